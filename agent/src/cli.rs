@@ -64,7 +64,7 @@ enum Command {
         #[arg(long, value_name = "FILE", env = "PARALLAX_AGENT_TOKEN_FILE", conflicts_with = "token")]
         token_file: Option<PathBuf>,
     },
-    /// Run until SIGTERM or Ctrl-C
+    /// Run until SIGTERM or Ctrl-C; exit code 4 when this agent was revoked, forgotten or its certificate has ended
     Run {
         /// The coordinator's mesh address, where it has moved since the join
         #[arg(long, value_name = "HOST:PORT")]
@@ -81,7 +81,7 @@ enum Command {
 }
 
 /// Runs the command line of this process. Exit codes: 0, 1 (a fault, also of the settings file), 2 (usage: the command line
-/// or a variable), for `check` also 3 (failed).
+/// or a variable), for `check` also 3 (failed), for `run` also 4 (no longer a member: starting it again is of no use).
 pub fn main() -> ExitCode {
     // Whoever installed a provider before us installed the same one.
     let _ = rustls::crypto::ring::default_provider().install_default();
@@ -96,7 +96,11 @@ pub fn main() -> ExitCode {
         Ok(code) => code,
         Err(error) => {
             complain(&error.to_string());
-            ExitCode::from(if matches!(error, Error::Setting { .. }) { 2 } else { 1 })
+            ExitCode::from(match error {
+                Error::Setting { .. } => 2,
+                Error::Departed { .. } => 4,
+                _ => 1,
+            })
         }
     }
 }

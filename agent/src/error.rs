@@ -1,5 +1,6 @@
 //! What can go wrong in an agent outside of a check.
 
+use crate::departure::Departure;
 use parallax_protocol::ProtocolError;
 use parallax_protocol::close::CloseReason;
 use std::path::PathBuf;
@@ -47,6 +48,17 @@ pub enum Error {
     /// The data folder already holds an identity.
     #[error("{0}: already joined; use another --data folder, or remove this one")]
     AlreadyJoined(PathBuf),
+    /// The agent is no longer a member of its mesh.
+    #[error(
+        "{departure}. To join again: parallax-agent join --coordinator HOST:PORT --token TOKEN --data {}",
+        folder.display()
+    )]
+    Departed {
+        /// Why.
+        departure: Departure,
+        /// Its data folder.
+        folder: PathBuf,
+    },
     /// Another process runs on this data folder.
     #[error("{0}: in use by another process")]
     InUse(PathBuf),

@@ -1,5 +1,6 @@
 //! The data folder: identity, what the coordinator last said, the kept schedule, and the lock on it all.
 
+use crate::departure::Departure;
 use crate::error::Error;
 use parallax_certs::authority::Roots;
 use parallax_certs::credentials::Credentials;
@@ -89,7 +90,54 @@ impl Home {
 
     /// Whether an identity is here.
     pub fn is_member(&self) -> bool {
-        self.folder.join(CREDENTIALS).exists()
+        self.folder.join(CREDENTIALS).exists() && self.departure().is_none()
+    }
+
+    /// Why the agent of this folder has left its mesh, where it was removed.
+    pub fn departure(&self) -> Option<Departure> {
+        removal(&self.folder)
+    }
+
+    /// Deletes schedule and results, and the identity of an agent that was removed. What was begun is finished by the
+    /// next start.
+    ///
+    /// # Errors
+    /// [`Error::Certs`] or [`Error::File`] where a file can't be written or deleted.
+    pub fn depart(&self, departure: Departure) -> Result<(), Error> {
+        if departure != Departure::Expired {
+            write_secret(&self.folder.join(DEPARTED), departure.name())?;
+            for file in [CREDENTIALS, AUTHORITIES] {
+                self.delete(file)?;
+                self.delete(&format!("{file}.new"))?;
+            }
+        }
+        self.delete_schedule()?;
+        let spool = self.spool();
+        match std::fs::remove_dir_all(&spool) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                return Err(Error::file(spool)(error));
+            }
+            Ok(()) | Err(_) => {}
+        }
+        let synced = File::open(&self.folder).and_then(|folder| folder.sync_all());
+        synced.map_err(Error::file(&self.folder))
+    }
+
+    /// Deletes the kept schedule.
+    ///
+    /// # Errors
+    /// [`Error::File`] where it can't be deleted.
+    pub fn delete_schedule(&self) -> Result<(), Error> {
+        self.delete(SCHEDULE)?;
+        self.delete(SCHEDULE_NEW)
+    }
+
+    fn delete(&self, file: &str) -> Result<(), Error> {
+        let path = self.folder.join(file);
+        match std::fs::remove_file(&path) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(Error::file(path)(error)),
+            Ok(()) | Err(_) => Ok(()),
+        }
     }
 
     /// Reads the identity.
@@ -99,6 +147,10 @@ impl Home {
     /// used.
     pub fn membership(&self) -> Result<Membership, Error> {
         let missing = || Error::NotJoined(self.folder.clone());
+        if let Some(departure) = self.departure() {
+            self.depart(departure)?;
+            return Err(Error::Departed { departure, folder: self.folder.clone() });
+        }
         let pem = read_secret(&self.folder.join(CREDENTIALS))?.ok_or_else(missing)?;
         let roots = read_secret(&self.folder.join(AUTHORITIES))?.ok_or_else(missing)?;
         let record = read_record(&self.folder)?.ok_or_else(missing)?;
@@ -110,6 +162,8 @@ impl Home {
     /// # Errors
     /// [`Error::Certs`] where a file cannot be written.
     pub fn keep(&self, membership: &Membership) -> Result<(), Error> {
+        // With it the new identity would be deleted at the next start.
+        self.delete(DEPARTED)?;
         self.keep_record(&membership.record)?;
         write_secret(&self.folder.join(AUTHORITIES), &membership.roots.to_pem())?;
         write_secret(&self.folder.join(CREDENTIALS), &membership.credentials.to_pem())?;
@@ -160,7 +214,7 @@ impl Home {
         let body = postcard::to_stdvec(snapshot)
             .and_then(|body| postcard::to_extend(&snapshot.accounts(), body))
             .map_err(|_| Error::Damaged { path: path.clone(), rule: "does not encode" })?;
-        let beside = path.with_extension("new");
+        let beside = self.folder.join(SCHEDULE_NEW);
         let mut file = OpenOptions::new()
             .write(true)
             .create(true)
@@ -188,6 +242,12 @@ pub fn read_record(folder: &Path) -> Result<Option<Record>, Error> {
     serde_json::from_str(&text).map(Some).map_err(|_| Error::Damaged { path, rule: "is no agent's record" })
 }
 
+/// Why the agent of `folder` was removed from its mesh, where it was.
+pub fn removal(folder: &Path) -> Option<Departure> {
+    let text = std::fs::read_to_string(folder.join(DEPARTED)).ok()?;
+    Departure::named(text.trim())
+}
+
 /// End of the life of a chain's leaf, unix seconds.
 ///
 /// # Errors
@@ -201,6 +261,9 @@ const CREDENTIALS: &str = "credentials.pem";
 const AUTHORITIES: &str = "authorities.pem";
 const RECORD: &str = "agent.json";
 const SCHEDULE: &str = "schedule.bin";
+const SCHEDULE_NEW: &str = "schedule.new";
+/// Says why the agent was removed from its mesh.
+const DEPARTED: &str = "departed";
 
 #[cfg(test)]
 mod tests {
@@ -260,6 +323,38 @@ mod tests {
         let earlier = [&crc32c::crc32c(&body).to_le_bytes(), body.as_slice()].concat();
         std::fs::write(home.folder().join(SCHEDULE), earlier).unwrap();
         assert_eq!(home.schedule().unwrap().put[0].account, 0);
+    }
+
+    #[test]
+    fn a_removed_agent_leaves_nothing_and_says_so_at_each_start() {
+        let folder = tempfile::tempdir().unwrap();
+        let home = Home::open(&folder.path().join("data")).unwrap();
+        let fill = || {
+            home.keep_schedule(&snapshot()).unwrap();
+            std::fs::create_dir_all(home.spool()).unwrap();
+            for file in [CREDENTIALS, AUTHORITIES, SCHEDULE_NEW, "spool/1"] {
+                std::fs::write(home.folder().join(file), "secret").unwrap();
+            }
+        };
+        let left = || {
+            let files = std::fs::read_dir(home.folder()).unwrap();
+            let mut names: Vec<_> =
+                files.map(|file| file.unwrap().file_name().into_string().unwrap()).collect();
+            names.sort_unstable();
+            names
+        };
+        fill();
+        home.depart(Departure::Expired).unwrap();
+        assert_eq!(left(), [AUTHORITIES, CREDENTIALS, "lock"]);
+        fill();
+        home.depart(Departure::Revoked).unwrap();
+        assert_eq!(left(), [DEPARTED, "lock"]);
+        // A crash in between leaves the rest to the next start.
+        fill();
+        assert!(!home.is_member());
+        let Err(error) = home.membership() else { panic!("a membership") };
+        assert!(error.to_string().contains("revoked") && error.to_string().contains("parallax-agent join"));
+        assert_eq!(left(), [DEPARTED, "lock"]);
     }
 
     #[test]

@@ -33,11 +33,16 @@ pub async fn join(config: &Config, coordinator: &str, token: &str) -> Result<Rec
     let token: Token =
         token.trim().parse().map_err(|error: parallax_certs::Error| setting("--token", error.to_string()))?;
     let home = Home::open(&config.data)?;
-    if home.is_member() {
+    let clock = Clock::new(0);
+    // A certificate that has ended is of no use to anybody.
+    let is_over = |membership: &Membership| {
+        crate::home::life_of(&membership.credentials)
+            .is_ok_and(|life| clock.wall_ms() / 1000 > life.not_after)
+    };
+    if home.is_member() && !home.membership().is_ok_and(|membership| is_over(&membership)) {
         return Err(Error::AlreadyJoined(config.data.clone()));
     }
     let key = AgentKey::generate()?;
-    let clock = Clock::new(0);
     let tls = tls::join_config(token.authority, &[JOIN_V1], wall_seconds(&clock))?;
     let link = dial(&coordinator, config.source, tls).await?;
     let request = JoinRequest { token: Secret::new(token.expose()), csr_der: key.request()? };

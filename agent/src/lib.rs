@@ -10,6 +10,7 @@ pub mod backoff;
 pub mod cli;
 pub mod clock;
 pub mod config;
+pub mod departure;
 pub mod detail;
 pub mod error;
 pub mod home;
@@ -31,11 +32,11 @@ mod wire;
 use crate::backoff::Backoff;
 use crate::clock::Clock;
 use crate::config::Config;
+use crate::departure::Departure;
 use crate::error::Error;
 use crate::home::Home;
 use crate::probe::Net;
 use crate::queue::Queue;
-use crate::schedule::Schedule;
 use crate::shared::{Shared, locked};
 use crate::spool::Spool;
 use parallax_certs::tls;
@@ -65,8 +66,9 @@ const FAREWELL: Duration = Duration::from_secs(6);
 /// Dropping the future stops everything at once.
 ///
 /// # Errors
-/// [`Error`] where the folder, the identity or the probes cannot be used, and where a part broke off. A coordinator that
-/// is away is no error: the agent goes on with the schedule it holds and dials again.
+/// [`Error`] where the folder, the identity or the probes cannot be used, and where a part broke off;
+/// [`Error::Departed`] where the agent is no longer a member. A coordinator that is away is no error: the agent goes on
+/// with the schedule it holds and dials again.
 pub async fn run(config: Config, shutdown: impl Future<Output = ()>) -> Result<(), Error> {
     let shared = Arc::new(open(config)?);
     let (stop, stopping) = watch::channel(false);
@@ -78,12 +80,26 @@ pub async fn run(config: Config, shutdown: impl Future<Output = ()>) -> Result<(
     runner.spawn(runner::run(Arc::clone(&shared), stopping.clone()));
     let mut connection = JoinSet::new();
     connection.spawn(stay_connected(Arc::clone(&shared), stopping, drained));
+    // Tasks end only after the stop, or with a departure; one that ends otherwise has panicked.
     let died = tokio::select! {
-        () = shutdown => None,
-        // These tasks end only after the stop; if one ends before, it has panicked.
-        _ = runner.join_next() => Some("the runner"),
-        _ = connection.join_next() => Some("the connection's task"),
-        _ = tasks.join_next() => Some("what keeps status, schedule and readiness"),
+        () = shutdown => Ok(None),
+        _ = runner.join_next() => Ok(Some("the runner")),
+        ended = connection.join_next() => match ended {
+            Some(Ok(Some(departure))) => Err(departure),
+            _ => Ok(Some("the connection's task")),
+        },
+        _ = tasks.join_next() => Ok(Some("what keeps status, schedule and readiness")),
+        () = departure::expired(&shared) => Err(Departure::Expired),
+    };
+    let died = match died {
+        Ok(died) => died,
+        Err(departure) => {
+            tracing::error!("{departure}");
+            runner.shutdown().await;
+            tasks.shutdown().await;
+            connection.shutdown().await;
+            return Err(departure::erase(&shared, departure));
+        }
     };
     match died {
         None => tracing::info!("shutting down"),
@@ -92,11 +108,20 @@ pub async fn run(config: Config, shutdown: impl Future<Output = ()>) -> Result<(
     stop.send_replace(true);
     while runner.join_next().await.is_some() {}
     drain.send_replace(true);
-    if timeout(FAREWELL, async { while connection.join_next().await.is_some() {} }).await.is_err() {
+    let mut departure = None;
+    let farewell = async {
+        while let Some(ended) = connection.join_next().await {
+            departure = ended.ok().flatten();
+        }
+    };
+    if timeout(FAREWELL, farewell).await.is_err() {
         tracing::warn!("the connection did not end in time");
     }
     tasks.shutdown().await;
     connection.shutdown().await;
+    if let Some(departure) = departure {
+        return Err(departure::erase(&shared, departure));
+    }
     leave(&shared);
     died.map_or(Ok(()), |part| Err(Error::Died(part)))
 }
@@ -137,39 +162,49 @@ fn open(config: Config) -> Result<Shared, Error> {
             "results on disk were damaged; what could be read is kept"
         );
     }
-    let mut schedule = Schedule::default();
-    if let Some(kept) = home.schedule() {
-        // A snapshot fits every schedule.
-        let _ = schedule.apply(kept, clock.coordinator_ms());
-        tracing::info!(monitors = schedule.len(), "starting with the schedule kept on disk");
-    }
+    let kept = home.schedule();
     let mut boot = [0; 8];
     tls::random(&mut boot)?;
     let queue = Queue::new(BootId(u64::from_le_bytes(boot)), spool, clock.clone());
-    Ok(Shared::new(config, clock, home, net, membership, queue, schedule))
+    let shared = Shared::new(config, clock, home, net, membership, queue);
+    if departure::has_expired(&shared) {
+        shared.home.delete_schedule()?;
+        tracing::warn!(
+            "the certificate has ended by this host's clock: nothing is checked before the coordinator is reached"
+        );
+    } else if let Some(kept) = kept {
+        let mut schedule = shared.schedule();
+        // A snapshot fits every schedule.
+        let _ = schedule.apply(kept, shared.clock.coordinator_ms());
+        tracing::info!(monitors = schedule.len(), "starting with the schedule kept on disk");
+    }
+    Ok(shared)
 }
 
-/// Dials, serves the connection, and dials again.
+/// Dials, serves the connection, and dials again, until the stop or the end of the membership.
 async fn stay_connected(
     shared: Arc<Shared>,
     mut stopping: watch::Receiver<bool>,
     drained: watch::Receiver<bool>,
-) {
+) -> Option<Departure> {
     let seed = shared.queue().boot().0;
     let mut backoff = Backoff::new(seed);
     let mut last_fault = String::new();
     loop {
         let dialled = tokio::select! {
-            _ = stopping.wait_for(|&stopped| stopped) => return,
+            _ = stopping.wait_for(|&stopped| stopped) => return None,
             dialled = dial(&shared) => dialled,
         };
         let reason = match dialled {
             Ok(link) => {
                 let begun = Instant::now();
                 let ended = session::run(&shared, &link, stopping.clone(), drained.clone()).await;
+                if ended.departure.is_some() {
+                    return ended.departure;
+                }
                 // Asked to stop, it is no news that the coordinator let go first.
                 if ended.stopped || *stopping.borrow() {
-                    return;
+                    return None;
                 }
                 if begun.elapsed() >= HELD {
                     backoff.reset();
@@ -199,7 +234,7 @@ async fn stay_connected(
             backoff.next_wait()
         };
         tokio::select! {
-            _ = stopping.wait_for(|&stopped| stopped) => return,
+            _ = stopping.wait_for(|&stopped| stopped) => return None,
             () = tokio::time::sleep(wait) => {}
         }
     }
@@ -241,6 +276,10 @@ async fn keep(shared: Arc<Shared>) {
         shown = connected;
         let shared = Arc::clone(&shared);
         let work = move || {
+            let erased = locked(&shared.erased);
+            if *erased {
+                return;
+            }
             shared.queue().save(false, |monitor| shared.schedule().slot_of(monitor));
             if changed {
                 keep_schedule(&shared);

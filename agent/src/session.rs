@@ -6,6 +6,7 @@ mod renewal;
 mod results;
 
 use crate::clock::Exchanges;
+use crate::departure::Departure;
 use crate::home::life_of;
 use crate::link::{Link, close_reason};
 use crate::probe;
@@ -41,6 +42,8 @@ pub(crate) struct Ended {
     pub(crate) stopped: bool,
     /// The reason given by either side, where one was.
     pub(crate) reason: Option<CloseReason>,
+    /// The coordinator itself said that the agent is no longer a member.
+    pub(crate) departure: Option<Departure>,
 }
 
 /// Why the streams of a connection stop being served.
@@ -76,9 +79,13 @@ pub(crate) async fn run(
     let mut welcomed = false;
     let stopped = serve(shared, link, stop, drained, &mut welcomed).await.err().unwrap_or(Stop::Done);
     *locked(&shared.connected_since_ms) = None;
+    let mut departure = None;
     let (reason, stopped) = match stopped {
         Stop::Done => (CloseReason::Done, true),
-        Stop::Closing(reason) => (reason, false),
+        Stop::Closing(reason) => {
+            departure = Departure::told_by(reason);
+            (reason, false)
+        }
         Stop::Broken(error) => {
             tracing::error!(%error, "the coordinator broke the protocol");
             (error.close_reason(), false)
@@ -87,11 +94,13 @@ pub(crate) async fn run(
             // The connection's own end may come a moment after its streams'.
             let closed = timeout(Duration::from_millis(500), link.connection.closed()).await.ok();
             let reason = closed.as_ref().and_then(close_reason);
-            return Ended { welcomed, stopped: false, reason };
+            // Before the welcome it may be anybody's word.
+            departure = reason.filter(|_| welcomed).and_then(Departure::told_by);
+            return Ended { welcomed, stopped: false, reason, departure };
         }
     };
     link.close(reason).await;
-    Ended { welcomed, stopped, reason: Some(reason) }
+    Ended { welcomed, stopped, reason: Some(reason), departure }
 }
 
 async fn serve(

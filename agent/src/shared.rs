@@ -32,6 +32,8 @@ pub(crate) struct Shared {
     pub(crate) connected_since_ms: Mutex<Option<i64>>,
     /// Why the newest connection ended or did not come about.
     pub(crate) link_fault: Mutex<String>,
+    /// Whether the membership is over and its files are deleted. Held while files are written.
+    pub(crate) erased: Mutex<bool>,
     schedule: Mutex<Schedule>,
     queue: Mutex<Queue>,
     details: Mutex<Details>,
@@ -61,7 +63,6 @@ impl Shared {
         net: Net,
         membership: Membership,
         queue: Queue,
-        schedule: Schedule,
     ) -> Self {
         let known = KnownTime::new(Some(membership.record.coordinator_ms / 1000));
         Self {
@@ -77,7 +78,8 @@ impl Shared {
             faults: watch::Sender::new(Vec::new()),
             connected_since_ms: Mutex::new(None),
             link_fault: Mutex::new(String::new()),
-            schedule: Mutex::new(schedule),
+            erased: Mutex::new(false),
+            schedule: Mutex::default(),
             queue: Mutex::new(queue),
             details: Mutex::new(Details::default()),
             membership: Mutex::new(membership),

@@ -1,7 +1,7 @@
 //! What `status` shows: written by the running agent, read from its folder.
 
 use crate::error::Error;
-use crate::home::{life_of, read_record};
+use crate::home::{life_of, read_record, removal};
 use crate::shared::{Shared, locked};
 use serde::{Deserialize, Serialize};
 use std::fmt::Write as _;
@@ -148,6 +148,7 @@ pub fn report(folder: &Path, now_wall_ms: i64, json: bool) -> Result<(String, bo
         });
         return Ok((format!("{value:#}"), connected));
     }
+    let removed = removal(folder);
     let mut text = String::new();
     let mut line = |name: &str, value: String| {
         // Writing to a string cannot fail.
@@ -156,7 +157,7 @@ pub fn report(folder: &Path, now_wall_ms: i64, json: bool) -> Result<(String, bo
     line("agent", format!("{} ({}, {})", record.name, record.region, record.network));
     line("mesh", format!("{} at {}", record.mesh, record.coordinator));
     let Some(status) = status else {
-        line("state", "not running".into());
+        line("state", removed.map_or("not running".into(), |why| format!("not running: {why}")));
         return Ok((text, false));
     };
     line(

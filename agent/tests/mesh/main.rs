@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "the whole file is a test")]
 
 mod coordinator;
+mod departure;
 
 use coordinator::{Coordinator, Session, eventually};
 use parallax_agent::config::Config;

@@ -1,6 +1,7 @@
 //! One agent's connection, from its `Hello` to its close.
 
 mod credentials;
+mod dismissal;
 
 use std::future::pending;
 use std::sync::Arc;
@@ -52,6 +53,7 @@ pub(super) async fn run(
         Err(fault) => {
             if matches!(fault.reason(), CloseReason::Revoked | CloseReason::Unknown) {
                 Counters::add(&hub.counters.not_enrolled);
+                dismissal::tell(&connection, fault.reason()).await;
             }
             fault
         }
@@ -123,7 +125,11 @@ async fn admit(
     if hub.record(id).is_none() {
         hub.reload().await;
     }
-    let seat = hub.connect(&agent, arrived).ok_or(Fault::Close(CloseReason::Unknown))?;
+    let Some(seat) = hub.connect(&agent, arrived) else {
+        // Revoked meanwhile; or the records could not be read again, and no agent may be told that it is unknown for that.
+        enrolled(hub, id).await?;
+        return Err(Fault::Close(CloseReason::Internal));
+    };
     let seated = Seated { hub: Arc::clone(hub), agent: Arc::clone(&agent), number: seat.session };
     if let Some(until) = seat.shared_until {
         hub.note(id, Note::Shared(Some(until))).await;

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use futures_util::future::try_join_all;
 use parallax_agent::config::Config;
+use parallax_agent::error::Error;
 use parallax_agent::home::Home;
 use parallax_certs::files::private_folder;
 use parallax_core::place::Region;
@@ -65,6 +66,14 @@ impl Agents {
     pub(super) async fn start(data: &Path, running: &Running, locals: &[Local]) -> Result<Self, UpError> {
         let folder = data.join("agents");
         let mesh = reachable(running.mesh_addr).to_string();
+        // One that was revoked stays away until its folder is deleted.
+        let (gone, locals): (Vec<_>, Vec<_>) = locals.iter().partition(|local| was_removed(&folder, local));
+        for local in gone {
+            tracing::warn!(
+                agent = local.name,
+                "a local agent was revoked; delete its folder to have it join again"
+            );
+        }
         let joining = locals.iter().map(|local| join(&folder, &mesh, &running.members, local));
         let configs = try_join_all(joining).await?;
         let (stop, stopping) = watch::channel(false);
@@ -118,11 +127,19 @@ async fn run(name: String, config: Config, mut stopping: watch::Receiver<bool>) 
             let _ = told.wait_for(|stop| *stop).await;
         };
         let Err(error) = parallax_agent::run(config.clone(), told).await else { return };
+        if let Error::Departed { departure, .. } = error {
+            tracing::warn!(agent = name, "a local agent ends: {departure}");
+            return;
+        }
         tracing::error!(agent = name, %error, "a local agent does not run; trying again");
         if timeout(AGAIN, stopping.wait_for(|stop| *stop)).await.is_ok() {
             return;
         }
     }
+}
+
+fn was_removed(folder: &Path, local: &Local) -> bool {
+    Home::open(&folder.join(&local.name)).is_ok_and(|home| home.departure().is_some())
 }
 
 async fn join(folder: &Path, mesh: &str, members: &Roll, local: &Local) -> Result<Config, UpError> {

@@ -64,6 +64,22 @@ async fn a_revoked_agent_is_closed_at_once_and_never_comes_back() {
 }
 
 #[tokio::test]
+async fn a_revoked_or_forgotten_agent_that_comes_back_is_told_in_a_frame() {
+    let world = World::start().await;
+    let (revoked, forgotten) = (world.member(1).await, world.member(2).await);
+    world.records.agents.lock().unwrap().get_mut(&revoked.id).unwrap().revoked_at = Some(NOW);
+    world.records.agents.lock().unwrap().remove(&forgotten.id);
+    for (member, reason) in [(revoked, CloseReason::Revoked), (forgotten, CloseReason::Unknown)] {
+        let connection = world.dial_mesh(&member.credentials).await.unwrap();
+        let (mut control, receive) = connection.open_bi().await.unwrap();
+        write(&mut control, &ToCoordinator::Hello(hello(None)), MAX_FRAME).await.unwrap();
+        let told = Frames::new(receive, MAX_FRAME).next::<ToAgent>().await.unwrap();
+        assert_eq!(told, Some(ToAgent::Closing { reason }));
+        assert_eq!(closed(&connection).await, reason);
+    }
+}
+
+#[tokio::test]
 async fn a_closed_connection_leaves_the_place_at_once() {
     let world = World::start().await;
     let agent = world.connect(&world.member(1).await).await;

@@ -1,0 +1,124 @@
+//! The end of a membership: the coordinator says that the agent was removed, or its certificate ends.
+//!
+//! A schedule holds customers' secret headers, so it must not outlive the membership. An agent that was revoked or
+//! forgotten stops at once and deletes schedule, results and identity. One that can't be told stops when its certificate
+//! ends, and deletes schedule and results. One that is started after that end checks nothing.
+//!
+//! Only the coordinator can cause this. A stranger who sees a connection's first packets can close it, since their keys are
+//! no secret (RFC 9001, section 5.2). So a reason counts where it came in a frame, or on a connection that was welcomed.
+
+use crate::error::Error;
+use crate::home::life_of;
+use crate::shared::{Shared, locked};
+use parallax_protocol::close::CloseReason;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+use tokio::time::{Instant, sleep};
+
+/// How often the certificate's end is looked at.
+const LOOK: Duration = Duration::from_secs(1);
+
+/// A host whose clock may be wrong dials for so long before its certificate counts as ended.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// Why an agent has left its mesh.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Departure {
+    /// The operator revoked it.
+    Revoked,
+    /// The coordinator has no such agent.
+    Forgotten,
+    /// Its certificate has ended.
+    Expired,
+}
+
+impl Departure {
+    /// What a coordinator's reason for closing means, where it means this.
+    pub(crate) fn told_by(reason: CloseReason) -> Option<Self> {
+        match reason {
+            CloseReason::Revoked => Some(Self::Revoked),
+            CloseReason::Unknown => Some(Self::Forgotten),
+            _ => None,
+        }
+    }
+
+    /// Its name in the data folder.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Revoked => "revoked",
+            Self::Forgotten => "forgotten",
+            Self::Expired => "expired",
+        }
+    }
+
+    /// Reads that name.
+    pub(crate) fn named(name: &str) -> Option<Self> {
+        [Self::Revoked, Self::Forgotten, Self::Expired].into_iter().find(|one| one.name() == name)
+    }
+}
+
+impl std::fmt::Display for Departure {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Revoked => "this agent was revoked; its schedule, results and identity were deleted",
+            Self::Forgotten => {
+                "the coordinator has no such agent; its schedule, results and identity were deleted"
+            }
+            Self::Expired => "this agent's certificate has ended; its schedule and results were deleted",
+        })
+    }
+}
+
+/// Whether the certificate has ended, by the later of the present time and the one that the coordinator last told.
+pub(crate) fn has_expired(shared: &Shared) -> bool {
+    let told_ms = shared.membership().record.coordinator_ms;
+    has_ended(shared, shared.clock.coordinator_ms().max(told_ms))
+}
+
+/// Resolves once the certificate has ended. Where the coordinator has not told its time since the start, the host's clock
+/// may be wrong: then that is dialled for some time first. Where the host's clock says otherwise, the coordinator's may
+/// have stepped, which must not end every agent of a mesh: then the schedule goes, and the agent dials on.
+pub(crate) async fn expired(shared: &Shared) {
+    let begun = Instant::now();
+    loop {
+        let is_told = shared.counts.connections.load(Ordering::Relaxed) > 0;
+        if (is_told || begun.elapsed() >= PATIENCE) && has_expired(shared) {
+            if has_ended(shared, shared.clock.wall_ms()) {
+                return;
+            }
+            suspend(shared);
+        }
+        sleep(LOOK).await;
+    }
+}
+
+fn has_ended(shared: &Shared, now_ms: i64) -> bool {
+    let membership = shared.membership();
+    life_of(&membership.credentials).is_ok_and(|life| now_ms / 1000 > life.not_after)
+}
+
+/// Checks nothing until a coordinator sends a schedule again.
+fn suspend(shared: &Shared) {
+    let _files = locked(&shared.erased);
+    if shared.schedule().clear() {
+        tracing::warn!(
+            "the certificate has ended by the coordinator's clock, not by this host's: nothing is checked"
+        );
+        if let Err(error) = shared.home.delete_schedule() {
+            tracing::error!(%error, "the schedule can't be deleted");
+        }
+    }
+}
+
+/// Deletes what must not outlive the membership. Nothing is written to the folder afterwards.
+pub(crate) fn erase(shared: &Shared, departure: Departure) -> Error {
+    *locked(&shared.erased) = true;
+    crate::status::remove(shared.home.folder());
+    match shared.home.depart(departure) {
+        Ok(()) => Error::Departed { departure, folder: shared.home.folder().to_owned() },
+        Err(error) => {
+            tracing::error!(%error, "not everything could be deleted; the next start tries again");
+            error
+        }
+    }
+}
