@@ -40,6 +40,14 @@ pub fn private_folder(path: &Path) -> Result<(), Error> {
 /// [`Error::LooseMode`] where others than the owner may read or write it, [`Error::NotOurs`] where it is no regular
 /// file, longer than 64 KiB or no text, [`Error::File`] where reading fails.
 pub fn read_secret(path: &Path) -> Result<Option<String>, Error> {
+    read_secret_up_to(path, MAX_FILE)
+}
+
+/// As [`read_secret`], with another bound of the file's length in bytes.
+///
+/// # Errors
+/// Those of [`read_secret`].
+pub fn read_secret_up_to(path: &Path, most: u64) -> Result<Option<String>, Error> {
     let fault = |source| Error::File { path: path.to_owned(), source };
     let file = match File::open(path) {
         Ok(file) => file,
@@ -54,11 +62,12 @@ pub fn read_secret(path: &Path) -> Result<Option<String>, Error> {
     if mode & 0o077 != 0 {
         return Err(Error::LooseMode { path: path.to_owned(), mode, wanted: SECRET });
     }
-    if facts.len() > MAX_FILE {
-        return Err(Error::NotOurs { path: path.to_owned(), rule: "is longer than 64 KiB" });
+    if facts.len() > most {
+        let rule = if most == MAX_FILE { "is longer than 64 KiB" } else { "is too long" };
+        return Err(Error::NotOurs { path: path.to_owned(), rule });
     }
     let mut bytes = Vec::new();
-    file.take(MAX_FILE).read_to_end(&mut bytes).map_err(fault)?;
+    file.take(most).read_to_end(&mut bytes).map_err(fault)?;
     match String::from_utf8(bytes) {
         Ok(text) => Ok(Some(text)),
         Err(_) => Err(Error::NotOurs { path: path.to_owned(), rule: "is no text" }),

@@ -12,6 +12,7 @@ mod outgoing;
 mod past;
 mod reactions;
 mod rescue;
+mod restored;
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -179,7 +180,7 @@ pub async fn open(config: &Config) -> Result<Opened, AppError> {
         Ok(opened) => opened,
         Err(error) => return Err(explained(config.data.clone(), error).await),
     };
-    let members = Roll::new(store.clone(), clock.clone(), authorities);
+    let members = restored::members(config, &store, &clock, authorities).await?;
     // Nobody takes the queries in: they end at once, and states are unknown.
     let (queries, _) = mpsc::channel(1);
     let beats = service::beats::deaf();
@@ -208,7 +209,7 @@ async fn begin(config: Config, shutdown: watch::Receiver<bool>) -> Result<Runnin
     let (store, authorities, secret) = open_store(&config, &clock).await?;
     reactions::begin(&store, clock.now()).await?;
     let trust = Trust::from(&authorities);
-    let members = Roll::new(store.clone(), clock.clone(), authorities);
+    let members = restored::members(&config, &store, &clock, authorities).await?;
     let history = Arc::new(rebuild_history(&store).await?);
     let judging = Judging { limits: config.plans, confirmation: config.confirmation };
     let calendar = Calendar::caught_up(store.clone(), clock.now()).await?;

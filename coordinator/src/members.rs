@@ -1,6 +1,7 @@
 //! The mesh's members over the store: what the mesh asks of their records, and what an operator does with them.
 
 mod records;
+mod revocations;
 mod rotation;
 
 use std::fmt;
@@ -14,6 +15,7 @@ use parallax_core::member::{Agent, Invitation, Standing};
 use parallax_core::place::{NetworkNo, PlaceNo, Region};
 use parallax_core::time::{DAY, HOUR, Timestamp};
 
+pub use self::revocations::Revocations;
 pub use self::rotation::{Progress, Step};
 use crate::clock::Clock;
 pub use crate::mesh::AgentView;
@@ -91,6 +93,8 @@ pub struct Roll {
     /// Told when records changed in a way that live connections must follow.
     changed: Arc<tokio::sync::Notify>,
     mesh: Arc<OnceLock<Connected>>,
+    /// Kept beside the store; none in tests.
+    revocations: Arc<tokio::sync::Mutex<Option<Revocations>>>,
 }
 
 /// The live side of the mesh, where one runs.
@@ -109,7 +113,14 @@ impl Roll {
     /// The records in that store, with tokens for the authority that signs.
     pub fn new(store: Store, clock: Clock, authorities: Authorities) -> Self {
         let authorities = Arc::new(Mutex::new(authorities));
-        Self { store, clock, authorities, changed: Arc::default(), mesh: Arc::default() }
+        Self {
+            store,
+            clock,
+            authorities,
+            changed: Arc::default(),
+            mesh: Arc::default(),
+            revocations: Arc::default(),
+        }
     }
 
     /// Tells when the certificate of the authority that signs ends, in seconds since the epoch.
@@ -195,8 +206,10 @@ impl Roll {
     /// Where no agent or several go by that name, or the store can't write.
     pub async fn revoke(&self, wanted: &str) -> Result<Agent, MemberError> {
         let mut agent = self.find(wanted).await?;
+        let now = self.clock.now();
+        // First beside the store: whatever is acknowledged outlives a restore.
+        self.note_revocation(agent.id, agent.revoked_at.unwrap_or(now), false).await?;
         if agent.revoked_at.is_none() {
-            let now = self.clock.now();
             agent.revoked_at = Some(now);
             let mut batch = Batch::new();
             let what = What::AgentRevoked(agent.id);
@@ -214,6 +227,7 @@ impl Roll {
     /// As for [`Roll::revoke`].
     pub async fn forget(&self, wanted: &str) -> Result<Agent, MemberError> {
         let agent = self.revoke(wanted).await?;
+        self.note_revocation(agent.id, self.clock.now(), true).await?;
         let mut batch = Batch::new();
         batch.write(Op::DeleteAgent(agent.id));
         self.store.commit(batch).await?;

@@ -53,6 +53,7 @@ mod points;
 mod proxy;
 mod resolver;
 mod restart;
+mod revoked;
 mod slots;
 mod stage;
 mod stall;

@@ -24,8 +24,16 @@ fn certificate(number: u8) -> Certificate {
 }
 
 async fn enrol(roll: &Roll, network: &str) -> Agent {
+    enrol_in(roll, "fra1", network).await
+}
+
+async fn enrol_as(roll: &Roll, name: &str) -> Agent {
+    enrol_in(roll, name, "AS1").await
+}
+
+async fn enrol_in(roll: &Roll, name: &str, network: &str) -> Agent {
     let wish = Wish {
-        name: "fra1".to_owned(),
+        name: name.to_owned(),
         region: Region::Europe,
         network: network.to_owned(),
         life: INVITATION_LIFE,
@@ -69,4 +77,66 @@ async fn a_name_that_several_bear_must_be_an_id() {
     let revoked = roll.forget(&agent.id.to_string()).await.unwrap();
     assert!(revoked.revoked_at.is_some());
     assert_eq!(roll.agents().await.unwrap().len(), 1);
+}
+
+#[tokio::test]
+async fn agents_that_a_restore_brings_back_are_revoked_and_forgotten_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let clock = Clock::by_hand(Timestamp::from_millis(1_800_000_000_000));
+    let open = |store: &Store| {
+        let revocations = Revocations::open(folder.path()).unwrap();
+        roll_in(store.clone(), clock.clone()).with_revocations(revocations)
+    };
+    let store = Store::in_memory().unwrap();
+    let before = open(&store);
+    let agents = [enrol_as(&before, "a").await, enrol_as(&before, "b").await, enrol_as(&before, "c").await];
+    before.revoke("a").await.unwrap();
+    before.forget("b").await.unwrap();
+
+    // As a snapshot from before has it.
+    let restored = Store::in_memory().unwrap();
+    for agent in &agents {
+        let mut batch = Batch::new();
+        batch.expect(Expect::Agent(agent.id, Is::Absent)).write(agent.clone());
+        restored.commit(batch).await.unwrap();
+    }
+    let after = open(&restored);
+    assert_eq!(after.repeat_revocations().await.unwrap(), ["a", "b"]);
+    let left = after.agents().await.unwrap();
+    let left: Vec<_> = left.iter().map(|agent| (agent.name.as_str(), agent.revoked_at.is_some())).collect();
+    assert_eq!(left, [("a", true), ("c", false)]);
+    assert!(after.repeat_revocations().await.unwrap().is_empty(), "once");
+}
+
+#[tokio::test]
+async fn agents_revoked_before_there_was_a_file_are_noted_at_the_start() {
+    let folder = tempfile::tempdir().unwrap();
+    let roll = roll();
+    enrol_as(&roll, "a").await;
+    roll.revoke("a").await.unwrap();
+    let roll = roll.with_revocations(Revocations::open(folder.path()).unwrap());
+    assert!(roll.repeat_revocations().await.unwrap().is_empty());
+    let text = std::fs::read_to_string(folder.path().join("revoked-agents")).unwrap();
+    assert_eq!(text.lines().count(), 1);
+    assert!(text.contains(" revoked "), "{text}");
+}
+
+#[tokio::test]
+async fn open_invitations_of_a_restored_store_have_ended() {
+    let roll = roll();
+    let wish = |name: &str| Wish {
+        name: name.to_owned(),
+        region: Region::Europe,
+        network: "AS1".to_owned(),
+        life: INVITATION_LIFE,
+    };
+    enrol_as(&roll, "used").await;
+    roll.invite(wish("open")).await.unwrap();
+    assert_eq!(roll.expire_invitations().await.unwrap(), 1);
+    assert_eq!(roll.expire_invitations().await.unwrap(), 0);
+    roll.invite(wish("later")).await.unwrap();
+    let now = roll.clock.now();
+    let good: Vec<_> = roll.invitations().await.unwrap();
+    let good: Vec<_> = good.iter().filter(|one| one.used_by.is_none() && one.expires_at > now).collect();
+    assert_eq!(good.iter().map(|one| one.name.as_str()).collect::<Vec<_>>(), ["later"]);
 }

@@ -1,0 +1,37 @@
+//! What must not come back with an older store: agents that were revoked since, and invitations that may have been used.
+
+use parallax_certs::rotation::Authorities;
+
+use super::{AppError, book};
+use crate::clock::Clock;
+use crate::config::Config;
+use crate::members::{MemberError, Revocations, Roll};
+use crate::storage::Store;
+
+/// The members' records, held against what is kept beside the store. To be made before anybody is let in.
+pub(super) async fn members(
+    config: &Config,
+    store: &Store,
+    clock: &Clock,
+    authorities: Authorities,
+) -> Result<Roll, AppError> {
+    let revocations = Revocations::open(&config.data).map_err(|error| AppError::Data(error.to_string()))?;
+    let members = Roll::new(store.clone(), clock.clone(), authorities).with_revocations(revocations);
+    let fault = |error: MemberError| AppError::Data(error.to_string());
+    let again = members.repeat_revocations().await.map_err(fault)?;
+    if !again.is_empty() {
+        tracing::warn!(
+            agents = again.join(", "),
+            "the store was restored: agents revoked since are revoked again"
+        );
+    }
+    // A restore takes the numbering's name away, and a new store has none yet.
+    if store.reader().cursor(book::CURSOR)? == 0 {
+        let ended = members.expire_invitations().await?;
+        if ended > 0 {
+            tracing::warn!(ended, "the store was restored: open invitations have ended; make new ones");
+        }
+        book::of(store).await?;
+    }
+    Ok(members)
+}

@@ -1,0 +1,265 @@
+//! Revocations beside the store, so that a restore of an older snapshot or backup pardons nobody.
+//!
+//! One line for each agent that was revoked or forgotten, written before the store's record. Each start holds the store
+//! against them. A line is dropped once no certificate of its agent can be valid any more.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::os::unix::fs::{MetadataExt, chown};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use parallax_certs::Error;
+use parallax_certs::files;
+use parallax_core::event::{Event, What};
+use parallax_core::id::AgentId;
+use parallax_core::member::Agent;
+use parallax_core::time::{DAY, Timestamp};
+
+use super::{MemberError, Roll};
+use crate::storage::{Batch, Expect, Is, Op, StoreError};
+
+/// The file in the data folder.
+const FILE: &str = "revoked-agents";
+/// Longest life of an agent's certificate that the settings allow, in milliseconds.
+const LONGEST_CERTIFICATE: i64 = 365 * DAY;
+/// Most lines; beyond that those that end first are dropped.
+const MOST: usize = 10_000;
+/// Longest file that is read, in bytes: that many lines.
+const MOST_BYTES: u64 = 1 << 20;
+
+/// What became of an agent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Revocation {
+    at: Timestamp,
+    is_forgotten: bool,
+}
+
+/// The agents that were revoked or forgotten, in their file.
+#[derive(Debug)]
+pub struct Revocations {
+    path: PathBuf,
+    entries: BTreeMap<AgentId, Revocation>,
+}
+
+impl Revocations {
+    /// Reads the file of a data folder (mode 0700); none yet is as good as an empty one.
+    ///
+    /// # Errors
+    /// [`Error`] where the file can't be read or is not what was written.
+    pub fn open(folder: &Path) -> Result<Self, Error> {
+        let path = folder.join(FILE);
+        let text = files::read_secret_up_to(&path, MOST_BYTES)?.unwrap_or_default();
+        let entries = text.lines().map(read).collect::<Option<_>>();
+        let rule = "is no list of revoked agents; without it those of the store alone count";
+        Ok(Self { entries: entries.ok_or(Error::NotOurs { path: path.clone(), rule })?, path })
+    }
+
+    /// Notes an agent. Durable when it answers.
+    fn note(&mut self, agent: AgentId, revocation: Revocation, now: Timestamp) -> Result<(), Error> {
+        self.note_all([(agent, revocation)], now)
+    }
+
+    fn note_all(
+        &mut self,
+        all: impl IntoIterator<Item = (AgentId, Revocation)>,
+        now: Timestamp,
+    ) -> Result<(), Error> {
+        let mut entries = self.entries.clone();
+        for (agent, revocation) in all {
+            // What was forgotten stays so.
+            let held = entries.get(&agent).copied();
+            let is_forgotten = revocation.is_forgotten || held.is_some_and(|held| held.is_forgotten);
+            let at = held.map_or(revocation.at, |held| held.at);
+            entries.insert(agent, Revocation { at, is_forgotten });
+        }
+        if entries == self.entries {
+            return Ok(());
+        }
+        entries.retain(|_, revocation| now.since(revocation.at) <= LONGEST_CERTIFICATE);
+        while entries.len() > MOST {
+            let oldest = entries.iter().min_by_key(|(_, revocation)| revocation.at).map(|(agent, _)| *agent);
+            oldest.and_then(|agent| entries.remove(&agent));
+        }
+        let text: String = entries.iter().map(|(agent, revocation)| write(*agent, *revocation)).collect();
+        files::write_secret(&self.path, &text)?;
+        give_to_owner_of_folder(&self.path)
+            .map_err(|source| Error::File { path: self.path.clone(), source })?;
+        self.entries = entries;
+        Ok(())
+    }
+}
+
+/// A command that root runs must not leave a file that the service can't read.
+fn give_to_owner_of_folder(path: &Path) -> io::Result<()> {
+    let Some(folder) = path.parent() else { return Ok(()) };
+    let (folder, file) = (folder.metadata()?, path.metadata()?);
+    if (folder.uid(), folder.gid()) == (file.uid(), file.gid()) || file.uid() != 0 {
+        return Ok(());
+    }
+    chown(path, Some(folder.uid()), Some(folder.gid()))
+}
+
+fn write(agent: AgentId, revocation: Revocation) -> String {
+    let what = if revocation.is_forgotten { "forgotten" } else { "revoked" };
+    format!("{agent} {what} {}\n", revocation.at.as_millis())
+}
+
+fn read(line: &str) -> Option<(AgentId, Revocation)> {
+    let mut words = line.split(' ');
+    let (agent, what, at) = (words.next()?, words.next()?, words.next()?);
+    let is_forgotten = match what {
+        "forgotten" => true,
+        "revoked" => false,
+        _ => return None,
+    };
+    let at = Timestamp::from_millis(at.parse().ok()?);
+    Some((agent.parse().ok()?, Revocation { at, is_forgotten }))
+}
+
+impl Roll {
+    /// Keeps revocations in that file too.
+    #[must_use]
+    pub fn with_revocations(self, revocations: Revocations) -> Self {
+        Self { revocations: Arc::new(tokio::sync::Mutex::new(Some(revocations))), ..self }
+    }
+
+    /// Notes beside the store that an agent is revoked or forgotten. Durable when it answers.
+    pub(super) async fn note_revocation(
+        &self,
+        agent: AgentId,
+        at: Timestamp,
+        is_forgotten: bool,
+    ) -> Result<(), MemberError> {
+        let now = self.clock.now();
+        let revocation = Revocation { at, is_forgotten };
+        self.in_file(move |revocations| revocations.note(agent, revocation, now)).await
+    }
+
+    /// Holds the store against the revocations beside it: agents that only a restore has brought back are revoked or
+    /// forgotten again. Gives their names.
+    ///
+    /// # Errors
+    /// Where the store or the file can't be read or written.
+    pub async fn repeat_revocations(&self) -> Result<Vec<String>, MemberError> {
+        let now = self.clock.now();
+        let agents = self.agents().await?;
+        // Those that were revoked before there was a file.
+        let earlier: Vec<_> = agents
+            .iter()
+            .filter_map(|agent| Some((agent.id, Revocation { at: agent.revoked_at?, is_forgotten: false })))
+            .filter(|(_, revocation)| now.since(revocation.at) <= LONGEST_CERTIFICATE)
+            .collect();
+        let entries = {
+            let (sent, entries) = tokio::sync::oneshot::channel();
+            self.in_file(move |revocations| {
+                // A full disk keeps nobody from starting: the store has these.
+                if let Err(error) = revocations.note_all(earlier, now) {
+                    tracing::error!(%error, "revoked agents can't be noted beside the store; a restore may bring them back");
+                }
+                // The receiver is right below.
+                let _ = sent.send(revocations.entries.clone());
+                Ok(())
+            })
+            .await?;
+            entries.await.unwrap_or_default()
+        };
+        let mut again = Vec::new();
+        for agent in agents {
+            let Some(revocation) = entries.get(&agent.id) else { continue };
+            if agent.revoked_at.is_some() && !revocation.is_forgotten {
+                continue;
+            }
+            self.store.commit(repeated(&agent, *revocation, now)).await?;
+            again.push(agent.name);
+        }
+        if !again.is_empty() {
+            self.changed.notify_one();
+        }
+        Ok(again)
+    }
+
+    /// Ends all open invitations: of a store that was restored nobody knows which were used since.
+    ///
+    /// # Errors
+    /// Where the store can't be read or written.
+    pub async fn expire_invitations(&self) -> Result<usize, StoreError> {
+        let now = self.clock.now();
+        let mut open = self.invitations().await?;
+        open.retain(|invitation| invitation.used_by.is_none() && invitation.expires_at > now);
+        for invitation in &mut open {
+            invitation.expires_at = now;
+            let mut batch = Batch::new();
+            batch.expect(Expect::Invitation(invitation.id, Is::Present)).write(invitation.clone());
+            self.store.commit(batch).await?;
+        }
+        Ok(open.len())
+    }
+
+    async fn in_file<F>(&self, work: F) -> Result<(), MemberError>
+    where
+        F: FnOnce(&mut Revocations) -> Result<(), Error> + Send + 'static,
+    {
+        let mut held = Arc::clone(&self.revocations).lock_owned().await;
+        let worked = tokio::task::spawn_blocking(move || held.as_mut().map_or(Ok(()), work)).await;
+        // Only a panic ends it early.
+        Ok(worked.map_err(|error| StoreError::Io(error.to_string()))??)
+    }
+}
+
+fn repeated(agent: &Agent, revocation: Revocation, now: Timestamp) -> Batch {
+    let mut batch = Batch::new();
+    batch.expect(Expect::Agent(agent.id, Is::Present));
+    if agent.revoked_at.is_none() {
+        batch.event(Event { at: now, page: None, monitor: None, what: What::AgentRevoked(agent.id) });
+    }
+    if revocation.is_forgotten {
+        batch.write(Op::DeleteAgent(agent.id));
+    } else {
+        batch.write(Agent { revoked_at: Some(revocation.at), ..agent.clone() });
+    }
+    batch
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const AT: Timestamp = Timestamp::from_millis(1_800_000_000_000);
+
+    fn revoked(at: Timestamp) -> Revocation {
+        Revocation { at, is_forgotten: false }
+    }
+
+    #[test]
+    fn a_revocation_is_kept_until_no_certificate_can_be_valid() {
+        let folder = tempfile::tempdir().unwrap();
+        let (one, two) = (AgentId::from_u128(1), AgentId::from_u128(2));
+        let mut first = Revocations::open(folder.path()).unwrap();
+        first.note(one, revoked(AT), AT).unwrap();
+        first.note(one, Revocation { at: AT + DAY, is_forgotten: true }, AT + DAY).unwrap();
+        first.note(one, revoked(AT + 2 * DAY), AT + 2 * DAY).unwrap();
+        let mut again = Revocations::open(folder.path()).unwrap();
+        assert_eq!(again.entries, BTreeMap::from([(one, Revocation { at: AT, is_forgotten: true })]));
+        let later = AT + LONGEST_CERTIFICATE + 1;
+        again.note(two, revoked(later), later).unwrap();
+        let kept = Revocations::open(folder.path()).unwrap().entries;
+        assert_eq!(kept, BTreeMap::from([(two, revoked(later))]));
+    }
+
+    #[test]
+    fn the_file_is_bounded_and_one_that_is_none_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut revocations = Revocations::open(folder.path()).unwrap();
+        let many = (0..MOST as u128 + 5).map(|number| {
+            let at = AT + i64::try_from(number).unwrap();
+            (AgentId::from_u128(number), Revocation { at, is_forgotten: true })
+        });
+        revocations.note_all(many, AT).unwrap();
+        let read = Revocations::open(folder.path()).unwrap();
+        assert_eq!(read.entries.len(), MOST);
+        assert!(!read.entries.contains_key(&AgentId::from_u128(4)), "the oldest are dropped");
+        files::write_secret(&folder.path().join(FILE), "somebody pardoned 1\n").unwrap();
+        assert!(matches!(Revocations::open(folder.path()), Err(Error::NotOurs { .. })));
+    }
+}
