@@ -15,11 +15,11 @@ use crate::identity::{coordinator, member};
 /// Longest wait for what takes a moment.
 const SOON: Duration = Duration::from_secs(60);
 /// Nothing comes to a target for this long: some rounds.
-const SILENCE: Duration = Duration::from_secs(8);
+const SILENCE: Duration = Duration::from_secs(16);
 /// Exit code of an agent that is no longer a member.
 const DEPARTED: i32 = 4;
-/// Rounds every two seconds.
-const CONFIG: &str = "[plans.pro]\ninterval_seconds = 2\n";
+/// Rounds every five seconds.
+const CONFIG: &str = "[plans.pro]\ninterval_seconds = 5\n";
 /// A header of a customer that must not stay on an agent's disk.
 const SECRET: &str = "hunter2-hunter2-hunter2";
 
@@ -68,7 +68,7 @@ impl Scene {
 
     /// The agent has ended by itself, says how to join again, and has left nothing.
     async fn departed(&mut self, word: &str) {
-        let ended = self.agent.process().ended(SOON).await;
+        let ended = self.agent.process().ended(2 * SOON).await;
         assert_eq!(ended.code(), Some(DEPARTED));
         let log = self.agent.process().log();
         let said = log.lines().rfind(|line| line.contains("parallax-agent join")).unwrap_or_default();
@@ -154,7 +154,7 @@ async fn a_restore_of_an_older_backup_pardons_nobody() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_agent_that_cannot_be_told_stops_when_its_certificate_ends() {
-    let config = format!("{CONFIG}[mesh]\ncertificate_life_seconds = 30\n");
+    let config = format!("{CONFIG}[mesh]\ncertificate_life_seconds = 90\n");
     let mut scene = Scene::set(&config).await;
     scene.coordinator.process.kill();
     scene.checked().await;
