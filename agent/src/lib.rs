@@ -171,7 +171,7 @@ async fn run_open(shared: Arc<Shared>, shutdown: impl Future<Output = ()>) -> Re
 /// [`Error::Probes`] where resolver or roots cannot be set up.
 pub fn net(config: &Config) -> Result<Net, Error> {
     let fault = |error: &dyn std::error::Error| Error::Probes(error.to_string());
-    let alive = |resolver: Result<Resolver, SetupError>| {
+    let alive = |resolver: Result<Resolver, SetupError>| -> Result<Resolver, Error> {
         let resolver = resolver.map_err(|error| fault(&error))?;
         Ok(match config.resolver_zones.as_slice() {
             [] => resolver,
