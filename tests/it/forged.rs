@@ -61,7 +61,7 @@ impl Liar {
         let known = KnownTime::new(Some(now_ms() / SECOND));
         let tls =
             tls::agent_config(&membership.credentials, &membership.roots, MESH_SPOKEN, clock, known.clone());
-        let link = link::dial(&mesh.to_string(), None, tls.unwrap()).await.unwrap();
+        let link = link::dial(&mesh.to_string(), None, tls.unwrap(), drop).await.unwrap();
         let (control, receiving) = link.connection.open_bi().await.unwrap();
         let results = link.connection.open_uni().await.unwrap();
         let mut liar = Self {

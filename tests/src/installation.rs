@@ -311,7 +311,7 @@ impl Agent {
         output(command).map(drop)
     }
 
-    /// Starts it. Outside of a world of namespaces all targets are on loopback, and it is told to allow them.
+    /// Starts it. On loopback it may check all that is there; in a world of namespaces it asks that world's name server.
     pub fn run(&mut self) {
         self.run_with(&[]);
     }
@@ -323,7 +323,6 @@ impl Agent {
         if self.netns.is_none() {
             command.args(["--allow-private", "--allow-own-host"]);
         } else if !more.contains(&"--config") {
-            // The world's name server, which no public one stands for.
             command.env("PARALLAX_AGENT_RESOLVERS", "system");
         }
         self.process = Some(Process::start(&format!("agent-{}", self.name), command, &self.folder));
@@ -389,7 +388,6 @@ async fn launch(launch: Launch<'_>, arguments: &[String]) -> Result<(Process, Re
     }
 }
 
-/// A file with these settings in the folder; gives its path.
 fn configured(folder: &TempDir, config: &str) -> String {
     let file = folder.path().join("coordinator.toml");
     std::fs::write(&file, config).expect("config can be written");
