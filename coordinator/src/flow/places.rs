@@ -7,11 +7,15 @@ use std::sync::atomic::Ordering;
 use parallax_core::event::{Event, RoundReport, What};
 use parallax_core::place::{Mesh, Place, PlaceNo, RegionSet};
 use parallax_core::quarantine::{Contradictions, Quarantine, Suspects, Turn};
-use parallax_core::time::Timestamp;
+use parallax_core::time::{SECOND, Timestamp};
 use parallax_core::watch::Confirmation;
 
 use super::counters::Counters;
 use super::notices::{self, Notice};
+
+/// Milliseconds for which the notices of the mesh must have been others than were logged: agents come back one by one after a
+/// start, and leave one by one before a stop.
+const SETTLED: i64 = 10 * SECOND;
 
 /// The places of the mesh as machines judge by them.
 #[derive(Debug, Default)]
@@ -22,6 +26,10 @@ pub(super) struct Places {
     mesh: Mesh,
     quarantine: Quarantine,
     told: BTreeSet<Notice>,
+    /// Those that the log has.
+    logged: BTreeSet<Notice>,
+    /// Since when those are others.
+    unlogged_since: Option<Timestamp>,
     /// Nearly all names fail at all places.
     names_fail: bool,
     counters: Arc<Counters>,
@@ -89,6 +97,20 @@ impl Places {
         Some(released.map(|place| (place, Turn::Released)).collect())
     }
 
+    /// Logs the notices that began or ended, once they have lasted.
+    pub(super) fn log_notices(&mut self, now: Timestamp) {
+        if self.told == self.logged {
+            self.unlogged_since = None;
+            return;
+        }
+        let since = *self.unlogged_since.get_or_insert(now);
+        if now.since(since) >= SETTLED {
+            notices::tell(&self.logged, &self.told);
+            self.logged.clone_from(&self.told);
+            self.unlogged_since = None;
+        }
+    }
+
     /// Lays quarantine over the roster. True where regions came or went.
     pub(super) fn lay(&mut self) -> bool {
         let quarantined = |place: &Place| place.quarantined || self.quarantine.is_quarantined(place.no);
@@ -98,7 +120,6 @@ impl Places {
         let suspects = self.quarantine.suspects();
         told.extend((!suspects.spared.is_empty()).then_some(Notice::Contradicted));
         told.extend(self.names_fail.then_some(Notice::NamesFail));
-        notices::tell(&self.told, &told);
         self.counters.set_notices(&told);
         let count = suspects.held.len() as u64;
         self.counters.quarantined.store(count, Ordering::Relaxed);

@@ -19,6 +19,10 @@ const BANNED: &[(&str, &str)] = &[
     ("mbedtls", "ring is the one crypto provider"),
 ];
 
+/// Lowest versions without a published advisory that matters here. `cargo deny` knows all of them; these hold without it.
+const LOWEST: &[(&str, [u64; 3])] =
+    &[("quick-xml", [0, 42, 0]), ("quinn-proto", [0, 11, 14]), ("rustls-webpki", [0, 103, 13])];
+
 /// Licences under which a crate may be used: an expression is allowed when it can be met by these.
 const LICENCES: &[&str] = &[
     "0BSD",
@@ -42,6 +46,13 @@ const LICENCES: &[&str] = &[
 fn no_banned_crate_is_in_the_lock_file() {
     let lock = std::fs::read_to_string(root().join("Cargo.lock")).expect("the lock file is checked in");
     let faults = banned(&lock);
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
+}
+
+#[test]
+fn no_crate_is_below_the_version_that_mended_an_advisory() {
+    let lock = std::fs::read_to_string(root().join("Cargo.lock")).expect("the lock file is checked in");
+    let faults = outdated(&lock);
     assert!(faults.is_empty(), "{}", faults.join("\n"));
 }
 
@@ -113,6 +124,26 @@ fn banned(lock: &str) -> Vec<String> {
         .collect()
 }
 
+/// The crates of a lock file that are below [`LOWEST`].
+fn outdated(lock: &str) -> Vec<String> {
+    let mut faults = Vec::new();
+    let mut name = "";
+    for line in lock.lines() {
+        let value = |key: &str| line.strip_prefix(key)?.strip_prefix(" = \"")?.strip_suffix('"');
+        if let Some(found) = value("name") {
+            name = found;
+        }
+        let Some(version) = value("version") else { continue };
+        let numbers: Vec<u64> = version.split('.').filter_map(|part| part.parse().ok()).collect();
+        let lowest = LOWEST.iter().find(|(one, _)| *one == name);
+        if let Some((_, lowest)) = lowest.filter(|(_, lowest)| numbers.as_slice() < lowest.as_slice()) {
+            faults
+                .push(format!("Cargo.lock: {name} {version} has a published advisory: {lowest:?} at least"));
+        }
+    }
+    faults
+}
+
 /// Whether a licence expression can be met by the list: all sides of an AND, one side of an OR. A slash is an old OR.
 fn allowed(expression: &str) -> bool {
     let text = expression.replace('/', " OR ").replace('(', " ( ").replace(')', " ) ");
@@ -181,6 +212,14 @@ mod checker {
     fn a_banned_crate_is_found_and_a_longer_name_is_not() {
         assert_eq!(banned("[[package]]\nname = \"native-tls\"\n").len(), 1);
         assert_eq!(banned("[[package]]\nname = \"openssl-probe\"\n").len(), 0);
+    }
+
+    #[test]
+    fn an_outdated_crate_is_found_and_a_newer_one_is_not() {
+        for (version, faults) in [("0.11.13", 1), ("0.11.14", 0), ("0.12.0", 0), ("1.0.0", 0)] {
+            let lock = format!("[[package]]\nname = \"quinn-proto\"\nversion = \"{version}\"\n");
+            assert_eq!(outdated(&lock).len(), faults, "{version}");
+        }
     }
 
     #[test]

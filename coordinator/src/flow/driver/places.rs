@@ -20,6 +20,7 @@ impl Driver {
             }
         }
         self.harvest.judged = self.harvest.events.len();
+        self.places.log_notices(now);
         let mut released = self.places.fire(now);
         if let Some(released) = &mut released {
             turns.append(released);
