@@ -1,5 +1,6 @@
 //! Days of a service with one lying place: it passes whatever it checks (a captive portal, an intercepting proxy, a resolver
-//! that answers for every name), or it fails whatever it checks. Nobody else is harmed.
+//! that answers for every name), or it fails whatever it checks. Nobody else is harmed. Nor is a place that the sites of one
+//! customer refuse.
 //!
 //! A few days are lived at every run. More of them, by their seeds: `PARALLAX_DAYS=0..1000 cargo test -p parallax-core
 //! --test liars`.

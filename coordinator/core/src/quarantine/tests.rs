@@ -206,7 +206,7 @@ fn a_place_that_is_enrolled_no_more_is_forgotten() {
     assert!(!quarantine.is_quarantined(PLACE));
 }
 
-/// Whether place 1 is in quarantine after rounds on hosts of accounts, one second apart, of which it alone saw failures.
+/// True where place 1 is in quarantine after rounds on hosts of accounts, one second apart, of which it alone saw failures.
 fn is_held(rounds: &[(u64, u128)], accounts: usize) -> bool {
     let (mut quarantine, mesh) = (Quarantine::default(), mesh(&[1, 2, 3]));
     for (second, (host, account)) in (0..).zip(rounds) {
