@@ -9,6 +9,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use serde::{Deserialize, Serialize};
 
 use crate::event::{Reason, RoundReport};
+use crate::id::AccountId;
 use crate::observation::{self, Outcome};
 use crate::place::{Mesh, NetworkNo, Place, PlaceNo};
 use crate::time::{MINUTE, Timestamp};
@@ -19,6 +20,9 @@ const WINDOW: i64 = MINUTE;
 const WORDS: usize = 5;
 /// Different targets that the contradicted ones must be of.
 const TARGETS: usize = 3;
+/// Different accounts that those targets must be of, where so many have monitors: one customer can have a site of theirs
+/// answer one agent otherwise than the others, and must not take it from everybody else.
+const ACCOUNTS: usize = 3;
 /// Other networks, and places on them, that must have contradicted it, where the mesh has so many.
 const WITNESSES: usize = 2;
 /// Places of which at most one is in quarantine.
@@ -33,6 +37,24 @@ const AGREED_IN_CALM: u32 = 3;
 const KEPT: usize = 256;
 /// Places that are named as those that contradicted one.
 const NAMED: usize = 16;
+
+/// Host that was checked, and the account that had it checked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CheckTarget {
+    /// A number for the host: any hash of its name.
+    pub host: u64,
+    /// Account that the monitor belongs to.
+    pub account: AccountId,
+    /// How many accounts have monitors that are checked, at this moment.
+    pub accounts: usize,
+}
+
+impl CheckTarget {
+    /// How many accounts must have a say.
+    fn accounts_needed(&self) -> usize {
+        ACCOUNTS.min(self.accounts)
+    }
+}
 
 /// Contradictions of a place's words within the last minute.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -86,16 +108,16 @@ pub struct Quarantine {
 enum Record {
     /// Believed: its words of the last minute.
     Free(VecDeque<Said>),
-    /// Not believed since, or since its last dispute: agreeing words since then.
-    Held { calm_since: Timestamp, agreed: u32, found: Contradictions },
+    /// Not believed since, or since its last dispute: agreeing words since then. Accounts that had it contradicted since
+    /// it is in, each with when last.
+    Held { calm_since: Timestamp, agreed: u32, found: Contradictions, disputes: Vec<(AccountId, Timestamp)> },
 }
 
 /// A word of a place on which others have spoken too.
 #[derive(Debug, Clone, Copy)]
 struct Said {
     at: Timestamp,
-    /// A number for the host that was checked.
-    target: u64,
+    target: CheckTarget,
     /// Who contradicted it; nobody where it was agreed with.
     against: [Option<PlaceNo>; 2],
 }
@@ -107,12 +129,12 @@ impl Said {
 }
 
 impl Quarantine {
-    /// Takes in a round that is over: what it says of each place that has spoken. `target` names the host that was checked
-    /// (any hash of it). Gives the places of which something else is believed from now on.
+    /// Takes in a round on `target` that is over: what it says of each place that has spoken. Gives the places of which
+    /// something else is believed from now on.
     pub fn hear_round(
         &mut self,
         report: &RoundReport,
-        target: u64,
+        target: CheckTarget,
         mesh: &Mesh,
         now: Timestamp,
     ) -> Vec<(PlaceNo, Turn)> {
@@ -126,11 +148,17 @@ impl Quarantine {
     }
 
     /// Takes in a shadow round of a place in quarantine: whether it saw what the others see.
-    pub fn hear_shadow(&mut self, place: PlaceNo, agrees: bool, now: Timestamp) -> Option<Turn> {
+    pub fn hear_shadow(
+        &mut self,
+        place: PlaceNo,
+        agrees: bool,
+        target: CheckTarget,
+        now: Timestamp,
+    ) -> Option<Turn> {
         match self.places.get_mut(&place)? {
             Record::Free(_) => None,
             held @ Record::Held { .. } => {
-                let released = held.hear_held(agrees, now);
+                let released = held.hear_held(agrees, target, now);
                 self.release(place, released)
             }
         }
@@ -142,7 +170,7 @@ impl Quarantine {
         let words = match record {
             Record::Free(words) => words,
             held @ Record::Held { .. } => {
-                let released = held.hear_held(!said.is_contradicted(), now);
+                let released = held.hear_held(!said.is_contradicted(), said.target, now);
                 return self.release(place, released);
             }
         };
@@ -152,10 +180,12 @@ impl Quarantine {
         }
         words.push_back(said);
         // An agreeing word makes nobody a suspect.
-        let found = said.is_contradicted().then(|| found(words, place, mesh)).flatten()?;
+        let needed = said.target.accounts_needed();
+        let found = said.is_contradicted().then(|| found(words, needed, place, mesh)).flatten()?;
         if self.has_room(mesh) {
             self.spared.remove(&place);
-            self.places.insert(place, Record::Held { calm_since: now, agreed: 0, found: found.clone() });
+            let held = Record::Held { calm_since: now, agreed: 0, found: found.clone(), disputes: Vec::new() };
+            self.places.insert(place, held);
             return Some(Turn::Held(found));
         }
         let before = self.spared.insert(place, (now, found.clone()));
@@ -169,11 +199,12 @@ impl Quarantine {
         })
     }
 
-    /// Whether one more place may be put into quarantine: never more than a third of those that are connected.
+    /// Whether one more place may be put into quarantine: never more than a third of those that are connected. One in
+    /// quarantine that is away counts too: it comes back.
     fn has_room(&self, mesh: &Mesh) -> bool {
-        let connected = || mesh.places().iter().filter(|place| place.connected);
-        let held = connected().filter(|place| place.quarantined || self.is_quarantined(place.no)).count();
-        (held + 1) * PLACES_FOR_ONE <= connected().count()
+        let places = || mesh.places().iter();
+        let held = places().filter(|place| place.quarantined || self.is_quarantined(place.no)).count();
+        (held + 1) * PLACES_FOR_ONE <= places().filter(|place| place.connected).count()
     }
 
     /// Whether the place is in quarantine.
@@ -228,13 +259,21 @@ impl Record {
         }
     }
 
-    /// A word of a place in quarantine: true where it is out with it.
-    fn hear_held(&mut self, agrees: bool, now: Timestamp) -> bool {
-        let Self::Held { calm_since, agreed, .. } = self else { return false };
+    /// A word of a place in quarantine: true where it is out with it. Disputes begin the waiting again once enough accounts
+    /// have had one within five minutes: those of one account can't keep it in.
+    fn hear_held(&mut self, agrees: bool, target: CheckTarget, now: Timestamp) -> bool {
+        let Self::Held { calm_since, agreed, disputes, .. } = self else { return false };
         if agrees {
             *agreed += 1;
         } else {
-            (*calm_since, *agreed) = (now, 0);
+            disputes.retain(|(account, at)| *account != target.account && now.since(*at) < CALM);
+            disputes.push((target.account, now));
+            if disputes.len() >= target.accounts_needed() {
+                (*calm_since, *agreed) = (now, 0);
+            }
+            // The oldest goes: of the newest so many are enough.
+            let surplus = disputes.len().saturating_sub(ACCOUNTS);
+            disputes.drain(..surplus);
         }
         let calm = now.since(*calm_since) >= CALM && *agreed >= AGREED_IN_CALM;
         *agreed >= AGREED || calm
@@ -247,16 +286,20 @@ fn forget(words: &mut VecDeque<Said>, now: Timestamp) {
     }
 }
 
-/// More than half of its words, of which there are at least five, are contradicted, over at least three targets: that one
-/// site has trouble with one network is no place's fault, however many others failed for everybody meanwhile. Two other
-/// networks must contradict it, and two places on them, where there are so many: one alone may be the one that is wrong.
-fn found(words: &VecDeque<Said>, place: PlaceNo, mesh: &Mesh) -> Option<Contradictions> {
+/// More than half of its words, of which there are at least five, are contradicted, over at least three targets of as many
+/// accounts: that one site or one customer has trouble with one network is no place's fault, however many others failed for
+/// everybody meanwhile. Of the contradicted ones at most as many count of one account as of all others. Two other networks
+/// must contradict it, and two places on them, where there are so many: one alone may be the one that is wrong.
+fn found(words: &VecDeque<Said>, accounts: usize, place: PlaceNo, mesh: &Mesh) -> Option<Contradictions> {
     let contradicted = || words.iter().filter(|said| said.is_contradicted());
-    let count = contradicted().count();
-    if words.len() < WORDS || count * 2 <= words.len() {
+    let all = contradicted().count();
+    let (by_accounts, most) = by_account(contradicted());
+    let count = if accounts > 1 { all.min((all - most) * 2) } else { all };
+    let heard = words.len() - all + count;
+    if by_accounts < accounts || heard < WORDS || count * 2 <= heard {
         return None;
     }
-    let targets: BTreeSet<u64> = contradicted().map(|said| said.target).collect();
+    let targets: BTreeSet<u64> = contradicted().map(|said| said.target.host).collect();
     let mut times = BTreeMap::<PlaceNo, u32>::new();
     for other in contradicted().flat_map(|said| said.against).flatten() {
         *times.entry(other).or_default() += 1;
@@ -277,7 +320,16 @@ fn found(words: &VecDeque<Said>, place: PlaceNo, mesh: &Mesh) -> Option<Contradi
     by.sort_by_key(|(place, times)| (std::cmp::Reverse(*times), *place));
     by.truncate(NAMED);
     let number = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
-    Some(Contradictions { words: number(words.len()), contradicted: number(count), by })
+    Some(Contradictions { words: number(words.len()), contradicted: number(all), by })
+}
+
+/// How many accounts these words are of, and how many of them are of the account with most.
+fn by_account<'a>(words: impl Iterator<Item = &'a Said>) -> (usize, usize) {
+    let mut accounts = BTreeMap::<AccountId, usize>::new();
+    for said in words {
+        *accounts.entry(said.target.account).or_default() += 1;
+    }
+    (accounts.len(), accounts.values().max().copied().unwrap_or_default())
 }
 
 /// Judges each place that has spoken in a round: by whom it was contradicted, if by anybody.

@@ -1,9 +1,11 @@
 //! All machines of this shard, by dense number, with their deadlines and what they want done.
 
+mod accounts;
 mod harvest;
 mod reading;
 mod target;
 
+use accounts::Accounts;
 pub use harvest::Harvest;
 use reading::reading;
 
@@ -48,6 +50,8 @@ pub struct Machines {
     numbers: BTreeMap<MonitorId, u32>,
     timetable: BTreeSet<(Timestamp, u32)>,
     schedules: Schedules,
+    /// Accounts whose monitors are in the schedule.
+    accounts: Accounts,
     outputs: Vec<Output>,
     /// How many machines have each status, by the status's place in its list.
     by_status: [u64; 4],
@@ -84,11 +88,6 @@ impl Machines {
     pub fn state(&self, slot: u32) -> Option<(MonitorId, &State)> {
         let machine = &self.get(slot)?.machine;
         Some((machine.watch().monitor, machine.state()))
-    }
-
-    /// A number for the host that the monitor checks: several monitors of one host have the same.
-    pub fn host(&self, monitor: MonitorId) -> u64 {
-        self.numbers.get(&monitor).and_then(|slot| self.get(*slot)).map_or(0, |kept| kept.host)
     }
 
     /// What agents are to run.
@@ -155,6 +154,7 @@ impl Machines {
         let kept =
             usize::try_from(slot).ok().and_then(|index| self.kept.get_mut(index)).and_then(Option::take);
         self.recount(kept.as_ref().map(|kept| kept.machine.status()), None);
+        self.accounts.recount(self.schedules.get(slot).map(|it| it.account), None);
         self.schedules.remove(slot);
         if let Some(at) = kept.and_then(|kept| kept.timer) {
             self.timetable.remove(&(at, slot));
@@ -308,10 +308,12 @@ impl Machines {
     /// The schedule follows what the monitor is now.
     fn reschedule(&mut self, slot: u32) {
         let kept = self.get(slot);
+        let before = self.schedules.get(slot).map(|it| it.account);
         match kept.and_then(|kept| Scheduled::new(kept.machine.watch(), slot, &kept.check)) {
             Some(scheduled) => self.schedules.put(scheduled),
             None => self.schedules.remove(slot),
         };
+        self.accounts.recount(before, self.schedules.get(slot).map(|it| it.account));
     }
 
     /// Notes that the machine changed, and its next deadline. A later one than the noted is left to be found out.

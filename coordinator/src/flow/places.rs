@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 
 use parallax_core::event::{Event, RoundReport, What};
 use parallax_core::place::{Mesh, Place, PlaceNo, RegionSet};
-use parallax_core::quarantine::{Contradictions, Quarantine, Suspects, Turn};
+use parallax_core::quarantine::{CheckTarget, Contradictions, Quarantine, Suspects, Turn};
 use parallax_core::time::{SECOND, Timestamp};
 use parallax_core::watch::Confirmation;
 
@@ -74,15 +74,21 @@ impl Places {
     pub(super) fn hear_round(
         &mut self,
         report: &RoundReport,
-        host: u64,
+        target: CheckTarget,
         now: Timestamp,
     ) -> Vec<(PlaceNo, Turn)> {
-        self.quarantine.hear_round(report, host, &self.mesh, now)
+        self.quarantine.hear_round(report, target, &self.mesh, now)
     }
 
     /// Takes in a shadow round of a place in quarantine: whether it agrees with the others.
-    pub(super) fn hear_shadow(&mut self, place: PlaceNo, agrees: bool, now: Timestamp) -> Option<Turn> {
-        self.quarantine.hear_shadow(place, agrees, now)
+    pub(super) fn hear_shadow(
+        &mut self,
+        place: PlaceNo,
+        agrees: bool,
+        target: CheckTarget,
+        now: Timestamp,
+    ) -> Option<Turn> {
+        self.quarantine.hear_shadow(place, agrees, target, now)
     }
 
     /// When a place may come out by time alone.

@@ -1,3 +1,5 @@
+use proptest::prelude::*;
+
 use super::*;
 use crate::observation::{Facts, Failure, Word};
 use crate::place::Region;
@@ -20,6 +22,11 @@ fn mesh(networks: &[u16]) -> Mesh {
         quarantined: false,
         unfit: false,
     }))
+}
+
+/// A target of an account, of so many that have monitors.
+fn target(host: u64, account: u128, accounts: usize) -> CheckTarget {
+    CheckTarget { host, account: AccountId::from_u128(account), accounts }
 }
 
 /// A round on which places have spoken in that order, each with whether it passed.
@@ -60,8 +67,8 @@ fn story(
     rounds: &[(&[(u16, bool)], u64)],
 ) -> Vec<(i64, u16, &'static str)> {
     let mut told = Vec::new();
-    for (second, (seen, target)) in (0..).zip(rounds) {
-        for (place, turn) in quarantine.hear_round(&round(seen), *target, mesh, at(second)) {
+    for (second, (seen, host)) in (0..).zip(rounds) {
+        for (place, turn) in quarantine.hear_round(&round(seen), target(*host, 1, 1), mesh, at(second)) {
             let turn = match turn {
                 Turn::Held(_) => "held",
                 Turn::Spared(_) => "spared",
@@ -152,13 +159,13 @@ fn never_more_than_a_third_of_the_places_are_in() {
 fn words_over_a_minute_old_do_not_count() {
     let (mut quarantine, mesh) = (Quarantine::default(), mesh(&[1, 2, 3]));
     story(&mut quarantine, &mesh, &[1, 2, 3, 4].map(|target| (DISPUTED, target)));
-    assert_eq!(quarantine.hear_round(&round(DISPUTED), 5, &mesh, at(62)), []);
+    assert_eq!(quarantine.hear_round(&round(DISPUTED), target(5, 1, 1), &mesh, at(62)), []);
 }
 
 fn agree(quarantine: &mut Quarantine, from: i64, times: usize) -> Vec<(i64, Turn)> {
     let heard = (from..)
         .take(times)
-        .filter_map(|second| quarantine.hear_shadow(PLACE, true, at(second)).map(|turn| (second, turn)));
+        .filter_map(|second| quarantine.hear_shadow(PLACE, true, target(1, 1, 1), at(second)).map(|turn| (second, turn)));
     heard.collect()
 }
 
@@ -185,7 +192,7 @@ fn five_calm_minutes_and_three_agreeing_words_let_it_out() {
 fn a_dispute_in_quarantine_begins_the_waiting_anew() {
     let mut quarantine = held();
     agree(&mut quarantine, 10, 9);
-    quarantine.hear_shadow(PLACE, false, at(30));
+    quarantine.hear_shadow(PLACE, false, target(1, 1, 1), at(30));
     assert_eq!(agree(&mut quarantine, 40, 9), []);
     assert_eq!(quarantine.poll_timeout(), Some(at(330)));
 }
@@ -197,4 +204,90 @@ fn a_place_that_is_enrolled_no_more_is_forgotten() {
     assert!(quarantine.is_quarantined(PLACE));
     quarantine.forget_others(&Mesh::default());
     assert!(!quarantine.is_quarantined(PLACE));
+}
+
+/// True where place 1 is in quarantine after rounds on hosts of accounts, one second apart, of which it alone saw failures.
+fn is_held(rounds: &[(u64, u128)], accounts: usize) -> bool {
+    let (mut quarantine, mesh) = (Quarantine::default(), mesh(&[1, 2, 3]));
+    for (second, (host, account)) in (0..).zip(rounds) {
+        quarantine.hear_round(&round(DISPUTED), target(*host, *account, accounts), &mesh, at(second));
+    }
+    quarantine.is_quarantined(PLACE)
+}
+
+#[test]
+fn one_account_puts_no_place_in_where_others_have_monitors() {
+    let alone = [1, 2, 3, 4, 5, 6, 7, 8].map(|host| (host, 1));
+    for accounts in [2, 3, 100] {
+        assert!(!is_held(&alone, accounts), "of {accounts}");
+    }
+    assert!(is_held(&alone, 1), "nobody else could have a say");
+    // One other whose site blocks that agent helps them no more than two do, and is no help to them where only two are.
+    let with_one = |times| [&alone[..], &[(9, 2); 8][..times]].concat();
+    assert!(!is_held(&with_one(2), 2), "at most half count of one account");
+    assert!(is_held(&with_one(3), 2), "six of eleven count");
+    assert!(!is_held(&with_one(8), 3), "three accounts must have had it contradicted");
+    assert!(is_held(&[&with_one(1)[..], &[(10, 3), (10, 3)]].concat(), 3));
+}
+
+#[test]
+fn one_account_keeps_no_place_in_where_others_have_monitors() {
+    let customer = |quarantine: &mut Quarantine, account, second| {
+        quarantine.hear_shadow(PLACE, false, target(1, account, 3), at(second))
+    };
+    let mut quarantine = held();
+    for second in 10..19 {
+        assert_eq!(customer(&mut quarantine, 7, second), None);
+        assert_eq!(agree(&mut quarantine, second, 1), []);
+    }
+    customer(&mut quarantine, 7, 19);
+    assert_eq!(agree(&mut quarantine, 19, 1), [(19, Turn::Released)]);
+    // Three of three accounts within five minutes do.
+    let mut quarantine = held();
+    agree(&mut quarantine, 10, 9);
+    for (account, second) in [(7, 30), (8, 31), (7, 32), (9, 33)] {
+        assert_eq!(customer(&mut quarantine, account, second), None);
+    }
+    assert_eq!(agree(&mut quarantine, 40, 9), []);
+    // What two of them had is five minutes old by then: it has been calm.
+    let mut quarantine = held();
+    agree(&mut quarantine, 10, 9);
+    for (account, second) in [(7, 30), (8, 31)] {
+        assert_eq!(customer(&mut quarantine, account, second), None);
+    }
+    assert_eq!(customer(&mut quarantine, 9, 331), Some(Turn::Released));
+}
+
+#[test]
+fn a_place_in_quarantine_that_is_away_counts_still() {
+    let (mut quarantine, whole) = (held(), mesh(&[1, 2, 3, 4, 5]));
+    let away = |place: &Place| Place { connected: place.no != PLACE, ..*place };
+    let without = Mesh::new(whole.places().iter().map(away));
+    let rounds = [1, 2, 3, 1, 2].map(|target| (&[(4, false), (2, true), (3, true)][..], target));
+    assert_eq!(story(&mut quarantine, &without, &rounds), [(4, 4, "spared")]);
+    assert_eq!(quarantine.suspects().held.len(), 1, "of five, with the one that comes back");
+}
+
+proptest! {
+    #[test]
+    fn a_place_is_put_in_only_where_a_third_of_the_connected_has_room(
+        acts in prop::collection::vec((0..9_u16, 0..9_u16, any::<bool>()), 1..400),
+    ) {
+        let mut places = mesh(&[1, 2, 3, 1, 2, 3, 1, 2, 3]).places().to_vec();
+        let mut quarantine = Quarantine::default();
+        for (second, (first, other, toggles)) in (0..).zip(acts) {
+            let found = places.iter_mut().find(|place| place.no == PlaceNo(first + 1));
+            if let Some(place) = found.filter(|_| toggles && other < 3) {
+                place.connected = !place.connected;
+            }
+            let laid = places.iter().map(|place| Place { quarantined: quarantine.is_quarantined(place.no), ..*place });
+            let mesh = Mesh::new(laid.collect::<Vec<_>>());
+            let seen = [(first % 4 + 1, false), ((first + 1) % 9 + 1, true), ((first + 2) % 9 + 1, true)];
+            let turns = quarantine.hear_round(&round(&seen), target(other.into(), 1, 1), &mesh, at(second));
+            let connected = mesh.places().iter().filter(|place| place.connected).count();
+            let held = quarantine.suspects().held.len();
+            let is_put_in = turns.iter().any(|(_, turn)| matches!(turn, Turn::Held(_)));
+            prop_assert!(!is_put_in || held * PLACES_FOR_ONE <= connected, "{held} of {connected}");
+        }
+    }
 }

@@ -6,7 +6,8 @@ use std::collections::BTreeSet;
 use parallax_core::event::{Reason, RoundReport};
 use parallax_core::observation::{Outcome, Word};
 use parallax_core::place::{Mesh, Place, PlaceNo};
-use parallax_core::quarantine::{Quarantine, Turn};
+use parallax_core::id::AccountId;
+use parallax_core::quarantine::{CheckTarget, Quarantine, Turn};
 use parallax_core::time::Timestamp;
 
 use super::script::Line;
@@ -15,9 +16,11 @@ use super::text::{self, Cast, Told};
 /// Plays a story of which the places are read already.
 pub(crate) fn play(places: &[Place], cast: &Cast, lines: &[Line<'_>]) -> Told<()> {
     let mut quarantine = Quarantine::default();
+    let hosts = lines.iter().flat_map(|line| line.words.iter().filter_map(|word| word.split_once('/')));
+    let accounts = hosts.map(|(account, _)| account).collect::<BTreeSet<_>>().len().max(1);
     for line in lines {
         let at = |error: String| format!("line {}: {error}", line.number);
-        let told = turn(&mut quarantine, places, cast, &line.words).map_err(at)?;
+        let told = turn(&mut quarantine, (places, accounts), cast, &line.words).map_err(at)?;
         if told != line.expected {
             return Err(at(format!("what came out is {told:?}")));
         }
@@ -29,7 +32,12 @@ pub(crate) fn play(places: &[Place], cast: &Cast, lines: &[Line<'_>]) -> Told<()
     Ok(())
 }
 
-fn turn(quarantine: &mut Quarantine, places: &[Place], cast: &Cast, words: &[&str]) -> Told<Vec<String>> {
+fn turn(
+    quarantine: &mut Quarantine,
+    (places, accounts): (&[Place], usize),
+    cast: &Cast,
+    words: &[&str],
+) -> Told<Vec<String>> {
     let [when, words @ ..] = words else { return Err("a line begins with a time".to_owned()) };
     let now = text::time(when)?;
     let place = |name: &str| cast.find(name).ok_or_else(|| format!("'{name}' is nobody here"));
@@ -40,8 +48,11 @@ fn turn(quarantine: &mut Quarantine, places: &[Place], cast: &Cast, words: &[&st
         ["time", "passes"] => {
             quarantine.handle_timeout(now).into_iter().map(|place| (place, Turn::Released)).collect()
         }
-        [name, "agrees"] => shadow(quarantine, place(name)?, true, now),
-        [name, "disagrees"] => shadow(quarantine, place(name)?, false, now),
+        [name, "agrees"] => shadow(quarantine, place(name)?, true, target("", accounts), now),
+        [name, "disagrees"] => shadow(quarantine, place(name)?, false, target("", accounts), now),
+        [name, "disagrees", "on", host] => {
+            shadow(quarantine, place(name)?, false, target(host, accounts), now)
+        }
         [host, seen @ ..] => {
             let mut said = Vec::new();
             for word in seen.join(" ").split(", ") {
@@ -51,8 +62,7 @@ fn turn(quarantine: &mut Quarantine, places: &[Place], cast: &Cast, words: &[&st
                 };
                 said.push((place(name)?, text::outcome(doing)?));
             }
-            let target = parallax_core::assign::steady_hash(host.as_bytes());
-            quarantine.hear_round(&report(said, now)?, target, &mesh, now)
+            quarantine.hear_round(&report(said, now)?, target(host, accounts), &mesh, now)
         }
         [] => return Err("nothing happens".to_owned()),
     };
@@ -65,8 +75,21 @@ fn turn(quarantine: &mut Quarantine, places: &[Place], cast: &Cast, words: &[&st
     Ok(turns.into_iter().map(say).collect())
 }
 
-fn shadow(quarantine: &mut Quarantine, place: PlaceNo, agrees: bool, now: Timestamp) -> Vec<(PlaceNo, Turn)> {
-    quarantine.hear_shadow(place, agrees, now).map(|turn| (place, turn)).into_iter().collect()
+/// A host as a story names it: `acme/shop` where it is a certain account's.
+fn target(name: &str, accounts: usize) -> CheckTarget {
+    let number = |text: &str| parallax_core::assign::steady_hash(text.as_bytes());
+    let account = name.split_once('/').map_or("", |(account, _)| account);
+    CheckTarget { host: number(name), account: AccountId::from_u128(number(account).into()), accounts }
+}
+
+fn shadow(
+    quarantine: &mut Quarantine,
+    place: PlaceNo,
+    agrees: bool,
+    target: CheckTarget,
+    now: Timestamp,
+) -> Vec<(PlaceNo, Turn)> {
+    quarantine.hear_shadow(place, agrees, target, now).map(|turn| (place, turn)).into_iter().collect()
 }
 
 /// The round that those words make, as a machine reports it.

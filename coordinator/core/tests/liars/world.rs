@@ -10,7 +10,7 @@ use parallax_core::id::{AccountId, MonitorId};
 use parallax_core::machine::{Machine, Output, Step};
 use parallax_core::observation::{Facts, Failure, Observation, Outcome, Phase};
 use parallax_core::place::{Mesh, NetworkNo, Place, PlaceNo, Region, RegionSet};
-use parallax_core::quarantine::{Quarantine, Turn};
+use parallax_core::quarantine::{CheckTarget, Quarantine, Turn};
 use parallax_core::time::{DAY, HOUR, MINUTE, SECOND, Timestamp};
 use parallax_core::watch::{Confirmation, Watch};
 
@@ -19,6 +19,8 @@ use super::chance::Chance;
 /// Length of a day: as long as six outages of every monitor take.
 const END: i64 = 8 * HOUR;
 const MONITORS: usize = 6;
+/// Accounts that have them: one has the first three, and three have one of the others each.
+const ACCOUNTS: usize = 4;
 /// Milliseconds within which an outage must be reported.
 const REPORTED: i64 = 6 * MINUTE;
 
@@ -27,6 +29,8 @@ const REPORTED: i64 = 6 * MINUTE;
 pub(crate) enum Lie {
     Passes,
     Fails,
+    /// It is honest: one customer has sites that refuse it alone.
+    Shunned,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -122,7 +126,7 @@ impl World {
     fn watch(&mut self, index: usize) -> Watch {
         Watch {
             monitor: MonitorId::from_u128(self.chance.next().into()),
-            account: AccountId::from_u128(1),
+            account: account(index),
             revision: 1,
             kind: CheckKind::Tcp,
             interval_ms: self.chance.pick(&[30_000, 60_000]),
@@ -224,7 +228,7 @@ impl World {
         if self.mesh.place(place).unwrap().quarantined {
             let view = self.monitors[index].machine.view(&self.mesh, now);
             let agrees = view.agrees(&seen, &self.mesh);
-            let turn = agrees.and_then(|agrees| self.quarantine.hear_shadow(place, agrees, now));
+            let turn = agrees.and_then(|agrees| self.quarantine.hear_shadow(place, agrees, target(index), now));
             self.believe(turn.map(|turn| (place, turn)).into_iter().collect());
             return;
         }
@@ -252,8 +256,7 @@ impl World {
                 Output::Reading(_) => {}
                 Output::Happened(what) => match *what {
                     What::Round(report) => {
-                        let host = index as u64;
-                        let turns = self.quarantine.hear_round(&report, host, &self.mesh, now);
+                        let turns = self.quarantine.hear_round(&report, target(index), &self.mesh, now);
                         self.believe(turns);
                     }
                     What::Changed(change) if change.alert == Some(AlertKind::WentDown) => self.told(index),
@@ -281,7 +284,7 @@ impl World {
         }
         for (place, turn) in turns {
             if let Turn::Held(found) = turn {
-                let is_liar = self.liar.is_some_and(|(liar, _)| liar == place);
+                let is_liar = self.liar.is_some_and(|(liar, lie)| liar == place && lie != Lie::Shunned);
                 assert!(is_liar, "an honest place is in quarantine: {place:?}, {found:?}");
                 self.is_liar_found = true;
             }
@@ -341,7 +344,8 @@ impl World {
         let mood = match self.liar.filter(|(liar, _)| *liar == place.no) {
             Some((_, Lie::Passes)) => Mood::Well,
             Some((_, Lie::Fails)) => Mood::Refuses,
-            None => self.monitors[index].mood,
+            Some((_, Lie::Shunned)) if account(index) == account(0) => Mood::Refuses,
+            Some((_, Lie::Shunned)) | None => self.monitors[index].mood,
         };
         let facts = Facts::default();
         match mood {
@@ -356,6 +360,14 @@ impl World {
             ],
         }
     }
+}
+
+fn account(index: usize) -> AccountId {
+    AccountId::from_u128(index.saturating_sub(2) as u128)
+}
+
+fn target(index: usize) -> CheckTarget {
+    CheckTarget { host: index as u64, account: account(index), accounts: ACCOUNTS }
 }
 
 /// Three to eight places of three networks or more, in one region or several.

@@ -16,7 +16,8 @@ impl Driver {
         let mut turns = Vec::new();
         for event in self.harvest.events.iter().skip(self.harvest.judged) {
             if let (What::Round(report), Some(monitor)) = (&event.what, event.monitor) {
-                turns.append(&mut self.places.hear_round(report, self.machines.host(monitor), now));
+                let Some(target) = self.machines.target_of(monitor) else { continue };
+                turns.append(&mut self.places.hear_round(report, target, now));
             }
         }
         self.harvest.judged = self.harvest.events.len();
@@ -34,7 +35,8 @@ impl Driver {
     pub(super) fn hear_shadow(&mut self, slot: u32, seen: &Observation, channels: &Channels) {
         let now = self.clock.now();
         let Some(agrees) = self.machines.agrees(slot, seen, (self.places.mesh(), now)) else { return };
-        if let Some(turn) = self.places.hear_shadow(seen.place, agrees, now) {
+        let Some(target) = self.machines.target_in(slot) else { return };
+        if let Some(turn) = self.places.hear_shadow(seen.place, agrees, target, now) {
             self.turn_places(vec![(seen.place, turn)], channels);
         }
     }
