@@ -55,6 +55,12 @@ pub struct Record {
     /// Addresses of the coordinator, newest first.
     #[serde(default)]
     pub coordinator_addresses: Vec<IpAddr>,
+    /// When the addresses above were learned, in their order, by this host's clock, epoch ms.
+    #[serde(default)]
+    pub seen_from_ms: Vec<i64>,
+    /// Likewise.
+    #[serde(default)]
+    pub coordinator_addresses_ms: Vec<i64>,
 }
 
 /// An identity that is complete.

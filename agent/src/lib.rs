@@ -199,8 +199,8 @@ fn open(config: Config) -> Result<Shared, Error> {
     let home = Home::open(&config.data)?.sealed_with(config.secrets_key_file.as_deref())?;
     let membership = home.membership()?;
     let net = net(&config)?;
-    own::recall(net.guard().own(), &membership.record, config.coordinator.as_deref());
     let clock = Clock::new(membership.record.skew_ms);
+    own::recall(net.guard().own(), &membership.record, config.coordinator.as_deref(), clock.wall_ms());
     let spool = Spool::open(&home.spool(), config.spool_bytes)?;
     if spool.damaged() > 0 {
         tracing::warn!(
