@@ -209,6 +209,9 @@ fn open(config: Config) -> Result<Shared, Error> {
         );
     }
     let kept = home.schedule();
+    if let Err(error) = home.reseal_schedule(kept.as_ref()) {
+        tracing::error!(%error, "the schedule on disk is not sealed with the present key");
+    }
     let mut boot = [0; 8];
     tls::random(&mut boot)?;
     let queue = Queue::new(BootId(u64::from_le_bytes(boot)), spool, clock.clone());
