@@ -67,7 +67,7 @@ impl std::fmt::Display for Departure {
     }
 }
 
-/// Whether the certificate has ended, by the later of the present time and the one that the coordinator last told.
+/// Checks whether the certificate has ended, by the later of the present time and the one that the coordinator last told.
 pub(crate) fn has_expired(shared: &Shared) -> bool {
     let told_ms = shared.membership().record.coordinator_ms;
     has_ended(shared, shared.clock.coordinator_ms().max(told_ms))
@@ -87,7 +87,7 @@ pub(crate) async fn expired(shared: &Shared) {
     }
 }
 
-/// Whether a certificate has ended.
+/// A judgement on the end of a certificate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum End {
     No,

@@ -29,7 +29,7 @@ pub(crate) struct Shared {
     pub(crate) renewal_wanted: Notify,
     pub(crate) counts: Counts,
     pub(crate) faults: watch::Sender<Vec<OwnFault>>,
-    /// Whether dns monitors can be checked: the name servers that they ask may be out of reach while the host's are not.
+    /// True while dns monitors can be checked: the name servers that they ask may be out of reach while the host's are not.
     pub(crate) resolves_records: watch::Sender<bool>,
     pub(crate) connected_since_ms: Mutex<Option<i64>>,
     /// Why the newest connection ended or did not come about.

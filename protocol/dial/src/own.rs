@@ -50,12 +50,12 @@ pub(crate) struct Known {
 struct State {
     interfaces: Option<Result<Vec<IpAddr>, DialError>>,
     /// Newest first.
-    nat: Vec<Learned>,
-    coordinator: Vec<Learned>,
+    nat: Vec<LearnedAddress>,
+    coordinator: Vec<LearnedAddress>,
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Learned {
+struct LearnedAddress {
     address: IpAddr,
     /// One moment for all that were learned together.
     until: Instant,
@@ -153,7 +153,7 @@ impl OwnAddresses {
 
     fn learn(
         &self,
-        list: impl Fn(&mut State) -> &mut Vec<Learned>,
+        list: impl Fn(&mut State) -> &mut Vec<LearnedAddress>,
         addresses: impl IntoIterator<Item = IpAddr>,
         ago: Duration,
     ) {
@@ -163,7 +163,7 @@ impl OwnAddresses {
             let address = address::unmapped(address);
             let list = list(&mut state);
             list.retain(|known| known.address != address);
-            list.insert(0, Learned { address, until });
+            list.insert(0, LearnedAddress { address, until });
             list.truncate(LEARNED);
         }
         let until = self.0.known.load().until;
@@ -195,7 +195,7 @@ impl OwnAddresses {
 
 /// Forgets addresses that have lasted long enough, but the newest of each family: a connection that stands says nothing
 /// new about its addresses.
-fn forget_old(list: &mut Vec<Learned>) {
+fn forget_old(list: &mut Vec<LearnedAddress>) {
     let now = Instant::now();
     let newest =
         |v4: bool| list.iter().filter(|known| known.address.is_ipv4() == v4).map(|known| known.until).max();
@@ -205,9 +205,9 @@ fn forget_old(list: &mut Vec<Learned>) {
     });
 }
 
-fn with_ages(list: &[Learned]) -> Vec<(IpAddr, Duration)> {
+fn with_ages(list: &[LearnedAddress]) -> Vec<(IpAddr, Duration)> {
     let now = Instant::now();
-    let age = |known: &Learned| LASTS.saturating_sub(known.until.saturating_duration_since(now));
+    let age = |known: &LearnedAddress| LASTS.saturating_sub(known.until.saturating_duration_since(now));
     list.iter().map(|known| (known.address, age(known))).collect()
 }
 

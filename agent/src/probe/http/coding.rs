@@ -75,7 +75,7 @@ impl Coding {
     }
 
     fn undone_into(self, next: Next, share: Share) -> Next {
-        let inflating = |first, share| Box::new(Inflating { first, share });
+        let inflating = |first, share| Box::new(InflateStage { first, share });
         match self {
             Self::Gzip => inflating(Box::new(Gzip::new(next)) as Next, share),
             Self::Deflate => {
@@ -113,12 +113,12 @@ impl Stage for Bounded {
 }
 
 /// Counts in the memory of a decoder of gzip or deflate.
-struct Inflating {
+struct InflateStage {
     first: Next,
     share: Share,
 }
 
-impl Write for Inflating {
+impl Write for InflateStage {
     fn write(&mut self, piece: &[u8]) -> io::Result<usize> {
         self.share.grow_to(INFLATE)?;
         self.first.write(piece)
@@ -129,7 +129,7 @@ impl Write for Inflating {
     }
 }
 
-impl Stage for Inflating {
+impl Stage for InflateStage {
     fn end(&mut self) -> io::Result<()> {
         self.first.end()
     }

@@ -17,7 +17,8 @@ const MAX_HELD: usize = 32 << 20;
 
 type Memory<T> = <StandardAlloc as Allocator<T>>::AllocatedMemory;
 
-type Decoder = DecompressorWriterCustomAlloc<Next, Memory<u8>, Counting, Counting, Counting>;
+type Decoder =
+    DecompressorWriterCustomAlloc<Next, Memory<u8>, CountingAllocator, CountingAllocator, CountingAllocator>;
 
 /// Undoes brotli.
 pub(super) struct Brotli {
@@ -30,7 +31,7 @@ pub(super) struct Brotli {
 impl Brotli {
     pub(super) fn new(next: Next, share: Share) -> Self {
         let held = Arc::default();
-        let mut counting = Counting { held: Arc::clone(&held) };
+        let mut counting = CountingAllocator { held: Arc::clone(&held) };
         let buffer = counting.alloc_cell(PIECE);
         let stream = Decoder::new(next, buffer, counting.clone(), counting.clone(), counting);
         Self { stream, held, share, is_over: false }
@@ -67,11 +68,11 @@ impl Stage for Brotli {
 
 /// Allocates for the decoder and counts how much it holds.
 #[derive(Clone)]
-struct Counting {
+struct CountingAllocator {
     held: Arc<AtomicUsize>,
 }
 
-impl<T: Clone + Default> Allocator<T> for Counting
+impl<T: Clone + Default> Allocator<T> for CountingAllocator
 where
     StandardAlloc: Allocator<T>,
 {
