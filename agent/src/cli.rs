@@ -1,4 +1,4 @@
-//! The agent's commands: `join`, `run`, `status`, `check`.
+//! The agent's commands: `join`, `run`, `status`, `check`, `new-secrets-key`.
 
 mod check;
 
@@ -104,6 +104,14 @@ enum Command {
     },
     /// Run one check here and show what it found; exit code 0 passed, 3 failed, 1 could not be judged, 2 bad arguments
     Check(check::CheckArgs),
+    /// Make a key file to encrypt the schedule on disk with
+    NewSecretsKey {
+        /// Key file for `secrets_key_file`; mode 0600
+        file: PathBuf,
+        /// Put a new key before those in the file
+        #[arg(long)]
+        rotate: bool,
+    },
 }
 
 /// Runs the command line of this process. Exit codes: 0, 1 (a fault, also of the settings file), 2 (usage: the command line
@@ -147,6 +155,10 @@ pub fn main() -> ExitCode {
 }
 
 fn command(cli: Cli, file: Option<&Path>) -> Result<ExitCode, Error> {
+    // The settings may name the file that is to be made.
+    if let Command::NewSecretsKey { file, rotate } = &cli.command {
+        return new_secrets_key(file, *rotate);
+    }
     let mut config = configure(cli.settings, file)?;
     // One thread: a check is a handful of system calls, and waking another thread costs as much as half of them.
     let runtime =
@@ -184,7 +196,19 @@ fn command(cli: Cli, file: Option<&Path>) -> Result<ExitCode, Error> {
             Ok(ExitCode::from(u8::from(!connected)))
         }
         Command::Check(args) => runtime.block_on(check::check(&config, args)),
+        Command::NewSecretsKey { file, rotate } => new_secrets_key(&file, rotate),
     }
+}
+
+/// Makes the key file, or puts a new key before those in it.
+fn new_secrets_key(file: &Path, rotate: bool) -> Result<ExitCode, Error> {
+    let id = parallax_certs::sealing::write_new_key(file, rotate)?;
+    let next = match rotate {
+        true => "restart the agent; the older keys can go then",
+        false => "let the agent's user own it, set `secrets_key_file` to it, and restart the agent",
+    };
+    say(&format!("{}: new key {id}\nNext: {next}", file.display()))?;
+    Ok(ExitCode::SUCCESS)
 }
 
 fn configure(settings: Settings, file: Option<&Path>) -> Result<Config, Error> {
@@ -239,6 +263,22 @@ mod tests {
     #[test]
     fn the_command_line_is_consistent() {
         Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn a_key_file_is_made_once_and_rotated() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("agent-secrets-key");
+        let run = |more: &[&str]| {
+            let words = ["parallax-agent", "new-secrets-key", file.to_str().unwrap()];
+            // A settings file that names the key before it is there.
+            let settings = folder.path().join("agent.toml");
+            command(Cli::try_parse_from(words.iter().chain(more)).unwrap(), Some(&settings))
+        };
+        run(&[]).unwrap();
+        assert!(run(&[]).is_err(), "no key is lost");
+        run(&["--rotate"]).unwrap();
+        assert_eq!(std::fs::read_to_string(&file).unwrap().lines().count(), 2);
     }
 
     #[test]

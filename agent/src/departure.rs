@@ -2,7 +2,8 @@
 //!
 //! A schedule holds customers' secret headers, so it must not outlive the membership. An agent that was revoked or
 //! forgotten stops at once and deletes schedule, results and identity. One that can't be told stops when its certificate
-//! ends, and deletes schedule and results. One that is started after that end checks nothing.
+//! ends, and deletes schedule and results. One that the coordinator has not told the time since the start can't be sure of
+//! that end, since this host's clock may be wrong: it checks nothing, deletes the schedule and goes on dialling.
 //!
 //! Only the coordinator can cause this. A stranger who sees a connection's first packets can close it, since their keys are
 //! no secret (RFC 9001, section 5.2). So a reason counts where it came in a frame, or on a connection that was welcomed.
@@ -13,13 +14,10 @@ use crate::shared::{Shared, locked};
 use parallax_protocol::close::CloseReason;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
-use tokio::time::{Instant, sleep};
+use tokio::time::sleep;
 
 /// How often the certificate's end is looked at.
 const LOOK: Duration = Duration::from_secs(1);
-
-/// A host whose clock may be wrong dials for so long before its certificate counts as ended.
-const PATIENCE: Duration = Duration::from_secs(120);
 
 /// Why an agent has left its mesh.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -69,26 +67,42 @@ impl std::fmt::Display for Departure {
     }
 }
 
-/// Whether the certificate has ended, by the later of the present time and the one that the coordinator last told.
+/// Checks whether the certificate has ended, by the later of the present time and the one that the coordinator last told.
 pub(crate) fn has_expired(shared: &Shared) -> bool {
     let told_ms = shared.membership().record.coordinator_ms;
     has_ended(shared, shared.clock.coordinator_ms().max(told_ms))
 }
 
-/// Resolves once the certificate has ended. Where the coordinator has not told its time since the start, the host's clock
-/// may be wrong: then that is dialled for some time first. Where the host's clock says otherwise, the coordinator's may
-/// have stepped, which must not end every agent of a mesh: then the schedule goes, and the agent dials on.
+/// Resolves once the certificate has ended for sure. While that is in doubt the schedule goes, and the agent dials on.
 pub(crate) async fn expired(shared: &Shared) {
-    let begun = Instant::now();
     loop {
         let is_told = shared.counts.connections.load(Ordering::Relaxed) > 0;
-        if (is_told || begun.elapsed() >= PATIENCE) && has_expired(shared) {
-            if has_ended(shared, shared.clock.wall_ms()) {
-                return;
-            }
-            suspend(shared);
+        let by_host = has_ended(shared, shared.clock.wall_ms());
+        match judge(has_expired(shared), by_host, is_told) {
+            End::No => {}
+            End::InDoubt => suspend(shared, is_told),
+            End::Sure => return,
         }
         sleep(LOOK).await;
+    }
+}
+
+/// A judgement on the end of a certificate.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum End {
+    No,
+    InDoubt,
+    Sure,
+}
+
+/// Judges the end by the clocks: `by_any` by the present time or the one last told, `by_host` by the host's clock. A clock
+/// that is wrong must not end an agent, or every agent of a mesh, for good: so the coordinator must have told its time since
+/// the start, and this host's clock must agree.
+const fn judge(by_any: bool, by_host: bool, is_told: bool) -> End {
+    match (by_any, by_host && is_told) {
+        (false, _) => End::No,
+        (true, false) => End::InDoubt,
+        (true, true) => End::Sure,
     }
 }
 
@@ -98,12 +112,14 @@ fn has_ended(shared: &Shared, now_ms: i64) -> bool {
 }
 
 /// Checks nothing until a coordinator sends a schedule again.
-fn suspend(shared: &Shared) {
+fn suspend(shared: &Shared, is_told: bool) {
     let _files = locked(&shared.erased);
     if shared.schedule().clear() {
-        tracing::warn!(
-            "the certificate has ended by the coordinator's clock, not by this host's: nothing is checked"
-        );
+        let by = match is_told {
+            true => "by the coordinator's clock, not by this host's",
+            false => "by this host's clock, and the coordinator has not been reached since the start",
+        };
+        tracing::warn!("the certificate has ended {by}: nothing is checked");
         if let Err(error) = shared.home.delete_schedule() {
             tracing::error!(%error, "the schedule can't be deleted");
         }
@@ -120,5 +136,18 @@ pub(crate) fn erase(shared: &Shared, departure: Departure) -> Error {
             tracing::error!(%error, "not everything could be deleted; the next start tries again");
             error
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_clock_alone_ends_no_agent_for_good() {
+        assert_eq!(judge(false, false, true), End::No);
+        assert_eq!(judge(true, true, false), End::InDoubt, "a host years ahead, its coordinator away");
+        assert_eq!(judge(true, false, true), End::InDoubt, "a coordinator whose clock stepped");
+        assert_eq!(judge(true, true, true), End::Sure);
     }
 }

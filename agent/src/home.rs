@@ -6,7 +6,7 @@ use parallax_certs::authority::Roots;
 use parallax_certs::credentials::Credentials;
 use parallax_certs::files::{private_folder, read_secret, write_secret};
 use parallax_certs::identity::Identity;
-use parallax_certs::sealing::Keyring;
+use parallax_certs::sealing::{KeyId, Keyring};
 use parallax_protocol::assignment::ScheduleChange;
 use serde::{Deserialize, Serialize};
 use std::fs::{File, OpenOptions};
@@ -55,6 +55,12 @@ pub struct Record {
     /// Addresses of the coordinator, newest first.
     #[serde(default)]
     pub coordinator_addresses: Vec<IpAddr>,
+    /// When the addresses above were learned, in their order, by this host's clock, epoch ms.
+    #[serde(default)]
+    pub seen_from_ms: Vec<i64>,
+    /// Likewise.
+    #[serde(default)]
+    pub coordinator_addresses_ms: Vec<i64>,
 }
 
 /// An identity that is complete.
@@ -227,6 +233,33 @@ impl Home {
             change.set_accounts(&postcard::from_bytes::<Vec<u32>>(rest).ok()?).ok()?;
         }
         change.put.iter().all(|assignment| assignment.check().is_ok()).then_some(change)
+    }
+
+    /// Rewrites the schedule that was just read where its file is not sealed as it should be by now, and deletes what an
+    /// interrupted write left: after `secrets_key_file` was set nothing stays in clear.
+    ///
+    /// # Errors
+    /// [`Error::File`] where a file can't be written or deleted.
+    pub fn reseal_schedule(&self, read: Option<&ScheduleChange>) -> Result<(), Error> {
+        self.delete(SCHEDULE_NEW)?;
+        let path = self.folder.join(SCHEDULE);
+        let mut head = Vec::new();
+        let length = SEALED.len() + KeyId::LENGTH;
+        match File::open(&path) {
+            Ok(file) => file.take(length as u64).read_to_end(&mut head).map_err(Error::file(&path))?,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
+            Err(error) => return Err(Error::file(&path)(error)),
+        };
+        let sealed_by = head.strip_prefix(SEALED).map(KeyId::of_sealed);
+        if sealed_by == self.keyring.as_ref().map(Keyring::sealing_key) {
+            return Ok(());
+        }
+        match read {
+            Some(schedule) => self.keep_schedule(schedule),
+            // In clear and damaged: it may hold secrets and serves nobody.
+            None if sealed_by.is_none() => self.delete(SCHEDULE),
+            None => Ok(()),
+        }
     }
 
     /// Opens a sealed schedule; without it the agent starts with none, and the coordinator sends it again.

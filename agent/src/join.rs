@@ -121,6 +121,8 @@ fn accept(
         skew_ms: clock.wall_ms().saturating_sub(joined.coordinator_ms),
         seen_from: Vec::new(),
         coordinator_addresses: Vec::new(),
+        seen_from_ms: Vec::new(),
+        coordinator_addresses_ms: Vec::new(),
     };
     Ok(Membership { credentials, roots: roots_of(joined.authorities_der)?, record })
 }

@@ -199,8 +199,8 @@ fn open(config: Config) -> Result<Shared, Error> {
     let home = Home::open(&config.data)?.sealed_with(config.secrets_key_file.as_deref())?;
     let membership = home.membership()?;
     let net = net(&config)?;
-    own::recall(net.guard().own(), &membership.record, config.coordinator.as_deref());
     let clock = Clock::new(membership.record.skew_ms);
+    own::recall(net.guard().own(), &membership.record, config.coordinator.as_deref(), clock.wall_ms());
     let spool = Spool::open(&home.spool(), config.spool_bytes)?;
     if spool.damaged() > 0 {
         tracing::warn!(
@@ -209,6 +209,9 @@ fn open(config: Config) -> Result<Shared, Error> {
         );
     }
     let kept = home.schedule();
+    if let Err(error) = home.reseal_schedule(kept.as_ref()) {
+        tracing::error!(%error, "the schedule on disk is not sealed with the present key");
+    }
     let mut boot = [0; 8];
     tls::random(&mut boot)?;
     let queue = Queue::new(BootId(u64::from_le_bytes(boot)), spool, clock.clone());

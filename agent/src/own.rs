@@ -5,13 +5,25 @@ use crate::home::Record;
 use crate::shared::Shared;
 use parallax_dial::{Host, OwnAddresses};
 use parallax_protocol::message::SeenFrom;
+use std::net::IpAddr;
+use std::time::Duration;
+
+/// An address that is learned again is noted again after this, in ms.
+const NOTED_MS: u64 = 60 * 60 * 1000;
 
 /// Takes up what an earlier run knew, and the coordinator's address where it is set as one.
-pub(crate) fn recall(own: &OwnAddresses, record: &Record, coordinator: Option<&str>) {
-    for address in record.seen_from.iter().rev() {
-        own.add_nat(*address);
+pub(crate) fn recall(own: &OwnAddresses, record: &Record, coordinator: Option<&str>, now_ms: i64) {
+    // Records of earlier versions lack the times.
+    let ago = |at: Option<&i64>| {
+        let ms = at.map_or(0, |at| now_ms.saturating_sub(*at).max(0));
+        Duration::from_millis(ms.unsigned_abs())
+    };
+    for (at, address) in record.seen_from.iter().enumerate().rev() {
+        own.recall_nat(*address, ago(record.seen_from_ms.get(at)));
     }
-    own.add_coordinator(record.coordinator_addresses.iter().rev().copied());
+    for (at, address) in record.coordinator_addresses.iter().enumerate().rev() {
+        own.recall_coordinator([*address], ago(record.coordinator_addresses_ms.get(at)));
+    }
     let coordinator = coordinator.unwrap_or(&record.coordinator);
     let host = coordinator.rsplit_once(':').map_or(coordinator, |(host, _)| host);
     let host = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
@@ -20,11 +32,26 @@ pub(crate) fn recall(own: &OwnAddresses, record: &Record, coordinator: Option<&s
     }
 }
 
-/// Notes in the record what is known now; true where that is other than before.
-pub(crate) fn note(own: &OwnAddresses, record: &mut Record) -> bool {
-    let (seen_from, coordinator) = (own.nat(), own.coordinator());
-    let changed = record.seen_from != seen_from || record.coordinator_addresses != coordinator;
-    (record.seen_from, record.coordinator_addresses) = (seen_from, coordinator);
+/// Notes in the record what is known now; true where that is other than before, or was learned again.
+pub(crate) fn note(own: &OwnAddresses, record: &mut Record, now_ms: i64) -> bool {
+    let now = |known: Vec<(IpAddr, Duration)>| -> (Vec<IpAddr>, Vec<i64>) {
+        let at = |age: Duration| now_ms.saturating_sub(i64::try_from(age.as_millis()).unwrap_or(i64::MAX));
+        known.into_iter().map(|(address, age)| (address, at(age))).unzip()
+    };
+    let (seen_from, seen_from_ms) = now(own.nat_with_ages());
+    let (coordinator, coordinator_ms) = now(own.coordinator_with_ages());
+    let is_newer = |before: &[i64], after: &[i64]| {
+        before.len() != after.len()
+            || before.iter().zip(after).any(|(before, after)| before.abs_diff(*after) >= NOTED_MS)
+    };
+    let changed = record.seen_from != seen_from
+        || record.coordinator_addresses != coordinator
+        || is_newer(&record.seen_from_ms, &seen_from_ms)
+        || is_newer(&record.coordinator_addresses_ms, &coordinator_ms);
+    if changed {
+        (record.seen_from, record.seen_from_ms) = (seen_from, seen_from_ms);
+        (record.coordinator_addresses, record.coordinator_addresses_ms) = (coordinator, coordinator_ms);
+    }
     changed
 }
 
@@ -34,7 +61,7 @@ pub(crate) fn seen(shared: &Shared, seen: SeenFrom) {
     own.add_nat(seen.address);
     let record = {
         let mut membership = shared.membership();
-        if !note(own, &mut membership.record) {
+        if !note(own, &mut membership.record, shared.clock.wall_ms()) {
             return;
         }
         membership.record.clone()
@@ -48,6 +75,8 @@ pub(crate) fn seen(shared: &Shared, seen: SeenFrom) {
 mod tests {
     use super::*;
     use parallax_dial::{Class, Guard, Policy, Resolver};
+
+    const NOW: i64 = 1_800_000_000_000;
 
     fn record(more: &str) -> Record {
         let known = r#""agent":"1","name":"a","region":"europe","network":"n","mesh":"m",
@@ -64,18 +93,32 @@ mod tests {
     fn what_was_known_is_known_again_before_there_is_a_connection() {
         let guard = guard();
         let old = r#","seen_from":["6.6.6.6"],"coordinator_addresses":["2600::7"]"#;
-        recall(guard.own(), &record(old), None);
-        recall(guard.own(), &record(""), Some("[2600::8]:7443"));
-        recall(guard.own(), &record(""), Some("coordinator.example:7443"));
+        recall(guard.own(), &record(old), None, NOW);
+        recall(guard.own(), &record(""), Some("[2600::8]:7443"), NOW);
+        recall(guard.own(), &record(""), Some("coordinator.example:7443"), NOW);
         for address in ["6.6.6.6", "2600::7", "2600::8", "5.5.5.5"] {
             assert_eq!(guard.refusal(address.parse().unwrap()), Ok(Some(Class::OwnHost)), "{address}");
         }
         let mut kept = record("");
-        assert!(note(guard.own(), &mut kept));
-        assert!(!note(guard.own(), &mut kept));
+        assert!(note(guard.own(), &mut kept, NOW));
+        assert!(!note(guard.own(), &mut kept, NOW + 1));
         let other = self::guard();
-        recall(other.own(), &kept, None);
+        recall(other.own(), &kept, None, NOW + 1000);
         assert_eq!(other.own().coordinator().len(), guard.own().coordinator().len());
         assert_eq!(other.own().nat(), guard.own().nat());
+    }
+
+    #[test]
+    fn an_old_address_of_a_nat_ages_over_restarts() {
+        const HOUR_MS: i64 = 3_600_000;
+        let own = OwnAddresses::read_by(|| Ok(Vec::new()));
+        let mut kept = record(r#","seen_from":["6.6.6.7","6.6.6.6"],"seen_from_ms":[0,0]"#);
+        kept.seen_from_ms = vec![NOW, NOW - 20 * HOUR_MS];
+        recall(&own, &kept, None, NOW + HOUR_MS);
+        assert_eq!(own.nat().len(), 2);
+        note(&own, &mut kept, NOW + HOUR_MS);
+        let own = OwnAddresses::read_by(|| Ok(Vec::new()));
+        recall(&own, &kept, None, NOW + 6 * HOUR_MS);
+        assert_eq!(own.nat(), ["6.6.6.7".parse::<IpAddr>().unwrap()]);
     }
 }

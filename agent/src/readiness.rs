@@ -1,7 +1,7 @@
 //! Judges whether this host itself is fit to check: route, name resolution, descriptors and ports, leave to ping.
 
 use crate::shared::Shared;
-use parallax_dial::{DialError, is_exhausted};
+use parallax_dial::{DialError, Resolver, is_exhausted};
 use parallax_protocol::result::OwnFault;
 use parallax_protocol::text::Detail;
 use std::io;
@@ -9,6 +9,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
+use tokio::sync::watch;
 use tokio::time::Instant;
 
 /// How often the host is judged, and how often while it is not fit.
@@ -24,6 +25,13 @@ const DESCRIPTORS: u64 = 64;
 /// What an operator can do about a host that lets nobody ping.
 const PERMIT: &str = "run `sysctl -w net.ipv4.ping_group_range=\"0 2147483647\"`, or give the program CAP_NET_RAW \
                       (`setcap cap_net_raw+ep`, or AmbientCapabilities in its unit)";
+
+/// The fault of a host whose public name servers are out of reach.
+pub(crate) const RECORDS: &str = "dns monitors can't be checked: no public name server answers; open port 53 to them, or set \
+                                  `resolvers`";
+
+/// Looks in a row that find no public name server before dns monitors go elsewhere: others may be slow for a moment.
+const UNANSWERED: u32 = 3;
 
 /// Logs what keeps this host from checking, in the words of agents; none: that nothing does any more.
 pub fn log(faults: &[String]) {
@@ -54,8 +62,16 @@ fn remedy(faults: &[String]) -> String {
 /// Judges the host again and again; what changes is told to the coordinator and logged.
 pub(crate) async fn watch(shared: Arc<Shared>) {
     let mut exhausted = 0;
+    let mut unanswered = 0;
     loop {
         let faults = judge(&shared, &mut exhausted).await;
+        if faults.iter().all(|fault| *fault == OwnFault::NotPermitted)
+            && let Some(resolver) = shared.net.guard().separate_record_resolver()
+            && judge_records(resolver, &mut unanswered, &shared.resolves_records).await
+            && shared.config.logs_readiness
+        {
+            log_records(*shared.resolves_records.borrow());
+        }
         let changed = shared.faults.send_if_modified(|known| {
             let changed = *known != faults;
             known.clone_from(&faults);
@@ -66,7 +82,26 @@ pub(crate) async fn watch(shared: Arc<Shared>) {
         }
         // A host that permits no pings stays so.
         let is_settled = faults.iter().all(|fault| *fault == OwnFault::NotPermitted);
+        let is_settled = is_settled && unanswered == 0;
         tokio::time::sleep(if is_settled { EVERY } else { UNFIT_EVERY }).await;
+    }
+}
+
+/// Judges the resolver that dns monitors alone ask, on a host whose own works; true where `resolves` has changed.
+/// `unanswered` is in how many looks in a row it was dead. The host stays fit for other monitors; the session tells the
+/// coordinator that dns monitors go elsewhere.
+async fn judge_records(resolver: &Resolver, unanswered: &mut u32, resolves: &watch::Sender<bool>) -> bool {
+    let alive = resolver.check_alive(Instant::now() + RESOLVER).await;
+    *unanswered = if alive == Err(DialError::ResolverDead) { unanswered.saturating_add(1) } else { 0 };
+    let now = *unanswered < UNANSWERED;
+    resolves.send_if_modified(|known| std::mem::replace(known, now) != now)
+}
+
+fn log_records(resolves: bool) {
+    if resolves {
+        tracing::info!("public name servers answer again: dns monitors are checked here");
+    } else {
+        tracing::warn!("{RECORDS}; until then they go to other agents");
     }
 }
 
@@ -173,5 +208,19 @@ mod tests {
         ] {
             assert_eq!(lack([v4, v6]), fault);
         }
+    }
+
+    #[tokio::test]
+    async fn public_name_servers_that_do_not_answer_take_dns_monitors_from_a_host() {
+        // Nobody listens there.
+        let resolver = Resolver::with_servers(&["127.0.0.1:9".parse().unwrap()]).unwrap();
+        let resolves = watch::Sender::new(true);
+        let mut unanswered = 0;
+        for look in 1..=UNANSWERED {
+            let changed = judge_records(&resolver, &mut unanswered, &resolves).await;
+            assert_eq!(changed, look == UNANSWERED, "look {look}");
+        }
+        assert!(!*resolves.borrow());
+        assert!(!judge_records(&resolver, &mut unanswered, &resolves).await, "said once");
     }
 }

@@ -210,6 +210,11 @@ impl Schedule {
         Some(Due { assignment, kept, round: entry.taken })
     }
 
+    /// The account of a monitor; the number of unknown ones for a monitor that is not in the schedule.
+    pub fn account_of(&self, monitor: MonitorId) -> u32 {
+        self.entries.get(&monitor).map_or(UNKNOWN_ACCOUNT, |entry| entry.assignment.account)
+    }
+
     /// Whether a monitor waits for a slot.
     pub fn waits(&self, monitor: MonitorId) -> bool {
         self.entries.get(&monitor).is_some_and(|entry| entry.phase == Phase::Waiting)
@@ -270,7 +275,7 @@ impl Schedule {
         let at = assignment.round_start_ms(round);
         self.unqueue(monitor);
         self.queue.insert((at, monitor));
-        let kept = Arc::default();
+        let kept = Arc::new(Kept::of_account(assignment.account));
         let entry = Entry { assignment: Arc::new(assignment), kept, round, taken, phase, probation };
         self.entries.insert(monitor, entry);
     }

@@ -57,6 +57,8 @@ enum Stop {
     Closing(CloseReason),
     /// Goodbye is said.
     Done,
+    /// What can be checked from here has changed, which a greeting alone can tell.
+    KindsChanged,
 }
 
 impl From<WireError> for Stop {
@@ -82,6 +84,10 @@ pub(crate) async fn run(
     let mut departure = None;
     let (reason, stopped) = match stopped {
         Stop::Done => (CloseReason::Done, true),
+        Stop::KindsChanged => {
+            link.close(CloseReason::Done).await;
+            return Ended { welcomed, stopped: false, reason: None, departure: None };
+        }
         Stop::Closing(reason) => {
             departure = Departure::told_by(reason);
             (reason, false)
@@ -116,6 +122,8 @@ async fn serve(
     let mut exchanges = Exchanges::default();
     // Subscribed before the greeting names the faults: one that appears while it is on its way is sent after it.
     let mut faults = shared.faults.subscribe();
+    let mut resolves = shared.resolves_records.subscribe();
+    resolves.mark_unchanged();
     let hello = hello(shared, link.mesh_version(), faults.borrow_and_update().clone());
     let sent_us = shared.clock.mono_us();
     send(&mut sending, &ToCoordinator::Hello(hello), MAX_FRAME).await?;
@@ -139,6 +147,7 @@ async fn serve(
         end = results::send_all(shared, link, welcome.book, to_coordinator.clone()) => end,
         end = asks::serve(shared, link, stop.clone()) => end,
         end = goodbye(shared, stop, drained, to_coordinator.clone()) => end,
+        Ok(()) = resolves.changed() => Err(Stop::KindsChanged),
     }
 }
 
@@ -159,15 +168,19 @@ fn hello(shared: &Shared, version: u16, faults: Vec<OwnFault>) -> Hello {
         earlier_boots,
         held,
         wall_ms: shared.clock.wall_ms(),
-        kinds: kinds(shared),
+        kinds: kinds(shared.net.may_ping(), *shared.resolves_records.borrow()),
         faults,
         certificate_ends_ms: ends.saturating_mul(1000),
     }
 }
 
-/// What can be checked from here: echoes only where the host lets us send them.
-fn kinds(shared: &Shared) -> Vec<CheckKind> {
-    let can = |kind: &CheckKind| *kind != CheckKind::Ping || shared.net.may_ping();
+/// What can be checked from here: echoes only where the host lets us send them, records only where name servers answer.
+fn kinds(may_ping: bool, resolves_records: bool) -> Vec<CheckKind> {
+    let can = |kind: &CheckKind| match kind {
+        CheckKind::Ping => may_ping,
+        CheckKind::Dns => resolves_records,
+        _ => true,
+    };
     probe::KINDS.iter().copied().filter(can).collect()
 }
 

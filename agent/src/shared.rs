@@ -29,6 +29,8 @@ pub(crate) struct Shared {
     pub(crate) renewal_wanted: Notify,
     pub(crate) counts: Counts,
     pub(crate) faults: watch::Sender<Vec<OwnFault>>,
+    /// True while dns monitors can be checked: the name servers that they ask may be out of reach while the host's are not.
+    pub(crate) resolves_records: watch::Sender<bool>,
     pub(crate) connected_since_ms: Mutex<Option<i64>>,
     /// Why the newest connection ended or did not come about.
     pub(crate) link_fault: Mutex<String>,
@@ -78,6 +80,7 @@ impl Shared {
             renewal_wanted: Notify::new(),
             counts: Counts::default(),
             faults: watch::Sender::new(Vec::new()),
+            resolves_records: watch::Sender::new(true),
             connected_since_ms: Mutex::new(None),
             link_fault: Mutex::new(String::new()),
             erased: Mutex::new(false),

@@ -76,6 +76,9 @@ pub(crate) fn take(shared: &Shared) -> Status {
     let ends = life_of(&shared.membership().credentials).map_or(0, |life| life.not_after);
     let mut faults: Vec<String> = shared.faults.borrow().iter().map(ToString::to_string).collect();
     faults.extend(disk_fault);
+    if !*shared.resolves_records.borrow() {
+        faults.push(crate::readiness::RECORDS.to_owned());
+    }
     let connected_since_ms = *locked(&shared.connected_since_ms);
     let link_fault = locked(&shared.link_fault).clone();
     let counts = &shared.counts;

@@ -60,6 +60,44 @@ fn a_schedule_is_sealed_where_there_is_a_key_and_is_read_with_no_other() {
     assert_eq!(open(Some(&key)).schedule(), None, "another key");
 }
 
+#[test]
+fn a_schedule_in_clear_is_sealed_at_the_start_with_a_key_and_again_after_a_rotation() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("data");
+    let key = folder.path().join("key");
+    parallax_certs::sealing::write_new_key(&key, false).unwrap();
+    let kept = ScheduleChange { put: vec![assignment("secret.example")], ..snapshot() };
+    let in_clear = || {
+        [SCHEDULE, SCHEDULE_NEW].iter().any(|file| {
+            let bytes = std::fs::read(data.join(file)).unwrap_or_default();
+            bytes.windows(6).any(|part| part == b"secret")
+        })
+    };
+    let start = |key: Option<&Path>| {
+        let home = Home::open(&data).unwrap().sealed_with(key).unwrap();
+        let read = home.schedule();
+        home.reseal_schedule(read.as_ref()).unwrap();
+        assert_eq!(home.schedule(), read);
+        read
+    };
+    Home::open(&data).unwrap().keep_schedule(&kept).unwrap();
+    std::fs::copy(data.join(SCHEDULE), data.join(SCHEDULE_NEW)).unwrap();
+    assert!(in_clear());
+    assert_eq!(start(Some(&key)), Some(kept.clone()));
+    assert!(!in_clear());
+    let first = std::fs::read(data.join(SCHEDULE)).unwrap();
+    assert_eq!(start(Some(&key)), Some(kept.clone()));
+    assert_eq!(std::fs::read(data.join(SCHEDULE)).unwrap(), first, "nothing to do");
+    let second = parallax_certs::sealing::write_new_key(&key, true).unwrap();
+    assert_eq!(start(Some(&key)), Some(kept.clone()));
+    let sealed = std::fs::read(data.join(SCHEDULE)).unwrap();
+    assert_eq!(KeyId::of_sealed(&sealed[SEALED.len()..]), Some(second));
+    // A damaged one in clear goes too.
+    std::fs::write(data.join(SCHEDULE), "secret").unwrap();
+    assert_eq!(start(Some(&key)), None);
+    assert!(!in_clear());
+}
+
 fn assignment(host: &str) -> Assignment {
     Assignment {
         monitor: MonitorId(1),

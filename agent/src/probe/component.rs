@@ -44,11 +44,11 @@ const MAX_NAME: usize = 40;
 /// Requests a check makes at most to find out what kind of page it is; the next one goes on from there.
 const MAX_TRIES: usize = 4;
 
-/// Reads the page, or what another check has just read of it.
-pub(super) async fn run(check: &ComponentCheck, net: &Net) -> Report {
+/// Reads the page for that account, or takes what another check has just read of it.
+pub(super) async fn run(check: &ComponentCheck, account: u32, net: &Net) -> Report {
     let mut facts = Facts::default();
     let started = Instant::now();
-    let said = look(check, net, &mut facts).await;
+    let said = look(check, account, net, &mut facts).await;
     if said.is_ok() {
         facts.took = Some(started.elapsed());
     }
@@ -150,7 +150,7 @@ fn forget_oldest(pages: &mut BTreeMap<String, Known>, base: &str) -> bool {
     oldest.is_some_and(|oldest| pages.remove(&oldest).is_some())
 }
 
-async fn look(check: &ComponentCheck, net: &Net, facts: &mut Facts) -> Result<Said, Trouble> {
+async fn look(check: &ComponentCheck, account: u32, net: &Net, facts: &mut Facts) -> Result<Said, Trouble> {
     let deadline = net.deadline();
     let base = vendor::base(&check.vendor_url)
         .ok_or_else(|| bad_target("the status page's address is an http or https URL"))?;
@@ -165,7 +165,7 @@ async fn look(check: &ComponentCheck, net: &Net, facts: &mut Facts) -> Result<Sa
     }
     let mut wanted = net.pages().wanted(&base);
     wanted.insert(component.map(str::to_owned));
-    let read = slot.read(&base, &wanted, net, deadline, facts).await;
+    let read = slot.read(&base, &wanted, (account, net), deadline, facts).await;
     slot.note(&read);
     net.pages().weigh(&base, slot.weight());
     read.map(|()| slot.said_of(component))

@@ -33,6 +33,15 @@ pub const KINDS: &[CheckKind] = &CheckKind::ALL;
 #[derive(Default)]
 pub struct Kept {
     http: http::Kept,
+    account: u32,
+}
+
+impl Kept {
+    /// Keeps nothing as yet of a check of that account, which holds the memory that the check takes.
+    #[must_use]
+    pub fn of_account(account: u32) -> Self {
+        Self { account, ..Self::default() }
+    }
 }
 
 impl fmt::Debug for Kept {
@@ -56,12 +65,12 @@ pub async fn run_again(spec: &CheckSpec, kept: &Kept, net: &Net) -> Report {
     match spec {
         // Each on the heap: a check's future is moved a few times before it begins, and should not be as large as the
         // largest of them.
-        CheckSpec::Http(check) => Box::pin(http::run(check, &kept.http, net)).await,
+        CheckSpec::Http(check) => Box::pin(http::run(check, &kept.http, kept.account, net)).await,
         CheckSpec::Tcp(check) => Box::pin(tcp::run(check, net)).await,
         CheckSpec::Dns(check) => Box::pin(dns::run(check, net)).await,
         CheckSpec::Ping(check) => Box::pin(ping::run(check, net)).await,
         CheckSpec::Certificate(check) => Box::pin(certificate::run(check, net)).await,
         CheckSpec::Domain(check) => Box::pin(domain::run(check, net)).await,
-        CheckSpec::Component(check) => Box::pin(component::run(check, net)).await,
+        CheckSpec::Component(check) => Box::pin(component::run(check, kept.account, net)).await,
     }
 }

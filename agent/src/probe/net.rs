@@ -12,7 +12,7 @@ use rustls_pki_types::CertificateDer;
 use tokio::time::Instant;
 use url::Url;
 
-use super::{chains::Chains, component::Pages, domain::Registries, http::fetch::Budget, ping::Pingers};
+use super::{chains::Chains, component::Pages, domain::Registries, http::budget::Budget, ping::Pingers};
 
 /// What every probe of this agent uses; cheap to clone.
 #[derive(Debug, Clone)]
@@ -174,7 +174,7 @@ impl Net {
         &self.pages
     }
 
-    /// The bound of documents that are being read.
+    /// The memory of bodies that are being read.
     pub(super) fn budget(&self) -> &Arc<Budget> {
         &self.budget
     }

@@ -80,7 +80,8 @@ async fn check(shared: &Arc<Shared>, ask: &CheckNow, sending: &mut SendStream) -
         // Where this cannot be sent, the result cannot either, and that is noticed.
         let _ = send(sending, &CheckAnswer::Pending, MAX_FRAME).await;
     };
-    let done = attempt(&ask.spec, &Kept::default(), &shared.net, &shared.clock, limit, pending).await;
+    let kept = Kept::of_account(shared.schedule().account_of(ask.monitor));
+    let done = attempt(&ask.spec, &kept, &shared.net, &shared.clock, limit, pending).await;
     let age_ms = shared.clock.mono_ms().saturating_sub(done.ended_mono_ms).max(0).unsigned_abs();
     result(done.report, age_ms)
 }

@@ -46,7 +46,7 @@ pub(super) fn welcomed(
         record.mesh = welcome.mesh.clone();
         record.coordinator_ms = welcome.coordinator_ms;
         record.skew_ms = shared.clock.wall_ms().saturating_sub(welcome.coordinator_ms);
-        crate::own::note(shared.net.guard().own(), record);
+        crate::own::note(shared.net.guard().own(), record, shared.clock.wall_ms());
         record.clone()
     };
     shared.known.set(welcome.coordinator_ms / 1000);

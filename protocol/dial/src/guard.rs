@@ -239,6 +239,12 @@ impl Guard {
         &self.resolver
     }
 
+    /// The resolver that is asked only for records that customers are shown, where there is one of its own.
+    #[must_use]
+    pub fn separate_record_resolver(&self) -> Option<&Resolver> {
+        self.records.as_ref()
+    }
+
     /// The resolver it asks for records that customers are shown.
     pub(crate) fn record_resolver(&self) -> &Resolver {
         self.records.as_ref().unwrap_or(&self.resolver)

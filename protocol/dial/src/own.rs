@@ -23,6 +23,9 @@ const RETRY: Duration = Duration::from_secs(1);
 /// Addresses that are kept of the NAT and of the coordinator, each; older ones are dropped. A carrier's NAT may show the
 /// host under several in turn.
 const LEARNED: usize = 16;
+/// How long an address counts after it was last learned, unless none of its family has been learned since: a NAT's old one
+/// may be another host's by now.
+const LASTS: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// The addresses of this host: those of its interfaces, read again every minute, and those that it was told of. Clones
 /// share them.
@@ -47,8 +50,15 @@ pub(crate) struct Known {
 struct State {
     interfaces: Option<Result<Vec<IpAddr>, DialError>>,
     /// Newest first.
-    nat: Vec<IpAddr>,
-    coordinator: Vec<IpAddr>,
+    nat: Vec<LearnedAddress>,
+    coordinator: Vec<LearnedAddress>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct LearnedAddress {
+    address: IpAddr,
+    /// One moment for all that were learned together.
+    until: Instant,
 }
 
 impl OwnAddresses {
@@ -71,24 +81,46 @@ impl OwnAddresses {
 
     /// Adds an address under which others see this host.
     pub fn add_nat(&self, address: IpAddr) {
-        self.learn(|state| &mut state.nat, [address]);
+        self.learn(|state| &mut state.nat, [address], Duration::ZERO);
+    }
+
+    /// Adds such an address that was learned some time ago, as before a restart.
+    pub fn recall_nat(&self, address: IpAddr, ago: Duration) {
+        self.learn(|state| &mut state.nat, [address], ago);
     }
 
     /// Adds addresses of the coordinator.
     pub fn add_coordinator(&self, addresses: impl IntoIterator<Item = IpAddr>) {
-        self.learn(|state| &mut state.coordinator, addresses);
+        self.learn(|state| &mut state.coordinator, addresses, Duration::ZERO);
+    }
+
+    /// Adds such addresses that were learned some time ago.
+    pub fn recall_coordinator(&self, addresses: impl IntoIterator<Item = IpAddr>, ago: Duration) {
+        self.learn(|state| &mut state.coordinator, addresses, ago);
     }
 
     /// The addresses under which others see this host, newest first.
     #[must_use]
     pub fn nat(&self) -> Vec<IpAddr> {
-        self.state().nat.clone()
+        self.nat_with_ages().into_iter().map(|(address, _)| address).collect()
     }
 
     /// The coordinator's addresses, newest first.
     #[must_use]
     pub fn coordinator(&self) -> Vec<IpAddr> {
-        self.state().coordinator.clone()
+        self.coordinator_with_ages().into_iter().map(|(address, _)| address).collect()
+    }
+
+    /// The addresses under which others see this host, newest first, and how long ago each was learned.
+    #[must_use]
+    pub fn nat_with_ages(&self) -> Vec<(IpAddr, Duration)> {
+        with_ages(&self.state().nat)
+    }
+
+    /// The coordinator's addresses, newest first, and how long ago each was learned.
+    #[must_use]
+    pub fn coordinator_with_ages(&self) -> Vec<(IpAddr, Duration)> {
+        with_ages(&self.state().coordinator)
     }
 
     /// Fails where the interfaces' addresses can't be read.
@@ -114,35 +146,39 @@ impl OwnAddresses {
                 false => DialError::OwnAddressesUnreadable,
             }));
             let fresh = if matches!(state.interfaces, Some(Ok(_))) { FRESH } else { RETRY };
-            self.publish(&state, Instant::now() + fresh);
+            self.publish(&mut state, Instant::now() + fresh);
         }
         self.0.known.load()
     }
 
     fn learn(
         &self,
-        list: impl Fn(&mut State) -> &mut Vec<IpAddr>,
+        list: impl Fn(&mut State) -> &mut Vec<LearnedAddress>,
         addresses: impl IntoIterator<Item = IpAddr>,
+        ago: Duration,
     ) {
+        let until = Instant::now() + LASTS.saturating_sub(ago);
         let mut state = self.state();
         for address in addresses {
             let address = address::unmapped(address);
             let list = list(&mut state);
-            list.retain(|known| *known != address);
-            list.insert(0, address);
+            list.retain(|known| known.address != address);
+            list.insert(0, LearnedAddress { address, until });
             list.truncate(LEARNED);
         }
         let until = self.0.known.load().until;
-        self.publish(&state, until);
+        self.publish(&mut state, until);
     }
 
-    fn publish(&self, state: &State, until: Instant) {
+    fn publish(&self, state: &mut State, until: Instant) {
+        forget_old(&mut state.nat);
+        forget_old(&mut state.coordinator);
         let addresses = match &state.interfaces {
             None => Err(DialError::OwnAddressesUnreadable),
             Some(Err(fault)) => Err(*fault),
             Some(Ok(interfaces)) => {
                 let interfaces = interfaces.iter().map(|ip| address::unmapped(*ip));
-                let learned = state.nat.iter().chain(&state.coordinator).copied();
+                let learned = state.nat.iter().chain(&state.coordinator).map(|known| known.address);
                 let mut all: Vec<IpAddr> = interfaces.chain(learned).collect();
                 all.sort_unstable();
                 all.dedup();
@@ -155,6 +191,24 @@ impl OwnAddresses {
     fn state(&self) -> MutexGuard<'_, State> {
         self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Forgets addresses that have lasted long enough, but the newest of each family: a connection that stands says nothing
+/// new about its addresses.
+fn forget_old(list: &mut Vec<LearnedAddress>) {
+    let now = Instant::now();
+    let newest =
+        |v4: bool| list.iter().filter(|known| known.address.is_ipv4() == v4).map(|known| known.until).max();
+    let newest = [newest(false), newest(true)];
+    list.retain(|known| {
+        known.until > now || newest.get(usize::from(known.address.is_ipv4())) == Some(&Some(known.until))
+    });
+}
+
+fn with_ages(list: &[LearnedAddress]) -> Vec<(IpAddr, Duration)> {
+    let now = Instant::now();
+    let age = |known: &LearnedAddress| LASTS.saturating_sub(known.until.saturating_duration_since(now));
+    list.iter().map(|known| (known.address, age(known))).collect()
 }
 
 impl Known {
@@ -234,6 +288,29 @@ mod tests {
         assert_eq!(own.check(), Err(DialError::NoDescriptors));
         tokio::time::advance(RETRY).await;
         assert_eq!((is_own(&own, "2600::1"), is_own(&own, "1.1.1.1")), (Ok(true), Ok(true)));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn learned_addresses_are_forgotten_a_day_after_others_took_their_place() {
+        let own = OwnAddresses::read_by(|| Ok(Vec::new()));
+        own.add_nat(ip("5.5.5.1"));
+        own.add_nat(ip("2600::1"));
+        own.add_coordinator([ip("6.6.6.1"), ip("6.6.6.2")]);
+        tokio::time::advance(3 * LASTS).await;
+        let all = |addresses: [&str; 4]| addresses.map(|address| is_own(&own, address).unwrap());
+        let first = ["5.5.5.1", "2600::1", "6.6.6.1", "6.6.6.2"];
+        assert_eq!(all(first), [true; 4], "nothing newer is known");
+        own.add_nat(ip("5.5.5.2"));
+        own.add_coordinator([ip("6.6.6.2"), ip("6.6.6.3")]);
+        tokio::time::advance(FRESH).await;
+        assert_eq!(all(first), [false, true, false, true]);
+        // Of a run before: it has an hour left.
+        own.recall_nat(ip("5.5.5.3"), LASTS - Duration::from_secs(3600));
+        assert_eq!(all(["5.5.5.2", "5.5.5.3", "6.6.6.3", "6.6.6.2"]), [true; 4]);
+        let (address, age) = own.nat_with_ages()[0];
+        assert_eq!((address, age), (ip("5.5.5.3"), LASTS - Duration::from_secs(3600)));
+        tokio::time::advance(Duration::from_secs(3601)).await;
+        assert_eq!(all(["5.5.5.2", "5.5.5.3", "6.6.6.3", "6.6.6.2"]), [true, false, true, true]);
     }
 
     #[test]

@@ -134,11 +134,11 @@ impl Slot {
         &mut self,
         base: &str,
         wanted: &BTreeSet<Option<String>>,
-        net: &Net,
+        (account, net): (u32, &Net),
         deadline: Instant,
         facts: &mut Facts,
     ) -> Result<(), Trouble> {
-        let mut way = Way { base, net, deadline, facts, wanted, left: 0 };
+        let mut way = Way { base, net, account, deadline, facts, wanted, left: 0 };
         if let Some(format) = self.format {
             return self.read_as(format, &mut way).await.map_err(|miss| match miss {
                 Miss::Document(why) => unreadable(why),

@@ -16,6 +16,7 @@ use parallax_dial::Host;
 use parallax_protocol::{
     check::DomainCheck,
     result::{Failure, Outcome, OwnFault, Report},
+    slots::UNKNOWN_ACCOUNT,
     text::Detail,
 };
 use tokio::time::Instant;
@@ -83,7 +84,8 @@ async fn look_up(
     };
     registries.is_asked(&base).map_err(unreadable)?;
     let url = format!("{base}domain/{domain}");
-    let want = Want { url: &url, headers: vec![(header::ACCEPT, RDAP)], most: MAX_ANSWER };
+    let want =
+        Want { url: &url, headers: vec![(header::ACCEPT, RDAP)], most: MAX_ANSWER, account: UNKNOWN_ACCOUNT };
     let page = fetch(want, net, deadline, facts).await.map_err(|trouble| match trouble {
         Trouble::Target(failure) => unreadable(failure.to_string()),
         own @ Trouble::Own(_) => own,

@@ -9,6 +9,7 @@ use std::{
 };
 
 use http::{HeaderMap, header};
+use parallax_protocol::slots::UNKNOWN_ACCOUNT;
 use serde::Deserialize;
 use tokio::time::Instant;
 use url::Url;
@@ -177,7 +178,8 @@ impl Registries {
 
     /// What the bootstrap registry says now, kept for the next start.
     async fn read_anew(&self, net: &Net, deadline: Instant) -> Option<BTreeMap<String, String>> {
-        let want = Want { url: &self.bootstrap, headers: Vec::new(), most: MAX_BOOTSTRAP };
+        let want =
+            Want { url: &self.bootstrap, headers: Vec::new(), most: MAX_BOOTSTRAP, account: UNKNOWN_ACCOUNT };
         let page =
             fetch(want, net, deadline, &mut Facts::default()).await.ok().filter(|page| page.status == 200);
         let read = page.and_then(|page| Some((services(&page.body)?, page.body)));

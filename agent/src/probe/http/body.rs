@@ -3,38 +3,46 @@
 use std::io::{self, Write};
 
 use encoding_rs::Decoder;
-use parallax_protocol::{check::HttpCheck, result::Failure};
+use parallax_protocol::{check::HttpCheck, result::OwnFault};
 use tokio::time::Instant;
 
 use super::{
+    budget::Share,
     charset::{self, Charset},
     coding::{self, Stage},
     exchange::Answer,
     judge::Search,
     scan::Scan,
 };
+use crate::probe::facts::Trouble;
 
 /// Bytes of a body that are read at most, as sent and as undone: bombs end there too.
 const MAX_BODY: usize = HttpCheck::BODY_READ;
 
-/// Looks for `keyword` in the text of the body and stops as soon as it is found.
+/// Looks for `keyword` in the text of the body and stops as soon as it is found. The memory that this takes is of the
+/// account of `share`.
 ///
 /// # Errors
 /// Why the body could not be read to its end.
-pub(super) async fn search(mut answer: Answer, keyword: &str, deadline: Instant) -> Result<Search, Failure> {
+pub(super) async fn search(
+    mut answer: Answer,
+    keyword: &str,
+    deadline: Instant,
+    share: &Share,
+) -> Result<Search, Trouble> {
     let text = Text::new(charset::of_head(&answer.head.headers), keyword);
-    let Some(mut first) = coding::undo(&answer.head.headers, Box::new(text)) else {
+    let Some(mut first) = coding::undo(&answer.head.headers, Box::new(text), share) else {
         return Ok(Search::Encoded);
     };
     let mut left = MAX_BODY;
     while let Some(data) = answer.piece(deadline).await? {
         let piece = data.get(..left).unwrap_or(&data);
         if let Err(error) = first.write_all(piece) {
-            return Ok(end_of(&error));
+            return end_of(&error);
         }
         if data.len() > left {
             // What is held back may have it; that the rest is missing is known already.
-            let found = first.end().is_err_and(|error| end_of(&error) == Search::Found);
+            let found = first.end().is_err_and(|error| end_of(&error) == Ok(Search::Found));
             return Ok(if found { Search::Found } else { Search::MissingSoFar });
         }
         left -= data.len();
@@ -43,7 +51,7 @@ pub(super) async fn search(mut answer: Answer, keyword: &str, deadline: Instant)
     if left == MAX_BODY {
         return Ok(Search::Missing);
     }
-    Ok(first.end().map_or_else(|error| end_of(&error), |()| Search::Missing))
+    first.end().map_or_else(|error| end_of(&error), |()| Ok(Search::Missing))
 }
 
 /// Ends the reading of a body: the keyword is there.
@@ -51,11 +59,15 @@ pub(super) async fn search(mut answer: Answer, keyword: &str, deadline: Instant)
 #[error("found")]
 struct Found;
 
-fn end_of(error: &io::Error) -> Search {
+fn end_of(error: &io::Error) -> Result<Search, Trouble> {
     if error.get_ref().is_some_and(|inner| inner.is::<Found>()) {
-        return Search::Found;
+        return Ok(Search::Found);
     }
-    if error.kind() == io::ErrorKind::FileTooLarge { Search::MissingSoFar } else { Search::Encoded }
+    match error.kind() {
+        io::ErrorKind::OutOfMemory => Err(Trouble::Own(OwnFault::Overloaded)),
+        io::ErrorKind::FileTooLarge => Ok(Search::MissingSoFar),
+        _ => Ok(Search::Encoded),
+    }
 }
 
 /// The last stage: bytes become characters, and those are looked through.
@@ -134,13 +146,16 @@ impl Stage for Text {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::*;
+    use crate::probe::http::budget::Budget;
     use encoding_rs::{SHIFT_JIS, UTF_8, WINDOWS_1252};
 
     fn search_in(charset: Charset, keyword: &str, pieces: &[&[u8]]) -> Search {
         let mut text = Text::new(charset, keyword);
         let looked = pieces.iter().try_for_each(|piece| text.write_all(piece)).and_then(|()| text.end());
-        looked.map_or_else(|error| end_of(&error), |()| Search::Missing)
+        looked.map_or_else(|error| end_of(&error).unwrap(), |()| Search::Missing)
     }
 
     #[test]
@@ -175,10 +190,11 @@ mod tests {
     fn search_coded(coding: &'static str, body: &[u8]) -> Search {
         let headers = [(http::header::CONTENT_ENCODING, http::HeaderValue::from_static(coding))];
         let text = Text::new(Charset::Named(UTF_8), "ok");
-        let mut first = coding::undo(&headers.into_iter().collect(), Box::new(text)).unwrap();
+        let share = Arc::<Budget>::default().share(1);
+        let mut first = coding::undo(&headers.into_iter().collect(), Box::new(text), &share).unwrap();
         let looked =
             body.chunks(1000).try_for_each(|piece| first.write_all(piece)).and_then(|()| first.end());
-        looked.map_or_else(|error| end_of(&error), |()| Search::Missing)
+        looked.map_or_else(|error| end_of(&error).unwrap(), |()| Search::Missing)
     }
 
     #[test]
@@ -195,5 +211,37 @@ mod tests {
         assert_eq!(search_coded("gzip", &gzip(&found)), Search::Found);
         assert_eq!(search_coded("gzip", b"ok"), Search::Encoded);
         assert_eq!(search_coded("UTF-8", b"ok"), Search::Found);
+    }
+
+    /// A coded body of this account that began and then stalls, with all that it holds.
+    fn stalled(coding: &'static str, body: &[u8], share: &Share) -> io::Result<Box<dyn Stage>> {
+        let headers = [(http::header::CONTENT_ENCODING, http::HeaderValue::from_static(coding))];
+        let text = Text::new(Charset::Named(UTF_8), "ok");
+        let mut first = coding::undo(&headers.into_iter().collect(), Box::new(text), share).unwrap();
+        body.chunks(16 * 1024).try_for_each(|piece| first.write_all(piece)).map(|()| first)
+    }
+
+    #[test]
+    fn bodies_of_one_account_that_stall_leave_memory_to_those_of_another() {
+        let budget = Arc::new(Budget::default());
+        let long = vec![7; MAX_BODY];
+        for coding in ["zstd", "zstd, zstd"] {
+            let hostile = budget.share(1);
+            let mut held = Vec::new();
+            let refused = loop {
+                match stalled(coding, &long, &hostile) {
+                    Ok(first) => held.push(first),
+                    Err(error) => break error,
+                }
+                assert!(held.len() < 70, "it can't hold everything");
+            };
+            assert_eq!(end_of(&refused), Err(Trouble::Own(OwnFault::Overloaded)));
+            let text = ruzstd::encoding::compress_to_vec(
+                b"all is ok".as_slice(),
+                ruzstd::encoding::CompressionLevel::Fastest,
+            );
+            let mut other = stalled("zstd", &text, &budget.share(2)).unwrap();
+            assert_eq!(end_of(&other.end().unwrap_err()), Ok(Search::Found));
+        }
     }
 }

@@ -5,10 +5,14 @@
 
 use std::io::{self, Read, Write};
 
-use brotli_decompressor::DecompressorWriter;
 use flate2::{Decompress, FlushDecompress, Status, write::GzDecoder};
 use http::{HeaderMap, header};
 use ruzstd::decoding::StreamingDecoder;
+
+mod brotli;
+
+use self::brotli::Brotli;
+use super::budget::Share;
 
 /// Codings on top of each other at most.
 const MAX_LAYERS: usize = 2;
@@ -20,6 +24,8 @@ const MAX_MEMBERS: usize = 1024;
 const PIECE: usize = 16 * 1024;
 /// The largest window of zstd (RFC 9659): 8 MiB.
 const MAX_WINDOW: u64 = 8 * 1024 * 1024;
+/// Memory of a decoder of gzip or deflate, about: window, tables and buffers.
+const INFLATE: usize = 96 * 1024;
 
 /// A place that a body is written through.
 pub(super) trait Stage: Write + Send {
@@ -31,8 +37,9 @@ pub(super) trait Stage: Write + Send {
 pub(super) type Next = Box<dyn Stage>;
 
 /// Puts the stages that undo the codings of an answer before `last`; `None` for more codings than are undone. A token
-/// that names no coding changes nothing, as in browsers: servers put charsets, `none` and `aws-chunked` there.
-pub(super) fn undo(headers: &HeaderMap, last: Next) -> Option<Next> {
+/// that names no coding changes nothing, as in browsers: servers put charsets, `none` and `aws-chunked` there. What the
+/// stages hold counts for the account of `share`.
+pub(super) fn undo(headers: &HeaderMap, last: Next, share: &Share) -> Option<Next> {
     let lines = headers.get_all(header::CONTENT_ENCODING).iter().filter_map(|value| value.to_str().ok());
     let codings = lines.flat_map(|line| line.split(',')).filter_map(|token| Coding::named(token.trim()));
     let codings: Vec<Coding> = codings.take(MAX_LAYERS + 1).collect();
@@ -41,7 +48,8 @@ pub(super) fn undo(headers: &HeaderMap, last: Next) -> Option<Next> {
     }
     // The first one named was put on first and comes off last.
     Some(codings.into_iter().enumerate().fold(last, |next, (layer, coding)| {
-        coding.undone_into(if layer == 0 { next } else { Box::new(Bounded { left: MAX_BETWEEN, next }) })
+        let next = if layer == 0 { next } else { Box::new(Bounded { left: MAX_BETWEEN, next }) };
+        coding.undone_into(next, share.another())
     }))
 }
 
@@ -66,12 +74,15 @@ impl Coding {
         names.into_iter().find(|(name, _)| token.eq_ignore_ascii_case(name)).map(|(_, coding)| coding)
     }
 
-    fn undone_into(self, next: Next) -> Next {
+    fn undone_into(self, next: Next, share: Share) -> Next {
+        let inflating = |first, share| Box::new(InflateStage { first, share });
         match self {
-            Self::Gzip => Box::new(Gzip::new(next)),
-            Self::Deflate => Box::new(Deflate { head: Vec::new(), stream: None, is_over: false, next }),
-            Self::Brotli => Box::new(Brotli { stream: DecompressorWriter::new(next, PIECE), is_over: false }),
-            Self::Zstd => Box::new(Zstd { encoded: Vec::new(), next }),
+            Self::Gzip => inflating(Box::new(Gzip::new(next)) as Next, share),
+            Self::Deflate => {
+                inflating(Box::new(Deflate { head: Vec::new(), stream: None, is_over: false, next }), share)
+            }
+            Self::Brotli => Box::new(Brotli::new(next, share)),
+            Self::Zstd => Box::new(Zstd { encoded: Vec::new(), share, next }),
         }
     }
 }
@@ -98,6 +109,29 @@ impl Write for Bounded {
 impl Stage for Bounded {
     fn end(&mut self) -> io::Result<()> {
         self.next.end()
+    }
+}
+
+/// Counts in the memory of a decoder of gzip or deflate.
+struct InflateStage {
+    first: Next,
+    share: Share,
+}
+
+impl Write for InflateStage {
+    fn write(&mut self, piece: &[u8]) -> io::Result<usize> {
+        self.share.grow_to(INFLATE)?;
+        self.first.write(piece)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Stage for InflateStage {
+    fn end(&mut self) -> io::Result<()> {
+        self.first.end()
     }
 }
 
@@ -229,45 +263,19 @@ impl Stage for Deflate {
     }
 }
 
-/// Brotli (RFC 7932); its window is 16 MiB at most.
-struct Brotli {
-    stream: DecompressorWriter<Next>,
-    is_over: bool,
-}
-
-impl Write for Brotli {
-    fn write(&mut self, piece: &[u8]) -> io::Result<usize> {
-        if self.is_over || piece.is_empty() {
-            return Ok(piece.len());
-        }
-        let taken = self.stream.write(piece)?;
-        // Less is taken at the end of the stream alone.
-        self.is_over = taken < piece.len();
-        Ok(piece.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
-
-impl Stage for Brotli {
-    fn end(&mut self) -> io::Result<()> {
-        self.stream.close()?;
-        self.stream.get_mut().end()
-    }
-}
-
 /// zstd (RFC 8878). Its decoder holds a whole window back, so the body is undone at its end; what comes in is
-/// bounded by the reader of the body.
+/// bounded by the reader of the body, and counts for its account.
 struct Zstd {
     encoded: Vec<u8>,
+    share: Share,
     next: Next,
 }
 
 impl Write for Zstd {
     fn write(&mut self, piece: &[u8]) -> io::Result<usize> {
+        self.share.grow_to(self.encoded.len() + piece.len())?;
         self.encoded.extend(piece);
+        self.share.grow_to(self.encoded.capacity())?;
         Ok(piece.len())
     }
 

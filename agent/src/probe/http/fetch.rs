@@ -2,10 +2,7 @@
 
 use std::{
     io::{self, Write},
-    sync::{
-        Arc, Mutex, PoisonError,
-        atomic::{AtomicUsize, Ordering},
-    },
+    sync::{Arc, Mutex, PoisonError},
 };
 
 use http::{HeaderMap, HeaderName, HeaderValue, header};
@@ -16,6 +13,7 @@ use parallax_protocol::{
 use tokio::time::Instant;
 
 use super::{
+    budget::Share,
     coding::{self, Stage},
     exchange::{self, Answer},
     plan::Plan,
@@ -28,6 +26,9 @@ use crate::probe::{
 
 /// Redirects followed at most.
 const MAX_REDIRECTS: usize = 3;
+/// Bytes of a body at most that lies on another host than was asked for: large documents are those of hosts that are known
+/// to have them.
+const MOST_ELSEWHERE: usize = 2 << 20;
 
 /// What to fetch.
 #[derive(Debug)]
@@ -37,6 +38,8 @@ pub(in crate::probe) struct Want<'a> {
     pub(in crate::probe) headers: Vec<(HeaderName, HeaderValue)>,
     /// Bytes of the body at most, as sent and as undone.
     pub(in crate::probe) most: usize,
+    /// Holds the memory that the body takes.
+    pub(in crate::probe) account: u32,
 }
 
 /// The last answer.
@@ -46,41 +49,7 @@ pub(in crate::probe) struct Page {
     pub(in crate::probe) headers: HeaderMap,
     /// Without its content codings.
     pub(in crate::probe) body: Vec<u8>,
-    _held: Share,
-}
-
-/// Bytes that all documents of an agent may take together while they are read: one server, or a thousand, that sends long
-/// ones must not take the host's memory.
-#[derive(Debug, Default)]
-pub(in crate::probe) struct Budget {
-    used: AtomicUsize,
-}
-
-impl Budget {
-    /// The most.
-    const MOST: usize = 64 << 20;
-}
-
-/// One document's share of the budget, given back when it is dropped.
-#[derive(Debug)]
-struct Share {
-    budget: Arc<Budget>,
-    bytes: usize,
-}
-
-impl Share {
-    fn grow(&mut self, by: usize) -> io::Result<()> {
-        // Counted before it is compared: two at once can't both pass the bound.
-        let used = self.budget.used.fetch_add(by, Ordering::Relaxed).saturating_add(by);
-        self.bytes += by;
-        if used > Budget::MOST { Err(io::ErrorKind::OutOfMemory.into()) } else { Ok(()) }
-    }
-}
-
-impl Drop for Share {
-    fn drop(&mut self) {
-        self.budget.used.fetch_sub(self.bytes, Ordering::Relaxed);
-    }
+    _held: Option<Share>,
 }
 
 /// Fetches it by `deadline`; the facts are those of the last hop.
@@ -105,6 +74,7 @@ pub(in crate::probe) async fn fetch(
     let codings = HeaderValue::from_static("gzip, deflate, br");
     let headers = want.headers.into_iter().chain([(header::ACCEPT_ENCODING, codings)]);
     let mut plan = plan.with_headers(headers);
+    let asked = plan.host.clone();
     for _ in 0..=MAX_REDIRECTS {
         *facts = Facts::default();
         let answer = exchange::exchange(&plan, net, deadline, facts).await?;
@@ -113,21 +83,16 @@ pub(in crate::probe) async fn fetch(
             continue;
         }
         facts.status = Some(answer.head.status.as_u16());
-        return read(answer, want.most, net.budget(), deadline).await;
+        let most = if plan.host == asked { want.most } else { want.most.min(MOST_ELSEWHERE) };
+        return read(answer, most, net.budget().share(want.account), deadline).await;
     }
     Err(Failure::TooManyRedirects.into())
 }
 
-async fn read(
-    mut answer: Answer,
-    most: usize,
-    budget: &Arc<Budget>,
-    deadline: Instant,
-) -> Result<Page, Trouble> {
-    let held = Share { budget: Arc::clone(budget), bytes: 0 };
-    let kept = Kept { most, body: Arc::new(Mutex::new((Vec::new(), Some(held)))) };
+async fn read(mut answer: Answer, most: usize, held: Share, deadline: Instant) -> Result<Page, Trouble> {
+    let kept = Kept { most, body: Arc::new(Mutex::new((Vec::new(), Some(held.another())))) };
     let mut first =
-        coding::undo(&answer.head.headers, Box::new(kept.clone())).ok_or(Failure::BodyUndecodable)?;
+        coding::undo(&answer.head.headers, Box::new(kept.clone()), &held).ok_or(Failure::BodyUndecodable)?;
     let mut sent = 0;
     while let Some(data) = answer.piece(deadline).await? {
         sent += data.len();
@@ -140,7 +105,6 @@ async fn read(
         first.end().map_err(|error| failure(&error))?;
     }
     let (body, held) = std::mem::take(&mut *kept.body.lock().unwrap_or_else(PoisonError::into_inner));
-    let held = held.unwrap_or(Share { budget: Arc::clone(budget), bytes: 0 });
     Ok(Page { status: answer.head.status.as_u16(), headers: answer.head.headers, body, _held: held })
 }
 
@@ -181,25 +145,5 @@ impl Write for Kept {
 impl Stage for Kept {
     fn end(&mut self) -> io::Result<()> {
         Ok(())
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn documents_share_a_bound_and_give_back_what_they_took() {
-        let budget = Arc::new(Budget::default());
-        let share = || Share { budget: Arc::clone(&budget), bytes: 0 };
-        let (mut one, mut other) = (share(), share());
-        one.grow(Budget::MOST - 10).unwrap();
-        other.grow(10).unwrap();
-        let error = share().grow(1).unwrap_err();
-        assert_eq!(failure(&error), Trouble::Own(OwnFault::Overloaded));
-        drop(one);
-        share().grow(Budget::MOST - 10).unwrap();
-        drop(other);
-        assert_eq!(budget.used.load(Ordering::Relaxed), 0);
     }
 }

@@ -7,6 +7,7 @@
 //! those of the last hop.
 
 mod body;
+pub(super) mod budget;
 mod charset;
 mod coding;
 mod cookies;
@@ -38,22 +39,28 @@ use super::{
 /// Redirects followed at most.
 const MAX_REDIRECTS: usize = 5;
 
-/// Runs the check. What `kept` holds of it is made at the first run.
-pub(super) async fn run(check: &HttpCheck, kept: &Kept, net: &Net) -> Report {
+/// Runs the check of an account. What `kept` holds of it is made at the first run.
+pub(super) async fn run(check: &HttpCheck, kept: &Kept, account: u32, net: &Net) -> Report {
     let mut facts = Facts::default();
     let started = Instant::now();
-    let seen = visit(check, kept, net, &mut facts).await;
+    let seen = visit(check, kept, account, net, &mut facts).await;
     if seen.is_ok() {
         facts.took = Some(started.elapsed());
     }
     facts.report(judge::judge(check, seen))
 }
 
-async fn visit(check: &HttpCheck, kept: &Kept, net: &Net, facts: &mut Facts) -> Result<Seen, Trouble> {
+async fn visit(
+    check: &HttpCheck,
+    kept: &Kept,
+    account: u32,
+    net: &Net,
+    facts: &mut Facts,
+) -> Result<Seen, Trouble> {
     let deadline = net.deadline();
     let Some(opening) = kept.opening(check)? else {
         let first = Plan::first(check)?;
-        return Box::pin(follow(check, first, MAX_REDIRECTS, deadline, net, facts)).await;
+        return Box::pin(follow(check, first, MAX_REDIRECTS, deadline, (account, net), facts)).await;
     };
     let head = exchange::glance(check, opening, net, deadline, facts).await?;
     let status = head.status.as_u16();
@@ -62,7 +69,7 @@ async fn visit(check: &HttpCheck, kept: &Kept, net: &Net, facts: &mut Facts) -> 
         && !head.headers.is_empty()
         && let Some(next) = redirect::next(&Plan::first(check)?, &head)?
     {
-        return Box::pin(follow(check, next, MAX_REDIRECTS - 1, deadline, net, facts)).await;
+        return Box::pin(follow(check, next, MAX_REDIRECTS - 1, deadline, (account, net), facts)).await;
     }
     Ok(Seen { status, keyword: None })
 }
@@ -73,7 +80,7 @@ async fn follow(
     mut plan: Plan,
     redirects: usize,
     deadline: Instant,
-    net: &Net,
+    (account, net): (u32, &Net),
     facts: &mut Facts,
 ) -> Result<Seen, Trouble> {
     for _ in 0..=redirects {
@@ -91,7 +98,7 @@ async fn follow(
         let mut keyword = None;
         if let Some(word) = judge::keyword_needed(check, status) {
             let reading = Instant::now();
-            keyword = Some(body::search(answer, word, deadline).await?);
+            keyword = Some(body::search(answer, word, deadline, &net.budget().share(account)).await?);
             facts.phases.transfer_us = Some(micros(reading.elapsed()));
         }
         return Ok(Seen { status, keyword });

@@ -30,6 +30,7 @@ pub(super) enum Miss {
 pub(super) struct Way<'a> {
     pub(super) base: &'a str,
     pub(super) net: &'a Net,
+    pub(super) account: u32,
     pub(super) deadline: Instant,
     pub(super) facts: &'a mut Facts,
     pub(super) wanted: &'a BTreeSet<Option<String>>,
@@ -68,7 +69,8 @@ impl Way<'_> {
     ) -> Result<fetch::Page, Miss> {
         headers.push((header::ACCEPT, HeaderValue::from_static("application/json, */*;q=0.5")));
         let most = most.min(self.left);
-        match fetch(Want { url, headers, most }, self.net, self.deadline, self.facts).await {
+        let want = Want { url, headers, most, account: self.account };
+        match fetch(want, self.net, self.deadline, self.facts).await {
             // The server's own trouble, or ours with it, tells nothing of what lies where.
             Ok(answer) if matches!(answer.status, 429 | 500..) => {
                 Err(Miss::Trouble(unreadable(format!("it answers with status {}", answer.status))))

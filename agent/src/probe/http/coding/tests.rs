@@ -10,6 +10,7 @@ use http::HeaderValue;
 use proptest::prelude::*;
 
 use super::*;
+use crate::probe::http::budget::Budget;
 
 /// Keeps what comes through, up to a bound.
 #[derive(Clone, Default)]
@@ -42,7 +43,8 @@ fn undone(codings: &str, body: &[u8], cut: usize) -> io::Result<Vec<u8>> {
     let mut headers = HeaderMap::new();
     headers.insert(header::CONTENT_ENCODING, HeaderValue::from_str(codings).unwrap());
     let kept = Kept::default();
-    let mut first = undo(&headers, Box::new(kept.clone())).ok_or_else(|| broken("unknown"))?;
+    let share = Arc::<Budget>::default().share(1);
+    let mut first = undo(&headers, Box::new(kept.clone()), &share).ok_or_else(|| broken("unknown"))?;
     for piece in body.chunks(cut.max(1)) {
         first.write_all(piece)?;
     }
@@ -177,6 +179,27 @@ fn a_zstd_window_beyond_the_bound_is_refused_before_it_is_made() {
     assert_eq!(window(&frame(0xe0, &[0, 0, 0, 0, 1, 0, 0, 0])), Some(1 << 32));
     assert_eq!(window(&frame(0xe0, &[0, 0])), None);
     assert!(undone("zstd", &frame(0, &[20 << 3, 1, 0, 0]), 1000).is_err());
+}
+
+#[test]
+fn the_window_of_a_brotli_body_counts_until_the_body_is_dropped() {
+    let budget = Arc::<Budget>::default();
+    let begun = || {
+        let headers = [(header::CONTENT_ENCODING, HeaderValue::from_static("br"))].into_iter().collect();
+        let mut first = undo(&headers, Box::new(Kept::default()), &budget.share(1)).unwrap();
+        first.write_all(&BROTLI_BOMB[..BROTLI_BOMB.len() / 2]).map(|()| first)
+    };
+    let mut held = Vec::new();
+    let refused = loop {
+        match begun() {
+            Ok(first) => held.push(first),
+            Err(error) => break error,
+        }
+        assert!(held.len() < 1000, "a few bytes take a window each");
+    };
+    assert_eq!(refused.kind(), io::ErrorKind::OutOfMemory);
+    held.clear();
+    begun().unwrap();
 }
 
 proptest! {

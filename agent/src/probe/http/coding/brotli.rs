@@ -1,0 +1,89 @@
+//! Brotli (RFC 7932), with the memory of its decoder counted: a few bytes can ask it for a window of 16 MiB, and for
+//! Huffman tables of 3 MiB.
+
+use std::io::{self, Write};
+use std::mem::size_of;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use brotli_decompressor::writer::DecompressorWriterCustomAlloc;
+use brotli_decompressor::{Allocator, SliceWrapper, StandardAlloc};
+
+use super::{Next, PIECE, Stage, broken};
+use crate::probe::http::budget::Share;
+
+/// Bytes that a decoder holds at most; windows beyond the standard's take more.
+const MAX_HELD: usize = 32 << 20;
+
+type Memory<T> = <StandardAlloc as Allocator<T>>::AllocatedMemory;
+
+type Decoder =
+    DecompressorWriterCustomAlloc<Next, Memory<u8>, CountingAllocator, CountingAllocator, CountingAllocator>;
+
+/// Undoes brotli.
+pub(super) struct Brotli {
+    stream: Decoder,
+    held: Arc<AtomicUsize>,
+    share: Share,
+    is_over: bool,
+}
+
+impl Brotli {
+    pub(super) fn new(next: Next, share: Share) -> Self {
+        let held = Arc::default();
+        let mut counting = CountingAllocator { held: Arc::clone(&held) };
+        let buffer = counting.alloc_cell(PIECE);
+        let stream = Decoder::new(next, buffer, counting.clone(), counting.clone(), counting);
+        Self { stream, held, share, is_over: false }
+    }
+}
+
+impl Write for Brotli {
+    fn write(&mut self, piece: &[u8]) -> io::Result<usize> {
+        if self.is_over || piece.is_empty() {
+            return Ok(piece.len());
+        }
+        let taken = self.stream.write(piece)?;
+        let held = self.held.load(Ordering::Relaxed);
+        if held > MAX_HELD {
+            return Err(broken("brotli"));
+        }
+        self.share.grow_to(held)?;
+        // Less is taken at the end of the stream alone.
+        self.is_over = taken < piece.len();
+        Ok(piece.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Stage for Brotli {
+    fn end(&mut self) -> io::Result<()> {
+        self.stream.close()?;
+        self.stream.get_mut().end()
+    }
+}
+
+/// Allocates for the decoder and counts how much it holds.
+#[derive(Clone)]
+struct CountingAllocator {
+    held: Arc<AtomicUsize>,
+}
+
+impl<T: Clone + Default> Allocator<T> for CountingAllocator
+where
+    StandardAlloc: Allocator<T>,
+{
+    type AllocatedMemory = Memory<T>;
+
+    fn alloc_cell(&mut self, len: usize) -> Self::AllocatedMemory {
+        self.held.fetch_add(len.saturating_mul(size_of::<T>()), Ordering::Relaxed);
+        StandardAlloc::default().alloc_cell(len)
+    }
+
+    fn free_cell(&mut self, memory: Self::AllocatedMemory) {
+        self.held.fetch_sub(memory.slice().len().saturating_mul(size_of::<T>()), Ordering::Relaxed);
+    }
+}
