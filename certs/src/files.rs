@@ -2,7 +2,7 @@
 
 use std::fs::{DirBuilder, File, OpenOptions, Permissions};
 use std::io::{self, Read, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt, fchown};
 use std::path::Path;
 
 use rustls_pki_types::CertificateDer;
@@ -74,22 +74,33 @@ pub fn read_secret_up_to(path: &Path, most: u64) -> Result<Option<String>, Error
     }
 }
 
-/// Writes a file that holds a key, mode 0600, whole or not at all: written beside, flushed, then renamed.
+/// Writes a file that holds a key, whole or not at all: written beside, flushed, then renamed. A new file has mode 0600;
+/// one that is replaced keeps its owner, also where root replaces it, and what its mode gives the owner.
 ///
 /// # Errors
 /// [`Error::File`] where a step fails; the file that was there before is then still there.
 pub fn write_secret(path: &Path, text: &str) -> Result<(), Error> {
     let fault = |source| Error::File { path: path.to_owned(), source };
+    let before = match path.metadata() {
+        Ok(facts) => Some(facts),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+        Err(error) => return Err(fault(error)),
+    };
     let beside = path.with_added_extension("new");
-    let mut file = OpenOptions::new()
-        .write(true)
-        .create(true)
-        .truncate(true)
-        .mode(SECRET)
-        .open(&beside)
-        .map_err(fault)?;
-    // A file left by an earlier attempt keeps its mode unless it is set anew, and before anything is written.
-    file.set_permissions(Permissions::from_mode(SECRET)).map_err(fault)?;
+    // One that is left of an earlier attempt is not written to: it may be a link that the folder's owner has made.
+    match std::fs::remove_file(&beside) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(fault(error)),
+        Ok(()) | Err(_) => {}
+    }
+    let mut file =
+        OpenOptions::new().write(true).create_new(true).mode(SECRET).open(&beside).map_err(fault)?;
+    let owner = file.metadata().map_err(fault)?.uid();
+    if let Some(before) = before.as_ref().filter(|before| before.uid() != owner) {
+        fchown(&file, Some(before.uid()), Some(before.gid())).map_err(fault)?;
+    }
+    // Set, since the mask of the process takes from a new file's mode.
+    let mode = before.map_or(SECRET, |before| before.permissions().mode() & 0o700);
+    file.set_permissions(Permissions::from_mode(mode)).map_err(fault)?;
     file.write_all(text.as_bytes()).and_then(|()| file.sync_all()).map_err(fault)?;
     std::fs::rename(&beside, path).map_err(fault)?;
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
@@ -149,6 +160,34 @@ mod tests {
         std::fs::write(folder.path().join("key.pem.new"), "left over").unwrap();
         write_secret(&path, "hidden").unwrap();
         assert_eq!(path.metadata().unwrap().permissions().mode() & 0o777, 0o600);
+        assert_eq!(read_secret(&path).unwrap().unwrap(), "hidden");
+    }
+
+    #[test]
+    fn a_replaced_secret_keeps_its_owner_and_mode() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("key.pem");
+        write_secret(&path, "first").unwrap();
+        std::fs::set_permissions(&path, Permissions::from_mode(0o400)).unwrap();
+        let is_root = path.metadata().unwrap().uid() == 0;
+        if is_root {
+            std::os::unix::fs::chown(&path, Some(7), Some(9)).unwrap();
+        }
+        let before = path.metadata().unwrap();
+        write_secret(&path, "second").unwrap();
+        let after = path.metadata().unwrap();
+        assert_ne!(before.ino(), after.ino());
+        assert_eq!((before.uid(), before.gid(), before.mode()), (after.uid(), after.gid(), after.mode()));
+    }
+
+    #[test]
+    fn a_link_in_the_place_of_the_new_file_is_not_written_through() {
+        let folder = tempfile::tempdir().unwrap();
+        let (path, other) = (folder.path().join("key.pem"), folder.path().join("other"));
+        std::fs::write(&other, "somebody else's").unwrap();
+        std::os::unix::fs::symlink(&other, folder.path().join("key.pem.new")).unwrap();
+        write_secret(&path, "hidden").unwrap();
+        assert_eq!(std::fs::read_to_string(&other).unwrap(), "somebody else's");
         assert_eq!(read_secret(&path).unwrap().unwrap(), "hidden");
     }
 

@@ -8,6 +8,8 @@ use serde_json::{Value, json};
 
 /// Longest wait for what a host that is busy may take a while for.
 const SOON: Duration = Duration::from_secs(60);
+/// Longest wait for the watchdog of a stopped service, and for its next start.
+const RESTART: Duration = Duration::from_secs(180);
 /// The container's own public address, and what is checked: another host.
 const OWN: &str = "5.10.0.2";
 const SITE: &str = "5.20.0.2";
@@ -64,6 +66,14 @@ fn install(machine: &Machine) {
          sed -i 's|^base_url = .*|base_url = \"http://127.0.0.1\"|; s|^listen = \"127.0.0.1:8080\"|listen = \"0.0.0.0:80\"|
                  s|^filter = \"info\"|filter = \"info,parallax_coordinator::deliver=debug\"|' $settings",
     );
+    machine.must("parallax check-config");
+    machine.must(
+        "sed -i 's|^# secrets_key_file = |secrets_key_file = |' /etc/parallax/coordinator.toml
+         grep -q '^secrets_key_file' /etc/parallax/coordinator.toml",
+    );
+    let missing = machine.sh("parallax check-config").unwrap_err();
+    assert!(missing.contains("secrets_key_file: "), "{missing}");
+    machine.must(&block("new-secrets-key /etc"));
     assert!(machine.must(&block("parallax check-config")).contains("listen = \"0.0.0.0:80\""));
     for unit in ["parallax", "parallax-agent"] {
         let file = if unit == "parallax" { "coordinator" } else { "agent" };
@@ -82,7 +92,10 @@ fn coordinator(machine: &Machine) -> String {
     machine.must("systemctl daemon-reload; cp /etc/parallax/coordinator.toml /etc/parallax/good.toml");
     machine.must("sed -i 's|^listen = \"0.0.0.0:80\"|listen = \"nowhere\"|' /etc/parallax/coordinator.toml");
     machine.sh("systemctl start parallax").unwrap_err();
-    machine.says("parallax", "coordinator.toml:10: listen must be");
+    let shipped = include_str!("../../deploy/coordinator.toml");
+    let line =
+        shipped.lines().position(|line| line.starts_with("listen = ")).expect("it says where to listen");
+    machine.says("parallax", &format!("coordinator.toml:{}: listen must be", line + 1));
     machine.must("systemctl stop parallax; mv /etc/parallax/good.toml /etc/parallax/coordinator.toml");
     machine.must("systemctl reset-failed parallax || true");
 
@@ -117,7 +130,11 @@ fn agent(machine: &Machine) {
         .replace("status.example.com:7443", "127.0.0.1:7443");
     let (before, rest) = join.split_once("sudo -u").expect("the agent joins by sudo");
     machine.must(before);
-    machine.must("sed -i 's|^coordinator = .*|coordinator = \"127.0.0.1:7443\"|' /etc/parallax/agent.toml");
+    machine.must(&block("/etc/parallax/agent-keys/secrets-key"));
+    machine.must(
+        "sed -i 's|^coordinator = .*|coordinator = \"127.0.0.1:7443\"|
+                 s|^# secrets_key_file = |secrets_key_file = |' /etc/parallax/agent.toml",
+    );
     machine.sh("systemctl start parallax-agent").unwrap_err();
     machine.says("parallax-agent", "no identity yet; join a mesh first");
     machine.must("systemctl stop parallax-agent");
@@ -215,16 +232,20 @@ fn backups(machine: &Machine, key: &str) {
         let roots = machine.must("find /var/lib/parallax -not -user parallax");
         assert_eq!(roots, "", "after `parallax {command}` by root");
     }
+    // A key that root puts first stays the service's, which starts with it.
+    machine.must("parallax new-secrets-key --rotate /etc/parallax/keys/secrets-key");
+    let facts = machine.must("stat -c '%U %G %a' /etc/parallax/keys/secrets-key");
+    assert_eq!(facts.trim(), "parallax parallax 600");
     machine.must("systemctl start parallax");
     assert_eq!(machine.api(key, "GET", "/me", "").0, 200);
 }
 
-/// One that stands still is restarted.
+/// One that stands still is restarted. The units' own time is set again afterwards: a stall of this host is no fault.
 fn watchdogs(machine: &Machine) {
     for unit in ["parallax", "parallax-agent"] {
         let folder = format!("/run/systemd/system/{unit}.service.d");
         machine.must(&format!(
-            "mkdir -p {folder}; printf '[Service]\\nWatchdogSec=8s\\n' >{folder}/watchdog.conf
+            "mkdir -p {folder}; printf '[Service]\\nWatchdogSec=20s\\n' >{folder}/watchdog.conf
              systemctl daemon-reload; systemctl restart {unit}"
         ));
         let stuck = pid(machine, unit);
@@ -233,9 +254,11 @@ fn watchdogs(machine: &Machine) {
             "systemctl is-active --quiet {unit} && [ \"$(systemctl show {unit} -p MainPID --value)\" != {stuck} ] \
              || {{ sleep 0.5; false; }}"
         );
-        machine.eventually(&format!("{unit} is restarted"), SOON, &renewed);
-        let log = machine.must(&format!("journalctl --no-pager -u {unit} | grep -c 'Watchdog timeout'"));
-        assert_eq!(log.trim(), "1", "{unit}");
+        machine.eventually(&format!("{unit} is restarted"), RESTART, &renewed);
+        // At least one: on a busy host others may have stood still by themselves.
+        machine.says(unit, "Watchdog timeout");
+        machine.says(unit, &format!("Killing process {stuck} "));
+        machine.must(&format!("rm -r {folder}; systemctl daemon-reload; systemctl restart {unit}"));
     }
 }
 

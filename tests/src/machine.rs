@@ -17,7 +17,7 @@ use crate::process::folder;
 /// Set to 1 where a container that can't be booted is a failure.
 const REQUIRE: &str = "PARALLAX_REQUIRE_NSPAWN";
 /// Longest start of the container.
-const BOOT: Duration = Duration::from_secs(60);
+const BOOT: Duration = Duration::from_secs(180);
 /// Where the tree's files are in the container, for commands that are typed at its top.
 const TREE: &str = "/mnt/tree";
 /// Units of the host that would wait for a network or ask questions.
@@ -143,7 +143,7 @@ impl Machine {
     /// Waits until the journal of a unit has these words.
     pub fn says(&self, unit: &str, words: &str) {
         let script = format!("journalctl --no-pager -o cat -u {unit} | grep -F -- '{words}'");
-        self.eventually(&format!("{unit} says {words:?}"), Duration::from_secs(10), &script);
+        self.eventually(&format!("{unit} says {words:?}"), Duration::from_secs(60), &script);
     }
 
     /// Makes a request of the API with a key, and gives status and body.

@@ -6,7 +6,7 @@
 
 use std::io::{self, Write};
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use serde_json::{Value, json};
@@ -24,6 +24,8 @@ const CHUNK: usize = 256 << 10;
 const WAITING: usize = 4;
 /// How long the socket may take one chunk. The store's walk waits meanwhile, and keeps what is changed before it in memory.
 const STALL: Duration = Duration::from_secs(60);
+/// How long it may take one on the whole: 64 KiB a second. Slower ones use up what [`STALL`] gives.
+const PER_CHUNK: Duration = Duration::from_secs(4);
 /// Longest reply's line, in bytes.
 const MAX_LINE: u64 = 64 << 10;
 
@@ -39,14 +41,17 @@ pub(super) async fn send(service: &Service, out: &mut (impl AsyncWrite + Unpin))
     let carrying = async move {
         // Gone with this block: where the socket fails, the store's walk ends too.
         let mut waiting = waiting;
+        let mut patience = Patience(STALL);
         while let Some(chunk) = waiting.recv().await {
             // It is at most CHUNK long.
             let length = u32::try_from(chunk.len()).unwrap_or_default();
-            timeout(STALL, async {
+            let begun = Instant::now();
+            timeout(patience.0, async {
                 out.write_all(&length.to_le_bytes()).await?;
                 out.write_all(&chunk).await
             })
             .await??;
+            patience.use_up(begun.elapsed(), chunk.len());
         }
         io::Result::Ok(out)
     };
@@ -66,7 +71,7 @@ pub(super) async fn send(service: &Service, out: &mut (impl AsyncWrite + Unpin))
 /// [`ClientError`] where one runs and can't be asked, or what came is not what it sent. Then `sink` holds no backup.
 pub async fn receive(
     data: &Path,
-    sink: &mut (dyn Write + Send),
+    sink: &mut (impl AsyncWrite + Unpin),
 ) -> Result<Option<Result<u64, Fault>>, ClientError> {
     let Some(stream) = client::connect(data).await? else { return Ok(None) };
     let fault = |source| client::fault(data, source);
@@ -91,10 +96,10 @@ pub async fn receive(
         }
         chunk.resize(length, 0);
         reading.read_exact(&mut chunk).await.map_err(fault)?;
-        sink.write_all(&chunk).map_err(ClientError::Sink)?;
+        sink.write_all(&chunk).await.map_err(ClientError::Sink)?;
         total.add(&chunk);
     }
-    sink.flush().map_err(ClientError::Sink)?;
+    sink.flush().await.map_err(ClientError::Sink)?;
     match next_reply(&mut reading).await.map_err(fault)? {
         Reply::Fault(fault) => Ok(Some(Err(fault))),
         Reply::Done(sent) if sent == total.view() => Ok(Some(Ok(total.bytes))),
@@ -113,6 +118,18 @@ async fn next_reply(reading: &mut BufReader<impl AsyncRead + Unpin>) -> io::Resu
     let mut reading = reading.take(MAX_LINE);
     timeout(Command::Backup.limit(), reading.read_until(b'\n', &mut line)).await??;
     Ok(serde_json::from_slice(&line)?)
+}
+
+/// Time that the other side may still take for a chunk.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Patience(Duration);
+
+impl Patience {
+    /// Notes how long a chunk took; its bytes give back what they may take.
+    fn use_up(&mut self, took: Duration, bytes: usize) {
+        let given = PER_CHUNK.mul_f64(bytes as f64 / CHUNK as f64);
+        self.0 = (self.0 + given).saturating_sub(took).min(STALL);
+    }
 }
 
 /// Length and checksum of what has passed.
@@ -154,5 +171,28 @@ impl Write for Chunks {
 
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_that_takes_each_chunk_just_in_time_runs_out_of_it() {
+        let seconds = Duration::from_secs;
+        let mut patience = Patience(STALL);
+        patience.use_up(seconds(59), CHUNK);
+        assert_eq!(patience, Patience(seconds(5)), "the next may not take as long");
+        for _ in 0..1_000 {
+            patience.use_up(seconds(4), CHUNK);
+        }
+        assert_eq!(patience, Patience(seconds(5)), "the least rate can go on for ever");
+        for _ in 0..1_000 {
+            patience.use_up(seconds(0), CHUNK);
+        }
+        assert_eq!(patience, Patience(STALL), "a fast beginning does not pay for a stop");
+        patience.use_up(seconds(61), 0);
+        assert_eq!(patience, Patience(seconds(0)));
     }
 }

@@ -14,7 +14,8 @@ use crate::config::Config;
 use crate::storage::shelf::{Keep, Shelf, stamp};
 use crate::storage::{Compacted, Restored, Store, StoreError, Whole, disk};
 
-/// Pause between two looks at whether a snapshot is due, and at how the store stands.
+/// Pause between two looks at whether a snapshot is due, at how the store stands, and at whether a
+/// fault of writes is over.
 const LOOK: Duration = Duration::from_secs(60);
 /// Bytes that must be left beside a snapshot: taking one must never be what stops the writes.
 const MUST_REMAIN: u64 = 256 << 20;
@@ -28,7 +29,7 @@ pub enum Source {
     File(PathBuf),
 }
 
-/// Takes a snapshot whenever one is due, and watches how the store stands.
+/// Takes a snapshot whenever one is due, watches how the store stands, and tries to write while writes fail.
 pub(super) async fn keep(store: Store, config: Config, clock: Clock) {
     let every = i64::try_from(config.store.snapshot_seconds).unwrap_or(i64::MAX).saturating_mul(SECOND);
     let keep = Keep { newest: config.store.snapshots_hourly, days: config.store.snapshots_daily };
@@ -47,6 +48,7 @@ pub(super) async fn keep(store: Store, config: Config, clock: Clock) {
             take(&store, &shelf, now, keep).await;
         }
         watch(&store).await;
+        store.retry_write().await;
         tokio::time::sleep(look).await;
     }
 }

@@ -16,8 +16,8 @@ use super::{AppError, outgoing};
 use crate::admin::health::Ours;
 use crate::clock::Clock;
 use crate::config::Config;
-use crate::http::Context;
 use crate::http::server::{self, Places, Way};
+use crate::http::{self, Context};
 use crate::service::Service;
 use crate::service::hosts::name_of;
 use crate::supervise::Rooms;
@@ -99,6 +99,7 @@ impl Doors {
         stop: &watch::Receiver<bool>,
         rooms: &mut Rooms,
     ) -> Result<Vec<JoinHandle<()>>, AppError> {
+        rooms.keep("http-log", http::report_omitted_lines);
         let places = Places::of_this_process();
         let door = |listener, way| {
             let (context, stop) = (Arc::clone(context), told(stop.clone()));

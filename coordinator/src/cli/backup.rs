@@ -87,8 +87,10 @@ async fn to_file(config: &Config, file: &Path, force: bool) -> Result<Value, Cli
 }
 
 /// Has the coordinator stream it, or reads the store where none runs; returns how many bytes came.
-async fn fill(config: &Config, mut sink: File) -> Result<u64, CliError> {
-    if let Some(streamed) = backup::receive(&config.data, &mut sink).await? {
+async fn fill(config: &Config, sink: File) -> Result<u64, CliError> {
+    // Writes off the runtime: a pipe that nobody reads must not keep the command from being stopped.
+    let mut writing = tokio::fs::File::from_std(sink.try_clone()?);
+    if let Some(streamed) = backup::receive(&config.data, &mut writing).await? {
         return Ok(streamed?);
     }
     there(config)?;

@@ -14,10 +14,12 @@ use crate::flow::counters::Counters;
 /// How long the service manager is asked to wait for a start that goes on, and how often.
 const EXTENSION: Duration = Duration::from_secs(60);
 const EXTEND_EVERY: Duration = Duration::from_secs(15);
+/// How often it is asked at most: six hours, after which a start hangs. Reading back the largest store takes minutes.
+const EXTENSIONS: u32 = 6 * 3_600 / 15;
 /// The driver turns every five seconds at least. One that has not for this long stands still.
 const STANDSTILL: Duration = Duration::from_secs(20);
 
-/// A start under way: the service manager waits for as long as this lives, however long the store takes to be read.
+/// A start under way: the service manager waits while this lives, for six hours at most.
 #[derive(Debug)]
 pub(super) struct Starting(JoinHandle<()>);
 
@@ -26,12 +28,15 @@ pub(super) fn starting() -> Starting {
     let microseconds = u32::try_from(EXTENSION.as_micros()).unwrap_or(u32::MAX);
     let extension = NotifyState::ExtendTimeoutUsec(microseconds);
     notify(&[extension.clone(), NotifyState::Status("Opening the store and reading it back")]);
-    Starting(tokio::spawn(async move {
-        loop {
-            tokio::time::sleep(EXTEND_EVERY).await;
-            notify(std::slice::from_ref(&extension));
-        }
-    }))
+    Starting(tokio::spawn(extend(EXTEND_EVERY, move || notify(std::slice::from_ref(&extension)))))
+}
+
+/// Asks for more time once in `every`, until it has done so as often as a start may need it.
+async fn extend(every: Duration, ask: impl Fn()) {
+    for _ in 0..EXTENSIONS {
+        tokio::time::sleep(every).await;
+        ask();
+    }
 }
 
 impl Drop for Starting {
@@ -98,6 +103,13 @@ fn notify(states: &[NotifyState<'_>]) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[tokio::test]
+    async fn a_start_that_hangs_is_not_waited_for_without_end() {
+        let asked = std::cell::Cell::new(0);
+        extend(Duration::ZERO, || asked.set(asked.get() + 1)).await;
+        assert_eq!(EXTEND_EVERY * asked.get(), Duration::from_secs(6 * 3_600));
+    }
 
     #[test]
     fn a_driver_that_stands_still_no_longer_feeds_the_watchdog() {

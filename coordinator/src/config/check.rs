@@ -4,6 +4,8 @@ use std::fs::File;
 use std::net::IpAddr;
 use std::path::Path;
 
+use parallax_certs::error::Error as SecretError;
+use parallax_certs::sealing::Keyring;
 use rustls_pki_types::CertificateDer;
 use rustls_pki_types::pem::PemObject;
 
@@ -21,6 +23,11 @@ impl Config {
         for (name, path) in roots {
             faults
                 .extend(path.as_deref().and_then(|path| Some(fault(name, path, certificates(path).err()?))));
+        }
+        if let Some(path) = self.secrets_key_file.as_deref()
+            && let Err(error) = Keyring::read(path)
+        {
+            faults.push(fault("secrets_key_file", path, rule_of(&error)));
         }
         if let Some(folder) = self.mail.folder.as_deref()
             && folder.exists()
@@ -60,6 +67,18 @@ fn certificates(path: &Path) -> Result<(), String> {
     }
 }
 
+/// The rule that a key file breaks, without the path: a fault names it already.
+fn rule_of(error: &SecretError) -> String {
+    match error {
+        SecretError::File { source, .. } => source.to_string(),
+        SecretError::NotOurs { rule, .. } => (*rule).to_owned(),
+        SecretError::LooseMode { mode, wanted, .. } => {
+            format!("mode is {mode:03o}, others than the owner may reach it; it must be {wanted:03o}")
+        }
+        other => other.to_string(),
+    }
+}
+
 /// Loopback, private and link-local addresses. An unspecified one is every address of the host.
 fn is_internal(address: IpAddr) -> bool {
     match address.to_canonical() {
@@ -95,6 +114,26 @@ mod tests {
                 format!("mail.folder: {here}/text: is not a folder"),
             ]
         );
+    }
+
+    #[test]
+    fn a_key_file_that_can_not_be_used_is_named_with_its_setting() {
+        use std::os::unix::fs::PermissionsExt as _;
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("secrets-key");
+        let config = Config { secrets_key_file: Some(path.clone()), ..Config::default() };
+        let told = || config.file_faults().iter().map(Fault::to_string).collect::<Vec<_>>();
+        let fault = |rule: &str| vec![format!("secrets_key_file: {}: {rule}", path.display())];
+        let set_mode = |mode| std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode)).unwrap();
+        assert_eq!(told(), fault("No such file or directory (os error 2)"));
+        parallax_certs::sealing::write_new_key(&path, false).unwrap();
+        assert_eq!(told(), Vec::<String>::new());
+        set_mode(0o640);
+        let loose = "mode is 640, others than the owner may reach it; it must be 600";
+        assert_eq!(told(), fault(loose));
+        std::fs::write(&path, "no key").unwrap();
+        set_mode(0o600);
+        assert_eq!(told(), fault("has a line that is not 32 bytes in base64"));
     }
 
     #[test]

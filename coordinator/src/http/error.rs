@@ -1,6 +1,7 @@
 //! Every refusal as status, code and envelope: the only place that names a status for one.
 
 use std::borrow::Cow;
+use std::time::Duration;
 
 use ::http::header::{ALLOW, HeaderName, RETRY_AFTER, VARY, WWW_AUTHENTICATE};
 use ::http::{HeaderValue, StatusCode};
@@ -15,6 +16,16 @@ use crate::service::Error;
 
 /// Lines that requests cause, by kind.
 pub(super) static LOGS: LogLimit<&'static str> = LogLimit::new();
+
+/// Logs each minute how many lines were left out where none of their kind has followed.
+pub async fn report_omitted_lines() {
+    loop {
+        tokio::time::sleep(Duration::from_secs(60)).await;
+        for (kind, omitted) in LOGS.omitted() {
+            tracing::info!(kind, omitted, "{omitted} more log lines of this kind were left out");
+        }
+    }
+}
 
 /// Why a request is not answered with what it asked for.
 #[derive(Debug, Clone)]

@@ -36,6 +36,7 @@ mod unread;
 mod visitor;
 
 pub use context::Context;
+pub use error::report_omitted_lines;
 
 use std::convert::Infallible;
 use std::net::IpAddr;

@@ -98,6 +98,14 @@ impl Store {
         self.health.fault()
     }
 
+    /// Tries to write where the last write was not taken, and nothing else would: so a fault that is over is noticed.
+    pub async fn retry_write(&self) {
+        if self.write_fault().is_some() {
+            // What comes of it is noted and logged as of any other write.
+            let _ = self.commit(Batch::new()).await;
+        }
+    }
+
     /// The sequence number of the newest committed event: changes when there is something new to read.
     pub fn events_seen(&self) -> watch::Receiver<u64> {
         self.events.clone()
@@ -211,6 +219,8 @@ fn guarded<T>(work: impl FnOnce() -> Result<T>) -> Result<T> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicBool, Ordering};
+
     use super::*;
     use crate::storage::contract::samples::*;
     use crate::storage::{Expect, Is};
@@ -281,6 +291,40 @@ mod tests {
         fn tidy(&mut self) -> Result<bool> {
             Ok(false)
         }
+    }
+
+    /// An engine that is full while the flag is set.
+    #[derive(Debug)]
+    struct Filling(Memory, Arc<AtomicBool>);
+
+    impl Write for Filling {
+        fn commit(&mut self, group: &[Batch]) -> Vec<Result<Committed>> {
+            if self.1.load(Ordering::Relaxed) {
+                return group.iter().map(|_| Err(StoreError::Full)).collect();
+            }
+            self.0.commit(group)
+        }
+
+        fn tidy(&mut self) -> Result<bool> {
+            Ok(false)
+        }
+    }
+
+    #[tokio::test]
+    async fn a_fault_that_is_over_is_noticed_though_nobody_writes() {
+        let (memory, full) = (Memory::new(), Arc::new(AtomicBool::new(false)));
+        let filling = Filling(memory.clone(), Arc::clone(&full));
+        let store = Store::start(Arc::new(memory), Box::new(filling)).unwrap();
+        store.retry_write().await;
+        let first = store.commit(Batch::new()).await.unwrap();
+        assert_eq!(first.revision, 1, "nothing is written where there is no fault");
+        full.store(true, Ordering::Relaxed);
+        store.commit(Batch::new()).await.unwrap_err();
+        store.retry_write().await;
+        assert_eq!(store.write_fault(), Some(StoreError::Full));
+        full.store(false, Ordering::Relaxed);
+        store.retry_write().await;
+        assert_eq!(store.write_fault(), None);
     }
 
     #[tokio::test]

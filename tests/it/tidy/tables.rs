@@ -162,6 +162,7 @@ pub(super) const ALONE: &[Alone] = &[
             "coordinator/src/app",
             "coordinator/src/up",
             "coordinator/src/cli",
+            "coordinator/src/config",
             "coordinator/src/storage",
             "coordinator/src/tls/acme",
             "agent/src",

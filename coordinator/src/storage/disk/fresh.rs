@@ -79,11 +79,14 @@ fn unused(folder: &Path, aside: &str) -> PathBuf {
 }
 
 /// Brings back a store that a kill left between two names, where the file system can't exchange two folders in one step.
+/// Its lock went with it: a process that still has it is exchanging them now.
 pub(super) fn recover(folder: &Path) -> Result<()> {
     let between = folder.with_added_extension(BETWEEN);
     if fs::symlink_metadata(&between).is_err() {
         return Ok(());
     }
+    files::own(&between)?;
+    let _lock = files::lock(&between)?;
     // With a store in its place, it is the old one, which is kept.
     let to = if folder.exists() { unused(folder, "before-kill") } else { folder.to_owned() };
     fs::rename(&between, &to).map_err(io_failed)

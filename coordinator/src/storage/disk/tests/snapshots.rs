@@ -99,6 +99,12 @@ fn a_restore_that_is_killed_leaves_the_old_store_or_the_new_one_in_its_place() {
     // Killed between the steps of a file system that knows no exchange.
     let between = home.path().join("store.between");
     fs::rename(&store, &between).unwrap();
+    // One that is not killed, but between the steps, has the store's lock.
+    let lock = files::lock(&between).unwrap();
+    assert_eq!(Bench::open(&store).unwrap_err(), StoreError::Locked);
+    assert_eq!(restore(&store, &file, "before-1", &options()).unwrap_err(), StoreError::Locked);
+    assert!(between.exists() && !store.exists());
+    drop(lock);
     assert_eq!(last(&store), 10, "the only store is back in its place");
     let other = home.path().join("other");
     filled(&other, 3);
