@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use parallax_core::event::{Event, RoundReport, What};
+use parallax_core::observation::Observation;
 use parallax_core::place::{Mesh, Place, PlaceNo, RegionSet};
 use parallax_core::quarantine::{Contradictions, Quarantine, Suspects, Turn};
 use parallax_core::time::{SECOND, Timestamp};
@@ -80,9 +81,12 @@ impl Places {
         self.quarantine.hear_round(report, host, &self.mesh, now)
     }
 
-    /// Takes in a shadow round of a place in quarantine: whether it agrees with the others.
-    pub(super) fn hear_shadow(&mut self, place: PlaceNo, agrees: bool, now: Timestamp) -> Option<Turn> {
-        self.quarantine.hear_shadow(place, agrees, now)
+    /// Takes in a shadow round of a place in quarantine, where it is no old one: whether it agrees with the others.
+    pub(super) fn hear_shadow(&mut self, seen: &Observation, agrees: bool, now: Timestamp) -> Option<Turn> {
+        if !self.quarantine.is_fresh(seen.place, seen.started, now) {
+            return None;
+        }
+        self.quarantine.hear_shadow(seen.place, agrees, now)
     }
 
     /// When a place may come out by time alone.

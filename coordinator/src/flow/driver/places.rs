@@ -34,7 +34,7 @@ impl Driver {
     pub(super) fn hear_shadow(&mut self, slot: u32, seen: &Observation, channels: &Channels) {
         let now = self.clock.now();
         let Some(agrees) = self.machines.agrees(slot, seen, (self.places.mesh(), now)) else { return };
-        if let Some(turn) = self.places.hear_shadow(seen.place, agrees, now) {
+        if let Some(turn) = self.places.hear_shadow(seen, agrees, now) {
             self.turn_places(vec![(seen.place, turn)], channels);
         }
     }
