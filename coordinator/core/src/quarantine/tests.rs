@@ -49,7 +49,7 @@ fn round(seen: &[(u16, bool)]) -> RoundReport {
         first,
         outcome,
         second,
-        third,
+        third: third.map(Box::new),
     }
 }
 
