@@ -205,7 +205,11 @@ impl Roll {
         if let Some(agent) = agents.iter().find(|agent| agent.id.to_string() == wanted) {
             return Ok(agent.clone());
         }
-        let mut named = agents.into_iter().filter(|agent| agent.name == wanted);
+        let (exact, others): (Vec<Agent>, Vec<Agent>) =
+            agents.into_iter().partition(|agent| agent.name == wanted);
+        let key = name_key(wanted);
+        let alike = others.into_iter().filter(|agent| name_key(&agent.name) == key);
+        let mut named = if exact.is_empty() { alike.collect() } else { exact }.into_iter();
         match (named.next(), named.next()) {
             (Some(agent), None) => Ok(agent),
             (Some(_), Some(_)) => Err(MemberError::Ambiguous(wanted.to_owned())),

@@ -5,10 +5,13 @@ use std::sync::Arc;
 use crate::check::{Check, CheckKind};
 use crate::id::{AccountId, MonitorId};
 use crate::place::{Mesh, Place, PlaceNo, Region, RegionSet};
+use crate::time::{MINUTE, Timestamp};
 use crate::watch::Watch;
 
 /// One round in so many is run, uncounted, by a place in quarantine.
 pub const SHADOW_EVERY: u32 = 10;
+/// Milliseconds, beside four intervals, that a round may run off its schedule.
+pub(crate) const OFF_SCHEDULE: i64 = 2 * MINUTE;
 
 /// A monitor as the schedule sees it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -138,6 +141,15 @@ pub fn due_ms(offset_ms: u32, interval_ms: u32, round: u64) -> i64 {
 pub fn rounds_in(span: i64, interval_ms: u32) -> i64 {
     let interval = i64::from(interval_ms);
     if interval == 0 { 0 } else { span.saturating_add(interval / 2).div_euclid(interval) }
+}
+
+/// Checks that a round of that number is due about then, with that interval. Rounds are numbered by their interval: those
+/// of another, which agents may have kept for long, have no place in its history.
+pub fn is_due_about(round: u64, interval_ms: u32, at: Timestamp) -> bool {
+    let interval = i64::from(interval_ms);
+    let Ok(round) = i64::try_from(round) else { return false };
+    let due = Timestamp::from_millis(round.saturating_mul(interval));
+    at.since(due).saturating_abs() <= 4 * interval + OFF_SCHEDULE
 }
 
 /// A steady number that spreads monitors evenly, the same on every host and in every version.

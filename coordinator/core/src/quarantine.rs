@@ -31,6 +31,8 @@ const PLACES_FOR_ONE: usize = 3;
 const AGREED: u32 = 10;
 /// Milliseconds without a dispute after which fewer do.
 const CALM: i64 = 5 * MINUTE;
+/// Milliseconds after its beginning for which a shadow round counts.
+const FRESH: i64 = 2 * MINUTE;
 /// How many fewer.
 const AGREED_IN_CALM: u32 = 3;
 /// Words that are kept of one place: the newest. A judgement of the newest 256 is one of them all.
@@ -145,6 +147,15 @@ impl Quarantine {
                 Some((place, self.hear(place, said, mesh)?))
             })
             .collect()
+    }
+
+    /// Checks that a shadow round of a place in quarantine counts: it began since the place was last contradicted, and not
+    /// too long ago. What a place had kept from before says nothing of it as it is now.
+    pub fn is_fresh(&self, place: PlaceNo, started: Timestamp, now: Timestamp) -> bool {
+        match self.places.get(&place) {
+            Some(Record::Held { calm_since, .. }) => started >= *calm_since && now.since(started) <= FRESH,
+            Some(Record::Free(_)) | None => false,
+        }
     }
 
     /// Takes in a shadow round of a place in quarantine: whether it saw what the others see.

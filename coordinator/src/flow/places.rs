@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use parallax_core::event::{Event, RoundReport, What};
+use parallax_core::observation::Observation;
 use parallax_core::place::{Mesh, Place, PlaceNo, RegionSet};
 use parallax_core::quarantine::{CheckTarget, Contradictions, Quarantine, Suspects, Turn};
 use parallax_core::time::{SECOND, Timestamp};
@@ -80,15 +81,18 @@ impl Places {
         self.quarantine.hear_round(report, target, &self.mesh, now)
     }
 
-    /// Takes in a shadow round of a place in quarantine: whether it agrees with the others.
+    /// Takes in a shadow round of a place in quarantine, where it is no old one: whether it agrees with the others.
     pub(super) fn hear_shadow(
         &mut self,
-        place: PlaceNo,
+        seen: &Observation,
         agrees: bool,
         target: CheckTarget,
         now: Timestamp,
     ) -> Option<Turn> {
-        self.quarantine.hear_shadow(place, agrees, target, now)
+        if !self.quarantine.is_fresh(seen.place, seen.started, now) {
+            return None;
+        }
+        self.quarantine.hear_shadow(seen.place, agrees, target, now)
     }
 
     /// When a place may come out by time alone.

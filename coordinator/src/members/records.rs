@@ -20,6 +20,10 @@ impl Members for Roll {
         async move { Ok(self.store.reader().agent(id).map_err(fault)?.map(|found| found.value)) }.boxed()
     }
 
+    fn is_removed(&self, id: AgentId) -> BoxFuture<'_, bool> {
+        async move { self.has_revocation(id).await }.boxed()
+    }
+
     fn invitation(&self, id: InvitationId) -> BoxFuture<'_, Result<Option<Invitation>, RecordsFault>> {
         async move { Ok(self.store.reader().invitation(id).map_err(fault)?.map(|found| found.value)) }.boxed()
     }

@@ -1,11 +1,9 @@
 //! Revocations beside the store, so that a restore of an older snapshot or backup pardons nobody.
 //!
 //! One line for each agent that was revoked or forgotten, written before the store's record. Each start holds the store
-//! against them. A line is dropped once no certificate of its agent can be valid any more.
+//! against them. No line is dropped by the clock, which may be wrong for once; of too many the oldest are.
 
 use std::collections::BTreeMap;
-use std::io;
-use std::os::unix::fs::{MetadataExt, chown};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -14,16 +12,14 @@ use parallax_certs::files;
 use parallax_core::event::{Event, What};
 use parallax_core::id::AgentId;
 use parallax_core::member::Agent;
-use parallax_core::time::{DAY, Timestamp};
+use parallax_core::time::Timestamp;
 
 use super::{MemberError, Roll};
 use crate::storage::{Batch, Expect, Is, Op, StoreError};
 
 /// The file in the data folder.
 const FILE: &str = "revoked-agents";
-/// Longest life of an agent's certificate that the settings allow, in milliseconds.
-const LONGEST_CERTIFICATE: i64 = 365 * DAY;
-/// Most lines; beyond that those that end first are dropped.
+/// Most lines; beyond that the oldest are dropped.
 const MOST: usize = 10_000;
 /// Longest file that is read, in bytes: that many lines.
 const MOST_BYTES: u64 = 1 << 20;
@@ -56,15 +52,11 @@ impl Revocations {
     }
 
     /// Notes an agent. Durable when it answers.
-    fn note(&mut self, agent: AgentId, revocation: Revocation, now: Timestamp) -> Result<(), Error> {
-        self.note_all([(agent, revocation)], now)
+    fn note(&mut self, agent: AgentId, revocation: Revocation) -> Result<(), Error> {
+        self.note_all([(agent, revocation)])
     }
 
-    fn note_all(
-        &mut self,
-        all: impl IntoIterator<Item = (AgentId, Revocation)>,
-        now: Timestamp,
-    ) -> Result<(), Error> {
+    fn note_all(&mut self, all: impl IntoIterator<Item = (AgentId, Revocation)>) -> Result<(), Error> {
         let mut entries = self.entries.clone();
         for (agent, revocation) in all {
             // What was forgotten stays so.
@@ -76,28 +68,15 @@ impl Revocations {
         if entries == self.entries {
             return Ok(());
         }
-        entries.retain(|_, revocation| now.since(revocation.at) <= LONGEST_CERTIFICATE);
         while entries.len() > MOST {
             let oldest = entries.iter().min_by_key(|(_, revocation)| revocation.at).map(|(agent, _)| *agent);
             oldest.and_then(|agent| entries.remove(&agent));
         }
         let text: String = entries.iter().map(|(agent, revocation)| write(*agent, *revocation)).collect();
         files::write_secret(&self.path, &text)?;
-        give_to_owner_of_folder(&self.path)
-            .map_err(|source| Error::File { path: self.path.clone(), source })?;
         self.entries = entries;
         Ok(())
     }
-}
-
-/// A command that root runs must not leave a file that the service can't read.
-fn give_to_owner_of_folder(path: &Path) -> io::Result<()> {
-    let Some(folder) = path.parent() else { return Ok(()) };
-    let (folder, file) = (folder.metadata()?, path.metadata()?);
-    if (folder.uid(), folder.gid()) == (file.uid(), file.gid()) || file.uid() != 0 {
-        return Ok(());
-    }
-    chown(path, Some(folder.uid()), Some(folder.gid()))
 }
 
 fn write(agent: AgentId, revocation: Revocation) -> String {
@@ -131,9 +110,14 @@ impl Roll {
         at: Timestamp,
         is_forgotten: bool,
     ) -> Result<(), MemberError> {
-        let now = self.clock.now();
         let revocation = Revocation { at, is_forgotten };
-        self.in_file(move |revocations| revocations.note(agent, revocation, now)).await
+        self.in_file(move |revocations| revocations.note(agent, revocation)).await
+    }
+
+    /// Whether an agent is noted as revoked or forgotten.
+    pub(super) async fn has_revocation(&self, agent: AgentId) -> bool {
+        let held = self.revocations.lock().await;
+        held.as_ref().is_some_and(|revocations| revocations.entries.contains_key(&agent))
     }
 
     /// Holds the store against the revocations beside it: agents that only a restore has brought back are revoked or
@@ -148,13 +132,12 @@ impl Roll {
         let earlier: Vec<_> = agents
             .iter()
             .filter_map(|agent| Some((agent.id, Revocation { at: agent.revoked_at?, is_forgotten: false })))
-            .filter(|(_, revocation)| now.since(revocation.at) <= LONGEST_CERTIFICATE)
             .collect();
         let entries = {
             let (sent, entries) = tokio::sync::oneshot::channel();
             self.in_file(move |revocations| {
                 // A full disk keeps nobody from starting: the store has these.
-                if let Err(error) = revocations.note_all(earlier, now) {
+                if let Err(error) = revocations.note_all(earlier) {
                     tracing::error!(%error, "revoked agents can't be noted beside the store; a restore may bring them back");
                 }
                 // The receiver is right below.
@@ -223,6 +206,8 @@ fn repeated(agent: &Agent, revocation: Revocation, now: Timestamp) -> Batch {
 
 #[cfg(test)]
 mod tests {
+    use parallax_core::time::DAY;
+
     use super::*;
 
     const AT: Timestamp = Timestamp::from_millis(1_800_000_000_000);
@@ -232,19 +217,21 @@ mod tests {
     }
 
     #[test]
-    fn a_revocation_is_kept_until_no_certificate_can_be_valid() {
+    fn a_revocation_is_kept_whatever_the_clock_says() {
         let folder = tempfile::tempdir().unwrap();
         let (one, two) = (AgentId::from_u128(1), AgentId::from_u128(2));
         let mut first = Revocations::open(folder.path()).unwrap();
-        first.note(one, revoked(AT), AT).unwrap();
-        first.note(one, Revocation { at: AT + DAY, is_forgotten: true }, AT + DAY).unwrap();
-        first.note(one, revoked(AT + 2 * DAY), AT + 2 * DAY).unwrap();
+        first.note(one, revoked(AT)).unwrap();
+        first.note(one, Revocation { at: AT + DAY, is_forgotten: true }).unwrap();
+        first.note(one, revoked(AT + 2 * DAY)).unwrap();
         let mut again = Revocations::open(folder.path()).unwrap();
-        assert_eq!(again.entries, BTreeMap::from([(one, Revocation { at: AT, is_forgotten: true })]));
-        let later = AT + LONGEST_CERTIFICATE + 1;
-        again.note(two, revoked(later), later).unwrap();
+        let forgotten = Revocation { at: AT, is_forgotten: true };
+        assert_eq!(again.entries, BTreeMap::from([(one, forgotten)]));
+        // A clock that is years ahead for once.
+        let later = AT + 3_650 * DAY;
+        again.note(two, revoked(later)).unwrap();
         let kept = Revocations::open(folder.path()).unwrap().entries;
-        assert_eq!(kept, BTreeMap::from([(two, revoked(later))]));
+        assert_eq!(kept, BTreeMap::from([(one, forgotten), (two, revoked(later))]));
     }
 
     #[test]
@@ -255,7 +242,7 @@ mod tests {
             let at = AT + i64::try_from(number).unwrap();
             (AgentId::from_u128(number), Revocation { at, is_forgotten: true })
         });
-        revocations.note_all(many, AT).unwrap();
+        revocations.note_all(many).unwrap();
         let read = Revocations::open(folder.path()).unwrap();
         assert_eq!(read.entries.len(), MOST);
         assert!(!read.entries.contains_key(&AgentId::from_u128(4)), "the oldest are dropped");

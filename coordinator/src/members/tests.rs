@@ -79,6 +79,22 @@ async fn a_name_that_several_bear_must_be_an_id() {
 }
 
 #[tokio::test]
+async fn an_agent_is_found_by_its_name_in_any_case() {
+    let roll = roll();
+    let agent = enrol(&roll, "fra1", "AS1").await;
+    assert_eq!(roll.revoke("FRA 1").await.unwrap().id, agent.id);
+    // Two that differ in case alone come from an older version: the exact name decides.
+    let twin =
+        Agent { id: AgentId::from_u128(9), place: PlaceNo(9), name: "Fra1".to_owned(), ..agent.clone() };
+    let mut batch = Batch::new();
+    batch.write(twin.clone());
+    roll.store.commit(batch).await.unwrap();
+    assert_eq!(roll.revoke("fra1").await.unwrap().id, agent.id);
+    assert_eq!(roll.revoke("Fra1").await.unwrap().id, twin.id);
+    assert!(matches!(roll.revoke("FRA1").await, Err(MemberError::Ambiguous(_))));
+}
+
+#[tokio::test]
 async fn a_name_is_one_agents_or_one_open_invitations_until_it_is_free_again() {
     let roll = roll();
     let refused = async |name: &str| match roll.invite(wish(name, "AS1")).await {
@@ -179,6 +195,12 @@ async fn agents_that_a_restore_brings_back_are_revoked_and_forgotten_again() {
     let left: Vec<_> = left.iter().map(|agent| (agent.name.as_str(), agent.revoked_at.is_some())).collect();
     assert_eq!(left, [("a", true), ("c", false)]);
     assert!(after.repeat_revocations().await.unwrap().is_empty(), "once");
+    let mut removed = Vec::new();
+    for agent in &agents {
+        removed.push(Members::is_removed(&after, agent.id).await);
+    }
+    assert_eq!(removed, [true, true, false]);
+    assert!(!Members::is_removed(&after, AgentId::from_u128(7)).await, "one that joined since");
 }
 
 #[tokio::test]

@@ -24,8 +24,12 @@ const MOST: usize = 512;
 const SLACK: i64 = 5 * SECOND;
 /// Milliseconds that a round may be due in the future: no agent that compares the clocks is off by so much.
 const AHEAD: i64 = 30 * SECOND;
-/// Milliseconds for which an agent that is connected may leave a share unconfirmed.
+/// Milliseconds of connection for which an agent may leave a share unconfirmed, however often that is sent meanwhile.
 const UNCONFIRMED: i64 = MINUTE;
+/// Milliseconds that a connection counts for at least, so that none gains time by coming back again and again.
+const CONNECTION: i64 = SECOND;
+/// Shares of older entries that are looked up for one batch; its further rounds that need one are refused.
+const LOOKUPS: usize = 4096;
 
 /// Shares that one agent was sent, the newest last.
 #[derive(Debug, Default)]
@@ -33,6 +37,10 @@ pub(super) struct AssignmentHistory {
     entries: VecDeque<Entry>,
     /// Older ones were evicted.
     has_evicted: bool,
+    /// Milliseconds for which the agent was connected so far.
+    connected: i64,
+    /// When that was last counted up.
+    counted_at: i64,
 }
 
 #[derive(Debug)]
@@ -41,8 +49,9 @@ struct Entry {
     since: i64,
     /// When the agent confirmed the next one.
     until: Option<i64>,
-    /// When it was last sent.
-    sent: i64,
+    /// How long the agent had been connected when it was first sent.
+    connected: i64,
+    /// The first revision of it: one that is confirmed later has the same share.
     revision: u64,
     is_confirmed: bool,
     /// Mesh and capabilities that the share follows from; none where they are not known.
@@ -50,13 +59,15 @@ struct Entry {
 }
 
 impl AssignmentHistory {
-    /// An agent has connected, and holds a schedule or none.
+    /// An agent has connected, and holds a schedule of this installation or none.
     pub(super) fn connect(&mut self, holds_schedule: bool, steady: i64) {
+        self.connected = self.connected.saturating_add(CONNECTION);
+        self.counted_at = steady;
         if self.entries.is_empty() {
             self.entries.push_back(Entry {
                 since: i64::MIN,
                 until: (!holds_schedule).then(|| steady.saturating_sub(SLACK)),
-                sent: steady,
+                connected: self.connected,
                 revision: 0,
                 is_confirmed: true,
                 dealt: None,
@@ -69,10 +80,8 @@ impl AssignmentHistory {
         let is_same = |entry: &Entry| {
             entry.dealt.as_ref().is_some_and(|(mesh, able)| *mesh == basis.mesh && *able == basis.able)
         };
-        if let Some(last) = self.entries.back_mut().filter(|last| is_same(last)) {
-            if !last.is_confirmed {
-                (last.sent, last.revision) = (steady, revision);
-            }
+        self.count(steady);
+        if self.entries.back().is_some_and(is_same) {
             return;
         }
         if self.entries.len() >= MOST {
@@ -82,7 +91,7 @@ impl AssignmentHistory {
         self.entries.push_back(Entry {
             since: steady,
             until: None,
-            sent: steady,
+            connected: self.connected,
             revision,
             is_confirmed: false,
             dealt: Some((Arc::clone(&basis.mesh), Arc::clone(&basis.able))),
@@ -91,20 +100,34 @@ impl AssignmentHistory {
 
     /// The agent holds that revision: what was sent before it is no longer in force.
     pub(super) fn confirm(&mut self, revision: u64, steady: i64) {
-        let Some(held) = self.entries.iter().rposition(|entry| entry.revision <= revision) else { return };
-        if let Some(entry) = self.entries.get_mut(held) {
-            entry.is_confirmed = true;
-        }
-        for entry in self.entries.iter_mut().take(held) {
-            entry.until.get_or_insert(steady);
+        if let Some(held) = self.entries.iter().rposition(|entry| entry.revision <= revision) {
+            self.end_before(held, steady);
         }
     }
 
-    /// A share that a connected agent has not confirmed for too long counts as confirmed.
+    /// A share that the agent has not confirmed while it was connected for too long since counts as confirmed.
     pub(super) fn expire(&mut self, steady: i64) {
-        let overdue = |last: &&Entry| !last.is_confirmed && steady.saturating_sub(last.sent) > UNCONFIRMED;
-        if let Some(revision) = self.entries.back().filter(overdue).map(|last| last.revision) {
-            self.confirm(revision, steady);
+        self.count(steady);
+        let is_overdue = |entry: &Entry| self.connected.saturating_sub(entry.connected) > UNCONFIRMED;
+        if let Some(held) = self.entries.iter().rposition(is_overdue) {
+            self.end_before(held, steady);
+        }
+    }
+
+    /// Counts the time up for which the agent is connected.
+    fn count(&mut self, steady: i64) {
+        self.connected = self.connected.saturating_add(steady.saturating_sub(self.counted_at).max(0));
+        self.counted_at = steady;
+    }
+
+    /// The agent holds that entry, and none before it.
+    fn end_before(&mut self, held: usize, steady: i64) {
+        let Some(entry) = self.entries.get_mut(held) else { return };
+        if std::mem::replace(&mut entry.is_confirmed, true) {
+            return;
+        }
+        for entry in self.entries.iter_mut().take(held) {
+            entry.until.get_or_insert(steady);
         }
     }
 
@@ -123,6 +146,7 @@ impl AssignmentHistory {
             steady,
             turns: Vec::new(),
             dealers: BTreeMap::new(),
+            lookups: LOOKUPS,
         }
     }
 }
@@ -149,6 +173,8 @@ pub(super) struct Rounds<'a> {
     /// By the newest share; none where the place has no turn, or one of each monitor.
     turns: Vec<(Group, Option<Turn>)>,
     dealers: BTreeMap<usize, Dealer<'a>>,
+    /// Shares that may still be looked up.
+    lookups: usize,
 }
 
 impl Rounds<'_> {
@@ -198,6 +224,8 @@ impl Rounds<'_> {
                 }
                 continue;
             };
+            let Some(left) = self.lookups.checked_sub(1) else { return false };
+            self.lookups = left;
             let dealer = self.dealers.entry(index).or_insert_with(|| Dealer::new(mesh, able, self.place));
             let Some(share) = dealer.share(monitor) else { continue };
             let due = due_ms(share.offset_ms, monitor.interval_ms, round);

@@ -1,5 +1,7 @@
 //! Wire types to core types and back: checks, results and places are turned here alone.
 
+use std::collections::BTreeMap;
+
 use parallax_core::assign::{Scheduled, Share};
 use parallax_core::check::{self as core_check, Check, CheckKind};
 use parallax_core::event::Reason;
@@ -99,12 +101,14 @@ pub(super) fn assignment(scheduled: &Scheduled, share: Share, account: u32) -> O
 
 /// A difference of schedules as sent.
 pub(super) fn change(book: u64, difference: Difference, accounts: &AccountNumbers) -> ScheduleChange {
+    let mut numbers = BTreeMap::new();
+    let mut number = |account| *numbers.entry(account).or_insert_with(|| accounts.number(account));
     let put = difference.put.into_iter();
     ScheduleChange {
         book,
         base: difference.base,
         revision: difference.revision,
-        put: put.filter_map(|(one, share)| assignment(&one, share, accounts.number(one.account))).collect(),
+        put: put.filter_map(|(one, share)| assignment(&one, share, number(one.account))).collect(),
         drop: difference.drop.into_iter().map(monitor).collect(),
         more: false,
     }

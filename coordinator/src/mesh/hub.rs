@@ -310,8 +310,7 @@ impl Hub {
         self.schedule.borrow().clone()
     }
 
-    /// The numbers of monitors by id, as of this moment or later. Held by one batch at a time, for as long as it takes
-    /// to read it.
+    /// The numbers of monitors by id, as of this moment or later. Shared by the batches of all agents.
     pub(super) fn index(&self) -> MutexGuard<'_, Index> {
         let mut index = self.index.lock().unwrap_or_else(PoisonError::into_inner);
         // Read under the lock, so that an older schedule never follows a newer one.

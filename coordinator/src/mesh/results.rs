@@ -3,12 +3,15 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use parallax_core::assign::is_due_about;
 use parallax_core::member::Agent;
 use parallax_core::observation::Observation;
+use parallax_core::time::Timestamp;
 use parallax_protocol::batch::{ResultFrame, Unpacked};
 use parallax_protocol::close::CloseReason;
 use parallax_protocol::frame::MAX_FRAME;
 use parallax_protocol::id::BootId;
+use parallax_protocol::result::NumberedResult;
 use quinn::RecvStream;
 use tokio::sync::{mpsc, oneshot, watch};
 use tracing::warn;
@@ -96,7 +99,13 @@ fn observe(
     unpacked: Unpacked,
     runs: &[Run],
 ) -> Vec<(u32, Observation)> {
-    let index = hub.index();
+    // All agents share the index: it is not held while rounds are judged.
+    let (schedules, slots) = {
+        let index = hub.index();
+        let slot = |numbered: &NumberedResult| index.slot(convert::monitor_id(numbered.result.monitor));
+        let slots: Vec<Option<u32>> = unpacked.results.iter().map(slot).collect();
+        (index.schedules().clone(), slots)
+    };
     let present = hub.steps.look(&hub.clock);
     let count = unpacked.through - unpacked.first_seq + 1;
     let new: u64 = runs.iter().map(|(first, last)| last - first + 1).sum();
@@ -109,20 +118,24 @@ fn observe(
         counter.fetch_add(by, Ordering::Relaxed);
     }
     let is_new = |number: u64| runs.iter().any(|(first, last)| (*first..=*last).contains(&number));
-    let results = unpacked.results.into_iter().filter(|numbered| is_new(numbered.seq));
+    let results = unpacked.results.into_iter().zip(slots).filter(|(numbered, _)| is_new(numbered.seq));
     let dealt = memory.assignments();
     let mut rounds = dealt.rounds((agent.place, agent.region), present.now(), hub.clock.steady());
     let mut refused = 0;
     let observations = results
-        .filter_map(|mut numbered| {
-            let slot = index.slot(convert::monitor_id(numbered.result.monitor))?;
-            let monitor = index.schedules().get(slot)?;
+        .filter_map(|(mut numbered, slot)| {
+            let slot = slot?;
+            let monitor = schedules.get(slot)?;
             let numbered_by_agent = numbered.result.round;
             present.correct(&mut numbered.result, Some(unpacked.sent_ms), monitor.interval_ms);
             if let (Some(number), Some(round)) = (numbered_by_agent, numbered.result.round)
                 && !rounds.has(monitor, number, round)
             {
-                refused += 1;
+                // An edit moves rounds: that the agent ran those of before it is no fault of it.
+                let started = Timestamp::from_millis(numbered.result.started_ms);
+                let is_current = numbered.result.revision == monitor.revision
+                    && is_due_about(round, monitor.interval_ms, started);
+                refused += u64::from(is_current);
                 return None;
             }
             let seen = convert::observation(numbered.result, monitor.check.kind(), agent, present.now());

@@ -24,6 +24,7 @@ use tracing::{debug, error, info, warn};
 
 use self::credentials::{Certificates, expired};
 use self::greeting::{check_bounds, greet};
+use self::reports::FitnessPace;
 use self::seen::SeenAddress;
 use super::hub::{Hub, Memory};
 use super::listener::mesh_version;
@@ -50,12 +51,15 @@ pub(super) async fn run(
     authority: Option<[u8; 32]>,
 ) {
     let certificates = Certificates::new(&identity, authority);
-    let fault = match admit(&hub, &connection, &identity, certificates).await {
+    let mut opened = None;
+    let fault = match admit(&hub, &connection, &identity, certificates, &mut opened).await {
         Ok(session) => session.serve().await,
         Err(fault) => {
             if matches!(fault.reason(), CloseReason::Revoked | CloseReason::Unknown) {
                 Counters::add(&hub.counters.not_enrolled);
-                dismissal::tell(&connection, fault.reason()).await;
+                if dismissal::is_due(&hub, &identity, fault.reason()).await {
+                    dismissal::tell(&connection, fault.reason(), opened).await;
+                }
             }
             fault
         }
@@ -96,6 +100,7 @@ struct Session {
     snapshots: u32,
     certificates: Certificates,
     leaves_at: Option<Instant>,
+    fitness: FitnessPace,
 }
 
 /// A session's seat, which is given up with it: however it ends, nobody may be taken for present who is not.
@@ -111,12 +116,14 @@ impl Drop for Seated {
     }
 }
 
-/// Checks the identity against the records, hears the `Hello`, and seats the agent.
+/// Checks the identity against the records, hears the `Hello`, and seats the agent. Where that fails later, `opened` has
+/// the control stream.
 async fn admit(
     hub: &Arc<Hub>,
     connection: &Connection,
     identity: &Identity,
     certificates: Certificates,
+    opened: &mut Option<(SendStream, Frames)>,
 ) -> Result<Session, Fault> {
     let id: AgentId = identity.agent.parse().map_err(|_| Fault::Close(CloseReason::Unknown))?;
     let agent = enrolled(hub, id).await?;
@@ -137,6 +144,7 @@ async fn admit(
     }
     let Some(seat) = hub.connect(&agent, arrived) else {
         // Revoked meanwhile; or the records could not be read again, and no agent may be told that it is unknown for that.
+        *opened = Some((control, frames));
         enrolled(hub, id).await?;
         return Err(Fault::Close(CloseReason::Internal));
     };
@@ -165,6 +173,7 @@ async fn admit(
         snapshots: 0,
         certificates,
         leaves_at: None,
+        fitness: FitnessPace::default(),
     })
 }
 
@@ -223,7 +232,8 @@ impl Session {
         self.tell_authorities().await?;
         let held = HeldSchedule { book: self.hub.settings.book, revision: self.memory.sheet().revision() };
         let (is_held, steady) = (self.hello.held == Some(held), self.hub.clock.steady());
-        self.memory.assignments().connect(self.hello.held.is_some(), steady);
+        let holds_ours = self.hello.held.is_some_and(|claimed| claimed.book == held.book);
+        self.memory.assignments().connect(holds_ours, steady);
         if is_held {
             self.memory.assignments().confirm(held.revision, steady);
         }
@@ -250,6 +260,7 @@ impl Session {
                     self.hub.steps.look(&self.hub.clock);
                     self.tell_address().await?;
                     self.memory.assignments().expire(self.hub.clock.steady());
+                    self.note_due_fitness();
                     self.acknowledge().await?;
                 }
                 () = until(self.leaves_at) => return Err(Fault::Close(CloseReason::Done)),
@@ -300,7 +311,7 @@ impl Session {
             ToCoordinator::Holds(holds) => self.note_held(holds).await,
             ToCoordinator::Gap(gap) => self.gap(gap).await,
             ToCoordinator::Fitness { faults } => {
-                self.note_fitness(&faults);
+                self.hear_fitness(faults);
                 Ok(())
             }
             ToCoordinator::Goodbye => {
@@ -319,16 +330,17 @@ impl Session {
     /// Sends what the agent lacks of its plan, or all of it.
     async fn plan(&mut self, whole: bool) -> Result<(), Fault> {
         let basis = self.hub.basis(self.agent.place);
-        let change = {
+        let difference = {
             let mut sheet = self.memory.sheet();
             let next = basis.clone();
             let difference = if whole { Some(sheet.snapshot(basis)) } else { sheet.update(basis) };
             if let Some(difference) = &difference {
                 self.memory.assignments().send(&next, difference.revision, self.hub.clock.steady());
             }
-            let (book, accounts) = (self.hub.settings.book, &self.hub.accounts);
-            difference.map(|difference| convert::change(book, difference, accounts))
+            difference
         };
+        let (book, accounts) = (self.hub.settings.book, &self.hub.accounts);
+        let change = difference.map(|difference| convert::change(book, difference, accounts));
         let parts = change.map(|change| change.split()).transpose()?.unwrap_or_default();
         for change in parts {
             let frame = if self.version >= 2 {

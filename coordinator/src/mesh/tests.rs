@@ -12,7 +12,7 @@ mod sessions;
 mod strangers;
 mod versions;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::Ipv4Addr;
 use std::sync::Mutex;
 
@@ -52,6 +52,8 @@ const BOOT: BootId = BootId(77);
 struct Records {
     agents: Mutex<BTreeMap<AgentId, Agent>>,
     invitations: Mutex<BTreeMap<InvitationId, Invitation>>,
+    /// Agents that were forgotten.
+    removed: Mutex<BTreeSet<AgentId>>,
 }
 
 impl Members for Records {
@@ -61,6 +63,11 @@ impl Members for Records {
 
     fn agent(&self, id: AgentId) -> BoxFuture<'_, Result<Option<Agent>, RecordsFault>> {
         Box::pin(async move { Ok(self.agents.lock().unwrap().get(&id).cloned()) })
+    }
+
+    fn is_removed(&self, id: AgentId) -> BoxFuture<'_, bool> {
+        let is_removed = self.removed.lock().unwrap().contains(&id);
+        Box::pin(async move { is_removed })
     }
 
     fn invitation(&self, id: InvitationId) -> BoxFuture<'_, Result<Option<Invitation>, RecordsFault>> {

@@ -1,5 +1,6 @@
 //! A round from its beginning to its outcome: scheduled or asked for, pending, given up or asked of the next place.
 
+use crate::assign::{OFF_SCHEDULE, is_due_about};
 use crate::check::CheckKind;
 use crate::confirm::{self, PATIENCE};
 use crate::event::{Answer, Ask, Reason};
@@ -13,8 +14,6 @@ use super::{Finished, LATE, Machine, Output, Step};
 
 /// Milliseconds that a scheduled round may stay pending before its result is given up.
 pub(super) const LOST_AFTER: i64 = 30 * SECOND;
-/// Milliseconds, beside four intervals, that a round may begin off its place in the schedule.
-const OFF_SCHEDULE: i64 = 2 * MINUTE;
 /// Rounds under way at once. What is begun beyond that is history only; honest agents never come near.
 const ROUNDS: usize = 32;
 
@@ -51,18 +50,14 @@ impl Machine {
         }
     }
 
-    /// Whether a round's number is one of the schedule as it is now. Rounds are numbered by their interval: those of
-    /// another interval, which agents may have kept for long, have no place in this one's history.
+    /// Whether a round's number is one of the schedule as it is now.
     pub(super) fn is_of_schedule(&self, observation: &Observation) -> bool {
         observation.round.is_some_and(|number| self.is_due(number, observation.started))
     }
 
     /// Whether a round of that number is due about then, in the schedule as it is now.
     pub(super) fn is_due(&self, number: u64, at: Timestamp) -> bool {
-        let interval = i64::from(self.watch.interval_ms);
-        let Ok(number) = i64::try_from(number) else { return false };
-        let due = Timestamp::from_millis(number.saturating_mul(interval));
-        at.since(due).saturating_abs() <= 4 * interval + OFF_SCHEDULE
+        is_due_about(number, self.watch.interval_ms, at)
     }
 
     /// The highest number that a round may have now.

@@ -198,6 +198,17 @@ fn a_dispute_in_quarantine_begins_the_waiting_anew() {
 }
 
 #[test]
+fn shadow_rounds_from_before_the_quarantine_or_of_long_ago_do_not_count() {
+    let mut quarantine = held();
+    assert!(!quarantine.is_fresh(PLACE, at(3), at(10)));
+    assert!(quarantine.is_fresh(PLACE, at(5), at(125)));
+    assert!(!quarantine.is_fresh(PLACE, at(5), at(126)));
+    quarantine.hear_shadow(PLACE, false, at(30));
+    assert!(!quarantine.is_fresh(PLACE, at(29), at(31)), "from before it was last contradicted");
+    assert!(!Quarantine::default().is_fresh(PLACE, at(5), at(6)), "not in quarantine");
+}
+
+#[test]
 fn a_place_that_is_enrolled_no_more_is_forgotten() {
     let mut quarantine = held();
     quarantine.forget_others(&mesh(&[1, 2, 3]));

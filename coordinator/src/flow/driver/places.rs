@@ -36,7 +36,7 @@ impl Driver {
         let now = self.clock.now();
         let Some(agrees) = self.machines.agrees(slot, seen, (self.places.mesh(), now)) else { return };
         let Some(target) = self.machines.target_in(slot) else { return };
-        if let Some(turn) = self.places.hear_shadow(seen.place, agrees, target, now) {
+        if let Some(turn) = self.places.hear_shadow(seen, agrees, target, now) {
             self.turn_places(vec![(seen.place, turn)], channels);
         }
     }

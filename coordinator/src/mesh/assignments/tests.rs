@@ -135,6 +135,71 @@ fn who_confirms_nothing_while_connected_keeps_no_share_for_long() {
 }
 
 #[test]
+fn a_share_that_is_sent_again_and_again_keeps_no_earlier_one() {
+    let monitor = monitor(7);
+    let begun = STEADY - 600_000;
+    let (of_the_other, own) =
+        (own_round(&monitor, &[1, 2], 2, -60_000), own_round(&monitor, &[1, 2], 1, -60_000));
+    // A snapshot or an edit every 50 s, without and with a new connection each time; nothing is ever confirmed.
+    for comes_back in [false, true] {
+        let mut history = AssignmentHistory::default();
+        history.connect(true, begun);
+        for (turn, revision) in (0..8).zip(1..) {
+            let at = begun + 50_000 * turn;
+            if comes_back {
+                history.connect(true, at);
+            }
+            history.send(&basis(&[1, 2]), revision, at);
+            assert!(turn > 0 || has(&history, &monitor, of_the_other), "what it held counts at first");
+            history.expire(at + 49_000);
+        }
+        assert!(!has(&history, &monitor, of_the_other), "{comes_back}");
+        assert!(has(&history, &monitor, own));
+    }
+}
+
+#[test]
+fn connections_without_end_keep_no_earlier_share() {
+    let monitor = monitor(7);
+    let mut history = AssignmentHistory::default();
+    for (turn, revision) in (0..70).zip(1..) {
+        history.connect(true, STEADY - 600_000 + turn);
+        history.send(&basis(&[1, 2]), revision, STEADY - 600_000 + turn);
+        history.expire(STEADY - 600_000 + turn);
+    }
+    assert!(!has(&history, &monitor, own_round(&monitor, &[1, 2], 2, -60_000)));
+}
+
+#[test]
+fn a_share_is_confirmed_by_the_first_revision_of_it() {
+    let monitor = monitor(7);
+    let mut history = history(&[1]);
+    history.send(&basis(&[1, 2]), 2, STEADY - 50_000);
+    // An edit was sent before the agent could answer.
+    history.send(&basis(&[1, 2]), 3, STEADY - 49_000);
+    history.confirm(2, STEADY - 48_000);
+    assert!(!has(&history, &monitor, own_round(&monitor, &[1, 2], 2, -10_000)));
+}
+
+#[test]
+fn rounds_that_are_looked_up_in_older_shares_are_bounded() {
+    let mut history = history(&[1, 2]);
+    for turn in 0..400_i64 {
+        let places: &[u16] = if turn % 2 == 0 { &[1, 2, 3] } else { &[1, 2] };
+        history.send(&basis(places), 2, STEADY - 60_000 + turn * 100);
+    }
+    let monitor = Scheduled { interval_ms: 86_400_000, ..monitor(7) };
+    let mut rounds = history.rounds(ME, Timestamp::from_millis(NOW), STEADY);
+    let round = NOW.unsigned_abs() / 86_400_000;
+    for _ in 0..20 {
+        // By its number it is no share's.
+        rounds.has(&monitor, 1, round);
+    }
+    assert_eq!(rounds.lookups, 0);
+    assert!(!rounds.has(&monitor, 1, round));
+}
+
+#[test]
 fn an_agent_that_was_cut_off_tells_the_rounds_of_the_share_it_held() {
     let monitor = monitor(7);
     let mut history = history(&[1]);

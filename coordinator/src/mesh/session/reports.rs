@@ -1,14 +1,58 @@
 //! An agent's reports of its host: a clock that is off, faults, results that it had no room for.
 
+use std::time::Duration;
+
 use parallax_protocol::message::Gap;
 use parallax_protocol::result::OwnFault;
+use tokio::time::Instant;
 use tracing::{info, warn};
 
 use super::super::wire::Fault;
 use super::super::{FITNESS, results};
 use super::{MOST_NAMED, Session};
 
+/// Shortest time between two changes of an agent's faults: each has all agents' shares dealt anew.
+const FITNESS_PACE: Duration = Duration::from_secs(5);
+
+/// An agent's word of its faults that waits for its time; a newer one takes its place.
+#[derive(Debug, Default)]
+pub(super) struct FitnessPace {
+    noted_at: Option<Instant>,
+    waiting: Option<Vec<OwnFault>>,
+}
+
+impl FitnessPace {
+    /// Takes a word in.
+    fn hear(&mut self, faults: Vec<OwnFault>) {
+        self.waiting = Some(faults);
+    }
+
+    /// Gives the newest word where it is time for one.
+    fn take_due(&mut self, now: Instant) -> Option<Vec<OwnFault>> {
+        if self.noted_at.is_some_and(|noted| now.duration_since(noted) < FITNESS_PACE) {
+            return None;
+        }
+        let faults = self.waiting.take()?;
+        self.noted_at = Some(now);
+        Some(faults)
+    }
+}
+
 impl Session {
+    /// Takes in what keeps the host from checking, at once or when it is time for it.
+    pub(super) fn hear_fitness(&mut self, mut faults: Vec<OwnFault>) {
+        faults.truncate(MOST_NAMED);
+        self.fitness.hear(faults);
+        self.note_due_fitness();
+    }
+
+    /// Notes the faults that wait, where it is time for them.
+    pub(super) fn note_due_fitness(&mut self) {
+        if let Some(faults) = self.fitness.take_due(Instant::now()) {
+            self.note_fitness(&faults);
+        }
+    }
+
     /// Notes by how much the host's wall clock is off.
     pub(super) fn note_skew(&self, skew_ms: i64) {
         let place = self.agent.place;
@@ -20,8 +64,7 @@ impl Session {
     }
 
     /// Notes what keeps the host from checking, or that nothing does any more.
-    pub(super) fn note_fitness(&self, faults: &[OwnFault]) {
-        let faults = faults.get(..MOST_NAMED).unwrap_or(faults);
+    fn note_fitness(&self, faults: &[OwnFault]) {
         let words: Vec<_> = faults.iter().map(ToString::to_string).collect();
         let (place, number, told) = (self.agent.place, self.seated.number, words.join("; "));
         if !self.hub.with_roster(|roster| roster.note_faults(place, number, faults)) {
@@ -53,5 +96,26 @@ impl Session {
     /// Admits a log line of that kind about this agent; see [`crate::log_limit`].
     fn may_log(&self, kind: &'static str) -> Option<Option<u64>> {
         self.hub.logs.admit((Some(self.agent.id), kind))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn faults_that_change_often_are_noted_at_a_pace_and_the_newest_is_never_lost() {
+        let (mut pace, begun) = (FitnessPace::default(), Instant::now());
+        let mut noted = Vec::new();
+        for tenth in 0..200 {
+            let faults = if tenth % 2 == 0 { vec![OwnFault::NoRoute] } else { Vec::new() };
+            pace.hear(faults);
+            noted.extend(pace.take_due(begun + Duration::from_millis(100 * tenth)));
+        }
+        assert_eq!(noted.len(), 4);
+        assert_eq!(noted[0], [OwnFault::NoRoute], "the first at once");
+        let last = pace.take_due(begun + Duration::from_secs(60));
+        assert_eq!(last, Some(Vec::new()));
+        assert_eq!(pace.take_due(begun + Duration::from_secs(90)), None);
     }
 }

@@ -9,6 +9,42 @@ use parallax_protocol::result::{self as wire_result, CheckResult, NumberedResult
 
 use super::*;
 
+#[tokio::test]
+async fn rounds_of_before_an_edit_are_no_fault_of_the_agent() {
+    let mut world = World::start().await;
+    world.schedule([monitor(1, 2)]);
+    let member = world.member(1).await;
+    let _other = world.connect(&world.member(2).await).await;
+    let mut agent = world.connect(&member).await;
+    let revision = loop {
+        if let ToAgent::Schedule(change) = agent.hear_of_work().await
+            && change.put.iter().any(|one| one.every == 2)
+        {
+            break change.revision;
+        }
+    };
+    agent.say(&ToCoordinator::ScheduleHeld { book: 5, revision }).await;
+    agent.say(&ToCoordinator::TimeAsk { sent_us: 1 }).await;
+    while !matches!(agent.hear().await, ToAgent::Time(_)) {}
+    world.clock.set(NOW + MINUTE);
+    let mesh = world.mesh.mesh().borrow().clone();
+    let share = share(&monitor(1, 2), &mesh, PlaceNo(1)).unwrap();
+    let newest = (NOW.as_millis() + MINUTE - i64::from(share.offset_ms)).div_euclid(MINUTE).unsigned_abs();
+    let (own, other) =
+        if newest % 2 == u64::from(share.from) { (newest, newest + 1) } else { (newest - 1, newest) };
+    // Of the revision before, of another interval, and as it should be.
+    let mut all = [claim(1, other), claim(2, own * 6 + 1), claim(3, own)];
+    (all[1].result.revision, all[2].result.revision) = (2, 2);
+    let slot = |_: wire_id::MonitorId| Some(1);
+    let batch = ResultBatch::pack(BOOT, (NOW + MINUTE).as_millis(), &all, slot).unwrap();
+    let mut results = agent.connection.open_uni().await.unwrap();
+    write(&mut results, &ResultFrame::Batch(batch), MAX_FRAME).await.unwrap();
+    let batch = world.batch().await;
+    let taken: Vec<_> = batch.observations.iter().filter_map(|(_, seen)| seen.round).collect();
+    assert_eq!(taken, [own]);
+    assert_eq!(world.mesh.counters().rounds_refused.load(Ordering::Relaxed), 0);
+}
+
 fn claim(seq: u64, round: u64) -> NumberedResult {
     let result = CheckResult {
         monitor: wire_id::MonitorId(1_001),

@@ -69,6 +69,7 @@ async fn a_revoked_or_forgotten_agent_that_comes_back_is_told_in_a_frame() {
     let (revoked, forgotten) = (world.member(1).await, world.member(2).await);
     world.records.agents.lock().unwrap().get_mut(&revoked.id).unwrap().revoked_at = Some(NOW);
     world.records.agents.lock().unwrap().remove(&forgotten.id);
+    world.records.removed.lock().unwrap().insert(forgotten.id);
     for (member, reason) in [(revoked, CloseReason::Revoked), (forgotten, CloseReason::Unknown)] {
         let connection = world.dial_mesh(&member.credentials).await.unwrap();
         let (mut control, receive) = connection.open_bi().await.unwrap();
@@ -77,6 +78,21 @@ async fn a_revoked_or_forgotten_agent_that_comes_back_is_told_in_a_frame() {
         assert_eq!(told, Some(ToAgent::Closing { reason }));
         assert_eq!(closed(&connection).await, reason);
     }
+}
+
+#[tokio::test]
+async fn an_agent_that_a_restored_store_does_not_know_is_not_told_to_delete_anything() {
+    let world = World::start().await;
+    let newer = world.member(1).await;
+    // Neither revoked nor forgotten: the store is of before it joined.
+    world.records.agents.lock().unwrap().remove(&newer.id);
+    let connection = world.dial_mesh(&newer.credentials).await.unwrap();
+    let (mut control, receive) = connection.open_bi().await.unwrap();
+    // The close may come before it is written.
+    let _ = write(&mut control, &ToCoordinator::Hello(hello(None)), MAX_FRAME).await;
+    let told = Frames::new(receive, MAX_FRAME).next::<ToAgent>().await;
+    assert!(!matches!(told, Ok(Some(_))), "{told:?}");
+    assert_eq!(closed(&connection).await, CloseReason::Unknown);
 }
 
 #[tokio::test]
