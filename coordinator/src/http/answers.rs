@@ -26,8 +26,8 @@ pub(super) const SHORT: usize = 64 << 10;
 /// Bytes of all answers of one pool under way, and of those of one account or address.
 const MOST: usize = 256 << 20;
 const MOST_OF_ONE: usize = 32 << 20;
-/// Bytes that a request counts for until its answer is written.
-const BEGUN: usize = 256 << 10;
+/// Bytes that a request counts for until its answer is written: 256 of one account are under way at once.
+const BEGUN: usize = 128 << 10;
 /// How long a read waits for room, and how many of one pool wait at once: each holds its answer meanwhile.
 const PATIENCE: Duration = Duration::from_secs(2);
 const WAITING: usize = 16;
