@@ -210,7 +210,7 @@ pub struct RoundReport {
     /// A third network's word, where the first two contradicted each other; of a failed round the word that was outvoted.
     /// Only [`What::Round`] is stored with it.
     #[serde(skip)]
-    pub third: Option<(PlaceNo, Outcome)>,
+    pub third: Option<Box<(PlaceNo, Outcome)>>,
 }
 
 /// A time in which no check of a monitor could be judged.

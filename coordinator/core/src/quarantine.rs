@@ -288,7 +288,7 @@ fn judgements(report: &RoundReport) -> [Option<(PlaceNo, [Option<PlaceNo>; 2])>;
     let Some((second, seen)) = report.second.as_ref().filter(|_| report.reason != Reason::Confirm) else {
         return [None; 3];
     };
-    let third = report.third.as_ref().map(|(third, _)| *third);
+    let third = report.third.as_deref().map(|(third, _)| *third);
     match report.word {
         Disputed => [
             Some((first, [Some(*second), third])),

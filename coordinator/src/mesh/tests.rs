@@ -327,7 +327,7 @@ impl Agentlike {
     async fn hear_of_work(&mut self) -> ToAgent {
         loop {
             let frame = self.hear().await;
-            if !matches!(frame, ToAgent::Authorities(_)) {
+            if !matches!(frame, ToAgent::Authorities(_) | ToAgent::SeenFrom(_)) {
                 return frame;
             }
         }

@@ -66,9 +66,9 @@ impl WriteHealth {
         let is_lasting = |error: &&StoreError| {
             matches!(error, StoreError::Full | StoreError::Io(_) | StoreError::Damaged(_))
         };
-        let refused = results.iter().filter_map(|result| result.as_ref().err()).filter(is_lasting);
+        let mut refused = results.iter().filter_map(|result| result.as_ref().err()).filter(is_lasting);
         let count = refused.clone().count() as u64;
-        let Some(fault) = refused.last().cloned() else { return News::Nothing };
+        let Some(fault) = refused.next_back().cloned() else { return News::Nothing };
         let Some(failing) = failing.as_mut() else {
             *failing = Some(Failing { fault: fault.clone(), since: now, logged: now, refused: 0 });
             return News::Fails(fault);

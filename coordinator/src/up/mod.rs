@@ -215,7 +215,7 @@ async fn settle(
     };
     let (root, rdap) = outside.as_ref().map(|(certificate, it)| (&certificate.root, &it.url)).unzip();
     let locals = kind.agents(root, rdap);
-    let agents = Agents::start(&config, running, &locals).await?;
+    let agents = Agents::start(config, running, &locals).await?;
     let demo = match outside {
         Some((certificate, registry)) => {
             Some(Demo::start(&config.data, &running.service, &first, &certificate, registry).await?)

@@ -21,7 +21,7 @@ pub(super) fn serialize<S: Serializer>(report: &RoundReport, serializer: S) -> R
 
 pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<RoundReport, D::Error> {
     let Whole { report, third } = Whole::deserialize(from)?;
-    Ok(RoundReport { third, ..report })
+    Ok(RoundReport { third: third.map(Box::new), ..report })
 }
 
 #[cfg(test)]
@@ -42,7 +42,7 @@ mod tests {
             first: PlaceNo(1),
             outcome: Outcome::Failed(Facts::default(), Failure::Refused),
             second: Some((PlaceNo(2), Outcome::Passed(Facts::default()))),
-            third,
+            third: third.map(Box::new),
         }
     }
 

@@ -274,7 +274,7 @@ impl Round {
             first: self.place,
             outcome,
             second,
-            third,
+            third: third.map(Box::new),
         }
     }
 }

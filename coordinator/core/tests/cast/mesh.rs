@@ -81,5 +81,15 @@ fn report(said: Vec<(PlaceNo, Outcome)>, now: Timestamp) -> Told<RoundReport> {
     let word = if failed(&second) { Word::Failed } else { Word::Disputed };
     let region = parallax_core::place::Region::Europe;
     let (reason, round) = (Reason::Scheduled, Some(1));
-    Ok(RoundReport { region, reason, round, started: now, word, first, outcome, second, third })
+    Ok(RoundReport {
+        region,
+        reason,
+        round,
+        started: now,
+        word,
+        first,
+        outcome,
+        second,
+        third: third.map(Box::new),
+    })
 }

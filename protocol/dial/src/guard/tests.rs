@@ -77,7 +77,7 @@ fn what_the_host_was_told_of_itself_and_its_coordinator_is_refused_as_well() {
     let guard = owning(Policy::default(), &["10.0.0.5"]);
     assert_eq!(guard.refusal("5.9.9.9".parse().unwrap()), Ok(None));
     guard.own().add_nat("::ffff:5.9.9.9".parse().unwrap());
-    guard.clone().own().add_coordinator(ips(&["2600::7"]));
+    guard.own().add_coordinator(ips(&["2600::7"]));
     for ip in ips(&["5.9.9.9", "2600::7"]) {
         assert_eq!(guard.refusal(ip), Ok(Some(Class::OwnHost)), "{ip}");
     }

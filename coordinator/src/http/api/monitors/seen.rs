@@ -221,7 +221,7 @@ pub(super) fn check(check: &Check, places: &Places) -> CheckDocument {
         place: place(reading.place, places),
         first: report.map(|report| word(report.first, &report.outcome, places)),
         second: report.and_then(|report| second(report, places)),
-        third: report.and_then(|report| report.third.as_ref()).map(|(no, seen)| word(*no, seen, places)),
+        third: report.and_then(|report| report.third.as_deref()).map(|(no, seen)| word(*no, seen, places)),
     }
 }
 
