@@ -82,7 +82,7 @@ struct Share {
 
 /// A request under way, which counts until it is dropped.
 #[derive(Debug)]
-pub(super) struct Begun {
+pub(super) struct Permit {
     reader: Reader,
     pool: Arc<Pool>,
 }
@@ -112,7 +112,7 @@ impl Answers {
     }
 
     /// Refuses a request whose reader has its share of answers under way; else it counts for a little until dropped.
-    pub(super) fn begin(&self, reader: Reader) -> Result<Begun, Refused> {
+    pub(super) fn begin(&self, reader: Reader) -> Result<Permit, Refused> {
         let pool = self.pool(reader);
         let mut sums = pool.locked();
         let own = sums.of.entry(reader).or_default();
@@ -121,7 +121,7 @@ impl Answers {
         }
         own.begun += 1;
         drop(sums);
-        Ok(Begun { reader, pool: Arc::clone(pool) })
+        Ok(Permit { reader, pool: Arc::clone(pool) })
     }
 
     /// Tells an answer that is counted from what passes free: what is short, and what is kept for good.
@@ -136,7 +136,7 @@ impl Answers {
     }
 }
 
-impl Begun {
+impl Permit {
     /// The answer to the request as it may go out.
     pub(super) async fn hold(self, is_read: bool, reply: Reply) -> Answer {
         self.pool.hold(self.reader, is_read, reply).await
@@ -205,7 +205,7 @@ impl Sums {
     }
 }
 
-impl Drop for Begun {
+impl Drop for Permit {
     fn drop(&mut self) {
         self.pool.locked().change(self.reader, |own| own.begun = own.begun.saturating_sub(1));
     }
