@@ -9,7 +9,6 @@ use parallax_core::page::{NOBODY, Page};
 use parallax_core::plan::Plan;
 use parallax_core::subscriber::{Contact, Subscriber};
 use parallax_core::time::Timestamp;
-use serde_json::Value;
 use tokio::time::{Instant, sleep};
 
 use super::channel::{self, Envelope};
@@ -17,7 +16,7 @@ use super::note::{self, Came, Result as Tried};
 use super::post::{Parcel, Posted};
 use super::webhook::{Answer, Call};
 use super::{DeliverError, House, RETRY};
-use crate::letters;
+use crate::letters::{self, challenge};
 use crate::storage::{Read, Result, StoreError};
 
 /// What a delivery is called that only shows that a destination can be reached.
@@ -31,12 +30,17 @@ pub(super) async fn attempt(house: &House, id: DeliveryId) -> Came {
             super::upkeep::drop_all(house, [id].into()).await;
             Came { is_gone: true, ..Came::done() }
         }
-        Ok(Prepared::Send { route, secrets, is_test }) => {
+        Ok(Prepared::Send { route, secrets, is_test, challenge }) => {
             let (at, began) = (house.clock.now(), Instant::now());
             let came = send(house, *route).await;
             let took_ms = u32::try_from(began.elapsed().as_millis()).unwrap_or(u32::MAX);
-            let answer =
-                secrets.iter().fold(came.answer, |text, secret| text.replace(secret.as_str(), "***"));
+            // A challenge is judged by the whole answer of whatever media type; of a good one its value is kept.
+            let is_good = |it: &String| challenge::is_answer(it, &came.answer);
+            let answer = match challenge.filter(is_good) {
+                Some(value) => value,
+                None if !came.is_text => String::new(),
+                None => secrets.iter().fold(came.answer, |text, secret| text.replace(secret.as_str(), "***")),
+            };
             let log = Try { at, took_ms, status: came.status, error: came.error, answer: excerpt(&answer) };
             let counts = !is_test && !came.is_ours;
             note::note(house, id, Tried { log, outcome: came.outcome, counts, kind: came.kind }).await
@@ -104,6 +108,8 @@ enum Prepared {
         /// What must not be shown of an answer.
         secrets: Vec<String>,
         is_test: bool,
+        /// The value that has to be answered, where that is what is asked.
+        challenge: Option<String>,
     },
 }
 
@@ -120,6 +126,8 @@ struct Back {
     status: Option<u16>,
     error: Option<String>,
     answer: String,
+    /// Nothing of the answer is shown where not.
+    is_text: bool,
     is_ours: bool,
 }
 
@@ -183,7 +191,9 @@ fn prepared(house: &House, id: DeliveryId) -> Result<Prepared> {
             _ => None,
         },
     };
-    Ok(route.map_or(Prepared::Vain, |route| Prepared::Send { route: Box::new(route), secrets, is_test }))
+    let challenge = challenge::value(&delivery);
+    let send = |route| Prepared::Send { route: Box::new(route), secrets, is_test, challenge };
+    Ok(route.map_or(Prepared::Vain, send))
 }
 
 /// An alert to a mailbox, with the link by which its reader ends them.
@@ -299,7 +309,7 @@ async fn send(house: &House, route: Routed) -> Back {
         }
         Ok(Route::Mail(parcel)) => {
             let Posted { outcome, status, error, answer, is_ours } = house.post.post(parcel).await;
-            Back { kind: ChannelKind::Email, outcome, status, error, answer, is_ours }
+            Back { kind: ChannelKind::Email, outcome, status, error, answer, is_text: true, is_ours }
         }
     }
 }
@@ -318,6 +328,7 @@ fn unanswered(kind: ChannelKind, error: &DeliverError) -> Back {
         status: None,
         error: Some(error.to_string()),
         answer: String::new(),
+        is_text: true,
         is_ours: error.is_ours(),
     }
 }
@@ -329,29 +340,12 @@ fn answered(kind: ChannelKind, answer: Answer, now: Timestamp) -> Back {
         410 => (Outcome::Gone, Some("the receiver is gone for good".to_owned())),
         300..=399 => (Outcome::NotNow(None), Some("redirects are not followed".to_owned())),
         429 | 503 => {
-            (Outcome::NotNow(pause(kind, &answer, now)), Some(format!("unexpected status {status}")))
+            (Outcome::NotNow(channel::pause(kind, &answer, now)), Some(format!("unexpected status {status}")))
         }
         _ => (Outcome::NotNow(None), Some(format!("unexpected status {status}"))),
     };
-    Back { kind, outcome, status: Some(status), error, answer: answer.text, is_ours: false }
-}
-
-/// Milliseconds that the receiver asks to be left alone for (RFC 9110, section 10.2.3).
-fn pause(kind: ChannelKind, answer: &Answer, now: Timestamp) -> Option<i64> {
-    let seconds = |seconds: i64| seconds.max(0).saturating_mul(1_000);
-    if let Some(text) = answer.retry_after.as_deref() {
-        let at = || {
-            let at = httpdate::parse_http_date(text).ok()?.duration_since(std::time::UNIX_EPOCH).ok()?;
-            i64::try_from(at.as_millis()).ok().map(|at| Timestamp::from_millis(at).since(now).max(0))
-        };
-        return text.trim().parse().map(seconds).ok().or_else(at);
-    }
-    if kind != ChannelKind::Telegram {
-        return None;
-    }
-    // https://core.telegram.org/bots/api#responseparameters
-    let told: Value = serde_json::from_str(&answer.text).ok()?;
-    told.pointer("/parameters/retry_after")?.as_i64().map(seconds)
+    let Answer { text, is_text, .. } = answer;
+    Back { kind, outcome, status: Some(status), error, answer: text, is_text, is_ours: false }
 }
 
 #[cfg(test)]
@@ -366,7 +360,8 @@ mod tests {
         let of = |kind, status: u16, retry_after: Option<&str>, text: &str| {
             let retry_after = retry_after.map(str::to_owned);
             let status = StatusCode::from_u16(status).unwrap();
-            answered(kind, Answer { status, retry_after, text: text.to_owned() }, now).outcome
+            let text = text.to_owned();
+            answered(kind, Answer { status, retry_after, text, is_text: true }, now).outcome
         };
         let told = r#"{"ok":false,"parameters":{"retry_after":5}}"#;
         let hook = ChannelKind::Webhook;

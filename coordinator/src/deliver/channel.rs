@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use http::{HeaderName, HeaderValue, header};
-use parallax_core::destination::{Channel, Secrets};
+use parallax_core::destination::{Channel, ChannelKind, Secrets};
 use parallax_core::id::DeliveryId;
 use parallax_core::time::Timestamp;
 use serde_json::{Map, Value};
@@ -10,7 +10,7 @@ use url::Url;
 
 use super::DeliverError;
 use super::sign::{self, Secret};
-use super::webhook::Call;
+use super::webhook::{Answer, Call};
 use crate::letters::pagerduty;
 
 /// The addresses of services that have one for everybody.
@@ -182,6 +182,24 @@ fn secret_value(text: &str) -> Result<HeaderValue, DeliverError> {
     let mut value = HeaderValue::from_str(text).map_err(|_| DeliverError::Destination("token"))?;
     value.set_sensitive(true);
     Ok(value)
+}
+
+/// Milliseconds that the receiver asks to be left alone for (RFC 9110, section 10.2.3).
+pub(super) fn pause(kind: ChannelKind, answer: &Answer, now: Timestamp) -> Option<i64> {
+    let seconds = |seconds: i64| seconds.max(0).saturating_mul(1_000);
+    if let Some(text) = answer.retry_after.as_deref() {
+        let at = || {
+            let at = httpdate::parse_http_date(text).ok()?.duration_since(std::time::UNIX_EPOCH).ok()?;
+            i64::try_from(at.as_millis()).ok().map(|at| Timestamp::from_millis(at).since(now).max(0))
+        };
+        return text.trim().parse().map(seconds).ok().or_else(at);
+    }
+    if kind != ChannelKind::Telegram {
+        return None;
+    }
+    // https://core.telegram.org/bots/api#responseparameters
+    let told: Value = serde_json::from_str(&answer.text).ok()?;
+    told.pointer("/parameters/retry_after")?.as_i64().map(seconds)
 }
 
 #[cfg(test)]

@@ -56,8 +56,10 @@ pub struct Answer {
     pub status: StatusCode,
     /// `Retry-After`, as it was sent.
     pub retry_after: Option<String>,
-    /// The first [`ANSWER_READ`] bytes of its body; nothing where that is no text.
+    /// The first [`ANSWER_READ`] bytes of its body; nothing where those are no text.
     pub text: String,
+    /// Whether its media type is one of text: nothing is shown of any other.
+    pub is_text: bool,
 }
 
 /// Posts to addresses that somebody else chose.
@@ -193,8 +195,8 @@ where
     let retry_after = head.headers.get(header::RETRY_AFTER);
     let retry_after = retry_after.and_then(|value| value.to_str().ok()).map(str::to_owned);
     let is_text = head.headers.get(header::CONTENT_TYPE).is_none_or(is_text);
-    let text = read(body, deadline.min(Instant::now() + BODY)).await.filter(|_| is_text).unwrap_or_default();
-    Ok(Answer { status: head.status, retry_after, text })
+    let text = read(body, deadline.min(Instant::now() + BODY)).await.unwrap_or_default();
+    Ok(Answer { status: head.status, retry_after, text, is_text })
 }
 
 fn request(call: &Call) -> Result<Request<Full<Bytes>>, DeliverError> {

@@ -1,12 +1,12 @@
 //! Bytes of answers under way: how much of the service's memory readers can hold who take what they asked for slowly.
 //!
-//! Short answers pass free, and so do documents of public pages, of which all readers share one copy. Any other counts
-//! for the account or the address that asked, from the moment it is written until its last byte is sent. One that has its
-//! share under way, or that comes when all is taken, is refused before its work begins; a read that turns out too long
-//! waits a moment for room. A write is never refused once it is done.
+//! A short answer passes free. A longer one counts for the account or the address that asked, from the moment it is written
+//! until its last byte is sent; a document that all readers share counts once, for the first of them. A request of an
+//! account that has its share under way is refused before its work begins; until it is answered it counts for a little
+//! itself. A read that turns out too long waits a moment for room. A write is never refused once it is done, and nobody is
+//! refused before the work because others have too much. Accounts, visitors and shared documents have a pool each.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -22,11 +22,13 @@ use super::route::Answer;
 use super::{Peer, auth, visitor};
 
 /// Bytes of an answer that passes free.
-const SHORT: usize = 64 << 10;
-/// Bytes of all answers under way, and of those of one account or address.
+pub(super) const SHORT: usize = 64 << 10;
+/// Bytes of all answers of one pool under way, and of those of one account or address.
 const MOST: usize = 256 << 20;
 const MOST_OF_ONE: usize = 32 << 20;
-/// How long a read waits for room, and how many wait at once: each holds its answer meanwhile.
+/// Bytes that a request counts for until its answer is written: 256 of one account are under way at once.
+const BEGUN: usize = 128 << 10;
+/// How long a read waits for room, and how many of one pool wait at once: each holds its answer meanwhile.
 const PATIENCE: Duration = Duration::from_secs(2);
 const WAITING: usize = 16;
 
@@ -47,16 +49,42 @@ impl Reader {
 }
 
 /// The answers under way. Cheap to clone.
-#[derive(Debug, Clone)]
-pub(super) struct Answers(Arc<Inner>);
+#[derive(Debug, Clone, Default)]
+pub(super) struct Answers {
+    accounts: Arc<Pool>,
+    visitors: Arc<Pool>,
+    documents: Arc<Pool>,
+}
 
+/// Those of accounts, of visitors, or the documents that visitors share.
 #[derive(Debug)]
-struct Inner {
-    /// Bytes of all of them, beside those of each reader.
-    all: AtomicUsize,
-    of: Mutex<BTreeMap<Reader, usize>>,
+struct Pool {
+    sums: Mutex<Sums>,
     freed: Notify,
     waiting: Semaphore,
+}
+
+#[derive(Debug, Default)]
+struct Sums {
+    /// Bytes of all answers.
+    all: usize,
+    of: BTreeMap<Reader, Share>,
+    /// Documents that readers share, by the address of their first byte: how many read each, and for whom it counts.
+    copies: BTreeMap<usize, (usize, Reader)>,
+}
+
+/// The part of one reader: bytes of its answers, and its requests under way.
+#[derive(Debug, Default, Clone, Copy)]
+struct Share {
+    bytes: usize,
+    begun: usize,
+}
+
+/// A request under way, which counts until it is dropped.
+#[derive(Debug)]
+pub(super) struct Permit {
+    reader: Reader,
+    pool: Arc<Pool>,
 }
 
 /// An answer that is counted until it is dropped.
@@ -64,76 +92,122 @@ struct Inner {
 struct Counted {
     body: Bytes,
     reader: Reader,
-    answers: Answers,
+    /// Set where all readers have this one copy.
+    is_copy: bool,
+    pool: Arc<Pool>,
 }
 
-impl Default for Answers {
+impl Default for Pool {
     fn default() -> Self {
-        Self(Arc::new(Inner {
-            all: AtomicUsize::new(0),
-            of: Mutex::default(),
-            freed: Notify::new(),
-            waiting: Semaphore::new(WAITING),
-        }))
+        Self { sums: Mutex::default(), freed: Notify::new(), waiting: Semaphore::new(WAITING) }
     }
 }
 
 impl Answers {
-    /// Refuses a request whose reader has its share of answers under way.
-    pub(super) fn begin(&self, reader: Reader) -> Result<(), Refused> {
-        let all = self.0.all.load(Ordering::Relaxed);
-        if all < MOST_OF_ONE || (all < MOST && self.of(reader) < MOST_OF_ONE) {
-            return Ok(());
+    const fn pool(&self, reader: Reader) -> &Arc<Pool> {
+        match reader {
+            Reader::Account(_) => &self.accounts,
+            Reader::Address(_) => &self.visitors,
         }
-        Err(Refused::Overloaded)
     }
 
-    /// Tells a long answer of one reader from what passes free.
+    /// Refuses a request whose reader has its share of answers under way; else it counts for a little until dropped.
+    pub(super) fn begin(&self, reader: Reader) -> Result<Permit, Refused> {
+        let pool = self.pool(reader);
+        let mut sums = pool.locked();
+        let own = sums.of.entry(reader).or_default();
+        if own.bytes + own.begun * BEGUN >= MOST_OF_ONE {
+            return Err(Refused::Overloaded);
+        }
+        own.begun += 1;
+        drop(sums);
+        Ok(Permit { reader, pool: Arc::clone(pool) })
+    }
+
+    /// Tells an answer that is counted from what passes free: what is short, and what is kept for good.
     pub(super) fn counts(reply: &Reply) -> bool {
-        reply.body().len() > SHORT && !reply.is_shared()
+        reply.body().len() > SHORT && !reply.is_lasting()
     }
 
-    /// The answer as it may go out: counted where it is long. A read waits for room; what a write did is said always.
+    /// The answer to a visitor as it may go out.
     pub(super) async fn hold(&self, reader: Reader, is_read: bool, reply: Reply) -> Answer {
-        if !Self::counts(&reply) {
+        let pool = if reply.is_shared() { &self.documents } else { self.pool(reader) };
+        pool.hold(reader, is_read, reply).await
+    }
+}
+
+impl Permit {
+    /// The answer to the request as it may go out.
+    pub(super) async fn hold(self, is_read: bool, reply: Reply) -> Answer {
+        self.pool.hold(self.reader, is_read, reply).await
+    }
+}
+
+impl Pool {
+    /// The answer as it may go out: counted where it is long. A read waits for room; what a write did is said always.
+    async fn hold(self: &Arc<Self>, reader: Reader, is_read: bool, reply: Reply) -> Answer {
+        if !Answers::counts(&reply) {
             return Ok(reply);
         }
-        let bytes = reply.body().len();
-        if !self.take(reader, bytes, !is_read) {
-            let Ok(_place) = self.0.waiting.try_acquire() else { return Err(Refused::Overloaded) };
+        let (body, is_copy) = (reply.body(), reply.is_shared());
+        if !self.take(reader, body, is_copy, !is_read) {
+            let Ok(_place) = self.waiting.try_acquire() else { return Err(Refused::Overloaded) };
             let until = Instant::now() + PATIENCE;
             loop {
-                let freed = self.0.freed.notified();
-                if self.take(reader, bytes, false) {
+                let freed = self.freed.notified();
+                if self.take(reader, body, is_copy, false) {
                     break;
                 }
                 timeout_at(until, freed).await.map_err(|_| Refused::Overloaded)?;
             }
         }
-        Ok(reply.with_body(|body| Bytes::from_owner(Counted { body, reader, answers: self.clone() })))
+        let pool = Arc::clone(self);
+        Ok(reply.with_body(|body| Bytes::from_owner(Counted { body, reader, is_copy, pool })))
     }
 
-    /// Counts an answer, where there is room or it must go out. One that is longer than a share is let through alone.
-    fn take(&self, reader: Reader, bytes: usize, must: bool) -> bool {
-        let mut of = self.locked();
-        let own = of.get(&reader).copied().unwrap_or(0);
-        let all = self.0.all.load(Ordering::Relaxed);
+    /// Counts an answer, where there is room or it must go out. One that is longer than a share is let through alone, and
+    /// one that others read already takes no room.
+    fn take(&self, reader: Reader, body: &[u8], is_copy: bool, must: bool) -> bool {
+        let mut sums = self.locked();
+        let copy = body.as_ptr().addr();
+        if is_copy && let Some((readers, _)) = sums.copies.get_mut(&copy) {
+            *readers += 1;
+            return true;
+        }
+        let bytes = body.len();
+        let own = sums.of.get(&reader).map_or(0, |own| own.bytes);
         let has_room = |taken: usize, most: usize| taken == 0 || taken.saturating_add(bytes) <= most;
-        let is_taken = must || (has_room(own, MOST_OF_ONE) && has_room(all, MOST));
+        let is_taken = must || (has_room(own, MOST_OF_ONE) && has_room(sums.all, MOST));
         if is_taken {
-            of.insert(reader, own + bytes);
-            self.0.all.store(all + bytes, Ordering::Relaxed);
+            sums.of.entry(reader).or_default().bytes += bytes;
+            sums.all += bytes;
+            if is_copy {
+                sums.copies.insert(copy, (1, reader));
+            }
         }
         is_taken
     }
 
-    fn of(&self, reader: Reader) -> usize {
-        self.locked().get(&reader).copied().unwrap_or(0)
-    }
-
     /// Every change under the lock is one step.
-    fn locked(&self) -> MutexGuard<'_, BTreeMap<Reader, usize>> {
-        self.0.of.lock().unwrap_or_else(PoisonError::into_inner)
+    fn locked(&self) -> MutexGuard<'_, Sums> {
+        self.sums.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Sums {
+    /// Changes the part of a reader, which is forgotten once it has none.
+    fn change(&mut self, reader: Reader, change: impl FnOnce(&mut Share)) {
+        let Some(own) = self.of.get_mut(&reader) else { return };
+        change(own);
+        if own.bytes == 0 && own.begun == 0 {
+            self.of.remove(&reader);
+        }
+    }
+}
+
+impl Drop for Permit {
+    fn drop(&mut self) {
+        self.pool.locked().change(self.reader, |own| own.begun = own.begun.saturating_sub(1));
     }
 }
 
@@ -145,18 +219,25 @@ impl AsRef<[u8]> for Counted {
 
 impl Drop for Counted {
     fn drop(&mut self) {
-        let (bytes, answers) = (self.body.len(), &self.answers);
-        let mut of = answers.locked();
-        let left = of.get(&self.reader).map_or(0, |own| own.saturating_sub(bytes));
-        if left == 0 {
-            of.remove(&self.reader);
-        } else {
-            of.insert(self.reader, left);
+        let bytes = self.body.len();
+        let mut sums = self.pool.locked();
+        let mut reader = self.reader;
+        if self.is_copy {
+            let copy = self.body.as_ptr().addr();
+            match sums.copies.get_mut(&copy) {
+                Some((readers, _)) if *readers > 1 => {
+                    *readers -= 1;
+                    return;
+                }
+                Some((_, first)) => reader = *first,
+                None => {}
+            }
+            sums.copies.remove(&copy);
         }
-        let all = answers.0.all.load(Ordering::Relaxed);
-        answers.0.all.store(all.saturating_sub(bytes), Ordering::Relaxed);
-        drop(of);
-        answers.0.freed.notify_waiters();
+        sums.change(reader, |own| own.bytes = own.bytes.saturating_sub(bytes));
+        sums.all = sums.all.saturating_sub(bytes);
+        drop(sums);
+        self.pool.freed.notify_waiters();
     }
 }
 
@@ -174,6 +255,11 @@ mod tests {
         Reader::Account(AccountId::from_u128(n))
     }
 
+    fn is_empty(pool: &Pool) -> bool {
+        let sums = pool.locked();
+        sums.all == 0 && sums.of.is_empty() && sums.copies.is_empty()
+    }
+
     #[tokio::test]
     async fn one_reader_has_a_share_and_all_have_a_bound() {
         let answers = Answers::default();
@@ -189,13 +275,50 @@ mod tests {
         for n in 2..9 {
             others.push(hold(n, 32).await.unwrap());
         }
-        assert!(matches!(answers.begin(reader(99)), Err(Refused::Overloaded)), "all is taken");
-        assert!(matches!(hold(99, 1).await, Err(Refused::Overloaded)));
-        let written = answers.hold(reader(1), false, long(1)).await;
+        assert!(answers.begin(reader(99)).is_ok(), "what others hold refuses nobody's request");
+        assert!(matches!(hold(99, 1).await, Err(Refused::Overloaded)), "but a long read has no room");
+        let written = answers.hold(reader(99), false, long(1)).await;
         assert!(written.is_ok(), "what is done is said");
-        drop((first, second, others, written));
-        assert_eq!((answers.0.all.load(Ordering::Relaxed), answers.locked().len()), (0, 0));
+        let visitor = answers.hold(Reader::Address(1), true, long(1)).await;
+        assert!(visitor.is_ok(), "visitors have a pool of their own");
+        drop((first, second, others, written, visitor));
+        assert!(is_empty(&answers.accounts) && is_empty(&answers.visitors));
         assert!(hold(9, 40).await.is_ok(), "one longer than a share goes alone");
+    }
+
+    #[tokio::test]
+    async fn a_request_under_way_counts_until_it_is_answered() {
+        let answers = Answers::default();
+        let begun: Vec<_> = std::iter::from_fn(|| answers.begin(reader(1)).ok()).take(1_000).collect();
+        assert_eq!(begun.len(), MOST_OF_ONE / BEGUN);
+        assert!(answers.begin(reader(2)).is_ok(), "another's do not");
+        drop(begun);
+        assert!(answers.begin(reader(1)).is_ok());
+        assert!(is_empty(&answers.accounts));
+    }
+
+    #[tokio::test]
+    async fn a_document_that_many_read_counts_once_and_many_documents_are_bounded() {
+        let answers = Answers::default();
+        let document = |n: u8| Bytes::from(vec![n; 4 << 20]);
+        let hold = async |n, body: &Bytes| {
+            answers.hold(Reader::Address(n), true, Reply::bytes("text/html", body.clone()).shared()).await
+        };
+        let one = document(0);
+        let mut held = Vec::new();
+        for n in 0..1_000 {
+            held.push(hold(n, &one).await.unwrap());
+        }
+        assert_eq!(answers.documents.locked().all, 4 << 20);
+        for n in 1..64 {
+            held.push(hold(u128::from(n), &document(n)).await.unwrap());
+        }
+        assert!(matches!(hold(2_000, &document(99)).await, Err(Refused::Overloaded)), "each another copy");
+        held.push(hold(2_000, &one).await.unwrap());
+        let own = answers.hold(Reader::Address(2_000), true, long(1)).await;
+        assert!(own.is_ok(), "answers of one reader have a pool of their own");
+        drop((held, own));
+        assert!(is_empty(&answers.documents) && is_empty(&answers.visitors));
     }
 
     #[tokio::test]

@@ -354,12 +354,12 @@ async fn dispatch(
     };
     let caller = auth::caller(&context, &headers, peer, allowance)?;
     let reader = Reader::Account(caller.key.account);
-    context.answers.begin(reader)?;
+    let begun = context.answers.begin(reader)?;
     if let Ok(Route::Messages(handler)) = route {
         let call = Call { caller, method, path, query, peer, params, headers, body, seal };
         let reply =
             overdue::within(overdue::LOOK, arrived, handler(Arc::clone(&context), table, call)).await?;
-        return context.answers.hold(reader, false, reply).await;
+        return begun.hold(!reply.wrote(), reply).await;
     }
     context.keys.admit(caller.key.id, context.service.now(), allowance)?;
     let route = route.map_err(|refused| explained(refused, &table, &path))?;
@@ -368,7 +368,7 @@ async fn dispatch(
     let call = Call { caller, method, path, query, peer, params, headers, body, seal };
     let reply = overdue::within(limit, arrived, run(&context, route, call)).await?;
     let reply = if is_read { reply.tagged(&known) } else { reply };
-    context.answers.hold(reader, is_read, reply).await
+    begun.hold(is_read, reply).await
 }
 
 /// Answers a request of a good key whose turn was counted.

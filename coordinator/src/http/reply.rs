@@ -47,6 +47,10 @@ pub(super) struct Reply {
     rest: Option<Parts>,
     /// Set where all readers have one copy of the body.
     is_shared: bool,
+    /// Set where that copy is kept for as long as the service runs.
+    is_lasting: bool,
+    /// Set where something was changed by a request whose method does not tell.
+    wrote: bool,
 }
 
 impl fmt::Debug for Reply {
@@ -59,6 +63,19 @@ impl fmt::Debug for Reply {
 }
 
 impl Reply {
+    const fn bare(status: StatusCode, headers: HeaderMap, body: Bytes) -> Self {
+        Self {
+            status,
+            headers,
+            body,
+            gist: None,
+            rest: None,
+            is_shared: false,
+            is_lasting: false,
+            wrote: false,
+        }
+    }
+
     /// A JSON document.
     pub(super) fn json(status: StatusCode, document: &impl Serialize) -> Self {
         Self::written(status, serde_json::to_vec(document).unwrap_or_default())
@@ -66,16 +83,9 @@ impl Reply {
 
     /// A JSON document that is written already; without one where the status has none.
     pub(super) fn written(status: StatusCode, document: impl Into<Bytes>) -> Self {
-        let reply = Self {
-            status,
-            headers: HeaderMap::new(),
-            body: document.into(),
-            gist: None,
-            rest: None,
-            is_shared: false,
-        }
-        .with(CACHE_CONTROL, HeaderValue::from_static("no-store"))
-        .with(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+        let reply = Self::bare(status, HeaderMap::new(), document.into())
+            .with(CACHE_CONTROL, HeaderValue::from_static("no-store"))
+            .with(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
         if status == StatusCode::NO_CONTENT {
             reply
         } else {
@@ -90,38 +100,24 @@ impl Reply {
 
     /// Nothing but a status.
     pub(super) fn empty(status: StatusCode) -> Self {
-        Self {
-            status,
-            headers: HeaderMap::new(),
-            body: Bytes::new(),
-            gist: None,
-            rest: None,
-            is_shared: false,
-        }
-        .with(CACHE_CONTROL, HeaderValue::from_static("no-store"))
+        Self::bare(status, HeaderMap::new(), Bytes::new())
+            .with(CACHE_CONTROL, HeaderValue::from_static("no-store"))
     }
 
     /// A word in plain text that no one may keep.
     pub(super) fn text(text: &'static str) -> Self {
         let body = Bytes::from_static(text.as_bytes());
-        Self {
-            status: StatusCode::OK,
-            headers: HeaderMap::new(),
-            body,
-            gist: None,
-            rest: None,
-            is_shared: false,
-        }
-        .with(CONTENT_TYPE, HeaderValue::from_static("text/plain"))
-        .with(CACHE_CONTROL, HeaderValue::from_static("no-store"))
-        .with(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"))
+        Self::bare(StatusCode::OK, HeaderMap::new(), body)
+            .with(CONTENT_TYPE, HeaderValue::from_static("text/plain"))
+            .with(CACHE_CONTROL, HeaderValue::from_static("no-store"))
+            .with(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"))
     }
 
     /// Bytes of that media type, of which the headers are the caller's affair.
     pub(super) fn bytes(media: &'static str, body: impl Into<Bytes>) -> Self {
         // As many as a document of a page has, so that the map does not grow on the way.
         let headers = HeaderMap::with_capacity(12);
-        Self { status: StatusCode::OK, headers, body: body.into(), gist: None, rest: None, is_shared: false }
+        Self::bare(StatusCode::OK, headers, body.into())
             .with(CONTENT_TYPE, HeaderValue::from_static(media))
             .with(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"))
     }
@@ -129,6 +125,26 @@ impl Reply {
     /// The same, of whose body all readers have one copy.
     pub(super) fn shared(self) -> Self {
         Self { is_shared: true, ..self }
+    }
+
+    /// The same, of whose body all readers have one copy that is kept for good.
+    pub(super) fn lasting(self) -> Self {
+        Self { is_lasting: true, ..self.shared() }
+    }
+
+    /// The same, said to report a change.
+    pub(super) fn of_write(self, wrote: bool) -> Self {
+        Self { wrote, ..self }
+    }
+
+    /// Tells whether it reports a change.
+    pub(super) const fn wrote(&self) -> bool {
+        self.wrote
+    }
+
+    /// Tells whether the body is kept for good.
+    pub(super) const fn is_lasting(&self) -> bool {
+        self.is_lasting
     }
 
     /// Tells whether all readers have one copy of the body.

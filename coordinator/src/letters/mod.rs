@@ -5,6 +5,7 @@
 //!
 //! Text from outside comes in by `text`, which makes a bounded line of it; each channel escapes it for its own form.
 
+pub mod challenge;
 mod discord;
 mod evidence;
 pub mod mail;

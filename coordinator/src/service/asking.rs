@@ -9,8 +9,8 @@ use parallax_core::id::{AccountId, DestinationId, PageId, SubscriberId};
 use parallax_core::page::Page;
 use parallax_core::plan::PlanRefusal;
 use parallax_core::subscriber::asking::{Asker, MAX_UNCONFIRMED, PAGE_A_MINUTE, VISITOR_AN_HOUR};
-use parallax_core::subscriber::{Subscriber, UNCONFIRMED};
-use parallax_core::time::{HOUR, MINUTE, SECOND, Timestamp};
+use parallax_core::subscriber::{Contact, Subscriber, UNCONFIRMED};
+use parallax_core::time::{DAY, HOUR, MINUTE, Timestamp};
 
 use super::pace::{Pace, TooOften};
 use super::{Error, Result, Service};
@@ -18,8 +18,8 @@ use crate::storage::{self, Read};
 
 /// How long a count of an account's confirmed addresses is used, in milliseconds.
 const COUNTED: i64 = MINUTE;
-/// How long an address counts as unconfirmed before it is in the store, in milliseconds.
-const ON_ITS_WAY: i64 = 30 * SECOND;
+/// How long after it was confirmed a mailbox counts, in milliseconds: one that is made for it is worth little by then.
+const CONFIRMED_FOR: i64 = DAY;
 /// Subscribers read at once.
 const SLICE: usize = 512;
 
@@ -27,11 +27,13 @@ const SLICE: usize = 512;
 #[derive(Debug)]
 pub(super) struct Asking {
     visitors: Mutex<Pace<u128>>,
-    pages: Mutex<Pace<PageId>>,
+    /// Visitors' apart from the owner's: a stranger does not keep an owner from adding anybody.
+    pages: Mutex<Pace<(PageId, Asker)>>,
     accounts: Mutex<Pace<(AccountId, Asker)>>,
     /// When each account's confirmed addresses were last counted, and how many there were.
     confirmed: Mutex<BTreeMap<(AccountId, Asker), (Timestamp, usize)>>,
-    /// Addresses that owners had asked, since when: those of an account once they were read from the store.
+    /// Addresses that owners had asked and that have not confirmed, since when, whatever became of their records: those of
+    /// an account once they were read from the store.
     unconfirmed: Mutex<BTreeMap<AccountId, BTreeMap<Pending, Timestamp>>>,
 }
 
@@ -48,22 +50,27 @@ impl Default for Asking {
 }
 
 /// An address that an owner had asked.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Pending {
     /// A subscriber's.
     Subscriber(SubscriberId),
-    /// A destination's.
-    Destination(DestinationId),
+    /// A destination's, with its mailbox: a destination may have one after another.
+    Destination(DestinationId, String),
 }
 
 impl Service {
-    /// Counts one more address that a visitor from that place has asked.
+    /// Counts one more address that a visitor from that place has asked. Where too many places are known already it is let
+    /// through: nobody shuts others out by coming from everywhere, and the paces of pages and accounts hold.
     ///
     /// # Errors
-    /// Seconds until the hour is up, where it is one too many.
-    pub fn admit_visitor(&self, place: u128) -> std::result::Result<(), u32> {
-        let paced = self.paced(&self.0.asking.visitors, VISITOR_AN_HOUR, &place);
-        paced.map_err(|TooOften { seconds }| seconds)
+    /// [`Error::PageAsks`] until the hour is up, where it is one too many.
+    pub(super) fn admit_visitor(&self, place: u128) -> Result<()> {
+        let mut visitors = self.0.asking.visitors.lock().unwrap_or_else(PoisonError::into_inner);
+        if !visitors.knows(&place, self.now()) && visitors.is_full(self.now()) {
+            return Ok(());
+        }
+        let paced = visitors.admit(VISITOR_AN_HOUR, &place, self.now());
+        paced.map_err(|TooOften { seconds }| Error::PageAsks { seconds })
     }
 
     /// Counts one more address that is asked because of the page.
@@ -73,7 +80,7 @@ impl Service {
     pub(super) async fn admit_asking(&self, page: &Page, asker: Asker) -> Result<()> {
         let asking = &self.0.asking;
         let seconds = |TooOften { seconds }| seconds;
-        self.paced(&asking.pages, PAGE_A_MINUTE, &page.id)
+        self.paced(&asking.pages, PAGE_A_MINUTE, &(page.id, asker))
             .map_err(|often| Error::PageAsks { seconds: seconds(often) })?;
         let (thing, base) = ((page.account, asker), asker.an_hour(0));
         let has_room = {
@@ -89,8 +96,8 @@ impl Service {
         })
     }
 
-    /// Takes one of the places of an account's unconfirmed addresses, which it keeps until it is confirmed, deleted or too
-    /// old to be.
+    /// Takes one of the places of an account's unconfirmed addresses, which it keeps until it is confirmed or too old to be,
+    /// though it is deleted meanwhile.
     ///
     /// # Errors
     /// [`PlanRefusal::UnconfirmedFull`] where none is left.
@@ -101,14 +108,10 @@ impl Service {
             let found = self.store().read(move |store| unconfirmed_of(store, account, now)).await?;
             self.unconfirmed().entry(account).or_default().extend(found);
         }
-        let (now, reader) = (self.now(), self.store().reader());
+        let now = self.now();
         let mut all = self.unconfirmed();
         let own = all.entry(account).or_default();
-        own.retain(|it, at| {
-            // What can't be read is not refused twice: the reader of the store says so elsewhere.
-            (0..ON_ITS_WAY).contains(&now.since(*at))
-                || is_unconfirmed(reader.as_ref(), *it, now).unwrap_or(true)
-        });
+        own.retain(|_, at| (0..UNCONFIRMED).contains(&now.since(*at)));
         if own.len() >= MAX_UNCONFIRMED && !own.contains_key(&pending) {
             return Err(PlanRefusal::UnconfirmedFull.into());
         }
@@ -116,7 +119,14 @@ impl Service {
         Ok(())
     }
 
-    /// An account's confirmed addresses, as far as they count, as of a minute ago at most.
+    /// Gives the place of an address back that has confirmed.
+    pub(super) fn release_unconfirmed(&self, account: AccountId, pending: &Pending) {
+        if let Some(own) = self.unconfirmed().get_mut(&account) {
+            own.remove(pending);
+        }
+    }
+
+    /// An account's confirmed mailboxes, as far as they count, as of a minute ago at most.
     async fn confirmed_of(&self, account: AccountId, asker: Asker) -> Result<usize> {
         let (thing, now) = ((account, asker), self.now());
         let known = self.confirmed().get(&thing).copied();
@@ -124,7 +134,7 @@ impl Service {
             return Ok(count);
         }
         let most = asker.most_counted();
-        let count = self.store().read(move |store| confirmed_of(store, account, most)).await?;
+        let count = self.store().read(move |store| confirmed_of(store, account, most, now)).await?;
         self.confirmed().insert(thing, (now, count));
         Ok(count)
     }
@@ -144,15 +154,10 @@ fn waits(subscriber: &Subscriber, now: Timestamp) -> bool {
     subscriber.by_owner && subscriber.confirmed_at.is_none() && !subscriber.is_stale(now)
 }
 
-fn awaits_reader(destination: &Destination, now: Timestamp) -> bool {
-    destination.asked_at().is_some_and(|at| now.since(at) < UNCONFIRMED)
-}
-
-fn is_unconfirmed(store: &dyn Read, pending: Pending, now: Timestamp) -> storage::Result<bool> {
-    Ok(match pending {
-        Pending::Subscriber(id) => store.subscriber(id)?.is_some_and(|it| waits(&it.value, now)),
-        Pending::Destination(id) => store.destination(id)?.is_some_and(|it| awaits_reader(&it.value, now)),
-    })
+/// When the mailbox of a destination was asked that may still confirm.
+fn awaits_reader(destination: &Destination, now: Timestamp) -> Option<(String, Timestamp)> {
+    let at = destination.asked_at().filter(|at| now.since(*at) < UNCONFIRMED)?;
+    Some((destination.mailbox()?.to_owned(), at))
 }
 
 /// The unconfirmed addresses that an account's owner had asked.
@@ -170,20 +175,22 @@ fn unconfirmed_of(
             found.len() < MAX_UNCONFIRMED
         })?;
         for it in store.destinations_of(page)?.into_iter().map(|it| it.value) {
-            if awaits_reader(&it, now) {
-                found.push((Pending::Destination(it.id), it.created_at));
+            if let Some((mailbox, at)) = awaits_reader(&it, now) {
+                found.push((Pending::Destination(it.id, mailbox), at));
             }
         }
     }
     Ok(found)
 }
 
-/// How many subscribers of an account have confirmed, counted up to `most`.
-fn confirmed_of(store: &dyn Read, account: AccountId, most: usize) -> storage::Result<usize> {
+/// How many mailboxes of an account's subscribers have confirmed a day ago or earlier, counted up to `most`. A webhook
+/// confirms by itself, and shows nothing.
+fn confirmed_of(store: &dyn Read, account: AccountId, most: usize, now: Timestamp) -> storage::Result<usize> {
     let mut count = 0;
     for page in store.pages_of(account)?.into_iter().map(|page| page.value.id) {
         walk(store, page, |it| {
-            count += usize::from(it.confirmed_at.is_some());
+            let is_long = it.confirmed_at.is_some_and(|at| now.since(at) >= CONFIRMED_FOR);
+            count += usize::from(is_long && matches!(it.contact, Contact::Email(_)));
             count < most
         })?;
     }

@@ -1,20 +1,23 @@
-//! The number of incidents and maintenance windows that an account keeps: the oldest closed ones make room.
+//! The number of incidents and maintenance windows that an account keeps.
 //!
-//! One that a person opens beyond it is refused once none is old enough to go. Automatic ones are never refused; at twice
-//! the number the oldest closed ones go at any age.
+//! One that a person opens beyond the plan's number takes the place of the oldest that is closed for 30 days, and is refused
+//! where there is none. Automatic ones are never refused; beyond twice the number of the largest plan the oldest closed ones
+//! go, as many as have come. So nothing is dropped because a plan or its number changed: what an account had stays.
 
+use std::collections::BTreeMap;
+use std::sync::PoisonError;
 use std::time::Duration;
 
 use parallax_core::account::Account;
 use parallax_core::id::{AccountId, IncidentId, PageId};
 use parallax_core::incident::{Incident, News, Told};
-use parallax_core::plan::PlanRefusal;
+use parallax_core::plan::{Plan, PlanRefusal};
 use parallax_core::time::{DAY, Timestamp};
 
 use super::{Result, Service};
 use crate::storage::{self, Batch, Expect, Is, Op, Read, StoreError};
 
-/// Milliseconds after its end in which an incident is kept, unless there are twice as many as may be.
+/// Milliseconds after its end in which an incident makes no room for one of a person's.
 const KEPT: i64 = 30 * DAY;
 /// Incidents looked at on one page at once.
 const SLICE: usize = 256;
@@ -38,62 +41,94 @@ impl Service {
         }
     }
 
-    /// Drops what may go on every account.
+    /// Drops what may go on every account. The first time it only notes what each has.
     pub(super) async fn sweep_incidents(&self) -> storage::Result<()> {
+        let most = Plan::ALL.into_iter().map(|plan| self.limits().incidents(plan)).max();
+        let most = usize::try_from(most.unwrap_or(u32::MAX)).unwrap_or(usize::MAX);
+        self.sweep_incidents_to(most.saturating_mul(2)).await
+    }
+
+    /// The same with another number that an account keeps at least.
+    pub(super) async fn sweep_incidents_to(&self, most: usize) -> storage::Result<()> {
+        let known = self.0.incidents_kept.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let mut kept = BTreeMap::new();
         for account in self.store().read(|store| store.accounts()).await? {
-            self.drop_incidents(&account.value, 0).await?;
+            let id = account.value.id;
+            let count = self.store().read(move |store| count(store, id)).await?;
+            if count <= most {
+                continue;
+            }
+            let left = match &known {
+                Some(known) => self.drop_incidents(id, known.get(&id).copied().unwrap_or(most)).await?,
+                None => count,
+            };
+            if left > most {
+                kept.insert(id, left);
+            }
         }
+        *self.0.incidents_kept.lock().unwrap_or_else(PoisonError::into_inner) = Some(kept);
         Ok(())
     }
 
-    /// Has an account have room for one more incident of a person's.
+    /// The incident that makes room for one more of a person's, where one has to.
     ///
     /// # Errors
-    /// [`PlanRefusal::IncidentsFull`] where it has as many as it may, and none may go.
-    pub(super) async fn has_room_for_incident(&self, account: &Account) -> Result<()> {
-        let left = self.drop_incidents(account, 1).await?;
-        let (plan, limit) = (account.plan, self.limits().incidents(account.plan));
-        if left < usize::try_from(limit).unwrap_or(usize::MAX) {
-            Ok(())
-        } else {
-            Err(PlanRefusal::IncidentsFull { plan, limit }.into())
+    /// [`PlanRefusal::IncidentsFull`] where the account has as many as it may, and none may go.
+    pub(super) async fn room_for_incident(&self, account: &Account) -> Result<Option<Droppable>> {
+        let (id, now, plan) = (account.id, self.now(), account.plan);
+        let limit = self.limits().incidents(plan);
+        let oldest = move |store: &dyn Read| {
+            if count(store, id)? < usize::try_from(limit).unwrap_or(usize::MAX) {
+                return Ok(None);
+            }
+            let oldest = closed(store, id, 1)?.into_iter().next();
+            Ok(Some(oldest.filter(|it| now.since(it.ended) >= KEPT)))
+        };
+        match self.store().read(oldest).await? {
+            None => Ok(None),
+            Some(Some(oldest)) => Ok(Some(oldest)),
+            Some(None) => Err(PlanRefusal::IncidentsFull { plan, limit }.into()),
         }
     }
 
-    /// Drops closed incidents of an account until there is room for `more`, and gives how many are left.
-    async fn drop_incidents(&self, account: &Account, more: usize) -> storage::Result<usize> {
-        let (id, now) = (account.id, self.now());
-        let limit = usize::try_from(self.limits().incidents(account.plan)).unwrap_or(usize::MAX);
+    /// Adds to a batch that an incident is dropped. A window is not cancelled by it in calendars: it is over.
+    pub(super) fn drop_in(&self, batch: &mut Batch, it: &Droppable) {
+        batch.expect(Expect::Incident(it.id, Is::At(it.revision))).write(Op::DeleteIncident(it.id));
+        let told = Told { incident: it.id, news: News::Deleted, update: None, notify: false };
+        batch.event(self.incident_event(it.page, told));
+    }
+
+    /// Drops the oldest closed incidents of an account beyond that number, and gives how many are left.
+    async fn drop_incidents(&self, account: AccountId, most: usize) -> storage::Result<usize> {
         loop {
-            let count = self.store().read(move |store| count(store, id)).await?;
-            let over = (count + more).saturating_sub(limit);
-            if over == 0 {
-                return Ok(count);
-            }
-            let must_go = count.saturating_sub(limit.saturating_mul(2));
-            let found = self.store().read(move |store| droppable(store, id, (over, must_go), now)).await?;
+            let count = self.store().read(move |store| count(store, account)).await?;
+            let over = count.saturating_sub(most);
+            let found = self.store().read(move |store| closed(store, account, over)).await?;
             if found.is_empty() {
                 return Ok(count);
             }
             let dropped = found.len();
-            for (page, incident, revision) in found {
-                self.drop_incident(page, incident, revision).await?;
+            for it in found {
+                let mut batch = Batch::new();
+                self.drop_in(&mut batch, &it);
+                match self.store().commit(batch).await {
+                    // Edited meanwhile.
+                    Ok(_) | Err(StoreError::Conflict(_)) => {}
+                    Err(error) => return Err(error),
+                }
             }
-            tracing::info!(account = %id, dropped, limit, "oldest closed incidents dropped: the account has too many");
+            tracing::info!(%account, dropped, most, "oldest closed incidents dropped: the account has too many");
         }
     }
+}
 
-    /// Drops one, unless it was edited meanwhile. A window is not cancelled by it in calendars: it is over.
-    async fn drop_incident(&self, page: PageId, id: IncidentId, revision: u64) -> storage::Result<()> {
-        let mut batch = Batch::new();
-        batch.expect(Expect::Incident(id, Is::At(revision))).write(Op::DeleteIncident(id));
-        let told = Told { incident: id, news: News::Deleted, update: None, notify: false };
-        batch.event(self.incident_event(page, told));
-        match self.store().commit(batch).await {
-            Ok(_) | Err(StoreError::Conflict(_)) => Ok(()),
-            Err(error) => Err(error),
-        }
-    }
+/// A closed incident, with the revision that it was read at.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Droppable {
+    page: PageId,
+    id: IncidentId,
+    revision: u64,
+    ended: Timestamp,
 }
 
 /// Incidents and windows of an account, open ones too.
@@ -105,24 +140,24 @@ fn count(store: &dyn Read, account: AccountId) -> storage::Result<usize> {
     Ok(count)
 }
 
-/// The oldest closed incidents of an account that may go: up to `over` of those that ended long ago, and at least
-/// `must_go` of whatever age. With the revision that each was read at.
-fn droppable(
-    store: &dyn Read,
-    account: AccountId,
-    (over, must_go): (usize, usize),
-    now: Timestamp,
-) -> storage::Result<Vec<(PageId, IncidentId, u64)>> {
-    let mut closed = Vec::new();
+/// The oldest closed incidents of an account, so many at most.
+fn closed(store: &dyn Read, account: AccountId, most: usize) -> storage::Result<Vec<Droppable>> {
+    if most == 0 {
+        return Ok(Vec::new());
+    }
+    let mut found = Vec::new();
     for page in store.pages_of(account)? {
         let oldest = store.oldest_incidents(page.value.id, SLICE)?;
-        closed.extend(oldest.into_iter().filter(|it| !it.value.is_open()));
+        found.extend(oldest.into_iter().filter(|it| !it.value.is_open()).map(|it| Droppable {
+            page: it.value.page,
+            id: it.value.id,
+            revision: it.revision,
+            ended: ended(&it.value),
+        }));
     }
-    closed.sort_by_key(|it| (ended(&it.value), it.value.id));
-    closed.truncate(over.min(SLICE));
-    let may_go = |n: usize, it: &Incident| n < must_go || now.since(ended(it)) >= KEPT;
-    let found = closed.iter().enumerate().filter(|(n, it)| may_go(*n, &it.value));
-    Ok(found.map(|(_, it)| (it.value.page, it.value.id, it.revision)).collect())
+    found.sort_by_key(|it| (it.ended, it.id));
+    found.truncate(most.min(SLICE));
+    Ok(found)
 }
 
 /// The moment from which an incident's age counts: one that was entered afterwards is as new as its entry.

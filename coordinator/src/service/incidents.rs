@@ -139,13 +139,16 @@ impl Service {
             let opened = edit.open(seat)?;
             self.has_room(&opened)?;
             self.has_text_room(&page, None, &opened.incident).await?;
-            self.has_room_for_incident(&self.account_of(&page)?).await?;
+            let oldest = self.room_for_incident(&self.account_of(&page)?).await?;
             self.admit_notifying(&page, opened.notify, is_counted).await?;
             let shown =
                 Shown { series: opened.series.clone(), ..self.shown_incident(opened.incident).await? };
             let mut batch = Batch::new();
             batch.expect(Expect::Page(page.id, Is::Present));
             batch.write(shown.incident.clone());
+            if let Some(oldest) = oldest {
+                self.drop_in(&mut batch, &oldest);
+            }
             if let Some(series) = opened.series {
                 batch.write(Op::DropStoppedSeries(page.id, MAX_STOPPED)).write(series);
             }
@@ -174,7 +177,8 @@ impl Service {
         edit: &IncidentEdit,
         once: &Once<'_, Shown>,
     ) -> Result<Done<Shown>> {
-        self.change_on(caller, page, id.to_u128(), once, |page| async move {
+        // In the page's turn, so that the last room for its texts is taken once.
+        self.change_on(caller, page, page.to_u128(), once, |page| async move {
             let before = self.incident_on(&page, id)?;
             let monitors = self.ids_on(&page).await?;
             let series = match before.value.series {
@@ -221,7 +225,8 @@ impl Service {
     ) -> Result<Done<Shown>> {
         let update = UpdateId::new(self.now(), rand::random());
         let is_counted = &AtomicBool::new(false);
-        self.change_on(caller, page, id.to_u128(), once, |page| async move {
+        // In the page's turn, so that the last room for its texts is taken once.
+        self.change_on(caller, page, page.to_u128(), once, |page| async move {
             let before = self.incident_on(&page, id)?;
             let (after, news, notify) =
                 post.settle(&before.value, update, Tongue::of(page.language), self.now())?;

@@ -109,6 +109,8 @@ struct Parts {
     wishes: subscribers::Wishes,
     /// How many addresses were asked to confirm because of whom.
     asking: asking::Asking,
+    /// Accounts with more incidents than any plan has twice, with how many each had; none before the first look.
+    incidents_kept: Mutex<Option<BTreeMap<AccountId, usize>>>,
     /// How often each mailbox was sent a link to sign in by.
     linked: Mutex<Pace<String>>,
     /// The hostnames that pages ask for, as they were last read.
@@ -289,6 +291,7 @@ impl Service {
             names: Mutex::new(None),
             wishes: subscribers::Wishes::default(),
             asking: asking::Asking::default(),
+            incidents_kept: Mutex::default(),
             linked: Mutex::new(Pace::new(HOUR)),
             claims: Mutex::default(),
             lookup: OnceLock::new(),

@@ -1,8 +1,8 @@
 //! Requests that may be sent twice: the first answer is kept with the change that it reports, and given again.
 //!
 //! An answer of more than [`MAX_ANSWER`] bytes about a thing that can be shown again is not kept: its thing's id is, and a
-//! repetition shows the thing as it is by then. A request that changed nothing leaves nothing: done again, it changes
-//! nothing again. The store bounds the answers of each API key ([`MAX_REMEMBERED`](crate::storage::MAX_REMEMBERED)).
+//! repetition shows the thing as it is by then. One that changed nothing is kept too: done again later, it might undo what
+//! came between. The store bounds the answers of each API key ([`MAX_REMEMBERED`](crate::storage::MAX_REMEMBERED)).
 
 use std::future::Future;
 
@@ -150,11 +150,8 @@ impl Service {
                 return Ok((done, None));
             }
             let (made, mut batch) = make(page).await?;
-            if batch.is_empty() {
-                return Ok((Done::Now(made), None));
-            }
             self.remember(once, &made, &mut batch)?;
-            Ok((Done::Now(made), Some(batch)))
+            Ok((Done::Now(made), (!batch.is_empty()).then_some(batch)))
         })
         .await
     }

@@ -33,7 +33,7 @@ use crate::letters;
 use crate::storage::{Batch, Expect, Is, Op, Remembered, Versioned};
 
 /// What a webhook is asked by, before it gets anything: its answer must be the value of `challenge`.
-pub const CHALLENGE: &str = "subscription.challenge";
+pub const CHALLENGE: &str = letters::challenge::CHALLENGE;
 /// What a mailbox is asked by.
 pub const CONFIRMATION: &str = "subscription.confirmation";
 
@@ -76,14 +76,31 @@ impl Service {
     /// [`Error::Invalid`] for what is no address, or not of the page, and where the page has all the subscribers that it
     /// may have; [`Error::PageAsks`] and [`Error::AccountAsks`] where too many addresses were asked of late.
     pub async fn subscribe(&self, page: &Page, ask: &Ask) -> Result<Subscribed> {
-        self.subscribe_by(Asker::Visitor, page, ask).await
+        self.subscribe_by(Asker::Visitor, page, ask, None).await
+    }
+
+    /// The same for a visitor from that place, whose good wishes are counted: [`Error::PageAsks`] for one too many.
+    ///
+    /// # Errors
+    /// Those of [`Self::subscribe`].
+    pub async fn subscribe_from(&self, place: u128, page: &Page, ask: &Ask) -> Result<Subscribed> {
+        self.subscribe_by(Asker::Visitor, page, ask, Some(place)).await
     }
 
     /// The same for either asker: [`Error::PageAsks`] and [`Error::AccountAsks`] where too many addresses were asked, and
     /// [`Error::PlanLimit`] where the owner has too many unconfirmed.
-    pub(super) async fn subscribe_by(&self, asker: Asker, page: &Page, ask: &Ask) -> Result<Subscribed> {
+    pub(super) async fn subscribe_by(
+        &self,
+        asker: Asker,
+        page: &Page,
+        ask: &Ask,
+        place: Option<u128>,
+    ) -> Result<Subscribed> {
         let on_page = self.ids_on(page).await?;
         let asked = ask.settle(&on_page, &|address| self.refused(address))?;
+        if let Some(place) = place {
+            self.admit_visitor(place)?;
+        }
         self.admit_asking(page, asker).await?;
         let id = page.id;
         if self.store().read(move |store| store.subscribers_count(id)).await? >= MAX_SUBSCRIBERS {
@@ -151,7 +168,7 @@ impl Service {
         let monitors = ask::chosen(monitors, &on_page).map_err(|rule| Refusals::one("monitors", rule))?;
         let monitors = &monitors;
         let id = self.linked_on(page, link)?.value.id;
-        self.change(id.to_u128(), || async move {
+        let confirmed = self.change(id.to_u128(), || async move {
             let before = self.linked_on(page, link)?;
             let now = self.now();
             let after = Subscriber {
@@ -172,8 +189,10 @@ impl Service {
                 }
             }
             Ok((after, (!batch.is_empty()).then_some(batch)))
-        })
-        .await
+        });
+        let confirmed = confirmed.await?;
+        self.release_unconfirmed(page.account, &Pending::Subscriber(id));
+        Ok(confirmed)
     }
 
     /// Takes a subscriber out, whatever became of its page's gate and name. A link that is good no more is no fault.

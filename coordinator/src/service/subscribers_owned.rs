@@ -59,7 +59,7 @@ impl Service {
         if let Some(answer) = self.answered(once)? {
             return Ok(Done::Before(answer));
         }
-        self.subscribe_by(Asker::Owner, page, ask).await?;
+        self.subscribe_by(Asker::Owner, page, ask, None).await?;
         let address = ask.settle(&self.ids_on(page).await?, &|it| self.refused(it))?.address;
         let fingerprint = fingerprint(&address);
         self.change(page.id.to_u128(), || async move {

@@ -1,6 +1,6 @@
 //! How many addresses that have not agreed yet may be written to because of one page or account.
 
-/// Addresses that a page may have asked within a minute, by whatever way.
+/// Addresses that a page's visitors may have asked within a minute, and as many its owner.
 pub const PAGE_A_MINUTE: u32 = 30;
 /// Addresses that one visitor may have asked within an hour, over all pages: nobody uses up an account's pace alone.
 pub const VISITOR_AN_HOUR: u32 = 30;
@@ -34,8 +34,8 @@ impl Asker {
     /// Words of the rule, for a refusal.
     pub const fn words(self) -> &'static str {
         match self {
-            Self::Owner => "20, and one more for each address that has confirmed, up to 1000",
-            Self::Visitor => "1000, and ten more for each address that has confirmed, up to 10000",
+            Self::Owner => "20, and one more for each mailbox confirmed for a day, up to 1000",
+            Self::Visitor => "1000, and ten more for each mailbox confirmed for a day, up to 10000",
         }
     }
 

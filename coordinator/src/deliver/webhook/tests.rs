@@ -44,7 +44,9 @@ async fn an_answer_is_read_to_a_bound_and_its_start_kept() {
     ] {
         let head = format!("HTTP/1.1 200 OK\r\n{media}Content-Length: {}\r\n\r\n", body.len());
         let odd = [head.as_bytes(), body].concat();
-        assert_eq!(posted(move || Reply::Bytes(odd.clone())).await.unwrap().text, text, "{media}{body:?}");
+        let answer = posted(move || Reply::Bytes(odd.clone())).await.unwrap();
+        let shown = if answer.is_text { answer.text.as_str() } else { "" };
+        assert_eq!(shown, text, "{media}{body:?}");
     }
     // A body that stops in the middle does not undo what its head said.
     let short = || Reply::Bytes(b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nab".to_vec());

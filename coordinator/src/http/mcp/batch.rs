@@ -1,7 +1,7 @@
 //! The messages of one POST, each with an answer of its own, whatever becomes of the others.
 
 use std::pin::pin;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use ::http::{HeaderMap, StatusCode};
@@ -24,6 +24,8 @@ pub(super) struct Post<'a, H> {
     until: Instant,
     /// Bytes of the answers so far.
     bytes: AtomicUsize,
+    /// A tool was called that may change something.
+    wrote: AtomicBool,
 }
 
 /// Bytes of a batch's answers, after which no further call is begun.
@@ -32,7 +34,13 @@ const MAX_BYTES: usize = 1 << 20;
 impl<'a, H: House> Post<'a, H> {
     /// A POST that is answered within that time.
     pub(super) fn new(house: &'a H, headers: &'a HeaderMap, is_batch: bool, patience: Duration) -> Self {
-        Self { house, headers, is_batch, until: Instant::now() + patience, bytes: AtomicUsize::new(0) }
+        let until = Instant::now() + patience;
+        Self { house, headers, is_batch, until, bytes: AtomicUsize::new(0), wrote: AtomicBool::new(false) }
+    }
+
+    /// Whether a tool was called that may change something.
+    pub(super) fn wrote(&self) -> bool {
+        self.wrote.load(Ordering::Relaxed)
     }
 
     /// The answers of those that want one, in the order of the messages. The messages are done in that order too, but
@@ -94,6 +102,9 @@ impl<'a, H: House> Post<'a, H> {
         if self.bytes.load(Ordering::Relaxed) >= MAX_BYTES {
             let words = "it was not begun, since the answers before it are long enough; send it by itself";
             return Some(Called::Not(words.to_owned()));
+        }
+        if self.house.writes(&name) {
+            self.wrote.store(true, Ordering::Relaxed);
         }
         match timeout_at(self.until, self.house.call(name, arguments)).await {
             Ok(called) => called,

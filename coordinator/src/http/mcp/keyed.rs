@@ -103,6 +103,10 @@ impl House for Keyed {
         self.context.tools().waits(name)
     }
 
+    fn writes(&self, name: &str) -> bool {
+        self.context.tools().writes(name).unwrap_or(false)
+    }
+
     fn call(&self, name: String, arguments: Map<String, Value>) -> BoxFuture<'_, Option<Called>> {
         Box::pin(async move {
             if name == time::NAME {

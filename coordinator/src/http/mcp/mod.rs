@@ -58,6 +58,10 @@ trait House: Send + Sync {
     fn is_open(&self) -> bool;
     /// Whether a tool of that name waits for somebody else.
     fn waits(&self, name: &str) -> bool;
+    /// Whether a tool of that name may change something.
+    fn writes(&self, _name: &str) -> bool {
+        false
+    }
     /// Calls a tool: none where there is no tool of that name.
     fn call(&self, name: String, arguments: Map<String, Value>) -> BoxFuture<'_, Option<Called>>;
     /// Counts that many messages.
@@ -104,7 +108,8 @@ async fn answer(
             Err(allowance) => return too_many(&allowance),
         };
     }
-    let mut answers = Post::new(house, headers, is_batch, patience).answers(members).await;
+    let post = Post::new(house, headers, is_batch, patience);
+    let mut answers = post.answers(members).await;
     let is_well = answers.iter().all(|(status, _)| is_batch || status.is_success());
     let reply = if answers.is_empty() {
         Reply::empty(StatusCode::ACCEPTED)
@@ -117,7 +122,7 @@ async fn answer(
         let (status, answer) = answers.swap_remove(0);
         Reply::json(status, &answer)
     };
-    reply.with_allowance(&allowance)
+    reply.of_write(post.wrote()).with_allowance(&allowance)
 }
 
 /// The messages of a POST, and whether they come as a batch.

@@ -20,7 +20,7 @@ be left out.\n\nEvery request carries a key \
 `RateLimit-Limit`, `RateLimit-Remaining` and `RateLimit-Reset`.\n\nA write may carry an `Idempotency-Key`: the same key \
 and body within 24 hours give the first answer again. Where that had more than 8 KiB, the incident is shown as it is by then, \
 with `Idempotency-Answer: current` (404 where it was deleted). The newest 1,000 answers of a key are remembered, 2 MiB of them at \
-most; a request that changed nothing is not.\n\nIn a PATCH, a field that is left out keeps its value and null \
+most.\n\nIn a PATCH, a field that is left out keeps its value and null \
 clears it. What was read may be sent back: a field that comes back unchanged counts for nothing, and one that a route \
 can't change is 400 with the route that does. Unknown fields are ignored; `warnings` beside the answer names those that look \
 like a slip. New fields may appear in answers, and new words in a list of words.";

@@ -27,7 +27,7 @@ use super::route::{Answer, Call};
 /// `GET /api/v1/openapi.json`: needs no key, and may be read from any site.
 pub(super) async fn show(context: Arc<Context>, call: Call<()>) -> Answer {
     let (written, tag) = context.description();
-    let reply = Reply::written(StatusCode::OK, written.clone()).shared();
+    let reply = Reply::written(StatusCode::OK, written.clone()).lasting();
     Ok(reply.with(ACCESS_CONTROL_ALLOW_ORIGIN, HeaderValue::from_static("*")).tagged_as(tag, &call.headers))
 }
 

@@ -16,6 +16,7 @@ use super::notes::{is_markdown_liked, likes_markdown};
 use super::page::shown;
 use super::served::{Encoding, encoding};
 use crate::http::Context;
+use crate::http::answers::SHORT;
 use crate::http::reply::{Reply, names};
 use crate::http::route::Call;
 use crate::http::short::{Found, Question, Written};
@@ -106,7 +107,8 @@ struct Pair {
 }
 
 impl Entry {
-    /// The answer with that document, which is sent as it is kept; who takes it in no other way than plain is not known.
+    /// The answer with that document, which is sent as it is kept; who takes it in no other way than plain is not known, and
+    /// a long one goes the whole way, where it is counted.
     fn written(
         &self,
         context: &Context,
@@ -126,6 +128,9 @@ impl Entry {
             Encoding::Gzip => (&heads.gzip, "gzip", &document.gzip),
             Encoding::Plain => return None,
         };
+        if !is_unchanged && body.len() > SHORT {
+            return None;
+        }
         let kept = if is_unchanged { &pair.unchanged } else { &pair.whole };
         let (status, head) = kept.get().cloned().unwrap_or_else(|| {
             let mut asked = HeaderMap::new();

@@ -40,7 +40,11 @@ pub(in crate::http) async fn take(context: Arc<Context>, mut call: Call<()>) -> 
     }
     let (email, url) = (fields.one("email"), fields.one("url"));
     let ask = Ask { email: email.clone(), url: url.clone(), monitors: fields.monitors() };
-    match context.service.subscribe(&at.page, &ask).await {
+    let subscribed = match place(&call) {
+        Some(place) => context.service.subscribe_from(place, &at.page, &ask).await,
+        None => context.service.subscribe(&at.page, &ask).await,
+    };
+    match subscribed {
         Ok(Subscribed::Mailed) => at.shows(&context, Step::Mailed),
         Ok(Subscribed::Challenged { secret, link }) => at.shows(&context, Step::Challenged { secret, link }),
         Err(Error::PageAsks { seconds } | Error::AccountAsks { seconds, .. }) => too_many(seconds),
@@ -162,7 +166,10 @@ async fn chosen(context: &Context, at: &At, link: String, faults: Refusals) -> A
 /// Counts a wish of this visitor, where it is known whose it is; in how many seconds to come again where it is one too many.
 fn refused(context: &Context, call: &Call<()>) -> Option<u32> {
     let now = context.service.now();
-    let place = visitor::of(call.peer, &call.headers).map(|visitor| auth::place_of(visitor.address))?;
-    let minute = context.wishes.admit_all(place, 1, now).err().map(|allowance| allowance.reset_seconds);
-    minute.or_else(|| context.service.admit_visitor(place).err())
+    context.wishes.admit_all(place(call)?, 1, now).err().map(|allowance| allowance.reset_seconds)
+}
+
+/// The visitor's address or network, where it is known.
+fn place(call: &Call<()>) -> Option<u128> {
+    visitor::of(call.peer, &call.headers).map(|visitor| auth::place_of(visitor.address))
 }

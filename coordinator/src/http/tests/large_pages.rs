@@ -18,7 +18,7 @@ async fn sent(client: &Client, key: &str, method: &str, path: &str, body: &Value
 }
 
 #[tokio::test]
-async fn a_write_that_changes_nothing_writes_nothing_and_is_not_remembered() {
+async fn a_write_that_changes_nothing_writes_nothing_but_what_its_key_stands_for() {
     let client = Client::new().await;
     let monitor = client.make(json!({ "url": "a.example" })).await;
     let post = async |path: &str, body: Value| {
@@ -42,18 +42,28 @@ async fn a_write_that_changes_nothing_writes_nothing_and_is_not_remembered() {
         ("destination", below("destinations", &destination), json!({}), json!({ "events": ["went-down"] })),
         ("incident", below("incidents", &incident), json!({ "title": "x" }), json!({ "title": "Other" })),
     ] {
-        for body in [json!({}), same] {
+        for body in [json!({}), same.clone()] {
             let before = client.world.revision().await;
-            let answered = sent(&client, key, "PATCH", &path, &body).await;
+            let answered = client.call(&client.write, "PATCH", &path, body.clone()).await;
             assert_eq!(answered.status, 200, "{path} {answered:?}");
             assert_eq!(client.world.revision().await, before + 1, "{path} {body}");
         }
-        // The key is not used up: another request may carry it, and is remembered.
-        assert_eq!(sent(&client, key, "PATCH", &path, &other).await.status, 200, "{path}");
-        let again = sent(&client, key, "PATCH", &path, &other).await;
+        // With a key it is done once, so that its repetition does not undo what came between.
+        let first = sent(&client, key, "PATCH", &path, &same).await;
+        assert_eq!(
+            (first.status, first.headers.contains_key("idempotency-replayed")),
+            (200, false),
+            "{path}"
+        );
+        let changed = client.call(&client.write, "PATCH", &path, other.clone()).await;
+        assert_eq!(changed.status, 200, "{path} {changed:?}");
+        let before = client.world.revision().await;
+        let again = sent(&client, key, "PATCH", &path, &same).await;
         assert_eq!((again.status, &again.headers["idempotency-replayed"]), (200, &"true".parse().unwrap()));
         assert!(!again.headers.contains_key("idempotency-answer"), "it is short, and kept as it is");
-        let reused = sent(&client, key, "PATCH", &path, &json!({})).await;
+        assert_eq!(again.body, first.body, "{path}");
+        assert_eq!(client.world.revision().await, before + 1, "{path}");
+        let reused = sent(&client, key, "PATCH", &path, &other).await;
         assert_eq!((reused.status, code(&reused)), (422, "idempotency_key_reused"));
     }
 }
@@ -125,6 +135,34 @@ async fn a_page_has_so_much_text_open_and_what_ends_makes_room() {
     assert_eq!(patch(json!({ "title": "y" })).await.status, 200);
     assert_eq!(post(&updates, json!({ "status": "resolved", "message": long() })).await.status, 201);
     assert_eq!(post(&all, json!({ "title": "x", "message": "short" })).await.status, 201);
+}
+
+#[tokio::test]
+async fn the_last_room_of_a_page_is_taken_once_though_many_come_together() {
+    let client = Client::new().await;
+    let all = client.shop("/incidents");
+    let post = async |path: &str, body: Value| client.call(&client.write, "POST", path, body).await;
+    let mut now = client.world.service.now();
+    let mut ids = Vec::new();
+    loop {
+        // Each minute has its requests.
+        now = now + parallax_core::time::MINUTE;
+        client.world.clock.set(now);
+        let made = post(&all, json!({ "title": "x", "message": long() })).await;
+        if made.status != 201 {
+            break;
+        }
+        ids.push(made.body["incident"]["id"].as_str().unwrap().to_owned());
+    }
+    let last = client.shop(&format!("/incidents/{}", ids.pop().unwrap()));
+    assert_eq!(client.call(&client.write, "DELETE", &last, Value::Null).await.status, 204);
+    client.world.clock.set(now + parallax_core::time::MINUTE);
+    let paths: Vec<_> =
+        ids.iter().take(10).map(|id| client.shop(&format!("/incidents/{id}/updates"))).collect();
+    let posted = paths.iter().map(|path| post(path, json!({ "message": long() })));
+    let posted = futures_util::future::join_all(posted).await;
+    let taken = posted.iter().filter(|answered| answered.status == 201).count();
+    assert!(taken <= 1, "{taken} took the last room");
 }
 
 #[tokio::test]

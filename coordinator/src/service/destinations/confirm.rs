@@ -60,7 +60,7 @@ impl Service {
     /// [`Error::NotFound`] as [`Self::linked_destination`] does.
     pub async fn confirm_destination(&self, link: &str) -> Result<Linked> {
         let id = self.by_link(link)?.value.id;
-        self.change(id.to_u128(), || async move {
+        let confirmed = self.change(id.to_u128(), || async move {
             let Versioned { revision, value: destination } = self.by_link(link)?;
             let linked = self.linked_destination(link)?;
             if linked.is_confirmed {
@@ -72,8 +72,11 @@ impl Service {
             batch.expect(Expect::Destination(id, Is::At(revision)));
             batch.write(Destination { health: Health::default(), ..destination });
             Ok((Linked { is_confirmed: true, ..linked }, Some(batch)))
-        })
-        .await
+        });
+        let linked = confirmed.await?;
+        let pending = Pending::Destination(id, linked.mailbox.clone());
+        self.release_unconfirmed(linked.page.account, &pending);
+        Ok(linked)
     }
 
     /// Adds to the batch that the mailbox of a destination is asked, where it is to be: `before` is what stood of it.
@@ -105,7 +108,8 @@ impl Service {
         // Once a request, however often it is decided again.
         if !is_counted.swap(true, Ordering::Relaxed) {
             self.admit_asking(page, Asker::Owner).await?;
-            self.hold_unconfirmed(page.account, Pending::Destination(destination.id)).await?;
+            self.hold_unconfirmed(page.account, Pending::Destination(destination.id, mailbox.clone()))
+                .await?;
         }
         destination.health.off = destination.health.off.map(|(_, reason)| (now, reason));
         batch.expect(Expect::Remembered(name.clone(), last.map_or(Is::Absent, |last| Is::At(last.revision))));

@@ -104,8 +104,8 @@ impl Service {
                     batch.ops.extend(self.given_up(&page.value));
                 }
                 batch.event(self.page_event(id, Edited::Changed));
-                self.remember(once, &changed, &mut batch)?;
             }
+            self.remember(once, &changed, &mut batch)?;
             Ok((Done::Now(changed), (!batch.is_empty()).then_some(batch)))
         })
         .await

@@ -4,15 +4,16 @@ use std::ops::Bound;
 use std::sync::PoisonError;
 use std::time::{Duration, Instant};
 
-use parallax_core::delivery::{Delivery, Letter, Stage};
+use parallax_core::delivery::{Delivery, Stage};
 use parallax_core::destination::Health;
 use parallax_core::id::{PageId, SubscriberId};
 use parallax_core::subscriber::{Contact, Subscriber};
-use serde_json::Value;
 use tokio::time::{sleep, timeout};
 
 use super::super::Service;
-use super::{CHALLENGE, question_id};
+use super::super::asking::Pending;
+use super::question_id;
+use crate::letters::challenge;
 use crate::storage::{self, Batch, Expect, Is, Op, Read, StoreError, Versioned};
 
 /// How often answers are looked for while some are awaited.
@@ -110,12 +111,18 @@ impl Service {
         if !is_answered(&question.value) {
             return Ok(false);
         }
+        let found_page = found.value.page;
         let confirmed =
             Subscriber { confirmed_at: Some(self.now()), health: Health::default(), ..found.value };
         let mut batch = Batch::new();
         batch.expect(Expect::Subscriber(id, Is::At(found.revision))).write(confirmed);
         match self.store().commit(batch).await {
-            Ok(_) => Ok(false),
+            Ok(_) => {
+                if let Some(page) = reader.page(found_page)? {
+                    self.release_unconfirmed(page.value.account, &Pending::Subscriber(id));
+                }
+                Ok(false)
+            }
             // It fares otherwise since, or is gone: it is looked at again.
             Err(StoreError::Conflict(_)) => Ok(true),
             Err(error) => Err(error),
@@ -160,20 +167,8 @@ fn unconfirmed(store: &dyn Read, page: PageId, after: Option<SubscriberId>) -> s
     Ok(Slice { found, last })
 }
 
-/// Whether a challenge was taken, and its value is the answer: alone, or as the one member `challenge` of a JSON object.
-/// A receiver that sends back whatever it is sent has not understood it.
+/// Whether a challenge was taken, and its value is the answer.
 fn is_answered(question: &Delivery) -> bool {
-    let Letter::Json(sent) = &question.letter else { return false };
-    let Ok(Value::Object(sent)) = serde_json::from_slice(sent) else { return false };
-    let Some(wanted) = sent.get("challenge").and_then(Value::as_str) else { return false };
     let (Stage::Delivered(_), Some(last)) = (question.stage, question.log.last()) else { return false };
-    let answer = last.answer.trim();
-    let is_member = || match serde_json::from_str(answer) {
-        Ok(Value::Object(members)) => {
-            members.len() == 1 && members.get("challenge").and_then(Value::as_str) == Some(wanted)
-        }
-        Ok(Value::String(text)) => text == wanted,
-        _ => false,
-    };
-    question.event == CHALLENGE && (answer == wanted || is_member())
+    challenge::value(question).is_some_and(|value| challenge::is_answer(&value, &last.answer))
 }

@@ -79,6 +79,15 @@ async fn an_owner_has_twenty_addresses_asked_an_hour_and_one_more_for_each_that_
     for subscriber in world.subscribers(&world.shop).iter().take(3) {
         world.service.confirm(&world.shop, &subscriber.link(), None).await.unwrap();
     }
+    for n in 100..120 {
+        world.adds(&caller, &world.shop, n).await.unwrap();
+    }
+    assert_eq!(
+        world.adds(&caller, &world.shop, 120).await.unwrap_err(),
+        paced(20, 3600),
+        "not within the day"
+    );
+    world.clock.set(world.service.now() + DAY);
     for n in 200..223 {
         world.adds(&caller, &world.shop, n).await.unwrap();
     }
@@ -86,24 +95,21 @@ async fn an_owner_has_twenty_addresses_asked_an_hour_and_one_more_for_each_that_
     let refused = paced(23, 7).to_string();
     assert_eq!(
         refused,
-        "an account may ask 23 addresses an hour to confirm (20, and one more for each address that has confirmed, up \
+        "an account may ask 23 addresses an hour to confirm (20, and one more for each mailbox confirmed for a day, up \
          to 1000); again in 7 seconds"
     );
 }
 
 #[tokio::test]
-async fn a_page_has_thirty_addresses_asked_a_minute_by_whatever_way() {
+async fn visitors_of_a_page_have_thirty_addresses_asked_a_minute_and_its_owner_others() {
     let world = world().await;
     let caller = world.caller(Access::Write).await;
-    for n in 0..10 {
-        world.adds(&caller, &world.shop, n).await.unwrap();
-    }
-    for n in 10..PAGE_A_MINUTE as usize {
+    for n in 0..PAGE_A_MINUTE as usize {
         world.service.subscribe(&world.shop, &ask(n)).await.unwrap();
     }
     let full = Error::PageAsks { seconds: 60 };
     assert_eq!(world.service.subscribe(&world.shop, &ask(90)).await.unwrap_err(), full);
-    assert_eq!(world.adds(&caller, &world.shop, 91).await.unwrap_err(), full);
+    world.adds(&caller, &world.shop, 91).await.unwrap();
     world.service.subscribe(&world.blog, &ask(92)).await.unwrap();
     world.clock.set(world.service.now() + MINUTE);
     world.service.subscribe(&world.shop, &ask(93)).await.unwrap();
@@ -149,12 +155,30 @@ async fn an_owner_has_two_hundred_unconfirmed_addresses_at_once() {
     let one = world.subscribers(&world.shop).remove(0);
     let deleted = world.service.delete_subscriber(&caller, world.shop.id, one.id, &each_time()).await;
     deleted.unwrap();
-    world.adds(&caller, &world.blog, 904).await.unwrap();
-    assert_eq!(world.adds(&caller, &world.blog, 905).await.unwrap_err(), full);
+    assert_eq!(world.adds(&caller, &world.blog, 904).await.unwrap_err(), full, "it was asked all the same");
     world.service.delete_destination(&caller, world.blog.id, destination.id, &each_time()).await.unwrap();
+    assert_eq!(world.adds(&caller, &world.blog, 905).await.unwrap_err(), full);
+    let one = world.subscribers(&world.shop).remove(0);
+    world.service.confirm(&world.shop, &one.link(), None).await.unwrap();
     world.adds(&caller, &world.blog, 906).await.unwrap();
+    assert_eq!(world.adds(&caller, &world.blog, 907).await.unwrap_err(), full);
     world.clock.set(world.service.now() + 2 * DAY);
-    world.adds(&caller, &world.blog, 907).await.unwrap();
+    world.adds(&caller, &world.blog, 908).await.unwrap();
+}
+
+#[tokio::test]
+async fn visitors_from_everywhere_shut_nobody_out() {
+    let world = world().await;
+    for place in 0..20_000 {
+        world.service.admit_visitor(place).unwrap();
+    }
+    for n in 1..30 {
+        world.service.admit_visitor(0).unwrap_or_else(|error| panic!("{n} {error}"));
+    }
+    assert!(world.service.admit_visitor(0).is_err(), "who is known is counted");
+    world.service.subscribe_from(30_000, &world.shop, &ask(1)).await.unwrap();
+    let bad = Ask { email: Some("none".to_owned()), ..Ask::default() };
+    assert!(matches!(world.service.subscribe_from(1, &world.shop, &bad).await, Err(Error::Invalid(_))));
 }
 
 #[tokio::test]

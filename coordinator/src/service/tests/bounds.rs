@@ -69,18 +69,31 @@ async fn a_person_opens_no_incident_too_many_until_the_oldest_are_closed_for_thi
 }
 
 #[tokio::test]
-async fn what_opened_by_itself_is_dropped_once_it_is_old_or_twice_too_many() {
+async fn a_smaller_plan_drops_no_incident_and_one_makes_room_for_one() {
     let world = world().await;
-    world.service.set_plan(world.owner.id, Plan::Free).await.unwrap();
+    let caller = world.caller(Access::Write).await;
     world.closed(0..FREE + 300).await;
-    world.service.sweep_incidents().await.unwrap();
-    assert_eq!(world.kept(), 1_300, "no incident is refused or dropped early");
-    world.closed(FREE + 300..2 * FREE + 7).await;
-    world.service.sweep_incidents().await.unwrap();
-    assert_eq!((world.kept(), world.has(6), world.has(7)), (2_000, false, true));
+    world.service.set_plan(world.owner.id, Plan::Free).await.unwrap();
     world.clock.set(world.service.now() + 30 * DAY);
-    world.service.sweep_incidents().await.unwrap();
-    assert_eq!((world.kept(), world.has(2 * FREE + 6)), (1_000, true));
+    for _ in 0..3 {
+        world.service.sweep_incidents().await.unwrap();
+    }
+    assert_eq!(world.kept(), 1_300, "nothing goes because of a plan");
+    world.opens(&caller).await.unwrap();
+    assert_eq!((world.kept(), world.has(0), world.has(1)), (1_300, false, true), "one for one");
+}
+
+#[tokio::test]
+async fn what_opens_by_itself_beyond_the_bound_drops_as_many_as_have_come() {
+    let world = world().await;
+    world.closed(0..60).await;
+    let sweep = async || world.service.sweep_incidents_to(50).await.unwrap();
+    sweep().await;
+    sweep().await;
+    assert_eq!(world.kept(), 60, "what was there before the program knew a bound stays");
+    world.closed(60..67).await;
+    sweep().await;
+    assert_eq!((world.kept(), world.has(6), world.has(7)), (60, false, true));
 }
 
 #[tokio::test]
