@@ -195,7 +195,8 @@ impl Quarantine {
         let found = said.is_contradicted().then(|| found(words, needed, place, mesh)).flatten()?;
         if self.has_room(mesh) {
             self.spared.remove(&place);
-            let held = Record::Held { calm_since: now, agreed: 0, found: found.clone(), disputes: Vec::new() };
+            let held =
+                Record::Held { calm_since: now, agreed: 0, found: found.clone(), disputes: Vec::new() };
             self.places.insert(place, held);
             return Some(Turn::Held(found));
         }

@@ -163,9 +163,9 @@ fn words_over_a_minute_old_do_not_count() {
 }
 
 fn agree(quarantine: &mut Quarantine, from: i64, times: usize) -> Vec<(i64, Turn)> {
-    let heard = (from..)
-        .take(times)
-        .filter_map(|second| quarantine.hear_shadow(PLACE, true, target(1, 1, 1), at(second)).map(|turn| (second, turn)));
+    let heard = (from..).take(times).filter_map(|second| {
+        quarantine.hear_shadow(PLACE, true, target(1, 1, 1), at(second)).map(|turn| (second, turn))
+    });
     heard.collect()
 }
 

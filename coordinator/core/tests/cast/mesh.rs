@@ -4,9 +4,9 @@
 use std::collections::BTreeSet;
 
 use parallax_core::event::{Reason, RoundReport};
+use parallax_core::id::AccountId;
 use parallax_core::observation::{Outcome, Word};
 use parallax_core::place::{Mesh, Place, PlaceNo};
-use parallax_core::id::AccountId;
 use parallax_core::quarantine::{CheckTarget, Quarantine, Turn};
 use parallax_core::time::Timestamp;
 

@@ -228,7 +228,8 @@ impl World {
         if self.mesh.place(place).unwrap().quarantined {
             let view = self.monitors[index].machine.view(&self.mesh, now);
             let agrees = view.agrees(&seen, &self.mesh);
-            let turn = agrees.and_then(|agrees| self.quarantine.hear_shadow(place, agrees, target(index), now));
+            let turn =
+                agrees.and_then(|agrees| self.quarantine.hear_shadow(place, agrees, target(index), now));
             self.believe(turn.map(|turn| (place, turn)).into_iter().collect());
             return;
         }
