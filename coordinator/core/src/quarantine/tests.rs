@@ -203,7 +203,7 @@ fn shadow_rounds_from_before_the_quarantine_or_of_long_ago_do_not_count() {
     assert!(!quarantine.is_fresh(PLACE, at(3), at(10)));
     assert!(quarantine.is_fresh(PLACE, at(5), at(125)));
     assert!(!quarantine.is_fresh(PLACE, at(5), at(126)));
-    quarantine.hear_shadow(PLACE, false, at(30));
+    quarantine.hear_shadow(PLACE, false, target(1, 1, 1), at(30));
     assert!(!quarantine.is_fresh(PLACE, at(29), at(31)), "from before it was last contradicted");
     assert!(!Quarantine::default().is_fresh(PLACE, at(5), at(6)), "not in quarantine");
 }
