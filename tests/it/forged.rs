@@ -103,7 +103,7 @@ impl Liar {
             self.reader.feed(&chunk.bytes);
         };
         match frame {
-            ToAgent::Schedule(part) => {
+            ToAgent::Schedule(part) | ToAgent::ScheduleByAccount { change: part, .. } => {
                 let Some(change) = self.parts.push(part).unwrap() else { return };
                 if change.base.is_none() {
                     self.share.clear();

@@ -31,6 +31,8 @@ const PORT: u16 = 8080;
 /// Longest wait for a helper.
 const SOON: Duration = Duration::from_secs(30);
 
+const CONFIG: &str = "requests_per_minute = 10000\n[plans.pro]\ninterval_seconds = 10\n";
+
 in_a_world!(nothing_on_the_agents_own_host_is_reached, own_host);
 
 async fn own_host(world: World) {
@@ -48,9 +50,7 @@ async fn own_host(world: World) {
     let names = [("site.test", TARGET), ("own.test", spot.address), ("nat.test", NAT), ("gate.test", GATE)];
     let _names = Names::start(&world, &names).await;
 
-    let coordinator =
-        Coordinator::serve(SocketAddr::from((COORDINATOR, 7443)), "[plans.pro]\ninterval_seconds = 10\n")
-            .await;
+    let coordinator = Coordinator::serve(SocketAddr::from((COORDINATOR, 7443)), CONFIG).await;
     let gate = SocketAddr::from((GATE, 7443));
     tokio::spawn(nat(gate, SocketAddr::from((NAT, 0)), SocketAddr::from((COORDINATOR, 7443))));
     let token = coordinator.invite(&spot.name, spot.region.name(), &spot.network, &[]).unwrap();

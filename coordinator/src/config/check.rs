@@ -125,7 +125,7 @@ mod tests {
         let told = || config.file_faults().iter().map(Fault::to_string).collect::<Vec<_>>();
         let fault = |rule: &str| vec![format!("secrets_key_file: {}: {rule}", path.display())];
         let set_mode = |mode| std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode)).unwrap();
-        assert_eq!(told(), fault("No such file or directory (os error 2)"));
+        assert_eq!(told(), fault("entity not found"));
         parallax_certs::sealing::write_new_key(&path, false).unwrap();
         assert_eq!(told(), Vec::<String>::new());
         set_mode(0o640);

@@ -138,7 +138,9 @@ impl World {
                 tokio::time::sleep(Duration::from_millis(5)).await;
             }
         };
-        timeout(PATIENCE, waiting).await.unwrap_or_else(|_| panic!("{id} is {:?}", self.stage(id)))
+        timeout(PATIENCE, waiting)
+            .await
+            .unwrap_or_else(|_| panic!("{:?}", self.store.reader().delivery(id).unwrap().unwrap().value))
     }
 
     async fn later(&self, millis: i64) {

@@ -25,7 +25,7 @@ async fn a_short_excerpt_of_an_answer_is_kept() {
 
 #[tokio::test]
 async fn a_challenge_is_judged_by_the_whole_answer_of_whatever_media_type() {
-    let value = "v".repeat(32);
+    let (event, value) = ("subscription.challenge", "v".repeat(32));
     let long = format!("{{{}\"challenge\":\"{value}\"}}", " ".repeat(500));
     for (n, (body, kept)) in
         [(value.clone(), value.as_str()), (long, &value), ("secret".to_owned(), "")].into_iter().enumerate()
@@ -38,9 +38,8 @@ async fn a_challenge_is_judged_by_the_whole_answer_of_whatever_media_type() {
         let world = World::new().await;
         world.hook(1, &receiver.url()).await;
         let to = Recipient::Destination(DestinationId::from_u128(1));
-        let sent = format!("{{\"challenge\":\"{value}\"}}").into_bytes();
-        let question =
-            Delivery { letter: Letter::Json(sent), ..world.delivery(to, 4, "subscription.challenge") };
+        let sent = format!("{{\"event\":\"{event}\",\"challenge\":\"{value}\"}}").into_bytes();
+        let question = Delivery { letter: Letter::Json(sent), ..world.delivery(to, 4, event) };
         let id = question.id;
         world.put(question).await;
         assert_eq!(world.stands(id, delivered).await.log[0].answer, kept, "{n}");
