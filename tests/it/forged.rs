@@ -19,9 +19,11 @@ use parallax_protocol::id::BootId;
 use parallax_protocol::message::{Hello, ToAgent, ToCoordinator};
 use parallax_protocol::result::{CheckResult, NumberedResult, Outcome, OwnFault, Report};
 use parallax_protocol::version::MESH_SPOKEN;
+use parallax_tests::dns;
 use parallax_tests::eventually::{API_PERIOD, eventually_every, wall_clock};
 use parallax_tests::installation::{Agent, Coordinator};
 use parallax_tests::journal::Journal;
+use parallax_tests::ports::port;
 use parallax_tests::targets::Target;
 use quinn::{RecvStream, SendStream};
 use serde::Serialize;
@@ -35,6 +37,8 @@ const CLAIMED: u64 = 60;
 const REPORTS: usize = 3000;
 /// Until an honest agent has told its rounds.
 const SOON: Duration = Duration::from_secs(90);
+/// Longest wait for a round of the honest agent that no claim has taken: its turn comes every 20 s.
+const LATER: Duration = Duration::from_secs(120);
 
 /// An agent's end of a connection, in the wrong hands.
 struct Liar {
@@ -149,12 +153,25 @@ impl Liar {
     }
 }
 
+/// An agent that asks a name server of the test's own, so that it is fit to check whatever this host's is like.
+async fn honest(coordinator: &Coordinator, folder: &Path) -> Agent {
+    let at = SocketAddr::from(([127, 0, 0, 1], port()));
+    tokio::spawn(dns::serve(at, BTreeMap::new()));
+    let settings = folder.join("honest.toml");
+    std::fs::write(&settings, format!("resolvers = [\"{at}\"]\n")).unwrap();
+    let mut agent = Agent::new("fra1", folder, None);
+    let token = coordinator.invite("fra1", "europe", "AS64500", &[]).unwrap();
+    agent.join(coordinator.ready.mesh, &token).unwrap();
+    agent.run_with(&["--config", &settings.to_string_lossy()]);
+    agent
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_lying_agent_writes_no_rounds_of_others_none_ahead_and_no_flood_of_log_lines() {
     let folder = tempfile::TempDir::new().unwrap();
     let liars = folder.path().to_owned();
     let mut coordinator = Coordinator::serve(SocketAddr::from(([127, 0, 0, 1], 0)), CONFIG).await;
-    let _honest = coordinator.agent("fra1", "europe", "AS64500", None);
+    let _honest = honest(&coordinator, folder.path()).await;
     let token = coordinator.invite("fra2", "europe", "AS64501", &[]).unwrap();
     let agent = Agent::new("fra2", &liars, None);
     agent.join(coordinator.ready.mesh, &token).unwrap();
@@ -174,9 +191,9 @@ async fn a_lying_agent_writes_no_rounds_of_others_none_ahead_and_no_flood_of_log
     let id = made["id"].as_str().unwrap().to_owned();
     let path = format!("/pages/{}/monitors/{id}/checks?limit=100", account.page);
     // Honest rounds go on counting, for as long as the claims reached ahead in the region's own numbers.
-    eventually_every(API_PERIOD, "honest rounds are told", SOON, async || {
+    eventually_every(API_PERIOD, "honest rounds are told", LATER, async || {
         let checks = account.client.get(&path).await.is(200)["checks"].take();
-        (checks.as_array().unwrap().len() >= 4).then_some(())
+        checks.as_array().unwrap().iter().any(|check| check["result"] != "passed").then_some(())
     })
     .await;
 
@@ -209,5 +226,6 @@ async fn a_lying_agent_writes_no_rounds_of_others_none_ahead_and_no_flood_of_log
     };
     let forged: Vec<&Reading> = journal.readings.iter().filter(forged).collect();
     assert!(forged.is_empty(), "{forged:?}");
-    assert!(journal.readings.iter().any(|reading| reading.place == honest && reading.word != Word::Passed));
+    let is_seen = |reading: &Reading| reading.place == honest && reading.word != Word::Passed;
+    assert!(journal.readings.iter().any(is_seen), "{:?}", journal.readings);
 }

@@ -89,7 +89,7 @@ fn a_schedule_in_clear_is_sealed_at_the_start_with_a_key_and_again_after_a_rotat
     assert_eq!(start(Some(&key)), Some(kept.clone()));
     assert_eq!(std::fs::read(data.join(SCHEDULE)).unwrap(), first, "nothing to do");
     let second = parallax_certs::sealing::write_new_key(&key, true).unwrap();
-    assert_eq!(start(Some(&key)), Some(kept.clone()));
+    assert_eq!(start(Some(&key)), Some(kept));
     let sealed = std::fs::read(data.join(SCHEDULE)).unwrap();
     assert_eq!(KeyId::of_sealed(&sealed[SEALED.len()..]), Some(second));
     // A damaged one in clear goes too.

@@ -105,7 +105,8 @@ fn five_failures_more_than_half_disputed_over_three_targets_put_a_place_in() {
 
 #[test]
 fn fewer_failures_or_targets_or_disputes_do_not() {
-    let cases: [&[(&[(u16, bool)], u64)]; 4] = [
+    type Rounds = [(&'static [(u16, bool)], u64)];
+    let cases: [&Rounds; 4] = [
         &[1, 2, 3, 4].map(|target| (DISPUTED, target)),
         &[1, 2, 1, 2, 1, 2].map(|target| (DISPUTED, target)),
         &[(CONFIRMED, 1), (DISPUTED, 2), (CONFIRMED, 3), (DISPUTED, 1), (CONFIRMED, 2), (DISPUTED, 3)],
