@@ -138,9 +138,7 @@ impl World {
                 tokio::time::sleep(Duration::from_millis(5)).await;
             }
         };
-        timeout(PATIENCE, waiting)
-            .await
-            .unwrap_or_else(|_| panic!("{:?}", self.store.reader().delivery(id).unwrap().unwrap().value))
+        timeout(PATIENCE, waiting).await.unwrap_or_else(|_| panic!("{id} is {:?}", self.stage(id)))
     }
 
     async fn later(&self, millis: i64) {

@@ -1,3 +1,5 @@
+//! Tables and properties of quarantine: who goes in, who stays in, and who is let out.
+
 use proptest::prelude::*;
 
 use super::*;
