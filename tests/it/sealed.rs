@@ -107,7 +107,7 @@ async fn leave(keys: bool) -> (Vec<String>, [Vec<String>; 3]) {
     let before = count();
     eventually("a snapshot is taken after that", SOON, async || (count() > before + 1).then_some(())).await;
     let schedule = agent.data().join("schedule.bin");
-    let is_kept = || fs::metadata(&schedule).is_ok_and(|file| file.len() > 200);
+    let is_kept = || fs::metadata(&schedule).is_ok_and(|file| file.len() > 100);
     eventually("the agent keeps its schedule", SOON, async || is_kept().then_some(())).await;
     let backup = TempDir::new().unwrap();
     coordinator.command(&["backup", backup.path().join("file").to_str().unwrap()]).unwrap();
