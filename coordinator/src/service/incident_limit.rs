@@ -15,7 +15,7 @@ use parallax_core::plan::{Plan, PlanRefusal};
 use parallax_core::time::{DAY, Timestamp};
 
 use super::{Result, Service};
-use crate::storage::{self, Batch, Expect, Is, Op, Read, StoreError};
+use crate::storage::{self, Batch, Expect, Is, Op, Read, StoreError, Versioned};
 
 /// Milliseconds after its end in which an incident makes no room for one of a person's.
 const KEPT: i64 = 30 * DAY;
@@ -147,7 +147,7 @@ fn closed(store: &dyn Read, account: AccountId, most: usize) -> storage::Result<
     }
     let mut found = Vec::new();
     for page in store.pages_of(account)? {
-        let oldest = store.oldest_incidents(page.value.id, SLICE)?;
+        let oldest = oldest_with_closed(store, page.value.id, most)?;
         found.extend(oldest.into_iter().filter(|it| !it.value.is_open()).map(|it| Droppable {
             page: it.value.page,
             id: it.value.id,
@@ -158,6 +158,24 @@ fn closed(store: &dyn Read, account: AccountId, most: usize) -> storage::Result<
     found.sort_by_key(|it| (it.ended, it.id));
     found.truncate(most.min(SLICE));
     Ok(found)
+}
+
+/// The oldest incidents of a page, with so many closed ones where it has them. Read in growing slices: an incident may be
+/// long, and few of the oldest are open.
+fn oldest_with_closed(
+    store: &dyn Read,
+    page: PageId,
+    closed: usize,
+) -> storage::Result<Vec<Versioned<Incident>>> {
+    let mut slice = closed.clamp(1, SLICE);
+    loop {
+        let oldest = store.oldest_incidents(page, slice)?;
+        let found = oldest.iter().filter(|it| !it.value.is_open()).count();
+        if found >= closed || oldest.len() < slice || slice == SLICE {
+            return Ok(oldest);
+        }
+        slice = slice.saturating_mul(4).min(SLICE);
+    }
 }
 
 /// The moment from which an incident's age counts: one that was entered afterwards is as new as its entry.

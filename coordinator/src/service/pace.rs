@@ -57,7 +57,7 @@ impl<K: Ord> Pace<K> {
         Ok(())
     }
 
-    /// Whether a thing has a while that is not over.
+    /// True where a thing has a while that is not over.
     pub(super) fn knows<Q>(&self, thing: &Q, now: Timestamp) -> bool
     where
         K: Borrow<Q>,
@@ -66,13 +66,13 @@ impl<K: Ord> Pace<K> {
         self.whiles.get(thing).is_some_and(|(began, _)| !self.is_over(*began, now))
     }
 
-    /// Whether there is no room for a new thing before some while is over.
+    /// True where there is no room for a new thing before some while is over.
     pub(super) fn is_full(&mut self, now: Timestamp) -> bool {
         self.forget_what_is_over(now);
         self.whiles.len() >= MOST
     }
 
-    /// Whether it would be admitted once more by its own count; counts nothing.
+    /// True where it would be admitted once more by its own count; counts nothing.
     pub(super) fn has_room<Q>(&self, times: u32, thing: &Q, now: Timestamp) -> bool
     where
         K: Borrow<Q>,

@@ -109,8 +109,11 @@ impl Service {
         let fresh = Fresh::new(self.now(), asker == Asker::Owner);
         if fresh.by_owner {
             let known = self.store().reader().subscriber_by(id, fingerprint(&asked.address))?;
-            let subscriber = known.map_or(fresh.id, |known| known.value.id);
-            self.hold_unconfirmed(page.account, Pending::Subscriber(subscriber)).await?;
+            // One that has confirmed is asked nothing, and takes no place.
+            if known.as_ref().is_none_or(|known| known.value.confirmed_at.is_none()) {
+                let subscriber = known.map_or(fresh.id, |known| known.value.id);
+                self.hold_unconfirmed(page.account, Pending::Subscriber(subscriber)).await?;
+            }
         }
         let is_paced = self.is_paced(&asked.address);
         let (asked, new) = (&asked, &fresh);

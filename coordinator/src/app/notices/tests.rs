@@ -268,13 +268,16 @@ async fn own_addresses_that_can_not_be_read_are_a_notice_until_they_can() {
         0 => Err(std::io::Error::from_raw_os_error(97)),
         _ => Ok(Vec::new()),
     });
+    let addresses = own.clone();
     let sources = Sources { own: Some(own), ..sources(&store, &clock) };
     let mut lookout = Lookout::start(sources).await.unwrap();
     let mut told = Vec::new();
     for works_now in [0, 1] {
         works.store(works_now, Ordering::Relaxed);
         // They are read again after a second.
-        tokio::time::sleep(Duration::from_millis(1_100)).await;
+        while addresses.check().is_ok() != (works_now == 1) {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
         for _ in 0..2 {
             lookout.looks = 1;
             lookout.look().await.unwrap();

@@ -98,7 +98,7 @@ impl Service {
         Ok(())
     }
 
-    /// Whether the answer is still to come; where it is here and good, the subscriber is confirmed.
+    /// True where the answer is still to come; where it is here and good, the subscriber is confirmed.
     async fn hear_answer(&self, id: SubscriberId) -> storage::Result<bool> {
         let reader = self.store().reader();
         let Some(found) = reader.subscriber(id)?.filter(|it| it.value.confirmed_at.is_none()) else {
@@ -167,7 +167,7 @@ fn unconfirmed(store: &dyn Read, page: PageId, after: Option<SubscriberId>) -> s
     Ok(Slice { found, last })
 }
 
-/// Whether a challenge was taken, and its value is the answer.
+/// True where a challenge was taken, and its value is the answer.
 fn is_answered(question: &Delivery) -> bool {
     let (Stage::Delivered(_), Some(last)) = (question.stage, question.log.last()) else { return false };
     challenge::value(question).is_some_and(|value| challenge::is_answer(&value, &last.answer))

@@ -69,7 +69,7 @@ pub(super) fn asked_now(before: Option<&Subscriber>, new: Subscriber, is_lately:
     let is_mail = matches!(before.contact, Contact::Email(_));
     match (before.health.off, before.confirmed_at) {
         (Some(_), _) => None,
-        // The mail leads its reader to what is chosen; whoever asked changes nothing of it.
+        // The mail leads its reader to what is chosen; the one who asked changes nothing of it.
         (None, Some(_)) => is_mail.then(|| Subscriber { asked_at: new.asked_at, ..before.clone() }),
         // Earlier mails stay good.
         (None, None) => is_mail.then_some(Subscriber {
