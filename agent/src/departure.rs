@@ -31,7 +31,7 @@ pub enum Departure {
 }
 
 impl Departure {
-    /// What a coordinator's reason for closing means, where it means this.
+    /// Reads a coordinator's reason for closing; none where it ends no membership.
     pub(crate) fn told_by(reason: CloseReason) -> Option<Self> {
         match reason {
             CloseReason::Revoked => Some(Self::Revoked),

@@ -35,7 +35,7 @@ struct Entry {
     probation: u8,
 }
 
-/// What a monitor's newest due round does.
+/// State of a monitor's newest due round.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Phase {
     Idle,
@@ -82,7 +82,7 @@ impl Schedule {
         self.held
     }
 
-    /// Whether every assignment came with its account, so that they have fair shares of the slots.
+    /// True where every assignment came with its account, so that they have fair shares of the slots.
     pub fn names_accounts(&self) -> bool {
         self.names_accounts
     }
@@ -92,7 +92,7 @@ impl Schedule {
         self.entries.len()
     }
 
-    /// Whether no monitor is assigned.
+    /// True where no monitor is assigned.
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
@@ -215,12 +215,12 @@ impl Schedule {
         self.entries.get(&monitor).map_or(UNKNOWN_ACCOUNT, |entry| entry.assignment.account)
     }
 
-    /// Whether a monitor waits for a slot.
+    /// True where a monitor waits for a slot.
     pub fn waits(&self, monitor: MonitorId) -> bool {
         self.entries.get(&monitor).is_some_and(|entry| entry.phase == Phase::Waiting)
     }
 
-    /// Whether monitors that waited have stopped waiting since this was last asked: they are to be forgotten before
+    /// True where monitors that waited have stopped waiting since this was last asked: they are to be forgotten before
     /// [`Self::take_due`] is called again.
     pub fn take_withdrawn(&mut self) -> bool {
         std::mem::take(&mut self.withdrawn)

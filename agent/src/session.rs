@@ -57,7 +57,7 @@ enum Stop {
     Closing(CloseReason),
     /// Goodbye is said.
     Done,
-    /// What can be checked from here has changed, which a greeting alone can tell.
+    /// The types that can be checked from here have changed, which a greeting alone can tell.
     KindsChanged,
 }
 
@@ -174,7 +174,7 @@ fn hello(shared: &Shared, version: u16, faults: Vec<OwnFault>) -> Hello {
     }
 }
 
-/// What can be checked from here: echoes only where the host lets us send them, records only where name servers answer.
+/// Types that can be checked from here: echoes only where the host lets us send them, records only where name servers answer.
 fn kinds(may_ping: bool, resolves_records: bool) -> Vec<CheckKind> {
     let can = |kind: &CheckKind| match kind {
         CheckKind::Ping => may_ping,

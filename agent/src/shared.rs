@@ -34,7 +34,7 @@ pub(crate) struct Shared {
     pub(crate) connected_since_ms: Mutex<Option<i64>>,
     /// Why the newest connection ended or did not come about.
     pub(crate) link_fault: Mutex<String>,
-    /// Whether the membership is over and its files are deleted. Held while files are written.
+    /// True where the membership is over and its files are deleted. Held while files are written.
     pub(crate) erased: Mutex<bool>,
     schedule: Mutex<Schedule>,
     queue: Mutex<Queue>,

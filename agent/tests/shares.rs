@@ -28,7 +28,7 @@ struct Holes {
     count: u32,
     accounts: u32,
     hangs_once_in: u64,
-    /// Whether they are the watched account's own.
+    /// True where they are the watched account's own.
     are_own: bool,
 }
 
@@ -47,7 +47,7 @@ fn assignment(n: u32, account: u32) -> Assignment {
     }
 }
 
-/// What waits for a slot: as the runner has it, or first come, first served.
+/// Checks that wait for a slot: as the runner has it, or first come, first served.
 enum Queue {
     Fair(Slots<MonitorId>),
     FirstCome(VecDeque<MonitorId>, usize),

@@ -10,7 +10,7 @@ const SPACING: Duration = Duration::from_secs(1);
 /// Time after which a key that logged nothing is forgotten.
 const FORGOTTEN: Duration = Duration::from_secs(60);
 
-/// Lines by key. Whoever uses it keeps the number of keys bounded.
+/// Lines by key. The user keeps the number of keys bounded.
 #[derive(Debug)]
 pub struct LogLimit<K>(Mutex<BTreeMap<K, Line>>);
 

@@ -132,7 +132,7 @@ impl Liar {
         tokio::time::timeout(SOON, hearing).await.expect("in time");
     }
 
-    /// Claims that every round around now has passed, whoever it was dealt to; waits until that is acknowledged.
+    /// Claims that every round around now has passed, also those dealt to others; waits until that is acknowledged.
     async fn claim(&mut self) {
         let assignment = self.share.values().next().unwrap().clone();
         let now = assignment.round_at(now_ms());

@@ -79,7 +79,7 @@ impl Scene {
     }
 }
 
-/// Whether any file of a folder holds the customer's secret.
+/// True where any file of a folder holds the customer's secret.
 fn holds_secret(folder: &Path) -> bool {
     std::fs::read_dir(folder).into_iter().flatten().flatten().any(|file| {
         let path = file.path();

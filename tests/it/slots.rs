@@ -58,7 +58,7 @@ async fn black_holes_of_other_accounts_delay_neither_checks_nor_confirmations() 
     let (rounds, held) = (site.requests() - before, hole.requests() - held);
     let wanted = MONITORS as u64 * SPAN.as_secs() / INTERVAL;
     note(&format!("{rounds} of {wanted} rounds beside {held} of {} black holes", ATTACKERS * HANGING));
-    // All that are wanted, or on a busy host, which leaves out rounds that begin late, its share: whoever takes turns with
+    // All that are wanted, or on a busy host, which leaves out rounds that begin late, its share: a runner that takes turns with
     // all monitors gets one of 34 rounds.
     let has_share = rounds * 3 >= wanted * 2 || rounds * 27 >= held;
     assert!(has_share, "{rounds} rounds, and {held} of others' that hang");

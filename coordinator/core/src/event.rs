@@ -205,7 +205,7 @@ pub struct RoundReport {
     pub first: PlaceNo,
     /// What the first place saw.
     pub outcome: Outcome,
-    /// Who looked second, and what it saw. Of a failed round that two of three decided: the place that agreed.
+    /// The place that looked second, and what it saw. Of a failed round that two of three decided: the place that agreed.
     pub second: Option<(PlaceNo, Outcome)>,
     /// A third network's word, where the first two contradicted each other; of a failed round the word that was outvoted.
     /// Only [`What::Round`] is stored with it.

@@ -120,7 +120,7 @@ enum Record {
 struct Said {
     at: Timestamp,
     target: CheckTarget,
-    /// Who contradicted it; nobody where it was agreed with.
+    /// Places that contradicted it; none where it was agreed with.
     against: [Option<PlaceNo>; 2],
 }
 
@@ -211,7 +211,7 @@ impl Quarantine {
         })
     }
 
-    /// Whether one more place may be put into quarantine: never more than a third of those that are connected. One in
+    /// True where one more place may be put into quarantine: never more than a third of those that are connected. One in
     /// quarantine that is away counts too: it comes back.
     fn has_room(&self, mesh: &Mesh) -> bool {
         let places = || mesh.places().iter();
@@ -219,7 +219,7 @@ impl Quarantine {
         (held + 1) * PLACES_FOR_ONE <= places().filter(|place| place.connected).count()
     }
 
-    /// Whether the place is in quarantine.
+    /// True where the place is in quarantine.
     pub fn is_quarantined(&self, place: PlaceNo) -> bool {
         matches!(self.places.get(&place), Some(Record::Held { .. }))
     }

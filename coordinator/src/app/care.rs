@@ -165,7 +165,7 @@ pub async fn restore(
     .await
 }
 
-/// Writes the store anew, which gives space back, and seals customers' secrets with the newest key where there is one.
+/// Rewrites the store, which gives space back, and seals customers' secrets with the newest key where there is one.
 ///
 /// # Errors
 /// Where a coordinator runs, or the store can't be opened: it is then as it was.

@@ -1,4 +1,4 @@
-//! What must not come back with an older store: agents that were revoked since, and invitations that may have been used.
+//! Records that must not come back with an older store: agents that were revoked since, and invitations that may have been used.
 
 use parallax_certs::rotation::Authorities;
 

@@ -58,7 +58,7 @@ pub struct Answer {
     pub retry_after: Option<String>,
     /// The first [`ANSWER_READ`] bytes of its body; nothing where those are no text.
     pub text: String,
-    /// Whether its media type is one of text: nothing is shown of any other.
+    /// True where its media type is one of text: nothing is shown of any other.
     pub is_text: bool,
 }
 

@@ -187,7 +187,7 @@ impl Machines {
         Ok(())
     }
 
-    /// What a place in quarantine saw, compared with what the others say: see [`View::agrees`].
+    /// Compares what a place in quarantine saw with what the others say: see [`View::agrees`].
     pub fn agrees(&self, slot: u32, seen: &Observation, (mesh, now): (&Mesh, Timestamp)) -> Option<bool> {
         self.get(slot)?.machine.view(mesh, now).agrees(seen, mesh)
     }

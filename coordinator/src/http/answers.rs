@@ -35,7 +35,7 @@ const WAITING: usize = 16;
 /// The one for whom an answer counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Reader {
-    /// Whoever has keys of that account.
+    /// Holders of keys of that account.
     Account(AccountId),
     /// A visitor's address, or its IPv6 network.
     Address(u128),

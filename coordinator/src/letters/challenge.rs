@@ -3,7 +3,7 @@
 use parallax_core::delivery::{Delivery, Letter};
 use serde_json::Value;
 
-/// What the delivery of a challenge is called.
+/// Event name of a challenge's delivery.
 pub const CHALLENGE: &str = "subscription.challenge";
 
 /// The value that a receiver has to answer with; none where the delivery is no challenge.
@@ -16,7 +16,7 @@ pub fn value(question: &Delivery) -> Option<String> {
     sent.get("challenge").and_then(Value::as_str).map(str::to_owned)
 }
 
-/// Whether an answer is that value: alone, or as the one member `challenge` of a JSON object. A receiver that sends back
+/// True where an answer is that value: alone, or as the one member `challenge` of a JSON object. A receiver that sends back
 /// whatever it is sent has not understood it.
 pub fn is_answer(value: &str, answer: &str) -> bool {
     let answer = answer.trim();

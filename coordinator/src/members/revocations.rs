@@ -24,7 +24,7 @@ const MOST: usize = 10_000;
 /// Longest file that is read, in bytes: that many lines.
 const MOST_BYTES: u64 = 1 << 20;
 
-/// What became of an agent.
+/// The end of an agent's membership.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Revocation {
     at: Timestamp,
@@ -114,7 +114,7 @@ impl Roll {
         self.in_file(move |revocations| revocations.note(agent, revocation)).await
     }
 
-    /// Whether an agent is noted as revoked or forgotten.
+    /// True where an agent is noted as revoked or forgotten.
     pub(super) async fn has_revocation(&self, agent: AgentId) -> bool {
         let held = self.revocations.lock().await;
         held.as_ref().is_some_and(|revocations| revocations.entries.contains_key(&agent))

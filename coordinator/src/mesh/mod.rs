@@ -75,7 +75,7 @@ pub trait Members: Send + Sync {
     /// One agent, revoked or not.
     fn agent(&self, id: AgentId) -> BoxFuture<'_, Result<Option<Agent>, RecordsFault>>;
 
-    /// Whether an agent, be it in the records or not, is known to have been revoked or forgotten.
+    /// True where an agent, be it in the records or not, is known to have been revoked or forgotten.
     fn is_removed(&self, id: AgentId) -> BoxFuture<'_, bool>;
 
     /// One invitation, used, expired or not.

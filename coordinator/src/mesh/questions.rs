@@ -13,7 +13,7 @@ use crate::flow::Question;
 /// Questions that wait for one agent; more than that are answered with nothing.
 const MOST: usize = 600;
 
-/// What asker and carrier share.
+/// State that asker and carrier share.
 #[derive(Default)]
 struct Shared {
     state: Mutex<State>,

@@ -131,7 +131,7 @@ fn observe(
             if let (Some(number), Some(round)) = (numbered_by_agent, numbered.result.round)
                 && !rounds.has(monitor, number, round)
             {
-                // An edit moves rounds: that the agent ran those of before it is no fault of it.
+                // An edit moves rounds: an agent that ran earlier ones is not at fault.
                 let started = Timestamp::from_millis(numbered.result.started_ms);
                 let is_current = numbered.result.revision == monitor.revision
                     && is_due_about(round, monitor.interval_ms, started);

@@ -27,7 +27,7 @@ const LEARNED: usize = 16;
 /// may be another host's by now.
 const LASTS: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// The addresses of this host: those of its interfaces, read again every minute, and those that it was told of. Clones
+/// The addresses of this host: those of its interfaces, read again every minute, and those that it was sent. Clones
 /// share them.
 #[derive(Clone)]
 pub struct OwnAddresses(Arc<Shared>);

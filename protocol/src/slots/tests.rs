@@ -131,7 +131,7 @@ fn what_is_no_longer_wanted_stops_waiting_and_leaves_nothing_behind() {
     assert!(slots.accounts.is_empty() && slots.order.iter().all(BTreeSet::is_empty));
 }
 
-/// What is done to the slots.
+/// One operation on the slots.
 #[derive(Debug, Clone)]
 enum Act {
     Push { account: u32, slow: bool },

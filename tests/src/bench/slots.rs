@@ -23,7 +23,7 @@ const HANGING_INTERVAL_MS: u32 = 60_000;
 /// Until every black hole was met once, and holds slots.
 const WARM: Duration = Duration::from_secs(70);
 
-/// What a run showed.
+/// Result of a run.
 struct Shown {
     p50_ms: f64,
     p99_ms: f64,

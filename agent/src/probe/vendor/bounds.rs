@@ -1,4 +1,4 @@
-//! Bounds of what is kept of a vendor's page: whoever writes a page chooses how many texts it has, and how long they are.
+//! Bounds of the parts of a vendor's page that are kept: its author chooses how many texts it has, and how long they are.
 
 use std::{collections::BTreeMap, mem::size_of};
 

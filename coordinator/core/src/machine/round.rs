@@ -50,12 +50,12 @@ impl Machine {
         }
     }
 
-    /// Whether a round's number is one of the schedule as it is now.
+    /// True where a round's number is one of the schedule as it is now.
     pub(super) fn is_of_schedule(&self, observation: &Observation) -> bool {
         observation.round.is_some_and(|number| self.is_due(number, observation.started))
     }
 
-    /// Whether a round of that number is due about then, in the schedule as it is now.
+    /// True where a round of that number is due about then, in the schedule as it is now.
     pub(super) fn is_due(&self, number: u64, at: Timestamp) -> bool {
         is_due_about(number, self.watch.interval_ms, at)
     }

@@ -1,4 +1,4 @@
-# Where the region of a pinned monitor has two networks, their dispute stands, whoever is elsewhere.
+# Where the region of a pinned monitor has two networks, their dispute stands, also with other places elsewhere.
 monitor http every 60s pinned europe
 place fra1 europe A
 place fra2 europe B

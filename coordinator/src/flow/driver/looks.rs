@@ -46,7 +46,7 @@ impl Looks {
         FIRST_NUMBER | self.next
     }
 
-    /// Whether there is room for another look of that account.
+    /// True where there is room for another look of that account.
     fn admits(&self, account: AccountId) -> bool {
         let of_account = || self.open.values().filter(|look| look.account == account).count();
         self.open.len() < AT_ONCE && of_account() < AT_ONCE_OF_ONE

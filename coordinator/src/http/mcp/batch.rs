@@ -38,7 +38,7 @@ impl<'a, H: House> Post<'a, H> {
         Self { house, headers, is_batch, until, bytes: AtomicUsize::new(0), wrote: AtomicBool::new(false) }
     }
 
-    /// Whether a tool was called that may change something.
+    /// True where a tool was called that may change something.
     pub(super) fn wrote(&self) -> bool {
         self.wrote.load(Ordering::Relaxed)
     }

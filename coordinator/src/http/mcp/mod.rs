@@ -50,15 +50,15 @@ const KEEP_MS: u32 = 3_600_000;
 trait House: Send + Sync {
     /// The tools as they are listed.
     fn listed(&self) -> Vec<&Value>;
-    /// Whether everybody is answered alike.
+    /// True where everybody is answered alike.
     fn is_public(&self) -> bool;
     /// Addresses of this door beside the base URL, whose sites may speak to it.
     fn addresses(&self) -> Vec<String>;
-    /// Whether pages of every site may speak to this door.
+    /// True where pages of every site may speak to this door.
     fn is_open(&self) -> bool;
-    /// Whether a tool of that name waits for somebody else.
+    /// True where a tool of that name waits for somebody else.
     fn waits(&self, name: &str) -> bool;
-    /// Whether a tool of that name may change something.
+    /// True where a tool of that name may change something.
     fn writes(&self, _name: &str) -> bool {
         false
     }
@@ -142,7 +142,7 @@ async fn members(
     }
 }
 
-/// Whether the messages of a batch may come as they come.
+/// True where the messages of a batch may come as they come.
 fn batch(headers: &HeaderMap, members: &[Value]) -> Result<(), Fault> {
     let words = if revision::is_modern(headers, members) {
         "this version of the protocol has no batches".to_owned()

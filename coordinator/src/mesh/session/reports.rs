@@ -11,7 +11,7 @@ use super::super::wire::Fault;
 use super::super::{FITNESS, results};
 use super::{MOST_NAMED, Session};
 
-/// Shortest time between two changes of an agent's faults: each has all agents' shares dealt anew.
+/// Shortest time between two changes of an agent's faults: each has all agents' shares dealt again.
 const FITNESS_PACE: Duration = Duration::from_secs(5);
 
 /// An agent's word of its faults that waits for its time; a newer one takes its place.

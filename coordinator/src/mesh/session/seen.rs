@@ -7,10 +7,10 @@ use quinn::Connection;
 
 use super::super::listener::mesh_version;
 
-/// What an agent was told of its address.
+/// The address that an agent was last sent as its own.
 #[derive(Debug)]
 pub(super) struct SeenAddress {
-    /// Whether its version of the protocol has the frame.
+    /// True where its version of the protocol has the frame.
     is_known: bool,
     told: Option<IpAddr>,
 }

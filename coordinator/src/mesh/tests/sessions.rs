@@ -84,7 +84,7 @@ async fn a_revoked_or_forgotten_agent_that_comes_back_is_told_in_a_frame() {
 async fn an_agent_that_a_restored_store_does_not_know_is_not_told_to_delete_anything() {
     let world = World::start().await;
     let newer = world.member(1).await;
-    // Neither revoked nor forgotten: the store is of before it joined.
+    // Neither revoked nor forgotten: the store is older than its join.
     world.records.agents.lock().unwrap().remove(&newer.id);
     let connection = world.dial_mesh(&newer.credentials).await.unwrap();
     let (mut control, receive) = connection.open_bi().await.unwrap();

@@ -45,7 +45,7 @@ pub(super) fn an_api_keys_answers_are_bounded_and_the_oldest_go_first(bench: &mu
         (MAX_REMEMBERED, false, true)
     );
     assert!(is_there(bench, "visitor/1") && is_there(bench, &name(2, 0)));
-    // One that is remembered anew counts once, and the newest stays though the clock was put back.
+    // One that is remembered again counts once, and the newest stays though the clock was put back.
     write(bench, vec![(name(1, 7), small(5000)), (name(1, MAX_REMEMBERED + 5), small(2))]);
     assert_eq!((left(bench), is_there(bench, &name(1, 5))), (MAX_REMEMBERED, false));
     assert!(is_there(bench, &name(1, 7)) && is_there(bench, &name(1, MAX_REMEMBERED + 5)));

@@ -121,7 +121,7 @@ pub(super) fn operations() -> Vec<Operation> {
         Operation::new("createSubscriber", Method::POST, "/pages/{pageId}/subscribers")
             .does(SUBSCRIBERS, "Ask a mailbox to subscribe")
             .about(
-                "Its reader gets one mail with a link, and is told of nothing before it was followed. A mailbox is asked \
+                "Its reader gets one mail with a link, and gets nothing else before it was followed. A mailbox is asked \
                  once a day at most, for whatever page. A page may have 30 addresses asked a minute, and an account 20 an \
                  hour and one more for each confirmed for a day, up to 1,000: 429 for the next. An account may have 200 \
                  that have not confirmed: 422. Addresses of new or changed destinations count too.",
