@@ -12,6 +12,9 @@ use crate::watch::{Confirmation, Watch};
 pub const TRIES: usize = 3;
 /// Milliseconds a place has to answer: the check's ten seconds, and two for the way there and back.
 pub const PATIENCE: i64 = 12 * SECOND;
+/// Milliseconds a place has to answer, or to say that it still waits, where a pass would end an outage: while nobody
+/// speaks against it, people learn of a recovery at once.
+pub const PATIENCE_FOR_A_PASS: i64 = 4 * SECOND;
 /// A failure that arrives so long after it ended, in milliseconds, can't be confirmed any more.
 pub const TOO_OLD: i64 = 15 * SECOND;
 /// Milliseconds after which the same network repeats a check, where no other network exists.
@@ -105,6 +108,19 @@ pub fn can_confirm(watch: &Watch, mesh: &Mesh) -> bool {
     let mut networks = mesh.confirmers().filter(|place| place.region == pinned).map(|place| place.network);
     let first = networks.next();
     networks.any(|network| Some(network) != first)
+}
+
+/// True where a pass in `region` on `network` could be outvoted: two other networks are fit to confirm, one of them in that
+/// region, since a target may be back there and nowhere else. All must be in a pinned monitor's region.
+pub fn can_be_outvoted(watch: &Watch, mesh: &Mesh, region: Region, network: NetworkNo) -> bool {
+    let others = || {
+        mesh.confirmers().filter(|place| {
+            place.network != network && watch.pinned.is_none_or(|pinned| place.region == pinned)
+        })
+    };
+    let first = others().next().map(|place| place.network);
+    let is_near = |place: &Place| place.region == region || !watch.kind.is_regional();
+    others().any(|place| Some(place.network) != first) && others().any(is_near)
 }
 
 /// What a failed round ends as, given what the second place saw. None: that place has no word, the next is asked.

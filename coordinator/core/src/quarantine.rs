@@ -353,6 +353,11 @@ fn judgements(report: &RoundReport) -> [Option<(PlaceNo, [Option<PlaceNo>; 2])>;
         return [None; 3];
     };
     let third = report.third.as_deref().map(|(third, _)| *third);
+    let agrees = match report.word {
+        Failed => matches!(seen, Outcome::Failed(..)),
+        Passed => matches!(seen, Outcome::Passed(_)),
+        Disputed | Unconfirmed | Inconclusive => false,
+    };
     match report.word {
         Disputed => [
             Some((first, [Some(*second), third])),
@@ -360,8 +365,8 @@ fn judgements(report: &RoundReport) -> [Option<(PlaceNo, [Option<PlaceNo>; 2])>;
             third.map(|_| (*second, AGREED)),
             third.map(|third| (third, AGREED)),
         ],
-        // While a region is down nobody else is asked: that says nothing of the place.
-        Failed if matches!(seen, Outcome::Failed(..)) => [
+        // While a region is down failures are asked of nobody else: that says nothing of the place.
+        Failed | Passed if agrees => [
             Some((first, AGREED)),
             Some((*second, AGREED)),
             third.map(|third| (third, [Some(first), Some(*second)])),

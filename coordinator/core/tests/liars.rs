@@ -34,7 +34,7 @@ fn seeds() -> Range<u64> {
 }
 
 #[test]
-fn one_liar_hides_no_outage_makes_none_and_has_nobody_else_put_in_quarantine() {
+fn one_liar_hides_and_ends_no_outage_makes_none_and_has_nobody_else_put_in_quarantine() {
     let mut broken = Vec::new();
     for lie in [None, Some(Lie::Passes), Some(Lie::Fails), Some(Lie::Shunned)] {
         let (mut found, mut delays) = (0, Vec::new());

@@ -65,6 +65,9 @@ impl Machine {
     }
 
     fn end(&mut self, mut round: Round, word: Word, step: &mut Step<'_>) {
+        if word == Word::Failed && round.has_passed() {
+            round.side_with_failed(|place| step.mesh.place(place).map(|place| place.network));
+        }
         let waited = round.waited();
         let Some((ended, outcome)) = round.outcome.take() else { return };
         let (facts, failure) = match &outcome {
@@ -93,7 +96,7 @@ impl Machine {
         self.show_last_check(&round, word, ended, &outcome, step);
         self.note_judged(round.started, &outcome, step);
         let mut evidence = None;
-        if word != Word::Passed || round.reason != Reason::Scheduled {
+        if word != Word::Passed || round.reason != Reason::Scheduled || round.second.heard.is_some() {
             let report = round.report(word, outcome);
             evidence = (word == Word::Failed).then(|| report.clone());
             step.out.push(Output::happened(What::Round(report)));

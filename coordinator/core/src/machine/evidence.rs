@@ -96,10 +96,13 @@ impl Machine {
         }
         let of_region = |of: Region| self.lane_region(of) == self.lane_region(region);
         let waiting = self.state.rounds.iter().filter(|round| {
-            of_region(round.region) && round.reason != Reason::Second && round.place != PlaceNo(0)
+            of_region(round.region)
+                && round.reason != Reason::Second
+                && round.place != PlaceNo(0)
+                && !round.has_passed()
         });
         let waiting = waiting.flat_map(|round| {
-            let passed = round.second.contradicted_by();
+            let passed = round.contradicted_by();
             let asked = round.second.asked.iter().copied().filter(move |place| Some(*place) != passed);
             asked.chain([round.place])
         });

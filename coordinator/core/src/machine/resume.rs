@@ -61,9 +61,13 @@ impl Machine {
             }
             return self.ask_next(index, step);
         };
-        let (suspect, contradicted_by) = (round.suspect(), round.second.contradicted_by());
+        let (suspect, contradicted_by) = (round.suspect(), round.contradicted_by());
         if step.now.since(ended) > confirm::TOO_OLD {
-            let word = if contradicted_by.is_some() { Word::Disputed } else { Word::Unconfirmed };
+            let word = match contradicted_by {
+                _ if round.has_passed() => Word::Passed,
+                Some(_) => Word::Disputed,
+                None => Word::Unconfirmed,
+            };
             self.conclude(index, word, step);
             return true;
         }

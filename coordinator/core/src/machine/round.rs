@@ -85,7 +85,7 @@ impl Machine {
         let open = |round: &Round| round.second.open.is_some_and(|(open, ..)| open == number);
         let Some(index) = self.state.rounds.iter().position(open) else { return };
         match answer {
-            Answer::Seen(Observation { outcome: Outcome::Pending, .. }) => {}
+            Answer::Seen(Observation { outcome: Outcome::Pending, .. }) => self.second_waits(index, step),
             Answer::Seen(observation) => {
                 self.take_second(index, observation.place, observation.outcome, step)
             }
@@ -191,8 +191,8 @@ impl Machine {
         }
     }
 
-    /// Drops every round under way, since another check is run from now on, or none. History keeps those that failed at
-    /// their place, and waited for another's word.
+    /// Drops every round under way, since another check is run from now on, or none. History keeps those that had their
+    /// own place's word, and waited for another's.
     pub(super) fn end_waiting(&mut self, step: &mut Step<'_>) {
         for round in std::mem::take(&mut self.state.rounds) {
             if let (Some(number), Some(_)) = (round.number, &round.outcome) {
@@ -201,7 +201,7 @@ impl Machine {
                     place: round.place,
                     round: number,
                     started: round.started,
-                    word: Word::Unconfirmed,
+                    word: if round.has_passed() { Word::Passed } else { Word::Unconfirmed },
                     latency_ms: None,
                 }));
             }
@@ -264,8 +264,10 @@ impl Machine {
         let Some(round) = self.state.rounds.get_mut(index) else { return };
         round.outcome = Some((observation.ended, observation.outcome));
         let swept = round.swept.then(|| round.clone());
-        let is_down = self.state.lanes.get(lane).is_some_and(|lane| lane.standing == Standing::Down);
-        if !is_failure || is_down {
+        let standing = self.state.lanes.get(lane).map(|lane| lane.standing);
+        if word == Word::Passed && self.would_end_outage(index, step) {
+            self.await_second(index, step);
+        } else if !is_failure || standing == Some(Standing::Down) {
             self.conclude(index, word, step);
         } else if step.now.since(observation.ended) > confirm::TOO_OLD {
             self.conclude(index, Word::Unconfirmed, step);
@@ -275,6 +277,19 @@ impl Machine {
         if let Some(round) = swept {
             self.resolve_sweep(&round, is_failure, step);
         }
+    }
+
+    /// True where a pass would call its region back from an outage, and three networks can decide whether it is: a place
+    /// that sees every site well would end each outage. With two, one word stands against the other, and the pass counts.
+    fn would_end_outage(&self, index: usize, step: &Step<'_>) -> bool {
+        let Some(round) = self.state.rounds.get(index) else { return false };
+        let standing = self.state.lanes.get(self.watch.lane(round.region)).map(|lane| lane.standing);
+        let is_out = match standing {
+            Some(Standing::Down) => true,
+            Some(Standing::Unknown) => self.state.outage.is_some(),
+            Some(Standing::Up) | None => false,
+        };
+        is_out && confirm::can_be_outvoted(&self.watch, step.mesh, round.region, round.network)
     }
 
     /// The check has waited three seconds: its confirmation and the sweep start, provisionally.

@@ -1,13 +1,13 @@
 //! The second word on a round, and the third where the second contradicts the first: whom to ask, whom next, and when
 //! nobody is left.
 
-use crate::confirm::{self, Confirmer, PATIENCE};
+use crate::confirm::{self, Confirmer, PATIENCE, PATIENCE_FOR_A_PASS};
 use crate::event::Reason;
 use crate::observation::{Outcome, Word};
 use crate::place::{PlaceNo, Region};
 
 use super::state::Unkept;
-use super::{Machine, Step};
+use super::{Machine, PENDING_AFTER, Step};
 
 impl Machine {
     /// Starts a round's second word before its own has come, because the first round of the suspicion waited long.
@@ -18,10 +18,11 @@ impl Machine {
         }
     }
 
-    /// The round has failed at its first place: another network's word decides.
+    /// The round has failed at its first place, or has passed where that would end an outage: another network's word
+    /// decides.
     pub(super) fn await_second(&mut self, index: usize, step: &mut Step<'_>) {
         let Some(round) = self.state.rounds.get(index) else { return };
-        match (round.second.decides(), &round.second.open) {
+        match (round.decided(), &round.second.open) {
             (Some(word), _) => self.conclude(index, word, step),
             (None, Some(_)) => {}
             (None, None) => self.ask_second(index, step),
@@ -29,11 +30,11 @@ impl Machine {
     }
 
     /// Asks the next place for a second word, or for a third one where the second contradicts the first. Without one to
-    /// ask, the round ends unconfirmed once it has failed, or disputed.
+    /// ask, the round ends unconfirmed once it has failed, or disputed; a pass stands.
     pub(super) fn ask_second(&mut self, index: usize, step: &mut Step<'_>) {
         let Some(round) = self.state.rounds.get(index) else { return };
         let suspect = round.suspect();
-        if let Some(second) = round.second.contradicted_by() {
+        if let Some(second) = round.contradicted_by() {
             match confirm::arbiter(&self.watch, step.mesh, suspect, second) {
                 Some(place) => self.ask_word(index, place, step),
                 None => self.second_is_spent(index, step),
@@ -46,6 +47,10 @@ impl Machine {
                 return;
             }
             Confirmer::Other(place) => place,
+            Confirmer::Same(_) if round.has_passed() => {
+                self.second_is_spent(index, step);
+                return;
+            }
             Confirmer::Same(place) => {
                 let due = round.outcome.as_ref().map(|(ended, _)| *ended + confirm::REPEAT_AFTER);
                 match due {
@@ -67,7 +72,8 @@ impl Machine {
         if let Some(round) = self.state.rounds.get_mut(index) {
             round.second.repeat_at = None;
             round.second.asked.push(place);
-            round.second.open = Some((number, place, step.now + PATIENCE));
+            let patience = if round.has_passed() { PATIENCE_FOR_A_PASS } else { PATIENCE };
+            round.second.open = Some((number, place, step.now + patience));
         }
     }
 
@@ -94,8 +100,19 @@ impl Machine {
         }
         if round.outcome.is_some() {
             self.await_second(index, step);
-        } else if round.second.decides().is_none() {
+        } else if round.decided().is_none() {
             self.ask_second(index, step);
+        }
+    }
+
+    /// The place that was asked still waits for the target's answer: it has as long as any check.
+    pub(super) fn second_waits(&mut self, index: usize, step: &Step<'_>) {
+        if let Some(round) = self.state.rounds.get_mut(index)
+            && round.has_passed()
+            && let Some((.., until)) = &mut round.second.open
+        {
+            *until = step.now + (PATIENCE - PENDING_AFTER);
+            self.changed = true;
         }
     }
 
@@ -113,7 +130,7 @@ impl Machine {
         round.second.spent = true;
         round.second.repeat_at = None;
         if round.outcome.is_some() {
-            let word = round.second.decides().unwrap_or(Word::Unconfirmed);
+            let word = round.decided().unwrap_or(Word::Unconfirmed);
             self.conclude(index, word, step);
         }
     }

@@ -190,25 +190,6 @@ pub(super) struct Second {
     pub(super) third: Unkept<(PlaceNo, Outcome)>,
 }
 
-impl Second {
-    /// The word that decides whether a failure counts, where it is known: the second network's; where that contradicts
-    /// the first, the third network's, or the dispute stands once none is left to ask.
-    pub(super) fn decides(&self) -> Option<Word> {
-        let Some((_, second)) = &self.heard else { return self.spent.then_some(Word::Unconfirmed) };
-        match (confirm::word(second), &self.third.0) {
-            (Some(Word::Disputed), Some((_, third))) => confirm::word(third),
-            (Some(Word::Disputed), None) => self.spent.then_some(Word::Disputed),
-            (word, _) => Some(word.unwrap_or(Word::Unconfirmed)),
-        }
-    }
-
-    /// The place whose word contradicts the first.
-    pub(super) fn contradicted_by(&self) -> Option<PlaceNo> {
-        let disputes = |outcome: &Outcome| confirm::word(outcome) == Some(Word::Disputed);
-        self.heard.as_ref().filter(|(_, outcome)| disputes(outcome)).map(|(place, _)| *place)
-    }
-}
-
 impl Outage {
     /// An outage that nobody has recovered from yet.
     pub(super) const fn new(since: Timestamp, reason: Failure) -> Self {
@@ -245,6 +226,49 @@ impl Round {
                 .is_some_and(|(ended, _)| ended.since(self.started) >= super::PENDING_AFTER)
     }
 
+    /// True where its place has seen the target up.
+    pub(super) fn has_passed(&self) -> bool {
+        matches!(self.outcome, Some((_, Outcome::Passed(_))))
+    }
+
+    /// The word that the round ends with, once the other places' words decide it. A failure counts where a second network
+    /// fails too; where that contradicts the first, a third network decides, or the dispute stands once none is left to
+    /// ask. A pass stands unless two other networks fail.
+    pub(super) fn decided(&self) -> Option<Word> {
+        let Second { heard, third, spent, .. } = &self.second;
+        let second = heard.as_ref().and_then(|(_, outcome)| confirm::word(outcome));
+        let third = third.0.as_ref().and_then(|(_, outcome)| confirm::word(outcome));
+        match (self.has_passed(), second, third) {
+            (true, Some(Word::Failed), Some(Word::Failed)) => Some(Word::Failed),
+            (true, Some(Word::Failed), None) | (true, None, _) => spent.then_some(Word::Passed),
+            (true, ..) => Some(Word::Passed),
+            (false, Some(Word::Disputed), Some(third)) => Some(third),
+            (false, Some(Word::Disputed), None) => spent.then_some(Word::Disputed),
+            (false, Some(word), _) => Some(word),
+            (false, None, _) => (heard.is_some() || *spent).then_some(Word::Unconfirmed),
+        }
+    }
+
+    /// The place whose word contradicts the first: the round's own, or that of a failure while its own is still to come.
+    pub(super) fn contradicted_by(&self) -> Option<PlaceNo> {
+        let (place, outcome) = self.second.heard.as_ref()?;
+        let contradicts = if self.has_passed() { Word::Failed } else { Word::Disputed };
+        (confirm::word(outcome) == Some(contradicts)).then_some(*place)
+    }
+
+    /// Two networks see a failure where the round's own place passed: the round is theirs.
+    pub(super) fn side_with_failed(&mut self, network: impl Fn(PlaceNo) -> Option<NetworkNo>) {
+        let (Some((ended, passed)), Some((place, failed))) = (self.outcome.take(), self.second.heard.take())
+        else {
+            return;
+        };
+        self.second.heard = self.second.third.0.take();
+        self.second.third = Unkept(Some((self.place, passed)));
+        self.outcome = Some((ended, failed));
+        self.network = network(place).unwrap_or(self.network);
+        self.place = place;
+    }
+
     /// What a second word is wanted on.
     pub(super) fn suspect(&self) -> Suspect<'_> {
         Suspect {
@@ -259,10 +283,13 @@ impl Round {
     /// The round as people and the journal see it.
     pub(super) fn report(&self, word: Word, outcome: Outcome) -> RoundReport {
         let (mut second, mut third) = (self.second.heard.clone(), self.second.third.0.clone());
-        if word == Word::Failed
-            && third.as_ref().is_some_and(|(_, third)| matches!(third, Outcome::Failed(..)))
-        {
-            // The place that agrees explains the failure.
+        let agrees = |(_, seen): &(PlaceNo, Outcome)| match word {
+            Word::Failed => matches!(seen, Outcome::Failed(..)),
+            Word::Passed => matches!(seen, Outcome::Passed(_)),
+            Word::Disputed | Word::Unconfirmed | Word::Inconclusive => false,
+        };
+        if third.as_ref().is_some_and(agrees) && !second.as_ref().is_some_and(agrees) {
+            // The place that agrees explains the word.
             std::mem::swap(&mut second, &mut third);
         }
         RoundReport {

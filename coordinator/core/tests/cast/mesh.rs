@@ -96,12 +96,23 @@ fn shadow(
 fn report(said: Vec<(PlaceNo, Outcome)>, now: Timestamp) -> Told<RoundReport> {
     let failed = |seen: &Option<(PlaceNo, Outcome)>| matches!(seen, Some((_, Outcome::Failed(..))));
     let mut said = said.into_iter();
-    let (first, outcome) = said.next().ok_or("nobody looks")?;
+    let mut first = said.next();
     let (mut second, mut third) = (said.next(), said.next());
-    if failed(&third) {
-        std::mem::swap(&mut second, &mut third);
-    }
-    let word = if failed(&second) { Word::Failed } else { Word::Disputed };
+    let word = if failed(&first) {
+        if failed(&third) {
+            std::mem::swap(&mut second, &mut third);
+        }
+        if failed(&second) { Word::Failed } else { Word::Disputed }
+    } else if failed(&second) && failed(&third) {
+        (first, second, third) = (second, third, first);
+        Word::Failed
+    } else {
+        if failed(&second) {
+            std::mem::swap(&mut second, &mut third);
+        }
+        Word::Passed
+    };
+    let (first, outcome) = first.ok_or("nobody looks")?;
     let region = parallax_core::place::Region::Europe;
     let (reason, round) = (Reason::Scheduled, Some(1));
     Ok(RoundReport {

@@ -261,6 +261,9 @@ impl World {
                         self.believe(turns);
                     }
                     What::Changed(change) if change.alert == Some(AlertKind::WentDown) => self.told(index),
+                    What::Changed(change) if change.alert == Some(AlertKind::Recovered) => {
+                        self.recovered(index);
+                    }
                     _ => {}
                 },
             }
@@ -277,6 +280,30 @@ impl World {
             assert!(after < REPORTED, "monitor {index}: told after {after} ms");
             self.delays.push(after);
         }
+    }
+
+    /// A recovery: the target must be well. Where two networks are all that work, one that lies can report it too early.
+    fn recovered(&self, index: usize) {
+        let monitor = &self.monitors[index];
+        let since = self.now - monitor.since;
+        let is_well = monitor.mood == Mood::Well || since < 30 * SECOND;
+        assert!(
+            is_well || !self.is_decided_by_three(index),
+            "monitor {index} ({:?}): recovered {since} ms after it went down; places {:?}, liar {:?}",
+            monitor.machine.watch().pinned,
+            self.mesh,
+            self.liar
+        );
+    }
+
+    /// True where two honest networks look beside the liar's, in the monitor's own region if it is pinned.
+    fn is_decided_by_three(&self, index: usize) -> bool {
+        let pinned = self.monitors[index].machine.watch().pinned;
+        let lies = self.liar.map(|(liar, _)| self.mesh.place(liar).unwrap().network);
+        let there = self.mesh.confirmers().filter(|place| pinned.is_none_or(|pinned| place.region == pinned));
+        let honest: BTreeSet<NetworkNo> =
+            there.map(|place| place.network).filter(|network| Some(*network) != lies).collect();
+        honest.len() >= 2
     }
 
     fn believe(&mut self, turns: Vec<(PlaceNo, Turn)>) {

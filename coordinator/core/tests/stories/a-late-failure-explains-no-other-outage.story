@@ -18,6 +18,8 @@ place nyc2 north-america D
   -> asks nyc2 for a second round
   -> asks nyc1 to confirm
 01:10 fra1 passes 50ms
+  -> asks fra2 to confirm
+01:10.1 fra2 passes 50ms
   -> UP recovered since 01:10, down since 01:00
 01:15 nyc1 fails timeout
 01:18 nyc2 fails timeout

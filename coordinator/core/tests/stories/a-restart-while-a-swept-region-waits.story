@@ -32,9 +32,11 @@ place nyc1 north-america E
   -> second round europe failed
   -> DOWN went-down since 01:00 from europe
 02:00 fra1 passes 20ms
+  -> asks fra2 to confirm
+02:00.1 fra2 passes 20ms
   -> UP recovered since 02:00
 02:30 sin1 fails refused
 02:30.1 sin2 fails refused
   -> round asia failed
   -> asks nyc1 to sweep
-  -> asks fra1 to sweep
+  -> asks fra2 to sweep

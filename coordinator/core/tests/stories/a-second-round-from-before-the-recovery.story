@@ -22,12 +22,14 @@ place nyc2 north-america D
 01:08 nyc1 waits
   -> asks nyc2 to confirm
 01:10 fra2 passes 50ms
+  -> asks fra1 to confirm
+01:10.1 fra1 passes 50ms
   -> round europe passed
   -> UP recovered since 01:10, down since 01:00
 01:15 nyc1 fails timeout
   -> nothing
 01:18 nyc2 fails timeout
   -> second round north-america failed
-  -> asks nyc2 to sweep
-01:18.1 nyc2 passes 60ms
+  -> asks nyc1 to sweep
+01:18.1 nyc1 passes 60ms
   -> sweep round north-america passed

@@ -31,9 +31,13 @@ place fra2 europe A
   -> second round europe failed
   -> DOWN went-down since 04:00, because connection closed by the host, 2 rounds as evidence
 05:00 sin1 passes 80ms
+  -> asks sin2 to confirm
+05:00.1 sin2 passes 80ms
   -> round asia passed
-  -> asks fra1 to sweep        # perhaps Europe is back too
-05:00.1 fra1 fails reset
+  -> asks fra2 to sweep        # perhaps Europe is back too
+05:00.2 fra2 fails reset
   -> sweep round europe failed
 06:00 fra1 passes 80ms
+  -> asks fra2 to confirm
+06:00.1 fra2 passes 80ms
   -> UP recovered since 06:00

@@ -22,4 +22,6 @@ place fra1 europe C
 04:10 set uptime asia
   -> DOWN went-down since 01:00, was up, 2 rounds as evidence
 05:00 sin1 passes 80ms
+  -> asks sin2 to confirm
+05:00.1 sin2 passes 80ms
   -> UP recovered since 05:00
