@@ -2,12 +2,12 @@
 
 use parallax_protocol::id::MonitorId;
 use parallax_protocol::result::{CheckResult, Outcome, Phases};
-use std::collections::BTreeMap;
+use std::collections::HashMap;
 
 /// Remembers, for each monitor, what was last sent in full.
 #[derive(Debug, Default)]
 pub struct Details {
-    monitors: BTreeMap<MonitorId, Last>,
+    monitors: HashMap<MonitorId, Last>,
 }
 
 #[derive(Debug, Clone, Copy)]

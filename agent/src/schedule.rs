@@ -5,7 +5,7 @@ use parallax_protocol::assignment::{Assignment, ScheduleChange};
 use parallax_protocol::id::MonitorId;
 use parallax_protocol::message::HeldSchedule;
 use parallax_protocol::slots::{Pool, UNKNOWN_ACCOUNT};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 /// Rounds in a row that a target must answer in time before it counts as fast again.
@@ -16,7 +16,7 @@ const PROBATION: u8 = 4;
 pub struct Schedule {
     held: Option<HeldSchedule>,
     names_accounts: bool,
-    entries: BTreeMap<MonitorId, Entry>,
+    entries: HashMap<MonitorId, Entry>,
     queue: BTreeSet<(i64, MonitorId)>,
     missed: u64,
     withdrawn: bool,
@@ -143,11 +143,14 @@ impl Schedule {
     /// The whole schedule as a snapshot, to be kept on disk; `None` before the first change.
     pub fn snapshot(&self) -> Option<ScheduleChange> {
         let held = self.held?;
+        let mut put: Vec<Assignment> =
+            self.entries.values().map(|entry| Assignment::clone(&entry.assignment)).collect();
+        put.sort_by_key(|assignment| assignment.monitor);
         Some(ScheduleChange {
             book: held.book,
             base: None,
             revision: held.revision,
-            put: self.entries.values().map(|entry| Assignment::clone(&entry.assignment)).collect(),
+            put,
             drop: Vec::new(),
             more: false,
         })
