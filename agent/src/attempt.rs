@@ -1,4 +1,4 @@
-//! One check with its hard deadline, and word of it when it is slow.
+//! A check with a hard deadline, and a notification if it is slow.
 
 use crate::clock::Clock;
 use crate::probe::{self, Kept, Net};
@@ -11,26 +11,26 @@ use std::pin::pin;
 use std::time::Duration;
 use tokio::time::{Instant, timeout_at};
 
-/// No check runs longer.
+/// Hard time limit of a check.
 pub const DEADLINE: Duration = Duration::from_secs(10);
 
-/// A check without an answer for this long is told as pending.
+/// Time without a response after which a check is reported as pending.
 pub const PENDING: Duration = Duration::from_secs(3);
 
-/// A probe ends by its own deadline and says in which phase; it gets this much longer before it is cut off.
+/// Extra time before a probe is cut off: it ends by its own deadline and reports in which phase.
 const MERCY: Duration = Duration::from_millis(250);
 
-/// What came of a check.
+/// Result of a check.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Attempt {
-    /// What the probe says.
+    /// Report of the probe.
     pub report: Report,
-    /// When it ended, monotonic ms.
+    /// End of the check, monotonic ms.
     pub ended_mono_ms: i64,
 }
 
-/// Runs `spec`, of which `kept` is kept, within `limit`. `pending` is polled only where the check takes longer than
-/// [`PENDING`].
+/// Runs `spec`, with its cached parts in `kept`, within `limit`. `pending` is polled only if the check takes
+/// longer than [`PENDING`].
 pub async fn attempt(
     spec: &CheckSpec,
     kept: &Kept,
@@ -50,7 +50,7 @@ pub async fn attempt(
         &limited
     };
     let mut probe = pin!(AssertUnwindSafe(probe::run_again(spec, kept, net)).catch_unwind());
-    // One timer at a time: hardly any check sees even the first one go off.
+    // One timer at a time: few checks reach even the first one.
     let report = match timeout_at(slow.min(over), &mut probe).await {
         Ok(done) => ended(done),
         Err(_) => {
@@ -71,7 +71,7 @@ fn ended(done: std::thread::Result<Report>) -> Report {
 }
 
 fn overran() -> Report {
-    own_fault("the probe overran its time")
+    own_fault("the probe exceeded its time limit")
 }
 
 fn own_fault(detail: &str) -> Report {

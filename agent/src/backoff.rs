@@ -1,4 +1,4 @@
-//! How long to wait before dialling again: exponential with full jitter.
+//! Wait before the next connection attempt: exponential backoff with full jitter.
 
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
@@ -6,15 +6,15 @@ use std::time::Duration;
 
 /// Shortest wait.
 pub const SHORTEST: Duration = Duration::from_millis(500);
-/// Longest wait after a fault that may pass.
+/// Longest wait after a temporary fault.
 pub const LONGEST: Duration = Duration::from_secs(30);
-/// Bounds of the wait after a refusal that will last (revoked, unknown, another version).
+/// Bounds of the wait after a permanent refusal (revoked, unknown, another version).
 pub const LASTING: (Duration, Duration) = (Duration::from_secs(60), Duration::from_secs(300));
 
-/// First upper bound. It spreads the agents of a restarted coordinator over two and a half seconds.
+/// Initial upper bound. It spreads the agents of a restarted coordinator over two and a half seconds.
 const FIRST: Duration = Duration::from_secs(3);
 
-/// Draws waits. The same seed draws the same ones.
+/// Draws waits at random, reproducibly from the seed.
 #[derive(Debug)]
 pub struct Backoff {
     bound: Duration,
@@ -27,19 +27,19 @@ impl Backoff {
         Self { bound: FIRST, random: StdRng::seed_from_u64(seed) }
     }
 
-    /// The next wait, between [`SHORTEST`] and a bound that doubles up to [`LONGEST`].
+    /// Returns the next wait, between [`SHORTEST`] and a bound that doubles up to [`LONGEST`].
     pub fn next_wait(&mut self) -> Duration {
         let wait = self.random.random_range(SHORTEST..=self.bound);
         self.bound = (self.bound * 2).min(LONGEST);
         wait
     }
 
-    /// A wait after a lasting refusal.
+    /// Returns a wait after a permanent refusal.
     pub fn lasting_wait(&mut self) -> Duration {
         self.random.random_range(LASTING.0..=LASTING.1)
     }
 
-    /// A connection has held: start again at the shortest waits.
+    /// Restarts at the shortest waits after a stable connection.
     pub fn reset(&mut self) {
         self.bound = FIRST;
     }

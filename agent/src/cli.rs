@@ -1,4 +1,4 @@
-//! The agent's commands: `join`, `run`, `status`, `check`, `new-secrets-key`.
+//! Commands of the agent: `join`, `run`, `status`, `check`, `new-secrets-key`.
 
 mod check;
 
@@ -14,7 +14,7 @@ use std::process::ExitCode;
 use tokio::signal::unix::{SignalKind, signal};
 use tracing_subscriber::EnvFilter;
 
-/// Where the packing puts the settings.
+/// Path at which the packages install the settings.
 const HOST_FILE: &str = "/etc/parallax/agent.toml";
 
 /// Runs checks from this host for a Parallax mesh.
@@ -36,22 +36,22 @@ struct Settings {
     /// Folder with identity, schedule and spool
     #[arg(long, global = true, value_name = "DIR")]
     data: Option<String>,
-    /// Address that the mesh connection and all checks come from
+    /// Source address of the mesh connection and of all checks
     #[arg(long, global = true, value_name = "ADDRESS")]
     source: Option<String>,
-    /// Check loopback, private and other non-public addresses too
+    /// Also check loopback, private and other non-public addresses
     #[arg(long, global = true)]
     allow_private: bool,
-    /// Check this host itself and the coordinator too
+    /// Also check this host itself and the coordinator
     #[arg(long, global = true)]
     allow_own_host: bool,
-    /// Bound of the results kept on disk, in bytes
+    /// Maximum size of the results kept on disk, in bytes
     #[arg(long, global = true, value_name = "BYTES")]
     spool_bytes: Option<String>,
-    /// What is logged: error, warn, info, debug, trace, or a filter
+    /// Log level: error, warn, info, debug, trace, or a filter
     #[arg(long, global = true, value_name = "LEVEL", env = "PARALLAX_AGENT_LOG", default_value = "info")]
     log: String,
-    /// How a log line looks
+    /// Log format
     #[arg(
         long,
         global = true,
@@ -62,12 +62,12 @@ struct Settings {
     log_format: LogFormat,
 }
 
-/// How a log line looks.
+/// Format of log lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 enum LogFormat {
     /// For people
     Text,
-    /// One JSON object a line
+    /// JSON, one object per line
     Json,
 }
 
@@ -90,34 +90,37 @@ enum Command {
         #[arg(long, value_name = "FILE", env = "PARALLAX_AGENT_TOKEN_FILE", conflicts_with = "token")]
         token_file: Option<PathBuf>,
     },
-    /// Run until SIGTERM or Ctrl-C; exit code 4 when this agent was revoked, forgotten or its certificate has ended
+    /// Run until SIGTERM or Ctrl-C; exit code 4 if this agent was revoked or deleted, or its certificate has
+    /// expired
     Run {
-        /// The coordinator's mesh address, where it has moved since the join
+        /// The coordinator's mesh address, if it has changed since the join
         #[arg(long, value_name = "HOST:PORT")]
         coordinator: Option<String>,
     },
-    /// Show the agent of the data folder; exit code 0 when it is connected
+    /// Show the state of the data folder's agent; exit code 0 if it is connected
     Status {
-        /// As JSON
+        /// Print JSON
         #[arg(long)]
         json: bool,
     },
-    /// Run one check here and show what it found; exit code 0 passed, 3 failed, 1 could not be judged, 2 bad arguments
+    /// Run one check from this host and print the result; exit code 0 passed, 3 failed, 1 inconclusive, 2 bad
+    /// arguments
     Check(check::CheckArgs),
-    /// Make a key file to encrypt the schedule on disk with
+    /// Create a key file to encrypt the schedule on disk
     NewSecretsKey {
-        /// Key file for `secrets_key_file`; mode 0600
+        /// Key file for `secrets_key_file`; created with mode 0600
         file: PathBuf,
-        /// Put a new key before those in the file
+        /// Add a new key to an existing file; it encrypts from then on
         #[arg(long)]
         rotate: bool,
     },
 }
 
-/// Runs the command line of this process. Exit codes: 0, 1 (a fault, also of the settings file), 2 (usage: the command line
-/// or a variable), for `check` also 3 (failed), for `run` also 4 (no longer a member: starting it again is of no use).
+/// Runs the command line of this process. Exit codes: 0; 1 (a fault, including in the settings file); 2
+/// (usage: the command line or a variable); for `check` also 3 (failed); for `run` also 4 (no longer a
+/// member: restarting doesn't help).
 pub fn main() -> ExitCode {
-    // Whoever installed a provider before us installed the same one.
+    // Fails if a provider is already installed, which is then the same one.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
@@ -143,7 +146,7 @@ pub fn main() -> ExitCode {
         Err(error) => {
             complain(&error.to_string());
             if let Some(file) = found {
-                complain(&format!("the settings are those of {}", file.display()));
+                complain(&format!("using the settings in {}", file.display()));
             }
             ExitCode::from(match error {
                 Error::Setting { .. } => 2,
@@ -155,12 +158,13 @@ pub fn main() -> ExitCode {
 }
 
 fn command(cli: Cli, file: Option<&Path>) -> Result<ExitCode, Error> {
-    // The settings may name the file that is to be made.
+    // The settings may name the file that is to be created.
     if let Command::NewSecretsKey { file, rotate } = &cli.command {
         return new_secrets_key(file, *rotate);
     }
     let mut config = configure(cli.settings, file)?;
-    // One thread: a check is a handful of system calls, and waking another thread costs as much as half of them.
+    // One thread: a check is a handful of system calls, and waking another thread costs half as much as
+    // those.
     let runtime =
         tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Error::file("tokio"))?;
     match cli.command {
@@ -200,12 +204,12 @@ fn command(cli: Cli, file: Option<&Path>) -> Result<ExitCode, Error> {
     }
 }
 
-/// Makes the key file, or puts a new key before those in it.
+/// Creates the key file, or adds a new key at its start.
 fn new_secrets_key(file: &Path, rotate: bool) -> Result<ExitCode, Error> {
     let id = parallax_certs::sealing::write_new_key(file, rotate)?;
     let next = match rotate {
-        true => "restart the agent; the older keys can go then",
-        false => "let the agent's user own it, set `secrets_key_file` to it, and restart the agent",
+        true => "restart the agent; then remove the older keys",
+        false => "make the agent's user its owner, set `secrets_key_file` to its path, and restart the agent",
     };
     say(&format!("{}: new key {id}\nNext: {next}", file.display()))?;
     Ok(ExitCode::SUCCESS)
@@ -245,13 +249,13 @@ async fn run(config: Config) -> Result<(), Error> {
     }
 }
 
-/// This host's settings file, where there is one and neither a file nor a data folder is given: with a folder, another
-/// agent may be meant.
+/// Returns this host's settings file, if it exists and neither a file nor a data folder is given: a folder
+/// may mean another agent.
 fn host_file(settings: &Settings, place: &Path) -> Option<PathBuf> {
     let is_given = settings.config.is_some()
         || settings.data.is_some()
         || std::env::var_os("PARALLAX_AGENT_DATA").is_some();
-    // One that may not be read is a fault, not a reason to act on another agent.
+    // An unreadable file is an error, not a reason to act on another agent.
     (!is_given && place.symlink_metadata().is_ok()).then(|| place.to_owned())
 }
 
@@ -271,7 +275,7 @@ mod tests {
         let file = folder.path().join("agent-secrets-key");
         let run = |more: &[&str]| {
             let words = ["parallax-agent", "new-secrets-key", file.to_str().unwrap()];
-            // A settings file that names the key before it is there.
+            // A settings file that names a key file before it exists.
             let settings = folder.path().join("agent.toml");
             command(Cli::try_parse_from(words.iter().chain(more)).unwrap(), Some(&settings))
         };
@@ -296,7 +300,7 @@ mod tests {
         assert_eq!(found(&["--data", "mine"]), None);
     }
 
-    /// Every command of ours in the READMEs is one that the command line takes.
+    /// Checks that the command line accepts every agent command in the READMEs.
     #[test]
     fn the_commands_of_the_readmes_are_taken() {
         let mut count = 0;

@@ -1,10 +1,10 @@
-//! The agent's clocks: monotonic, wall, and the coordinator's as reckoned from the monotonic one.
+//! The agent's clocks: monotonic, wall, and an estimate of the coordinator's based on the monotonic one.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// Reads the clocks. Clones share what is known of the coordinator's time.
+/// Reads the clocks. Clones share the estimate of the coordinator's time.
 #[derive(Debug, Clone)]
 pub struct Clock {
     /// Coordinator's time minus monotonic time, in ms.
@@ -12,39 +12,40 @@ pub struct Clock {
 }
 
 impl Clock {
-    /// A clock that takes the coordinator's time to be the host's wall clock minus `skew_ms`, until it is told
-    /// better.
+    /// Creates a clock that estimates the coordinator's time as the host's wall clock minus `skew_ms`, until
+    /// the first exchange.
     pub fn new(skew_ms: i64) -> Self {
         let offset = wall_ms().saturating_sub(skew_ms).saturating_sub(mono_us() / 1000);
         Self { offset_ms: Arc::new(AtomicI64::new(offset)) }
     }
 
-    /// Monotonic microseconds. Time that the host spent suspended counts where the system tells it.
+    /// Returns monotonic microseconds. Time that the host spent suspended counts, if the system reports it.
     pub fn mono_us(&self) -> i64 {
         mono_us()
     }
 
-    /// Monotonic milliseconds.
+    /// Returns monotonic milliseconds.
     pub fn mono_ms(&self) -> i64 {
         mono_us() / 1000
     }
 
-    /// The host's wall clock, epoch ms. It can step; nothing is scheduled by it.
+    /// Returns the host's wall clock, epoch ms. It can step; nothing is scheduled by it.
     pub fn wall_ms(&self) -> i64 {
         wall_ms()
     }
 
-    /// The coordinator's time, epoch ms. It moves with the monotonic clock and steps only in [`Self::anchor`].
+    /// Returns the coordinator's time, epoch ms. It moves with the monotonic clock and steps only in
+    /// [`Self::anchor`].
     pub fn coordinator_ms(&self) -> i64 {
         self.mono_ms().saturating_add(self.offset_ms.load(Ordering::Relaxed))
     }
 
-    /// Takes a new offset (coordinator's minus monotonic, ms) and says by how much the time stepped.
+    /// Sets a new offset (coordinator's minus monotonic, ms) and returns the size of the step.
     pub fn anchor(&self, offset_ms: i64) -> i64 {
         offset_ms.saturating_sub(self.offset_ms.swap(offset_ms, Ordering::Relaxed))
     }
 
-    /// The host's wall clock minus the coordinator's, in ms.
+    /// Returns the host's wall clock minus the coordinator's, in ms.
     pub fn skew_ms(&self) -> i64 {
         self.wall_ms().saturating_sub(self.coordinator_ms())
     }
@@ -68,16 +69,16 @@ fn wall_ms() -> i64 {
     }
 }
 
-/// The last exchanges with the coordinator's clock; the one with the shortest round trip is believed.
+/// The last time exchanges with the coordinator; the one with the shortest round trip is used.
 #[derive(Debug, Default)]
 pub struct Exchanges {
     kept: Vec<Exchange>,
 }
 
-/// One question and answer.
+/// A time request and its response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Exchange {
-    /// Coordinator's time minus monotonic time, in ms, on the assumption that both ways took equally long.
+    /// Coordinator's time minus monotonic time, in ms, assuming equal delays in both directions.
     pub offset_ms: i64,
     /// Round trip in ms.
     pub round_trip_ms: u32,
@@ -86,11 +87,11 @@ pub struct Exchange {
 impl Exchanges {
     const KEPT: usize = 8;
 
-    /// Offsets further apart than this mean that a clock has stepped.
+    /// Difference of offsets above which a clock is taken to have stepped.
     const STEP_MS: u64 = 1000;
 
-    /// Takes an answer: when the question was sent and the answer came (monotonic us), and the time it told.
-    /// Gives the exchange to believe; `None` where the times cannot be.
+    /// Adds a response: the times of the request and of the response (monotonic us), and the time it
+    /// contained. Returns the exchange to use; `None` if the times are impossible.
     pub fn add(&mut self, sent_us: i64, came_us: i64, coordinator_ms: i64) -> Option<Exchange> {
         let round_trip_us = came_us.checked_sub(sent_us).filter(|&us| us >= 0)?;
         let middle_ms = (sent_us + round_trip_us / 2) / 1000;

@@ -1,4 +1,5 @@
-//! The agent's settings: file, overridden by environment, overridden by flags, to one checked struct.
+//! The agent's settings: file, environment and flags, each overriding the previous one, in one validated
+//! struct.
 
 mod resolvers;
 
@@ -15,45 +16,46 @@ use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use url::Url;
 
-/// Checked settings. Make one with [`Config::new`] and change fields, or read one with [`Config::load`].
+/// Validated settings. Create them with [`Config::new`] and change fields, or read them with
+/// [`Config::load`].
 #[derive(Debug, Clone)]
 pub struct Config {
     /// Folder with identity, schedule and spool; mode 0700.
     pub data: PathBuf,
-    /// The coordinator's `HOST:PORT`; `None` for the one the agent joined at.
+    /// The coordinator's `HOST:PORT`; `None` for the one from the join.
     pub coordinator: Option<String>,
-    /// The address that the mesh connection and all checks come from; `None` leaves it to the system.
+    /// Source address of the mesh connection and of all checks; `None` leaves it to the system.
     pub source: Option<IpAddr>,
-    /// Whether loopback, private and other non-public addresses may be checked.
+    /// Allows checks of loopback, private and other non-public addresses.
     pub allow_private: bool,
     /// Allows checks of this host itself, its address behind a NAT, and the coordinator.
     pub allow_own_host: bool,
-    /// Whether this host reaches IPv4 by NAT64.
+    /// True if this host reaches IPv4 by NAT64.
     pub nat64: bool,
     /// Addresses that are never checked.
     pub deny: Vec<Prefix>,
-    /// Name servers to ask.
+    /// Name servers for checks.
     pub resolvers: NameServers,
-    /// Zones below which a name server that is alive answers for random names; empty for some large ones.
+    /// Zones in which a working name server answers for random names; empty for some large ones.
     pub resolver_zones: Vec<Name>,
-    /// Root certificates to trust in checks, beside those that browsers trust.
+    /// Root certificates that checks trust in addition to those of browsers.
     pub trust: Vec<CertificateDer<'static>>,
-    /// The RDAP service to ask about every domain; `None` for those of the registries.
+    /// The RDAP service for all domains; `None` for those of the registries.
     pub rdap: Option<Url>,
-    /// Where to read which registry has which RDAP service; `None` for IANA's address.
+    /// Address of the list of the registries' RDAP services; `None` for IANA's.
     pub rdap_bootstrap: Option<Url>,
-    /// Bound of the spool in bytes.
+    /// Maximum size of the spool in bytes.
     pub spool_bytes: u64,
-    /// Most checks at once.
+    /// Maximum number of concurrent checks.
     pub concurrency: usize,
-    /// Key file that the schedule on disk is sealed with; `None` keeps it in clear.
+    /// Key file that encrypts the schedule on disk; `None` stores it in plain text.
     pub secrets_key_file: Option<PathBuf>,
-    /// Logs here what keeps this host from checking. It is no setting: a process with several agents logs it once for all
-    /// of them.
+    /// Logs faults that keep this host from checking. Not a setting: a process with several agents logs them
+    /// once for all of them.
     pub logs_readiness: bool,
 }
 
-/// Where a setting was given, for messages.
+/// Source of a setting, for messages.
 #[derive(Debug, Clone, Copy)]
 enum Origin {
     File,
@@ -61,7 +63,7 @@ enum Origin {
     Flag,
 }
 
-/// Settings that are known, in the order of the sample file.
+/// Known settings, in the order of the sample file.
 const KNOWN: [&str; 15] = [
     "data",
     "secrets_key_file",
@@ -80,11 +82,11 @@ const KNOWN: [&str; 15] = [
     "concurrency",
 ];
 
-/// What every environment variable begins with.
+/// Prefix of every environment variable.
 const PREFIX: &str = "PARALLAX_AGENT_";
 
 impl Config {
-    /// The defaults, for this folder.
+    /// Returns the defaults for this folder.
     pub fn new(data: impl Into<PathBuf>) -> Self {
         Self {
             data: data.into(),
@@ -106,11 +108,11 @@ impl Config {
         }
     }
 
-    /// Reads the file, then `PARALLAX_AGENT_…` out of `environment`, then `flags` (setting and value).
+    /// Reads the file, then `PARALLAX_AGENT_…` from `environment`, then `flags` (setting and value).
     ///
     /// # Errors
-    /// [`Error::Setting`] or [`Error::SettingsFile`] naming the setting, where it was given, and the rule; for an unknown one, the known
-    /// one that is nearest.
+    /// [`Error::Setting`] or [`Error::SettingsFile`] with the setting, its source, and the rule; for an
+    /// unknown one, the most similar known one.
     pub fn load(
         file: Option<&Path>,
         environment: impl IntoIterator<Item = (String, String)>,
@@ -148,7 +150,7 @@ impl Config {
         Ok(config)
     }
 
-    /// The rule for addresses that may be checked, and the source to check from.
+    /// Returns the policy for addresses that may be checked, and the source address.
     pub fn policy(&self) -> Policy {
         let mut source = Source::default();
         match self.source {
@@ -165,7 +167,7 @@ impl Config {
         }
     }
 
-    /// True where `dns` monitors ask public name servers although all other checks ask the host's own.
+    /// Returns true if `dns` monitors use public name servers although all other checks use the host's own.
     pub fn hides_system_records(&self) -> bool {
         self.resolvers == NameServers::Unset && !self.allow_private
     }
@@ -181,14 +183,14 @@ impl Config {
             "nat64" => self.nat64 = boolean(value)?,
             "deny" => {
                 self.deny = list(value, |entry| {
-                    entry.parse().map_err(|_| format!("{entry} is no address or prefix"))
+                    entry.parse().map_err(|_| format!("{entry} is not an address or prefix"))
                 })?;
             }
             "resolvers" => self.resolvers = value.parse()?,
             "resolver_zones" => {
                 self.resolver_zones = list(value, |entry| match Host::parse(entry) {
                     Ok(Host::Name(zone)) => Ok(zone),
-                    Ok(Host::Ip(_)) | Err(_) => Err(format!("{entry} is no zone")),
+                    Ok(Host::Ip(_)) | Err(_) => Err(format!("{entry} is not a zone")),
                 })?;
             }
             "trust" => {
@@ -212,15 +214,15 @@ impl Config {
                 let checks = value.parse().ok().filter(|checks| (1..=20_000).contains(checks));
                 self.concurrency = checks.ok_or("must be a number from 1 to 20000")?;
             }
-            "secrets_key_file" if value.is_empty() => return Err("must be a file".into()),
+            "secrets_key_file" if value.is_empty() => return Err("must be a file path".into()),
             "secrets_key_file" => self.secrets_key_file = Some(value.into()),
-            _ => return Err("is not known".into()),
+            _ => return Err("is unknown".into()),
         }
         Ok(())
     }
 }
 
-/// Checks a coordinator's address: a host or literal, a colon, a port.
+/// Validates a coordinator's address: a host or literal, a colon, a port.
 ///
 /// # Errors
 /// The rule it breaks.
@@ -240,7 +242,7 @@ fn list<T>(value: &str, read: impl Fn(&str) -> Result<T, String>) -> Result<Vec<
     value.split(',').map(str::trim).filter(|entry| !entry.is_empty()).map(read).collect()
 }
 
-/// A file's value as the text that the environment would give.
+/// Converts a file's value to the text that the environment would contain.
 fn flat(name: &str, value: toml::Value) -> Result<String, Error> {
     match value {
         toml::Value::String(text) => Ok(text),
@@ -260,7 +262,7 @@ fn known(name: &str, origin: Origin) -> Result<(), Error> {
         return Ok(());
     }
     let nearest = KNOWN.iter().min_by_key(|known| distance(known, name)).copied().unwrap_or_default();
-    Err(fault(name, origin, format!("is not known; did you mean {nearest}?")))
+    Err(fault(name, origin, format!("is unknown; did you mean {nearest}?")))
 }
 
 fn fault(name: &str, origin: Origin, rule: String) -> Error {
@@ -275,7 +277,7 @@ fn fault(name: &str, origin: Origin, rule: String) -> Error {
     }
 }
 
-/// Edits between two words.
+/// Returns the edit distance of two words.
 fn distance(a: &str, b: &str) -> usize {
     let mut row: Vec<usize> = (0..=b.chars().count()).collect();
     for (i, ca) in a.chars().enumerate() {

@@ -1,12 +1,14 @@
-//! The end of a membership: the coordinator says that the agent was removed, or its certificate ends.
+//! End of an agent's membership: the coordinator removed it, or its certificate has expired.
 //!
-//! A schedule holds customers' secret headers, so it must not outlive the membership. An agent that was revoked or
-//! forgotten stops at once and deletes schedule, results and identity. One that can't be told stops when its certificate
-//! ends, and deletes schedule and results. One that the coordinator has not told the time since the start can't be sure of
-//! that end, since this host's clock may be wrong: it checks nothing, deletes the schedule and goes on dialling.
+//! A schedule contains customers' secret headers, so it must not outlive the membership. An agent that was
+//! revoked or deleted stops at once and deletes schedule, results and identity. One that can't reach the
+//! coordinator stops when its certificate expires, and deletes schedule and results. One that has not
+//! received the coordinator's time since the start can't be sure of the expiry, since this host's clock may
+//! be wrong: it checks nothing, deletes the schedule and keeps trying to connect.
 //!
-//! Only the coordinator can cause this. A stranger who sees a connection's first packets can close it, since their keys are
-//! no secret (RFC 9001, section 5.2). So a reason counts where it came in a frame, or on a connection that was welcomed.
+//! Only the coordinator can cause this. A stranger who sees a connection's first packets can close it, since
+//! their keys are not secret (RFC 9001, section 5.2). So a reason counts only if it came in a frame, or on a
+//! connection after the welcome.
 
 use crate::error::Error;
 use crate::home::life_of;
@@ -16,22 +18,22 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 use tokio::time::sleep;
 
-/// How often the certificate's end is looked at.
+/// Interval of the expiry checks.
 const LOOK: Duration = Duration::from_secs(1);
 
-/// Why an agent has left its mesh.
+/// Reason why an agent has left its mesh.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Departure {
     /// The operator revoked it.
     Revoked,
     /// The coordinator has no such agent.
     Forgotten,
-    /// Its certificate has ended.
+    /// Its certificate has expired.
     Expired,
 }
 
 impl Departure {
-    /// Reads a coordinator's reason for closing; none where it ends no membership.
+    /// Returns the departure that a close reason implies; `None` if the membership continues.
     pub(crate) fn told_by(reason: CloseReason) -> Option<Self> {
         match reason {
             CloseReason::Revoked => Some(Self::Revoked),
@@ -40,7 +42,7 @@ impl Departure {
         }
     }
 
-    /// Its name in the data folder.
+    /// Name in the data folder.
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Revoked => "revoked",
@@ -49,7 +51,7 @@ impl Departure {
         }
     }
 
-    /// Reads that name.
+    /// Parses that name.
     pub(crate) fn named(name: &str) -> Option<Self> {
         [Self::Revoked, Self::Forgotten, Self::Expired].into_iter().find(|one| one.name() == name)
     }
@@ -67,13 +69,15 @@ impl std::fmt::Display for Departure {
     }
 }
 
-/// Checks whether the certificate has ended, by the later of the present time and the one that the coordinator last told.
+/// Returns true if the certificate has expired, by the later of the present time and the coordinator's last
+/// known time.
 pub(crate) fn has_expired(shared: &Shared) -> bool {
     let told_ms = shared.membership().record.coordinator_ms;
     has_ended(shared, shared.clock.coordinator_ms().max(told_ms))
 }
 
-/// Resolves once the certificate has ended for sure. While that is in doubt the schedule goes, and the agent dials on.
+/// Resolves once the certificate has certainly expired. In case of doubt the schedule is deleted, and the
+/// agent keeps trying to connect.
 pub(crate) async fn expired(shared: &Shared) {
     loop {
         let is_told = shared.counts.connections.load(Ordering::Relaxed) > 0;
@@ -87,7 +91,7 @@ pub(crate) async fn expired(shared: &Shared) {
     }
 }
 
-/// A judgement on the end of a certificate.
+/// Certainty of a certificate's expiry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum End {
     No,
@@ -95,9 +99,9 @@ enum End {
     Sure,
 }
 
-/// Judges the end by the clocks: `by_any` by the present time or the one last told, `by_host` by the host's clock. A clock
-/// that is wrong must not end an agent, or every agent of a mesh, for good: so the coordinator must have told its time since
-/// the start, and this host's clock must agree.
+/// Decides by the clocks: `by_any` by the present time or the last known one, `by_host` by the host's clock.
+/// A wrong clock must not end an agent, or every agent of a mesh, for good: so the coordinator must have sent
+/// its time since the start, and this host's clock must agree.
 const fn judge(by_any: bool, by_host: bool, is_told: bool) -> End {
     match (by_any, by_host && is_told) {
         (false, _) => End::No,
@@ -111,7 +115,7 @@ fn has_ended(shared: &Shared, now_ms: i64) -> bool {
     life_of(&membership.credentials).is_ok_and(|life| now_ms / 1000 > life.not_after)
 }
 
-/// Checks nothing until a coordinator sends a schedule again.
+/// Stops checking until a coordinator sends a schedule again.
 fn suspend(shared: &Shared, is_told: bool) {
     let _files = locked(&shared.erased);
     if shared.schedule().clear() {
@@ -119,21 +123,21 @@ fn suspend(shared: &Shared, is_told: bool) {
             true => "by the coordinator's clock, not by this host's",
             false => "by this host's clock, and the coordinator has not been reached since the start",
         };
-        tracing::warn!("the certificate has ended {by}: nothing is checked");
+        tracing::warn!("the certificate has ended {by}: checks are suspended");
         if let Err(error) = shared.home.delete_schedule() {
             tracing::error!(%error, "the schedule can't be deleted");
         }
     }
 }
 
-/// Deletes what must not outlive the membership. Nothing is written to the folder afterwards.
+/// Deletes the files that must not outlive the membership. Nothing is written to the folder afterwards.
 pub(crate) fn erase(shared: &Shared, departure: Departure) -> Error {
     *locked(&shared.erased) = true;
     crate::status::remove(shared.home.folder());
     match shared.home.depart(departure) {
         Ok(()) => Error::Departed { departure, folder: shared.home.folder().to_owned() },
         Err(error) => {
-            tracing::error!(%error, "not everything could be deleted; the next start tries again");
+            tracing::error!(%error, "some files could not be deleted; the next start tries again");
             error
         }
     }

@@ -1,10 +1,10 @@
-//! Which passed results carry phases and address, and which go out plain. Pure.
+//! Sampling of details: decides which passed results are sent with phases and address. Free of IO.
 
 use parallax_protocol::id::MonitorId;
 use parallax_protocol::result::{CheckResult, Outcome, Phases};
 use std::collections::HashMap;
 
-/// Remembers, for each monitor, what was last sent in full.
+/// Stores, for each monitor, the last result sent in full.
 #[derive(Debug, Default)]
 pub struct Details {
     monitors: HashMap<MonitorId, Last>,
@@ -19,12 +19,12 @@ struct Last {
 }
 
 impl Details {
-    /// At least one passed result in so many is sent in full.
+    /// Sampling interval: at least one passed result in this many is sent in full.
     pub const EVERY: u8 = 20;
 
-    /// Takes phases and address off a passed result unless they tell something new: the first of a revision,
+    /// Removes phases and address from a passed result unless they are informative: the first of a revision,
     /// the first after another outcome, one that took half as long again as the last one sent in full, and
-    /// every twentieth. Without them a result costs a fifth on the wire.
+    /// every twentieth. Without them a result takes a fifth of the bytes on the wire.
     pub fn thin(&mut self, result: &mut CheckResult) {
         let report = &mut result.report;
         match report.outcome {
@@ -54,7 +54,7 @@ impl Details {
         self.monitors.insert(result.monitor, last);
     }
 
-    /// Forgets monitors that are no longer assigned.
+    /// Removes monitors that are no longer assigned.
     pub fn retain(&mut self, mut assigned: impl FnMut(MonitorId) -> bool) {
         self.monitors.retain(|&monitor, _| assigned(monitor));
     }

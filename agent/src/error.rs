@@ -1,4 +1,4 @@
-//! What can go wrong in an agent outside of a check.
+//! Errors of an agent outside of checks.
 
 use crate::departure::Departure;
 use parallax_protocol::ProtocolError;
@@ -27,25 +27,25 @@ pub enum Error {
     /// A file or folder cannot be used.
     #[error("{path}: {source}")]
     File {
-        /// Which one.
+        /// File or folder.
         path: PathBuf,
-        /// Why.
+        /// Error of the operating system.
         source: std::io::Error,
     },
-    /// A file is not what this agent wrote.
+    /// A file is not in the form that this agent writes.
     #[error("{path}: {rule}")]
     Damaged {
-        /// Which one.
+        /// File or folder.
         path: PathBuf,
-        /// What is wrong with it.
+        /// Rule that it breaks.
         rule: &'static str,
     },
-    /// The data folder holds no identity.
+    /// The data folder has no identity.
     #[error(
         "{0}: no identity yet; join a mesh first: parallax-agent join --coordinator HOST:PORT --token TOKEN"
     )]
     NotJoined(PathBuf),
-    /// The data folder already holds an identity.
+    /// The data folder already has an identity.
     #[error("{0}: already joined; use another --data folder, or remove this one")]
     AlreadyJoined(PathBuf),
     /// The agent is no longer a member of its mesh.
@@ -54,35 +54,35 @@ pub enum Error {
         folder.display()
     )]
     Departed {
-        /// Why.
+        /// Reason.
         departure: Departure,
         /// Its data folder.
         folder: PathBuf,
     },
-    /// Another process runs on this data folder.
+    /// Another process uses this data folder.
     #[error("{0}: in use by another process")]
     InUse(PathBuf),
-    /// Keys and certificates.
+    /// Errors of keys and certificates.
     #[error(transparent)]
     Certs(#[from] parallax_certs::Error),
-    /// A frame that is not what it should be.
+    /// An invalid frame.
     #[error("coordinator: {0}")]
     Protocol(#[from] ProtocolError),
     /// The coordinator refused to enrol this host.
     #[error("not enrolled: {0}")]
     Refused(CloseReason),
-    /// The coordinator cannot be reached or does not prove itself.
+    /// The coordinator cannot be reached or can't prove its identity.
     #[error("coordinator {address}: {reason}")]
     Unreachable {
-        /// As configured.
+        /// Address as configured.
         address: String,
-        /// Why, in words.
+        /// Reason, in words.
         reason: String,
     },
-    /// A part of the agent broke off; without it the agent would go on in silence, and wrongly.
-    #[error("{0} broke off; the log says why")]
+    /// A task of the agent crashed; continuing without it would hide the failure.
+    #[error("{0} crashed; see the log")]
     Died(&'static str),
-    /// Standard output takes no more.
+    /// Standard output can't be written.
     #[error("standard output can't be written: {0}")]
     Output(#[source] std::io::Error),
     /// The probes cannot be set up.
@@ -91,7 +91,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// Names the file in an input or output fault.
+    /// Returns a conversion that adds the path to an IO error.
     pub(crate) fn file(path: impl Into<PathBuf>) -> impl FnOnce(std::io::Error) -> Self {
         let path = path.into();
         move |source| Self::File { path, source }

@@ -1,4 +1,5 @@
-//! The data folder: identity, what the coordinator last said, the kept schedule, and the lock on it all.
+//! The data folder: identity, last known facts about the coordinator, stored schedule, and the lock on the
+//! folder.
 
 use crate::departure::Departure;
 use crate::error::Error;
@@ -15,22 +16,22 @@ use std::net::IpAddr;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-/// Longest schedule file that is read, in bytes.
+/// Maximum size of a schedule file that is read, in bytes.
 const MAX_SCHEDULE: u64 = 512 << 20;
 
-/// Begins a schedule file that is sealed; others begin with their checksum.
+/// Header of an encrypted schedule file; others begin with their checksum.
 const SEALED: &[u8] = b"parallax sealed schedule 1\n";
 
-/// An agent's folder, locked for as long as this lives.
+/// An agent's folder, locked while this value lives.
 #[derive(Debug)]
 pub struct Home {
     folder: PathBuf,
-    /// Seals the schedule; none keeps it in clear.
+    /// Encrypts the schedule; `None` stores it in plain text.
     keyring: Option<Keyring>,
     _lock: File,
 }
 
-/// What an agent knows of itself and its mesh; kept as JSON.
+/// Facts about an agent and its mesh; stored as JSON.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Record {
     /// The agent's number in hexadecimal.
@@ -45,41 +46,41 @@ pub struct Record {
     pub mesh: String,
     /// The coordinator's `HOST:PORT` that it joined at.
     pub coordinator: String,
-    /// The coordinator's time when it last said it, epoch ms.
+    /// The coordinator's time as last received, epoch ms.
     pub coordinator_ms: i64,
     /// This host's wall clock minus the coordinator's at that time, in ms.
     pub skew_ms: i64,
-    /// Addresses that the coordinator saw this host under, newest first.
+    /// Addresses of this host as the coordinator saw them, newest first.
     #[serde(default)]
     pub seen_from: Vec<IpAddr>,
     /// Addresses of the coordinator, newest first.
     #[serde(default)]
     pub coordinator_addresses: Vec<IpAddr>,
-    /// When the addresses above were learned, in their order, by this host's clock, epoch ms.
+    /// Times at which those addresses were learned, in their order, by this host's clock, epoch ms.
     #[serde(default)]
     pub seen_from_ms: Vec<i64>,
-    /// Likewise.
+    /// Times for the coordinator's addresses, likewise.
     #[serde(default)]
     pub coordinator_addresses_ms: Vec<i64>,
 }
 
-/// An identity that is complete.
+/// A complete identity.
 #[derive(Debug)]
 pub struct Membership {
     /// Certificate and key.
     pub credentials: Credentials,
     /// Authorities to trust.
     pub roots: Roots,
-    /// What is known of the agent.
+    /// Facts about the agent.
     pub record: Record,
 }
 
 impl Home {
-    /// Opens the folder, making it where it is missing, and locks it.
+    /// Opens the folder, creating it if it is missing, and locks it.
     ///
     /// # Errors
-    /// [`Error::InUse`] where another process holds it; [`Error::Certs`] where others than the owner may
-    /// reach into it.
+    /// [`Error::InUse`] if another process has locked it; [`Error::Certs`] if others than the owner have
+    /// access.
     pub fn open(folder: &Path) -> Result<Self, Error> {
         private_folder(folder)?;
         let path = folder.join("lock");
@@ -97,39 +98,39 @@ impl Home {
         Ok(Self { folder: folder.to_owned(), keyring: None, _lock: lock })
     }
 
-    /// The same, with the schedule sealed by the keys of that file.
+    /// Encrypts the schedule with the keys of that file.
     ///
     /// # Errors
-    /// [`Error::Certs`] where the file is no key file, or others than the owner may reach it.
+    /// [`Error::Certs`] if the file is not a key file, or others than the owner have access.
     pub fn sealed_with(self, key_file: Option<&Path>) -> Result<Self, Error> {
         Ok(Self { keyring: key_file.map(Keyring::read).transpose()?, ..self })
     }
 
-    /// The folder.
+    /// Returns the folder.
     pub fn folder(&self) -> &Path {
         &self.folder
     }
 
-    /// Where the spool lies.
+    /// Returns the spool's folder.
     pub fn spool(&self) -> PathBuf {
         self.folder.join("spool")
     }
 
-    /// Whether an identity is here.
+    /// Returns true if there is an identity.
     pub fn is_member(&self) -> bool {
         self.folder.join(CREDENTIALS).exists() && self.departure().is_none()
     }
 
-    /// Why the agent of this folder has left its mesh, where it was removed.
+    /// Returns why this folder's agent was removed from its mesh, if it was.
     pub fn departure(&self) -> Option<Departure> {
         removal(&self.folder)
     }
 
-    /// Deletes schedule and results, and the identity of an agent that was removed. What was begun is finished by the
-    /// next start.
+    /// Deletes schedule and results, and the identity of an agent that was removed. The next start completes
+    /// an interrupted deletion.
     ///
     /// # Errors
-    /// [`Error::Certs`] or [`Error::File`] where a file can't be written or deleted.
+    /// [`Error::Certs`] or [`Error::File`] if a file can't be written or deleted.
     pub fn depart(&self, departure: Departure) -> Result<(), Error> {
         if departure != Departure::Expired {
             write_secret(&self.folder.join(DEPARTED), departure.name())?;
@@ -150,10 +151,10 @@ impl Home {
         synced.map_err(Error::file(&self.folder))
     }
 
-    /// Deletes the kept schedule.
+    /// Deletes the stored schedule.
     ///
     /// # Errors
-    /// [`Error::File`] where it can't be deleted.
+    /// [`Error::File`] if it can't be deleted.
     pub fn delete_schedule(&self) -> Result<(), Error> {
         self.delete(SCHEDULE)?;
         self.delete(SCHEDULE_NEW)
@@ -170,8 +171,7 @@ impl Home {
     /// Reads the identity.
     ///
     /// # Errors
-    /// [`Error::NotJoined`] where there is none; [`Error::Certs`] or [`Error::Damaged`] where it cannot be
-    /// used.
+    /// [`Error::NotJoined`] if there is none; [`Error::Certs`] or [`Error::Damaged`] if it is unusable.
     pub fn membership(&self) -> Result<Membership, Error> {
         let missing = || Error::NotJoined(self.folder.clone());
         if let Some(departure) = self.departure() {
@@ -184,12 +184,12 @@ impl Home {
         Ok(Membership { credentials: Credentials::from_pem(&pem)?, roots: Roots::from_pem(&roots)?, record })
     }
 
-    /// Keeps an identity. The credentials go last: an identity is either whole or not there.
+    /// Stores an identity. The credentials are written last: an identity is either complete or absent.
     ///
     /// # Errors
-    /// [`Error::Certs`] where a file cannot be written.
+    /// [`Error::Certs`] if a file cannot be written.
     pub fn keep(&self, membership: &Membership) -> Result<(), Error> {
-        // With it the new identity would be deleted at the next start.
+        // Otherwise the next start would delete the new identity.
         self.delete(DEPARTED)?;
         self.keep_record(&membership.record)?;
         write_secret(&self.folder.join(AUTHORITIES), &membership.roots.to_pem())?;
@@ -197,25 +197,25 @@ impl Home {
         Ok(())
     }
 
-    /// Keeps whom to trust.
+    /// Stores the trusted authorities.
     ///
     /// # Errors
-    /// [`Error::Certs`] where the file cannot be written.
+    /// [`Error::Certs`] if the file cannot be written.
     pub fn keep_roots(&self, roots: &Roots) -> Result<(), Error> {
         Ok(write_secret(&self.folder.join(AUTHORITIES), &roots.to_pem())?)
     }
 
-    /// Keeps what the coordinator last said.
+    /// Stores the facts about the coordinator.
     ///
     /// # Errors
-    /// [`Error::Certs`] where the file cannot be written.
+    /// [`Error::Certs`] if the file cannot be written.
     pub fn keep_record(&self, record: &Record) -> Result<(), Error> {
         let text = serde_json::to_string_pretty(record)
             .map_err(|_| Error::Damaged { path: self.folder.join(RECORD), rule: "does not encode" })?;
         Ok(write_secret(&self.folder.join(RECORD), &text)?)
     }
 
-    /// The schedule kept by an earlier run; `None` where there is none that can be read.
+    /// Reads the schedule stored by an earlier run; `None` if there is no readable one.
     pub fn schedule(&self) -> Option<ScheduleChange> {
         let mut bytes = Vec::new();
         let file = File::open(self.folder.join(SCHEDULE)).ok()?;
@@ -228,18 +228,19 @@ impl Home {
             return None;
         }
         let (mut change, rest) = postcard::take_from_bytes::<ScheduleChange>(body).ok()?;
-        // Accounts follow, but in files of earlier versions; those pass over them.
+        // Accounts follow, except in files of earlier versions; those versions ignore them.
         if !rest.is_empty() {
             change.set_accounts(&postcard::from_bytes::<Vec<u32>>(rest).ok()?).ok()?;
         }
         change.put.iter().all(|assignment| assignment.check().is_ok()).then_some(change)
     }
 
-    /// Rewrites the schedule that was just read where its file is not sealed as it should be by now, and deletes what an
-    /// interrupted write left: after `secrets_key_file` was set nothing stays in clear.
+    /// Rewrites the schedule that was just read if its file is not encrypted with the current key, and
+    /// deletes the leftovers of an interrupted write: once `secrets_key_file` is set, nothing stays in plain
+    /// text.
     ///
     /// # Errors
-    /// [`Error::File`] where a file can't be written or deleted.
+    /// [`Error::File`] if a file can't be written or deleted.
     pub fn reseal_schedule(&self, read: Option<&ScheduleChange>) -> Result<(), Error> {
         self.delete(SCHEDULE_NEW)?;
         let path = self.folder.join(SCHEDULE);
@@ -256,17 +257,17 @@ impl Home {
         }
         match read {
             Some(schedule) => self.keep_schedule(schedule),
-            // In clear and damaged: it may hold secrets and serves nobody.
+            // Plain text and damaged: useless, and it may contain secrets.
             None if sealed_by.is_none() => self.delete(SCHEDULE),
             None => Ok(()),
         }
     }
 
-    /// Opens a sealed schedule; without it the agent starts with none, and the coordinator sends it again.
+    /// Decrypts a schedule. If that fails the agent starts with none, and the coordinator sends it again.
     fn open_sealed(&self, sealed: &[u8]) -> Option<Vec<u8>> {
         let Some(keyring) = &self.keyring else {
             tracing::warn!(
-                "the schedule on disk is sealed and `secrets_key_file` is not set: starting without it"
+                "the schedule on disk is encrypted, but `secrets_key_file` is not set: starting without it"
             );
             return None;
         };
@@ -274,11 +275,11 @@ impl Home {
         opened.inspect_err(|error| tracing::warn!("the schedule on disk {error}: starting without it")).ok()
     }
 
-    /// Keeps a schedule, whole or not at all. It holds customers' headers, so its mode is 0600, and it is sealed where
-    /// there is a key.
+    /// Stores a schedule atomically. It contains customers' headers, so its mode is 0600, and it is encrypted
+    /// if there is a key.
     ///
     /// # Errors
-    /// [`Error::File`] where it cannot be written.
+    /// [`Error::File`] if it cannot be written.
     pub fn keep_schedule(&self, snapshot: &ScheduleChange) -> Result<(), Error> {
         let path = self.folder.join(SCHEDULE);
         let body = postcard::to_stdvec(snapshot)
@@ -304,28 +305,30 @@ impl Home {
     }
 }
 
-/// Reads what an agent in `folder` knows of itself, also while it runs.
+/// Reads the record of the agent in `folder`, also while it runs.
 ///
 /// # Errors
-/// [`Error::Damaged`] where the file is not ours.
+/// [`Error::Damaged`] if the file is not an agent's record.
 pub fn read_record(folder: &Path) -> Result<Option<Record>, Error> {
     let path = folder.join(RECORD);
     let Some(text) = read_secret(&path)? else {
         return Ok(None);
     };
-    serde_json::from_str(&text).map(Some).map_err(|_| Error::Damaged { path, rule: "is no agent's record" })
+    serde_json::from_str(&text)
+        .map(Some)
+        .map_err(|_| Error::Damaged { path, rule: "is not an agent's record" })
 }
 
-/// Why the agent of `folder` was removed from its mesh, where it was.
+/// Returns why the agent of `folder` was removed from its mesh, if it was.
 pub fn removal(folder: &Path) -> Option<Departure> {
     let text = std::fs::read_to_string(folder.join(DEPARTED)).ok()?;
     Departure::named(text.trim())
 }
 
-/// End of the life of a chain's leaf, unix seconds.
+/// Returns the validity period of a chain's leaf.
 ///
 /// # Errors
-/// [`Error::Certs`] where the leaf is no agent's.
+/// [`Error::Certs`] if the leaf is not an agent's.
 pub fn life_of(credentials: &Credentials) -> Result<parallax_certs::authority::Life, Error> {
     let leaf = credentials.chain().first().ok_or(parallax_certs::Error::Certificate("chain is empty"))?;
     Ok(Identity::of_agent(leaf)?.life)
@@ -336,7 +339,7 @@ const AUTHORITIES: &str = "authorities.pem";
 const RECORD: &str = "agent.json";
 const SCHEDULE: &str = "schedule.bin";
 const SCHEDULE_NEW: &str = "schedule.new";
-/// Says why the agent was removed from its mesh.
+/// Contains the reason why the agent was removed from its mesh.
 const DEPARTED: &str = "departed";
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Enrolment: a key made on this host, a token for a certificate.
+//! Enrolment: creates a key on this host and exchanges a join token for a certificate.
 
 use crate::clock::Clock;
 use crate::config::{Config, checked_coordinator};
@@ -18,14 +18,14 @@ use parallax_protocol::version::JOIN_V1;
 use rustls_pki_types::CertificateDer;
 use std::time::Duration;
 
-/// The coordinator answers a join within this time.
+/// Time limit for the coordinator's response to a join.
 const ANSWER: Duration = Duration::from_secs(10);
 
-/// Enrols this host with `token` and keeps its identity in the data folder. The coordinator is judged by the
-/// authority that the token names before anything is sent; on any fault nothing is kept.
+/// Enrols this host with `token` and stores its identity in the data folder. The coordinator is verified
+/// against the authority in the token before anything is sent; on any error nothing is stored.
 ///
 /// # Errors
-/// [`Error::AlreadyJoined`], [`Error::Setting`] for a token that is no token, [`Error::Refused`] with the
+/// [`Error::AlreadyJoined`], [`Error::Setting`] for an invalid token, [`Error::Refused`] with the
 /// coordinator's reason, [`Error::Unreachable`].
 pub async fn join(config: &Config, coordinator: &str, token: &str) -> Result<Record, Error> {
     let setting = |field: &str, rule: String| Error::Setting { field: field.to_owned(), rule };
@@ -34,7 +34,7 @@ pub async fn join(config: &Config, coordinator: &str, token: &str) -> Result<Rec
         token.trim().parse().map_err(|error: parallax_certs::Error| setting("--token", error.to_string()))?;
     let home = Home::open(&config.data)?;
     let clock = Clock::new(0);
-    // A certificate that has ended is of no use to anybody.
+    // An expired certificate is worthless, so it may be replaced.
     let is_over = |membership: &Membership| {
         crate::home::life_of(&membership.credentials)
             .is_ok_and(|life| clock.wall_ms() / 1000 > life.not_after)
@@ -60,13 +60,13 @@ pub async fn join(config: &Config, coordinator: &str, token: &str) -> Result<Rec
     Ok(membership.record)
 }
 
-/// The host's wall clock in unix seconds, for rustls.
+/// Returns the host's wall clock in unix seconds, for rustls.
 pub(crate) fn wall_seconds(clock: &Clock) -> std::sync::Arc<dyn rustls::time_provider::TimeProvider> {
     let clock = clock.clone();
     tls::clock(move || clock.wall_ms() / 1000)
 }
 
-/// Authorities out of DER, one or two.
+/// Parses one or two authorities from DER.
 pub(crate) fn roots_of(authorities_der: Vec<Vec<u8>>) -> Result<Roots, Error> {
     Ok(Roots::new(authorities_der.into_iter().map(CertificateDer::from).collect())?)
 }
@@ -86,7 +86,8 @@ async fn ask(link: &Link, request: &JoinRequest) -> Result<JoinAnswer, Error> {
     match reader.next::<JoinAnswer>().await {
         Ok(Received::Value(answer)) => Ok(answer),
         Ok(Received::End) | Err(crate::wire::WireError::Stream) => {
-            // Where the coordinator closed instead of answering, its reason says more than the stream's end.
+            // If the coordinator closed instead of responding, its reason is more informative than the
+            // stream's end.
             let closed = tokio::time::timeout(Duration::from_secs(1), link.connection.closed()).await;
             let reason = closed.ok().as_ref().and_then(close_reason);
             tracing::debug!(sent = sent.is_ok(), finished = finished.is_ok(), "join ended without an answer");
@@ -96,7 +97,7 @@ async fn ask(link: &Link, request: &JoinRequest) -> Result<JoinAnswer, Error> {
     }
 }
 
-/// Takes an answer only if it is for our key and of the authority the token names.
+/// Accepts a response only if it is for this host's key and from the authority in the token.
 fn accept(
     key: &AgentKey,
     token: &Token,
@@ -105,7 +106,7 @@ fn accept(
     clock: &Clock,
 ) -> Result<Membership, Error> {
     let leaf = joined.certificates_der.into_iter().next().map(CertificateDer::from);
-    let leaf = leaf.ok_or(parallax_certs::Error::Certificate("is missing in the answer"))?;
+    let leaf = leaf.ok_or(parallax_certs::Error::Certificate("is missing in the response"))?;
     let credentials = key.with_certificate(leaf)?;
     let sent: Vec<CertificateDer<'static>> =
         joined.authorities_der.iter().cloned().map(CertificateDer::from).collect();

@@ -1,9 +1,10 @@
-//! An agent: it runs checks from one place and streams their results to the coordinator.
+//! An agent: runs checks from one vantage and streams their results to the coordinator.
 //!
-//! [`Agent`] is a whole agent; the coordinator's trial mode runs several in one process, each with its own data
-//! folder and source address. The parts, in the direction of the data: [`schedule`] says what is due, the
-//! runner starts it, [`probe`] does it, [`outbox`] numbers the results, [`spool`] keeps on disk what the
-//! coordinator has not acknowledged, and the session sends it. Nothing here judges a monitor.
+//! [`Agent`] is a whole agent; the coordinator's trial mode runs several in one process, each with its own
+//! data folder and source address. The modules, in the order of the data flow: [`schedule`] decides which
+//! checks are due, the runner starts them, [`probe`] runs them, [`outbox`] numbers the results, [`spool`]
+//! stores those that the coordinator has not acknowledged on disk, and the session sends them. No module here
+//! judges a monitor.
 
 pub mod attempt;
 pub mod backoff;
@@ -53,49 +54,49 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, MissedTickBehavior, timeout};
 
-/// How often results are looked over for saving, and the schedule for keeping.
+/// Interval at which unsaved results and schedule changes are written to disk.
 const KEEP: Duration = Duration::from_secs(1);
 
-/// How often the status file is written, in turns of [`KEEP`].
+/// Interval of the status file, in multiples of [`KEEP`].
 const STATUS_TURNS: u32 = 5;
 
-/// A connection that lived this long has held: the next dial waits the shortest time.
+/// Lifetime after which a connection counts as stable: the next attempt waits the shortest time.
 const HELD: Duration = Duration::from_secs(30);
 
-/// After its results are flushed, a connection may take this long to end.
+/// Time for a connection to end after its results are flushed.
 const FAREWELL: Duration = Duration::from_secs(6);
 
-/// An agent that has joined, with its identity and its spool open.
+/// An enrolled agent, with its identity and its spool open.
 #[derive(Debug)]
 pub struct Agent(Arc<Shared>);
 
 impl Agent {
-    /// Opens the folder of an agent that has joined.
+    /// Opens the folder of an enrolled agent.
     ///
     /// # Errors
-    /// [`Error`] where the folder, the identity or the probes cannot be used.
+    /// [`Error`] if the folder, the identity or the probes are unusable.
     pub fn open(config: Config) -> Result<Self, Error> {
         Ok(Self(Arc::new(open(config)?)))
     }
 
-    /// The agent's name, region and network, in words.
+    /// Returns the agent's name, region and network, in words.
     pub fn identity(&self) -> String {
         let record = &self.0.membership().record;
         format!("{} ({}, {})", record.name, record.region, record.network)
     }
 
-    /// Reads how often the runner has turned; it goes on doing so while checks can be started.
+    /// Returns a reader of the runner's loop count, which grows as long as checks can be started.
     pub fn turns(&self) -> impl Fn() -> u64 + Send + 'static {
         let shared = Arc::clone(&self.0);
         move || shared.counts.turns.load(Ordering::Relaxed)
     }
 
-    /// Runs until `shutdown` comes; then lets running checks end, flushes, says goodbye. Dropping the future stops
-    /// everything at once.
+    /// Runs until `shutdown` resolves; then waits for running checks, flushes results, and says goodbye to
+    /// the coordinator. Dropping the future stops everything at once.
     ///
     /// # Errors
-    /// [`Error`] where a part broke off. A coordinator that is away is no error: the agent goes on with the schedule it
-    /// holds and dials again.
+    /// [`Error`] if a task crashed. An unreachable coordinator is not an error: the agent continues with its
+    /// schedule and reconnects.
     pub async fn run(self, shutdown: impl Future<Output = ()>) -> Result<(), Error> {
         run_open(self.0, shutdown).await
     }
@@ -119,15 +120,15 @@ async fn run_open(shared: Arc<Shared>, shutdown: impl Future<Output = ()>) -> Re
     runner.spawn(runner::run(Arc::clone(&shared), stopping.clone()));
     let mut connection = JoinSet::new();
     connection.spawn(stay_connected(Arc::clone(&shared), stopping, drained));
-    // Tasks end only after the stop, or with a departure; one that ends otherwise has panicked.
+    // Tasks end only after the stop, or with a departure; any other end is a panic.
     let died = tokio::select! {
         () = shutdown => Ok(None),
         _ = runner.join_next() => Ok(Some("the runner")),
         ended = connection.join_next() => match ended {
             Some(Ok(Some(departure))) => Err(departure),
-            _ => Ok(Some("the connection's task")),
+            _ => Ok(Some("the connection task")),
         },
-        _ = tasks.join_next() => Ok(Some("what keeps status, schedule and readiness")),
+        _ = tasks.join_next() => Ok(Some("the task for status, schedule and readiness")),
         () = departure::expired(&shared) => Err(Departure::Expired),
     };
     let died = match died {
@@ -142,7 +143,7 @@ async fn run_open(shared: Arc<Shared>, shutdown: impl Future<Output = ()>) -> Re
     };
     match died {
         None => tracing::info!("shutting down"),
-        Some(part) => tracing::error!("{part} broke off; the agent ends, so that it is started anew"),
+        Some(part) => tracing::error!("{part} crashed; exiting to be restarted by the service manager"),
     }
     stop.send_replace(true);
     while runner.join_next().await.is_some() {}
@@ -154,7 +155,7 @@ async fn run_open(shared: Arc<Shared>, shutdown: impl Future<Output = ()>) -> Re
         }
     };
     if timeout(FAREWELL, farewell).await.is_err() {
-        tracing::warn!("the connection did not end in time");
+        tracing::warn!("the connection did not close in time");
     }
     tasks.shutdown().await;
     connection.shutdown().await;
@@ -165,10 +166,10 @@ async fn run_open(shared: Arc<Shared>, shutdown: impl Future<Output = ()>) -> Re
     died.map_or(Ok(()), |part| Err(Error::Died(part)))
 }
 
-/// What the probes of this configuration use.
+/// Creates the network stack of the probes from this configuration.
 ///
 /// # Errors
-/// [`Error::Probes`] where resolver or roots cannot be set up.
+/// [`Error::Probes`] if resolver or roots cannot be set up.
 pub fn net(config: &Config) -> Result<Net, Error> {
     let fault = |error: &dyn std::error::Error| Error::Probes(error.to_string());
     let alive = |resolver: Result<Resolver, SetupError>| -> Result<Resolver, Error> {
@@ -205,12 +206,12 @@ fn open(config: Config) -> Result<Shared, Error> {
     if spool.damaged() > 0 {
         tracing::warn!(
             segments = spool.damaged(),
-            "results on disk were damaged; what could be read is kept"
+            "some results on disk are damaged; the readable ones are kept"
         );
     }
     let kept = home.schedule();
     if let Err(error) = home.reseal_schedule(kept.as_ref()) {
-        tracing::error!(%error, "the schedule on disk is not sealed with the present key");
+        tracing::error!(%error, "the schedule on disk could not be encrypted with the current key");
     }
     let mut boot = [0; 8];
     tls::random(&mut boot)?;
@@ -219,18 +220,18 @@ fn open(config: Config) -> Result<Shared, Error> {
     if departure::has_expired(&shared) {
         shared.home.delete_schedule()?;
         tracing::warn!(
-            "the certificate has ended by this host's clock: nothing is checked before the coordinator is reached"
+            "the certificate has ended by this host's clock: checks are suspended until the coordinator is reached"
         );
     } else if let Some(kept) = kept {
         let mut schedule = shared.schedule();
-        // A snapshot fits every schedule.
+        // A snapshot applies to every schedule.
         let _ = schedule.apply(kept, shared.clock.coordinator_ms());
-        tracing::info!(monitors = schedule.len(), "starting with the schedule kept on disk");
+        tracing::info!(monitors = schedule.len(), "starting with the schedule on disk");
     }
     Ok(shared)
 }
 
-/// Dials, serves the connection, and dials again, until the stop or the end of the membership.
+/// Connects, serves the connection, and reconnects, until the stop or the end of the membership.
 async fn stay_connected(
     shared: Arc<Shared>,
     mut stopping: watch::Receiver<bool>,
@@ -251,7 +252,7 @@ async fn stay_connected(
                 if ended.departure.is_some() {
                     return ended.departure;
                 }
-                // Asked to stop, it is no news that the coordinator let go first.
+                // During a shutdown, an end by the coordinator is not worth a log line.
                 if ended.stopped || *stopping.borrow() {
                     return None;
                 }
@@ -302,16 +303,16 @@ async fn dial(shared: &Shared) -> Result<link::Link, Error> {
     link::dial(&coordinator, shared.config.source, tls, |found| own.add_coordinator(found)).await
 }
 
-/// Notes a fault of the connection for the status, and logs it once, not at every dial.
+/// Records a connection error for the status, and logs it once, not at every attempt.
 fn note(shared: &Shared, last: &mut String, fault: String) {
     locked(&shared.link_fault).clone_from(&fault);
     if *last != fault {
-        tracing::warn!(fault, "not connected; the schedule goes on and results are kept");
+        tracing::warn!(fault, "not connected; checks continue and results are stored");
         *last = fault;
     }
 }
 
-/// Saves what should outlive this process, again and again.
+/// Periodically saves the state that should outlive this process.
 async fn keep(shared: Arc<Shared>) {
     let mut tick = tokio::time::interval(KEEP);
     tick.set_missed_tick_behavior(MissedTickBehavior::Skip);
@@ -344,7 +345,7 @@ async fn keep(shared: Arc<Shared>) {
     }
 }
 
-/// What a shutdown leaves behind for the next start.
+/// Saves state for the next start at a shutdown.
 fn leave(shared: &Shared) {
     shared.queue().save(true, |monitor| shared.schedule().slot_of(monitor));
     keep_schedule(shared);
@@ -355,7 +356,7 @@ fn leave(shared: &Shared) {
         record.clone()
     };
     if let Err(error) = shared.home.keep_record(&record) {
-        tracing::warn!(%error, "the coordinator's time is not kept");
+        tracing::warn!(%error, "the coordinator's time could not be saved");
     }
     status::remove(shared.home.folder());
 }
@@ -365,12 +366,12 @@ fn keep_schedule(shared: &Shared) {
     if let Some(snapshot) = snapshot
         && let Err(error) = shared.home.keep_schedule(&snapshot)
     {
-        tracing::error!(%error, "the schedule is not kept on disk");
+        tracing::error!(%error, "the schedule could not be saved");
     }
 }
 
 fn write_status(shared: &Shared) {
     if let Err(error) = status::write(shared.home.folder(), &status::take(shared)) {
-        tracing::debug!(%error, "status is not written");
+        tracing::debug!(%error, "the status file could not be written");
     }
 }

@@ -1,4 +1,4 @@
-//! Dialling the coordinator: one UDP socket from the source address, QUIC by hand.
+//! Connection to the coordinator: one UDP socket from the source address, with QUIC over it.
 
 use crate::error::Error;
 use parallax_certs::issue::COORDINATOR_NAME;
@@ -11,27 +11,27 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// A packet goes out at least this often.
+/// Interval of keep-alive packets.
 const KEEP_ALIVE: Duration = Duration::from_secs(5);
-/// Silence for this long ends a connection.
+/// Silence after which a connection ends.
 const IDLE: Duration = Duration::from_secs(15);
-/// A handshake with one address may take this long.
+/// Time limit of a handshake with one address.
 const HANDSHAKE: Duration = Duration::from_secs(8);
-/// Bytes of all streams together that wait to be read.
+/// Flow-control window of all streams together, in bytes.
 const WINDOW: u32 = 4 << 20;
-/// Check-now streams open at once. The coordinator deals them out fairly among accounts.
+/// Maximum number of concurrent check-now streams. The coordinator shares them fairly among accounts.
 pub const ASKS_AT_ONCE: u32 = QUESTIONS_AT_ONCE;
 
 /// A connection and the socket it runs on.
 #[derive(Debug)]
 pub struct Link {
-    /// The connection. Its handshake is done; whether the coordinator accepts it shows by its first frame.
+    /// The connection, after its handshake. The coordinator's first frame shows whether it accepts the agent.
     pub connection: quinn::Connection,
     endpoint: Endpoint,
 }
 
 impl Link {
-    /// The version of the mesh protocol that was agreed on; 0 where none was.
+    /// Returns the negotiated version of the mesh protocol; 0 if there was none.
     pub fn mesh_version(&self) -> u16 {
         let data = self.connection.handshake_data().and_then(|data| data.downcast::<HandshakeData>().ok());
         match data.and_then(|data| purpose(data.protocol.as_deref()?)) {
@@ -40,18 +40,19 @@ impl Link {
         }
     }
 
-    /// Closes the connection with a reason and waits until the peer may have heard of it.
+    /// Closes the connection with a reason and waits for the peer to receive it.
     pub async fn close(&self, reason: CloseReason) {
         self.connection.close(VarInt::from_u32(reason.code()), reason.text().as_bytes());
-        // The close frame goes out at once; the socket is kept a moment for it to be sent again if lost.
+        // The close frame is sent at once; the socket stays open briefly for a retransmission.
         let _ = tokio::time::timeout(Duration::from_millis(200), self.endpoint.wait_idle()).await;
     }
 }
 
-/// Dials `coordinator` (`HOST:PORT`), each of its addresses in turn. `found` is told all that its name has.
+/// Connects to `coordinator` (`HOST:PORT`), trying each of its addresses in turn. `found` receives all
+/// addresses of its name.
 ///
 /// # Errors
-/// [`Error::Unreachable`] with the last address's reason, or [`Error::Refused`] where the coordinator gave one.
+/// [`Error::Unreachable`] with the last address's reason, or [`Error::Refused`] if the coordinator gave one.
 pub async fn dial(
     coordinator: &str,
     source: Option<IpAddr>,
@@ -60,7 +61,7 @@ pub async fn dial(
 ) -> Result<Link, Error> {
     let unreachable = |reason: String| Error::Unreachable { address: coordinator.to_owned(), reason };
     let crypto = QuicClientConfig::try_from(tls)
-        .map_err(|_| unreachable("TLS settings have no suite that QUIC can use".into()))?;
+        .map_err(|_| unreachable("the TLS settings have no cipher suite for QUIC".into()))?;
     let mut config = quinn::ClientConfig::new(Arc::new(crypto));
     config.transport_config(Arc::new(transport()));
     let lookup = tokio::time::timeout(HANDSHAKE, tokio::net::lookup_host(coordinator));
@@ -72,7 +73,7 @@ pub async fn dial(
         .filter(|address| source.is_none_or(|source| source.is_ipv4() == address.is_ipv4()))
         .take(4)
         .collect();
-    let mut last = unreachable("no address of the source's family".into());
+    let mut last = unreachable("no address of the source address's family".into());
     for address in addresses {
         match dial_one(address, source, config.clone()).await {
             Ok(link) => return Ok(link),
@@ -83,7 +84,7 @@ pub async fn dial(
     Err(last)
 }
 
-/// The reason that the coordinator gave for closing, if it gave one that is known here.
+/// Returns the coordinator's reason for closing, if it gave a known one.
 pub fn close_reason(error: &ConnectionError) -> Option<CloseReason> {
     match error {
         ConnectionError::ApplicationClosed(close) => CloseReason::from_code(close.error_code.into_inner()),
@@ -97,13 +98,14 @@ pub fn close_reason(error: &ConnectionError) -> Option<CloseReason> {
     }
 }
 
-/// Why a connection did not come about, in an operator's words where there are better ones than the library's.
+/// Describes a failed connection for the operator, in clearer words than the library's where possible.
 fn words(error: &ConnectionError) -> String {
-    // TLS alert 48 (RFC 8446, section 6.2) in QUIC's error codes (RFC 9001, section 4.8): unknown_ca, said by us.
+    // TLS alert 48 (RFC 8446, section 6.2) in QUIC's error codes (RFC 9001, section 4.8): unknown_ca, raised
+    // locally.
     const UNKNOWN_CA: u64 = 0x0100 + 48;
     match error {
         ConnectionError::TransportError(error) if u64::from(error.code) == UNKNOWN_CA => {
-            "it belongs to another installation: its authority is not the one that this host was given"
+            "it belongs to another installation: its authority is not the one that this host trusts"
                 .to_owned()
         }
         other => other.to_string(),
@@ -134,7 +136,7 @@ async fn dial_one(
         Ok(Err(error)) => {
             Err(close_reason(&error).map_or_else(|| Failed::Reason(words(&error)), Failed::Refused))
         }
-        Err(_) => Err(Failed::Reason("no answer".into())),
+        Err(_) => Err(Failed::Reason("no response".into())),
     }
 }
 

@@ -1,4 +1,4 @@
-//! The agent's command line.
+//! Entry point of the agent's command line.
 
 use std::process::ExitCode;
 

@@ -1,19 +1,19 @@
-//! The one place that prints: what commands say on standard output and standard error.
+//! Output of commands on standard output and standard error; no other module prints.
 
 use crate::error::Error;
 use std::io::{self, Write};
 
-/// Prints a line for the person or script that gave the command. A reader that has gone away is no fault.
+/// Prints a line for the caller of the command. A closed pipe is not an error.
 ///
 /// # Errors
-/// [`Error::Output`] where it could not be written: a script would take silence for an answer.
+/// [`Error::Output`] if it could not be written: a script would take silence for a result.
 pub(crate) fn say(text: &str) -> Result<(), Error> {
     let mut out = io::stdout().lock();
     unless_gone(writeln!(out, "{}", text.trim_end()).and_then(|()| out.flush())).map_err(Error::Output)
 }
 
-/// Prints what the command line's parser has to say, help or a fault, and gives the exit code: 1 where a help that was
-/// asked for could not be written.
+/// Prints the message of the command line's parser, help or an error, and returns the exit code: 1 if
+/// requested help could not be written.
 pub(crate) fn usage(error: &clap::Error) -> u8 {
     let printed = error.print().and_then(|()| io::stdout().flush());
     match unless_gone(printed) {
@@ -32,7 +32,7 @@ fn unless_gone(written: io::Result<()>) -> io::Result<()> {
     }
 }
 
-/// Prints why a command failed.
+/// Prints the error of a failed command.
 pub(crate) fn complain(text: &str) {
     let _ = writeln!(std::io::stderr().lock(), "parallax-agent: {}", text.trim_end());
 }

@@ -1,22 +1,22 @@
-//! Results of this boot that are not yet acknowledged, numbered; when a batch of them is due. Pure.
+//! Numbered results of this boot that are not yet acknowledged, and the timing of their batches. Free of IO.
 
 use parallax_protocol::batch::ResultBatch;
 use parallax_protocol::id::{BootId, MonitorId};
 use parallax_protocol::result::{CheckResult, Outcome};
 use std::collections::VecDeque;
 
-/// A numbered result with the moment it ended.
+/// A numbered result with the time at which it ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Kept {
     /// Sequence number.
     pub seq: u64,
-    /// When its check ended, monotonic ms.
+    /// End of its check, monotonic ms.
     pub ended_mono_ms: i64,
-    /// The result; its age is filled in when it is sent.
+    /// The result; its age is filled in at sending.
     pub result: CheckResult,
 }
 
-/// The results held in memory.
+/// Results in memory.
 #[derive(Debug)]
 pub struct Outbox {
     boot: BootId,
@@ -25,20 +25,20 @@ pub struct Outbox {
     next_seq: u64,
     saved_through: u64,
     last_batch_ms: Option<i64>,
-    /// Whether a fresh result is no pass.
+    /// True if an unnumbered result is not a pass.
     has_fresh_news: bool,
-    /// No result numbered higher is anything but a pass.
+    /// Number above which all results are passes.
     news_through: u64,
 }
 
 impl Outbox {
-    /// Batches follow each other this long apart, in ms, where one has anything but passes: somebody waits for those.
+    /// Interval of batches in ms, if one contains anything but passes: those are urgent.
     pub const GATHER_MS: i64 = 20;
 
-    /// Batches of passes follow each other this long apart, in ms: the more in one, the fewer bytes each.
+    /// Interval of batches of passes, in ms: larger batches need fewer bytes for each result.
     pub const GATHER_PASSED_MS: i64 = 100;
 
-    /// An empty outbox; numbers start at 1.
+    /// Creates an empty outbox; numbers start at 1.
     pub fn new(boot: BootId) -> Self {
         Self {
             boot,
@@ -52,28 +52,28 @@ impl Outbox {
         }
     }
 
-    /// The boot whose numbers these are.
+    /// Returns the boot that these numbers belong to.
     pub fn boot(&self) -> BootId {
         self.boot
     }
 
-    /// Results held, numbered or not.
+    /// Number of results in memory, numbered or not.
     pub fn len(&self) -> usize {
         self.fresh.len() + self.kept.len()
     }
 
-    /// Whether nothing is held.
+    /// Returns true if no result is in memory.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The lowest number held, or the next one to be given.
+    /// Returns the lowest number in memory, or the next one to be assigned.
     pub fn first_seq(&self) -> u64 {
         self.kept.front().map_or(self.next_seq, |kept| kept.seq)
     }
 
-    /// Takes a result in. True where it is the first that waits for its number, the first that is no pass, or fills a
-    /// batch.
+    /// Adds a result. Returns true if it is the first that waits for its number, the first that is not a
+    /// pass, or completes a batch.
     pub fn push(&mut self, result: CheckResult, ended_mono_ms: i64) -> bool {
         let is_news = result.report.outcome != Outcome::Passed;
         let is_first_news = is_news && !self.has_fresh_news;
@@ -82,8 +82,7 @@ impl Outbox {
         is_first_news || self.fresh.len() == 1 || self.fresh.len() == ResultBatch::MAX
     }
 
-    /// Numbers what has come in. Neighbouring slots become neighbours, which packs best; results of one
-    /// monitor stay in order.
+    /// Numbers the new results, sorted by slot, which packs best; results of one monitor stay in order.
     pub fn number(&mut self, mut slot_of: impl FnMut(MonitorId) -> Option<u32>) {
         self.fresh.sort_by_cached_key(|(result, _)| slot_of(result.monitor).unwrap_or(u32::MAX));
         for (result, ended_mono_ms) in self.fresh.drain(..) {
@@ -95,8 +94,8 @@ impl Outbox {
         }
     }
 
-    /// How many ms to wait before the batch that starts at `from` is due: none when idle or when it is full;
-    /// `None` when there is nothing to send.
+    /// Returns the ms until the batch that starts at `from` is due: zero if idle or if it is full; `None` if
+    /// there is nothing to send.
     pub fn wait_ms(&self, from: u64, now_mono_ms: i64) -> Option<i64> {
         let numbered = usize::try_from(self.next_seq.saturating_sub(from.max(self.first_seq()))).ok()?;
         let waiting = numbered.saturating_add(self.fresh.len());
@@ -112,8 +111,8 @@ impl Outbox {
         Some((apart - since).clamp(0, apart))
     }
 
-    /// The numbered results from `from` on, at most one batch of them; empty when there are none, or when
-    /// `from` is no longer held.
+    /// Returns the numbered results from `from` on, at most one batch; empty if there are none, or if `from`
+    /// is no longer in memory.
     pub fn batch(&mut self, from: u64, now_mono_ms: i64) -> Vec<Kept> {
         let Some(skip) = from.checked_sub(self.first_seq()).and_then(|skip| usize::try_from(skip).ok())
         else {
@@ -123,15 +122,15 @@ impl Outbox {
         self.kept.iter().skip(skip).take(ResultBatch::MAX).cloned().collect()
     }
 
-    /// Everything up to `through` is durable at the coordinator. Numbers never given are ignored.
+    /// Acknowledges everything up to `through`. Unassigned numbers are ignored.
     pub fn acknowledge(&mut self, through: u64) {
         while self.kept.front().is_some_and(|kept| kept.seq <= through) {
             self.kept.pop_front();
         }
     }
 
-    /// Numbered results that are not on disk and ended at `before_mono_ms` or earlier, with all before them;
-    /// at most one batch. The caller writes them and calls [`Self::saved`].
+    /// Returns numbered results that are not on disk and ended at `before_mono_ms` or earlier, with all
+    /// before them; at most one batch. The caller writes them and calls [`Self::saved`].
     pub fn unsaved(&self, before_mono_ms: i64) -> Vec<Kept> {
         let unsaved = self.kept.iter().skip_while(|kept| kept.seq <= self.saved_through);
         let batch: Vec<&Kept> = unsaved.take(ResultBatch::MAX).collect();
@@ -139,13 +138,13 @@ impl Outbox {
         batch.into_iter().take(old.map_or(0, |last| last + 1)).cloned().collect()
     }
 
-    /// Everything up to `through` is on disk.
+    /// Marks everything up to `through` as saved on disk.
     pub fn saved(&mut self, through: u64) {
         self.saved_through = self.saved_through.max(through);
     }
 
-    /// Lets go of the oldest numbered results until at most `limit` results are held. Those on disk are only
-    /// let go; the rest is returned as lost.
+    /// Evicts the oldest numbered results until at most `limit` results are in memory. Results that are not
+    /// on disk are returned as lost.
     pub fn shrink(&mut self, limit: usize) -> Vec<Kept> {
         let mut lost = Vec::new();
         while self.len() > limit {
@@ -210,7 +209,7 @@ mod tests {
         outbox.number(slot_of);
         outbox.batch(1, 100);
         assert!(outbox.push(result(2), 0));
-        assert!(outbox.push(failed.clone(), 0), "whoever waits for passes must look again");
+        assert!(outbox.push(failed.clone(), 0), "a sender that waits for passes must check again");
         assert!(!outbox.push(failed, 0));
         assert_eq!(outbox.wait_ms(2, 105), Some(15));
         outbox.number(slot_of);

@@ -1,4 +1,4 @@
-//! The addresses that this agent does not check because they are its own or its coordinator's, kept over a restart: with
+//! Addresses of this host and of its coordinator, which the agent does not check, stored over a restart: with
 //! the schedule on disk it checks before it is connected.
 
 use crate::home::Record;
@@ -8,10 +8,10 @@ use parallax_protocol::message::SeenFrom;
 use std::net::IpAddr;
 use std::time::Duration;
 
-/// An address that is learned again is noted again after this, in ms.
+/// Interval at which the record of a relearned address is refreshed, in ms.
 const NOTED_MS: u64 = 60 * 60 * 1000;
 
-/// Takes up what an earlier run knew, and the coordinator's address where it is set as one.
+/// Restores the addresses of an earlier run, and the coordinator's if it is configured as an address.
 pub(crate) fn recall(own: &OwnAddresses, record: &Record, coordinator: Option<&str>, now_ms: i64) {
     // Records of earlier versions lack the times.
     let ago = |at: Option<&i64>| {
@@ -32,7 +32,7 @@ pub(crate) fn recall(own: &OwnAddresses, record: &Record, coordinator: Option<&s
     }
 }
 
-/// Notes in the record what is known now; true where that is other than before, or was learned again.
+/// Updates the record with the current addresses; returns true if they changed, or were learned again.
 pub(crate) fn note(own: &OwnAddresses, record: &mut Record, now_ms: i64) -> bool {
     let now = |known: Vec<(IpAddr, Duration)>| -> (Vec<IpAddr>, Vec<i64>) {
         let at = |age: Duration| now_ms.saturating_sub(i64::try_from(age.as_millis()).unwrap_or(i64::MAX));
@@ -55,7 +55,7 @@ pub(crate) fn note(own: &OwnAddresses, record: &mut Record, now_ms: i64) -> bool
     changed
 }
 
-/// Takes in under which address the coordinator sees this host.
+/// Adds the address under which the coordinator sees this host.
 pub(crate) fn seen(shared: &Shared, seen: SeenFrom) {
     let own = shared.net.guard().own();
     own.add_nat(seen.address);
@@ -67,7 +67,7 @@ pub(crate) fn seen(shared: &Shared, seen: SeenFrom) {
         membership.record.clone()
     };
     if let Err(error) = shared.home.keep_record(&record) {
-        tracing::warn!(%error, "the address that this host is seen under is not kept");
+        tracing::warn!(%error, "this host's external address could not be saved");
     }
 }
 

@@ -1,4 +1,4 @@
-//! Results from the moment they are found until the coordinator has them: memory first, then disk.
+//! Queue of results until the coordinator has acknowledged them: memory first, then disk.
 
 use crate::clock::Clock;
 use crate::error::Error;
@@ -8,7 +8,7 @@ use parallax_protocol::id::{BootId, MonitorId};
 use parallax_protocol::message::{Gap, Hello, Mark};
 use parallax_protocol::result::{CheckResult, NumberedResult};
 
-/// The outbox, its spool, and how far a connection has sent.
+/// The outbox, its spool, and the sending position of a connection.
 #[derive(Debug)]
 pub struct Queue {
     outbox: Outbox,
@@ -21,10 +21,10 @@ pub struct Queue {
     disk_fault: Option<String>,
 }
 
-/// Where the next batch is taken from.
+/// Position of the next batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Cursor {
-    /// At a record; of this boot nothing below that number is sent.
+    /// At a record; lower numbers of this boot are already sent.
     Disk(Position, u64),
     Memory(u64),
 }
@@ -39,13 +39,13 @@ pub struct Batch {
 }
 
 impl Queue {
-    /// Results held in memory at most; more go to disk alone.
+    /// Maximum number of results in memory; further ones are only on disk.
     pub const MEMORY_LIMIT: usize = 20_000;
 
-    /// A result that has waited this long for its acknowledgement is written to disk, in ms.
+    /// Time that a result waits for its acknowledgement before it is written to disk, in ms.
     pub const SAVE_AFTER_MS: i64 = 1_000;
 
-    /// An empty outbox for `boot` before whatever the spool holds.
+    /// Creates an empty outbox for `boot`, behind the results in the spool.
     pub fn new(boot: BootId, spool: Spool, clock: Clock) -> Self {
         Self {
             outbox: Outbox::new(boot),
@@ -59,12 +59,12 @@ impl Queue {
         }
     }
 
-    /// The present boot.
+    /// Returns the present boot.
     pub fn boot(&self) -> BootId {
         self.outbox.boot()
     }
 
-    /// Earlier boots whose results are still held.
+    /// Returns the earlier boots with unacknowledged results.
     pub fn earlier_boots(&self) -> Vec<BootId> {
         let mut boots = self.spool.boots();
         boots.retain(|&boot| boot != self.boot());
@@ -72,9 +72,9 @@ impl Queue {
         boots
     }
 
-    /// Takes a result in. Where memory is full and the disk refuses, the oldest are lost and told as a gap. True where
-    /// the sender must look: it is the first since the last numbering, or makes a full batch. In between the sender
-    /// waits for company and looks by itself.
+    /// Adds a result. If memory is full and the disk fails, the oldest are lost and reported as a gap.
+    /// Returns true if the sender must wake up: the result is the first since the last numbering, or
+    /// completes a batch. Otherwise the sender waits for more and wakes by itself.
     pub fn push(
         &mut self,
         result: CheckResult,
@@ -93,42 +93,43 @@ impl Queue {
         news
     }
 
-    /// Results not yet acknowledged: in memory, and in records on disk.
+    /// Returns the unacknowledged results: in memory, and in records on disk.
     pub fn waiting(&self) -> (usize, u64) {
         (self.outbox.len(), self.spool.len())
     }
 
-    /// Results dropped for want of room since the start.
+    /// Number of results dropped for lack of space since the start.
     pub fn lost(&self) -> u64 {
         self.lost
     }
 
-    /// Why the disk cannot be written at present.
+    /// Returns the current error of the disk.
     pub fn disk_fault(&self) -> Option<&str> {
         self.disk_fault.as_deref()
     }
 
-    /// Bytes on disk.
+    /// Number of bytes on disk.
     pub fn spool_bytes(&self) -> u64 {
         self.spool.bytes()
     }
 
-    /// Writes to disk what has waited too long, or everything at a shutdown (`all`). Call it every second.
+    /// Writes results that have waited too long to disk, or everything at a shutdown (`all`). Call it every
+    /// second.
     pub fn save(&mut self, all: bool, slot_of: impl FnMut(MonitorId) -> Option<u32>) {
         self.outbox.number(slot_of);
         let before = if all { i64::MAX } else { self.clock.mono_ms() - Self::SAVE_AFTER_MS };
         self.save_until(before);
     }
 
-    /// A new connection: sending starts again at the oldest result not acknowledged.
+    /// Restarts sending at the oldest unacknowledged result, for a new connection.
     pub fn rewind(&mut self) {
         self.cursor = Cursor::Disk(Position::default(), 0);
     }
 
-    /// Results up to the mark are durable.
+    /// Acknowledges results up to the mark.
     ///
     /// # Errors
-    /// [`Error::File`] where the spool cannot let go of a segment.
+    /// [`Error::File`] if the spool cannot remove a segment.
     pub fn acknowledge(&mut self, mark: Mark) -> Result<(), Error> {
         if mark.boot == self.boot() {
             self.outbox.acknowledge(mark.through);
@@ -137,12 +138,12 @@ impl Queue {
         self.spool.acknowledge(mark)
     }
 
-    /// The gaps that the coordinator has not acknowledged.
+    /// Returns the gaps that the coordinator has not acknowledged.
     pub fn gaps(&self) -> &[Gap] {
         &self.gaps
     }
 
-    /// How many ms to wait before the next batch is due; `None` when there is nothing to send.
+    /// Returns the ms until the next batch is due; `None` if there is nothing to send.
     pub fn wait_ms(&self) -> Option<i64> {
         match self.cursor {
             Cursor::Disk(..) if !self.spool.is_empty() => Some(0),
@@ -151,14 +152,14 @@ impl Queue {
         }
     }
 
-    /// The next batch, oldest first; `None` when all is sent. Results on disk that cannot be read are passed
-    /// over until the next connection.
+    /// Returns the next batch, oldest first; `None` if all is sent. Unreadable results on disk are skipped
+    /// until the next connection.
     pub fn next_batch(&mut self, slot_of: impl FnMut(MonitorId) -> Option<u32>) -> Option<Batch> {
         self.outbox.number(slot_of);
         if let Cursor::Memory(seq) = self.cursor
             && seq < self.outbox.first_seq()
         {
-            // Memory has let go of it: read on from disk, or go on where memory begins.
+            // Memory has evicted it: continue on disk, or where memory begins.
             self.cursor = match self.spool.find(self.boot(), seq) {
                 Some(position) => Cursor::Disk(position, seq),
                 None => Cursor::Memory(self.outbox.first_seq()),
@@ -225,7 +226,7 @@ impl Queue {
     }
 
     fn lose(&mut self, gap: Gap) {
-        // A segment can hold results of this boot that memory still has.
+        // A segment may contain results of this boot that are still in memory.
         if gap.boot == self.boot() && gap.from >= self.outbox.first_seq() {
             return;
         }

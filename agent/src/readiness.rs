@@ -1,4 +1,4 @@
-//! Judges whether this host itself is fit to check: route, name resolution, descriptors and ports, leave to ping.
+//! Health checks of this host: route, name resolution, descriptors and ports, permission to ping.
 
 use crate::shared::Shared;
 use parallax_dial::{DialError, Resolver, is_exhausted};
@@ -12,32 +12,33 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-/// How often the host is judged, and how often while it is not fit.
+/// Interval of the health checks, and interval while the host is not fit.
 const EVERY: Duration = Duration::from_secs(30);
 const UNFIT_EVERY: Duration = Duration::from_secs(10);
 
-/// A resolver that answers nothing for this long is dead.
+/// Time without any answer after which a resolver counts as dead.
 const RESOLVER: Duration = Duration::from_secs(6);
 
-/// Fewer free descriptors than this are too few.
+/// Minimum number of free descriptors.
 const DESCRIPTORS: u64 = 64;
 
-/// What an operator can do about a host that lets nobody ping.
+/// Remedy for a host that doesn't permit ICMP.
 const PERMIT: &str = "run `sysctl -w net.ipv4.ping_group_range=\"0 2147483647\"`, or give the program CAP_NET_RAW \
                       (`setcap cap_net_raw+ep`, or AmbientCapabilities in its unit)";
 
-/// The fault of a host whose public name servers are out of reach.
+/// Fault of a host whose public name servers are unreachable.
 pub(crate) const RECORDS: &str = "dns monitors can't be checked: no public name server answers; open port 53 to them, or set \
                                   `resolvers`";
 
-/// Looks in a row that find no public name server before dns monitors go elsewhere: others may be slow for a moment.
+/// Consecutive failed checks of the public name servers before dns monitors move to other agents: one may
+/// just be slow.
 const UNANSWERED: u32 = 3;
 
-/// Logs what keeps this host from checking, in the words of agents; none: that nothing does any more.
+/// Logs the faults that keep this host from checking, as text; none means that it is fit again.
 pub fn log(faults: &[String]) {
     if faults == [OwnFault::NotPermitted.to_string()] {
         tracing::warn!(
-            "this host does not let us ping: {PERMIT}; until then ping monitors go to other agents"
+            "this host does not permit ping: {PERMIT}; until then other agents check ping monitors"
         );
     } else if faults.is_empty() {
         tracing::info!("this host is fit to check again");
@@ -46,7 +47,7 @@ pub fn log(faults: &[String]) {
     }
 }
 
-/// Remedies for the faults that an operator can mend.
+/// Returns remedies for faults that the operator can fix.
 fn remedy(faults: &[String]) -> String {
     let has = |words: &str| faults.iter().any(|fault| fault.contains(words));
     let mut remedy = String::new();
@@ -54,12 +55,12 @@ fn remedy(faults: &[String]) -> String {
         remedy.push_str(": allow it AF_NETLINK (RestrictAddressFamilies= in its unit)");
     }
     if has(&OwnFault::ResolverDead.to_string()) {
-        remedy.push_str(": look at its name servers (/etc/resolv.conf), or set `resolvers`");
+        remedy.push_str(": check its name servers (/etc/resolv.conf), or set `resolvers`");
     }
     remedy
 }
 
-/// Judges the host again and again; what changes is told to the coordinator and logged.
+/// Checks the host periodically; reports changes to the coordinator and logs them.
 pub(crate) async fn watch(shared: Arc<Shared>) {
     let mut exhausted = 0;
     let mut unanswered = 0;
@@ -80,16 +81,16 @@ pub(crate) async fn watch(shared: Arc<Shared>) {
         if changed && shared.config.logs_readiness {
             log(&faults.iter().map(ToString::to_string).collect::<Vec<_>>());
         }
-        // A host that permits no pings stays so.
+        // A host that permits no pings doesn't change on its own.
         let is_settled = faults.iter().all(|fault| *fault == OwnFault::NotPermitted);
         let is_settled = is_settled && unanswered == 0;
         tokio::time::sleep(if is_settled { EVERY } else { UNFIT_EVERY }).await;
     }
 }
 
-/// Judges the resolver that dns monitors alone ask, on a host whose own works; true where `resolves` has changed.
-/// `unanswered` is in how many looks in a row it was dead. The host stays fit for other monitors; the session tells the
-/// coordinator that dns monitors go elsewhere.
+/// Checks the resolver that only dns monitors use, on a host whose own one works; returns true if `resolves`
+/// has changed. `unanswered` counts consecutive failed checks. The host stays fit for other monitors; the
+/// session notifies the coordinator to move dns monitors.
 async fn judge_records(resolver: &Resolver, unanswered: &mut u32, resolves: &watch::Sender<bool>) -> bool {
     let alive = resolver.check_alive(Instant::now() + RESOLVER).await;
     *unanswered = if alive == Err(DialError::ResolverDead) { unanswered.saturating_add(1) } else { 0 };
@@ -99,13 +100,14 @@ async fn judge_records(resolver: &Resolver, unanswered: &mut u32, resolves: &wat
 
 fn log_records(resolves: bool) {
     if resolves {
-        tracing::info!("public name servers answer again: dns monitors are checked here");
+        tracing::info!("public name servers answer again: this host checks dns monitors");
     } else {
-        tracing::warn!("{RECORDS}; until then they go to other agents");
+        tracing::warn!("{RECORDS}; until then other agents check them");
     }
 }
 
-/// The host's faults. `exhausted` is how many checks had failed for want of descriptors or ports at the last look.
+/// Returns the host's faults. `exhausted` is the number of checks that had failed for lack of descriptors or
+/// ports at the previous call.
 async fn judge(shared: &Shared, exhausted: &mut u64) -> Vec<OwnFault> {
     let failed = shared.counts.exhausted.load(Ordering::Relaxed);
     let mut lacks_descriptors = std::mem::replace(exhausted, failed) != failed
@@ -134,8 +136,8 @@ async fn judge(shared: &Shared, exhausted: &mut u64) -> Vec<OwnFault> {
     faults
 }
 
-/// The fault where the system knows no way out: connecting a UDP socket looks the route up and sends nothing. A host
-/// that checks from a loopback address, as in a trial on one machine, needs none.
+/// Returns the fault if the system has no route to the Internet: connecting a UDP socket looks the route up
+/// but sends nothing. A host that checks from a loopback address, as in a trial on one machine, needs none.
 fn way_out(source: Option<IpAddr>) -> Option<OwnFault> {
     if source.is_some_and(|source| source.is_loopback()) {
         return None;
@@ -152,7 +154,7 @@ fn way_out(source: Option<IpAddr>) -> Option<OwnFault> {
     lack([try_out(v4), try_out(v6)])
 }
 
-/// Names the fault of a host that tried two ways out: none where one is open, no route where both say so.
+/// Returns the fault after two route lookups: none if one succeeds, no route if both fail so.
 fn lack(tries: [io::Result<()>; 2]) -> Option<OwnFault> {
     let mut fault = OwnFault::NoRoute;
     for tried in tries {
@@ -166,7 +168,7 @@ fn lack(tries: [io::Result<()>; 2]) -> Option<OwnFault> {
     Some(fault)
 }
 
-/// Descriptors that may still be opened; `None` where the system does not tell.
+/// Number of descriptors that can still be opened; `None` if the system does not report it.
 fn free_descriptors() -> Option<u64> {
     let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile).current?;
     let open = std::fs::read_dir("/proc/self/fd").ok()?.count();
@@ -212,7 +214,7 @@ mod tests {
 
     #[tokio::test]
     async fn public_name_servers_that_do_not_answer_take_dns_monitors_from_a_host() {
-        // Nobody listens there.
+        // Nothing listens there.
         let resolver = Resolver::with_servers(&["127.0.0.1:9".parse().unwrap()]).unwrap();
         let resolves = watch::Sender::new(true);
         let mut unanswered = 0;
@@ -221,6 +223,6 @@ mod tests {
             assert_eq!(changed, look == UNANSWERED, "look {look}");
         }
         assert!(!*resolves.borrow());
-        assert!(!judge_records(&resolver, &mut unanswered, &resolves).await, "said once");
+        assert!(!judge_records(&resolver, &mut unanswered, &resolves).await, "logged once");
     }
 }

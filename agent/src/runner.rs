@@ -1,7 +1,7 @@
-//! Starts scheduled checks when they are due, in small groups, and gives each account its fair share of the slots.
+//! Starts scheduled checks when they are due, in small groups, with fair sharing of the slots among accounts.
 //!
-//! The rule is in [`parallax_protocol::slots`]. Questions have slots of their own ([`crate::link::ASKS_AT_ONCE`]), which
-//! the coordinator deals out by the same rule.
+//! The algorithm is in [`parallax_protocol::slots`]. Probe requests have slots of their own
+//! ([`crate::link::ASKS_AT_ONCE`]), which the coordinator shares by the same algorithm.
 
 use crate::attempt::{DEADLINE, attempt};
 use crate::schedule::Due;
@@ -18,13 +18,13 @@ use tokio::sync::watch;
 use tokio::task::{JoinError, JoinSet};
 use tokio::time::{Instant, sleep_until, timeout};
 
-/// Checks that fall due within this time start together.
+/// Time within which due checks start together.
 const GROUP: Duration = Duration::from_millis(25);
 
-/// The clock is looked at least this often, so that a host that slept is noticed.
+/// Maximum time between two readings of the clock, so that a suspended host is noticed.
 const LOOK: Duration = Duration::from_secs(1);
 
-/// Runs the schedule until `stop` turns true, then lets running checks end, for as long as one may take.
+/// Runs the schedule until `stop` turns true, then waits for running checks, at most as long as one may take.
 pub(crate) async fn run(shared: Arc<Shared>, mut stop: watch::Receiver<bool>) {
     let mut running = JoinSet::new();
     let mut slots = Slots::new(shared.config.concurrency);
@@ -48,7 +48,7 @@ pub(crate) async fn run(shared: Arc<Shared>, mut stop: watch::Receiver<bool>) {
         });
         tokio::select! {
             _ = stop.wait_for(|&stopped| stopped) => break,
-            // While nothing waits for a slot nobody waits for a check to end: the next group finds it ended.
+            // While no check waits for a slot, ended checks need no wake-up: the next group collects them.
             Some(ended) = running.join_next(), if slots.waiting() > 0 => release(&mut slots, ended),
             () = shared.schedule_changed.notified() => {}
             () = sleep_until((now + until_due).max(next_group)) => {}
@@ -56,12 +56,12 @@ pub(crate) async fn run(shared: Arc<Shared>, mut stop: watch::Receiver<bool>) {
     }
     let all = async { while running.join_next().await.is_some() {} };
     if timeout(DEADLINE, all).await.is_err() {
-        tracing::warn!("checks were cut off by the shutdown");
+        tracing::warn!("the shutdown interrupted running checks");
     }
     shared.counts.running.store(0, Ordering::Relaxed);
 }
 
-/// Has every round that is due wait for a slot.
+/// Queues every due round for a slot.
 fn queue_due(shared: &Shared, slots: &mut Slots<MonitorId>) {
     let mut schedule = shared.schedule();
     // A monitor waits at most once, so the queue is never longer than the schedule.
@@ -73,7 +73,7 @@ fn queue_due(shared: &Shared, slots: &mut Slots<MonitorId>) {
     });
 }
 
-/// Starts whatever may have a slot.
+/// Starts every check that gets a slot.
 fn start(shared: &Arc<Shared>, slots: &mut Slots<MonitorId>, running: &mut JoinSet<Permit>) {
     while let Some((monitor, permit)) = slots.start_next() {
         let due = shared.schedule().begin(monitor, shared.clock.coordinator_ms());
@@ -93,7 +93,7 @@ fn start(shared: &Arc<Shared>, slots: &mut Slots<MonitorId>, running: &mut JoinS
 }
 
 fn release(slots: &mut Slots<MonitorId>, ended: Result<Permit, JoinError>) {
-    // Panics are caught, and nobody cancels a check but by dropping the runner.
+    // Panics are caught, and a check is only cancelled by dropping the runner.
     if let Ok(permit) = ended {
         slots.release(permit);
     }

@@ -1,4 +1,5 @@
-//! What is due when. Pure: time is an argument, always the coordinator's as [`crate::clock`] reckons it.
+//! Scheduling of rounds. Free of IO: time is an argument, always the coordinator's as [`crate::clock`]
+//! estimates it.
 
 use crate::probe::Kept;
 use parallax_protocol::assignment::{Assignment, ScheduleChange};
@@ -8,7 +9,7 @@ use parallax_protocol::slots::{Pool, UNKNOWN_ACCOUNT};
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
-/// Rounds in a row that a target must answer in time before it counts as fast again.
+/// Number of consecutive rounds that a target must respond to in time before it counts as fast again.
 const PROBATION: u8 = 4;
 
 /// The assignments in force and the next own round of each.
@@ -26,9 +27,9 @@ pub struct Schedule {
 struct Entry {
     assignment: Arc<Assignment>,
     kept: Arc<Kept>,
-    /// The next round that falls due.
+    /// Next round to become due.
     round: u64,
-    /// The round that waits for a slot or has one.
+    /// Round that waits for a slot or runs.
     taken: u64,
     phase: Phase,
     /// Rounds until its target counts as fast.
@@ -43,74 +44,74 @@ enum Phase {
     Running,
 }
 
-/// A monitor with a round that fell due and needs a slot.
+/// A monitor with a due round that needs a slot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DueMonitor {
     /// The monitor.
     pub monitor: MonitorId,
     /// The account that the slot counts for.
     pub account: u32,
-    /// The slots that it may have.
+    /// Pool of slots that it may use.
     pub pool: Pool,
 }
 
 /// A round to run now.
 #[derive(Debug, Clone)]
 pub struct Due {
-    /// What to check.
+    /// Assignment to check.
     pub assignment: Arc<Assignment>,
-    /// What its probe keeps of it.
+    /// Cached parts of its check.
     pub kept: Arc<Kept>,
     /// The round's number.
     pub round: u64,
 }
 
-/// A change that rests on another revision than the one held.
+/// Error for a change based on another revision than the present one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DoesNotFit;
 
 impl Schedule {
-    /// A round that could not begin this long after its time is missed, in ms; half the interval where that
-    /// is shorter.
+    /// Delay after which a round that could not begin is missed, in ms; half the interval if that is shorter.
     pub const GRACE_MS: i64 = 5_000;
 
-    /// A check that takes this long makes its target a slow one, in ms.
+    /// Duration from which a check marks its target as slow, in ms.
     pub const SLOW_MS: i64 = 2_000;
 
-    /// Which schedule this is; `None` before the first.
+    /// Returns the version of the schedule; `None` before the first.
     pub fn held(&self) -> Option<HeldSchedule> {
         self.held
     }
 
-    /// True where every assignment came with its account, so that they have fair shares of the slots.
+    /// Returns true if every assignment came with its account, so that accounts share the slots fairly.
     pub fn names_accounts(&self) -> bool {
         self.names_accounts
     }
 
-    /// How many monitors are assigned.
+    /// Number of assigned monitors.
     pub fn len(&self) -> usize {
         self.entries.len()
     }
 
-    /// True where no monitor is assigned.
+    /// Returns true if no monitor is assigned.
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
 
-    /// Rounds that were not run because the host slept, was too busy, or still ran the one before.
+    /// Number of rounds that were not run because the host slept, was too busy, or still ran the previous
+    /// one.
     pub fn missed(&self) -> u64 {
         self.missed
     }
 
-    /// A monitor's slot in the book of [`Self::held`].
+    /// Returns a monitor's slot in the epoch of [`Self::held`].
     pub fn slot_of(&self, monitor: MonitorId) -> Option<u32> {
         self.entries.get(&monitor).map(|entry| entry.assignment.slot)
     }
 
-    /// Takes a whole change. A monitor whose assignment stays the same keeps its next round.
+    /// Applies a whole change. A monitor whose assignment stays the same keeps its next round.
     ///
     /// # Errors
-    /// [`DoesNotFit`] when it is based on a revision that is not held; nothing is changed then.
+    /// [`DoesNotFit`] if its base is not the present revision; nothing is changed then.
     pub fn apply(&mut self, change: ScheduleChange, now_ms: i64) -> Result<(), DoesNotFit> {
         match change.base {
             Some(revision) if self.held != Some(HeldSchedule { book: change.book, revision }) => {
@@ -133,14 +134,14 @@ impl Schedule {
         Ok(())
     }
 
-    /// Drops everything, as before the first change. False where there is nothing.
+    /// Removes everything, as before the first change. Returns false if there was nothing.
     pub fn clear(&mut self) -> bool {
         let is_held = self.held.is_some();
         *self = Self { missed: self.missed, withdrawn: true, ..Self::default() };
         is_held
     }
 
-    /// The whole schedule as a snapshot, to be kept on disk; `None` before the first change.
+    /// Returns the whole schedule as a snapshot, for the disk; `None` before the first change.
     pub fn snapshot(&self) -> Option<ScheduleChange> {
         let held = self.held?;
         let mut put: Vec<Assignment> =
@@ -156,14 +157,14 @@ impl Schedule {
         })
     }
 
-    /// When the next round is due, epoch ms.
+    /// Returns the time of the next due round, epoch ms.
     pub fn next_due_ms(&self) -> Option<i64> {
         self.queue.first().map(|&(due, _)| due)
     }
 
-    /// Has the rounds that are due wait for a slot: `ready` is told each monitor that does so from now on. Rounds that are
-    /// too late are counted as missed, and so is one whose monitor is still being checked. A monitor that waits already
-    /// goes on doing so for its newer round.
+    /// Queues the due rounds for a slot: `ready` receives each monitor that starts waiting. Rounds that are
+    /// too late count as missed, and so does one whose monitor is still being checked. A monitor that already
+    /// waits continues with its newer round.
     pub fn take_due(&mut self, now_ms: i64, mut ready: impl FnMut(DueMonitor)) {
         while let Some(&(at, monitor)) = self.queue.first().filter(|&&(at, _)| at <= now_ms) {
             self.queue.pop_first();
@@ -172,7 +173,7 @@ impl Schedule {
             };
             let (assignment, round) = (&entry.assignment, entry.round);
             let next = if now_ms.saturating_sub(at) > grace_ms(assignment) {
-                // Everything that began before now is over, but for this one's successors.
+                // All rounds that began before now are over, except this one's successors.
                 let next =
                     assignment.own_round_from(assignment.round_at(now_ms).max(round).saturating_add(1));
                 let skipped = (next - round) / u64::from(assignment.every.max(1));
@@ -198,8 +199,8 @@ impl Schedule {
         }
     }
 
-    /// Begins the round that waits, which has a slot now. None where it waits no longer, or has waited for too long: then
-    /// it is missed.
+    /// Begins the waiting round, which has a slot now. Returns `None` if it no longer waits, or has waited
+    /// too long: then it is missed.
     pub fn begin(&mut self, monitor: MonitorId, now_ms: i64) -> Option<Due> {
         let entry = self.entries.get_mut(&monitor).filter(|entry| entry.phase == Phase::Waiting)?;
         let at = entry.assignment.round_start_ms(entry.taken);
@@ -213,23 +214,23 @@ impl Schedule {
         Some(Due { assignment, kept, round: entry.taken })
     }
 
-    /// The account of a monitor; the number of unknown ones for a monitor that is not in the schedule.
+    /// Returns the account of a monitor; [`UNKNOWN_ACCOUNT`] for a monitor outside the schedule.
     pub fn account_of(&self, monitor: MonitorId) -> u32 {
         self.entries.get(&monitor).map_or(UNKNOWN_ACCOUNT, |entry| entry.assignment.account)
     }
 
-    /// True where a monitor waits for a slot.
+    /// Returns true if a monitor waits for a slot.
     pub fn waits(&self, monitor: MonitorId) -> bool {
         self.entries.get(&monitor).is_some_and(|entry| entry.phase == Phase::Waiting)
     }
 
-    /// True where monitors that waited have stopped waiting since this was last asked: they are to be forgotten before
-    /// [`Self::take_due`] is called again.
+    /// Returns true if monitors have stopped waiting since the last call: remove them from the slots before
+    /// calling [`Self::take_due`] again.
     pub fn take_withdrawn(&mut self) -> bool {
         std::mem::take(&mut self.withdrawn)
     }
 
-    /// A round begun by [`Self::begin`] has ended, after that many ms.
+    /// Ends a round begun by [`Self::begin`], which took that many ms.
     pub fn finished(&mut self, monitor: MonitorId, took_ms: i64) {
         if let Some(entry) = self.entries.get_mut(&monitor).filter(|entry| entry.phase == Phase::Running) {
             entry.phase = Phase::Idle;
@@ -238,7 +239,8 @@ impl Schedule {
         }
     }
 
-    /// The coordinator's time has stepped: every monitor's next round is the first one after `now_ms`.
+    /// Moves every monitor's next round to the first one after `now_ms`, after a step of the coordinator's
+    /// time.
     pub fn rebase(&mut self, now_ms: i64) {
         self.queue.clear();
         for (&monitor, entry) in &mut self.entries {
@@ -296,12 +298,12 @@ impl Schedule {
     }
 }
 
-/// How late a round may begin, in ms.
+/// Maximum delay of a round's start, in ms.
 fn grace_ms(assignment: &Assignment) -> i64 {
     Schedule::GRACE_MS.min(i64::from(assignment.interval_ms) / 2)
 }
 
-/// The first own round that begins at `now_ms` or later.
+/// Returns the first own round that begins at `now_ms` or later.
 fn first_round(assignment: &Assignment, now_ms: i64) -> u64 {
     let round = assignment.round_at(now_ms);
     let begun = assignment.round_start_ms(round) < now_ms;

@@ -1,25 +1,28 @@
-//! Reports to the service manager that started this process (systemd, `Type=notify`): that it runs and stops, and, for its
-//! watchdog, that the runner turns. Without one, nothing is sent.
+//! Notifications for the service manager (systemd, `Type=notify`): start, stop, and watchdog pings while the
+//! runner makes progress. Without a service manager, nothing is sent.
 
 use sd_notify::NotifyState;
 use std::convert::Infallible;
 use std::time::{Duration, Instant};
 
-/// The runner turns every second, or when one of its checks ends, which takes ten seconds at most. One that has not for
-/// this long stands still.
+/// Time without progress after which the runner counts as stuck. It loops every second, or when a check ends,
+/// which takes ten seconds at most.
 const STANDSTILL: Duration = Duration::from_secs(30);
 
-/// Says that identity and spool are open, and that checks run. The coordinator may still be away.
+/// Reports that identity and spool are open, and that checks run. The coordinator may still be unreachable.
 pub(crate) fn ready(status: &str) {
     notify(&[NotifyState::Ready, NotifyState::Status(status)]);
 }
 
-/// Says that the process was told to stop.
+/// Reports that the process is stopping.
 pub(crate) fn stopping() {
-    notify(&[NotifyState::Stopping, NotifyState::Status("Stopping: running checks end, results are sent")]);
+    notify(&[
+        NotifyState::Stopping,
+        NotifyState::Status("Stopping: waiting for running checks and sending results"),
+    ]);
 }
 
-/// Feeds the watchdog for as long as the runner turns; without a watchdog it waits for ever.
+/// Pings the watchdog as long as the runner makes progress; without a watchdog it waits forever.
 pub(crate) async fn watchdog(turns: impl Fn() -> u64) -> Infallible {
     let Some(limit) = sd_notify::watchdog_enabled() else { return std::future::pending().await };
     let mut pulse = Pulse { count: 0, changed: Instant::now() };
@@ -31,7 +34,7 @@ pub(crate) async fn watchdog(turns: impl Fn() -> u64) -> Infallible {
     }
 }
 
-/// Notices when a count that should grow stands still.
+/// Detects a count that no longer grows.
 #[derive(Debug)]
 struct Pulse {
     count: u64,
@@ -39,7 +42,7 @@ struct Pulse {
 }
 
 impl Pulse {
-    /// Notes the count; true if it has changed lately.
+    /// Records the count; returns true if it has changed recently.
     fn turns(&mut self, count: u64, now: Instant) -> bool {
         if count != self.count {
             *self = Self { count, changed: now };
@@ -48,10 +51,10 @@ impl Pulse {
     }
 }
 
-/// A service manager that can't be reached decides by itself what becomes of this process.
+/// Sends a notification. If it fails, the service manager decides by itself what happens to this process.
 fn notify(states: &[NotifyState<'_>]) {
     if let Err(error) = sd_notify::notify(states) {
-        tracing::debug!(%error, "the service manager was not reached");
+        tracing::debug!(%error, "the service manager could not be notified");
     }
 }
 
@@ -66,6 +69,6 @@ mod tests {
         let mut pulse = Pulse { count: 0, changed: start };
         assert!(pulse.turns(1, at(1)) && pulse.turns(1, at(30)) && pulse.turns(2, at(40)));
         assert!(pulse.turns(2, at(69)) && !pulse.turns(2, at(70)));
-        assert!(pulse.turns(3, at(80)), "one that turns again does");
+        assert!(pulse.turns(3, at(80)), "a runner that makes progress again does");
     }
 }

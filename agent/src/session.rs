@@ -1,4 +1,4 @@
-//! One connection: hello and welcome, then control, results and check-nows side by side until it ends.
+//! A connection: hello and welcome, then control, results and check-nows in parallel until it ends.
 
 mod asks;
 mod control;
@@ -24,40 +24,40 @@ use std::time::Duration;
 use tokio::sync::{mpsc, watch};
 use tokio::time::timeout;
 
-/// The coordinator's first frame comes within this time.
+/// Time limit for the coordinator's first frame.
 const WELCOME: Duration = Duration::from_secs(10);
 
-/// At a shutdown, results may take this long to be acknowledged.
+/// Time for the acknowledgement of results at a shutdown.
 const FLUSH: Duration = Duration::from_secs(3);
 
-/// Control frames that wait to be written.
+/// Maximum number of queued control frames.
 const WAITING: usize = 64;
 
-/// How a connection ended.
+/// End of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Ended {
-    /// Whether the coordinator had accepted this agent.
+    /// True if the coordinator had accepted this agent.
     pub(crate) welcomed: bool,
-    /// Whether this side is shutting down.
+    /// True if this side is shutting down.
     pub(crate) stopped: bool,
-    /// The reason given by either side, where one was.
+    /// The reason given by either side, if any.
     pub(crate) reason: Option<CloseReason>,
-    /// The coordinator itself said that the agent is no longer a member.
+    /// The end of the membership, reported by the coordinator itself.
     pub(crate) departure: Option<Departure>,
 }
 
-/// Why the streams of a connection stop being served.
+/// Reason to stop serving the streams of a connection.
 #[derive(Debug)]
 enum Stop {
-    /// The stream is gone; the connection tells why.
+    /// The stream is closed; the connection has the reason.
     Gone,
     /// The peer broke the protocol.
     Broken(ProtocolError),
-    /// The coordinator says that it will close.
+    /// The coordinator announces that it will close.
     Closing(CloseReason),
-    /// Goodbye is said.
+    /// The goodbye is sent.
     Done,
-    /// The types that can be checked from here have changed, which a greeting alone can tell.
+    /// The supported check types have changed, which only a new hello can report.
     KindsChanged,
 }
 
@@ -70,8 +70,8 @@ impl From<WireError> for Stop {
     }
 }
 
-/// Serves a connection until it ends or, after `stop`, until all is flushed. `drained` turns true when no
-/// scheduled check runs any more.
+/// Serves a connection until it ends or, after `stop`, until everything is flushed. `drained` turns true when
+/// no scheduled check runs any more.
 pub(crate) async fn run(
     shared: &Arc<Shared>,
     link: &Link,
@@ -93,14 +93,14 @@ pub(crate) async fn run(
             (reason, false)
         }
         Stop::Broken(error) => {
-            tracing::error!(%error, "the coordinator broke the protocol");
+            tracing::error!(%error, "the coordinator violated the protocol");
             (error.close_reason(), false)
         }
         Stop::Gone => {
-            // The connection's own end may come a moment after its streams'.
+            // The connection's own end may follow shortly after its streams'.
             let closed = timeout(Duration::from_millis(500), link.connection.closed()).await.ok();
             let reason = closed.as_ref().and_then(close_reason);
-            // Before the welcome it may be anybody's word.
+            // Before the welcome the peer is not authenticated.
             departure = reason.filter(|_| welcomed).and_then(Departure::told_by);
             return Ended { welcomed, stopped: false, reason, departure };
         }
@@ -117,10 +117,10 @@ async fn serve(
     welcomed: &mut bool,
 ) -> Result<(), Stop> {
     let (mut sending, receiving) = link.connection.open_bi().await.map_err(|_| Stop::Gone)?;
-    // A stream that is already closed has no priority to set; writing to it tells.
+    // A closed stream has no priority to set; the write reports it.
     let _ = sending.set_priority(2);
     let mut exchanges = Exchanges::default();
-    // Subscribed before the greeting names the faults: one that appears while it is on its way is sent after it.
+    // Subscribed before the hello lists the faults: one that appears in the meantime is sent after it.
     let mut faults = shared.faults.subscribe();
     let mut resolves = shared.resolves_records.subscribe();
     resolves.mark_unchanged();
@@ -159,7 +159,7 @@ fn hello(shared: &Shared, version: u16, faults: Vec<OwnFault>) -> Hello {
     };
     let held = {
         let schedule = shared.schedule();
-        // A schedule of an older version lacks the accounts: a whole one is requested.
+        // A schedule of an older version lacks the accounts: request a whole one.
         schedule.held().filter(|_| version < 2 || schedule.names_accounts())
     };
     Hello {
@@ -174,7 +174,8 @@ fn hello(shared: &Shared, version: u16, faults: Vec<OwnFault>) -> Hello {
     }
 }
 
-/// Types that can be checked from here: echoes only where the host lets us send them, records only where name servers answer.
+/// Returns the check types that work from here: ping only if the host permits it, dns only if name servers
+/// answer.
 fn kinds(may_ping: bool, resolves_records: bool) -> Vec<CheckKind> {
     let can = |kind: &CheckKind| match kind {
         CheckKind::Ping => may_ping,
@@ -188,7 +189,7 @@ fn accept_marks(shared: &Shared, welcome: &Welcome) {
     let mut queue = shared.queue();
     for &mark in &welcome.marks {
         if let Err(error) = queue.acknowledge(mark) {
-            tracing::error!(%error, "acknowledged results stay on disk");
+            tracing::error!(%error, "acknowledged results could not be removed from disk");
         }
     }
     queue.rewind();
@@ -200,14 +201,14 @@ fn accept_marks(shared: &Shared, welcome: &Welcome) {
 }
 
 /// After `stop`: waits for the running checks, then for their acknowledgement, then says goodbye. The writer
-/// ends the session once the goodbye has gone out.
+/// ends the session once the goodbye is sent.
 async fn goodbye(
     shared: &Shared,
     mut stop: watch::Receiver<bool>,
     mut drained: watch::Receiver<bool>,
     to_coordinator: mpsc::Sender<ToCoordinator>,
 ) -> Result<(), Stop> {
-    // An error means that the sender is gone, which is a shutdown too.
+    // An error means that the sender is dropped, which is a shutdown too.
     let _ = stop.wait_for(|&stopped| stopped).await;
     let _ = drained.wait_for(|&drained| drained).await;
     let flushed = async {
@@ -216,7 +217,7 @@ async fn goodbye(
         }
     };
     if timeout(FLUSH, flushed).await.is_err() {
-        tracing::info!("some results were not acknowledged in time; they stay on disk for the next start");
+        tracing::info!("some results were not acknowledged in time; they are sent after the next start");
     }
     to_coordinator.send(ToCoordinator::Goodbye).await.map_err(|_| Stop::Gone)?;
     std::future::pending().await

@@ -1,4 +1,4 @@
-//! What the parts of a running agent share.
+//! State shared by the tasks of a running agent.
 
 use crate::clock::Clock;
 use crate::config::Config;
@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::{Notify, watch};
 
-/// State of one agent. Where two locks are held at once, the queue's is taken before the schedule's.
+/// State of one agent. Lock order: the queue before the schedule.
 #[derive(Debug)]
 pub(crate) struct Shared {
     pub(crate) config: Config,
@@ -29,12 +29,13 @@ pub(crate) struct Shared {
     pub(crate) renewal_wanted: Notify,
     pub(crate) counts: Counts,
     pub(crate) faults: watch::Sender<Vec<OwnFault>>,
-    /// True while dns monitors can be checked: the name servers that they ask may be out of reach while the host's are not.
+    /// True while dns monitors can be checked: their name servers may be unreachable while the host's own
+    /// work.
     pub(crate) resolves_records: watch::Sender<bool>,
     pub(crate) connected_since_ms: Mutex<Option<i64>>,
-    /// Why the newest connection ended or did not come about.
+    /// Reason for the end or failure of the newest connection.
     pub(crate) link_fault: Mutex<String>,
-    /// True where the membership is over and its files are deleted. Held while files are written.
+    /// True if the membership is over and its files are deleted. Locked while files are written.
     pub(crate) erased: Mutex<bool>,
     schedule: Mutex<Schedule>,
     queue: Mutex<Queue>,
@@ -44,16 +45,16 @@ pub(crate) struct Shared {
     awaited: Mutex<Option<AgentKey>>,
 }
 
-/// Counted since the start.
+/// Counters since the start.
 #[derive(Debug, Default)]
 pub(crate) struct Counts {
     pub(crate) running: AtomicUsize,
-    /// Turns of the runner's loop: one that stands still is seen by this.
+    /// Iterations of the runner's loop; a stuck loop shows here.
     pub(crate) turns: AtomicU64,
     pub(crate) passed: AtomicU64,
     pub(crate) failed: AtomicU64,
     pub(crate) inconclusive: AtomicU64,
-    /// Inconclusive for want of descriptors or ports.
+    /// Inconclusive for lack of descriptors or ports.
     pub(crate) exhausted: AtomicU64,
     pub(crate) asked: AtomicU64,
     pub(crate) connections: AtomicU64,
@@ -105,7 +106,7 @@ impl Shared {
         locked(&self.membership)
     }
 
-    /// The key whose certificate was asked for, while the answer is awaited.
+    /// Returns the key of a pending certificate request.
     pub(crate) fn awaited(&self) -> MutexGuard<'_, Option<AgentKey>> {
         locked(&self.awaited)
     }
@@ -120,16 +121,16 @@ impl Shared {
         }
     }
 
-    /// Forgets what is remembered of monitors that are no longer assigned.
+    /// Removes the state of monitors that are no longer assigned.
     pub(crate) fn forget_unassigned(&self) {
         let schedule = self.schedule();
         locked(&self.details).retain(|monitor| schedule.slot_of(monitor).is_some());
     }
 
-    /// Counts a check-now of this monitor in; `None` where as many as may run already do.
+    /// Counts a check-now of this monitor; returns `None` if the maximum is already running.
     pub(crate) fn ask_of(self: &Arc<Self>, monitor: MonitorId) -> Option<Asked> {
-        // Its region's sweep and second round, and second words for two rounds of two other regions: as a target that
-        // does not answer has them all wait at the same time.
+        // The sweep and the second round of its region, and confirmations for two rounds of two other
+        // regions: a target that does not respond has them all waiting at the same time.
         const AT_ONCE: usize = 6;
         let mut asked = locked(&self.asked);
         let running = asked.entry(monitor).or_default();
@@ -157,7 +158,7 @@ impl Counts {
     }
 }
 
-/// A check-now that runs; dropping it counts it out.
+/// A running check-now; dropping it decrements the count.
 #[derive(Debug)]
 pub(crate) struct Asked {
     shared: Arc<Shared>,
@@ -176,7 +177,7 @@ impl Drop for Asked {
     }
 }
 
-/// Takes a lock. A panic elsewhere left the value whole: every change under our locks is one call.
+/// Locks a mutex. A panic elsewhere left the value consistent: every change under these locks is one call.
 pub(crate) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,7 +1,8 @@
-//! The outbox's disk: unacknowledged results in bounded segment files, the oldest dropped first and counted.
+//! Disk storage of unacknowledged results in bounded segment files; the oldest are dropped first and counted.
 //!
-//! A segment is a run of records: length (u32 LE), CRC-32C of the body (u32 LE), body (postcard). A record
-//! holds consecutive results of one boot. A cut or damaged tail, as a crash leaves it, ends its segment.
+//! A segment is a sequence of records: length (u32 LE), CRC-32C of the body (u32 LE), body (postcard). A
+//! record contains consecutive results of one boot. A truncated or damaged tail, as a crash leaves it, ends
+//! its segment.
 
 mod segment;
 
@@ -24,21 +25,21 @@ pub struct Spool {
     damaged: u64,
 }
 
-/// A place in the spool. It stays good when segments before it go.
+/// A position in the spool. It stays valid when earlier segments are removed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub struct Position {
     segment: u64,
     record: usize,
 }
 
-/// One record read back.
+/// A record read back.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Spooled {
     /// The boot its numbers belong to.
     pub boot: BootId,
     /// Consecutive results; `ended_mono_ms` is by the clock of the present boot.
     pub results: Vec<Kept>,
-    /// The place after it.
+    /// Position after it.
     pub next: Position,
 }
 
@@ -46,10 +47,10 @@ impl Spool {
     /// Smallest limit, in bytes.
     pub const MIN_LIMIT: u64 = 1 << 20;
 
-    /// Opens or makes the spool in `folder`, bounded to `limit` bytes.
+    /// Opens or creates the spool in `folder`, limited to `limit` bytes.
     ///
     /// # Errors
-    /// [`Error::File`] where the folder or a segment cannot be read. A damaged segment is no error.
+    /// [`Error::File`] if the folder or a segment cannot be read. A damaged segment is not an error.
     pub fn open(folder: &Path, limit: u64) -> Result<Self, Error> {
         std::fs::create_dir_all(folder).map_err(Error::file(folder))?;
         let limit = limit.max(Self::MIN_LIMIT);
@@ -79,28 +80,28 @@ impl Spool {
         Ok(spool)
     }
 
-    /// Segments found cut or damaged at opening.
+    /// Number of segments found truncated or damaged at opening.
     pub fn damaged(&self) -> u64 {
         self.damaged
     }
 
-    /// Bytes on disk.
+    /// Number of bytes on disk.
     pub fn bytes(&self) -> u64 {
         self.segments.iter().map(|segment| segment.bytes).sum()
     }
 
-    /// Results on disk that are not acknowledged.
+    /// Number of unacknowledged results on disk.
     pub fn len(&self) -> u64 {
         let records = self.segments.iter().flat_map(|segment| &segment.records);
         records.filter(|record| !record.acked).map(segment::Record::count).sum()
     }
 
-    /// Whether nothing is on disk.
+    /// Returns true if nothing is on disk.
     pub fn is_empty(&self) -> bool {
         self.segments.is_empty()
     }
 
-    /// The boots held, oldest first, at most as many as a hello may name.
+    /// Returns the boots in the spool, oldest first, at most as many as a hello may name.
     pub fn boots(&self) -> Vec<BootId> {
         let mut boots = Vec::new();
         let records = self.segments.iter().flat_map(|segment| &segment.records);
@@ -112,11 +113,11 @@ impl Spool {
         boots
     }
 
-    /// Writes consecutive results of one boot as one record. What had to be dropped to make room comes back
-    /// as gaps.
+    /// Writes consecutive results of one boot as one record. Returns the gaps of results dropped to free
+    /// space.
     ///
     /// # Errors
-    /// [`Error::File`] where the disk refuses; the spool is then as it was.
+    /// [`Error::File`] if the disk fails; the spool is unchanged then.
     pub fn append(&mut self, boot: BootId, results: &[Kept], clocks: Clocks) -> Result<Vec<Gap>, Error> {
         let spooled: Vec<SpooledResult> = results.iter().map(|kept| clocks.to_disk(kept)).collect();
         let full = self.segments.back().is_none_or(|last| last.bytes >= self.segment_limit || last.closed);
@@ -140,11 +141,10 @@ impl Spool {
         Ok(gaps)
     }
 
-    /// Everything of that boot up to the mark is durable at the coordinator: segments that hold nothing else
-    /// go.
+    /// Acknowledges everything of that boot up to the mark: segments without other results are removed.
     ///
     /// # Errors
-    /// [`Error::File`] where a segment cannot be removed.
+    /// [`Error::File`] if a segment cannot be removed.
     pub fn acknowledge(&mut self, mark: Mark) -> Result<(), Error> {
         for segment in &mut self.segments {
             for record in segment.records.iter_mut().filter(|record| record.boot == mark.boot) {
@@ -159,11 +159,11 @@ impl Spool {
         Ok(())
     }
 
-    /// The next record at or after `from` that is not acknowledged; `None` at the end. A record that can no
-    /// longer be read is passed over.
+    /// Reads the next unacknowledged record at or after `from`; `None` at the end. An unreadable record is
+    /// skipped.
     ///
     /// # Errors
-    /// [`Error::File`] where a segment cannot be opened.
+    /// [`Error::File`] if a segment cannot be opened.
     pub fn read(&self, from: Position, clocks: Clocks) -> Result<Option<Spooled>, Error> {
         for segment in self.segments.iter().filter(|segment| segment.number >= from.segment) {
             let skip = if segment.number == from.segment { from.record } else { 0 };
@@ -179,8 +179,8 @@ impl Spool {
         Ok(None)
     }
 
-    /// The place of the record that holds this number, or of the first one after it; for a reader that has
-    /// fallen behind what is in memory.
+    /// Returns the position of the record with this number, or of the first one after it; for a reader that
+    /// has fallen behind memory.
     pub fn find(&self, boot: BootId, seq: u64) -> Option<Position> {
         self.segments.iter().find_map(|segment| {
             let record = segment.records.iter().position(|r| r.boot == boot && r.through >= seq)?;
@@ -189,7 +189,7 @@ impl Spool {
     }
 }
 
-/// Both clocks at one moment, to carry an end time over from one boot of the host to another.
+/// Both clocks at the same instant, to convert an end time from one boot of the host to another.
 #[derive(Debug, Clone, Copy)]
 pub struct Clocks {
     /// Monotonic ms.
@@ -211,7 +211,7 @@ impl Clocks {
     }
 }
 
-/// Adds a gap to a list, joining it to the last one where they touch.
+/// Adds a gap to a list, merging it with the last one if they are adjacent.
 pub fn merge_gap(gaps: &mut Vec<Gap>, gap: Option<Gap>) {
     let Some(gap) = gap else {
         return;

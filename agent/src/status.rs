@@ -1,4 +1,4 @@
-//! What `status` shows: written by the running agent, read from its folder.
+//! State that `status` prints: written by the running agent, read from its folder.
 
 use crate::error::Error;
 use crate::home::{life_of, read_record, removal};
@@ -8,24 +8,24 @@ use std::fmt::Write as _;
 use std::path::Path;
 use std::sync::atomic::Ordering;
 
-/// A status older than this is of an agent that does not run, in ms.
+/// Age from which a status belongs to an agent that no longer runs, in ms.
 const STALE_MS: i64 = 20_000;
 
-/// An agent's state at one moment. Times are epoch ms.
+/// An agent's state at one time. Times are epoch ms.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Status {
-    /// When it was written, by the host's wall clock.
+    /// Time of writing, by the host's wall clock.
     pub written_ms: i64,
     /// Process number.
     pub pid: u32,
     /// Software version.
     pub software: String,
-    /// Whether a coordinator has accepted this agent and the connection lives.
+    /// True if a coordinator has accepted this agent and the connection is open.
     pub connected: bool,
-    /// Since when, by the coordinator's clock.
+    /// Start of the connection, by the coordinator's clock.
     pub connected_since_ms: Option<i64>,
-    /// Why it is not connected, where something went wrong.
+    /// Reason why it is not connected, if there was an error.
     #[serde(default)]
     pub link_fault: Option<String>,
     /// Connections accepted since the start.
@@ -34,35 +34,35 @@ pub struct Status {
     pub schedule_revision: Option<u64>,
     /// Monitors assigned.
     pub monitors: usize,
-    /// Checks that run now.
+    /// Checks running now.
     pub running: usize,
     /// Scheduled checks that passed since the start.
     pub passed: u64,
     /// Scheduled checks that failed.
     pub failed: u64,
-    /// Scheduled checks that could not be judged here.
+    /// Scheduled checks without a verdict because of a fault on the agent's side.
     pub inconclusive: u64,
     /// Check-nows done.
     pub asked: u64,
     /// Rounds not run because the host slept or was too busy.
     pub missed: u64,
-    /// Results in memory that wait for their acknowledgement.
+    /// Results in memory that wait for acknowledgement.
     pub waiting_memory: usize,
-    /// Results on disk that wait for it.
+    /// Results on disk that wait for acknowledgement.
     pub waiting_disk: u64,
-    /// Bytes of the spool.
+    /// Size of the spool in bytes.
     pub spool_bytes: u64,
-    /// Results dropped for want of room.
+    /// Results dropped for lack of space.
     pub lost: u64,
     /// Host's wall clock minus the coordinator's, in ms.
     pub skew_ms: i64,
-    /// End of the certificate's life.
+    /// Expiry of the certificate.
     pub certificate_ends_ms: i64,
-    /// What ails the host.
+    /// Faults of the host.
     pub faults: Vec<String>,
 }
 
-/// Reads the state off a running agent.
+/// Reads the state of a running agent.
 pub(crate) fn take(shared: &Shared) -> Status {
     let (memory, disk, bytes, lost, disk_fault) = {
         let queue = shared.queue();
@@ -108,7 +108,7 @@ pub(crate) fn take(shared: &Shared) -> Status {
     }
 }
 
-/// Writes the state into the folder, whole or not at all.
+/// Writes the state into the folder atomically.
 pub(crate) fn write(folder: &Path, status: &Status) -> Result<(), Error> {
     let path = folder.join(FILE);
     let text = serde_json::to_vec_pretty(status)
@@ -117,22 +117,22 @@ pub(crate) fn write(folder: &Path, status: &Status) -> Result<(), Error> {
     std::fs::write(&beside, text).and_then(|()| std::fs::rename(&beside, &path)).map_err(Error::file(&path))
 }
 
-/// An agent that has stopped has no state.
+/// Removes the state of an agent that has stopped.
 pub(crate) fn remove(folder: &Path) {
-    // Where it cannot be removed, its age tells.
+    // If it cannot be removed, its age shows that it is stale.
     let _ = std::fs::remove_file(folder.join(FILE));
 }
 
-/// What is known of the agent in `folder`: its text, or JSON, and whether it runs and is connected.
+/// Describes the agent in `folder`: as text or JSON, and whether it runs and is connected.
 ///
 /// # Errors
-/// [`Error::NotJoined`] where no agent lives there; [`Error::Damaged`] for files that are not ours.
+/// [`Error::NotJoined`] if there is no agent; [`Error::Damaged`] for files that no agent wrote.
 pub fn report(folder: &Path, now_wall_ms: i64, json: bool) -> Result<(String, bool), Error> {
     let record = read_record(folder)?.ok_or_else(|| Error::NotJoined(folder.to_owned()))?;
     let path = folder.join(FILE);
     let status = match std::fs::read(&path) {
         Ok(bytes) => {
-            let damaged = |_| Error::Damaged { path: path.clone(), rule: "is no agent's status" };
+            let damaged = |_| Error::Damaged { path: path.clone(), rule: "is not an agent's status" };
             Some(serde_json::from_slice::<Status>(&bytes).map_err(damaged)?)
         }
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
@@ -177,7 +177,7 @@ pub fn report(folder: &Path, now_wall_ms: i64, json: bool) -> Result<(String, bo
     line(
         "checks",
         format!(
-            "{} running, {} passed, {} failed, {} inconclusive, {} at request, {} missed",
+            "{} running, {} passed, {} failed, {} inconclusive, {} check-nows, {} missed",
             status.running, status.passed, status.failed, status.inconclusive, status.asked, status.missed
         ),
     );

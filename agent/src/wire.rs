@@ -5,21 +5,21 @@ use parallax_protocol::frame::{FrameReader, encode};
 use quinn::{RecvStream, SendStream};
 use serde::{Serialize, de::DeserializeOwned};
 
-/// Bytes taken from a stream at once.
+/// Maximum number of bytes read from a stream at once.
 const CHUNK: usize = 64 << 10;
 
-/// Why a frame could not be sent or received.
+/// Reason why a frame could not be sent or received.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum WireError {
-    /// The stream or its connection is gone; the connection knows why.
+    /// The stream or its connection is closed; the connection has the reason.
     #[error("stream closed")]
     Stream,
-    /// What came is not what it should be.
+    /// The frame is invalid.
     #[error(transparent)]
     Protocol(#[from] ProtocolError),
 }
 
-/// What a stream gave.
+/// Result of reading a stream.
 #[derive(Debug)]
 pub(crate) enum Received<T> {
     /// The next frame.
@@ -54,10 +54,11 @@ impl Reader {
         Self { stream, frames: FrameReader::new(limit) }
     }
 
-    /// The next frame. Dropping the future loses nothing: bytes are taken only when they are kept.
+    /// Returns the next frame. Cancel-safe: bytes are taken only when they are buffered.
     ///
     /// # Errors
-    /// [`WireError::Protocol`] for a frame that is too long, does not decode, or is cut by the stream's end.
+    /// [`WireError::Protocol`] for a frame that is too long, does not decode, or is truncated by the stream's
+    /// end.
     pub(crate) async fn next<T: DeserializeOwned>(&mut self) -> Result<Received<T>, WireError> {
         loop {
             if let Some(value) = self.frames.next_value()? {

@@ -1,4 +1,5 @@
-//! Minutes of an agent in simulated time: 5,000 black holes of other accounts, and how late one account's checks begin.
+//! Simulation of minutes of an agent: 5,000 black holes of other accounts, and the delay of one account's
+//! checks.
 #![allow(clippy::unwrap_used, reason = "the whole file is a test")]
 
 use parallax_agent::schedule::Schedule;
@@ -11,24 +12,24 @@ use std::collections::{BTreeMap, VecDeque};
 /// A whole minute.
 const START: i64 = 1_790_000_040_000;
 const MINUTE: i64 = 60_000;
-/// Due checks start in groups this far apart, in ms.
+/// Interval in which groups of due checks start, in ms.
 const GROUP: i64 = 25;
 const SLOTS: usize = 512;
-/// Monitors of the account that is watched; its targets answer in 100 ms.
+/// Monitors of the measured account; its targets respond in 100 ms.
 const WATCHED: u32 = 300;
 const ANSWER: i64 = 100;
-/// Monitors whose targets never answer: each check holds its slot for 10 s.
+/// Monitors whose targets never respond: each check holds its slot for 10 s.
 const HANGING: u32 = 5_000;
 const TIME_OUT: i64 = 10_000;
 const VICTIM: u32 = 1;
 
-/// How the black holes answer, never or one time in so many, and whose they are.
+/// Behaviour and owner of the black holes: how often they hang, and whose they are.
 #[derive(Debug, Clone, Copy)]
 struct Holes {
     count: u32,
     accounts: u32,
     hangs_once_in: u64,
-    /// True where they are the watched account's own.
+    /// True if they belong to the measured account.
     are_own: bool,
 }
 
@@ -39,7 +40,7 @@ fn assignment(n: u32, account: u32) -> Assignment {
         revision: 1,
         spec: CheckSpec::Tcp(TcpCheck { host: "example.com".into(), port: 443 }),
         interval_ms: 60_000,
-        // Knuth's multiplicative hash spreads them as real ones are.
+        // Knuth's multiplicative hash spreads them as in production.
         offset_ms: n.wrapping_mul(2_654_435_761) % 60_000,
         every: 1,
         turn: 0,
@@ -47,14 +48,14 @@ fn assignment(n: u32, account: u32) -> Assignment {
     }
 }
 
-/// Checks that wait for a slot: as the runner has it, or first come, first served.
+/// The queue for slots: fair as in the runner, or first come, first served.
 enum Queue {
     Fair(Slots<MonitorId>),
     FirstCome(VecDeque<MonitorId>, usize),
 }
 
-/// Milliseconds that the watched monitors' checks of five minutes, after the warm ones, began late, sorted; a round that was left out counts as
-/// the whole grace.
+/// Returns the sorted delays in ms of the measured monitors' checks over five minutes, after the warm-up; a
+/// skipped round counts as the whole grace period.
 fn lateness(holes: Holes, warm: i64, mut queue: Queue) -> Vec<i64> {
     let watched = (0..WATCHED).map(|n| assignment(n, VICTIM));
     let owner = |n| if holes.are_own { VICTIM } else { VICTIM + 1 + n % holes.accounts };
@@ -124,7 +125,7 @@ fn checks_are_at_most_twice_as_late_beside_five_thousand_black_holes_of_others()
     let alone = p99(&lateness(none, 1, fair()));
     assert!(alone <= GROUP);
     for accounts in [1, 3, 10, 100] {
-        // Black holes, and targets that answer just often enough to count as fast again.
+        // Black holes, and targets that respond just often enough to count as fast again.
         for hangs_once_in in [1, 2, 5, 6] {
             let holes = Holes { count: HANGING, accounts, hangs_once_in, are_own: false };
             let beside = p99(&lateness(holes, 1, fair()));
@@ -142,7 +143,7 @@ fn first_come_first_served_leaves_them_none() {
 
 #[test]
 fn black_holes_of_the_same_account_hardly_delay_its_other_checks() {
-    // More than slots allow are all known to be slow only after some minutes.
+    // If there are more than slots, it takes some minutes until all are known to be slow.
     for (count, warm) in [(2_000, 1), (HANGING, 5)] {
         let holes = Holes { count, accounts: 1, hangs_once_in: 1, are_own: true };
         let late = lateness(holes, warm, Queue::Fair(Slots::new(SLOTS)));

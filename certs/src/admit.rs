@@ -1,5 +1,5 @@
-//! How the coordinator judges an agent's certificate in the handshake: bounds first, then the authorities, each fault
-//! with words of its own.
+//! Verification of an agent's certificate by the coordinator: size bounds first, then the authorities, each
+//! failure with its own error text.
 
 use std::sync::Arc;
 
@@ -14,13 +14,13 @@ use x509_parser::prelude::{FromDer, X509Certificate};
 
 use crate::error::Error;
 
-/// Most certificates that an agent may show: its own, and its authority's.
+/// Maximum number of certificates that an agent may send: its own, and its authority's.
 const MOST_CERTIFICATES: usize = 2;
 
-/// Most bytes of them together; ours have some 1,000.
+/// Maximum total size in bytes; regular chains have about 1,000.
 const MOST_BYTES: usize = 8_192;
 
-/// Judges by the authorities (an inner verifier of rustls), within bounds.
+/// Wraps rustls's verifier for the authorities with size bounds.
 #[derive(Debug)]
 pub(crate) struct Bounded(pub(crate) Arc<dyn ClientCertVerifier>);
 
@@ -44,7 +44,7 @@ impl ClientCertVerifier for Bounded {
         now: UnixTime,
     ) -> Result<ClientCertVerified, TlsError> {
         if sent.len() >= MOST_CERTIFICATES {
-            return Err(other("comes in a chain of more than two"));
+            return Err(other("is sent in a chain of more than two"));
         }
         let bytes: usize = sent.iter().chain([leaf]).map(|certificate| certificate.len()).sum();
         if bytes > MOST_BYTES {
@@ -52,7 +52,7 @@ impl ClientCertVerifier for Bounded {
         }
         self.0.verify_client_cert(leaf, sent, now).map_err(|error| match error {
             TlsError::InvalidCertificate(CertificateError::UnknownIssuer) if is_self_made(leaf) => {
-                other("vouches for itself")
+                other("is self-signed")
             }
             error => error,
         })

@@ -1,4 +1,4 @@
-//! The installation's private authority, and the set of authorities one end trusts.
+//! The installation's private certificate authority, and the set of authorities that one side trusts.
 
 use std::fmt;
 use std::path::Path;
@@ -16,7 +16,7 @@ use crate::error::Error;
 use crate::files;
 use crate::issue::{BACKDATE, Serial, at};
 
-/// Life of an authority in seconds: 20 years of 365 days.
+/// Validity of an authority in seconds: 20 years of 365 days.
 pub const AUTHORITY_LIFE: i64 = 20 * 365 * 86_400;
 
 /// A certificate authority: its certificate and the key that signs leaves (ECDSA P-256).
@@ -26,7 +26,7 @@ pub struct Authority {
     life: Life,
 }
 
-/// First and last second, both inclusive, of a certificate's validity, in unix seconds.
+/// Validity period of a certificate: first and last second, both inclusive, in unix seconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Life {
     /// First valid second.
@@ -36,7 +36,7 @@ pub struct Life {
 }
 
 impl Life {
-    /// Whether `now` (unix seconds) lies within.
+    /// Returns true if `now` (unix seconds) lies within.
     #[must_use]
     pub fn contains(&self, now: i64) -> bool {
         (self.not_before..=self.not_after).contains(&now)
@@ -44,12 +44,12 @@ impl Life {
 }
 
 impl Authority {
-    /// Makes a new authority with a new key, valid from an hour before `now` for [`AUTHORITY_LIFE`].
+    /// Creates an authority with a new key, valid from an hour before `now` for [`AUTHORITY_LIFE`].
     ///
-    /// Two authorities never bear the same name, so that both can be trusted side by side.
+    /// Two authorities never have the same name, so that both can be trusted at the same time.
     ///
     /// # Errors
-    /// [`Error::Random`] without randomness, [`Error::Time`] for an impossible `now`.
+    /// [`Error::Random`] without randomness, [`Error::Time`] for an out-of-range `now`.
     pub fn make(now: i64) -> Result<Self, Error> {
         let key = KeyPair::generate_for(&PKCS_ECDSA_P256_SHA256)?;
         let serial = Serial::random()?;
@@ -68,11 +68,11 @@ impl Authority {
         Ok(Self { certificate, key, life })
     }
 
-    /// Reads an authority out of PEM text that holds its certificate and its key.
+    /// Parses an authority from PEM text with its certificate and its key.
     ///
     /// # Errors
-    /// [`Error::Pem`] or [`Error::Certificate`] where a part is missing or is no authority, [`Error::KeyMismatch`]
-    /// where the parts are of two authorities.
+    /// [`Error::Pem`] or [`Error::Certificate`] if a part is missing or is not an authority,
+    /// [`Error::KeyMismatch`] if the parts belong to two authorities.
     pub fn from_pem(text: &str) -> Result<Self, Error> {
         let certificate = files::one_certificate(text)?;
         let key =
@@ -84,7 +84,7 @@ impl Authority {
         Ok(Self { certificate, key, life })
     }
 
-    /// The certificate and the key as PEM text: a secret.
+    /// Returns the certificate and the key as PEM text: a secret.
     #[must_use]
     pub fn to_pem(&self) -> String {
         let mut text = files::certificates_to_pem([&self.certificate]);
@@ -92,12 +92,12 @@ impl Authority {
         text
     }
 
-    /// Reads the authority's file, or makes an authority and writes the file (mode 0600) where there is none.
+    /// Reads the authority's file; if there is none, creates an authority and writes the file (mode 0600).
     ///
-    /// Certificate and key are one file, written whole: a start that is cut short leaves all or nothing.
+    /// Certificate and key are one file, written atomically: an interrupted start leaves all or nothing.
     ///
     /// # Errors
-    /// Those of [`files::read_secret`], [`Self::from_pem`] and [`Self::make`].
+    /// The errors of [`files::read_secret`], [`Self::from_pem`] and [`Self::make`].
     pub fn load_or_make(path: &Path, now: i64) -> Result<Self, Error> {
         if let Some(text) = files::read_secret(path)? {
             return Self::from_pem(&text);
@@ -107,28 +107,28 @@ impl Authority {
         Ok(made)
     }
 
-    /// The authority's certificate.
+    /// Returns the authority's certificate.
     #[must_use]
     pub fn certificate(&self) -> &CertificateDer<'static> {
         &self.certificate
     }
 
-    /// The authority's life in unix seconds.
+    /// Returns the authority's validity period in unix seconds.
     #[must_use]
     pub fn life(&self) -> Life {
         self.life
     }
 
-    /// SHA-256 of the authority's SubjectPublicKeyInfo: what a join token carries.
+    /// Returns the SHA-256 of the authority's SubjectPublicKeyInfo, as join tokens contain it.
     #[must_use]
     pub fn key_hash(&self) -> [u8; 32] {
         Sha256::digest(self.key.subject_public_key_info()).into()
     }
 
-    /// Trust in this authority alone.
+    /// Returns a trust store with this authority alone.
     ///
     /// # Errors
-    /// [`Error::Certificate`], never for an authority made by this crate.
+    /// [`Error::Certificate`], never for an authority created by this crate.
     pub fn roots(&self) -> Result<Roots, Error> {
         Roots::new(vec![self.certificate.clone()])
     }
@@ -144,7 +144,7 @@ impl fmt::Debug for Authority {
     }
 }
 
-/// The authorities one end trusts: one, or two while one is being exchanged for the other.
+/// The authorities that one side trusts: one, or two during a rotation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Roots {
     certificates: Vec<CertificateDer<'static>>,
@@ -152,10 +152,11 @@ pub struct Roots {
 }
 
 impl Roots {
-    /// Trust in the given authorities.
+    /// Trusts the given authorities.
     ///
     /// # Errors
-    /// [`Error::TooManyRoots`] unless there are one or two, [`Error::Certificate`] where one is no authority.
+    /// [`Error::TooManyRoots`] unless there are one or two, [`Error::Certificate`] if one is not an
+    /// authority.
     pub fn new(certificates: Vec<CertificateDer<'static>>) -> Result<Self, Error> {
         if certificates.is_empty() || certificates.len() > 2 {
             return Err(Error::TooManyRoots(certificates.len()));
@@ -169,42 +170,42 @@ impl Roots {
         Ok(Self { certificates, life })
     }
 
-    /// Reads the authorities' certificates from PEM text.
+    /// Parses the authorities' certificates from PEM text.
     ///
     /// # Errors
-    /// [`Error::Pem`] for no PEM text, and those of [`Self::new`].
+    /// [`Error::Pem`] if it is not PEM text, and those of [`Self::new`].
     pub fn from_pem(text: &str) -> Result<Self, Error> {
         Self::new(files::all_certificates(text)?)
     }
 
-    /// The certificates as PEM text; no secret.
+    /// Returns the certificates as PEM text; not secret.
     #[must_use]
     pub fn to_pem(&self) -> String {
         files::certificates_to_pem(&self.certificates)
     }
 
-    /// The certificates, in the order given.
+    /// Returns the certificates, in the order given.
     #[must_use]
     pub fn certificates(&self) -> &[CertificateDer<'static>] {
         &self.certificates
     }
 
-    /// From the earliest start to the latest end of the authorities' lives.
+    /// Returns the period from the earliest start to the latest end of the authorities' validity.
     #[must_use]
     pub fn life(&self) -> Life {
         self.life
     }
 
-    /// SHA-256 of each authority's SubjectPublicKeyInfo, in the order given.
+    /// Returns the SHA-256 of each authority's SubjectPublicKeyInfo, in the order given.
     ///
     /// # Errors
-    /// [`Error::Certificate`], never for certificates that [`Self::new`] took.
+    /// [`Error::Certificate`], never for certificates that [`Self::new`] accepted.
     pub fn key_hashes(&self) -> Result<Vec<[u8; 32]>, Error> {
         self.certificates.iter().map(key_hash_of).collect()
     }
 
-    /// The [`key_hash_of`] the authority that a leaf names as its issuer; none where that is another's. The leaf must
-    /// have been verified before.
+    /// Returns the [`key_hash_of`] the authority that a leaf names as its issuer; `None` if it is not one of
+    /// these. The leaf must already be verified.
     #[must_use]
     pub fn issuer_of(&self, leaf: &CertificateDer<'_>) -> Option<[u8; 32]> {
         let (_, leaf) = X509Certificate::from_der(leaf).ok()?;
@@ -215,10 +216,10 @@ impl Roots {
         self.certificates.iter().find(issued).and_then(|certificate| key_hash_of(certificate).ok())
     }
 
-    /// The trust anchors as rustls takes them.
+    /// Returns the trust anchors for rustls.
     ///
     /// # Errors
-    /// [`Error::Tls`], never for certificates that [`Self::new`] took.
+    /// [`Error::Tls`], never for certificates that [`Self::new`] accepted.
     pub fn store(&self) -> Result<RootCertStore, Error> {
         let mut store = RootCertStore::empty();
         for certificate in &self.certificates {
@@ -228,25 +229,25 @@ impl Roots {
     }
 }
 
-/// SHA-256 of the SubjectPublicKeyInfo of an authority's certificate, once the certificate has proven to be signed
-/// by that very key: then all of it, its life included, is the authority's own word.
+/// Returns the SHA-256 of the SubjectPublicKeyInfo of an authority's certificate after verifying its
+/// self-signature: then the authority vouches for all its contents, including its validity period.
 ///
 /// # Errors
-/// [`Error::Certificate`] where it is no self-signed authority.
+/// [`Error::Certificate`] if it is not a self-signed authority.
 pub fn key_hash_of(certificate: &CertificateDer<'_>) -> Result<[u8; 32], Error> {
     let (_, key_info) = read_authority(certificate)?;
     Ok(Sha256::digest(key_info).into())
 }
 
-/// Life and SubjectPublicKeyInfo of a self-signed authority certificate.
+/// Returns the validity period and SubjectPublicKeyInfo of a self-signed authority certificate.
 fn read_authority(certificate: &CertificateDer<'_>) -> Result<(Life, Vec<u8>), Error> {
     let (rest, parsed) =
-        X509Certificate::from_der(certificate).map_err(|_| Error::Certificate("is no X.509"))?;
+        X509Certificate::from_der(certificate).map_err(|_| Error::Certificate("is not X.509"))?;
     if !rest.is_empty() {
-        return Err(Error::Certificate("has bytes after its end"));
+        return Err(Error::Certificate("has trailing bytes"));
     }
     if !parsed.is_ca() {
-        return Err(Error::Certificate("is no authority's"));
+        return Err(Error::Certificate("is not an authority's"));
     }
     parsed.verify_signature(None).map_err(|_| Error::Certificate("is not signed by its own key"))?;
     let life = Life {

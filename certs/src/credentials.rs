@@ -7,14 +7,14 @@ use rustls_pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
 use crate::error::Error;
 use crate::files;
 
-/// What one end shows and signs with in a handshake; its `Debug` hides the key.
+/// Certificate chain and private key of one side of a handshake; its `Debug` hides the key.
 pub struct Credentials {
     chain: Vec<CertificateDer<'static>>,
     key: PrivatePkcs8KeyDer<'static>,
 }
 
 impl Credentials {
-    /// A chain, leaf first, and the leaf's key as PKCS#8 DER.
+    /// Creates credentials from a chain, leaf first, and the leaf's key as PKCS#8 DER.
     ///
     /// # Errors
     /// [`Error::Certificate`] for an empty chain.
@@ -25,21 +25,21 @@ impl Credentials {
         Ok(Self { chain, key: PrivatePkcs8KeyDer::from(key) })
     }
 
-    /// Reads chain and key out of one PEM text.
+    /// Parses chain and key from one PEM text.
     ///
     /// # Errors
-    /// [`Error::Pem`] where the key or every certificate is missing.
+    /// [`Error::Pem`] if the key or every certificate is missing.
     pub fn from_pem(text: &str) -> Result<Self, Error> {
         Self::new(files::all_certificates(text)?, files::one_key(text)?)
     }
 
-    /// Chain and key as one PEM text: a secret.
+    /// Returns chain and key as one PEM text: a secret.
     #[must_use]
     pub fn to_pem(&self) -> String {
         files::certificates_to_pem(&self.chain) + &files::key_to_pem(self.key.secret_pkcs8_der())
     }
 
-    /// The chain, leaf first.
+    /// Returns the chain, leaf first.
     #[must_use]
     pub fn chain(&self) -> &[CertificateDer<'static>] {
         &self.chain

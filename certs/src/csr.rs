@@ -1,4 +1,4 @@
-//! The agent's key, the signing request it makes, and what the coordinator takes from one.
+//! The agent's key, its certificate signing request, and the coordinator's validation of the request.
 
 use std::fmt;
 
@@ -12,38 +12,38 @@ use x509_parser::prelude::{FromDer, X509CertificationRequest};
 use crate::credentials::Credentials;
 use crate::error::Error;
 
-/// Longest signing request that is looked at, in bytes; ours are about 200.
+/// Maximum size of a signing request in bytes; regular ones have about 200.
 pub const MAX_REQUEST: usize = 4_096;
 
-/// An agent's private key (ECDSA P-256), made on its own host; its `Debug` hides it.
+/// An agent's private key (ECDSA P-256), created on its own host; its `Debug` hides it.
 pub struct AgentKey(KeyPair);
 
 impl AgentKey {
-    /// A new key.
+    /// Creates a new key.
     ///
     /// # Errors
-    /// [`Error::Sign`] where the system gives no randomness.
+    /// [`Error::Sign`] if the system returns no random bytes.
     pub fn generate() -> Result<Self, Error> {
         Ok(Self(KeyPair::generate_for(&PKCS_ECDSA_P256_SHA256)?))
     }
 
-    /// A signing request for this key (PKCS#10, DER) with no name in it: the coordinator decides names.
+    /// Returns a signing request for this key (PKCS#10, DER) without a name: the coordinator decides names.
     ///
     /// # Errors
-    /// [`Error::Sign`] where signing fails.
+    /// [`Error::Sign`] if signing fails.
     pub fn request(&self) -> Result<Vec<u8>, Error> {
         let mut params = CertificateParams::default();
         params.distinguished_name = DistinguishedName::new();
         Ok(params.serialize_request(&self.0)?.der().to_vec())
     }
 
-    /// This key together with the certificate issued for it.
+    /// Combines this key with the certificate issued for it.
     ///
     /// # Errors
-    /// [`Error::Certificate`] where the certificate is for another key.
+    /// [`Error::Certificate`] if the certificate is for another key.
     pub fn with_certificate(&self, certificate: CertificateDer<'static>) -> Result<Credentials, Error> {
         let (_, parsed) = x509_parser::parse_x509_certificate(&certificate)
-            .map_err(|_| Error::Certificate("is no X.509"))?;
+            .map_err(|_| Error::Certificate("is not X.509"))?;
         if parsed.public_key().raw != self.0.subject_public_key_info() {
             return Err(Error::Certificate("is for another key"));
         }
@@ -57,22 +57,22 @@ impl fmt::Debug for AgentKey {
     }
 }
 
-/// The public key of a request whose signature proves that its sender holds the private one.
+/// Returns the public key of a request whose signature proves that its sender has the private key.
 pub(crate) fn proven_key(request: &[u8]) -> Result<SubjectPublicKeyInfo, Error> {
     if request.len() > MAX_REQUEST {
         return Err(Error::Request("is longer than 4096 bytes"));
     }
     let (rest, parsed) =
-        X509CertificationRequest::from_der(request).map_err(|_| Error::Request("is no PKCS#10"))?;
+        X509CertificationRequest::from_der(request).map_err(|_| Error::Request("is not PKCS#10"))?;
     if !rest.is_empty() {
-        return Err(Error::Request("has bytes after its end"));
+        return Err(Error::Request("has trailing bytes"));
     }
     let key = SubjectPublicKeyInfo::from_der(parsed.certification_request_info.subject_pki.raw)
         .map_err(|_| Error::Request("key is not ECDSA P-256"))?;
     if key.algorithm() != &PKCS_ECDSA_P256_SHA256 || key.der_bytes().len() != 65 {
         return Err(Error::Request("key is not ECDSA P-256"));
     }
-    parsed.verify_signature().map_err(|_| Error::Request("is not signed by the key it holds"))?;
+    parsed.verify_signature().map_err(|_| Error::Request("is not signed by its own key"))?;
     Ok(key)
 }
 
@@ -96,7 +96,7 @@ mod tests {
         assert!(start.is_some());
         let key_at = request.windows(2).position(|pair| pair == [0x00, 0x04]).unwrap() + 1;
         request[key_at..key_at + 65].copy_from_slice(other.0.der_bytes());
-        assert!(matches!(proven_key(&request), Err(Error::Request("is not signed by the key it holds"))));
+        assert!(matches!(proven_key(&request), Err(Error::Request("is not signed by its own key"))));
     }
 
     #[test]
@@ -116,6 +116,6 @@ mod tests {
         }
         let mut longer = good;
         longer.push(0);
-        assert!(matches!(proven_key(&longer), Err(Error::Request("has bytes after its end"))));
+        assert!(matches!(proven_key(&longer), Err(Error::Request("has trailing bytes"))));
     }
 }

@@ -1,4 +1,4 @@
-//! PEM in and out, and files and folders that only their owner may reach.
+//! PEM encoding and decoding, and files and folders that only their owner can access.
 
 use std::fs::{DirBuilder, File, OpenOptions, Permissions};
 use std::io::{self, Read, Write};
@@ -11,19 +11,19 @@ use rustls_pki_types::pem::PemObject;
 
 use crate::error::Error;
 
-/// Longest file that is read, in bytes.
+/// Maximum size of a file that is read, in bytes.
 const MAX_FILE: u64 = 64 * 1_024;
 
-/// Mode of a file with a key in it.
+/// Mode of a file that contains a key.
 const SECRET: u32 = 0o600;
 
-/// Mode of a folder with such files.
+/// Mode of a folder that contains such files.
 const FOLDER: u32 = 0o700;
 
-/// Makes a folder of mode 0700 (with those above it), or checks that an existing one is not looser.
+/// Creates a folder of mode 0700 (and its parents), or checks that an existing one is not looser.
 ///
 /// # Errors
-/// [`Error::File`] where it cannot be made, [`Error::LooseMode`] where others may reach into it.
+/// [`Error::File`] if it cannot be created, [`Error::LooseMode`] if others have access.
 pub fn private_folder(path: &Path) -> Result<(), Error> {
     let fault = |source| Error::File { path: path.to_owned(), source };
     DirBuilder::new().recursive(true).mode(FOLDER).create(path).map_err(fault)?;
@@ -34,19 +34,19 @@ pub fn private_folder(path: &Path) -> Result<(), Error> {
     Ok(())
 }
 
-/// Reads a file that holds a key; `None` where there is no such file.
+/// Reads a file that contains a key; returns `None` if there is no such file.
 ///
 /// # Errors
-/// [`Error::LooseMode`] where others than the owner may read or write it, [`Error::NotOurs`] where it is no regular
-/// file, longer than 64 KiB or no text, [`Error::File`] where reading fails.
+/// [`Error::LooseMode`] if others than the owner may read or write it, [`Error::NotOurs`] if it is not a
+/// regular file, longer than 64 KiB or not text, [`Error::File`] if reading fails.
 pub fn read_secret(path: &Path) -> Result<Option<String>, Error> {
     read_secret_up_to(path, MAX_FILE)
 }
 
-/// As [`read_secret`], with another bound of the file's length in bytes.
+/// Reads such a file as [`read_secret`] does, with another size limit in bytes.
 ///
 /// # Errors
-/// Those of [`read_secret`].
+/// The errors of [`read_secret`].
 pub fn read_secret_up_to(path: &Path, most: u64) -> Result<Option<String>, Error> {
     let fault = |source| Error::File { path: path.to_owned(), source };
     let file = match File::open(path) {
@@ -56,7 +56,7 @@ pub fn read_secret_up_to(path: &Path, most: u64) -> Result<Option<String>, Error
     };
     let facts = file.metadata().map_err(fault)?;
     if !facts.is_file() {
-        return Err(Error::NotOurs { path: path.to_owned(), rule: "is no regular file" });
+        return Err(Error::NotOurs { path: path.to_owned(), rule: "is not a regular file" });
     }
     let mode = facts.permissions().mode() & 0o777;
     if mode & 0o077 != 0 {
@@ -70,15 +70,16 @@ pub fn read_secret_up_to(path: &Path, most: u64) -> Result<Option<String>, Error
     file.take(most).read_to_end(&mut bytes).map_err(fault)?;
     match String::from_utf8(bytes) {
         Ok(text) => Ok(Some(text)),
-        Err(_) => Err(Error::NotOurs { path: path.to_owned(), rule: "is no text" }),
+        Err(_) => Err(Error::NotOurs { path: path.to_owned(), rule: "is not text" }),
     }
 }
 
-/// Writes a file that holds a key, whole or not at all: written beside, flushed, then renamed. A new file has mode 0600;
-/// one that is replaced keeps its owner, also where root replaces it, and what its mode gives the owner.
+/// Writes a file that contains a key, atomically: written to a temporary file, flushed, then renamed. A new
+/// file has mode 0600; a replaced one keeps its owner, even if root replaces it, and its mode bits for the
+/// owner.
 ///
 /// # Errors
-/// [`Error::File`] where a step fails; the file that was there before is then still there.
+/// [`Error::File`] if a step fails; the previous file is intact then.
 pub fn write_secret(path: &Path, text: &str) -> Result<(), Error> {
     let fault = |source| Error::File { path: path.to_owned(), source };
     let before = match path.metadata() {
@@ -87,7 +88,7 @@ pub fn write_secret(path: &Path, text: &str) -> Result<(), Error> {
         Err(error) => return Err(fault(error)),
     };
     let beside = path.with_added_extension("new");
-    // One that is left of an earlier attempt is not written to: it may be a link that the folder's owner has made.
+    // A leftover of an earlier attempt is not reused: it may be a link that the folder's owner created.
     match std::fs::remove_file(&beside) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(fault(error)),
         Ok(()) | Err(_) => {}
@@ -98,7 +99,7 @@ pub fn write_secret(path: &Path, text: &str) -> Result<(), Error> {
     if let Some(before) = before.as_ref().filter(|before| before.uid() != owner) {
         fchown(&file, Some(before.uid()), Some(before.gid())).map_err(fault)?;
     }
-    // Set, since the mask of the process takes from a new file's mode.
+    // Set explicitly, since the umask of the process restricts a new file's mode.
     let mode = before.map_or(SECRET, |before| before.permissions().mode() & 0o700);
     file.set_permissions(Permissions::from_mode(mode)).map_err(fault)?;
     file.write_all(text.as_bytes()).and_then(|()| file.sync_all()).map_err(fault)?;
@@ -107,38 +108,38 @@ pub fn write_secret(path: &Path, text: &str) -> Result<(), Error> {
     File::open(folder).and_then(|folder| folder.sync_all()).map_err(fault)
 }
 
-/// The one certificate in PEM text.
+/// Parses the only certificate in PEM text.
 pub(crate) fn one_certificate(text: &str) -> Result<CertificateDer<'static>, Error> {
     let mut all = all_certificates(text)?;
     match (all.pop(), all.is_empty()) {
         (Some(one), true) => Ok(one),
-        _ => Err(Error::Pem("exactly one certificate is wanted")),
+        _ => Err(Error::Pem("it must have exactly one certificate")),
     }
 }
 
-/// Every certificate in PEM text, at least one.
+/// Parses every certificate in PEM text, at least one.
 pub(crate) fn all_certificates(text: &str) -> Result<Vec<CertificateDer<'static>>, Error> {
     let all = CertificateDer::pem_slice_iter(text.as_bytes())
         .collect::<Result<Vec<_>, _>>()
         .map_err(|_| Error::Pem("a block is damaged"))?;
-    if all.is_empty() { Err(Error::Pem("no certificate in it")) } else { Ok(all) }
+    if all.is_empty() { Err(Error::Pem("it has no certificate")) } else { Ok(all) }
 }
 
-/// The PKCS#8 key in PEM text, as DER.
+/// Parses the PKCS#8 key in PEM text and returns it as DER.
 pub(crate) fn one_key(text: &str) -> Result<Vec<u8>, Error> {
     PrivatePkcs8KeyDer::from_pem_slice(text.as_bytes())
         .map(|key| key.secret_pkcs8_der().to_vec())
-        .map_err(|_| Error::Pem("no private key (PKCS#8) in it"))
+        .map_err(|_| Error::Pem("it has no private key (PKCS#8)"))
 }
 
-/// Certificates as PEM text.
+/// Encodes certificates as PEM text.
 pub(crate) fn certificates_to_pem<'a>(
     certificates: impl IntoIterator<Item = &'a CertificateDer<'static>>,
 ) -> String {
     certificates.into_iter().map(|one| block("CERTIFICATE", one)).collect()
 }
 
-/// A PKCS#8 key as PEM text.
+/// Encodes a PKCS#8 key as PEM text.
 pub(crate) fn key_to_pem(key: &[u8]) -> String {
     block("PRIVATE KEY", key)
 }

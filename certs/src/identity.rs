@@ -1,4 +1,4 @@
-//! Reads who a peer is out of a leaf that the handshake has already verified.
+//! Extraction of a peer's identity from a leaf certificate that the handshake has already verified.
 
 use rustls_pki_types::CertificateDer;
 use x509_parser::prelude::{FromDer, GeneralName, X509Certificate};
@@ -7,40 +7,40 @@ use crate::authority::Life;
 use crate::error::Error;
 use crate::issue::{COORDINATOR_NAME, Serial};
 
-/// What stands before the id in an agent's URI name.
+/// Prefix of the id in an agent's URI name.
 const AGENT_PREFIX: &str = "spiffe://parallax/agent/";
 
-/// Longest agent id in bytes.
+/// Maximum length of an agent id in bytes.
 pub const MAX_AGENT_ID: usize = 64;
 
-/// An agent as its certificate names it.
+/// Identity of an agent in its certificate.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Identity {
     /// The agent's id: 1 to 64 ASCII letters, digits, `-` or `_`.
     pub agent: String,
     /// The certificate's serial number.
     pub serial: Serial,
-    /// The certificate's life; the connection must end with it.
+    /// The certificate's validity period; the connection must end with it.
     pub life: Life,
 }
 
 impl Identity {
-    /// Reads an agent's identity. The chain must have been verified before: this looks at no signature and no time.
+    /// Reads an agent's identity. The chain must already be verified: this checks no signature and no time.
     ///
     /// # Errors
-    /// [`Error::Certificate`] unless the leaf is of the agents' kind: `clientAuth` alone, no authority, exactly one
-    /// name, and that one an agent's URI.
+    /// [`Error::Certificate`] unless the leaf is an agent's: `clientAuth` alone, not an authority, exactly
+    /// one name, and that one an agent's URI.
     pub fn of_agent(leaf: &CertificateDer<'_>) -> Result<Self, Error> {
         let parsed = parse(leaf)?;
         let (client, server) = usages(&parsed)?;
         if !client || server {
-            return Err(Error::Certificate("is not for clients alone"));
+            return Err(Error::Certificate("is not for client authentication alone"));
         }
         let GeneralName::URI(uri) = only_name(&parsed)? else {
-            return Err(Error::Certificate("bears no agent's name"));
+            return Err(Error::Certificate("has no agent name"));
         };
-        let agent = uri.strip_prefix(AGENT_PREFIX).ok_or(Error::Certificate("bears no agent's name"))?;
-        agent_uri(agent).map_err(|_| Error::Certificate("bears no agent's name"))?;
+        let agent = uri.strip_prefix(AGENT_PREFIX).ok_or(Error::Certificate("has no agent name"))?;
+        agent_uri(agent).map_err(|_| Error::Certificate("has no agent name"))?;
         Ok(Self {
             agent: agent.to_owned(),
             serial: Serial::from_bytes(parsed.raw_serial())?,
@@ -52,7 +52,7 @@ impl Identity {
     }
 }
 
-/// The URI name of an agent.
+/// Returns the URI name of an agent.
 ///
 /// # Errors
 /// [`Error::AgentId`] unless `agent` is 1 to 64 ASCII letters, digits, `-` or `_`.
@@ -62,35 +62,36 @@ pub fn agent_uri(agent: &str) -> Result<String, Error> {
     if fits { Ok(format!("{AGENT_PREFIX}{agent}")) } else { Err(Error::AgentId) }
 }
 
-/// Refuses a leaf that is not of the coordinator's kind: `serverAuth` alone, no authority, the one constant name.
+/// Rejects a leaf that is not a coordinator's: `serverAuth` alone, not an authority, the one constant name.
 pub(crate) fn demand_coordinator(leaf: &CertificateDer<'_>) -> Result<(), Error> {
     let parsed = parse(leaf)?;
     let (client, server) = usages(&parsed)?;
     if !server || client {
-        return Err(Error::Certificate("is not for servers alone"));
+        return Err(Error::Certificate("is not for server authentication alone"));
     }
     match only_name(&parsed)? {
         GeneralName::DNSName(name) if *name == COORDINATOR_NAME => Ok(()),
-        _ => Err(Error::Certificate("does not bear the coordinator's name")),
+        _ => Err(Error::Certificate("does not have the coordinator's name")),
     }
 }
 
 fn parse<'a>(leaf: &'a CertificateDer<'_>) -> Result<X509Certificate<'a>, Error> {
-    let (rest, parsed) = X509Certificate::from_der(leaf).map_err(|_| Error::Certificate("is no X.509"))?;
+    let (rest, parsed) = X509Certificate::from_der(leaf).map_err(|_| Error::Certificate("is not X.509"))?;
     if !rest.is_empty() {
-        return Err(Error::Certificate("has bytes after its end"));
+        return Err(Error::Certificate("has trailing bytes"));
     }
     if parsed.is_ca() {
-        return Err(Error::Certificate("is an authority's, no leaf"));
+        return Err(Error::Certificate("is an authority's, not a leaf"));
     }
     Ok(parsed)
 }
 
-/// Whether the extended key usage names clients, and whether it names servers; nothing else may stand in it.
+/// Returns whether the extended key usage contains client and server authentication; it must contain nothing
+/// else.
 fn usages(parsed: &X509Certificate<'_>) -> Result<(bool, bool), Error> {
     let usage = parsed
         .extended_key_usage()
-        .map_err(|_| Error::Certificate("has a doubled extended key usage"))?
+        .map_err(|_| Error::Certificate("has a duplicate extended key usage"))?
         .ok_or(Error::Certificate("has no extended key usage"))?
         .value;
     let more = usage.any
@@ -99,7 +100,7 @@ fn usages(parsed: &X509Certificate<'_>) -> Result<(bool, bool), Error> {
         || usage.time_stamping
         || usage.ocsp_signing;
     if more || !usage.other.is_empty() {
-        return Err(Error::Certificate("has an extended key usage we never give"));
+        return Err(Error::Certificate("has an extended key usage that this authority never issues"));
     }
     Ok((usage.client_auth, usage.server_auth))
 }
@@ -107,11 +108,11 @@ fn usages(parsed: &X509Certificate<'_>) -> Result<(bool, bool), Error> {
 fn only_name<'a>(parsed: &'a X509Certificate<'_>) -> Result<&'a GeneralName<'a>, Error> {
     let names = parsed
         .subject_alternative_name()
-        .map_err(|_| Error::Certificate("has doubled names"))?
-        .ok_or(Error::Certificate("bears no name"))?;
+        .map_err(|_| Error::Certificate("has duplicate alternative names"))?
+        .ok_or(Error::Certificate("has no name"))?;
     match names.value.general_names.as_slice() {
         [name] => Ok(name),
-        _ => Err(Error::Certificate("does not bear exactly one name")),
+        _ => Err(Error::Certificate("does not have exactly one name")),
     }
 }
 

@@ -1,4 +1,4 @@
-//! The two kinds of leaf an authority signs, and nothing else: the coordinator's and an agent's.
+//! Issuing of the two kinds of leaf certificates that an authority signs: the coordinator's and an agent's.
 
 use std::fmt;
 
@@ -16,25 +16,25 @@ use crate::csr;
 use crate::error::Error;
 use crate::identity::agent_uri;
 
-/// The one name every coordinator's certificate bears, and that agents ask for whatever address they dial.
+/// The constant name in every coordinator's certificate; agents verify it whatever address they dial.
 pub const COORDINATOR_NAME: &str = "coordinator.parallax.internal";
 
-/// Life of an agent's certificate in seconds: 30 days.
+/// Validity of an agent's certificate in seconds: 30 days.
 pub const AGENT_LIFE: i64 = 30 * 86_400;
 
-/// How far a certificate's first second lies before the moment it was made, in seconds: room for clocks that differ.
+/// Time by which a certificate's validity begins before its creation, in seconds: tolerance for clock skew.
 pub const BACKDATE: i64 = 3_600;
 
-/// A certificate's serial number: 16 bytes of which 126 bits are random, positive and never shorter in DER
-/// (RFC 5280, 4.1.2.2).
+/// A certificate's serial number: 16 bytes of which 126 bits are random, positive and of constant length in
+/// DER (RFC 5280, 4.1.2.2).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Serial([u8; 16]);
 
 impl Serial {
-    /// A new random serial.
+    /// Creates a random serial.
     ///
     /// # Errors
-    /// [`Error::Random`] where the system gives no randomness.
+    /// [`Error::Random`] if the system returns no random bytes.
     pub fn random() -> Result<Self, Error> {
         let mut bytes = [0; 16];
         crate::tls::random(&mut bytes)?;
@@ -44,7 +44,7 @@ impl Serial {
         Ok(Self(bytes))
     }
 
-    /// A serial as read from a certificate or a store.
+    /// Parses a serial from a certificate or a store.
     ///
     /// # Errors
     /// [`Error::Certificate`] unless it has exactly 16 bytes and is positive.
@@ -52,12 +52,12 @@ impl Serial {
         let bytes: [u8; 16] =
             bytes.try_into().map_err(|_| Error::Certificate("has a serial that is not 16 bytes long"))?;
         if bytes[0] & 0xc0 != 0x40 {
-            return Err(Error::Certificate("has a serial we never give"));
+            return Err(Error::Certificate("has a serial that this authority never issues"));
         }
         Ok(Self(bytes))
     }
 
-    /// The 16 bytes.
+    /// Returns the 16 bytes.
     #[must_use]
     pub fn as_bytes(&self) -> &[u8; 16] {
         &self.0
@@ -76,7 +76,7 @@ impl fmt::Debug for Serial {
     }
 }
 
-/// An agent's certificate just issued.
+/// A newly issued agent certificate.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Issued {
     /// The certificate.
@@ -88,8 +88,9 @@ pub struct Issued {
 }
 
 impl Authority {
-    /// Makes a key and a certificate for the coordinator, for the rest of the authority's life; the chain sent to
-    /// peers is leaf and authority, which a joining agent needs to compare with its token.
+    /// Creates a key and a certificate for the coordinator, for the rest of the authority's validity. The
+    /// chain sent to peers is leaf and authority, since a joining agent compares the authority with its
+    /// token.
     ///
     /// # Errors
     /// [`Error::Random`] or [`Error::Sign`].
@@ -107,15 +108,15 @@ impl Authority {
         Credentials::new(vec![leaf, self.certificate().clone()], key.serialize_der())
     }
 
-    /// Signs an agent's certificate for the key in `request` (DER, PKCS#10) under the id `agent`, valid from an hour
-    /// before `now` for `seconds`, cut at the authority's own end.
+    /// Signs an agent's certificate for the key in `request` (DER, PKCS#10) under the id `agent`, valid from
+    /// an hour before `now` for `seconds`, but not beyond the authority's own end.
     ///
-    /// Only the key is taken from the request, after its signature has proven that the sender holds it; names,
-    /// usages and all else in it are ignored.
+    /// Only the key is taken from the request, after its signature has proven possession of the private key;
+    /// names, usages and everything else in it are ignored.
     ///
     /// # Errors
-    /// [`Error::Request`] for a request that is no ECDSA P-256 PKCS#10 or is not signed by its key,
-    /// [`Error::AgentId`] for an impossible id, [`Error::Time`] for an impossible `now`.
+    /// [`Error::Request`] for a request that is not ECDSA P-256 PKCS#10 or is not signed by its key,
+    /// [`Error::AgentId`] for an invalid id, [`Error::Time`] for an out-of-range `now`.
     pub fn issue_agent(&self, request: &[u8], agent: &str, now: i64, seconds: i64) -> Result<Issued, Error> {
         let key: SubjectPublicKeyInfo = csr::proven_key(request)?;
         let uri = agent_uri(agent)?;
@@ -136,12 +137,12 @@ impl Authority {
     }
 }
 
-/// `seconds` after the epoch as rcgen takes it.
+/// Converts `seconds` after the epoch for rcgen.
 pub(crate) fn at(seconds: i64) -> Result<OffsetDateTime, Error> {
     OffsetDateTime::from_unix_timestamp(seconds).map_err(|_| Error::Time)
 }
 
-/// What differs between the leaves.
+/// Fields that differ between the two kinds of leaf.
 struct Profile<'a> {
     common_name: &'a str,
     name: SanType,

@@ -1,24 +1,29 @@
-//! Who may join the mesh: one private authority per installation and the two kinds of leaf it signs.
+//! Membership of the mesh: one private authority per installation and the two kinds of leaf certificates it
+//! signs.
 //!
-//! # The trust story
+//! # Trust model
 //!
-//! The coordinator makes an [`authority::Authority`] on its first start. It signs two kinds of leaf and no other:
+//! The coordinator creates an [`authority::Authority`] on its first start. It signs two kinds of leaf and no
+//! other:
 //!
-//! - the **coordinator's**: `serverAuth` only, one constant DNS name ([`issue::COORDINATOR_NAME`]), because agents
-//!   dial addresses and judge the authority, not the address. It lives as long as its authority: the key lies beside
-//!   the authority's own, so a shorter life would protect nothing, and an agent whose clock is off by days still
-//!   finds the certificate valid.
-//! - an **agent's**: `clientAuth` only, one URI name `spiffe://parallax/agent/<id>`, 30 days. The key is made on the
-//!   agent's host and never leaves it; of the request only the key is taken, and only with proof of possession.
+//! - the **coordinator's**: `serverAuth` only, one constant DNS name ([`issue::COORDINATOR_NAME`]), because
+//!   agents dial addresses and verify the authority, not the address. It is valid as long as its authority:
+//!   its key is stored in the same folder as the authority's, so a shorter validity would protect nothing,
+//!   and an agent whose clock is off by days still finds the certificate valid.
+//! - an **agent's**: `clientAuth` only, one URI name `spiffe://parallax/agent/<id>`, 30 days. The key is
+//!   created on the agent's host and never leaves it; only the key is taken from the request, and only with
+//!   proof of possession.
 //!
-//! A new agent gets its certificate for a [`token::Token`] that carries the SHA-256 of the authority's public key, so
-//! that the agent can judge the coordinator *before* it sends the secret ([`tls::join_config`]).
+//! A new agent gets its certificate for a [`token::Token`] that contains the SHA-256 of the authority's
+//! public key, so that the agent can verify the coordinator *before* it sends the secret
+//! ([`tls::join_config`]).
 //!
-//! An authority is exchanged for another by a rotation ([`rotation::Authorities`]): both are trusted for a while, and
-//! the coordinator shows each client a certificate of an authority that the client names in its first message.
+//! A rotation replaces the authority ([`rotation::Authorities`]): both authorities are trusted for a while,
+//! and the coordinator presents each client a certificate of an authority that the client names in its first
+//! message.
 //!
-//! No session is ever resumed and nothing is sent early: a resumed TLS 1.3 session does not judge the client's
-//! certificate again. Times of validity are unix seconds and always an argument; this crate reads no clock.
+//! Session resumption and early data are disabled: a resumed TLS 1.3 session does not verify the client's
+//! certificate again. Validity times are unix seconds and always an argument; this crate reads no clock.
 
 mod admit;
 pub mod authority;

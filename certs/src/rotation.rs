@@ -1,9 +1,10 @@
-//! The installation's authorities over a rotation: which one signs, which are trusted, and how that outlives a restart.
+//! Rotation of the installation's authority: which one signs, which are trusted, and persistence over
+//! restarts.
 //!
-//! A rotation goes `Settled` → `Spreading` → `Switched` → `Settled`, one step at a time, and can be left alone or
-//! taken back at each: while it is under way both authorities are trusted, so nobody is shut out by either way.
-//! Two files hold it: `authority.pem`, and `authority-next.pem` with the phase while there is a next one. Each step is
-//! one file written whole; a finish that was cut short is found at the next start and completed.
+//! A rotation goes `Settled` → `Spreading` → `Switched` → `Settled`, one step at a time, and can pause or be
+//! reverted at each: during it both authorities are trusted, so neither direction locks anyone out. Two files
+//! store it: `authority.pem`, and `authority-next.pem` with the phase while there is a next one. Each step is
+//! one atomic file write; an interrupted finish is detected and completed at the next start.
 
 use std::fmt;
 use std::fs;
@@ -15,30 +16,30 @@ use crate::authority::Authority;
 use crate::error::Error;
 use crate::files;
 
-/// Names of the files that hold an installation's authorities, in the folder given to [`Authorities::open`].
+/// Names of the files that store an installation's authorities, in the folder given to [`Authorities::open`].
 pub const FILES: [&str; 2] = [CURRENT, NEXT];
 
 /// The authority in force.
 const CURRENT: &str = "authority.pem";
-/// The one that is to follow it, with the phase in its first line.
+/// Its successor, with the phase in the first line.
 const NEXT: &str = "authority-next.pem";
-/// First line of the file of the next one.
+/// First line of the successor's file.
 const SPREADING: &str = "phase: spreading\n";
 const SWITCHED: &str = "phase: switched\n";
 
-/// How far a rotation is.
+/// Phase of a rotation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Phase {
-    /// One authority, no rotation.
+    /// A single authority, no rotation.
     Settled,
-    /// The old one signs; both are trusted and agents are told of the new one.
+    /// The old one signs; both are trusted and the new one is distributed to the agents.
     Spreading,
-    /// The new one signs; both are trusted and agents renew.
+    /// The new one signs; both are trusted and agents renew their certificates.
     Switched,
 }
 
 impl Phase {
-    /// Its name for people.
+    /// Display name.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -55,7 +56,7 @@ impl fmt::Display for Phase {
     }
 }
 
-/// The authorities of an installation, in its folder.
+/// The authorities of an installation, stored in its folder.
 #[derive(Debug)]
 pub struct Authorities {
     folder: PathBuf,
@@ -70,10 +71,10 @@ struct Next {
 }
 
 impl Authorities {
-    /// Reads the authorities of a folder (mode 0700), or makes the first one.
+    /// Reads the authorities of a folder (mode 0700), or creates the first one.
     ///
     /// # Errors
-    /// Those of [`Authority::load_or_make`]; [`Error::Phase`] where the file of a rotation names no phase.
+    /// The errors of [`Authority::load_or_make`]; [`Error::Phase`] if the file of a rotation names no phase.
     pub fn open(folder: &Path, now: i64) -> Result<Self, Error> {
         let current = Arc::new(Authority::load_or_make(&folder.join(CURRENT), now)?);
         let mut opened = Self { folder: folder.to_owned(), current, next: None };
@@ -81,11 +82,11 @@ impl Authorities {
             let is_signing = match (text.starts_with(SPREADING), text.starts_with(SWITCHED)) {
                 (true, _) => false,
                 (_, true) => true,
-                _ => return Err(Error::Phase("authority-next.pem names no phase in its first line")),
+                _ => return Err(Error::Phase("has no valid phase in the first line of authority-next.pem")),
             };
             let authority = Arc::new(Authority::from_pem(&text)?);
             if authority.key_hash() == opened.current.key_hash() {
-                // A finish was cut short between its two files.
+                // A finish was interrupted between its two files.
                 opened.forget_next()?;
             } else {
                 opened.next = Some(Next { authority, is_signing });
@@ -94,7 +95,7 @@ impl Authorities {
         Ok(opened)
     }
 
-    /// How far a rotation is.
+    /// Returns the phase of the rotation.
     #[must_use]
     pub fn phase(&self) -> Phase {
         match &self.next {
@@ -104,7 +105,7 @@ impl Authorities {
         }
     }
 
-    /// The one that signs.
+    /// Returns the signing authority.
     #[must_use]
     pub fn signing(&self) -> &Arc<Authority> {
         match &self.next {
@@ -113,33 +114,33 @@ impl Authorities {
         }
     }
 
-    /// The one that is trusted beside it.
+    /// Returns the other trusted authority.
     #[must_use]
     pub fn other(&self) -> Option<&Arc<Authority>> {
         let next = self.next.as_ref()?;
         Some(if next.is_signing { &self.current } else { &next.authority })
     }
 
-    /// Makes the next authority; it is trusted from now on and signs nothing.
+    /// Creates the next authority; from now on it is trusted but doesn't sign.
     ///
     /// # Errors
-    /// [`Error::Phase`] while a rotation is under way; those of [`Authority::make`] and [`files::write_secret`].
+    /// [`Error::Phase`] during a rotation; those of [`Authority::make`] and [`files::write_secret`].
     pub fn start(&mut self, now: i64) -> Result<(), Error> {
         if self.next.is_some() {
-            return Err(Error::Phase("is under way already"));
+            return Err(Error::Phase("is already in progress"));
         }
         self.keep_next(Next { authority: Arc::new(Authority::make(now)?), is_signing: false })
     }
 
-    /// Has the next authority sign from now on.
+    /// Makes the next authority sign from now on.
     ///
     /// # Errors
     /// [`Error::Phase`] unless it is spreading; those of [`files::write_secret`].
     pub fn switch(&mut self) -> Result<(), Error> {
-        self.set_signing(true, "has not been started, or has been switched already")
+        self.set_signing(true, "has not been started, or is already switched")
     }
 
-    /// Has the old authority sign again; both stay trusted.
+    /// Makes the old authority sign again; both stay trusted.
     ///
     /// # Errors
     /// [`Error::Phase`] unless it is switched; those of [`files::write_secret`].
@@ -147,10 +148,10 @@ impl Authorities {
         self.set_signing(false, "has not been switched")
     }
 
-    /// Forgets the next authority, which signs nothing.
+    /// Removes the next authority, which doesn't sign.
     ///
     /// # Errors
-    /// [`Error::Phase`] unless it is spreading; [`Error::File`] where the file stays.
+    /// [`Error::Phase`] unless it is spreading; [`Error::File`] if the file can't be removed.
     pub fn abandon(&mut self) -> Result<(), Error> {
         if self.phase() != Phase::Spreading {
             return Err(Error::Phase("has not been started, or must be switched back first"));
@@ -158,7 +159,7 @@ impl Authorities {
         self.forget_next()
     }
 
-    /// Trusts the new authority alone from now on.
+    /// Trusts only the new authority from now on.
     ///
     /// # Errors
     /// [`Error::Phase`] unless it is switched; those of [`files::write_secret`].

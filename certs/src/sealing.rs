@@ -1,10 +1,12 @@
-//! Sealing of secrets at rest: records are encrypted with a key from a file that the operator keeps elsewhere.
+//! Encryption of secrets at rest: records are sealed with a key from a file that the operator stores
+//! elsewhere.
 //!
-//! A sealed record is the id of its key (8 bytes), a random nonce (24 bytes), and XChaCha20-Poly1305's ciphertext with
-//! its tag. The record's name is authenticated with it, so that no record passes for another.
+//! A sealed record is the id of its key (8 bytes), a random nonce (24 bytes), and XChaCha20-Poly1305's
+//! ciphertext with its tag. The record's name is authenticated with it, so that a record can't be swapped for
+//! another.
 //!
-//! A key file has one key a line, 32 bytes in base64. The first seals; the others only open what they sealed before.
-//! Empty lines and lines that begin with `#` are skipped.
+//! A key file has one key per line, 32 bytes in base64. The first seals; the others only open records that
+//! they sealed before. Empty lines and lines that begin with `#` are ignored.
 
 use std::fmt;
 use std::path::Path;
@@ -21,30 +23,30 @@ use crate::token::hex;
 
 /// Bytes of a nonce.
 const NONCE: usize = 24;
-/// Bytes by which a sealed record is longer than what it holds.
+/// Number of bytes by which sealing lengthens a record.
 pub const OVERHEAD: usize = KeyId::LENGTH + NONCE + 16;
-/// Keys in one file at most.
+/// Maximum number of keys in one file.
 const MOST_KEYS: usize = 64;
 
-/// Name of a key, derived from it: shown in messages and stored with whatever the key sealed.
+/// Name of a key, derived from it: shown in messages and stored with each record that the key sealed.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct KeyId([u8; 8]);
 
 impl KeyId {
-    /// Bytes of an id.
+    /// Length of an id in bytes.
     pub const LENGTH: usize = 8;
 
-    /// The id out of its bytes.
+    /// Creates the id from its bytes.
     pub const fn from_bytes(bytes: [u8; Self::LENGTH]) -> Self {
         Self(bytes)
     }
 
-    /// The id's bytes.
+    /// Returns the id's bytes.
     pub const fn to_bytes(self) -> [u8; Self::LENGTH] {
         self.0
     }
 
-    /// The id of the key that a record was sealed with; none where the record is too short for any.
+    /// Returns the id of the key that sealed a record; `None` if the record is too short.
     pub fn of_sealed(sealed: &[u8]) -> Option<Self> {
         sealed.first_chunk().copied().map(Self)
     }
@@ -62,16 +64,16 @@ impl fmt::Debug for KeyId {
     }
 }
 
-/// Failure to open a sealed record.
+/// Error of opening a sealed record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum OpenError {
-    /// It is shorter than any sealed record.
+    /// The record is shorter than any sealed record.
     #[error("is too short to be a sealed record")]
     TooShort,
-    /// No key of the file has sealed it.
+    /// No key of the file sealed the record.
     #[error("is sealed with the key {0}, which the key file does not have")]
     UnknownKey(KeyId),
-    /// It was changed, or belongs to another name.
+    /// The record was changed, or belongs to another name.
     #[error("was changed after it was sealed, or moved here from another record")]
     Tampered,
 }
@@ -83,7 +85,7 @@ struct Key {
 
 /// Keys of one key file.
 pub struct Keyring {
-    /// At least one; the first seals.
+    /// At least one key; the first seals.
     keys: Vec<Key>,
 }
 
@@ -91,8 +93,8 @@ impl Keyring {
     /// Reads a key file.
     ///
     /// # Errors
-    /// [`Error::File`] where it is missing, [`Error::LooseMode`] where others than the owner may reach it,
-    /// [`Error::NotOurs`] where a line is no key or there is none.
+    /// [`Error::File`] if it is missing, [`Error::LooseMode`] if others than the owner have access,
+    /// [`Error::NotOurs`] if a line is not a key or there is none.
     pub fn read(path: &Path) -> Result<Self, Error> {
         let Some(text) = read_secret(path)? else {
             let source = std::io::Error::from(std::io::ErrorKind::NotFound);
@@ -113,18 +115,18 @@ impl Keyring {
             })
             .collect::<Result<Vec<_>, _>>()?;
         match keys.len() {
-            0 => Err("has no key in it"),
+            0 => Err("has no key"),
             1..=MOST_KEYS => Ok(Self { keys }),
             _ => Err("has more than 64 keys"),
         }
     }
 
-    /// The id of the key that seals; none only where there is no key at all.
+    /// Returns the id of the key that seals; `None` only if there is no key at all.
     pub fn sealing_key(&self) -> Option<KeyId> {
         self.keys.first().map(|key| key.id)
     }
 
-    /// Checks for a key of that id.
+    /// Returns true if there is a key of that id.
     pub fn has(&self, id: KeyId) -> bool {
         self.keys.iter().any(|key| key.id == id)
     }
@@ -132,7 +134,8 @@ impl Keyring {
     /// Seals a record under its name.
     ///
     /// # Errors
-    /// [`Error::Random`] where the system gives no randomness, or the record is longer than the cipher takes.
+    /// [`Error::Random`] if the system returns no random bytes, or the record is longer than the cipher
+    /// allows.
     pub fn seal(&self, name: &[u8], plain: &[u8]) -> Result<Vec<u8>, Error> {
         let key = self.keys.first().ok_or(Error::Random)?;
         let mut nonce = [0; NONCE];
@@ -145,7 +148,7 @@ impl Keyring {
     /// Opens a record that was sealed under that name.
     ///
     /// # Errors
-    /// [`OpenError`] where no key fits, or the record is not what was sealed.
+    /// [`OpenError`] if no key matches, or the record was changed.
     pub fn open(&self, name: &[u8], sealed: &[u8]) -> Result<Vec<u8>, OpenError> {
         let (id, rest) = sealed.split_first_chunk().ok_or(OpenError::TooShort)?;
         let (nonce, ciphertext) = rest.split_first_chunk::<NONCE>().ok_or(OpenError::TooShort)?;
@@ -170,19 +173,19 @@ impl fmt::Debug for Keyring {
     }
 }
 
-/// Makes a key file with a new key, mode 0600; gives the key's id. Where `rotate` is set the file must be there, and
-/// the new key comes before those that it has; else the file must not be there.
+/// Writes a key file with a new key, mode 0600, and returns the key's id. With `rotate` the file must exist,
+/// and the new key is put before its keys; without it the file must not exist.
 ///
 /// # Errors
-/// [`Error::NotOurs`] where the file is there, or is not, against what was asked for; [`Error::File`] and
-/// [`Error::LooseMode`] where it can't be read or written; [`Error::Random`] where there is no randomness.
+/// [`Error::NotOurs`] if the file exists without `rotate` or is missing with it; [`Error::File`] and
+/// [`Error::LooseMode`] if it can't be read or written; [`Error::Random`] without randomness.
 pub fn write_new_key(path: &Path, rotate: bool) -> Result<KeyId, Error> {
     let not_ours = |rule| Error::NotOurs { path: path.to_owned(), rule };
     let before = match (read_secret(path)?, rotate) {
         (Some(_), false) => {
-            return Err(not_ours("is there already; `--rotate` puts a new key before its keys"));
+            return Err(not_ours("already exists; use `--rotate` to add a new key"));
         }
-        (None, true) => return Err(not_ours("is not there: there is no key to rotate")),
+        (None, true) => return Err(not_ours("does not exist: there is no key to rotate")),
         (before, _) => before.unwrap_or_default(),
     };
     if rotate {
@@ -216,7 +219,7 @@ mod tests {
         assert_eq!(sealed.len(), b"a secret".len() + OVERHEAD);
         assert!(!sealed.windows(6).any(|bytes| bytes == b"secret"));
         assert_eq!(one.open(b"dm1", &sealed).unwrap(), b"a secret");
-        assert_ne!(sealed, one.seal(b"dm1", b"a secret").unwrap(), "a nonce serves once");
+        assert_ne!(sealed, one.seal(b"dm1", b"a secret").unwrap(), "a nonce is used once");
         assert_eq!(one.open(b"dm2", &sealed), Err(OpenError::Tampered));
         let unknown = Err(OpenError::UnknownKey(one.sealing_key().unwrap()));
         assert_eq!(keyring(&[TWO]).open(b"dm1", &sealed), unknown);

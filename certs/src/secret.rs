@@ -1,4 +1,4 @@
-//! A secret of the installation's own, made once, that outlives every exchange of its authority.
+//! A random secret of the installation, created once and independent of the authority's rotations.
 
 use std::fmt;
 use std::path::Path;
@@ -12,29 +12,29 @@ use crate::token::{hex, unhex};
 /// The file in the data folder.
 const FILE: &str = "mesh-secret";
 
-/// 32 random bytes, of which others are derived.
+/// 32 random bytes from which other secrets are derived.
 #[derive(Clone)]
 pub struct MeshSecret([u8; 32]);
 
 impl MeshSecret {
-    /// A new one.
+    /// Creates a new secret.
     ///
     /// # Errors
-    /// [`Error::Random`] where the system gives no randomness.
+    /// [`Error::Random`] if the system returns no random bytes.
     pub fn random() -> Result<Self, Error> {
         let mut bytes = [0; 32];
         crate::tls::random(&mut bytes)?;
         Ok(Self(bytes))
     }
 
-    /// The one that is kept in `folder`; made, with mode 0600, where there is none.
+    /// Reads the secret of `folder`; creates it with mode 0600 if there is none.
     ///
     /// # Errors
-    /// [`Error::File`], [`Error::LooseMode`] or [`Error::NotOurs`] where the file is of no use.
+    /// [`Error::File`], [`Error::LooseMode`] or [`Error::NotOurs`] if the file is unusable.
     pub fn open(folder: &Path) -> Result<Self, Error> {
         let path = folder.join(FILE);
         if let Some(text) = read_secret(&path)? {
-            let rule = "is not 64 hexadecimal digits; without it a new one is made";
+            let rule = "is not 64 hexadecimal digits; delete it to create a new one";
             return unhex(text.trim_end()).map(Self).ok_or(Error::NotOurs { path, rule });
         }
         let fresh = Self::random()?;
@@ -42,7 +42,7 @@ impl MeshSecret {
         Ok(fresh)
     }
 
-    /// A secret for one purpose, the same at each start. It tells nothing of the others.
+    /// Derives a secret for one purpose, the same at each start. It reveals nothing about the others.
     pub fn secret_for(&self, purpose: &str) -> [u8; 32] {
         Sha256::new().chain_update(purpose).chain_update([0]).chain_update(self.0).finalize().into()
     }

@@ -1,4 +1,4 @@
-//! rustls settings for every end of the mesh: TLS 1.3 alone, ring, no resumption, nothing sent early.
+//! rustls settings for each side of the mesh: TLS 1.3 only, ring, no resumption, no early data.
 
 use std::fmt;
 use std::sync::Arc;
@@ -21,15 +21,17 @@ use crate::error::Error;
 use crate::hint::{self, ByHint};
 use crate::verify::{ByKeyHash, ByRoots, KnownTime};
 
-/// The coordinator's end. A client certificate is optional, so that mesh and join share one port: the session must
-/// match the protocol (ALPN) and [`crate::identity::Identity`] before it reads anything. A certificate that is shown
-/// must be good: of one of `roots`, for clients, within its life by `clock`, in a chain of at most two and 8 KiB.
+/// Returns the coordinator's settings. A client certificate is optional, so that mesh and join share one
+/// port: the session must match the protocol (ALPN) and [`crate::identity::Identity`] before it reads
+/// anything. A certificate, if sent, must be valid: issued by one of `roots`, for clients, within its
+/// validity period by `clock`, in a chain of at most two certificates and 8 KiB.
 ///
-/// Of the `credentials`, each a leaf with its authority, a client is shown the first whose authority it names, else the
-/// very first.
+/// Of the `credentials`, each a leaf with its authority, the first whose authority the client names is
+/// presented, or else the very first.
 ///
 /// # Errors
-/// [`Error::Tls`] where rustls refuses key or certificate, [`Error::Certificate`] for a second one that is no authority.
+/// [`Error::Tls`] if rustls rejects key or certificate, [`Error::Certificate`] if the second one is not an
+/// authority.
 pub fn coordinator_config(
     credentials: &[Credentials],
     roots: &Roots,
@@ -44,7 +46,7 @@ pub fn coordinator_config(
             .map_err(|_| Error::Certificate("cannot be trusted as an authority"))?;
     let mut shown = Vec::new();
     for one in credentials {
-        // A leaf that comes without its authority can't be asked for by name.
+        // A leaf without its authority can't be requested by name.
         let name = one.chain().get(1).map(key_hash_of).transpose()?.map(|hash| hint::of(&hash));
         let (chain, key) = one.for_rustls();
         shown.push((name, Arc::new(CertifiedKey::from_der(chain, key, &provider)?)));
@@ -60,11 +62,11 @@ pub fn coordinator_config(
     Ok(config)
 }
 
-/// An agent's end of the mesh. The coordinator is judged by `roots` and its constant name, at the time that
-/// [`KnownTime::judge_by`] chooses from `clock` (the host's own) and `known`.
+/// Returns an agent's settings for the mesh. The coordinator is verified by `roots` and its constant name, at
+/// the time that [`KnownTime::judge_by`] chooses from `clock` (the host's own) and `known`.
 ///
 /// # Errors
-/// [`Error::Tls`] where rustls refuses key or certificate.
+/// [`Error::Tls`] if rustls rejects key or certificate.
 pub fn agent_config(
     credentials: &Credentials,
     roots: &Roots,
@@ -85,12 +87,12 @@ pub fn agent_config(
     Ok(harden(config, protocols))
 }
 
-/// A joining host's end, before it has any certificate. The server must send leaf and authority; the authority's
-/// public key must have the SHA-256 `authority` from the join token. Chain, life, name and kind are judged too, all
-/// within the handshake, so nothing is sent to a server that fails.
+/// Returns a joining host's settings, before it has any certificate. The server must send leaf and authority;
+/// the authority's public key must have the SHA-256 `authority` from the join token. Chain, validity, name
+/// and kind are verified too, all within the handshake, so nothing is sent to a server that fails.
 ///
 /// # Errors
-/// [`Error::Tls`] where rustls refuses the settings.
+/// [`Error::Tls`] if rustls rejects the settings.
 pub fn join_config(
     authority: [u8; 32],
     protocols: &[&[u8]],
@@ -107,7 +109,7 @@ pub fn join_config(
     Ok(harden(config, protocols))
 }
 
-/// A clock for rustls out of a function that gives unix seconds.
+/// Creates a clock for rustls from a function that returns unix seconds.
 pub fn clock(unix_seconds: impl Fn() -> i64 + Send + Sync + 'static) -> Arc<dyn TimeProvider> {
     Arc::new(Seconds(unix_seconds))
 }
@@ -115,7 +117,7 @@ pub fn clock(unix_seconds: impl Fn() -> i64 + Send + Sync + 'static) -> Arc<dyn 
 /// Fills `bytes` from the system's source of randomness.
 ///
 /// # Errors
-/// [`Error::Random`] where it fails.
+/// [`Error::Random`] if it fails.
 pub fn random(bytes: &mut [u8]) -> Result<(), Error> {
     let provider: CryptoProvider = default_provider();
     provider.secure_random.fill(bytes).map_err(|_| Error::Random)

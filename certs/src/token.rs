@@ -1,4 +1,4 @@
-//! The join token: what a new host is given once to become an agent.
+//! The join token: a one-time credential with which a new host becomes an agent.
 
 use std::fmt;
 use std::str::FromStr;
@@ -8,10 +8,10 @@ use subtle::ConstantTimeEq;
 
 use crate::error::Error;
 
-/// Longest token text that is looked at; a token is 130 characters.
+/// Maximum length of a token's text; a token is 130 characters.
 const MAX_TEXT: usize = 256;
 
-/// Which invitation a token belongs to: the invitation's number, shown as 32 hexadecimal digits; no secret.
+/// Number of the invitation that a token belongs to, printed as 32 hexadecimal digits; not secret.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TokenId(pub u128);
 
@@ -42,19 +42,20 @@ impl FromStr for TokenId {
 pub struct Secret([u8; 16]);
 
 impl Secret {
-    /// A secret as it came over the wire.
+    /// Wraps a secret received over the wire.
     #[must_use]
     pub fn from_bytes(bytes: [u8; 16]) -> Self {
         Self(bytes)
     }
 
-    /// The bytes, to be sent once the coordinator has been judged.
+    /// Returns the bytes. Send them only after the coordinator is verified.
     #[must_use]
     pub fn expose(&self) -> &[u8; 16] {
         &self.0
     }
 
-    /// What is stored in the secret's place. One SHA-256 suffices: 128 random bits cannot be guessed from it.
+    /// Returns the hash that is stored instead of the secret. One SHA-256 suffices: 128 random bits cannot be
+    /// guessed from it.
     #[must_use]
     pub fn hash(&self) -> SecretHash {
         let mut hasher = Sha256::new();
@@ -75,7 +76,7 @@ impl fmt::Debug for Secret {
 pub struct SecretHash(pub [u8; 32]);
 
 impl SecretHash {
-    /// Whether `secret` is the one, in a time that does not tell how far they agree.
+    /// Returns true if `secret` matches, in constant time.
     #[must_use]
     pub fn matches(&self, secret: &Secret) -> bool {
         self.0.ct_eq(&secret.hash().0).into()
@@ -88,30 +89,30 @@ impl fmt::Debug for SecretHash {
     }
 }
 
-/// A join token: `id.secret.hash`, each in lower-case hexadecimal, the hash being the SHA-256 of the authority's
-/// public key (SubjectPublicKeyInfo). Its `Debug` shows the id alone.
+/// A join token: `id.secret.hash`, each in lower-case hexadecimal, the hash being the SHA-256 of the
+/// authority's public key (SubjectPublicKeyInfo). Its `Debug` shows only the id.
 #[derive(Clone)]
 pub struct Token {
-    /// Which invitation it belongs to.
+    /// Invitation that it belongs to.
     pub id: TokenId,
-    /// What proves that the holder was invited.
+    /// Proof that the holder was invited.
     pub secret: Secret,
-    /// SHA-256 of the authority's public key, by which the holder judges the coordinator.
+    /// SHA-256 of the authority's public key, with which the holder verifies the coordinator.
     pub authority: [u8; 32],
 }
 
 impl Token {
-    /// A token with a new secret for that invitation, of the authority with this key hash.
+    /// Creates a token with a new secret for that invitation, with the authority's key hash.
     ///
     /// # Errors
-    /// [`Error::Random`] where the system gives no randomness.
+    /// [`Error::Random`] if the system returns no random bytes.
     pub fn generate(id: TokenId, authority: [u8; 32]) -> Result<Self, Error> {
         let mut secret = [0; 16];
         crate::tls::random(&mut secret)?;
         Ok(Self { id, secret: Secret(secret), authority })
     }
 
-    /// The text to hand over, secret included: shown once, kept nowhere.
+    /// Returns the text to hand over, secret included: shown once, never stored.
     #[must_use]
     pub fn expose(&self) -> String {
         format!("{}.{}.{}", self.id, hex(&self.secret.0), hex(&self.authority))

@@ -1,4 +1,4 @@
-//! How an agent judges a coordinator: by the authorities it holds, or by the one a join token names.
+//! Verification of a coordinator by an agent: by the authorities it trusts, or by the one in a join token.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -21,30 +21,31 @@ use crate::error::Error;
 use crate::identity::demand_coordinator;
 use crate::issue::COORDINATOR_NAME;
 
-/// The coordinator's time as last told to an agent, in unix seconds; shared, and settable at any time.
+/// The coordinator's time as last received by an agent, in unix seconds; shared, and settable at any time.
 #[derive(Debug)]
 pub struct KnownTime(AtomicI64);
 
 impl KnownTime {
-    /// Starts with the time kept on disk, or with none.
+    /// Starts with the time stored on disk, if any.
     #[must_use]
     pub fn new(last: Option<i64>) -> Arc<Self> {
         Arc::new(Self(AtomicI64::new(last.unwrap_or(i64::MIN))))
     }
 
-    /// Notes what a coordinator said its time is.
+    /// Sets the coordinator's time.
     pub fn set(&self, now: i64) {
         self.0.store(now, Ordering::Relaxed);
     }
 
-    /// The last time told, if any.
+    /// Returns the last received time, if any.
     #[must_use]
     pub fn get(&self) -> Option<i64> {
         Some(self.0.load(Ordering::Relaxed)).filter(|&told| told != i64::MIN)
     }
 
-    /// The time to judge a certificate by: the host's own where it lies within the authorities' `life`, else the
-    /// last one told, else the nearest end of that life, so that a host whose clock was never right can still join.
+    /// Returns the time for the validation of a certificate: the host's own if it is within the authorities'
+    /// `life`, else the last received one, else the nearest end of that period, so that a host whose clock
+    /// was never right can still join.
     #[must_use]
     pub fn judge_by(&self, own: i64, life: Life) -> i64 {
         if life.contains(own) {
@@ -54,37 +55,37 @@ impl KnownTime {
     }
 }
 
-/// Judges by the authorities an agent holds.
+/// Verifies by the authorities that an agent trusts.
 #[derive(Debug)]
 pub(crate) struct ByRoots {
     pub(crate) roots: Roots,
-    /// What the server is told that is trusted here.
+    /// Names of the trusted authorities, sent to the server.
     pub(crate) hints: Vec<DistinguishedName>,
     pub(crate) known: Arc<KnownTime>,
     pub(crate) algorithms: WebPkiSupportedAlgorithms,
 }
 
-/// Judges by the hash of an authority's public key; the server sends that authority's certificate.
+/// Verifies by the hash of an authority's public key; the server sends that authority's certificate.
 #[derive(Debug)]
 pub(crate) struct ByKeyHash {
     pub(crate) hash: [u8; 32],
-    /// What the server is told that is trusted here.
+    /// Names of the trusted authorities, sent to the server.
     pub(crate) hints: Vec<DistinguishedName>,
     pub(crate) algorithms: WebPkiSupportedAlgorithms,
 }
 
-/// Finds, in what a server sent after its leaf, the one authority whose public key has this SHA-256.
+/// Finds, among the certificates after the server's leaf, the authority whose public key has this SHA-256.
 ///
 /// # Errors
-/// [`Error::Certificate`] where there is none: the server belongs to another installation.
+/// [`Error::Certificate`] if there is none: the server belongs to another installation.
 pub fn find_authority(sent: &[CertificateDer<'_>], hash: &[u8; 32]) -> Result<Roots, Error> {
-    // Ours sends exactly one; more are not worth the work of looking at them.
+    // A coordinator sends exactly one; more are not worth checking.
     for certificate in sent.iter().take(2) {
         if key_hash_of(certificate).is_ok_and(|found| bool::from(found.ct_eq(hash))) {
             return Roots::new(vec![certificate.clone().into_owned()]);
         }
     }
-    Err(Error::Certificate("is not of the authority the token names"))
+    Err(Error::Certificate("is not from the authority in the join token"))
 }
 
 impl ServerCertVerifier for ByRoots {
@@ -167,8 +168,8 @@ impl ServerCertVerifier for ByKeyHash {
     }
 }
 
-/// Chain, time, name and kind of a coordinator's leaf. What else the server sent is not looked at: leaves are signed
-/// by an authority directly.
+/// Verifies chain, time, name and kind of a coordinator's leaf. Other certificates that the server sent are
+/// ignored: authorities sign leaves directly.
 fn judge(
     leaf: &CertificateDer<'_>,
     roots: &Roots,

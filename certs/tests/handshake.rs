@@ -1,6 +1,6 @@
-//! Who gets through a handshake and who does not, over in-memory TLS pairs.
+//! Tests of accepted and rejected handshakes, over in-memory TLS pairs.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on must fail")]
+#![allow(clippy::unwrap_used, reason = "a failed precondition must fail the test")]
 
 use std::io::Write;
 use std::sync::Arc;
@@ -32,13 +32,13 @@ fn client(credentials: &Credentials, roots: &Roots, now: i64, known: Option<i64>
     agent_config(credentials, roots, &[MESH], clock(move || now), KnownTime::new(known)).unwrap()
 }
 
-/// A finished handshake, or which side refused and every byte of application data the server has read.
+/// A finished handshake, or the side that refused and all application data that the server has read.
 struct Met {
     server: ServerConnection,
     client: ClientConnection,
 }
 
-/// Runs a handshake with `early` queued by the client from the first moment.
+/// Runs a handshake with `early` queued by the client from the start.
 fn meet(server: ServerConfig, client: ClientConfig, early: &[u8]) -> Result<Met, (String, Vec<u8>)> {
     let mut server = ServerConnection::new(Arc::new(server)).unwrap();
     let name = COORDINATOR_NAME.try_into().unwrap();
@@ -205,7 +205,7 @@ fn a_joining_host_sends_nothing_to_an_authority_its_token_does_not_name() {
     let coordinator = theirs.issue_coordinator().unwrap();
     let joining = join_config(ours.key_hash(), &[JOIN], clock(|| NOW)).unwrap();
     refused_by("client", meet(server(&coordinator, &theirs.roots().unwrap(), NOW), joining, b"secret"));
-    // Showing the right authority beside a leaf it did not sign does not help.
+    // Presenting the right authority with a leaf it did not sign does not help.
     let posing = Credentials::new(
         vec![coordinator.chain()[0].clone(), ours.certificate().clone()],
         rustls_pki_types::pem::PemObject::from_pem_slice(coordinator.to_pem().as_bytes())

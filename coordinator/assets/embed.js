@@ -1,3 +1,3 @@
-// A frame in other people's pages keeps itself new for as long as it is looked at.
+// Keeps an embedded page up to date while it is visible.
 renewal.tick();
 renewal.begin();

@@ -1,10 +1,10 @@
-// What a page can do beyond being read: keep itself new, speak the visitor's time, strips by arrow keys, a theme.
+// Progressive enhancement of a page: live updates, local times, keyboard navigation of uptime bars, and a theme switch.
 (() => {
   "use strict";
   const root = document.documentElement, body = document.body;
   const { $, lang, write } = renewal;
 
-  // The theme: the owner's, else the system's, until another is chosen.
+  // Theme: the owner's or the system's, unless the visitor chose another.
   const own = root.dataset.own ?? root.dataset.theme;
   const theme = document.getElementById("theme");
   const store = {
@@ -28,7 +28,7 @@
     };
   }
 
-  // Times in the visitor's zone.
+  // Times in the visitor's time zone.
   const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
   const year = new Date().getFullYear();
   const times = (from, onPaper = false) => {
@@ -38,7 +38,7 @@
       if (shape === "in") { write(time, renewal.until(time)); continue; }
       if (!time.title) time.title = time.textContent;
       if (shape === "ago" && !onPaper) { write(time, renewal.age(time)); continue; }
-      // t: date and time; w: with the day of the week; c: the time alone; d: the date alone.
+      // t: date and time; w: with the weekday; c: time only; d: date only.
       const options = shape === "c" ? {} : { day: "numeric", month: "short" };
       if (shape !== "c" && (onPaper || (shape !== "d" && at.getFullYear() !== year))) options.year = "numeric";
       if (shape === "w") options.weekday = "short";
@@ -50,11 +50,11 @@
   };
   times(document);
 
-  // Paper says no age: it is read later.
+  // Printed pages show times instead of ages.
   addEventListener("beforeprint", () => times(document, true));
   addEventListener("afterprint", () => times(document));
 
-  // A finger has no hover: its first touch of a bar shows the bar's words, as does moving along the strip; the next opens it.
+  // Touch has no hover: the first tap on a bar, or moving along the bars, shows its label; the next tap opens it.
   let shown = null, touch = null;
   const show = (bar) => {
     shown?.classList.remove("shown");
@@ -68,7 +68,7 @@
     touch = null;
     if (!bar || event.pointerType !== "touch") return;
     const { clientX: x, clientY: y } = event, { top, bottom } = bar.parentNode.getBoundingClientRect();
-    // The words of a bar are its too, and far wider: whoever moves on them means nothing by it.
+    // The label belongs to its bar and is much wider: moving over it must not select another bar.
     touch = { x, y, strip: bar.parentNode, isNext, isOff: y < top || y > bottom };
   });
   document.addEventListener("pointermove", (event) => {
@@ -77,7 +77,7 @@
     const along = Math.abs(event.clientX - touch.x);
     if (!touch.isAlong && (along < 8 || along < Math.abs(event.clientY - touch.y))) return;
     touch.isAlong = true;
-    // A renewal puts another strip in its place.
+    // An update may have replaced the bars.
     const strip = touch.strip.isConnected ? touch.strip : shown?.parentNode;
     if (!strip) return;
     touch.strip = strip;
@@ -88,13 +88,13 @@
   // The page scrolls instead.
   document.addEventListener("pointercancel", () => { touch = null; show(null); });
   document.addEventListener("click", (event) => {
-    // A key clicks as well, and means it.
+    // A click by keyboard always opens the bar.
     const bar = touch && event.detail > 0 && event.target.closest?.(".strip a");
     if (bar && !touch.isNext) { event.preventDefault(); show(bar); }
     touch = null;
   });
 
-  // A strip is one stop of the tab key; arrows move within it. Escape hides its words, until another day is looked at.
+  // The bars are one tab stop; arrow keys move within them. Escape hides the label until another bar is focused.
   const moves = { ArrowLeft: -1, ArrowRight: 1, PageUp: -7, PageDown: 7, Home: -1000, End: 1000 };
   document.addEventListener("keydown", (event) => {
     if (event.key === "Escape") { show(null); body.classList.add("quiet"); $("details.pop[open]").forEach((it) => { it.open = false; it.firstElementChild.focus(); }); return; }
@@ -115,12 +115,12 @@
     for (const pop of $("details.pop[open]")) if (!pop.contains(event.target)) pop.open = false;
   });
 
-  // What was folded or not as the page came, and what the visitor has opened or closed since, which stays so.
+  // Initial state of collapsible sections, and the visitor's changes, which survive updates.
   const name = (it) => `${it.closest("[id]").id} ${it.className}`;
   const folds = () => $("details.more,details.group");
   const came = new Map(folds().map((it) => [name(it), it.open])), chose = new Map();
 
-  // A day that is linked to is shown.
+  // Expand a linked day.
   const target = () => {
     const day = location.hash.startsWith("#d") && document.getElementById(location.hash.slice(1));
     const folded = day && day.closest("details");
@@ -129,7 +129,7 @@
   addEventListener("hashchange", target);
   target();
 
-  // What other sites may show is there to be copied.
+  // Copy buttons of snippets.
   if (navigator.clipboard) for (const button of $("[data-copied]")) {
     button.hidden = false;
     const text = button.previousElementSibling, says = button.textContent;
@@ -141,8 +141,8 @@
 
   if (!("live" in body.dataset)) { setInterval(renewal.tick, 1000); return; }
 
-  // What the visitor opened, chose or stands on stays as the page changes.
-  // Where the visitor stands: the nearest element with an id, and the way from there.
+  // Keep expanded sections, the selection and the focus across updates.
+  // Focused element: the nearest ancestor with an id, and the path from there.
   const place = (held) => {
     const near = held?.closest?.("main [id]");
     if (!near || held === near) return null;
@@ -165,7 +165,7 @@
     }
     times(document);
   });
-  // Another range, without leaving the page; where that fails, by leaving it.
+  // Load another range in place; on failure, navigate to it.
   document.addEventListener("click", (event) => {
     const link = event.target.closest?.(".spans a");
     if (!link || event.button || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return;
@@ -179,7 +179,7 @@
     if (document.hidden || !window.EventSource) return;
     source = new EventSource(`${body.dataset.root}/events`);
     source.onmessage = renewal.soon;
-    // After an interruption something may have been missed.
+    // Events may have been missed during an interruption.
     source.onerror = () => { silent = 1; };
     source.onopen = () => { if (silent) { silent = 0; renewal.soon(); } };
   };

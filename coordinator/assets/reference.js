@@ -1,5 +1,5 @@
-// The reference works without this. It adds buttons that copy code, a field that finds operations, and it closes the
-// contents on narrow screens.
+// Progressive enhancement of the API reference: copy buttons, a search field for operations, and collapsed contents on
+// narrow screens.
 (() => {
   const one = (selector, within = document) => within.querySelector(selector);
   const all = (selector, within = document) => [...within.querySelectorAll(selector)];

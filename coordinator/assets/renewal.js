@@ -1,17 +1,17 @@
-// What a page and a frame have in common: each tells its age by the second, renews itself, and says so where it can't.
+// Live updates of pages and embeds: shows the age, refreshes the content, and warns when it can't.
 const renewal = (() => {
   "use strict";
   const root = document.documentElement, claim = document.getElementById("claim"), written = document.getElementById("written");
   const $ = (selector, from = document) => [...from.querySelectorAll(selector)];
-  // What is written in a live region is read out: nothing is written twice.
+  // Screen readers announce changes of a live region: never write the same text again.
   const write = (node, text) => { if (node.textContent !== text) node.textContent = text; };
 
-  // English here is written as in Britain, by the service too.
+  // British date formats for English, as on the server.
   const lang = root.lang === "en" ? "en-GB" : root.lang;
 
-  // An answer that a cache has kept for longer stands for a service that gives none.
+  // A response that was cached for longer means that the service is unreachable.
   const AGED = 120e3;
-  // What nobody has confirmed for so long is not called new.
+  // Age after which the page is marked as out of date.
   const UNRENEWED = 180e3;
 
   const ago = (millis) => {
@@ -21,11 +21,11 @@ const renewal = (() => {
       : seconds < 129600 ? [Math.round(seconds / 3600), "hour"] : [Math.round(seconds / 86400), "day"];
     return new Intl.RelativeTimeFormat(lang).format(millis < 0 ? count : -count, unit);
   };
-  // The visitor's clock may be wrong: ages go by the server's.
+  // Ages use the server's clock, since the visitor's may be wrong.
   let skew = 0;
   const age = (time) => ago(Math.max(0, Date.now() - skew - new Date(time.dateTime)));
   const counted = (count, name) => count ? new Intl.NumberFormat(lang, { style: "unit", unit: name, unitDisplay: "short" }).format(count) : "";
-  // How long until a window begins, in one round number, or is over, in two; nothing once that has come.
+  // Time until a window begins (one unit) or ends (two units); empty once it has passed.
   const until = (time) => {
     const left = new Date(time.dateTime) - Date.now() + skew, minutes = Math.ceil(left / 60e3), hours = Math.floor(minutes / 60), days = Math.floor(hours / 24), { says } = time.dataset;
     if (!(minutes > 0)) return "";
@@ -38,10 +38,10 @@ const renewal = (() => {
     for (const time of $("time[data-f=in]")) write(time, until(time));
   };
 
-  // Each part as it came: scripts have changed what is shown since.
+  // Original HTML of each part, since scripts modify the displayed one.
   const parts = (from) => $("main>[data-part]", from);
   const came = new Map(parts(document).map((part) => [part.id, part.outerHTML]));
-  // The sentence of the headline is read out where it changes, so it stays the element that it was.
+  // The headline is a live region, so its element is kept and only its text changes.
   const speak = (old, now) => {
     old.className = now.className;
     for (const it of $("svg,p", old)) it.replaceWith(now.querySelector(it.localName) ?? "");
@@ -60,7 +60,7 @@ const renewal = (() => {
     document.title = fresh.title;
   };
 
-  // When what is shown was last known to be so, by the visitor's clock.
+  // Time when the content was last confirmed, by the visitor's clock.
   let good = Math.min(Date.now(), Date.parse(written.dateTime));
   let path = location.pathname + location.search, tag = "", busy = false, missed = false, again = 0, around = (change) => change();
   const settle = () => {
@@ -69,7 +69,7 @@ const renewal = (() => {
     root.classList.toggle("old", isOld);
     write(claim, isOld ? claim.dataset.says.replace("{0}", since.toLocaleString(lang, shape)) : "");
   };
-  // What a document is built of. What a browser's extensions add to this one does not count.
+  // Assets of a document, without those added by browser extensions.
   const built = (from) => $("script[src],link[rel=stylesheet]", from).map((it) => it.getAttribute("src") ?? it.getAttribute("href"));
   const ours = built(document);
   const ask = async (asked, known) => {
@@ -77,7 +77,7 @@ const renewal = (() => {
     const got = await fetch(asked, { headers, cache: "no-cache", signal: AbortSignal.timeout?.(20000) });
     if (!got.ok && got.status !== 304) throw new Error(got.statusText);
     const fresh = got.ok && new DOMParser().parseFromString(await got.text(), "text/html");
-    // Whoever stands between may answer in the service's place.
+    // A proxy or captive portal may respond instead of the service.
     if (fresh && !fresh.getElementById("written")) throw new Error("it is another page");
     return [got, fresh];
   };
@@ -85,9 +85,9 @@ const renewal = (() => {
     const date = Date.parse(got.headers.get("date")), kept = (Number(got.headers.get("age")) || 0) * 1000;
     if (date) skew = Date.now() - date - kept;
     const at = date ? new Date(date).toISOString() : written.dateTime;
-    // A cache that stands in may have an older one than is shown.
+    // A cache may return an older version than the displayed one.
     if (kept > AGED && !isChosen && at <= written.dateTime) return;
-    // A newer build has another style and another script.
+    // A new release has other assets.
     if (fresh && !built(fresh).every((it) => ours.includes(it))) { location.reload(); return; }
     around(() => {
       if (fresh) { put(fresh); tag = got.headers.get("etag") || ""; }
@@ -97,7 +97,7 @@ const renewal = (() => {
     good = isChosen ? Date.now() - kept : Math.max(good, Date.now() - kept);
   };
   const load = async () => {
-    // What is under way may be of before the change that was told.
+    // The current request may predate the change.
     if (busy) { missed = true; return; }
     busy = true;
     missed = false;
@@ -105,12 +105,12 @@ const renewal = (() => {
     try {
       const answer = await ask(asked, tag);
       if (asked === path) take(answer); else again = setTimeout(load);
-    } catch { /* It is tried again. */ }
+    } catch { /* Retried later. */ }
     busy = false;
     if (missed) soon();
     settle();
   };
-  // Another document of the kind takes this one's place.
+  // Replaces the content with another document of the same kind.
   const go = async (href) => {
     const answer = await ask(href, "");
     history.replaceState(null, "", href);
@@ -118,18 +118,18 @@ const renewal = (() => {
     take(answer, true);
     settle();
   };
-  // Whoever hears of a change comes within three seconds, not all in one.
+  // Spreads requests after a change over three seconds.
   const soon = () => { clearTimeout(again); again = setTimeout(load, Math.random() * 3000); };
-  // Figures and ages change without events, and streams may fail: half a minute to a minute apart.
+  // Polls every 30 to 60 seconds: some values change without events, and event streams may fail.
   const poll = () => setTimeout(async () => { if (!document.hidden) await load(); poll(); }, 30000 + Math.random() * 30000);
-  // From now on; `around` is given each change, and makes it.
+  // Starts live updates; `around` wraps each change.
   const begin = (given = around) => {
     around = given;
     poll();
     setInterval(tick, 1000);
     document.addEventListener("visibilitychange", () => { if (!document.hidden && Date.now() - good > 30000) load(); });
     addEventListener("online", load);
-    // What lay for longer than such a document is good for went out while another was drawn.
+    // A document older than its lifetime was sent while a new one was being rendered.
     const lain = Date.now() - good;
     if (lain > UNRENEWED) load(); else if (lain > document.body.dataset.live * 1000) soon();
   };

@@ -1,5 +1,5 @@
-// The theme that the visitor chose, before anything is painted; the page's script offers the others. Where the browser keeps
-// nothing, none was chosen.
+// Applies the visitor's theme before the first paint; the page's script has the switch. Without local storage there is
+// no chosen theme.
 (() => {
   const root = document.documentElement;
   root.dataset.own = root.dataset.theme || "";

@@ -1,7 +1,7 @@
-// A notice in the corner of a page while something is wrong with what it rests on, or nothing is known of it:
+// Shows a notice in the corner of a website during incidents, or when the status is unknown:
 //   <script src="https://status.example/widget.js" async></script>
-// Beside src: data-theme (light, dark), data-position (left), data-seconds (between two looks, 60 unless told).
-// It keeps nothing in the browser, and shows nothing where the status page can't be reached.
+// Options: data-theme (light, dark), data-position (left), data-seconds (polling interval, default 60).
+// Stores nothing in the browser, and shows nothing if the status page is unreachable.
 (() => {
   "use strict";
   const me = document.currentScript;
@@ -21,7 +21,7 @@ button{font:inherit;line-height:1;min-width:28px;min-height:28px;margin:-4px -6p
 :focus-visible{outline:2px solid #6d8be0;outline-offset:2px}
 .dark{--bg:#16191e;--ink:#eceef1;--soft:#a7aeb9;--line:#333943}
 @media(prefers-color-scheme:dark){.auto{--bg:#16191e;--ink:#eceef1;--soft:#a7aeb9;--line:#333943}}`;
-  // In the language of the status page: whoever serves this puts them here.
+  // Texts in the page's language, filled in by the server.
   const says = WORDS;
   let place, dismissed = "", shown = "";
 
@@ -30,7 +30,7 @@ button{font:inherit;line-height:1;min-width:28px;min-height:28px;margin:-4px -6p
     if (text) element.textContent = text;
     return element;
   };
-  // The region is there before anything is said in it, or no screen reader would say that.
+  // Live regions must exist before their text, or screen readers ignore it.
   const settle = () => {
     const host = make("parallax-status");
     const shadow = host.attachShadow({ mode: "open" });
@@ -44,7 +44,7 @@ button{font:inherit;line-height:1;min-width:28px;min-height:28px;margin:-4px -6p
     shadow.append(place);
     document.body.append(host);
   };
-  // The worst, and of those the newest, which comes first; what has no impact explains nothing that is wrong.
+  // The newest of the worst incidents (newest first); those without impact don't count.
   const ranks = ["minor", "major", "critical"];
   const worst = (incidents) => ranks.reduce((found, rank) => incidents.find((one) => one.impact === rank) || found, undefined);
   const show = ({ status, incidents = [], scheduled_maintenances: planned = [] }) => {
@@ -75,7 +75,7 @@ button{font:inherit;line-height:1;min-width:28px;min-height:28px;margin:-4px -6p
     try {
       const answer = await fetch(`${home}/api/v2/summary.json`, { credentials: "omit", referrerPolicy: "no-referrer" });
       if (answer.ok) show(await answer.json());
-    } catch { /* Nothing is known, so nothing is said. */ }
+    } catch { /* Unreachable: show nothing. */ }
   };
   const begin = () => { settle(); look(); setInterval(look, every); document.addEventListener("visibilitychange", look); };
   if (document.body) begin(); else document.addEventListener("DOMContentLoaded", begin);

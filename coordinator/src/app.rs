@@ -1,4 +1,4 @@
-//! The only file that knows every room: builds them, joins their channels, and stops them in order.
+//! Builds every module, connects their channels, and stops them in order. The only file that knows them all.
 
 mod beside;
 mod book;
@@ -49,102 +49,102 @@ use crate::service::{self, Service};
 use crate::storage::{Store, StoreError};
 use crate::supervise::{Lost, Watch};
 
-/// Questions that wait for the mesh to carry them.
+/// Capacity of the channel of probe requests to the mesh.
 const QUESTIONS_WAITING: usize = 16_384;
-/// Looks at the machines that wait for the driver.
+/// Capacity of the channel of state queries to the driver.
 const QUERIES_WAITING: usize = 256;
 
 /// Name of the store's folder.
 const STORE: &str = "store";
 
-/// Why the coordinator does not run.
+/// Reason why the coordinator can't start or has stopped.
 #[derive(Debug, thiserror::Error)]
 pub enum AppError {
-    /// The data directory is of no use.
+    /// The data directory is unusable.
     #[error("the data directory can't be used: {0}")]
     Data(String),
     /// The store could not be opened or read.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// The key file for secrets is of no use.
+    /// The key file for secrets is unusable.
     #[error("secrets_key_file can't be used: {0}")]
     SecretsKey(String),
-    /// The store must be put right first.
+    /// The store needs the operator's attention first.
     #[error("{found}\n{remedy}")]
     Rescue {
-        /// What was found.
+        /// The problem found.
         found: String,
-        /// What helps: the last line that is indented is a command.
+        /// The remedy; its last indented line is a command.
         remedy: String,
     },
     /// The history in the store could not be read.
     #[error(transparent)]
     History(#[from] history::HistoryError),
-    /// The authority could not be made or read.
+    /// The mesh's authority could not be created or read.
     #[error("the mesh's authority can't be used: {0}")]
     Authority(#[from] parallax_certs::Error),
-    /// An address could not be listened on.
+    /// An address could not be bound.
     #[error("can't listen on {address} for {what}: {source}")]
     Listen {
-        /// What for.
+        /// Purpose of the listener.
         what: &'static str,
-        /// Where.
+        /// The address.
         address: SocketAddr,
-        /// Why not.
+        /// The cause.
         source: io::Error,
     },
-    /// The mesh could not be opened.
+    /// The mesh could not start.
     #[error(transparent)]
     Mesh(#[from] mesh::MeshError),
     /// The admin socket could not be opened.
     #[error("the admin socket can't be used: {0}")]
     Admin(io::Error),
-    /// Mails can't be sent as it is set.
+    /// The mail settings are unusable.
     #[error("[mail] can't be used: {0}")]
     Mail(String),
-    /// TLS can't be served as it is set.
+    /// The TLS settings are unusable.
     #[error("[tls] can't be used: {0}")]
     Tls(String),
-    /// Pages' own domains can't be looked for as it is set.
+    /// The settings for custom domains are unusable.
     #[error("[domains] can't be used: {0}")]
     Domains(String),
-    /// Nothing could be delivered.
+    /// Deliveries could not be set up.
     #[error(transparent)]
     Deliver(#[from] crate::deliver::DeliverError),
     /// A part ended that should run as long as the coordinator does.
-    #[error("{0} ended by itself; the log says why")]
+    #[error("{0} ended unexpectedly; see the log")]
     Died(&'static str),
-    /// A room of the house broke off too often, or can't be begun anew.
+    /// A supervised task crashed too often, or can't be restarted.
     #[error(transparent)]
     Lost(#[from] Lost),
 }
 
 /// A running coordinator.
 pub struct Running {
-    /// Where HTTP is served.
+    /// Address of the HTTP listener.
     pub http_addr: SocketAddr,
-    /// Where HTTP is served over TLS, where it is.
+    /// Address of the HTTPS listener, if there is one.
     pub tls_addr: Option<SocketAddr>,
-    /// Where the mesh is served (UDP).
+    /// Address of the mesh listener (UDP).
     pub mesh_addr: SocketAddr,
-    /// Where health is served, where it is.
+    /// Address of the health listener, if there is one.
     pub admin_addr: Option<SocketAddr>,
-    /// Address of the dashboard, the API and pings, without a trailing slash.
+    /// Base URL of the dashboard, the API and pings, without a trailing slash.
     pub base_url: String,
-    /// What people may ask for.
+    /// The operations that users and the operator can call.
     pub service: Service,
     /// The mesh's members.
     pub members: Roll,
-    /// How the driver runs.
+    /// Counters of the driver.
     pub flow: Arc<Counters>,
     drain: Drain,
 }
 
 impl Running {
-    /// Waits until the coordinator was told to stop and has done so.
+    /// Waits until the coordinator has received the stop signal and stopped.
     ///
     /// # Errors
-    /// [`AppError::Died`] or [`AppError::Lost`] where a part ended by itself; the others are stopped then too.
+    /// [`AppError::Died`] or [`AppError::Lost`] if a part ended unexpectedly; the other parts are stopped then too.
     pub async fn wait(self) -> Result<(), AppError> {
         self.drain.run().await
     }
@@ -159,10 +159,10 @@ impl fmt::Debug for Running {
     }
 }
 
-/// The store and what acts on it alone, for commands while no coordinator runs.
+/// The opened store with the operations that need nothing else, for commands while no coordinator runs.
 #[derive(Debug)]
 pub struct Opened {
-    /// What people may ask for; no monitor's present state is known.
+    /// The service; monitors' current states are unknown.
     pub service: Service,
     /// The mesh's members.
     pub members: Roll,
@@ -170,7 +170,7 @@ pub struct Opened {
 }
 
 impl Opened {
-    /// Ends the store's writer, after everything asked of it.
+    /// Closes the store after all pending writes.
     pub async fn close(self) {
         self.store.close().await;
     }
@@ -179,7 +179,7 @@ impl Opened {
 /// Opens the store for a command, without listening anywhere.
 ///
 /// # Errors
-/// [`AppError`] where the data directory, the store or the authority can't be used; the store is locked while a
+/// [`AppError`] if the data directory, the store or the authority can't be used; the store is locked while a
 /// coordinator runs.
 pub async fn open(config: &Config) -> Result<Opened, AppError> {
     let clock = Clock::system();
@@ -188,7 +188,7 @@ pub async fn open(config: &Config) -> Result<Opened, AppError> {
         Err(error) => return Err(explained(config.data.clone(), error).await),
     };
     let members = restored::members(config, &store, &clock, authorities).await?;
-    // Nobody takes the queries in: they end at once, and states are unknown.
+    // The receiver is dropped: queries end at once, and states are unknown.
     let (queries, _) = mpsc::channel(1);
     let beats = service::beats::deaf();
     let base_url = config.http.base_url.clone().unwrap_or_else(|| format!("http://{}", config.http.listen));
@@ -198,10 +198,10 @@ pub async fn open(config: &Config) -> Result<Opened, AppError> {
     Ok(Opened { service, members, store })
 }
 
-/// Starts everything, in the order in which one needs the other, and gives it running.
+/// Starts all parts in order of their dependencies.
 ///
 /// # Errors
-/// [`AppError`] where a part can't start; what was started before it ends by itself.
+/// [`AppError`] if a part can't start; parts that were already started end when dropped.
 pub async fn start(config: Config, shutdown: watch::Receiver<bool>) -> Result<Running, AppError> {
     let data = config.data.clone();
     match begin(config, shutdown).await {
@@ -258,7 +258,7 @@ async fn begin(config: Config, shutdown: watch::Receiver<bool>) -> Result<Runnin
     .await?;
     let mesh = Arc::new(mesh);
     let trusting = Arc::downgrade(&mesh);
-    // A mesh that has been stopped trusts nobody any more.
+    // After the mesh has stopped, there is nothing to update.
     members.join_mesh(mesh.viewer(), move |trust| {
         trusting.upgrade().map_or(Ok(()), |mesh| mesh.set_trust(trust))
     });
@@ -367,7 +367,7 @@ async fn open_store(config: &Config, clock: &Clock) -> Result<(Store, Authoritie
     let now = clock.now().as_millis().div_euclid(SECOND);
     let opened = tokio::task::spawn_blocking(move || -> Result<_, AppError> {
         files::private_folder(&data).map_err(|error| AppError::Data(error.to_string()))?;
-        // The store first: who holds its lock is alone in the directory.
+        // The store first: its lock makes this process the only user of the directory.
         let store = Store::on_disk(&data.join(STORE), options)?;
         let authorities = Authorities::open(&data, now)?;
         let secret = MeshSecret::open(&data).map_err(|error| AppError::Data(error.to_string()))?;
@@ -376,7 +376,7 @@ async fn open_store(config: &Config, clock: &Clock) -> Result<(Store, Authoritie
     opened.await.map_err(|error| AppError::Data(error.to_string()))?
 }
 
-/// The error, with the way out where there is one.
+/// Adds the remedy to an error that has one.
 async fn explained(data: PathBuf, error: AppError) -> AppError {
     let explaining = tokio::task::spawn_blocking(move || rescue::explain(&data, error));
     explaining.await.unwrap_or_else(|error| AppError::Data(error.to_string()))

@@ -1,4 +1,4 @@
-//! The only place that reads the wall clock; tests hand in a clock of their own.
+//! The only place that reads the wall clock; tests pass in a manual clock.
 
 use std::fmt;
 use std::sync::Arc;
@@ -7,18 +7,18 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use parallax_core::time::Timestamp;
 
-/// Milliseconds beyond which the wall clock has stepped, where it goes another way than time itself.
+/// Difference in milliseconds between wall-clock and monotonic time that counts as a clock step.
 pub const STEP: i64 = 2_000;
 
-/// A source of the present moment. Cheap to clone.
+/// A source of the current time. Cheap to clone.
 #[derive(Clone, Default)]
 pub struct Clock(Option<Arc<Hand>>);
 
-/// A clock that is moved by hand.
+/// A manually set clock, for tests.
 #[derive(Debug)]
 struct Hand {
     wall: AtomicI64,
-    /// Time itself: it goes forth with the wall's clock, and never back.
+    /// Monotonic time: advances with the wall clock, and never goes back.
     steady: AtomicI64,
 }
 
@@ -33,13 +33,13 @@ impl Clock {
         Self(None)
     }
 
-    /// A clock that stands at `at` until [`Clock::set`] moves it.
+    /// A clock that stays at `at` until [`Clock::set`] moves it.
     pub fn by_hand(at: Timestamp) -> Self {
         let at = at.as_millis();
         Self(Some(Arc::new(Hand { wall: AtomicI64::new(at), steady: AtomicI64::new(at) })))
     }
 
-    /// The present moment.
+    /// Returns the current wall-clock time.
     #[allow(clippy::disallowed_methods, reason = "this is the one place")]
     pub fn now(&self) -> Timestamp {
         let millis = match &self.0 {
@@ -51,8 +51,8 @@ impl Clock {
         Timestamp::from_millis(millis)
     }
 
-    /// Milliseconds since some moment, which only go forth, whatever happens to the clock on the wall. Time that the host
-    /// slept counts where the system knows it.
+    /// Monotonic milliseconds since an arbitrary moment, unaffected by changes of the wall clock. Includes time in
+    /// suspend where the system supports it.
     pub fn steady(&self) -> i64 {
         match &self.0 {
             Some(hand) => hand.steady.load(Ordering::Acquire),
@@ -63,8 +63,8 @@ impl Clock {
         }
     }
 
-    /// Moves a clock that was made [`Clock::by_hand`]; the host's clock stays as it is. Time itself passes with a clock
-    /// that goes forth.
+    /// Sets a clock made with [`Clock::by_hand`]; does nothing to the system clock. Monotonic time advances too if
+    /// the new time is later.
     pub fn set(&self, at: Timestamp) {
         if let Some(hand) = &self.0 {
             let before = hand.wall.swap(at.as_millis(), Ordering::AcqRel);
@@ -72,7 +72,7 @@ impl Clock {
         }
     }
 
-    /// Moves the wall's part of a clock that was made [`Clock::by_hand`] by so many milliseconds: no time passes.
+    /// Steps only the wall time of a clock made with [`Clock::by_hand`], by so many milliseconds: no time passes.
     #[cfg(test)]
     pub fn step(&self, by: i64) {
         if let Some(hand) = &self.0 {

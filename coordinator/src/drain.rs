@@ -1,4 +1,5 @@
-//! The order of stopping: doors and deliveries, mesh, flow, reactions, store. Also what is watched while everything runs.
+//! Graceful shutdown in order: listeners and deliveries, mesh, driver, journal consumers, store. Also watches all
+//! parts while they run.
 
 use std::fmt;
 use std::sync::Arc;
@@ -14,15 +15,15 @@ use crate::mesh::MeshHandle;
 use crate::storage::Store;
 use crate::supervise::{Rooms, Watch};
 
-/// How long the doors may take to end what they are at.
+/// Time that listeners get to finish requests in progress.
 const DOORS: Duration = Duration::from_secs(10);
-/// How long the driver may take to commit what it has.
+/// Time that the driver gets to commit what it holds.
 const DRIVER: Duration = Duration::from_secs(10);
 
-/// How long the deliverer may take to note what it has sent.
+/// Time that the deliverer gets to record what it has sent.
 const DELIVERER: Duration = Duration::from_secs(6);
 
-/// Everything that runs, and how it is told to stop.
+/// Everything that runs, with the channels that stop it.
 pub(crate) struct Drain {
     pub(crate) shutdown: watch::Receiver<bool>,
     pub(crate) stop_doors: watch::Sender<bool>,
@@ -39,14 +40,14 @@ pub(crate) struct Drain {
 }
 
 impl Drain {
-    /// Waits for the word to stop, or for a part that ends by itself, and then stops everything.
+    /// Waits for the shutdown signal or for a part that ends unexpectedly, then stops everything.
     pub(crate) async fn run(mut self) -> Result<(), AppError> {
         let died = tokio::select! {
             biased;
             _ = self.shutdown.wait_for(|stop| *stop) => None,
-            // First, since others end with what it holds.
+            // Polled first, since other parts end when the driver drops its channels.
             _ = &mut self.driver => Some(AppError::Died("the driver")),
-            _ = select_all(&mut self.doors) => Some(AppError::Died("a door")),
+            _ = select_all(&mut self.doors) => Some(AppError::Died("a listener")),
             _ = &mut self.deliverer => Some(AppError::Died("the deliverer")),
             lost = self.watch.lost() => Some(lost.into()),
         };
@@ -58,19 +59,19 @@ impl Drain {
                 door.abort();
             }
         }
-        // Their share of the mesh is let go with them.
+        // They hold references to the mesh, which are released with them.
         self.helpers.stop().await;
         if let Some(mesh) = Arc::into_inner(self.mesh) {
             mesh.stop().await;
         }
         self.stop_driver.send_replace(true);
         if !self.driver.is_finished() && timeout(DRIVER, &mut self.driver).await.is_err() {
-            tracing::warn!("the driver could not commit everything in time; agents will send it again");
+            tracing::warn!("the driver could not commit everything in time; agents will resend the rest");
             self.driver.abort();
         }
-        // What they have not read of the journal yet, they read after the next start.
+        // They resume from their journal cursors at the next start.
         self.reactions.stop().await;
-        // It was told to stop with the doors.
+        // It received its stop signal together with the listeners.
         if !self.deliverer.is_finished() && timeout(DELIVERER, &mut self.deliverer).await.is_err() {
             self.deliverer.abort();
         }

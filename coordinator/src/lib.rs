@@ -1,10 +1,10 @@
-//! The coordinator: takes in what agents saw, has every failure confirmed from another network, keeps the history,
-//! and serves the API.
+//! The Parallax coordinator: ingests agents' results, confirms every failure from another network, stores the
+//! history, and serves the API.
 //!
-//! Data goes one way, and each step is a room: [`mesh`] turns frames into observations, [`flow`] judges them and
-//! commits what came of it to [`storage`], [`react`] reads there what happened and [`deliver`] sends what is told of it.
-//! [`service`] is what a person may ask for, and [`http`] and [`admin`] are
-//! its doors. [`app`] alone knows every room.
+//! Data flows one way through the pipeline: [`mesh`] turns frames into observations, [`flow`] judges them and commits
+//! the results to [`storage`], [`react`] consumes the event journal there, and [`deliver`] sends the notifications.
+//! [`service`] holds the operations that users and the operator call; [`http`] and [`admin`] expose it. [`app`] alone
+//! depends on every module.
 
 pub mod admin;
 pub mod app;

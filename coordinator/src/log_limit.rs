@@ -1,16 +1,16 @@
-//! A limit on log lines that others cause: one a second of each key, and then how many were left out. The mesh limits by
-//! agent and kind, HTTP by kind.
+//! Rate limit for log lines that third parties can cause: one a second per key, followed by the number omitted. The
+//! mesh keys by agent and kind, HTTP by kind.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Time between two lines of one key.
+/// Minimum time between two lines of one key.
 const SPACING: Duration = Duration::from_secs(1);
-/// Time after which a key that logged nothing is forgotten.
+/// Idle time after which a key is dropped.
 const FORGOTTEN: Duration = Duration::from_secs(60);
 
-/// Lines by key. The user keeps the number of keys bounded.
+/// Log rate limit per key. The caller keeps the number of keys bounded.
 #[derive(Debug)]
 pub struct LogLimit<K>(Mutex<BTreeMap<K, Line>>);
 
@@ -27,19 +27,19 @@ struct Line {
 }
 
 impl<K> LogLimit<K> {
-    /// A limit that has seen nothing.
+    /// An empty limit.
     pub const fn new() -> Self {
         Self(Mutex::new(BTreeMap::new()))
     }
 }
 
 impl<K: Ord + Copy> LogLimit<K> {
-    /// Admits a line of that key, with the number of those left out before it; none where it is not to be logged now.
+    /// Admits a line of that key and returns the number omitted before it; `None` if the line must not be logged now.
     pub fn admit(&self, key: K) -> Option<Option<u64>> {
         self.admit_at(key, Instant::now())
     }
 
-    /// Lines that were left out where none of their key has followed.
+    /// Takes the counts of omitted lines that no later line of their key has reported.
     pub fn omitted(&self) -> Vec<(K, u64)> {
         self.omitted_at(Instant::now())
     }
@@ -78,7 +78,7 @@ impl<K: Ord + Copy> LogLimit<K> {
 mod tests {
     use super::*;
 
-    /// An agent's number and what the line says.
+    /// A limit keyed by an agent number and the line's message.
     fn limit() -> LogLimit<(u8, &'static str)> {
         LogLimit::new()
     }

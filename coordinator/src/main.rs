@@ -1,4 +1,4 @@
-//! The binary `parallax`: reads the command line, runs it, and gives its exit code.
+//! The binary `parallax`: parses the command line, runs the command, and returns its exit code.
 
 use std::process::ExitCode;
 
@@ -7,7 +7,7 @@ use parallax_coordinator::cli::{self, Cli};
 use parallax_coordinator::out;
 
 fn main() -> ExitCode {
-    // Fails only where a provider is installed already, which then is this one.
+    // Fails only if a provider is already installed, which is then this one.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
@@ -16,12 +16,12 @@ fn main() -> ExitCode {
     match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
         Ok(runtime) => {
             let code = runtime.block_on(cli::run(cli));
-            // A snapshot that is still being written is not waited for: it has no name yet, and the next one removes it.
+            // A snapshot in progress is not awaited: it has no final name yet, and the next snapshot removes it.
             runtime.shutdown_background();
             code
         }
         Err(error) => {
-            out::fault(&format!("the runtime can't start: {error}"));
+            out::fault(&format!("the async runtime can't start: {error}"));
             ExitCode::FAILURE
         }
     }

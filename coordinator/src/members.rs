@@ -1,4 +1,4 @@
-//! The mesh's members over the store: what the mesh asks of their records, and what an operator does with them.
+//! Mesh membership in the store: the mesh's view of the records, and the operator's commands.
 
 mod invitations;
 mod records;
@@ -22,12 +22,12 @@ pub use crate::mesh::AgentView;
 use crate::mesh::{EnrolRefusal, MeshError, Newcomer, RecordsFault, Trust};
 use crate::storage::{Batch, Expect, Is, Op, Store, StoreError};
 
-/// How often a change is decided again because another came first.
+/// Attempts of a change that conflicts with other changes.
 const TRIES: usize = 16;
-/// Characters of a name or a network's label.
+/// Maximum characters of a name or a network's label.
 const LABEL: usize = 60;
 
-/// Why an operator's wish is not fulfilled.
+/// Reason why an operator's request fails.
 #[derive(Debug, thiserror::Error)]
 pub enum MemberError {
     /// A field breaks a rule.
@@ -38,49 +38,49 @@ pub enum MemberError {
         /// The rule.
         rule: &'static str,
     },
-    /// No agent goes by that name or id.
-    #[error("no agent goes by {0:?}")]
+    /// No agent has that name or id.
+    #[error("no agent has the name or id {0:?}")]
     Unknown(String),
-    /// Several agents go by that name.
-    #[error("several agents go by {0:?}: give the id")]
+    /// Several agents have that name.
+    #[error("several agents have the name {0:?}: use the id")]
     Ambiguous(String),
     /// An agent or an open invitation has that name.
     #[error("name {name:?} is in use by {by}")]
     NameInUse {
         /// The name.
         name: String,
-        /// The agent or invitation that has it, and what to do about it.
+        /// The agent or invitation that has it, and the remedy.
         by: String,
     },
-    /// No invitation goes by that name or id.
-    #[error("no invitation goes by {0:?}; `parallax agent invitations` lists them")]
+    /// No invitation has that name or id.
+    #[error("no invitation has the name or id {0:?}; `parallax agent invitations` lists them")]
     UnknownInvitation(String),
-    /// The invitation has made an agent of that name.
-    #[error("the invitation was used by the agent {0:?}: `parallax agent revoke` ends its connection")]
+    /// The invitation was used by the agent of that name.
+    #[error("the invitation was used by the agent {0:?}: `parallax agent revoke` removes it")]
     InvitationUsed(String),
-    /// As many invitations are open as may be.
+    /// The maximum number of invitations is open.
     #[error(
-        "1000 invitations are open, which is the most: `parallax agent revoke-invitation` takes one back"
+        "1000 invitations are open, which is the maximum: `parallax agent revoke-invitation` revokes one"
     )]
     TooManyInvitations,
-    /// The host gave no random bytes for a secret.
+    /// The system returned no random bytes for a secret.
     #[error(transparent)]
     Token(#[from] parallax_certs::Error),
-    /// Agents would be shut out by a step of a rotation.
+    /// A step of a rotation would lock agents out.
     #[error(
-        "{count} agents are not ready and would have to join anew ({}): wait for them, revoke them, or use --force",
+        "{count} agents are not ready and would have to join again ({}): wait for them, revoke them, or use --force",
         named.join(", ")
     )]
     Waiting {
-        /// How many.
+        /// Number of agents.
         count: usize,
         /// Names of some of them.
         named: Vec<String>,
     },
-    /// The mesh could not follow; the step is kept and takes effect at the next start.
-    #[error("the mesh can't follow before the next start: {0}")]
+    /// The mesh could not apply the step; it is saved and takes effect at the next start.
+    #[error("saved, but the running mesh can't apply it before the next start: {0}")]
     Mesh(#[from] MeshError),
-    /// The store could not do it.
+    /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
 }
@@ -90,18 +90,18 @@ pub enum MemberError {
 pub struct Roll {
     store: Store,
     clock: Clock,
-    /// Whose public key's hash every token bears.
+    /// The authorities; each token carries the hash of the signing one's public key.
     authorities: Arc<Mutex<Authorities>>,
-    /// Told when records changed in a way that live connections must follow.
+    /// Notified when records change in a way that affects live connections.
     changed: Arc<tokio::sync::Notify>,
     mesh: Arc<OnceLock<Connected>>,
-    /// One invitation is made or taken back at a time.
+    /// Serializes creating and revoking invitations.
     inviting: Arc<tokio::sync::Mutex<()>>,
-    /// Kept beside the store; none in tests.
+    /// Stored outside the store; `None` in tests.
     revocations: Arc<tokio::sync::Mutex<Option<Revocations>>>,
 }
 
-/// The live side of the mesh, where one runs.
+/// Hooks of the running mesh, if there is one.
 struct Connected {
     agents: Box<dyn Fn() -> Vec<AgentView> + Send + Sync>,
     set_trust: Box<dyn Fn(Trust) -> Result<(), MeshError> + Send + Sync>,
@@ -114,7 +114,7 @@ impl fmt::Debug for Connected {
 }
 
 impl Roll {
-    /// The records in that store, with tokens for the authority that signs.
+    /// Records in that store, with tokens for the signing authority.
     pub fn new(store: Store, clock: Clock, authorities: Authorities) -> Self {
         let authorities = Arc::new(Mutex::new(authorities));
         Self {
@@ -128,36 +128,36 @@ impl Roll {
         }
     }
 
-    /// Tells when the certificate of the authority that signs ends, in seconds since the epoch.
+    /// Returns a function that reads the expiry of the signing authority's certificate, in seconds since the epoch.
     pub fn authority_ends(&self) -> impl Fn() -> i64 + Send + Sync + use<> {
         let held = Arc::clone(&self.authorities);
         move || held.lock().unwrap_or_else(PoisonError::into_inner).signing().life().not_after
     }
 
-    /// Joins the records to a running mesh, once.
+    /// Connects the records to a running mesh, once.
     pub fn join_mesh(
         &self,
         agents: impl Fn() -> Vec<AgentView> + Send + Sync + 'static,
         set_trust: impl Fn(Trust) -> Result<(), MeshError> + Send + Sync + 'static,
     ) {
-        // A second mesh over the same records would be a fault of who builds; the first stays.
+        // A second mesh over the same records would be a bug of the caller; the first stays.
         let _ = self.mesh.set(Connected { agents: Box::new(agents), set_trust: Box::new(set_trust) });
     }
 
-    /// The agents as the mesh sees them now; none where no mesh runs.
+    /// Returns the agents as the mesh sees them now; empty without a mesh.
     pub fn connected(&self) -> Vec<AgentView> {
         self.mesh.get().map_or_else(Vec::new, |mesh| (mesh.agents)())
     }
 
-    /// Resolves each time records changed in a way that live connections must follow.
+    /// Resolves each time records change in a way that affects live connections.
     pub async fn changed(&self) {
         self.changed.notified().await;
     }
 
-    /// Every agent, in the order of their numbers.
+    /// Lists every agent in the order of their numbers.
     ///
     /// # Errors
-    /// Where the store can't be read.
+    /// Fails if the store can't be read.
     pub async fn agents(&self) -> Result<Vec<Agent>, StoreError> {
         let agents = self.store.read(|read| read.agents()).await?;
         let mut agents: Vec<Agent> = agents.into_iter().map(|agent| agent.value).collect();
@@ -165,14 +165,14 @@ impl Roll {
         Ok(agents)
     }
 
-    /// Revokes an agent by name or id: its connection closes, and it may never come back.
+    /// Revokes an agent by name or id: its connection is closed, and it can never connect again.
     ///
     /// # Errors
-    /// Where no agent or several go by that name, or the store can't write.
+    /// Fails if no agent or several have that name, or the store can't be written.
     pub async fn revoke(&self, wanted: &str) -> Result<Agent, MemberError> {
         let mut agent = self.find(wanted).await?;
         let now = self.clock.now();
-        // First beside the store: whatever is acknowledged outlives a restore.
+        // The revocation file first: an acknowledged revocation must survive a restore.
         self.note_revocation(agent.id, agent.revoked_at.unwrap_or(now), false).await?;
         if agent.revoked_at.is_none() {
             agent.revoked_at = Some(now);
@@ -186,7 +186,7 @@ impl Roll {
         Ok(agent)
     }
 
-    /// Forgets an agent by name or id: as revoked, and no longer listed.
+    /// Removes an agent by name or id: revoked, and no longer listed.
     ///
     /// # Errors
     /// As for [`Roll::revoke`].
@@ -236,7 +236,7 @@ impl Roll {
         }
         let place = read.next_place()?;
         let networks = read.networks()?;
-        // One network must never confirm itself because its label was typed in another case.
+        // A label typed in another case must not let a network confirm its own failures.
         let wanted = invitation.network.to_lowercase();
         let known = networks.iter().find(|(label, _)| label.to_lowercase() == wanted);
         let mut batch = Batch::new();
@@ -271,7 +271,7 @@ impl Roll {
         Ok(Ok(agent))
     }
 
-    /// Writes what `change` makes of a record, and again where another change came first.
+    /// Commits the batch that `change` makes of a record, and retries after a conflict.
     async fn change<F>(&self, mut change: F) -> Result<(), RecordsFault>
     where
         F: FnMut(&Store) -> Result<Option<Batch>, StoreError>,
@@ -284,7 +284,7 @@ impl Roll {
                 Err(error) => return Err(fault(error)),
             }
         }
-        Err(RecordsFault("others kept changing it".to_owned()))
+        Err(RecordsFault("too many conflicting changes".to_owned()))
     }
 }
 
@@ -298,7 +298,7 @@ fn label(field: &'static str, text: &str) -> Result<String, MemberError> {
     }
 }
 
-/// A network's label in one writing: an AS number as `AS64500`, however it was typed; others with single spaces.
+/// Normalizes a network's label: an AS number as `AS64500`, however it was typed; others with single spaces.
 fn network(label: &str) -> String {
     let lower = label.to_ascii_lowercase();
     let number = lower.strip_prefix("as").unwrap_or(&lower).trim_start();

@@ -1,28 +1,28 @@
-//! The one file that prints: lines, tables and JSON for people and their scripts.
+//! Console output: the one file that prints lines, tables and JSON.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-/// Prints a text and ends its line. A reader that is gone is no fault.
+/// Prints a line. A closed pipe is not an error.
 ///
 /// # Errors
-/// Where the text could not be written: what is shown once, such as a key, must not be lost in silence.
+/// Fails if the text could not be written: output that is shown only once, such as a key, must not be lost silently.
 pub fn line(text: &str) -> io::Result<()> {
     let mut out = io::stdout().lock();
     unless_gone(writeln!(out, "{text}").and_then(|()| out.flush()))
 }
 
-/// Prints what is good to know of a program that goes on: that it could not be written is reported, and does not end it.
+/// Prints information from a running program; a write error is reported and does not end the program.
 pub fn notice(text: &str) {
     if let Err(error) = line(text) {
         fault(&format!("standard output can't be written: {error}"));
     }
 }
 
-/// Prints what the command line's parser has to say, help or a fault, and gives the exit code: 1 where a help that was
-/// asked for could not be written.
+/// Prints the command-line parser's help or error, and returns the exit code: 1 if requested help could not be
+/// written.
 pub fn usage(error: &clap::Error) -> u8 {
     let printed = error.print().and_then(|()| io::stdout().flush());
     match unless_gone(printed) {
@@ -34,14 +34,14 @@ pub fn usage(error: &clap::Error) -> u8 {
     }
 }
 
-/// This program as a shell runs it from here: the path that it was started by, or its name alone where it was found by
-/// that.
+/// This program as the user can run it from this shell: the path it was started with, or its bare name if found
+/// through `PATH`.
 pub fn program() -> String {
     let path = std::env::args_os().next().map(PathBuf::from).filter(|path| path.components().count() > 1);
     path.map_or_else(|| "parallax".to_owned(), |path| quoted(&path))
 }
 
-/// A path as a shell takes it.
+/// Quotes a path for a shell.
 pub fn quoted(path: &Path) -> String {
     let text = path.display().to_string();
     let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "/._-+:@%,=".contains(letter);
@@ -51,7 +51,7 @@ pub fn quoted(path: &Path) -> String {
     format!("'{}'", text.replace('\'', r"'\''"))
 }
 
-/// Prints a fault where faults are looked for.
+/// Prints an error to standard error.
 pub fn fault(text: &str) {
     let _ = writeln!(io::stderr().lock(), "parallax: {text}");
 }
@@ -94,7 +94,7 @@ fn drawn(titles: &[&str], rows: &[Vec<String>]) -> String {
     drawn.collect::<Vec<_>>().join("\n")
 }
 
-/// A field's name as a heading: `createdAt` as `CREATED AT`.
+/// Turns a field name into a heading: `createdAt` to `CREATED AT`.
 fn heading(name: &str) -> String {
     let mut heading = String::with_capacity(name.len() + 2);
     for letter in name.chars() {

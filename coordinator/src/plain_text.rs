@@ -1,22 +1,22 @@
-//! Markdown as plain text for readers that know no markup: lines and lists stay, links are written out, and tables are
-//! set in columns.
+//! Markdown to plain text for readers without markup: keeps lines and lists, writes out links, and aligns tables in
+//! columns.
 
 use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
 use unicode_width::UnicodeWidthStr;
 
-/// Cells that the tables of a text may come to: short rows are filled up, so that some lines could become megabytes.
+/// Maximum cells of all tables in a text: short rows are padded, so a few lines could otherwise become megabytes.
 const CELLS: usize = 8000;
-/// Columns of text that a table may take; a wider one is written row by row.
+/// Maximum width of a table in characters; wider tables are written row by row.
 const WIDTH: usize = 76;
 
-/// Lists and quotations within one another that are told apart.
+/// Maximum nesting depth of lists and quotations that is indented.
 const DEPTH: usize = 8;
-/// Characters of a label that stands before each cell of a wide table.
+/// Maximum characters of a label before a cell of a wide table.
 const LABEL: usize = 40;
 
-/// Options that Markdown is read by: strikethrough, and tables where they are of a size that people write.
+/// Parser options: strikethrough, and tables if they are of a size that people write.
 pub fn options(text: &str) -> Options {
-    // Either ends a line of Markdown.
+    // Markdown treats either as a line end.
     let lines = || text.split(['\n', '\r']);
     let widest = lines().map(|line| line.matches('|').count() + 1).max().unwrap_or_default();
     let has_tables = lines().count().saturating_mul(widest) <= CELLS;
@@ -24,7 +24,7 @@ pub fn options(text: &str) -> Options {
     Options::ENABLE_STRIKETHROUGH | tables
 }
 
-/// The plain text of Markdown, without a line break at its end. It goes on until about `most` bytes are written.
+/// Renders Markdown as plain text without a trailing line break. Stops after about `most` bytes.
 pub fn plain_text(markdown: &str, most: usize) -> String {
     let mut writer = Writer::default();
     for event in Parser::new_ext(markdown, options(markdown)) {
@@ -38,7 +38,7 @@ pub fn plain_text(markdown: &str, most: usize) -> String {
     writer.out
 }
 
-/// Text before the lines of a list's item or a quotation: before the first, and before the others.
+/// Prefix of the lines of a list item or quotation: of the first line, and of the others.
 #[derive(Debug)]
 struct Margin {
     first: Option<String>,
@@ -48,16 +48,16 @@ struct Margin {
 #[derive(Debug, Default)]
 struct Writer {
     out: String,
-    /// The block that is being read, which may have several lines.
+    /// The current block, which may span several lines.
     line: String,
-    /// The next line is parted from those before it.
+    /// True if a blank line separates the next line from the previous ones.
     apart: bool,
     margins: Vec<Margin>,
-    /// The next number of each list that is open; none of one without numbers.
+    /// Next number of each open list; `None` for an unordered list.
     lists: Vec<Option<u64>>,
-    /// Start and address of each link that is open.
+    /// Start and URL of each open link.
     links: Vec<(usize, String)>,
-    /// Struck text that is open: its writer says that it no longer holds.
+    /// Depth of open strikethrough, whose text is dropped: the author marked it as no longer valid.
     struck: usize,
     table: Option<Vec<Vec<String>>>,
 }
@@ -162,7 +162,7 @@ impl Writer {
         }
     }
 
-    /// Writes where a link leads, unless it says so itself.
+    /// Appends the link's URL unless the link text already is that URL.
     fn end_link(&mut self) {
         let Some((start, address)) = self.links.pop() else { return };
         let is_open = ["http://", "https://", "mailto:"].iter().any(|scheme| address.starts_with(scheme));
@@ -173,10 +173,10 @@ impl Writer {
         }
     }
 
-    /// The next block stands apart from what is above it.
+    /// Starts a new block, separated from the one above.
     fn part(&mut self) {
         self.end_line();
-        // The first block of a list's item stands beside its mark.
+        // The first block of a list item follows its marker on the same line.
         self.apart |= self.margins.last().is_none_or(|margin| margin.first.is_none());
     }
 
@@ -201,8 +201,8 @@ impl Writer {
     }
 }
 
-/// A table in columns, its first row above a line; where it is too wide for that, row by row with the first row's cells
-/// as labels.
+/// Formats a table in columns under its header row; a table that is too wide is written row by row with the header
+/// cells as labels.
 fn set_out(rows: &[Vec<String>]) -> String {
     let Some((head, body)) = rows.split_first() else { return String::new() };
     let width = |at: usize| {

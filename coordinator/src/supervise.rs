@@ -1,9 +1,10 @@
-//! Tasks that stand for as long as the coordinator does, and what becomes of one that breaks off.
+//! Supervises the background tasks that run for the lifetime of the coordinator.
 //!
-//! One that can be begun anew is ([`Rooms::keep`]), after a pause, as long as that happens seldom: what it holds is in the
-//! store or can be read again. One that breaks off again and again, one that can't be begun anew ([`Rooms::hold`]), and one
-//! that just ends are lost, and without them the service would be wrong in silence: whoever waits at [`Watch::lost`] ends
-//! the process, so that the host's service manager starts it anew. All of it is counted, and an ERROR line each.
+//! A restartable task ([`Rooms::keep`]) is restarted after a pause when it panics, as long as that is rare: its state
+//! is in the store or can be read again. A task is lost if it panics repeatedly, if it can't be restarted
+//! ([`Rooms::hold`]), or if it returns. Without it the service would silently misbehave, so the caller waiting on
+//! [`Watch::lost`] ends the process and the host's service manager restarts it. Every panic is counted and logged at
+//! ERROR.
 
 use std::any::Any;
 use std::collections::{BTreeMap, VecDeque};
@@ -18,17 +19,17 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep};
 
-/// Times that a room may break off within [`Times::span`] before it is lost.
+/// Panics within [`Times::span`] after which a task is lost.
 const MOST: usize = 5;
 
-/// How long things take.
+/// Intervals of the supervision, shortened in tests.
 #[derive(Debug, Clone, Copy)]
 struct Times {
-    /// Within which a room that breaks off [`MOST`] times is lost.
+    /// Window in which [`MOST`] panics make a task lost.
     span: Duration,
-    /// Pause before a room is begun anew; each further one within the span is twice as long.
+    /// Pause before a restart; doubled for each further panic within the span.
     pause: Duration,
-    /// How long a room that broke off is news for the operator.
+    /// Time for which a panicked task is reported to the operator.
     lately: Duration,
 }
 
@@ -42,44 +43,44 @@ impl Default for Times {
     }
 }
 
-/// A room without which the service would be wrong.
+/// A lost task, without which the service would misbehave.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Lost {
-    /// It broke off too often.
-    #[error("the room {room} broke off {times} times within ten minutes; the log says why")]
+    /// It panicked too often.
+    #[error("task {room} crashed {times} times in ten minutes; see the log")]
     Broken {
-        /// Which.
+        /// Task name.
         room: &'static str,
-        /// How often.
+        /// Number of panics.
         times: usize,
     },
-    /// It broke off, and can't be begun anew.
-    #[error("the room {room} broke off; the log says why")]
+    /// It panicked and can't be restarted.
+    #[error("task {room} crashed; see the log")]
     Fallen {
-        /// Which.
+        /// Task name.
         room: &'static str,
     },
-    /// It ended, which none does by itself.
-    #[error("the room {room} ended by itself; the log says why")]
+    /// It returned, which no task should do.
+    #[error("task {room} ended unexpectedly; see the log")]
     Ended {
-        /// Which.
+        /// Task name.
         room: &'static str,
     },
 }
 
-/// What is known of all rooms of the process. Cheap to clone.
+/// Panic statistics and losses of all supervised tasks of the process. Cheap to clone.
 #[derive(Debug, Clone, Default)]
 pub struct Watch(Arc<Seen>);
 
 #[derive(Debug, Default)]
 struct Seen {
     times: Times,
-    /// Every room that was ever begun.
+    /// Every task that was ever started.
     rooms: Mutex<BTreeMap<&'static str, Broke>>,
     lost: watch::Sender<Option<Lost>>,
 }
 
-/// What is counted of one room.
+/// Panic count of one task.
 #[derive(Debug, Clone, Copy, Default)]
 struct Broke {
     times: u64,
@@ -87,12 +88,12 @@ struct Broke {
 }
 
 impl Watch {
-    /// Rooms that stand until they are stopped together.
+    /// Creates a group of tasks that are stopped together.
     pub fn rooms(&self) -> Rooms {
         Rooms { watch: self.clone(), tasks: JoinSet::new(), may_end: Arc::default() }
     }
 
-    /// Waits until a room is lost, and says which was the first.
+    /// Waits until a task is lost, and returns the first one.
     pub async fn lost(&self) -> Lost {
         let mut lost = self.0.lost.subscribe();
         loop {
@@ -100,18 +101,18 @@ impl Watch {
                 return lost;
             }
             if lost.changed().await.is_err() {
-                // The sender lives as long as this does.
+                // The sender lives as long as `self`.
                 std::future::pending::<()>().await;
             }
         }
     }
 
-    /// How often each room that was ever begun has broken off since the start.
+    /// Returns how often each task has panicked since the process started.
     pub fn broken(&self) -> Vec<(&'static str, u64)> {
         self.seen().iter().map(|(room, broke)| (*room, broke.times)).collect()
     }
 
-    /// How many rooms broke off within the last hour.
+    /// Returns the number of tasks that panicked within the last hour.
     pub fn broken_lately(&self) -> u32 {
         let is_late = |broke: &&Broke| broke.last.is_some_and(|last| last.elapsed() < self.0.times.lately);
         u32::try_from(self.seen().values().filter(is_late).count()).unwrap_or(u32::MAX)
@@ -137,18 +138,17 @@ impl Watch {
     }
 }
 
-/// Rooms that are stopped together. Dropped, they end at their next pause.
+/// A group of tasks that are stopped together. When it is dropped, they are aborted at their next await.
 #[derive(Debug)]
 pub struct Rooms {
     watch: Watch,
     tasks: JoinSet<()>,
-    /// Whether they were told to end, so that it is no news when one does.
+    /// Set before a stop, so that a task that ends then is not reported as lost.
     may_end: Arc<AtomicBool>,
 }
 
 impl Rooms {
-    /// Keeps a room that can be begun as often as it has to be. Its name, such as `calendar`, is a label of the
-    /// metrics.
+    /// Spawns a task that is restarted when it panics. `room`, such as `calendar`, is a label of the metrics.
     pub fn keep<B, F>(&mut self, room: &'static str, begin: B)
     where
         B: FnMut() -> F + Send + 'static,
@@ -162,7 +162,7 @@ impl Rooms {
         });
     }
 
-    /// Keeps a room that can't be begun anew: with it goes what only it holds, so it is lost once it breaks off.
+    /// Spawns a task that can't be restarted, because only it holds its state: one panic makes it lost.
     pub fn hold(&mut self, room: &'static str, standing: impl Future<Output = ()> + Send + 'static) {
         self.watch.seen().entry(room).or_default();
         let (watch, may_end) = (self.watch.clone(), Arc::clone(&self.may_end));
@@ -170,7 +170,7 @@ impl Rooms {
             let lost = match AssertUnwindSafe(standing).catch_unwind().await {
                 Ok(()) => Lost::Ended { room },
                 Err(panic) => {
-                    tracing::error!(room, why = why(panic.as_ref()), "a part of the coordinator broke off");
+                    tracing::error!(room, why = why(panic.as_ref()), "a background task crashed");
                     watch.broke(room);
                     Lost::Fallen { room }
                 }
@@ -179,18 +179,18 @@ impl Rooms {
         });
     }
 
-    /// They are about to be stopped, and what they wait for is about to go: none is lost any more.
+    /// Announces a stop: tasks that end from now on, because their inputs close, are not reported as lost.
     pub fn let_end(&self) {
         self.may_end.store(true, Ordering::Relaxed);
     }
 
-    /// Ends them all where they are, and waits until they have let go of what they hold.
+    /// Aborts all tasks and waits until they have released their resources.
     pub async fn stop(mut self) {
         self.tasks.shutdown().await;
     }
 }
 
-/// Begins a room as often as it may be; how it was lost.
+/// Runs a task, restarting it while that is allowed; returns how it was lost.
 async fn keep<B, F>(watch: &Watch, room: &'static str, mut begin: B) -> Lost
 where
     B: FnMut() -> F,
@@ -207,19 +207,19 @@ where
         breaks.push_back(Instant::now());
         let (times, why) = (breaks.len(), why(panic.as_ref()));
         if times >= MOST {
-            tracing::error!(room, why, times, "a part of the coordinator broke off, too often by now");
+            tracing::error!(room, why, times, "a background task crashed too often");
             return Lost::Broken { room, times };
         }
         let pause = watch.0.times.pause * (1 << (times - 1));
-        tracing::error!(room, why, times, ?pause, "a part of the coordinator broke off and is begun anew");
+        tracing::error!(room, why, times, ?pause, "a background task crashed and is restarted");
         sleep(pause).await;
     }
 }
 
-/// What a panic said.
+/// The message of a panic.
 fn why(panic: &(dyn Any + Send)) -> &str {
     let text = panic.downcast_ref::<&str>().copied();
-    text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("it did not say why")
+    text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("no panic message")
 }
 
 #[cfg(test)]
@@ -234,13 +234,13 @@ mod tests {
     /// Longer than any test.
     const LONG: Duration = Duration::from_secs(3600);
 
-    /// Seen by these times.
+    /// A supervisor with these intervals.
     fn watch(span: Duration, lately: Duration) -> Watch {
         let times = Times { span, pause: Duration::from_millis(2), lately };
         Watch(Arc::new(Seen { times, ..Seen::default() }))
     }
 
-    /// A room that tells each time when it is begun, and breaks off at once.
+    /// Spawns a task that reports each start and panics at once.
     fn break_off(rooms: &mut Rooms) -> mpsc::UnboundedReceiver<Instant> {
         let (begun, begins) = mpsc::unbounded_channel();
         rooms.keep(ROOM, move || {
@@ -263,12 +263,9 @@ mod tests {
         }
         let lost = watch.lost().await;
         assert_eq!(lost, Lost::Broken { room: ROOM, times: MOST });
-        assert_eq!(
-            lost.to_string(),
-            "the room calendar broke off 5 times within ten minutes; the log says why"
-        );
+        assert_eq!(lost.to_string(), "task calendar crashed 5 times in ten minutes; see the log");
         assert_eq!((watch.broken(), watch.broken_lately()), (vec![(ROOM, 5)], 1));
-        assert_eq!(begins.recv().await, None, "it is not begun any more");
+        assert_eq!(begins.recv().await, None, "it is not restarted any more");
     }
 
     #[tokio::test]
@@ -306,14 +303,14 @@ mod tests {
         let mut rooms = watch.rooms();
         rooms.keep("guest", || async {});
         assert_eq!(watch.lost().await, Lost::Ended { room: "guest" });
-        rooms.hold("river", async { panic!("on purpose") });
+        rooms.hold("pipeline", async { panic!("on purpose") });
         while rooms.tasks.join_next().await.is_some() {}
         assert_eq!(watch.lost().await, Lost::Ended { room: "guest" });
-        assert_eq!(watch.broken(), [("guest", 0), ("river", 1)]);
+        assert_eq!(watch.broken(), [("guest", 0), ("pipeline", 1)]);
         let other = Watch::default();
         let mut rooms = other.rooms();
-        rooms.hold("river", async { panic!("on purpose") });
-        assert_eq!(other.lost().await, Lost::Fallen { room: "river" });
+        rooms.hold("pipeline", async { panic!("on purpose") });
+        assert_eq!(other.lost().await, Lost::Fallen { room: "pipeline" });
     }
 
     #[tokio::test]
@@ -326,7 +323,7 @@ mod tests {
             held.send(()).unwrap();
             pending()
         });
-        rooms.hold("river", async move {
+        rooms.hold("pipeline", async move {
             holding.send(()).unwrap();
             pending().await
         });

@@ -1,4 +1,4 @@
-//! Logging, set up once for the process: to standard error, by level and target, for people or as JSON.
+//! Process-wide logging: to standard error, filtered by level and target, as text or JSON.
 
 use std::io::{self, IsTerminal};
 
@@ -8,34 +8,34 @@ use tracing_subscriber::util::TryInitError;
 
 use crate::config::{Log, LogFormat};
 
-/// Logging can't be set up.
+/// Logging setup failed.
 #[derive(Debug, thiserror::Error)]
 pub enum TelemetryError {
-    /// The filter can't be read.
+    /// The filter can't be parsed.
     #[error("log.filter: {0}")]
     Filter(#[from] tracing_subscriber::filter::ParseError),
-    /// It is set up already.
+    /// Logging is already set up.
     #[error("logging: {0}")]
     Twice(#[from] TryInitError),
 }
 
-/// What the operator's filter lets through; of HTTP/2's own lines, errors alone, unless it names them.
+/// Builds the operator's log filter; limits the `h2` crate to errors unless the filter names it.
 ///
-/// The crate `h2` writes a WARN line for each stream that a client resets beyond what it keeps count of, and others of that
-/// kind: whoever opens and cancels streams without a pause would write our log, a line for a few bytes of his. What such a
-/// client may do is bounded and counted where connections are served (`http/streams.rs`), so nothing is lost by that.
+/// `h2` logs a WARN line for each stream that a client resets beyond its own count, and similar ones: a client that
+/// opens and cancels streams in a loop could fill the log for a few bytes a line. The server itself bounds and counts
+/// such clients (`http/streams.rs`), so nothing is lost.
 fn filter(text: &str) -> Result<EnvFilter, tracing_subscriber::filter::ParseError> {
     let filter = EnvFilter::builder().parse(text)?;
     let is_named = text.split(',').any(|directive| directive.trim().starts_with("h2"));
-    // What is quieter already stays so.
+    // A quieter filter is left alone.
     let is_quiet = filter.max_level_hint().is_some_and(|level| level <= LevelFilter::ERROR);
     if is_named || is_quiet { Ok(filter) } else { Ok(filter.add_directive("h2=error".parse()?)) }
 }
 
-/// Sets up logging for the whole process. Colours are for terminals, and not where `NO_COLOR` is set.
+/// Sets up logging for the whole process. Colours are used on terminals only, and not if `NO_COLOR` is set.
 ///
 /// # Errors
-/// [`TelemetryError`] for a filter that can't be read, and the second time.
+/// [`TelemetryError`] if the filter can't be parsed, or on the second call.
 pub fn start(log: &Log) -> Result<(), TelemetryError> {
     use tracing_subscriber::util::SubscriberInitExt;
 
@@ -71,7 +71,7 @@ mod tests {
         }
     }
 
-    /// The words of the lines that pass.
+    /// The messages that pass the filter.
     fn passed(text: &str) -> Vec<&'static str> {
         let lines = Lines::default();
         let written = lines.clone();

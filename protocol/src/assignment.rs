@@ -1,4 +1,4 @@
-//! An agent's share of the monitors: assignments, and changes to them.
+//! Assignments: the monitors that one agent checks, and changes to them.
 
 use crate::check::CheckSpec;
 use crate::error::ProtocolError;
@@ -6,7 +6,7 @@ use crate::frame::MAX_FRAME;
 use crate::id::MonitorId;
 use serde::{Deserialize, Serialize};
 
-/// One monitor as one agent checks it.
+/// A monitor as one agent checks it.
 ///
 /// Rounds are numbered by time: round `r` begins at `offset_ms + r * interval_ms`. The agent runs those with
 /// `r % every == turn`.
@@ -18,7 +18,7 @@ pub struct Assignment {
     pub slot: u32,
     /// Revision of the specification; results name it.
     pub revision: u32,
-    /// What to check.
+    /// Check to run.
     pub spec: CheckSpec,
     /// Length of a round in ms, at least 1000.
     pub interval_ms: u32,
@@ -26,10 +26,10 @@ pub struct Assignment {
     pub offset_ms: u32,
     /// The agent runs every n-th round, n at least 1.
     pub every: u32,
-    /// Which of them, less than `every`.
+    /// Round that this agent runs out of each `every`; less than `every`.
     pub turn: u32,
-    /// A number that stands for its account and says nothing else; [`crate::slots::UNKNOWN_ACCOUNT`] where none was sent. From version 2
-    /// on it travels beside the assignments, in [`ScheduleChange::accounts`].
+    /// Opaque number of the monitor's account; [`crate::slots::UNKNOWN_ACCOUNT`] if none was sent. From
+    /// version 2 on it is sent separately, in [`ScheduleChange::accounts`].
     #[serde(skip)]
     pub account: u32,
 }
@@ -59,25 +59,25 @@ impl Assignment {
         Ok(())
     }
 
-    /// The round that runs at `now_ms` (epoch ms by the coordinator's clock); 0 before the first.
+    /// Returns the round that runs at `now_ms` (epoch ms by the coordinator's clock); 0 before the first.
     pub fn round_at(&self, now_ms: i64) -> u64 {
         let since = now_ms.saturating_sub(i64::from(self.offset_ms)).max(0);
         since.unsigned_abs() / u64::from(self.interval_ms.max(1))
     }
 
-    /// When `round` begins, epoch ms by the coordinator's clock.
+    /// Start of `round`, epoch ms by the coordinator's clock.
     pub fn round_start_ms(&self, round: u64) -> i64 {
         let start =
             round.saturating_mul(u64::from(self.interval_ms)).saturating_add(u64::from(self.offset_ms));
         i64::try_from(start).unwrap_or(i64::MAX)
     }
 
-    /// Whether `round` is one of this agent's.
+    /// Returns true if `round` is one of this agent's.
     pub fn is_own(&self, round: u64) -> bool {
         round % u64::from(self.every.max(1)) == u64::from(self.turn)
     }
 
-    /// The first own round at or after `round`.
+    /// Returns the first own round at or after `round`.
     pub fn own_round_from(&self, round: u64) -> u64 {
         let every = u64::from(self.every.max(1));
         let ahead = (u64::from(self.turn) + every - round % every) % every;
@@ -85,35 +85,35 @@ impl Assignment {
     }
 }
 
-/// A change of an agent's schedule, or the whole of it, or a part of either.
+/// A change to an agent's schedule, a whole schedule, or a part of either.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ScheduleChange {
-    /// Identity of the numbering that the slots belong to. The coordinator keeps it over a restart only if
-    /// it keeps every slot's meaning; within one book a slot never comes to mean another monitor.
+    /// Epoch of the slot numbering. The coordinator keeps it over a restart only if it keeps every slot's
+    /// meaning; within one epoch a slot never comes to mean another monitor.
     pub book: u64,
-    /// The revision this changes; `None` for a snapshot, which replaces everything.
+    /// Revision that this change applies to; `None` for a snapshot, which replaces everything.
     pub base: Option<u64>,
-    /// The revision after it.
+    /// Revision after the change.
     pub revision: u64,
     /// Assignments added or replaced.
     pub put: Vec<Assignment>,
     /// Monitors no longer assigned.
     pub drop: Vec<MonitorId>,
-    /// Whether further parts with the same `book`, `base` and `revision` follow. A change acts when its last
-    /// part has come.
+    /// True if further parts with the same `book`, `base` and `revision` follow. A change takes effect with
+    /// its last part.
     pub more: bool,
 }
 
 impl ScheduleChange {
-    /// Most assignments and drops in one change, over all its parts.
+    /// Maximum number of assignments and removals in one change, over all its parts.
     pub const MAX_ENTRIES: usize = 200_000;
 
-    /// Cuts a change into parts that each fit a frame. A change that fits stays one part.
+    /// Splits a change into parts that each fit a frame. A change that fits stays one part.
     ///
     /// # Errors
     /// [`ProtocolError::FrameTooLong`] when a single assignment does not fit a frame.
     pub fn split(self) -> Result<Vec<Self>, ProtocolError> {
-        // What a frame spends beside the entries: message tag, header fields, two lengths.
+        // Bytes of a frame besides the entries: message tag, header fields, two lengths.
         const ROOM: usize = MAX_FRAME - 64;
         const DROP_BYTES: usize = 19;
         const ACCOUNT_BYTES: usize = 5;
@@ -154,13 +154,13 @@ impl ScheduleChange {
         self.put.iter().map(|assignment| assignment.account).collect()
     }
 
-    /// Takes in the accounts of `put`, in its order.
+    /// Sets the accounts of `put`, in its order.
     ///
     /// # Errors
-    /// [`ProtocolError::Invalid`] where they are not as many; nothing is changed then.
+    /// [`ProtocolError::Invalid`] if the count differs; nothing is changed then.
     pub fn set_accounts(&mut self, accounts: &[u32]) -> Result<(), ProtocolError> {
         if accounts.len() != self.put.len() {
-            let rule = "must be as many as the assignments";
+            let rule = "must have one entry for each assignment";
             return Err(ProtocolError::Invalid { field: "schedule.accounts", rule });
         }
         for (assignment, account) in self.put.iter_mut().zip(accounts) {
@@ -170,18 +170,18 @@ impl ScheduleChange {
     }
 }
 
-/// Puts the parts of a change together again.
+/// Reassembles a change from its parts.
 #[derive(Debug, Default)]
 pub struct ChangeParts {
     waiting: Option<ScheduleChange>,
 }
 
 impl ChangeParts {
-    /// Takes the next part; gives the whole change with its last one. Every assignment is checked.
+    /// Takes the next part; returns the whole change with its last one. Every assignment is checked.
     ///
     /// # Errors
-    /// [`ProtocolError::Invalid`] for a part that does not belong to the one before it, for too many entries,
-    /// or for an assignment out of bounds. What was collected is dropped then.
+    /// [`ProtocolError::Invalid`] for a part that does not belong to the previous one, for too many entries,
+    /// or for an assignment out of bounds. The parts collected so far are dropped then.
     pub fn push(&mut self, part: ScheduleChange) -> Result<Option<ScheduleChange>, ProtocolError> {
         let invalid = |field, rule| Err(ProtocolError::Invalid { field, rule });
         for assignment in &part.put {

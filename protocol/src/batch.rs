@@ -1,8 +1,9 @@
 //! Batches of results: plain passes packed to less than three bytes, everything else in full.
 //!
-//! A result is plain when it passed in a scheduled round, has a latency, and says nothing else but a status code,
-//! phases and address. Plain results become six columns (`PlainRun`), with the few phases and addresses beside them
-//! (`DetailRun`); all others are whole records with their place in the batch. The order of results is kept, so sequence numbers need only the first one.
+//! A result is plain if it passed in a scheduled round, has a latency, and carries nothing else but a status
+//! code, phases and address. Plain results become six columns (`PlainRun`), with the rarer phases and
+//! addresses in a separate run (`DetailRun`); all others are whole records with their position in the batch.
+//! The order of results is kept, so only the first sequence number is sent.
 
 use self::details::DetailRun;
 use crate::bits::{BitReader, BitWriter, best_parameter};
@@ -34,9 +35,9 @@ pub struct ResultBatch {
     full: Vec<FullResult>,
 }
 
-/// Plain passed results as columns, in order: distance of the slot from the one before (modulo 2^32), index into
-/// `rounds`, index into `kinds`, latency, age, and what is left of the time between start and sending; the last three
-/// less the lowest of their column, which is in `lowest`.
+/// Plain passed results as columns, in order: difference of the slot to the previous one (modulo 2^32), index
+/// into `rounds`, index into `kinds`, latency, age, and the rest of the time between start and sending. The
+/// last three have their column's minimum subtracted; `lowest` holds the minimums.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 struct PlainRun {
     rounds: Vec<u64>,
@@ -46,7 +47,7 @@ struct PlainRun {
     bits: Vec<u8>,
 }
 
-/// The lowest of each column that has one.
+/// Minimum of each column that has one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 struct Lowest {
     latency_ms: u32,
@@ -54,7 +55,7 @@ struct Lowest {
     slack_ms: i64,
 }
 
-/// A result that is not plain, at its place in the batch.
+/// A result that is not plain, with its position in the batch.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct FullResult {
     index: u16,
@@ -63,7 +64,7 @@ struct FullResult {
 
 const COLUMNS: usize = 6;
 
-/// A batch as the coordinator reads it.
+/// A decoded batch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unpacked {
     /// The boot that the sequence numbers belong to.
@@ -72,21 +73,22 @@ pub struct Unpacked {
     pub first_seq: u64,
     /// Last sequence number of the batch.
     pub through: u64,
-    /// When the agent sent it, epoch ms by the coordinator's clock as the agent reckons it.
+    /// Time of sending, epoch ms by the agent's estimate of the coordinator's clock.
     pub sent_ms: i64,
     /// The results in order of their sequence numbers.
     pub results: Vec<NumberedResult>,
-    /// Results left out because their slot means no monitor any more; their numbers count as received.
+    /// Number of results left out because their slot no longer maps to a monitor; their sequence numbers
+    /// count as received.
     pub unknown: usize,
 }
 
 impl ResultBatch {
-    /// Most results in a batch.
+    /// Maximum number of results in a batch.
     pub const MAX: usize = 500;
 
     /// Packs results with consecutive sequence numbers, each with its `age_ms` as of `sent_ms`. `slot_of`
-    /// gives a monitor's slot in the connection's book; a monitor without one is sent in full. Plain results
-    /// cost least when neighbours have neighbouring slots.
+    /// returns a monitor's slot in the connection's slot epoch; a monitor without one is sent in full. Plain
+    /// results are smallest if neighbours have neighbouring slots.
     ///
     /// # Errors
     /// [`ProtocolError::Invalid`] for an empty batch, more than [`Self::MAX`] results, or numbers that are
@@ -119,10 +121,10 @@ impl ResultBatch {
         Ok(Self { boot, first_seq, sent_ms, count, plain: PlainRun::pack(&plain), details, full })
     }
 
-    /// Reads a batch back. `monitor_of` gives the monitor of a slot.
+    /// Decodes a batch. `monitor_of` returns the monitor of a slot.
     ///
     /// # Errors
-    /// [`ProtocolError::Invalid`] when the batch is not what [`Self::pack`] makes.
+    /// [`ProtocolError::Invalid`] if the batch is not in the form that [`Self::pack`] produces.
     pub fn unpack(
         self,
         mut monitor_of: impl FnMut(u32) -> Option<MonitorId>,
@@ -169,7 +171,7 @@ impl ResultBatch {
     }
 }
 
-/// Whether a result is packed rather than sent in full, given that its monitor has a slot.
+/// Returns true if a result is packed rather than sent in full, given that its monitor has a slot.
 pub fn is_plain(result: &CheckResult) -> bool {
     let report = &result.report;
     result.round.is_some()
@@ -255,7 +257,7 @@ impl PlainRun {
             kind_column.push(kind_index.get(&row.kind).copied().unwrap_or_default());
             latencies.push(u64::from(row.latency_ms.saturating_sub(lowest.latency_ms)));
             ages.push(row.age_ms.saturating_sub(lowest.age_ms));
-            // Two's complement: what is too far apart for the sign comes back the same.
+            // Two's complement: a difference too large for the sign wraps back to the same value.
             slacks.push(row.slack_ms.wrapping_sub(lowest.slack_ms).cast_unsigned());
         }
         let mut writer = BitWriter::default();
@@ -307,7 +309,7 @@ impl PlainRun {
     }
 }
 
-/// The distinct values, the most frequent first, and each one's index.
+/// Returns the distinct values, most frequent first, and the index of each.
 fn dictionary<T: Ord + Copy>(values: impl Iterator<Item = T>) -> (Vec<T>, BTreeMap<T, u64>) {
     let mut counts: BTreeMap<T, usize> = BTreeMap::new();
     for value in values {

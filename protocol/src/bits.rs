@@ -1,15 +1,15 @@
-//! Columns of small whole numbers packed by Rice coding: a unary quotient and `k` low bits.
+//! Rice coding of columns of small whole numbers: a unary quotient and `k` low bits.
 
 /// A quotient of this many ones marks a value written in full: 64 bits follow.
 const ESCAPE: u64 = 20;
 
-/// The parameter of a column of zeros alone: it is not written at all.
+/// Parameter of a column of only zeros, which is not written at all.
 pub(crate) const ZEROS: u8 = u8::MAX;
 
 /// Greatest other parameter.
 pub(crate) const MAX_PARAMETER: u8 = 40;
 
-/// The parameter that writes `column` in the fewest bits, or nearly: those around the median are tried.
+/// Returns the parameter that writes `column` in close to the fewest bits: those around the median are tried.
 pub(crate) fn best_parameter(column: &[u64]) -> u8 {
     if column.iter().all(|&value| value == 0) {
         return ZEROS;
@@ -36,7 +36,7 @@ pub(crate) struct BitWriter {
 }
 
 impl BitWriter {
-    /// Writes one value with parameter `k`; with [`ZEROS`] nothing, since all are zero.
+    /// Writes one value with parameter `k`; with [`ZEROS`] writes nothing.
     pub(crate) fn rice(&mut self, value: u64, k: u8) {
         if k == ZEROS {
             return;
@@ -52,7 +52,7 @@ impl BitWriter {
         }
     }
 
-    /// The bytes, the last one filled up with ones: no value can be read out of those.
+    /// Returns the bytes, the last one padded with ones: no value can be decoded from the padding.
     pub(crate) fn finish(mut self) -> Vec<u8> {
         if self.used > 0 {
             self.held |= u8::MAX << self.used;
@@ -116,13 +116,13 @@ impl<'a> BitReader<'a> {
         Some((quotient << k) | self.bits(k)?)
     }
 
-    /// Whether only the last byte's filling is left.
+    /// Returns true if only the last byte's padding is left.
     pub(crate) fn is_finished(&self) -> bool {
         let filling = self.bytes.get(self.at / 8).is_none_or(|last| last.leading_ones() >= 8 - self.used());
         self.at.div_ceil(8) == self.bytes.len() && filling
     }
 
-    /// Bits read of the byte that is being read.
+    /// Number of bits already read from the current byte.
     fn used(&self) -> u32 {
         u32::try_from(self.at % 8).unwrap_or_default()
     }

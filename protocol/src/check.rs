@@ -1,17 +1,17 @@
-//! Check specifications as sent: one variant for each type of monitor that an agent can probe.
+//! Check specifications on the wire: one variant for each monitor type that an agent can probe.
 
 use crate::text::Secret;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// What to check. New types go to the end.
+/// Check to run. New types go to the end.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum CheckSpec {
     /// Request a URL.
     Http(HttpCheck),
     /// Open a TCP connection.
     Tcp(TcpCheck),
-    /// Ask for a DNS record.
+    /// Query a DNS record.
     Dns(DnsCheck),
     /// Send an ICMP echo.
     Ping(PingCheck),
@@ -38,7 +38,7 @@ impl CheckSpec {
     }
 }
 
-/// The types of checks, as an agent names those it can do.
+/// Check types, as an agent lists those it supports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum CheckKind {
     /// `http`
@@ -58,11 +58,11 @@ pub enum CheckKind {
 }
 
 impl CheckKind {
-    /// Every type, in the order of its wire number.
+    /// All types, in the order of their wire numbers.
     pub const ALL: [Self; 7] =
         [Self::Http, Self::Tcp, Self::Dns, Self::Ping, Self::Certificate, Self::Domain, Self::Component];
 
-    /// The name used in the service's interface.
+    /// Name in the API.
     pub fn name(self) -> &'static str {
         match self {
             Self::Http => "http",
@@ -82,7 +82,7 @@ impl fmt::Display for CheckKind {
     }
 }
 
-/// An http check. At most 5 redirects are followed, none where `expect_status` is a 3xx.
+/// An http check. At most 5 redirects are followed; none if `expect_status` is a 3xx.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HttpCheck {
     /// An http or https URL.
@@ -95,14 +95,14 @@ pub struct HttpCheck {
     pub body: Option<Secret>,
     /// The exact status expected, 100 to 599; `None` for any 2xx.
     pub expect_status: Option<u16>,
-    /// Text judged against the body; at most 200 characters.
+    /// Keyword that is searched in the body; at most 200 characters.
     pub keyword: Option<String>,
-    /// Whether the keyword must be there or must not.
+    /// Required presence or absence of the keyword.
     pub keyword_mode: KeywordMode,
 }
 
 impl HttpCheck {
-    /// Bytes of a body in which a keyword is looked for, as sent and as decoded.
+    /// Number of bytes of a body that are searched for a keyword, as sent and as decoded.
     pub const BODY_READ: usize = 2 * 1024 * 1024;
 }
 
@@ -146,7 +146,7 @@ impl Method {
     }
 }
 
-/// How a keyword is judged.
+/// Condition on the keyword.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum KeywordMode {
     /// The body must contain the keyword.
@@ -167,15 +167,15 @@ pub struct TcpCheck {
 /// A dns check.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DnsCheck {
-    /// The name asked for; `.` is the root.
+    /// Name to query; `.` is the root.
     pub host: String,
-    /// The record type asked for.
+    /// Record type to query.
     pub record: RecordType,
     /// Text that an answer must contain; at most 500 characters.
     pub expect: Option<String>,
 }
 
-/// DNS record types that can be asked for.
+/// DNS record types that a check can query.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum RecordType {
     /// IPv4 address.
@@ -216,9 +216,9 @@ pub struct PingCheck {
 /// A certificate check.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CertificateCheck {
-    /// Host name, also the name the certificate must bear.
+    /// Host name, which the certificate must also cover.
     pub host: String,
-    /// Port that speaks TLS.
+    /// TLS port.
     pub port: u16,
     /// Days before expiry from which the check fails.
     pub warn_days: u16,
@@ -238,6 +238,6 @@ pub struct DomainCheck {
 pub struct ComponentCheck {
     /// The vendor's status page.
     pub vendor_url: String,
-    /// One component by name, at most 200 characters; `None` follows the whole page.
+    /// A component by name, at most 200 characters; `None` follows the whole page.
     pub component: Option<String>,
 }

@@ -1,13 +1,13 @@
-//! Application error codes with which either side closes a connection, and their texts.
+//! Application error codes and texts with which either side closes a connection.
 
 use serde::{Deserialize, Serialize};
 
-/// Why a connection is closed. The code travels in QUIC's CONNECTION_CLOSE, the text beside it.
+/// Reason for closing a connection. The code is sent in QUIC's CONNECTION_CLOSE together with the text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum CloseReason {
-    /// Nothing is wrong; the work on this connection is done.
+    /// Normal end: the work on this connection is done.
     Done,
-    /// The side that closes is shutting down and will be back.
+    /// The closing side is shutting down and will be back.
     ShuttingDown,
     /// A length prefix over the limit.
     FrameTooLong,
@@ -15,50 +15,50 @@ pub enum CloseReason {
     Undecodable,
     /// A frame that decodes but breaks a rule.
     Invalid,
-    /// A frame that may not come at this point.
+    /// A frame that is not allowed at this point.
     OutOfOrder,
-    /// A protocol version that this side does not speak.
+    /// A protocol version that this side does not support.
     Version,
     /// A mesh connection without a client certificate.
     NoIdentity,
     /// The identity was revoked.
     Revoked,
-    /// The identity is of this mesh, but no such agent is enrolled.
+    /// The identity belongs to this mesh, but no such agent is enrolled.
     Unknown,
-    /// The certificate ended.
+    /// The certificate has expired.
     Expired,
     /// A newer connection with the same identity has taken over.
     Replaced,
-    /// The identity is set aside because two hosts keep taking it from each other.
+    /// The identity is in quarantine because two hosts keep taking it from each other.
     Quarantined,
-    /// The clocks differ by more than can be worked with.
+    /// The clocks differ by more than the tolerance.
     Clock,
-    /// Nothing came within the time allowed.
+    /// Nothing arrived within the time allowed.
     TimedOut,
     /// Too many attempts from this source or by this agent.
     RateLimited,
     /// The join token was used before.
     TokenUsed,
-    /// The join token's time is over.
+    /// The join token has expired.
     TokenExpired,
     /// No such join token.
     TokenUnknown,
-    /// The join token's secret does not fit its id.
+    /// The join token's secret does not match its id.
     TokenForged,
     /// A certificate request that cannot be granted.
     BadRequest,
-    /// A fault of the side that closes.
+    /// An internal error of the closing side.
     Internal,
-    /// A renewal was asked for with a certificate that a newer one has taken the place of.
+    /// A renewal was requested with a certificate that a newer one has replaced.
     Superseded,
-    /// The operator took the join token back. Told by the close code alone: see [`Self::is_told_by_code`].
+    /// The operator revoked the join token. Sent only as a close code: see [`Self::is_told_by_code`].
     TokenRevoked,
-    /// Another agent has the name that the join token is for. Told by the close code alone.
+    /// Another agent has the name that the join token is for. Sent only as a close code.
     NameTaken,
 }
 
 impl CloseReason {
-    /// Every reason, in order of its code.
+    /// All reasons, in the order of their codes.
     pub const ALL: [Self; 25] = [
         Self::Done,
         Self::ShuttingDown,
@@ -87,7 +87,7 @@ impl CloseReason {
         Self::NameTaken,
     ];
 
-    /// The code on the wire. Codes are never reused.
+    /// Code on the wire. Codes are never reused.
     pub fn code(self) -> u32 {
         match self {
             Self::Done => 0,
@@ -118,7 +118,7 @@ impl CloseReason {
         }
     }
 
-    /// Reads a code; `None` for one that a later version may have added.
+    /// Decodes a code; `None` for one that a later version may have added.
     pub fn from_code(code: u64) -> Option<Self> {
         Self::ALL.into_iter().find(|reason| u64::from(reason.code()) == code)
     }
@@ -132,7 +132,7 @@ impl CloseReason {
             Self::Undecodable => "frame does not decode",
             Self::Invalid => "frame breaks a rule",
             Self::OutOfOrder => "frame out of order",
-            Self::Version => "protocol version not spoken here",
+            Self::Version => "protocol version not supported",
             Self::NoIdentity => "a client certificate is required",
             Self::Revoked => "identity revoked",
             Self::Unknown => "identity unknown",
@@ -154,13 +154,13 @@ impl CloseReason {
         }
     }
 
-    /// True for a reason that is newer than the first release: a frame must not carry it, since an older peer can't decode
-    /// it. The code of a closed connection may be any number.
+    /// Returns true for a reason newer than the first release: a frame must not carry it, since an older peer
+    /// cannot decode it. The code of a closed connection may be any number.
     pub fn is_told_by_code(self) -> bool {
         matches!(self, Self::TokenRevoked | Self::NameTaken)
     }
 
-    /// Whether trying again soon can help. Where it cannot, an agent waits for minutes, not seconds.
+    /// Returns true if retrying soon cannot help: the agent then waits for minutes, not seconds.
     pub fn is_lasting(self) -> bool {
         match self {
             Self::Version

@@ -1,8 +1,9 @@
-//! Why bytes from the other side were not accepted, or ours could not be made.
+//! Encoding and decoding errors.
 
 use crate::close::CloseReason;
 
-/// An encoding or decoding fault. [`ProtocolError::close_reason`] says how to end the connection for it.
+/// An encoding or decoding error. [`ProtocolError::close_reason`] returns the reason to close the connection
+/// with.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ProtocolError {
     /// The length prefix, or a value about to be sent, exceeds the stream's limit.
@@ -19,7 +20,7 @@ pub enum ProtocolError {
         /// The type that was expected.
         expected: &'static str,
     },
-    /// A value decoded, but breaks a rule of its type.
+    /// A value that decoded but breaks a rule of its type.
     #[error("{field}: {rule}")]
     Invalid {
         /// The field at fault.
@@ -27,13 +28,13 @@ pub enum ProtocolError {
         /// The rule it breaks.
         rule: &'static str,
     },
-    /// A value of ours could not be encoded.
+    /// A local value that could not be encoded.
     #[error("value does not encode")]
     Unencodable,
 }
 
 impl ProtocolError {
-    /// The application close code that tells the peer of this fault.
+    /// Returns the close reason that reports this error to the peer.
     pub fn close_reason(&self) -> CloseReason {
         match self {
             Self::FrameTooLong { .. } => CloseReason::FrameTooLong,

@@ -3,13 +3,13 @@
 use crate::error::ProtocolError;
 use serde::{Serialize, de::DeserializeOwned};
 
-/// Bytes of the length prefix.
+/// Length of the prefix in bytes.
 pub const PREFIX: usize = 4;
 
-/// Longest frame body on a mesh stream, in bytes.
+/// Maximum frame body on a mesh stream, in bytes.
 pub const MAX_FRAME: usize = 1 << 20;
 
-/// Longest frame body on a join stream, in bytes.
+/// Maximum frame body on a join stream, in bytes.
 pub const MAX_JOIN_FRAME: usize = 8 << 10;
 
 /// Encodes a value as one frame, prefix included.
@@ -30,7 +30,7 @@ pub fn encode<T: Serialize>(value: &T, limit: usize) -> Result<Vec<u8>, Protocol
     Ok(frame)
 }
 
-/// Decodes the body of one frame; bytes left over are a fault.
+/// Decodes the body of one frame; trailing bytes are an error.
 ///
 /// # Errors
 /// [`ProtocolError::Undecodable`].
@@ -40,7 +40,8 @@ pub fn decode<T: DeserializeOwned>(body: &[u8]) -> Result<T, ProtocolError> {
     if rest.is_empty() { Ok(value) } else { Err(undecodable()) }
 }
 
-/// Cuts frames out of bytes as they arrive. It never holds more than one frame and what came with it.
+/// Splits a byte stream into frames. The buffer never holds more than one frame and the bytes that arrived
+/// with it.
 #[derive(Debug)]
 pub struct FrameReader {
     limit: usize,
@@ -49,12 +50,12 @@ pub struct FrameReader {
 }
 
 impl FrameReader {
-    /// A reader that refuses frames with bodies longer than `limit` bytes.
+    /// Creates a reader that refuses frames with bodies longer than `limit` bytes.
     pub fn new(limit: usize) -> Self {
         Self { limit, held: Vec::new(), read: 0 }
     }
 
-    /// Adds bytes from the stream. Take every whole frame out with [`Self::next_frame`] before feeding more.
+    /// Adds bytes from the stream. Take every whole frame with [`Self::next_frame`] before feeding more.
     pub fn feed(&mut self, bytes: &[u8]) {
         if self.read > 0 {
             self.held.drain(..self.read);
@@ -63,10 +64,11 @@ impl FrameReader {
         self.held.extend_from_slice(bytes);
     }
 
-    /// The body of the next whole frame, or `None` until more bytes are fed.
+    /// Returns the body of the next whole frame, or `None` until more bytes are fed.
     ///
     /// # Errors
-    /// [`ProtocolError::FrameTooLong`] as soon as a prefix says so; the stream is of no use after it.
+    /// [`ProtocolError::FrameTooLong`] as soon as a prefix exceeds the limit; the stream is unusable after
+    /// it.
     pub fn next_frame(&mut self) -> Result<Option<&[u8]>, ProtocolError> {
         let waiting = self.held.get(self.read..).unwrap_or_default();
         let Some((prefix, rest)) = waiting.split_first_chunk::<PREFIX>() else {
@@ -84,7 +86,7 @@ impl FrameReader {
         Ok(self.held.get(start..self.read))
     }
 
-    /// The next whole frame as a value.
+    /// Returns the next whole frame as a decoded value.
     ///
     /// # Errors
     /// As [`Self::next_frame`] and [`decode`].
@@ -92,7 +94,7 @@ impl FrameReader {
         self.next_frame()?.map(decode).transpose()
     }
 
-    /// Whether bytes of an unfinished frame are held: a stream that ends now ends in the middle.
+    /// Returns true if bytes of an unfinished frame are buffered: a stream that ends now ends in the middle.
     pub fn is_mid_frame(&self) -> bool {
         self.read < self.held.len()
     }

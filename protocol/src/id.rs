@@ -1,18 +1,18 @@
-//! Identifiers and places as they cross the mesh.
+//! Identifiers and regions on the wire.
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// A monitor's number, the same in the coordinator's store.
+/// A monitor's number, the same as in the coordinator's store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct MonitorId(pub u128);
 
-/// An agent's number, as its certificate bears it.
+/// An agent's number, as in its certificate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct AgentId(pub u128);
 
-/// One start of an agent, drawn at random. Sequence numbers run from 1 within a boot; results that outlive
-/// a restart keep the boot they were numbered in.
+/// A start of an agent, drawn at random. Sequence numbers run from 1 within a boot; results that survive a
+/// restart keep the boot they were numbered in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct BootId(pub u64);
 
@@ -34,7 +34,7 @@ impl fmt::Display for BootId {
     }
 }
 
-/// The region an agent stands in. The coordinator's record decides it, never the agent.
+/// Region of an agent. The coordinator's record decides it, never the agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Region {
     /// `europe`
@@ -52,11 +52,11 @@ pub enum Region {
 }
 
 impl Region {
-    /// Every region, in the order of its wire number.
+    /// All regions, in the order of their wire numbers.
     pub const ALL: [Self; 6] =
         [Self::Europe, Self::NorthAmerica, Self::SouthAmerica, Self::Africa, Self::Asia, Self::Oceania];
 
-    /// The name used in the service's interface.
+    /// Name in the API.
     pub fn name(self) -> &'static str {
         match self {
             Self::Europe => "europe",

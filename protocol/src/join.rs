@@ -5,7 +5,7 @@ use crate::id::{AgentId, Region};
 use crate::text::Secret;
 use serde::{Deserialize, Serialize};
 
-/// What a new host sends, after it has judged the coordinator's authority by the token.
+/// Request of a new host, sent after it has verified the coordinator's authority against the token.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct JoinRequest {
     /// The token as the operator pasted it.
@@ -14,14 +14,14 @@ pub struct JoinRequest {
     pub csr_der: Vec<u8>,
 }
 
-/// What the coordinator answers.
+/// Response of the coordinator.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum JoinAnswer {
     /// The host is enrolled.
     Joined(Joined),
-    /// It is not, and nothing was made.
+    /// The host is not enrolled, and nothing was stored.
     Refused {
-        /// Why.
+        /// Reason.
         reason: CloseReason,
     },
 }
@@ -43,6 +43,6 @@ pub struct Joined {
     pub network: String,
     /// The mesh's name.
     pub mesh: String,
-    /// The coordinator's time, epoch ms: what certificates are judged by where the host's clock is wrong.
+    /// The coordinator's time, epoch ms: used to validate certificates if the host's clock is wrong.
     pub coordinator_ms: i64,
 }

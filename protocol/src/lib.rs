@@ -1,6 +1,6 @@
-//! What crosses the mesh between agents and the coordinator, byte for byte.
+//! Wire protocol of the mesh between agents and the coordinator, byte for byte.
 //!
-//! A connection carries three kinds of streams, each a run of [`frame`]s:
+//! A connection carries three kinds of streams, each a sequence of [`frame`]s:
 //!
 //! - one bidirectional **control** stream, opened by the agent: [`message::ToCoordinator`] one way,
 //!   [`message::ToAgent`] the other. The agent's first frame is `Hello`, the coordinator's is `Welcome`.
@@ -12,17 +12,17 @@
 //! A join connection (its own ALPN name) has a single bidirectional stream: one [`join::JoinRequest`], one
 //! [`join::JoinAnswer`].
 //!
-//! # The promise
+//! # Compatibility
 //!
-//! A frame is a length and a postcard value. postcard writes by position, so within one protocol version
-//! no field is added, removed or moved; enums only grow at their end, and only with variants that the other
-//! side never receives unless it said it knows them. Everything else is a new ALPN name ([`version`]): version 2 adds
-//! [`message::ToAgent::ScheduleByAccount`] and sends it in place of `Schedule`. The
-//! exact bytes of every variant are kept in `tests/golden`.
-//! Version 2 is version 1 and the frame [`message::ToAgent::SeenFrom`]; both are spoken.
+//! A frame is a length and a postcard value. postcard encodes by position, so within one protocol version no
+//! field is added, removed or moved; enums only grow at their end, and only with variants that the other side
+//! never receives unless it declared support for them. Every other change needs a new ALPN name
+//! ([`version`]). Version 2 adds the frames [`message::ToAgent::SeenFrom`] and
+//! [`message::ToAgent::ScheduleByAccount`]; the latter is sent in place of `Schedule`. Both versions are
+//! supported. The exact bytes of every variant are frozen in `tests/golden`.
 //!
-//! All times named `_ms` without another word are milliseconds since the Unix epoch by the coordinator's
-//! clock, or plain durations in milliseconds, as their documentation says.
+//! Unless documented otherwise, values named `_ms` are milliseconds since the Unix epoch by the coordinator's
+//! clock, or durations in milliseconds.
 
 pub mod assignment;
 pub mod batch;

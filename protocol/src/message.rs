@@ -1,4 +1,4 @@
-//! The messages of the control and check-now streams.
+//! Messages of the control and check-now streams.
 
 use crate::assignment::ScheduleChange;
 use crate::check::{CheckKind, CheckSpec};
@@ -17,30 +17,31 @@ pub enum ToAgent {
     Schedule(ScheduleChange),
     /// Results are durable.
     Ack(Mark),
-    /// The answer to a `TimeAsk`; with [`TimeAnswer::UNASKED`], that the coordinator's clock has stepped.
+    /// The response to a `TimeAsk`; with [`TimeAnswer::UNASKED`], notice that the coordinator's clock has
+    /// stepped.
     Time(TimeAnswer),
-    /// The answer to a `Renew`.
+    /// The response to a `Renew`.
     Renewed(Renewed),
-    /// The answer to a `Renew` that is not granted; the present certificate stays as it is.
+    /// The response to a `Renew` that is refused; the present certificate stays valid.
     RenewRefused {
-        /// Why.
+        /// Reason.
         reason: CloseReason,
     },
     /// The coordinator will close the connection.
     Closing {
-        /// Why.
+        /// Reason.
         reason: CloseReason,
     },
-    /// Whom to trust from now on; answered with `Holds`.
+    /// Authorities to trust from now on; answered with `Holds`.
     Authorities(Authorities),
-    /// The address that the agent's packets come from, as the coordinator sees it: after the welcome, and when it changes.
-    /// From version 2 on.
+    /// The address that the agent's packets come from, as the coordinator sees it: sent after the welcome,
+    /// and when it changes. From version 2 on.
     SeenFrom(SeenFrom),
-    /// A `Schedule` with the accounts of what is put, in its order. From version 2 on it is sent instead of that.
+    /// A `Schedule` with the accounts of its assignments, in their order. Replaces it from version 2 on.
     ScheduleByAccount {
         /// The change, or a part of one.
         change: ScheduleChange,
-        /// One account for each assignment that is put.
+        /// Accounts, one for each assignment in `put`.
         accounts: Vec<u32>,
     },
 }
@@ -52,47 +53,48 @@ pub enum ToCoordinator {
     Hello(Hello),
     /// The schedule of this revision is in force.
     ScheduleHeld {
-        /// The book its slots belong to.
+        /// The slot epoch.
         book: u64,
         /// The revision.
         revision: u64,
     },
-    /// A change does not fit the revision held: send a snapshot.
+    /// A change does not apply to the present revision: send a snapshot.
     ScheduleLost {
-        /// The revision held.
+        /// The present revision.
         held: Option<HeldSchedule>,
     },
-    /// Asks for the coordinator's time.
+    /// Requests the coordinator's time.
     TimeAsk {
         /// The agent's monotonic clock in microseconds, to be echoed.
         sent_us: u64,
     },
-    /// What the agent makes of the two clocks.
+    /// The agent's comparison of the two clocks.
     TimeReport(TimeReport),
-    /// Asks for a new certificate for a new key.
+    /// Requests a new certificate for a new key.
     Renew {
         /// A PKCS #10 request in DER. Only its key is used.
         csr_der: Vec<u8>,
     },
-    /// Results were dropped for want of room and will never come.
+    /// Results were dropped for lack of space and will never arrive.
     Gap(Gap),
-    /// The agent's judgement of itself has changed.
+    /// The agent's health has changed.
     Fitness {
-        /// What ails it; empty when it is well.
+        /// Problems of this host; empty if it is healthy.
         faults: Vec<OwnFault>,
     },
-    /// The agent is shutting down; all that it will send on this connection is sent.
+    /// The agent is shutting down; everything it will send on this connection is sent.
     Goodbye,
-    /// What the agent trusts and shows, once it is on its disk: the answer to `Authorities` and to `Renewed`.
+    /// The authorities that the agent trusts and its certificate, once they are on its disk: the response to
+    /// `Authorities` and to `Renewed`.
     Holds(Holds),
 }
 
-/// How far one boot's results are durable.
+/// Durability watermark of one boot's results.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Mark {
     /// The boot.
     pub boot: BootId,
-    /// Every sequence number up to and with this one is durable, dropped, or known as a gap.
+    /// Every sequence number up to and including this one is durable, dropped, or known as a gap.
     pub through: u64,
 }
 
@@ -113,9 +115,9 @@ pub struct Welcome {
     pub software: String,
     /// The coordinator's time, epoch ms.
     pub coordinator_ms: i64,
-    /// The book that slots in packed results must belong to on this connection.
+    /// Slot epoch of packed results on this connection.
     pub book: u64,
-    /// For each boot named in `Hello` that the coordinator knows: how far it is durable.
+    /// Watermark of each boot named in `Hello` that the coordinator knows.
     pub marks: Vec<Mark>,
 }
 
@@ -126,29 +128,29 @@ pub struct Hello {
     pub software: String,
     /// This start of the agent.
     pub boot: BootId,
-    /// Earlier boots of which the spool still holds results, oldest first; at most 32.
+    /// Earlier boots whose results are still in the spool, oldest first; at most 32.
     pub earlier_boots: Vec<BootId>,
-    /// The schedule it runs.
+    /// Schedule that it runs.
     pub held: Option<HeldSchedule>,
     /// Its wall clock, epoch ms.
     pub wall_ms: i64,
-    /// The types of checks it can do here, ICMP only where it may.
+    /// Check types that it supports; ICMP only if permitted.
     pub kinds: Vec<CheckKind>,
-    /// What ails it; empty when it is well.
+    /// Problems of this host; empty if it is healthy.
     pub faults: Vec<OwnFault>,
-    /// End of its certificate's life, epoch ms.
+    /// Expiry of its certificate, epoch ms.
     pub certificate_ends_ms: i64,
 }
 
 impl Hello {
-    /// Most earlier boots that are named.
+    /// Maximum number of earlier boots.
     pub const MAX_EARLIER_BOOTS: usize = 32;
 }
 
-/// Which schedule an agent holds.
+/// Schedule that an agent has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HeldSchedule {
-    /// The book its slots belong to.
+    /// The slot epoch.
     pub book: u64,
     /// Its revision.
     pub revision: u64,
@@ -157,15 +159,16 @@ pub struct HeldSchedule {
 /// The coordinator's time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TimeAnswer {
-    /// The `sent_us` of the question; [`TimeAnswer::UNASKED`] where there was none.
+    /// The `sent_us` of the request; [`TimeAnswer::UNASKED`] if there was none.
     pub echo_us: u64,
     /// The coordinator's time, epoch ms.
     pub coordinator_ms: i64,
 }
 
 impl TimeAnswer {
-    /// Stands for `echo_us` where nobody asked: the coordinator's clock has stepped, and the agent should ask at once.
-    /// Agents that don't know this pass over an answer that comes before its question.
+    /// Value of `echo_us` in an unsolicited message: the coordinator's clock has stepped, and the agent
+    /// should request the time at once. Agents that don't know it ignore a response that precedes its
+    /// request.
     pub const UNASKED: u64 = u64::MAX;
 }
 
@@ -174,7 +177,7 @@ impl TimeAnswer {
 pub struct TimeReport {
     /// The agent's wall clock minus the coordinator's, in ms.
     pub skew_ms: i64,
-    /// The round trip of the exchange it rests on, in ms.
+    /// Round trip of the exchange that it is based on, in ms.
     pub round_trip_ms: u32,
 }
 
@@ -183,40 +186,41 @@ pub struct TimeReport {
 pub struct Renewed {
     /// Chain in DER, leaf first, for the key of the request.
     pub certificates_der: Vec<Vec<u8>>,
-    /// The authorities to trust from now on, in DER.
+    /// Authorities to trust from now on, in DER.
     pub authorities_der: Vec<Vec<u8>>,
 }
 
-/// Whom an agent is to trust.
+/// Authorities that an agent is to trust.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Authorities {
-    /// One authority, or two while one is being exchanged for the other, in DER.
+    /// An authority, or two while one replaces the other, in DER.
     pub authorities_der: Vec<Vec<u8>>,
-    /// The agent's certificate is of an authority that is to go: it should ask for a new one soon.
+    /// True if the agent's certificate was issued by an authority being phased out: it should renew soon.
     pub renew: bool,
 }
 
-/// An agent's address behind whatever translates it on the way.
+/// An agent's address after any network address translation on the way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SeenFrom {
     /// The address.
     pub address: IpAddr,
 }
 
-/// What an agent holds of certificates.
+/// Certificate state of an agent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Holds {
-    /// SHA-256 of the public key of each authority that it trusts; at most two.
+    /// SHA-256 of the public key of each trusted authority; at most two.
     pub authorities: Vec<[u8; 32]>,
-    /// Serial of the certificate that it will show on its next connection.
+    /// Serial number of the certificate that it will present on its next connection.
     pub serial: Vec<u8>,
 }
 
-/// A run of results that was dropped. An agent that restarts forgets the gaps of earlier boots: batches of one
-/// boot come in order, so one that begins beyond the mark means that what lies between will never come.
+/// A run of dropped results. An agent does not keep the gaps of earlier boots over a restart: batches of one
+/// boot arrive in order, so a batch that begins beyond the watermark implies that the results between were
+/// lost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Gap {
-    /// The boot they were numbered in.
+    /// Boot they were numbered in.
     pub boot: BootId,
     /// First sequence number dropped.
     pub from: u64,
@@ -229,33 +233,33 @@ pub struct Gap {
 }
 
 impl Gap {
-    /// How many results were dropped.
+    /// Number of dropped results.
     pub fn count(&self) -> u64 {
         self.through.saturating_sub(self.from).saturating_add(1)
     }
 }
 
-/// Runs a check at once, beside the schedule.
+/// Runs a check at once, outside the schedule.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CheckNow {
-    /// The question's number, for logs.
+    /// Number of the request, for logs.
     pub id: u64,
     /// The monitor.
     pub monitor: MonitorId,
     /// Revision of the specification.
     pub revision: u32,
-    /// What to check.
+    /// Check to run.
     pub spec: CheckSpec,
-    /// Why.
+    /// Reason.
     pub reason: CheckReason,
-    /// The answer is worthless later than this many ms after the question came.
+    /// Time within which the response is useful, in ms from the arrival of the request.
     pub deadline_ms: u32,
 }
 
-/// Why a check is run outside the schedule.
+/// Reason for a check outside the schedule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum CheckReason {
-    /// Another place saw a failure.
+    /// Another vantage saw a failure.
     Confirm,
     /// The second of the two failures that make a region down.
     Second,
@@ -263,16 +267,16 @@ pub enum CheckReason {
     Sweep,
     /// The monitor is new or changed.
     First,
-    /// A certificate or domain that failed is looked at again before its interval is over.
+    /// A failed certificate or domain is checked again before its interval has passed.
     FollowUp,
-    /// A person asked.
+    /// A person requested it.
     Manual,
 }
 
-/// The answer to a check-now. `Pending` may come once before `Done`.
+/// Response to a check-now. `Pending` may be sent once before `Done`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum CheckAnswer {
-    /// No answer from the target after 3 s.
+    /// No response from the target after 3 s.
     Pending,
     /// The result; its `round` is `None`.
     Done(Box<CheckResult>),

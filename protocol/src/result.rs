@@ -1,4 +1,4 @@
-//! What a check found: outcome, whose fault, timings.
+//! Results of checks: outcome, cause, timings.
 
 use crate::check::CheckKind;
 use crate::id::MonitorId;
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::net::IpAddr;
 
-/// One check's result, as an agent keeps it and the coordinator receives it.
+/// A check's result, as an agent stores it and the coordinator receives it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CheckResult {
     /// The monitor checked.
@@ -16,44 +16,44 @@ pub struct CheckResult {
     pub revision: u32,
     /// The scheduled round; `None` for a check-now.
     pub round: Option<u64>,
-    /// When the check started, epoch ms by the coordinator's clock as the agent reckons it.
+    /// Start of the check, epoch ms by the agent's estimate of the coordinator's clock.
     pub started_ms: i64,
-    /// Milliseconds since the check ended, by the agent's monotonic clock, when this was sent.
+    /// Milliseconds between the end of the check and sending, by the agent's monotonic clock.
     pub age_ms: u64,
-    /// What was found.
+    /// Report of the probe.
     pub report: Report,
 }
 
-/// A result with its place in the agent's stream.
+/// A result with its sequence number in the agent's stream.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NumberedResult {
-    /// Sequence number within the boot, from 1, without gaps but those reported.
+    /// Sequence number within the boot, from 1, without gaps except those reported.
     pub seq: u64,
     /// The result.
     pub result: CheckResult,
 }
 
-/// What a probe says of one check.
+/// Report of a probe on one check.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Report {
-    /// Passed, failed, or the place's own fault.
+    /// Passed, failed, or a fault on the agent's side.
     pub outcome: Outcome,
-    /// Response time in ms, at least 1 where measured; also of failures that came with an answer.
+    /// Response time in ms, at least 1 if measured; also set for failures with a response.
     pub latency_ms: Option<u32>,
-    /// Where the time went. Agents send it with a part of the passed results only.
+    /// Durations of the phases. Agents send them with only a part of the passed results.
     pub phases: Phases,
-    /// http: the status received.
+    /// http: status received.
     pub status_code: Option<u16>,
-    /// The address that was checked.
+    /// Address that was checked.
     pub address: Option<IpAddr>,
     /// certificate and domain: expiry in epoch ms.
     pub expires_ms: Option<i64>,
-    /// component: what the vendor's page says.
+    /// component: state on the vendor's page.
     pub vendor: Option<VendorReading>,
 }
 
 impl Report {
-    /// A report that says no more than its outcome.
+    /// Creates a report with nothing but its outcome.
     pub fn bare(outcome: Outcome) -> Self {
         Self {
             outcome,
@@ -67,20 +67,20 @@ impl Report {
     }
 }
 
-/// The verdict on one check at one place.
+/// Outcome of one check at one vantage.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Outcome {
-    /// The target did what the specification asks.
+    /// The target met the specification.
     Passed,
-    /// The target did not.
+    /// The target did not meet it.
     Failed(Failure),
-    /// The place could not judge, by a fault of its own or for a reason on the other side.
+    /// The agent could not judge, because of a fault of its own or a limitation on the other side.
     Inconclusive(OwnFault),
-    /// No answer yet after 3 s; the check's result follows under the same round.
+    /// No response yet after 3 s; the check's result follows under the same round.
     Pending,
 }
 
-/// Durations of a check's phases in microseconds, each `None` where the phase did not happen.
+/// Durations of a check's phases in microseconds, each `None` if the phase did not happen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Phases {
     /// Name resolution.
@@ -89,13 +89,13 @@ pub struct Phases {
     pub connect_us: Option<u32>,
     /// TLS handshake.
     pub tls_us: Option<u32>,
-    /// From the request sent to the first byte of the answer.
+    /// From the request sent to the first byte of the response.
     pub first_byte_us: Option<u32>,
     /// From the first byte to the last one read.
     pub transfer_us: Option<u32>,
 }
 
-/// The phase in which a check was when it timed out.
+/// Phase of a check at its timeout.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Phase {
     /// Name resolution.
@@ -104,102 +104,102 @@ pub enum Phase {
     Connect,
     /// TLS handshake.
     Tls,
-    /// Waiting for the answer's first byte.
+    /// Waiting for the first byte of the response.
     FirstByte,
-    /// Reading the answer.
+    /// Reading the response.
     Transfer,
 }
 
-/// Why a check failed. New kinds go to the end.
+/// Cause of a failed check. New kinds go to the end.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Failure {
-    /// No answer within the deadline.
+    /// No response within the deadline.
     Timeout {
-        /// What was being waited for.
+        /// Phase at the timeout.
         phase: Phase,
     },
     /// The port is closed.
     Refused,
     /// The peer reset the connection.
     Reset,
-    /// The peer closed before it had answered.
+    /// The peer closed the connection before it had responded.
     ClosedEarly,
-    /// A router says the host cannot be reached.
+    /// A router reports the host as unreachable.
     Unreachable,
     /// The name does not exist (NXDOMAIN).
     DnsNotFound,
-    /// The name's servers answer with an error.
+    /// The name servers respond with an error.
     DnsFailed {
         /// The response code (RFC 6895).
         code: u16,
     },
-    /// The name exists without a record of the type asked for.
+    /// The name exists without a record of the queried type.
     DnsNoRecord,
     /// No answer contains the expected text.
     DnsMismatch {
-        /// What was answered.
+        /// Records received.
         got: Detail,
     },
-    /// Every address of the target is one that may not be checked.
+    /// No address of the target may be checked.
     AddressNotAllowed {
-        /// What kind of address it is.
+        /// Class of the addresses.
         class: AddressClass,
     },
-    /// Another status than expected.
+    /// A status other than the expected one.
     UnexpectedStatus {
         /// The status received.
         got: u16,
     },
     /// The body lacks the keyword.
     KeywordMissing,
-    /// The body has the keyword that it must not have.
+    /// The body contains the forbidden keyword.
     KeywordPresent,
     /// More than 5 redirects.
     TooManyRedirects,
     /// A redirect without a usable http or https address.
     BadRedirect,
-    /// The certificate's time is over.
+    /// The certificate has expired.
     TlsExpired,
-    /// The certificate's time has not begun.
+    /// The certificate is not yet valid.
     TlsNotYetValid,
-    /// The certificate does not bear the host's name.
+    /// The certificate does not cover the host's name.
     TlsNameMismatch,
     /// The certificate's chain ends in no known root.
     TlsUnknownIssuer,
     /// The certificate is revoked.
     TlsRevoked,
-    /// Another fault of the handshake.
+    /// Another TLS handshake failure.
     TlsOther {
-        /// The handshake's own word.
+        /// Text of the TLS library.
         detail: Detail,
     },
-    /// The answer is not HTTP.
+    /// The response is not HTTP.
     HttpMalformed,
-    /// The answer's head is longer than a check reads.
+    /// The response's head is over the size limit.
     HeadTooLarge,
-    /// The body is larger than a check reads, as sent or as decoded, and the keyword is not in what was read.
+    /// The body is over the size limit, as sent or as decoded, and the keyword is not in the part read.
     BodyTooLarge,
-    /// The body's content coding cannot be undone.
+    /// The body's content coding cannot be decoded.
     BodyUndecodable,
     /// No echo reply.
     NoReply,
-    /// The certificate ends within the days asked for.
+    /// The certificate expires within the configured days.
     CertificateExpiring {
         /// Whole days left.
         days: u32,
     },
-    /// The registration ends within the days asked for.
+    /// The registration expires within the configured days.
     DomainExpiring {
         /// Whole days left.
         days: u32,
     },
-    /// The registration's time is over.
+    /// The registration has expired.
     DomainExpired,
-    /// No such registration.
+    /// The domain is not registered.
     DomainNotFound,
-    /// The vendor reports an outage; its words are in the report's [`VendorReading`].
+    /// The vendor reports an outage; its texts are in the report's [`VendorReading`].
     VendorOutage,
-    /// The target itself breaks a rule of its type (a URL that does not parse, a host that is no name).
+    /// The target itself breaks a rule of its type (a URL that does not parse, an invalid host name).
     BadTarget {
         /// The rule.
         detail: Detail,
@@ -213,68 +213,68 @@ pub enum OwnFault {
     NoRoute,
     /// This host has no file descriptors or ports left.
     NoDescriptors,
-    /// This host's resolver answers nobody.
+    /// This host's resolver does not respond.
     ResolverDead,
-    /// This host may not send what the check needs (ICMP).
+    /// This host lacks the permission that the check needs (ICMP).
     NotPermitted,
-    /// This agent does not know the type of check.
+    /// This agent does not support the check type.
     NotBuilt,
     /// The registry cannot be read.
     RegistryUnreadable {
-        /// Why.
+        /// Reason.
         detail: Detail,
     },
     /// The vendor's page cannot be read.
     VendorUnreadable {
-        /// Why.
+        /// Reason.
         detail: Detail,
     },
-    /// The component is not on the vendor's page. Agents of today say so by [`Self::VendorUnreadable`], with the names
-    /// that are there.
+    /// The component is not on the vendor's page. Current agents report [`Self::VendorUnreadable`] instead,
+    /// with the names that are there.
     VendorComponentMissing,
-    /// The vendor uses a word that has no known meaning.
+    /// The vendor's state has no known meaning.
     VendorWordUnknown {
-        /// The word.
+        /// The vendor's state.
         word: Detail,
     },
-    /// Too much runs here already.
+    /// Too many checks are running on this host.
     Overloaded,
-    /// A fault of the agent itself.
+    /// An internal error of the agent.
     Internal {
-        /// Why.
+        /// Details.
         detail: Detail,
     },
 }
 
 impl OwnFault {
-    /// A server whose TLS this agent's library lacks, in words that the monitor's owner reads. It travels as
-    /// [`Self::VendorUnreadable`], the kind with a reason from the other side that every coordinator knows; the type of the
-    /// check tells them apart.
+    /// A server whose TLS this agent's library does not support, in words for the monitor's owner. It is sent
+    /// as [`Self::VendorUnreadable`], the only fault on the other side that every coordinator knows; the
+    /// check type tells them apart.
     pub fn tls(detail: Detail) -> Self {
         Self::VendorUnreadable { detail }
     }
 
-    /// The fault in words, of a check of this type.
+    /// Text of the fault for a check of this type.
     pub fn words(&self, kind: CheckKind) -> String {
         match (self, kind) {
             (Self::VendorUnreadable { detail }, CheckKind::Http | CheckKind::Certificate) => {
                 detail.to_string()
             }
-            // Its registry is asked over TLS too.
+            // The registry is read over TLS too.
             (Self::VendorUnreadable { detail }, CheckKind::Domain) => format!("registry: {detail}"),
             _ => self.to_string(),
         }
     }
 }
 
-/// Kinds of addresses that may not be checked. Reports name the class only, never the address's meaning.
+/// Classes of addresses that may not be checked. Reports contain only the class.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum AddressClass {
     /// Loopback.
     Loopback,
     /// Private use.
     Private,
-    /// Link-local, metadata services among them.
+    /// Link-local, including metadata services.
     LinkLocal,
     /// Multicast or broadcast.
     Multicast,
@@ -282,27 +282,27 @@ pub enum AddressClass {
     Unspecified,
     /// Reserved, documentation, translation and transition ranges.
     Reserved,
-    /// An address of this host, or one the operator has excluded.
+    /// An address of this host, or one that the operator has excluded.
     Own,
 }
 
-/// What a vendor's page says of a component or of the whole page.
+/// State of a component or of the whole page, as its vendor reports it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct VendorReading {
-    /// The vendor's word in our terms.
+    /// The vendor's state, mapped.
     pub state: VendorState,
     /// The vendor's own word.
     pub word: Detail,
-    /// Title of the vendor's open incident, where there is one.
+    /// Title of the vendor's open incident, if any.
     pub incident: Option<Detail>,
 }
 
-/// The states that vendors' words are read as.
+/// States that vendors' words are mapped to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum VendorState {
-    /// All is well.
+    /// No problem.
     Operational,
-    /// Planned work; counts as up.
+    /// Planned maintenance; counts as up.
     Maintenance,
     /// Slow or partly impaired; counts as slow.
     Degraded,
@@ -318,8 +318,8 @@ impl fmt::Display for Phase {
             Self::Dns => "resolving the name",
             Self::Connect => "connecting",
             Self::Tls => "in the TLS handshake",
-            Self::FirstByte => "waiting for the answer",
-            Self::Transfer => "reading the answer",
+            Self::FirstByte => "waiting for the response",
+            Self::Transfer => "reading the response",
         })
     }
 }
@@ -333,19 +333,19 @@ impl fmt::Display for AddressClass {
             Self::Multicast => "multicast",
             Self::Unspecified => "unspecified",
             Self::Reserved => "reserved",
-            Self::Own => "this host's own, or excluded",
+            Self::Own => "this host, or excluded by the operator",
         })
     }
 }
 
-/// A short operator's text; what customers read is made by the coordinator.
+/// Short text for the operator; the coordinator writes the customer's text.
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Timeout { phase } => write!(f, "timed out {phase}"),
             Self::Refused => f.write_str("connection refused"),
             Self::Reset => f.write_str("connection reset"),
-            Self::ClosedEarly => f.write_str("connection closed before an answer"),
+            Self::ClosedEarly => f.write_str("connection closed before a response"),
             Self::Unreachable => f.write_str("host unreachable"),
             Self::DnsNotFound => f.write_str("name not found"),
             Self::DnsFailed { code } => write!(f, "name servers answer with code {code}"),
@@ -363,10 +363,12 @@ impl fmt::Display for Failure {
             Self::TlsUnknownIssuer => f.write_str("certificate from an unknown issuer"),
             Self::TlsRevoked => f.write_str("certificate revoked"),
             Self::TlsOther { detail } => write!(f, "TLS fault: {detail}"),
-            Self::HttpMalformed => f.write_str("answer is not HTTP"),
-            Self::HeadTooLarge => f.write_str("answer's head too large"),
-            Self::BodyTooLarge => f.write_str("body larger than is read, and nothing found up to there"),
-            Self::BodyUndecodable => f.write_str("body's coding cannot be undone"),
+            Self::HttpMalformed => f.write_str("response is not HTTP"),
+            Self::HeadTooLarge => f.write_str("response head too large"),
+            Self::BodyTooLarge => {
+                f.write_str("body over the size limit, keyword not in the part that was read")
+            }
+            Self::BodyUndecodable => f.write_str("body's content coding cannot be decoded"),
             Self::NoReply => f.write_str("no reply"),
             Self::CertificateExpiring { days } => write!(f, "certificate ends in {days} days"),
             Self::DomainExpiring { days } => write!(f, "registration ends in {days} days"),
@@ -378,20 +380,20 @@ impl fmt::Display for Failure {
     }
 }
 
-/// A short text; of a reason on the other side it is what customers read.
+/// Short text; for a fault on the other side it is what customers read.
 impl fmt::Display for OwnFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NoRoute => f.write_str("this host has no route"),
-            Self::NoDescriptors => f.write_str("this host has no descriptors or ports left"),
+            Self::NoDescriptors => f.write_str("this host has no file descriptors or ports left"),
             Self::ResolverDead => f.write_str("this host's resolver does not answer"),
             Self::NotPermitted => f.write_str("this host may not send ICMP"),
-            Self::NotBuilt => f.write_str("this agent cannot do this type of check"),
+            Self::NotBuilt => f.write_str("this agent does not support this type of check"),
             Self::RegistryUnreadable { detail } => write!(f, "registry: {detail}"),
             Self::VendorUnreadable { detail } => write!(f, "vendor's page: {detail}"),
             Self::VendorComponentMissing => f.write_str("vendor's page: no such component"),
             Self::VendorWordUnknown { word } => write!(f, "vendor's page: unknown word \"{word}\""),
-            Self::Overloaded => f.write_str("too much runs here already"),
+            Self::Overloaded => f.write_str("too many checks are running on this host"),
             Self::Internal { detail } => write!(f, "agent fault: {detail}"),
         }
     }

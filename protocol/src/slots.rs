@@ -1,52 +1,56 @@
-//! Fair shares of a bounded number of slots among accounts.
+//! Fair sharing of a bounded number of check slots among accounts.
 //!
-//! An agent has so many slots for the checks of its schedule, and so many for questions. Both are filled by this
-//! queue: the agent for its schedule, the coordinator for the questions that it puts to an agent.
+//! An agent has a fixed number of slots for the checks of its schedule, and another for probe requests. This
+//! queue fills both: on the agent for its schedule, on the coordinator for the probe requests to an agent.
 //!
 //! # The rule
 //!
-//! A slot can't be taken back: a check of a target that never answers holds it for ten seconds. So fairness has to be in
-//! the admission, and something has to stay free for accounts that come later.
+//! A slot cannot be preempted: a check of a target that never responds holds it for ten seconds. So fairness
+//! is decided at admission, and a reserve stays free for accounts that arrive later.
 //!
-//! - **The account that holds the fewest slots is next**, and of equals the one that was served longest ago. So an account
+//! - **The account with the fewest slots is next**; among equals, the one served longest ago. So an account
 //!   that holds a quarter of the slots or more gets none while one that holds less waits.
-//! - **An eighth is kept for accounts that hold few.** One that holds eight slots or more leaves the whole eighth free, one
-//!   that holds fewer as many eighths of it, one that holds none takes the last free slot. So one account alone gets seven
-//!   eighths, several that want all get equal parts of them, and a newcomer finds room however many they are: a hundred
-//!   that never end leave it 32 of 512 slots. A fixed cap of a quarter would leave three quarters idle where one account is
-//!   alone, and nothing free where four are greedy.
-//! - **Targets that were slow of late** ([`Pool::Slow`]) get no more than seven eighths of all slots together, under the
-//!   same rule. The rest is for targets that answer, so an account's own black holes don't delay its other checks either.
-//! - Where an account waits in both pools they take turns, so neither starves.
+//! - **An eighth is reserved for accounts with few slots.** An account with eight slots or more must leave
+//!   the whole reserve free, one with fewer slots as many eighths of it, one with none may take the last free
+//!   slot. So one account alone gets seven eighths, several that want all get equal parts of them, and a
+//!   newcomer gets a slot however many there are: a hundred greedy accounts leave it 32 of 512 slots. A fixed
+//!   cap of a quarter would leave three quarters idle with one account, and nothing free with four greedy
+//!   ones.
+//! - **Recently slow targets** ([`Pool::Slow`]) get no more than seven eighths of all slots together, under
+//!   the same rule. The rest is for targets that respond, so an account's own black holes don't delay its
+//!   other checks either.
+//! - An account that waits in both pools alternates between them, so neither starves.
 //!
-//! Work is conserved up to that reserve: nothing waits while more than it is free. Each call costs the logarithm of the number of accounts; memory is one entry for each account that holds or waits, and the items.
+//! Work is conserved up to that reserve: nothing waits while more than it is free. Each call takes time
+//! logarithmic in the number of accounts; memory is one entry for each account that holds or waits, and the
+//! items.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-/// One slot in so many is kept for accounts that hold few.
+/// Divisor of the capacity: one slot in this many is reserved for accounts with few slots.
 const RESERVED: usize = 8;
 
-/// An account that holds so many has none of the reserve.
+/// Number of slots from which an account gets nothing of the reserve.
 const FEW: usize = 8;
 
-/// Questions that an agent answers at once.
+/// Number of probe requests that an agent handles at once.
 pub const QUESTIONS_AT_ONCE: u32 = 256;
 
-/// Account of assignments for which none was sent: they share as one.
+/// Account of assignments sent without one: they share as one account.
 pub const UNKNOWN_ACCOUNT: u32 = 0;
 
-/// The slots that an item competes for.
+/// Slots that an item competes for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Pool {
     /// Any slot.
     Fast,
-    /// Those that slow targets may hold.
+    /// Slots that slow targets may hold.
     Slow,
 }
 
 const POOLS: [Pool; 2] = [Pool::Fast, Pool::Slow];
 
-/// A slot that is held; given back with [`Slots::release`].
+/// A held slot; returned with [`Slots::release`].
 #[derive(Debug, PartialEq, Eq)]
 #[must_use = "a permit that is dropped is a slot lost"]
 pub struct Permit {
@@ -54,7 +58,7 @@ pub struct Permit {
     pool: Pool,
 }
 
-/// Slots, who holds them, and what waits for one.
+/// Slots, their holders, and the items that wait for one.
 #[derive(Debug)]
 pub struct Slots<T> {
     capacity: usize,
@@ -65,7 +69,7 @@ pub struct Slots<T> {
     waiting: usize,
     turns: u64,
     accounts: BTreeMap<u32, Account<T>>,
-    /// Accounts that wait, by pool: the first is next.
+    /// Waiting accounts, by pool: the first is next.
     order: [BTreeSet<Rank>; 2],
 }
 
@@ -75,7 +79,7 @@ type Rank = (usize, u64, u32);
 #[derive(Debug)]
 struct Account<T> {
     held: usize,
-    /// When it was last served.
+    /// Turn of its last start.
     turn: u64,
     last: Pool,
     queues: [VecDeque<T>; 2],
@@ -91,7 +95,7 @@ impl Pool {
 }
 
 impl<T> Slots<T> {
-    /// So many free slots, at least one.
+    /// Creates this many free slots, at least one.
     pub fn new(capacity: usize) -> Self {
         let capacity = capacity.max(1);
         let reserve = (capacity / RESERVED).max(1);
@@ -108,22 +112,22 @@ impl<T> Slots<T> {
         }
     }
 
-    /// Items that wait.
+    /// Number of waiting items.
     pub fn waiting(&self) -> usize {
         self.waiting
     }
 
-    /// Slots that are held.
+    /// Number of slots held.
     pub fn held(&self) -> usize {
         self.held
     }
 
-    /// Slots that an account holds.
+    /// Number of slots that an account holds.
     pub fn held_by(&self, account: u32) -> usize {
         self.accounts.get(&account).map_or(0, |account| account.held)
     }
 
-    /// Has an item wait for a slot, behind those of its account.
+    /// Queues an item behind the others of its account.
     pub fn push(&mut self, account: u32, pool: Pool, item: T) {
         self.turns += 1;
         let turn = self.turns;
@@ -141,15 +145,16 @@ impl<T> Slots<T> {
         self.waiting += 1;
     }
 
-    /// As [`Self::push`] with at most `most` items waiting. Beyond that the newest item of the account of which the most
-    /// wait is given back: an account that floods the queue loses its own.
+    /// Queues an item as [`Self::push`] does, with at most `most` items waiting. Beyond that, returns the
+    /// newest item of the account with the most items waiting: an account that floods the queue loses its
+    /// own.
     pub fn push_within(&mut self, most: usize, account: u32, pool: Pool, item: T) -> Option<T> {
         self.push(account, pool, item);
         if self.waiting <= most {
             return None;
         }
         let count = |entry: &Account<T>| entry.queues.iter().map(VecDeque::len).sum::<usize>();
-        // Of equals the one that came last.
+        // Among equals, the last account.
         let (_, _, longest) =
             self.accounts.iter().map(|(&one, entry)| (count(entry), one == account, one)).max()?;
         let entry = self.accounts.get_mut(&longest)?;
@@ -160,7 +165,7 @@ impl<T> Slots<T> {
         evicted
     }
 
-    /// The item whose turn it is, with the slot that it now holds; none where nothing waits, or nothing may start yet.
+    /// Returns the next item with its slot; `None` if nothing waits or nothing may start yet.
     pub fn start_next(&mut self) -> Option<(T, Permit)> {
         let (account, pool) = self.next()?;
         let entry = self.accounts.get_mut(&account)?;
@@ -176,7 +181,7 @@ impl<T> Slots<T> {
         Some((item, Permit { account, pool }))
     }
 
-    /// Gives a slot back.
+    /// Returns a slot.
     pub fn release(&mut self, permit: Permit) {
         let Some(entry) = self.accounts.get_mut(&permit.account) else { return };
         let before = (entry.held, entry.turn, permit.account);
@@ -201,7 +206,7 @@ impl<T> Slots<T> {
         }
     }
 
-    /// Takes out all that waits.
+    /// Removes and returns all waiting items.
     pub fn drain(&mut self) -> Vec<T> {
         let mut items = Vec::with_capacity(self.waiting);
         for entry in self.accounts.values_mut() {
@@ -213,7 +218,7 @@ impl<T> Slots<T> {
         items
     }
 
-    /// Slots that are left of a pool.
+    /// Number of free slots in a pool.
     fn room(&self, pool: Pool) -> usize {
         let free = self.capacity.saturating_sub(self.held);
         match pool {
@@ -228,7 +233,7 @@ impl<T> Slots<T> {
 
     fn next(&self) -> Option<(u32, Pool)> {
         let first = |pool: Pool| {
-            // Where the one that holds the fewest is not admitted, nobody is.
+            // If the account with the fewest slots is not admitted, no account is.
             let rank = self.order[pool.index()].first().copied();
             rank.filter(|&(held, ..)| self.admits(pool, held))
         };
@@ -244,7 +249,7 @@ impl<T> Slots<T> {
         }
     }
 
-    /// Puts an account that was at `before` where it now belongs.
+    /// Moves an account from its rank `before` to its present one.
     fn rank(&mut self, before: Rank) {
         let account = before.2;
         for order in &mut self.order {
@@ -259,7 +264,7 @@ impl<T> Slots<T> {
         self.forget_idle(account);
     }
 
-    /// Takes an account out of a pool's order where nothing of it waits there any more.
+    /// Removes an account from a pool's order once none of its items waits there.
     fn settle(&mut self, account: u32, pool: Pool) {
         let Some(entry) = self.accounts.get(&account) else { return };
         if entry.queues[pool.index()].is_empty() {

@@ -1,4 +1,4 @@
-//! Strings with a length limit that decoding enforces, and strings that never show in logs.
+//! Length-limited strings that decoding enforces, and secrets that never appear in logs.
 
 use serde::{Deserialize, Deserializer, Serialize};
 use std::fmt;
@@ -8,10 +8,10 @@ use std::fmt;
 pub struct Detail(String);
 
 impl Detail {
-    /// Longest text in bytes.
+    /// Maximum length in bytes.
     pub const MAX: usize = 200;
 
-    /// Takes a text, cut at a character boundary where it is too long; control characters become spaces.
+    /// Truncates a text at a character boundary if it is too long; control characters become spaces.
     pub fn new(text: &str) -> Self {
         let mut kept = String::new();
         for c in text.chars() {
@@ -46,7 +46,7 @@ impl<'de> Deserialize<'de> for Detail {
     }
 }
 
-/// A string that a customer or operator keeps secret; `Debug` shows only its length.
+/// A secret of a customer or operator; `Debug` prints only its length.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Secret(String);
 
@@ -56,7 +56,7 @@ impl Secret {
         Self(text.into())
     }
 
-    /// The secret itself, for the one place that needs it.
+    /// Returns the secret itself. Call it only where the value is used.
     pub fn reveal(&self) -> &str {
         &self.0
     }

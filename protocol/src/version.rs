@@ -1,19 +1,19 @@
-//! Protocol versions and the ALPN names that stand for them.
+//! Protocol versions and their ALPN names.
 
 /// ALPN name of the mesh connection, version 1.
 pub const MESH_V1: &[u8] = b"parallax/1";
 
-/// ALPN name of the mesh connection, version 2: the coordinator sends [`crate::message::ToAgent::SeenFrom`], and schedules
-/// name accounts ([`crate::message::ToAgent::ScheduleByAccount`]).
+/// ALPN name of the mesh connection, version 2: the coordinator sends [`crate::message::ToAgent::SeenFrom`],
+/// and schedules include accounts ([`crate::message::ToAgent::ScheduleByAccount`]).
 pub const MESH_V2: &[u8] = b"parallax/2";
 
 /// ALPN name of the join connection, version 1.
 pub const JOIN_V1: &[u8] = b"parallax-join/1";
 
-/// The mesh versions this build speaks, newest first: what an agent offers and a coordinator serves.
+/// Mesh versions that this build supports, newest first: offered by agents and accepted by the coordinator.
 pub const MESH_SPOKEN: &[&[u8]] = &[MESH_V2, MESH_V1];
 
-/// What a negotiated ALPN name means.
+/// Meaning of a negotiated ALPN name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Purpose {
     /// A mesh session of an enrolled agent, with its protocol version.
@@ -22,7 +22,7 @@ pub enum Purpose {
     Join(u16),
 }
 
-/// Reads a negotiated ALPN name; `None` for a name that this build does not speak.
+/// Returns the meaning of a negotiated ALPN name; `None` for an unsupported name.
 pub fn purpose(alpn: &[u8]) -> Option<Purpose> {
     match alpn {
         MESH_V1 => Some(Purpose::Mesh(1)),

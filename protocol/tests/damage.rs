@@ -12,7 +12,7 @@ use parallax_protocol::message::{CheckAnswer, CheckNow, ToAgent, ToCoordinator};
 use proptest::prelude::*;
 use serde::{Serialize, de::DeserializeOwned};
 
-/// Decodes as every type that crosses the mesh; unpacks what decodes as a batch.
+/// Decodes as every wire type; unpacks a body that decodes as a batch.
 fn read_as_everything(body: &[u8]) {
     let _ = decode::<ToAgent>(body);
     let _ = decode::<ToCoordinator>(body);
@@ -66,13 +66,13 @@ fn every_sample_cut_anywhere_is_refused_or_read_without_panic() {
 
 #[test]
 fn a_list_that_claims_to_be_long_is_refused_by_its_end() {
-    // A snapshot's `put` that announces 2^32 entries and brings none.
+    // A snapshot whose `put` announces 2^32 entries and contains none.
     let body = [1, 77, 0, 12, 0xff, 0xff, 0xff, 0xff, 0x0f];
     assert!(decode::<ToAgent>(&body).is_err());
 }
 
 proptest! {
-    // PROPTEST_CASES has more of them.
+    // PROPTEST_CASES can only raise the number of cases.
     #![proptest_config(ProptestConfig { cases: ProptestConfig::default().cases.max(2000), ..ProptestConfig::default() })]
 
     #[test]

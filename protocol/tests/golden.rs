@@ -1,7 +1,7 @@
 //! The exact bytes of every message, compared with `tests/golden/*.hex`.
 //!
-//! A difference means that the wire format of a released version has changed: make a new version instead.
-//! New variants are added to the files with `PARALLAX_BLESS=1`, which never rewrites a line that is there.
+//! A difference means that the wire format of a released version has changed: add a new version instead.
+//! `PARALLAX_BLESS=1` adds new variants to the files; it never rewrites an existing line.
 
 #![allow(clippy::unwrap_used, reason = "the whole file is a test")]
 
@@ -50,7 +50,7 @@ fn compare(file: &str, samples: Vec<Sample>) {
         }
     }
     for name in released.keys() {
-        assert!(samples.iter().any(|(sample, _)| sample == name), "{file}: {name} has no sample any more");
+        assert!(samples.iter().any(|(sample, _)| sample == name), "{file}: {name} no longer has a sample");
     }
     if !added.is_empty() {
         assert!(std::env::var_os("PARALLAX_BLESS").is_some(), "{file}: not yet in the golden file:\n{added}");

@@ -47,8 +47,8 @@ async fn a_copied_agent_is_found_set_aside_and_told_of_once_also_over_a_restart(
     let found = found_shared(&coordinator).await;
     assert_eq!(found["quarantined"], true);
     assert!(found["note"].as_str().is_some_and(|note| note.contains("two hosts")), "{found}");
-    coordinator.process.says("two hosts take one identity", Duration::from_secs(10)).await;
-    let told = |log: String| log.matches("two hosts take one identity").count();
+    coordinator.process.says("two hosts share one identity", Duration::from_secs(10)).await;
+    let told = |log: String| log.matches("two hosts share one identity").count();
     assert_eq!(told(coordinator.process.log()), 1, "told once");
     // What was found is on record: the next start begins with it, and does not tell of it anew.
     copy.process().kill();

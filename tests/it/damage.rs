@@ -231,7 +231,7 @@ async fn a_backup_of_a_running_coordinator_is_put_back_elsewhere() {
     assert!(whole["records"].as_u64() >= backup["records"].as_u64() && whole["healthy"] == true, "{whole}");
     assert_eq!(coordinator.command(&["verify", file]).unwrap()["records"], backup["records"]);
     let refused = coordinator.command(&["backup", file]).unwrap_err();
-    assert!(refused.contains("is there already"), "{refused}");
+    assert!(refused.contains("already exists"), "{refused}");
     for command in [&["restore", file][..], &["compact"]] {
         let refused = coordinator.command(command).unwrap_err();
         assert!(refused.contains("in use by another process"), "{refused}");

@@ -179,7 +179,7 @@ async fn fill(test: &str, span: Duration) {
     .await;
     figure("writes after a full disk", begun.elapsed(), RECOVERY);
     until_checked_after(&writer, last, RECOVERY).await;
-    coordinator.process.says("there is space again: writes go on", RECOVERY).await;
+    coordinator.process.says("the disk has space again: writes continue", RECOVERY).await;
     assert_eq!(admin.send(Method::GET, "/readyz", None).await.status, 200);
     figure("a new round after a full disk", begun.elapsed(), RECOVERY);
     assert!(coordinator.data().join("store/BALLAST").exists(), "the ballast is back for the next time");

@@ -125,7 +125,7 @@ async fn a_visitor_signs_in_by_the_link_in_a_mail_and_is_out_once_taken_out() {
     assert!(form.status == 403 && form.text.contains("type=\"email\""), "{}", form.text);
     for address in ["bob%40example.com", "ann%40example.com"] {
         let sent = visitor.post(&format!("{page}/sign-in"), &format!("to=%2Fhistory&email={address}")).await;
-        assert!(sent.status == 200 && sent.text.contains("Look into your mailbox"), "{}", sent.text);
+        assert!(sent.status == 200 && sent.text.contains("Check your inbox"), "{}", sent.text);
     }
     let mail = eventually("the mail is in the folder", SOON, async || {
         let files = std::fs::read_dir(mails.path()).unwrap();
@@ -140,7 +140,7 @@ async fn a_visitor_signs_in_by_the_link_in_a_mail_and_is_out_once_taken_out() {
     let link = plain[start..].split([' ', '\r', '\n', '>', '"', '<']).next().unwrap().to_owned();
     assert!(link.starts_with(&page), "{link}");
     let seen = visitor.get(&link).await;
-    assert!(seen.status == 200 && seen.text.contains("One more click"), "{}", seen.text);
+    assert!(seen.status == 200 && seen.text.contains("Click once more"), "{}", seen.text);
     let (at, body) = link.split_once('?').unwrap();
     assert_eq!(Visitor::new().post(at, body).await.status, 403, "in another browser");
     let arrived = visitor.post(at, body).await;

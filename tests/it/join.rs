@@ -111,7 +111,7 @@ async fn an_invitation_is_good_for_an_hour_is_listed_and_taken_back() {
     Agent::new("two", folder.path(), None).join(coordinator.ready.mesh, &other).expect("the other is good");
     assert_eq!(listed(&coordinator)[1]["status"], "used");
     let fault = coordinator.command(&["agent", "revoke-invitation", "two"]).unwrap_err();
-    assert!(fault.contains("no invitation goes by"), "{fault}");
+    assert!(fault.contains("no invitation has the name or id"), "{fault}");
 
     // The same on the store of a coordinator that does not run.
     coordinator.process.terminate();

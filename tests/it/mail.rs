@@ -317,10 +317,10 @@ async fn subscribers_are_written_to_in_their_pages_language() {
     let taken = server.took(1).await;
     let (subject, text) = read(&taken[0]);
     assert_eq!(subject, "Bestätigen Sie Ihr Abonnement: Lädchen");
-    assert!(text.contains("Wenn Sie es waren, öffnen Sie den Link und bestätigen Sie."), "{text}");
+    assert!(text.contains("Wenn Sie das waren, öffnen Sie den Link und bestätigen Sie."), "{text}");
     let confirm = text.split_whitespace().find(|word| word.contains("/confirm?t=")).unwrap();
     let (_, form) = visitor.get(confirm).await;
-    assert!(form.contains("<html lang=\"de\"") && form.contains("Ja, bitte"), "{form}");
+    assert!(form.contains("<html lang=\"de\"") && form.contains("Abonnement bestätigen"), "{form}");
     let (at, token) = confirm.split_once('?').unwrap();
     assert_eq!(visitor.post(at, token).await, 200);
 

@@ -38,7 +38,7 @@ async fn an_outage_is_told_in_the_log_by_lines_that_read_alone_and_hold_no_secre
         log.lines().find(holds).unwrap_or_else(|| panic!("no line with {texts:?}")).to_owned()
     };
     let down = line(["monitor went down", "INFO"]);
-    let failed = line(["alert failed, and is tried again", "kind=\"webhook\""]);
+    let failed = line(["alert failed; retrying", "kind=\"webhook\""]);
     for line in [&down, &failed] {
         assert!(line.contains(&format!("monitor={id}")) && line.contains(&format!("page={page}")), "{line}");
     }

@@ -41,7 +41,7 @@ async fn a_dead_agent_is_one_event_for_the_operator_and_none_for_any_monitor() {
     eventually_every(API_PERIOD, "all monitors are up", SOON, async || up().await.then_some(())).await;
 
     agents[3].process().kill();
-    coordinator.process.says("the operator is told of this matter=OneNetwork(Some(Asia))", SOON).await;
+    coordinator.process.says("operator alert raised matter=OneNetwork(Some(Asia))", SOON).await;
     coordinator.process.kill();
     coordinator.restart().await;
     // Longer than a matter must last to be told.
@@ -50,10 +50,7 @@ async fn a_dead_agent_is_one_event_for_the_operator_and_none_for_any_monitor() {
     })
     .await;
     agents[3].run();
-    coordinator
-        .process
-        .says("the operator is told that this is over matter=OneNetwork(Some(Asia))", SOON)
-        .await;
+    coordinator.process.says("operator alert ended matter=OneNetwork(Some(Asia))", SOON).await;
     coordinator.process.kill();
 
     let journal = Journal::read(&coordinator.data()).await;

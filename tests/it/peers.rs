@@ -181,7 +181,7 @@ async fn monitors_of_real_servers_are_told_by_the_api() {
         (json!({"type": "dns", "host": "test", "dnsType": "TXT", "dnsExpect": "include:_spf.example"}), None),
         (json!({"type": "dns", "host": "many.test", "dnsType": "TXT", "dnsExpect": "record 99"}), None),
         (json!({"type": "dns", "host": "none.test"}), Some("the name does not exist")),
-        (json!({"type": "dns", "host": "www.broken.test"}), Some("the name's servers answer with a fault")),
+        (json!({"type": "dns", "host": "www.broken.test"}), Some("the name servers return an error")),
         (json!({"type": "tcp", "host": "good.test", "port": http}), None),
         (json!({"type": "tcp", "host": "good.test", "port": peers.nobody}), Some("connection refused")),
     ];

@@ -230,7 +230,8 @@ async fn a_burst_of_150_wishes_mails_twenty_strangers_and_none_reads_the_custome
         assert!((1..=3600).contains(&wait), "{wait}");
         let words = answer.refused(429, "rate_limited");
         assert!(
-            words.contains("addresses an hour to confirm") || words.contains("addresses a minute"),
+            words.contains("confirmation requests an hour")
+                || words.contains("confirmation requests a minute"),
             "{words}"
         );
     }
@@ -277,7 +278,11 @@ async fn a_mailboxs_reader_stops_alerts_with_one_click_and_the_owner_is_notified
     assert_eq!(visitor.post(&stop, "List-Unsubscribe=One-Click").await, 200);
     mailbox.has(4, SOON).await;
     let told = mailbox.taken().remove(3);
-    assert!(told.to.starts_with("owner") && told.text.contains("has stopped them"), "{}", told.text);
+    assert!(
+        told.to.starts_with("owner") && told.text.contains("The recipient stopped the alerts"),
+        "{}",
+        told.text
+    );
     account.client.post(&test, &json!({})).await.refused(400, "bad_request");
 }
 

@@ -152,7 +152,7 @@ async fn a_new_certificate_is_shown_and_a_bad_one_changes_nothing() {
     assert!(until(&secure, 2080));
     std::fs::write(&secure.key, "no key at all").unwrap();
     secure.hang_up();
-    secure.coordinator.process.says("the new certificate is of no use", RELOAD).await;
+    secure.coordinator.process.says("the new certificate is invalid", RELOAD).await;
     assert!(until(&secure, 2080));
     let (chain, key) = secure.authority.issue(&NAMES, 2090);
     std::fs::write(&secure.certificate, chain).unwrap();

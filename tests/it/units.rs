@@ -220,7 +220,7 @@ fn backups(machine: &Machine, key: &str) {
     }
     assert_eq!(machine.must("stat -c '%U %a' /tmp/by-root").trim(), "root 600");
     let refused = machine.sh("parallax backup /tmp/by-root").unwrap_err();
-    assert!(refused.contains("is there already; --force replaces it"), "{refused}");
+    assert!(refused.contains("already exists; use --force to replace it"), "{refused}");
     machine.must("parallax backup /tmp/by-root --force");
     let refused = machine.sh("parallax backup - >/dev/full").unwrap_err();
     assert!(refused.contains("No space left on device"), "{refused}");

@@ -7,7 +7,7 @@ import { accessible, done, holds, narrow, open as opened, shot, told } from "./p
 const open = (path, options) => opened(path, { forgiven: ["403"], ...options });
 
 const page = await open("/history");
-holds("the form asks for the password", (await page.textContent("h1")) === "Password needed");
+holds("the form asks for the password", (await page.textContent("h1")) === "Password required");
 holds("and says nothing of what is behind", !(await page.content()).includes(told.canary));
 await page.waitForFunction(() => document.activeElement.id === "password");
 holds("the field has the focus", true);
@@ -16,7 +16,7 @@ await accessible(page, "light");
 await page.keyboard.type("sesame");
 await page.keyboard.press("Enter");
 await page.waitForSelector("#fault");
-holds("a wrong password is said to be that", (await page.textContent("#fault")) === "That is not the password.");
+holds("a wrong password is said to be that", (await page.textContent("#fault")) === "Wrong password.");
 holds("and the field is called invalid", (await page.getAttribute("#password", "aria-describedby")) === "fault");
 await shot(page, "door-wrong");
 await accessible(page, "after a wrong password");

@@ -1,4 +1,4 @@
-//! `check TYPE TARGET`: one check from here, and everything it found.
+//! The command `check TYPE TARGET`: runs one check from this host and prints all its results.
 
 use crate::attempt::{DEADLINE, attempt};
 use crate::clock::Clock;
@@ -16,30 +16,30 @@ use parallax_protocol::text::Secret;
 use std::fmt::Write as _;
 use std::process::ExitCode;
 
-/// What to check.
+/// Arguments of the check.
 #[derive(Debug, Args)]
 pub(super) struct CheckArgs {
-    /// The type of check
+    /// Check type
     #[arg(value_enum)]
     kind: Kind,
     /// A URL (http, component), HOST:PORT (tcp), HOST or HOST:PORT (certificate), or a host name
     target: String,
-    /// As JSON
+    /// Print JSON
     #[arg(long)]
     json: bool,
     /// http: request method
     #[arg(long, default_value = "GET", value_parser = method)]
     method: Method,
-    /// http: request header NAME:VALUE, repeatable
+    /// http: request header NAME:VALUE; may be repeated
     #[arg(long = "header", value_name = "NAME:VALUE", value_parser = header)]
     headers: Vec<Header>,
     /// http: request body
     #[arg(long)]
     body: Option<String>,
-    /// http: exact status expected, instead of any 2xx
+    /// http: exact expected status, instead of any 2xx
     #[arg(long, value_name = "STATUS", value_parser = clap::value_parser!(u16).range(100..=599))]
     expect_status: Option<u16>,
-    /// http: text the body must contain
+    /// http: text that the body must contain
     #[arg(long)]
     keyword: Option<String>,
     /// http: the body must not contain the keyword
@@ -48,13 +48,13 @@ pub(super) struct CheckArgs {
     /// dns: record type
     #[arg(long, default_value = "A", value_parser = record)]
     record: RecordType,
-    /// dns: text an answer must contain
+    /// dns: text that an answer must contain
     #[arg(long, value_name = "TEXT")]
     expect: Option<String>,
     /// certificate, domain: days before expiry from which the check fails
     #[arg(long, value_name = "DAYS")]
     warn_days: Option<u16>,
-    /// component: one component by name
+    /// component: name of one component
     #[arg(long, value_name = "NAME")]
     component: Option<String>,
 }
@@ -83,7 +83,7 @@ pub(super) async fn check(config: &Config, args: CheckArgs) -> Result<ExitCode, 
     say(&if json { as_json(&spec, &done.report, product) } else { as_text(&spec, &done.report, product) })?;
     Ok(match done.report.outcome {
         Outcome::Passed => ExitCode::SUCCESS,
-        // As for any other argument that can't be read.
+        // The same code as for any other invalid argument.
         Outcome::Failed(Failure::BadTarget { .. }) => ExitCode::from(2),
         Outcome::Failed(_) => ExitCode::from(3),
         Outcome::Inconclusive(_) | Outcome::Pending => ExitCode::from(1),
@@ -121,7 +121,7 @@ fn spec(args: CheckArgs) -> Result<CheckSpec, Error> {
     })
 }
 
-/// `HOST:PORT` or `[ADDRESS]:PORT`.
+/// Parses `HOST:PORT` or `[ADDRESS]:PORT`.
 fn host_and_port(target: &str) -> Option<(String, u16)> {
     let (host, port) = target.rsplit_once(':')?;
     let port = port.parse().ok().filter(|&port: &u16| port > 0)?;
@@ -159,16 +159,16 @@ fn header(text: &str) -> Result<Header, String> {
     Ok(Header { name: name.into(), value: Secret::new(value.trim()) })
 }
 
-/// Outcome word and reason.
+/// Returns the outcome's name and reason.
 fn words(spec: &CheckSpec, outcome: &Outcome) -> (&'static str, Option<String>) {
     match outcome {
         Outcome::Passed => ("passed", None),
         Outcome::Failed(failure @ Failure::AddressNotAllowed { class }) => {
             let flags = match class {
-                // What the operator has excluded stays so.
-                AddressClass::Own => "--allow-own-host checks this host's own",
-                AddressClass::Loopback => "--allow-private --allow-own-host checks such addresses too",
-                _ => "--allow-private checks such addresses too",
+                // Addresses that the operator has excluded stay excluded.
+                AddressClass::Own => "use --allow-own-host to check this host",
+                AddressClass::Loopback => "use --allow-private --allow-own-host to check such addresses",
+                _ => "use --allow-private to check such addresses",
             };
             ("failed", Some(format!("{failure} ({flags})")))
         }
@@ -284,7 +284,7 @@ mod tests {
         let text = as_text(&ping(), &Report::bare(Outcome::Failed(refused)), None);
         assert_eq!(
             text,
-            "failed: address not allowed: loopback (--allow-private --allow-own-host checks such addresses too)\n"
+            "failed: address not allowed: loopback (use --allow-private --allow-own-host to check such addresses)\n"
         );
     }
 

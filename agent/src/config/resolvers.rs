@@ -1,5 +1,5 @@
-//! Name servers that checks ask. The host's own know inner zones, and a `dns` monitor reads out what they answer: so `dns`
-//! monitors ask public ones, unless the operator says otherwise.
+//! Name servers of checks. The host's own know internal zones, and a `dns` monitor shows their answers to the
+//! customer: so `dns` monitors use public ones, unless the operator decides otherwise.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::str::FromStr;
@@ -9,18 +9,18 @@ use parallax_dial::{Resolver, SetupError};
 /// The setting `resolvers`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum NameServers {
-    /// Not given: those of the host, but for `dns` monitors public ones unless private networks may be reached.
+    /// Not given: those of the host, but for `dns` monitors public ones unless private targets are allowed.
     #[default]
     Unset,
     /// [`PUBLIC_V4`] or [`PUBLIC_V6`], for all checks.
     Public,
-    /// Those of the host (`/etc/resolv.conf`), for all checks.
+    /// Servers of the host (`/etc/resolv.conf`), for all checks.
     System,
     /// These, for all checks.
     Servers(Vec<SocketAddr>),
 }
 
-/// Public resolvers that answer for every name and filter none: Cloudflare, Google, Quad9 without its block list.
+/// Public resolvers without filters: Cloudflare, Google, Quad9 without its block list.
 pub const PUBLIC_V4: [Ipv4Addr; 3] =
     [Ipv4Addr::new(1, 1, 1, 1), Ipv4Addr::new(8, 8, 8, 8), Ipv4Addr::new(9, 9, 9, 10)];
 /// The same over IPv6.
@@ -33,14 +33,14 @@ pub const PUBLIC_V6: [Ipv6Addr; 3] = [
 /// The port of name servers.
 const PORT: u16 = 53;
 
-/// A resolver that asks the public servers, over IPv4 where this host has a route for it: with both, one that has no IPv6
-/// would try it again and again.
+/// Creates a resolver for the public servers, over IPv4 if this host has a route for it: with both, a host
+/// without IPv6 would retry it constantly.
 ///
 /// # Errors
 /// [`SetupError`], never expected here.
 pub(crate) fn public() -> Result<Resolver, SetupError> {
     let v4 = PUBLIC_V4.map(|ip| SocketAddr::from((ip, PORT)));
-    // Connecting a UDP socket looks the route up and sends nothing.
+    // Connecting a UDP socket looks the route up but sends nothing.
     let has_route =
         UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0)).and_then(|socket| socket.connect(v4[0])).is_ok();
     let v6 = PUBLIC_V6.iter().filter(|_| !has_route).map(|ip| SocketAddr::from((*ip, PORT)));
@@ -61,9 +61,9 @@ impl FromStr for NameServers {
             entry
                 .parse()
                 .or_else(|_| bare(entry))
-                .map_err(|_| format!("{entry} is no address of a name server; or \"public\", or \"system\""))
+                .map_err(|_| format!("{entry} is not an address of a name server, \"public\", or \"system\""))
         })?;
-        // An empty list was the system's before there was a word for it.
+        // An empty list meant the system's servers before the value `system` existed.
         Ok(if servers.is_empty() { Self::Unset } else { Self::Servers(servers) })
     }
 }

@@ -1,4 +1,4 @@
-//! Settings out of file, environment and flags.
+//! Tests of settings from file, environment and flags.
 
 use super::*;
 
@@ -30,9 +30,9 @@ fn flags_override_environment_and_environment_the_file() {
 #[test]
 fn an_unknown_setting_is_refused_with_the_nearest_known_one() {
     let told = load("alow_privat = true", &[], &[]).unwrap_err();
-    assert_eq!(told, "alow_privat: is not known; did you mean allow_private?");
+    assert_eq!(told, "alow_privat: is unknown; did you mean allow_private?");
     let told = load("", &[("PARALLAX_AGENT_SPOOL", "1")], &[]).unwrap_err();
-    assert!(told.starts_with("PARALLAX_AGENT_SPOOL: is not known"), "{told}");
+    assert!(told.starts_with("PARALLAX_AGENT_SPOOL: is unknown"), "{told}");
 }
 
 #[test]
@@ -46,10 +46,10 @@ fn a_broken_rule_names_setting_and_rule() {
         ("allow_own_host = 1", "allow_own_host: must be true or false"),
         (
             "resolvers = \"sytem\"",
-            "resolvers: sytem is no address of a name server; or \"public\", or \"system\"",
+            "resolvers: sytem is not an address of a name server, \"public\", or \"system\"",
         ),
-        ("resolver_zones = [\"192.0.2.1\"]", "resolver_zones: 192.0.2.1 is no zone"),
-        ("deny = [\"x\"]", "deny: x is no address or prefix"),
+        ("resolver_zones = [\"192.0.2.1\"]", "resolver_zones: 192.0.2.1 is not a zone"),
+        ("deny = [\"x\"]", "deny: x is not an address or prefix"),
         ("data = 1.5", "data: must be a text, a number, true or false, or a list"),
     ] {
         assert_eq!(load(file, &[], &[]).unwrap_err(), told);

@@ -1,4 +1,4 @@
-//! An agent's folder: locked, sealed, damaged, and left.
+//! Tests of an agent's folder: locked, encrypted, damaged, and after departure.
 
 use super::*;
 use parallax_protocol::assignment::Assignment;
@@ -92,7 +92,7 @@ fn a_schedule_in_clear_is_sealed_at_the_start_with_a_key_and_again_after_a_rotat
     assert_eq!(start(Some(&key)), Some(kept));
     let sealed = std::fs::read(data.join(SCHEDULE)).unwrap();
     assert_eq!(KeyId::of_sealed(&sealed[SEALED.len()..]), Some(second));
-    // A damaged one in clear goes too.
+    // A damaged plain-text one is deleted too.
     std::fs::write(data.join(SCHEDULE), "secret").unwrap();
     assert_eq!(start(Some(&key)), None);
     assert!(!in_clear());
@@ -159,7 +159,7 @@ fn a_removed_agent_leaves_nothing_and_says_so_at_each_start() {
     fill();
     home.depart(Departure::Revoked).unwrap();
     assert_eq!(left(), [DEPARTED, "lock"]);
-    // A crash in between leaves the rest to the next start.
+    // The next start completes a deletion that a crash interrupted.
     fill();
     assert!(!home.is_member());
     let Err(error) = home.membership() else { panic!("a membership") };

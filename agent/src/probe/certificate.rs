@@ -1,8 +1,9 @@
-//! The certificate probe: a handshake as a browser makes it, and when the leaf it showed ends.
+//! The certificate probe: a TLS handshake as a browser makes it, and the expiry of the server's leaf
+//! certificate.
 //!
-//! The chain is judged by the same rules as an https check: paths are looked for among the certificates sent and
-//! the roots, so their order, and one that no path needs, do not matter. The leaf is looked at before the verdict,
-//! so its expiry is known when the chain is bad too.
+//! The chain is verified by the same rules as in an https check: paths are built from the certificates sent
+//! and the roots, so their order and superfluous ones do not matter. The leaf is recorded before the verdict,
+//! so its expiry is known even if the chain is bad.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -29,11 +30,11 @@ use super::{
     tls,
 };
 
-/// Certificates that a server may send.
+/// Maximum number of certificates that a server may send.
 const MAX_CHAIN: usize = 10;
 const DAY_S: i64 = 24 * 60 * 60;
 
-/// Connects and shakes hands; the latency is that of both and of name resolution.
+/// Connects and performs a handshake; the latency includes both and name resolution.
 pub(super) async fn run(check: &CertificateCheck, net: &Net) -> Report {
     let mut facts = Facts::default();
     let started = Instant::now();
@@ -50,7 +51,7 @@ async fn look(check: &CertificateCheck, net: &Net, facts: &mut Facts) -> Result<
     let deadline = net.deadline();
     let host = Host::parse(&check.host).map_err(|error| bad_target(error.to_string()))?;
     if check.port == 0 {
-        return Err(bad_target("port is 1 to 65535").into());
+        return Err(bad_target("the port must be 1 to 65535").into());
     }
     let (crypto, judge) = net.trust();
     let witness = Arc::new(Witness { judge, seen: Mutex::new(None) });
@@ -70,30 +71,31 @@ async fn look(check: &CertificateCheck, net: &Net, facts: &mut Facts) -> Result<
     let mut seen = witness.seen.lock().unwrap_or_else(PoisonError::into_inner).take();
     match (&mut seen, shaken) {
         (None, Err(trouble)) => return Err(trouble),
-        // A server that is done with us for another reason (it asks for a certificate of ours) has shown its own.
+        // A server that ends the handshake for another reason (it demands a client certificate) has sent its
+        // own.
         (Some(seen), Err(trouble)) if seen.verdict.is_ok() && !seen.is_proved => {
             seen.verdict = Err(trouble);
         }
         (Some(_), Ok(_) | Err(_)) | (None, Ok(_)) => {}
     }
     facts.phases.tls_us = Some(micros(started.elapsed()));
-    seen.ok_or_else(|| Failure::TlsOther { detail: Detail::new("the peer shows no certificate") }.into())
+    seen.ok_or_else(|| Failure::TlsOther { detail: Detail::new("the server sends no certificate") }.into())
 }
 
-/// What a handshake showed.
+/// Certificate data of a handshake.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Seen {
-    /// When the leaf ends, epoch seconds; `None` where it can't be read.
+    /// Expiry of the leaf, epoch seconds; `None` if it can't be read.
     ends_s: Option<i64>,
-    /// When it was looked at, epoch seconds.
+    /// Time of the check, epoch seconds.
     now_s: i64,
-    /// What is wrong with the chain.
+    /// Verdict on the chain.
     verdict: Result<(), Trouble>,
-    /// Whether the peer has the leaf's key.
+    /// True if the server has proven that it has the leaf's key.
     is_proved: bool,
 }
 
-/// Notes what the judge of certificates is shown, and what it says.
+/// Records the certificates that the verifier receives, and its verdict.
 #[derive(Debug)]
 struct Witness {
     judge: Arc<WebPkiServerVerifier>,
@@ -171,7 +173,8 @@ fn fault(error: &TlsError, leaf: &CertificateDer<'_>) -> Trouble {
     match error {
         TlsError::General(detail) => Failure::TlsOther { detail: Detail::new(detail) }.into(),
         _ => match tls::verdict(error) {
-            // A certificate that signs itself is often an authority too, which hides what visitors are told.
+            // A self-signed certificate is often an authority too, whose error would hide the one that
+            // visitors see.
             Trouble::Target(Failure::TlsOther { .. }) if signs_itself(leaf) => {
                 Failure::TlsUnknownIssuer.into()
             }
@@ -180,13 +183,14 @@ fn fault(error: &TlsError, leaf: &CertificateDer<'_>) -> Trouble {
     }
 }
 
-/// Whether a certificate names itself as its issuer.
+/// Returns true if a certificate names itself as its issuer.
 pub(super) fn signs_itself(leaf: &CertificateDer<'_>) -> bool {
     parse_x509_certificate(leaf).is_ok_and(|(_, leaf)| leaf.issuer() == leaf.subject())
 }
 
-/// A bad chain fails by its own word; a good one fails from `warn_days` times 24 hours before its end, and so does one
-/// that our library can't reckon with, since its end can be read all the same.
+/// Judges the chain and the expiry. A bad chain fails with its own reason; a good one fails from `warn_days`
+/// times 24 hours before its expiry, and so does one that this TLS library can't verify, since its expiry is
+/// readable all the same.
 fn judge(warn_days: u16, seen: Result<Seen, Trouble>) -> Outcome {
     let seen = match seen {
         Ok(seen) => seen,

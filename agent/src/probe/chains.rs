@@ -1,7 +1,8 @@
-//! Which certificate chains were found to be sound, so that their issuers' signatures are not reckoned at every check.
+//! Cache of verified certificate chains, so that their issuers' signatures are not verified at every check.
 //!
-//! A chain's signatures, constraints and uses are facts of its exact bytes. Those are remembered. What can change from
-//! one check to the next is judged each time: the time, the name, and the server's proof that it holds the key.
+//! A chain's signatures, constraints and usages depend only on its exact bytes, so they are cached. Facts
+//! that may change between checks are verified each time: the time, the name, and the server's proof of
+//! possession of the key.
 
 use std::{
     collections::BTreeMap,
@@ -22,14 +23,15 @@ use rustls_pki_types::{CertificateDer, ServerName, UnixTime};
 use sha2::{Digest, Sha256};
 use x509_parser::parse_x509_certificate;
 
-/// Chains remembered at most: 48 bytes each.
+/// Maximum number of cached chains, at 48 bytes each.
 const MOST: usize = 16 * 1024;
 
-/// Judges certificates as `judge` does, which has no revocation lists, and remembers chains that it found sound.
+/// Verifies certificates with `judge`, which has no revocation lists, and caches chains that it found valid.
 #[derive(Debug)]
 pub(super) struct Chains {
     judge: Arc<WebPkiServerVerifier>,
-    /// By the hash of their bytes: the seconds since the epoch from and until which every certificate is valid.
+    /// By the hash of their bytes: the period, in seconds since the epoch, in which every certificate is
+    /// valid.
     sound: Mutex<BTreeMap<[u8; 32], (i64, i64)>>,
 }
 
@@ -47,7 +49,7 @@ impl Chains {
     fn remember(&self, hash: [u8; 32], life: (i64, i64)) {
         let mut sound = self.sound.lock().unwrap_or_else(PoisonError::into_inner);
         if sound.len() >= MOST {
-            // Whoever still serves one of these pays once more.
+            // Chains in use are verified and cached once more.
             sound.clear();
         }
         sound.insert(hash, life);
@@ -69,7 +71,7 @@ impl ServerCertVerifier for Chains {
             return Ok(ServerCertVerified::assertion());
         }
         let verdict = self.judge.verify_server_cert(end_entity, intermediates, name, ocsp_response, now);
-        // The name is looked at last: a chain for another name is a sound one.
+        // The name is verified last: a chain for another name is valid in itself.
         let is_sound = match &verdict {
             Ok(_) => true,
             Err(Error::InvalidCertificate(fault)) => matches!(
@@ -81,8 +83,8 @@ impl ServerCertVerifier for Chains {
         if is_sound && let Some(life) = life(end_entity, intermediates) {
             self.remember(hash, life);
         }
-        // The library has a word of its own for an authority that stands as a site: openssl makes such certificates
-        // unless told otherwise. To a customer they are self-signed, as any other.
+        // The library has a separate error for an authority used as a site's certificate, as openssl creates
+        // by default. To a customer it is self-signed, like any other.
         match verdict {
             Err(Error::InvalidCertificate(CertificateError::Other(_))) if signs_itself(end_entity) => {
                 Err(CertificateError::UnknownIssuer.into())
@@ -116,7 +118,7 @@ impl ServerCertVerifier for Chains {
     }
 }
 
-/// Of each certificate's length and bytes, in the order they came.
+/// Hashes each certificate's length and bytes, in the order received.
 fn hash(end_entity: &CertificateDer<'_>, intermediates: &[CertificateDer<'_>]) -> [u8; 32] {
     let mut hasher = Sha256::new();
     for certificate in std::iter::once(end_entity).chain(intermediates) {
@@ -126,7 +128,8 @@ fn hash(end_entity: &CertificateDer<'_>, intermediates: &[CertificateDer<'_>]) -
     hasher.finalize().into()
 }
 
-/// When all of them are valid, those that no path needs among them; `None` where one can't be read.
+/// Returns the period in which all of them are valid, including superfluous ones; `None` if one can't be
+/// read.
 fn life(end_entity: &CertificateDer<'_>, intermediates: &[CertificateDer<'_>]) -> Option<(i64, i64)> {
     let mut life = (i64::MIN, i64::MAX);
     for certificate in std::iter::once(end_entity).chain(intermediates) {

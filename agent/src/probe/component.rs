@@ -1,8 +1,9 @@
-//! The component probe: what a vendor's status page says of one of its components, or of all.
+//! The component probe: state of a component, or of the whole page, on a vendor's status page.
 //!
-//! Monitors of one page share a reading of it: a page is fetched at most once in 20 s, with conditional requests, however
-//! many monitors ask; a large one once more when a component is asked for the first time. Of a reading that much is kept
-//! as monitors ask for, within bounds. A page that can't be read says nothing about the vendor.
+//! Monitors of one page share one reading of it: a page is fetched at most once in 20 s, with conditional
+//! requests, for any number of monitors; a large one is fetched again when a component is requested for the
+//! first time. Only the readings that monitors request are cached, within bounds. An unreadable page is no
+//! verdict on the vendor.
 
 mod slot;
 
@@ -30,21 +31,23 @@ use super::{
     vendor::{self, NoReading},
 };
 
-/// Pages that are remembered; the one that was asked for longest ago is forgotten for another.
+/// Maximum number of cached pages; the least recently requested one is evicted.
 const MAX_PAGES: usize = 512;
-/// Bytes of memory that all of them may take; those asked for longest ago are forgotten first.
+/// Maximum memory of all pages in bytes; the least recently requested ones are evicted first.
 const MAX_BYTES: usize = 64 << 20;
-/// Components of one page that are remembered as asked for, and for how long: monitors ask more often.
+/// Maximum number of requested components remembered for one page, and for how long: monitors request more
+/// often than that.
 const MAX_WANTED: usize = 1024;
-/// Memory that one of them takes beside its name.
+/// Memory of one of them besides its name.
 const ENTRY: usize = 64;
 const WANTED_FOR: Duration = Duration::from_secs(60 * 60);
-/// Characters of a component's name that are repeated where the page has none of that name.
+/// Maximum number of characters of a missing component's name in a message.
 const MAX_NAME: usize = 40;
-/// Requests a check makes at most to find out what kind of page it is; the next one goes on from there.
+/// Maximum number of requests in one check for detecting the kind of a page; the next check continues from
+/// there.
 const MAX_TRIES: usize = 4;
 
-/// Reads the page for that account, or takes what another check has just read of it.
+/// Reads the page for that account, or uses the recent reading of another check.
 pub(super) async fn run(check: &ComponentCheck, account: u32, net: &Net) -> Report {
     let mut facts = Facts::default();
     let started = Instant::now();
@@ -52,16 +55,16 @@ pub(super) async fn run(check: &ComponentCheck, account: u32, net: &Net) -> Repo
     if said.is_ok() {
         facts.took = Some(started.elapsed());
     }
-    // The status is the status page's.
+    // The status code is that of the status page.
     facts.status = None;
     let (outcome, vendor) = judge(check.component.as_deref(), said);
     Report { vendor, ..facts.report(outcome) }
 }
 
-/// The pages that were read, shared by all checks.
+/// Cache of vendors' pages, shared by all checks.
 #[derive(Debug)]
 pub(super) struct Pages {
-    /// How long a reading serves others.
+    /// Lifetime of a cached reading.
     fresh: Duration,
     tries: usize,
     known: Mutex<BTreeMap<String, Known>>,
@@ -70,29 +73,29 @@ pub(super) struct Pages {
 #[derive(Debug)]
 struct Known {
     asked_at: Instant,
-    /// One check fetches; the others wait for it.
+    /// Lock of the fetch: one check fetches; the others wait for it.
     slot: Arc<Turn<Slot>>,
-    /// The components that monitors ask for, as names are compared, and when they last did.
+    /// The components that monitors request, by normalised name, with the time of the last request.
     wanted: BTreeMap<Option<String>, Instant>,
-    /// Bytes of memory, as it was last weighed.
+    /// Memory in bytes, as last measured.
     weight: usize,
 }
 
 impl Pages {
-    /// How long a reading serves others unless told otherwise.
+    /// Default lifetime of a cached reading.
     pub(super) const FRESH: Duration = Duration::from_secs(20);
 
-    /// None is read yet.
+    /// Creates an empty cache.
     pub(super) fn new(fresh: Duration) -> Self {
         Self { fresh, tries: MAX_TRIES, known: Mutex::default() }
     }
 
-    /// None is read yet, and a page is recognised in one check, however many requests that takes.
+    /// Creates an empty cache that detects a page's kind in one check, with any number of requests.
     pub(super) fn tried_at_once() -> Self {
         Self { tries: usize::MAX, ..Self::new(Self::FRESH) }
     }
 
-    /// The product that a page was recognised as; `None` before, and while it is being read.
+    /// Returns the product detected on a page; `None` before the detection, and during a reading.
     pub(super) fn product(&self, address: &str) -> Option<&'static str> {
         let base = vendor::base(address)?;
         let pages = self.known.lock().unwrap_or_else(PoisonError::into_inner);
@@ -100,7 +103,7 @@ impl Pages {
         slot.product()
     }
 
-    /// The slot of a page, for a check that wants this component of it.
+    /// Returns the cache entry of a page, for a check of this component.
     fn slot(&self, base: &str, component: Option<&str>) -> Arc<Turn<Slot>> {
         let now = Instant::now();
         let mut pages = self.known.lock().unwrap_or_else(PoisonError::into_inner);
@@ -122,7 +125,7 @@ impl Pages {
         Arc::clone(&known.slot)
     }
 
-    /// The components of a page that monitors ask for.
+    /// Returns the components of a page that monitors request.
     fn wanted(&self, base: &str) -> BTreeSet<Option<String>> {
         let mut pages = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(known) = pages.get_mut(base) else { return BTreeSet::new() };
@@ -130,7 +133,7 @@ impl Pages {
         known.wanted.keys().cloned().collect()
     }
 
-    /// Notes how much a page takes now, and forgets others where all take too much together.
+    /// Records a page's memory, and evicts others if the total exceeds the limit.
     fn weigh(&self, base: &str, bytes: usize) {
         let mut pages = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = pages.get_mut(base) {
@@ -143,7 +146,7 @@ impl Pages {
     }
 }
 
-/// Forgets the page that was asked for longest ago, but never `base`; false where there is no other.
+/// Evicts the least recently requested page other than `base`; returns false if there is no other.
 fn forget_oldest(pages: &mut BTreeMap<String, Known>, base: &str) -> bool {
     let others = pages.iter().filter(|(other, _)| *other != base);
     let oldest = others.min_by_key(|(_, known)| known.asked_at).map(|(oldest, _)| oldest.clone());
@@ -153,12 +156,12 @@ fn forget_oldest(pages: &mut BTreeMap<String, Known>, base: &str) -> bool {
 async fn look(check: &ComponentCheck, account: u32, net: &Net, facts: &mut Facts) -> Result<Said, Trouble> {
     let deadline = net.deadline();
     let base = vendor::base(&check.vendor_url)
-        .ok_or_else(|| bad_target("the status page's address is an http or https URL"))?;
+        .ok_or_else(|| bad_target("the status page's address must be an http or https URL"))?;
     let component = vendor::asked(check.component.as_deref());
     let component = component.as_deref();
     let slot = net.pages().slot(&base, component);
     let Ok(mut slot) = timeout_at(deadline, slot.lock()).await else {
-        return Err(unreadable("another check still waits for it"));
+        return Err(unreadable("another check is still waiting for it"));
     };
     if let Some(last) = slot.last(net.pages().fresh, component) {
         return last.map_err(unreadable);
@@ -175,15 +178,16 @@ fn unreadable(why: impl AsRef<str>) -> Trouble {
     Trouble::Own(OwnFault::VendorUnreadable { detail: Detail::new(why.as_ref()) })
 }
 
-/// Words for a component that is not there, or for a page without a word on the whole.
+/// Describes a missing component, or a page without an overall status.
 fn no(component: Option<&str>) -> String {
     match component.map(str::trim).filter(|name| !name.is_empty()) {
         Some(name) => format!("no component \"{}\"", name.chars().take(MAX_NAME).collect::<String>()),
-        None => "no word on the whole".to_owned(),
+        None => "no overall status".to_owned(),
     }
 }
 
-/// Only the vendor's known words for an outage fail. Degraded passes, and is told by the reading.
+/// Judges a reading. Only the vendor's known words for an outage fail. Degraded passes; the reading contains
+/// it.
 fn judge(component: Option<&str>, said: Result<Said, Trouble>) -> (Outcome, Option<VendorReading>) {
     let said = match said {
         Ok(said) => said,
@@ -202,7 +206,7 @@ fn judge(component: Option<&str>, said: Result<Said, Trouble>) -> (Outcome, Opti
             (outcome, Some(reading))
         }
         Err(NoReading::Missing(names)) => (unreadable(format!("{}; {names}", no(component))).into(), None),
-        Err(NoReading::Empty) => (unreadable("it names no components").into(), None),
+        Err(NoReading::Empty) => (unreadable("it lists no components").into(), None),
         Err(NoReading::Unread(why)) => {
             (unreadable(format!("{} in the part that can be read ({why})", no(component))).into(), None)
         }
@@ -222,9 +226,9 @@ mod tests {
         let (outcome, reading) = judge(None, Err(unreadable("status 500")));
         assert!(matches!(outcome, Outcome::Inconclusive(OwnFault::VendorUnreadable { .. })));
         assert_eq!(reading, None);
-        // A page that says nothing at all.
+        // A page without any content.
         let (outcome, _) = judge(None, Ok(Err(NoReading::Empty)));
-        assert_eq!(outcome, Outcome::from(unreadable("it names no components")));
+        assert_eq!(outcome, Outcome::from(unreadable("it lists no components")));
     }
 
     #[tokio::test]
@@ -246,7 +250,7 @@ mod tests {
         }
         let known = || pages.known.lock().unwrap().keys().cloned().collect::<BTreeSet<_>>();
         assert_eq!(known(), (9..40).map(name).collect());
-        // One that alone is too much stays until another is asked for.
+        // A page that exceeds the limit alone stays until another is requested.
         pages.weigh(&name(39), 100 << 20);
         assert_eq!(known(), [name(39)].into());
     }

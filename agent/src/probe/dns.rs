@@ -1,5 +1,5 @@
-//! The dns probe: one question to the agent's resolvers, and whether an answer has the expected text. What a resolver
-//! knows of private networks alone is kept from customers, unless the operator allows it.
+//! The dns probe: one query to the agent's resolvers, and a search for the expected text in the answers.
+//! Answers about private networks are hidden from customers, unless the operator allows them.
 
 use std::net::IpAddr;
 
@@ -16,12 +16,12 @@ use super::{
     net::Net,
 };
 
-/// Asks anew every time; the latency is that of the question.
+/// Queries without a cache; the latency is that of the query.
 pub(super) async fn run(check: &DnsCheck, net: &Net) -> Report {
     let mut facts = Facts::default();
     let started = Instant::now();
     let answers = ask(check, net).await;
-    // NXDOMAIN and the like are answers too.
+    // Negative answers such as NXDOMAIN count as answers.
     let answered = match &answers {
         Ok(_) => true,
         Err(Trouble::Target(failure)) => {
@@ -41,7 +41,7 @@ async fn ask(check: &DnsCheck, net: &Net) -> Result<Vec<Record>, Trouble> {
     let name = match Host::parse(&check.host) {
         Ok(Host::Name(name)) => name,
         Err(HostError::Empty) if check.host == "." => Name::root(),
-        Ok(Host::Ip(_)) => return Err(bad_target("a name is asked for, not an address").into()),
+        Ok(Host::Ip(_)) => return Err(bad_target("the host must be a name, not an address").into()),
         Err(error) => return Err(bad_target(error.to_string()).into()),
     };
     let asked = net.guard().records(&name, kind(check.record), net.deadline()).await;
@@ -59,7 +59,8 @@ fn kind(record: RecordType) -> RecordKind {
     }
 }
 
-/// Without an expected text any answer passes; with one, a single answer that contains it is enough.
+/// Judges the answers. Without an expected text any answer passes; with one, a single answer that contains it
+/// is enough.
 fn judge(expect: Option<&str>, answers: Result<Vec<Record>, Trouble>) -> Outcome {
     let answers = match answers {
         Ok(answers) => answers,
@@ -82,8 +83,8 @@ fn judge(expect: Option<&str>, answers: Result<Vec<Record>, Trouble>) -> Outcome
     Outcome::Failed(Failure::DnsMismatch { got: Detail::new(&got) })
 }
 
-/// Text is compared as it stands. Names are compared without case, trailing dot and script; where a whole address
-/// is expected, `192.0.2.1` is not `192.0.2.11`, and an IPv6 address may be written in any way.
+/// Compares text exactly. Names are compared without case, trailing dot and script; if a whole address is
+/// expected, `192.0.2.1` does not match `192.0.2.11`, and an IPv6 address may be written in any form.
 fn contains(answer: &Record, expect: &str) -> bool {
     match answer {
         Record::Text(text) => text.contains(expect),
@@ -106,7 +107,7 @@ fn folded(expect: &str) -> String {
     }
 }
 
-/// The answer as zone files have it, names without their trailing dot.
+/// Formats the answer as in zone files, names without their trailing dot.
 fn shown(answer: &Record) -> String {
     match answer {
         Record::Address(ip) => ip.to_string(),

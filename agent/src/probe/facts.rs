@@ -1,4 +1,4 @@
-//! What a check learned on its way, and the words of the mesh for what went wrong.
+//! Measurements of a check, and the conversion of its errors to wire types.
 
 use std::{
     net::{IpAddr, SocketAddr},
@@ -11,21 +11,21 @@ use parallax_protocol::{
     text::Detail,
 };
 
-/// The facts so far; what never happened stays `None`.
+/// Measurements so far; a phase that did not happen stays `None`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Facts {
-    /// Of the newest connection.
+    /// Phases of the newest connection.
     pub(super) phases: Phases,
-    /// The address connected to, or about to be.
+    /// Address of the newest connection or attempt.
     pub(super) address: Option<IpAddr>,
-    /// Of the newest answer.
+    /// Status of the newest response.
     pub(super) status: Option<u16>,
-    /// From the start of the check to the last byte it needed, once that came.
+    /// Time from the start of the check to the last byte it needed, once received.
     pub(super) took: Option<Duration>,
 }
 
 impl Facts {
-    /// Notes what resolution brought; forgets the connection before it.
+    /// Records a name resolution; discards the previous connection.
     pub(super) fn admitted(&mut self, admitted: &Admitted) {
         let resolved_in = admitted.resolved_in();
         self.phases =
@@ -33,13 +33,13 @@ impl Facts {
         self.address = admitted.addresses().first().map(SocketAddr::ip);
     }
 
-    /// Notes the connection.
+    /// Records the connection.
     pub(super) fn connected(&mut self, connected: &Connected) {
         self.phases.connect_us = Some(micros(connected.connected_in));
         self.address = Some(connected.peer.ip());
     }
 
-    /// The report on these facts.
+    /// Returns the report with these measurements.
     pub(super) fn report(self, outcome: Outcome) -> Report {
         Report {
             latency_ms: self.took.map(millis),
@@ -51,12 +51,12 @@ impl Facts {
     }
 }
 
-/// What ended a check before there was anything to judge.
+/// Error that ended a check before there was a response to judge.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Trouble {
-    /// The target's.
+    /// A fault of the target.
     Target(Failure),
-    /// This host's.
+    /// A fault on the agent's side.
     Own(OwnFault),
 }
 
@@ -93,7 +93,7 @@ impl From<DialError> for Trouble {
             DialError::NoRoute => Self::Own(OwnFault::NoRoute),
             DialError::NoDescriptors => Self::Own(OwnFault::NoDescriptors),
             DialError::NotPermitted => Self::Own(OwnFault::NotPermitted),
-            // In the dialler's words.
+            // Reported with the dialler's text.
             DialError::NoSource | DialError::OwnAddressesUnreadable => {
                 Self::Own(OwnFault::Internal { detail: Detail::new(&error.to_string()) })
             }
@@ -101,17 +101,17 @@ impl From<DialError> for Trouble {
     }
 }
 
-/// A duration in whole microseconds.
+/// Converts a duration to whole microseconds.
 pub(super) fn micros(duration: Duration) -> u32 {
     u32::try_from(duration.as_micros()).unwrap_or(u32::MAX)
 }
 
-/// A target that breaks a rule of its type.
+/// Returns the failure for a target that breaks a rule of its type.
 pub(super) fn bad_target(rule: impl AsRef<str>) -> Failure {
     Failure::BadTarget { detail: Detail::new(rule.as_ref()) }
 }
 
-/// Whole milliseconds, at least 1: a measured time is never shown as none.
+/// Converts to whole milliseconds, at least 1: a measured time must not look like none.
 fn millis(duration: Duration) -> u32 {
     u32::try_from(duration.as_millis()).unwrap_or(u32::MAX).max(1)
 }

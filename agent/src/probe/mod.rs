@@ -1,7 +1,7 @@
-//! Probes: one check in, one report out. A report never says more than what this place saw.
+//! Probes: one check in, one report out. A report never claims more than this vantage saw.
 //!
-//! [`run_again`] is the whole interface, and [`run`] for a check that runs once. Each probe gathers facts with IO and judges them in a pure function at
-//! the bottom of its files.
+//! [`run_again`] is the whole interface, and [`run`] for a check that runs once. Each probe gathers facts
+//! with IO and judges them in a pure function at the bottom of its file.
 
 mod certificate;
 mod chains;
@@ -25,11 +25,11 @@ use parallax_protocol::{
 
 pub use net::Net;
 
-/// The types of checks that the probes of this build can do.
+/// Check types that the probes of this build support.
 pub const KINDS: &[CheckKind] = &CheckKind::ALL;
 
-/// What the probes keep of a check from one run to the next; never anything that was answered. It belongs to one
-/// [`CheckSpec`]: whoever changes that begins with a new one.
+/// Cached parts of a check between runs; never anything that was received. It belongs to one [`CheckSpec`]: a
+/// changed specification needs a new cache.
 #[derive(Default)]
 pub struct Kept {
     http: http::Kept,
@@ -37,7 +37,7 @@ pub struct Kept {
 }
 
 impl Kept {
-    /// Keeps nothing as yet of a check of that account, which holds the memory that the check takes.
+    /// Creates an empty cache for a check of that account, which is charged for the check's memory.
     #[must_use]
     pub fn of_account(account: u32) -> Self {
         Self { account, ..Self::default() }
@@ -46,25 +46,27 @@ impl Kept {
 
 impl fmt::Debug for Kept {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // A request has the customer's headers, which are secrets.
+        // A request contains the customer's headers, which are secrets.
         f.write_str("Kept")
     }
 }
 
-/// Runs one check of which nothing is kept: see [`run_again`].
+/// Runs one check without a cache: see [`run_again`].
 pub async fn run(spec: &CheckSpec, net: &Net) -> Report {
     run_again(spec, &Kept::default(), net).await
 }
 
 /// Runs one check and ends within the limit of `net`.
 ///
-/// Whatever happens becomes an outcome: the target's faults are [failed](parallax_protocol::result::Outcome::Failed), this host's are
-/// [inconclusive](parallax_protocol::result::Outcome::Inconclusive). [Pending](parallax_protocol::result::Outcome::Pending) is never returned; the caller sends it for a check that is still
-/// running. Dropping the future ends the check and closes its connections.
+/// Every end becomes an outcome: the target's faults are
+/// [failed](parallax_protocol::result::Outcome::Failed), those on the agent's side
+/// [inconclusive](parallax_protocol::result::Outcome::Inconclusive).
+/// [Pending](parallax_protocol::result::Outcome::Pending) is never returned; the caller sends it for a check
+/// that is still running. Dropping the future ends the check and closes its connections.
 pub async fn run_again(spec: &CheckSpec, kept: &Kept, net: &Net) -> Report {
     match spec {
-        // Each on the heap: a check's future is moved a few times before it begins, and should not be as large as the
-        // largest of them.
+        // Each boxed: a check's future is moved a few times before it starts, and should not be as large as
+        // the largest of them.
         CheckSpec::Http(check) => Box::pin(http::run(check, &kept.http, kept.account, net)).await,
         CheckSpec::Tcp(check) => Box::pin(tcp::run(check, net)).await,
         CheckSpec::Dns(check) => Box::pin(dns::run(check, net)).await,

@@ -1,4 +1,4 @@
-//! What a probe may use: the guarded dialler, TLS settings and a time limit.
+//! Shared resources of the probes: the guarded dialler, TLS settings, caches and a time limit.
 
 use std::{net::SocketAddr, path::PathBuf, sync::Arc, time::Duration};
 
@@ -14,7 +14,7 @@ use url::Url;
 
 use super::{chains::Chains, component::Pages, domain::Registries, http::budget::Budget, ping::Pingers};
 
-/// What every probe of this agent uses; cheap to clone.
+/// Resources of every probe of this agent; cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Net {
     guard: Arc<Guard>,
@@ -34,19 +34,19 @@ pub enum NetError {
     /// The TLS library refuses its settings.
     #[error("TLS settings can't be used: {0}")]
     Tls(#[source] rustls::Error),
-    /// No root certificate is trusted, so no certificate could ever be.
+    /// No root certificate is trusted, so no certificate could ever be valid.
     #[error("roots can't be used: {0}")]
     Roots(#[source] VerifierBuilderError),
-    /// A root certificate of the operator's can't be read.
+    /// A root certificate of the operator can't be read.
     #[error("root certificate can't be used: {0}")]
     Root(#[source] rustls::Error),
 }
 
 impl Net {
-    /// How long a check may take in all.
+    /// Default time limit of a whole check.
     pub const LIMIT: Duration = Duration::from_secs(10);
 
-    /// Probes that dial through `guard` and trust `roots`.
+    /// Creates resources for probes that dial through `guard` and trust `roots`.
     ///
     /// # Errors
     /// [`NetError::Tls`] if the TLS library refuses its settings, [`NetError::Roots`] for no roots at all.
@@ -78,108 +78,108 @@ impl Net {
         })
     }
 
-    /// The same with another limit for a whole check.
+    /// Sets another time limit for a whole check.
     #[must_use]
     pub fn limited_to(mut self, limit: Duration) -> Self {
         self.limit = limit;
         self
     }
 
-    /// The same with one RDAP service that is asked about every domain, instead of the registries' own.
+    /// Sets one RDAP service for every domain, instead of the registries' own.
     #[must_use]
     pub fn with_rdap(mut self, base: &Url) -> Self {
         self.registries = Arc::new(Registries::new(Some(base)));
         self
     }
 
-    /// The same with another address of the bootstrap registry of RDAP services (RFC 9224), where one is given, and a
-    /// file that keeps what it says over a restart.
+    /// Sets another address of the bootstrap registry of RDAP services (RFC 9224), if given, and a file that
+    /// caches its contents over a restart.
     #[must_use]
     pub fn with_bootstrap(mut self, address: Option<&Url>, file: PathBuf) -> Self {
         self.registries = Arc::new(Registries::new(None).keeping(address, file));
         self
     }
 
-    /// The same with another WHOIS server to ask for those of registries without RDAP; all listen on its port.
+    /// Sets another WHOIS server that refers to those of registries without RDAP; all listen on its port.
     #[must_use]
     pub fn with_whois(mut self, root: SocketAddr) -> Self {
         self.registries = Arc::new(Registries::with_whois(root));
         self
     }
 
-    /// The same with another time for which one reading of a vendor's page serves all who follow it.
+    /// Sets another cache lifetime of a vendor's page, which all its followers share.
     #[must_use]
     pub fn with_pages_fresh_for(mut self, fresh: Duration) -> Self {
         self.pages = Arc::new(Pages::new(fresh));
         self
     }
 
-    /// The same for a single check: what kind a vendor's page is is found out at once, not over several checks.
+    /// Detects the product of a vendor's page in one check instead of over several, for a single run.
     #[must_use]
     pub fn with_pages_tried_at_once(mut self) -> Self {
         self.pages = Arc::new(Pages::tried_at_once());
         self
     }
 
-    /// The product that a vendor's page was recognised as by a component check.
+    /// Returns the product that a component check detected on a vendor's page.
     #[must_use]
     pub fn vendor_product(&self, vendor_url: &str) -> Option<&'static str> {
         self.pages.product(vendor_url)
     }
 
-    /// The guard that probes dial through.
+    /// Returns the guard that probes dial through.
     #[must_use]
     pub fn guard(&self) -> &Guard {
         &self.guard
     }
 
-    /// How long a check may take in all.
+    /// Returns the time limit of a whole check.
     #[must_use]
     pub fn limit(&self) -> Duration {
         self.limit
     }
 
-    /// When a check that starts now has to end.
+    /// Returns the deadline of a check that starts now.
     pub(super) fn deadline(&self) -> Instant {
         Instant::now() + self.limit
     }
 
-    /// TLS for the web, offering HTTP/2 and HTTP/1.1.
+    /// Returns the TLS settings for the web, offering HTTP/2 and HTTP/1.1.
     pub(super) fn web_tls(&self) -> Arc<ClientConfig> {
         Arc::clone(&self.web_tls)
     }
 
-    /// What TLS is made of, and who judges certificates in it.
+    /// Returns the crypto provider and the certificate verifier.
     pub(super) fn trust(&self) -> (Arc<CryptoProvider>, Arc<WebPkiServerVerifier>) {
         (Arc::clone(&self.crypto), Arc::clone(&self.verifier))
     }
 
-    /// The sockets for echoes.
+    /// Returns the sockets for pings.
     pub(super) fn pingers(&self) -> &Pingers {
         &self.pingers
     }
 
-    /// Whether this host lets us send echoes (ICMP) at all.
+    /// Returns true if this host permits pings (ICMP).
     pub(crate) fn may_ping(&self) -> bool {
         self.pingers.may_send()
     }
 
-    /// Who is asked about domains.
+    /// Returns the registries for domains.
     pub(super) fn registries(&self) -> &Registries {
         &self.registries
     }
 
-    /// The vendors' pages that were read.
+    /// Returns the cache of vendors' pages.
     pub(super) fn pages(&self) -> &Pages {
         &self.pages
     }
 
-    /// The memory of bodies that are being read.
+    /// Returns the memory budget of bodies that are being read.
     pub(super) fn budget(&self) -> &Arc<Budget> {
         &self.budget
     }
 
-    /// Judges where a check wants to go.
+    /// Resolves and judges the target of a check.
     pub(super) async fn admit(
         &self,
         host: &Host,
@@ -190,10 +190,10 @@ impl Net {
     }
 }
 
-/// The roots that browsers trust, and those of the operator.
+/// Returns the roots that browsers trust, and those of the operator.
 ///
 /// # Errors
-/// [`NetError::Root`] for one of `extra` that is no certificate.
+/// [`NetError::Root`] if one of `extra` is not a certificate.
 pub fn roots(extra: &[CertificateDer<'_>]) -> Result<RootCertStore, NetError> {
     let mut roots = RootCertStore { roots: webpki_roots::TLS_SERVER_ROOTS.to_vec() };
     for certificate in extra {

@@ -1,8 +1,8 @@
 //! The ping probe: up to three ICMP echoes (RFC 792, RFC 4443), of which one reply is enough.
 //!
-//! The first echo goes out at once, the next ones only where nothing came back for a second, so that a healthy
-//! host costs one packet. Where a name has addresses of both families the other one joins after the head start of
-//! RFC 8305. All checks share one socket a family.
+//! The first echo is sent at once, the next ones only after a second without a reply, so that a healthy host
+//! costs one packet. If a name has addresses of both families, the second one joins after the head start of
+//! RFC 8305. All checks share one socket per family.
 
 use std::{
     io,
@@ -30,22 +30,22 @@ use super::{
     net::Net,
 };
 
-/// Echoes sent to an address at most, and the time between them.
+/// Maximum number of echoes to an address, and the time between them.
 const ECHOES: u32 = 3;
 const SPACING: Duration = Duration::from_secs(1);
-/// How long the replies to all echoes are waited for, from the first one on.
+/// Time limit for the replies to all echoes, from the first one on.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// As many bytes as the usual tool sends.
+/// The same size as that of the usual ping tool.
 const PAYLOAD: [u8; 56] = [0x2a; 56];
 
-/// Sends echoes until one is replied to. The latency is that echo's round trip.
+/// Sends echoes until there is a reply. The latency is that echo's round trip.
 pub(super) async fn run(check: &PingCheck, net: &Net) -> Report {
     let mut facts = Facts::default();
     let result = ask(check, net, &mut facts).await;
     facts.report(judge(result))
 }
 
-/// One socket for each family, opened at the first use; cheap to share.
+/// A socket for each family, opened on first use; cheap to share.
 #[derive(Debug)]
 pub(super) struct Pingers {
     source: Source,
@@ -58,13 +58,13 @@ pub(super) struct Pingers {
 struct Slot(Mutex<Option<Client>>);
 
 impl Pingers {
-    /// None is opened yet.
+    /// Creates an instance without open sockets.
     pub(super) fn new(source: Source) -> Self {
         let next_sequence = AtomicU16::new(rand::rng().random());
         Self { source, v4: Slot::default(), v6: Slot::default(), next_sequence }
     }
 
-    /// The client for a family. A host that did not let us open one is asked again at the next check.
+    /// Returns the client for a family. After a permission error, the next check tries again.
     fn client(&self, family: IpAddr) -> io::Result<Client> {
         let (slot, kind, source) = match family {
             IpAddr::V4(_) => (&self.v4, ICMP::V4, self.source.v4.map(IpAddr::V4)),
@@ -83,13 +83,13 @@ impl Pingers {
         Ok(client)
     }
 
-    /// Whether one can be opened, as far as permission goes.
+    /// Returns true if a socket can be opened, as far as permissions go.
     pub(super) fn may_send(&self) -> bool {
         let refused = |error: io::Error| error.kind() == io::ErrorKind::PermissionDenied;
         !self.client(IpAddr::V4(Ipv4Addr::LOCALHOST)).is_err_and(refused)
     }
 
-    /// Unprivileged sockets tell echoes apart by this alone, so no two on their way may share one.
+    /// Returns a unique sequence number: unprivileged sockets match replies by it alone.
     fn sequence(&self) -> PingSequence {
         PingSequence(self.next_sequence.fetch_add(1, Ordering::Relaxed))
     }
@@ -129,7 +129,7 @@ async fn ask(check: &PingCheck, net: &Net, facts: &mut Facts) -> Result<(), Trou
                 return Ok(());
             }
             Err(miss) => {
-                // What can't be sent now can't be sent in a second.
+                // A send that fails now fails in a second too.
                 let is_over = targets.len() == 1 && matches!(miss, Miss::Own(_));
                 worst = worst.more_telling(miss);
                 if is_over {
@@ -145,7 +145,7 @@ async fn ask(check: &PingCheck, net: &Net, facts: &mut Facts) -> Result<(), Trou
     })
 }
 
-/// The first address of each family, in the order given.
+/// Returns the first address of each family, in the order given.
 fn one_of_each_family(addresses: &[SocketAddr]) -> impl Iterator<Item = IpAddr> {
     let first = addresses.first().map(SocketAddr::ip);
     let other =
@@ -153,20 +153,20 @@ fn one_of_each_family(addresses: &[SocketAddr]) -> impl Iterator<Item = IpAddr> 
     first.into_iter().chain(other)
 }
 
-/// What an echo brought instead of a reply.
+/// Result of an echo without a reply.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Miss {
     /// It could not be sent.
     Own(OwnFault),
-    /// Nothing by the deadline.
+    /// No response by the deadline.
     Silence,
-    /// A router says that the host can't be reached.
+    /// A router reports the host as unreachable.
     Unreachable,
 }
 
 impl Miss {
-    /// Of two misses, the one that says more about the target. That we may not send says more about this host than
-    /// that a family has no route.
+    /// Returns the miss that is more informative about the target. A lack of permission is more informative
+    /// about this host than a family without a route.
     fn more_telling(self, other: Self) -> Self {
         if other.weight() > self.weight() { other } else { self }
     }
@@ -205,7 +205,7 @@ async fn echo(
     }
 }
 
-/// Whether a packet that belongs to an echo is its reply, and no router's word about it.
+/// Returns true if a packet for an echo is its reply, not a router's error.
 fn is_reply(packet: &IcmpPacket) -> bool {
     match packet {
         IcmpPacket::V4(packet) => packet.get_icmp_type().0 == 0,
@@ -222,7 +222,7 @@ fn own(error: &io::Error) -> OwnFault {
         | io::ErrorKind::AddrNotAvailable
         | io::ErrorKind::Unsupported => OwnFault::NoRoute,
         _ => match error.raw_os_error() {
-            // EAFNOSUPPORT: the family is switched off on this host.
+            // EAFNOSUPPORT: the family is disabled on this host.
             Some(97) => OwnFault::NoRoute,
             _ if is_exhausted(error) => OwnFault::NoDescriptors,
             _ => OwnFault::Internal { detail: Detail::new("an echo can't be sent") },

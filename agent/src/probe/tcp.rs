@@ -1,4 +1,4 @@
-//! The tcp probe: whether a connection can be opened.
+//! The tcp probe: opens a connection.
 
 use parallax_dial::{Connected, Host};
 use parallax_protocol::{
@@ -27,7 +27,7 @@ async fn connect(check: &TcpCheck, net: &Net, facts: &mut Facts) -> Result<Conne
     let deadline = net.deadline();
     let host = Host::parse(&check.host).map_err(|error| bad_target(error.to_string()))?;
     if check.port == 0 {
-        return Err(bad_target("port is 1 to 65535").into());
+        return Err(bad_target("the port must be 1 to 65535").into());
     }
     let admitted = net.admit(&host, check.port, deadline).await?;
     facts.admitted(&admitted);

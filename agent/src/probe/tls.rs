@@ -1,4 +1,4 @@
-//! TLS handshakes and words for what is wrong with them.
+//! TLS handshakes and the description of their failures.
 
 mod explain;
 mod hello;
@@ -34,19 +34,21 @@ use self::{
 };
 use super::facts::{Trouble, bad_target};
 
-/// Bytes of a record with an alert (RFC 8446, section 5.1): a server that sent no more has refused the first hello.
+/// Size of a record with an alert (RFC 8446, section 5.1): a server that sent no more has refused the first
+/// hello.
 const ALERT: u64 = 7;
-/// Time for asking a server that refused us whether it would speak with others.
+/// Time limit for a second hello to a server that refused the first.
 const SECOND_HELLO: Duration = Duration::from_secs(2);
 
-/// The stream of a handshake that is done.
+/// The stream after a handshake.
 pub(super) type Secret = TlsStream<Heard<TcpStream>>;
 
-/// Shakes hands as a client that expects the certificate of `host`. A server that refuses is asked over another connection
-/// to the same address what it would want.
+/// Performs a handshake as a client that expects the certificate of `host`. A server that refuses gets a
+/// second hello over another connection to the same address, which shows its requirements.
 ///
 /// # Errors
-/// [`Failure::Timeout`] at `deadline`, or the word for what is wrong; the place's own fault where that is our library.
+/// [`Failure::Timeout`] at `deadline`, or the failure's description; the agent's own fault if this TLS
+/// library lacks a feature.
 pub(super) async fn handshake(
     connected: Connected,
     config: Arc<ClientConfig>,
@@ -70,10 +72,12 @@ pub(super) async fn handshake(
         let again = Box::pin(second_hello(route, host, deadline.min(Instant::now() + SECOND_HELLO)));
         match (again.await, refusal) {
             (Some(Choice::Lacking(what)), _) => {
-                return Err(lacking(&format!("the server wants {what}, which this check can't speak")));
+                return Err(lacking(&format!(
+                    "the server requires {what}, which this check does not support"
+                )));
             }
             (Some(Choice::Ours), Refusal::Terms) => {
-                let what = "the server wants a key or signature that this check can't verify";
+                let what = "the server requires a key or signature that this check can't verify";
                 return Err(lacking(what));
             }
             (Some(Choice::Ours), Refusal::Unsaid) | (None, _) => {}
@@ -87,12 +91,12 @@ async fn second_hello(route: Route, host: &Host, deadline: Instant) -> Option<Ch
     timeout_at(deadline, hello::ask(&mut connected.stream, host)).await.ok().flatten()
 }
 
-/// How a server that has sent nothing of its own refused a hello.
+/// Kind of refusal of a hello by a server that has sent nothing else.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Refusal {
-    /// It says that it has nothing in common with it.
+    /// It reports that the two have nothing in common.
     Terms,
-    /// It says little or nothing. Some servers end the connection where they have no suite in common.
+    /// It gives little or no reason. Some servers close the connection if they have no suite in common.
     Unsaid,
 }
 
@@ -115,7 +119,7 @@ impl Refusal {
     }
 }
 
-/// The place's own fault: our TLS library can't do what the server wants.
+/// Returns the agent's own fault: this TLS library lacks a feature that the server requires.
 fn lacking(what: &str) -> Trouble {
     Trouble::Own(OwnFault::tls(Detail::new(&format!("TLS can't be judged: {what}"))))
 }
@@ -129,7 +133,7 @@ fn trouble(error: &io::Error) -> Trouble {
     }
 }
 
-/// The trouble that an explained error of a verifier stands for.
+/// Converts an explained error of a verifier.
 pub(super) fn verdict(error: &TlsError) -> Trouble {
     match explained(error) {
         Some(ChainFault::Lacking(what)) => lacking(what),
@@ -141,7 +145,7 @@ fn tls_error(error: &io::Error) -> Option<&TlsError> {
     error.get_ref().and_then(|inner| inner.downcast_ref())
 }
 
-/// The word for a broken connection, TLS or not; `None` for a kind that says nothing.
+/// Returns the failure for a broken connection, TLS or not; `None` for an uninformative kind.
 pub(super) fn io_failure(error: &io::Error) -> Option<Failure> {
     if let Some(tls) = tls_error(error) {
         return Some(tls_failure(tls));
@@ -160,31 +164,31 @@ fn server_name(host: &Host) -> Result<ServerName<'static>, Failure> {
     match host {
         Host::Ip(ip) => Ok(ServerName::IpAddress((*ip).into())),
         Host::Name(name) => ServerName::try_from(name.as_str().to_owned())
-            .map_err(|_| bad_target("this host name can't be in a certificate")),
+            .map_err(|_| bad_target("a certificate can't contain this host name")),
     }
 }
 
-/// The word for what TLS says is wrong.
+/// Returns the failure for a TLS error.
 pub(super) fn tls_failure(error: &TlsError) -> Failure {
     if let Some(ChainFault::OfIssuer(words) | ChainFault::Lacking(words)) = explained(error) {
         return other(words);
     }
     match error {
         TlsError::InvalidCertificate(fault) => certificate_failure(fault),
-        // A length is believed only of a record that is one of TLS: nothing else gets as far as this.
+        // The library checks lengths only of valid TLS records: other data does not get this far.
         TlsError::InvalidMessage(
             InvalidMessage::HandshakePayloadTooLarge | InvalidMessage::CertificatePayloadTooLarge,
         ) => other("the certificate chain, or another message of the handshake, is over 64 KiB"),
-        TlsError::InvalidMessage(_) => other("the peer does not speak TLS"),
+        TlsError::InvalidMessage(_) => other("the server does not speak TLS"),
         TlsError::AlertReceived(AlertDescription::ProtocolVersion)
         | TlsError::PeerIncompatible(
             PeerIncompatible::ServerDoesNotSupportTls12Or13
             | PeerIncompatible::ServerTlsVersionIsDisabledByOurConfig,
-        ) => other("the server speaks neither TLS 1.2 nor 1.3"),
-        TlsError::AlertReceived(alert) => other(&format!("the peer sent the alert {alert:?}")),
+        ) => other("the server supports neither TLS 1.2 nor 1.3"),
+        TlsError::AlertReceived(alert) => other(&format!("the server sent the alert {alert:?}")),
         TlsError::PeerIncompatible(_) => other("no common TLS version or cipher suite"),
-        TlsError::NoCertificatesPresented => other("the peer shows no certificate"),
-        // The library's enum grows; its further words are of no help to a customer.
+        TlsError::NoCertificatesPresented => other("the server sends no certificate"),
+        // The library's enum may grow; its further variants don't help a customer.
         _ => other("handshake failed"),
     }
 }
@@ -201,14 +205,14 @@ fn certificate_failure(fault: &CertificateError) -> Failure {
         CertificateError::UnknownIssuer => Failure::TlsUnknownIssuer,
         CertificateError::Revoked => Failure::TlsRevoked,
         CertificateError::BadEncoding => other("the certificate can't be read"),
-        CertificateError::BadSignature => other("a signature in the certificate chain is wrong"),
+        CertificateError::BadSignature => other("a signature in the certificate chain is invalid"),
         CertificateError::InvalidPurpose | CertificateError::InvalidPurposeContext { .. } => {
             other("the certificate is not for servers")
         }
-        // What our library lacks was told apart before.
+        // Features that the library lacks were handled before.
         CertificateError::UnsupportedSignatureAlgorithmContext { .. }
         | CertificateError::UnsupportedSignatureAlgorithmForPublicKeyContext { .. } => {
-            other("a signature in the certificate chain is of a kind that is not accepted")
+            other("a signature in the certificate chain has an unsupported algorithm")
         }
         _ => other("the certificate is not acceptable"),
     }
@@ -218,7 +222,7 @@ fn other(detail: &str) -> Failure {
     Failure::TlsOther { detail: Detail::new(detail) }
 }
 
-/// Counts the bytes that came.
+/// Counts the received bytes.
 #[derive(Debug)]
 pub(super) struct Heard<S> {
     inner: S,
@@ -269,7 +273,7 @@ mod tests {
             (CertificateError::NotValidForName, Failure::TlsNameMismatch),
             (CertificateError::UnknownIssuer, Failure::TlsUnknownIssuer),
             (CertificateError::Revoked, Failure::TlsRevoked),
-            (CertificateError::BadSignature, other("a signature in the certificate chain is wrong")),
+            (CertificateError::BadSignature, other("a signature in the certificate chain is invalid")),
         ] {
             let error = wrapped(TlsError::InvalidCertificate(fault));
             assert_eq!(io_failure(&error), Some(failure));

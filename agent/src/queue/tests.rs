@@ -1,4 +1,4 @@
-//! Nothing is lost between memory and disk, and nothing is sent twice on one connection.
+//! Tests that no result is lost between memory and disk, and none is sent twice on one connection.
 
 use super::*;
 use parallax_protocol::result::{Outcome, Report};

@@ -1,4 +1,4 @@
-//! Rounds run on time, once, and never in bunches.
+//! Tests that rounds run on time, once, and never in bursts.
 
 use super::*;
 use parallax_protocol::check::{CheckSpec, PingCheck};
@@ -20,7 +20,7 @@ fn assignment(n: u128, interval_ms: u32, offset_ms: u32) -> Assignment {
     }
 }
 
-/// Gives a slot to at most `limit` of the rounds that are due.
+/// Assigns a slot to at most `limit` of the due rounds.
 fn begin_due(schedule: &mut Schedule, now_ms: i64, limit: usize) -> Vec<Due> {
     let mut ready = Vec::new();
     schedule.take_due(now_ms, |one| ready.push(one.monitor));
@@ -47,7 +47,7 @@ fn schedule(put: Vec<Assignment>) -> Schedule {
     schedule
 }
 
-/// Runs every round at once from `from_ms` to `to_ms` and notes when each began.
+/// Runs every round at once from `from_ms` to `to_ms` and returns when each began.
 fn run(schedule: &mut Schedule, from_ms: i64, to_ms: i64) -> Vec<(i64, u64)> {
     let mut seen = Vec::new();
     let mut now = from_ms;
@@ -150,7 +150,7 @@ fn a_round_waits_for_its_slot_and_is_missed_where_that_comes_too_late() {
     assert!(begin_due(&mut schedule, at, 0).is_empty());
     assert!(schedule.waits(monitor));
     assert_eq!(schedule.begin(monitor, at + 5_000).map(|due| due.round), Some(round));
-    assert!(schedule.begin(monitor, at + 5_000).is_none(), "it has begun already");
+    assert!(schedule.begin(monitor, at + 5_000).is_none(), "it has already begun");
     schedule.finished(monitor, 20);
     begin_due(&mut schedule, at + 60_000, 0);
     assert!(schedule.begin(monitor, at + 65_001).is_none());

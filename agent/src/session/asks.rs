@@ -1,4 +1,4 @@
-//! Check-nows: one stream each, answered side by side.
+//! Check-nows: one stream each, handled in parallel.
 
 use super::Stop;
 use crate::attempt::{DEADLINE, attempt};
@@ -16,11 +16,11 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
-/// A stream's question comes within this time.
+/// Time limit for a stream's request.
 const QUESTION: Duration = Duration::from_secs(5);
 
-/// Answers check-nows until the connection ends. After `stop` no more are taken, those that run are answered.
-/// How many there are at once is bounded by the connection's count of streams.
+/// Handles check-nows until the connection ends. After `stop` no more are accepted; running ones are
+/// answered. The connection's stream limit bounds their number.
 pub(super) async fn serve(
     shared: &Arc<Shared>,
     link: &Link,
@@ -42,7 +42,7 @@ pub(super) async fn serve(
 }
 
 async fn answer(shared: Arc<Shared>, mut sending: SendStream, receiving: RecvStream) {
-    // A stream that is already closed has no priority to set; writing to it tells.
+    // A closed stream has no priority to set; the write reports it.
     let _ = sending.set_priority(1);
     let mut reader = Reader::new(receiving, MAX_FRAME);
     let ask: CheckNow = match timeout(QUESTION, reader.next()).await {
@@ -55,9 +55,9 @@ async fn answer(shared: Arc<Shared>, mut sending: SendStream, receiving: RecvStr
         Ok(Ok(Received::End) | Err(WireError::Stream)) | Err(_) => return,
     };
     let result = check(&shared, &ask, &mut sending).await;
-    tracing::debug!(id = ask.id, reason = ?ask.reason, outcome = ?result.report.outcome, "checked at request");
+    tracing::debug!(id = ask.id, reason = ?ask.reason, outcome = ?result.report.outcome, "check-now done");
     if send(&mut sending, &CheckAnswer::Done(Box::new(result)), MAX_FRAME).await.is_ok() {
-        // An error means that the stream is gone, and with it whoever waited for the answer.
+        // An error means that the stream is closed, and nobody waits for the response.
         let _ = sending.finish();
     }
 }
@@ -77,7 +77,7 @@ async fn check(shared: &Arc<Shared>, ask: &CheckNow, sending: &mut SendStream) -
     };
     let limit = Duration::from_millis(u64::from(ask.deadline_ms)).min(DEADLINE);
     let pending = async {
-        // Where this cannot be sent, the result cannot either, and that is noticed.
+        // If this cannot be sent, sending the result fails too, and that is handled.
         let _ = send(sending, &CheckAnswer::Pending, MAX_FRAME).await;
     };
     let kept = Kept::of_account(shared.schedule().account_of(ask.monitor));

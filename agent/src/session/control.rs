@@ -1,4 +1,4 @@
-//! The control stream: schedule, acknowledgements, the two clocks.
+//! The control stream: schedule, acknowledgements, clock comparison.
 
 use super::{Stop, renewal};
 use crate::clock::{Exchange, Exchanges};
@@ -16,17 +16,17 @@ use std::time::Duration;
 use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, sleep_until, timeout};
 
-/// The clocks are compared this often; after a connect, three times in quick succession.
+/// Interval of clock comparisons; after a connect, three in quick succession.
 const COMPARE: Duration = Duration::from_secs(60);
 const COMPARE_FIRST: [Duration; 3] = [Duration::ZERO, Duration::from_secs(1), Duration::from_secs(5)];
 
-/// A smaller difference does not move the schedule's time, in ms.
+/// Difference up to which the schedule's time is not moved, in ms.
 const SETTLED_MS: u64 = 2;
 
-/// A greater step of the coordinator's time places every round anew, in ms.
+/// Step of the coordinator's time above which every round is rescheduled, in ms.
 const STEP_MS: u64 = 1_000;
 
-/// Takes in what the welcome says.
+/// Applies the welcome.
 pub(super) fn welcomed(
     shared: &Shared,
     welcome: &Welcome,
@@ -37,7 +37,7 @@ pub(super) fn welcomed(
         let mut membership = shared.membership();
         let record = &mut membership.record;
         if record.agent != welcome.agent.to_string() {
-            let rule = "is not this agent's number";
+            let rule = "is not this agent's id";
             return Err(Stop::Broken(ProtocolError::Invalid { field: "welcome.agent", rule }));
         }
         record.name = welcome.name.clone();
@@ -51,7 +51,7 @@ pub(super) fn welcomed(
     };
     shared.known.set(welcome.coordinator_ms / 1000);
     if let Err(error) = shared.home.keep_record(&record) {
-        tracing::warn!(%error, "what the coordinator said is not kept");
+        tracing::warn!(%error, "the coordinator's record could not be saved");
     }
     if let Some(exchange) = exchanges.add(sent_us, shared.clock.mono_us(), welcome.coordinator_ms) {
         believe(shared, exchange);
@@ -86,7 +86,7 @@ pub(super) async fn read(
             }
             ToAgent::Ack(mark) => {
                 if let Err(error) = shared.queue().acknowledge(mark) {
-                    tracing::error!(%error, "acknowledged results stay on disk");
+                    tracing::error!(%error, "acknowledged results could not be removed from disk");
                 }
             }
             ToAgent::Time(TimeAnswer { echo_us: TimeAnswer::UNASKED, .. }) => {
@@ -109,9 +109,9 @@ pub(super) async fn read(
                 match reason {
                     CloseReason::Superseded => tracing::error!(
                         %reason,
-                        "the certificate is not renewed: this host's folder is a copy or was put back; join anew before it ends",
+                        "the certificate was not renewed: this host's folder is a copy or was restored; join again before it expires",
                     ),
-                    _ => tracing::error!(%reason, "the certificate is not renewed"),
+                    _ => tracing::error!(%reason, "the certificate was not renewed"),
                 }
             }
             ToAgent::SeenFrom(seen) => crate::own::seen(shared, seen),
@@ -124,7 +124,7 @@ pub(super) async fn read(
     }
 }
 
-/// Writes what the other parts want to say; after a goodbye, ends the stream and the session.
+/// Writes the other tasks' frames; after a goodbye, ends the stream and the session.
 pub(super) async fn write(
     mut stream: SendStream,
     mut outgoing: mpsc::Receiver<ToCoordinator>,
@@ -134,7 +134,7 @@ pub(super) async fn write(
         send(&mut stream, &frame, MAX_FRAME).await?;
         if last {
             stream.finish().map_err(|_| Stop::Gone)?;
-            // Until the peer has it all, or for a second.
+            // Wait for the peer to receive everything, at most a second.
             let _ = timeout(Duration::from_secs(1), stream.stopped()).await;
             return Err(Stop::Done);
         }
@@ -142,7 +142,7 @@ pub(super) async fn write(
     Err(Stop::Gone)
 }
 
-/// Compares the clocks, and reports the host's faults when they are others than those last seen in `faults`.
+/// Compares the clocks, and reports the host's faults when they differ from those last seen in `faults`.
 pub(super) async fn ticks(
     shared: &Shared,
     mut faults: watch::Receiver<Vec<OwnFault>>,
@@ -211,7 +211,7 @@ fn believe(shared: &Shared, exchange: Exchange) {
     let now_ms = shared.clock.coordinator_ms();
     shared.known.set(now_ms / 1000);
     if step_ms.unsigned_abs() > STEP_MS {
-        tracing::warn!(step_ms, "the coordinator's time is another than assumed; rounds are placed anew");
+        tracing::warn!(step_ms, "the coordinator's time differs from the estimate; rounds are rescheduled");
         shared.schedule().rebase(now_ms);
         shared.schedule_changed.notify_one();
     }

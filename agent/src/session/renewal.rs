@@ -1,5 +1,5 @@
-//! The agent's certificate and whom it trusts: asked for in time, taken only as the answer to an own request, and on
-//! the disk before the coordinator is told.
+//! Renewal of the agent's certificate and its trusted authorities: requested in time, accepted only as the
+//! response to an own request, and saved to disk before the coordinator is notified.
 
 use super::Stop;
 use super::control::tell;
@@ -15,18 +15,19 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep};
 
-/// Longest and shortest time between two looks at the certificate's age.
+/// Shortest and longest time between two checks of the certificate's age.
 const LOOK: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(60));
 
-/// A renewal that was not granted or not answered is asked for again after this time, at the earliest and at the latest.
+/// Shortest and longest wait before a refused or unanswered renewal is requested again.
 const ASK_AGAIN: (Duration, Duration) = (Duration::from_secs(2), Duration::from_secs(3_600));
 
-/// A change of authorities reaches every agent at once; their requests are spread over this time.
+/// Time over which renewals are spread after a change of authorities, which reaches every agent at once.
 const SPREAD_MS: u64 = 1_000;
 
-/// Asks for a new certificate when two thirds of the present one's life are over, or when told to.
+/// Requests a new certificate after two thirds of the present one's validity, or when the coordinator demands
+/// it.
 pub(super) async fn watch(shared: &Shared, to_coordinator: mpsc::Sender<ToCoordinator>) -> Result<(), Stop> {
-    // An answer to an earlier connection's request never comes.
+    // A response to an earlier connection's request never arrives.
     *shared.awaited() = None;
     let boot = shared.queue().boot().0;
     let mut ask_from = Instant::now();
@@ -51,19 +52,19 @@ pub(super) async fn watch(shared: &Shared, to_coordinator: mpsc::Sender<ToCoordi
     }
 }
 
-/// Takes in whom to trust; what the agent holds then is the answer.
+/// Replaces the trusted authorities; returns the report of the agent's certificate state.
 pub(super) fn trust(shared: &Shared, told: Authorities) -> Option<ToCoordinator> {
     let kept = roots_of(told.authorities_der).and_then(|roots| {
         let mut membership = shared.membership();
         if membership.roots != roots {
             shared.home.keep_roots(&roots)?;
-            tracing::info!(authorities = roots.certificates().len(), "trusting other authorities");
+            tracing::info!(authorities = roots.certificates().len(), "trusted authorities changed");
             membership.roots = roots;
         }
         Ok(())
     });
     if let Err(error) = kept {
-        tracing::error!(%error, "the authorities cannot be taken; the present ones stay");
+        tracing::error!(%error, "the new authorities are unusable; the present ones stay");
         return None;
     }
     if told.renew {
@@ -72,11 +73,11 @@ pub(super) fn trust(shared: &Shared, told: Authorities) -> Option<ToCoordinator>
     holds(shared)
 }
 
-/// Takes a new certificate, only as the answer to an own request and for its key; what the agent holds then is the
-/// answer.
+/// Accepts a new certificate, only as the response to an own request and for its key; returns the report of
+/// the agent's certificate state.
 pub(super) fn renew(shared: &Shared, renewed: Renewed) -> Option<ToCoordinator> {
     let Some(key) = shared.awaited().take() else {
-        tracing::warn!("a certificate came that was not asked for; it is not used");
+        tracing::warn!("ignored a certificate that was not requested");
         return None;
     };
     let kept = accept(shared, &key, renewed).and_then(|membership| {
@@ -90,7 +91,7 @@ pub(super) fn renew(shared: &Shared, renewed: Renewed) -> Option<ToCoordinator> 
             holds(shared)
         }
         Err(error) => {
-            tracing::error!(%error, "the new certificate cannot be used; the present one stays");
+            tracing::error!(%error, "the new certificate is unusable; the present one stays");
             None
         }
     }
@@ -108,7 +109,8 @@ fn present(shared: &Shared) -> Option<Present> {
     Some(Present { issued, seconds: life.not_after.saturating_sub(issued).max(0) })
 }
 
-/// Whether two thirds of the certificate's life are over, and a part of a twelfth that differs from host to host.
+/// Returns true after two thirds of the certificate's validity and a part of a twelfth that differs from host
+/// to host.
 fn is_due(shared: &Shared, boot: u64) -> bool {
     let jitter = i64::try_from(boot % 1_000).unwrap_or(0);
     present(shared).is_some_and(|Present { issued, seconds }| {
@@ -124,7 +126,7 @@ fn request(shared: &Shared) -> Option<Vec<u8>> {
             Some(csr_der)
         }
         Err(error) => {
-            tracing::error!(%error, "no key for a new certificate");
+            tracing::error!(%error, "could not create a key for a new certificate");
             None
         }
     }
@@ -139,7 +141,7 @@ fn holds(shared: &Shared) -> Option<ToCoordinator> {
 
 fn accept(shared: &Shared, key: &AgentKey, renewed: Renewed) -> Result<Membership, crate::error::Error> {
     let leaf = renewed.certificates_der.into_iter().next().map(CertificateDer::from);
-    let leaf = leaf.ok_or(parallax_certs::Error::Certificate("is missing in the answer"))?;
+    let leaf = leaf.ok_or(parallax_certs::Error::Certificate("is missing in the response"))?;
     let credentials = key.with_certificate(leaf)?;
     life_of(&credentials)?;
     let roots = roots_of(renewed.authorities_der)?;

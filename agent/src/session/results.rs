@@ -1,4 +1,4 @@
-//! The results stream: batches as they fall due, oldest first.
+//! The results stream: sends batches as they fall due, oldest first.
 
 use super::Stop;
 use crate::link::Link;
@@ -12,7 +12,7 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio::time::sleep;
 
-/// Sends results for as long as the connection lives. Slots are used while the schedule held belongs to
+/// Sends results as long as the connection lives. Slots are used while the present schedule belongs to
 /// `book`.
 pub(super) async fn send_all(
     shared: &Shared,

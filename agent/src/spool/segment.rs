@@ -1,4 +1,4 @@
-//! One segment file of the spool.
+//! A segment file of the spool.
 
 use crate::error::Error;
 use parallax_protocol::id::BootId;
@@ -12,14 +12,14 @@ use std::path::{Path, PathBuf};
 
 const HEAD: usize = 8;
 
-/// Longest record body that is read back.
+/// Maximum size of a record body that is read back.
 const MAX_BODY: u32 = 1 << 20;
 
-/// A result as it lies on disk.
+/// A result as stored on disk.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct SpooledResult {
     pub(super) seq: u64,
-    /// When its check ended, epoch ms by the coordinator's clock.
+    /// End of its check, epoch ms by the coordinator's clock.
     pub(super) ended_ms: i64,
     pub(super) result: CheckResult,
 }
@@ -30,7 +30,7 @@ struct Body {
     results: Vec<SpooledResult>,
 }
 
-/// Where a record lies and what it holds.
+/// Position and contents of a record.
 #[derive(Debug)]
 pub(super) struct Record {
     offset: u64,
@@ -47,7 +47,7 @@ impl Record {
         self.through.saturating_sub(self.from).saturating_add(1)
     }
 
-    /// The gap that dropping it leaves; none when it was acknowledged.
+    /// Returns the gap that dropping it leaves; `None` if it was acknowledged.
     pub(super) fn gap(&self) -> Option<Gap> {
         (!self.acked).then_some(Gap {
             boot: self.boot,
@@ -82,7 +82,7 @@ pub(super) struct Segment {
     pub(super) number: u64,
     pub(super) bytes: u64,
     pub(super) records: Vec<Record>,
-    /// Nothing is appended to it any more.
+    /// True if no more records are appended.
     pub(super) closed: bool,
     path: PathBuf,
     file: File,
@@ -101,7 +101,7 @@ impl Segment {
         Ok(Self { number, bytes: 0, records: Vec::new(), closed: false, path, file })
     }
 
-    /// Reads what an earlier run left; says whether every byte of it was good.
+    /// Reads the segment of an earlier run; returns whether all of it was valid.
     pub(super) fn scan(folder: &Path, number: u64, limit: u64) -> Result<(Self, bool), Error> {
         let path = folder.join(format!("{number:016x}.seg"));
         let mut file = File::open(&path).map_err(Error::file(&path))?;
@@ -118,7 +118,7 @@ impl Segment {
         Ok((Self { number, bytes, records, closed: true, path, file }, bytes == length))
     }
 
-    /// Appends one record and flushes it; a write that fails is undone.
+    /// Appends one record and flushes it; a failed write is undone.
     pub(super) fn append(&mut self, boot: BootId, results: &[SpooledResult]) -> Result<(), Error> {
         let Some(record) = Record::of(self.bytes, boot, results) else {
             return Ok(());
@@ -139,7 +139,7 @@ impl Segment {
             .and_then(|_| self.file.write_all(&bytes))
             .and_then(|()| self.file.sync_data());
         if let Err(error) = written {
-            // Where even this fails, the checksum keeps the half-written record from being read.
+            // If even this fails, the checksum prevents the half-written record from being read.
             let undone = self.file.set_len(self.bytes);
             self.closed = undone.is_err();
             return Err(Error::File { path: self.path.clone(), source: error });
@@ -149,7 +149,7 @@ impl Segment {
         Ok(())
     }
 
-    /// Reads a record back; `None` when it is damaged by now.
+    /// Reads a record back; `None` if it is damaged.
     pub(super) fn read(&self, record: &Record) -> Result<Option<Vec<SpooledResult>>, Error> {
         let mut head = [0; HEAD];
         self.file.read_exact_at(&mut head, record.offset).map_err(Error::file(&self.path))?;
@@ -169,7 +169,7 @@ impl Segment {
     }
 }
 
-/// The number in a segment's file name.
+/// Returns the number in a segment's file name.
 pub(super) fn number_of(name: &str) -> Option<u64> {
     let digits = name.strip_suffix(".seg").filter(|digits| digits.len() == 16)?;
     u64::from_str_radix(digits, 16).ok()

@@ -1,4 +1,4 @@
-//! The spool keeps what it promises over restarts, damage and want of room.
+//! Tests of the spool over restarts, damage and lack of space.
 
 use super::*;
 use parallax_protocol::id::MonitorId;

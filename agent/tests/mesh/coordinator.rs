@@ -1,4 +1,4 @@
-//! The tests' coordinator: an authority, one QUIC socket, and hands on every stream.
+//! A minimal coordinator for the tests: an authority, one QUIC socket, and direct access to every stream.
 
 use parallax_agent::config::Config;
 use parallax_agent::error::Error;
@@ -38,7 +38,7 @@ struct Shared {
     refusal: Mutex<Option<CloseReason>>,
 }
 
-#[allow(clippy::disallowed_methods, reason = "a test's own coordinator has no clock room")]
+#[allow(clippy::disallowed_methods, reason = "the test coordinator has no clock module")]
 fn now_s() -> i64 {
     i64::try_from(std::time::SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs()).unwrap()
 }
@@ -58,7 +58,7 @@ impl Coordinator {
         Self::speaking(&[MESH_V1, JOIN_V1])
     }
 
-    /// A coordinator that speaks those protocols.
+    /// Starts a coordinator with these protocols.
     pub(crate) fn speaking(protocols: &[&[u8]]) -> Self {
         let authority = Authority::make(now_s()).unwrap();
         let credentials = authority.issue_coordinator().unwrap();
@@ -90,7 +90,7 @@ impl Coordinator {
         *self.shared.refusal.lock().unwrap() = Some(reason);
     }
 
-    /// Whether any frame of a join has come.
+    /// Returns true if any frame of a join has arrived.
     pub(crate) fn was_asked(&self) -> bool {
         self.shared.asked.load(Ordering::Relaxed)
     }
@@ -99,7 +99,7 @@ impl Coordinator {
         parallax_agent::join::join(config, &self.address(), &self.token()).await
     }
 
-    /// Joins with a certificate issued some seconds from now.
+    /// Joins with a certificate issued at an offset of some seconds from now.
     pub(crate) async fn join_as_of(&self, config: &Config, shift_s: i64) -> Result<Record, Error> {
         self.shared.shift_s.store(shift_s, Ordering::Relaxed);
         self.join(config).await
@@ -113,13 +113,13 @@ impl Coordinator {
         self.shared.authority.certificate().to_vec()
     }
 
-    /// Takes the next mesh connection, and nothing of it.
+    /// Accepts the next mesh connection without reading from it.
     pub(crate) async fn connection(&self) -> Connection {
         let connection = timeout(LIMIT, async { self.connections.lock().await.recv().await }).await;
         connection.unwrap().unwrap()
     }
 
-    /// Takes the next mesh connection, its hello, and welcomes it.
+    /// Accepts the next mesh connection, reads its hello, and welcomes it.
     pub(crate) async fn accept(&self, book: u64, marks: Vec<Mark>) -> Session {
         let connection = self.connection().await;
         let (control, receiving) = timeout(LIMIT, connection.accept_bi()).await.unwrap().unwrap();
@@ -198,7 +198,7 @@ async fn accept(endpoint: Endpoint, shared: Arc<Shared>, sender: mpsc::Sender<Co
     }
 }
 
-/// A welcomed agent, seen from the coordinator.
+/// A welcomed agent, as the coordinator sees it.
 pub(crate) struct Session {
     pub(crate) hello: Hello,
     connection: Connection,
@@ -212,7 +212,7 @@ impl Session {
         self.control.lock().await.write_all(&encode(frame, MAX_FRAME).unwrap()).await.unwrap();
     }
 
-    /// The next control frame of that kind; others before it are passed over, the clock's questions answered.
+    /// Returns the next matching control frame; skips others, answering time requests.
     pub(crate) async fn control_until(&mut self, wanted: impl Fn(&ToCoordinator) -> bool) -> ToCoordinator {
         loop {
             let frame: ToCoordinator = self.control_in.next().await;
@@ -231,7 +231,7 @@ impl Session {
         batch.unpack(monitor_of).unwrap()
     }
 
-    /// Asks, and gives every answer.
+    /// Sends a request, and returns every response.
     pub(crate) async fn ask(&self, ask: &CheckNow) -> Vec<CheckAnswer> {
         let (mut sending, receiving) = self.connection.open_bi().await.unwrap();
         sending.write_all(&encode(ask, MAX_FRAME).unwrap()).await.unwrap();
@@ -244,12 +244,12 @@ impl Session {
         answers
     }
 
-    /// The address the agent comes from.
+    /// Returns the agent's address.
     pub(crate) fn peer(&self) -> String {
         self.connection.remote_address().ip().to_string()
     }
 
-    /// From now on acknowledges every batch as it comes.
+    /// Acknowledges every batch as it arrives from now on.
     pub(crate) fn acknowledge_everything(&mut self) {
         let mut results = self.results.take().unwrap();
         let control = Arc::clone(&self.control);
@@ -271,7 +271,7 @@ impl Session {
         });
     }
 
-    /// The version that was agreed on.
+    /// Returns the negotiated protocol.
     pub(crate) fn version(&self) -> Vec<u8> {
         let data = self.connection.handshake_data().unwrap();
         data.downcast::<quinn::crypto::rustls::HandshakeData>().unwrap().protocol.unwrap()
@@ -281,7 +281,7 @@ impl Session {
         self.connection.close(VarInt::from_u32(reason.code()), reason.text().as_bytes());
     }
 
-    /// Waits for the agent's end of the connection and gives its reason.
+    /// Waits until the agent closes the connection and returns its reason.
     pub(crate) async fn closed(&self) -> Option<CloseReason> {
         let error = timeout(LIMIT, self.connection.closed()).await.unwrap();
         parallax_agent::link::close_reason(&error)

@@ -1,4 +1,4 @@
-//! The end of a membership: who may say so, what is deleted, and what is not.
+//! Tests of the end of a membership: who can cause it, what is deleted, and what is not.
 
 use super::*;
 use parallax_agent::departure::Departure;
@@ -7,7 +7,7 @@ use parallax_protocol::frame::{MAX_FRAME, encode};
 use parallax_protocol::version::{JOIN_V1, MESH_V1, MESH_V2};
 use std::time::Duration;
 
-/// Names of what is in the agent's folder.
+/// Returns the names of the files in the agent's folder.
 fn left(folder: &Path) -> Vec<String> {
     let files = std::fs::read_dir(folder.join("agent")).unwrap();
     let mut names: Vec<_> = files.map(|file| file.unwrap().file_name().into_string().unwrap()).collect();
@@ -22,7 +22,7 @@ async fn departure_of(agent: Agent) -> Departure {
     departure
 }
 
-/// An agent that checks something, with its schedule on disk.
+/// Starts an agent with a schedule, which is on its disk.
 async fn at_work(coordinator: &Coordinator, folder: &Path) -> (Agent, Session) {
     let (listener, spec) = target().await;
     tokio::spawn(async move { while listener.accept().await.is_ok() {} });
@@ -47,7 +47,7 @@ async fn a_revoked_agent_stops_and_deletes_everything_and_can_join_again() {
     session.close(CloseReason::Revoked);
     assert_eq!(departure_of(agent).await, Departure::Revoked);
     assert_eq!(left(folder.path()), ["agent.json", "departed", "lock"]);
-    // At each start it says so, and dials nobody.
+    // Each start reports the departure, and connects to nothing.
     assert_eq!(departure_of(Agent::start(config(folder.path()))).await, Departure::Revoked);
     coordinator.join(&config(folder.path())).await.unwrap();
     let agent = Agent::start(config(folder.path()));
@@ -94,7 +94,7 @@ async fn an_agent_stops_when_its_certificate_ends_and_checks_nothing_after_a_sta
     const MONTH: i64 = 30 * 86_400;
     let folder = tempfile::tempdir().unwrap();
     let coordinator = Coordinator::start();
-    // It ends in eight seconds.
+    // The certificate expires in eight seconds.
     coordinator.join_as_of(&config(folder.path()), 8 - MONTH).await.unwrap();
     let (agent, session) = at_work(&coordinator, folder.path()).await;
     session.close(CloseReason::ShuttingDown);
@@ -102,14 +102,14 @@ async fn an_agent_stops_when_its_certificate_ends_and_checks_nothing_after_a_sta
     let kept = std::fs::read(folder.path().join("agent/schedule.bin")).unwrap();
     assert_eq!(departure_of(agent).await, Departure::Expired);
     assert_eq!(left(folder.path()), ["agent.json", "authorities.pem", "credentials.pem", "lock"]);
-    // As after a crash: what lies there is not checked again.
+    // As after a crash: the leftover schedule is not run.
     std::fs::write(folder.path().join("agent/schedule.bin"), kept).unwrap();
     let agent = Agent::start(away);
     eventually(|| status(folder.path()).is_some()).await;
     assert_eq!(status(folder.path()).unwrap().monitors, 0);
     assert!(!folder.path().join("agent/schedule.bin").exists());
     agent.stop().await;
-    // And the host can join again in the same folder.
+    // The host can join again in the same folder.
     coordinator.join_as_of(&config(folder.path()), 0).await.unwrap();
 }
 

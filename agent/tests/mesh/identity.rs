@@ -1,4 +1,4 @@
-//! Identity of an agent and whom it trusts: certificates, versions, its own addresses, authorities.
+//! Tests of an agent's identity and trust: certificates, versions, its own addresses, authorities.
 
 use super::*;
 
@@ -46,7 +46,7 @@ async fn the_address_that_the_coordinator_sees_and_its_own_are_not_checked_and_k
     coordinator.join(&closed).await.unwrap();
     let agent = Agent::start(closed.clone());
     let session = coordinator.accept(BOOK, vec![]).await;
-    // Addresses on no interface here.
+    // Addresses of no local interface.
     let addresses = ["10.77.0.1", "fd77::1"].map(|address| address.parse().unwrap());
     for address in addresses {
         session.send(&ToAgent::SeenFrom(SeenFrom { address })).await;
@@ -63,7 +63,11 @@ async fn the_address_that_the_coordinator_sees_and_its_own_are_not_checked_and_k
 
     let agent = Agent::start(closed);
     let session = coordinator.accept(BOOK, vec![]).await;
-    assert_eq!(outcome(&session, target("10.77.0.1")).await, refused, "before it is told again");
+    assert_eq!(
+        outcome(&session, target("10.77.0.1")).await,
+        refused,
+        "before the coordinator sends it again"
+    );
     agent.stop().await;
 }
 
@@ -82,7 +86,7 @@ async fn the_authorities_that_a_coordinator_tells_of_are_kept_and_a_renewal_foll
     let ToCoordinator::Holds(before) = held else { panic!() };
     assert_eq!(before.authorities.len(), 2);
     let kept = std::fs::read_to_string(folder.path().join("agent/authorities.pem")).unwrap();
-    assert_eq!(kept.matches("BEGIN CERTIFICATE").count(), 2, "kept before it is told");
+    assert_eq!(kept.matches("BEGIN CERTIFICATE").count(), 2, "saved before it is reported");
     let asked = session.control_until(|frame| matches!(frame, ToCoordinator::Renew { .. })).await;
     let ToCoordinator::Renew { csr_der } = asked else { panic!() };
     let certificates_der = vec![coordinator.issue(&csr_der, 0)];

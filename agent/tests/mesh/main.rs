@@ -1,4 +1,4 @@
-//! A whole agent against a small coordinator of the tests' own, over real QUIC on loopback.
+//! Tests of a whole agent against a minimal coordinator, over real QUIC on loopback.
 #![allow(clippy::unwrap_used, reason = "the whole file is a test")]
 
 mod coordinator;
@@ -81,7 +81,7 @@ fn schedule(revision: u64, spec: CheckSpec) -> ToAgent {
     ToAgent::Schedule(change)
 }
 
-/// The outcome of a check on request.
+/// Returns the outcome of a check-now.
 async fn outcome(session: &Session, spec: CheckSpec) -> Outcome {
     let monitor = MonitorId(77);
     let ask = CheckNow { id: 1, monitor, revision: 2, spec, reason: CheckReason::Manual, deadline_ms: 5_000 };
@@ -115,7 +115,7 @@ async fn a_host_joins_checks_answers_and_says_goodbye() {
     let result = &first.results[0].result;
     assert_eq!((&result.report.outcome, result.revision), (&Outcome::Passed, 9));
     assert_eq!(result.round.unwrap(), u64::try_from(result.started_ms).unwrap() / 1_000);
-    assert!(result.report.phases.connect_us.is_some(), "the first of a revision comes in full");
+    assert!(result.report.phases.connect_us.is_some(), "the first result of a revision is sent in full");
     session.send(&ToAgent::Ack(Mark { boot: first.boot, through: first.through })).await;
 
     let ask = CheckNow {
@@ -135,7 +135,7 @@ async fn a_host_joins_checks_answers_and_says_goodbye() {
 
     let second = session.batch(slots).await;
     assert_eq!(second.first_seq, first.through + 1);
-    // One may be left out where the host is busy: it would begin more than half a second late.
+    // A busy host may skip a round that would begin more than half a second late.
     assert!(second.results[0].result.round > result.round);
     session.acknowledge_everything();
     agent.stop().await;
@@ -173,7 +173,7 @@ async fn an_agent_starts_with_the_kept_schedule_and_delivers_what_an_earlier_run
     let mut session = coordinator.accept(BOOK, vec![]).await;
     session.send(&schedule(1, spec)).await;
     let first = session.batch(|_| Some(MonitorId(1 << 80))).await;
-    // Nothing is acknowledged: the shutdown leaves it on disk.
+    // Without an acknowledgement the shutdown leaves the results on disk.
     agent.stop().await;
     let away = Config { coordinator: Some("127.0.0.1:9".into()), ..config(folder.path()) };
     let agent = Agent::start(away);
@@ -200,7 +200,7 @@ async fn an_agent_starts_with_the_kept_schedule_and_delivers_what_an_earlier_run
 async fn a_check_that_hangs_is_told_as_pending_and_ends_by_its_deadline() {
     let folder = tempfile::tempdir().unwrap();
     let coordinator = Coordinator::start();
-    // The listener's backlog takes the connection; nobody ever answers the request.
+    // The listener's backlog accepts the connection; the request is never answered.
     let (listener, _) = target().await;
     let spec = CheckSpec::Http(HttpCheck {
         url: format!("http://{}/", listener.local_addr().unwrap()),
@@ -266,7 +266,7 @@ async fn two_hundred_monitors_are_each_checked_every_round_and_told_once() {
         }
     }
     for (monitor, rounds) in rounds {
-        // None twice; one may be left out where the host is busy.
+        // No duplicates; a busy host may skip a round.
         assert!(rounds.windows(2).all(|pair| pair[1] > pair[0]), "{monitor}: {rounds:?}");
     }
     drop(agent);
@@ -302,16 +302,18 @@ async fn an_agent_asks_at_once_for_the_time_when_the_coordinators_clock_has_step
     let mut session = coordinator.accept(BOOK, vec![]).await;
     session.send(&schedule(1, spec)).await;
     let asks = |frame: &ToCoordinator| matches!(frame, ToCoordinator::TimeAsk { .. });
-    // The next would come in a minute.
+    // The next regular request would come in a minute.
     for _ in 0..3 {
         session.control_until(asks).await;
     }
     let before = session.batch(|_| Some(MonitorId(1 << 80))).await;
     let coordinator_ms = before.sent_ms + 3_600_000;
     session.send(&ToAgent::Time(TimeAnswer { echo_us: TimeAnswer::UNASKED, coordinator_ms })).await;
-    let ToCoordinator::TimeAsk { sent_us } = session.control_until(asks).await else { panic!("it asks") };
+    let ToCoordinator::TimeAsk { sent_us } = session.control_until(asks).await else {
+        panic!("no time request")
+    };
     session.send(&ToAgent::Time(TimeAnswer { echo_us: sent_us, coordinator_ms })).await;
-    // Its rounds are those of the new time, as soon as it knows it.
+    // Rounds follow the new time as soon as the agent has it.
     loop {
         let batch = session.batch(|_| Some(MonitorId(1 << 80))).await;
         if batch.results.iter().any(|it| it.result.round.unwrap() >= coordinator_ms.unsigned_abs() / 1_000) {

@@ -1,4 +1,4 @@
-//! The certificate probe, against servers with crafted chains.
+//! Tests of the certificate probe against servers with crafted chains.
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ use crate::world::{Reply, Server, net, net_with, net_within, no_resolver, resolv
 type Authority = CertifiedIssuer<'static, KeyPair>;
 
 const HOST: &str = "shop.example";
-/// 1 June 2050, which all leaves here end on unless a test says otherwise.
+/// 1 June 2050, the expiry of all leaves here unless a test sets another.
 const END_MS: i64 = 2_537_654_400_000;
 
 fn authority_params(name: &str) -> CertificateParams {
@@ -64,7 +64,7 @@ enum Ways {
     AsksForOurs,
 }
 
-/// A server with this chain; its port.
+/// Starts a server with this chain and returns its port.
 async fn serve(leaf: &Certificate, key: &KeyPair, others: &[CertificateDer<'static>], ways: Ways) -> u16 {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let versions = match ways {
@@ -201,7 +201,7 @@ async fn an_expired_cross_sign_that_no_path_needs_is_no_fault() {
         let port = serve(&certificate, &key, &others, Ways::Both).await;
         assert_eq!(look(&[&new, &old], port, 14).await.outcome, Outcome::Passed);
         assert_eq!(look(&[&new], port, 14).await.outcome, Outcome::Passed);
-        // The leaf is good for years: not it has expired, but the way to this root.
+        // The leaf is valid for years: not the leaf has expired, but the path to this root.
         let report = look(&[&old], port, 14).await;
         let detail = Detail::new("the intermediate certificate \"new\" expired on 2021-09-30");
         assert_eq!(report.outcome, Outcome::Failed(Failure::TlsOther { detail }));

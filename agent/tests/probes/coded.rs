@@ -1,4 +1,4 @@
-//! The http probe and bodies in codings and characters.
+//! Tests of the http probe with content codings and character encodings.
 
 use std::io::Write;
 

@@ -1,4 +1,4 @@
-//! The component probe, against status pages on loopback.
+//! Tests of the component probe against status pages on loopback.
 
 use std::{
     sync::{
@@ -29,7 +29,7 @@ async fn look(net: &Net, url: &str, component: Option<&str>) -> Report {
     run(&CheckSpec::Component(check), net).await
 }
 
-/// A page with these documents, and HTML with a 200 everywhere else, as many have.
+/// Starts a page with these documents, and HTML with status 200 at every other address, as is common.
 async fn page(documents: &'static [(&'static str, &'static str)]) -> Server {
     Server::start(move |request| {
         let path = request.split(' ').nth(1).unwrap();
@@ -67,7 +67,7 @@ async fn each_product_is_recognised_by_its_shape() {
     assert_eq!(report.vendor.unwrap().state, VendorState::Maintenance);
 }
 
-/// The reason of an outcome that says nothing of the vendor.
+/// Returns the reason of an outcome without a verdict on the vendor.
 fn why(outcome: &Outcome) -> &str {
     match outcome {
         Outcome::Inconclusive(OwnFault::VendorUnreadable { detail }) => detail.as_str(),
@@ -93,7 +93,7 @@ async fn what_can_not_be_read_or_is_not_there_accuses_nobody() {
     let outcome = look(&net(), &server.url("/"), Some("Tokyo")).await.outcome;
     assert!(why(&outcome).starts_with("no component \"Tokyo\"; it has \""), "{outcome:?}");
     let outcome = look(&net(), &server.url("/"), Some("Frankfort")).await.outcome;
-    assert_eq!(why(&outcome), "no component \"Frankfort\"; near it: \"Frankfurt\"");
+    assert_eq!(why(&outcome), "no component \"Frankfort\"; similar: \"Frankfurt\"");
 
     for (reply, words) in [
         (Reply::ok("<!doctype html><p>All systems operational"), "HTML instead of JSON"),
@@ -110,7 +110,7 @@ async fn what_can_not_be_read_or_is_not_there_accuses_nobody() {
     let server = Server::start(|_| Reply::status(503)).await;
     let outcome = look(&net(), &server.url("/"), None).await.outcome;
     assert_eq!(why(&outcome), "it answers with status 503");
-    assert_eq!(server.requests().len(), 1, "a server in trouble is not asked for more");
+    assert_eq!(server.requests().len(), 1, "a failing server gets no further requests");
 
     let outcome = look(&net(), "ftp://status.example", None).await.outcome;
     assert!(matches!(outcome, Outcome::Failed(Failure::BadTarget { .. })));
@@ -209,7 +209,7 @@ async fn a_page_of_two_documents_is_read_once_for_all_and_asked_whether_each_has
     }
     let outcome = look(&shared, &url, Some("Nowhere")).await.outcome;
     assert!(why(&outcome).starts_with("no component \"Nowhere\"; it has \""), "{outcome:?}");
-    assert_eq!(server.requests().len(), 2, "its address tells what it is");
+    assert_eq!(server.requests().len(), 2, "its address determines its kind");
     assert_eq!(shared.vendor_product(&url), Some("Uptime Kuma"));
 
     let eager = net().with_pages_fresh_for(Duration::ZERO);
@@ -286,7 +286,7 @@ async fn a_document_beyond_its_bound_is_not_read() {
     assert!(matches!(outcome, Outcome::Inconclusive(OwnFault::VendorUnreadable { .. })), "{outcome:?}");
 }
 
-/// Answers with `document` and its tag, or says that it has not changed.
+/// Responds with `document` and its tag, or with status 304.
 fn tagged(request: &str, document: &str, tag: usize) -> Reply {
     if request.contains(&format!("if-none-match: \"{tag}\"")) {
         return Reply::text("HTTP/1.1 304 Not Modified\r\n\r\n");
@@ -309,7 +309,7 @@ async fn of_a_large_page_as_much_is_kept_as_monitors_ask_for() {
     let down = Outcome::Failed(Failure::VendorOutage);
     assert_eq!(look(&net, &url, Some("Frankfurt")).await.outcome, down);
     assert_eq!(look(&net, &url, Some("Web")).await.outcome, Outcome::Passed);
-    assert_eq!(server.requests().len(), 2, "a component that nobody asked for was not kept");
+    assert_eq!(server.requests().len(), 2, "a component without a request was not cached");
     for (component, outcome) in [("frankfurt", &down), ("Web", &Outcome::Passed), ("Frankfurt", &down)] {
         assert_eq!(look(&net, &url, Some(component)).await.outcome, *outcome, "{component}");
     }
@@ -323,7 +323,7 @@ async fn of_a_large_page_as_much_is_kept_as_monitors_ask_for() {
         look(&eager, &url, Some(component)).await;
     }
     let asked = server.requests()[3..].iter().map(|it| it.contains("if-none-match")).collect::<Vec<_>>();
-    assert_eq!(asked, [false, true, false, true], "whether it has changed helps those who are known");
+    assert_eq!(asked, [false, true, false, true], "conditional requests only serve known components");
 }
 
 #[tokio::test]
@@ -351,6 +351,6 @@ async fn a_page_of_which_one_document_has_changed_is_read_whole() {
     for _ in 0..2 {
         assert_eq!(outcome().await, Outcome::Failed(Failure::VendorOutage));
     }
-    // Twice 2, then 2 of which one is another and both again, then 2.
+    // Twice 2, then 2 of which one has changed and both again, then 2.
     assert_eq!(server.requests().len(), 10);
 }

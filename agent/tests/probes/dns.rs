@@ -1,4 +1,4 @@
-//! The dns probe.
+//! Tests of the dns probe.
 
 use std::{
     sync::{
@@ -86,9 +86,9 @@ async fn the_root_has_name_servers() {
 #[tokio::test]
 async fn each_way_to_have_no_answer_has_its_word() {
     let zone = Zone::start(|question| match question.name.as_str() {
-        // The root's name servers: the resolver is well.
+        // The root's name servers: the resolver works.
         "" => Say::Records(vec![(NS, name("a.root-servers.net"))]),
-        // And it reaches large zones, below which nobody has such a name.
+        // It also reaches large zones, which have no such name.
         name if name.starts_with("px") => Say::Code(3),
         "gone.example" => Say::Code(3),
         "empty.example" => Say::Records(vec![]),
@@ -117,7 +117,7 @@ async fn each_way_to_have_no_answer_has_its_word() {
 async fn a_resolver_that_answers_nobody_accuses_nobody() {
     let zone = Zone::start(|_| Say::Code(2)).await;
     let report = ask(&zone, "example.com", RecordType::A, None).await;
-    // An answer with an error for the root too.
+    // The root is answered with an error too.
     assert_eq!(report.outcome, Outcome::Inconclusive(OwnFault::ResolverDead));
 }
 
@@ -185,12 +185,13 @@ async fn what_a_resolver_knows_of_private_networks_is_no_answer_unless_they_are_
     .await;
     for record in [RecordType::A, RecordType::Aaaa, RecordType::Cname, RecordType::Ns, RecordType::Mx] {
         for expect in [None, Some("1"), Some("vault"), Some("guessed")] {
-            // The same words as for a name without such a record: nothing of the answer, not even that there is one.
+            // The same error as for a name without such a record: it reveals nothing of the answer, not even
+            // its existence.
             let outcome = ask(&zone, "inner.example", record, expect).await.outcome;
             assert_eq!(outcome, Outcome::Failed(Failure::DnsNoRecord), "{record:?}, {expect:?}");
         }
     }
-    // Nothing of a private address stands in what is said of a mismatch either.
+    // The message of a mismatch contains no private address either.
     let got = |text: &str| Outcome::Failed(Failure::DnsMismatch { got: Detail::new(text) });
     assert_eq!(ask(&zone, "both.example", RecordType::A, Some("10.1")).await.outcome, got("192.0.2.1"));
     assert_eq!(ask(&zone, "both.example", RecordType::Mx, Some("corp")).await.outcome, got("10 mx.example"));
@@ -202,7 +203,7 @@ async fn what_a_resolver_knows_of_private_networks_is_no_answer_unless_they_are_
         let class = AddressClass::Private;
         assert_eq!(outcome, Outcome::Failed(Failure::AddressNotAllowed { class }), "{host}");
     }
-    assert_eq!(asked.load(Ordering::SeqCst), before, "such names are asked of nobody");
+    assert_eq!(asked.load(Ordering::SeqCst), before, "such names are not queried");
 
     let open = net_with(&zone.resolver(), Policy { allow_private: true, ..Policy::default() }, &[]);
     for (host, record, expect) in

@@ -1,4 +1,4 @@
-//! The domain probe, against a registry on loopback.
+//! Tests of the domain probe against a registry on loopback.
 
 use std::{
     sync::{Arc, Mutex},
@@ -147,7 +147,7 @@ async fn the_registry_of_registries_is_read_from_its_address_and_kept_for_the_ne
 
     drop(bootstrap);
     let later = net().with_bootstrap(Some(&address), file.clone());
-    assert_eq!(look(&later, "example.zz", 30).await.outcome, Outcome::Passed, "from the kept copy");
+    assert_eq!(look(&later, "example.zz", 30).await.outcome, Outcome::Passed, "from the cached copy");
     std::fs::write(&file, "no copy").unwrap();
     drop(net().with_bootstrap(None, file));
 }

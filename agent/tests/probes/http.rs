@@ -1,4 +1,4 @@
-//! The http probe in plain text: methods, headers, status, keyword, redirects, broken servers.
+//! Tests of the http probe without TLS: methods, headers, status, keyword, redirects, broken servers.
 
 use std::time::Duration;
 
@@ -45,7 +45,7 @@ async fn another_status_fails_and_is_told() {
     let report = check(get(&server.url("/"))).await;
     assert_eq!(report.outcome, Outcome::Failed(Failure::UnexpectedStatus { got: 503 }));
     assert_eq!(report.status_code, Some(503));
-    assert!(report.latency_ms.is_some(), "there was an answer");
+    assert!(report.latency_ms.is_some(), "there was a response");
     let expected = HttpCheck { expect_status: Some(503), ..get(&server.url("/")) };
     assert_eq!(check(expected).await.outcome, Outcome::Passed);
 }
@@ -156,7 +156,7 @@ async fn redirects_are_followed_and_the_last_answer_counts() {
     let six = check(get(&server.url("/6"))).await;
     assert_eq!(six.outcome, Outcome::Failed(Failure::TooManyRedirects));
     assert_eq!(check(get(&server.url("/loop"))).await.outcome, Outcome::Failed(Failure::TooManyRedirects));
-    assert_eq!(server.requests().len(), 18, "six requests a check, however long the chain");
+    assert_eq!(server.requests().len(), 18, "six requests per check, however long the chain");
 }
 
 #[tokio::test]
@@ -270,7 +270,7 @@ async fn the_limit_is_of_the_whole_check_not_of_a_hop() {
     let brief = net_within(Duration::from_secs(1));
     let report = run(&CheckSpec::Http(get(&server.url("/"))), &brief).await;
     assert_eq!(report.outcome, Outcome::Failed(Failure::Timeout { phase: Phase::FirstByte }));
-    assert_eq!(report.status_code, None, "the last hop gave no answer");
+    assert_eq!(report.status_code, None, "the last hop had no response");
     assert!(started.elapsed() < Duration::from_secs(6));
 }
 

@@ -1,4 +1,4 @@
-//! The http probe over TLS: certificates good and bad, HTTP/2 and HTTP/1.1.
+//! Tests of the http probe over TLS: valid and invalid certificates, HTTP/2 and HTTP/1.1.
 
 use std::{net::SocketAddr, sync::Arc, time::Duration};
 
@@ -27,7 +27,7 @@ use tokio_rustls::TlsAcceptor;
 
 use crate::world::{Reply, Server, get, keyword, net_with, resolver_to};
 
-/// An authority, a server with a leaf of its own, and a net that trusts the authority.
+/// An authority, a server with a leaf of its own, and probe resources that trust the authority.
 struct Site {
     address: SocketAddr,
     net: Net,
@@ -75,7 +75,7 @@ fn leaf(name: &str) -> CertificateParams {
     CertificateParams::new(vec![name.to_owned()]).unwrap()
 }
 
-/// Answers with the version, method and body of the request.
+/// Responds with the version, method and body of the request.
 async fn serve(
     authority: &CertifiedIssuer<'static, KeyPair>,
     leaf: CertificateParams,
@@ -188,7 +188,7 @@ async fn redirects_are_followed_over_http2_and_out_of_tls() {
 async fn the_customers_headers_go_along_into_tls_on_their_host() {
     let site = Site::start(leaf("shop.example"), BOTH).await;
     let target = site.url("/");
-    // A firewall that lets nobody in without the right program and token.
+    // A firewall that only accepts the right user agent and token.
     let front = Server::start(move |_| Reply::redirect(301, &target)).await;
     let own = HttpCheck {
         headers: ["User-Agent", "X-Token"]
@@ -227,7 +227,7 @@ async fn an_expired_certificate_is_told() {
     let report = site.check(get(&site.url("/"))).await;
     assert_eq!(report.outcome, Outcome::Failed(Failure::TlsExpired));
     assert_eq!(report.latency_ms, None);
-    assert!(report.phases.connect_us.is_some(), "the phases before are kept");
+    assert!(report.phases.connect_us.is_some(), "the earlier phases are kept");
 }
 
 #[tokio::test]
@@ -270,7 +270,7 @@ async fn a_server_that_speaks_no_tls_is_told() {
     tokio::spawn(async move {
         let (mut stream, _) = plain.accept().await.unwrap();
         let _ = stream.write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n").await;
-        // Ends when the client has had enough.
+        // Ends when the client closes.
         let _ = stream.read_to_end(&mut Vec::new()).await;
     });
     let outcome = site.check(get(&url)).await.outcome;

@@ -1,4 +1,4 @@
-//! Servers that speak what our TLS library lacks, and servers that speak with nobody.
+//! Tests with servers that require features that the TLS library lacks, and servers that refuse every client.
 
 use std::{
     net::SocketAddr,
@@ -22,7 +22,7 @@ use tokio::{
 
 use crate::world::{get, keyword, net, net_with, resolver_to};
 
-/// A server that reads a hello and answers with what `answer` makes of it; it counts its visitors.
+/// Starts a server that reads a hello and sends the response of `answer`; counts its visitors.
 async fn server(answer: impl Fn(&[u8]) -> Vec<u8> + Send + 'static) -> (SocketAddr, Arc<AtomicUsize>) {
     server_at("127.0.0.1:0".parse().unwrap(), answer).await
 }
@@ -50,7 +50,7 @@ async fn server_at(
     (address, visitors)
 }
 
-/// The suites that a hello offers.
+/// Returns the suites that a hello offers.
 fn suites(hello: &[u8]) -> Vec<u16> {
     let at = 4 + 2 + 32;
     let at = at + 1 + usize::from(hello[at]);
@@ -58,7 +58,7 @@ fn suites(hello: &[u8]) -> Vec<u16> {
     hello[at + 2..at + 2 + length].chunks(2).map(|pair| u16::from_be_bytes([pair[0], pair[1]])).collect()
 }
 
-/// A hello of a server that goes on in TLS 1.2 with this suite.
+/// Returns the hello of a server that chooses TLS 1.2 with this suite.
 fn server_hello(suite: u16) -> Vec<u8> {
     let mut hello = vec![22, 3, 3, 0, 42, 2, 0, 0, 38, 3, 3];
     hello.extend([7; 32]);
@@ -86,7 +86,7 @@ async fn a_server_that_speaks_what_we_lack_is_not_called_down() {
     for (suite, name) in
         [(0xc013, "TLS_ECDHE_RSA_WITH_AES_128_CBC_SHA"), (0x009c, "TLS_RSA_WITH_AES_128_GCM_SHA256")]
     {
-        // With an alert, or without a word.
+        // With an alert, or without any data.
         for refusal in [HANDSHAKE_FAILURE.to_vec(), Vec::new()] {
             let (address, visitors) =
                 server(
@@ -95,11 +95,12 @@ async fn a_server_that_speaks_what_we_lack_is_not_called_down() {
                     },
                 )
                 .await;
-            let words = format!("TLS can't be judged: the server wants {name}, which this check can't speak");
+            let words =
+                format!("TLS can't be judged: the server requires {name}, which this check does not support");
             for outcome in outcomes(address).await {
                 assert_eq!(outcome, Outcome::Inconclusive(OwnFault::tls(Detail::new(&words))));
             }
-            assert_eq!(visitors.load(Ordering::SeqCst), 6, "one more connection a check");
+            assert_eq!(visitors.load(Ordering::SeqCst), 6, "one more connection per check");
         }
     }
 }
@@ -107,14 +108,14 @@ async fn a_server_that_speaks_what_we_lack_is_not_called_down() {
 #[tokio::test]
 async fn a_server_that_refuses_only_our_signatures_is_not_called_down() {
     let (address, _) = server(|hello| {
-        // It has our suites too, but speaks with those alone who offer others.
+        // It supports the library's suites too, but accepts only clients that offer others.
         if suites(hello).contains(&0x002f) { server_hello(0xc02f) } else { HANDSHAKE_FAILURE.to_vec() }
     })
     .await;
     for outcome in outcomes(address).await {
         let Outcome::Inconclusive(fault) = outcome else { panic!("{outcome:?}") };
         let words = fault.words(parallax_protocol::check::CheckKind::Http);
-        assert!(words.starts_with("TLS can't be judged: the server wants a key or signature"), "{words}");
+        assert!(words.starts_with("TLS can't be judged: the server requires a key or signature"), "{words}");
     }
 }
 
@@ -145,10 +146,10 @@ async fn the_server_that_refused_is_asked_and_not_another_of_its_name() {
 #[tokio::test]
 async fn a_server_that_refuses_everybody_is_down() {
     for (refusal, failure) in [
-        (HANDSHAKE_FAILURE.to_vec(), "the peer sent the alert HandshakeFailure"),
-        ([21, 3, 3, 0, 2, 2, 70].to_vec(), "the server speaks neither TLS 1.2 nor 1.3"),
-        ([21, 3, 3, 0, 2, 2, 80].to_vec(), "the peer sent the alert InternalError"),
-        ([21, 3, 3, 0, 2, 2, 112].to_vec(), "the peer sent the alert UnrecognisedName"),
+        (HANDSHAKE_FAILURE.to_vec(), "the server sent the alert HandshakeFailure"),
+        ([21, 3, 3, 0, 2, 2, 70].to_vec(), "the server supports neither TLS 1.2 nor 1.3"),
+        ([21, 3, 3, 0, 2, 2, 80].to_vec(), "the server sent the alert InternalError"),
+        ([21, 3, 3, 0, 2, 2, 112].to_vec(), "the server sent the alert UnrecognisedName"),
     ] {
         let (address, _) = server(move |_| refusal.clone()).await;
         let failure = Outcome::Failed(Failure::TlsOther { detail: Detail::new(failure) });

@@ -1,6 +1,6 @@
-//! The http probe and answers that break the letter of HTTP, as visitors' programs read them.
+//! Tests of the http probe with responses that violate HTTP but that browsers accept.
 //!
-//! Each answer is read twice: for its status alone, and for a keyword in its body.
+//! Each response is read twice: for its status alone, and for a keyword in its body.
 
 use parallax_agent::probe::run;
 use parallax_protocol::{
@@ -10,7 +10,7 @@ use parallax_protocol::{
 
 use crate::world::{Reply, Server, get, keyword, net};
 
-/// Outcomes of a check of the status and of one of the keyword `fine`, for the same answer.
+/// Returns the outcomes of a check of the status and of one of the keyword `fine`, for the same response.
 async fn both(answer: &[u8]) -> (Outcome, Outcome) {
     let reply = Reply::Pieces(vec![answer.to_vec()]);
     let server = Server::start(move |_| reply.clone()).await;

@@ -1,4 +1,4 @@
-//! The probes against local servers: one module per probe, real sockets, all on loopback.
+//! Tests of the probes against local servers: one module per probe, real sockets, all on loopback.
 
 #![allow(clippy::unwrap_used, clippy::print_stdout)]
 

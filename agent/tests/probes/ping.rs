@@ -1,4 +1,4 @@
-//! The ping probe, against the kernel of this host.
+//! Tests of the ping probe against the kernel of this host.
 
 use std::{net::Ipv4Addr, time::Duration};
 
@@ -15,7 +15,7 @@ fn to(host: &str) -> CheckSpec {
     CheckSpec::Ping(PingCheck { host: host.to_owned() })
 }
 
-/// Whether this host let us; a test that may not send has nothing to say.
+/// Returns true if this host permits pings; otherwise the test is skipped.
 fn may_send(report: &Report) -> bool {
     if report.outcome == Outcome::Inconclusive(OwnFault::NotPermitted) {
         println!("skipped: this host does not permit ICMP");
@@ -82,7 +82,7 @@ async fn many_checks_share_a_socket_without_mixing_replies() {
 
 #[tokio::test]
 async fn silence_fails_and_private_addresses_are_refused() {
-    // Nobody has this address, whether it can be sent to or not.
+    // An unused address, whether it is routable or not.
     let report = run(&to("10.255.255.254"), &net_within(Duration::from_millis(300))).await;
     if may_send(&report) {
         assert!(

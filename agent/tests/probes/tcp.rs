@@ -1,4 +1,4 @@
-//! The tcp probe.
+//! Tests of the tcp probe.
 
 use std::{net::Ipv4Addr, time::Duration};
 
@@ -25,7 +25,7 @@ async fn an_open_port_passes_by_address_and_by_name() {
     assert_eq!(report.address, Some(Ipv4Addr::LOCALHOST.into()));
     assert!(report.latency_ms.unwrap() >= 1);
     assert!(report.phases.connect_us.is_some());
-    assert_eq!(report.phases.dns_us, None, "a literal is not asked for");
+    assert_eq!(report.phases.dns_us, None, "a literal is not resolved");
 
     let (_zone, resolver) = resolver_to(&["127.0.0.1"]).await;
     let net =

@@ -1,4 +1,4 @@
-//! The world the probes are tested in: servers that do as told, and checks to send at them.
+//! Test environment of the probes: scripted servers, and checks of them.
 
 use std::{
     net::{Ipv4Addr, SocketAddr},
@@ -18,7 +18,7 @@ use tokio::{
     task::JoinHandle,
 };
 
-/// A net whose limit a healthy check never meets.
+/// Creates probe resources with a limit that a healthy check never reaches.
 pub(crate) fn net() -> Net {
     net_within(Duration::from_secs(10))
 }
@@ -36,12 +36,12 @@ pub(crate) fn net_with(
     Net::new(Guard::new(resolver.clone(), policy), net::roots(roots).unwrap()).unwrap()
 }
 
-/// For checks that ask for no name.
+/// Returns a resolver for checks that resolve no name.
 pub(crate) fn no_resolver() -> Resolver {
     Resolver::with_servers(&[SocketAddr::from((Ipv4Addr::LOCALHOST, 9))]).unwrap()
 }
 
-/// A resolver for which every name has these addresses.
+/// Returns a resolver for which every name has these addresses.
 pub(crate) async fn resolver_to(addresses: &[&str]) -> (StubServer, Resolver) {
     let addresses: Vec<_> = addresses.iter().map(|ip| ip.parse().unwrap()).collect();
     let server = StubServer::start(move |_, _| Answer::Addresses(addresses.clone())).await.unwrap();
@@ -65,14 +65,14 @@ pub(crate) fn keyword(url: &str, word: &str, mode: KeywordMode) -> CheckSpec {
     CheckSpec::Http(HttpCheck { keyword: Some(word.to_owned()), keyword_mode: mode, ..get(url) })
 }
 
-/// What a server does once it has read a request.
+/// A server's scripted response to a request.
 #[derive(Clone)]
 pub(crate) enum Reply {
     /// Sends these pieces one by one, and closes.
     Pieces(Vec<Vec<u8>>),
     /// Sends this much and then nothing more.
     Stall(Vec<u8>),
-    /// Breaks the connection off with a reset.
+    /// Resets the connection.
     Reset,
 }
 
@@ -102,7 +102,8 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    /// Answers each request by what `reply` says of it; the request is head and body as text.
+    /// Starts a server that responds to each request with `reply` of it; the request is head and body as
+    /// text.
     pub(crate) async fn start(reply: impl Fn(&str) -> Reply + Clone + Send + 'static) -> Self {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
         let address = listener.local_addr().unwrap();
@@ -122,7 +123,7 @@ impl Server {
         format!("http://{}{path}", self.address)
     }
 
-    /// The requests so far, as text.
+    /// Returns the requests so far, as text.
     pub(crate) fn requests(&self) -> Vec<String> {
         self.requests.lock().unwrap().clone()
     }
@@ -151,7 +152,7 @@ async fn serve(mut stream: TcpStream, reply: impl Fn(&str) -> Reply, seen: Arc<M
         }
         Reply::Stall(start) => {
             let _ = stream.write_all(&start).await;
-            // Ends when the client has had enough.
+            // Ends when the client closes.
             let _ = stream.read_u8().await;
         }
         Reply::Reset => {

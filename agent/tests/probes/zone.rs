@@ -1,4 +1,4 @@
-//! A name server on loopback, UDP and TCP on one port, that answers any type of question as told.
+//! A scripted name server on loopback, UDP and TCP on one port, for any type of query.
 
 use std::{net::SocketAddr, sync::Arc};
 
@@ -16,7 +16,7 @@ pub(crate) const MX: u16 = 15;
 pub(crate) const TXT: u16 = 16;
 pub(crate) const AAAA: u16 = 28;
 
-/// What was asked, and by which way.
+/// A query, with its transport.
 #[derive(Debug, Clone)]
 pub(crate) struct Question {
     /// Lower case, no trailing dot.
@@ -25,16 +25,16 @@ pub(crate) struct Question {
     pub(crate) is_tcp: bool,
 }
 
-/// What the server says.
+/// The server's scripted answer.
 #[derive(Debug, Clone)]
 pub(crate) enum Say {
-    /// These records of the name asked for: type and data.
+    /// These records of the queried name: type and data.
     Records(Vec<(u16, Vec<u8>)>),
-    /// Nothing but the flag that says: ask by TCP.
+    /// Only the truncation flag, so that the client retries over TCP.
     CutShort,
     /// A response code.
     Code(u8),
-    /// Nothing at all.
+    /// No answer at all.
     Silence,
 }
 
@@ -47,7 +47,7 @@ pub(crate) struct Zone {
 impl Zone {
     pub(crate) async fn start(say: impl Fn(&Question) -> Say + Send + Sync + 'static) -> Self {
         let say = Arc::new(say);
-        // The UDP port that comes free may be taken for TCP: then another one is tried.
+        // The TCP port of a free UDP port may be taken: then another one is tried.
         let (udp, tcp) = loop {
             let udp = UdpSocket::bind("127.0.0.1:0").await.unwrap();
             if let Ok(tcp) = TcpListener::bind(udp.local_addr().unwrap()).await {

@@ -1,4 +1,4 @@
-//! An account: who owns pages and on which plan.
+//! Accounts: the owners of pages, each on a plan.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,24 +9,24 @@ use crate::refusal::Rule;
 use crate::text;
 use crate::time::Timestamp;
 
-/// Who owns pages, monitors and keys.
+/// An account: the owner of pages, monitors and keys.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Account {
     /// Its id.
     pub id: AccountId,
-    /// Where alerts and sign-in links go.
+    /// Address for alerts and sign-in links.
     pub email: String,
     /// Its plan.
     pub plan: Plan,
-    /// When it was made.
+    /// Creation time.
     pub created_at: Timestamp,
-    /// When it was put on its present plan; none while it has its first. Older records end here.
+    /// Start of the present plan; none while the account is on its first. Older records end here.
     #[serde(deserialize_with = "late::or_default")]
     pub plan_since: Option<Timestamp>,
 }
 
-/// An email address, as far as it can be judged without sending to it: one `@` with something on both sides, no
-/// white space, at most 254 characters (RFC 5321 section 4.5.3.1.3).
+/// Validates an email address as far as is possible without sending to it: one `@` with text on both sides,
+/// no white space, at most 254 characters (RFC 5321 section 4.5.3.1.3).
 ///
 /// # Errors
 /// The rule that the text breaks.

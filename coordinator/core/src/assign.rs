@@ -1,4 +1,4 @@
-//! Which place runs which rounds: regions spread over the interval, places of a region taking turns.
+//! Assignment of rounds to vantages: regions spread over the interval, vantages of a region taking turns.
 
 use std::sync::Arc;
 
@@ -8,33 +8,32 @@ use crate::place::{Mesh, Place, PlaceNo, Region, RegionSet};
 use crate::time::{MINUTE, Timestamp};
 use crate::watch::Watch;
 
-/// One round in so many is run, uncounted, by a place in quarantine.
+/// A quarantined vantage runs one in this many rounds, uncounted (shadow rounds).
 pub const SHADOW_EVERY: u32 = 10;
-/// Milliseconds, beside four intervals, that a round may run off its schedule.
+/// Tolerance in milliseconds, in addition to four intervals, by which a round may be off its schedule.
 pub(crate) const OFF_SCHEDULE: i64 = 2 * MINUTE;
 
 /// A monitor as the schedule sees it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Scheduled {
-    /// Its id.
+    /// Monitor id.
     pub monitor: MonitorId,
-    /// Account that it is checked for.
+    /// Account of the monitor.
     pub account: AccountId,
-    /// Its dense number.
+    /// Dense number of the monitor.
     pub slot: u32,
-    /// Revision of what is checked.
+    /// Revision of the check.
     pub revision: u32,
-    /// What is checked. Never a heartbeat.
+    /// The check; never a heartbeat.
     pub check: Arc<Check>,
     /// Milliseconds between two rounds in one region.
     pub interval_ms: u32,
-    /// The one region it is checked from, where pinned.
+    /// Region it is pinned to, if any.
     pub pinned: Option<Region>,
 }
 
 impl Scheduled {
-    /// The monitor with that dense number and check, where it is to be run at all: not while it is paused, and never a
-    /// heartbeat.
+    /// Returns the schedule entry of a monitor; none if it is paused or a heartbeat.
     pub fn new(watch: &Watch, slot: u32, check: &Arc<Check>) -> Option<Self> {
         (!watch.paused && watch.interval_ms > 0).then(|| Self {
             monitor: watch.monitor,
@@ -52,8 +51,9 @@ impl Scheduled {
     }
 }
 
-/// What decides when a monitor's rounds are due: its id. Domain monitors go by the domain that is registered, so that
-/// all of one domain are due in the same place at the same moment, and its registry is asked once.
+/// Number that determines when a monitor's rounds are due: a hash of its id. Domain monitors use the registered
+/// domain, so that all monitors of one domain are due at the same vantage at the same time and its registry is
+/// queried once.
 pub fn spread_of(monitor: MonitorId, check: &Check) -> u64 {
     match check {
         Check::Domain(_) => {
@@ -70,7 +70,7 @@ pub fn spread_of(monitor: MonitorId, check: &Check) -> u64 {
     }
 }
 
-/// The part of a name below its registry's suffix; the whole name where there is none.
+/// Registrable domain of a name; the whole name if it has none.
 pub(crate) fn registrable(name: &str) -> &str {
     let mut at = name;
     while let Some(suffix) = psl::suffix(at.as_bytes()) {
@@ -79,7 +79,7 @@ pub(crate) fn registrable(name: &str) -> &str {
         if !of_company {
             return psl::domain_str(at).unwrap_or(name);
         }
-        // A company's suffix for its customers is itself a registration, or lies below one.
+        // A private suffix (one that a company offers its customers) is itself a registration, or lies below one.
         let Some((_, parent)) = suffix.split_once('.') else { break };
         if psl::domain_str(parent).is_none() {
             return suffix;
@@ -89,21 +89,21 @@ pub(crate) fn registrable(name: &str) -> &str {
     name
 }
 
-/// A place's share of one monitor: rounds `r` with `r % every == from`, where round `r` is due at
-/// `offset_ms + r * interval_ms` after the epoch.
+/// A vantage's share of one monitor: rounds `r` with `r % every == from`, where round `r` is due at `offset_ms + r *
+/// interval_ms` after the epoch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Share {
     /// Milliseconds between two rounds of the region.
     pub interval_ms: u32,
-    /// When round 0 is due, in milliseconds after the epoch; less than the interval.
+    /// Due time of round 0, in milliseconds after the epoch; less than the interval.
     pub offset_ms: u32,
-    /// One in so many rounds is the place's own.
+    /// The vantage runs one in this many rounds.
     pub every: u32,
-    /// The first of them.
+    /// Remainder that selects its rounds; less than `every`.
     pub from: u32,
 }
 
-/// What a place is to run of a monitor, or nothing.
+/// Returns a vantage's share of a monitor, if any.
 pub fn share(monitor: &Scheduled, mesh: &Mesh, place: PlaceNo) -> Option<Share> {
     let place = mesh.place(place).filter(|place| place.connected)?;
     if monitor.interval_ms == 0 {
@@ -116,7 +116,7 @@ pub fn share(monitor: &Scheduled, mesh: &Mesh, place: PlaceNo) -> Option<Share> 
     }
 }
 
-/// The regions that a monitor is checked from: every region with an enrolled place, or the pinned one.
+/// Regions from which a monitor is checked: every region with an enrolled vantage, or the pinned one.
 pub fn regions_in_use(kind: CheckKind, pinned: Option<Region>, mesh: &Mesh) -> RegionSet {
     match kind {
         CheckKind::Heartbeat => RegionSet::NONE,
@@ -130,21 +130,21 @@ pub fn regions_in_use(kind: CheckKind, pinned: Option<Region>, mesh: &Mesh) -> R
     }
 }
 
-/// When round `round` of a region is due, in milliseconds after the epoch, for a monitor with that interval.
+/// Due time of round `round` of a region, in milliseconds after the epoch.
 pub fn due_ms(offset_ms: u32, interval_ms: u32, round: u64) -> i64 {
     let due = u64::from(offset_ms).saturating_add(round.saturating_mul(u64::from(interval_ms)));
     i64::try_from(due).unwrap_or(i64::MAX)
 }
 
-/// How many rounds lie nearest to that many milliseconds, which may be negative: by so many a round's number is another
-/// where the clock that numbers rounds has stepped.
+/// Number of rounds nearest to that many milliseconds, which may be negative: the shift of round numbers when the
+/// clock that numbers them has stepped.
 pub fn rounds_in(span: i64, interval_ms: u32) -> i64 {
     let interval = i64::from(interval_ms);
     if interval == 0 { 0 } else { span.saturating_add(interval / 2).div_euclid(interval) }
 }
 
-/// Checks that a round of that number is due about then, with that interval. Rounds are numbered by their interval: those
-/// of another, which agents may have kept for long, have no place in its history.
+/// Returns true if the round with that number is due at about that time, given the interval. Rounds are numbered by
+/// their interval: those of another interval, which agents may have queued for long, do not belong in the history.
 pub fn is_due_about(round: u64, interval_ms: u32, at: Timestamp) -> bool {
     let interval = i64::from(interval_ms);
     let Ok(round) = i64::try_from(round) else { return false };
@@ -152,24 +152,25 @@ pub fn is_due_about(round: u64, interval_ms: u32, at: Timestamp) -> bool {
     at.since(due).saturating_abs() <= 4 * interval + OFF_SCHEDULE
 }
 
-/// A steady number that spreads monitors evenly, the same on every host and in every version.
+/// Stable hash of an id that spreads monitors evenly, the same on every host and in every version.
 pub fn spread(monitor: MonitorId) -> u64 {
     steady_hash(&monitor.to_u128().to_be_bytes())
 }
 
-/// FNV-1a with 64 bits: the same on every host and in every version. Not for what strangers may choose to collide.
+/// FNV-1a with 64 bits: the same on every host and in every version. Not collision resistant against chosen input.
 pub fn steady_hash(bytes: &[u8]) -> u64 {
     bytes
         .iter()
         .fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3))
 }
 
-/// When round 0 of a region is due, of a monitor with that [`spread_of`]. Regions lie evenly over the interval, so that some region looks every `interval / n`.
+/// Due time of round 0 of a region, for a monitor with that [`spread_of`]. Regions are spaced evenly over the
+/// interval, so that some region checks every `interval / n`.
 pub fn offset_ms(spread: u64, interval_ms: u32, regions: RegionSet, region: Region) -> u32 {
     let interval = u64::from(interval_ms.max(1));
     let turn = regions.iter().position(|other| other == region).unwrap_or(0) as u64;
     let step = interval * turn / (regions.len().max(1) as u64);
-    // Less than the interval, which is a u32.
+    // Always less than the interval, which is a u32.
     u32::try_from((spread % interval + step) % interval).unwrap_or(0)
 }
 

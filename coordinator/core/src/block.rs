@@ -1,9 +1,9 @@
 //! Packed blocks: the readings of one monitor, region and hour in about a byte each.
 //!
-//! A block is two strings of bits. *Marks* say where a reading was not as the ones before it let expect: another
-//! word, another place's turn, rounds left out, a changed schedule. *Values* are the latencies, as differences from
-//! the place's running mean in an adaptive Rice code (R. F. Rice, JPL 79-22, 1979). A reading that is as expected
-//! costs its latency and nothing else. Checksums are the storage's.
+//! A block has two bit strings. *Marks* record where a reading differs from the prediction of those before it:
+//! another outcome, another vantage out of turn, missing rounds, a changed schedule. *Values* are the latencies, as
+//! differences from the vantage's running mean in an adaptive Rice code (R. F. Rice, JPL 79-22, 1979). A reading that
+//! matches the prediction costs its latency and nothing else. Checksums are left to the storage.
 
 use serde::{Deserialize, Serialize};
 
@@ -25,29 +25,29 @@ use decode::Decoder;
 use model::Model;
 use schedule::{put_schedule, put_varint, zigzag};
 
-/// Readings that a block holds at most: more than two a second.
+/// Maximum number of readings in a block: more than two a second.
 pub const MAX_READINGS: usize = 8192;
 
 /// First byte of a block in this format.
 const FORMAT: u8 = 1;
 
-/// A reading as a block keeps it: its monitor and region are the block's.
+/// Reading as stored in a block, which implies its monitor and region.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Sample {
-    /// Who looked first.
+    /// Vantage that ran the round first.
     pub place: PlaceNo,
     /// Number of the round.
     pub round: u64,
-    /// When that round was due, in the coordinator's time.
+    /// Time at which the round was due, in the coordinator's time.
     pub due: Timestamp,
-    /// How it ended.
+    /// Final outcome.
     pub word: Word,
     /// Response time in milliseconds.
     pub latency_ms: Option<u32>,
 }
 
 impl Sample {
-    /// The reading of a monitor in a region that this is.
+    /// Converts it to a reading of that monitor and region.
     pub const fn reading(self, slot: u32, region: Region) -> Reading {
         Reading {
             slot,
@@ -73,36 +73,36 @@ impl From<&Reading> for Sample {
     }
 }
 
-/// Why a reading can't be taken in, or a block can't be read.
+/// Error while adding a reading or reading a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum BlockError {
-    /// The reading is of another hour.
-    #[error("the reading is of another hour than its block")]
+    /// The reading belongs to another hour.
+    #[error("the reading belongs to a different hour than its block")]
     OtherHour,
-    /// The block holds [`MAX_READINGS`] already.
+    /// The block already holds [`MAX_READINGS`].
     #[error("the block is full")]
     Full,
     /// The block ends too early.
     #[error("the block ends too early")]
     Short,
-    /// The block is of a format that this version does not know.
+    /// The format is unknown to this version.
     #[error("unknown block format {0}")]
     Format(u8),
-    /// The block is damaged: what is wrong.
+    /// The block is damaged; a description of the fault.
     #[error("the block is damaged: {0}")]
     Damaged(&'static str),
 }
 
-/// A block that still grows.
+/// Open block that still grows.
 #[derive(Debug, Clone)]
 pub struct Tail {
     hour: i64,
     count: u16,
     /// Readings since the last mark.
     since_mark: u16,
-    /// Whether every reading was of a later round than the one before it.
+    /// Set while every reading is of a later round than the one before it.
     sorted: bool,
-    /// The latest round in it.
+    /// Latest round in it.
     latest: u64,
     model: Model,
     marks: BitWriter,
@@ -110,7 +110,7 @@ pub struct Tail {
 }
 
 impl Tail {
-    /// An empty block of an hour since the epoch.
+    /// Creates an empty block for an hour since the epoch.
     pub fn new(hour: i64) -> Self {
         Self {
             hour,
@@ -124,10 +124,10 @@ impl Tail {
         }
     }
 
-    /// Opens a sealed block again.
+    /// Reopens a sealed block.
     ///
     /// # Errors
-    /// When the block is damaged.
+    /// Returns an error if the block is damaged.
     pub fn reopen(hour: i64, block: &[u8]) -> Result<Self, BlockError> {
         let mut tail = Self::new(hour);
         for sample in decode(hour, block)? {
@@ -136,25 +136,25 @@ impl Tail {
         Ok(tail)
     }
 
-    /// The hour since the epoch that its readings were due in.
+    /// Hour since the epoch in which its readings were due.
     pub const fn hour(&self) -> i64 {
         self.hour
     }
 
-    /// How many readings it holds.
+    /// Number of readings.
     pub fn len(&self) -> usize {
         usize::from(self.count)
     }
 
-    /// Whether it holds none.
+    /// Returns true if it holds no readings.
     pub const fn is_empty(&self) -> bool {
         self.count == 0
     }
 
-    /// Takes in a reading, in any order; false when it holds one of that round already, which then stays.
+    /// Adds a reading, in any order. Returns false if it already holds one of that round, which then stays.
     ///
     /// # Errors
-    /// [`BlockError::OtherHour`] and [`BlockError::Full`]; the block is as it was.
+    /// [`BlockError::OtherHour`] and [`BlockError::Full`]; the block is unchanged.
     pub fn push(&mut self, sample: &Sample) -> Result<bool, BlockError> {
         if sample.due.hour() != self.hour {
             return Err(BlockError::OtherHour);
@@ -173,7 +173,7 @@ impl Tail {
         Ok(true)
     }
 
-    /// The readings in it, by round.
+    /// Readings in order of round.
     pub fn samples(&self) -> Vec<Sample> {
         let mut samples = self.in_order_of_arrival();
         if !self.sorted {
@@ -182,7 +182,7 @@ impl Tail {
         samples
     }
 
-    /// The packed block, its readings in the order of their rounds.
+    /// Encodes the block, with its readings in order of round.
     pub fn seal(&self) -> Vec<u8> {
         if self.sorted {
             return self.pack();
@@ -199,7 +199,7 @@ impl Tail {
     }
 
     fn in_order_of_arrival(&self) -> Vec<Sample> {
-        // What was coded here decodes.
+        // Data encoded here always decodes.
         self.decoder().map_while(Result::ok).collect()
     }
 
@@ -312,6 +312,6 @@ const fn word_of(code: u64) -> Result<Word, BlockError> {
         2 => Ok(Word::Disputed),
         3 => Ok(Word::Unconfirmed),
         4 => Ok(Word::Inconclusive),
-        _ => Err(BlockError::Damaged("a word is unknown")),
+        _ => Err(BlockError::Damaged("an outcome is unknown")),
     }
 }

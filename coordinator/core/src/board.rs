@@ -1,4 +1,5 @@
-//! A page as its visitors are shown it: its monitors with their past, its incidents, and from where and when it was seen.
+//! View model of a page: its monitors with their history, its incidents, and the regions and time of the
+//! newest checks.
 
 mod chart;
 mod looks;
@@ -28,39 +29,39 @@ pub use looks::{is_probed, newest_check, none_looks};
 pub use order::worst_first;
 pub use range::Range;
 
-/// Days that a strip shows.
+/// Days that the uptime bars cover.
 pub const DAYS: usize = 90;
-/// Days that an error budget is reckoned over.
+/// Days that an error budget covers.
 pub const BUDGET_DAYS: usize = 30;
 
-/// One look at a page.
+/// A page as its visitors see it at one moment.
 #[derive(Debug, Clone)]
 pub struct Board {
     /// The page.
     pub page: Page,
-    /// When it was looked at.
+    /// Time of the view.
     pub now: Timestamp,
-    /// How far back its strips go.
+    /// Time range of its uptime bars and charts.
     pub range: Range,
-    /// When that will be another range, where the page's age says which.
+    /// Time at which the default range changes; none where the visitor chose the range or it is the longest.
     pub range_until: Option<Timestamp>,
     /// True if the visitor chose the range; false if the page's age decides.
     pub is_chosen: bool,
-    /// How it is in one word.
+    /// Overall status.
     pub indicator: Indicator,
     /// Its monitors in page order.
     pub monitors: Vec<Shown>,
     /// Open incidents, newest first.
     pub incidents: Vec<Notice>,
-    /// Maintenance under way, or planned within the next week, soonest first.
+    /// Maintenance in progress, or planned within the next week, soonest first.
     pub maintenance: Vec<Notice>,
-    /// Maintenance planned for later than that, soonest first.
+    /// Maintenance planned for later, soonest first.
     pub later: Vec<Notice>,
-    /// Incidents and windows that are over and lasted into the last [`DAYS`], newest first.
+    /// Closed incidents and maintenance windows that overlap the last [`DAYS`] days, newest first.
     pub past: Vec<Notice>,
-    /// Deploy markers, newest first; none where the page does not show them.
+    /// Deploy markers, newest first; empty if the page does not show them.
     pub deploys: Vec<Deploy>,
-    /// Regions with a place in service.
+    /// Regions with an agent in service.
     pub regions: RegionSet,
 }
 
@@ -75,89 +76,90 @@ pub struct Shown {
     pub uptime_24h: Option<f64>,
     /// Median response time of the last 24 hours, in milliseconds.
     pub latency_ms: Option<u32>,
-    /// A window that is under way covers it.
+    /// True while a maintenance window covers it.
     pub covered: bool,
-    /// What was before.
+    /// Its history.
     pub past: Past,
 }
 
-/// What is known of a monitor's past.
+/// The history of a monitor.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Past {
-    /// Day by day in the page's zone, oldest first.
+    /// Days in the page's time zone, oldest first.
     pub days: Vec<Day>,
-    /// The same for each region that was looked from, whether it counts or not.
+    /// Round counts by day for each region with checks, whether or not the region counts towards uptime.
     pub lanes: BTreeMap<Region, BTreeMap<NaiveDate, Counts>>,
-    /// The slices of a short [`Range`], oldest first; none where it is shown by day.
+    /// The slices of a short [`Range`], oldest first; empty where the range is shown by day.
     pub slices: Vec<Slice>,
-    /// The same for each region that was looked from: as many as there are slices.
+    /// Round counts by slice for each region with checks: one entry a slice.
     pub slice_lanes: BTreeMap<Region, Vec<Counts>>,
     /// Response times.
     pub chart: Chart,
 }
 
-/// One day of a monitor.
+/// A day of a monitor's history.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Day {
-    /// Its date in the page's zone.
+    /// Date in the page's time zone.
     pub date: NaiveDate,
-    /// How the rounds of the counted regions ended.
+    /// Round outcomes in the counted regions.
     pub counts: Counts,
-    /// Uptime in percent, rounded down; none where nothing is known.
+    /// Uptime in percent, rounded down; none without data.
     pub uptime: Option<f64>,
-    /// How much of it was watched, and how much of that it was down.
+    /// Monitored time, and the downtime within it.
     pub time: WatchedTime,
 }
 
-/// A part of a monitor's day.
+/// A slice of a monitor's day.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Slice {
-    /// When it was.
+    /// Its start and end.
     pub span: Span,
-    /// How the rounds of the counted regions ended.
+    /// Round outcomes in the counted regions.
     pub counts: Counts,
-    /// Uptime in percent, rounded down; none where nothing is known.
+    /// Uptime in percent, rounded down; none without data.
     pub uptime: Option<f64>,
-    /// How much of it was watched, and how much of that it was down.
+    /// Monitored time, and the downtime within it.
     pub time: WatchedTime,
 }
 
-/// An incident or a window with its monitors that are still there: id, name, and impact where one of its own was given.
+/// An incident or maintenance window with those of its monitors that still exist: id, name, and the monitor's
+/// own impact if set.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Notice {
-    /// It.
+    /// The incident.
     pub incident: Incident,
     /// Its monitors.
     pub monitors: Vec<(MonitorId, String, Option<Impact>)>,
-    /// How often the entry repeats that a window was planned from.
+    /// Recurrence of the series that the window belongs to.
     pub repeats: Option<Every>,
-    /// Older updates that are left out of it, for the sake of a list's length.
+    /// Number of older updates left out to bound the length of a list.
     pub more: usize,
 }
 
 impl Notice {
-    /// Whether it is about that monitor. A window that names none covers the whole page.
+    /// Returns true if it affects that monitor. A window without monitors covers the whole page.
     pub fn concerns(&self, monitor: MonitorId) -> bool {
         let affected = &self.incident.affected;
         let is_of_all = affected.is_empty() && self.incident.kind == Kind::Maintenance;
         is_of_all || affected.iter().any(|affected| affected.monitor == monitor)
     }
 
-    /// When it began; none for maintenance, which is no trouble.
+    /// Start of the incident; none for maintenance, which is not an outage.
     pub fn trouble(&self) -> Option<Timestamp> {
         (self.incident.kind == Kind::Incident).then_some(self.incident.started_at)
     }
 }
 
 impl Board {
-    /// When the newest check ended that anything here rests on. What heartbeats report is no check of ours, and counts
-    /// only where there is none.
+    /// End time of the newest check behind this view. Heartbeat pings are not checks by agents and count only
+    /// if there are no others.
     pub fn checked(&self) -> Option<Timestamp> {
         newest_check(|| self.monitors.iter().map(Shown::seen))
     }
 
-    /// The regions in service that anything was checked from that is watched now, today or yesterday: a monitor may be
-    /// watched from few. None before the first check.
+    /// Regions in service from which a monitor was checked today or yesterday: a monitor may be checked from
+    /// few. Empty before the first check.
     pub fn seen_from(&self) -> RegionSet {
         let is_checked = |shown: &&Shown| shown.is_probed() && shown.view.last_check.is_some();
         let is_seen = |region: &Region| {
@@ -170,29 +172,30 @@ impl Board {
         self.regions.iter().filter(is_seen).collect()
     }
 
-    /// Whether what is shown is no longer what is seen: there is something to be checked, and nobody to check it.
+    /// Returns true if the view is stale: there are monitors to check and no agent in service to check them.
     pub fn is_stale(&self) -> bool {
         none_looks(self.regions, self.monitors.iter().map(Shown::seen), self.now)
     }
 
-    /// Monitors with that status that no running window covers.
+    /// Monitors with that status outside running maintenance windows.
     pub fn with_status(&self, status: Status) -> impl Iterator<Item = &Shown> {
         self.monitors.iter().filter(move |shown| shown.view.status == status && !shown.covered)
     }
 }
 
 impl Shown {
-    /// The monitor and how it is.
+    /// The monitor and its state.
     pub const fn seen(&self) -> (&Monitor, &View) {
         (&self.monitor, &self.view)
     }
 
-    /// Whether somebody is to look at it, rather than wait for what it reports itself.
+    /// Returns true if agents probe it; false for heartbeats and paused monitors.
     pub fn is_probed(&self) -> bool {
         is_probed(&self.monitor)
     }
 
-    /// Its uptime over a range, as [`Shown::uptime_over`] gives it; over 24 hours that of the last 24, not of today.
+    /// Uptime over a range, as by [`Shown::uptime_over`]; for 24 hours it covers the last 24 hours, not the
+    /// calendar day.
     pub fn uptime_in(&self, range: Range) -> Option<f64> {
         match range {
             Range::Day => self.uptime_24h.filter(|_| !self.monitor.paused),
@@ -200,8 +203,9 @@ impl Shown {
         }
     }
 
-    /// Its uptime over its newest days, in percent with three decimals, rounded down: the share of rounds that passed, or of
-    /// a heartbeat and a component the share of the time known. None where nothing is known, and while it is paused.
+    /// Uptime over the newest days, in percent with three decimals, rounded down: the share of rounds that
+    /// passed or, for heartbeat and component monitors, the share of time not down. None without data, and
+    /// while paused.
     pub fn uptime_over(&self, days: usize) -> Option<f64> {
         if self.monitor.paused {
             None
@@ -212,15 +216,15 @@ impl Shown {
         }
     }
 
-    /// Error budget of a target in percent over thirty days, and the part that is used; `None` without data, and while
-    /// it is paused.
+    /// Error budget of an uptime target in percent over thirty days, and the part of it that is used; `None`
+    /// without data, and while paused.
     pub fn budget(&self, target_percent: f64) -> Option<ErrorBudget> {
         self.uptime_over(BUDGET_DAYS)?;
         let period = BUDGET_DAYS as i64 * DAY;
         Some(ErrorBudget::new(target_percent, period, self.time_over(BUDGET_DAYS)))
     }
 
-    /// How much of its newest days was watched, and how much of that it was down.
+    /// Monitored time over the newest days, and the downtime within it.
     fn time_over(&self, days: usize) -> WatchedTime {
         self.newest(days).fold(WatchedTime::default(), |mut sum, day| {
             sum.merge(day.time);

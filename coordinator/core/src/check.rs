@@ -1,4 +1,4 @@
-//! What to check: one struct a type, with the fields of the contract.
+//! Checks: one struct for each monitor type, with the fields of the API.
 
 pub mod edit;
 pub mod expiry;
@@ -12,26 +12,26 @@ use crate::text;
 /// The eight monitor types.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum CheckKind {
-    /// An HTTP request.
+    /// HTTP request.
     Http,
-    /// A TCP connection.
+    /// TCP connection.
     Tcp,
-    /// A DNS query.
+    /// DNS query.
     Dns,
-    /// ICMP echoes.
+    /// ICMP echo requests.
     Ping,
     /// Expiry of a TLS certificate.
     Certificate,
     /// Expiry of a domain's registration.
     Domain,
-    /// Pings that arrive by themselves.
+    /// Pings sent by the customer's job.
     Heartbeat,
     /// A vendor's status page.
     Component,
 }
 
 impl CheckKind {
-    /// Every type, in the order of the contract.
+    /// Every type, in the order of the API documentation.
     pub const ALL: [Self; 8] = [
         Self::Http,
         Self::Tcp,
@@ -57,7 +57,8 @@ impl CheckKind {
         }
     }
 
-    /// Whether every region in use judges for itself: a domain and a vendor's page are the same from everywhere.
+    /// Returns true if each region in use judges the monitor separately: a domain and a vendor's page look
+    /// the same from everywhere.
     pub const fn is_regional(self) -> bool {
         match self {
             Self::Http | Self::Tcp | Self::Dns | Self::Ping | Self::Certificate => true,
@@ -65,7 +66,7 @@ impl CheckKind {
         }
     }
 
-    /// Whether the check gives a response time that is shown and judged as slow.
+    /// Returns true if the check has a response time, which is shown and may be slow.
     pub const fn has_latency(self) -> bool {
         match self {
             Self::Http | Self::Tcp | Self::Dns | Self::Ping => true,
@@ -73,7 +74,7 @@ impl CheckKind {
         }
     }
 
-    /// Whether its uptime is the share of time not down, and not of rounds passed.
+    /// Returns true if uptime is the share of time not down, rather than of rounds passed.
     pub const fn has_downtime(self) -> bool {
         match self {
             Self::Heartbeat | Self::Component => true,
@@ -88,22 +89,22 @@ impl fmt::Display for CheckKind {
     }
 }
 
-/// What a monitor checks.
+/// A monitor's check: its type and parameters.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Check {
-    /// An HTTP request.
+    /// HTTP request.
     Http(HttpCheck),
-    /// A TCP connection.
+    /// TCP connection.
     Tcp(TcpCheck),
-    /// A DNS query.
+    /// DNS query.
     Dns(DnsCheck),
-    /// ICMP echoes.
+    /// ICMP echo requests.
     Ping(PingCheck),
     /// Expiry of a TLS certificate.
     Certificate(CertificateCheck),
     /// Expiry of a domain's registration.
     Domain(DomainCheck),
-    /// Pings that arrive by themselves.
+    /// Pings sent by the customer's job.
     Heartbeat(HeartbeatCheck),
     /// A vendor's status page.
     Component(ComponentCheck),
@@ -124,7 +125,7 @@ impl Check {
         }
     }
 
-    /// The host that is checked, in lower-case ASCII and without its port; empty for a heartbeat.
+    /// Host that is checked, in lower-case ASCII and without its port; empty for a heartbeat.
     pub fn host(&self) -> String {
         match self {
             Self::Http(HttpCheck { url, .. }) | Self::Component(ComponentCheck { url, .. }) => {
@@ -162,13 +163,13 @@ fn bracketed(host: &str) -> String {
     if host.contains(':') { format!("[{host}]") } else { host.to_owned() }
 }
 
-/// HTTP methods of the contract.
+/// HTTP methods that the API accepts.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Method {
     /// GET, the default.
     #[default]
     Get,
-    /// HEAD: the answer has no body.
+    /// HEAD: the response has no body.
     Head,
     /// POST.
     Post,
@@ -181,7 +182,7 @@ pub enum Method {
 }
 
 impl Method {
-    /// Every method, in the order of the contract.
+    /// Every method, in the order of the API documentation.
     pub const ALL: [Self; 6] = [Self::Get, Self::Head, Self::Post, Self::Put, Self::Patch, Self::Delete];
 
     /// The method's token (RFC 9110 section 9).
@@ -197,13 +198,13 @@ impl Method {
     }
 }
 
-/// Whether the keyword must be in the body or must not.
+/// Expected presence of the keyword in the body.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum KeywordMode {
-    /// It must be there.
+    /// The body must contain it.
     #[default]
     Present,
-    /// It must not be there.
+    /// The body must not contain it.
     Absent,
 }
 
@@ -220,30 +221,30 @@ impl KeywordMode {
     }
 }
 
-/// An HTTP request and what its answer must be. Headers and body are secrets: never returned, never logged.
+/// An HTTP request and the expected response. Headers and body are secrets: never returned, never logged.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HttpCheck {
     /// Absolute http or https URL.
     pub url: String,
-    /// Method.
+    /// Request method.
     pub method: Method,
     /// Request headers, name and value, in the order given.
     pub headers: Vec<(String, String)>,
-    /// Value of an Authorization header that came of the URL's user info. It is kept apart from the headers, so that
-    /// it leaves with its URL and never goes to another host.
+    /// Value of the Authorization header taken from the URL's user info. It is kept apart from the headers,
+    /// so that it is removed with its URL and never sent to another host.
     pub credentials: Option<String>,
-    /// Request body, sent as it is.
+    /// Request body, sent unchanged.
     pub body: Option<String>,
     /// Exact status expected; none means any 2xx.
     pub expect_status: Option<u16>,
-    /// Text that the body must or must not hold.
+    /// Text that the body must contain, or must not.
     pub keyword: Option<String>,
-    /// Which of the two.
+    /// Expected presence of the keyword.
     pub keyword_mode: KeywordMode,
 }
 
 impl HttpCheck {
-    /// The headers that a request carries: those given, and the credentials of the URL in place of an Authorization.
+    /// Headers of the request: those given, with the URL's credentials in place of an Authorization header.
     #[must_use]
     pub fn sent_headers(&self) -> Vec<(String, String)> {
         let Some(credentials) = &self.credentials else { return self.headers.clone() };
@@ -265,13 +266,13 @@ impl fmt::Debug for HttpCheck {
 /// A TCP connection.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TcpCheck {
-    /// Name, in the script that it was written in, or address literal (without brackets).
+    /// Host name, in the script in which it was entered, or an address literal (without brackets).
     pub host: String,
     /// Port.
     pub port: u16,
 }
 
-/// DNS record types of the contract.
+/// DNS record types that the API accepts.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum RecordType {
     /// IPv4 address, the default.
@@ -290,7 +291,7 @@ pub enum RecordType {
 }
 
 impl RecordType {
-    /// Every record type, in the order of the contract.
+    /// Every record type, in the order of the API documentation.
     pub const ALL: [Self; 6] = [Self::A, Self::Aaaa, Self::Cname, Self::Mx, Self::Txt, Self::Ns];
 
     /// The name that the API uses.
@@ -309,25 +310,25 @@ impl RecordType {
 /// A DNS query.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DnsCheck {
-    /// Name asked for, in the script that it was written in; `.` is the root.
+    /// Name to query, in the script in which it was entered; `.` is the root.
     pub host: String,
-    /// Record type asked for.
+    /// Record type to query.
     pub record: RecordType,
-    /// Text that one of the answers must hold.
+    /// Text that one of the records in the response must contain.
     pub expect: Option<String>,
 }
 
-/// ICMP echoes.
+/// ICMP echo requests.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PingCheck {
-    /// Name or address literal.
+    /// Host name or address literal.
     pub host: String,
 }
 
 /// Expiry of a TLS certificate.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CertificateCheck {
-    /// Name or address literal.
+    /// Host name or address literal.
     pub host: String,
     /// Port, 443 unless given.
     pub port: u16,
@@ -344,14 +345,14 @@ pub struct DomainCheck {
     pub warn_days: u16,
 }
 
-/// Pings that arrive by themselves. The token is a secret.
+/// Pings sent by the customer's job. The token is a secret.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HeartbeatCheck {
     /// Seconds between expected pings.
     pub period_seconds: u32,
     /// Seconds of grace after the period.
     pub grace_seconds: u32,
-    /// Last part of the ping address: 128 random bits as text.
+    /// Last segment of the ping URL: 128 random bits as text.
     pub token: String,
 }
 
@@ -367,8 +368,8 @@ impl fmt::Debug for HeartbeatCheck {
 /// A vendor's status page, or one component on it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ComponentCheck {
-    /// Address of the vendor's status page.
+    /// URL of the vendor's status page.
     pub url: String,
-    /// One component by name; none follows the whole page.
+    /// A component by name; none means the whole page.
     pub component: Option<String>,
 }

@@ -1,5 +1,5 @@
-//! The second-opinion rule: which place on another network is asked about a failure, how long, and what its word means;
-//! and which place on a third network decides where the first two contradict each other.
+//! Confirmation rules: which vantage on another network confirms a failure, how long it may take and what its outcome
+//! means; and which vantage on a third network decides if the first two disagree.
 
 use crate::assign::spread;
 use crate::check::CheckKind;
@@ -8,48 +8,48 @@ use crate::place::{Mesh, NetworkNo, Place, PlaceNo, Region};
 use crate::time::{SECOND, Timestamp};
 use crate::watch::{Confirmation, Watch};
 
-/// How many places are asked at most before a failure stays unconfirmed.
+/// Maximum number of vantages tried before a failure stays unconfirmed.
 pub const TRIES: usize = 3;
-/// Milliseconds a place has to answer: the check's ten seconds, and two for the way there and back.
+/// Milliseconds a vantage has to respond: ten seconds for the check, two for the network.
 pub const PATIENCE: i64 = 12 * SECOND;
-/// Milliseconds a place has to answer, or to say that it still waits, where a pass would end an outage: while nobody
-/// speaks against it, people learn of a recovery at once.
+/// Milliseconds a vantage has to respond, or to report that the check is pending, if a pass would end an outage.
+/// Short, because subscribers should learn of a recovery quickly unless another network contradicts it.
 pub const PATIENCE_FOR_A_PASS: i64 = 4 * SECOND;
-/// A failure that arrives so long after it ended, in milliseconds, can't be confirmed any more.
+/// Age in milliseconds, counted from its end, beyond which an arriving failure can no longer be confirmed.
 pub const TOO_OLD: i64 = 15 * SECOND;
-/// Milliseconds after which the same network repeats a check, where no other network exists.
+/// Delay in milliseconds before the same network repeats a check, if there is no other network.
 pub const REPEAT_AFTER: i64 = 5 * SECOND;
 
-/// Who may confirm a failure now.
+/// Vantage that may confirm a failure now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Confirmer {
-    /// A place on another network, at once.
+    /// A vantage on another network, immediately.
     Other(PlaceNo),
-    /// A place of the same and only network, after [`REPEAT_AFTER`].
+    /// A vantage on the same, only network, after [`REPEAT_AFTER`].
     Same(PlaceNo),
-    /// Nobody.
+    /// None available.
     Nobody,
 }
 
-/// A failure that wants a second word.
+/// Failure that needs confirmation.
 #[derive(Debug, Clone, Copy)]
 pub struct Suspect<'a> {
     /// Region of the round.
     pub region: Region,
-    /// Who saw it.
+    /// Vantage that saw it.
     pub place: PlaceNo,
-    /// The network it was seen from.
+    /// Network of that vantage.
     pub network: NetworkNo,
-    /// When the round began.
+    /// Start of the round.
     pub started: Timestamp,
-    /// Who was asked already.
+    /// Vantages already tried.
     pub asked: &'a [PlaceNo],
 }
 
-/// Chooses who confirms: another network in the same region, else another network anywhere; a pinned monitor only
-/// within its region. Places whose host is fit to check come first, and others are asked only while two networks are fit:
-/// with one, failures stay unconfirmed or are repeated. Places take turns from round to round, so that no neighbour carries
-/// all questions.
+/// Chooses the confirming vantage: on another network in the same region, otherwise on another network anywhere; for
+/// a pinned monitor only within its region. Vantages whose host is fit come first; unfit ones are tried only while
+/// two networks are fit. With one fit network, failures stay unconfirmed or are repeated. Vantages rotate from round
+/// to round, so that no single one takes all probe requests.
 pub fn confirmer(watch: &Watch, mesh: &Mesh, suspect: Suspect<'_>) -> Confirmer {
     if suspect.asked.len() >= TRIES {
         return Confirmer::Nobody;
@@ -61,14 +61,14 @@ pub fn confirmer(watch: &Watch, mesh: &Mesh, suspect: Suspect<'_>) -> Confirmer 
             let repeats = watch.confirmation == Confirmation::Repeat;
             return if repeats { repeater(mesh, suspect) } else { Confirmer::Nobody };
         }
-        // A host that is not fit to check may still reach this target. If it can't look, it says so.
+        // A host reported as unfit may still reach this target. If it cannot, it says so.
         fit = mesh.fit().filter(is_other).collect();
     }
     choose(watch, suspect, fit).map_or(Confirmer::Nobody, Confirmer::Other)
 }
 
-/// Chooses who decides a dispute: a place that is neither on the network that failed nor on that of `second`, which
-/// passed. The same places come first as for the second word, and none is asked whose host is not fit to check.
+/// Chooses the vantage that decides a dispute: on neither the network that failed nor that of `second`, which passed.
+/// The order of preference is as for the second opinion, but vantages on unfit hosts are excluded.
 pub fn arbiter(watch: &Watch, mesh: &Mesh, suspect: Suspect<'_>, second: PlaceNo) -> Option<PlaceNo> {
     if suspect.asked.len() > TRIES {
         return None;
@@ -82,12 +82,12 @@ pub fn arbiter(watch: &Watch, mesh: &Mesh, suspect: Suspect<'_>, second: PlaceNo
     choose(watch, suspect, mesh.confirmers().filter(is_third).collect())
 }
 
-/// One of these places: of the round's region where there are any, else, for a monitor that is not pinned, of all.
+/// Picks one of these vantages: within the round's region if possible, otherwise, unless pinned, from all of them.
 fn choose(watch: &Watch, suspect: Suspect<'_>, fit: Vec<&Place>) -> Option<PlaceNo> {
     let near: Vec<&Place> = fit.iter().copied().filter(|place| place.region == suspect.region).collect();
     let choice = if near.is_empty() && watch.pinned.is_none() { fit } else { near };
     let seconds = suspect.started.as_millis().unsigned_abs() / 1000;
-    // Monitors of one domain fail together: the same place's one look-up confirms them all.
+    // Monitors of one domain fail together: one vantage's single registry lookup confirms them all.
     let turn = match watch.kind {
         CheckKind::Domain => seconds / 60,
         _ => spread(watch.monitor).wrapping_add(seconds),
@@ -96,7 +96,7 @@ fn choose(watch: &Watch, suspect: Suspect<'_>, fit: Vec<&Place>) -> Option<Place
     choice.get(index).map(|place| place.no)
 }
 
-/// True where places that are fit to confirm now could confirm a failure of the monitor.
+/// Returns true if a failure of the monitor could be confirmed by the vantages available now.
 pub fn can_confirm(watch: &Watch, mesh: &Mesh) -> bool {
     if watch.beat.is_some() {
         return true;
@@ -110,8 +110,8 @@ pub fn can_confirm(watch: &Watch, mesh: &Mesh) -> bool {
     networks.any(|network| Some(network) != first)
 }
 
-/// True where a pass in `region` on `network` could be outvoted: two other networks are fit to confirm, one of them in that
-/// region, since a target may be back there and nowhere else. All must be in a pinned monitor's region.
+/// Returns true if a pass in `region` on `network` could be outvoted: two other networks can confirm, one of them in
+/// that region, since a target may have recovered there only. For a pinned monitor, all must be in its region.
 pub fn can_be_outvoted(watch: &Watch, mesh: &Mesh, region: Region, network: NetworkNo) -> bool {
     let others = || {
         mesh.confirmers().filter(|place| {
@@ -123,7 +123,8 @@ pub fn can_be_outvoted(watch: &Watch, mesh: &Mesh, region: Region, network: Netw
     others().any(|place| Some(place.network) != first) && others().any(is_near)
 }
 
-/// What a failed round ends as, given what the second place saw. None: that place has no word, the next is asked.
+/// Outcome of a failed round, given the second vantage's outcome; none if that is inconclusive and the next must be
+/// tried.
 pub const fn word(second: &Outcome) -> Option<Word> {
     match second {
         Outcome::Passed(_) => Some(Word::Disputed),

@@ -1,4 +1,4 @@
-//! A delivery: one finished letter to one receiver, what came of each try, and when it is tried again.
+//! Deliveries: one rendered message to one recipient, with its attempts and retries.
 
 mod excerpt;
 
@@ -12,23 +12,23 @@ use crate::id::{
 use crate::late;
 use crate::time::{DAY, HOUR, MINUTE, SECOND, Timestamp};
 
-/// Milliseconds from each failed try to the next, before jitter.
+/// Delays from each failed attempt to the next in milliseconds, before jitter.
 pub const PAUSES: [i64; 9] =
     [5 * SECOND, 30 * SECOND, 2 * MINUTE, 10 * MINUTE, 30 * MINUTE, HOUR, 3 * HOUR, 6 * HOUR, 12 * HOUR];
-/// How much of a pause may be added or taken away.
+/// Share of a delay by which jitter lengthens or shortens it.
 pub const JITTER: f64 = 0.2;
-/// The longest that a receiver's `Retry-After` is respected, in milliseconds.
+/// Upper bound on a receiver's `Retry-After`, in milliseconds.
 pub const MAX_RETRY_AFTER: i64 = HOUR;
-/// Waits that a receiver may ask for before further ones count as tries.
+/// Number of `Retry-After` delays that do not count as attempts.
 pub const MAX_ASKED: u32 = 100;
-/// Milliseconds since it was made after which waits that its receiver asks for count as tries.
+/// Age of a delivery in milliseconds after which `Retry-After` delays count as attempts.
 pub const MAX_ASKING: i64 = DAY;
-/// Milliseconds that a delivery is kept.
+/// Retention of a delivery, in milliseconds.
 pub const KEPT: i64 = 30 * DAY;
-/// Tries that are kept of one delivery: the newest.
+/// Number of attempts kept for a delivery: the newest.
 pub const TRIES_KEPT: usize = 20;
 
-/// Who gets a letter.
+/// The recipient of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Recipient {
     /// A destination of a page's alerts.
@@ -41,97 +41,96 @@ pub enum Recipient {
     OperatorMail,
     /// The operator's webhook.
     OperatorHook,
-    /// The mailbox of a destination, asked whether it wants to be one. It gets nothing else before it says so.
+    /// The mailbox of a destination, for the confirmation request. It gets nothing else until it is
+    /// confirmed.
     Asked(DestinationId),
-    /// A visitor of a private page, by the delivery itself: his mailbox is remembered under [`mailbox_name`] for as long as
-    /// the letter is of use.
+    /// A visitor of a private page, by the delivery's id; their address is stored under [`mailbox_name`] for a while.
     Visitor(DeliveryId),
 }
 
-/// The name under which a visitor's mailbox is remembered.
+/// Key under which a visitor's email address is stored.
 pub fn mailbox_name(id: DeliveryId) -> String {
     format!("visitor/{id}")
 }
 
-/// What is sent, finished when it happened: nothing that changes later shows in it.
+/// A message, rendered when the event happened: later changes do not affect it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Letter {
-    /// JSON, as it is signed and posted. What a service wants of its own (a chat's id, a routing key) is added when it is
-    /// sent, so that no secret lies here.
+    /// JSON, as signed and posted. Service-specific secrets (a chat's id, a routing key) are added on
+    /// sending, so that none is stored here.
     Json(Vec<u8>),
     /// A mail.
     Mail(Mail),
-    /// News of a page that many get: the record holds it once.
+    /// A page's bulletin for many subscribers: its text is stored once.
     Bulletin(BulletinId),
 }
 
-/// A mail's parts.
+/// The parts of a mail.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Mail {
     /// The subject: one line.
     pub subject: String,
-    /// As plain text.
+    /// Plain text part.
     pub text: String,
-    /// As HTML.
+    /// HTML part.
     pub html: String,
 }
 
 /// A delivery.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Delivery {
-    /// Its id, which stays the same over all tries.
+    /// Id, the same for all attempts.
     pub id: DeliveryId,
-    /// The page that it is about; none for the operator's.
+    /// Its page; none for operator alerts.
     pub page: Option<PageId>,
-    /// Who gets it.
+    /// The recipient.
     pub to: Recipient,
-    /// What it tells of, by name: `went-down`, `incident.created`, `test`.
+    /// Name of the event: `went-down`, `incident.created`, `test`.
     pub event: String,
-    /// The monitor that it is about.
+    /// Its monitor.
     pub monitor: Option<MonitorId>,
-    /// The incident that it is about.
+    /// Its incident.
     pub incident: Option<IncidentId>,
-    /// Its place among those of its lane: the number of the event that it tells of.
+    /// Position within its ordering key: the sequence number of its event.
     pub seq: u64,
-    /// What is sent.
+    /// The message.
     pub letter: Letter,
-    /// Whether it is tried once only.
+    /// True if it is attempted only once.
     pub once: bool,
-    /// When it was made.
+    /// Creation time.
     pub created_at: Timestamp,
-    /// Where it stands.
+    /// State.
     pub stage: Stage,
-    /// Tries since it was made, or asked for anew.
+    /// Attempts since it was created or last retried by hand.
     pub tries: Tries,
-    /// The newest tries, oldest first.
+    /// The newest attempts, oldest first.
     pub log: Vec<Try>,
-    /// Start of the outage, or of the slow time, that an alert is about: mails of one belong together. An older record
-    /// ends before this.
+    /// Start of the outage or slow period that an alert is about: mails about one share a thread. Older
+    /// records end before this field.
     #[serde(deserialize_with = "late::or_default")]
     pub began: Option<Timestamp>,
 }
 
-/// How often a delivery was tried: a count of tries, and beside it a count of those after which the receiver asked to
-/// wait, which do not use the others up.
+/// Attempts of a delivery: counted ones and, separately, those that the receiver answered with a delay.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Tries(u32);
 
 impl Tries {
-    /// The upper half holds those that were asked to wait: records of before have none.
+    /// The upper half holds the attempts with a requested delay; older records have none.
     const ASKED: u32 = 1 << 16;
 
-    /// Those that count.
+    /// Attempts that count towards the limit.
     pub const fn counted(self) -> u32 {
         self.0 % Self::ASKED
     }
 
-    /// Those after which the receiver asked to wait.
+    /// Attempts after which the receiver asked for a delay.
     pub const fn asked(self) -> u32 {
         self.0 / Self::ASKED
     }
 
-    /// Both.
+    /// All attempts.
     pub const fn all(self) -> u32 {
         self.counted() + self.asked()
     }
@@ -143,16 +142,16 @@ impl std::fmt::Debug for Tries {
     }
 }
 
-/// Where a delivery stands.
+/// The state of a delivery.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Stage {
-    /// To be sent then.
+    /// To be sent at that time.
     Waiting(Timestamp),
-    /// Taken by its receiver.
+    /// Accepted by its receiver.
     Delivered(Timestamp),
-    /// Given up.
+    /// Abandoned after the last attempt.
     Failed(Timestamp),
-    /// Not sent, since it says nothing new any more, or its receiver is gone or switched off.
+    /// Not sent: it is obsolete, or its receiver was deleted or disabled.
     Dropped(Timestamp),
 }
 
@@ -171,37 +170,38 @@ impl Stage {
     }
 }
 
-/// One try.
+/// An attempt.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Try {
-    /// When it began.
+    /// Start.
     pub at: Timestamp,
-    /// How long it took, in milliseconds.
+    /// Duration in milliseconds.
     pub took_ms: u32,
-    /// The status that the receiver answered with: of HTTP, or of SMTP.
+    /// Status of the receiver's response, HTTP or SMTP.
     pub status: Option<u16>,
-    /// Why there was no good answer.
+    /// Error that kept the receiver from accepting it.
     pub error: Option<String>,
-    /// An [`excerpt()`] of the answer; older records have up to [`ANSWER_READ`] bytes of it.
+    /// An [`excerpt()`] of the response; older records hold up to [`ANSWER_READ`] bytes of it.
     pub answer: String,
 }
 
-/// What came of a try, as far as it decides what is next.
+/// The outcome of an attempt, as far as it decides the next step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
-    /// The receiver took it.
+    /// The receiver accepted it.
     Taken,
-    /// It did not, and may later; with the milliseconds that it asked to wait. Less than a second is no wish.
+    /// Temporary failure, with the delay in milliseconds that the receiver asked for. Delays below a second
+    /// are ignored.
     NotNow(Option<i64>),
-    /// It never will: the receiver is gone.
+    /// Permanent failure: the receiver is gone.
     Gone,
-    /// It never will: the receiver refused the address for good.
+    /// Permanent failure: the receiver rejected the address.
     Refused,
 }
 
 impl Delivery {
-    /// What keeps its order: the receiver, and the monitor or incident. A later one waits for those before it. One that
-    /// is about neither waits for nobody.
+    /// Its ordering key: the recipient, and the monitor or incident. A delivery waits for earlier ones with
+    /// the same key. One that is about neither waits for none.
     pub fn lane(&self) -> Lane {
         let subject = match (self.monitor, self.incident) {
             (Some(monitor), _) => monitor.to_u128(),
@@ -211,9 +211,9 @@ impl Delivery {
         Lane { to: self.to, subject }
     }
 
-    /// Notes a try and decides what is next. `jitter` is from -1 to 1, and for pauses of ours: a receiver that says when
-    /// to come again is taken at its word, an hour at most, and up to [`MAX_ASKED`] times within [`MAX_ASKING`] at no cost
-    /// of the ten tries.
+    /// Records an attempt and decides the next step. `jitter` is from -1 to 1 and applies to our own delays.
+    /// A receiver's `Retry-After` is obeyed up to an hour, and up to [`MAX_ASKED`] times within
+    /// [`MAX_ASKING`] it does not use up one of the ten attempts.
     pub fn note(&mut self, tried: Try, outcome: Outcome, now: Timestamp, jitter: f64) {
         self.log.push(tried);
         let over = self.log.len().saturating_sub(TRIES_KEPT);
@@ -240,7 +240,7 @@ impl Delivery {
         };
     }
 
-    /// To be sent anew, now, under its old id.
+    /// Schedules it to be sent again now, under the same id.
     pub fn again(&mut self, now: Timestamp) {
         self.stage = Stage::Waiting(now);
         self.tries = Tries::default();
@@ -248,16 +248,16 @@ impl Delivery {
 }
 
 fn spread(pause: i64, jitter: f64) -> i64 {
-    // Pauses are far below 2^52, so nothing is lost on the way.
+    // Delays are far below 2^52, so the conversion loses nothing.
     pause + (pause as f64 * JITTER * jitter.clamp(-1.0, 1.0)) as i64
 }
 
-/// A receiver, and what it is told of: deliveries of one lane go out in their order.
+/// An ordering key: deliveries with the same recipient and subject are sent in order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Lane {
-    /// The receiver.
+    /// The recipient.
     pub to: Recipient,
-    /// The monitor's or incident's number; else the delivery's own.
+    /// Number of the monitor or incident; else of the delivery itself.
     pub subject: u128,
 }
 

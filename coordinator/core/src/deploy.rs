@@ -1,4 +1,4 @@
-//! Deploy markers: what was released when, drawn on the response-time chart.
+//! Deploy markers: releases drawn on the response-time chart.
 
 use std::collections::BTreeSet;
 
@@ -12,14 +12,14 @@ use crate::refusal::{Refusals, Rule};
 use crate::text;
 use crate::time::Timestamp;
 
-/// Characters that a version may have.
+/// Maximum length of a version, in characters.
 pub const MAX_VERSION: usize = 80;
-/// Characters that a marker's address may have.
+/// Maximum length of a marker's URL, in characters.
 pub const MAX_URL: usize = 500;
-/// Characters that a marker's note may have.
+/// Maximum length of a marker's note, in characters.
 pub const MAX_NOTE: usize = 500;
 
-/// Markers that a page keeps: with one more, the oldest goes.
+/// Markers kept for a page: a further one replaces the oldest.
 pub const KEPT: usize = 1000;
 
 /// A deploy marker.
@@ -29,37 +29,37 @@ pub struct Deploy {
     pub id: DeployId,
     /// The page it is on.
     pub page: PageId,
-    /// What was deployed.
+    /// Version that was deployed.
     pub version: String,
-    /// Where the release lives.
+    /// URL of the release.
     pub url: Option<String>,
-    /// A line about it.
+    /// Note of one line.
     pub note: Option<String>,
-    /// Monitors concerned; none means all.
+    /// Affected monitors; none means all.
     pub monitors: Option<Vec<MonitorId>>,
-    /// When.
+    /// Time of the deploy.
     pub at: Timestamp,
-    /// When the marker was made.
+    /// Creation time of the marker.
     pub created_at: Timestamp,
 }
 
-/// A marker's fields, as they were sent.
+/// A marker's fields, as sent.
 #[derive(Debug, Clone, Default)]
 pub struct DeployEdit {
     /// Version, tag or commit.
     pub version: Given<String>,
-    /// Where the release lives.
+    /// URL of the release.
     pub url: Given<String>,
-    /// A line about it.
+    /// Note of one line.
     pub note: Given<String>,
-    /// When.
+    /// Time of the deploy.
     pub at: Given<String>,
-    /// Monitors concerned, by id.
+    /// Affected monitors, by id.
     pub monitor_ids: Given<Vec<String>>,
 }
 
 impl DeployEdit {
-    /// The new marker on a page with these monitors.
+    /// Validates the fields of a new marker on a page with these monitors.
     ///
     /// # Errors
     /// Every field that breaks a rule.

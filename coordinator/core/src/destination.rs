@@ -1,4 +1,4 @@
-//! Where a page's alerts go: one record for each destination, whatever the channel.
+//! Destinations of a page's alerts: one record for each, whatever the channel.
 
 pub mod address;
 pub mod edit;
@@ -11,13 +11,13 @@ use crate::flapping::Aspect;
 use crate::id::{DestinationId, MonitorId, PageId};
 use crate::time::{DAY, Timestamp};
 
-/// Destinations of one page: at most so many.
+/// Maximum number of destinations of one page.
 pub const MAX_DESTINATIONS: usize = 20;
-/// Milliseconds after which a new secret is active, if its owner does not activate it earlier.
+/// Milliseconds after which a new secret becomes active if the owner does not activate it earlier.
 pub const OLD_SECRET: i64 = DAY;
-/// Milliseconds of nothing but failures after which a destination is switched off.
+/// Milliseconds of consecutive failures after which a destination is disabled.
 pub const GIVES_UP: i64 = 5 * DAY;
-/// Permanent refusals of a mailbox in a row after which it is switched off.
+/// Consecutive permanent rejections by a mail server after which a mailbox is disabled.
 pub const REFUSALS: u8 = 3;
 
 /// A destination of a page's alerts.
@@ -27,74 +27,74 @@ pub struct Destination {
     pub id: DestinationId,
     /// The page whose alerts it gets.
     pub page: PageId,
-    /// What its owner calls it.
+    /// Name given by its owner.
     pub name: String,
-    /// How it is reached.
+    /// Channel and its address.
     pub channel: Channel,
-    /// Alerts that it gets; none means every kind.
+    /// Alerts that it receives; none means every kind.
     pub events: Option<Vec<AlertKind>>,
-    /// Monitors whose alerts it gets; none means every one of the page.
+    /// Monitors whose alerts it receives; none means every monitor of the page.
     pub monitors: Option<Vec<MonitorId>>,
-    /// Whether its owner wants it to be used.
+    /// True if its owner has it switched on.
     pub enabled: bool,
-    /// How it fares.
+    /// Delivery health.
     pub health: Health,
-    /// When it was made.
+    /// Creation time.
     pub created_at: Timestamp,
 }
 
-/// How a destination is reached. Variants are only ever added at the end.
+/// The channel of a destination with its parameters. New variants are added only at the end.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Channel {
     /// A mailbox.
     Email {
-        /// Its address.
+        /// Email address.
         to: String,
     },
     /// A signed POST of JSON.
     Webhook {
-        /// Where to.
+        /// Target URL.
         url: String,
-        /// What it is signed with.
+        /// Signing secrets.
         secret: Secrets,
     },
-    /// An incoming webhook of Slack, or of Mattermost, which reads the same.
+    /// An incoming webhook of Slack, or of Mattermost, which accepts the same format.
     Slack {
-        /// The incoming webhook's address.
+        /// URL of the incoming webhook.
         url: String,
     },
-    /// A webhook of Discord.
+    /// A Discord webhook.
     Discord {
-        /// The webhook's address.
+        /// URL of the webhook.
         url: String,
     },
-    /// A workflow's webhook of Microsoft Teams.
+    /// A workflow webhook of Microsoft Teams.
     Teams {
-        /// The webhook's address.
+        /// URL of the webhook.
         url: String,
     },
-    /// A chat of Telegram.
+    /// A Telegram chat.
     Telegram {
-        /// The bot's token.
+        /// Bot token.
         token: String,
-        /// The chat's id, or a channel's `@name`.
+        /// Chat id, or a channel's `@name`.
         chat: String,
     },
-    /// A topic of ntfy.
+    /// An ntfy topic.
     Ntfy {
-        /// The topic's address, its last path segment being the topic.
+        /// URL of the topic; its last path segment is the topic.
         url: String,
-        /// An access token, where the topic asks for one.
+        /// Access token, if the topic requires one.
         token: Option<String>,
     },
-    /// A service of PagerDuty (Events API v2).
+    /// A PagerDuty service (Events API v2).
     PagerDuty {
-        /// The integration's routing key.
+        /// Routing key of the integration.
         key: String,
     },
 }
 
-/// A channel without what it needs to know.
+/// The kind of a channel, without its parameters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ChannelKind {
     /// A mailbox.
@@ -142,8 +142,8 @@ impl ChannelKind {
         }
     }
 
-    /// True where people read it as it comes, one message below the other: of what flaps it gets two messages. Mailboxes
-    /// and programs get one for each change.
+    /// Returns true for chats, where messages appear one below the other: a flapping monitor posts two
+    /// messages there. Mailboxes and programs get one for each change.
     pub const fn is_chat(self) -> bool {
         match self {
             Self::Slack | Self::Discord | Self::Teams | Self::Telegram | Self::Ntfy => true,
@@ -153,7 +153,7 @@ impl ChannelKind {
 }
 
 impl Channel {
-    /// Which one it is.
+    /// The kind of this channel.
     pub const fn kind(&self) -> ChannelKind {
         match self {
             Self::Email { .. } => ChannelKind::Email,
@@ -168,38 +168,39 @@ impl Channel {
     }
 }
 
-/// What a receiver's deliveries are signed with, each as it is shown: `whsec_` and base64.
+/// Signing secrets of a receiver, each as displayed: `whsec_` and base64.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Secrets {
-    /// The newest one. While there is one before it, it waits to be activated and signs beside it.
+    /// The newest secret. While an earlier one exists, this one is pending and deliveries carry both
+    /// signatures.
     pub present: String,
-    /// The one before it, which stays the active one until that moment.
+    /// The earlier secret, which stays active until that time.
     pub before: Option<(String, Timestamp)>,
 }
 
 impl Secrets {
-    /// The secret by which receivers that know one alone check a delivery.
+    /// The secret with which receivers that hold only one verify a delivery.
     pub fn active(&self, now: Timestamp) -> &str {
         self.replaced(now).map_or(self.present.as_str(), |(before, _)| before)
     }
 
-    /// The secret that signs beside the active one and is to replace it.
+    /// The secret that also signs, and that will replace the active one.
     pub fn pending(&self, now: Timestamp) -> Option<&str> {
         self.replaced(now).map(|_| self.present.as_str())
     }
 
-    /// The moment at which the pending secret becomes the active one by itself.
+    /// Time at which the pending secret becomes active automatically.
     pub fn pending_until(&self, now: Timestamp) -> Option<Timestamp> {
         self.replaced(now).map(|(_, until)| until)
     }
 
-    /// The same with a new secret that waits to be activated, in the place of one that waits already.
+    /// Returns the secrets with a new pending one, which replaces an earlier pending one.
     #[must_use]
     pub fn rotated(&self, secret: String, now: Timestamp) -> Self {
         Self { present: secret, before: Some((self.active(now).to_owned(), now + OLD_SECRET)) }
     }
 
-    /// The same with its newest secret alone.
+    /// Returns the newest secret alone.
     #[must_use]
     pub fn activated(&self) -> Self {
         Self { present: self.present.clone(), before: None }
@@ -217,34 +218,34 @@ impl std::fmt::Debug for Secrets {
     }
 }
 
-/// How a receiver fares.
+/// Delivery health of a receiver.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Health {
-    /// Since when nothing but failures came of it; none while the last delivery was taken.
+    /// Start of the current run of failures; none if the last delivery was accepted.
     pub failing_since: Option<Timestamp>,
-    /// Permanent refusals in a row.
+    /// Consecutive permanent rejections.
     pub refusals: u8,
-    /// Since when it is switched off by us, and why; its owner's edit switches it on again.
+    /// Time and reason of being disabled by the service; the owner's edit enables it again.
     pub off: Option<(Timestamp, OffReason)>,
 }
 
-/// Why we switched a receiver off.
+/// The reason for which the service disabled a receiver.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum OffReason {
-    /// It answered 410.
+    /// It responded with 410 Gone.
     Gone,
-    /// Five days of nothing but failures.
+    /// Five days of consecutive failures.
     Failing,
-    /// Its mail server refused the address for good, three times.
+    /// Its mail server rejected the address permanently, three times.
     Refused,
-    /// Its mailbox's reader was asked, then, whether he wants it, and has not said so.
+    /// A confirmation request was sent to its mailbox at that time and has not been answered.
     Unconfirmed,
-    /// The account's plan does not have its channel. Never stored: see [`Destination::within`].
+    /// The account's plan does not include its channel. Never stored: see [`Destination::within`].
     Plan,
 }
 
 impl OffReason {
-    /// Each of them.
+    /// All reasons.
     pub const ALL: [Self; 5] = [Self::Gone, Self::Failing, Self::Refused, Self::Unconfirmed, Self::Plan];
 
     /// The name that the API uses.
@@ -260,13 +261,14 @@ impl OffReason {
 }
 
 impl Destination {
-    /// When its mailbox's reader was last asked whether he wants alerts; none where nobody is asked, or he said so.
+    /// Time of the last confirmation request to its mailbox; none if no confirmation is pending.
     pub fn asked_at(&self) -> Option<Timestamp> {
         self.health.off.filter(|(_, reason)| *reason == OffReason::Unconfirmed).map(|(at, _)| at)
     }
 
-    /// The same as its owner sees it on an account's plan: switched off where the plan does not have its channel. This
-    /// follows from the plan each time it is looked at, so that it works again with the next one that has.
+    /// Returns the destination as it is on an account's plan: disabled if the plan does not include its
+    /// channel. This is computed from the plan on each use, so that it works again on a plan that includes
+    /// the channel.
     #[must_use]
     pub fn within(mut self, account: &Account) -> Self {
         if !account.plan.has_channel(self.channel.kind()) && self.health.off.is_none() {
@@ -276,7 +278,7 @@ impl Destination {
         self
     }
 
-    /// The mailbox that it writes to.
+    /// The email address that it sends to.
     pub fn mailbox(&self) -> Option<&str> {
         match &self.channel {
             Channel::Email { to } => Some(to),
@@ -284,14 +286,15 @@ impl Destination {
         }
     }
 
-    /// True where it is to hear that a monitor flaps, or is steady again: it hears of one of the changes.
+    /// Returns true if it gets notices that a monitor flaps or is steady again: it receives alerts of one of
+    /// the changes.
     pub fn hears_of(&self, aspect: Aspect, monitor: MonitorId) -> bool {
         let is_change = |kind: &AlertKind| Aspect::of(*kind) == aspect && *kind != AlertKind::StillDown;
         let mut kinds = AlertKind::ALL.into_iter().filter(is_change);
         self.channel.kind().is_chat() && kinds.any(|kind| self.hears(kind, monitor))
     }
 
-    /// Whether it is to hear of that kind of alert of that monitor.
+    /// Returns true if it receives that kind of alert for that monitor.
     pub fn hears(&self, kind: AlertKind, monitor: MonitorId) -> bool {
         self.enabled
             && self.health.off.is_none()

@@ -1,39 +1,39 @@
-//! Time down: what the uptime of a monitor without rounds of its own (heartbeat, component) is worked out from. And of every
-//! monitor the time in which it was paused, which no figure counts.
+//! Downtime of monitors that have no rounds of their own (heartbeat, component), from which their uptime is computed;
+//! and pauses of every monitor, which are excluded from all statistics.
 
 use serde::{Deserialize, Serialize};
 
 use crate::time::{DAY, Timestamp};
 use crate::uptime::{Span, WatchedTime};
 
-/// Stretches of a kind that are kept. For one more the oldest is forgotten once it is over for a day; within the day the
-/// oldest two become one, and keep their length together.
+/// Maximum number of spans stored of each kind. One more evicts the oldest if it ended more than a day ago; otherwise
+/// the oldest two are merged, preserving their total length.
 const KEPT: usize = 96;
-/// How long a stretch is kept after it was over, in milliseconds: as many days back as anybody may ask for.
+/// Milliseconds for which a span is stored after its end: the longest history a user can request.
 const MEMORY: i64 = 400 * DAY;
 
-/// When a monitor was down, and when it was not watched. Small enough to be written with its machine's state, and a
-/// pointer alone for the many monitors that have rounds and were never paused.
+/// Outages and pauses of a monitor. Small enough to be stored with its machine's state, and only a pointer for the
+/// many monitors that have rounds and were never paused.
 ///
-/// What is told of it is exact, but for a monitor that goes down more than 96 times within 24 hours: of that day's first
-/// outages the sum is kept, and one may count as if it had come right before the next.
+/// Results are exact, except for a monitor that goes down more than 96 times within 24 hours: the first outages of
+/// that day keep their total length, but one may appear directly before the next.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Downtime(Option<Box<Stretches>>);
 
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct Stretches {
-    /// The moment from which on all is known of it; nothing is told of before.
+    /// Start of the complete record; nothing is reported for earlier times.
     known: Option<Timestamp>,
-    /// Since when it is down.
+    /// Start of the open outage.
     down: Option<Timestamp>,
-    /// Since when it is paused.
+    /// Start of the open pause.
     paused: Option<Timestamp>,
     outages: Vec<Span>,
     pauses: Vec<Span>,
 }
 
 impl Downtime {
-    /// From that moment on it is down, or it is not.
+    /// Records that the monitor is down, or not, from that time on.
     pub(crate) fn note(&mut self, is_down: bool, at: Timestamp) {
         let it = self.0.get_or_insert_default();
         it.known.get_or_insert(at);
@@ -45,12 +45,12 @@ impl Downtime {
         }
     }
 
-    /// From that moment on it is not watched.
+    /// Records the start of a pause.
     pub(crate) fn pause(&mut self, at: Timestamp) {
         self.0.get_or_insert_default().paused.get_or_insert(at);
     }
 
-    /// It is watched again.
+    /// Records the end of a pause.
     pub(crate) fn resume(&mut self, at: Timestamp) {
         if let Some(it) = &mut self.0
             && let Some(from) = it.paused.take()
@@ -60,24 +60,23 @@ impl Downtime {
         }
     }
 
-    /// The share of the 24 hours before `now` in which it was not down, in percent with 3 decimals, rounded down. Left
-    /// out is what was before the first that was known of it, while it was paused, and in `excluded`; none where that
-    /// leaves nothing.
+    /// Share of the 24 hours before `now` in which it was not down, in percent with 3 decimals, rounded down.
+    /// Excludes the time before the record began, pauses, and `excluded`; none if that leaves nothing.
     pub fn uptime(&self, now: Timestamp, excluded: &[Span]) -> Option<f64> {
         let it = self.0.as_deref()?;
         if it.known? >= now {
-            // Nothing has passed yet: what holds at this moment stands for it.
+            // No time has passed yet: the current state decides.
             return it.paused.is_none().then_some(if it.down.is_some() { 0.0 } else { 100.0 });
         }
         self.uptime_over(Span { from: now - DAY, to: now }, now, excluded)
     }
 
-    /// The same of any stretch of time, as far as it has passed by `now`.
+    /// The same for any span, as far as it has passed by `now`.
     pub fn uptime_over(&self, window: Span, now: Timestamp, excluded: &[Span]) -> Option<f64> {
         self.time_over(window, now, excluded).percent()
     }
 
-    /// How much of a stretch of time, as far as it has passed by `now`, was watched, and how much of that it was down.
+    /// Time in a span, as far as it has passed by `now`, that was monitored, and how much of it was down.
     pub fn time_over(&self, window: Span, now: Timestamp, excluded: &[Span]) -> WatchedTime {
         let Some((it, known)) = self.0.as_deref().and_then(|it| Some((it, it.known?))) else {
             return WatchedTime::default();
@@ -93,7 +92,7 @@ impl Downtime {
         WatchedTime::of_outages(window, &within(&it.outages, it.down), &left_out)
     }
 
-    /// When it was paused, as far as that is kept, oldest first. A pause that lasts has no end yet.
+    /// Pauses as far as they are stored, oldest first. An open pause has no end yet.
     pub fn pauses(&self) -> Vec<Span> {
         let Some(it) = self.0.as_deref() else { return Vec::new() };
         let open = it.paused.map(|from| Span { from, to: Timestamp::from_millis(i64::MAX) });
@@ -101,7 +100,7 @@ impl Downtime {
     }
 }
 
-/// Keeps a stretch that is over. Gives the moment up to which anything was forgotten for it.
+/// Stores a span that has ended. Returns the time up to which spans were evicted for it.
 fn keep(stretches: &mut Vec<Span>, new: Span) -> Option<Timestamp> {
     let is_old = |span: &Span, age: i64| new.to.since(span.to) >= age;
     let mut forgotten = None;
@@ -190,7 +189,7 @@ mod tests {
         }
         assert!(downtime.pauses().len() <= KEPT);
         let whole: i64 = downtime.pauses().iter().map(|span| span.to.since(span.from)).sum();
-        assert_eq!(whole, 320 * MINUTE, "however many they are, their length is kept");
+        assert_eq!(whole, 320 * MINUTE, "their total length is preserved");
     }
 
     #[test]
@@ -200,19 +199,19 @@ mod tests {
         let mut downtime = Downtime::default();
         downtime.note(false, at(720));
         for n in 0..90 {
-            // 144 minutes a day are a tenth of it.
+            // 144 minutes are a tenth of a day.
             downtime.note(true, at(n * 1440 + 800));
             downtime.note(false, at(n * 1440 + 944));
         }
-        assert_eq!(downtime.uptime_over(day(0), now, &[]), Some(80.0), "of the half that was known of");
+        assert_eq!(downtime.uptime_over(day(0), now, &[]), Some(80.0), "of the recorded half");
         assert_eq!(downtime.uptime_over(day(-1), now, &[]), None);
         assert_eq!(downtime.uptime_over(day(45), now, &[]), Some(90.0));
         let window = Span { from: at(45 * 1440 + 700), to: at(45 * 1440 + 1000) };
         assert_eq!(downtime.uptime_over(day(45), now, &[window]), Some(100.0));
         assert_eq!(downtime.uptime_over(day(120), now, &[]), Some(100.0));
-        assert_eq!(downtime.uptime_over(day(201), now, &[]), None, "it has not come yet");
+        assert_eq!(downtime.uptime_over(day(201), now, &[]), None, "it is in the future");
         downtime.note(true, at(199 * 1440 + 720));
-        assert_eq!(downtime.uptime_over(day(199), now, &[]), Some(50.0), "it is down still");
+        assert_eq!(downtime.uptime_over(day(199), now, &[]), Some(50.0), "it is still down");
         assert_eq!(downtime.uptime(now, &[]), downtime.uptime_over(day(199), now, &[]));
         downtime.note(false, now);
         for n in 0..10 {
@@ -220,7 +219,7 @@ mod tests {
             downtime.note(false, at((210 + n) * 1440 + 144));
         }
         let later = at(230 * 1440);
-        assert_eq!(downtime.uptime_over(day(2), later, &[]), None, "forgotten, and that is what is said");
+        assert_eq!(downtime.uptime_over(day(2), later, &[]), None, "evicted, so unknown");
         assert_eq!(downtime.uptime_over(day(30), later, &[]), Some(90.0));
         let mut calm = known();
         calm.note(true, at(60));

@@ -1,4 +1,4 @@
-//! Everything that can have happened, as one enum: what the journal keeps and the reactions read.
+//! Events: everything that can happen, as one enum stored in the journal and read by its consumers.
 
 use serde::{Deserialize, Serialize};
 
@@ -18,22 +18,22 @@ use crate::time::Timestamp;
 /// A monitor's status.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Status {
-    /// Nothing is known (yet).
+    /// No data (yet).
     #[default]
     Unknown,
-    /// It answers as it should.
+    /// Responds as expected.
     Up,
-    /// It answers, but slower than its threshold.
+    /// Responds, but slower than its threshold.
     Slow,
     /// Two rounds in a row failed, each confirmed from another network.
     Down,
 }
 
 impl Status {
-    /// Every status, in its order.
+    /// Every status, in order.
     pub const ALL: [Self; 4] = [Self::Unknown, Self::Up, Self::Slow, Self::Down];
 
-    /// The name that the API uses.
+    /// Name in the API.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Unknown => "unknown",
@@ -44,73 +44,72 @@ impl Status {
     }
 }
 
-/// Something that happened, when.
+/// Event: an entry of the journal.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Event {
-    /// When.
+    /// Time of the event.
     pub at: Timestamp,
-    /// The page concerned.
+    /// Page concerned, if any.
     pub page: Option<PageId>,
-    /// The monitor concerned.
+    /// Monitor concerned, if any.
     pub monitor: Option<MonitorId>,
-    /// What.
+    /// Kind of event.
     pub what: What,
 }
 
-/// What happened. Variants are only ever added at the end.
+/// Kind of event and its data. Variants are only ever added at the end.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum What {
     /// A monitor's status changed.
     Changed(Change),
-    /// A round ended in a way that people want to look at: everything but a plain pass.
+    /// A round ended with anything but a plain pass.
     #[serde(with = "whole")]
     Round(RoundReport),
-    /// A monitor was made, changed or deleted.
+    /// A monitor was created, changed or deleted.
     MonitorEdited(Edited),
-    /// A page was made or changed.
+    /// A page was created or changed.
     PageEdited(Edited),
     /// An agent joined.
     AgentJoined(AgentId),
     /// An agent was revoked.
     AgentRevoked(AgentId),
-    /// A place was put into quarantine, or let out of it; with those that contradicted it. An older record ends before
-    /// them.
+    /// A vantage was quarantined or released, with those that contradicted it. Older records lack them.
     Quarantine(PlaceNo, bool, #[serde(deserialize_with = "late::or_default")] Contradictions),
-    /// While a monitor is down, the regions that see it down changed.
+    /// While a monitor is down, its set of down regions changed.
     ScopeChanged(Option<RegionSet>),
-    /// News of an incident or a maintenance window.
+    /// An incident or a maintenance window has an update.
     Incident(Told),
-    /// News for the operator.
+    /// Operator alert.
     Notice(Notice),
-    /// A heartbeat has more time for its ping, since the coordinator was away when it may have come.
+    /// A heartbeat has more time for its ping, because the coordinator was away when it may have arrived.
     DeadlineExtended(Extension),
-    /// A monitor that was flapping is steady again.
+    /// A monitor that was flapping is stable again.
     Steady(Steady),
-    /// No check of a monitor could be judged for a while, for a reason on the other side.
+    /// For a while no check of a monitor could be judged, for an external reason.
     Unjudged(Unjudged),
 }
 
-/// How a thing was changed.
+/// Kind of edit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Edited {
-    /// It is new.
+    /// Created.
     Created,
-    /// It changed.
+    /// Changed.
     Changed,
-    /// It is gone.
+    /// Deleted.
     Deleted,
 }
 
-/// What is told of a change of status.
+/// Kind of alert about a change of status.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum AlertKind {
-    /// A monitor counts as down.
+    /// The monitor went down.
     WentDown,
-    /// It still does.
+    /// It is still down.
     StillDown,
-    /// It is back.
+    /// It recovered.
     Recovered,
-    /// It turned slow.
+    /// It became slow.
     WentSlow,
     /// It is back to normal speed.
     BackToNormal,
@@ -121,7 +120,7 @@ impl AlertKind {
     pub const ALL: [Self; 5] =
         [Self::WentDown, Self::StillDown, Self::Recovered, Self::WentSlow, Self::BackToNormal];
 
-    /// The name that the contract uses.
+    /// Name in the API contract.
     pub const fn name(self) -> &'static str {
         match self {
             Self::WentDown => "went-down",
@@ -133,43 +132,43 @@ impl AlertKind {
     }
 }
 
-/// One change of a monitor's status, with what is needed to tell of it.
+/// Change of a monitor's status, with the data for its alert.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Change {
-    /// Before.
+    /// Previous status.
     pub from: Status,
-    /// After.
+    /// New status.
     pub to: Status,
-    /// What is told, where anything is.
+    /// Alert to send, if any.
     pub alert: Option<AlertKind>,
-    /// Since when the new status holds: the first failed round, the passing round, or the slow reading.
+    /// Start of the new status: the first failed round, the passing round, or the slow reading.
     pub since: Timestamp,
-    /// When the outage began, for what tells of one.
+    /// Start of the outage, if the change belongs to one.
     pub down_since: Option<Timestamp>,
-    /// Why it is, or was, down.
+    /// Reason it is, or was, down.
     pub reason: Option<Failure>,
-    /// Regions it is down from, while others see it up.
+    /// Regions it is down in, while others see it up.
     pub down_from: Option<RegionSet>,
-    /// The reading that decided, in milliseconds.
+    /// Deciding reading, in milliseconds.
     pub latency_ms: Option<u32>,
-    /// The threshold that was crossed, in milliseconds.
+    /// Threshold that was crossed, in milliseconds.
     pub threshold_ms: Option<u32>,
-    /// Length of the outage or of the slow time that ended, in milliseconds.
+    /// Duration of the outage or slow period that ended, in milliseconds.
     pub duration_ms: Option<u64>,
-    /// The rounds that led to it.
+    /// Rounds that led to it.
     pub evidence: Vec<RoundReport>,
-    /// The changes to and fro so far, while the monitor flaps. An older record ends before this.
+    /// Changes so far, while the monitor flaps. Older records lack this field.
     #[serde(deserialize_with = "late::or_default")]
     pub flapping: Option<Flapping>,
 }
 
 impl Change {
-    /// Whether the status is another than before. It is not where one is told that it is still down.
+    /// Returns true if the status differs from before. It does not for a still-down alert.
     pub fn is_transition(&self) -> bool {
         self.from != self.to
     }
 
-    /// A change to `to`, of which nothing is told yet. Who makes it known fills in where it came from.
+    /// Creates a change to `to` without an alert. The caller sets the previous status.
     pub(crate) const fn to(to: Status, since: Timestamp) -> Self {
         Self {
             from: Status::Unknown,
@@ -188,61 +187,61 @@ impl Change {
     }
 }
 
-/// A finished round with every place's word: what a change is explained with.
+/// Finished round with the outcome of every vantage: the evidence for a change.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RoundReport {
     /// Region of the round.
     pub region: Region,
-    /// Why it was run.
+    /// Reason it was run.
     pub reason: Reason,
     /// Number of the scheduled round.
     pub round: Option<u64>,
-    /// When it began.
+    /// Start of the round.
     pub started: Timestamp,
-    /// How it ended.
+    /// Final outcome.
     pub word: Word,
-    /// Who looked first.
+    /// Vantage that ran the round first.
     pub first: PlaceNo,
-    /// What the first place saw.
+    /// Outcome at the first vantage.
     pub outcome: Outcome,
-    /// The place that looked second, and what it saw. Of a failed round that two of three decided: the place that agreed.
+    /// Second vantage and its outcome. For a failed round decided by two of three: the vantage that agreed.
     pub second: Option<(PlaceNo, Outcome)>,
-    /// A third network's word, where the first two contradicted each other; of a failed round the word that was outvoted.
-    /// Only [`What::Round`] is stored with it.
+    /// Third vantage and its outcome, if the first two disagreed; for a failed round the one that was outvoted.
+    /// Stored only with [`What::Round`].
     #[serde(skip)]
     pub third: Option<Box<(PlaceNo, Outcome)>>,
 }
 
-/// A time in which no check of a monitor could be judged.
+/// Period in which no check of a monitor could be judged.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Unjudged {
-    /// When the first of these checks began.
+    /// Start of the first of these checks.
     pub since: Timestamp,
-    /// The newest one's reason, in the agent's words.
+    /// Reason of the newest one, as reported by the agent.
     pub reason: String,
 }
 
-/// Why a check is run.
+/// Reason a check is run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Reason {
-    /// Its turn in the schedule.
+    /// Due in the schedule.
     Scheduled,
-    /// The first look at a new or changed monitor.
+    /// First check of a new or changed monitor.
     First,
-    /// A second place's word on a failure.
+    /// Confirmation of a failure.
     Confirm,
-    /// The second round of a suspicion.
+    /// Second round of a suspicion.
     Second,
-    /// Another region's look, since one saw a failure (or a recovery).
+    /// Check from another region, because one saw a failure (or a recovery).
     Sweep,
-    /// A sooner look while something is wrong (certificate, domain).
+    /// Earlier check while failing (certificate, domain).
     FollowUp,
-    /// Somebody asked for it.
+    /// Requested by a user.
     Manual,
 }
 
 impl Reason {
-    /// Every reason, in its order.
+    /// Every reason, in order.
     pub const ALL: [Self; 7] = [
         Self::Scheduled,
         Self::First,
@@ -253,7 +252,7 @@ impl Reason {
         Self::Manual,
     ];
 
-    /// The name that the API uses.
+    /// Name in the API.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Scheduled => "scheduled",
@@ -267,24 +266,24 @@ impl Reason {
     }
 }
 
-/// A check that a place is asked to run now.
+/// Request to a vantage to run a check now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ask {
-    /// Number of the question, unique within its monitor.
+    /// Number of the request, unique within its monitor.
     pub number: u32,
-    /// Who is asked.
+    /// Vantage that runs the check.
     pub place: PlaceNo,
-    /// Why.
+    /// Reason of the request.
     pub reason: Reason,
-    /// Until when an answer is of use.
+    /// Time until which a response is useful.
     pub deadline: Timestamp,
 }
 
-/// What came back for an [`Ask`].
+/// Response to an [`Ask`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Answer {
-    /// The check's outcome, or [`Outcome::Pending`] first.
+    /// Observation of the check, preceded by [`Outcome::Pending`] if it takes long.
     Seen(crate::observation::Observation),
-    /// The place is not there, did not answer in time, or refused.
+    /// The vantage is not connected, did not respond in time, or refused.
     Nothing,
 }

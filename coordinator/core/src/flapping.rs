@@ -1,30 +1,31 @@
-//! Flapping: a monitor that changes to and fro so often that a single change is no news any more.
+//! Flapping: a monitor that changes back and forth so often that single changes are no longer worth an alert.
 //!
-//! Each aspect is counted for itself, since one outage of a slow service is three changes of its status and no flapping.
+//! Each aspect is counted separately, since one outage of a slow service is three changes of its status and no
+//! flapping.
 
 use serde::{Deserialize, Serialize};
 
 use crate::event::AlertKind;
 use crate::time::{MINUTE, Timestamp};
 
-/// Changes within [`WITHIN`] from which on a monitor flaps: down, up, and down again.
+/// Number of changes within [`WITHIN`] that count as flapping: down, up, and down again.
 pub const CHANGES: u32 = 3;
-/// Milliseconds within which that many changes make it flap.
+/// Milliseconds within which that many changes count as flapping.
 pub const WITHIN: i64 = 30 * MINUTE;
-/// Milliseconds without a change after which it is steady again.
+/// Milliseconds without a change after which the monitor is stable again.
 pub const STEADY_AFTER: i64 = 30 * MINUTE;
 
-/// An aspect of a monitor's status that changes to and fro.
+/// Aspect of a monitor's status that can flap.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Aspect {
-    /// Down, and up again.
+    /// Down and up.
     Availability,
-    /// Slow, and back to normal.
+    /// Slow and back to normal.
     Speed,
 }
 
 impl Aspect {
-    /// The aspect that an alert is about.
+    /// Aspect that an alert is about.
     pub const fn of(kind: AlertKind) -> Self {
         match kind {
             AlertKind::WentDown | AlertKind::StillDown | AlertKind::Recovered => Self::Availability,
@@ -33,36 +34,36 @@ impl Aspect {
     }
 }
 
-/// A monitor's changes to and fro so far.
+/// Current flapping of a monitor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Flapping {
-    /// The first of them.
+    /// Time of the first change.
     pub since: Timestamp,
-    /// How many there were.
+    /// Number of changes.
     pub changes: u32,
 }
 
 impl Flapping {
-    /// True while the newest change is the one that made it flap.
+    /// Returns true if the newest change is the one that started the flapping.
     pub const fn has_begun(&self) -> bool {
         self.changes == CHANGES
     }
 }
 
-/// The end of a monitor's flapping: it has not changed for [`STEADY_AFTER`].
+/// End of a monitor's flapping: no change for [`STEADY_AFTER`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Steady {
-    /// The aspect that changed to and fro.
+    /// Aspect that was flapping.
     pub aspect: Aspect,
-    /// All of its changes.
+    /// All changes.
     pub flapping: Flapping,
-    /// The last of them.
+    /// Time of the last change.
     pub last: Timestamp,
-    /// True where that one was for the worse: it is down, or slow.
+    /// Set if the last change was for the worse: down, or slow.
     pub is_bad: bool,
 }
 
-/// The newest changes of one aspect that were told.
+/// Newest announced changes of one aspect.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct Track {
     last: Option<Timestamp>,
@@ -71,7 +72,7 @@ struct Track {
     flapping: Option<Flapping>,
 }
 
-/// Memory of a monitor's changes, so that it is known when it flaps: the newest two of each aspect.
+/// Newest two announced changes of each aspect, from which flapping is detected.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Flaps {
     availability: Track,
@@ -79,8 +80,8 @@ pub struct Flaps {
 }
 
 impl Flaps {
-    /// Notes that a change is told at `now`, and gives the flapping that it is part of. That it is still down is no change,
-    /// and an outage ends whatever was with its speed.
+    /// Records a change announced at `now`, and returns the flapping it is part of. A still-down alert is no change,
+    /// and an outage resets the speed aspect.
     pub fn note(&mut self, kind: AlertKind, now: Timestamp) -> Option<Flapping> {
         if kind == AlertKind::WentDown {
             self.speed = Track::default();
@@ -92,12 +93,12 @@ impl Flaps {
         track.flapping
     }
 
-    /// The flapping that is going on: of its availability, else of its speed.
+    /// Current flapping: of availability, otherwise of speed.
     pub fn flapping(&self) -> Option<Flapping> {
         self.of(Aspect::Availability).or(self.of(Aspect::Speed))
     }
 
-    /// The flapping of one aspect that is going on.
+    /// Current flapping of one aspect.
     pub const fn of(&self, aspect: Aspect) -> Option<Flapping> {
         match aspect {
             Aspect::Availability => self.availability.flapping,
@@ -105,12 +106,12 @@ impl Flaps {
         }
     }
 
-    /// The moment it is steady again, if nothing changes before that; none where nothing flaps.
+    /// Time at which the monitor becomes stable again without further changes; none if nothing flaps.
     pub fn steady_at(&self) -> Option<Timestamp> {
         [self.availability, self.speed].iter().filter_map(Track::steady_at).min()
     }
 
-    /// Ends the flapping that is over by `now`, and gives it. Asked again for the other aspect's.
+    /// Ends the flapping that is over by `now` and returns it. Call again for the other aspect.
     pub fn end(&mut self, now: Timestamp) -> Option<Steady> {
         [Aspect::Availability, Aspect::Speed].into_iter().find_map(|aspect| {
             let track = self.track(aspect);
@@ -120,7 +121,7 @@ impl Flaps {
         })
     }
 
-    /// Brings moments that are still to come, since the clock went back, to now. True where there was one.
+    /// Limits times in the future, left by a clock that went back, to now. Returns true if there was one.
     pub fn mend_clock(&mut self, now: Timestamp) -> bool {
         let before = *self;
         for track in [&mut self.availability, &mut self.speed] {
@@ -131,8 +132,8 @@ impl Flaps {
         *self != before
     }
 
-    /// The wall clock stepped by so many milliseconds, and time did not: changes lie as far back as they did. When the
-    /// flapping began stays as people were told.
+    /// Moves the change times after a step of the wall clock, so that they stay equally far in the past. The start of
+    /// the flapping stays as announced.
     pub fn shift(&mut self, by: i64) {
         for track in [&mut self.availability, &mut self.speed] {
             let moments = [&mut track.last, &mut track.before];
@@ -174,7 +175,7 @@ mod tests {
     #[test]
     fn the_third_change_within_half_an_hour_is_flapping_until_half_an_hour_without_one() {
         use AlertKind::{Recovered, StillDown, WentDown};
-        // Changes by their minutes, and how many changes the flapping has at each.
+        // Times of changes in minutes, and the number of changes in the flapping at each.
         for (changes, counts) in [
             (&[(0, WentDown), (30, Recovered)][..], &[0, 0][..]),
             (&[(0, WentDown), (10, Recovered), (30, WentDown)], &[0, 0, 3]),
@@ -223,7 +224,7 @@ mod tests {
         }
         let mut down = flaps;
         down.note(WentDown, at(43));
-        assert_eq!((down.flapping(), down.steady_at()), (None, None), "an outage is told by itself");
+        assert_eq!((down.flapping(), down.steady_at()), (None, None), "an outage resets the speed aspect");
         assert!(flaps.end(at(72)).is_some_and(|steady| steady.aspect == Aspect::Speed && steady.is_bad));
     }
 
@@ -231,7 +232,7 @@ mod tests {
     fn a_step_of_the_clock_neither_begins_nor_ends_flapping() {
         use AlertKind::{Recovered, WentDown};
         for jump in [-20, 20] {
-            // Two changes ten minutes apart, and the third nineteen minutes later: whatever the clock shows.
+            // Two changes ten minutes apart, and the third nineteen minutes later, whatever the clock shows.
             let mut flaps = Flaps::default();
             flaps.note(WentDown, at(100));
             flaps.note(Recovered, at(110));

@@ -1,24 +1,24 @@
-//! A field as it was sent: left out, null, a value, or something of the wrong kind.
+//! Fields of a patch request: absent, null, a value, or a value of the wrong type.
 
 use crate::refusal::{Refusals, Rule};
 
-/// What was sent for one field. Whether it counts is decided later: a wrong value in a field that does not belong
-/// to a monitor's type is no fault.
+/// State of one field in a request. Its validity is decided later: a wrong value in a field that does not belong to
+/// the monitor's type is ignored.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Given<T> {
-    /// Left out: what stands stays.
+    /// Absent: the current value stays.
     #[default]
     Absent,
-    /// Null: cleared, or back to its default.
+    /// Null: cleared, or reset to its default.
     Null,
-    /// A value of the right kind, its bounds not looked at yet.
+    /// Value of the right type; its bounds are not checked yet.
     Value(T),
-    /// A value of the wrong kind, with the rule that it breaks.
+    /// Value of the wrong type, with the rule that it violates.
     Wrong(Rule),
 }
 
 impl<T> Given<T> {
-    /// The same with its value made into another kind.
+    /// Converts the value to another type.
     pub fn map<U>(self, make: impl FnOnce(T) -> U) -> Given<U> {
         match self {
             Self::Absent => Given::Absent,
@@ -28,7 +28,7 @@ impl<T> Given<T> {
         }
     }
 
-    /// A field that may be empty: left out keeps `before`, null clears.
+    /// Resolves an optional field: absent keeps `before`, null clears it.
     pub fn optional<U>(
         &self,
         field: &str,
@@ -44,7 +44,8 @@ impl<T> Given<T> {
         }
     }
 
-    /// A field with a default: left out keeps `before`, null sets the default. None means that a fault was noted.
+    /// Resolves a field with a default: absent keeps `before`, null sets the default. Returns none if an error was
+    /// recorded.
     pub fn defaulted<U>(
         &self,
         field: &str,
@@ -61,8 +62,8 @@ impl<T> Given<T> {
         }
     }
 
-    /// A field that must be there: left out keeps `before` where there is one; null is refused. None means that a
-    /// fault was noted.
+    /// Resolves a required field: absent keeps `before` if there is one; null is rejected. Returns none if an error
+    /// was recorded.
     pub fn required<U>(
         &self,
         field: &str,

@@ -1,4 +1,4 @@
-//! The page's headline: one word for how all of its monitors are.
+//! The page's headline: one indicator that summarizes all of its monitors.
 
 use std::cmp::Reverse;
 
@@ -6,15 +6,15 @@ use crate::event::Status;
 use crate::id::MonitorId;
 use crate::incident::{Impact, Incident};
 
-/// The headline of a page whose monitors nobody looks at any more.
-pub const STALE: &str = "Nothing is being checked right now";
+/// Headline of a page whose monitors are no longer checked.
+pub const STALE: &str = "Monitoring is currently unavailable";
 
-/// How a page is as a whole.
+/// The overall status of a page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Indicator {
-    /// Nothing is known of any monitor, nobody looks at them any more, or there is none.
+    /// There are no monitors, no data on any of them, or no agents to check them.
     Unknown,
-    /// Nothing is wrong.
+    /// No problem.
     Operational,
     /// Some monitor is slow.
     Degraded,
@@ -22,18 +22,18 @@ pub enum Indicator {
     Partial,
     /// Every monitor is down.
     Major,
-    /// Nothing else is wrong, and a maintenance window is under way.
+    /// No problem, and a maintenance window is running.
     Maintenance,
 }
 
 impl Indicator {
-    /// Every indicator, in its order.
+    /// Every indicator, in order.
     pub const ALL: [Self; 6] =
         [Self::Unknown, Self::Operational, Self::Degraded, Self::Partial, Self::Major, Self::Maintenance];
 
-    /// What comes of the worst impact of an open incident (one of none counts as none at all); else of the monitors that
-    /// are in no window: all down, else some down, else some slow; else of a window that is under way; else of whether
-    /// anything is known.
+    /// Computes the indicator from the worst impact of an open incident (an impact of none is ignored); else
+    /// from the monitors outside windows: all down, some down, some slow; else from a running window; else
+    /// from whether there is data.
     pub fn of(
         incident: Option<Impact>,
         statuses: impl IntoIterator<Item = Status>,
@@ -82,7 +82,7 @@ impl Indicator {
         }
     }
 
-    /// The headline in words.
+    /// Headline in English.
     pub const fn headline(self) -> &'static str {
         match self {
             Self::Unknown => "No data yet",
@@ -90,35 +90,38 @@ impl Indicator {
             Self::Degraded => "Some systems are slow",
             Self::Partial => "Some systems are down",
             Self::Major => "All systems are down",
-            Self::Maintenance => "Maintenance is under way",
+            Self::Maintenance => "Maintenance in progress",
         }
     }
 }
 
-/// What an open incident has to say of the whole.
+/// An open incident's contribution to the headline.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Claim {
-    /// How much is affected.
+    /// Impact.
     pub impact: Impact,
-    /// Its title is one of ours: it says what went down, and not what is down now.
+    /// True if its title was generated: it names the monitors that went down, which need not be those that
+    /// are down now.
     pub is_ours: bool,
 }
 
 impl Claim {
-    /// What an incident says, with its monitors that are still there: id, name, and impact of its own.
+    /// Builds the claim of an incident, given its monitors that still exist: id, name, and the monitor's own
+    /// impact.
     pub fn of(incident: &Incident, monitors: &[(MonitorId, String, Option<Impact>)]) -> Self {
-        // Where a person said that it is less than an outage, that is what is said.
+        // If a person lowered the impact below an outage, their judgement counts.
         let is_ours =
             incident.impact >= Impact::Partial && incident.has_title_of_ours(incident.first_of(monitors));
         Self { impact: incident.impact, is_ours }
     }
 }
 
-/// Which open incident a page's headline quotes, by its place among them; none where the monitors are asked.
+/// Index of the open incident that the headline quotes; none if the headline follows the monitors.
 ///
-/// It is the worst; of several a person's before one of ours, and then the first. For one with a title of ours the
-/// monitors speak, which come to `now` by themselves, as long as some are seen down; or a person's incident that is as bad
-/// as that. Where none is, in a window or as nobody looks, it stands.
+/// It is the worst one; among equals a person's comes before one with a generated title, then the first. A
+/// generated title may be out of date: while monitors are seen down (`now`), the headline follows the
+/// monitors, or quotes a person's incident that is at least as bad. If none is seen down (maintenance, or no
+/// agents), the incident is quoted after all.
 pub fn quoted(open: impl IntoIterator<Item = Claim>, now: Indicator) -> Option<usize> {
     let open: Vec<(usize, Claim)> = open.into_iter().enumerate().collect();
     let counted = || open.iter().filter(|(_, claim)| claim.impact > Impact::None);
@@ -172,7 +175,7 @@ mod tests {
     #[test]
     fn a_persons_title_is_quoted_and_for_ours_the_monitors_are_asked() {
         use Indicator::{Degraded, Maintenance, Major, Operational, Partial};
-        // Impacts by their first letters; those of incidents with a title of ours are capitals.
+        // Impacts by their first letters; capitals are incidents with a generated title.
         let claim = |letter: char| {
             let impact = match letter.to_ascii_lowercase() {
                 'n' => Impact::None,
@@ -189,23 +192,23 @@ mod tests {
             ("p", Operational, Some(0)),
             ("ndpmp", Operational, Some(3)),
             ("dpp", Major, Some(1)),
-            // Ours leave it to the monitors.
+            // Generated titles give way to the monitors.
             ("P", Partial, None),
             ("M", Partial, None),
             ("P", Major, None),
             ("Pn", Partial, None),
-            // None is seen down: it is not over all the same.
+            // No monitor is seen down: the incident is still open.
             ("P", Operational, Some(0)),
             ("PM", Maintenance, Some(1)),
             ("Pd", Degraded, Some(0)),
             ("P", Indicator::Unknown, Some(0)),
-            // A person's that is as bad speaks first, and one that is worse anyway.
+            // A person's incident that is as bad is quoted first, and so is any that is worse.
             ("Pp", Partial, Some(1)),
             ("Pp", Operational, Some(1)),
             ("Pm", Partial, Some(1)),
             ("Mp", Major, None),
             ("Mp", Partial, Some(1)),
-            // What is down is worse than what a person told of.
+            // The monitors are in a worse state than the person's incident says.
             ("Pd", Partial, None),
         ] {
             assert_eq!(quoted(open.chars().map(claim), now), quoted_at, "{open} {now:?}");

@@ -1,4 +1,5 @@
-//! When a heartbeat is late, and how long its job runs: one stored deadline, moved by pings and, once, by our absence.
+//! Heartbeat rules: the deadline for the next ping, moved by pings and, once, by the coordinator's absence; and the
+//! run times of jobs.
 
 use std::net::IpAddr;
 
@@ -7,90 +8,90 @@ use serde::{Deserialize, Serialize};
 use crate::rare::Blank;
 use crate::time::{DAY, MINUTE, Timestamp};
 
-/// How many of a monitor's pings are kept: the newest.
+/// Number of pings stored for each monitor: the newest.
 pub const PINGS_KEPT: u64 = 10;
-/// Bytes of a ping's body that are kept; the rest is not read.
+/// Maximum stored bytes of a ping's body; the rest is not read.
 pub const BODY_KEPT: usize = 10_000;
-/// Runs of one job that may be open at once; the oldest is forgotten for one more.
+/// Maximum number of open runs of one job; one more evicts the oldest.
 const OPEN_RUNS: usize = 8;
-/// A run that ends later than this after its start is not measured, in milliseconds.
+/// Runs longer than this, in milliseconds, are not measured.
 const LONGEST_RUN: i64 = 3 * DAY;
-/// Milliseconds that a job gets after our return beyond its grace and the time that we were away: clients retry a lost
-/// ping, with growing pauses.
+/// Extra milliseconds a job gets after the coordinator returns, in addition to its grace period and the time away:
+/// clients retry a lost ping with increasing backoff.
 const RETRIES: i64 = 5 * MINUTE;
 
-/// What a job's ping said.
+/// Kind of ping that a job sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Beat {
     /// The job ran.
     Ran,
-    /// The job began; the deadline stays.
+    /// The job started; the deadline stays.
     Started,
     /// The job failed, with its exit code if it gave one.
     Failed(Option<u8>),
-    /// Something to note; nothing moves.
+    /// A log entry; nothing changes.
     Noted,
 }
 
-/// One ping as it is kept, and shown to the owner.
+/// Ping as stored and shown to the owner.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ping {
-    /// The monitor's pings are counted from 1.
+    /// Sequence number within the monitor, from 1.
     pub number: u64,
-    /// When it came.
+    /// Time of arrival.
     pub at: Timestamp,
-    /// What it said.
+    /// Kind of ping.
     pub beat: Beat,
-    /// The run that it told of, where it named one.
+    /// Id of the run, if the ping named one.
     pub run: Option<u128>,
-    /// How long the run took that it ended, in milliseconds, where its start was told.
+    /// Duration of the run that the ping ended, in milliseconds, if its start was reported.
     pub run_ms: Option<u64>,
-    /// The request's method.
+    /// HTTP method of the request.
     pub method: String,
-    /// Where it came from: the job's host, or the proxy before us.
+    /// Client IP: the job's host, or the proxy in front of the coordinator.
     pub from: Option<IpAddr>,
-    /// What the client called itself.
+    /// User agent of the client.
     pub agent: String,
-    /// The body's first bytes, [`BODY_KEPT`] at most.
+    /// First bytes of the body, at most [`BODY_KEPT`].
     pub body: Vec<u8>,
 }
 
-/// What the machine makes of a ping.
+/// Result of processing a ping.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Heard {
-    /// Its number.
+    /// Sequence number.
     pub number: u64,
-    /// How long the run took that it ended, in milliseconds.
+    /// Duration of the run that it ended, in milliseconds.
     pub run_ms: Option<u64>,
 }
 
-/// A deadline that was moved because the coordinator was away when the ping may have come.
+/// Deadline extension because the coordinator was away when the ping may have arrived.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Extension {
-    /// When the coordinator was last known to run.
+    /// Time at which the coordinator was last known to run.
     pub away_from: Timestamp,
-    /// When it was back.
+    /// Time at which it was back.
     pub away_until: Timestamp,
-    /// The deadline before.
+    /// Previous deadline.
     pub before: Timestamp,
-    /// The deadline after: always later.
+    /// New deadline: always later.
     pub deadline: Timestamp,
 }
 
-/// A heartbeat's memory.
+/// State of a heartbeat.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Pulse {
-    /// When the last ping came.
+    /// Time of the last ping.
     pub last: Option<Timestamp>,
-    /// When it is down unless a ping comes; none before the first.
+    /// Deadline for the next ping; none before the first one.
     pub deadline: Option<Timestamp>,
-    /// The deadline was moved for our own absence since the last ping.
+    /// Set if the deadline was extended for the coordinator's absence since the last ping.
     pub excused: bool,
-    /// How many pings came, of every kind.
+    /// Number of pings of every kind.
     pub count: u64,
-    /// Runs that began and have not ended: their names where they have one, oldest first.
+    /// Open runs, oldest first, each with its id if it has one and its start.
     pub runs: Vec<(Option<u128>, Timestamp)>,
-    /// How long the newest measured run took, in milliseconds.
+    /// Duration of the newest measured run, in milliseconds.
     pub last_run_ms: Option<u64>,
 }
 
@@ -100,14 +101,14 @@ impl Blank for Pulse {
 }
 
 impl Pulse {
-    /// A ping came: the next is due a period and the grace later. Both in milliseconds.
+    /// Applies a ping: the next is due after the period and the grace, both in milliseconds.
     pub fn ping(&mut self, at: Timestamp, period: i64, grace: i64) {
         self.last = Some(at);
         self.deadline = Some(at + period + grace);
         self.excused = false;
     }
 
-    /// Counts a ping and measures the run that it begins or ends. A run with a name ends by that name alone.
+    /// Counts a ping and measures the run that it starts or ends. A run with an id is ended only by that id.
     pub fn count(&mut self, beat: Beat, run: Option<u128>, at: Timestamp) -> Heard {
         self.count = self.count.saturating_add(1);
         let open = self.runs.iter().rposition(|(name, _)| *name == run);
@@ -130,8 +131,8 @@ impl Pulse {
         Heard { number: self.count, run_ms }
     }
 
-    /// Takes the length that the job itself gave for the run that a ping ended, in milliseconds: it knows better than the
-    /// time between two pings.
+    /// Applies the duration that the job itself reported for the run, in milliseconds: more accurate than the time
+    /// between two pings.
     pub fn state_run(&mut self, beat: Beat, stated_ms: Option<u64>, heard: Heard) -> Heard {
         let is_end = matches!(beat, Beat::Ran | Beat::Failed(_));
         let stated = stated_ms.filter(|took| is_end && *took < LONGEST_RUN.unsigned_abs());
@@ -139,10 +140,10 @@ impl Pulse {
         Heard { run_ms: stated.or(heard.run_ms), ..heard }
     }
 
-    /// Moves the deadline where the coordinator was away, from `from` to `now`, at some moment between the last tenth of
-    /// the period and the deadline, in which a ping may have been lost: to `now` and the grace, the time away and
-    /// five minutes, a period at most. It is never moved to an earlier moment, and once at most between two pings. `period`
-    /// and `grace` are in milliseconds. None where the deadline stays.
+    /// Extends the deadline if the coordinator was away, from `from` to `now`, at some time between the last tenth of
+    /// the period and the deadline, so that a ping may have been lost. The new deadline is `now` plus the grace, the
+    /// time away and five minutes, at most one period. It is never moved earlier, and at most once between two pings.
+    /// `period` and `grace` are in milliseconds. Returns none if the deadline stays.
     pub fn excuse(&mut self, from: Timestamp, now: Timestamp, period: i64, grace: i64) -> Option<Extension> {
         let (last, before) = (self.last?, self.deadline?);
         let expected = last + (period - period / 10);
@@ -157,20 +158,20 @@ impl Pulse {
         Some(Extension { away_from: from, away_until: now, before, deadline })
     }
 
-    /// The clock went forth so many milliseconds further than time itself: the job has its time all the same. False where
-    /// no ping is waited for.
+    /// Extends the deadline when the wall clock jumps forward, so that the job has its full time. Returns false if no
+    /// ping is due.
     pub fn grant(&mut self, jump: i64) -> bool {
         self.deadline = self.deadline.map(|deadline| deadline + jump);
         self.deadline.is_some() && jump > 0
     }
 
-    /// The settings changed: the deadline, where one is waited for, follows them. Both are milliseconds from the ping
-    /// (or from our return) to the deadline.
+    /// Adjusts the deadline, if there is one, to changed settings. Both are milliseconds from the ping (or from the
+    /// coordinator's return) to the deadline.
     pub fn retime(&mut self, before: i64, after: i64) {
         self.deadline = self.deadline.map(|deadline| deadline - before + after);
     }
 
-    /// Whether the ping is missing by now.
+    /// Returns true if the ping is overdue.
     pub fn is_late(&self, now: Timestamp) -> bool {
         self.deadline.is_some_and(|deadline| now >= deadline)
     }
@@ -212,18 +213,18 @@ mod tests {
 
     #[test]
     fn an_absence_moves_the_deadline_by_its_own_length_and_never_by_more_than_a_period() {
-        // Away from and until, in minutes after a ping; the deadline, where it is moved. Period an hour, grace 5 min.
+        // Time away from and until, in minutes after a ping; the new deadline, if moved. Period 60 min, grace 5 min.
         for (from, until, deadline) in [
             // A short restart in the last tenth: grace, time away and five minutes from the return.
             (55, 56, Some(67)),
             (63, 64, Some(75)),
-            // Before it no ping was expected.
+            // Before that no ping was expected.
             (10, 53, None),
             (10, 54, None),
             (40, 55, Some(80)),
-            // However long we were away, a period is enough.
+            // However long the coordinator was away, one period is enough.
             (1, 70, Some(130)),
-            // It was late before we were away.
+            // The ping was overdue before the coordinator was away.
             (65, 80, None),
         ] {
             let mut pulse = pinged();
@@ -257,7 +258,7 @@ mod tests {
         pulse.count(Beat::Started, Some(7), at(0));
         pulse.count(Beat::Started, None, at(1));
         assert_eq!(pulse.count(Beat::Noted, Some(7), at(2)), Heard { number: 3, run_ms: None });
-        assert_eq!(pulse.count(Beat::Ran, Some(9), at(3)).run_ms, None, "that run was never begun");
+        assert_eq!(pulse.count(Beat::Ran, Some(9), at(3)).run_ms, None, "that run never started");
         assert_eq!(pulse.count(Beat::Failed(Some(1)), Some(7), at(4)).run_ms, Some(4 * 60_000));
         assert_eq!(pulse.count(Beat::Ran, None, at(6)).run_ms, Some(5 * 60_000));
         assert_eq!((pulse.runs.len(), pulse.last_run_ms), (0, Some(5 * 60_000)));
@@ -275,7 +276,7 @@ mod tests {
         assert_eq!(told(Beat::Failed(None), 2, Some(0)), (Some(0), Some(0)));
         assert_eq!(told(Beat::Ran, 3, None), (None, Some(0)));
         let days = LONGEST_RUN.unsigned_abs();
-        assert_eq!(told(Beat::Ran, 4, Some(days)), (None, Some(0)), "as long as no run is measured");
+        assert_eq!(told(Beat::Ran, 4, Some(days)), (None, Some(0)), "too long to be measured");
     }
 
     #[test]
@@ -285,7 +286,7 @@ mod tests {
             pulse.count(Beat::Started, Some(run), at(0));
         }
         assert_eq!(pulse.runs.len(), OPEN_RUNS);
-        assert_eq!(pulse.count(Beat::Ran, Some(0), at(1)).run_ms, None, "it was forgotten");
+        assert_eq!(pulse.count(Beat::Ran, Some(0), at(1)).run_ms, None, "it was evicted");
         assert_eq!(pulse.count(Beat::Ran, Some(19), at(3 * 24 * 60)).run_ms, None);
     }
 }

@@ -1,4 +1,4 @@
-//! Identifiers: a prefix that names the kind, then 48 bits of milliseconds and 80 random bits in Crockford's alphabet.
+//! Identifiers: a prefix for the kind, then 48 bits of milliseconds and 80 random bits in Crockford's alphabet.
 
 use std::fmt;
 use std::str::FromStr;
@@ -10,7 +10,7 @@ use crate::time::Timestamp;
 const ALPHABET: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
 const DIGITS: usize = 26;
 
-/// Text that is not an identifier of the wanted kind.
+/// Error: the text is not an identifier of the expected kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("not an id that starts with {prefix}")]
 pub struct IdError {
@@ -24,20 +24,20 @@ macro_rules! ids {
         pub struct $name(u128);
 
         impl $name {
-            /// What every identifier of this kind starts with.
+            /// Prefix of every identifier of this kind.
             pub const PREFIX: &'static str = $prefix;
 
-            /// Makes an identifier of a moment and ten random bytes, so that ids of later moments sort later.
+            /// Creates an identifier from a timestamp and ten random bytes; later ids sort later.
             pub fn new(at: Timestamp, random: [u8; 10]) -> Self {
                 Self(compose(at, random))
             }
 
-            /// The identifier as a number, for keys and for the wire.
+            /// Returns the identifier as a number, for keys and for the wire format.
             pub const fn to_u128(self) -> u128 {
                 self.0
             }
 
-            /// The identifier that [`Self::to_u128`] gave.
+            /// Restores an identifier from [`Self::to_u128`].
             pub const fn from_u128(value: u128) -> Self {
                 Self(value)
             }
@@ -66,7 +66,7 @@ macro_rules! ids {
 }
 
 ids! {
-    /// An account: who owns pages.
+    /// An account, which owns pages.
     AccountId = "acc_";
     /// A status page.
     PageId = "pg_";
@@ -92,7 +92,7 @@ ids! {
     SubscriberId = "sub_";
     /// A delivery to a destination or subscriber.
     DeliveryId = "dlv_";
-    /// News of a page on its way to its subscribers.
+    /// A page update on its way to its subscribers.
     BulletinId = "bul_";
 }
 

@@ -1,4 +1,4 @@
-//! Incidents and maintenance windows: what is kept of them, their updates, and what becomes of them in time.
+//! Incidents and maintenance windows: their records, their updates, and their transitions over time.
 
 pub mod automatic;
 pub mod cancelled;
@@ -23,32 +23,34 @@ use crate::uptime::Span;
 
 /// The longest maintenance window, in milliseconds.
 pub const MAX_WINDOW: i64 = 7 * DAY;
-/// Windows of a page that figures are worked out with: the newest of the time in question. Fifty entries that repeat
-/// each week for as long as figures are kept (400 days) make 2,900.
+/// Maximum number of a page's maintenance windows that enter into figures: the newest of the time in
+/// question. Fifty weekly series over the retention of figures (400 days) make 2,900.
 pub const MAX_COUNTED: usize = 10_000;
-/// Updates of one incident: at most so many.
+/// Maximum number of updates of one incident.
 pub const MAX_UPDATES: usize = 200;
-/// Open incidents and unfinished windows that a page may have before its owner can open no further one.
+/// Open incidents and unfinished windows of a page above which its owner can't open another.
 pub const MAX_OPEN: usize = 200;
-/// The most that a page ever has of them, with those that repeating entries plan by themselves: none of these plans more.
+/// Upper bound on them including the windows that series plan automatically: a series plans no more beyond
+/// it.
 pub const MAX_UNFINISHED: usize = MAX_OPEN + 3 * series::MAX_REPEATING;
-/// Affected monitors of one incident: at most so many.
+/// Maximum number of affected monitors of one incident.
 pub const MAX_AFFECTED: usize = 1000;
-/// Milliseconds after history was entered in which an edit belongs to entering it: an import adds post-mortems by edits.
+/// Milliseconds after the import of a past incident in which an edit counts as part of the import:
+/// post-mortems are added by edits.
 const ENTERING: i64 = DAY;
 
-/// Which of the two it is.
+/// Incident or maintenance window.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Kind {
-    /// Something is wrong, or was.
+    /// An unplanned problem, now or in the past.
     #[default]
     Incident,
-    /// Something is planned.
+    /// A planned maintenance window.
     Maintenance,
 }
 
 impl Kind {
-    /// Both.
+    /// Both kinds.
     pub const ALL: [Self; 2] = [Self::Incident, Self::Maintenance];
 
     /// The name that the API uses.
@@ -60,25 +62,25 @@ impl Kind {
     }
 }
 
-/// Where it stands.
+/// The status of an incident or window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Progress {
-    /// An incident that is looked into.
+    /// The incident is being investigated.
     Investigating,
-    /// Its cause is known.
+    /// The cause is known.
     Identified,
-    /// A remedy is watched.
+    /// A fix is in place and being monitored.
     Monitoring,
-    /// It is over.
+    /// The incident is over.
     Resolved,
-    /// Maintenance that is planned, or under way.
+    /// The maintenance is planned or in progress.
     Scheduled,
-    /// Maintenance that is over.
+    /// The maintenance is over.
     Completed,
 }
 
 impl Progress {
-    /// Each of them.
+    /// All statuses.
     pub const ALL: [Self; 6] = [
         Self::Investigating,
         Self::Identified,
@@ -87,12 +89,12 @@ impl Progress {
         Self::Scheduled,
         Self::Completed,
     ];
-    /// What an incident's update may say.
+    /// Statuses that an incident's update may set.
     pub const OF_INCIDENT: [Self; 4] =
         [Self::Investigating, Self::Identified, Self::Monitoring, Self::Resolved];
-    /// What a new incident may be.
+    /// Initial statuses of an incident.
     pub const OF_NEW: [Self; 3] = [Self::Investigating, Self::Identified, Self::Monitoring];
-    /// What an update of maintenance may say.
+    /// Statuses that an update of a maintenance window may set.
     pub const OF_MAINTENANCE: [Self; 1] = [Self::Completed];
 
     /// The name that the API uses.
@@ -107,27 +109,27 @@ impl Progress {
         }
     }
 
-    /// Whether nothing more comes of it.
+    /// Returns true for a final status.
     pub const fn is_closed(self) -> bool {
         matches!(self, Self::Resolved | Self::Completed)
     }
 }
 
-/// How much is affected, least first.
+/// Impact, least first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Impact {
-    /// Nothing: the headline is left alone.
+    /// No impact: the headline is unaffected.
     None,
-    /// It is slower or poorer than it should be.
+    /// Slower or worse than usual.
     Degraded,
-    /// Some of it does not work.
+    /// Some of the service is down.
     Partial,
-    /// Nothing works.
+    /// All of the service is down.
     Major,
 }
 
 impl Impact {
-    /// Each of them.
+    /// All impacts.
     pub const ALL: [Self; 4] = [Self::None, Self::Degraded, Self::Partial, Self::Major];
 
     /// The name that the API uses.
@@ -141,131 +143,132 @@ impl Impact {
     }
 }
 
-/// A monitor that is affected.
+/// An affected monitor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Affected {
-    /// Which.
+    /// The monitor.
     pub monitor: MonitorId,
-    /// How much, where that was said of it alone.
+    /// The monitor's own impact, if it differs from the incident's.
     pub impact: Option<Impact>,
 }
 
-/// A word on an incident or a window.
+/// An update of an incident or window.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Update {
     /// Its id.
     pub id: UpdateId,
-    /// Status when it was posted, by name: imported history may carry another service's words.
+    /// Status when it was posted, by name: imported history may carry another service's names.
     pub status: String,
-    /// Markdown, as it was sent.
+    /// Markdown, as sent.
     pub body: String,
-    /// When.
+    /// Time of posting.
     pub created_at: Timestamp,
 }
 
-/// An incident, or a maintenance window.
+/// An incident or a maintenance window.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Incident {
     /// Its id.
     pub id: IncidentId,
     /// The page it is on.
     pub page: PageId,
-    /// Which of the two it is.
+    /// Incident or maintenance.
     pub kind: Kind,
     /// Its title.
     pub title: String,
-    /// Where it stands.
+    /// Its status.
     pub status: Progress,
-    /// How much is affected.
+    /// Its impact.
     pub impact: Impact,
-    /// When it began; of a window, when it is planned to.
+    /// Start; for a window, the planned start.
     pub started_at: Timestamp,
-    /// Of a window: when it is planned to end.
+    /// Planned end of a window.
     pub ends_at: Option<Timestamp>,
-    /// When it was over.
+    /// Actual end.
     pub resolved_at: Option<Timestamp>,
-    /// Opened by a monitor going down, and not yet taken over by a person.
+    /// True if it was opened by an outage and not yet taken over by a person.
     pub automatic: bool,
-    /// Whether subscribers are told; of an incident, of its opening.
+    /// True if subscribers are notified; for an incident, of its opening.
     pub notify: bool,
-    /// Reminders: before a window's start, to subscribers; after an incident's last update, to the owner.
+    /// Reminders: to subscribers before a window's start; to the owner after an incident's last update.
     pub remind: Vec<Remind>,
-    /// The repeating entry that the window was planned from.
+    /// The series that the window belongs to.
     pub series: Option<SeriesId>,
-    /// Post-mortem, Markdown as it was sent.
+    /// Post-mortem in Markdown, as sent.
     pub postmortem: Option<String>,
-    /// Affected monitors. A window that names none covers the page.
+    /// Affected monitors. A window without monitors covers the whole page.
     pub affected: Vec<Affected>,
     /// Updates, oldest first.
     pub updates: Vec<Update>,
-    /// Of a window: its start has come and was told of.
+    /// For a window: true once its start was recorded and announced.
     pub begun: bool,
-    /// Reminders that fell due up to then are dealt with.
+    /// Reminders due by then have been handled.
     pub reminded_until: Timestamp,
-    /// When it was made.
+    /// Creation time.
     pub created_at: Timestamp,
-    /// When a person last changed what its readers see, other than by an update. Older records end here.
+    /// Time of the last edit by a person that changed what readers see, updates aside. Older records end
+    /// here.
     #[serde(deserialize_with = "late::or_default")]
     pub edited_at: Option<Timestamp>,
-    /// Of a window that was cancelled before it began: when it was planned to start. It began and ended at once instead,
-    /// so that its times are in order. Older records end here, so that nothing may follow this in a record.
+    /// Original planned start of a window that was cancelled before it began. Such a window starts and ends
+    /// at once instead, so that its times are in order. Older records end here, so no field may follow.
     #[serde(deserialize_with = "late::or_default")]
     pub planned_at: Option<Timestamp>,
 }
 
 impl Incident {
-    /// True for history that was entered afterwards: it was over before it was made. To its readers it has the times of
-    /// the event, so that an import is no news.
+    /// Returns true for an incident imported after it was over. Readers see the times of the event, so that
+    /// an import is not news.
     pub fn is_entered_afterwards(&self) -> bool {
         self.resolved_at.is_some_and(|over| over < self.created_at)
     }
 
-    /// The moment it was made, as its readers are told: history when it began.
+    /// Creation time as shown to readers: the start, for an imported incident.
     pub fn made_at(&self) -> Timestamp {
         if self.is_entered_afterwards() { self.started_at } else { self.created_at }
     }
 
-    /// The last edit that is news to its readers.
+    /// The last edit that is news to readers.
     pub fn last_edit(&self) -> Option<Timestamp> {
         let is_news = |at: &Timestamp| !self.is_entered_afterwards() || at.since(self.created_at) >= ENTERING;
         self.edited_at.filter(is_news)
     }
 
-    /// When it last became another one to its readers: by an update, its end, or an edit.
+    /// Time of the last change for readers: an update, the end, or an edit.
     pub fn last_word(&self) -> Timestamp {
         let said = self.updates.last().map(|update| update.created_at);
         [said, self.resolved_at, self.last_edit()].into_iter().flatten().fold(self.made_at(), Timestamp::max)
     }
 
-    /// Whether it is still going on, or still to come.
+    /// Returns true while it is in progress or planned.
     pub const fn is_open(&self) -> bool {
         !self.status.is_closed()
     }
 
-    /// Tells a window that was over before it began from all else.
+    /// Returns true for a window that ended before it began.
     pub fn is_cancelled(&self) -> bool {
         let is_early = self.resolved_at.is_some_and(|at| at < self.started_at);
         self.kind == Kind::Maintenance && (self.planned_at.is_some() || is_early)
     }
 
-    /// When it began; of a window when it is, or was, planned to.
+    /// Start; for a window, the planned start.
     pub fn planned_start(&self) -> Timestamp {
         self.planned_at.unwrap_or(self.started_at)
     }
 
-    /// The time that it has taken so far; none before it begins.
+    /// Duration so far; none before it begins.
     pub fn lasted(&self, now: Timestamp) -> Option<Span> {
         let planned = if self.is_open() { None } else { self.ends_at };
         let end = self.resolved_at.or(planned).unwrap_or(now).min(now);
         (self.started_at <= now).then(|| Span { from: self.started_at, to: end.max(self.started_at) })
     }
 
-    /// Whether it is a window that is under way, as far as that was noted.
+    /// Returns true for a window in progress, as far as its start has been recorded.
     pub const fn is_running(&self) -> bool {
         self.begun && self.is_open()
     }
 
-    /// Adds an update, not dated before the last one.
+    /// Adds an update, dated no earlier than the last one.
     fn say(&mut self, id: UpdateId, body: String, now: Timestamp) {
         let created_at = self.updates.last().map_or(now, |last| last.created_at.max(now));
         self.updates.push(Update { id, status: self.status.name().to_owned(), body, created_at });
@@ -290,7 +293,7 @@ mod tests {
             edited_at: edited.map(|hours| made + hours * HOUR),
             ..incident()
         };
-        // When it was over and edited, in hours after it was made; when it was made and last changed, as readers are told.
+        // End and last edit, in hours after creation; then creation and last change as readers see them.
         for (hours, edited, made_at, last_word) in [
             (-48, None, -49, -48),
             (-48, Some(0), -49, -48),
@@ -304,7 +307,7 @@ mod tests {
             let told = (incident.made_at(), incident.last_word());
             assert_eq!(told, (made + made_at * HOUR, made + last_word * HOUR), "{hours} {edited:?}");
         }
-        // A late report is news when it is made, and so is a window that is planned.
+        // A late report is news when it is created, and so is a planned window.
         let late = Incident { started_at: made - 9 * HOUR, created_at: made, ..incident() };
         assert_eq!((late.made_at(), late.is_entered_afterwards()), (made, false));
         assert!(!window(60, 120).is_entered_afterwards());

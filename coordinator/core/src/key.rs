@@ -1,4 +1,4 @@
-//! API keys: what a key may do and which pages it reaches.
+//! API keys: their access and the pages that they reach.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,10 +6,10 @@ use crate::id::{AccountId, KeyId, PageId};
 use crate::page::Page;
 use crate::time::Timestamp;
 
-/// API keys of one account: at most so many.
+/// Maximum number of API keys of one account.
 pub const MAX_KEYS: usize = 1_000;
 
-/// Read, or read and write.
+/// Access level: read, or read and write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Access {
     /// Reads only.
@@ -19,7 +19,7 @@ pub enum Access {
 }
 
 impl Access {
-    /// Every access.
+    /// Every access level.
     pub const ALL: [Self; 2] = [Self::Read, Self::Write];
 
     /// The name that the API uses.
@@ -30,35 +30,35 @@ impl Access {
         }
     }
 
-    /// Whether a key of this access may change things.
+    /// Returns true if keys of this access may write.
     pub const fn writes(self) -> bool {
         matches!(self, Self::Write)
     }
 }
 
-/// An API key as it is kept: the secret itself is never stored.
+/// An API key as stored: the secret itself is never stored.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Key {
     /// Its id.
     pub id: KeyId,
-    /// Whose pages it reaches.
+    /// Account whose pages it reaches.
     pub account: AccountId,
     /// Name given at creation.
     pub name: String,
-    /// What it may do.
+    /// Access level.
     pub access: Access,
     /// The one page it reaches; none means every page of the account.
     pub page: Option<PageId>,
     /// SHA-256 of the secret.
     pub hash: [u8; 32],
-    /// When it was made.
+    /// Creation time.
     pub created_at: Timestamp,
-    /// When it was last used, to the minute.
+    /// Time of the last use, to the minute.
     pub last_used_at: Option<Timestamp>,
 }
 
 impl Key {
-    /// Whether the key reaches the page: it is of the key's account, and the one page where the key names one.
+    /// Returns true if the key reaches the page: same account and, for a key of one page, that page.
     pub fn reaches(&self, page: &Page) -> bool {
         self.account == page.account && self.page.is_none_or(|only| only == page.id)
     }

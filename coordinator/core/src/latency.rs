@@ -1,30 +1,31 @@
-//! The response time of a page: each region levelled to its fastest shared place, several regions averaged.
+//! Response time of a page: each region normalized to its fastest main vantage, regions averaged.
 //!
-//! Places take turns, and a far one is slower for reasons that are not the target's. So every reading is shifted by
-//! the difference between its own place's median and the fastest place's before the region's median is taken.
+//! Vantages take turns, and a distant one is slower for reasons unrelated to the target. So before the region's
+//! median is taken, every reading is shifted by the difference between the median of its own vantage and that of the
+//! fastest one.
 
 use std::collections::BTreeMap;
 
 use crate::place::PlaceNo;
 
-/// One place in so many readings of its region makes a shared place.
+/// A vantage counts as a main one with at least one in this many readings of its region.
 const SHARED_ONE_IN: usize = 10;
 
-/// The latencies of one region in a stretch of time, by place.
+/// Latencies of one region in a span of time, by vantage.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RegionLatencies {
     places: BTreeMap<PlaceNo, Vec<u32>>,
 }
 
 impl RegionLatencies {
-    /// Takes in the latency of a passed round, in milliseconds.
+    /// Adds the latency of a passed round, in milliseconds.
     pub fn add(&mut self, place: PlaceNo, latency_ms: u32) {
         self.places.entry(place).or_default().push(latency_ms);
     }
 
-    /// The region's response time in milliseconds: the median of its shared places' readings, each shifted by
-    /// (level - median of its place) and never below 1; the level is the lowest median of a shared place. None
-    /// without a shared place.
+    /// Response time of the region in milliseconds: the median of the readings of its main vantages, each shifted by
+    /// (level - median of its vantage) and never below 1; the level is the lowest median of a main vantage. None
+    /// without a main vantage.
     pub fn median_ms(&self) -> Option<f64> {
         let all: usize = self.places.values().map(Vec::len).sum();
         let shared: Vec<(f64, &Vec<u32>)> = self
@@ -46,17 +47,17 @@ impl RegionLatencies {
     }
 }
 
-/// The monitor's response time in whole milliseconds: the mean over the regions that have one, rounded (a half up).
+/// Response time of the monitor in whole milliseconds: the mean over the regions that have one, rounded half up.
 pub fn mean_ms<'a>(regions: impl IntoIterator<Item = &'a RegionLatencies>) -> Option<u32> {
     let medians: Vec<f64> = regions.into_iter().filter_map(RegionLatencies::median_ms).collect();
     if medians.is_empty() {
         return None;
     }
-    // A mean of latencies that fit is within their range; the cast saturates.
+    // A mean of values in range is in range; the cast saturates.
     Some((medians.iter().sum::<f64>() / medians.len() as f64).round() as u32)
 }
 
-/// The middle value, or the mean of the two in the middle. Halves of whole numbers are exact in an `f64`.
+/// Median of the values. Halves of whole numbers are exact in an `f64`.
 fn median(mut values: Vec<f64>) -> Option<f64> {
     let upper = values.len() / 2;
     let odd = values.len() % 2 == 1;
@@ -100,7 +101,7 @@ mod tests {
             let before = figure(&readings);
             readings.reverse();
             prop_assert_eq!(figure(&readings), before);
-            // Four places at most: one of them gave a quarter of the readings.
+            // Four vantages at most: one of them has a quarter of the readings.
             prop_assert!(before.is_some_and(|median| median >= 1.0));
         }
     }

@@ -1,9 +1,10 @@
-//! The rules of Parallax: no IO, no clock, no randomness.
+//! Domain rules of Parallax: no IO, no clock, no randomness.
 //!
-//! A customer makes a [`monitor`]; it says what to [`check`]. Places all over the mesh ([`place`]) run that check
-//! and give [`observation`]s. One machine a monitor takes them in, asks a second network about every failure, and
-//! says what changed ([`event`]). Time and randomness are always arguments, so that every rule here can be told as
-//! a story and run again.
+//! A customer creates a [`monitor`], which says what to [`check`]. Agents in several regions and networks run the
+//! check; the rules see each of them as a vantage ([`place`]) that delivers [`observation`]s. One state machine for
+//! each monitor ([`machine`]) takes the observations, has every failure confirmed from a second network, and emits
+//! events ([`event`]). Time and randomness are always arguments, so every rule can be tested as a scenario and
+//! replayed.
 
 pub mod account;
 pub mod assign;

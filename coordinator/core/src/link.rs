@@ -1,19 +1,19 @@
-//! What a link in a mail carries: whom it is for, and a secret that only the mailbox's reader knows.
+//! Links in mails: an id and a secret token that proves access to the mailbox.
 
 use std::str::FromStr;
 
 /// Digits of an id without its prefix.
 const DIGITS: usize = 26;
-/// Digits of a token in hex.
+/// Hex digits of a token.
 const TOKEN: usize = 32;
 
-/// The digits of an id, which is written with that prefix, then the token in hex.
+/// Encodes the digits of an id, which has that prefix, followed by the token in hex.
 pub fn write(id: &str, prefix: &str, token: [u8; 16]) -> String {
     let digits = id.strip_prefix(prefix).unwrap_or_default();
     format!("{digits}{:032x}", u128::from_be_bytes(token))
 }
 
-/// Reads what a link carries to an id of that prefix; none for what no link of ours carries.
+/// Decodes the parameter of a link for an id with that prefix; none if it is malformed.
 pub fn read<T: FromStr>(prefix: &str, text: &str) -> Option<(T, [u8; 16])> {
     let (digits, token) = text.split_at_checked(DIGITS)?;
     let is_hex = token.len() == TOKEN && token.bytes().all(|byte| byte.is_ascii_hexdigit());

@@ -1,4 +1,4 @@
-//! The mesh's members as they are kept: agents and the invitations that make them.
+//! Members of the mesh as stored: agents, and the invitations by which they join.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,93 +10,94 @@ use crate::time::Timestamp;
 /// An agent that has joined.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Agent {
-    /// Its id, which its certificate bears.
+    /// Id, also in its certificate.
     pub id: AgentId,
     /// Its dense number.
     pub place: PlaceNo,
-    /// Name that the operator gave.
+    /// Name given by the operator.
     pub name: String,
-    /// Where it stands.
+    /// Region of the agent.
     pub region: Region,
-    /// The network's label, for people.
+    /// Label of the network, for people.
     pub network: String,
-    /// The network's number, for the rules.
+    /// Number of the network, for the rules.
     pub network_no: NetworkNo,
-    /// When it joined.
+    /// Time of joining.
     pub joined_at: Timestamp,
-    /// When it was revoked: it may never connect again.
+    /// Time of revocation: it may never connect again.
     pub revoked_at: Option<Timestamp>,
-    /// Serial of the newest certificate made for it.
+    /// Serial of the newest certificate issued to it.
     pub serial: Vec<u8>,
-    /// What else is known of its identity. A record of before has none of it.
+    /// Further state of its identity. Older records have none.
     #[serde(deserialize_with = "late::or_default")]
     pub standing: Standing,
 }
 
-/// What an agent's record knows of its identity besides the newest certificate. The last field of the record, and read
-/// as nothing where it ends early, so that fields may be added at its end.
+/// State of an agent's identity besides the newest certificate. It is the last field of the record and
+/// defaults if the record ends early, so that fields may be added at its end.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Standing {
-    /// Serial of the certificate that the newest was asked for with, until the newest was seen in use: where the answer
-    /// was lost, the agent asks again with this one. Empty afterwards.
+    /// Serial of the certificate that requested the newest one, until the newest is seen in use: if the
+    /// response was lost, the agent requests again with this one. Empty afterwards.
     pub before: Vec<u8>,
-    /// The latest start of validity of the certificates noted, in unix seconds; 0 where none was.
+    /// Latest start of validity among the recorded certificates, in Unix seconds; 0 without any.
     pub valid_from: i64,
-    /// Until when its rounds don't count because two hosts take the identity from each other.
+    /// End of the period in which its results don't count, because two hosts compete for the identity.
     pub shared_until: Option<Timestamp>,
 }
 
-/// What a certificate is to an agent's record.
+/// A certificate's relation to an agent's record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Footing {
     /// The newest.
     Newest,
-    /// The one that the newest was asked for with, and the newest has not been seen yet.
+    /// The one that requested the newest, which has not been seen in use yet.
     Before,
-    /// Not known, and made later than all that are: the records are older than the certificate, as after a restore.
+    /// Unknown and issued later than all recorded ones: the record is older than the certificate, as after a
+    /// restore.
     Ahead,
-    /// Another has taken its place.
+    /// Replaced by a newer one.
     Superseded,
 }
 
-/// News of an agent's identity, for its record.
+/// A change of an agent's identity, for its record.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Note {
-    /// A certificate was made, asked for with another.
+    /// A certificate was issued, requested with another.
     Issued {
-        /// The new one.
+        /// The new certificate.
         made: Certificate,
-        /// The one that it was asked for with.
+        /// The certificate that requested it.
         by: Certificate,
     },
-    /// The agent shows this certificate.
+    /// The agent connected with this certificate.
     Shown(Certificate),
-    /// Its identity is set aside until then, or no longer.
+    /// Its identity is suspended until then, or no longer.
     Shared(Option<Timestamp>),
 }
 
-/// A certificate, as far as records tell one from another.
+/// The fields by which records tell certificates apart.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Certificate {
     /// Its serial number.
     pub serial: Vec<u8>,
-    /// First second of its validity, in unix seconds.
+    /// Start of validity, in Unix seconds.
     pub valid_from: i64,
 }
 
-/// What came of a note.
+/// The outcome of recording a change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Noted {
-    /// The record is another.
+    /// The record changed.
     Changed,
-    /// It said so already.
+    /// The record was already up to date.
     Same,
-    /// The certificate that was shown has been superseded; nothing changed.
+    /// The certificate has been superseded; nothing changed.
     Superseded,
 }
 
 impl Agent {
-    /// What a certificate is to this record.
+    /// Classifies a certificate by this record.
     pub fn footing(&self, shown: &Certificate) -> Footing {
         if self.serial == shown.serial {
             Footing::Newest
@@ -109,7 +110,7 @@ impl Agent {
         }
     }
 
-    /// Takes in a note.
+    /// Applies a change of identity.
     pub fn take_in(&mut self, note: &Note) -> Noted {
         let before = self.clone();
         match note {
@@ -130,36 +131,36 @@ impl Agent {
 
     fn hold(&mut self, newest: &Certificate) {
         self.serial.clone_from(&newest.serial);
-        // A clock that was set back must not make an older certificate look newer than all.
+        // After a clock was set back, an older certificate must not look newer than all others.
         self.standing.valid_from = self.standing.valid_from.max(newest.valid_from);
     }
 }
 
-/// Wrong secrets that end an invitation.
+/// Wrong secrets after which an invitation is blocked.
 pub const MAX_WRONG_TRIES: u8 = 5;
 
-/// An invitation: a one-time token and the place it is for.
+/// An invitation: a one-time token, and the name, region and network of the agent that joins with it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Invitation {
-    /// Its id, which the token bears.
+    /// Id, also in the token.
     pub id: InvitationId,
     /// SHA-256 of the token's secret.
     pub secret_hash: [u8; 32],
     /// Name for the agent.
     pub name: String,
-    /// Where the agent stands.
+    /// Region of the agent.
     pub region: Region,
-    /// The network's label.
+    /// Label of the network.
     pub network: String,
-    /// When it was made.
+    /// Creation time.
     pub created_at: Timestamp,
-    /// Until when it is good.
+    /// Expiry.
     pub expires_at: Timestamp,
-    /// How often a wrong secret was tried; five end it.
+    /// Number of wrong secrets tried; five block it.
     pub wrong_tries: u8,
-    /// The agent that it made, once used.
+    /// The agent that joined with it, once used.
     pub used_by: Option<AgentId>,
-    /// When the operator took it back. Older records end before this field.
+    /// Time of revocation. Older records end before this field.
     #[serde(deserialize_with = "late::or_default")]
     pub revoked_at: Option<Timestamp>,
 }
@@ -167,15 +168,15 @@ pub struct Invitation {
 /// State of an invitation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum InvitationState {
-    /// Its token is good.
+    /// Its token is valid.
     Open,
-    /// Its token has made an agent.
+    /// An agent has joined with it.
     Used,
-    /// The operator took it back.
+    /// The operator revoked it.
     Revoked,
-    /// Wrong secrets have ended it.
+    /// Too many wrong secrets were tried.
     Blocked,
-    /// Its time is over.
+    /// It has expired.
     Expired,
 }
 
@@ -208,13 +209,13 @@ impl Invitation {
         }
     }
 
-    /// True while its token is good: it reserves the agent's name.
+    /// Returns true while its token is valid: it then reserves the agent's name.
     pub fn is_open(&self, now: Timestamp) -> bool {
         self.state(now) == InvitationState::Open
     }
 }
 
-/// The form in which agents' names are compared: without case and spaces, so that `FRA 1` is `fra1`.
+/// Normalizes an agent's name for comparison: without case and spaces, so that `FRA 1` is `fra1`.
 pub fn name_key(name: &str) -> String {
     name.chars().filter(|sign| !sign.is_whitespace()).flat_map(char::to_lowercase).collect()
 }
@@ -318,7 +319,7 @@ mod tests {
         let mut agent = agent(5);
         agent.standing = Standing::default();
         let bytes = postcard::to_stdvec(&(7_u64, &agent)).unwrap();
-        // The standing's three empty fields are a byte each.
+        // The three empty fields of the identity state take a byte each.
         let read: (u64, Agent) = postcard::from_bytes(&bytes[..bytes.len() - 3]).unwrap();
         assert_eq!(read, (7, agent));
     }

@@ -1,4 +1,4 @@
-//! A monitor: what a customer made, as it is kept, and the part of it that people set.
+//! Monitors: the stored record, and the settings that people edit.
 
 pub mod edit;
 
@@ -19,54 +19,54 @@ pub struct Monitor {
     pub id: MonitorId,
     /// The page it is on.
     pub page: PageId,
-    /// Dense number, given at creation; it names the monitor on the mesh and in readings.
+    /// Dense number assigned at creation; it identifies the monitor on the mesh and in readings.
     pub slot: u32,
-    /// Grows by one with each change of what is checked; results of another revision are history only.
+    /// Incremented whenever the check changes; results of an earlier revision are history only.
     pub revision: u32,
-    /// Shown on the page.
+    /// Name shown on the page.
     pub name: String,
     /// Monitors of the same group are shown together.
     pub group: Option<String>,
-    /// What is checked.
+    /// The check.
     pub check: Check,
-    /// A passed check slower than this many milliseconds is slow.
+    /// Response time in milliseconds above which a passed check is slow.
     pub slow_threshold_ms: Option<u32>,
-    /// Thresholds of single regions, in milliseconds.
+    /// Thresholds by region, in milliseconds.
     pub slow_thresholds: Option<BTreeMap<Region, u32>>,
-    /// Regions of its own for response times; none means the page's.
+    /// The monitor's own regions for response times; none means the page's.
     pub latency_regions: Option<RegionSet>,
-    /// Checked from this region alone.
+    /// The only region to check from.
     pub pinned: Option<Region>,
     /// Order on the page, from 0.
     pub position: u32,
-    /// Not checked while set.
+    /// True while it is not checked.
     pub paused: bool,
-    /// When it was made.
+    /// Creation time.
     pub created_at: Timestamp,
 }
 
-/// The part of a monitor that its owner sets.
+/// The part of a monitor that its owner edits.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Settings {
-    /// Shown on the page.
+    /// Name shown on the page.
     pub name: String,
     /// Monitors of the same group are shown together.
     pub group: Option<String>,
-    /// What is checked.
+    /// The check.
     pub check: Check,
-    /// A passed check slower than this many milliseconds is slow.
+    /// Response time in milliseconds above which a passed check is slow.
     pub slow_threshold_ms: Option<u32>,
-    /// Thresholds of single regions, in milliseconds.
+    /// Thresholds by region, in milliseconds.
     pub slow_thresholds: Option<BTreeMap<Region, u32>>,
-    /// Regions of its own for response times.
+    /// The monitor's own regions for response times.
     pub latency_regions: Option<RegionSet>,
-    /// Checked from this region alone.
+    /// The only region to check from.
     pub pinned: Option<Region>,
-    /// Not checked while set.
+    /// True while it is not checked.
     pub paused: bool,
 }
 
-/// What a new monitor is given beside its settings.
+/// Assigned values of a new monitor, besides its settings.
 #[derive(Debug, Clone, Copy)]
 pub struct Seat {
     /// Its id.
@@ -75,14 +75,14 @@ pub struct Seat {
     pub page: PageId,
     /// Its dense number.
     pub slot: u32,
-    /// Its place on the page, from 0.
+    /// Order on the page, from 0.
     pub position: u32,
-    /// The present moment.
+    /// Current time.
     pub now: Timestamp,
 }
 
 impl Monitor {
-    /// A new monitor, at revision 0.
+    /// Creates a monitor at revision 0.
     pub fn new(seat: Seat, settings: Settings) -> Self {
         Self {
             id: seat.id,
@@ -102,13 +102,14 @@ impl Monitor {
         }
     }
 
-    /// The threshold of a reading from that region, in milliseconds. A region's own needs a plan that uses regions.
+    /// The slow threshold for readings from that region, in milliseconds. Thresholds by region need a plan
+    /// with region settings.
     pub fn threshold(&self, region: Region, plan: Plan) -> Option<u32> {
         let own = self.slow_thresholds.as_ref().filter(|_| plan.uses_regions());
         own.and_then(|own| own.get(&region).copied()).or(self.slow_threshold_ms)
     }
 
-    /// What its owner has set.
+    /// The settings that its owner edits.
     pub fn settings(&self) -> Settings {
         Settings {
             name: self.name.clone(),
@@ -122,7 +123,8 @@ impl Monitor {
         }
     }
 
-    /// The same monitor with other settings. Its revision grows when what is checked, or from where, changes.
+    /// Returns the monitor with other settings. The revision is incremented if the check or its region
+    /// changes.
     #[must_use]
     pub fn with(&self, settings: Settings) -> Self {
         let is_checked_otherwise = settings.check != self.check || settings.pinned != self.pinned;

@@ -1,9 +1,9 @@
-//! Names that nobody can resolve: whether that is the names' fault, or that of the mesh's own name service.
+//! Detection of a faulty resolver: decides whether names that fail to resolve are at fault, or the mesh's own DNS is.
 //!
-//! Agents make sure that their resolvers are alive before they accuse a name. What they can't see is a fault that all of
-//! them share: then nearly every name fails at once, wherever it is registered and from every agent. Only failures of
-//! names that resolved until then are evidence of that, and where results of several accounts are compared, names of two
-//! of them must fail: otherwise one account with many names that never existed could hide everybody's outages.
+//! Agents verify that their resolvers work before they report a name as failing. They cannot detect a fault that all
+//! of them share: then nearly every name fails at once, wherever it is registered and from every agent. Only failures
+//! of names that resolved until then are evidence of that. If results of several accounts are compared, names of two
+//! of them must fail: otherwise one account with many non-existent names could hide everyone's outages.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::IpAddr;
@@ -16,39 +16,39 @@ use crate::observation::{Failure, Outcome, Phase};
 use crate::place::PlaceNo;
 use crate::time::{MINUTE, SECOND, Timestamp};
 
-/// Milliseconds over which outcomes are compared: what fails "at once".
+/// Window in milliseconds over which outcomes are compared: failures within it count as simultaneous.
 const WINDOW: i64 = 20 * SECOND;
-/// Registrable domains that must fail before the names are not to blame.
+/// Number of registrable domains that must fail before our DNS is considered faulty.
 const DOMAINS: usize = 5;
-/// Domains that are compared: the newest outcome of each of the newest so many.
+/// Number of domains compared: the newest outcome of each of the most recent ones.
 const COMPARED: usize = 10;
-/// Milliseconds for which a fault of ours is taken to last after it was last seen.
+/// Milliseconds for which our DNS fault is assumed to last after its last evidence.
 const LASTS: i64 = MINUTE;
-/// Outcomes that are remembered: the newest.
+/// Maximum number of outcomes stored.
 const KEPT: usize = 512;
 
-/// Outcomes of checks that had to resolve a name.
+/// Recent outcomes of checks that had to resolve a name.
 #[derive(Debug, Clone, Default)]
 pub struct Names {
     seen: VecDeque<Seen>,
     ours_until: Option<Timestamp>,
-    /// Domains whose failures began and prolonged the present fault of ours. They stay evidence once their monitors are
+    /// Domains whose failures started or prolonged the present fault. They remain evidence after their monitors go
     /// stale.
     evident: BTreeSet<u64>,
 }
 
-/// How a check's name was resolved.
+/// Result of resolving a check's host name.
 #[derive(Debug, Clone, Copy)]
 pub struct Resolution {
     /// Number of the registrable domain.
     pub domain: u64,
-    /// The place that resolved it.
+    /// Vantage that resolved it.
     pub place: PlaceNo,
-    /// The account whose monitor it is.
+    /// Account of the monitor.
     pub account: AccountId,
-    /// The monitor's status before this outcome.
+    /// Status of the monitor before this outcome.
     pub status: Status,
-    /// True where it could not be resolved.
+    /// Set if the name could not be resolved.
     pub failed: bool,
     /// End of the check.
     pub ended: Timestamp,
@@ -63,7 +63,7 @@ struct Seen {
     failed: bool,
 }
 
-/// Reads from an outcome whether resolving the target's name failed; none where the outcome says nothing of that.
+/// Returns whether name resolution failed in an outcome; none if the outcome says nothing about it.
 pub fn resolution(outcome: &Outcome) -> Option<bool> {
     match outcome {
         Outcome::Passed(_) => Some(false),
@@ -75,7 +75,7 @@ pub fn resolution(outcome: &Outcome) -> Option<bool> {
     }
 }
 
-/// A number for the registrable domain of the name that a check has to resolve; none where it has none to resolve.
+/// Number of the registrable domain that a check has to resolve; none if there is none.
 pub fn domain_of(check: &Check) -> Option<u64> {
     if matches!(check, Check::Heartbeat(_) | Check::Domain(_)) {
         return None;
@@ -87,19 +87,19 @@ pub fn domain_of(check: &Check) -> Option<u64> {
 }
 
 impl Names {
-    /// True where no name has failed lately: then passes need not be heard.
+    /// Returns true if no name has failed lately: then passes need not be recorded.
     pub fn is_calm(&self) -> bool {
         self.seen.is_empty() && self.ours_until.is_none()
     }
 
-    /// True while nearly all names fail at once at all places.
+    /// Returns true while our own DNS is considered faulty: nearly all names fail at once at all vantages.
     pub const fn is_ours(&self) -> bool {
         self.ours_until.is_some()
     }
 
-    /// Takes in how a name was resolved. Gives whether a failure is not the name's, and whether a fault of ours has begun
-    /// or ended. Results that an agent kept while it was not connected say nothing of the present, nor does the present
-    /// of them.
+    /// Records a name resolution. Returns whether a failure is excused (not the name's fault), and whether a fault of
+    /// our DNS has just begun or ended. Results that an agent queued while disconnected are ignored: they say nothing
+    /// about the present.
     pub fn hear(&mut self, heard: &Resolution, now: Timestamp) -> (bool, bool) {
         if now.since(heard.ended) > WINDOW {
             return (false, false);
@@ -118,8 +118,8 @@ impl Names {
         (is_excused, is_ours != was_ours)
     }
 
-    /// Passes are evidence, and failures of names that resolved until then. A name that never resolved neither begins nor
-    /// prolongs a fault of ours.
+    /// Returns true if a resolution is evidence: passes are, and failures of names that resolved until then. A name
+    /// that never resolved neither starts nor prolongs a fault.
     fn is_evidence(&self, heard: &Resolution) -> bool {
         !heard.failed
             || match heard.status {
@@ -155,7 +155,7 @@ impl Names {
         self.evident.clear();
     }
 
-    /// Forgets a fault of ours that was not seen for long enough. Gives whether there was one.
+    /// Ends a fault that has had no evidence for long enough. Returns true if it ended one.
     pub fn expire(&mut self, now: Timestamp) -> bool {
         let is_over = self.ours_until.is_some_and(|until| !(0..=LASTS).contains(&until.since(now)));
         if is_over {
@@ -164,7 +164,7 @@ impl Names {
         is_over
     }
 
-    /// Of the newest outcomes of the newest domains: how many fail, and how many there are.
+    /// Counts the failing and all domains among the newest ones, by the newest outcome of each.
     fn compare(&self) -> (usize, usize) {
         let mut newest: BTreeMap<u64, bool> = BTreeMap::new();
         for seen in self.seen.iter().rev() {
@@ -176,7 +176,7 @@ impl Names {
         (newest.values().filter(|failed| **failed).count(), newest.len())
     }
 
-    /// True where two places or more saw something, and each of them a failure last.
+    /// Returns true if two vantages or more reported, and each of them a failure last.
     fn fails_everywhere(&self) -> bool {
         let mut places = BTreeSet::new();
         let mut failing = BTreeSet::new();
@@ -188,7 +188,7 @@ impl Names {
         places.len() >= 2 && failing.len() == places.len()
     }
 
-    /// True where all outcomes are of one account, or names of two accounts failed last.
+    /// Returns true if all outcomes belong to one account, or names of two accounts failed last.
     fn fails_across_accounts(&self) -> bool {
         let mut newest: BTreeMap<(AccountId, u64), bool> = BTreeMap::new();
         for seen in self.seen.iter().rev() {
@@ -214,12 +214,12 @@ mod tests {
         Resolution { domain, place: PlaceNo(place), account, status: Status::Up, failed, ended }
     }
 
-    /// Hears what comes in each second: domain, place, whether it failed. Gives when a failure was taken for ours.
+    /// Records resolutions by second: domain, vantage, failed. Returns the seconds whose failures were excused.
     fn hear(names: &mut Names, seen: &[(i64, u64, u16, bool)]) -> Vec<i64> {
         hear_as(names, seen, |it| it)
     }
 
-    /// The same, of resolutions that differ in some way.
+    /// The same for resolutions with modified fields.
     fn hear_as(
         names: &mut Names,
         seen: &[(i64, u64, u16, bool)],
@@ -233,7 +233,7 @@ mod tests {
         seen.iter().filter_map(hear).collect()
     }
 
-    /// So many names, each of its own domain, which fail within that second at three places.
+    /// Names, each in its own domain, that fail within that second at three vantages.
     fn storm(second: i64, domains: std::ops::Range<u64>) -> Vec<(i64, u64, u16, bool)> {
         domains.map(|domain| (second, domain, (domain % 3) as u16, true)).collect()
     }
@@ -244,10 +244,10 @@ mod tests {
             let dead = |it| Resolution { status, ..it };
             let mut names = Names::default();
             assert_eq!(hear_as(&mut names, &storm(0, 0..500), dead), []);
-            assert!(names.is_calm(), "they leave no trace");
-            // Another's name that dies meanwhile is its own fault.
+            assert!(names.is_calm(), "they are not recorded");
+            // Another name that fails meanwhile is its own fault.
             assert_eq!(hear(&mut names, &[(1, 1_000, 0, true)]), []);
-            // A true fault of ours ends a minute after the last evidence, however many dead names are checked.
+            // A real fault of our DNS ends a minute after the last evidence, however many dead names are checked.
             assert!(!hear(&mut names, &storm(2, 2_000..2_020)).is_empty());
             let excused = hear_as(&mut names, &storm(40, 0..20), dead);
             assert_eq!(excused.len(), if status == Status::Unknown { 20 } else { 0 });
@@ -271,11 +271,11 @@ mod tests {
     fn the_names_of_one_account_among_several_are_its_own_fault() {
         let account = |n| move |it| Resolution { account: AccountId::from_u128(n), ..it };
         let mut names = Names::default();
-        // Another account's name passes once the first have failed, and one of its own dies later.
+        // A name of another account passes once the first have failed, and one of its own fails later.
         hear_as(&mut names, &storm(0, 0..4), account(7));
         hear_as(&mut names, &[(0, 1_000, 1, false), (0, 1_000, 2, false)], account(8));
         assert_eq!(hear_as(&mut names, &storm(1, 4..60), account(7)), []);
-        // Where an installation has one account, its names are all there is.
+        // If an installation has one account, its names are all there is.
         assert!(!hear_as(&mut Names::default(), &storm(0, 0..20), account(7)).is_empty());
     }
 
@@ -285,7 +285,7 @@ mod tests {
         let kept = |it: Resolution| Resolution { ended: at(0), ..it };
         assert_eq!(hear_as(&mut names, &storm(21, 0..100), kept), []);
         assert!(names.is_calm());
-        // They are not excused by what fails now, either.
+        // The present fault does not excuse them either.
         assert!(!hear(&mut names, &storm(22, 0..20)).is_empty());
         assert_eq!(hear_as(&mut names, &storm(23, 0..100), kept), []);
     }
@@ -295,7 +295,7 @@ mod tests {
         let mut names = Names::default();
         let storm: Vec<_> = (0_i64..9).map(|n| (n, n.unsigned_abs(), (n % 3) as u16, true)).collect();
         assert_eq!(hear(&mut names, &storm), [4, 5, 6, 7, 8]);
-        // It lasts while little is heard, and is over once names are resolved again.
+        // The fault lasts while there are few outcomes, and ends once names resolve again.
         assert_eq!(hear(&mut names, &[(60, 1, 0, true), (61, 2, 1, false), (62, 3, 1, false)]), [60]);
         assert_eq!(hear(&mut names, &[(63, 1, 0, true)]), []);
         let mut names = Names::default();
@@ -308,13 +308,13 @@ mod tests {
         // Many names of one domain.
         let one: Vec<_> = (0_i64..30).map(|n| (n / 3, 7, (n % 3) as u16, true)).collect();
         assert_eq!(hear(&mut Names::default(), &one), []);
-        // Four domains, whatever else is never heard.
+        // Four domains, however often they fail.
         let few: Vec<_> = (0_i64..30).map(|n| (n / 3, n.unsigned_abs() % 4, (n % 3) as u16, true)).collect();
         assert_eq!(hear(&mut Names::default(), &few), []);
-        // One place.
+        // One vantage.
         let place: Vec<_> = (0_i64..30).map(|n| (n / 3, n.unsigned_abs(), 1, true)).collect();
         assert_eq!(hear(&mut Names::default(), &place), []);
-        // All at one place, and the same names are well at the others.
+        // All at one vantage, while the same names resolve at the others.
         let mixed: Vec<_> =
             (0_i64..60).map(|n| (n / 6, n.unsigned_abs() / 2 % 9, (n % 2) as u16, n % 2 == 0)).collect();
         assert_eq!(hear(&mut Names::default(), &mixed), []);
@@ -326,7 +326,7 @@ mod tests {
         let calm: Vec<_> =
             (0_i64..600).map(|n| (n / 10, n.unsigned_abs() % 30, (n % 4) as u16, n % 30 == 0)).collect();
         assert_eq!(hear(&mut names, &calm), []);
-        // Then all of them fail: known as soon as nine of ten have.
+        // Then all of them fail: detected as soon as nine of ten have.
         let storm: Vec<_> =
             (0_i64..40).map(|n| (60 + n / 10, n.unsigned_abs() % 30, (n % 4) as u16, true)).collect();
         let ours = hear(&mut names, &storm);

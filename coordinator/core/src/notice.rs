@@ -1,4 +1,5 @@
-//! What an operator can mend, and when it is told: once it has lasted for a while, and once when it is over.
+//! Operator alerts: problems that an operator can fix, reported once they have lasted a while, and once when
+//! they end.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -9,75 +10,75 @@ use crate::id::AgentId;
 use crate::place::Region;
 use crate::time::{SECOND, Timestamp};
 
-/// Milliseconds that a matter must last before it is told, and be over before that is: agents that come back after a
-/// restart of ours are no news.
+/// Milliseconds that a problem must last before it is reported, and be gone before its end is: agents that
+/// reconnect after a coordinator restart are not reported.
 pub const PATIENCE: i64 = 20 * SECOND;
 
-/// Something that an operator can mend. Variants are only ever added at the end.
+/// A problem that an operator can fix. New variants are added only at the end.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Matter {
-    /// No agent of the region is connected; with none, no agent at all.
+    /// No agent of the region is connected; without a region, no agent at all.
     NobodyConnected(Option<Region>),
-    /// The region's working agents are on one network; with none, those of the whole mesh.
+    /// The working agents of the region are all on one network; without a region, those of the whole mesh.
     OneNetwork(Option<Region>),
-    /// The disk that holds the store is nearly full: bytes that are free.
+    /// The disk that holds the store is nearly full: free bytes.
     StoreLow(u64),
-    /// An agent's certificate should have been renewed long ago.
+    /// An agent's certificate is long overdue for renewal.
     CertificateEnding {
-        /// Whose.
+        /// The agent.
         agent: AgentId,
-        /// When it ends.
+        /// Expiry.
         ends_at: Timestamp,
     },
-    /// The certificate of the authority that signs for the mesh ends soon, then.
+    /// The CA certificate of the mesh expires soon, at that time.
     AuthorityEnding(Timestamp),
-    /// Parts of the coordinator broke off lately and were begun anew: how many.
+    /// Supervised tasks of the coordinator crashed lately and were restarted: their number.
     PartsBroken(u32),
-    /// Certificates that the coordinator orders for hostnames should have been renewed long ago.
+    /// ACME certificates are long overdue for renewal.
     HostsEnding {
-        /// Whose ends first.
+        /// The hostname whose certificate expires first.
         first: String,
-        /// How many end soon.
+        /// Number of certificates that expire soon.
         count: u32,
-        /// When the first of them ends.
+        /// First expiry.
         ends_at: Timestamp,
     },
-    /// The certificate that the operator gives in files ends soon, then.
+    /// The certificate from the operator's files expires soon, at that time.
     OwnEnding(Timestamp),
-    /// All connected agents of the region are in quarantine; with none, all of the mesh.
+    /// All connected agents of the region are in quarantine; without a region, all of the mesh.
     Quarantined(Option<Region>),
-    /// An agent's host is not fit to check.
+    /// An agent's host has a fault that affects its checks.
     HostUnfit {
         /// The agent.
         agent: AgentId,
-        /// The host's faults, in the agent's words.
+        /// The faults of the host, as the agent describes them.
         faults: String,
     },
-    /// Nearly all names fail to resolve at all agents.
+    /// Nearly all host names fail to resolve on all agents.
     NamesFail,
-    /// Two networks have working agents: where they contradict each other, nobody decides.
+    /// Only two networks have working agents: where they contradict each other, there is no third to decide.
     TwoNetworks,
-    /// Other networks contradict an agent, which is not in quarantine since too many would be.
+    /// Other networks contradict an agent, which is not in quarantine because too many would be.
     Contradicted {
         /// The agent.
         agent: AgentId,
         /// The agents that contradict it, and how often.
         by: String,
     },
-    /// The coordinator can't read its host's own addresses, so nothing is delivered but mail.
+    /// The coordinator can't read its host's own addresses, so that nothing but mail is delivered.
     DeliveriesBlocked,
 }
 
-/// News for the operator.
+/// An operator alert: a problem that began or ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Notice {
-    /// What it is about, as it is now.
+    /// The problem, with its present figures.
     pub matter: Matter,
-    /// Whether it is over.
+    /// True if it is over.
     pub ended: bool,
 }
 
-/// What tells one matter from another, whatever its figures are.
+/// The identity of a problem, regardless of its figures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Topic {
     /// See [`Matter::NobodyConnected`].
@@ -111,7 +112,7 @@ pub enum Topic {
 }
 
 impl Matter {
-    /// What it is about.
+    /// Its identity.
     pub const fn topic(&self) -> Topic {
         match self {
             Self::NobodyConnected(region) => Topic::NobodyConnected(*region),
@@ -132,7 +133,7 @@ impl Matter {
     }
 }
 
-/// A name that nothing else has: what is kept of a topic is found by it.
+/// A unique name: the key of stored alerts.
 impl fmt::Display for Topic {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (name, region) = match self {
@@ -158,25 +159,26 @@ impl fmt::Display for Topic {
     }
 }
 
-/// What was told and is not over, and what has become different since.
+/// The reported problems that are not over, and those whose state has changed since.
 #[derive(Debug, Clone, Default)]
 pub struct Board {
     told: BTreeSet<Topic>,
-    /// What is otherwise than it was told, and since when.
+    /// Problems whose state differs from what was reported, and since when.
     pending: BTreeMap<Topic, i64>,
 }
 
 impl Board {
-    /// A board on which these matters are told already.
+    /// Creates a tracker for which these problems are already reported.
     pub fn with(told: BTreeSet<Topic>) -> Self {
         Self { told, pending: BTreeMap::new() }
     }
 
-    /// Each matter that can be judged now, and whether it is so; gives what is to be told. `steady` is in milliseconds
-    /// that only go forth. The same is given again until [`Board::note`] says that it was told.
+    /// Takes each problem that can be judged now and whether it holds; returns the alerts to send. `steady`
+    /// is monotonic time in milliseconds. An alert is returned again until [`Board::note`] confirms that it
+    /// was sent.
     pub fn look(&mut self, matters: &[(Matter, bool)], steady: i64) -> Vec<Notice> {
         let mut notices = Vec::new();
-        // What can't be judged now does not last meanwhile.
+        // A problem that can't be judged now does not accumulate time.
         self.pending.retain(|topic, _| matters.iter().any(|(matter, _)| matter.topic() == *topic));
         for (matter, holds) in matters {
             let topic = matter.topic();
@@ -189,7 +191,7 @@ impl Board {
         notices
     }
 
-    /// That was told.
+    /// Records that an alert was sent.
     pub fn note(&mut self, notice: &Notice) {
         let topic = notice.matter.topic();
         self.pending.remove(&topic);
@@ -200,7 +202,7 @@ impl Board {
         }
     }
 
-    /// Drops what was reported of agents that are gone, and gives the topics.
+    /// Removes reported problems of agents that no longer exist, and returns them.
     pub fn forget_others(&mut self, agents: &BTreeSet<AgentId>) -> Vec<Topic> {
         let is_gone = |topic: &Topic| match topic {
             Topic::CertificateEnding(agent) | Topic::HostUnfit(agent) | Topic::Contradicted(agent) => {
@@ -230,7 +232,7 @@ mod tests {
         let mut board = Board::default();
         let mut told = Vec::new();
         for second in 0..100 {
-            // A short gap in it is none, and so is a short relapse.
+            // A short gap does not end it, and a short relapse does not restart it.
             let holds = (10..60).contains(&second) && second != 45 || second == 70;
             let notices = look(&mut board, holds, second * SECOND);
             told.extend(notices.into_iter().map(|notice| (second, notice.ended)));

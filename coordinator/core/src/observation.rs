@@ -1,4 +1,4 @@
-//! What a place saw: one outcome with its place and time, the word a round ends with, and the reading that is kept.
+//! Results of checks: the outcome one vantage saw, the outcome a round ends with, and the reading stored in history.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -10,58 +10,59 @@ use crate::place::{NetworkNo, PlaceNo, Region};
 use crate::time::Timestamp;
 use crate::tongue::Tongue;
 
-/// What one place saw when it ran one check.
+/// Result of one check run by one vantage.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Observation {
     /// Revision of the monitor that was checked.
     pub revision: u32,
-    /// Where the place stands.
+    /// Region of the vantage.
     pub region: Region,
-    /// Who looked.
+    /// Vantage that ran the check.
     pub place: PlaceNo,
-    /// The network it looked from.
+    /// Network of the vantage.
     pub network: NetworkNo,
-    /// Number of the scheduled round (slot of the schedule since the epoch); none for a check-now.
+    /// Number of the scheduled round (slot of the schedule since the epoch); none for a manual check.
     pub round: Option<u64>,
-    /// When the check began, in the coordinator's time.
+    /// Start of the check, in the coordinator's time.
     pub started: Timestamp,
-    /// When it ended; for [`Outcome::Pending`] when that was said.
+    /// End of the check; for [`Outcome::Pending`] the time of that report.
     pub ended: Timestamp,
-    /// What was seen.
+    /// Result of the probe.
     pub outcome: Outcome,
 }
 
-/// How a check ended, or that it has not yet.
+/// Result of a check, or pending.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Outcome {
-    /// The target answered as it should.
+    /// The target responded as expected.
     Passed(Facts),
-    /// The target did not answer as it should.
+    /// The target did not respond as expected.
     Failed(Facts, Failure),
-    /// The place could not judge, by its own fault or for a reason on the other side: no word on the target.
+    /// The vantage could not judge, by its own fault or for an external reason: says nothing about the
+    /// target.
     Inconclusive(OwnFault),
-    /// No answer for three seconds yet; the outcome follows.
+    /// No response for three seconds so far; the final outcome follows.
     Pending,
 }
 
-/// What was measured on the way, as far as the check got.
+/// Measurements taken, as far as the check got.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Facts {
     /// Response time in milliseconds.
     pub latency_ms: Option<u32>,
-    /// HTTP status received.
+    /// HTTP status code received.
     pub status_code: Option<u16>,
-    /// The address that was checked.
+    /// IP address that was checked.
     pub address: Option<IpAddr>,
-    /// Where the time went.
+    /// Durations of the phases.
     pub phases: Phases,
-    /// Certificate and domain: the expiry that was read.
+    /// Certificate and domain checks: the expiry date read.
     pub expires_at: Option<Timestamp>,
-    /// Component: it passed, but the vendor calls it degraded, which counts as slow.
+    /// Component checks: passed, but the vendor reports degraded performance, which counts as slow.
     pub degraded: bool,
 }
 
-/// Durations of the parts of a check, in microseconds; none where a part was not reached or does not exist.
+/// Durations of the phases of a check, in microseconds; none if a phase was not reached or does not apply.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Phases {
     /// Name resolution.
@@ -76,7 +77,7 @@ pub struct Phases {
     pub transfer_us: Option<u32>,
 }
 
-/// The part of a check that was under way.
+/// Phase of a check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Phase {
     /// Name resolution.
@@ -91,35 +92,35 @@ pub enum Phase {
     Transfer,
 }
 
-/// Why a target failed: facts, of which [`Tongue::failure`] makes words; [`fmt::Display`] has those in English. Variants are
-/// only ever added at the end.
+/// Reason why a target failed. [`Tongue::failure`] renders it as text; [`fmt::Display`] renders the English text.
+/// Variants are only ever added at the end.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Failure {
-    /// The check's time ended in that phase.
+    /// The check timed out in that phase.
     Timeout(Phase),
     /// The connection was refused.
     Refused,
     /// The connection was reset or closed early.
     Reset,
-    /// The network says that the host can't be reached.
+    /// The network reports that the host is unreachable.
     Unreachable,
     /// The name does not exist.
     NameNotFound,
-    /// The name has no address.
+    /// The name has no address record.
     NoAddress,
-    /// The name's servers answer with a fault.
+    /// The name servers return an error.
     ResolutionFailed,
-    /// The address is not one that is checked (private, loopback, link-local …): the class in a word.
+    /// The address is in a range that is not checked (private, loopback, link-local …); holds the name of the range.
     AddressNotAllowed(String),
-    /// Another HTTP status than the expected.
+    /// HTTP status other than the expected one.
     UnexpectedStatus(u16),
     /// The keyword is not in the body.
     KeywordMissing,
-    /// The keyword is in the body and must not be.
+    /// The keyword is in the body but must not be.
     KeywordPresent,
     /// More than five redirects.
     TooManyRedirects,
-    /// A redirect that can't be followed.
+    /// A redirect that cannot be followed.
     BadRedirect,
     /// The certificate has expired.
     TlsExpired,
@@ -127,27 +128,27 @@ pub enum Failure {
     TlsNotYetValid,
     /// The certificate is for another name.
     TlsNameMismatch,
-    /// The certificate's issuer is not known.
+    /// The certificate's issuer is unknown.
     TlsUnknownIssuer,
-    /// TLS failed otherwise.
+    /// Any other TLS failure.
     TlsFailed(String),
-    /// The answer is not HTTP.
+    /// The response is not HTTP.
     NotHttp(String),
-    /// No DNS answer holds the expected text.
+    /// No DNS answer contains the expected text.
     DnsUnexpected(String),
-    /// The certificate expires within the warning time: days left.
+    /// The certificate expires within the warning period; days left.
     CertificateExpiring(i32),
-    /// The domain expires within the warning time: days left.
+    /// The domain expires within the warning period; days left.
     DomainExpiring(i32),
-    /// No ping came by the deadline.
+    /// No ping arrived by the deadline.
     PingMissed,
     /// The job reported a failure, with its exit code if it gave one.
     JobFailed(Option<u8>),
-    /// The vendor reports an outage, in its own words.
+    /// The vendor reports an outage; the vendor's own text.
     VendorOutage(String),
-    /// Anything else, in short words.
+    /// Any other failure, as a short text.
     Other(String),
-    /// The body is larger than so many MiB, and the keyword is not in what was read of it.
+    /// The body exceeds this many MiB, and the keyword was not found in the part that was read.
     BodyTooLarge(u32),
 }
 
@@ -157,33 +158,33 @@ impl fmt::Display for Failure {
     }
 }
 
-/// Why a place could not judge: its own fault or a reason on the other side, never the target's fault. Variants are only
-/// ever added at the end.
+/// Reason why a vantage could not judge: its own fault or an external reason, never the target's fault.
+/// Variants are only ever added at the end.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum OwnFault {
-    /// It has no route out.
+    /// No route to the internet.
     NoRoute,
-    /// It has no descriptors or ports left.
+    /// No file descriptors or ports left.
     NoDescriptors,
-    /// Its resolver is dead for every name.
+    /// The resolver fails for every name.
     ResolverDead,
-    /// Its host does not permit what the check needs.
+    /// The host does not permit an operation that the check needs.
     NotPermitted,
-    /// Its version has no probe of this type.
+    /// The agent's version has no probe for this type.
     NotBuilt,
-    /// The registry can't be read: in records from before the reason was kept.
+    /// The registry cannot be read; only in records written before the reason was stored.
     RegistryUnreadable,
-    /// The vendor's page can't be read: in records from before the reason was kept.
+    /// The vendor's status page cannot be read; only in records written before the reason was stored.
     VendorUnreadable,
-    /// It has too much to do.
+    /// The agent is overloaded.
     Overloaded,
-    /// The other side (a registry, a vendor's page, a server whose TLS the agent lacks) gave nothing to judge by: the
-    /// reason in the agent's own words.
+    /// The other side (a registry, a vendor's page, a server whose TLS the agent does not support) returned nothing
+    /// to judge by; the reason as reported by the agent.
     OtherSide(String),
 }
 
 impl OwnFault {
-    /// True where the reason lies on the other side, so that the monitor's owner can do something about it.
+    /// Returns true if the reason is external, so that the monitor's owner can act on it.
     pub const fn is_other_sides(&self) -> bool {
         match self {
             Self::RegistryUnreadable | Self::VendorUnreadable | Self::OtherSide(_) => true,
@@ -201,39 +202,39 @@ impl fmt::Display for OwnFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::NoRoute => "the agent has no route",
-            Self::NoDescriptors => "the agent has no descriptors or ports left",
+            Self::NoDescriptors => "the agent has no file descriptors or ports left",
             Self::ResolverDead => "the agent's resolver does not answer",
             Self::NotPermitted => "the agent's host does not permit this check",
             Self::NotBuilt => "the agent has no probe of this type",
             Self::RegistryUnreadable => "the registry can't be read",
             Self::VendorUnreadable => "the vendor's page can't be read",
-            Self::Overloaded => "the agent has too much to do",
+            Self::Overloaded => "the agent is overloaded",
             Self::OtherSide(reason) => reason,
         })
     }
 }
 
-/// What a round ends as.
+/// Final outcome of a round.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Word {
-    /// It passed.
+    /// Passed.
     Passed,
-    /// It failed, and a second network agreed (or the region was down already).
+    /// Failed, and confirmed by a second network (or the region was already down).
     Failed,
-    /// The second network passed.
+    /// Failed, but the second network passed.
     Disputed,
-    /// No second network could say in time.
+    /// Failed, but no second network could confirm it in time.
     Unconfirmed,
-    /// The place could not look.
+    /// The vantage could not judge.
     Inconclusive,
 }
 
 impl Word {
-    /// Every word, in its order.
+    /// Every outcome, in order.
     pub const ALL: [Self; 5] =
         [Self::Passed, Self::Failed, Self::Disputed, Self::Unconfirmed, Self::Inconclusive];
 
-    /// The name that the API uses.
+    /// Name in the API.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Passed => "passed",
@@ -244,7 +245,7 @@ impl Word {
         }
     }
 
-    /// Whether the round counts in uptime, and if so whether as passed.
+    /// Returns whether the round counts in uptime as passed or failed; none if it does not count.
     pub const fn counts(self) -> Option<bool> {
         match self {
             Self::Passed | Self::Disputed => Some(true),
@@ -254,21 +255,21 @@ impl Word {
     }
 }
 
-/// One finished scheduled round, as history keeps it.
+/// Finished scheduled round, as stored in history.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reading {
     /// Dense number of the monitor.
     pub slot: u32,
     /// Region of the round.
     pub region: Region,
-    /// Who looked first.
+    /// Vantage that ran the round first.
     pub place: PlaceNo,
     /// Number of the round.
     pub round: u64,
-    /// When that round of the schedule was due, in the coordinator's time.
+    /// Time at which the round was due, in the coordinator's time.
     pub due: Timestamp,
-    /// How it ended.
+    /// Final outcome.
     pub word: Word,
-    /// Response time in milliseconds, of a passed round that has one.
+    /// Response time in milliseconds, for a passed round that has one.
     pub latency_ms: Option<u32>,
 }

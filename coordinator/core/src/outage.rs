@@ -1,60 +1,60 @@
-//! A monitor's outages, put together from its changes of status.
+//! Outage history of a monitor, reconstructed from its status changes.
 
 use crate::event::{Change, Status};
 use crate::observation::Failure;
 use crate::place::RegionSet;
 use crate::time::Timestamp;
 
-/// A stretch of time in which a monitor was down.
+/// Span of time in which a monitor was down.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Outage {
-    /// When it began.
+    /// Start.
     pub from: Timestamp,
-    /// When it ended; none while it lasts.
+    /// End; none while it lasts.
     pub to: Option<Timestamp>,
-    /// Why, where that is known.
+    /// Reason, if known.
     pub reason: Option<Failure>,
-    /// The regions that it was down from while others saw it up, when they were most; none where it was ever down
-    /// everywhere.
+    /// Regions it was down in, at the widest, while others saw it up; none if it was down everywhere at any time.
     pub regions: Option<RegionSet>,
 }
 
-/// The wider of two scopes, of which none is everywhere: that of more regions, and of as many the first.
+/// Wider of two scopes, where none means everywhere: the one with more regions; if equal, the first.
 pub fn wider(one: Option<RegionSet>, other: Option<RegionSet>) -> Option<RegionSet> {
     let (one, other) = (one?, other?);
     Some(if other.len() > one.len() { other } else { one })
 }
 
-/// Outages as they come to light when changes are read backwards, newest first.
+/// Reconstructs outages from changes that are read backwards, newest first.
 #[derive(Debug)]
 pub struct Outages {
-    /// When the outage began that lasts, as far as anybody knows.
+    /// Start of the open outage, if there is one.
     lasting: Option<Timestamp>,
     found: Vec<Outage>,
-    /// The widest scope since the next outage that is found, where it had another than it began with.
+    /// Widest scope since the start of the outage being reconstructed, if it differs from the initial one.
     scope: Option<Option<RegionSet>>,
-    /// What ends the next outage that is found; none where nothing does, or another begins.
+    /// End of the outage being reconstructed; none if nothing ended it, or another one follows.
     end: Option<End>,
 }
 
-/// What comes after an outage.
+/// Event that ended an outage.
 #[derive(Debug, Clone, Copy)]
 enum End {
-    /// It is back, and the outage that this ended began then, where the change says so.
+    /// Recovery at that time, with the start of the outage if the change says so.
     Back(Timestamp, Option<Timestamp>),
-    /// Nothing was known any more.
+    /// Status unknown since that time.
     Silence(Timestamp),
 }
 
 impl Outages {
-    /// None found yet; `lasting` is when the outage began that is on at present, known down or not.
+    /// Starts without any outages; `lasting` is the start of the open outage, whether its status is known at present
+    /// or not.
     pub const fn new(lasting: Option<Timestamp>) -> Self {
         Self { lasting, found: Vec::new(), scope: None, end: None }
     }
 
-    /// Takes the change in that came before those taken in so far.
+    /// Adds the change that precedes those added so far.
     pub fn before(&mut self, change: Change) {
-        // That it is still down is told again and again: it changes nothing, but says from where.
+        // Still-down alerts are repeated: they are no change, but carry the scope.
         if !change.is_transition() {
             if change.to == Status::Down {
                 self.rescoped_before(change.down_from);
@@ -66,9 +66,9 @@ impl Outages {
                 self.scope = None;
                 self.end = Some(End::Back(change.since, change.down_since));
             }
-            // A silence ends no outage: who is back after it says of which.
+            // An unknown status does not end an outage: the recovery after it says which one it ended.
             (Status::Unknown, Some(End::Back(_, Some(_)))) => {}
-            // No outage was on any more after it: the monitor was paused.
+            // No outage was open after it: the monitor was paused.
             (Status::Unknown, _) => self.end = Some(End::Silence(change.since)),
             (Status::Down, end) => {
                 self.end = None;
@@ -77,7 +77,7 @@ impl Outages {
         }
     }
 
-    /// Takes in that it was down from those regions from then on, or everywhere: before the changes taken in so far.
+    /// Adds a scope change (none means everywhere) that precedes the changes added so far.
     pub fn rescoped_before(&mut self, regions: Option<RegionSet>) {
         self.scope = Some(match self.scope {
             Some(later) => wider(regions, later),
@@ -85,17 +85,17 @@ impl Outages {
         });
     }
 
-    /// How many there are.
+    /// Number of outages found.
     pub const fn len(&self) -> usize {
         self.found.len()
     }
 
-    /// Whether there is none.
+    /// Returns true if none was found.
     pub const fn is_empty(&self) -> bool {
         self.found.is_empty()
     }
 
-    /// Those that were found, newest first.
+    /// Returns the outages found, newest first.
     pub fn into_vec(self) -> Vec<Outage> {
         self.found
     }
@@ -104,7 +104,8 @@ impl Outages {
         let from = change.down_since.unwrap_or(change.since);
         self.rescoped_before(change.down_from);
         let (reason, regions) = (change.reason, self.scope.take().flatten());
-        // Down once more after a silence, or told once more at the end of a window: how it began explains it.
+        // Down again after an unknown status, or announced again at the end of a window: the original start and
+        // reason apply.
         if let Some(same) = self.found.last_mut().filter(|newer| newer.from == from) {
             (same.reason, same.regions) = (reason, wider(regions, same.regions));
             return;
@@ -122,8 +123,8 @@ impl Outages {
 mod tests {
     use super::*;
 
-    /// A change in words: `down 5` (of the outage that began then), `still 5`, `silent 7`, `back 9` (of no outage that it
-    /// knows of), `back 9 5`, `slow 9`.
+    /// Parses a change: `down 5` (of the outage that began then), `still 5`, `silent 7`, `back 9` (without its
+    /// outage), `back 9 5`, `slow 9`.
     fn change(text: &str) -> Change {
         let words: Vec<&str> = text.split(' ').collect();
         let number = |at: usize| words.get(at).map(|word| Timestamp::from_millis(word.parse().unwrap()));
@@ -148,7 +149,7 @@ mod tests {
             "all" => None,
             names => Some(names.split('+').map(|name| name.parse().unwrap()).collect::<RegionSet>()),
         };
-        // What the changes above say, each with a scope, and `scope`: another one from then on.
+        // The changes above, each with a scope, and `scope` for a new scope from then on.
         for (story, expected) in [
             ("down 5 asia, back 9", &["asia"][..]),
             ("down 5 asia, scope asia+europe, scope europe, back 9", &["asia+europe"]),
@@ -156,16 +157,16 @@ mod tests {
             ("down 5 all, scope asia, back 9", &["all"]),
             ("down 5 asia, scope all", &["all"]),
             ("down 5 asia, scope europe, back 9", &["asia"]),
-            // As far as it was told once more, where the journal has nothing else of it.
+            // The scope of repeated alerts, if the journal has nothing else.
             ("down 5 asia, still 5 asia+europe, still 5 asia, back 9", &["asia+europe"]),
             ("down 5 asia, still 5 all, scope asia, back 9", &["all"]),
-            // Each has its own, also where one ends in a silence.
+            // Each outage has its own scope, even if one ends in an unknown status.
             ("down 5 asia, scope all, back 9, down 12 europe, back 14", &["europe", "all"]),
             ("down 5 europe, back 9, down 12 asia, scope all, back 14", &["all", "europe"]),
             ("down 5 asia, scope all, silent 7, down 9 europe, back 12", &["europe", "all"]),
             ("down 5 asia, scope all, silent 7, down 5 asia, back 9", &["all"]),
             ("down 5 asia, silent 7, down 5 asia, scope all, scope europe, back 9", &["all"]),
-            // The journal begins in the middle: what is not found leaves nothing behind.
+            // The journal begins in the middle: an outage without a start leaves nothing behind.
             ("scope all, scope asia, back 9, down 12 europe, back 14", &["europe"]),
         ] {
             let mut outages = Outages::new(None);
@@ -190,20 +191,20 @@ mod tests {
             ("down 5, back 9 5", None, "5-9"),
             ("down 5, slow 9 5", None, "5-9"),
             ("down 5, back 9 5, down 12", Some(12), "12- 5-9"),
-            // Words on one that lasts.
+            // Still-down alerts in an open outage.
             ("down 5, still 5, still 5, back 9 5", None, "5-9"),
             ("down 5, still 5, back 9 5, down 12, still 12, still 12", Some(12), "12- 5-9"),
-            // A silence in between, at the end, and before it is back.
+            // Unknown in between, at the end, and before the recovery.
             ("down 5, silent 7, down 5, still 5, back 9 5", None, "5-9"),
             ("down 5, silent 6, down 5, silent 7, down 5", Some(5), "5-"),
             ("down 5, silent 7", Some(5), "5-"),
             ("down 5, silent 7, back 9 5", None, "5-9"),
-            // A pause drops the outage, and whatever comes after is news.
+            // A pause drops the outage, and everything after it is new.
             ("down 5, silent 7", None, "5-7"),
             ("down 5, silent 7, back 9", None, "5-7"),
             ("down 5, silent 7, down 9, back 12 9", None, "9-12 5-7"),
             ("down 5, back 9 5, silent 10, back 11", None, "5-9"),
-            // Told at the end of a window, begun or ended within it.
+            // Announced at the end of a window, begun or ended within it.
             ("down 5, down 5, back 9 5", None, "5-9"),
             ("down 5, back 9 5, down 12, back 14 12, back 14 5", None, "12-14 5-9"),
             // The journal begins in the middle.

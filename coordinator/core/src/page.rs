@@ -1,4 +1,4 @@
-//! A status page's settings, as they are kept.
+//! Status pages: the stored record and its parts.
 
 pub mod accent;
 pub mod access;
@@ -21,55 +21,56 @@ use crate::time::Timestamp;
 pub struct Page {
     /// Its id.
     pub id: PageId,
-    /// Who owns it.
+    /// The account that owns it.
     pub account: AccountId,
     /// Shown in the headline.
     pub name: String,
-    /// Address label under the root domain.
+    /// Slug: label under the root domain.
     pub slug: String,
     /// Owner's own hostname, once verified.
     pub custom_domain: Option<String>,
-    /// One line under the headline.
+    /// Line under the headline.
     pub description: Option<String>,
     /// Link under the headline.
     pub support_url: Option<String>,
-    /// IANA zone.
+    /// IANA time zone.
     pub timezone: chrono_tz::Tz,
     /// Uptime target in percent.
     pub uptime_target: Option<f64>,
-    /// Hash of the visitors' password in the PHC string format, where one is set.
+    /// Hash of the visitors' password in the PHC string format, if set.
     pub password: Option<String>,
-    /// Only allowed people see it.
+    /// True if only allowed people may see it.
     pub private: bool,
-    /// Deploy markers are drawn for visitors.
+    /// True if visitors see deploy markers.
     pub show_deploys: bool,
-    /// Regions are shown under the strips.
+    /// True if visitors see the regions under the uptime bars.
     pub show_locations: bool,
     /// Regions whose readings count for response times; none means Europe.
     pub latency_regions: Option<RegionSet>,
     /// Regions whose checks count for up and down; none means all.
     pub uptime_regions: Option<RegionSet>,
-    /// When it was made.
+    /// Creation time.
     pub created_at: Timestamp,
-    /// Who may see it while it is private.
+    /// People who may see it while it is private.
     pub allowed: Allowed,
-    /// Counts the changes of who may see it: what a visitor was let in by counts with this number alone.
+    /// Incremented when the access rules change: visitors' access tokens are valid only with the number they
+    /// were issued for.
     pub access_revision: u32,
-    /// The owner's hostname that is asked for and not verified yet.
+    /// The owner's hostname, until it is verified.
     pub domain_claim: Option<DomainClaim>,
-    /// Search engines are asked to leave it out.
+    /// True if search engines are asked not to index it.
     pub noindex: bool,
-    /// Its colours and pictures.
+    /// Theme, colours and images.
     pub look: Look,
-    /// Of the words that are not its owner's.
+    /// Language of the service's own texts.
     pub language: Language,
 }
 
-/// The account of pages that are being deleted: nobody's, since ids are made of a moment.
+/// The account of pages that are being deleted. No real account has this id, since ids contain a time.
 pub const NOBODY: AccountId = AccountId::from_u128(0);
 
 impl Page {
-    /// A page with nothing set but whose it is, its address label and its moment; its name is the label.
+    /// A page with only owner, slug and creation time set; its name is the slug.
     pub fn blank(id: PageId, account: AccountId, slug: String, created_at: Timestamp) -> Self {
         Self {
             id,
@@ -97,16 +98,16 @@ impl Page {
         }
     }
 
-    /// The page as it is kept while what lies on it is deleted bit by bit: nobody has it, no key reaches it, it counts
-    /// for no plan, its address is free for others, and no visitor is shown it.
+    /// The page as stored while its contents are deleted in batches: no account or key reaches it, it counts
+    /// towards no plan, its slug and domain are free, and no visitor sees it.
     #[must_use]
     pub fn let_go(&self) -> Self {
-        // No address label has that sign, so nobody asks for it.
+        // No slug can contain this character, so no request matches it.
         let slug = format!("!{}", self.id);
         Self { account: NOBODY, slug, custom_domain: None, domain_claim: None, private: true, ..self.clone() }
     }
 
-    /// Where visitors are served the page: its own domain, its label under the root domain, or below the base URL, which
+    /// Public URL of the page: its own domain, its slug under the root domain, or below the base URL, which
     /// ends without a slash.
     pub fn address(&self, base_url: &str, root_domain: Option<&str>) -> String {
         match (&self.custom_domain, root_domain) {

@@ -1,14 +1,14 @@
-//! Where checks run from: regions, networks, places, and the mesh that they make up.
+//! Vantages from which checks run: regions, networks, agents as the rules see them, and the mesh they form.
 
 use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-/// One of the six regions of the contract.
+/// Region of the API contract.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Region {
-    /// Europe, which also counts for response times where nothing else is set.
+    /// Europe, which is also the default for judging response times.
     Europe,
     /// North America.
     NorthAmerica,
@@ -23,11 +23,11 @@ pub enum Region {
 }
 
 impl Region {
-    /// Every region, in the order in which lists show them.
+    /// Every region, in display order.
     pub const ALL: [Self; 6] =
         [Self::Europe, Self::NorthAmerica, Self::SouthAmerica, Self::Africa, Self::Asia, Self::Oceania];
 
-    /// The name that the API uses.
+    /// Name in the API.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Europe => "europe",
@@ -39,7 +39,7 @@ impl Region {
         }
     }
 
-    /// The name in running text.
+    /// Name in running text.
     pub const fn title(self) -> &'static str {
         match self {
             Self::Europe => "Europe",
@@ -91,17 +91,17 @@ impl RegionSet {
         Self(1 << region.index())
     }
 
-    /// Whether the set holds the region.
+    /// Returns true if the set contains the region.
     pub const fn contains(self, region: Region) -> bool {
         self.0 & (1 << region.index()) != 0
     }
 
-    /// Whether the set holds no region.
+    /// Returns true if the set is empty.
     pub const fn is_empty(self) -> bool {
         self.0 & Self::ALL.0 == 0
     }
 
-    /// How many regions the set holds.
+    /// Number of regions in the set.
     pub const fn len(self) -> usize {
         (self.0 & Self::ALL.0).count_ones() as usize
     }
@@ -111,30 +111,30 @@ impl RegionSet {
         self.0 |= 1 << region.index();
     }
 
-    /// Takes a region out.
+    /// Removes a region.
     pub fn remove(&mut self, region: Region) {
         self.0 &= !(1 << region.index());
     }
 
-    /// The regions of both sets.
+    /// Regions in either set.
     #[must_use]
     pub const fn union(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }
 
-    /// The regions that both sets hold.
+    /// Regions in both sets.
     #[must_use]
     pub const fn intersection(self, other: Self) -> Self {
         Self(self.0 & other.0)
     }
 
-    /// The regions of this set that the other does not hold.
+    /// Regions in this set but not in the other.
     #[must_use]
     pub const fn without(self, other: Self) -> Self {
         Self(self.0 & !other.0)
     }
 
-    /// The regions in the set.
+    /// Iterates over the regions in the set.
     pub fn iter(self) -> impl Iterator<Item = Region> {
         Region::ALL.into_iter().filter(move |region| self.contains(*region))
     }
@@ -154,47 +154,47 @@ impl fmt::Debug for RegionSet {
     }
 }
 
-/// A dense number for an agent, given at its enrolment and never given again.
+/// Dense number of an agent, assigned when it enrols and never reused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct PlaceNo(pub u16);
 
-/// A dense number for a network label, given when an agent on it is first invited.
+/// Dense number of a network label, assigned when the first agent on that network is invited.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct NetworkNo(pub u16);
 
-/// One agent as the rules see it.
+/// Agent as the rules see it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Place {
     /// Its number.
     pub no: PlaceNo,
-    /// The region it stands in.
+    /// Region of the agent.
     pub region: Region,
-    /// The network it is on.
+    /// Network of the agent.
     pub network: NetworkNo,
-    /// Whether it is connected now.
+    /// Set while the agent is connected.
     pub connected: bool,
-    /// Whether it is quarantined: it runs no counted rounds and confirms nobody.
+    /// Set while quarantined: it runs no counted rounds and confirms no failures.
     pub quarantined: bool,
-    /// Set while its host can't check, as its agent reports (no route, no resolver, no descriptors): it keeps its rounds,
-    /// and makes no second network.
+    /// Set while the agent reports that its host cannot check (no route, no resolver, no file descriptors): it keeps
+    /// its rounds, but does not count as a second network.
     pub unfit: bool,
 }
 
 impl Place {
-    /// Whether rounds and questions may go to it now.
+    /// Returns true if rounds and probe requests may go to it now.
     pub const fn is_fit(&self) -> bool {
         self.connected && !self.quarantined
     }
 }
 
-/// Every enrolled place (revoked and forgotten ones are not in it), in the order of their numbers.
+/// Every enrolled vantage, in order of number. Revoked and deleted agents are not included.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Mesh {
     places: Vec<Place>,
 }
 
 impl Mesh {
-    /// A mesh of these places.
+    /// Creates a mesh of these vantages.
     pub fn new(places: impl IntoIterator<Item = Place>) -> Self {
         let mut places: Vec<Place> = places.into_iter().collect();
         places.sort_by_key(|place| place.no);
@@ -202,39 +202,39 @@ impl Mesh {
         Self { places }
     }
 
-    /// All enrolled places.
+    /// All enrolled vantages.
     pub fn places(&self) -> &[Place] {
         &self.places
     }
 
-    /// The place of that number.
+    /// Returns the vantage with that number.
     pub fn place(&self, no: PlaceNo) -> Option<&Place> {
         self.places.binary_search_by_key(&no, |place| place.no).ok().and_then(|at| self.places.get(at))
     }
 
-    /// The places that may be asked now.
+    /// Vantages that can take probe requests now.
     pub fn fit(&self) -> impl Iterator<Item = &Place> {
         self.places.iter().filter(|place| place.is_fit())
     }
 
-    /// Places that can confirm what another saw: those whose host is fit to check. Where no host is, none is worse than
-    /// another, and all of them count.
+    /// Vantages that can confirm an observation: those whose host is fit to check. If no host is fit, all of them
+    /// count.
     pub fn confirmers(&self) -> impl Iterator<Item = &Place> {
         let none_is_fit = self.fit().all(|place| place.unfit);
         self.fit().filter(move |place| none_is_fit || !place.unfit)
     }
 
-    /// Regions with a place enrolled, connected or not.
+    /// Regions with an enrolled vantage, connected or not.
     pub fn enrolled_regions(&self) -> RegionSet {
         self.places.iter().map(|place| place.region).collect()
     }
 
-    /// Regions with a place that may be asked now.
+    /// Regions with a vantage that can take probe requests now.
     pub fn fit_regions(&self) -> RegionSet {
         self.fit().map(|place| place.region).collect()
     }
 
-    /// True where the places that can confirm are on three networks or more, so that two of three decide.
+    /// Returns true if the confirming vantages span three networks or more, so that a two-of-three majority exists.
     pub fn has_three_networks(&self) -> bool {
         let mut first = None;
         let mut second = None;
@@ -252,8 +252,8 @@ impl Mesh {
         })
     }
 
-    /// True where the places that can confirm are all on one network (or there are none), so that no second network
-    /// confirms anything. Places that are enrolled but away, quarantined or unfit don't count.
+    /// Returns true if all confirming vantages are on one network (or there are none), so that no second network can
+    /// confirm anything. Enrolled vantages that are disconnected, quarantined or unfit do not count.
     pub fn has_one_network(&self) -> bool {
         let mut networks = self.confirmers().map(|place| place.network);
         let first = networks.next();
@@ -318,9 +318,6 @@ mod tests {
         assert!(!Mesh::default().has_three_networks());
         assert!(Mesh::default().has_one_network(), "nobody confirms anything");
         let unfit = |place: Place| Place { unfit: true, ..place };
-        assert!(
-            !Mesh::new([unfit(place(1, 1)), unfit(other)]).has_one_network(),
-            "none is better than others"
-        );
+        assert!(!Mesh::new([unfit(place(1, 1)), unfit(other)]).has_one_network(), "no vantage is preferred");
     }
 }

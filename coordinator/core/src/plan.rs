@@ -1,4 +1,4 @@
-//! Free, Hobby and Pro: what each allows, as an operator may have set it.
+//! Plans: the limits of Free, Hobby and Pro, which an operator may change.
 
 use serde::{Deserialize, Serialize};
 
@@ -40,23 +40,24 @@ impl Plan {
         text::one_of(name, &Self::ALL, Self::name)
     }
 
-    /// Whether region settings (thresholds and regions of its own, a pinned region) are used, not only stored.
+    /// Returns true if region settings (thresholds and regions of its own, a pinned region) take effect; they
+    /// are stored on every plan.
     pub const fn uses_regions(self) -> bool {
         matches!(self, Self::Hobby | Self::Pro)
     }
 
-    /// Whether alerts may go by that channel: mail on every plan, webhooks and chats from Hobby on.
+    /// Returns true if alerts may use that channel: mail on every plan, webhooks and chats from Hobby on.
     pub const fn has_channel(self, kind: ChannelKind) -> bool {
         matches!(kind, ChannelKind::Email) || matches!(self, Self::Hobby | Self::Pro)
     }
 
-    /// Whether monitors may follow a vendor's status page.
+    /// Returns true if monitors may follow a vendor's status page.
     pub const fn has_components(self) -> bool {
         matches!(self, Self::Pro)
     }
 }
 
-/// Pages that an account of the plan may have.
+/// Maximum number of pages of an account on the plan.
 pub const fn pages(plan: Plan) -> usize {
     match plan {
         Plan::Free => 5,
@@ -65,47 +66,51 @@ pub const fn pages(plan: Plan) -> usize {
     }
 }
 
-/// Why a plan, or any page of whatever plan, has no room for something.
+/// A limit of the plan, or of any page on any plan, that has been reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum PlanRefusal {
-    /// The account has all the monitors that its plan allows.
-    #[error("the {} plan allows {limit} monitors, and the account has that many", plan.name())]
+    /// The account has reached its plan's number of monitors.
+    #[error("the {} plan allows {limit} monitors, and the account has reached that limit", plan.name())]
     MonitorsFull {
         /// The account's plan.
         plan: Plan,
-        /// How many it allows.
+        /// The limit.
         limit: u32,
     },
-    /// The account has all the pages that its plan allows.
-    #[error("the {} plan allows {limit} pages, and the account has that many", plan.name())]
+    /// The account has reached its plan's number of pages.
+    #[error("the {} plan allows {limit} pages, and the account has reached that limit", plan.name())]
     PagesFull {
         /// The account's plan.
         plan: Plan,
-        /// How many it allows.
+        /// The limit.
         limit: usize,
     },
-    /// The account has all the component monitors that it may have.
-    #[error("an account may have {limit} component monitors, and this one has that many")]
+    /// The account has reached the number of component monitors.
+    #[error("an account may have {limit} component monitors, and this one has reached that limit")]
     ComponentsFull {
-        /// How many it may have.
+        /// The limit.
         limit: u32,
     },
-    /// The account keeps all the incidents and windows that it may keep, and none is old enough to be dropped.
+    /// The account has reached its plan's number of incidents and windows, and none is old enough to be
+    /// dropped.
     #[error(
-        "the {} plan keeps {limit} incidents and maintenance windows, the account has that many, and none is closed for \
-         30 days: delete some",
+        "the {} plan keeps {limit} incidents and maintenance windows, the account has reached that limit, and none has \
+         been closed for 30 days: delete some",
         plan.name()
     )]
     IncidentsFull {
         /// The account's plan.
         plan: Plan,
-        /// How many it keeps.
+        /// The limit.
         limit: u32,
     },
-    /// The account has all the API keys that it may have.
-    #[error("an account may have {} API keys, and this one has them: revoke one", crate::key::MAX_KEYS)]
+    /// The account has reached the number of API keys.
+    #[error(
+        "an account may have {} API keys, and this one has reached that limit: revoke one first",
+        crate::key::MAX_KEYS
+    )]
     KeysFull,
-    /// Following a vendor's page needs Pro.
+    /// Component monitors need Pro.
     #[error("component monitors need the pro plan; this account is on the {} plan", plan.name())]
     ComponentsNeedPro {
         /// The account's plan.
@@ -119,29 +124,32 @@ pub enum PlanRefusal {
         /// The channel.
         kind: ChannelKind,
     },
-    /// The page has all the destinations that it may have.
-    #[error("a page may have {} destinations, and this one has them", crate::destination::MAX_DESTINATIONS)]
-    DestinationsFull,
-    /// Too many addresses that the account's owner had asked have not confirmed.
+    /// The page has reached the number of destinations.
     #[error(
-        "an account may have {} addresses that wait for confirmation, and this one has them: each is forgotten after \
+        "a page may have {} destinations, and this one has reached that limit",
+        crate::destination::MAX_DESTINATIONS
+    )]
+    DestinationsFull,
+    /// Too many email addresses of the account await confirmation.
+    #[error(
+        "an account may have {} unconfirmed addresses, and this one has reached that limit: each is removed after \
          two days, or delete some",
         crate::subscriber::asking::MAX_UNCONFIRMED
     )]
     UnconfirmedFull,
-    /// The page has all that it may have open.
+    /// The page has reached the number of open incidents and unfinished windows.
     #[error(
-        "a page may have {} open incidents and unfinished maintenance windows, and this one has them",
+        "a page may have {} open incidents and unfinished maintenance windows, and this one has reached that limit",
         crate::incident::MAX_OPEN
     )]
     OpenFull,
-    /// The page has all the repeating maintenance that it may have.
+    /// The page has reached the number of recurring maintenance series.
     #[error(
-        "a page may have {} maintenance entries that repeat, and this one has them",
+        "a page may have {} recurring maintenance series, and this one has reached that limit",
         crate::incident::series::MAX_REPEATING
     )]
     RepeatingFull,
-    /// The page keeps its newest markers, and this one would be older than all of them.
+    /// The marker is older than all of the newest ones that the page keeps.
     #[error(
         "a page keeps its newest {} deploy markers, and this one is older than all of them",
         crate::deploy::KEPT
@@ -149,10 +157,10 @@ pub enum PlanRefusal {
     DeployTooOld,
 }
 
-/// Numbers of each plan. The defaults are the product's; an operator may set others.
+/// The limits of each plan. An operator may change the defaults.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PlanLimits {
-    /// Monitors an account may have, those of type component not counted: Free, Hobby, Pro.
+    /// Monitors of an account, component monitors not counted: Free, Hobby, Pro.
     pub monitors: [u32; 3],
     /// Check interval in milliseconds: Free, Hobby, Pro.
     pub interval_ms: [u32; 3],
@@ -162,9 +170,9 @@ pub struct PlanLimits {
     pub domain_interval_ms: u32,
     /// Interval of component monitors in milliseconds.
     pub component_interval_ms: u32,
-    /// Component monitors that an account on Pro may have.
+    /// Component monitors of an account on Pro.
     pub components: u32,
-    /// Incidents and maintenance windows that an account keeps: Free, Hobby, Pro.
+    /// Incidents and maintenance windows kept for an account: Free, Hobby, Pro.
     pub incidents: [u32; 3],
 }
 
@@ -186,17 +194,17 @@ impl Default for PlanLimits {
 }
 
 impl PlanLimits {
-    /// How many monitors the plan allows, those of type component not counted.
+    /// Number of monitors that the plan allows, component monitors not counted.
     pub const fn monitors(&self, plan: Plan) -> u32 {
         self.monitors[plan as usize]
     }
 
-    /// How many incidents and maintenance windows an account keeps on the plan.
+    /// Number of incidents and maintenance windows kept for an account on the plan.
     pub const fn incidents(&self, plan: Plan) -> u32 {
         self.incidents[plan as usize]
     }
 
-    /// Milliseconds between two rounds of a monitor in one region; none for heartbeats, which nobody runs.
+    /// Milliseconds between two rounds of a monitor in one region; none for heartbeats, which are not probed.
     pub const fn interval_ms(&self, plan: Plan, kind: CheckKind) -> Option<u32> {
         match kind {
             CheckKind::Http | CheckKind::Tcp | CheckKind::Dns | CheckKind::Ping => {
@@ -209,10 +217,10 @@ impl PlanLimits {
         }
     }
 
-    /// How many monitors an account must be below to get one more of that type: component monitors are counted apart.
+    /// The limit that applies to another monitor of that type: component monitors are counted separately.
     ///
     /// # Errors
-    /// What the plan does not allow at all.
+    /// The reason for which the plan does not allow the type at all.
     pub const fn room_for(&self, plan: Plan, kind: CheckKind) -> Result<u32, PlanRefusal> {
         match kind {
             CheckKind::Component if plan.has_components() => Ok(self.components),

@@ -1,8 +1,9 @@
-//! Quarantine: which places are contradicted by other networks, and are not believed until they agree again.
+//! Quarantine of vantages: a vantage that other networks keep contradicting is not trusted until it agrees again.
 //!
-//! Every round on which two places or three have spoken judges each of them: of three the odd one is contradicted, by two
-//! networks at once; of two that contradict each other it is the one that saw the failure. So a place that passes whatever
-//! it checks (behind a captive portal, an intercepting proxy) is found as well as one that fails whatever it checks.
+//! Every round with outcomes from two or three vantages judges each of them. Of three, the odd one out is
+//! contradicted, by two networks at once; of two that disagree, the one that saw the failure is. So the rules detect
+//! a vantage that passes every check (behind a captive portal or an intercepting proxy) as well as one that fails
+//! every check.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -14,63 +15,63 @@ use crate::observation::{self, Outcome};
 use crate::place::{Mesh, NetworkNo, Place, PlaceNo};
 use crate::time::{MINUTE, Timestamp};
 
-/// Milliseconds over which a place's words are looked at.
+/// Window in milliseconds over which a vantage's outcomes are compared.
 const WINDOW: i64 = MINUTE;
-/// Words in that time before a place can be put into quarantine.
+/// Minimum number of outcomes in the window before a vantage can be quarantined.
 const WORDS: usize = 5;
-/// Different targets that the contradicted ones must be of.
+/// Minimum number of distinct targets among the contradicted outcomes.
 const TARGETS: usize = 3;
-/// Different accounts that those targets must be of, where so many have monitors: one customer can have a site of theirs
-/// answer one agent otherwise than the others, and must not take it from everybody else.
+/// Minimum number of distinct accounts among those targets, if that many have monitors. A customer can make their own
+/// site respond differently to one agent, and must not be able to remove it for everyone else.
 const ACCOUNTS: usize = 3;
-/// Other networks, and places on them, that must have contradicted it, where the mesh has so many.
+/// Minimum number of other networks, and of vantages on them, that must contradict it, if the mesh has that many.
 const WITNESSES: usize = 2;
-/// Places of which at most one is in quarantine.
+/// One of this many vantages may be in quarantine.
 const PLACES_FOR_ONE: usize = 3;
-/// Agreeing words that let a place out at once.
+/// Number of agreeing outcomes that end a quarantine immediately.
 const AGREED: u32 = 10;
-/// Milliseconds without a dispute after which fewer do.
+/// Milliseconds without a dispute after which fewer agreeing outcomes suffice.
 const CALM: i64 = 5 * MINUTE;
-/// Milliseconds after its beginning for which a shadow round counts.
+/// Age in milliseconds up to which a shadow round counts.
 const FRESH: i64 = 2 * MINUTE;
-/// How many fewer.
+/// Number of agreeing outcomes that suffice after [`CALM`].
 const AGREED_IN_CALM: u32 = 3;
-/// Words that are kept of one place: the newest. A judgement of the newest 256 is one of them all.
+/// Maximum number of outcomes stored for one vantage. Judging the newest 256 is as good as judging all of them.
 const KEPT: usize = 256;
-/// Places that are named as those that contradicted one.
+/// Maximum number of contradicting vantages named in a report.
 const NAMED: usize = 16;
 
-/// Host that was checked, and the account that had it checked.
+/// Host that was checked, and the account whose monitor it belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CheckTarget {
-    /// A number for the host: any hash of its name.
+    /// Number of the host: any hash of its name.
     pub host: u64,
-    /// Account that the monitor belongs to.
+    /// Account of the monitor.
     pub account: AccountId,
-    /// How many accounts have monitors that are checked, at this moment.
+    /// Number of accounts with active monitors at present.
     pub accounts: usize,
 }
 
 impl CheckTarget {
-    /// How many accounts must have a say.
+    /// Number of accounts that must be affected.
     fn accounts_needed(&self) -> usize {
         ACCOUNTS.min(self.accounts)
     }
 }
 
-/// Contradictions of a place's words within the last minute.
+/// Contradictions of a vantage's outcomes within the last minute.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Contradictions {
-    /// Words of it on which others have spoken too.
+    /// Outcomes that other vantages have also judged.
     pub words: u32,
-    /// Those of them that others contradicted.
+    /// Number of those that were contradicted.
     pub contradicted: u32,
-    /// The places that did, each with how often, the most frequent first.
+    /// Contradicting vantages, each with a count, most frequent first.
     pub by: Vec<(PlaceNo, u32)>,
 }
 
 impl Contradictions {
-    /// The contradictions in words; `name` gives a place's name and network.
+    /// Renders the contradictions as text; `name` returns the name and network of a vantage.
     pub fn words(&self, name: impl Fn(PlaceNo) -> String) -> String {
         let by: Vec<String> =
             self.by.iter().map(|(place, times)| format!("{times} by {}", name(*place))).collect();
@@ -78,49 +79,50 @@ impl Contradictions {
     }
 }
 
-/// Places that others contradict.
+/// Vantages that others contradict.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Suspects {
-    /// Those in quarantine.
+    /// Vantages in quarantine.
     pub held: BTreeMap<PlaceNo, Contradictions>,
-    /// Those that would be in quarantine if not too many were.
+    /// Vantages that would be in quarantine if the limit were not reached.
     pub spared: BTreeMap<PlaceNo, Contradictions>,
 }
 
-/// A change of what is believed of a place.
+/// Change of trust in a vantage.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Turn {
-    /// It is in quarantine from now on.
+    /// Put into quarantine.
     Held(Contradictions),
-    /// It would be, if a third of the places were not in quarantine with it: it goes on, and the operator is told.
+    /// Due for quarantine, but a third of the vantages are quarantined already: it stays active, and the operator is
+    /// alerted.
     Spared(Contradictions),
-    /// It is out of quarantine.
+    /// Released from quarantine.
     Released,
 }
 
-/// The record of every place.
+/// Trust in every vantage.
 #[derive(Debug, Clone, Default)]
 pub struct Quarantine {
     places: BTreeMap<PlaceNo, Record>,
-    /// Places that are contradicted and not in quarantine, each with when it last was.
+    /// Vantages that are contradicted but not quarantined, each with the time of the last contradiction.
     spared: BTreeMap<PlaceNo, (Timestamp, Contradictions)>,
 }
 
 #[derive(Debug, Clone)]
 enum Record {
-    /// Believed: its words of the last minute.
+    /// Trusted: its outcomes of the last minute.
     Free(VecDeque<Said>),
-    /// Not believed since, or since its last dispute: agreeing words since then. Accounts that had it contradicted since
-    /// it is in, each with when last.
+    /// Quarantined since, or last disputed at, `calm_since`; counts agreeing outcomes since then. `disputes` lists
+    /// the accounts whose rounds contradicted it during the quarantine, each with the time of the last one.
     Held { calm_since: Timestamp, agreed: u32, found: Contradictions, disputes: Vec<(AccountId, Timestamp)> },
 }
 
-/// A word of a place on which others have spoken too.
+/// Outcome of a vantage that other vantages have also judged.
 #[derive(Debug, Clone, Copy)]
 struct Said {
     at: Timestamp,
     target: CheckTarget,
-    /// Places that contradicted it; none where it was agreed with.
+    /// Vantages that contradicted it; none if they agreed.
     against: [Option<PlaceNo>; 2],
 }
 
@@ -131,8 +133,7 @@ impl Said {
 }
 
 impl Quarantine {
-    /// Takes in a round on `target` that is over: what it says of each place that has spoken. Gives the places of which
-    /// something else is believed from now on.
+    /// Applies a finished round on `target` to each vantage that took part. Returns the vantages whose trust changed.
     pub fn hear_round(
         &mut self,
         report: &RoundReport,
@@ -149,8 +150,8 @@ impl Quarantine {
             .collect()
     }
 
-    /// Checks that a shadow round of a place in quarantine counts: it began since the place was last contradicted, and not
-    /// too long ago. What a place had kept from before says nothing of it as it is now.
+    /// Returns true if a shadow round of a quarantined vantage counts: it began after the last contradiction and not
+    /// too long ago. Results queued before that say nothing about its present condition.
     pub fn is_fresh(&self, place: PlaceNo, started: Timestamp, now: Timestamp) -> bool {
         match self.places.get(&place) {
             Some(Record::Held { calm_since, .. }) => started >= *calm_since && now.since(started) <= FRESH,
@@ -158,7 +159,7 @@ impl Quarantine {
         }
     }
 
-    /// Takes in a shadow round of a place in quarantine: whether it saw what the others see.
+    /// Applies a shadow round of a quarantined vantage: whether it agrees with the others.
     pub fn hear_shadow(
         &mut self,
         place: PlaceNo,
@@ -190,7 +191,7 @@ impl Quarantine {
             words.pop_front();
         }
         words.push_back(said);
-        // An agreeing word makes nobody a suspect.
+        // An agreeing outcome never triggers quarantine.
         let needed = said.target.accounts_needed();
         let found = said.is_contradicted().then(|| found(words, needed, place, mesh)).flatten()?;
         if self.has_room(mesh) {
@@ -211,20 +212,20 @@ impl Quarantine {
         })
     }
 
-    /// True where one more place may be put into quarantine: never more than a third of those that are connected. One in
-    /// quarantine that is away counts too: it comes back.
+    /// Returns true if one more vantage may be quarantined: never more than a third of the connected ones. A
+    /// quarantined vantage that is disconnected counts too, since it will reconnect.
     fn has_room(&self, mesh: &Mesh) -> bool {
         let places = || mesh.places().iter();
         let held = places().filter(|place| place.quarantined || self.is_quarantined(place.no)).count();
         (held + 1) * PLACES_FOR_ONE <= places().filter(|place| place.connected).count()
     }
 
-    /// True where the place is in quarantine.
+    /// Returns true if the vantage is in quarantine.
     pub fn is_quarantined(&self, place: PlaceNo) -> bool {
         matches!(self.places.get(&place), Some(Record::Held { .. }))
     }
 
-    /// The places that others contradict.
+    /// Vantages that others contradict.
     pub fn suspects(&self) -> Suspects {
         let held = self.places.iter().filter_map(|(place, record)| match record {
             Record::Held { found, .. } => Some((*place, found.clone())),
@@ -234,14 +235,15 @@ impl Quarantine {
         Suspects { held: held.collect(), spared: spared.collect() }
     }
 
-    /// When [`Quarantine::handle_timeout`] would change something without another word; none while nothing can.
+    /// Time at which [`Quarantine::handle_timeout`] has work to do without another outcome; none if there is no such
+    /// time.
     pub fn poll_timeout(&self) -> Option<Timestamp> {
         let calm = self.places.values().filter_map(Record::calm_at);
         calm.chain(self.spared.values().map(|(last, _)| *last + CALM)).min()
     }
 
-    /// Lets out the places that have agreed often enough and been calm for long enough, and forgets what is too old to
-    /// count. Says which were let out.
+    /// Releases the vantages that have agreed often enough and have been undisputed long enough, and removes expired
+    /// outcomes. Returns the released vantages.
     pub fn handle_timeout(&mut self, now: Timestamp) -> Vec<PlaceNo> {
         let calm = |record: &Record| record.calm_at().is_some_and(|at| now >= at);
         let free = self.places.iter().filter(|(_, record)| calm(record)).map(|(place, _)| *place).collect();
@@ -256,7 +258,7 @@ impl Quarantine {
         free
     }
 
-    /// Forgets the places that are enrolled no more.
+    /// Removes vantages that are no longer enrolled.
     pub fn forget_others(&mut self, mesh: &Mesh) {
         self.places.retain(|place, _| mesh.place(*place).is_some());
         self.spared.retain(|place, _| mesh.place(*place).is_some());
@@ -271,8 +273,9 @@ impl Record {
         }
     }
 
-    /// A word of a place in quarantine: true where it is out with it. Disputes begin the waiting again once enough accounts
-    /// have had one within five minutes: those of one account can't keep it in.
+    /// Applies an outcome to a quarantined vantage; returns true if that ends the quarantine. Disputes restart the
+    /// waiting time once enough accounts have had one within five minutes: disputes of a single account cannot keep
+    /// it in.
     fn hear_held(&mut self, agrees: bool, target: CheckTarget, now: Timestamp) -> bool {
         let Self::Held { calm_since, agreed, disputes, .. } = self else { return false };
         if agrees {
@@ -283,7 +286,7 @@ impl Record {
             if disputes.len() >= target.accounts_needed() {
                 (*calm_since, *agreed) = (now, 0);
             }
-            // The oldest goes: of the newest so many are enough.
+            // Drop the oldest: this many of the newest suffice.
             let surplus = disputes.len().saturating_sub(ACCOUNTS);
             disputes.drain(..surplus);
         }
@@ -298,10 +301,11 @@ fn forget(words: &mut VecDeque<Said>, now: Timestamp) {
     }
 }
 
-/// More than half of its words, of which there are at least five, are contradicted, over at least three targets of as many
-/// accounts: that one site or one customer has trouble with one network is no place's fault, however many others failed for
-/// everybody meanwhile. Of the contradicted ones at most as many count of one account as of all others. Two other networks
-/// must contradict it, and two places on them, where there are so many: one alone may be the one that is wrong.
+/// Decides whether a vantage is contradicted enough for quarantine: more than half of at least five outcomes, over at
+/// least three targets of as many accounts. So a vantage is not blamed if one site or one customer has trouble with
+/// one network, however many others failed for everyone meanwhile. One account counts for at most as many
+/// contradictions as all others together. Two other networks must contradict it, and two vantages on them, if there
+/// are that many: a single one may itself be wrong.
 fn found(words: &VecDeque<Said>, accounts: usize, place: PlaceNo, mesh: &Mesh) -> Option<Contradictions> {
     let contradicted = || words.iter().filter(|said| said.is_contradicted());
     let all = contradicted().count();
@@ -335,7 +339,7 @@ fn found(words: &VecDeque<Said>, accounts: usize, place: PlaceNo, mesh: &Mesh) -
     Some(Contradictions { words: number(words.len()), contradicted: number(all), by })
 }
 
-/// How many accounts these words are of, and how many of them are of the account with most.
+/// Number of accounts these outcomes belong to, and the count of the account with the most.
 fn by_account<'a>(words: impl Iterator<Item = &'a Said>) -> (usize, usize) {
     let mut accounts = BTreeMap::<AccountId, usize>::new();
     for said in words {
@@ -344,7 +348,7 @@ fn by_account<'a>(words: impl Iterator<Item = &'a Said>) -> (usize, usize) {
     (accounts.len(), accounts.values().max().copied().unwrap_or_default())
 }
 
-/// Judges each place that has spoken in a round: by whom it was contradicted, if by anybody.
+/// Judges each vantage that took part in a round: lists the vantages that contradicted it, if any.
 fn judgements(report: &RoundReport) -> [Option<(PlaceNo, [Option<PlaceNo>; 2])>; 3] {
     use observation::Word::{Disputed, Failed, Inconclusive, Passed, Unconfirmed};
     const AGREED: [Option<PlaceNo>; 2] = [None, None];
@@ -361,11 +365,11 @@ fn judgements(report: &RoundReport) -> [Option<(PlaceNo, [Option<PlaceNo>; 2])>;
     match report.word {
         Disputed => [
             Some((first, [Some(*second), third])),
-            // Two that contradict each other say nothing of the second.
+            // Two that disagree say nothing about the second.
             third.map(|_| (*second, AGREED)),
             third.map(|third| (third, AGREED)),
         ],
-        // While a region is down failures are asked of nobody else: that says nothing of the place.
+        // While a region is down, failures are not confirmed; that says nothing about the vantage.
         Failed | Passed if agrees => [
             Some((first, AGREED)),
             Some((*second, AGREED)),

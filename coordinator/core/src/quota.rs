@@ -1,34 +1,34 @@
-//! Requests per minute, as arithmetic: a fixed minute that begins with the first request in it.
+//! Rate limit of requests per minute: a fixed window that begins with its first request. Pure arithmetic.
 
 use crate::time::{MINUTE, SECOND, Timestamp};
 
-/// How much of its minute somebody has used.
+/// A fixed window of one minute.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Minute {
     began: Timestamp,
     used: u32,
 }
 
-/// What a request finds.
+/// The result of a rate limit check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Allowance {
-    /// Whether the request may go on.
+    /// True if the request is within the limit.
     pub allowed: bool,
-    /// Requests allowed in a minute.
+    /// Requests allowed per minute.
     pub limit: u32,
-    /// Requests left in this minute.
+    /// Requests left in this window.
     pub remaining: u32,
-    /// Whole seconds until the minute is up, at least 1.
+    /// Whole seconds until the window ends, at least 1.
     pub reset_seconds: u32,
 }
 
 impl Minute {
-    /// An unused minute that begins at `now`.
+    /// An empty window that begins at `now`.
     pub const fn new(now: Timestamp) -> Self {
         Self { began: now, used: 0 }
     }
 
-    /// Counts one request, in a new minute where the old one is up or the clock went back.
+    /// Counts one request; in a new window if the old one is over or the clock went back.
     pub fn take(&mut self, now: Timestamp, limit: u32) -> Allowance {
         if self.is_over(now) {
             *self = Self::new(now);
@@ -38,14 +38,14 @@ impl Minute {
         Allowance { allowed, ..self.look(now, limit) }
     }
 
-    /// Takes back one request that was counted in this minute, and is not to count after all.
+    /// Takes back a request that was counted in this window.
     pub const fn give_back(&mut self, now: Timestamp) {
         if !self.is_over(now) {
             self.used = self.used.saturating_sub(1);
         }
     }
 
-    /// What the next request would find, without counting one.
+    /// Returns what the next request would get, without counting one.
     pub fn look(&self, now: Timestamp, limit: u32) -> Allowance {
         let (used, left) =
             if self.is_over(now) { (0, MINUTE) } else { (self.used, MINUTE - now.since(self.began)) };
@@ -58,7 +58,7 @@ impl Minute {
         }
     }
 
-    /// Whether the minute is up, so that nothing is lost by forgetting it.
+    /// Returns true if the window is over, so that dropping it loses nothing.
     pub const fn is_over(&self, now: Timestamp) -> bool {
         let age = now.since(self.began);
         age >= MINUTE || age < 0
@@ -100,7 +100,7 @@ mod tests {
         minute.give_back(start + 1);
         assert!(minute.take(start + 1, 1).allowed);
         minute.give_back(start + MINUTE);
-        assert!(!minute.look(start + 2, 1).allowed, "what is over is left as it is");
+        assert!(!minute.look(start + 2, 1).allowed, "looking does not begin a new window");
     }
 
     #[test]

@@ -1,12 +1,12 @@
-//! A value that most have as it is at first: then it takes a pointer, and no heap.
+//! Boxed-if-set values: a value that is usually the default; the default needs no allocation.
 
 use std::ops::{Deref, DerefMut};
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// What has a value that all who have nothing else share.
+/// Types with a shared default value.
 pub(crate) trait Blank: Clone + PartialEq + 'static {
-    /// That value.
+    /// Shared default value.
     const BLANK: &'static Self;
 }
 
@@ -14,12 +14,12 @@ impl<T: Clone + PartialEq + 'static> Blank for Vec<T> {
     const BLANK: &'static Self = &Self::new();
 }
 
-/// A value on the heap, or the blank one. It is written as the value itself. Taking it mutably makes it one's own.
+/// Value on the heap, or the shared default. Serialized as the value itself. Mutable access allocates it.
 #[derive(Debug, Clone)]
 pub(crate) struct Rare<T>(Option<Box<T>>);
 
 impl<T: Blank> Rare<T> {
-    /// The value, which leaves the blank one behind.
+    /// Takes the value and leaves the default.
     pub(crate) fn take(&mut self) -> T {
         self.0.take().map_or_else(|| T::BLANK.clone(), |own| *own)
     }

@@ -1,7 +1,7 @@
-//! When a repeating window comes next: the same local time, weekly or monthly, in a zone of its own.
+//! Recurrence of maintenance windows: the same local time, weekly or monthly, in a time zone of its own.
 //!
-//! A local time that a zone skips (spring forward) is the first moment after the gap; one that comes twice is the
-//! first of the two.
+//! A local time that the zone skips (spring forward) becomes the first moment after the gap; one that occurs twice is
+//! the first of the two.
 
 use chrono::{DateTime, Datelike, Days, LocalResult, Months, NaiveDate, NaiveDateTime, TimeZone, Utc};
 use chrono_tz::Tz;
@@ -9,22 +9,22 @@ use serde::{Deserialize, Serialize};
 
 use crate::time::{HOUR, Timestamp};
 
-/// How often something repeats.
+/// Frequency of a recurrence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Every {
     /// On the same weekday.
     Weekly,
-    /// On the same date, or the month's last day where the month is shorter.
+    /// On the same date, or the month's last day if the month is shorter.
     Monthly,
-    /// On the n-th such weekday of the month; the fifth means the last.
+    /// On the same n-th weekday of the month; the fifth means the last.
     MonthlyWeekday,
 }
 
 impl Every {
-    /// Each of them.
+    /// Every frequency, in order.
     pub const ALL: [Self; 3] = [Self::Weekly, Self::Monthly, Self::MonthlyWeekday];
 
-    /// The name that the API uses.
+    /// Name in the API.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Weekly => "weekly",
@@ -34,19 +34,19 @@ impl Every {
     }
 }
 
-/// A first moment, and how it repeats.
+/// First occurrence and frequency.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Recurrence {
-    /// How often.
+    /// Frequency.
     pub every: Every,
-    /// The zone whose wall clock it keeps.
+    /// Time zone whose local time is kept.
     pub zone: Tz,
-    /// The first moment.
+    /// First occurrence.
     pub first: Timestamp,
 }
 
 impl Recurrence {
-    /// The moment so many turns after the first, which is number 0; none beyond what the calendar holds.
+    /// Returns an occurrence by number, the first being 0; none beyond the range of the calendar.
     pub fn nth(&self, number: u32) -> Option<Timestamp> {
         if number == 0 {
             return Some(self.first);
@@ -54,7 +54,7 @@ impl Recurrence {
         let first = self.first.to_utc()?.with_timezone(&self.zone).naive_local();
         let date = match self.every {
             Every::Weekly => first.date().checked_add_days(Days::new(u64::from(number) * 7))?,
-            // Chrono takes the month's last day where the month is shorter.
+            // Chrono uses the month's last day if the month is shorter.
             Every::Monthly => first.date().checked_add_months(Months::new(number))?,
             Every::MonthlyWeekday => {
                 let month = first.date().with_day(1)?.checked_add_months(Months::new(number))?;
@@ -65,7 +65,7 @@ impl Recurrence {
     }
 }
 
-/// The day of `month` (its first is given) that is the same weekday, in the same place, as `date` is in its own.
+/// Day in `month` (given by its first day) with the same weekday and the same position as `date` in its own month.
 fn same_weekday(date: NaiveDate, month: NaiveDate) -> Option<NaiveDate> {
     let place = date.day().checked_sub(1)? / 7 + 1;
     if place < 5 {
@@ -81,7 +81,7 @@ fn same_weekday(date: NaiveDate, month: NaiveDate) -> Option<NaiveDate> {
     of_month(5).or_else(|| of_month(4))
 }
 
-/// The moment of a wall-clock time in a zone; none beyond what the calendar holds.
+/// Timestamp of a local time in a zone; none beyond the range of the calendar.
 pub fn moment(zone: Tz, local: NaiveDateTime) -> Option<Timestamp> {
     match zone.from_local_datetime(&local) {
         LocalResult::Single(moment) => Some(millis(&moment.to_utc())),
@@ -90,7 +90,7 @@ pub fn moment(zone: Tz, local: NaiveDateTime) -> Option<Timestamp> {
     }
 }
 
-/// The first moment at which the zone's wall clock has passed `local`, which it skips.
+/// First moment after `local`, a local time that the zone skips.
 fn after_gap(zone: Tz, local: NaiveDateTime) -> Option<Timestamp> {
     // No zone is further from UTC than this, and none skips more than a day.
     let (mut before, mut after) = (

@@ -1,19 +1,19 @@
-//! Why something that was sent is not taken: every field that is wrong, with the rule that it breaks.
+//! Validation errors: every invalid field of a request, with the rule that it violates.
 
 use std::fmt;
 
-/// A rule in words that follow the field's name: `must be 1 to 80 characters`.
+/// Rule as text that follows the field's name: `must be 1 to 80 characters`.
 pub type Rule = String;
 
-/// The field's name where no single field is at fault. Its rule is a sentence of its own.
+/// Field name used if no single field is at fault. Its rule is a complete sentence.
 pub const WHOLE: &str = "$";
 
-/// One field and the rule that it breaks.
+/// Invalid field and the rule that it violates.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Refusal {
-    /// The field as the sender named it; a path where it lies deeper.
+    /// Field name as the client sent it; a path if it is nested.
     pub field: String,
-    /// The rule, in words that follow the field's name.
+    /// Rule as text that follows the field's name.
     pub rule: Rule,
 }
 
@@ -23,42 +23,42 @@ impl fmt::Display for Refusal {
     }
 }
 
-/// All that is wrong with what was sent, in the order in which it was looked at.
+/// All errors of a request, in the order in which they were found.
 #[derive(Debug, Clone, Default, PartialEq, Eq, thiserror::Error)]
 pub struct Refusals(Vec<Refusal>);
 
 impl Refusals {
-    /// Nothing is wrong (yet).
+    /// Creates an empty list.
     pub const fn none() -> Self {
         Self(Vec::new())
     }
 
-    /// One thing is wrong.
+    /// Creates a list with one error.
     pub fn one(field: impl Into<String>, rule: impl Into<Rule>) -> Self {
         Self(vec![Refusal { field: field.into(), rule: rule.into() }])
     }
 
-    /// Refuses what was sent as a whole: `words` name what is wrong.
+    /// Rejects a request as a whole; `words` states the reason.
     pub fn whole(words: impl Into<Rule>) -> Self {
         Self::one(WHOLE, words)
     }
 
-    /// Adds a field and the rule that it breaks.
+    /// Adds a field and the rule that it violates.
     pub fn add(&mut self, field: impl Into<String>, rule: impl Into<Rule>) {
         self.0.push(Refusal { field: field.into(), rule: rule.into() });
     }
 
-    /// The value, or a note of the rule that it breaks.
+    /// Returns the value, or records the rule that it violates.
     pub fn take<T>(&mut self, field: &str, value: Result<T, Rule>) -> Option<T> {
         value.map_err(|rule| self.add(field, rule)).ok()
     }
 
-    /// Whether nothing is wrong.
+    /// Returns true if there are no errors.
     pub const fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// What is wrong, one by one.
+    /// Iterates over the errors.
     pub fn iter(&self) -> impl Iterator<Item = &Refusal> {
         self.0.iter()
     }

@@ -1,4 +1,4 @@
-//! How long before a start, or after the last word, somebody is reminded: `15m`, `1h`, `2d`.
+//! Reminder intervals, before a start or after the last update: `15m`, `1h`, `2d`.
 
 use std::fmt;
 
@@ -7,12 +7,12 @@ use serde::{Deserialize, Serialize};
 use crate::refusal::Rule;
 use crate::time::{DAY, HOUR, MINUTE};
 
-/// Reminders of one thing: at most so many.
+/// Maximum number of reminders of one item.
 pub const MAX_REMINDERS: usize = 5;
-/// The longest, in milliseconds.
+/// Longest interval in milliseconds.
 const LONGEST: i64 = 30 * DAY;
 
-/// A unit of time that a reminder counts in.
+/// Unit of a reminder interval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 enum Unit {
     Minutes,
@@ -20,7 +20,7 @@ enum Unit {
     Days,
 }
 
-/// A length of time from one minute to thirty days, kept as it was written.
+/// Interval from one minute to thirty days, stored as it was entered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Remind {
     count: u16,
@@ -28,7 +28,7 @@ pub struct Remind {
 }
 
 impl Remind {
-    /// Its length in milliseconds.
+    /// Length in milliseconds.
     pub const fn as_millis(self) -> i64 {
         let unit = match self.unit {
             Unit::Minutes => MINUTE,
@@ -38,10 +38,10 @@ impl Remind {
         self.count as i64 * unit
     }
 
-    /// Reads one entry.
+    /// Parses one entry.
     ///
     /// # Errors
-    /// The rule that the text breaks.
+    /// Returns the rule that the text violates.
     pub fn read(text: &str) -> Result<Self, Rule> {
         let rule = || "must be entries like 15m, 1h or 2d, from 1m to 30d".to_owned();
         let text = text.trim();
@@ -59,10 +59,10 @@ impl Remind {
         if (MINUTE..=LONGEST).contains(&remind.as_millis()) { Ok(remind) } else { Err(rule()) }
     }
 
-    /// Reads a list of entries; of equal lengths the first counts.
+    /// Parses a list of entries; of equal intervals the first is used.
     ///
     /// # Errors
-    /// The rule that the list breaks.
+    /// Returns the rule that the list violates.
     pub fn read_all(entries: &[String]) -> Result<Vec<Self>, Rule> {
         let mut all: Vec<Self> = Vec::new();
         for entry in entries {

@@ -1,4 +1,4 @@
-//! Roll-ups: readings folded into hours and days, which are kept long after the readings are gone.
+//! Roll-ups: readings aggregated by hour and day, stored long after the readings themselves are deleted.
 
 use chrono::{Days, NaiveDate, NaiveTime, TimeZone};
 use chrono_tz::Tz;
@@ -10,19 +10,19 @@ use crate::place::PlaceNo;
 use crate::time::{HOUR, Timestamp};
 use crate::uptime::{Span, Tally};
 
-/// Places that a roll-up keeps latencies of; readings of further ones are counted but not kept apart.
+/// Maximum number of vantages with separate latencies in a roll-up; readings of others are counted only.
 pub const MAX_PLACES: usize = 64;
 
-/// How many rounds ended how.
+/// Number of rounds by outcome.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counts {
-    /// Passed, slow ones included.
+    /// Passed, including slow ones.
     pub passed: u32,
     /// Failed.
     pub failed: u32,
-    /// Disputed: they count as passed.
+    /// Disputed; counted as passed for uptime.
     pub disputed: u32,
-    /// Passed, and slower than the region's threshold at that time.
+    /// Passed, but slower than the region's threshold at that time.
     pub slow: u32,
     /// Within a maintenance window: counted here and nowhere else.
     pub excluded: u32,
@@ -49,7 +49,7 @@ impl Counts {
         }
     }
 
-    /// Adds what another bucket counted.
+    /// Adds the counts of another bucket.
     pub fn merge(&mut self, other: Self) {
         for (mine, others) in [
             (&mut self.passed, other.passed),
@@ -63,18 +63,18 @@ impl Counts {
         }
     }
 
-    /// What counts for uptime.
+    /// Counts for uptime.
     pub fn tally(self) -> Tally {
         Tally { passed: u64::from(self.passed) + u64::from(self.disputed), failed: u64::from(self.failed) }
     }
 }
 
-/// What one round is folded in with.
+/// Rules for adding one round.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Rules {
-    /// The region's threshold for slow, in milliseconds.
+    /// Slow threshold of the region, in milliseconds.
     pub slow_threshold_ms: Option<u32>,
-    /// Whether a maintenance window covers the round.
+    /// Set if a maintenance window covers the round.
     pub excluded: bool,
 }
 
@@ -86,17 +86,17 @@ impl Rules {
     }
 }
 
-/// One hour of one monitor in one region.
+/// Roll-up of one hour, for one monitor and region.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HourRollup {
-    /// How its rounds ended.
+    /// Rounds by outcome.
     pub counts: Counts,
-    /// Latencies of its passed rounds, by place, in the order of their numbers; [`MAX_PLACES`] at most.
+    /// Latencies of passed rounds by vantage, in order of number; [`MAX_PLACES`] at most.
     pub places: Vec<(PlaceNo, Histogram)>,
 }
 
 impl HourRollup {
-    /// Folds one reading in.
+    /// Adds one reading.
     pub fn add(&mut self, sample: &Sample, rules: Rules) {
         self.counts.add(sample, rules);
         let Some(latency) = sample.latency_ms.filter(|_| sample.word == Word::Passed) else { return };
@@ -105,7 +105,7 @@ impl HourRollup {
         }
     }
 
-    /// Folds another roll-up of the same monitor and region in.
+    /// Adds another roll-up of the same monitor and region.
     pub fn merge(&mut self, other: &Self) {
         self.counts.merge(other.counts);
         for (place, theirs) in &other.places {
@@ -128,43 +128,42 @@ impl HourRollup {
     }
 }
 
-/// One whole day of one monitor in one region.
+/// Roll-up of one whole day, for one monitor and region.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DayRollup {
-    /// How its rounds ended.
+    /// Rounds by outcome.
     pub counts: Counts,
 }
 
-/// How often which latency was seen: buckets an eighth of an octave wide, exact below 16 ms, so that there are never
-/// more than 240 of them.
+/// Latency histogram with buckets an eighth of an octave wide, exact below 16 ms, so there are never more than 240.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Histogram {
-    /// Buckets that are not empty, lowest first.
+    /// Non-empty buckets, lowest first.
     buckets: Vec<(u8, u32)>,
 }
 
 impl Histogram {
-    /// Counts a latency in milliseconds so many times.
+    /// Adds a latency in milliseconds, this many times.
     pub fn add(&mut self, latency_ms: u32, times: u32) {
         self.add_to(bucket_of(latency_ms), times);
     }
 
-    /// Adds what another histogram counted.
+    /// Adds the counts of another histogram.
     pub fn merge(&mut self, other: &Self) {
         other.buckets.iter().for_each(|(bucket, times)| self.add_to(*bucket, *times));
     }
 
-    /// How many latencies it counted.
+    /// Number of latencies counted.
     pub fn len(&self) -> u64 {
         self.buckets.iter().map(|(_, times)| u64::from(*times)).sum()
     }
 
-    /// Whether it counted none.
+    /// Returns true if it is empty.
     pub fn is_empty(&self) -> bool {
         self.buckets.is_empty()
     }
 
-    /// The latency in milliseconds that so many of a thousand are not above, at most a sixteenth off; none when empty.
+    /// Quantile in milliseconds, given in permille; at most a sixteenth off; none if empty.
     pub fn quantile_ms(&self, permille: u32) -> Option<u32> {
         let rank = (self.len() * u64::from(permille.min(1000))).div_ceil(1000).max(1);
         let mut seen = 0;
@@ -189,38 +188,38 @@ impl Histogram {
     }
 }
 
-/// The time that checks of one hour since the epoch stand for: that hour, or for what is checked less often than once an hour
-/// the time until the hour in which the next check is over.
+/// Span that the checks of one hour since the epoch represent: that hour; or, if the check interval is longer than an
+/// hour, the time until the end of the hour of the next check.
 pub fn watched_by(hour: i64, interval_ms: i64) -> Span {
     let from = Timestamp::from_millis(hour.saturating_mul(HOUR));
     let length = if interval_ms > HOUR { interval_ms.saturating_add(HOUR) } else { HOUR };
     Span { from, to: from + length }
 }
 
-/// The day that a moment lies in, in that zone.
+/// Day of a moment, in that zone.
 pub fn day_of(moment: Timestamp, zone: Tz) -> Option<NaiveDate> {
     Some(moment.to_utc()?.with_timezone(&zone).date_naive())
 }
 
-/// The first moment of a day in that zone: midnight, or where clocks skip it the first moment after.
+/// First moment of a day in that zone: midnight, or if a clock change skips it, the first moment after.
 pub fn start_of_day(day: NaiveDate, zone: Tz) -> Option<Timestamp> {
     let midnight = day.and_time(NaiveTime::MIN);
     if let Some(start) = zone.from_local_datetime(&midnight).earliest() {
         return Some(Timestamp::from_millis(start.timestamp_millis()));
     }
-    // Where clocks skip midnight, the day begins with the skip. It lies within a day of the same reading in UTC; zones
-    // change their offset on whole quarters of an hour.
+    // If a clock change skips midnight, the day begins after the skip. It lies within a day of the same reading in
+    // UTC; zones change their offset in whole quarters of an hour.
     let near = Timestamp::from_millis(midnight.and_utc().timestamp_millis());
     let quarter = HOUR / 4;
     (-96..=96).map(|step| near + step * quarter).find(|moment| day_of(*moment, zone) == Some(day))
 }
 
-/// The first moment after a day in that zone.
+/// First moment after a day in that zone.
 pub fn end_of_day(day: NaiveDate, zone: Tz) -> Option<Timestamp> {
     start_of_day(day.checked_add_days(Days::new(1))?, zone)
 }
 
-/// Below 16 a bucket a millisecond, above it eight an octave.
+/// One bucket a millisecond below 16, eight an octave above.
 fn bucket_of(latency_ms: u32) -> u8 {
     if latency_ms < 16 {
         return latency_ms as u8;

@@ -1,31 +1,33 @@
-//! Which scheduled rounds have finished: the newest 512, in the few bytes that an unbroken row of them takes.
+//! Replay window: the newest 512 scheduled rounds that have finished, stored in a few bytes while there are no gaps.
 
 use serde::{Deserialize, Serialize};
 
-/// Bits of one word.
+/// Bits in a machine word.
 const WORD: u64 = 64;
-/// Words behind the newest one.
+/// Words in the window behind the newest one.
 const OLDER_WORDS: usize = 7;
-/// Rounds behind the newest word.
+/// Rounds in the window behind the newest word.
 const OLDER: u64 = WORD * OLDER_WORDS as u64;
 
-/// The highest scheduled round that has finished, and which of the 512 up to it have: over four hours of a round every
-/// thirty seconds, so that agents that were cut off for so long can still tell their history in any order.
+/// Highest scheduled round that has finished, and which of the 512 rounds up to it have. At a round every thirty
+/// seconds that covers more than four hours, so agents that were disconnected that long can deliver their results in
+/// any order.
 ///
-/// Rounds older than the newest 64 have almost always finished in a row: then their count is kept, and no bits.
+/// Rounds older than the newest 64 have almost always finished without a gap: then only their count is stored, not
+/// their bits.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Seen {
     top: u64,
-    /// The newest 64, the highest in the lowest bit. Zero before the first.
+    /// The newest 64 rounds, the highest in the lowest bit. Zero before the first.
     recent: u64,
-    /// So many behind those have finished without a gap, and none before them; where there are gaps, see `broken`.
+    /// Number of rounds behind those that finished without a gap; no older one has finished. Zero if `broken` is set.
     run: u16,
-    /// The rounds behind the newest 64, where they are not one row.
+    /// Bits of the rounds behind the newest 64, if there are gaps.
     broken: Option<Box<[u64; OLDER_WORDS]>>,
 }
 
 impl Seen {
-    /// Whether the round has finished before, or is too old to tell.
+    /// Returns true if the round has already finished, or is too old to tell.
     pub(crate) fn contains(&self, number: u64) -> bool {
         let Some(back) = self.top.checked_sub(number).filter(|_| self.recent != 0) else { return false };
         match back.checked_sub(WORD) {
@@ -41,12 +43,12 @@ impl Seen {
         }
     }
 
-    /// The highest round that has finished.
+    /// Highest round that has finished.
     pub(crate) const fn top(&self) -> u64 {
         self.top
     }
 
-    /// Notes a round as finished.
+    /// Records a round as finished.
     pub(crate) fn insert(&mut self, number: u64) {
         if number > self.top {
             self.shift(number - self.top);
@@ -87,7 +89,7 @@ impl Seen {
         self.set_older(std::array::from_fn(|at| shifted(at + 1)));
     }
 
-    /// The rounds behind the newest 64, as bits.
+    /// Bits of the rounds behind the newest 64.
     fn older(&self) -> [u64; OLDER_WORDS] {
         if let Some(words) = &self.broken {
             return **words;
@@ -103,7 +105,7 @@ impl Seen {
         let full = words.iter().take_while(|word| **word == u64::MAX).count();
         let next = words.get(full).copied().unwrap_or(0);
         let rest = words.get(full + 1..).unwrap_or_default();
-        // Ones from the lowest bit on and nothing above them.
+        // Ones from the lowest bit on, and nothing above them.
         let is_row = next & next.wrapping_add(1) == 0 && rest.iter().all(|word| *word == 0);
         if is_row {
             self.broken = None;

@@ -1,4 +1,4 @@
-//! Slowness: which threshold a reading is held against, and which readings of a region still speak.
+//! Slowness: thresholds for response times, and the readings of a region that are still current.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,23 +7,24 @@ use crate::rare::Rare;
 use crate::time::Timestamp;
 use crate::watch::Watch;
 
-/// Places of one region whose newest readings are kept.
+/// Maximum number of vantages of one region whose newest readings are stored.
 const PLACES: usize = 32;
 
-/// The newest passed reading of each place of a region: places take turns, and a far one must not make it flap.
+/// Newest passed reading of each vantage of a region. Stored per vantage because they take turns, and a distant one
+/// must not make the status flap.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "Written", into = "Written")]
 pub struct Newest(Kept);
 
-/// Most regions have one place, and there are six of these for every monitor: only more than one are on the heap, and
-/// what says so takes no room beside the one.
+/// In-memory form. Most regions have one vantage, and each monitor has six of these: only more than one reading needs
+/// the heap, and the niche of the first variant encodes the second.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Kept {
     One(Passed),
     Other(Rare<Vec<Passed>>),
 }
 
-/// The same as it is written.
+/// Stored form.
 #[derive(Serialize, Deserialize)]
 enum Written {
     None,
@@ -57,24 +58,24 @@ impl From<Newest> for Written {
     }
 }
 
-/// One passed reading.
+/// Passed reading.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Passed {
-    /// Who read it.
+    /// Vantage of the reading.
     pub place: PlaceNo,
-    /// When its round began.
+    /// Start of its round.
     pub started: Timestamp,
     /// Response time in milliseconds.
     pub latency_ms: u32,
 }
 
 impl Newest {
-    /// Moves the readings by so many milliseconds, with a wall clock that has stepped.
+    /// Moves the readings by so many milliseconds after a step of the wall clock.
     pub fn shift(&mut self, by: i64) {
         self.all_mut().iter_mut().for_each(|reading| reading.started = reading.started + by);
     }
 
-    /// Takes a reading in, in place of the same place's older one.
+    /// Inserts a reading, replacing the older one of the same vantage.
     pub fn insert(&mut self, reading: Passed) {
         if let Some(old) = self.all_mut().iter_mut().find(|old| old.place == reading.place) {
             if reading.started >= old.started {
@@ -95,7 +96,7 @@ impl Newest {
         }
     }
 
-    /// Forgets readings that began before `before`: they say nothing any more.
+    /// Removes readings that began before `before`.
     pub fn expire(&mut self, before: Timestamp) {
         let left: Vec<Passed> =
             self.all().iter().filter(|reading| reading.started > before).copied().collect();
@@ -107,23 +108,23 @@ impl Newest {
         }
     }
 
-    /// The newest reading, whoever read it.
+    /// Newest reading of all vantages.
     pub fn newest(&self) -> Option<Passed> {
         self.all().iter().copied().max_by_key(|reading| reading.started)
     }
 
-    /// Start of the oldest reading: the first to expire.
+    /// Start of the oldest reading, which expires first.
     pub fn oldest(&self) -> Option<Timestamp> {
         self.all().iter().map(|reading| reading.started).min()
     }
 
-    /// Forgets every reading: slowness is judged from the next.
+    /// Removes every reading: slowness is judged from the next one on.
     pub fn clear(&mut self) {
         self.0 = Kept::default();
     }
 
-    /// The reading that makes the region slow, with its threshold: of a connected place, under three intervals old; the
-    /// newest, where several do. Without a mesh every place is taken for connected.
+    /// Returns the reading that makes the region slow, with its threshold: from a connected vantage, less than three
+    /// intervals old; the newest if there are several. Without a mesh, every vantage counts as connected.
     pub fn slow(
         &self,
         watch: &Watch,

@@ -1,4 +1,5 @@
-//! Visitors who asked to be told of a page's incidents and maintenance, and the news on its way to them.
+//! Subscribers: visitors who get notified of a page's incidents and maintenance, and the bulletins sent to
+//! them.
 
 pub mod ask;
 pub mod asking;
@@ -12,57 +13,57 @@ use crate::late;
 use crate::link;
 use crate::time::{DAY, Timestamp};
 
-/// Subscribers of one page: at most so many.
+/// Maximum number of subscribers of one page.
 pub const MAX_SUBSCRIBERS: usize = 50_000;
-/// Milliseconds that a request that was not confirmed is kept.
+/// Milliseconds for which an unconfirmed subscription is kept.
 pub const UNCONFIRMED: i64 = 2 * DAY;
-/// Milliseconds within which one address is written to once at most by those who are not confirmed.
+/// Milliseconds within which an address gets at most one confirmation request.
 pub const ASKED_AGAIN: i64 = DAY;
 
-/// One who is told of a page's incidents and maintenance.
+/// A subscriber of a page's incidents and maintenance.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Subscriber {
     /// Its id.
     pub id: SubscriberId,
     /// The page.
     pub page: PageId,
-    /// How it is reached.
+    /// Email address or webhook.
     pub contact: Contact,
-    /// What tells its contact from others of the page: the start of a hash over it.
+    /// Hash prefix of the contact, which identifies it among the page's subscribers.
     pub fingerprint: [u8; 16],
-    /// Monitors that it hears of; none means the whole page. What names no monitor is told to everybody.
+    /// Monitors subscribed to; none means the whole page. An incident without monitors goes to everybody.
     pub monitors: Option<Vec<MonitorId>>,
-    /// When it was shown that whoever asked is who is written to; none until then.
+    /// Time of confirmation by the owner of the contact; none before it.
     pub confirmed_at: Option<Timestamp>,
-    /// What its confirmation and its unsubscribing need: random, and in every mail to it.
+    /// Secret for confirming and unsubscribing: random, and part of every mail to the subscriber.
     pub token: [u8; 16],
-    /// When it was last asked to confirm.
+    /// Time of the last confirmation request.
     pub asked_at: Timestamp,
-    /// How it fares.
+    /// Delivery health.
     pub health: Health,
-    /// When it was made.
+    /// Creation time.
     pub created_at: Timestamp,
-    /// True where the page's owner asked for it, not a visitor. Older records end before this field.
+    /// True if the page's owner added it, rather than a visitor. Older records end before this field.
     #[serde(deserialize_with = "late::or_default")]
     pub by_owner: bool,
 }
 
-/// How a subscriber is reached.
+/// The contact of a subscriber.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Contact {
-    /// A mailbox.
+    /// Email address.
     Email(String),
     /// A signed POST of JSON.
     Webhook {
-        /// Where to.
+        /// Target URL.
         url: String,
-        /// What it is signed with.
+        /// Signing secrets.
         secret: Secrets,
     },
 }
 
 impl Contact {
-    /// The name of its kind that the API uses.
+    /// Name of its kind in the API.
     pub const fn kind(&self) -> &'static str {
         match self {
             Self::Email(_) => "email",
@@ -72,27 +73,27 @@ impl Contact {
 }
 
 impl Subscriber {
-    /// What its links carry: the 26 digits of its id, then its token in hex.
+    /// Parameter of its links: the 26 digits of its id, followed by its token in hex.
     pub fn link(&self) -> String {
         link::write(&self.id.to_string(), SubscriberId::PREFIX, self.token)
     }
 
-    /// Where it confirms, and changes what it hears of; `page_url` is the page's public address.
+    /// URL for confirming and for changing the monitors; `page_url` is the page's public address.
     pub fn confirm_url(&self, page_url: &str) -> String {
         format!("{page_url}/confirm?t={}", self.link())
     }
 
-    /// Where it unsubscribes, by one POST (RFC 8058); `page_url` is the page's public address.
+    /// URL for unsubscribing with one POST (RFC 8058); `page_url` is the page's public address.
     pub fn unsubscribe_url(&self, page_url: &str) -> String {
         format!("{page_url}/unsubscribe?t={}", self.link())
     }
 
-    /// Whether it is a request that nobody confirmed in time.
+    /// Returns true for a subscription that was not confirmed in time.
     pub const fn is_stale(&self, now: Timestamp) -> bool {
         self.confirmed_at.is_none() && now.since(self.asked_at) >= UNCONFIRMED
     }
 
-    /// Whether it is to hear of what concerns these monitors; none named means the page.
+    /// Returns true if it is notified about these monitors; an empty list means the whole page.
     pub fn hears(&self, affected: &[MonitorId]) -> bool {
         self.confirmed_at.is_some()
             && self.health.off.is_none()
@@ -101,12 +102,13 @@ impl Subscriber {
     }
 }
 
-/// Reads what a link carries; none for what no link of ours carries.
+/// Decodes a link's parameter; none if it is malformed.
 pub fn read_link(text: &str) -> Option<(SubscriberId, [u8; 16])> {
     link::read(SubscriberId::PREFIX, text)
 }
 
-/// News of a page that its subscribers get, made once. It goes out to them in slices, by their ids.
+/// A bulletin: one message to all subscribers of a page, rendered once and sent out in batches by subscriber
+/// id.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Bulletin {
     /// Its id.
@@ -115,21 +117,21 @@ pub struct Bulletin {
     pub page: PageId,
     /// The incident or window.
     pub incident: IncidentId,
-    /// What it tells of, by name: `incident.created`.
+    /// Name of the event: `incident.created`.
     pub event: String,
-    /// The event's number in the journal.
+    /// Sequence number of the event in the journal.
     pub seq: u64,
-    /// Monitors that it concerns; none named means the page.
+    /// Affected monitors; empty means the whole page.
     pub affected: Vec<MonitorId>,
-    /// For webhooks: the JSON that is signed and posted.
+    /// Body for webhooks: signed JSON.
     pub json: Vec<u8>,
-    /// For mailboxes; the line with the link that unsubscribes is added for each.
+    /// Mail; a line with the unsubscribe link is added for each recipient.
     pub mail: Mail,
-    /// When it was made.
+    /// Creation time.
     pub created_at: Timestamp,
-    /// The subscriber up to whom deliveries were made, in the order of ids; none at first.
+    /// Last subscriber, by id, with a delivery created; none at first.
     pub reached: Option<SubscriberId>,
-    /// Whether every subscriber was reached.
+    /// True once every subscriber has a delivery.
     pub done: bool,
 }
 

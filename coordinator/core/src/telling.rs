@@ -1,4 +1,4 @@
-//! How a page tells of its monitors, as its owner set it, and which outages it has told of.
+//! Alert settings of a page, and its announced outages.
 
 use std::collections::BTreeMap;
 
@@ -13,15 +13,15 @@ use crate::place::RegionSet;
 use crate::refusal::Refusals;
 use crate::time::{MINUTE, Timestamp};
 
-/// Minutes between two words on an outage that lasts.
+/// Minutes between two notifications of an ongoing outage.
 pub const REPEAT: std::ops::RangeInclusive<u16> = 5..=1440;
 
 /// A page's alert settings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Telling {
-    /// Minutes between two words on an outage that lasts; none: one word.
+    /// Minutes between two notifications of an ongoing outage; none means only the first.
     pub repeat_minutes: Option<u16>,
-    /// Whether monitors that go down open incidents.
+    /// True if monitors that go down open incidents.
     pub automatic_incidents: bool,
 }
 
@@ -32,25 +32,25 @@ impl Default for Telling {
 }
 
 impl Telling {
-    /// Milliseconds between two words on an outage that lasts.
+    /// Milliseconds between two notifications of an ongoing outage.
     pub fn repeat_ms(&self) -> Option<i64> {
         self.repeat_minutes.map(|minutes| i64::from(minutes) * MINUTE)
     }
 }
 
-/// A page's alert settings, as they were sent.
+/// A page's alert settings, as sent.
 #[derive(Debug, Clone, Default)]
 pub struct TellingEdit {
-    /// Minutes between two words on an outage that lasts.
+    /// Minutes between two notifications of an ongoing outage.
     pub repeat_minutes: Given<i64>,
-    /// Whether monitors that go down open incidents.
+    /// True if monitors that go down open incidents.
     pub automatic_incidents: Given<bool>,
-    /// Fields that were sent and that no edit changes, each with the rule that says so.
+    /// Errors for fields that were sent and can't be edited.
     pub refused: Refusals,
 }
 
 impl TellingEdit {
-    /// The settings that come of what stands and what was sent.
+    /// Validates an edit of the settings.
     ///
     /// # Errors
     /// Every field that breaks a rule.
@@ -81,42 +81,43 @@ impl TellingEdit {
     }
 }
 
-/// The outages of a page that were told and are not over, by monitor: what automatic incidents are made of.
+/// The announced outages of a page that are not over, by monitor: the basis of automatic incidents.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Outages {
-    /// Each monitor that is down.
+    /// The monitors that are down.
     pub down: BTreeMap<MonitorId, ToldOutage>,
-    /// Of those whose scope changed since: the widest that it was, none being everywhere. A record of before ends here.
+    /// Widest scope of outages whose scope has changed; none as scope means everywhere. Older records end
+    /// here.
     #[serde(deserialize_with = "late::or_default")]
     pub widest: BTreeMap<MonitorId, Option<RegionSet>>,
-    /// Places where it is said of monitors that they flap: the incident stays open until they are steady. A record may also
-    /// end before this.
+    /// Updates that report flapping monitors: such an incident stays open until the monitor is steady. Some
+    /// older records end before this.
     #[serde(deserialize_with = "late::or_default")]
     pub flapping: BTreeMap<MonitorId, FlappingNotice>,
 }
 
-/// Place where it is said that a monitor flaps.
+/// The update that reports a flapping monitor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FlappingNotice {
     /// The automatic incident.
     pub incident: IncidentId,
-    /// The update, which is renewed in place; none where the incident has all that it may have.
+    /// The update, which is refreshed in place; none if the incident has the maximum number of updates.
     pub update: Option<UpdateId>,
 }
 
 impl Outages {
-    /// True while nothing is down and nothing flaps, as far as it was told.
+    /// Returns true if no announced outage or flapping is in progress.
     pub fn are_over(&self) -> bool {
         self.down.is_empty() && self.flapping.is_empty()
     }
 
-    /// A monitor's outage was told.
+    /// Adds an announced outage.
     pub fn begin(&mut self, monitor: MonitorId, outage: ToldOutage) {
         self.widest.remove(&monitor);
         self.down.insert(monitor, outage);
     }
 
-    /// A monitor is down from other regions than before. Gives the outage as it was until now, where that is so.
+    /// Changes the regions that a monitor is down from. Returns the outage as it was before, if they changed.
     pub fn rescope(&mut self, monitor: MonitorId, down_from: Option<RegionSet>) -> Option<ToldOutage> {
         let outage = self.down.get_mut(&monitor).filter(|outage| outage.down_from != down_from)?;
         let before = outage.clone();
@@ -126,7 +127,7 @@ impl Outages {
         Some(before)
     }
 
-    /// A monitor's outage is over. Gives it as it was at last, and its widest scope.
+    /// Ends a monitor's outage. Returns it with its last and its widest scope.
     pub fn end(&mut self, monitor: MonitorId) -> Option<(ToldOutage, Option<RegionSet>)> {
         let widest = self.widest.remove(&monitor);
         let outage = self.down.remove(&monitor)?;
@@ -135,14 +136,14 @@ impl Outages {
     }
 }
 
-/// An outage that was told.
+/// An announced outage.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ToldOutage {
-    /// When it began.
+    /// Start.
     pub since: Timestamp,
-    /// Why.
+    /// Failure reason.
     pub reason: Option<Failure>,
-    /// Regions that it is down from, while others see it up.
+    /// Regions that it is down from while others see it up.
     pub down_from: Option<RegionSet>,
     /// The automatic incident that it belongs to.
     pub incident: Option<IncidentId>,

@@ -1,4 +1,4 @@
-//! Text from people and programs, read once: lines, lists of regions, hosts, URLs, request headers and `Accept`.
+//! Validation of text input: lines, region lists, hosts, URLs, request headers and `Accept`.
 
 pub mod accept;
 mod host;
@@ -16,18 +16,18 @@ use std::ops::RangeInclusive;
 use crate::place::{Region, RegionSet};
 use crate::refusal::Rule;
 
-/// Request headers of one monitor: at most so many.
+/// Maximum number of request headers of one monitor.
 pub const MAX_HEADERS: usize = 64;
-/// Names and values of all request headers together, in characters.
+/// Maximum length of all names and values of request headers together, in characters.
 pub const MAX_HEADER_CHARACTERS: usize = 4000;
 
-/// Tells that a text shows nothing: it is empty, or all of it is invisible.
+/// Returns true if a text has no visible character.
 pub fn is_blank(text: &str) -> bool {
     text.chars().all(invisible::is_invisible)
 }
 
-/// A single line: trimmed, without control characters and without those that change the direction of text around it, its
-/// length in Unicode characters within `bounds`. A text of nothing but invisible characters counts as empty.
+/// Validates a single line: trimmed, without control characters and direction overrides, and with a length in
+/// Unicode characters within `bounds`. A text of nothing but invisible characters counts as empty.
 ///
 /// # Errors
 /// The rule that the text breaks.
@@ -43,7 +43,7 @@ pub fn line(text: &str, bounds: RangeInclusive<usize>) -> Result<String, Rule> {
     if is_blank(text) && !text.is_empty() {
         return match bounds.start() {
             0 => Ok(String::new()),
-            _ => Err("must have a visible character".to_owned()),
+            _ => Err("must contain a visible character".to_owned()),
         };
     }
     if bounds.contains(&text.chars().count()) {
@@ -55,7 +55,7 @@ pub fn line(text: &str, bounds: RangeInclusive<usize>) -> Result<String, Rule> {
     })
 }
 
-/// A line that may be left empty, which is the same as none.
+/// Validates an optional line; an empty one is none.
 ///
 /// # Errors
 /// The rule that the text breaks.
@@ -63,7 +63,7 @@ pub fn optional_line(text: &str, most: usize) -> Result<Option<String>, Rule> {
     line(text, 0..=most).map(|text| (!text.is_empty()).then_some(text))
 }
 
-/// A whole number within bounds.
+/// Validates a whole number within bounds.
 ///
 /// # Errors
 /// The rule that the number breaks.
@@ -72,7 +72,7 @@ pub fn whole<T: TryFrom<i64>>(value: i64, bounds: RangeInclusive<i64>) -> Result
     if bounds.contains(&value) { T::try_from(value).map_err(|_| rule()) } else { Err(rule()) }
 }
 
-/// One of a closed list of names, exactly as they are written.
+/// Parses one of a closed list of names, case-sensitively.
 ///
 /// # Errors
 /// The rule, which lists the names.
@@ -83,7 +83,7 @@ pub fn one_of<T: Copy>(text: &str, all: &[T], name: impl Fn(T) -> &'static str) 
     })
 }
 
-/// One region by name.
+/// Parses a region by name.
 ///
 /// # Errors
 /// The rule, which lists the regions.
@@ -91,7 +91,7 @@ pub fn region(text: &str) -> Result<Region, Rule> {
     one_of(text.trim(), &Region::ALL, Region::name)
 }
 
-/// A list of regions: at least one, each by name; one named twice counts once.
+/// Parses a list of regions by name: at least one; duplicates are ignored.
 ///
 /// # Errors
 /// The rule that the list breaks.
@@ -103,9 +103,8 @@ pub fn regions(names: &[String]) -> Result<RegionSet, Rule> {
     regions.map_err(|rule| format!("must be a list of regions: each {rule}"))
 }
 
-/// Request headers: names of letters, digits and hyphens, unique without regard to case; values without control
-/// characters; none that belongs to the connection or to the framing of the message (RFC 9110 section 7.6.1,
-/// RFC 9112 section 6).
+/// Validates request headers: names of letters, digits and hyphens, unique regardless of case; values without
+/// control characters; no connection or framing headers (RFC 9110 section 7.6.1, RFC 9112 section 6).
 ///
 /// # Errors
 /// The first rule that they break.
@@ -123,9 +122,9 @@ pub fn headers(headers: &[(String, String)]) -> Result<Vec<(String, String)>, Ru
         }
         let lower = name.to_ascii_lowercase();
         if is_hop_by_hop(&lower) {
-            return Err(format!("must not set {name:.60}, which belongs to the connection"));
+            return Err(format!("must not set {name:.60}, which the HTTP client sets itself"));
         }
-        // Before trimming, which would take a line break at the end away.
+        // Checked before trimming, which would remove a line break at the end.
         if sent.chars().any(char::is_control) {
             return Err(format!("must not have line breaks or other control characters in {name:.60}"));
         }

@@ -1,4 +1,4 @@
-//! Moments as milliseconds since the epoch, their ISO 8601 text, and the hour they lie in.
+//! Timestamps in milliseconds since the epoch, their ISO 8601 text, and the hour they belong to.
 
 mod notation;
 
@@ -18,17 +18,17 @@ pub const HOUR: i64 = 60 * MINUTE;
 /// One day in milliseconds.
 pub const DAY: i64 = 24 * HOUR;
 
-/// A moment: milliseconds since 1970-01-01T00:00:00Z. The earliest is one after `i64::MIN`, which is left to
-/// `Option<Timestamp>`, so that it takes eight bytes too: a monitor has some twenty of them.
+/// Timestamp: milliseconds since 1970-01-01T00:00:00Z. The value `i64::MIN` is reserved as the niche of
+/// `Option<Timestamp>`, so that an option takes eight bytes too: a monitor has some twenty of them.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(from = "i64", into = "i64")]
 pub struct Timestamp(NonZeroU64);
 
-/// Turns the sign: with it the order of signed numbers is that of unsigned ones.
+/// Flips the sign bit, which maps the order of signed numbers to that of unsigned ones.
 const SIGN: u64 = 1 << 63;
 
 impl Timestamp {
-    /// The moment that lies so many milliseconds after the epoch.
+    /// Timestamp of this many milliseconds after the epoch.
     pub const fn from_millis(millis: i64) -> Self {
         match NonZeroU64::new(millis.cast_unsigned() ^ SIGN) {
             Some(turned) => Self(turned),
@@ -41,31 +41,31 @@ impl Timestamp {
         (self.0.get() ^ SIGN).cast_signed()
     }
 
-    /// Milliseconds from `earlier` to this moment; negative when it lies before.
+    /// Milliseconds from `earlier` to this timestamp; negative if it is before.
     pub const fn since(self, earlier: Self) -> i64 {
         self.as_millis().saturating_sub(earlier.as_millis())
     }
 
-    /// The hour since the epoch that this moment lies in.
+    /// Hour since the epoch of this timestamp.
     pub const fn hour(self) -> i64 {
         self.as_millis().div_euclid(HOUR)
     }
 
-    /// Reads ISO 8601, as the API takes it: a calendar date, a time of day and an offset, with or without separators
-    /// (the whole rule is in `time/notation.rs`). Years outside 1970 to 9999 are refused.
+    /// Parses ISO 8601 as the API accepts it: a calendar date, a time of day and an offset, with or without
+    /// separators (see `time/notation.rs` for the grammar). Years outside 1970 to 9999 are rejected.
     pub fn parse_iso(text: &str) -> Option<Self> {
         let full = notation::in_full(text.trim())?;
         let moment = DateTime::parse_from_rfc3339(&full).ok()?.timestamp_millis();
         (0..253_402_300_800_000).contains(&moment).then_some(Self::from_millis(moment))
     }
 
-    /// Reads the same without an offset: a wall-clock time, of whichever zone.
+    /// Parses the same without an offset: a local time in an unspecified zone.
     pub fn parse_local(text: &str) -> Option<NaiveDateTime> {
         let wall_clock = Self::parse_iso(&format!("{}Z", text.trim()))?;
         wall_clock.to_utc().map(|moment| moment.naive_utc())
     }
 
-    /// The calendar's view of this moment, where it has one.
+    /// Converts to `chrono`, if the calendar can represent it.
     pub fn to_utc(self) -> Option<DateTime<Utc>> {
         DateTime::from_timestamp_millis(self.as_millis())
     }
@@ -106,7 +106,7 @@ impl Sub<i64> for Timestamp {
 }
 
 impl fmt::Display for Timestamp {
-    /// ISO 8601 in UTC with milliseconds, as the API gives every time.
+    /// Formats as ISO 8601 in UTC with milliseconds, as the API returns every time.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Some(moment) = self.to_utc() else { return write!(f, "{}", self.as_millis()) };
         let mut text = *b"0000-00-00T00:00:00.000Z";
@@ -114,7 +114,7 @@ impl fmt::Display for Timestamp {
         let Some(year) = year else {
             return f.write_str(&moment.to_rfc3339_opts(SecondsFormat::Millis, true));
         };
-        // By hand: a list of monitors holds hundreds of them.
+        // Formatted by hand for speed: a list of monitors contains hundreds of timestamps.
         let parts = [
             (3, 4, year),
             (6, 2, moment.month()),

@@ -1,8 +1,8 @@
-//! What any text needs that is in the language of a page: numbers, dates, lengths of time, lists; names of regions, states
-//! and failures; and what incidents say where nobody wrote anything.
+//! Localization of core texts in a page's language: numbers, dates, durations, lists; names of regions,
+//! states and failures; and texts of incidents without a message.
 //!
-//! One catalogue a language, all of one shape: one that lacks a word does not compile. What a page and a mail say beside
-//! that is in catalogues of theirs, made by the same [`catalogue!`](crate::catalogue).
+//! There is one catalogue for each language, all of the same type: a missing text is a compile error. Pages
+//! and mails have catalogues of their own, made by the same [`catalogue!`](crate::catalogue).
 
 mod de;
 mod en;
@@ -19,19 +19,19 @@ use crate::page::look::Language;
 use crate::place::{Region, RegionSet};
 use crate::time::{DAY, HOUR, MINUTE, SECOND};
 
-/// When the singular is used (CLDR plural rules, cardinals; of the languages that there are).
+/// The singular rule of a language (CLDR plural rules, cardinals; only for the languages supported).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Singular {
-    /// For one alone.
+    /// Singular for one only.
     One,
-    /// For none and for one.
+    /// Singular for zero and one.
     UpToOne,
-    /// For nothing: there is one form.
+    /// No singular: there is one form.
     Never,
 }
 
-/// Makes the type of a catalogue: fields of its own, and words, each of which may hold `{0}`, `{1}` and so on, for what
-/// [`fill`](crate::tongue::fill) puts there.
+/// Defines the type of a catalogue: typed fields, and texts, which may contain placeholders `{0}`, `{1}` and
+/// so on, filled by [`fill`](crate::tongue::fill).
 #[macro_export]
 macro_rules! catalogue {
     (
@@ -46,7 +46,7 @@ macro_rules! catalogue {
 
         #[cfg(test)]
         impl $name {
-            /// Each word with its name.
+            /// All texts with their names.
             fn entries(&self) -> Vec<(&'static str, &'static str)> {
                 vec![$((stringify!($word), self.$word),)*]
             }
@@ -55,18 +55,18 @@ macro_rules! catalogue {
 }
 
 catalogue! {
-    /// A language.
+    /// The texts and formats of a language.
     #[derive(Debug, PartialEq, Eq)]
     pub struct Tongue {
-        /// What parts a number's whole from its fraction.
+        /// Decimal separator.
         decimal: &'static str,
-        /// When the singular is used.
+        /// Singular rule.
         one: Singular,
-        /// The months' names.
+        /// Names of the months.
         months: [&'static str; 12],
-        /// The same, short.
+        /// Short names of the months.
         short_months: [&'static str; 12],
-        /// The days of the week from Monday on, short.
+        /// Short names of the weekdays, from Monday.
         short_weekdays: [&'static str; 7],
     }
     pub(crate) words {
@@ -89,7 +89,7 @@ catalogue! {
 }
 
 impl Tongue {
-    /// That language.
+    /// The catalogue of a language.
     pub const fn of(language: Language) -> &'static Self {
         match language {
             Language::En => &en::TONGUE,
@@ -101,7 +101,7 @@ impl Tongue {
         }
     }
 
-    /// One form or the other, with the number in it.
+    /// Selects the singular or plural pattern and inserts the number.
     pub fn count(&self, number: impl Into<i128>, one: &str, many: &str) -> String {
         let number = number.into();
         let is_one = match self.one {
@@ -112,56 +112,56 @@ impl Tongue {
         fill(if is_one { one } else { many }, &[&number.to_string()])
     }
 
-    /// A number that was written with a point, as the language writes it.
+    /// Replaces the decimal point of a formatted number with the language's separator.
     pub fn number(&self, text: &str) -> String {
         text.replace('.', self.decimal)
     }
 
-    /// A day with its year, short, and a time as it was written.
+    /// Formats a date with its year in short form, and an already formatted time.
     pub fn date_time(&self, date: NaiveDate, time: &str) -> String {
         self.date(self.date_time, date, &self.short_months, time)
     }
 
-    /// The same with its day of the week.
+    /// Formats a date and time with the weekday.
     pub fn weekday_time(&self, date: NaiveDate, time: &str) -> String {
         let name = self.short_weekdays.get(date.weekday().num_days_from_monday() as usize);
         fill(self.on_weekday, &[name.copied().unwrap_or_default(), &self.full_day(date), time])
     }
 
-    /// A day with its year, short.
+    /// Formats a date with its year in short form.
     pub fn full_day(&self, date: NaiveDate) -> String {
         self.date(self.full_day, date, &self.short_months, "")
     }
 
-    /// A day without its year.
+    /// Formats a date without its year.
     pub fn day(&self, date: NaiveDate) -> String {
         self.date(self.day, date, &self.months, "")
     }
 
-    /// A day without its year, short.
+    /// Formats a date without its year in short form.
     pub fn short_day(&self, date: NaiveDate) -> String {
         self.date(self.short_day, date, &self.short_months, "")
     }
 
-    /// A date's month with its year.
+    /// Formats the month and year of a date.
     pub fn month(&self, date: NaiveDate) -> String {
         fill(self.month_year, &[month(&self.months, date), &date.year().to_string()])
     }
 
-    /// By a pattern of the catalogue: `{0}` is the day's number, `{1}` its month, `{2}` its year and `{3}` the time.
+    /// Fills a date pattern of the catalogue: `{0}` is the day, `{1}` the month, `{2}` the year and `{3}` the
+    /// time.
     fn date(&self, pattern: &str, date: NaiveDate, months: &[&'static str; 12], time: &str) -> String {
         let (day, year) = (date.day().to_string(), date.year().to_string());
         fill(pattern, &[&day, month(months, date), &year, time])
     }
 
-    /// How long something lasts, in its two largest units: `2 hours 5 minutes`. Seconds are told of what lasts a minute
-    /// or less.
+    /// Formats a duration in its two largest units: `2 hours 5 minutes`. Seconds appear only below a minute.
     pub fn length(&self, millis: i64) -> String {
         let parts = self.parts(millis);
         if parts.is_empty() { self.under_second.to_owned() } else { parts.join(self.length_gap) }
     }
 
-    /// The same inside a sentence, without seconds: `2 hours and 5 minutes`.
+    /// Formats a duration for use in a sentence, without seconds: `2 hours and 5 minutes`.
     pub(crate) fn length_in_words(&self, millis: i64) -> String {
         if millis < MINUTE {
             return self.under_a_minute.to_owned();
@@ -191,7 +191,7 @@ impl Tongue {
         parts
     }
 
-    /// A list as it is read aloud.
+    /// Formats a list for use in a sentence.
     pub fn list<T: AsRef<str>>(&self, names: &[T]) -> String {
         let mut text = String::new();
         for (at, name) in names.iter().enumerate() {
@@ -205,12 +205,12 @@ impl Tongue {
         text
     }
 
-    /// What stands between the parts of an enumeration.
+    /// Separator of an enumeration.
     pub const fn comma(&self) -> &'static str {
         self.comma
     }
 
-    /// The name of a region.
+    /// Name of a region.
     pub const fn region(&self, region: Region) -> &'static str {
         match region {
             Region::Europe => self.region_europe,
@@ -222,12 +222,12 @@ impl Tongue {
         }
     }
 
-    /// Regions as they are read aloud.
+    /// Formats a list of regions for use in a sentence.
     pub fn regions(&self, regions: RegionSet) -> String {
         self.list(&regions.iter().map(|region| self.region(region)).collect::<Vec<_>>())
     }
 
-    /// Where an incident or a window stands.
+    /// Name of an incident's or window's status.
     pub const fn status(&self, status: Progress) -> &'static str {
         match status {
             Progress::Investigating => self.status_investigating,
@@ -239,17 +239,17 @@ impl Tongue {
         }
     }
 
-    /// Status of that incident or window in a word.
+    /// Name of the status of that incident or window.
     pub fn status_of(&self, incident: &Incident) -> &'static str {
         if incident.is_cancelled() { self.status_cancelled } else { self.status(incident.status) }
     }
 
-    /// Text of an update that left its incident so, where nothing was written.
+    /// Default text of the update that led to the incident's present status.
     pub fn closing_line(&self, incident: &Incident) -> &'static str {
         if incident.is_cancelled() { self.line_cancelled } else { self.standard_line(incident.status) }
     }
 
-    /// How much is affected.
+    /// Name of an impact.
     pub const fn impact(&self, impact: Impact) -> &'static str {
         match impact {
             Impact::None => self.impact_none,
@@ -259,7 +259,7 @@ impl Tongue {
         }
     }
 
-    /// What an update says where nothing was written.
+    /// Default text of an update without a message.
     pub const fn standard_line(&self, status: Progress) -> &'static str {
         match status {
             Progress::Investigating => self.line_investigating,
@@ -276,7 +276,7 @@ fn month(names: &[&'static str; 12], date: NaiveDate) -> &'static str {
     names.get(date.month0() as usize).copied().unwrap_or_default()
 }
 
-/// A pattern with its placeholders filled. What is put in is not looked at again.
+/// Fills the placeholders of a pattern. Inserted values are not expanded again.
 pub fn fill(pattern: &str, values: &[&str]) -> String {
     let mut text = String::with_capacity(pattern.len() + 16);
     let mut rest = pattern;

@@ -1,11 +1,11 @@
-//! Uptime: the share of checks that passed, the share of time not down, and what an uptime target leaves to spare.
+//! Uptime: the share of checks that passed, the share of time not down, and the error budget of an uptime target.
 
 use serde::{Deserialize, Serialize};
 
 use crate::observation::Word;
 use crate::time::{MINUTE, Timestamp};
 
-/// Passed and failed rounds. What was disputed counts as passed; what was unconfirmed or inconclusive does not count.
+/// Passed and failed rounds. Disputed ones count as passed; unconfirmed and inconclusive ones do not count.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tally {
     /// Rounds that count as passed.
@@ -24,14 +24,14 @@ impl Tally {
         }
     }
 
-    /// Adds what another tally counted.
+    /// Adds the counts of another tally.
     pub fn merge(&mut self, other: Self) {
         self.passed = self.passed.saturating_add(other.passed);
         self.failed = self.failed.saturating_add(other.failed);
     }
 
-    /// The share of counted rounds that passed, in percent with 3 decimals, rounded down, so that one failed round
-    /// never shows as 100; none when no round counted.
+    /// Share of counted rounds that passed, in percent with 3 decimals, rounded down, so that one failed round never
+    /// shows as 100; none if no round counted.
     pub fn percent(self) -> Option<f64> {
         percent(self.passed, self.passed.saturating_add(self.failed))
     }
@@ -45,38 +45,38 @@ impl FromIterator<Word> for Tally {
     }
 }
 
-/// A stretch of time, its start in it and its end not.
+/// Span of time, including its start and excluding its end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Span {
-    /// Its first moment.
+    /// First moment.
     pub from: Timestamp,
-    /// The first moment after it.
+    /// First moment after it.
     pub to: Timestamp,
 }
 
 impl Span {
-    /// Whether the moment lies in it.
+    /// Returns true if the moment lies in the span.
     pub fn contains(self, moment: Timestamp) -> bool {
         self.from <= moment && moment < self.to
     }
 }
 
-/// Stretches of time in their order, none of which reaches into another: however many overlap, they are few.
+/// Sorted, non-overlapping spans: overlapping ones are merged, so there are few however many went in.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Spans(Vec<Span>);
 
 impl Spans {
-    /// Whether the moment lies in one of them.
+    /// Returns true if the moment lies in one of the spans.
     pub fn contains(&self, moment: Timestamp) -> bool {
         self.ending_after(moment).is_some_and(|span| span.contains(moment))
     }
 
-    /// Whether any moment of a stretch lies in one of them.
+    /// Returns true if the given span overlaps one of the spans.
     pub fn touch(&self, stretch: Span) -> bool {
         self.ending_after(stretch.from).is_some_and(|span| span.from < stretch.to)
     }
 
-    /// All of them.
+    /// All spans, in order.
     pub fn as_slice(&self) -> &[Span] {
         &self.0
     }
@@ -101,26 +101,26 @@ impl FromIterator<Span> for Spans {
     }
 }
 
-/// Time that a monitor was watched, and how much of it was down: what minutes of downtime and error budgets are made of.
-/// Both in milliseconds. Pauses, maintenance and hours without a check are no part of either.
+/// Monitored time and the part of it that was down: the basis of downtime minutes and error budgets. Both in
+/// milliseconds. Pauses, maintenance and hours without a check are in neither.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct WatchedTime {
-    /// How long it was watched.
+    /// Monitored time.
     pub watched: u64,
-    /// How much of that it was down; never more.
+    /// Downtime; never more than the monitored time.
     pub down: u64,
 }
 
 impl WatchedTime {
-    /// The time of a stretch of which that long was watched by rounds that ended so: down by the share that failed.
+    /// Time of a span monitored by rounds with these outcomes: down by the share that failed.
     pub fn of_rounds(watched: u64, tally: Tally) -> Self {
         let total = u128::from(tally.passed) + u128::from(tally.failed);
         let down = (u128::from(watched) * u128::from(tally.failed)).checked_div(total).unwrap_or(0);
         Self { watched, down: u64::try_from(down).unwrap_or(watched) }
     }
 
-    /// The time of a stretch that was watched but for `excluded`, with those outages in it: that of what has no rounds
-    /// (heartbeat, component). Both may overlap and reach beyond the stretch.
+    /// Monitored time of a span without `excluded`, with these outages in it: for types without rounds (heartbeat,
+    /// component). Both lists may overlap and reach beyond the span.
     pub fn of_outages(window: Span, outages: &[Span], excluded: &[Span]) -> Self {
         let whole = window.to.since(window.from).max(0).unsigned_abs();
         let out = covered(window, excluded);
@@ -128,31 +128,32 @@ impl WatchedTime {
         Self { watched: whole.saturating_sub(out), down: out_or_down.saturating_sub(out) }
     }
 
-    /// Adds what another stretch of time had.
+    /// Adds the time of another span.
     pub const fn merge(&mut self, other: Self) {
         self.watched = self.watched.saturating_add(other.watched);
         self.down = self.down.saturating_add(other.down);
     }
 
-    /// The share of the time watched that was not down, in percent as [`Tally::percent`] gives it; none where nothing was
-    /// watched.
+    /// Share of the monitored time that was not down, in percent, rounded as by [`Tally::percent`]; none if nothing
+    /// was monitored.
     pub fn percent(self) -> Option<f64> {
         percent(self.watched.saturating_sub(self.down), self.watched)
     }
 
-    /// Minutes down.
+    /// Downtime in minutes.
     pub fn minutes_down(self) -> f64 {
         self.down as f64 / MINUTE as f64
     }
 }
 
-/// Milliseconds of a stretch that lie in one of `looked` and in none of `excluded`. Both may overlap and reach beyond it.
+/// Milliseconds of a span that lie in one of `looked` and in none of `excluded`. Both lists may overlap and reach
+/// beyond it.
 pub fn time_within(window: Span, looked: &[Span], excluded: &[Span]) -> u64 {
     let out_or_looked = covered(window, &[looked, excluded].concat());
     out_or_looked.saturating_sub(covered(window, excluded))
 }
 
-/// Milliseconds of a stretch that lie in any of those.
+/// Milliseconds of a span that lie in any of the spans.
 fn covered(window: Span, spans: &[Span]) -> u64 {
     let mut spans: Vec<Span> = spans.to_vec();
     spans.sort_unstable();
@@ -167,17 +168,17 @@ fn covered(window: Span, spans: &[Span]) -> u64 {
     covered
 }
 
-/// What an uptime target allows over a period, and how much of that is used.
+/// Downtime that an uptime target allows over a period, and how much of it is used.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ErrorBudget {
-    /// Minutes of the period that may be down.
+    /// Minutes of allowed downtime in the period.
     pub allowed_minutes: f64,
-    /// Minutes that were.
+    /// Minutes of actual downtime.
     pub used_minutes: f64,
 }
 
 impl ErrorBudget {
-    /// The budget of a target in percent over `period_ms`, of which that long was watched and down.
+    /// Computes the budget of a target in percent over `period_ms`, given the monitored time and downtime.
     pub fn new(target_percent: f64, period_ms: i64, time: WatchedTime) -> Self {
         let minutes = period_ms.max(0) as f64 / MINUTE as f64;
         Self {
@@ -186,13 +187,13 @@ impl ErrorBudget {
         }
     }
 
-    /// Minutes that may still be down; negative once the budget is spent.
+    /// Minutes of downtime left; negative once the budget is spent.
     pub fn left_minutes(self) -> f64 {
         self.allowed_minutes - self.used_minutes
     }
 }
 
-/// Rounded down to 3 decimals, in whole numbers so that nothing is rounded up on the way.
+/// Rounded down to 3 decimals, computed in integers so that nothing is rounded up on the way.
 fn percent(part: u64, whole: u64) -> Option<f64> {
     if whole == 0 {
         return None;

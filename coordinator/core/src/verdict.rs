@@ -1,4 +1,4 @@
-//! Up and down: how a region's rounds add up, and what the counted regions say together.
+//! Up and down: how consecutive rounds change a region's state, and how the counted regions combine to a verdict.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,104 +9,104 @@ use crate::seen::Seen;
 use crate::slowness::Newest;
 use crate::time::{SECOND, Timestamp};
 
-/// Milliseconds between the starts of two failed rounds that count as two.
+/// Minimum distance in milliseconds between the starts of two failed rounds that count as two.
 pub const APART: i64 = 5 * SECOND;
-/// The same, where the later one is the second round of a suspicion.
+/// The same, if the later one is the second round of a suspicion.
 pub const APART_SECOND: i64 = 4 * SECOND;
 
-/// What a region says of a monitor.
+/// Status of a monitor in one region.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Standing {
-    /// Nothing (yet, or any more).
+    /// No data yet, or no longer.
     #[default]
     Unknown,
-    /// Its newest counted round passed.
+    /// The newest counted round passed.
     Up,
-    /// Two rounds in a row failed.
+    /// Two consecutive rounds failed.
     Down,
 }
 
-/// The first failed round of a run of two.
+/// First failed round of a possible run of two.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FirstFailed {
-    /// When it began.
+    /// Start of the round.
     pub started: Timestamp,
-    /// It waited three seconds and more for its answer: a second round is confirmed from its start.
+    /// Set if it was pending for three seconds or longer: a second round is then confirmed from its start.
     pub waited: bool,
 }
 
-/// One region's memory of a monitor's rounds. There are six of these for every monitor: what few of them have is boxed.
+/// State of a monitor in one region. Each monitor has six of these, so rarely used parts are boxed.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Lane {
-    /// What it says.
+    /// Current status.
     pub standing: Standing,
     /// Start of the newest finished round.
     pub newest: Option<Timestamp>,
-    /// When the newest round that was more than inconclusive was heard.
+    /// Arrival time of the newest round that was not inconclusive.
     pub fresh: Option<Timestamp>,
     /// Newest passed readings, for slowness.
     pub readings: Newest,
-    /// Which scheduled rounds have finished.
+    /// Scheduled rounds that have finished.
     seen: Seen,
-    /// What is remembered of failures, where there is any.
+    /// Failure data; none in the common case.
     trouble: Option<Box<Trouble>>,
 }
 
-/// What a region remembers of failures.
+/// Failure data of a region.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct Trouble {
-    /// The first of a run of two.
+    /// First round of a possible run of two.
     first_failed: Option<FirstFailed>,
-    /// While down: the start of the first failed round of the two.
+    /// While down: start of the first failed round of the run.
     down_since: Option<Timestamp>,
-    /// What the newest failed round failed of.
+    /// Reason of the newest failure.
     failure: Option<Failure>,
 }
 
-/// What a word did to a region.
+/// Effect of a finished round on a region.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Turn {
-    /// Nothing that others need to know.
+    /// No effect on other regions.
     Nothing,
-    /// It is the first failed round of a possible two.
+    /// First failed round of a possible run of two.
     Suspects,
-    /// It was the second: the region is down.
+    /// Second failed round: the region is down.
     WentDown,
-    /// The region was down and is back.
+    /// The region was down and has recovered.
     CameBack,
 }
 
 impl Lane {
-    /// The first failed round of a run of two.
+    /// First failed round of a possible run of two.
     pub fn first_failed(&self) -> Option<FirstFailed> {
         self.trouble.as_ref()?.first_failed
     }
 
-    /// While down: the start of the first failed round of the two.
+    /// While down: start of the first failed round of the run.
     pub fn down_since(&self) -> Option<Timestamp> {
         self.trouble.as_ref()?.down_since
     }
 
-    /// What its newest failed round failed of; none once it has passed.
+    /// Reason of the newest failure; none once a round has passed.
     pub fn failure(&self) -> Option<&Failure> {
         self.trouble.as_ref()?.failure.as_ref()
     }
 
-    /// Notes what a round failed of, or that nothing failed.
+    /// Sets or clears the reason of the newest failure.
     pub fn set_failure(&mut self, failure: Option<Failure>) {
         if failure.is_some() || self.trouble.is_some() {
             self.change_trouble(|trouble| trouble.failure = failure);
         }
     }
 
-    /// The run of two begins anew.
+    /// Resets the run of two.
     pub fn forget_first_failed(&mut self) {
         if self.trouble.is_some() {
             self.change_trouble(|trouble| trouble.first_failed = None);
         }
     }
 
-    /// Notes that a scheduled round finished; false if it had before, or is too old to tell.
+    /// Records a scheduled round as finished; returns false if it was already recorded, or is too old to tell.
     pub fn note_round(&mut self, number: u64) -> bool {
         let is_news = !self.has_seen(number);
         if is_news {
@@ -115,25 +115,25 @@ impl Lane {
         is_news
     }
 
-    /// Whether a scheduled round has finished before, or is too old to tell.
+    /// Returns true if the scheduled round has already finished, or is too old to tell.
     pub fn has_seen(&self, number: u64) -> bool {
         self.seen.contains(number)
     }
 
-    /// Forgets what it counted, because the target is another now. Its standing stays.
+    /// Resets all counters because the target has changed. The status stays.
     pub fn drop_counters(&mut self) {
         self.forget_first_failed();
         self.readings.clear();
         self.newest = None;
     }
 
-    /// Rounds are numbered anew, because the interval is another now.
+    /// Resets the round numbers because the interval has changed.
     pub fn renumber(&mut self) {
         self.seen = Seen::default();
     }
 
-    /// Rounds are numbered anew where the highest that finished is above `highest`, which none can be yet: else every
-    /// round to come would be too old to tell. False where it is not.
+    /// Resets the round numbers if the highest one recorded is above `highest`, which no round can have reached:
+    /// otherwise every later round would count as too old. Returns false if nothing was reset.
     pub fn renumber_above(&mut self, highest: u64) -> bool {
         let is_above = self.seen.top() > highest;
         if is_above {
@@ -142,8 +142,8 @@ impl Lane {
         is_above
     }
 
-    /// The wall clock stepped by so many milliseconds, and time did not: what the lane noted moves along, so that rounds of
-    /// before and after the step lie as far apart as they were. Numbers come again where the clock went back.
+    /// Adjusts for a step of the wall clock by `by` milliseconds: stored times move with it, so that rounds before
+    /// and after the step keep their distance. If the clock went back, round numbers repeat and are reset.
     pub fn shift(&mut self, by: i64) {
         let shifted = |moment: Option<Timestamp>| moment.map(|moment| moment + by);
         (self.newest, self.fresh) = (shifted(self.newest), shifted(self.fresh));
@@ -159,7 +159,7 @@ impl Lane {
         }
     }
 
-    /// The clock went back: what the lane noted of moments that are still to come is forgotten.
+    /// Adjusts for a clock that went back: resets everything recorded for times in the future.
     pub fn wind_back(&mut self, now: Timestamp) {
         self.newest = None;
         self.fresh = Some(now);
@@ -167,7 +167,7 @@ impl Lane {
         self.renumber();
     }
 
-    /// The clock went back: failures that would begin after `now` began by then. False where there are none.
+    /// Adjusts for a clock that went back: limits the start of failures to `now`. Returns false if nothing changed.
     pub fn end_failures_by(&mut self, now: Timestamp) -> bool {
         let (first, since) = (self.first_failed().map(|first| first.started), self.down_since());
         let ahead = first.max(since).is_some_and(|newest| newest > now);
@@ -182,14 +182,14 @@ impl Lane {
         ahead
     }
 
-    /// The region is not looked from any more: it says nothing. Rounds that finished are not taken in again. False if
-    /// it had nothing to say before.
+    /// Clears the state of a region that is no longer checked. Rounds that finished stay recorded. Returns false if
+    /// there was nothing to clear.
     pub fn leave(&mut self) -> bool {
         let blank = Self { seen: self.seen.clone(), ..Self::default() };
         std::mem::replace(self, blank.clone()) != blank
     }
 
-    /// Takes in the word of a finished round.
+    /// Applies the outcome of a finished round.
     pub fn hear(&mut self, word: Word, round: RoundFacts, now: Timestamp) -> Turn {
         self.newest = Some(round.started);
         if word != Word::Inconclusive {
@@ -212,7 +212,7 @@ impl Lane {
         }
     }
 
-    /// A failed round that began before the outage it belongs to was over: it is no step towards another.
+    /// Applies a failed round that began before the end of its outage: it does not count towards a new one.
     pub fn hear_of_the_past(&mut self, started: Timestamp, now: Timestamp) {
         self.newest = Some(started);
         self.fresh = Some(now);
@@ -251,59 +251,60 @@ impl Lane {
     }
 }
 
-/// What a lane needs to know of a round.
+/// Facts about a round that a region's state depends on.
 #[derive(Debug, Clone, Copy)]
 pub struct RoundFacts {
-    /// When it began.
+    /// Start of the round.
     pub started: Timestamp,
-    /// Why it was run.
+    /// Reason it was run.
     pub reason: Reason,
-    /// It waited three seconds and more.
+    /// Set if it was pending for three seconds or longer.
     pub waited: bool,
     /// Milliseconds between two scheduled rounds.
     pub interval: i64,
 }
 
-/// Sets of regions by what each of them says.
+/// Regions grouped by status.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Says {
-    /// Regions with a say in up and down.
+    /// Regions that count for up and down.
     pub counted: RegionSet,
     /// Regions that are down.
     pub down: RegionSet,
     /// Regions that are up.
     pub up: RegionSet,
-    /// Regions whose newest round failed in this suspicion.
+    /// Regions whose newest round failed in the current suspicion.
     pub suspecting: RegionSet,
-    /// Regions whose newest word is a pass of a round that began after the outage did: a region that is cut off, unfit or
-    /// has only looked before the outage is none. Empty where regions do not judge for themselves.
+    /// Regions with a pass since the outage began and no contradiction after it. Regions that are disconnected,
+    /// unfit or were last checked before the outage are not included. Empty for check types that are not judged by
+    /// region.
     pub witnesses: RegionSet,
 }
 
 impl Says {
-    /// The counted regions that it fails from: those that are down, and those that count as failing with them.
+    /// Counted regions in which it fails: those that are down, and those that are suspected.
     pub const fn failing(&self) -> RegionSet {
         self.down.union(self.suspecting).intersection(self.counted)
     }
 }
 
-/// What the counted regions say together.
+/// Combined verdict of the counted regions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
-    /// No counted region says anything.
+    /// No counted region has data.
     Unknown,
-    /// None is down, and at least one is up.
+    /// No region is down, and at least one is up.
     Up,
-    /// At least one is down.
+    /// At least one region is down.
     Down {
-        /// The regions it is down from, while some counted region has seen it up since the outage began.
+        /// Regions in which it is down; none unless some counted region has seen it up since the outage began.
         from: Option<RegionSet>,
-        /// Every counted region is down or its newest round failed: there is nothing to wait for.
+        /// Set if every counted region is down or suspected, so there is nothing to wait for.
         whole: bool,
     },
 }
 
-/// Judges a monitor by its regions.
+/// Computes a monitor's verdict from its regions.
 pub fn judge(says: &Says) -> Verdict {
     let (down, up) = (says.down.intersection(says.counted), says.up.intersection(says.counted));
     if down.is_empty() {

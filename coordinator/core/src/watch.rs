@@ -1,4 +1,4 @@
-//! What a machine must know of its monitor: the settings that count, after page and plan have had their say.
+//! Effective settings: the settings of a monitor that apply after its page and plan are taken into account.
 
 use std::collections::BTreeMap;
 
@@ -11,51 +11,51 @@ use crate::plan::{Plan, PlanLimits};
 use crate::telling::Telling;
 use crate::time::{MINUTE, SECOND};
 
-/// How failures are confirmed.
+/// Policy for confirming failures.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Confirmation {
-    /// By a place on another network, always.
+    /// By a vantage on another network, always.
     #[default]
     OtherNetwork,
-    /// While the whole mesh is on one network, by the same network five seconds later.
+    /// While the whole mesh is on one network: by the same network, five seconds later.
     Repeat,
 }
 
-/// A monitor as its machine sees it.
+/// Effective settings of a monitor, as its machine uses them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Watch {
-    /// Its id.
+    /// Monitor id.
     pub monitor: MonitorId,
-    /// Account that its page belongs to.
+    /// Account of the page.
     pub account: AccountId,
-    /// Revision of what is checked.
+    /// Revision of the check.
     pub revision: u32,
-    /// Its type.
+    /// Type of the check.
     pub kind: CheckKind,
     /// Milliseconds between two rounds in one region; 0 for a heartbeat.
     pub interval_ms: u32,
-    /// The one region it is checked from.
+    /// Region it is pinned to, if any.
     pub pinned: Option<Region>,
-    /// Regions that count toward up and down; none means all.
+    /// Regions that count for up and down; none means all.
     pub uptime_regions: Option<RegionSet>,
     /// Regions whose readings can make it slow.
     pub latency_regions: RegionSet,
-    /// Threshold in milliseconds where the region has none of its own.
+    /// Slow threshold in milliseconds, for regions without their own.
     pub slow_threshold_ms: Option<u32>,
-    /// Thresholds of single regions, in milliseconds.
+    /// Slow thresholds of single regions, in milliseconds.
     pub slow_thresholds: BTreeMap<Region, u32>,
-    /// Heartbeat: milliseconds between pings, and of grace after them.
+    /// Heartbeat: period and grace, in milliseconds.
     pub beat: Option<(i64, i64)>,
-    /// How failures are confirmed.
+    /// Policy for confirming failures.
     pub confirmation: Confirmation,
-    /// Minutes between two words on an outage that lasts; none: one word.
+    /// Minutes between still-down alerts; none disables them.
     pub repeat_minutes: Option<u16>,
-    /// Not checked while set.
+    /// Set while paused: no checks are run.
     pub paused: bool,
 }
 
 impl Watch {
-    /// What counts for a monitor of that page on that plan, where the page says every outage once.
+    /// Computes the settings of a monitor on that page and plan; without still-down alerts.
     pub fn new(
         monitor: &Monitor,
         page: &Page,
@@ -97,24 +97,26 @@ impl Watch {
         }
     }
 
-    /// The same on a page with those alert settings.
+    /// Adds the alert settings of the page.
     #[must_use]
     pub fn told_by(self, telling: &Telling) -> Self {
         Self { repeat_minutes: telling.repeat_minutes, ..self }
     }
 
-    /// The lane that a region's rounds are judged in: its own, or the only one where regions do not judge.
+    /// Index of the region state that a region's rounds affect: its own, or the only one for types not judged by
+    /// region.
     pub const fn lane(&self, region: Region) -> usize {
         if self.kind.is_regional() { region.index() } else { 0 }
     }
 
-    /// Regions that rounds are run in. One stands for all where regions do not judge for themselves.
+    /// Regions in which rounds are run. For types not judged by region, one region represents all.
     pub fn regions(&self, mesh: &Mesh) -> RegionSet {
         let regions = crate::assign::regions_in_use(self.kind, self.pinned, mesh);
         if self.kind.is_regional() { regions } else { RegionSet::only(Region::Europe) }
     }
 
-    /// Regions with a say in up and down. Where none of the wanted has a place enrolled, every region that has one counts.
+    /// Regions that count for up and down. If none of the selected regions has an enrolled vantage, every region with
+    /// one counts.
     pub fn counted(&self, mesh: &Mesh) -> RegionSet {
         if !self.kind.is_regional() {
             return RegionSet::only(Region::Europe);
@@ -122,17 +124,17 @@ impl Watch {
         self.settle(self.uptime_regions.unwrap_or(RegionSet::ALL), mesh)
     }
 
-    /// Regions whose readings are judged as slow, by the same rule.
+    /// Regions whose response times count, by the same rule.
     pub fn latency(&self, mesh: &Mesh) -> RegionSet {
         if self.kind.has_latency() { self.settle(self.latency_regions, mesh) } else { RegionSet::NONE }
     }
 
-    /// The threshold of a reading from that region, in milliseconds.
+    /// Slow threshold for a region, in milliseconds.
     pub fn threshold(&self, region: Region) -> Option<u32> {
         self.slow_thresholds.get(&region).copied().or(self.slow_threshold_ms)
     }
 
-    /// Milliseconds without a fresh round after which a region is stale.
+    /// Milliseconds after which a region is stale if all its rounds since are inconclusive, or there are none.
     pub fn stale_after(&self) -> i64 {
         match self.kind {
             CheckKind::Component => 30 * MINUTE,
@@ -146,7 +148,7 @@ impl Watch {
         }
     }
 
-    /// So many intervals, in milliseconds.
+    /// Length of this many intervals, in milliseconds.
     pub fn intervals(&self, count: i64) -> i64 {
         i64::from(self.interval_ms) * count
     }

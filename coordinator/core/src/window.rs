@@ -1,4 +1,4 @@
-//! Maintenance windows as spans of time: which monitors they cover, and when.
+//! Maintenance windows as spans of time: the monitors they cover, and when.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,19 +6,19 @@ use crate::id::MonitorId;
 use crate::incident::{Incident, Kind};
 use crate::uptime::Span;
 
-/// A window as far as monitors are concerned.
+/// A maintenance window as monitors see it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Window {
-    /// From its start to its planned end, or to when it was completed before that.
+    /// From its start to its planned end, or to when it was completed earlier.
     pub span: Span,
-    /// It has begun and is not over, as far as that was noted: its monitors' alerts are silent.
+    /// Set while it is recorded as running: alerts of its monitors are suppressed.
     pub running: bool,
-    /// The monitors it covers; none named means every one of the page.
+    /// Monitors it covers; an empty list means every monitor of the page.
     pub monitors: Vec<MonitorId>,
 }
 
 impl Window {
-    /// The window of an incident; none of one that is no maintenance, or was called off before it began.
+    /// Returns the window of an incident; none if it is not a maintenance, or was cancelled before it began.
     pub fn of(incident: &Incident) -> Option<Self> {
         let (Kind::Maintenance, Some(ends_at)) = (incident.kind, incident.ends_at) else { return None };
         let to = incident.resolved_at.map_or(ends_at, |resolved_at| resolved_at.min(ends_at));
@@ -30,7 +30,7 @@ impl Window {
         })
     }
 
-    /// Whether it covers a monitor of its page.
+    /// Returns true if it covers a monitor of its page.
     pub fn covers(&self, monitor: MonitorId) -> bool {
         self.monitors.is_empty() || self.monitors.contains(&monitor)
     }

@@ -1,6 +1,7 @@
-//! A wall clock that goes forth and comes back, and a coordinator that stands still: nothing stays wrong for as long.
+//! Clock faults: a wall clock that goes forward and back, and a coordinator that is suspended; nothing stays wrong
+//! for long.
 
-#![allow(clippy::unwrap_used, dead_code, reason = "the stage is shared; what can't be read fails the test")]
+#![allow(clippy::unwrap_used, dead_code, reason = "the stage is shared; a decode error may panic")]
 
 #[path = "cast/stage.rs"]
 mod stage;
@@ -67,7 +68,7 @@ fn a_coordinator_that_stood_still_makes_no_job_late_and_no_region_stale() {
     let out = tale.stage.step(back, |machine, step| machine.handle_absence(START, step));
     assert_eq!((out, tale.stage.machine.status()), (Vec::new(), Status::Up));
     tale.pass_time(back + 5 * MINUTE, &passed());
-    assert_eq!(tale.stage.machine.status(), Status::Unknown, "five minutes after its return it is");
+    assert_eq!(tale.stage.machine.status(), Status::Unknown, "stale five minutes after the return");
 }
 
 #[test]
@@ -96,7 +97,7 @@ fn a_standstill_is_excused_also_where_the_clock_stepped_meanwhile() {
 #[test]
 fn a_step_of_the_clock_holds_up_no_outage_and_no_recovery() {
     for jump in [-60 * SECOND, -10 * SECOND, 10 * SECOND, 10 * MINUTE] {
-        // At once, in the middle of a suspicion, and in an outage: the wall's clock is another from then on.
+        // Step immediately, in the middle of a suspicion, or during an outage; the wall clock differs from then on.
         for when in 0..3 {
             let mut tale = Tale::new();
             let mut wall = START + HOUR;
@@ -115,7 +116,7 @@ fn a_step_of_the_clock_holds_up_no_outage_and_no_recovery() {
             assert_eq!(tale.told, [], "{jump} ms, {when}");
             wall = wall + 2 * SECOND;
             step(&mut tale, 1, &mut wall, &refused());
-            // Its second round begins five seconds after the first, however the wall's clock goes.
+            // The second round begins five seconds after the first, whatever the wall clock does.
             let second = wall + 3 * SECOND;
             tale.pass_time(second, &refused());
             assert_eq!(tale.told, [AlertKind::WentDown], "{jump} ms, {when}");
@@ -124,7 +125,7 @@ fn a_step_of_the_clock_holds_up_no_outage_and_no_recovery() {
             wall = wall + 40 * SECOND;
             tale.round(wall, &passed());
             assert_eq!(tale.told, [AlertKind::WentDown, AlertKind::Recovered], "{jump} ms, {when}");
-            // Rounds from before the step neither make it stale nor keep it from that.
+            // Rounds from before the step neither make it stale nor keep it from going stale.
             let stale = wall + 5 * MINUTE;
             tale.pass_time(stale - SECOND, &passed());
             assert_eq!(tale.stage.machine.status(), Status::Up, "{jump} ms, {when}");
@@ -139,7 +140,7 @@ fn a_step_of_the_clock_takes_no_witness_of_an_outage_and_makes_none() {
     let europe = Some(RegionSet::only(Region::Europe));
     for jump in [-60 * SECOND, -10 * SECOND, 10 * SECOND, 10 * MINUTE] {
         for (sees, is_disputed) in [(true, false), (true, true), (false, false), (false, true)] {
-            // Asia passes before the outage, and looks when it begins, or is silent from then on.
+            // Asia passes before the outage, and either responds when it begins or is silent from then on.
             let mut tale = Tale::of(4);
             let begins = START + HOUR;
             tale.round_of(3, begins - 20 * SECOND, &passed());
@@ -157,12 +158,12 @@ fn a_step_of_the_clock_takes_no_witness_of_an_outage_and_makes_none() {
             let since = tale.stage.machine.view(&tale.stage.mesh(), begins).outage_since;
             let now = tale.step(begins + 41 * SECOND, jump, &refused());
             assert_eq!(tale.down_from(now), from, "{name}, after the step");
-            // It may step once more.
+            // The clock may step once more.
             let now = tale.step(now + SECOND, -jump, &refused());
             assert_eq!(tale.down_from(now), from, "{name}, after the way back");
             let now = tale.step(now + SECOND, jump, &refused());
             assert_eq!(tale.down_from(now), from, "{name}, after the third");
-            // Who passes from now on has seen it up, and the outage is the one that people were told.
+            // A vantage that passes from now on has seen it up, and the outage keeps the start that was announced.
             tale.round_of(3, now + 20 * SECOND, &passed());
             assert_eq!(tale.down_from(now + 20 * SECOND), europe, "{name}, after a pass");
             let view = tale.stage.machine.view(&tale.stage.mesh(), now);
@@ -198,7 +199,7 @@ fn a_step_of_the_clock_makes_flapping_no_shorter_and_checks_unjudged_no_longer()
         let out = tale.stage.observe(seen(PlaceNo(1), round, now, unreadable.clone()), now);
         let is_report =
             |output: &Output| matches!(output, Output::Happened(what) if matches!(**what, What::Unjudged(_)));
-        assert!(!out.iter().any(is_report), "two minutes are no half hour");
+        assert!(!out.iter().any(is_report), "two minutes are less than half an hour");
     }
     assert!(tale.stage.machine.view(&tale.stage.mesh(), now).unjudged);
 }
@@ -225,7 +226,7 @@ fn rounds_count_again_after_a_clock_that_was_ahead_when_the_monitor_was_paused()
     assert_eq!(tale.stage.machine.view(&tale.stage.mesh(), at).last_check.unwrap().at, at);
 }
 
-/// How the coordinator is not there for a while.
+/// Ways in which the coordinator can be absent.
 #[derive(Debug, Clone, Copy)]
 enum Absence {
     Restart,
@@ -244,7 +245,7 @@ fn absences() -> impl Strategy<Value = Vec<(i64, Absence, i64)>> {
     prop::collection::vec((PERIOD * 3..PERIOD * 6, kinds, SECOND..PERIOD), 1..12)
 }
 
-/// Milliseconds between two pings, and of grace after them.
+/// Milliseconds between two pings; and of grace after them.
 const PERIOD: i64 = 10 * MINUTE;
 const GRACE: i64 = MINUTE;
 
@@ -263,7 +264,7 @@ proptest! {
         let mut next_ping = START;
         for (wait, absence, length) in absences {
             let until = now + wait;
-            // Pings and deadlines in their order, as the coordinator's clock shows them.
+            // Pings and deadlines in order, as the coordinator's clock shows them.
             loop {
                 let deadline = stage.next_timeout().map(|at| at - wall_ahead).filter(|at| *at <= until);
                 if next_ping <= until && deadline.is_none_or(|at| next_ping < at) {
@@ -283,8 +284,8 @@ proptest! {
                 Absence::ClockBack => wall_ahead -= length,
                 Absence::Restart | Absence::Standstill => {
                     now = now + length;
-                    // Nobody hears what comes meanwhile. A client tries again with growing pauses, no longer than it
-                    // has tried already, or for five minutes.
+                    // Pings are lost meanwhile. A client retries with increasing backoff, up to as long as it has
+                    // been retrying already, or for five minutes.
                     let lost = next_ping <= now;
                     while next_ping <= now {
                         pings += 1;
@@ -299,7 +300,7 @@ proptest! {
             let wall = now + wall_ahead;
             seen.extend(match absence {
                 Absence::Restart => {
-                    // It noted that it ran up to five seconds before its end.
+                    // The last recorded time of running may be up to five seconds before the end.
                     stage.stop(then - 5 * SECOND);
                     stage.start(wall)
                 }

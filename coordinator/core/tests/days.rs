@@ -1,14 +1,10 @@
-//! Whole days of one monitor with faults far beyond nature, each out of a seed: what must hold always, holds.
+//! Simulated days of one monitor with far more faults than in production, each from a seed: the invariants hold
+//! throughout.
 //!
-//! A few days are lived at every run. More of them, by their seeds: `PARALLAX_DAYS=0..10000 cargo test -p parallax-core
-//! --test days`; one day alone: `PARALLAX_DAYS=17..18`.
+//! Every test run simulates a few days. To run more, give a range of seeds: `PARALLAX_DAYS=0..10000 cargo test -p
+//! parallax-core --test days`; for a single day: `PARALLAX_DAYS=17..18`.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    reason = "what is wrong fails the test"
-)]
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "a failure may panic")]
 
 #[path = "days/chance.rs"]
 mod chance;
@@ -25,10 +21,10 @@ use std::panic;
 
 use world::World;
 
-/// Days that every run lives.
+/// Number of days in every run.
 const FEW: u64 = 24;
 
-/// The seeds that were asked for, or a few.
+/// Seeds from the environment, or a few by default.
 fn seeds() -> Range<u64> {
     let asked = std::env::var("PARALLAX_DAYS").ok();
     let range = asked.as_deref().and_then(|asked| asked.split_once(".."));
@@ -47,9 +43,9 @@ fn whatever_a_day_brings_the_promises_hold() {
             Err(_) => broken.push(seed),
         }
     }
-    assert!(broken.is_empty(), "{} of {days:?} are broken: {broken:?}", broken.len());
-    // A day on which nothing happens holds everything.
-    assert!(days.end - days.start < FEW || alerts.len() == 5, "only {alerts:?} were told");
+    assert!(broken.is_empty(), "{} of {days:?} failed: {broken:?}", broken.len());
+    // The invariants would also hold on days without any alerts.
+    assert!(days.end - days.start < FEW || alerts.len() == 5, "only {alerts:?} were sent");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Worked examples of the two figures that a page shows for a monitor.
+//! Worked examples of the two figures that a page shows for a monitor: response time and uptime.
 
 use parallax_core::latency::{RegionLatencies, mean_ms};
 use parallax_core::observation::Word;
@@ -26,7 +26,7 @@ fn a_region_with_one_place_shows_its_median() {
 #[test]
 fn a_far_place_is_levelled_to_the_fastest() {
     // Medians 100 and 180; Oslo's readings are shifted by -80 to 90, 100, 150.
-    // Together: 80, 90, 100, 100, 120, 150: the median is 100. Unlevelled it would have been 145.
+    // Together: 80, 90, 100, 100, 120, 150: the median is 100. Without normalization it would be 145.
     let region = region(&[(FRANKFURT, &[80, 100, 120]), (OSLO, &[170, 180, 230])]);
     assert_eq!(region.median_ms(), Some(100.0));
 }
@@ -34,16 +34,16 @@ fn a_far_place_is_levelled_to_the_fastest() {
 #[test]
 fn a_slow_hour_of_one_place_still_shows() {
     let region = region(&[(FRANKFURT, &[49, 50, 51, 300, 310]), (OSLO, &[88, 90, 91, 250, 300])]);
-    // Medians 51 and 91, so Oslo's are shifted by -40. Together 48, 49, 50, 50, 51, 51, 210, 260, 300, 310.
+    // Medians 51 and 91, so Oslo's readings are shifted by -40. Together 48, 49, 50, 50, 51, 51, 210, 260, 300, 310.
     assert_eq!(region.median_ms(), Some(51.0));
 }
 
 #[test]
 fn a_place_with_less_than_a_tenth_of_the_readings_gives_none() {
-    // Paris gave 1 of 11: neither its low level nor its reading counts.
+    // Paris has 1 of 11 readings: neither its low level nor its reading counts.
     let mut readings = region(&[(FRANKFURT, &[200; 10]), (PARIS, &[10])]);
     assert_eq!(readings.median_ms(), Some(200.0));
-    // 2 of 12 is a tenth: its median of 10 is the level now, and Frankfurt's readings are shifted to it.
+    // 2 of 12 is more than a tenth: its median of 10 becomes the level, and Frankfurt's readings are shifted to it.
     readings.add(PARIS, 10);
     assert_eq!(readings.median_ms(), Some(10.0));
 }
@@ -63,7 +63,7 @@ fn no_reading_is_shifted_below_a_millisecond() {
 
 #[test]
 fn a_median_at_the_floor_is_one_millisecond() {
-    // Medians 1 and 50, so Oslo's are shifted by -49: nothing is left above the floor.
+    // Medians 1 and 50, so Oslo's readings are shifted by -49: nothing is left above the floor.
     let region = region(&[(FRANKFURT, &[1]), (OSLO, &[1, 1, 1, 1, 50, 50, 50, 50, 50])]);
     assert_eq!(region.median_ms(), Some(1.0));
 }
@@ -82,7 +82,7 @@ fn several_regions_are_averaged_and_rounded() {
 
 #[test]
 fn a_day_with_one_failed_round_of_8640_is_99_988_percent_up() {
-    // Six regions, a round a minute.
+    // Six regions, one round a minute.
     let words = (0..8640).map(|n| if n == 77 { Word::Failed } else { Word::Passed });
     assert_eq!(words.collect::<Tally>().percent(), Some(99.988));
 }

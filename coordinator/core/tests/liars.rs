@@ -1,16 +1,16 @@
-//! Days of a service with one lying place: it passes whatever it checks (a captive portal, an intercepting proxy, a resolver
-//! that answers for every name), or it fails whatever it checks. Nobody else is harmed. Nor is a place that the sites of one
-//! customer refuse.
+//! Simulated days of a service with one lying vantage: it passes every check (a captive portal, an intercepting
+//! proxy, a resolver that answers for every name), or it fails every check. The others must not be affected, and
+//! neither must a vantage that the sites of one customer refuse.
 //!
-//! A few days are lived at every run. More of them, by their seeds: `PARALLAX_DAYS=0..1000 cargo test -p parallax-core
-//! --test liars`.
+//! Every test run simulates a few days. To run more, give a range of seeds: `PARALLAX_DAYS=0..1000 cargo test -p
+//! parallax-core --test liars`.
 
 #![allow(
     dead_code,
     clippy::unwrap_used,
     clippy::indexing_slicing,
     clippy::panic,
-    reason = "what is wrong fails the test; chance is shared"
+    reason = "a failure may panic; the random numbers are shared"
 )]
 
 #[path = "days/chance.rs"]
@@ -23,10 +23,10 @@ use std::panic;
 
 use world::{Lie, World};
 
-/// Days that every run lives, of each kind of liar.
+/// Number of days in every run, for each kind of lie.
 const FEW: u64 = 12;
 
-/// The seeds that were asked for, or a few.
+/// Seeds from the environment, or a few by default.
 fn seeds() -> Range<u64> {
     let asked = std::env::var("PARALLAX_DAYS").ok();
     let range = asked.as_deref().and_then(|asked| asked.split_once(".."));
@@ -49,9 +49,9 @@ fn one_liar_hides_and_ends_no_outage_makes_none_and_has_nobody_else_put_in_quara
         }
         let mean = delays.iter().sum::<i64>() / i64::try_from(delays.len().max(1)).unwrap();
         let worst = delays.iter().max().copied().unwrap_or_default();
-        println!("{lie:?}: {} outages, down after {mean} ms in the mean, {worst} at worst", delays.len());
-        println!("{lie:?}: the liar was in quarantine on {found} days of {}", seeds().count());
-        // A liar that passes is found where several sites are down within a minute, which not every day brings.
+        println!("{lie:?}: {} outages, down after {mean} ms on average, {worst} at most", delays.len());
+        println!("{lie:?}: the liar was quarantined on {found} days of {}", seeds().count());
+        // A liar that passes is detected if several sites are down within a minute, which does not happen every day.
         let wanted = match lie {
             Some(Lie::Passes) => seeds().count() / 3,
             Some(Lie::Fails) => seeds().count() / 2,

@@ -1,6 +1,6 @@
-//! A pause is remembered, whatever the monitor: the time of it uses up nothing.
+//! Pauses: recorded for every type of monitor, and excluded from its statistics.
 
-#![allow(clippy::unwrap_used, dead_code, reason = "the stage is shared; what can't be read fails the test")]
+#![allow(clippy::unwrap_used, dead_code, reason = "the stage is shared; a decode error may panic")]
 
 #[path = "cast/stage.rs"]
 mod stage;
@@ -29,7 +29,7 @@ fn every_kind_of_monitor_knows_when_it_was_paused() {
         let pauses = |stage: &Stage| stage.machine.view(&stage.mesh(), at(90)).pauses;
         assert_eq!(pauses(&stage), [], "{kind}");
         stage.edit(at(5), |watch| watch.paused = true);
-        // Another edit of what is paused begins no other pause.
+        // Another edit while paused does not start another pause.
         stage.edit(at(7), |watch| watch.revision += 1);
         let open = Span { from: at(5), to: Timestamp::from_millis(i64::MAX) };
         assert_eq!(pauses(&stage), [open], "{kind}");

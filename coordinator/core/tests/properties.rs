@@ -1,6 +1,6 @@
-//! What must hold for any sequence of observations, answers, edits, comings and goings, and restarts.
+//! Invariants for any sequence of observations, responses, edits, mesh changes and restarts.
 
-#![allow(clippy::unwrap_used, reason = "what can't be read or written fails the test")]
+#![allow(clippy::unwrap_used, reason = "a decode or encode error may panic")]
 
 #[path = "cast/stage.rs"]
 mod stage;
@@ -19,7 +19,7 @@ use parallax_core::watch::{Confirmation, Watch};
 use proptest::prelude::*;
 use stage::Stage;
 
-/// The most that a machine's written state may take, in bytes.
+/// Maximum size of a machine's stored state, in bytes.
 const STATE_BYTES: usize = 24 * 1024;
 
 #[derive(Debug, Clone)]
@@ -109,7 +109,7 @@ fn meshes() -> impl Strategy<Value = Vec<Place>> {
     })
 }
 
-/// The same story played twice, with the fast path and without, and what has been told so far.
+/// The same sequence played twice, with the fast path and without, and everything emitted so far.
 struct Play {
     fast: Stage,
     slow: Stage,
@@ -121,7 +121,7 @@ struct Play {
     status: Status,
     since: Option<Timestamp>,
     in_outage: bool,
-    /// Starts of rounds that failed at two networks (or twice at the only one), by region.
+    /// Starts of rounds that failed on two networks (or twice on the only one), by region.
     agreed: BTreeMap<Region, Vec<Timestamp>>,
     /// Starts of passed rounds.
     passed: Vec<(Region, Timestamp)>,
@@ -158,8 +158,8 @@ impl Play {
     }
 
     fn hear(&mut self, out: Vec<Output>, same: Vec<Output>) {
-        assert_eq!(out, same, "the fast path says what the slow one says");
-        assert!(self.fast.machine.state() == self.slow.machine.state(), "and remembers the same");
+        assert_eq!(out, same, "both paths emit the same");
+        assert!(self.fast.machine.state() == self.slow.machine.state(), "both paths have the same state");
         let changes = out
             .iter()
             .filter(|output| matches!(output, Output::Happened(what) if matches!(**what, What::Changed(_))));
@@ -177,26 +177,26 @@ impl Play {
                     What::ScopeChanged(_) => assert_eq!(self.status, Status::Down),
                     What::DeadlineExtended(moved) => assert!(moved.deadline > moved.before),
                     What::Steady(steady) => assert!(steady.last + STEADY_AFTER <= self.now),
-                    _ => panic!("a machine tells nothing else"),
+                    _ => panic!("no other events"),
                 },
             }
         }
-        assert!(changes <= 2, "a step changes little");
+        assert!(changes <= 2, "at most two changes in a step");
         let view = self.fast.machine.view(&self.fast.mesh(), self.now);
-        assert_eq!((view.status, view.since), (self.status, self.since), "nothing moves without an event");
+        assert_eq!((view.status, view.since), (self.status, self.since), "nothing changes without an event");
         assert!(view.down_from.is_none() || view.status == Status::Down);
         let bytes = postcard::to_allocvec(self.fast.machine.state()).unwrap().len();
         assert!(bytes < STATE_BYTES, "{bytes} bytes of state");
     }
 
     fn changed(&mut self, change: &Change) {
-        assert_eq!(change.from, self.status, "one event leads to the next");
+        assert_eq!(change.from, self.status, "events must chain");
         if change.alert == Some(AlertKind::StillDown) {
             assert!(self.in_outage && change.to == Status::Down && Some(change.since) == self.since);
             return;
         }
-        assert_ne!(change.from, change.to, "an event is a change");
-        assert!(change.since <= self.now, "it holds since a moment that has been");
+        assert_ne!(change.from, change.to, "an event must be a change");
+        assert!(change.since <= self.now, "since must not be in the future");
         let paused = self.fast.machine.watch().paused;
         match (change.to, change.alert) {
             (Status::Down, Some(AlertKind::WentDown)) => {
@@ -206,17 +206,17 @@ impl Play {
                     let apart = |starts: &Vec<Timestamp>| {
                         starts.iter().any(|one| starts.iter().any(|two| two.since(*one) >= 4 * SECOND))
                     };
-                    assert!(self.agreed.values().any(apart), "two failed rounds of two networks: {change:?}");
-                    assert!(!change.evidence.is_empty(), "its rounds explain it: {change:?}");
+                    assert!(self.agreed.values().any(apart), "two failed rounds on two networks: {change:?}");
+                    assert!(!change.evidence.is_empty(), "evidence is required: {change:?}");
                 }
                 if let Some(from) = change.down_from {
                     let sees = |one: &(Region, Timestamp)| !from.contains(one.0) && one.1 >= change.since;
                     assert!(self.passed.iter().any(sees), "some region saw it up since: {change:?}");
                 }
             }
-            (Status::Down, None) => assert!(self.in_outage, "only a known outage goes on untold"),
+            (Status::Down, None) => assert!(self.in_outage, "only a known outage continues without an alert"),
             (Status::Up, Some(AlertKind::Recovered)) => {
-                assert!(std::mem::take(&mut self.in_outage), "only an outage is recovered from");
+                assert!(std::mem::take(&mut self.in_outage), "only an outage can end in a recovery");
             }
             (Status::Up, Some(AlertKind::BackToNormal) | None) => assert!(!self.in_outage),
             (Status::Slow, Some(AlertKind::WentSlow)) => assert!(!self.in_outage),
@@ -251,7 +251,7 @@ impl Play {
         if agreed {
             starts.push(report.started);
         } else {
-            assert!(starts.len() >= 2, "only a region that is down fails without a second word");
+            assert!(starts.len() >= 2, "only a region that is down fails unconfirmed");
         }
     }
 
@@ -300,7 +300,7 @@ impl Play {
             }
             Act::Again => {
                 let Some(mut seen) = self.last.clone() else { return };
-                // What waited before may have ended by now.
+                // A check that was pending may have ended by now.
                 if seen.outcome == Outcome::Pending {
                     seen.outcome = Outcome::Failed(Facts::default(), Failure::Reset);
                     seen.ended = self.now;
@@ -341,10 +341,10 @@ impl Play {
                 self.asks.clear();
                 self.now = self.now + away;
                 self.both(Stage::start);
-                // What time alone changes (a reading grows old) may have changed meanwhile, and an outage that only
-                // waited for its scope may have lost what it waited for.
+                // The passing of time alone may have changed the status (a reading expired), and an outage that was
+                // waiting for its scope may have lost what it waited for.
                 let may = away > 0 || self.status == Status::Down;
-                assert!(self.status == status || may, "a restart tells nothing");
+                assert!(self.status == status || may, "a restart emits nothing");
                 self.wait(1500);
                 for (index, on) in connected.into_iter().enumerate() {
                     self.set_place(index, |place| place.connected = on);

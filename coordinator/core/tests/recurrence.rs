@@ -1,5 +1,5 @@
-//! Repeating windows against an independent reference: Python's zoneinfo over the host's own zone files.
-#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on says so by panicking")]
+//! Recurring windows compared with an independent reference: Python's zoneinfo with the host's own zone files.
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a failure may panic")]
 
 use std::fmt::Write as _;
 use std::io::Write as _;
@@ -9,7 +9,7 @@ use chrono_tz::Tz;
 use parallax_core::recurrence::{Every, Recurrence};
 use parallax_core::time::{DAY, HOUR, MINUTE, Timestamp};
 
-/// Zones with every kind of change: half hours, whole hours, both hemispheres, at midnight, none at all.
+/// Zones with every kind of transition: half hours, whole hours, both hemispheres, at midnight, and none at all.
 const ZONES: [&str; 30] = [
     "UTC",
     "Europe/London",
@@ -42,7 +42,7 @@ const ZONES: [&str; 30] = [
     "Pacific/Auckland",
     "Pacific/Chatham",
 ];
-/// Wall-clock times at which clocks are changed somewhere, and some at which they are not.
+/// Local times at which clocks change somewhere, and some at which they do not.
 const TIMES: [i64; 10] = [
     0,
     30 * MINUTE,
@@ -68,7 +68,7 @@ fn every_turn_over_400_days_is_where_pythons_zoneinfo_puts_it() {
         for every in Every::ALL {
             for day in 0..DAYS {
                 let time = TIMES[(usize::try_from(day).unwrap() + shift) % TIMES.len()];
-                // The local wall clock shows about that time then, which is all that a first moment needs.
+                // The local clock shows about that time then, which is all that a first occurrence needs.
                 let offset = begin.to_utc().unwrap().with_timezone(&zone).naive_local().and_utc();
                 let offset = offset.timestamp_millis() - begin.as_millis();
                 let first = begin + (day * DAY + time - offset);

@@ -1,6 +1,6 @@
-//! Plays every `stories/*.story`: readable text, in which somebody sees something and something must come of it.
+//! Plays every `stories/*.story`: readable scenarios with actions and their expected outputs.
 
-#![allow(clippy::unwrap_used, clippy::panic, reason = "what can't be read or written fails the test")]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a failure may panic")]
 
 mod cast;
 
@@ -52,8 +52,8 @@ fn an_outage_is_told_in_time_wherever_in_the_interval_it_begins() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// Measures how late outages everywhere are reported, over the moments of the interval that they may begin at. What the
-/// service promises of real hosts has room above this for their work.
+/// Measures the delays of alerts for outages everywhere, over all moments of the interval at which they may begin.
+/// The limits promised for real hosts leave room for their work above these.
 #[test]
 fn an_outage_is_told_as_early_as_is_promised_in_the_mean_and_at_worst() {
     let regions = ["europe", "north-america", "south-america", "africa", "asia", "oceania"];
@@ -83,7 +83,7 @@ fn an_outage_is_told_as_early_as_is_promised_in_the_mean_and_at_worst() {
         };
         let (down, up) = (figures(|delays| delays.down), figures(|delays| delays.up));
         println!(
-            "{name}: down after {} ms in the mean, {} at worst; up after {} and {}",
+            "{name}: down after {} ms on average, {} at most; up after {} and {}",
             down.0, down.1, up.0, up.1
         );
         assert!(down.0 <= mean_down && down.1 <= worst_down, "{name}: down after {down:?} ms");
@@ -91,7 +91,7 @@ fn an_outage_is_told_as_early_as_is_promised_in_the_mean_and_at_worst() {
     }
 }
 
-/// Reads and plays one story.
+/// Parses and plays one story.
 fn tell(story: &str) -> Told<()> {
     let mut watch = None;
     let mut cast = Cast::default();

@@ -1,6 +1,6 @@
-//! Rounds that wait, are asked elsewhere and are asked again after restarts: none of them is left behind.
+//! Rounds that are pending, retried elsewhere and requested again after restarts: none of them is left behind.
 
-#![allow(clippy::unwrap_used, dead_code, reason = "the stage is shared; what can't be read fails the test")]
+#![allow(clippy::unwrap_used, dead_code, reason = "the stage is shared; a decode error may panic")]
 
 #[path = "cast/stage.rs"]
 mod stage;
@@ -19,9 +19,9 @@ const START: Timestamp = Timestamp::from_millis(1_800_000_000_000);
 #[derive(Debug, Clone)]
 enum Act {
     Wait(i64),
-    /// Sends a scheduled round of that place.
+    /// Sends a scheduled round of that vantage.
     Round(usize, Outcome),
-    /// Answers an open question; with nothing where its place is gone.
+    /// Responds to an open probe request; without an outcome if its vantage is gone.
     Answer(usize, Option<Outcome>),
     Restart(i64),
 }

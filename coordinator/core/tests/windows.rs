@@ -1,4 +1,5 @@
-//! Whatever happens in maintenance windows, and whenever they begin and end: what was told last is what is so.
+//! Maintenance windows: whatever happens in them, and whenever they begin and end, the last announced state is the
+//! real one.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +13,7 @@ use parallax_core::time::{DAY, MINUTE, SECOND, Timestamp};
 use parallax_core::watch::{Confirmation, Watch};
 use proptest::prelude::*;
 
-/// A heartbeat: its status is a ping away, so that many changes fit into one tale.
+/// Heartbeat settings: its status changes with a ping, so that many changes fit into one test.
 fn heartbeat() -> Watch {
     Watch {
         monitor: MonitorId::from_u128(7),
@@ -32,19 +33,19 @@ fn heartbeat() -> Watch {
     }
 }
 
-/// A heartbeat of whose outages is said every five minutes that they last.
+/// Heartbeat settings with still-down alerts every five minutes.
 fn repeated() -> Watch {
     Watch { repeat_minutes: Some(5), ..heartbeat() }
 }
 
-/// A monitor that does what it is told to, and everything that was told of it: minute, and what.
+/// One monitor, and the alerts it sent, by minute.
 struct Tale {
     machine: Machine,
     told: Vec<(i64, AlertKind)>,
 }
 
 impl Tale {
-    /// Up since the minute 0.
+    /// Creates a monitor that is up since minute 0.
     fn new() -> Self {
         let (mesh, mut out) = (Mesh::default(), Vec::new());
         let machine = Machine::new(repeated(), &mut Step { now: minute(0), mesh: &mesh, out: &mut out });
@@ -53,7 +54,8 @@ impl Tale {
         tale
     }
 
-    /// Does that in that minute, after everything that was due before; `late` milliseconds after it was due.
+    /// Runs an action in that minute, after every deadline before it, each handled `late` milliseconds after it was
+    /// due.
     fn at(&mut self, when: i64, late: i64, act: impl FnOnce(&mut Machine, &mut Step<'_>)) {
         while let Some(due) = self.machine.poll_timeout().filter(|due| *due < minute(when)) {
             self.turn(due + late, Machine::handle_timeout);
@@ -100,8 +102,8 @@ fn of_sixteen_ways_through_a_window_each_tells_the_difference_at_its_end_and_not
             expected.extend((up != is_up).then_some((when, alert)));
             is_up = up;
         }
-        // The outage before the window began in minute 1; that at its end, where it was up inside, in minute 21, else it
-        // is the one from before, or began in minute 9; that after it in minute 37.
+        // The outage before the window began in minute 1. The one at its end began in minute 21 if it was up inside;
+        // otherwise it is the one from before, or began in minute 9. The one after it began in minute 37.
         let end_began = match (before, inside) {
             (_, true) => 21,
             (true, false) => 9,
@@ -147,7 +149,7 @@ fn what_was_slept_through_is_said_once_and_a_clock_that_goes_back_silences_nothi
     tale.turn(minute(32), Machine::handle_timeout);
     assert_eq!(tale.told, [(1, AlertKind::WentDown), (32, AlertKind::StillDown)]);
     tale.turn(minute(10), Machine::handle_timeout);
-    assert_eq!(tale.machine.poll_timeout(), Some(minute(11)), "and not only after the minute 32");
+    assert_eq!(tale.machine.poll_timeout(), Some(minute(11)), "not only after minute 32");
 }
 
 proptest! {
@@ -159,7 +161,7 @@ proptest! {
         let mut out = Vec::new();
         let mut machine = Machine::new(repeated(), &mut Step { now, mesh: &mesh, out: &mut out });
         let mut down_as_told = false;
-        // Each act after the deadlines that came before it: what they tell is told before a window begins.
+        // Each action follows the deadlines before it: their alerts are sent before a window begins.
         let deadline = 6;
         for (kind, wait) in acts.into_iter().flat_map(|(kind, wait)| [(deadline, wait), (kind, 0)]) {
             now = now + wait;
@@ -178,13 +180,13 @@ proptest! {
             for output in out.drain(..) {
                 let Output::Happened(what) = output else { continue };
                 let What::Changed(Change { alert: Some(alert), .. }) = *what else { continue };
-                prop_assert!(!machine.is_covered(), "nothing is told while it is covered");
+                prop_assert!(!machine.is_covered(), "no alerts while it is covered");
                 let ends_or_goes_on = alert != AlertKind::WentDown;
-                prop_assert_eq!(ends_or_goes_on, down_as_told, "told in turn");
+                prop_assert_eq!(ends_or_goes_on, down_as_told, "alerts must alternate");
                 down_as_told = alert != AlertKind::Recovered;
             }
             let is_down = machine.status() == Status::Down;
-            prop_assert!(machine.is_covered() || is_down == down_as_told, "what is so is told");
+            prop_assert!(machine.is_covered() || is_down == down_as_told, "the status must be announced");
         }
     }
 }

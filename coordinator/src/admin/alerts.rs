@@ -1,4 +1,4 @@
-//! A page's alert settings, for the operator.
+//! Alert settings of a page, for the operator.
 
 use parallax_core::given::Given;
 use parallax_core::id::PageId;
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::command::Fault;
 use crate::service::Service;
 
-/// Changes what is given, and shows what stands then.
+/// Changes the given settings and returns the current ones.
 pub(super) async fn page(
     service: &Service,
     wanted: &str,
@@ -31,7 +31,7 @@ pub(super) async fn page(
     }))
 }
 
-/// The page of that id or address label.
+/// Finds a page by id or slug.
 async fn find(service: &Service, wanted: &str) -> Result<Page, Fault> {
     let id: Option<PageId> = wanted.parse().ok();
     for account in service.accounts().await? {

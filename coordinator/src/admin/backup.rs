@@ -1,8 +1,8 @@
-//! A backup over the admin socket: the coordinator streams the bytes, and who asked for them decides where they go. The
-//! service can't write where its user or its unit does not let it, or writes to a folder that nobody else sees.
+//! Backups over the admin socket: the coordinator streams the bytes and the command writes the file, because the
+//! service's user or unit may not allow it to write there, or may show it a private folder.
 //!
-//! After the command's line come a reply's line, chunks (length as `u32`, little-endian, and bytes) up to an empty one, and
-//! a reply's line with the length and the checksum of all.
+//! After the command line follow a reply line, chunks (length as little-endian `u32`, and bytes) up to an empty
+//! one, and a reply line with the total length and checksum.
 
 use std::io::{self, Write};
 use std::path::Path;
@@ -18,32 +18,33 @@ use super::client::{self, ClientError};
 use super::{Command, Fault, Reply, care};
 use crate::service::Service;
 
-/// Longest chunk, in bytes.
+/// Maximum size of a chunk, in bytes.
 const CHUNK: usize = 256 << 10;
-/// Chunks that wait for the socket.
+/// Chunks queued for the socket.
 const WAITING: usize = 4;
-/// How long the socket may take one chunk. The store's walk waits meanwhile, and keeps what is changed before it in memory.
+/// Time limit for the socket to accept one chunk. The store's walk waits meanwhile and holds changed records in
+/// memory.
 const STALL: Duration = Duration::from_secs(60);
-/// How long it may take one on the whole: 64 KiB a second. Slower ones use up what [`STALL`] gives.
+/// Average time allowed per chunk: 64 KiB a second. Slower readers use up the allowance of [`STALL`].
 const PER_CHUNK: Duration = Duration::from_secs(4);
-/// Longest reply's line, in bytes.
+/// Maximum size of a reply line, in bytes.
 const MAX_LINE: u64 = 64 << 10;
 
-/// Sends one moment of the store, for as long as the other side takes it.
+/// Streams a snapshot of the store, as long as the client reads it.
 pub(super) async fn send(service: &Service, out: &mut (impl AsyncWrite + Unpin)) -> io::Result<()> {
     reply(out, &Reply::Done(json!({}))).await?;
     let (chunks, waiting) = mpsc::channel(WAITING);
     let streaming = async {
         let streamed = service.stream_backup(Chunks { chunks, total: Total::default() }).await;
-        // The sending end goes here, or `carrying` would wait for more.
+        // Drops the sender here, or `carrying` would wait for more.
         streamed.map(|chunks| chunks.total)
     };
     let carrying = async move {
-        // Gone with this block: where the socket fails, the store's walk ends too.
+        // Dropped with this block: if the socket fails, the store's walk ends too.
         let mut waiting = waiting;
         let mut patience = Patience(STALL);
         while let Some(chunk) = waiting.recv().await {
-            // It is at most CHUNK long.
+            // At most CHUNK, so it fits.
             let length = u32::try_from(chunk.len()).unwrap_or_default();
             let begun = Instant::now();
             timeout(patience.0, async {
@@ -65,10 +66,11 @@ pub(super) async fn send(service: &Service, out: &mut (impl AsyncWrite + Unpin))
     reply(out, &end).await
 }
 
-/// Has a running coordinator stream a backup to `sink`; none where none runs.
+/// Streams a backup from the running coordinator to `sink`; none if none runs.
 ///
 /// # Errors
-/// [`ClientError`] where one runs and can't be asked, or what came is not what it sent. Then `sink` holds no backup.
+/// [`ClientError`] if the coordinator can't be reached or the data differs from what it sent. Then `sink` holds no
+/// backup.
 pub async fn receive(
     data: &Path,
     sink: &mut (impl AsyncWrite + Unpin),
@@ -120,19 +122,19 @@ async fn next_reply(reading: &mut BufReader<impl AsyncRead + Unpin>) -> io::Resu
     Ok(serde_json::from_slice(&line)?)
 }
 
-/// Time that the other side may still take for a chunk.
+/// Time the client may still take for a chunk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Patience(Duration);
 
 impl Patience {
-    /// Notes how long a chunk took; its bytes give back what they may take.
+    /// Subtracts the time a chunk took and adds the time allowed for its bytes.
     fn use_up(&mut self, took: Duration, bytes: usize) {
         let given = PER_CHUNK.mul_f64(bytes as f64 / CHUNK as f64);
         self.0 = (self.0 + given).saturating_sub(took).min(STALL);
     }
 }
 
-/// Length and checksum of what has passed.
+/// Length and checksum of the transferred bytes.
 #[derive(Debug, Default)]
 struct Total {
     bytes: u64,
@@ -150,7 +152,7 @@ impl Total {
     }
 }
 
-/// Takes what the store writes and hands it on in chunks; it waits where too many wait already. Never used in async code.
+/// Passes the store's output on in chunks and blocks while the queue is full. Must not be used in async code.
 #[derive(Debug)]
 pub(crate) struct Chunks {
     chunks: mpsc::Sender<Bytes>,
@@ -163,7 +165,7 @@ impl Write for Chunks {
         if chunk.is_empty() {
             return Ok(0);
         }
-        let gone = |_| io::Error::new(io::ErrorKind::BrokenPipe, "nobody takes the backup any more");
+        let gone = |_| io::Error::new(io::ErrorKind::BrokenPipe, "the client stopped reading the backup");
         self.chunks.blocking_send(Bytes::copy_from_slice(chunk)).map_err(gone)?;
         self.total.add(chunk);
         Ok(chunk.len())
@@ -187,11 +189,11 @@ mod tests {
         for _ in 0..1_000 {
             patience.use_up(seconds(4), CHUNK);
         }
-        assert_eq!(patience, Patience(seconds(5)), "the least rate can go on for ever");
+        assert_eq!(patience, Patience(seconds(5)), "the minimum rate can be kept up indefinitely");
         for _ in 0..1_000 {
             patience.use_up(seconds(0), CHUNK);
         }
-        assert_eq!(patience, Patience(STALL), "a fast beginning does not pay for a stop");
+        assert_eq!(patience, Patience(STALL), "a fast start does not pay for a later stall");
         patience.use_up(seconds(61), 0);
         assert_eq!(patience, Patience(seconds(0)));
     }

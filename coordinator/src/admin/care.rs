@@ -1,4 +1,4 @@
-//! Verification of a running coordinator's store, and how it and a backup are reported.
+//! Verification of a running coordinator's store, and the views of its result and of a backup.
 
 use std::path::Path;
 
@@ -12,20 +12,20 @@ pub(super) async fn verify(service: &Service) -> Result<Value, Fault> {
     Ok(whole_view(&service.verify().await.map_err(fault)?))
 }
 
-/// Damage that a running coordinator finds is put right once it is stopped.
+/// Converts a storage error. Damage found by a running coordinator is repaired once it is stopped.
 pub(super) fn fault(error: StoreError) -> Fault {
     match error {
         StoreError::Damaged(_) => Fault::new(
             "damaged",
             format!(
-                "{error}\nStop the coordinator, then put the newest good snapshot back: parallax restore newest"
+                "{error}\nStop the coordinator, then restore the newest good snapshot: parallax restore newest"
             ),
         ),
         other => Fault::new("internal", other.to_string()),
     }
 }
 
-/// A backup that was made.
+/// Builds the view of a backup.
 pub fn backup_view(file: &Path, bytes: u64, whole: &Whole) -> Value {
     let mut view = whole_view(whole);
     view["file"] = json!(file.display().to_string());
@@ -33,7 +33,7 @@ pub fn backup_view(file: &Path, bytes: u64, whole: &Whole) -> Value {
     view
 }
 
-/// A store or snapshot that was found whole.
+/// Builds the view of a verified store or snapshot.
 pub fn whole_view(whole: &Whole) -> Value {
     json!({
         "healthy": true,

@@ -1,4 +1,4 @@
-//! The command line's side of the admin socket.
+//! Client side of the admin socket, for the command line.
 
 use std::io;
 use std::path::Path;
@@ -11,37 +11,37 @@ use tokio::time::timeout;
 
 use super::{Command, Fault, Reply, socket};
 
-/// How long the reply may take, beyond the time that the command may.
+/// Extra time for the reply, beyond the command's own limit.
 const REPLY: Duration = Duration::from_secs(15);
-/// Longest reply, in bytes.
+/// Maximum size of a reply, in bytes.
 const MAX_REPLY: u64 = 64 << 20;
 
-/// A running coordinator could not be asked.
+/// An error in talking to a running coordinator.
 #[derive(Debug, thiserror::Error)]
 pub enum ClientError {
-    /// The socket is of no use.
-    #[error("the coordinator can't be asked over {path}: {source}")]
+    /// The socket failed.
+    #[error("can't reach the coordinator over {path}: {source}")]
     Socket {
-        /// The socket.
+        /// Path of the socket.
         path: String,
-        /// Why.
+        /// Cause.
         source: io::Error,
     },
-    /// What came back is no reply.
-    #[error("the coordinator gave no reply that can be read; does it run an older version?")]
+    /// The reply is unreadable.
+    #[error("the coordinator's reply could not be read; it may be running another version")]
     Reply,
-    /// The file of a backup takes no more.
-    #[error("the backup can't be written: {0}")]
+    /// The backup file could not be written.
+    #[error("the backup could not be written: {0}")]
     Sink(#[source] io::Error),
-    /// A backup is not what the coordinator sent.
-    #[error("the backup that arrived differs from the one that the coordinator sent")]
+    /// The backup arrived corrupted.
+    #[error("the received backup differs from what the coordinator sent")]
     Differs,
 }
 
-/// Asks the coordinator that runs over a data directory; none where none runs.
+/// Sends a command to the coordinator that runs on a data folder; none if none runs.
 ///
 /// # Errors
-/// [`ClientError`] where one runs and can't be asked.
+/// [`ClientError`] if it runs but can't be reached.
 pub async fn ask(data: &Path, command: &Command) -> Result<Option<Result<Value, Fault>>, ClientError> {
     let Some(stream) = connect(data).await? else { return Ok(None) };
     let fault = |source| fault(data, source);
@@ -55,11 +55,11 @@ pub async fn ask(data: &Path, command: &Command) -> Result<Option<Result<Value, 
     }
 }
 
-/// Connects to the coordinator that runs over a data directory; none where none runs.
+/// Connects to the coordinator that runs on a data folder; none if none runs.
 pub(super) async fn connect(data: &Path) -> Result<Option<UnixStream>, ClientError> {
     match UnixStream::connect(&socket::path(data)).await {
         Ok(stream) => Ok(Some(stream)),
-        // Nobody listens: never started, ended, or killed.
+        // Nobody listens: the coordinator was never started, or has ended or was killed.
         Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused) => {
             Ok(None)
         }
@@ -67,7 +67,7 @@ pub(super) async fn connect(data: &Path) -> Result<Option<UnixStream>, ClientErr
     }
 }
 
-/// A fault of the socket of a data directory.
+/// Wraps an error of a data folder's socket.
 pub(super) fn fault(data: &Path, source: io::Error) -> ClientError {
     ClientError::Socket { path: socket::path(data).display().to_string(), source }
 }

@@ -1,4 +1,4 @@
-//! What goes over the admin socket: one command in, one reply out.
+//! Messages on the admin socket: one command in, one reply out.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -11,134 +11,134 @@ use serde_json::Value;
 use crate::members::MemberError;
 use crate::service::Error;
 
-/// What an operator can ask for. Names, plans, regions and ids travel as text and are judged by whoever does it.
+/// An operator's command. Names, plans, regions and ids are text and validated by the receiver.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "command", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Command {
     /// Invite an agent.
     AgentInvite {
-        /// Its name.
+        /// Name of the agent.
         name: String,
-        /// Where it stands.
+        /// Region of the agent.
         region: String,
         /// Label of its network.
         network: String,
-        /// Seconds that the invitation is good; none: an hour.
+        /// Seconds the invitation is valid; none: an hour.
         valid_seconds: Option<u32>,
     },
     /// List agents and open invitations.
     AgentList,
     /// List invitations.
     AgentInvitations,
-    /// Take an invitation back.
+    /// Revoke an invitation.
     AgentRevokeInvitation {
-        /// Id, or the name that it is for.
+        /// Id of the invitation, or name of its agent.
         invitation: String,
     },
-    /// Close an agent's connection for good.
+    /// Revoke an agent and close its connection for good.
     AgentRevoke {
-        /// Name or id.
+        /// Name or id of the agent.
         agent: String,
     },
-    /// Revoke an agent and list it no longer.
+    /// Revoke an agent and remove it from the list.
     AgentForget {
-        /// Name or id.
+        /// Name or id of the agent.
         agent: String,
     },
-    /// Take a step of the exchange of the mesh's authority, or look at it.
+    /// Take a step in rotating the mesh's certificate authority, or show its state.
     MeshRotate {
         /// `start`, `switch`, `finish`, `abort` or `status`.
         step: String,
-        /// Go on without the agents that are not ready.
+        /// Continue without the agents that are not ready.
         force: bool,
     },
-    /// Make an account.
+    /// Create an account.
     AccountCreate {
-        /// Address of its owner.
+        /// Email address of its owner.
         email: String,
-        /// Its plan; none: Pro for the first, Free for later ones.
+        /// Plan; none: Pro for the first account, then Free.
         plan: Option<String>,
     },
     /// List accounts.
     AccountList,
-    /// Put an account on another plan.
+    /// Change an account's plan.
     AccountPlan {
-        /// Id or email address.
+        /// Id or email address of the account.
         account: String,
-        /// The plan.
+        /// New plan.
         plan: String,
     },
-    /// Make a page.
+    /// Create a page.
     PageCreate {
-        /// Whose; none: the only account's.
+        /// Account; none: the only one.
         account: Option<String>,
-        /// Its name.
+        /// Name of the page.
         name: String,
-        /// Its address label.
+        /// Slug.
         slug: String,
     },
     /// List pages.
     PageList {
-        /// Whose; none: everybody's.
+        /// Account; none: all.
         account: Option<String>,
     },
-    /// Set fields of a page.
+    /// Change fields of a page.
     PageSet {
-        /// Id or address label.
+        /// Id or slug of the page.
         page: String,
-        /// Values by the fields' names; lists with commas between, pictures as `data:` URLs.
+        /// Values by field name; lists are comma-separated, images are `data:` URLs.
         set: BTreeMap<String, String>,
-        /// Names of fields that are cleared.
+        /// Names of fields to clear.
         clear: Vec<String>,
-        /// What visitors are asked for from now on.
+        /// New password for visitors.
         password: Option<Password>,
     },
-    /// Take a hostname from the page that has it, and keep it for nobody.
+    /// Release a hostname from the page that uses it, so that any page may claim it.
     HostRelease {
-        /// The hostname.
+        /// Hostname.
         host: String,
     },
-    /// Change a page's alert settings, where any is given, and show them.
+    /// Change a page's alert settings, if any is given, and show them.
     PageAlerts {
-        /// Id or address label.
+        /// Id or slug of the page.
         page: String,
-        /// Minutes between two words on an outage that lasts.
+        /// Minutes between repeated alerts during an outage.
         repeat_minutes: Option<i64>,
-        /// One word alone.
+        /// Turns repeated alerts off.
         repeat_off: bool,
-        /// Whether monitors that go down open incidents.
+        /// True if an incident opens automatically when a monitor goes down.
         automatic_incidents: Option<bool>,
     },
-    /// Make an API key.
+    /// Create an API key.
     KeyCreate {
-        /// Whose; none: the only account's.
+        /// Account; none: the only one.
         account: Option<String>,
-        /// Its name.
+        /// Name of the key.
         name: String,
         /// `read` or `write`.
         access: String,
-        /// Id of the one page that it reaches; none: every page of the account.
+        /// Id of the only page it can access; none: every page of the account.
         page: Option<String>,
     },
     /// List API keys.
     KeyList {
-        /// Whose; none: everybody's.
+        /// Account; none: all.
         account: Option<String>,
     },
-    /// Take an API key out of use.
+    /// Revoke an API key.
     KeyRevoke {
-        /// Its id.
+        /// Id of the key.
         key: String,
     },
-    /// Stream a snapshot over the socket: see [`super::backup`].
+    /// Stream a backup over the socket: see [`super::backup`].
     #[serde(rename = "stream-backup")]
     Backup,
-    /// Read the whole store and prove it.
+    /// Verify the integrity of the store.
     Verify,
 }
 
 impl Command {
-    /// How long it may take to be done.
+    /// Returns the command's time limit.
     pub(super) fn limit(&self) -> Duration {
         match self {
             Self::Backup | Self::Verify => Duration::from_secs(7_200),
@@ -147,27 +147,27 @@ impl Command {
     }
 }
 
-/// What comes back.
+/// Reply to a command.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Reply {
-    /// It was done; what there is to tell.
+    /// Result of a successful command.
     Done(Value),
-    /// It was not done.
+    /// The command failed.
     Fault(Fault),
 }
 
-/// Why a command was not done.
+/// Reason a command failed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Fault {
-    /// One word for scripts.
+    /// Machine-readable code.
     pub code: String,
-    /// The reason, for people.
+    /// Human-readable reason.
     pub message: String,
 }
 
 impl Fault {
-    /// A fault with its code and its reason.
+    /// Creates a fault from its code and reason.
     pub fn new(code: impl Into<String>, message: impl Into<String>) -> Self {
         Self { code: code.into(), message: message.into() }
     }
@@ -186,7 +186,7 @@ impl From<Error> for Fault {
         let code = match &error {
             Error::Unauthenticated | Error::ReadOnly | Error::DiskFull | Error::Internal(_) => "internal",
             Error::NotFound | Error::UnknownPing => {
-                return Self::new("not_found", "there is nothing by that id");
+                return Self::new("not_found", "nothing has this id");
             }
             Error::Invalid(_) => "invalid",
             Error::OnePage => "one_page",

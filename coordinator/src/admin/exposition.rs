@@ -1,4 +1,4 @@
-//! Formats of `/metrics`: the classic text format of Prometheus, or OpenMetrics for a scraper that asks for it.
+//! Formats of `/metrics`: the classic Prometheus text format, or OpenMetrics if the scraper accepts it.
 
 use std::borrow::Cow;
 
@@ -14,8 +14,8 @@ pub(super) enum Format {
 }
 
 impl Format {
-    /// The format for a scraper that sends these values of `Accept`: OpenMetrics where it names that and takes plain
-    /// text no more gladly, else text, which also browsers and `curl` read.
+    /// Chooses the format for these values of `Accept`: OpenMetrics if it is listed and plain text is not
+    /// preferred, else text, which browsers and `curl` can also read.
     pub(super) fn accepted(values: &[&str]) -> Self {
         let open = media_ranges(values.iter().copied())
             .filter(|range| range.is("application/openmetrics-text"))
@@ -29,7 +29,7 @@ impl Format {
         }
     }
 
-    /// The `Content-Type` of the format.
+    /// Returns the format's `Content-Type`.
     pub(super) const fn media_type(self) -> &'static str {
         match self {
             Self::Text => "text/plain; version=0.0.4; charset=utf-8",
@@ -37,7 +37,7 @@ impl Format {
         }
     }
 
-    /// A page that was written as OpenMetrics, in this format.
+    /// Converts a page from OpenMetrics to this format.
     pub(super) fn of(self, open_metrics: String) -> String {
         match self {
             Self::Text => text(&open_metrics),
@@ -46,11 +46,11 @@ impl Format {
     }
 }
 
-/// The text format of an OpenMetrics page. There a counter's `HELP` and `TYPE` name its sample (with `_total`), types have
-/// other names, and units and the end are not written.
+/// Converts an OpenMetrics page to the text format, in which a counter's `HELP` and `TYPE` name its sample (with
+/// `_total`), types have other names, and units and the end marker are left out.
 fn text(open_metrics: &str) -> String {
     let mut page = String::with_capacity(open_metrics.len());
-    // A family's HELP comes before its TYPE, which says what the family is called here.
+    // HELP precedes TYPE, which decides the family's name in the text format.
     let mut help = None;
     for line in open_metrics.lines() {
         if let Some(described) = line.strip_prefix("# HELP ") {

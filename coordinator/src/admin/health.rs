@@ -1,5 +1,5 @@
-//! The admin address: `/healthz` (the process answers), `/readyz` (it serves), `/metrics` (how it runs) and `/ask` (is a
-//! name ours: for a proxy that makes certificates on demand).
+//! The admin address: `/healthz` (the process responds), `/readyz` (it is ready), `/metrics` and `/ask` (whether a
+//! host name belongs to this service, for a proxy that issues certificates on demand).
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -19,35 +19,35 @@ use tokio::task::JoinSet;
 
 use super::exposition::Format;
 
-/// Connections at once; more wait in the host's queue.
+/// Concurrent connections; more wait in the kernel's queue.
 const CONNECTIONS: usize = 64;
-/// How long a request's head may take.
+/// Time limit for a request's head.
 const HEAD: Duration = Duration::from_secs(5);
-/// Pause after the host could not accept, so that a lack of descriptors is no busy loop.
+/// Pause after a failed accept, so that a lack of file descriptors causes no busy loop.
 const BACK_OFF: Duration = Duration::from_millis(50);
 
-/// Writes the metrics as OpenMetrics 1.0, for each scrape.
+/// Renders the metrics as OpenMetrics 1.0, for each scrape.
 pub type Metrics = Arc<dyn Fn() -> BoxFuture<'static, String> + Send + Sync>;
 
-/// Whoever knows which names are ours; none where that can't be told now.
+/// Tells whether a host name belongs to this service; none if that is unknown at present.
 pub type Ours = Arc<dyn Fn(&str) -> Option<bool> + Send + Sync>;
 
-/// Gives the reason why nothing can be written now; none while writes are taken.
+/// Returns the reason writes fail at present; none while they work.
 pub type WriteFault = Arc<dyn Fn() -> Option<String> + Send + Sync>;
 
-/// What is asked at the admin address.
+/// Data sources of the admin address.
 #[derive(Clone)]
 #[allow(missing_debug_implementations, reason = "functions have nothing to show")]
 pub struct Answers {
-    /// Whoever writes the metrics.
+    /// Renders the metrics.
     pub metrics: Metrics,
-    /// Whoever knows which names are ours.
+    /// Tells whether a host name belongs to this service.
     pub ours: Ours,
-    /// Reason why nothing can be written now.
+    /// Returns the reason writes fail at present.
     pub write_fault: WriteFault,
 }
 
-/// Serves health, metrics and a proxy's questions on the listener until told to stop.
+/// Serves the admin address on the listener until shutdown.
 pub async fn serve(
     listener: TcpListener,
     ready: watch::Receiver<bool>,
@@ -80,7 +80,7 @@ pub async fn serve(
             });
             let mut http = http1::Builder::new();
             http.timer(TokioTimer::new()).header_read_timeout(HEAD);
-            // How a connection ended is its peer's affair.
+            // Errors of a connection are its peer's.
             let _ = http.serve_connection(TokioIo::new(stream), service).await;
         });
     }
@@ -123,7 +123,7 @@ async fn answer<B>(request: &Request<B>, is_ready: bool, answers: &Answers) -> R
     response
 }
 
-/// The `domain` of a question; empty where there is none.
+/// Returns the query's `domain`; empty if it is missing.
 fn named(query: Option<&str>) -> String {
     let mut pairs = url::form_urlencoded::parse(query.unwrap_or_default().as_bytes());
     pairs.find(|(name, _)| name == "domain").map(|(_, value)| value.into_owned()).unwrap_or_default()

@@ -1,4 +1,4 @@
-//! The mesh's members as an operator sees them, and what an operator does with them.
+//! The operator's view of agents and invitations, and the commands on them.
 
 use std::collections::BTreeMap;
 
@@ -26,7 +26,7 @@ pub(super) async fn invite(
     Ok(view)
 }
 
-/// Agents in the order of their numbers, then invitations that are still of use.
+/// Lists agents by number, then open invitations.
 pub(super) async fn list(roll: &Roll, now: Timestamp) -> Result<Value, Fault> {
     let live: BTreeMap<_, _> = roll.connected().into_iter().map(|view| (view.agent.id, view)).collect();
     let mut members = Vec::new();
@@ -59,7 +59,7 @@ pub(super) async fn list(roll: &Roll, now: Timestamp) -> Result<Value, Fault> {
     Ok(Value::Array(members))
 }
 
-/// Invitations that are kept, oldest first, with what became of each.
+/// Lists all stored invitations with their state, oldest first.
 pub(super) async fn invitations(roll: &Roll, now: Timestamp) -> Result<Value, Fault> {
     let all = roll.invitations().await.map_err(MemberError::from)?;
     Ok(all.iter().map(|invitation| kept(invitation, now)).collect())
@@ -79,7 +79,7 @@ pub(super) async fn forget(roll: &Roll, agent: &str) -> Result<Value, Fault> {
     Ok(view)
 }
 
-/// Takes a step of the exchange of the authority, and tells how far that is.
+/// Takes a step in rotating the certificate authority and returns the progress.
 pub(super) async fn rotate(roll: &Roll, step: &str, force: bool) -> Result<Value, Fault> {
     let step: Step = step.parse().map_err(|rule| Fault::new("invalid", format!("step {rule}")))?;
     let Progress { phase, signing, other, agents, waiting } = roll.rotate(step, force).await?;
@@ -93,7 +93,7 @@ pub(super) async fn rotate(roll: &Roll, step: &str, force: bool) -> Result<Value
     }))
 }
 
-/// What an operator should know of an agent at a glance.
+/// Returns a short summary of an agent's problems.
 fn note(agent: &AgentView) -> Option<String> {
     let mut notes = Vec::new();
     if agent.is_shared {
@@ -103,7 +103,9 @@ fn note(agent: &AgentView) -> Option<String> {
     }
     notes.extend(agent.contradicted.clone());
     if agent.is_superseded {
-        notes.push("a renewal with a superseded certificate was refused: copied or put back".to_owned());
+        notes.push(
+            "renewal refused for a superseded certificate: copied identity or restored folder".to_owned(),
+        );
     }
     if let Some(skew) = agent.skew_ms.filter(|_| agent.is_clock_off) {
         notes.push(format!("clock is {skew} ms off"));
@@ -128,7 +130,7 @@ fn enrolled(agent: &Agent) -> Value {
     })
 }
 
-/// An invitation in the list of them: its state, and the agent that it made.
+/// Builds an invitation's view with its state and the agent that used it.
 fn kept(invitation: &Invitation, now: Timestamp) -> Value {
     let mut view = invited(invitation);
     view["status"] = json!(invitation.state(now).name());

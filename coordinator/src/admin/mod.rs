@@ -1,8 +1,8 @@
-//! The operator's door: commands as one line of JSON, answered by the service and the members' records.
+//! The operator's commands as lines of JSON, executed by the service and the member records.
 //!
-//! [`socket`] takes them from `DIR/admin.sock` while a coordinator runs, [`client`] sends them; where none runs, the
-//! command line has an [`Operator`] of its own over the store. Whoever reaches the socket is the operator: its mode is
-//! 0600, in a folder of mode 0700.
+//! [`socket`] receives them on `DIR/admin.sock` while a coordinator runs, and [`client`] sends them; if none runs,
+//! the command line uses an [`Operator`] of its own on the store. Access to the socket makes one the operator: its
+//! mode is 0600, in a folder of mode 0700.
 
 mod alerts;
 pub mod backup;
@@ -29,10 +29,10 @@ use crate::members::Roll;
 use crate::service::keys::NewKey;
 use crate::service::{Error, Service};
 
-/// Most bytes of a command's line.
+/// Maximum size of a command line, in bytes.
 pub(crate) const MAX_COMMAND: u64 = 256 * 1024;
 
-/// Does what commands say.
+/// Executes the operator's commands.
 #[derive(Debug, Clone)]
 pub struct Operator {
     service: Service,
@@ -40,7 +40,7 @@ pub struct Operator {
 }
 
 impl Operator {
-    /// An operator of that service and those members.
+    /// Creates an operator for that service and those members.
     pub fn new(service: Service, members: Roll) -> Self {
         Self { service, members }
     }
@@ -49,14 +49,16 @@ impl Operator {
         &self.service
     }
 
-    /// Does a command and gives what it tells: an object for one thing, an array for a list.
+    /// Runs a command and returns its result: an object for a single thing, an array for a list.
     ///
     /// # Errors
-    /// [`Fault`] in words for the operator.
+    /// [`Fault`] with a message for the operator.
     pub async fn run(&self, command: &Command) -> Result<Value, Fault> {
         match command {
-            // The socket streams it (`backup`): what a command tells is kept in memory.
-            Command::Backup => Err(Fault::new("invalid", "a backup is taken over the admin socket")),
+            // The socket streams it (`backup`), since results of commands are held in memory.
+            Command::Backup => {
+                Err(Fault::new("invalid", "a backup can only be streamed over the admin socket"))
+            }
             Command::Verify => care::verify(&self.service).await,
             Command::AgentInvite { name, region, network, valid_seconds } => {
                 members::invite(&self.members, name, region, network, *valid_seconds).await
@@ -142,7 +144,7 @@ impl Operator {
         }
     }
 
-    /// The account of that id or email address; where none is named, the only one there is.
+    /// Finds an account by id or email address; without one, returns the only account.
     async fn account(&self, wanted: Option<&str>) -> Result<AccountId, Fault> {
         let accounts = self.service.accounts().await?;
         let Some(wanted) = wanted else {
@@ -150,19 +152,21 @@ impl Operator {
                 [only] => Ok(only.id),
                 [] => Err(Fault::new(
                     "not_found",
-                    "there is no account yet; `parallax account create` makes one",
+                    "there is no account yet; create one with `parallax account create`",
                 )),
-                _ => Err(Fault::new("invalid", "account is required: there are several")),
+                _ => Err(Fault::new("invalid", "account is required because there are several")),
             };
         };
         let is_wanted = |account: &&Account| {
             account.email.eq_ignore_ascii_case(wanted) || account.id.to_string() == wanted
         };
         let found = accounts.iter().find(is_wanted).map(|account| account.id);
-        found.ok_or_else(|| Fault::new("not_found", format!("no account has the id or address {wanted:?}")))
+        found.ok_or_else(|| {
+            Fault::new("not_found", format!("no account has the id or email address {wanted:?}"))
+        })
     }
 
-    /// The account whose page it is.
+    /// Returns the account that owns the page.
     async fn owner(&self, page: PageId) -> Result<AccountId, Fault> {
         for account in self.accounts(None).await? {
             if self.service.pages_of(account).await?.iter().any(|its| its.id == page) {
@@ -172,7 +176,7 @@ impl Operator {
         Err(missing(Error::NotFound, "page"))
     }
 
-    /// The account named, or all of them.
+    /// Returns the given account, or all of them.
     async fn accounts(&self, wanted: Option<&str>) -> Result<Vec<AccountId>, Fault> {
         match wanted {
             Some(_) => Ok(vec![self.account(wanted).await?]),
@@ -180,7 +184,7 @@ impl Operator {
         }
     }
 
-    /// The page of that id or address label.
+    /// Finds a page by id or slug.
     async fn page(&self, wanted: &str) -> Result<PageId, Fault> {
         for account in self.accounts(None).await? {
             let pages = self.service.pages_of(account).await?;
@@ -269,7 +273,8 @@ fn read_id<T: std::str::FromStr>(field: &str, text: &str) -> Result<T, Fault> {
     text.parse().map_err(|_| Fault::new("invalid", format!("{field} must be an id, not {text:?}")))
 }
 
-/// A fault that says what is missing: the service's own words speak of a key's reach.
+/// Converts an error into a fault that names the missing thing, since the service's message is about an API key's
+/// access.
 fn missing(error: Error, what: &str) -> Fault {
     match error {
         Error::NotFound => Fault::new("not_found", format!("there is no such {what}")),

@@ -1,4 +1,4 @@
-//! What an operator sets about a page: fields by the names that the API has for them, each as text.
+//! Page settings for the operator: fields by their API names, each as text.
 
 use std::collections::BTreeMap;
 
@@ -11,10 +11,10 @@ use parallax_core::refusal::Refusals;
 use super::Fault;
 use crate::service::Error;
 
-/// The edit that sets these fields and clears those.
+/// Builds the edit that sets some fields and clears others.
 ///
 /// # Errors
-/// [`Fault`] with every field that nothing is known by, or that is set and cleared at once.
+/// [`Fault`] with every field that is unknown, or both set and cleared.
 pub(super) fn edit(
     set: &BTreeMap<String, String>,
     clear: &[String],
@@ -26,7 +26,7 @@ pub(super) fn edit(
         if text.is_none() && set.contains_key(field) {
             faults.add(field.clone(), "must be set or cleared, not both");
         } else if !put(&mut edit, field, text) {
-            faults.add(field.clone(), "is no field of a page");
+            faults.add(field.clone(), "is not a field of a page");
         }
     }
     if let Some(password) = password {
@@ -38,12 +38,12 @@ pub(super) fn edit(
     if faults.is_empty() { Ok(edit) } else { Err(Error::from(faults).into()) }
 }
 
-/// Names of regions, for people.
+/// Returns the names of regions.
 pub(super) fn names(regions: RegionSet) -> Vec<&'static str> {
     regions.iter().map(Region::name).collect()
 }
 
-/// Sets one field, or clears it where there is no text; whether there is such a field.
+/// Sets one field, or clears it if there is no text; returns false for an unknown field.
 fn put(edit: &mut PageEdit, field: &str, text: Option<&str>) -> bool {
     match field {
         "name" => edit.name = words(text),
@@ -66,7 +66,7 @@ fn put(edit: &mut PageEdit, field: &str, text: Option<&str>) -> bool {
         "allowedDomains" => edit.allowed_domains = list(text),
         "latencyLocations" => edit.latency_regions = list(text),
         "uptimeRegions" => edit.uptime_regions = list(text),
-        // A password to be set comes by itself, so that it is not shown.
+        // A new password is passed separately, so that it is not printed.
         "password" if text.is_none() => edit.password = Given::Null,
         _ => return false,
     }

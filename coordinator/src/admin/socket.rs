@@ -1,4 +1,4 @@
-//! The admin socket of a running coordinator: one line of JSON in, one out, and the connection ends.
+//! The admin socket of a running coordinator: one line of JSON in, one out, then the connection closes.
 
 use std::fs::{self, Permissions};
 use std::io;
@@ -15,30 +15,30 @@ use tokio::time::timeout;
 
 use super::{Command, Fault, MAX_COMMAND, Operator, Reply, backup};
 
-/// Commands at once; more wait.
+/// Concurrent commands; more wait.
 const AT_ONCE: usize = 16;
-/// How long a command's line may take to come, and the reply to go.
+/// Time limit for receiving a command and for sending the reply.
 const LINE: Duration = Duration::from_secs(5);
-/// Pause after the host could not accept, so that a lack of descriptors is no busy loop.
+/// Pause after a failed accept, so that a lack of file descriptors causes no busy loop.
 const BACK_OFF: Duration = Duration::from_millis(50);
 
-/// Where the socket of a data directory lies.
+/// Returns the path of a data folder's socket.
 pub fn path(data: &Path) -> PathBuf {
     data.join("admin.sock")
 }
 
-/// A bound admin socket; its file goes when it is dropped.
+/// A bound admin socket; its file is removed on drop.
 #[derive(Debug)]
 pub struct Listener {
     listener: UnixListener,
     path: PathBuf,
 }
 
-/// Binds the socket of a data directory, in the place of one that a killed coordinator left. Only who holds the lock
-/// of the directory's store may call this.
+/// Binds the socket of a data folder, replacing one that a killed coordinator left. Requires the lock of the
+/// folder's store.
 ///
 /// # Errors
-/// Where the socket can't be made; one whose path is longer than the system allows (some 100 bytes) among them.
+/// The socket could not be created, for example because its path exceeds the system's limit (about 100 bytes).
 pub fn bind(data: &Path) -> io::Result<Listener> {
     let path = path(data);
     let fresh = data.join("admin.new");
@@ -47,13 +47,13 @@ pub fn bind(data: &Path) -> io::Result<Listener> {
         Err(_) | Ok(()) => {}
     }
     let listener = UnixListener::bind(&fresh)?;
-    // Under its own name only once nobody else can reach it.
+    // It gets its final name only once no other user can access it.
     fs::set_permissions(&fresh, Permissions::from_mode(0o600))?;
     fs::rename(&fresh, &path)?;
     Ok(Listener { listener, path })
 }
 
-/// Serves commands until told to stop, then lets those under way end.
+/// Serves commands until shutdown, then finishes those in progress.
 pub async fn serve(listener: Listener, operator: Operator, mut shutdown: watch::Receiver<bool>) {
     let slots = Arc::new(Semaphore::new(AT_ONCE));
     let mut tasks = JoinSet::new();
@@ -79,7 +79,7 @@ pub async fn serve(listener: Listener, operator: Operator, mut shutdown: watch::
                 });
             }
             Err(error) => {
-                tracing::warn!(%error, "an admin connection was not accepted");
+                tracing::warn!(%error, "could not accept an admin connection");
                 tokio::time::sleep(BACK_OFF).await;
             }
         }
@@ -90,7 +90,7 @@ pub async fn serve(listener: Listener, operator: Operator, mut shutdown: watch::
 impl Drop for Listener {
     fn drop(&mut self) {
         if let Err(error) = fs::remove_file(&self.path) {
-            tracing::debug!(%error, "the admin socket's file is not removed");
+            tracing::debug!(%error, "could not remove the admin socket's file");
         }
     }
 }
@@ -122,5 +122,6 @@ fn read(line: &[u8]) -> Result<Command, Fault> {
     if line.last() != Some(&b'\n') {
         return Err(Fault::new("invalid", format!("a command is one line of at most {MAX_COMMAND} bytes")));
     }
-    serde_json::from_slice(line).map_err(|error| Fault::new("invalid", format!("not a command: {error}")))
+    serde_json::from_slice(line)
+        .map_err(|error| Fault::new("invalid", format!("not a valid command: {error}")))
 }

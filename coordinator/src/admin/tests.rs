@@ -1,4 +1,4 @@
-//! The admin socket from both sides, over a store in memory.
+//! The admin socket from both sides, on an in-memory store.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -22,7 +22,7 @@ use crate::service::doors::DoorKey;
 use crate::service::figures::NoFigures;
 use crate::storage::Store;
 
-/// A coordinator's admin side alone.
+/// The admin side of a coordinator.
 struct Scene {
     folder: TempDir,
     stop: watch::Sender<bool>,
@@ -46,10 +46,10 @@ impl Scene {
         client::ask(self.data(), &command).await.unwrap().expect("one runs")
     }
 
-    /// Sends a line as it is and gives the reply's text.
+    /// Sends a raw line and returns the reply's text.
     async fn say(&self, line: &[u8]) -> String {
         let mut stream = UnixStream::connect(socket::path(self.data())).await.unwrap();
-        // The rest of a line that is too long is not read: the door may be closed by then.
+        // The rest of an overlong line is not read, since the connection may be closed by then.
         let _ = stream.write_all(line).await;
         let _ = stream.shutdown().await;
         let mut reply = String::new();
@@ -147,11 +147,11 @@ async fn an_account_must_be_named_where_there_are_several() {
     let scene = Scene::set();
     let page = Command::PageCreate { account: None, name: "Shop".to_owned(), slug: "shop".to_owned() };
     let told = scene.ask(page.clone()).await.unwrap_err();
-    assert_eq!(told.message, "there is no account yet; `parallax account create` makes one");
+    assert_eq!(told.message, "there is no account yet; create one with `parallax account create`");
     for email in ["ann@example.com", "bob@example.com"] {
         scene.ask(account(email)).await.unwrap();
     }
-    assert_eq!(scene.ask(page).await.unwrap_err().message, "account is required: there are several");
+    assert_eq!(scene.ask(page).await.unwrap_err().message, "account is required because there are several");
     let plan = |account: &str, plan: &str| Command::AccountPlan {
         account: account.to_owned(),
         plan: plan.to_owned(),
@@ -185,7 +185,7 @@ async fn an_invitation_is_listed_until_it_is_used_and_its_token_is_not() {
 async fn a_line_that_is_no_command_is_refused_in_words() {
     let scene = Scene::set();
     for (line, told) in [
-        (&b"hello\n"[..], "not a command"),
+        (&b"hello\n"[..], "not a valid command"),
         (b"{\"command\": \"agent-list\"}", "one line"),
         (b"{\"command\": \"sell\"}\n", "unknown variant"),
         (b"{\"command\": \"agent-revoke\", \"agent\": \"a\", \"why\": 1}\n", "unknown field"),
@@ -197,7 +197,7 @@ async fn a_line_that_is_no_command_is_refused_in_words() {
     let long = vec![b'x'; usize::try_from(MAX_COMMAND).unwrap() + 10];
     let reply = scene.say(&long).await;
     assert!(reply.is_empty() || reply.contains("one line"), "{reply}");
-    assert_eq!(scene.ask(Command::AccountList).await.unwrap(), json!([]), "the door still serves");
+    assert_eq!(scene.ask(Command::AccountList).await.unwrap(), json!([]), "the socket still serves");
 }
 
 #[tokio::test]
@@ -215,7 +215,7 @@ async fn the_socket_is_the_owners_alone_and_goes_with_the_coordinator() {
 #[tokio::test]
 async fn a_socket_that_a_killed_coordinator_left_is_replaced() {
     let folder = tempfile::tempdir().unwrap();
-    // Bound and closed without its file being taken away, as by a kill.
+    // Bound and closed without removing its file, as after a kill.
     drop(std::os::unix::net::UnixListener::bind(socket::path(folder.path())).unwrap());
     assert!(client::ask(folder.path(), &Command::AccountList).await.unwrap().is_none(), "nobody listens");
     let (_stop, stopping) = watch::channel(false);
@@ -264,7 +264,8 @@ async fn an_operator_sets_what_an_owner_may_and_clears_it() {
     let wrong = [("theme", "blue"), ("private", "maybe"), ("color", "red")];
     let told = scene.ask(set("shop", &wrong, &["theme"], None)).await.unwrap_err();
     assert!(
-        told.message.contains("color is no field of a page") && told.message.contains("theme must be set or"),
+        told.message.contains("color is not a field of a page")
+            && told.message.contains("theme must be set or"),
         "{told}"
     );
     let told = scene.ask(set("shop", &wrong[..2], &[], None)).await.unwrap_err();

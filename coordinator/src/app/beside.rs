@@ -1,4 +1,4 @@
-//! What goes on beside the river: all rooms that time or a change somewhere else sets to work.
+//! Background tasks next to the pipeline, driven by time or by changes elsewhere.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -19,12 +19,12 @@ use crate::service::Service;
 use crate::storage::Store;
 use crate::supervise::Rooms;
 
-/// Pause of the history's upkeep while nothing is due.
+/// Interval of the history's maintenance while nothing is due.
 const UPKEEP: Duration = Duration::from_secs(1);
-/// Pause between two looks for events that are no longer kept.
+/// Interval at which expired events are trimmed.
 const TRIM: Duration = Duration::from_secs(60);
 
-/// What these rooms need.
+/// Dependencies of the background tasks.
 pub(super) struct Parts {
     pub(super) store: Store,
     pub(super) clock: Clock,
@@ -33,14 +33,14 @@ pub(super) struct Parts {
     pub(super) members: Roll,
     pub(super) mesh: Arc<MeshHandle>,
     pub(super) suspects: watch::Receiver<Arc<Suspects>>,
-    /// Caught up with.
+    /// Already caught up with the time of the start.
     pub(super) calendar: Calendar,
     pub(super) history: Arc<History>,
     pub(super) boards: Boards,
     pub(super) looked_at: notices::Sources,
 }
 
-/// Has all of them stand.
+/// Starts all background tasks.
 pub(super) fn stand(rooms: &mut Rooms, parts: Parts) {
     let Parts { store, clock, config, service, members, mesh, .. } = parts;
     let (of, time) = (store.clone(), clock.clone());
@@ -67,19 +67,19 @@ pub(super) fn stand(rooms: &mut Rooms, parts: Parts) {
     rooms.keep("snapshots", move || care::keep(store.clone(), config.clone(), clock.clone()));
 }
 
-/// Tells the mesh who is in quarantine, so that it deals out shadow rounds.
+/// Passes quarantined agents to the mesh, so that it assigns them shadow rounds.
 async fn follow_quarantine(mesh: Arc<MeshHandle>, mut suspects: watch::Receiver<Arc<Suspects>>) {
     loop {
         let now = Arc::clone(&suspects.borrow_and_update());
         mesh.set_suspects(&now);
         if suspects.changed().await.is_err() {
-            // The driver is gone, and whoever watches it says so.
+            // The driver has ended, which the shutdown code reports.
             std::future::pending::<()>().await;
         }
     }
 }
 
-/// Makes live connections follow what an operator did to the members.
+/// Updates live connections after an operator changed the members.
 async fn follow_members(mesh: Arc<MeshHandle>, members: Roll) {
     loop {
         members.changed().await;
@@ -87,7 +87,7 @@ async fn follow_members(mesh: Arc<MeshHandle>, members: Roll) {
     }
 }
 
-/// Seals, rolls up and trims, in slices beside other work.
+/// Seals blocks, builds roll-ups and trims events, in slices so that other work proceeds.
 async fn keep_history(history: Arc<History>, store: Store, clock: Clock) {
     let windows = history::stored_windows();
     let mut trimmed: Option<Instant> = None;

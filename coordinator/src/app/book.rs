@@ -1,11 +1,11 @@
-//! The identity of the slots' numbering, by which agents know whether what they hold is still meant.
+//! Identity of the slot numbering (the slot epoch), by which agents know whether their assignments are still valid.
 
 use crate::storage::{Batch, Op, Store, StoreError};
 
-/// Cursor under which it is kept: it changes only with the store.
+/// Cursor that stores it; it changes only with the store.
 pub(super) const CURSOR: &str = "mesh-book";
 
-/// The identity of the slots' numbering, made with the store.
+/// Returns the slot epoch; creates it for a new store.
 pub(super) async fn of(store: &Store) -> Result<u64, StoreError> {
     let known = store.reader().cursor(CURSOR)?;
     if known != 0 {

@@ -1,4 +1,4 @@
-//! Care of the store: snapshots by the hour while it is served, and the commands for when it is not.
+//! Store maintenance: scheduled snapshots while the store is served, and the offline commands.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -14,22 +14,21 @@ use crate::config::Config;
 use crate::storage::shelf::{Keep, Shelf, stamp};
 use crate::storage::{Compacted, Restored, Store, StoreError, Whole, disk};
 
-/// Pause between two looks at whether a snapshot is due, at how the store stands, and at whether a
-/// fault of writes is over.
+/// Interval at which the task checks whether a snapshot is due, inspects the store, and retries failed writes.
 const LOOK: Duration = Duration::from_secs(60);
-/// Bytes that must be left beside a snapshot: taking one must never be what stops the writes.
+/// Bytes that must stay free after a snapshot: a snapshot must never be what stops writes.
 const MUST_REMAIN: u64 = 256 << 20;
 
-/// Which snapshot is put back.
+/// The snapshot to restore.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Source {
-    /// The newest of the shelf that reads back whole.
+    /// The newest stored snapshot that verifies.
     Newest,
     /// This file.
     File(PathBuf),
 }
 
-/// Takes a snapshot whenever one is due, watches how the store stands, and tries to write while writes fail.
+/// Takes due snapshots, inspects the store, and retries writes while they fail.
 pub(super) async fn keep(store: Store, config: Config, clock: Clock) {
     let every = i64::try_from(config.store.snapshot_seconds).unwrap_or(i64::MAX).saturating_mul(SECOND);
     let keep = Keep { newest: config.store.snapshots_hourly, days: config.store.snapshots_daily };
@@ -59,7 +58,7 @@ async fn newest(store: &Store, shelf: &Shelf) -> Option<Timestamp> {
     match listed {
         Ok(all) => all.last().map(|snapshot| snapshot.at),
         Err(error) => {
-            tracing::error!(%error, "the snapshots can't be looked at");
+            tracing::error!(%error, "snapshots can't be listed");
             None
         }
     }
@@ -77,10 +76,10 @@ async fn take(store: &Store, shelf: &Shelf, now: Timestamp, keep: Keep) {
     match taken.await {
         Ok((snapshot, exported)) => {
             let (file, records) = (snapshot.path.display().to_string(), exported.whole.records);
-            tracing::info!(file, bytes = exported.bytes, records, "a snapshot was taken and read back");
+            tracing::info!(file, bytes = exported.bytes, records, "snapshot taken and verified");
         }
-        Err(StoreError::Full) => tracing::warn!("no snapshot: the disk has too little space for one"),
-        Err(error) => tracing::error!(%error, "no snapshot could be taken"),
+        Err(StoreError::Full) => tracing::warn!("no snapshot taken: too little free disk space"),
+        Err(error) => tracing::error!(%error, "snapshot failed"),
     }
 }
 
@@ -88,17 +87,17 @@ async fn watch(store: &Store) {
     match store.read(|read| read.footprint()).await {
         Ok(stands) if stands.blobs > 0 => tracing::error!(
             files = stands.blobs,
-            "the engine keeps pages in files that a power cut would lose; `parallax backup` now, and report this"
+            "store pages in separate files would be lost on a power failure; run `parallax backup` now and report this"
         ),
         Ok(_) => {}
-        Err(error) => tracing::error!(%error, "it can't be told how the store stands"),
+        Err(error) => tracing::error!(%error, "the store's size can't be read"),
     }
 }
 
-/// Streams a backup to `sink` while no coordinator runs, and returns it.
+/// Streams a backup to `sink` while no coordinator runs, and returns the sink.
 ///
 /// # Errors
-/// Where the store can't be opened, or the sink takes no more.
+/// Fails if the store can't be opened or the sink can't be written.
 pub async fn backup<W: Write + Send + 'static>(config: &Config, mut sink: W) -> Result<W, AppError> {
     let options = store_options(config, Keys::Read)?;
     blocking(config, move |store| {
@@ -109,10 +108,10 @@ pub async fn backup<W: Write + Send + 'static>(config: &Config, mut sink: W) -> 
     .await
 }
 
-/// Reads the whole store and proves it, while no coordinator runs.
+/// Verifies the whole store while no coordinator runs.
 ///
 /// # Errors
-/// [`AppError::Rescue`] with what was found and the command that helps.
+/// [`AppError::Rescue`] with the problem found and the command that helps.
 pub async fn verify(config: &Config) -> Result<Whole, AppError> {
     let options = disk::Options { verify_up_to: 0, ..store_options(config, Keys::Read)? };
     blocking(config, move |store| {
@@ -122,24 +121,24 @@ pub async fn verify(config: &Config) -> Result<Whole, AppError> {
     .await
 }
 
-/// Reads a snapshot or backup whole and proves it.
+/// Verifies a snapshot or backup file.
 ///
 /// # Errors
-/// Where it can't be read, or is not whole.
+/// Fails if the file can't be read or is damaged.
 pub async fn verify_file(config: &Config, file: PathBuf) -> Result<Whole, AppError> {
     plain(config, move |_| disk::check(&file).map_err(|error| of_file(&file, error))).await
 }
 
-/// Puts a snapshot in the store's place; gives its file too.
+/// Restores a snapshot in place of the store; returns its file too.
 ///
 /// # Errors
-/// Where a coordinator runs, or no snapshot is good: nothing is touched then.
+/// Fails if a coordinator runs or no snapshot is good; nothing is changed then.
 pub async fn restore(
     config: &Config,
     source: Source,
     now: Timestamp,
 ) -> Result<(PathBuf, Restored), AppError> {
-    // A snapshot is put back as it is; the next start needs the keys.
+    // Restoring copies records as they are; only the next start needs the keys.
     let options = store_options(config, Keys::NotNeeded)?;
     plain(config, move |store| {
         let data = store.parent().unwrap_or(store);
@@ -149,10 +148,10 @@ pub async fn restore(
             Source::Newest => {
                 let shelf = Shelf::of(store);
                 let bad = |snapshot: &crate::storage::shelf::Snapshot, error: StoreError| {
-                    tracing::warn!(file = %snapshot.path.display(), %error, "a snapshot is of no use");
+                    tracing::warn!(file = %snapshot.path.display(), %error, "skipping a snapshot that can't be used");
                 };
                 let (newest, _) = shelf.newest_good(bad)?.ok_or_else(|| {
-                    AppError::Data(format!("no good snapshot is in {}", shelf.folder().display()))
+                    AppError::Data(format!("no usable snapshot in {}", shelf.folder().display()))
                 })?;
                 newest.path
             }
@@ -165,24 +164,26 @@ pub async fn restore(
     .await
 }
 
-/// Rewrites the store, which gives space back, and seals customers' secrets with the newest key where there is one.
+/// Rewrites the store to reclaim space, and reseals customers' secrets with the newest key if there is one.
 ///
 /// # Errors
-/// Where a coordinator runs, or the store can't be opened: it is then as it was.
+/// Fails if a coordinator runs or the store can't be opened; the store is unchanged then.
 pub async fn compact(config: &Config) -> Result<Compacted, AppError> {
     let options = store_options(config, Keys::Read)?;
     blocking(config, move |store| Ok(disk::compact(store, &options)?)).await
 }
 
-/// Damage of a snapshot is not the store's.
+/// Reports damage as the file's, not the store's.
 fn of_file(file: &Path, error: StoreError) -> AppError {
     match error {
-        StoreError::Damaged(how) => AppError::Data(format!("{} is no good snapshot: {how}", file.display())),
+        StoreError::Damaged(how) => {
+            AppError::Data(format!("{} is not a usable snapshot: {how}", file.display()))
+        }
         other => other.into(),
     }
 }
 
-/// Works on the store's folder off the runtime; damage is told with what helps.
+/// Runs `work` on the store's folder off the async runtime; adds the remedy to an error about damage.
 async fn blocking<T, F>(config: &Config, work: F) -> Result<T, AppError>
 where
     T: Send + 'static,

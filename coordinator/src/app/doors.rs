@@ -1,4 +1,4 @@
-//! The doors over HTTP: where they listen, in the clear and over TLS, and what their TLS needs beside them.
+//! HTTP listeners: their addresses, plain and over TLS, and the certificate tasks that TLS needs.
 
 use std::io;
 use std::net::SocketAddr;
@@ -27,15 +27,15 @@ use crate::tls::{Challenges, Shown};
 
 /// Name of the folder of certificates.
 const FOLDER: &str = "tls";
-/// Pause before a keeper of certificates that could not be started anew is tried again.
+/// Pause before a certificate manager that could not be restarted is tried again.
 const ANEW: Duration = Duration::from_secs(60);
 
-/// Listeners that nobody is served at yet.
+/// Listeners that are bound but not yet served.
 pub(super) struct Doors {
     plain: TcpListener,
-    /// Where HTTP is served in the clear.
+    /// Address of the plain HTTP listener.
     pub(super) http_addr: SocketAddr,
-    /// Where HTTP is served over TLS, where it is.
+    /// Address of the HTTPS listener, if there is one.
     pub(super) tls_addr: Option<SocketAddr>,
     secure: Option<Secure>,
 }
@@ -46,13 +46,13 @@ struct Secure {
     config: Arc<ServerConfig>,
     challenges: Challenges,
     redirect: bool,
-    /// The operator's own, with their marks from before they were read.
+    /// The operator's certificate files, with their modification marks from before they were read.
     files: Option<(Files, Marks)>,
     acme: Option<(acme::Settings, Guard)>,
     certificates: Certificates,
 }
 
-/// How the certificates of this process stand, for whoever tells the operator.
+/// State of this process's certificates, for operator alerts.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Certificates {
     pub(super) shown: Shown,
@@ -60,10 +60,10 @@ pub(super) struct Certificates {
 }
 
 impl Doors {
-    /// Listens, and reads what TLS needs.
+    /// Binds the listeners and reads what TLS needs.
     ///
     /// # Errors
-    /// [`AppError`] where an address can't be listened on, or the certificate is of no use.
+    /// [`AppError`] if an address can't be bound or the certificate is unusable.
     pub(super) async fn open(config: &Config) -> Result<Self, AppError> {
         let plain = bind("HTTP", config.http.listen).await?;
         let http_addr = plain.local_addr().map_err(|source| listen("HTTP", config.http.listen, source))?;
@@ -75,12 +75,12 @@ impl Doors {
         Ok(Self { plain, http_addr, tls_addr, secure })
     }
 
-    /// How its certificates stand.
+    /// Returns the state of the certificates.
     pub(super) fn certificates(&self) -> Certificates {
         self.secure.as_ref().map(|secure| secure.certificates.clone()).unwrap_or_default()
     }
 
-    /// How people reach it where nobody has set that.
+    /// The base URL if none is configured.
     pub(super) fn base_url(&self) -> String {
         match self.tls_addr {
             Some(address) => format!("https://{address}"),
@@ -88,10 +88,10 @@ impl Doors {
         }
     }
 
-    /// Serves at all of them until told to stop, and has their certificates kept among these rooms.
+    /// Serves all listeners until the stop signal, and starts the certificate tasks in this group.
     ///
     /// # Errors
-    /// [`AppError::Tls`] where certificates can't be kept.
+    /// [`AppError::Tls`] if the certificate manager can't start.
     pub(super) async fn serve(
         self,
         context: &Arc<Context>,
@@ -112,7 +112,7 @@ impl Doors {
         if let Some((files, marks)) = secure.files {
             let shown = secure.shown.clone();
             let mut marks = Some(marks);
-            // Begun anew, it knows no marks, and reads the files again.
+            // After a restart there are no marks, so the files are read again.
             rooms.keep("certificate-files", move || {
                 files.clone().keep(shown.clone(), marks.take().unwrap_or_default())
             });
@@ -157,7 +157,7 @@ impl Secure {
     }
 }
 
-/// A listener for HTTP.
+/// Binds a TCP listener for HTTP.
 ///
 /// # Errors
 /// [`AppError::Listen`].
@@ -165,20 +165,20 @@ pub(super) async fn bind(what: &'static str, address: SocketAddr) -> Result<TcpL
     server::listener(address).await.map_err(|source| listen(what, address, source))
 }
 
-/// That an address can't be listened on.
+/// The error for an address that can't be bound.
 pub(super) fn listen(what: &'static str, address: SocketAddr, source: io::Error) -> AppError {
     AppError::Listen { what, address, source }
 }
 
-/// Whether a name is ours, for a proxy that asks.
+/// Returns the check whether a hostname is served here, for a proxy that asks (`/ask`).
 pub(super) fn ours(service: &Service) -> Ours {
     let service = service.clone();
     Arc::new(move |name| {
-        service.is_ours(name).inspect_err(|error| tracing::warn!(%error, "our names can't be read")).ok()
+        service.is_ours(name).inspect_err(|error| tracing::warn!(%error, "hostnames can't be read")).ok()
     })
 }
 
-/// What certificates are ordered by, and the way to where their names lead.
+/// Settings for ordering certificates, and the guard for probes of their hostnames.
 fn acme(config: &Config) -> Result<(acme::Settings, Guard), AppError> {
     let settings = acme::Settings {
         folder: config.data.join(FOLDER),
@@ -186,13 +186,14 @@ fn acme(config: &Config) -> Result<(acme::Settings, Guard), AppError> {
         contact: config.acme.contact.clone(),
         roots: config.acme.roots.clone(),
     };
-    // Names are customers' choice: they are looked at where deliveries may go, and where they should lead, which is here.
+    // Customers choose the names: probes may go where deliveries may, and to this host, where the names should
+    // resolve to.
     let policy =
         Policy { allow_private: config.deliver.allow_private, allow_own_host: true, ..Policy::default() };
     Ok((settings, Guard::new(outgoing::resolver(config)?, policy)))
 }
 
-/// Keeps certificates: by the keeper that was started, else by one of its own.
+/// Runs the certificate manager that was already started, or starts another one.
 async fn keep(started: Option<Keeper>, tools: Tools) {
     let keeper = match started {
         Some(keeper) => keeper,
@@ -201,7 +202,7 @@ async fn keep(started: Option<Keeper>, tools: Tools) {
     keeper.run().await;
 }
 
-/// The names that certificates are ordered for.
+/// The hostnames to order certificates for.
 fn names(service: &Service) -> Names {
     let (base, changes) = (service.base_name(), service.edits());
     let service = service.clone();
@@ -209,7 +210,7 @@ fn names(service: &Service) -> Names {
         let service = service.clone();
         async move {
             let names = service.names().await;
-            names.inspect_err(|error| tracing::warn!(%error, "our names can't be read")).ok()
+            names.inspect_err(|error| tracing::warn!(%error, "hostnames can't be read")).ok()
         }
         .boxed()
     };
@@ -217,6 +218,6 @@ fn names(service: &Service) -> Names {
 }
 
 async fn told(mut stop: watch::Receiver<bool>) {
-    // Who would tell is gone: that too is a reason to stop.
+    // A dropped sender is a stop signal too.
     let _ = stop.wait_for(|stop| *stop).await;
 }

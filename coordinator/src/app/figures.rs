@@ -1,4 +1,4 @@
-//! The service's figures out of the history: a page's monitors in one look, off the runtime.
+//! Monitor statistics computed from the history: all monitors of a page in one read, off the async runtime.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -31,10 +31,10 @@ use crate::service::history::{Place, Stand};
 use crate::service::{Error, Result};
 use crate::storage::{Read, Store, StoreError};
 
-/// The agents as they are at each look.
+/// Returns the current agents.
 type Viewer = Box<dyn Fn() -> Vec<AgentView> + Send + Sync>;
 
-/// Figures out of the history.
+/// Statistics computed from the history.
 pub(super) struct FromHistory {
     store: Store,
     history: Arc<History>,
@@ -50,7 +50,7 @@ impl fmt::Debug for FromHistory {
 }
 
 impl FromHistory {
-    /// Figures out of that history, for the mesh as it is at each look.
+    /// Statistics from that history, using the current mesh and agents at each call.
     pub(super) fn new(
         store: Store,
         history: Arc<History>,
@@ -88,7 +88,7 @@ impl Figures for FromHistory {
                         excluded,
                     },
                     Err(error) => {
-                        tracing::error!(monitor = %monitor.id, %error, "figures can't be worked out");
+                        tracing::error!(monitor = %monitor.id, %error, "statistics can't be computed");
                         Figure::default()
                     }
                 })
@@ -98,7 +98,7 @@ impl Figures for FromHistory {
         looked
             .map(move |looked| {
                 looked.unwrap_or_else(|error| {
-                    tracing::error!(%error, "figures can't be read");
+                    tracing::error!(%error, "statistics can't be read");
                     vec![Figure::default(); count]
                 })
             })
@@ -229,12 +229,12 @@ impl Figures for FromHistory {
     }
 }
 
-/// An account's plan: the least of them for one that was deleted meanwhile.
+/// Returns an account's plan: Free if the account was deleted in the meantime.
 fn plan_of(read: &dyn Read, account: AccountId) -> std::result::Result<Plan, StoreError> {
     Ok(read.account(account)?.map_or(Plan::Free, |account| account.value.plan))
 }
 
-/// Which regions count is the machine's own rule.
+/// Builds the statistics query; the monitor's machine decides which regions count.
 fn question(monitor: &Monitor, page: &Page, plan: Plan, mesh: &Mesh, now: Timestamp) -> Question {
     let watch = watch(monitor, page, plan, &PlanLimits::default());
     let counted = if watch.kind.is_regional() { watch.counted(mesh) } else { RegionSet::ALL };
@@ -248,12 +248,14 @@ fn question(monitor: &Monitor, page: &Page, plan: Plan, mesh: &Mesh, now: Timest
     }
 }
 
-/// A monitor as its machine sees it, as far as regions, thresholds and (with the plans' own limits) its interval are concerned.
+/// Effective settings of a monitor as its machine has them, except confirmation; the interval needs the real plan
+/// limits.
 fn watch(monitor: &Monitor, page: &Page, plan: Plan, limits: &PlanLimits) -> Watch {
     Watch::new(monitor, page, plan, limits, Confirmation::default())
 }
 
-/// The newest readings after `after`. Looks back one hour, then four times as far, until there are enough or no more.
+/// Returns the newest readings after `after`. Scans back one hour, then four times as far, until there are enough or
+/// no more.
 fn newest(
     history: &History,
     read: &dyn Read,

@@ -1,4 +1,4 @@
-//! The mailer that the settings ask for.
+//! Builds the mailer from the settings.
 
 use std::path::Path;
 
@@ -6,15 +6,15 @@ use super::AppError;
 use crate::config::{self, MailTls, MailTransport};
 use crate::deliver::mail::{MailConfig, Mailer, PATIENCE, SmtpConfig, Tls, Transport};
 
-/// Longest file of certificates, in bytes.
+/// Maximum size of a CA certificate file, in bytes.
 const MAX_CA: u64 = 1 << 20;
-/// Whom mails of a folder are from, where nobody set it.
+/// Default sender of mails written to a folder.
 const FROM: &str = "Parallax <parallax@localhost>";
 
-/// Makes the mailer. Nothing is connected to yet.
+/// Builds the mailer. Connects to nothing yet.
 ///
 /// # Errors
-/// [`AppError::Mail`] for certificates that can't be read.
+/// [`AppError::Mail`] if certificates can't be read.
 pub(super) fn mailer(mail: &config::Mail) -> Result<Mailer, AppError> {
     let transport = match (mail.transport, &mail.host, &mail.folder) {
         (MailTransport::Smtp, Some(host), _) => Transport::Smtp(SmtpConfig {

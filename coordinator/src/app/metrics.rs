@@ -1,4 +1,4 @@
-//! The operator's metrics: what every room counts, written for Prometheus at each scrape.
+//! The operator's metrics: counters of all modules, encoded for Prometheus at each scrape.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -27,7 +27,7 @@ use crate::supervise::Watch;
 
 use super::reactions;
 
-/// Whom the metrics are asked of. None of it keeps a room alive that is to stop.
+/// Sources of the metrics. None of them keeps a module alive that is to stop.
 pub(super) struct Sources {
     pub(super) flow: Arc<Counters>,
     pub(super) http: Arc<http::Context>,
@@ -40,7 +40,7 @@ pub(super) struct Sources {
 }
 
 impl Sources {
-    /// The writer of the metrics.
+    /// Returns the function that writes the metrics page.
     pub(super) fn writer(self) -> Metrics {
         let sources = Arc::new(self);
         Arc::new(move || write(Arc::clone(&sources)).boxed())
@@ -55,14 +55,14 @@ fn write(sources: Arc<Sources>) -> BoxFuture<'static, String> {
         let mut registry = Registry::with_prefix("parallax");
         registry.register_collector(Box::new(Look { sources, footprint, behind, agents }));
         let mut page = String::new();
-        // Writing to a text does not fail.
+        // Writing to a string can't fail.
         let _ = text::encode(&mut page, &registry);
         page
     }
     .boxed()
 }
 
-/// One scrape.
+/// The values of one scrape.
 struct Look {
     sources: Arc<Sources>,
     footprint: Option<Footprint>,
@@ -74,7 +74,7 @@ impl Collector for Look {
     fn encode(&self, encoder: DescriptorEncoder<'_>) -> fmt::Result {
         let mut page = Page(encoder);
         let version = [("version", env!("CARGO_PKG_VERSION"))];
-        page.gauges("build_info", "The coordinator's version, with the value 1", [(version, 1)])?;
+        page.gauges("build_info", "The coordinator's version as a label; always 1", [(version, 1)])?;
         self.flow(&mut page)?;
         self.notices(&mut page)?;
         self.places(&mut page)?;
@@ -83,7 +83,7 @@ impl Collector for Look {
         self.deliveries(&mut page)?;
         self.reactions(&mut page)?;
         let broken = self.sources.watch.broken().into_iter().map(|(room, times)| ([("room", room)], times));
-        page.counters("rooms_broken", "Parts of the coordinator that broke off, by name", broken)?;
+        page.counters("rooms_broken", "Panics of background tasks, by task", broken)?;
         match self.footprint {
             Some(footprint) => store(&footprint, &mut page),
             None => Ok(()),
@@ -98,19 +98,15 @@ impl Look {
         page.gauges("monitors", "Monitors by status", monitors)?;
         page.counter("readings_stored", "Finished rounds stored", &flow.readings)?;
         page.counter("events_stored", "Events stored", &flow.events)?;
-        page.counter("heartbeats", "Pings of heartbeats taken in", &flow.pings)?;
-        page.gauge(
-            "driver_backlog",
-            "Arrivals that wait for the driver",
-            signed(flow.backlog.load(Relaxed)),
-        )?;
+        page.counter("heartbeats", "Heartbeat pings accepted", &flow.pings)?;
+        page.gauge("driver_backlog", "Inputs waiting for the driver", signed(flow.backlog.load(Relaxed)))?;
         let harvest = signed(flow.harvest.load(Relaxed));
-        page.gauge("driver_harvest", "Readings, events and pings that wait for the next commit", harvest)?;
+        page.gauge("driver_harvest", "Readings, events and pings waiting for the next commit", harvest)?;
         let (buckets, sum) = flow.commits.read();
         let count = buckets.iter().map(|(_, count)| count).sum();
         let mut encoder = page.0.encode_descriptor(
             "commit_duration",
-            "How long the driver's commits took until they were durable",
+            "Time until the driver's commits were durable",
             Some(&Unit::Seconds),
             MetricType::Histogram,
         )?;
@@ -128,7 +124,7 @@ impl Look {
             ([("notice", "names_fail")], is_told(Notice::NamesFail)),
             ([("notice", "contradicted")], is_told(Notice::Contradicted)),
         ];
-        page.gauges("mesh_notice", "1 where the mesh as a whole can't do what it should", whole)?;
+        page.gauges("mesh_notice", "1 while a mesh-wide problem exists", whole)?;
         let regional = Region::ALL.into_iter().flat_map(|region| {
             let row = |name, notice| ([("notice", name), ("region", region.name())], is_told(notice));
             [
@@ -137,7 +133,7 @@ impl Look {
                 row("quarantined", Notice::QuarantinedIn(region)),
             ]
         });
-        page.gauges("region_notice", "1 where a region can't do what it should", regional)
+        page.gauges("region_notice", "1 while a problem exists in the region", regional)
     }
 
     fn places(&self, page: &mut Page<'_>) -> fmt::Result {
@@ -152,44 +148,48 @@ impl Look {
                 ([("region", region.name())], counts.get(at).copied().unwrap_or_default())
             })
         };
-        page.gauges("agents_enrolled", "Agents that may connect", rows(0))?;
-        page.gauges("agents_connected", "Agents that are connected", rows(1))?;
+        page.gauges("agents_enrolled", "Enrolled agents", rows(0))?;
+        page.gauges("agents_connected", "Connected agents", rows(1))?;
         let count =
             |is: fn(&AgentView) -> bool| signed(self.agents.iter().filter(|view| is(view)).count() as u64);
         let quarantined = count(|view| view.is_quarantined);
-        page.gauge("agents_quarantined", "Agents whose rounds do not count", quarantined)?;
+        page.gauge("agents_quarantined", "Agents in quarantine, whose rounds do not count", quarantined)?;
         let disputed = signed(self.sources.flow.quarantined.load(Relaxed));
         page.gauge("agents_disputed", "Agents in quarantine because other networks disputed them", disputed)?;
         let clock = count(|view| view.is_clock_off);
-        page.gauge("agents_clock_off", "Agents whose clock is more than two seconds off", clock)?;
+        page.gauge("agents_clock_off", "Agents whose clock is off by more than two seconds", clock)?;
         let shared = count(|view| view.is_shared);
-        page.gauge("agents_shared", "Agents whose identity two hosts take from each other", shared)
+        page.gauge("agents_shared", "Agents whose identity two hosts are using", shared)
     }
 
     fn mesh(&self, page: &mut Page<'_>) -> fmt::Result {
         let mesh = &self.sources.mesh;
         for (name, help, value) in [
             ("mesh_connections", "Connections whose handshake was completed", &mesh.connections),
-            ("mesh_handshakes_failed", "Connections given up before that", &mesh.handshakes_failed),
+            (
+                "mesh_handshakes_failed",
+                "Connections that failed during the handshake",
+                &mesh.handshakes_failed,
+            ),
             ("mesh_without_identity", "Connections without a certificate", &mesh.without_identity),
             ("mesh_not_enrolled", "Connections of revoked or unknown agents", &mesh.not_enrolled),
             ("mesh_replaced", "Connections replaced by another with the same identity", &mesh.replaced),
-            ("mesh_shared", "Identities found to be shared by two hosts", &mesh.shared),
+            ("mesh_shared", "Identities found in use by two hosts", &mesh.shared),
             ("mesh_frames_refused", "Connections closed for breaking the protocol", &mesh.frames_refused),
             ("mesh_joined", "Agents that joined", &mesh.joined),
             ("mesh_joins_refused", "Attempts to join that were refused", &mesh.joins_refused),
             ("mesh_renewed", "Certificates renewed", &mesh.renewed),
-            ("mesh_results", "Results received, duplicates among them", &mesh.results),
+            ("mesh_results", "Results received, including duplicates", &mesh.results),
             ("mesh_duplicates", "Results received a second time", &mesh.duplicates),
             (
                 "mesh_rounds_refused",
-                "Results of rounds of other agents, or not due yet",
+                "Results of rounds that belong to other agents or are not due yet",
                 &mesh.rounds_refused,
             ),
-            ("mesh_gaps", "Results that agents dropped for want of room", &mesh.gaps),
+            ("mesh_gaps", "Results that agents dropped because their spool was full", &mesh.gaps),
             ("mesh_batches_failed", "Batches that could not be made durable", &mesh.batches_failed),
-            ("mesh_questions", "Questions put to agents", &mesh.questions),
-            ("mesh_answers_lost", "Answers that the driver had no room for", &mesh.answers_lost),
+            ("mesh_questions", "Probe requests sent to agents", &mesh.questions),
+            ("mesh_answers_lost", "Probe responses dropped: driver queue full", &mesh.answers_lost),
         ] {
             page.counter(name, help, value)?;
         }
@@ -198,10 +198,10 @@ impl Look {
 
     fn doors(&self, page: &mut Page<'_>) -> fmt::Result {
         let requests = self.sources.http.answered().map(|(class, count)| ([("class", class)], count));
-        page.counters("http_requests", "HTTP requests answered, by class of status", requests)?;
+        page.counters("http_requests", "HTTP responses, by status class", requests)?;
         let refused = self.sources.http.service().pings_refused();
         let refused = refused.map(|(reason, count)| ([("reason", reason)], count));
-        page.counters("heartbeats_refused", "Pings that were not taken in", refused)
+        page.counters("heartbeats_refused", "Heartbeat pings refused, by reason", refused)
     }
 
     fn deliveries(&self, page: &mut Page<'_>) -> fmt::Result {
@@ -209,31 +209,31 @@ impl Look {
         let tries = deliveries.tries().map(|(channel, verdict, count)| {
             ([("channel", channel.name()), ("outcome", verdict.name())], count)
         });
-        page.counters("deliveries", "Tries to deliver, by channel and what came of them", tries)?;
-        page.counter("deliveries_dropped", "Deliveries that were not sent", &deliveries.dropped)?;
-        page.gauge("deliveries_waiting", "Deliveries that wait", signed(deliveries.waiting_now()))?;
+        page.counters("deliveries", "Delivery attempts, by channel and outcome", tries)?;
+        page.counter("deliveries_dropped", "Deliveries dropped without being sent", &deliveries.dropped)?;
+        page.gauge("deliveries_waiting", "Deliveries waiting to be sent", signed(deliveries.waiting_now()))?;
         page.gauge(
             "deliveries_oldest_seconds",
-            "For how long the oldest of them has waited",
+            "Waiting time of the oldest delivery, in seconds",
             deliveries.oldest_ms() / 1000,
         )
     }
 
     fn reactions(&self, page: &mut Page<'_>) -> fmt::Result {
         let alerts = self.sources.alerts.told().map(|(kind, count)| ([("event", kind.name())], count));
-        page.counters("alerts", "Alerts of monitors, whoever hears of them", alerts)?;
+        page.counters("alerts", "Monitor alerts, by event", alerts)?;
         let behind = self.behind.iter().flatten();
         let behind = behind.map(|(reader, events)| ([("reader", *reader)], signed(*events)));
-        page.gauges("journal_behind", "Events that a reader of the journal has not read yet", behind)
+        page.gauges("journal_behind", "Events that a journal consumer has not processed yet", behind)
     }
 }
 
 fn store(footprint: &Footprint, page: &mut Page<'_>) -> fmt::Result {
-    page.gauge("store_size_bytes", "Bytes that the store takes on disk", signed(footprint.bytes))?;
-    page.gauge("store_free_bytes", "Bytes left for the store", signed(footprint.free))?;
+    page.gauge("store_size_bytes", "Size of the store on disk", signed(footprint.bytes))?;
+    page.gauge("store_free_bytes", "Free disk space for the store", signed(footprint.free))?;
     page.gauge(
         "store_blobs",
-        "Oversized pages of the store, which are not durable: must be 0",
+        "Store pages in separate files, which are not durable; must be 0",
         signed(footprint.blobs),
     )
 }
@@ -244,7 +244,7 @@ impl fmt::Debug for Look {
     }
 }
 
-/// The page that is written.
+/// Encoder of the metrics page.
 struct Page<'a>(DescriptorEncoder<'a>);
 
 impl Page<'_> {

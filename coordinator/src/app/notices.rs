@@ -1,5 +1,5 @@
-//! What an operator can mend: looked for in the mesh, the store and the certificates, and told by the journal once it
-//! lasts and once it is over. What was told is kept beside the journal, so that a restart tells nothing twice.
+//! Operator alerts: detects lasting problems of the mesh, the store and the certificates, and records in the journal
+//! when each begins and ends. The alerted state is stored as cursors, so a restart repeats no alert.
 
 use std::collections::BTreeSet;
 use std::net::{IpAddr, Ipv4Addr};
@@ -24,25 +24,26 @@ use crate::supervise::Watch;
 use crate::tls::Pair;
 use crate::tls::acme::Ending;
 
-/// Pause between two looks.
+/// Interval of the checks.
 const LOOK: Duration = Duration::from_secs(5);
-/// Looks after which the store's space is looked at again.
+/// Number of checks after which free disk space is read again.
 const SPACE_EVERY: u64 = 12;
-/// Free bytes below which the store is short of space, well before it refuses writes.
+/// Free bytes below which the store is low on space, well before it refuses writes.
 const LOW: u64 = 512 << 20;
-/// Free bytes from which it is no longer.
+/// Free bytes from which space is sufficient again.
 const ENOUGH: u64 = 768 << 20;
-/// Milliseconds before the end of the authority's certificate from which that is told: time to have every agent follow.
+/// Milliseconds before the authority's certificate expires at which the operator is alerted: time for every agent to
+/// follow a rotation.
 const AUTHORITY_LEFT: i64 = 90 * DAY;
-/// The same of the certificate in the operator's files, at most: time to have another one issued by hand.
+/// The maximum for the certificate in the operator's files: time to have another one issued by hand.
 const OWN_LEFT: i64 = 14 * DAY;
-/// Characters of what ails a host that are told.
+/// Maximum characters of a host's faults in an alert.
 const FAULTS: usize = 300;
-/// What a cursor is set to that stands for a topic: far beyond every event, so that it keeps none of them from being
-/// trimmed. The lowest bit says whether it was told.
+/// Cursor value of an alert topic: far beyond every event, so that it keeps none from being trimmed. The lowest bit
+/// is set while the operator is alerted.
 const MARK: u64 = 1 << 63;
 
-/// What is looked at.
+/// Inputs of the checks.
 #[derive(Clone)]
 pub(super) struct Sources {
     pub(super) store: Store,
@@ -51,24 +52,24 @@ pub(super) struct Sources {
     /// The agents as the mesh sees them.
     pub(super) agents: Arc<dyn Fn() -> Vec<AgentView> + Send + Sync>,
     pub(super) watch: Watch,
-    /// Life of an agent's certificate, in seconds.
+    /// Lifetime of an agent's certificate, in seconds.
     pub(super) certificate_life: i64,
-    /// When the certificate of the authority that signs ends, in seconds since the epoch.
+    /// Returns the expiry of the signing authority's certificate, in seconds since the epoch.
     pub(super) authority_ends: Arc<dyn Fn() -> i64 + Send + Sync>,
-    /// Those that visitors are shown.
+    /// The certificates served to visitors.
     pub(super) certificates: Certificates,
-    /// The addresses of this host, where deliveries need to know them.
+    /// This host's addresses, if deliveries need to know them.
     pub(super) own: Option<OwnAddresses>,
 }
 
-/// Looks at everything that an operator can mend, as long as the coordinator runs.
+/// Checks for problems that an operator can fix, as long as the coordinator runs.
 pub(super) async fn watch(sources: Sources) {
     let mut lookout = None;
     loop {
         match look(&mut lookout, &sources).await {
             Ok(()) => {}
             Err(StoreError::Closed) => return,
-            Err(error) => error.log_retry("what the operator is to be told can't be kept"),
+            Err(error) => error.log_retry("operator alerts can't be stored"),
         }
         tokio::time::sleep(LOOK).await;
     }
@@ -82,7 +83,7 @@ async fn look(lookout: &mut Option<Lookout>, sources: &Sources) -> Result<()> {
     lookout.insert(known).look().await
 }
 
-/// Whoever looks, and knows what was told.
+/// The checker with the alerted topics.
 struct Lookout {
     of: Sources,
     board: Board,
@@ -91,13 +92,13 @@ struct Lookout {
 }
 
 impl Lookout {
-    /// A lookout that knows what was told before.
+    /// Creates a checker and reads which topics are alerted.
     async fn start(of: Sources) -> Result<Self> {
         let told = of.store.read(told).await?;
         Ok(Self { of, board: Board::with(told), space: None, looks: 0 })
     }
 
-    /// One look at everything.
+    /// Runs all checks once.
     async fn look(&mut self) -> Result<()> {
         let now = self.of.clock.now();
         if self.looks.is_multiple_of(SPACE_EVERY) {
@@ -146,12 +147,12 @@ impl Lookout {
 fn say(notice: &Notice) {
     let matter = &notice.matter;
     if matches!(matter, Matter::HostUnfit { .. }) {
-        // The fault itself was logged as it appeared, by the same target.
-        tracing::info!(target: FITNESS, ?matter, ended = notice.ended, "the operator is notified");
+        // The log has the fault itself already, from the same target.
+        tracing::info!(target: FITNESS, ?matter, ended = notice.ended, "operator alert recorded");
     } else if notice.ended {
-        tracing::info!(?matter, "the operator is told that this is over");
+        tracing::info!(?matter, "operator alert ended");
     } else {
-        tracing::warn!(?matter, "the operator is told of this");
+        tracing::warn!(?matter, "operator alert raised");
     }
 }
 
@@ -159,7 +160,7 @@ fn cursor(topic: Topic) -> String {
     format!("notice-{topic}")
 }
 
-/// What was told and is not over.
+/// Reads the alerted topics.
 fn told(read: &dyn Read) -> Result<BTreeSet<Topic>> {
     let regions = || std::iter::once(None).chain(Region::ALL.into_iter().map(Some));
     let agents = read.agents()?.into_iter().map(|agent| agent.value.id);
@@ -188,8 +189,8 @@ fn told(read: &dyn Read) -> Result<BTreeSet<Topic>> {
     Ok(told)
 }
 
-/// Judges which agents' hosts are not fit to check. Nothing is known of an agent that is not connected. Of agents that
-/// share a host and its faults the first alone is reported: all of them connect from one address, or over loopback.
+/// Finds agents whose hosts are unfit to run checks. Agents that are not connected are skipped. Among agents on one
+/// host with the same faults only the first is reported: they connect from one address, or over loopback.
 fn unfit_hosts(views: &[AgentView]) -> Vec<(Matter, bool)> {
     let mut views: Vec<&AgentView> = views.iter().filter(|view| view.connected_since.is_some()).collect();
     views.sort_by_key(|view| view.agent.id);
@@ -207,41 +208,41 @@ fn unfit_hosts(views: &[AgentView]) -> Vec<(Matter, bool)> {
     judged.collect()
 }
 
-/// Judges whether others contradict an agent that is not in quarantine for it.
+/// Checks whether other agents contradict an agent that is not in quarantine for it.
 fn contradicted(view: &AgentView) -> (Matter, bool) {
     let holds = view.contradicted.is_some() && !view.is_quarantined;
     let by = view.contradicted.iter().flat_map(|by| by.chars()).take(FAULTS).collect();
     (Matter::Contradicted { agent: view.agent.id, by }, holds)
 }
 
-/// Whether that much free space is too little; between the bounds it stays as it was told.
+/// Checks free space; returns `None` between the bounds, which keeps the alerted state.
 fn space(free: u64) -> Option<(Matter, bool)> {
     (!(LOW..ENOUGH).contains(&free)).then_some((Matter::StoreLow(free), free < LOW))
 }
 
-/// Whether the certificate of the authority, which ends at that second, is near its end.
+/// Checks whether the authority's certificate, which expires at that second, is near expiry.
 fn authority(ends: i64, now: Timestamp) -> (Matter, bool) {
     let ends_at = Timestamp::from_millis(ends.saturating_mul(SECOND));
     (Matter::AuthorityEnding(ends_at), ends_at.since(now) < AUTHORITY_LEFT)
 }
 
-/// Whether certificates of hostnames are near their end unrenewed.
+/// Checks whether certificates of hostnames near expiry have failed to renew.
 fn hosts(ending: Option<Ending>) -> (Matter, bool) {
     let holds = ending.is_some();
-    // Once it is over, there is none to be named.
+    // An ended alert names no hostname.
     let none = || Ending { first: String::new(), count: 0, ends_at: Timestamp::from_millis(0) };
     let Ending { first, count, ends_at } = ending.unwrap_or_else(none);
     (Matter::HostsEnding { first, count, ends_at }, holds)
 }
 
-/// Whether the operator's own certificate is near its end: a sixth of its life before, but two weeks at most.
+/// Checks whether the operator's own certificate is near expiry: the last sixth of its lifetime, at most two weeks.
 fn own_ending(own: &Pair, now: Timestamp) -> (Matter, bool) {
     let near = (own.not_after.since(own.not_before) / 6).min(OWN_LEFT);
     (Matter::OwnEnding(own.not_after), own.not_after.since(now) < near)
 }
 
-/// Whether the agent's certificate is near its end. Agents renew it from two thirds of its life on, so that one which has
-/// less than a sixth left failed for long. None for what no certificate is noted of.
+/// Checks whether the agent's certificate is near expiry. Agents renew after two thirds of the lifetime, so less than
+/// a sixth left means that renewal has failed for long. Returns `None` if no certificate is recorded.
 fn certificate(agent: &Agent, life: i64, now: Timestamp) -> Option<(Matter, bool)> {
     let from = agent.standing.valid_from;
     if agent.revoked_at.is_some() || from == 0 {

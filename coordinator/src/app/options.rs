@@ -1,4 +1,4 @@
-//! Settings of the store on disk, out of the operator's.
+//! Options of the disk store, built from the configuration.
 
 use std::sync::Arc;
 
@@ -8,20 +8,20 @@ use super::{AppError, book};
 use crate::config::Config;
 use crate::storage::disk::Options;
 
-/// Need of a command for the keys: to read records, or to move them as they are.
+/// Need of a command for the keys: to read records, or only to copy them as they are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Keys {
     Read,
     NotNeeded,
 }
 
-/// The store's settings; with the keys for secrets where they are asked for and the operator gives a file of them.
+/// Returns the store's options; with the keys for secrets if they are needed and a key file is configured.
 pub(super) fn store_options(config: &Config, keys: Keys) -> Result<Options, AppError> {
     let key_file = config.secrets_key_file.as_deref().filter(|_| keys == Keys::Read);
     let keyring = key_file.map(Keyring::read).transpose();
     let keyring = keyring.map_err(|error| AppError::SecretsKey(error.to_string()))?.map(Arc::new);
     let beside = parallax_certs::rotation::FILES.map(str::to_owned).to_vec();
-    // After a restore a slot may come to mean another monitor: the numbering needs a new name.
+    // After a restore a slot may refer to another monitor: the numbering needs a new identity.
     let reset = vec![book::CURSOR.to_owned()];
     Ok(Options { cache: config.store.cache_bytes, beside, reset, keyring, ..Options::default() })
 }

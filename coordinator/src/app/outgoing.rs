@@ -1,4 +1,4 @@
-//! What the deliverer, the looks for domains and the service are given of the settings.
+//! Builds the deliverer, the domain look-ups and the service settings from the configuration.
 
 use std::sync::Arc;
 
@@ -17,26 +17,26 @@ use crate::react::notices::Notices;
 use crate::service::{self, Service};
 use crate::storage::Store;
 
-/// Destinations of the operator's notices; `base_url` is the installation's address.
+/// Destinations of operator alerts; `base_url` is the installation's address.
 pub(super) fn notices(config: &Config, base_url: &str) -> Notices {
     let operator = &config.operator;
     let installation = base_url.split_once("://").map_or(base_url, |(_, host)| host).to_owned();
     Notices { by_mail: operator.mail.is_some(), by_webhook: operator.hook().is_some(), installation }
 }
 
-/// Whoever is asked of pages' own domains.
+/// The resolver for custom domains.
 pub(super) fn resolver(config: &Config) -> Result<Resolver, AppError> {
     let servers = &config.domains.resolvers;
     let resolver = if servers.is_empty() { Resolver::system() } else { Resolver::with_servers(servers) };
     resolver.map_err(|error| AppError::Domains(error.to_string()))
 }
 
-/// Whoever looks for the records of pages' own domains.
+/// The look-up of TXT records for custom domains.
 pub(super) fn records(config: &Config) -> Result<Arc<Records>, AppError> {
     Ok(Arc::new(Records::of(resolver(config)?)))
 }
 
-/// The deliverer of what the service has to be sent, which has not begun.
+/// Builds the deliverer, which is not started yet.
 pub(super) fn deliverer(
     config: &Config,
     store: &Store,
@@ -63,7 +63,7 @@ pub(super) fn deliverer(
     Ok(deliverer)
 }
 
-/// What the service has to know of the settings.
+/// Builds the service's settings.
 pub(super) fn service_settings(config: &Config, base_url: String, secret: &MeshSecret) -> service::Settings {
     service::Settings {
         base_url,

@@ -1,4 +1,4 @@
-//! A monitor's past out of the history: how its rounds ended day by day, and its response times, region by region.
+//! A monitor's past from the history: round outcomes by day, and response times, by region.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::RangeInclusive;
@@ -18,13 +18,13 @@ use crate::history::{self, History, HistoryError};
 use crate::service::figures::{Lanes, Looked, SeenBySlice, Slices};
 use crate::storage::Read;
 
-/// The longest stretch that is drawn from single readings; a longer one is drawn from the roll-ups of hours.
+/// Longest period drawn from single readings; longer ones are drawn from hourly roll-ups.
 const FROM_READINGS: i64 = 2 * DAY;
 
-/// Percent of a day that its rounds have to stand for where it is taken to have been watched throughout.
+/// Percentage of a day that its rounds must cover for the day to count as fully watched.
 const WHOLE: i128 = 98;
 
-/// Days out of their roll-ups; the newest three, which may be sealed in part only, out of their readings.
+/// Counts per day from roll-ups; the newest three days, which may be only partly sealed, from readings.
 pub(super) fn lanes(
     history: &History,
     read: &dyn Read,
@@ -35,7 +35,7 @@ pub(super) fn lanes(
 ) -> Result<Lanes, HistoryError> {
     let zone = page.timezone;
     let number = |day: &NaiveDate| i64::from(day.to_epoch_days());
-    // Nothing was before the epoch.
+    // No data exists before the epoch.
     let first = number(days.start()).max(0);
     let last = number(days.end()).max(first);
     let mut lanes = Lanes::new();
@@ -45,7 +45,7 @@ pub(super) fn lanes(
             lanes.entry(region).or_default().insert(date, rollup.counts);
         }
     }
-    // Sealed days know their windows; those that are not sealed yet are counted anew.
+    // Sealed days already account for their windows; days that are not sealed yet are counted again.
     let windows = history::covering(read, monitor, now - 3 * DAY..now)?;
     for date in days.start().iter_days().take_while(|date| date <= days.end()) {
         let bounds = start_of_day(date, zone).zip(end_of_day(date, zone));
@@ -72,8 +72,8 @@ pub(super) fn lanes(
     Ok(lanes)
 }
 
-/// When a monitor was looked at on those of the days that have a failed round in any of the lanes. Of days with as many rounds
-/// as a whole day has it is not read: they were watched throughout.
+/// Returns the times when a monitor was watched, for days with a failed round in any region. Days with as many rounds
+/// as a whole day has are skipped: they were watched throughout.
 pub(super) fn looked_by_day(
     history: &History,
     read: &dyn Read,
@@ -97,7 +97,7 @@ pub(super) fn looked_by_day(
         if of_date().all(|counts| counts.excluded == 0) && of_date().any(is_whole) {
             continue;
         }
-        // An earlier check may stand for the day's beginning.
+        // An earlier check may cover the start of the day.
         let from = start - interval_ms.max(HOUR);
         let mut since = from.max(now - FROM_READINGS);
         let mut hours = Vec::new();
@@ -118,12 +118,12 @@ pub(super) fn looked_by_day(
     Ok(looked)
 }
 
-/// Regions whose single readings are needed between these moments: none where roll-ups reach beyond the end.
+/// Returns the regions whose single readings are needed in that period: none if roll-ups reach beyond its end.
 fn unsealed(since: Timestamp, end: Timestamp) -> &'static [Region] {
     if since < end { &Region::ALL } else { &[] }
 }
 
-/// Slices out of the roll-ups of their hours, and of the readings of hours that are in none yet.
+/// Counts per slice from hourly roll-ups, and from readings of hours that have no roll-up yet.
 pub(super) fn slices(
     history: &History,
     read: &dyn Read,
@@ -136,7 +136,7 @@ pub(super) fn slices(
     let mut lanes = Slices::new();
     let mut hours = BTreeSet::new();
     let mut since = from.max(to - FROM_READINGS);
-    // An earlier check may stand for the first slice's beginning.
+    // An earlier check may cover the start of the first slice.
     let earlier = from - interval_ms.max(HOUR);
     for (hour, regions) in history.hours(read, monitor.id, earlier.hour()..to.hour())? {
         let start = Timestamp::from_millis(hour.saturating_mul(HOUR));
@@ -170,8 +170,8 @@ pub(super) fn slices(
     Ok(SeenBySlice { lanes, looked: Looked { hours, excluded: windows } })
 }
 
-/// The median of each part of a stretch, region by region: of readings where it is short, of the roll-ups of its hours
-/// and the readings that are in none yet where it is long.
+/// Median response time of each part of a period, by region: from readings if the period is short, otherwise from
+/// hourly roll-ups and the readings that are in none yet.
 pub(super) fn chart(
     history: &History,
     read: &dyn Read,
@@ -220,7 +220,7 @@ pub(super) fn chart(
             None => vec![None; parts],
         };
         for (median, singles) in medians.iter_mut().zip(singles.into_iter().flatten()) {
-            // Where hours were folded into the part already, the few single ones beside them do not move it.
+            // If the part already has roll-ups, the few single readings are ignored.
             *median = median.or_else(|| middle(singles));
         }
         chart.regions.insert(region, medians);

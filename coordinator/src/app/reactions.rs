@@ -1,4 +1,4 @@
-//! The readers of the journal: each has its task, and wakes whoever sends what they write.
+//! The journal consumers: each runs as a task, and wakes the deliverer.
 
 use std::sync::Arc;
 
@@ -16,21 +16,24 @@ use crate::service::destinations::owner::tell_owners;
 use crate::storage::{Read, Store, StoreError};
 use crate::supervise::{Rooms, Watch};
 
-/// Names of the cursors of all readers.
+/// Cursor names of all consumers.
 pub(super) const NAMES: [&str; 4] = [Alerts::NAME, Incidents::NAME, Notices::NAME, Subscribers::NAME];
 
-/// The readers, running.
+/// The running consumers.
 pub(super) struct Reactions {
     pub(super) rooms: Rooms,
     pub(super) alerts: Arc<Alerts>,
 }
 
-/// Gives each reader its place in the journal, and each page of before there were any somebody to tell. Called before
-/// anything else runs, so that none misses anything.
+/// Sets each consumer's initial journal cursor, and adds the owner's mailbox as a destination to pages from before
+/// alerts existed. Called before anything else runs, so that no consumer misses an event.
 pub(super) async fn begin(store: &Store, now: Timestamp) -> Result<(), StoreError> {
     let pages = tell_owners(store, now).await?;
     if pages > 0 {
-        tracing::info!(pages, "pages of before alerts have their owner's mailbox as a destination now");
+        tracing::info!(
+            pages,
+            "added the owner's mailbox as a destination to pages from before alerts existed"
+        );
     }
     react::begin::<Alerts>(store).await?;
     react::begin::<Incidents>(store).await?;
@@ -38,7 +41,7 @@ pub(super) async fn begin(store: &Store, now: Timestamp) -> Result<(), StoreErro
     react::begin::<Subscribers>(store).await
 }
 
-/// Starts the readers.
+/// Starts the consumers.
 pub(super) fn start(
     store: &Store,
     clock: &Clock,
@@ -49,7 +52,7 @@ pub(super) fn start(
 ) -> Reactions {
     let alerts = Arc::new(Alerts::new(settings.base_url.clone(), settings.root_domain.clone()));
     let subscribers = Subscribers::new(settings.base_url.clone(), settings.root_domain.clone());
-    // What subscribers are told goes out in slices, and whoever makes those wakes the sender.
+    // Bulletins are fanned out to subscribers in slices; the fan-out wakes the deliverer.
     let news = Arc::new(Notify::new());
     let mut rooms = watch.rooms();
     run(&mut rooms, Arc::clone(&alerts), store, clock, wake);
@@ -63,7 +66,7 @@ pub(super) fn start(
     Reactions { rooms, alerts }
 }
 
-/// How many events each reader has not read yet, by its name.
+/// Returns the number of events that each consumer has not read yet, by its name.
 pub(super) fn behind(read: &dyn Read) -> Result<[(&'static str, u64); NAMES.len()], StoreError> {
     let newest = read.last_event()?;
     let mut behind = NAMES.map(|name| (name, 0));

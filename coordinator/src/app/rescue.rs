@@ -1,4 +1,4 @@
-//! What is said when the store can't be served from: what was found, and the command that helps.
+//! Remedies for a store that can't be served: the problem found, and the command that helps.
 
 use std::path::Path;
 
@@ -7,7 +7,7 @@ use crate::out;
 use crate::storage::StoreError;
 use crate::storage::shelf::Shelf;
 
-/// Puts the way out beside an error that has one; others stay as they are. Blocks: snapshots are read whole.
+/// Adds the remedy to an error that has one; returns other errors unchanged. Blocks, since it verifies snapshots.
 pub(super) fn explain(data: &Path, error: AppError) -> AppError {
     let (found, remedy) = match &error {
         AppError::Store(StoreError::Denied { user, .. }) => (error.to_string(), give(data, *user)),
@@ -20,7 +20,7 @@ pub(super) fn explain(data: &Path, error: AppError) -> AppError {
 
 fn give(data: &Path, user: u32) -> String {
     format!(
-        "Run this as the user that it belongs to, or give the folder to this one with:\n  chown -R {user} {}",
+        "Run this as the owner of the folder, or change its owner to this user with:\n  chown -R {user} {}",
         at(data)
     )
 }
@@ -29,29 +29,29 @@ fn put_back(data: &Path) -> String {
     let shelf = Shelf::of(&data.join(STORE));
     let mut bad = String::new();
     let newest = shelf.newest_good(|snapshot, error| {
-        bad.push_str(&format!("\n{} is of no use: {error}.", snapshot.path.display()));
+        bad.push_str(&format!("\n{} can't be used: {error}.", snapshot.path.display()));
     });
     let words = match newest {
         Ok(Some((snapshot, whole))) => format!(
-            "The newest good snapshot is of {} ({} records). Put it back with:\n  {} restore newest --data {}\n\
-             What is there now is kept beside it, and agents send again what they still have.",
+            "The newest usable snapshot is from {} ({} records). Restore it with:\n  {} restore newest --data {}\n\
+             The current store is kept aside, and agents resend the results they still have.",
             snapshot.at,
             whole.records,
             out::program(),
             at(data)
         ),
         Ok(None) => format!(
-            "No good snapshot is in {}. A backup is put back with:\n  {} restore FILE --data {}",
+            "No usable snapshot in {}. Restore a backup with:\n  {} restore FILE --data {}",
             shelf.folder().display(),
             out::program(),
             at(data)
         ),
-        Err(error) => format!("The snapshots can't be looked at: {error}"),
+        Err(error) => format!("The snapshots can't be read: {error}"),
     };
-    format!("Nothing is served, and nothing was changed.{bad}\n{words}")
+    format!("The coordinator did not start, and nothing was changed.{bad}\n{words}")
 }
 
-/// A path as a shell takes it, wherever it is.
+/// An absolute path, quoted for a shell.
 fn at(path: &Path) -> String {
     out::quoted(&std::path::absolute(path).unwrap_or_else(|_| path.to_owned()))
 }

@@ -1,4 +1,4 @@
-//! Records that must not come back with an older store: agents that were revoked since, and invitations that may have been used.
+//! Handling of a restored store: agents revoked since the snapshot are revoked again, and open invitations expire.
 
 use parallax_certs::rotation::Authorities;
 
@@ -8,7 +8,8 @@ use crate::config::Config;
 use crate::members::{MemberError, Revocations, Roll};
 use crate::storage::Store;
 
-/// The members' records, held against what is kept beside the store. To be made before anybody is let in.
+/// Opens the members' records and applies the revocations that are stored outside the store. Must run before any
+/// agent can connect.
 pub(super) async fn members(
     config: &Config,
     store: &Store,
@@ -22,14 +23,14 @@ pub(super) async fn members(
     if !again.is_empty() {
         tracing::warn!(
             agents = again.join(", "),
-            "the store was restored: agents revoked since are revoked again"
+            "the store was restored: agents revoked since then were revoked again"
         );
     }
-    // A restore takes the numbering's name away, and a new store has none yet.
+    // A restore removes the slot epoch, and a new store has none yet.
     if store.reader().cursor(book::CURSOR)? == 0 {
         let ended = members.expire_invitations().await?;
         if ended > 0 {
-            tracing::warn!(ended, "the store was restored: open invitations have ended; make new ones");
+            tracing::warn!(ended, "the store was restored: open invitations have expired; create new ones");
         }
         book::of(store).await?;
     }

@@ -1,4 +1,4 @@
-//! A whole coordinator, one of whose rooms breaks off.
+//! A whole coordinator in which one background task crashes.
 
 use std::path::Path;
 use std::time::Duration;
@@ -9,11 +9,11 @@ use tokio::time::timeout;
 use super::*;
 use crate::storage::Batch;
 
-/// Longest start, and longest end.
+/// Maximum time of a start, and of a stop.
 const LIMIT: Duration = Duration::from_secs(60);
 
 async fn started(data: &Path) -> (Running, watch::Sender<bool>) {
-    // The binary's first line; the second test of a process finds it done.
+    // As in the binary's main; the second test of a process finds it installed.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let mut config = Config { data: data.join("data"), ..Config::default() };
     config.http.listen = "127.0.0.1:0".parse().unwrap();
@@ -55,5 +55,5 @@ async fn a_room_that_broke_off_once_is_begun_anew_and_stopped_with_the_others() 
     assert!(running.drain.watch.broken().contains(&("guest", 1)));
     stop.send_replace(true);
     timeout(LIMIT, running.wait()).await.unwrap().unwrap();
-    assert_eq!(begins.recv().await, None, "it was let go of");
+    assert_eq!(begins.recv().await, None, "it was dropped");
 }

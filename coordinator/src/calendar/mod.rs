@@ -1,8 +1,10 @@
-//! The calendar: what falls due by the passing of time alone, in incidents, maintenance windows and repeating entries.
+//! Scheduler of time-driven transitions: reminders, starts and ends of incidents and maintenance windows, and
+//! the planning of series.
 //!
-//! Each open thing stands in one ordered set under its next due moment. The set lives in memory, is rebuilt at a start
-//! from what is open, and follows the event journal. What falls due becomes one batch: the changed record, what must
-//! still be true of it, and the event that tells of it. Whatever fell due while the coordinator was away is due at once.
+//! Every open incident and series is in an ordered set, keyed by its next due time. The set is in memory: it
+//! is rebuilt from the store at startup, and then follows the event journal. Each transition is one batch:
+//! the changed record, its expected revision, and the event. Transitions missed while the coordinator was
+//! down are due at once.
 
 #[cfg(test)]
 mod tests;
@@ -20,57 +22,57 @@ use tokio::sync::watch;
 use crate::clock::Clock;
 use crate::storage::{Batch, Expect, Is, Read, Store, StoreError, Versioned};
 
-/// How often the clock is looked at, whatever is due next: it may jump.
+/// Maximum time between two looks at the clock, since it may jump.
 const UPKEEP: Duration = Duration::from_secs(5);
-/// Pause after a failure.
+/// Delay after a failure.
 const RETRY: Duration = Duration::from_secs(1);
-/// Milliseconds until an entry that could not be kept is tried again.
+/// Milliseconds until the next attempt for a record that could not be written.
 const LATER: i64 = 60 * SECOND;
 /// Journal entries read at once.
 const AT_ONCE: usize = 512;
 
-/// What has a due moment.
+/// An object with a due time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Entry {
     Incident(IncidentId),
     Series(SeriesId),
 }
 
-/// The due moments of everything that is open.
+/// The due times of everything that is open.
 #[derive(Debug)]
 pub struct Calendar {
     store: Store,
-    /// Where the journal was read to.
+    /// Sequence number of the last journal entry read.
     cursor: u64,
     due: BTreeSet<(Timestamp, Entry)>,
     moments: BTreeMap<Entry, (PageId, Timestamp)>,
 }
 
 impl Calendar {
-    /// The calendar of everything that is open in the store.
+    /// Creates the scheduler from everything open in the store.
     ///
     /// # Errors
-    /// When the store can't be read.
+    /// If the store can't be read.
     pub async fn start(store: Store) -> Result<Self, StoreError> {
         let mut calendar = Self { store, cursor: 0, due: BTreeSet::new(), moments: BTreeMap::new() };
         calendar.rebuild().await?;
         Ok(calendar)
     }
 
-    /// The same, once what fell due by `now` is done: windows begin and end before anything else is judged. What can't be
-    /// done is tried again by [`Calendar::run`].
+    /// Creates the scheduler and applies what was due by `now`: windows begin and end before results are
+    /// judged. Transitions that fail are retried by [`Calendar::run`].
     ///
     /// # Errors
-    /// When the store can't be read.
+    /// If the store can't be read.
     pub async fn caught_up(store: Store, now: Timestamp) -> Result<Self, StoreError> {
         let mut calendar = Self::start(store).await?;
         if let Err(error) = calendar.turn(now).await {
-            error.log_retry("the calendar can't be kept");
+            error.log_retry("failed to apply scheduled transitions");
         }
         Ok(calendar)
     }
 
-    /// Keeps the calendar as long as the coordinator does: the one that was caught up with, else one that is read of the
+    /// Runs the scheduler for the life of the process: `caught_up` if given, else a new one read from the
     /// store.
     pub async fn keep(caught_up: Option<Self>, store: Store, clock: Clock) {
         let mut started = caught_up;
@@ -82,7 +84,7 @@ impl Calendar {
                 Ok(calendar) => started = Some(calendar),
                 Err(StoreError::Closed) => return,
                 Err(error) => {
-                    error.log_retry("what is open can't be read for the calendar");
+                    error.log_retry("failed to read open incidents and series for the scheduler");
                     tokio::time::sleep(RETRY).await;
                 }
             }
@@ -90,14 +92,14 @@ impl Calendar {
         calendar.run(clock).await;
     }
 
-    /// Runs as long as the coordinator does.
+    /// Runs for the life of the process.
     pub async fn run(mut self, clock: Clock) {
         let mut edits = self.store.edits_seen();
         loop {
             if let Err(error) = self.turn(clock.now()).await {
                 match error {
                     StoreError::Closed => return,
-                    error => error.log_retry("the calendar can't be kept"),
+                    error => error.log_retry("failed to apply scheduled transitions"),
                 }
                 tokio::time::sleep(RETRY).await;
                 continue;
@@ -108,10 +110,10 @@ impl Calendar {
         }
     }
 
-    /// Reads what was changed, then does everything that is due by `now`.
+    /// Follows the journal, then applies everything due by `now`.
     ///
     /// # Errors
-    /// When the store can't be read or written; the same is tried by the next call.
+    /// If the store can't be read or written; the next call retries.
     pub async fn turn(&mut self, now: Timestamp) -> Result<(), StoreError> {
         self.follow().await?;
         self.begin_windows(now).await?;
@@ -121,8 +123,8 @@ impl Calendar {
         Ok(())
     }
 
-    /// Windows that are due to begin do so before any ends: between one that ends and one that begins by then nobody
-    /// must take its monitors for uncovered.
+    /// Starts windows that are due before any other ends: between the end of one window and the start of the
+    /// next, their common monitors must not appear uncovered.
     async fn begin_windows(&mut self, now: Timestamp) -> Result<(), StoreError> {
         let due: Vec<Entry> =
             self.due.iter().take_while(|(at, _)| *at <= now).map(|(_, entry)| *entry).collect();
@@ -139,7 +141,7 @@ impl Calendar {
         Ok(())
     }
 
-    /// Does what is due of one entry.
+    /// Applies what is due of one entry.
     async fn come(&mut self, entry: Entry, now: Timestamp) -> Result<(), StoreError> {
         let done = match entry {
             Entry::Incident(id) => self.pass(id, now).await,
@@ -147,11 +149,11 @@ impl Calendar {
         };
         match done {
             Ok(()) => Ok(()),
-            // Somebody was faster: it is looked at again as it is now.
+            // The record was changed concurrently: schedule it again by its present state.
             Err(StoreError::Conflict(_)) => self.look(entry),
-            // One record that can't be kept holds up nobody else's.
+            // One record that can't be written must not block the others.
             Err(error @ (StoreError::Damaged(_) | StoreError::TooLarge(_))) => {
-                tracing::error!(?entry, %error, "an entry of the calendar is left for later");
+                tracing::error!(?entry, %error, "failed to update a due incident or series; retrying in a minute");
                 self.postpone(entry, now);
                 Ok(())
             }
@@ -174,7 +176,7 @@ impl Calendar {
         }
     }
 
-    /// An incident's or a window's time has come.
+    /// Applies the due transition of an incident or window.
     async fn pass(&mut self, id: IncidentId, now: Timestamp) -> Result<(), StoreError> {
         let entry = Entry::Incident(id);
         let Some(Versioned { revision, value: mut incident }) = self.store.reader().incident(id)? else {
@@ -188,13 +190,13 @@ impl Calendar {
             batch.expect(Expect::Incident(id, Is::At(revision))).write(incident.clone());
             batch.event(event(now, incident.page, told));
             self.store.commit(batch).await?;
-            tracing::info!(incident = %id, ?news, "the calendar moved on");
+            tracing::info!(incident = %id, ?news, "incident updated by the scheduler");
         }
         self.note(entry, incident.page, incident.next_due());
         Ok(())
     }
 
-    /// A repeating entry's next window is to be planned.
+    /// Plans the next window of a series.
     async fn plan(&mut self, id: SeriesId, now: Timestamp) -> Result<(), StoreError> {
         let entry = Entry::Series(id);
         let Some(Versioned { revision, value: mut series }) = self.store.reader().series(id)? else {
@@ -202,7 +204,7 @@ impl Calendar {
             return Ok(());
         };
         if self.store.reader().standing(series.page)?.open >= MAX_UNFINISHED {
-            tracing::warn!(series = %id, "its page has all the unfinished windows that it may have: none is planned");
+            tracing::warn!(series = %id, "no window planned: the page has reached the limit of unfinished windows");
             self.postpone(entry, now);
             return Ok(());
         }
@@ -233,7 +235,7 @@ impl Calendar {
         Ok(())
     }
 
-    /// Everything that is open, as the store has it now.
+    /// Reads everything open from the store.
     async fn rebuild(&mut self) -> Result<(), StoreError> {
         let open = |read: &dyn Read| Ok((read.last_event()?, read.open_incidents()?, read.running_series()?));
         let (cursor, incidents, series) = self.store.read(open).await?;
@@ -249,8 +251,8 @@ impl Calendar {
         Ok(())
     }
 
-    /// Follows the journal: each incident that it names is looked at as it is now. Where the journal was trimmed beyond
-    /// the cursor, everything is.
+    /// Follows the journal: each incident that it names is scheduled by its present state. If the journal was
+    /// trimmed past the cursor, everything is read again.
     async fn follow(&mut self) -> Result<(), StoreError> {
         loop {
             let cursor = self.cursor;
@@ -258,7 +260,9 @@ impl Calendar {
             let (newest, events) = self.store.read(read).await?;
             let next = events.first().map_or(newest.saturating_add(1), |event| event.seq);
             if next > cursor.saturating_add(1) {
-                tracing::warn!("the journal was trimmed before the calendar read it: it is built anew");
+                tracing::warn!(
+                    "the journal was trimmed before the scheduler read it; rebuilding the schedule"
+                );
                 return self.rebuild().await;
             }
             let Some(last) = events.last() else { return Ok(()) };
@@ -288,7 +292,7 @@ impl Calendar {
         }
     }
 
-    /// Notes when the thing is due, as it is now; with an incident also its repeating entry.
+    /// Schedules an entry by its present state; an incident together with its series.
     fn look(&mut self, entry: Entry) -> Result<(), StoreError> {
         let reader = self.store.reader();
         match entry {

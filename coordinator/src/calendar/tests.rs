@@ -1,4 +1,4 @@
-//! The calendar over a store in memory: what comes at which moment, also late, and what the journal tells it.
+//! The scheduler over an in-memory store: due times, missed transitions, and changes from the journal.
 
 use parallax_core::event::What;
 use parallax_core::incident::series::Series;
@@ -22,7 +22,7 @@ async fn put(store: &Store, op: impl Into<Op>) {
     store.commit(batch).await.unwrap();
 }
 
-/// What was told so far: when, of which, what.
+/// Announcements so far: time, incident, change.
 fn told(store: &Store) -> Vec<(Timestamp, News, bool)> {
     let events = store.reader().events_after(0, 999).unwrap();
     let told = |event: &Event| match event.what {
@@ -71,7 +71,7 @@ async fn what_fell_due_while_nobody_was_there_is_done_at_the_next_start_and_told
         [(at(90 * HOUR), News::Completed, true), (at(90 * HOUR), News::Completed, false)]
     );
     let ended = store.reader().incident(planned().id).unwrap().unwrap().value;
-    assert_eq!(ended.resolved_at, Some(at(3 * HOUR)), "it ended when it was to");
+    assert_eq!(ended.resolved_at, Some(at(3 * HOUR)), "it ended as planned");
 }
 
 #[tokio::test]
@@ -143,7 +143,7 @@ async fn a_series_plans_its_next_window_a_week_before_and_skips_what_is_past() {
     assert_eq!(told(&store), [(second - 7 * DAY, News::Scheduled, true)]);
     let planned = store.reader().incidents_of(page_id(1), true, None, 9).unwrap();
     assert_eq!((planned.len(), planned[0].value.started_at), (1, second));
-    // Long away: what would lie wholly in the past is never planned.
+    // After a long absence, windows wholly in the past are not planned.
     let fifth = monthly.recurrence.nth(4).unwrap();
     let mut calendar = Calendar::start(store.clone()).await.unwrap();
     calendar.turn(fifth - DAY).await.unwrap();
@@ -187,7 +187,11 @@ async fn a_journal_that_was_trimmed_before_it_was_read_makes_the_calendar_look_a
     store.commit(batch).await.unwrap();
     put(&store, Op::TrimEvents(u64::MAX)).await;
     calendar.turn(at(0)).await.unwrap();
-    assert_eq!(calendar.due.first().map(|(due, _)| *due), Some(at(HOUR)), "nothing is left of the journal");
+    assert_eq!(
+        calendar.due.first().map(|(due, _)| *due),
+        Some(at(HOUR)),
+        "rebuilt although the journal is empty"
+    );
 
     let mut batch = Batch::new();
     batch.write(Op::DeleteIncident(planned().id)).event(event(at(0), page_id(1), told));
@@ -198,7 +202,11 @@ async fn a_journal_that_was_trimmed_before_it_was_read_makes_the_calendar_look_a
     batch.event(event(at(0), page_id(1), other));
     store.commit(batch).await.unwrap();
     calendar.turn(at(9 * HOUR)).await.unwrap();
-    assert_eq!((calendar.due.len(), told_of(&store, planned().id)), (0, 0), "and some of it is");
+    assert_eq!(
+        (calendar.due.len(), told_of(&store, planned().id)),
+        (0, 0),
+        "rebuilt although the journal begins later"
+    );
 }
 
 #[tokio::test]
@@ -221,7 +229,7 @@ async fn of_windows_that_follow_on_each_other_the_next_begins_before_the_last_en
     assert_eq!(news, [News::Started, News::Started, News::Completed]);
 }
 
-/// How much was told of one incident.
+/// Number of announcements of one incident.
 fn told_of(store: &Store, incident: IncidentId) -> usize {
     let events = store.reader().events_after(0, 999).unwrap();
     let of_it = |event: &Event| matches!(event.what, What::Incident(told) if told.incident == incident);

@@ -1,4 +1,4 @@
-//! `parallax page alerts`: what a page tells of its monitors, shown and set.
+//! `parallax page alerts`: shows and changes the alert settings of a page.
 
 use clap::Args;
 
@@ -7,24 +7,24 @@ use crate::admin::Command;
 
 #[derive(Debug, Args)]
 pub(super) struct Alerts {
-    /// Id or address label of the page
+    /// Id or slug of the page
     page: String,
-    /// Say that an outage lasts every so many minutes, 5 to 1440, or `off`
+    /// Repeat alerts during an outage every so many minutes, 5 to 1440, or `off`
     #[arg(long, value_name = "MINUTES", value_parser = repeat)]
     repeat: Option<Repeat>,
-    /// Whether monitors that go down open incidents by themselves
+    /// Open an incident automatically when a monitor goes down
     #[arg(long, value_name = "on|off", value_parser = switch)]
     automatic_incidents: Option<bool>,
     #[command(flatten)]
     whither: Whither,
 }
 
-/// Minutes, or none.
+/// Minutes, or off.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Repeat(Option<i64>);
 
 impl Alerts {
-    /// What is asked for, and where.
+    /// Returns the command and its target.
     pub(super) fn order(self) -> (Command, Whither) {
         let Self { page, repeat, automatic_incidents, whither } = self;
         let repeat = repeat.map(|Repeat(minutes)| minutes);
@@ -40,7 +40,7 @@ impl Alerts {
     }
 }
 
-/// The bounds are the service's.
+/// The service checks the bounds.
 fn repeat(text: &str) -> Result<Repeat, String> {
     if text == "off" {
         return Ok(Repeat(None));

@@ -1,4 +1,4 @@
-//! `parallax backup`: everything in one file, written by the command itself. A running coordinator only streams it.
+//! `parallax backup`: writes a backup to one file. A running coordinator only streams it.
 
 use std::fs::File;
 use std::io::{self, IsTerminal, Write};
@@ -16,12 +16,12 @@ use crate::admin::{Fault, backup, care};
 use crate::app::care as store;
 use crate::config::Config;
 
-/// The file's name for standard output.
+/// File name that means standard output.
 const STDOUT: &str = "-";
 
 #[derive(Debug, Args)]
 pub(super) struct Backup {
-    /// A new file, or `-` for standard output
+    /// Backup file to create, or `-` for standard output
     file: PathBuf,
     /// Replace the file if it exists
     #[arg(long)]
@@ -30,7 +30,7 @@ pub(super) struct Backup {
     whither: Whither,
 }
 
-/// Writes a backup, unless the process is told to stop before it is whole.
+/// Writes a backup, unless the process is stopped before it is complete.
 pub(super) async fn run(order: Backup) -> Result<(), CliError> {
     let config = order.whither.config()?;
     let mut stop = signals::shutdown()?;
@@ -43,31 +43,32 @@ pub(super) async fn run(order: Backup) -> Result<(), CliError> {
     };
     tokio::select! {
         done = work => done,
-        _ = stop.wait_for(|stop| *stop) => Err(refused("interrupted", "stopped: there is no backup")),
+        _ = stop.wait_for(|stop| *stop) => Err(refused("interrupted", "stopped; no backup was written")),
     }
 }
 
-/// Only the bytes go out, and are not read back: `parallax verify FILE` proves them where they are kept.
+/// Writes the bytes only, without reading them back: `parallax verify FILE` verifies the stored file.
 async fn to_stdout(config: &Config) -> Result<(), CliError> {
     let out = io::stdout();
     if out.is_terminal() {
-        return Err(refused("invalid", "a backup is not text: send standard output to a file or program"));
+        return Err(refused("invalid", "a backup is binary: redirect standard output to a file or program"));
     }
-    // Without the buffer of `Stdout`, which looks for lines.
+    // Bypasses the line buffering of `Stdout`.
     let out = File::from(out.as_fd().try_clone_to_owned()?);
     fill(config, out).await.map(drop)
 }
 
-/// The file has its name only once it was read back whole and is durable; a file of that name is replaced only by `force`.
+/// Writes to a temporary file, which gets its name only once it was read back and is durable. An existing file is
+/// replaced only with `force`.
 async fn to_file(config: &Config, file: &Path, force: bool) -> Result<Value, CliError> {
     let at =
         |path: &Path, error: &dyn std::fmt::Display| refused("io", format!("{}: {error}", path.display()));
-    let taken = || at(file, &"is there already; --force replaces it");
+    let taken = || at(file, &"already exists; use --force to replace it");
     if !force && std::fs::symlink_metadata(file).is_ok() {
         return Err(taken());
     }
     let folder = file.parent().ok_or_else(|| at(file, &"is not a file"))?;
-    // For its owner alone, since it holds keys. It goes when this fails or is told to stop.
+    // Readable by its owner only, since it holds keys. It is deleted if this fails or is stopped.
     let part = tempfile::Builder::new().prefix(".backup-").suffix(".part").tempfile_in(folder);
     let part = part.map_err(|error| at(folder, &error))?;
     let bytes = fill(config, part.reopen()?).await?;
@@ -86,9 +87,9 @@ async fn to_file(config: &Config, file: &Path, force: bool) -> Result<Value, Cli
     Ok(care::backup_view(file, bytes, &whole))
 }
 
-/// Has the coordinator stream it, or reads the store where none runs; returns how many bytes came.
+/// Streams from the running coordinator, or reads the store if none runs; returns the number of bytes.
 async fn fill(config: &Config, sink: File) -> Result<u64, CliError> {
-    // Writes off the runtime: a pipe that nobody reads must not keep the command from being stopped.
+    // Writes on a blocking thread, so that the command can be stopped even if nobody reads the pipe.
     let mut writing = tokio::fs::File::from_std(sink.try_clone()?);
     if let Some(streamed) = backup::receive(&config.data, &mut writing).await? {
         return Ok(streamed?);
@@ -98,8 +99,8 @@ async fn fill(config: &Config, sink: File) -> Result<u64, CliError> {
     let counted = store::backup(config, Counted { sink, bytes: 0, fault: Arc::clone(&fault) }).await;
     owner::hand_over(&config.data);
     match fault.get() {
-        // Not the store's fault.
-        Some(written) => Err(refused("io", format!("the backup can't be written: {written}"))),
+        // A failure of the output, not of the store.
+        Some(written) => Err(refused("io", format!("the backup could not be written: {written}"))),
         None => Ok(counted?.bytes),
     }
 }
@@ -108,7 +109,7 @@ fn refused(code: &str, why: impl Into<String>) -> CliError {
     Fault::new(code, why).into()
 }
 
-/// A file, how many bytes it took, and why it took no more.
+/// A file that counts the bytes written and records the first error.
 #[derive(Debug)]
 struct Counted {
     sink: File,
@@ -121,7 +122,7 @@ impl Write for Counted {
         let written = self.sink.write(bytes);
         match &written {
             Ok(taken) => self.bytes += *taken as u64,
-            // Only the first is kept.
+            // Only the first error is recorded.
             Err(error) => drop(self.fault.set(error.to_string())),
         }
         written

@@ -1,5 +1,5 @@
-//! The command lines of `parallax`, and how each ends: 0 done, 1 a fault (also of the settings file), 2 wrong usage,
-//! 3 a store that must be put right before another start is of use.
+//! Command line of `parallax`. Exit codes: 0 success, 1 failure (including the settings file), 2 wrong usage, 3 a
+//! store that must be repaired before another start.
 
 mod alerts;
 mod backup;
@@ -27,7 +27,7 @@ use crate::out;
 use crate::telemetry::{self, TelemetryError};
 use crate::up::{self, UpError};
 
-/// Status pages and monitoring: something is down only when a second network agrees.
+/// Status pages and monitoring, with outages confirmed by a second network
 #[derive(Debug, Parser)]
 #[command(name = "parallax", version)]
 pub struct Cli {
@@ -37,9 +37,9 @@ pub struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Try it on one host: coordinator and local agents in one process
+    /// Run a trial on one host: coordinator and local agents in one process
     Up {
-        /// A small simulated world: twelve agents, and targets in every state
+        /// Simulate a small world: twelve agents, and targets in every state
         #[arg(long)]
         demo: bool,
         /// Region of the local agent
@@ -60,118 +60,118 @@ enum Command {
         #[command(flatten)]
         ready: ReadyFile,
     },
-    /// Check the settings and show them, defaults among them
+    /// Check the settings and print them, including defaults
     CheckConfig {
         #[command(flatten)]
         settings: Settings,
     },
-    /// The mesh's members
+    /// Manage agents
     #[command(subcommand)]
     Agent(operate::AgentCommand),
-    /// The mesh itself
+    /// Manage the mesh
     #[command(subcommand)]
     Mesh(operate::MeshCommand),
-    /// Accounts and their plans
+    /// Manage accounts and their plans
     #[command(subcommand)]
     Account(operate::AccountCommand),
-    /// Status pages
+    /// Manage status pages
     #[command(subcommand)]
     Page(operate::PageCommand),
-    /// API keys
+    /// Manage API keys
     #[command(subcommand)]
     Key(operate::KeyCommand),
-    /// Write everything to one file, also while the coordinator runs
+    /// Back up everything to one file; works while the coordinator runs
     Backup(backup::Backup),
-    /// Put a snapshot or a backup in the store's place, which is kept beside it
+    /// Restore a snapshot or backup; the current store is kept aside
     Restore(store::Restore),
-    /// Read the whole store and prove it, also while the coordinator runs
+    /// Verify the integrity of the store; works while the coordinator runs
     Verify(store::Verify),
-    /// Give back the space that the store holds and does not need, and encrypt secrets with the newest key
+    /// Free unused space in the store, and encrypt secrets with the newest key
     Compact(store::Compact),
-    /// Make a key file that customers' secrets on disk are encrypted with
+    /// Create a key file for encrypting customers' secrets on disk
     NewSecretsKey(secrets::NewSecretsKey),
 }
 
-/// Settings that can be given as flags. They go before `PARALLAX_…` and the file.
+/// Settings that can be given as flags, which override `PARALLAX_…` variables and the file.
 #[derive(Debug, Args)]
 struct Settings {
     #[command(flatten)]
     place: Place,
-    /// Address of API and pages
+    /// Listening address of the API and pages
     #[arg(long, value_name = "ADDRESS")]
     listen: Option<SocketAddr>,
-    /// UDP address that agents connect to
+    /// Listening UDP address for agents
     #[arg(long, value_name = "ADDRESS")]
     mesh_listen: Option<SocketAddr>,
-    /// Address that people and pings use
+    /// Public URL for people and pings
     #[arg(long, value_name = "URL", value_parser = config::base_url)]
     base_url: Option<String>,
-    /// Domain under which pages have their labels
+    /// Domain whose subdomains are the pages' addresses
     #[arg(long, value_name = "DOMAIN", value_parser = config::root_domain)]
     root_domain: Option<String>,
-    /// Address of /healthz, /readyz and /metrics
+    /// Listening address of /healthz, /readyz and /metrics
     #[arg(long, value_name = "ADDRESS")]
     admin_listen: Option<SocketAddr>,
 }
 
-/// Which installation is meant.
+/// Selects the installation.
 #[derive(Debug, Args)]
 struct Place {
     /// Settings file (TOML) [default: /etc/parallax/coordinator.toml, unless --data is given]
     #[arg(long, value_name = "FILE", env = "PARALLAX_CONFIG")]
     config: Option<PathBuf>,
-    /// Folder of the store [default: parallax-data]
+    /// Data folder [default: parallax-data]
     #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
 }
 
-/// How others learn that it serves.
+/// File that signals readiness.
 #[derive(Debug, Args)]
 struct ReadyFile {
-    /// Write this file when everything serves: addresses, first key and page, as JSON
+    /// Write this file once everything is ready: addresses, first key and page, as JSON
     #[arg(long, value_name = "FILE")]
     ready_file: Option<PathBuf>,
 }
 
-/// Why a command was not done: it ends with 1, or with 2 where a setting was given wrongly beside it.
+/// A failed command: exit code 2 if an argument or setting on the command line was wrong, else 1.
 #[derive(Debug, thiserror::Error)]
 pub enum CliError {
-    /// The settings can't be used.
+    /// Invalid settings.
     #[error(transparent)]
     Config(#[from] ConfigError),
-    /// Logging can't be set up.
+    /// Logging setup failed.
     #[error(transparent)]
     Telemetry(#[from] TelemetryError),
-    /// The coordinator does not run.
+    /// The coordinator failed.
     #[error(transparent)]
     App(#[from] AppError),
-    /// The local agents or the demo do not run.
+    /// The local agents or the demo failed.
     #[error(transparent)]
     Up(#[from] UpError),
-    /// A running coordinator can't be asked.
+    /// A running coordinator could not be reached.
     #[error(transparent)]
     Client(#[from] client::ClientError),
-    /// The command was not done.
+    /// The command failed.
     #[error(transparent)]
     Refused(#[from] admin::Fault),
-    /// A key file can't be made.
+    /// A key file could not be created.
     #[error(transparent)]
     Keys(#[from] parallax_certs::Error),
-    /// There is nothing to act on.
-    #[error("there is no store in {}: `parallax up` and `parallax serve` make one", .0.display())]
+    /// The data folder has no store.
+    #[error("no store in {}: start `parallax up` or `parallax serve` to create one", .0.display())]
     NoStore(PathBuf),
-    /// What came of a command could not be shown.
-    #[error("it was done, but the output could not be written: {0}")]
+    /// The result of a command could not be printed.
+    #[error("the command succeeded, but its output could not be written: {0}")]
     Output(#[source] std::io::Error),
-    /// The runtime or the signals can't be set up.
+    /// The runtime or the signal handlers could not be set up.
     #[error("{0}")]
     System(#[from] std::io::Error),
 }
 
-/// What a store ends with that must be put right first: a service manager need not try again.
+/// Exit code for a store that must be repaired first, so that a service manager does not retry.
 const RESCUE: u8 = 3;
 impl CliError {
-    /// The exit code that tells a service manager and a script what to do about it.
+    /// Returns the exit code, which tells a service manager or script what to do.
     fn code(&self) -> u8 {
         match self {
             Self::App(AppError::Rescue { .. }) | Self::Up(UpError::App(AppError::Rescue { .. })) => RESCUE,
@@ -180,20 +180,20 @@ impl CliError {
         }
     }
 
-    /// Whether what was given with the command is wrong, not a file or the world.
+    /// Returns true if an argument or variable of the command is wrong, not a file or the environment.
     fn is_usage(&self) -> bool {
         matches!(self, Self::Config(ConfigError::Faults(faults)) if faults.iter().all(|fault| fault.is_given))
     }
 }
 
-/// Does a command line and gives its exit code.
+/// Runs a command line and returns its exit code.
 pub async fn run(cli: Cli) -> ExitCode {
     match dispatch(cli.command).await {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             out::fault(&error.to_string());
             if let Some(file) = settings_file::found() {
-                out::fault(&format!("the settings are those of {}", file.display()));
+                out::fault(&format!("settings were read from {}", file.display()));
             }
             ExitCode::from(error.code())
         }
@@ -204,7 +204,7 @@ async fn dispatch(command: Command) -> Result<(), CliError> {
     match command {
         Command::Up { demo, region, network, settings, ready } => {
             let kind = if demo { up::Kind::Demo } else { up::Kind::Single { region, network } };
-            // A trial has a folder of its own: the settings of this host's installation are not meant.
+            // A trial has its own data folder: the host's settings file is not used.
             let config =
                 settings.place.load(kind.defaults(), &settings.flags(), settings.place.config.clone())?;
             telemetry::start(&config.log)?;
@@ -258,14 +258,14 @@ impl Settings {
 }
 
 impl Place {
-    /// The settings file: the one that was given, else this host's.
+    /// Returns the settings file: the given one, else the host's.
     fn file(&self) -> Option<PathBuf> {
         let is_data_given = self.data.is_some() || std::env::var_os("PARALLAX_DATA").is_some();
         settings_file::find(self.config.as_deref(), is_data_given)
     }
 
     fn load(&self, defaults: Config, flags: &Flags, file: Option<PathBuf>) -> Result<Config, ConfigError> {
-        // A variable that is no text can't be a setting of ours.
+        // A variable that is not Unicode can't be a setting.
         let environment = std::env::vars_os()
             .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
         Config::load(defaults, file.as_deref(), environment, flags)

@@ -1,4 +1,5 @@
-//! Commands that act on an installation: over the admin socket while a coordinator runs, else on the store itself.
+//! Commands that act on an installation: over the admin socket while a coordinator runs, else on the store
+//! directly.
 
 use std::io;
 
@@ -14,12 +15,12 @@ use crate::app;
 use crate::config::{Config, ConfigError, Flags};
 use crate::out;
 
-/// A command, where to do it, and how to show what came of it.
+/// A command, its target, and the format of its result.
 #[derive(Debug)]
 pub(super) struct Order {
     command: Command,
     whither: Whither,
-    /// Fields shown of a list's entries; of a single thing all are shown.
+    /// Columns of a list; a single object is printed with all its fields.
     columns: &'static [&'static str],
 }
 
@@ -33,14 +34,14 @@ pub(super) struct Whither {
 }
 
 impl Order {
-    /// A command with the fields that a list of its kind shows.
+    /// Creates a request with the columns of its list.
     pub(super) const fn new(command: Command, whither: Whither, columns: &'static [&'static str]) -> Self {
         Self { command, whither, columns }
     }
 }
 
 impl Whither {
-    /// The settings of the installation that is meant.
+    /// Loads the settings of the installation.
     pub(super) fn config(&self) -> Result<Config, ConfigError> {
         let flags = Flags { data: self.place.data.clone(), ..Flags::default() };
         self.place.load(Config::default(), &flags, self.place.file())
@@ -49,18 +50,19 @@ impl Whither {
 
 #[derive(Debug, Subcommand)]
 pub(super) enum AgentCommand {
-    /// Make a one-time token for a new agent
+    /// Create a one-time token for a new agent
     Invite {
-        /// Its name
+        /// Name of the agent
         #[arg(long)]
         name: String,
-        /// Where it stands
+        /// Region of the agent
         #[arg(long)]
         region: Region,
-        /// Its network: AS number or provider. Outages are confirmed across networks, so say it truly
+        /// Network of the agent: AS number or provider. Outages are confirmed across networks, so it must be
+        /// correct
         #[arg(long)]
         network: String,
-        /// Seconds that the token is good, a minute to 30 days [default: an hour]
+        /// Seconds the token is valid, from a minute to 30 days [default: an hour]
         #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u32).range(60..=2_592_000))]
         valid_seconds: Option<u32>,
         #[command(flatten)]
@@ -71,28 +73,28 @@ pub(super) enum AgentCommand {
         #[command(flatten)]
         whither: Whither,
     },
-    /// List invitations with their end and state
+    /// List invitations with their expiry and state
     Invitations {
         #[command(flatten)]
         whither: Whither,
     },
-    /// Take an invitation back: its token is refused from now on
+    /// Revoke an invitation: its token no longer works
     RevokeInvitation {
-        /// Its id, or the name that it is for
+        /// Id of the invitation, or name of its agent
         invitation: String,
         #[command(flatten)]
         whither: Whither,
     },
-    /// Close an agent's connection for good
+    /// Revoke an agent: its connection is closed for good
     Revoke {
-        /// Name or id
+        /// Name or id of the agent
         agent: String,
         #[command(flatten)]
         whither: Whither,
     },
-    /// Revoke an agent and list it no longer
+    /// Revoke an agent and remove it from the list
     Forget {
-        /// Name or id
+        /// Name or id of the agent
         agent: String,
         #[command(flatten)]
         whither: Whither,
@@ -101,13 +103,13 @@ pub(super) enum AgentCommand {
 
 #[derive(Debug, Subcommand)]
 pub(super) enum MeshCommand {
-    /// Exchange the authority that vouches for every agent: start, then switch, then finish
+    /// Rotate the certificate authority of the mesh: start, then switch, then finish
     Rotate {
-        /// status; start: make a new authority, which agents are told of; switch: have it sign, and agents renew;
-        /// finish: forget the old one; abort: one phase back
+        /// status; start: create a new authority and distribute it to agents; switch: sign with it, and agents
+        /// renew; finish: remove the old one; abort: go back one phase
         #[arg(value_parser = ["status", "start", "switch", "finish", "abort"], default_value = "status")]
         step: String,
-        /// Go on without the agents that are not ready: they would have to join anew
+        /// Continue without the agents that are not ready: they have to join again
         #[arg(long)]
         force: bool,
         #[command(flatten)]
@@ -117,12 +119,12 @@ pub(super) enum MeshCommand {
 
 #[derive(Debug, Subcommand)]
 pub(super) enum AccountCommand {
-    /// Make an account
+    /// Create an account
     Create {
-        /// Address of its owner
+        /// Email address of its owner
         #[arg(long)]
         email: String,
-        /// free, hobby or pro [default: pro for the first account, then free]
+        /// Plan: free, hobby or pro [default: pro for the first account, then free]
         #[arg(long, value_parser = plan)]
         plan: Option<Plan>,
         #[command(flatten)]
@@ -133,11 +135,11 @@ pub(super) enum AccountCommand {
         #[command(flatten)]
         whither: Whither,
     },
-    /// Put an account on another plan
+    /// Change an account's plan
     Plan {
-        /// Id or email address
+        /// Id or email address of the account
         account: String,
-        /// free, hobby or pro
+        /// New plan: free, hobby or pro
         #[arg(value_parser = plan)]
         plan: Plan,
         #[command(flatten)]
@@ -147,34 +149,34 @@ pub(super) enum AccountCommand {
 
 #[derive(Debug, Subcommand)]
 pub(super) enum PageCommand {
-    /// Make a page
+    /// Create a page
     Create {
-        /// Id or email address of its account; may be left out where there is only one
+        /// Id or email address of its account; optional if there is only one
         #[arg(long)]
         account: Option<String>,
-        /// Its name
+        /// Name of the page
         #[arg(long)]
         name: String,
-        /// Its address label
+        /// Address label of the page
         #[arg(long)]
         slug: String,
         #[command(flatten)]
         whither: Whither,
     },
-    /// Change a page
+    /// Change a page's settings
     Set(Box<PageSet>),
-    /// Take a hostname from the page that has it, or has lately had it: any page may ask for it at once
+    /// Release a hostname from the page that uses or recently used it, so that any page may claim it
     ReleaseHost {
-        /// The hostname
+        /// Hostname
         host: String,
         #[command(flatten)]
         whither: Whither,
     },
-    /// Show or set what a page tells of its monitors
+    /// Show or change a page's alert settings
     Alerts(super::alerts::Alerts),
     /// List pages
     List {
-        /// Of this account alone
+        /// Only pages of this account
         #[arg(long)]
         account: Option<String>,
         #[command(flatten)]
@@ -184,18 +186,18 @@ pub(super) enum PageCommand {
 
 #[derive(Debug, Subcommand)]
 pub(super) enum KeyCommand {
-    /// Make an API key; it is shown this once
+    /// Create an API key; it is shown only once
     Create {
-        /// Id or email address of its account; may be left out where there is only one, or with --page
+        /// Id or email address of its account; optional if there is only one, or with --page
         #[arg(long)]
         account: Option<String>,
-        /// Its name
+        /// Name of the key
         #[arg(long)]
         name: String,
-        /// read or write
+        /// Access: read or write
         #[arg(long, value_parser = ["read", "write"], default_value = "read")]
         access: String,
-        /// Id of the one page that it reaches [default: every page of the account]
+        /// Id of the only page it can access [default: every page of the account]
         #[arg(long)]
         page: Option<String>,
         #[command(flatten)]
@@ -203,22 +205,22 @@ pub(super) enum KeyCommand {
     },
     /// List API keys
     List {
-        /// Of this account alone
+        /// Only keys of this account
         #[arg(long)]
         account: Option<String>,
         #[command(flatten)]
         whither: Whither,
     },
-    /// Take an API key out of use, at once and for good
+    /// Revoke an API key, at once and for good
     Revoke {
-        /// Its id
+        /// Id of the key
         key: String,
         #[command(flatten)]
         whither: Whither,
     },
 }
 
-/// Does an order and prints what came of it.
+/// Runs a request and prints its result.
 pub(super) async fn run(order: Order) -> Result<(), CliError> {
     let config = order.whither.config()?;
     let told = match client::ask(&config.data, &order.command).await? {
@@ -229,9 +231,9 @@ pub(super) async fn run(order: Order) -> Result<(), CliError> {
     shown.map_err(CliError::Output)
 }
 
-/// Does a command where no coordinator runs.
+/// Runs a command without a coordinator.
 async fn alone(config: &Config, command: &Command) -> Result<Value, CliError> {
-    // Preparing an installation makes its store; looking for one that is not there does not.
+    // Commands that prepare an installation create its store; others require one.
     let prepares = matches!(command, Command::AccountCreate { .. } | Command::AgentInvite { .. });
     if !prepares && !config.data.join("store").exists() {
         return Err(CliError::NoStore(config.data.clone()));
@@ -248,7 +250,7 @@ async fn done_alone(config: &Config, command: &Command) -> Result<Value, CliErro
     Ok(told?)
 }
 
-/// Prints a list as a table of these columns, and one thing as lines of all that it has.
+/// Prints a list as a table of these columns, and a single object as lines of all its fields.
 pub(super) fn show(told: &Value, columns: &[&str]) -> io::Result<()> {
     match told {
         Value::Array(entries) => {
@@ -256,7 +258,7 @@ pub(super) fn show(told: &Value, columns: &[&str]) -> io::Result<()> {
             out::table(columns, &entries.iter().map(row).collect::<Vec<Vec<String>>>())
         }
         Value::Object(fields) => {
-            // In the order of the list, then what only a single thing has: a key or a token.
+            // The list's columns first, then fields that only a single object has: a key or a token.
             let listed = columns.iter().filter_map(|column| fields.get_key_value(*column));
             let others = fields.iter().filter(|(name, _)| !columns.contains(&name.as_str()));
             for (name, value) in listed.chain(others).filter(|(_, value)| !value.is_null()) {
@@ -327,7 +329,7 @@ impl From<AccountCommand> for Order {
     }
 }
 
-/// What a list of pages shows.
+/// Columns of a list of pages.
 pub(super) const PAGE_COLUMNS: &[&str] = &["id", "name", "slug", "url", "account"];
 
 impl TryFrom<PageCommand> for Order {

@@ -1,5 +1,5 @@
-//! Gives what a command of root's made in the data folder to the folder's owner: the service runs as them, and could not
-//! open a store with files of root's.
+//! Transfers files that root's commands created in the data folder to the folder's owner. The service runs as that
+//! user and could not open root's files.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -10,7 +10,7 @@ use rustix::process::{Gid, Uid, geteuid};
 
 use crate::out;
 
-/// Owner of a data folder, and the file system that it is on.
+/// Owner of a data folder, and its file system.
 #[derive(Debug, Clone, Copy)]
 struct Owner {
     user: Uid,
@@ -18,16 +18,16 @@ struct Owner {
     device: u64,
 }
 
-/// Gives root's files and folders below the data folder to the folder's owner, where root runs this and the owner is
-/// somebody else. What can't be given is reported and no fault of the command: it is done by now.
+/// Transfers root's files and folders below the data folder to the folder's owner, if root runs this and the owner
+/// is another user. A failure is reported but does not fail the command, which has finished by now.
 pub(super) fn hand_over(data: &Path) {
     if !geteuid().is_root() {
         return;
     }
     if let Err(error) = give(data) {
         out::fault(&format!(
-            "what this command wrote belongs to root, and its service can't use it; `chown -R` {} to the service's user: \
-             {error}",
+            "this command created files owned by root, which the service can't use; run `chown -R` on {} to give \
+             them to the service's user: {error}",
             data.display()
         ));
     }
@@ -37,7 +37,7 @@ fn give(data: &Path) -> io::Result<()> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let folder = match openat(CWD, data, flags, Mode::empty()) {
         Ok(folder) => folder,
-        // The command made none.
+        // The command created no folder.
         Err(rustix::io::Errno::NOENT) => return Ok(()),
         Err(error) => return Err(error.into()),
     };
@@ -50,7 +50,8 @@ fn give(data: &Path) -> io::Result<()> {
     give_below(folder, owner)
 }
 
-/// The owner may change names meanwhile: each thing is judged and given by its descriptor, and no link is followed.
+/// The owner may rename things meanwhile, so each is checked and transferred by its descriptor, and no link is
+/// followed.
 fn give_below(folder: OwnedFd, owner: Owner) -> io::Result<()> {
     let mut folders = vec![folder];
     while let Some(folder) = folders.pop() {
@@ -79,7 +80,7 @@ fn give_below(folder: OwnedFd, owner: Owner) -> io::Result<()> {
     Ok(())
 }
 
-/// A file of several names may be somebody else's, whose name the folder's owner has put here.
+/// A file with several hard links may belong to another user, linked here by the folder's owner.
 fn is_roots(facts: &Stat, owner: Owner) -> bool {
     let is_file = FileType::from_raw_mode(facts.st_mode) == FileType::RegularFile && facts.st_nlink == 1;
     facts.st_uid == 0 && facts.st_dev == owner.device && (is_file || is_folder(facts))

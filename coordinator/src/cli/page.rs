@@ -1,4 +1,5 @@
-//! `page set`: an owner's settings of a page as arguments, its pictures out of files, its password from standard input.
+//! `page set`: the settings of a page as arguments, with images read from files and the password from standard
+//! input.
 
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -14,18 +15,18 @@ use super::CliError;
 use super::operate::{Order, PAGE_COLUMNS, Whither};
 use crate::admin::{Command, Fault};
 
-/// Bytes of a password that are read: more than it may have characters, whatever the letters.
+/// Bytes read for a password: more than its characters can have in UTF-8.
 const MAX_PASSWORD: u64 = 4096;
 
-/// What `page set` takes. Lists have commas between their entries.
+/// Arguments of `page set`. Lists are comma-separated.
 #[derive(Debug, Args)]
 pub(super) struct PageSet {
-    /// Id or address label of the page
+    /// Id or slug of the page
     page: String,
-    /// Shown in the headline
+    /// Name, shown in the headline
     #[arg(long)]
     name: Option<String>,
-    /// One line under the headline
+    /// Description: one line under the headline
     #[arg(long)]
     description: Option<String>,
     /// Link under the headline: http://, https:// or mailto:
@@ -37,46 +38,46 @@ pub(super) struct PageSet {
     /// Uptime target in percent, 90 to 99.999
     #[arg(long, value_name = "PERCENT")]
     uptime_target: Option<String>,
-    /// Address label; whoever followed the old address finds nothing there
+    /// Address label; the old address does not redirect
     #[arg(long)]
     slug: Option<String>,
-    /// The owner's own hostname; what comes back tells of the record that shows it to be his
+    /// Custom hostname; the output has the DNS record to create
     #[arg(long, value_name = "HOST")]
     custom_domain: Option<String>,
-    /// Read what visitors are asked for from standard input, up to the first line's end
+    /// Read the visitors' password from standard input, up to the end of the first line
     #[arg(long)]
     password_stdin: bool,
-    /// Only the people and domains that are allowed can see it
+    /// Only allowed people and email domains can see it
     #[arg(long, value_name = "true|false")]
     private: Option<String>,
-    /// Email addresses that may see it while it is private
+    /// Email addresses that can see it while it is private
     #[arg(long, value_name = "LIST")]
     allowed_people: Option<String>,
-    /// Domains whose email addresses may see it while it is private
+    /// Domains whose email addresses can see it while it is private
     #[arg(long, value_name = "LIST")]
     allowed_domains: Option<String>,
-    /// Ask search engines to leave it out
+    /// Ask search engines not to index it
     #[arg(long, value_name = "true|false")]
     noindex: Option<String>,
-    /// auto, light or dark
+    /// Colour scheme: auto, light or dark
     #[arg(long)]
     theme: Option<String>,
     /// Colour of links and buttons, such as #1a7f4b
     #[arg(long, value_name = "COLOR")]
     accent_color: Option<String>,
-    /// Picture beside the headline: PNG, JPEG, WebP or SVG, 64 KiB at most
+    /// Image next to the headline: PNG, JPEG, WebP or SVG, at most 64 KiB
     #[arg(long, value_name = "FILE")]
     logo: Option<PathBuf>,
-    /// Picture in the browser's tab: PNG, JPEG, WebP or SVG, 32 KiB at most
+    /// Icon in the browser tab: PNG, JPEG, WebP or SVG, at most 32 KiB
     #[arg(long, value_name = "FILE")]
     favicon: Option<PathBuf>,
-    /// Language of its fixed words: en, de, es, fr, pt or ja
+    /// Language of the page: en, de, es, fr, pt or ja
     #[arg(long)]
     language: Option<String>,
     /// Draw deploy markers on the public page
     #[arg(long, value_name = "true|false")]
     show_deploys: Option<String>,
-    /// Show each region under the strips
+    /// Show each region under the uptime bars
     #[arg(long, value_name = "true|false")]
     show_locations: Option<String>,
     /// Regions counted for response times
@@ -85,7 +86,7 @@ pub(super) struct PageSet {
     /// Regions counted for uptime
     #[arg(long, value_name = "LIST")]
     uptime_regions: Option<String>,
-    /// A field to be cleared, by its option's name; may be given several times
+    /// Option name of a field to clear; repeatable
     #[arg(long, value_name = "FIELD")]
     clear: Vec<String>,
     #[command(flatten)]
@@ -93,10 +94,10 @@ pub(super) struct PageSet {
 }
 
 impl PageSet {
-    /// The command, with what its files and standard input hold.
+    /// Builds the command, reading its files and standard input.
     ///
     /// # Errors
-    /// [`CliError::Refused`] where a file is no picture or too large, [`CliError::System`] where one can't be read.
+    /// [`CliError::Refused`] if a file is not an image or is too large, [`CliError::System`] if one can't be read.
     pub(super) fn order(self) -> Result<Order, CliError> {
         let mut set = BTreeMap::new();
         let texts = [
@@ -132,7 +133,7 @@ impl PageSet {
     }
 }
 
-/// A picture's file as a `data:` URL.
+/// Reads an image file as a `data:` URL.
 fn picture(usage: PictureUse, file: &Path) -> Result<String, CliError> {
     let refused = |rule: String| Fault::new("invalid", format!("{} {rule}", usage.name()));
     let most = usage.most() as u64;
@@ -142,11 +143,11 @@ fn picture(usage: PictureUse, file: &Path) -> Result<String, CliError> {
         return Err(refused(format!("must be at most {most} bytes")).into());
     }
     let kind = PictureKind::ALL.into_iter().find(|kind| kind.fits(&bytes));
-    let kind = kind.ok_or_else(|| refused("must be a PNG, JPEG, WebP or SVG picture".to_owned()))?;
+    let kind = kind.ok_or_else(|| refused("must be a PNG, JPEG, WebP or SVG image".to_owned()))?;
     Ok(format!("data:{};base64,{}", kind.media(), STANDARD.encode(&bytes)))
 }
 
-/// The first line, without its end.
+/// Reads the first line, without its end.
 fn password(input: impl Read) -> Result<Password, CliError> {
     let mut bytes = Vec::new();
     input.take(MAX_PASSWORD).read_to_end(&mut bytes)?;
@@ -156,7 +157,7 @@ fn password(input: impl Read) -> Result<Password, CliError> {
     Ok(Password::new(text))
 }
 
-/// An option's name as the API's field has it: `support-url` is `supportUrl`.
+/// Converts an option's name to the API's field name: `support-url` to `supportUrl`.
 fn camel(name: &str) -> String {
     let mut parts = name.trim_start_matches('-').split('-');
     let first = parts.next().unwrap_or_default().to_owned();

@@ -1,4 +1,4 @@
-//! `parallax new-secrets-key`: the key file that customers' secrets at rest are sealed with.
+//! `parallax new-secrets-key`: creates the key file that seals customers' secrets at rest.
 
 use std::path::PathBuf;
 
@@ -10,23 +10,23 @@ use crate::out;
 
 #[derive(Debug, Args)]
 pub(super) struct NewSecretsKey {
-    /// Key file for `secrets_key_file`; mode 0600
+    /// Key file for `secrets_key_file`, created with mode 0600
     file: PathBuf,
-    /// Put a new key before those in the file
+    /// Add a new key before those in the file
     #[arg(long)]
     rotate: bool,
 }
 
-/// Makes the file, or puts a new key before those in it.
+/// Creates the file, or adds a new key before those in it.
 pub(super) fn new_key(order: &NewSecretsKey) -> Result<(), CliError> {
     let id = sealing::write_new_key(&order.file, order.rotate)?;
     let file = order.file.display();
     let next = if order.rotate {
-        "restart the coordinator, then stop it and run `parallax compact`; the older keys can go once no snapshot or \
+        "restart the coordinator, then stop it and run `parallax compact`; remove the older keys once no snapshot or \
          backup needs them"
     } else {
-        "set `secrets_key_file` to it, start the coordinator, then stop it and run `parallax compact` to seal what is \
-         there already; keep a copy of the file elsewhere: without it the store can't be read"
+        "set `secrets_key_file` to this file, start the coordinator, then stop it and run `parallax compact` to seal \
+         existing secrets; keep a copy of the file elsewhere: without it the store can't be read"
     };
     out::line(&format!("{file}: new key {id}\nNext: {next}")).map_err(CliError::Output)
 }

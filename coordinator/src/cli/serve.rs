@@ -1,4 +1,4 @@
-//! `parallax serve`: the coordinator alone, as it is run in production.
+//! `parallax serve`: the coordinator alone, for production.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use crate::config::Config;
 use crate::out;
 use crate::up::ready::{self, Ready};
 
-/// Runs until told to stop.
+/// Runs until shutdown.
 pub(super) async fn run(
     config: Config,
     ready_file: Option<PathBuf>,
@@ -22,7 +22,7 @@ pub(super) async fn run(
     let (data, confirmation) = (config.data.clone(), config.confirmation);
     let (exposed, stopping) = (config.exposed_admin(), shutdown.clone());
     let starting = service_manager::starting();
-    // A reload has certificates in files read again (`tls`); with none there is nothing to read, and no reason to end.
+    // SIGHUP reloads certificate files (`tls`); without any, it must not end the process.
     let _reload = signal(SignalKind::hangup())?;
     let running = app::start(config, shutdown).await?;
     drop(starting);
@@ -31,7 +31,7 @@ pub(super) async fn run(
     }
     if confirmation == Confirmation::Repeat {
         tracing::warn!(
-            "confirmation = \"repeat\": while the mesh has one network, outages are confirmed by it alone"
+            "confirmation = \"repeat\": while the mesh has only one network, that network alone confirms outages"
         );
     }
     out::notice(&format!("API and pages: {}", running.base_url));

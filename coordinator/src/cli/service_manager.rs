@@ -1,5 +1,5 @@
-//! Reports to the service manager that started this process (systemd, `Type=notify`): when it starts, serves and stops, and,
-//! for its watchdog, that the driver turns. Without one, nothing is sent.
+//! Notifications to the service manager (systemd, `Type=notify`) about start, readiness and stop, and watchdog
+//! pings while the engine runs. Nothing is sent without a service manager.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -11,27 +11,28 @@ use tokio::task::JoinHandle;
 
 use crate::flow::counters::Counters;
 
-/// How long the service manager is asked to wait for a start that goes on, and how often.
+/// Extra start time requested from the service manager, and how often it is requested.
 const EXTENSION: Duration = Duration::from_secs(60);
 const EXTEND_EVERY: Duration = Duration::from_secs(15);
-/// How often it is asked at most: six hours, after which a start hangs. Reading back the largest store takes minutes.
+/// Extension requests at most: six hours, after which the start counts as hung. Verifying the largest store takes
+/// minutes.
 const EXTENSIONS: u32 = 6 * 3_600 / 15;
-/// The driver turns every five seconds at least. One that has not for this long stands still.
+/// The engine loop turns at least every five seconds. After this long without a turn it counts as stalled.
 const STANDSTILL: Duration = Duration::from_secs(20);
 
-/// A start under way: the service manager waits while this lives, for six hours at most.
+/// A start in progress: while this lives, the service manager is asked to wait, for six hours at most.
 #[derive(Debug)]
 pub(super) struct Starting(JoinHandle<()>);
 
-/// Says that the start has begun.
+/// Reports that the start has begun.
 pub(super) fn starting() -> Starting {
     let microseconds = u32::try_from(EXTENSION.as_micros()).unwrap_or(u32::MAX);
     let extension = NotifyState::ExtendTimeoutUsec(microseconds);
-    notify(&[extension.clone(), NotifyState::Status("Opening the store and reading it back")]);
+    notify(&[extension.clone(), NotifyState::Status("Opening and verifying the store")]);
     Starting(tokio::spawn(extend(EXTEND_EVERY, move || notify(std::slice::from_ref(&extension)))))
 }
 
-/// Asks for more time once in `every`, until it has done so as often as a start may need it.
+/// Requests more time once in `every`, up to the limit for a start.
 async fn extend(every: Duration, ask: impl Fn()) {
     for _ in 0..EXTENSIONS {
         tokio::time::sleep(every).await;
@@ -45,7 +46,7 @@ impl Drop for Starting {
     }
 }
 
-/// Says that everything serves, and from then on that the driver turns; then, that the process was told to stop.
+/// Reports readiness, pings the watchdog while the engine runs, and reports the stop on shutdown.
 pub(super) fn serving(status: &str, flow: Arc<Counters>, mut shutdown: watch::Receiver<bool>) {
     notify(&[NotifyState::Ready, NotifyState::Status(status)]);
     tokio::spawn(async move {
@@ -55,12 +56,12 @@ pub(super) fn serving(status: &str, flow: Arc<Counters>, mut shutdown: watch::Re
         }
         notify(&[
             NotifyState::Stopping,
-            NotifyState::Status("Stopping: connections, agents, deliveries, store"),
+            NotifyState::Status("Stopping connections, agents, deliveries and the store"),
         ]);
     });
 }
 
-/// Feeds the watchdog for as long as the driver turns; without a watchdog there is nothing to do.
+/// Pings the watchdog while the engine loop turns; waits forever if there is no watchdog.
 async fn watchdog(flow: &Counters) {
     let Some(limit) = sd_notify::watchdog_enabled() else { return std::future::pending().await };
     let mut pulse = Pulse::new(Instant::now());
@@ -72,7 +73,7 @@ async fn watchdog(flow: &Counters) {
     }
 }
 
-/// Notices when a count that should grow stands still.
+/// Detects that a growing counter has stopped.
 #[derive(Debug)]
 struct Pulse {
     count: u64,
@@ -84,7 +85,7 @@ impl Pulse {
         Self { count: 0, changed: now }
     }
 
-    /// Notes the count; true if it has changed lately.
+    /// Records the count; returns true if it changed recently.
     fn turns(&mut self, count: u64, now: Instant) -> bool {
         if count != self.count {
             *self = Self { count, changed: now };
@@ -93,10 +94,10 @@ impl Pulse {
     }
 }
 
-/// A service manager that can't be reached decides by itself what becomes of this process.
+/// A failed notification is only logged: the service manager then acts on its own time-outs.
 fn notify(states: &[NotifyState<'_>]) {
     if let Err(error) = sd_notify::notify(states) {
-        tracing::debug!(%error, "the service manager was not reached");
+        tracing::debug!(%error, "could not notify the service manager");
     }
 }
 

@@ -1,26 +1,26 @@
-//! The settings file of this host's installation, for commands that are given none.
+//! The settings file of this host's installation, for commands without `--config`.
 
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-/// Where the packing puts the settings.
+/// Path of the settings file in the packages.
 const PLACE: &str = "/etc/parallax/coordinator.toml";
 
-/// The file that was found without being named, for messages.
+/// The settings file that was found without `--config`, for messages.
 static FOUND: OnceLock<PathBuf> = OnceLock::new();
 
-/// The file that is read: the one that was given, else this host's where there is one. With a data folder that was given,
-/// another installation may be meant, and none is read.
+/// Returns the settings file to read: the given one, else this host's if it exists. With an explicit data folder
+/// none is read, since another installation may be meant.
 pub(super) fn find(given: Option<&Path>, is_data_given: bool) -> Option<PathBuf> {
     let file = choose(given, is_data_given, Path::new(PLACE))?;
     if given.is_none() {
-        // Only the first call finds it unset, and later ones find the same file.
+        // Only the first call finds it unset; later calls find the same file.
         let _ = FOUND.set(file.clone());
     }
     Some(file)
 }
 
-/// The file that this process found by itself.
+/// Returns the settings file that this process found itself.
 pub(super) fn found() -> Option<&'static Path> {
     FOUND.get().map(PathBuf::as_path)
 }
@@ -28,7 +28,7 @@ pub(super) fn found() -> Option<&'static Path> {
 fn choose(given: Option<&Path>, is_data_given: bool, place: &Path) -> Option<PathBuf> {
     match given {
         Some(file) => Some(file.to_owned()),
-        // One that may not be read is a fault, not a reason to act on another installation.
+        // An unreadable file is an error, not a reason to act on another installation.
         None => (!is_data_given && place.symlink_metadata().is_ok()).then(|| place.to_owned()),
     }
 }

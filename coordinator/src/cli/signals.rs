@@ -1,4 +1,4 @@
-//! SIGTERM and SIGINT: the first asks for an orderly end, the second ends at once.
+//! SIGTERM and SIGINT: the first shuts down gracefully, the second exits immediately.
 
 use std::io;
 
@@ -7,7 +7,7 @@ use tokio::sync::watch;
 
 use crate::out;
 
-/// True once the process was asked to end.
+/// Returns a channel that turns true when the process is asked to stop.
 pub(super) fn shutdown() -> io::Result<watch::Receiver<bool>> {
     let (stop, shutdown) = watch::channel(false);
     let mut terminate = signal(SignalKind::terminate())?;
@@ -19,7 +19,7 @@ pub(super) fn shutdown() -> io::Result<watch::Receiver<bool>> {
                 _ = interrupt.recv() => {}
             }
             if stop.send_replace(true) {
-                out::fault("asked twice to stop: ending at once");
+                out::fault("second signal: stopping immediately");
                 std::process::exit(1);
             }
         }

@@ -1,4 +1,4 @@
-//! `parallax restore`, `verify` and `compact`: care of the store, running or not.
+//! `parallax restore`, `verify` and `compact`: maintenance of the store, with or without a running coordinator.
 
 use std::path::PathBuf;
 
@@ -16,7 +16,7 @@ use crate::out;
 
 #[derive(Debug, Args)]
 pub(super) struct Restore {
-    /// `newest`: of the snapshots, the newest good one; or the file of a backup
+    /// `newest` for the newest intact snapshot, or the file of a backup
     #[arg(value_name = "newest|FILE")]
     source: PathBuf,
     #[command(flatten)]
@@ -25,7 +25,7 @@ pub(super) struct Restore {
 
 #[derive(Debug, Args)]
 pub(super) struct Verify {
-    /// A backup or snapshot [default: the store]
+    /// Backup or snapshot file [default: the store]
     file: Option<PathBuf>,
     #[command(flatten)]
     whither: Whither,
@@ -37,7 +37,7 @@ pub(super) struct Compact {
     whither: Whither,
 }
 
-/// Proves the store, or a file.
+/// Verifies the store, or a file.
 pub(super) async fn verify(order: Verify) -> Result<(), CliError> {
     let config = order.whither.config()?;
     let told = if let Some(file) = order.file {
@@ -56,7 +56,7 @@ pub(super) async fn verify(order: Verify) -> Result<(), CliError> {
     tell(&order.whither, &told)
 }
 
-/// Puts a snapshot in the store's place.
+/// Restores a snapshot or backup.
 pub(super) async fn restore(order: Restore) -> Result<(), CliError> {
     let config = order.whither.config()?;
     let source = if order.source.as_os_str() == "newest" {
@@ -73,7 +73,7 @@ pub(super) async fn restore(order: Restore) -> Result<(), CliError> {
     tell(&order.whither, &told)
 }
 
-/// Writes the store anew.
+/// Rewrites the store to free space.
 pub(super) async fn compact(order: Compact) -> Result<(), CliError> {
     let config = order.whither.config()?;
     there(&config)?;
@@ -86,7 +86,7 @@ pub(super) async fn compact(order: Compact) -> Result<(), CliError> {
     tell(&order.whither, &told)
 }
 
-/// Looking for a store that is not there does not make one.
+/// Returns an error if there is no store, instead of creating one.
 pub(super) fn there(config: &Config) -> Result<(), CliError> {
     if config.data.join("store").exists() { Ok(()) } else { Err(CliError::NoStore(config.data.clone())) }
 }

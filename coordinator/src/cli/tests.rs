@@ -1,4 +1,4 @@
-//! Command lines: what is taken and what is wrong usage.
+//! Command lines: accepted forms and usage errors.
 
 use clap::CommandFactory;
 use clap::error::ErrorKind;
@@ -71,7 +71,7 @@ fn the_commands_of_the_readmes_are_taken() {
         let words = shlex::split(&command).expect(&command);
         match Cli::try_parse_from(&words) {
             Ok(_) => {}
-            // A sentence may name a command without all that belongs to it.
+            // Prose may name a command without its arguments.
             Err(error) if !is_line && is_unfinished(error.kind()) => {}
             Err(error) => panic!("{command}: {error}"),
         }
@@ -84,8 +84,8 @@ fn is_unfinished(kind: ErrorKind) -> bool {
     matches!(kind, ErrorKind::MissingRequiredArgument | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand)
 }
 
-/// Returns the commands behind `parallax`, its alias `px` and `cargo run` in a README, and whether each is a line of a code
-/// block or part of a sentence.
+/// Returns the commands after `parallax`, its alias `px` and `cargo run` in a README, and whether each is a line of
+/// a code block or part of a sentence.
 fn readme_commands(text: &str) -> Vec<(String, bool)> {
     let mut found = Vec::new();
     for (number, part) in text.split("```").enumerate() {
@@ -100,7 +100,7 @@ fn readme_commands(text: &str) -> Vec<(String, bool)> {
     found
 }
 
-/// The command of ours in a line, without what it is piped to and without a comment.
+/// Returns the `parallax` command in a line, without pipes and comments.
 fn command(line: &str) -> Option<String> {
     let line = line.split(" #").next()?.trim().replace('\n', " ");
     let behind = |mark: &str| line.split_once(mark).map(|(_, rest)| rest.to_owned());

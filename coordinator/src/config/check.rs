@@ -1,4 +1,5 @@
-//! Checks of the settings against the host: can the files that they name be read, and who reaches `[admin]`.
+//! Checks of the settings against the host: whether the files they name can be read, and whether `[admin]` is
+//! exposed.
 
 use std::fs::File;
 use std::net::IpAddr;
@@ -12,7 +13,7 @@ use rustls_pki_types::pem::PemObject;
 use super::{Config, Fault};
 
 impl Config {
-    /// Opens the files that the settings name, as the user who runs this; returns what is wrong with each.
+    /// Opens the files that the settings name, as the user who runs this; returns the problem with each.
     pub fn file_faults(&self) -> Vec<Fault> {
         let opened = [("tls.certificate", &self.tls.certificate), ("tls.key", &self.tls.key)];
         let roots = [("acme.roots", &self.acme.roots), ("mail.ca", &self.mail.ca)];
@@ -38,12 +39,12 @@ impl Config {
         faults
     }
 
-    /// A warning where the admin address is one that strangers may reach.
+    /// Returns a warning if the admin address may be publicly reachable.
     pub fn exposed_admin(&self) -> Option<String> {
         let listen = self.admin.listen.filter(|listen| !is_internal(listen.ip()))?;
         Some(format!(
-            "admin.listen {listen} may be reached by strangers: /metrics names this installation's networks and \
-             regions, and nothing there asks for a password; give it a loopback or private address"
+            "admin.listen {listen} may be publicly reachable: /metrics names this installation's networks and \
+             regions, and there is no password; use a loopback or private address"
         ))
     }
 }
@@ -67,19 +68,20 @@ fn certificates(path: &Path) -> Result<(), String> {
     }
 }
 
-/// The rule that a key file breaks, without the path: a fault names it already.
+/// Returns the problem with a key file without its path, which the fault names already.
 fn rule_of(error: &SecretError) -> String {
     match error {
         SecretError::File { source, .. } => source.to_string(),
         SecretError::NotOurs { rule, .. } => (*rule).to_owned(),
         SecretError::LooseMode { mode, wanted, .. } => {
-            format!("mode is {mode:03o}, others than the owner may reach it; it must be {wanted:03o}")
+            format!("mode is {mode:03o}, so other users can access it; it must be {wanted:03o}")
         }
         other => other.to_string(),
     }
 }
 
-/// Loopback, private and link-local addresses. An unspecified one is every address of the host.
+/// Returns true for loopback, private and link-local addresses. An unspecified address means every address of the
+/// host.
 fn is_internal(address: IpAddr) -> bool {
     match address.to_canonical() {
         IpAddr::V4(v4) => v4.is_loopback() || v4.is_private() || v4.is_link_local(),
@@ -129,7 +131,7 @@ mod tests {
         parallax_certs::sealing::write_new_key(&path, false).unwrap();
         assert_eq!(told(), Vec::<String>::new());
         set_mode(0o640);
-        let loose = "mode is 640, others than the owner may reach it; it must be 600";
+        let loose = "mode is 640, so other users can access it; it must be 600";
         assert_eq!(told(), fault(loose));
         std::fs::write(&path, "no key").unwrap();
         set_mode(0o600);

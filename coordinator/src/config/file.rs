@@ -1,4 +1,4 @@
-//! A settings file as a flat list: dotted name, line, and the value as text.
+//! The settings file as a flat list: dotted name, line, and the value as text.
 
 use std::io::{self, Read};
 use std::path::Path;
@@ -8,17 +8,17 @@ use toml::de::{DeTable, DeValue};
 use super::table::{SETTINGS, Shape};
 use super::{ConfigError, Fault};
 
-/// Longest settings file, in bytes.
+/// Maximum size of a settings file, in bytes.
 const MAX_FILE: u64 = 1 << 20;
 
-/// One value of the file.
+/// A value of the file.
 #[derive(Debug)]
 pub(super) struct Entry {
-    /// Its dotted name.
+    /// Dotted name.
     pub(super) name: String,
-    /// The line it stands in, from 1.
+    /// Line number, from 1.
     pub(super) line: usize,
-    /// Its text, or the rule that its kind breaks.
+    /// Value as text, or the rule that its type breaks.
     pub(super) value: Result<String, String>,
 }
 
@@ -41,7 +41,7 @@ pub(super) fn read(path: &Path) -> Result<Vec<Entry>, ConfigError> {
     Ok(entries)
 }
 
-/// The text of a file that is not longer than `limit` bytes.
+/// Reads a text file of at most `limit` bytes.
 pub(super) fn text_of(path: &Path, limit: u64) -> io::Result<String> {
     let mut text = String::new();
     std::fs::File::open(path)?.take(limit + 1).read_to_string(&mut text)?;
@@ -69,8 +69,8 @@ fn is_section(name: &str) -> bool {
     SETTINGS.iter().any(|setting| setting.name.strip_prefix(name).is_some_and(|rest| rest.starts_with('.')))
 }
 
-/// The text that the environment would give for the value, where it is of the setting's kind. That of an unknown
-/// setting does not matter.
+/// Converts a value to the text that a variable would have, if its type fits the setting. Unknown settings get an
+/// empty text.
 fn flat(name: &str, value: &DeValue<'_>) -> Result<String, String> {
     let shape = SETTINGS.iter().find(|setting| setting.name == name).map(|setting| setting.shape);
     match (shape, value) {
@@ -81,7 +81,7 @@ fn flat(name: &str, value: &DeValue<'_>) -> Result<String, String> {
         }
         (Some(Shape::Flag), DeValue::Boolean(is)) => Ok(is.to_string()),
         (Some(Shape::Flag), _) => Err("must be true or false".to_owned()),
-        (Some(Shape::Text), _) => Err("must be a text in quotes".to_owned()),
+        (Some(Shape::Text), _) => Err("must be a string in quotes".to_owned()),
         (Some(Shape::Number), _) => Err("must be a whole number".to_owned()),
     }
 }

@@ -1,4 +1,4 @@
-//! Settings of outgoing mail: by what it leaves, what each way needs, and how secrets stay out of sight.
+//! Settings of outgoing mail: the transport, its required settings, and hiding of secrets.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -7,55 +7,55 @@ use parallax_core::account;
 
 use super::Config;
 
-/// Bytes of a user name and of a password.
+/// Maximum bytes of a user name and of a password.
 const MAX_LOGIN: usize = 1_000;
 
-/// Outgoing mail.
+/// Settings of outgoing mail.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Mail {
-    /// By what it leaves.
+    /// Transport.
     pub transport: MailTransport,
-    /// smtp: the server's name or address.
+    /// smtp: host name or address of the server.
     pub host: Option<String>,
-    /// smtp: its port; none: 587 with starttls, 465 with implicit, 25 with none.
+    /// smtp: port; none: 587 with starttls, 465 with implicit, 25 with none.
     pub port: Option<u16>,
-    /// smtp: how the connection is kept private.
+    /// smtp: encryption of the connection.
     pub tls: MailTls,
-    /// smtp: a file of certificates in PEM that are trusted beside the public ones.
+    /// smtp: PEM file with certificates to trust in addition to the public ones.
     pub ca: Option<PathBuf>,
-    /// smtp: the user name, where the server asks for one.
+    /// smtp: user name, if the server requires a login.
     pub username: Option<String>,
-    /// smtp: the password.
+    /// smtp: password.
     pub password: Option<String>,
-    /// Whom mails are from: an address, or a name and an address in `<>`.
+    /// Sender: an address, or a name and an address in `<>`.
     pub from: Option<String>,
-    /// Where answers go.
+    /// Reply-to address.
     pub reply_to: Option<String>,
-    /// folder: where mails are written.
+    /// folder: folder that mails are written to.
     pub folder: Option<PathBuf>,
 }
 
-/// By what mail leaves.
+/// Transport of outgoing mail.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum MailTransport {
-    /// It does not.
+    /// Mail is disabled.
     #[default]
     None,
-    /// By a mail server.
+    /// A mail server.
     Smtp,
-    /// Into a folder.
+    /// Files in a folder.
     Folder,
 }
 
-/// How the connection to the mail server is kept private.
+/// Encryption of the connection to the mail server.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum MailTls {
-    /// It must turn to TLS before anything is said.
+    /// STARTTLS, required before any mail is sent.
     #[default]
     StartTls,
     /// TLS from the first byte.
     Implicit,
-    /// Not at all.
+    /// No encryption.
     None,
 }
 
@@ -66,7 +66,7 @@ impl fmt::Debug for Mail {
 }
 
 impl MailTransport {
-    /// The word that a file has for it.
+    /// Returns the value as written in a settings file.
     pub const fn name(self) -> &'static str {
         match self {
             Self::None => "none",
@@ -77,7 +77,7 @@ impl MailTransport {
 }
 
 impl MailTls {
-    /// The word that a file has for it.
+    /// Returns the value as written in a settings file.
     pub const fn name(self) -> &'static str {
         match self {
             Self::StartTls => "starttls",
@@ -88,7 +88,7 @@ impl MailTls {
 }
 
 impl Mail {
-    /// The port that is connected to.
+    /// Returns the port to connect to.
     pub fn port(&self) -> u16 {
         self.port.unwrap_or(match self.tls {
             MailTls::StartTls => 587,
@@ -97,7 +97,7 @@ impl Mail {
         })
     }
 
-    /// What the settings lack as a whole: a setting's name in `[mail]`, and the rule.
+    /// Returns a setting of `[mail]` that is missing or conflicts with others, and the rule.
     pub(super) fn missing(&self) -> Option<(&'static str, String)> {
         let needed = |name, is_set: bool| {
             let with = self.transport.name();
@@ -115,10 +115,10 @@ impl Mail {
     fn half_a_login(&self) -> Option<(&'static str, String)> {
         let is_near = matches!(self.host.as_deref(), Some("localhost" | "127.0.0.1" | "::1"));
         match (&self.username, &self.password) {
-            (Some(_), None) => Some(("password", "must be set beside mail.username".to_owned())),
-            (None, Some(_)) => Some(("username", "must be set beside mail.password".to_owned())),
+            (Some(_), None) => Some(("password", "must be set together with mail.username".to_owned())),
+            (None, Some(_)) => Some(("username", "must be set together with mail.password".to_owned())),
             (Some(_), Some(_)) if self.tls == MailTls::None && !is_near => {
-                Some(("tls", "must be \"starttls\" or \"implicit\" where a password is sent".to_owned()))
+                Some(("tls", "must be \"starttls\" or \"implicit\" if a password is set".to_owned()))
             }
             (Some(_), Some(_)) | (None, None) => None,
         }
@@ -190,9 +190,10 @@ fn login(text: &str) -> Result<String, String> {
     }
 }
 
-/// An address, or a name and an address in `<>`.
+/// Reads an address, or a name and an address in `<>`.
 fn mailbox(text: &str) -> Result<String, String> {
-    let rule = || "must be a mail address, or a name and an address: Status <status@example.com>".to_owned();
+    let rule =
+        || "must be an email address, or a name and an address: Status <status@example.com>".to_owned();
     let text = text.trim();
     let address = match text.strip_suffix('>').and_then(|text| text.split_once('<')) {
         Some((name, address)) => {

@@ -1,4 +1,4 @@
-//! Settings: defaults, overridden by a TOML file, by the environment and by flags, to one checked struct.
+//! Settings: defaults, overridden by a TOML file, environment variables and flags, in one validated struct.
 
 mod check;
 mod file;
@@ -22,41 +22,41 @@ use self::table::{SETTINGS, Setting};
 pub use self::table::{base_url, root_domain};
 pub use self::tls::{Acme, Domains, Tls};
 
-/// What every environment variable begins with.
+/// Prefix of all environment variables.
 const PREFIX: &str = "PARALLAX_";
-/// Ends the name of a variable that names a file which holds the value: for secrets that are mounted as files.
+/// Suffix of a variable that names a file with the value, for secrets mounted as files.
 const FILE_SUFFIX: &str = "_FILE";
-/// Longest file that holds one value, in bytes.
+/// Maximum size of a file with one value, in bytes.
 const MAX_VALUE_FILE: u64 = 64 * 1024;
-/// A variable's name this close to a setting's is taken for a slip; others are somebody else's.
+/// Maximum edit distance at which an unknown variable counts as a typo; others belong to other programs.
 const SLIP: usize = 2;
 
-/// Everything that an operator can set.
+/// All settings of an installation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Config {
-    /// Folder of the store, the authority and the admin socket; mode 0700.
+    /// Folder of the store, the certificate authority and the admin socket; mode 0700.
     pub data: PathBuf,
-    /// Key file that customers' secrets in the store are sealed with; none keeps them in clear.
+    /// Key file that seals customers' secrets in the store; none stores them unencrypted.
     pub secrets_key_file: Option<PathBuf>,
-    /// How failures are confirmed.
+    /// Confirmation of failures.
     pub confirmation: Confirmation,
     /// API, pages and pings.
     pub http: Http,
-    /// TLS for these, where a proxy does not do it.
+    /// TLS for the API and pages, if no proxy provides it.
     pub tls: Tls,
     /// Certificates by ACME.
     pub acme: Acme,
-    /// How pages' own domains are looked at.
+    /// Checks of pages' custom domains.
     pub domains: Domains,
-    /// Where agents connect.
+    /// Connections of agents.
     pub mesh: Mesh,
-    /// Health, for whoever runs the service.
+    /// Health and metrics for the operator.
     pub admin: Admin,
-    /// Where whoever runs the service is told what to mend.
+    /// Destination of operator alerts.
     pub operator: Operator,
-    /// What each plan allows.
+    /// Limits of the plans.
     pub plans: PlanLimits,
-    /// What leaves the house.
+    /// Outgoing requests.
     pub deliver: Deliver,
     /// The store.
     pub store: Store,
@@ -66,82 +66,82 @@ pub struct Config {
     pub log: Log,
 }
 
-/// API, pages and pings. Its settings stand at the top of the file.
+/// API, pages and pings. These settings are at the top level of the file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Http {
-    /// Address listened on; port 0 takes a free one.
+    /// Listening address; port 0 chooses a free one.
     pub listen: SocketAddr,
-    /// Address that people and pings use, without a trailing slash; none: the address listened on.
+    /// Public URL for people and pings, without a trailing slash; none: the listening address.
     pub base_url: Option<String>,
-    /// Domain under which pages have their labels.
+    /// Domain whose subdomains are the pages' addresses.
     pub root_domain: Option<String>,
-    /// Requests that an API key may make in a minute.
+    /// Requests an API key may make per minute.
     pub requests_per_minute: u32,
 }
 
-/// Where agents connect.
+/// Connections of agents.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Mesh {
-    /// UDP address listened on; port 0 takes a free one.
+    /// Listening UDP address; port 0 chooses a free one.
     pub listen: SocketAddr,
-    /// Name that agents show, 1 to 60 characters.
+    /// Name of the mesh that agents display, 1 to 60 characters.
     pub name: String,
-    /// Most connections at once, joining hosts among them.
+    /// Maximum concurrent connections, including joining hosts.
     pub max_agents: usize,
-    /// Life of an agent's certificate in seconds; agents renew it from two thirds of it on.
+    /// Lifetime of an agent's certificate in seconds; agents renew it after two thirds of it.
     pub certificate_life: i64,
 }
 
-/// Health and metrics, for whoever runs the service.
+/// Health and metrics for the operator.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Admin {
-    /// Address listened on; none: not at all.
+    /// Listening address; none: disabled.
     pub listen: Option<SocketAddr>,
 }
 
-/// What leaves the house.
+/// Outgoing requests.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Deliver {
-    /// Lets addresses on one's own networks through: for tests and the demo.
+    /// Allows private addresses, for tests and the demo.
     pub allow_private: bool,
-    /// Address of Telegram's Bot API, without a trailing slash.
+    /// URL of Telegram's Bot API, without a trailing slash.
     pub telegram_url: String,
-    /// Address of PagerDuty's Events API, without a trailing slash.
+    /// URL of PagerDuty's Events API, without a trailing slash.
     pub pagerduty_url: String,
 }
 
 /// The store.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Store {
-    /// Memory for its cache, in bytes.
+    /// Cache memory, in bytes.
     pub cache_bytes: u64,
     /// Seconds between two snapshots.
     pub snapshot_seconds: u64,
-    /// How many of the newest snapshots are kept.
+    /// Number of newest snapshots kept.
     pub snapshots_hourly: usize,
-    /// Of how many days the last snapshot is kept.
+    /// Number of days whose last snapshot is kept.
     pub snapshots_daily: usize,
 }
 
 /// Logging, to standard error.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Log {
-    /// What is logged, in the words of `tracing`'s filter: `info`, `warn,parallax_coordinator=debug`.
+    /// Filter in the syntax of `tracing`: `info`, `warn,parallax_coordinator=debug`.
     pub filter: String,
-    /// How a line looks.
+    /// Format of a line.
     pub format: LogFormat,
 }
 
-/// How a line of the log looks.
+/// Format of a log line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LogFormat {
-    /// For people.
+    /// Text for people.
     Text,
-    /// One JSON object a line.
+    /// A JSON object per line.
     Json,
 }
 
-/// Settings given by flags: they go before all others.
+/// Settings given by flags, which override all others.
 #[derive(Debug, Clone, Default)]
 pub struct Flags {
     /// `--data`
@@ -158,30 +158,30 @@ pub struct Flags {
     pub admin_listen: Option<SocketAddr>,
 }
 
-/// The settings can't be used. Every fault is told, one a line.
+/// Invalid settings, with every fault on a line of its own.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
-    /// A file can't be read.
+    /// A file could not be read.
     #[error("{}: {source}", path.display())]
     Unreadable {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// Why.
+        /// Cause.
         source: io::Error,
     },
-    /// Something that was given breaks a rule.
+    /// Values that break a rule.
     #[error("{}", lines(.0))]
     Faults(Vec<Fault>),
 }
 
-/// One thing that was given and breaks a rule.
+/// A value that breaks a rule.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fault {
-    /// Where it was given: `coordinator.toml:3: listen` or `PARALLAX_LISTEN`.
+    /// Origin: `coordinator.toml:3: listen` or `PARALLAX_LISTEN`.
     pub place: String,
-    /// The rule, in words that follow the place.
+    /// The rule, in words that follow the origin.
     pub rule: String,
-    /// Whether it was given with the command, by a variable, and not by the file.
+    /// True if it was given by an environment variable, not by the file.
     pub is_given: bool,
 }
 
@@ -227,11 +227,11 @@ impl Default for Config {
 }
 
 impl Config {
-    /// Lays the file, then the `PARALLAX_…` of the environment, then the flags over `defaults`. A variable whose name
-    /// ends in `_FILE` names a file with the value.
+    /// Loads the settings: `defaults`, overridden by the file, then the `PARALLAX_…` variables, then the flags. A
+    /// variable whose name ends in `_FILE` names a file with the value.
     ///
     /// # Errors
-    /// [`ConfigError`] with every fault; nothing is used of settings with one.
+    /// [`ConfigError`] with every fault; settings with a fault are not used at all.
     pub fn load(
         defaults: Self,
         file: Option<&Path>,
@@ -270,7 +270,7 @@ impl Config {
         }
     }
 
-    /// The settings as a file would give them, defaults among them.
+    /// Formats all settings as a settings file, including defaults.
     pub fn to_toml(&self) -> String {
         let mut text = String::new();
         let mut section = "";
@@ -324,7 +324,7 @@ fn unknown(name: &str) -> String {
     let names = SETTINGS.iter().map(|setting| setting.name);
     let sections = names.clone().filter_map(|name| name.rsplit_once('.')).map(|(section, _)| section);
     match nearest::nearest(name, names.chain(sections)) {
-        // What has next to nothing in common with the name would only mislead.
+        // A name with little in common would only mislead.
         Some((known, distance)) if distance * 2 <= name.chars().count().max(2) => {
             format!("is not a setting; did you mean {known}?")
         }
@@ -332,15 +332,15 @@ fn unknown(name: &str) -> String {
     }
 }
 
-/// Ours of the environment, in a fixed order.
+/// Returns the `PARALLAX_` variables, in a fixed order.
 fn ordered(environment: impl IntoIterator<Item = (String, String)>) -> Vec<(String, String)> {
     let mut ours: Vec<_> = environment.into_iter().filter(|(name, _)| name.starts_with(PREFIX)).collect();
     ours.sort();
     ours
 }
 
-/// Reads one variable. Names that are far from every setting's belong to other programs (the agent, a container's
-/// service links); one that is close to a setting's is a slip, and refused.
+/// Applies one variable. Names unlike any setting belong to other programs (the agent, a container's service
+/// links); a name close to a setting's is a typo and refused.
 fn take_variable(config: &mut Config, variable: &str, value: &str) -> Result<(), String> {
     if let Some(setting) = SETTINGS.iter().find(|setting| variable_of(setting) == variable) {
         return setting.take(config, value);

@@ -1,8 +1,8 @@
-//! The known name that lies nearest to one that is not known.
+//! The known name closest to an unknown one.
 
 use strsim::levenshtein;
 
-/// The nearest of `known` and how many letters have to be changed, added or taken out; the first of equals.
+/// Returns the closest name of `known` and its edit distance; the first of several.
 pub(super) fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<(&'a str, usize)> {
     known.map(|candidate| (candidate, levenshtein(name, candidate))).min_by_key(|(_, distance)| *distance)
 }

@@ -1,4 +1,4 @@
-//! Settings of the operator's own destination: where whoever runs the service is told what to mend.
+//! Settings of the operator's own destination for operator alerts.
 
 use std::fmt;
 
@@ -9,35 +9,35 @@ use parallax_core::destination::Secrets;
 
 use super::Config;
 
-/// Characters of a webhook's URL.
+/// Maximum characters of a webhook's URL.
 const MAX_URL: usize = 2048;
-/// What a secret begins with, before its base64.
+/// Prefix of a secret, before its base64.
 const SECRET: &str = "whsec_";
-/// Bytes that a secret may have.
+/// Allowed bytes of a secret.
 const SECRET_BYTES: std::ops::RangeInclusive<usize> = 24..=64;
 
-/// Where whoever runs the service is told what to mend: agents, networks, space, certificates.
+/// Destination of operator alerts about agents, networks, disk space and certificates.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Operator {
-    /// A mailbox.
+    /// Email address.
     pub mail: Option<String>,
-    /// A URL that is posted to, signed.
+    /// URL of a signed webhook.
     pub webhook: Option<String>,
-    /// What it is signed with: `whsec_` and base64.
+    /// Signing secret of the webhook: `whsec_` and base64.
     pub webhook_secret: Option<String>,
 }
 
 impl Operator {
-    /// The webhook with what it is signed with, where there is one.
+    /// Returns the webhook's URL and signing secret, if it is set.
     pub fn hook(&self) -> Option<(String, Secrets)> {
         let (url, present) = self.webhook.clone().zip(self.webhook_secret.clone())?;
         Some((url, Secrets { present, before: None }))
     }
 
-    /// The setting that is needed beside those that are there, with the rule.
+    /// Returns a setting that the present ones require, with the rule.
     pub(super) fn missing(&self) -> Option<(&'static str, String)> {
         let unsigned = self.webhook.is_some() && self.webhook_secret.is_none();
-        unsigned.then(|| ("operator.webhook_secret", "is needed with operator.webhook".to_owned()))
+        unsigned.then(|| ("operator.webhook_secret", "is required with operator.webhook".to_owned()))
     }
 }
 

@@ -1,4 +1,5 @@
-//! The table of settings: each one's name, its rule, and how it is shown. File, environment and `check-config` go by it.
+//! The table of settings: name, rule and output format of each, used for the file, the environment and
+//! `check-config`.
 
 use std::net::SocketAddr;
 use std::ops::RangeInclusive;
@@ -10,41 +11,41 @@ use tracing_subscriber::EnvFilter;
 
 use super::{Config, LogFormat, mail, operator, tls};
 
-/// Seconds that an interval may have.
+/// Allowed seconds of an interval.
 const INTERVAL: RangeInclusive<u64> = 5..=86_400;
-/// Monitors that a plan may have.
+/// Allowed monitors of a plan.
 const MONITORS: RangeInclusive<u64> = 1..=1_000_000;
-/// Incidents and maintenance windows that an account may keep.
+/// Allowed number of incidents and maintenance windows that an account keeps.
 const INCIDENTS: RangeInclusive<u64> = 100..=1_000_000;
-/// Seconds that an agent's certificate may be good.
+/// Allowed lifetime of an agent's certificate, in seconds.
 const CERTIFICATE_LIFE: RangeInclusive<u64> = 15..=31_536_000;
-/// Characters of a mesh's name.
+/// Allowed characters of a mesh's name.
 const MESH_NAME: RangeInclusive<usize> = 1..=60;
 
-/// What kind of value a file gives.
+/// Type of a value in the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Shape {
-    /// A text in quotes.
+    /// A string in quotes.
     Text,
     /// A whole number.
     Number,
-    /// Whether something is so.
+    /// A boolean.
     Flag,
 }
 
-/// One setting.
+/// A setting.
 pub(super) struct Setting {
-    /// Its dotted name.
+    /// Dotted name.
     pub(super) name: &'static str,
-    /// What kind of value a file gives.
+    /// Type of its value in the file.
     pub(super) shape: Shape,
     read: fn(&mut Config, &str) -> Result<(), String>,
-    /// Its value as a file would give it; none where it is not set.
+    /// Formats the value as in a settings file; none if it is not set.
     pub(super) show: fn(&Config) -> Option<String>,
 }
 
 impl Setting {
-    /// Sets it, or says which rule the text breaks; of a secret, without the text.
+    /// Sets the value, or returns the rule that the text breaks; for a secret, without the text.
     pub(super) fn take(&self, config: &mut Config, text: &str) -> Result<(), String> {
         (self.read)(config, text).map_err(|rule| match self.name {
             "operator.webhook_secret" | "mail.password" => rule,
@@ -85,7 +86,7 @@ macro_rules! switch {
     };
 }
 
-/// Every setting, section by section, in the order in which they are shown.
+/// Every setting, section by section, in output order.
 pub(super) const SETTINGS: &[Setting] = &[
     text!("data", read_data, |config| Some(quoted(&config.data.to_string_lossy()))),
     text!("secrets_key_file", |c, text| tls::read_file(text).map(|it| c.secrets_key_file = it), |c| {
@@ -189,25 +190,25 @@ pub(super) const SETTINGS: &[Setting] = &[
     }),
 ];
 
-/// Reads the address that people and pings use: a scheme and a host, no path.
+/// Reads the public URL: a scheme and a host, no path.
 ///
 /// # Errors
-/// The rule that it breaks.
+/// The rule that the text breaks.
 pub fn base_url(text: &str) -> Result<String, String> {
-    let rule = || "must be http:// or https:// with a host and nothing behind it".to_owned();
+    let rule = || "must be http:// or https:// with a host and nothing after it".to_owned();
     let text = text.strip_suffix('/').unwrap_or(text);
     let uri: http::Uri = text.parse().map_err(|_| rule())?;
     let is_web = matches!(uri.scheme_str(), Some("http" | "https"));
     let host = uri.authority().map(http::uri::Authority::as_str).unwrap_or_default();
-    // The parser adds a path to a bare host, so the text's own end is looked at.
+    // The parser adds a path to a bare host, so the end of the text is compared.
     let is_bare = !host.is_empty() && !host.contains('@') && text.ends_with(host);
     if is_web && is_bare { Ok(text.to_owned()) } else { Err(rule()) }
 }
 
-/// Reads a domain under which pages have their labels.
+/// Reads the domain whose subdomains are the pages' addresses.
 ///
 /// # Errors
-/// The rule that it breaks.
+/// The rule that the text breaks.
 pub fn root_domain(text: &str) -> Result<String, String> {
     let is_label = |label: &str| {
         (1..=63).contains(&label.len())
@@ -218,7 +219,7 @@ pub fn root_domain(text: &str) -> Result<String, String> {
     if text.len() <= 253 && text.contains('.') && text.split('.').all(is_label) {
         Ok(text.to_owned())
     } else {
-        Err("must be a domain name in small letters, such as status.example.com".to_owned())
+        Err("must be a domain name in lower case, such as status.example.com".to_owned())
     }
 }
 
@@ -285,7 +286,7 @@ fn flag(text: &str) -> Result<bool, String> {
     text.parse().map_err(|_| "must be true or false".to_owned())
 }
 
-/// A text as TOML writes it.
+/// Quotes a text as a TOML string.
 fn quoted(text: &str) -> String {
     toml::Value::String(text.to_owned()).to_string()
 }

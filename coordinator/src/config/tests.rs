@@ -1,4 +1,4 @@
-//! Settings: what wins, and what each wrong file is told.
+//! Settings: precedence, and the error of each invalid file.
 
 use std::path::Path;
 
@@ -47,7 +47,7 @@ fn a_wrong_file_is_refused_with_file_line_and_rule() {
             "listen = \"nowhere\"",
             "coordinator.toml:1: listen must be an IP address and a port, such as 127.0.0.1:8080, not \"nowhere\"",
         ),
-        ("listen = 8080", "coordinator.toml:1: listen must be a text in quotes"),
+        ("listen = 8080", "coordinator.toml:1: listen must be a string in quotes"),
         (
             "mesh_listen = \"0.0.0.0:1\"",
             "coordinator.toml:1: mesh_listen is not a setting; did you mean mesh.listen?",
@@ -77,12 +77,12 @@ fn a_wrong_file_is_refused_with_file_line_and_rule() {
         ),
         (
             "base_url = \"https://a.example/status\"",
-            "coordinator.toml:1: base_url must be http:// or https:// with a host and nothing behind it, \
+            "coordinator.toml:1: base_url must be http:// or https:// with a host and nothing after it, \
              not \"https://a.example/status\"",
         ),
         (
             "root_domain = \"Example\"",
-            "coordinator.toml:1: root_domain must be a domain name in small letters, such as status.example.com, \
+            "coordinator.toml:1: root_domain must be a domain name in lower case, such as status.example.com, \
              not \"Example\"",
         ),
         (
@@ -91,7 +91,7 @@ fn a_wrong_file_is_refused_with_file_line_and_rule() {
         ),
         (
             "[domains]\nresolvers = \"127.0.0.1\"",
-            "coordinator.toml:2: domains.resolvers must be 1 to 8 IP addresses with ports and spaces between, \
+            "coordinator.toml:2: domains.resolvers must be 1 to 8 IP addresses with ports, separated by spaces, \
              such as 127.0.0.1:53, not \"127.0.0.1\"",
         ),
         (
@@ -101,15 +101,15 @@ fn a_wrong_file_is_refused_with_file_line_and_rule() {
         ),
         (
             "[tls]\nlisten = \"127.0.0.1:0\"",
-            "tls.certificate is needed with tls.listen unless acme.enabled is true",
+            "tls.certificate is required with tls.listen unless acme.enabled is true",
         ),
         (
             "base_url = \"http://a.example\"\n[tls]\nlisten = \"127.0.0.1:0\"\ncertificate = \"c\"\nkey = \"k\"",
-            "base_url must begin with https:// with tls.listen",
+            "base_url must start with https:// if tls.listen is set",
         ),
-        ("[tls]\nkey = \"k.pem\"", "tls.certificate is needed with tls.key"),
-        ("[tls]\ncertificate = \"c.pem\"", "tls.key is needed with tls.certificate"),
-        ("[acme]\nenabled = true", "tls.listen is needed with acme.enabled"),
+        ("[tls]\nkey = \"k.pem\"", "tls.certificate is required with tls.key"),
+        ("[tls]\ncertificate = \"c.pem\"", "tls.key is required with tls.certificate"),
+        ("[acme]\nenabled = true", "tls.listen is required with acme.enabled"),
         ("data = \"\"", "coordinator.toml:1: data must be a folder, not \"\""),
         ("[mesh]\nname = \"\"", "coordinator.toml:2: mesh.name must be 1 to 60 characters, not \"\""),
         (
@@ -170,7 +170,7 @@ fn a_missing_file_is_named() {
 fn the_operators_webhook_needs_a_secret_which_nothing_shows() {
     let hook = "[operator]\nmail = \"ops@example.com\"\nwebhook = \"https://ops.example/hook\"\n";
     let refused = load(hook, &[]).unwrap_err();
-    assert_eq!(refused, "operator.webhook_secret is needed with operator.webhook");
+    assert_eq!(refused, "operator.webhook_secret is required with operator.webhook");
     let secret = "whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=";
     let config = load(hook, &[("PARALLAX_OPERATOR_WEBHOOK_SECRET", secret)]).unwrap();
     assert_eq!(config.operator.webhook_secret.as_deref(), Some(secret));
@@ -202,9 +202,12 @@ fn mail_is_off_unless_all_that_it_needs_is_set() {
     assert_eq!(with(login), Ok(587));
     assert_eq!(
         with(&format!("tls = \"none\"\n{login}")),
-        Err("mail.tls must be \"starttls\" or \"implicit\" where a password is sent".to_owned())
+        Err("mail.tls must be \"starttls\" or \"implicit\" if a password is set".to_owned())
     );
-    assert_eq!(with("username = \"u\"\n"), Err("mail.password must be set beside mail.username".to_owned()));
+    assert_eq!(
+        with("username = \"u\"\n"),
+        Err("mail.password must be set together with mail.username".to_owned())
+    );
     for (file, told) in [
         ("transport = \"smtp\"", "mail.host must be set with transport = \"smtp\""),
         ("transport = \"smtp\"\nhost = \"h\"", "mail.from must be set with transport = \"smtp\""),
@@ -220,7 +223,7 @@ fn mail_is_off_unless_all_that_it_needs_is_set() {
         ("port = 0", "coordinator.toml:2: mail.port must be a whole number from 1 to 65535, not \"0\""),
         (
             "from = \"a@b.example\\r\\nBcc: x@y.example\"",
-            "coordinator.toml:2: mail.from must be a mail address, or a name and an address: Status \
+            "coordinator.toml:2: mail.from must be an email address, or a name and an address: Status \
              <status@example.com>, not \"a@b.example\\r\\nBcc: x@y.example\"",
         ),
         (

@@ -1,4 +1,4 @@
-//! Settings of the coordinator's own TLS: where it listens, what it shows, and who issues certificates for it.
+//! Settings of the coordinator's own TLS: the listening address, the certificate files, and ACME.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -7,43 +7,43 @@ use parallax_core::account;
 
 use super::Config;
 
-/// Where certificates are asked for unless told otherwise.
+/// Default ACME directory.
 const LETS_ENCRYPT: &str = "https://acme-v02.api.letsencrypt.org/directory";
-/// Characters of a directory's URL.
+/// Maximum characters of a directory's URL.
 const MAX_URL: usize = 2048;
-/// Name servers that can be named.
+/// Maximum number of name servers.
 const MOST_RESOLVERS: usize = 8;
 
-/// TLS for API, dashboard and pages.
+/// TLS for the API, the reference and pages.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Tls {
-    /// Address listened on; none: no TLS here, a proxy does it.
+    /// Listening address; none: no TLS here, a proxy provides it.
     pub listen: Option<SocketAddr>,
-    /// File of the base host's certificate and its issuers, in PEM.
+    /// PEM file with the base host's certificate and its issuers.
     pub certificate: Option<PathBuf>,
-    /// File of its key, in PEM.
+    /// PEM file with its key.
     pub key: Option<PathBuf>,
-    /// Whether the plain listener leads visitors to https.
+    /// True if the plain listener redirects visitors to https.
     pub redirect: bool,
 }
 
 /// Certificates by ACME (RFC 8555).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Acme {
-    /// Whether they are asked for.
+    /// True if certificates are ordered.
     pub enabled: bool,
-    /// The authority's directory.
+    /// Directory URL of the certificate authority.
     pub directory: String,
-    /// Mailbox that the authority may write to.
+    /// Contact email address for the certificate authority.
     pub contact: Option<String>,
-    /// File of certificates in PEM that are trusted beside the public ones when the authority is connected to.
+    /// PEM file with certificates to trust in addition to the public ones when connecting to the authority.
     pub roots: Option<PathBuf>,
 }
 
-/// How the custom domains of pages are looked at.
+/// Checks of pages' custom domains.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Domains {
-    /// Name servers that are asked; none: the host's.
+    /// Name servers to query; none: the host's.
     pub resolvers: Vec<SocketAddr>,
 }
 
@@ -60,23 +60,23 @@ impl Default for Acme {
 }
 
 impl Tls {
-    /// The setting that is needed beside those that are there, with the rule.
+    /// Returns a setting that the present ones require, with the rule.
     pub(super) fn missing(
         &self,
         acme: &Acme,
         base_url: Option<&str>,
     ) -> Option<(&'static str, &'static str)> {
         if self.listen.is_some() && base_url.is_some_and(|url| !url.starts_with("https://")) {
-            // Visitors are led there, and would be led in a circle.
-            return Some(("base_url", "must begin with https:// with tls.listen"));
+            // Visitors are redirected to the base URL, which would loop.
+            return Some(("base_url", "must start with https:// if tls.listen is set"));
         }
         match (self.listen, &self.certificate, &self.key) {
-            (_, Some(_), None) => Some(("tls.key", "is needed with tls.certificate")),
-            (_, None, Some(_)) => Some(("tls.certificate", "is needed with tls.key")),
+            (_, Some(_), None) => Some(("tls.key", "is required with tls.certificate")),
+            (_, None, Some(_)) => Some(("tls.certificate", "is required with tls.key")),
             (Some(_), None, None) if !acme.enabled => {
-                Some(("tls.certificate", "is needed with tls.listen unless acme.enabled is true"))
+                Some(("tls.certificate", "is required with tls.listen unless acme.enabled is true"))
             }
-            (None, _, _) if acme.enabled => Some(("tls.listen", "is needed with acme.enabled")),
+            (None, _, _) if acme.enabled => Some(("tls.listen", "is required with acme.enabled")),
             _ => None,
         }
     }
@@ -104,7 +104,7 @@ pub(super) fn read_contact(config: &mut Config, text: &str) -> Result<(), String
 pub(super) fn read_resolvers(config: &mut Config, text: &str) -> Result<(), String> {
     let rule = || {
         format!(
-            "must be 1 to {MOST_RESOLVERS} IP addresses with ports and spaces between, such as 127.0.0.1:53"
+            "must be 1 to {MOST_RESOLVERS} IP addresses with ports, separated by spaces, such as 127.0.0.1:53"
         )
     };
     let all: Vec<SocketAddr> =

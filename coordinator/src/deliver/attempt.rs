@@ -1,4 +1,4 @@
-//! One attempt: is it still to be sent, and where to; then the request or the mail, and what its answer means.
+//! A delivery attempt: decides whether and where to send, sends, and classifies the response.
 
 use parallax_core::delivery::{
     Delivery, Letter, Mail, Outcome, Recipient, Stage, Try, excerpt, mailbox_name,
@@ -19,10 +19,10 @@ use super::{DeliverError, House, RETRY};
 use crate::letters::{self, challenge};
 use crate::storage::{Read, Result, StoreError};
 
-/// What a delivery is called that only shows that a destination can be reached.
+/// Event name of test deliveries, which only check that a destination can be reached.
 const TEST: &str = "test";
 
-/// Tries to deliver it, and notes what came of that.
+/// Attempts a delivery and records the result.
 pub(super) async fn attempt(house: &House, id: DeliveryId) -> Came {
     match prepared(house, id) {
         Ok(Prepared::Nothing(came)) => came,
@@ -34,7 +34,8 @@ pub(super) async fn attempt(house: &House, id: DeliveryId) -> Came {
             let (at, began) = (house.clock.now(), Instant::now());
             let came = send(house, *route).await;
             let took_ms = u32::try_from(began.elapsed().as_millis()).unwrap_or(u32::MAX);
-            // A challenge is judged by the whole answer of whatever media type; of a good one its value is kept.
+            // A challenge is checked against the whole response, whatever its media type; on success its
+            // value is stored.
             let is_good = |it: &String| challenge::is_answer(it, &came.answer);
             let answer = match challenge.filter(is_good) {
                 Some(value) => value,
@@ -47,14 +48,14 @@ pub(super) async fn attempt(house: &House, id: DeliveryId) -> Came {
         }
         Err(StoreError::Closed) => Came::later(house.clock.now()),
         Err(error) => {
-            tracing::error!(%error, "what is to be delivered can't be read; trying again");
+            tracing::error!(%error, "can't read a delivery from the store; retrying");
             sleep(RETRY).await;
             Came::later(house.clock.now())
         }
     }
 }
 
-/// The host and port of a subscriber's requests; none for mail.
+/// Host and port of a subscriber's requests; `None` for mail.
 pub(super) fn host_of(contact: &Contact) -> Option<String> {
     match contact {
         Contact::Email(_) => None,
@@ -62,8 +63,8 @@ pub(super) fn host_of(contact: &Contact) -> Option<String> {
     }
 }
 
-/// Checks that the receiver is there, switched on, and of a channel that its account's plan has. A page that is being
-/// deleted has none.
+/// Returns true if the receiver exists, is enabled, and uses a channel that its account's plan includes. A
+/// page that is being deleted has no reachable receivers.
 pub(super) fn is_reachable(house: &House, read: &dyn Read, to: Recipient) -> Result<bool> {
     let is_kept =
         |page| -> Result<bool> { Ok(read.page(page)?.is_some_and(|page| page.value.account != NOBODY)) };
@@ -89,44 +90,44 @@ pub(super) fn is_reachable(house: &House, read: &dyn Read, to: Recipient) -> Res
     })
 }
 
-/// Checks that the plan of its page's account has a destination's channel.
+/// Returns true if the plan of the page's account includes the destination's channel.
 fn has_channel(read: &dyn Read, destination: &Destination) -> Result<bool> {
     let Some(page) = read.page(destination.page)? else { return Ok(false) };
     let plan = read.account(page.value.account)?.map_or(Plan::Free, |account| account.value.plan);
     Ok(plan.has_channel(destination.channel.kind()))
 }
 
-/// What is to be done of a delivery whose turn it is.
+/// Next step for a delivery whose turn it is.
 enum Prepared {
-    /// Nothing.
+    /// Nothing to send now.
     Nothing(Came),
-    /// It would be sent in vain.
+    /// The receiver is gone, disabled or not part of the plan; the delivery is dropped.
     Vain,
-    /// To be sent there.
+    /// Ready to send.
     Send {
         route: Box<Routed>,
-        /// What must not be shown of an answer.
+        /// Secrets that are redacted from the logged response.
         secrets: Vec<String>,
         is_test: bool,
-        /// The value that has to be answered, where that is what is asked.
+        /// Expected response value, if the delivery is a challenge.
         challenge: Option<String>,
     },
 }
 
-/// Where it goes.
+/// Transport and content of one attempt.
 enum Route {
     Call(ChannelKind, Call),
     Mail(Parcel),
 }
 
-/// What came back.
+/// Response to one attempt.
 struct Back {
     kind: ChannelKind,
     outcome: Outcome,
     status: Option<u16>,
     error: Option<String>,
     answer: String,
-    /// Nothing of the answer is shown where not.
+    /// False if the body must not be logged.
     is_text: bool,
     is_ours: bool,
 }
@@ -143,7 +144,7 @@ fn prepared(house: &House, id: DeliveryId) -> Result<Prepared> {
         }
     }
     let is_test = delivery.event == TEST;
-    // A test may show whether a receiver that is switched off can be reached again.
+    // A test may check whether a receiver that was switched off can be reached again.
     if !is_test && !is_reachable(house, read, delivery.to)? {
         return Ok(Prepared::Vain);
     }
@@ -175,7 +176,8 @@ fn prepared(house: &House, id: DeliveryId) -> Result<Prepared> {
             read.account(to)?.and_then(|it| mail(&it.value.email, &delivery.letter)).map(Ok)
         }
         Recipient::Asked(to) => {
-            // Another mailbox, and one that was asked anew since, is not asked by this.
+            // The mail is for one mailbox and one request for confirmation: a changed mailbox or a newer
+            // request skips it.
             let is_it = |it: &Destination| it.asked_at() == Some(delivery.created_at);
             let asked = read.destination(to)?.map(|it| it.value).filter(is_it);
             asked.as_ref().and_then(Destination::mailbox).and_then(|to| mail(to, &delivery.letter)).map(Ok)
@@ -196,7 +198,7 @@ fn prepared(house: &House, id: DeliveryId) -> Result<Prepared> {
     Ok(route.map_or(Prepared::Vain, send))
 }
 
-/// An alert to a mailbox, with the link by which its reader ends them.
+/// Builds an alert mail with the link that lets its reader stop these alerts.
 fn alert_mail(house: &House, delivery: &Delivery, destination: &Destination) -> Option<Route> {
     let (Some(to), Letter::Mail(mail)) = (destination.mailbox(), &delivery.letter) else { return None };
     let link = house.stop_links.of(destination);
@@ -204,7 +206,7 @@ fn alert_mail(house: &House, delivery: &Delivery, destination: &Destination) -> 
     Some(Route::Mail(parcel(delivery, to, finished.as_ref().unwrap_or(mail), link)))
 }
 
-/// Where a visitor is written to, for as long as that is of use.
+/// Returns the mailbox of a visitor until the stored address expires.
 fn mailbox_of(house: &House, read: &dyn Read, id: DeliveryId) -> Result<Option<String>> {
     let found = read.remembered(&mailbox_name(id))?.map(|found| found.value);
     let found = found.filter(|found| found.expires_at > house.clock.now());
@@ -213,7 +215,7 @@ fn mailbox_of(house: &House, read: &dyn Read, id: DeliveryId) -> Result<Option<S
 
 type Routed = std::result::Result<Route, (ChannelKind, DeliverError)>;
 
-/// Where news goes to a subscriber; none where it does not want it any more.
+/// Returns the route of an update to a subscriber; `None` if they no longer want it.
 fn told(
     house: &House,
     read: &dyn Read,
@@ -246,7 +248,7 @@ fn told(
 }
 
 fn parcel(delivery: &Delivery, to: &str, mail: &Mail, unsubscribe: Option<String>) -> Parcel {
-    // An outage is a thread, and so is an incident.
+    // All mails about one outage form a thread, and so do those about one incident.
     let outage = delivery.monitor.map(|id| match delivery.began {
         Some(began) => format!("{id}.{}", began.as_millis()),
         None => id.to_string(),
@@ -271,7 +273,7 @@ fn parcel(delivery: &Delivery, to: &str, mail: &Mail, unsubscribe: Option<String
     }
 }
 
-/// Where a subscriber unsubscribes.
+/// Returns the URL where a subscriber unsubscribes.
 fn unsubscribe_at(house: &House, page: &Page, subscriber: &Subscriber) -> String {
     let page_url = page.address(&house.settings.base_url, house.settings.root_domain.as_deref());
     subscriber.unsubscribe_url(&page_url)
@@ -301,7 +303,7 @@ async fn send(house: &House, route: Routed) -> Back {
         Err((kind, error)) => unanswered(kind, &error),
         Ok(Route::Call(kind, call)) => {
             let back = post(house, kind, &call).await;
-            // What else the receiver is to hear comes after it; both are sent again where one was not taken.
+            // Some channels need a second request. If either fails, both are sent again.
             match call.then.as_deref() {
                 Some(then) if back.outcome == Outcome::Taken => post(house, kind, then).await,
                 Some(_) | None => back,
@@ -337,7 +339,7 @@ fn answered(kind: ChannelKind, answer: Answer, now: Timestamp) -> Back {
     let status = answer.status.as_u16();
     let (outcome, error) = match status {
         200..=299 => (Outcome::Taken, None),
-        410 => (Outcome::Gone, Some("the receiver is gone for good".to_owned())),
+        410 => (Outcome::Gone, Some("the receiver is permanently gone".to_owned())),
         300..=399 => (Outcome::NotNow(None), Some("redirects are not followed".to_owned())),
         429 | 503 => {
             (Outcome::NotNow(channel::pause(kind, &answer, now)), Some(format!("unexpected status {status}")))

@@ -1,4 +1,4 @@
-//! The request that each channel wants, made of a finished letter and of what only its sender may know.
+//! Builds each channel's HTTP request from a rendered message and the destination's credentials.
 
 use bytes::Bytes;
 use http::{HeaderName, HeaderValue, header};
@@ -13,28 +13,28 @@ use super::sign::{self, Secret};
 use super::webhook::{Answer, Call};
 use crate::letters::pagerduty;
 
-/// The addresses of services that have one for everybody.
+/// Base URLs of services with a single public endpoint.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Bases {
-    /// Of Telegram's Bot API.
+    /// Telegram's Bot API.
     pub telegram: Url,
-    /// Of PagerDuty's Events API v2.
+    /// PagerDuty's Events API v2.
     pub pagerduty: Url,
 }
 
-/// What is written on an attempt from the outside.
+/// Per-attempt metadata that is sent in headers.
 #[derive(Debug, Clone, Copy)]
 pub struct Envelope {
-    /// The delivery.
+    /// Delivery id.
     pub delivery: DeliveryId,
-    /// When the attempt is made.
+    /// Time of the attempt.
     pub at: Timestamp,
 }
 
-/// The request that carries `letter` there; none where the channel is no matter of HTTP.
+/// Builds the request that carries `letter`; `None` if the channel doesn't use HTTP.
 ///
 /// # Errors
-/// [`DeliverError::Destination`] where what the destination holds makes no request.
+/// [`DeliverError::Destination`] if the destination's settings don't form a valid request.
 pub fn call(
     channel: &Channel,
     letter: &[u8],
@@ -77,10 +77,10 @@ pub fn call(
     Ok(Some(made))
 }
 
-/// The request of a signed webhook. While a secret waits to be activated, both sign it.
+/// Builds the request of a signed webhook. While a new secret is pending, both secrets sign it.
 ///
 /// # Errors
-/// [`DeliverError::Destination`] where address or secret can't be read.
+/// [`DeliverError::Destination`] if the address or the secret can't be parsed.
 pub fn signed(url: &str, secrets: &Secrets, letter: &[u8], envelope: Envelope) -> Result<Call, DeliverError> {
     let read = |text: &str| Secret::read(text).map_err(|_| DeliverError::Destination("secret"));
     let Envelope { delivery, at } = envelope;
@@ -96,7 +96,7 @@ pub fn signed(url: &str, secrets: &Secrets, letter: &[u8], envelope: Envelope) -
     Ok(call)
 }
 
-/// The host and port that a channel's requests go to, which tell whose slots they take; none for mail.
+/// Host and port of a channel's requests, which decide whose slots they use; `None` for mail.
 pub fn host(channel: &Channel, bases: &Bases) -> Option<String> {
     match channel {
         Channel::Email { .. } => None,
@@ -110,14 +110,14 @@ pub fn host(channel: &Channel, bases: &Bases) -> Option<String> {
     }
 }
 
-/// The host and port of an address, in one spelling; an empty text for what is none.
+/// Normalized host and port of a URL; empty if it can't be parsed.
 pub fn host_of(url: &str) -> String {
     let parts = Url::parse(url).ok();
     let parts = parts.as_ref().and_then(|url| Some((url.host_str()?, url.port_or_known_default()?)));
     parts.map(|(host, port)| format!("{host}:{port}")).unwrap_or_default()
 }
 
-/// What of a channel must not be shown even where its service repeats it.
+/// Credentials of a channel that must be redacted even if the service echoes them.
 pub fn secrets(channel: &Channel) -> Vec<&str> {
     match channel {
         Channel::Telegram { token, .. } => vec![token],
@@ -139,7 +139,7 @@ fn address(text: &str) -> Result<Url, DeliverError> {
     Url::parse(text).map_err(|_| DeliverError::Destination("address"))
 }
 
-/// The address with these path segments behind its own, whatever characters they hold.
+/// Appends path segments to a base URL, percent-encoding them as needed.
 fn below(base: &Url, segments: &[&str]) -> Result<Url, DeliverError> {
     let mut url = base.clone();
     url.path_segments_mut()
@@ -149,7 +149,7 @@ fn below(base: &Url, segments: &[&str]) -> Result<Url, DeliverError> {
     Ok(url)
 }
 
-/// A topic's address, as where to publish and what.
+/// Splits an ntfy topic's URL into the base URL and the topic.
 fn topic(text: &str) -> Result<(Url, String), DeliverError> {
     let wrong = || DeliverError::Destination("topic");
     let mut url = address(text)?;
@@ -161,7 +161,7 @@ fn topic(text: &str) -> Result<(Url, String), DeliverError> {
     Ok((url, topic))
 }
 
-/// The letter with one more field.
+/// Adds one field to a JSON message.
 fn with(letter: &[u8], name: &str, value: &str) -> Result<Vec<u8>, DeliverError> {
     let mut fields: Map<String, Value> =
         serde_json::from_slice(letter).map_err(|_| DeliverError::Destination("letter"))?;
@@ -169,7 +169,7 @@ fn with(letter: &[u8], name: &str, value: &str) -> Result<Vec<u8>, DeliverError>
     serde_json::to_vec(&fields).map_err(|_| DeliverError::Destination("letter"))
 }
 
-/// An event of PagerDuty's, and the one that goes after it where there is one.
+/// Splits a PagerDuty message into its event and the optional follow-up event.
 fn apart(letter: &[u8]) -> Result<(Vec<u8>, Option<Vec<u8>>), DeliverError> {
     let fault = |_| DeliverError::Destination("letter");
     let mut fields: Map<String, Value> = serde_json::from_slice(letter).map_err(fault)?;
@@ -184,7 +184,7 @@ fn secret_value(text: &str) -> Result<HeaderValue, DeliverError> {
     Ok(value)
 }
 
-/// Milliseconds that the receiver asks to be left alone for (RFC 9110, section 10.2.3).
+/// Milliseconds that the receiver asks us to wait (`Retry-After`, RFC 9110 section 10.2.3).
 pub(super) fn pause(kind: ChannelKind, answer: &Answer, now: Timestamp) -> Option<i64> {
     let seconds = |seconds: i64| seconds.max(0).saturating_mul(1_000);
     if let Some(text) = answer.retry_after.as_deref() {
@@ -257,7 +257,7 @@ mod tests {
             assert_eq!((call.url.as_str(), &call.body[..]), (url, body.as_bytes()));
             let token = matches!(&channel, Channel::Ntfy { token: Some(_), .. }).then_some("Bearer tk_1");
             assert_eq!(header(&call, "authorization").as_deref(), token);
-            assert_eq!(header(&call, "webhook-signature"), None, "nobody else's is signed");
+            assert_eq!(header(&call, "webhook-signature"), None, "only webhooks are signed");
         }
     }
 
@@ -282,7 +282,7 @@ mod tests {
             (header(&call, "x-service-signature").unwrap(), standard.split(' ').count())
         };
         let [new, old] = [SECRET, OLD].map(|secret| signatures(secret, None).0);
-        assert_eq!(signatures(SECRET, Some(1_795_783_560_999)), (new, 1), "its day is over");
+        assert_eq!(signatures(SECRET, Some(1_795_783_560_999)), (new, 1), "its overlap is over");
         assert_eq!(signatures(SECRET, Some(1_795_783_561_000)), (old, 2), "not activated yet");
     }
 

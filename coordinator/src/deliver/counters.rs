@@ -1,4 +1,4 @@
-//! What deliveries are counted by, for the operator's metrics.
+//! Delivery counters for the operator's metrics.
 
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering::Relaxed};
 
@@ -8,22 +8,22 @@ use parallax_core::time::Timestamp;
 use crate::clock::Clock;
 use crate::storage::Waiting;
 
-/// What can come of a try.
+/// Result of a delivery attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
-    /// Taken.
+    /// Accepted by the receiver.
     Delivered,
-    /// Not taken, to be tried again.
+    /// Not accepted; to be retried.
     Retried,
-    /// Given up.
+    /// Not accepted; no further attempts.
     Failed,
 }
 
 impl Verdict {
-    /// Each of them.
+    /// All variants.
     pub const ALL: [Self; 3] = [Self::Delivered, Self::Retried, Self::Failed];
 
-    /// Its name.
+    /// Metric label.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Delivered => "delivered",
@@ -33,21 +33,21 @@ impl Verdict {
     }
 }
 
-/// Counts since the start, and how what waits stood when it was last listed.
+/// Counts since the start, and the state of the waiting deliveries when they were last listed.
 #[derive(Debug)]
 pub struct Counters {
     clock: Clock,
-    /// By channel, then by verdict.
+    /// By channel, then by result.
     tries: [[AtomicU64; 3]; 8],
-    /// Deliveries that were not sent, since they say nothing new or their receiver is gone.
+    /// Deliveries that were not sent because they were outdated or their receiver was gone.
     pub dropped: AtomicU64,
     waiting: AtomicU64,
-    /// When the oldest of those that wait was made; 0 where none waits.
+    /// Creation time of the oldest waiting delivery; 0 if none waits.
     oldest: AtomicI64,
 }
 
 impl Counters {
-    /// Counts from nothing.
+    /// Starts all counters at zero.
     pub fn new(clock: Clock) -> Self {
         Self {
             clock,
@@ -58,7 +58,7 @@ impl Counters {
         }
     }
 
-    /// How many tries by each channel ended in each way.
+    /// Number of attempts by channel and result.
     pub fn tries(&self) -> impl Iterator<Item = (ChannelKind, Verdict, u64)> + '_ {
         ChannelKind::ALL.into_iter().zip(&self.tries).flat_map(|(channel, row)| {
             Verdict::ALL
@@ -68,12 +68,12 @@ impl Counters {
         })
     }
 
-    /// How many wait.
+    /// Number of waiting deliveries.
     pub fn waiting_now(&self) -> u64 {
         self.waiting.load(Relaxed)
     }
 
-    /// For how many milliseconds the oldest has waited; 0 where none waits.
+    /// Age of the oldest waiting delivery in milliseconds; 0 if none waits.
     pub fn oldest_ms(&self) -> i64 {
         match self.oldest.load(Relaxed) {
             0 => 0,
@@ -92,7 +92,7 @@ impl Counters {
 
     pub(super) fn waiting(&self, waiting: &[Waiting]) {
         self.waiting.store(waiting.len() as u64, Relaxed);
-        // An id begins with the milliseconds of the moment that it was made.
+        // An id begins with its creation time in milliseconds.
         let oldest = waiting.iter().map(|it| it.id.to_u128() >> 80).min();
         self.oldest.store(oldest.and_then(|at| i64::try_from(at).ok()).unwrap_or(0), Relaxed);
     }

@@ -1,51 +1,52 @@
-//! Why a receiver gave no answer, in words that its owner sees: a class each, no address and no system's text.
+//! Delivery errors as shown to a destination's owner. They name a class of failure and contain no addresses
+//! or system messages.
 
 use parallax_dial::DialError;
 
-/// Why there was no answer, or no request.
+/// Reason why a receiver gave no response, or why no request was made.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum DeliverError {
-    /// The client could not be made.
-    #[error("deliveries can't be set up: {0}")]
+    /// The client could not be created.
+    #[error("can't set up deliveries: {0}")]
     Setup(String),
-    /// The address is none that can be posted to.
+    /// Not an address that can be posted to.
     #[error("not an http or https address")]
     NotWeb,
-    /// Something that the destination holds can't be used.
+    /// A setting of the destination can't be used.
     #[error("the destination's {0} can't be used")]
     Destination(&'static str),
-    /// Its name leads to no address that may be posted to. Whether there is such a name, and to what it leads, is not said:
-    /// it may be one that only the coordinator's own network knows.
+    /// The name resolves to no address that may be posted to. The message doesn't say whether the name exists
+    /// or what it resolves to: it may be known only inside the coordinator's own network.
     #[error("the name has no public address")]
     NoPublicAddress,
-    /// No connection, by the receiver's fault.
+    /// The connection failed because of the receiver.
     #[error(transparent)]
     Dial(DialError),
-    /// No connection, by our own.
-    #[error("{0}; this is our own trouble")]
+    /// The connection failed because of this service.
+    #[error("{0}; the problem is on our side")]
     Ours(DialError),
-    /// No answer in time.
-    #[error("no answer within 10 s")]
+    /// No response in time.
+    #[error("no response within 10 s")]
     Timeout,
-    /// Its certificate is not acceptable.
+    /// The receiver's certificate is not acceptable.
     #[error("the certificate is not acceptable: {0}")]
     Certificate(String),
-    /// The TLS handshake failed otherwise.
+    /// The TLS handshake failed for another reason.
     #[error("the TLS handshake failed")]
     Tls,
-    /// What came is no HTTP.
-    #[error("the answer is not HTTP")]
+    /// The response is not HTTP.
+    #[error("the response is not HTTP")]
     Malformed,
-    /// The answer's head has no end.
-    #[error("the head of the answer is over 64 KiB")]
+    /// The response headers are too large.
+    #[error("the response headers are larger than 64 KiB")]
     TooLarge,
-    /// The connection ended before an answer.
-    #[error("the connection was closed before an answer")]
+    /// The connection closed before a response.
+    #[error("the connection was closed before a response")]
     Closed,
 }
 
 impl DeliverError {
-    /// Whether the trouble is ours, and says nothing of the receiver.
+    /// Returns true if the failure is on our side and says nothing about the receiver.
     pub(super) fn is_ours(&self) -> bool {
         matches!(self, Self::Ours(_) | Self::Setup(_))
     }

@@ -1,11 +1,11 @@
-//! How a receiver fares after a try: since when it fails, and when it is switched off.
+//! Receiver health after each attempt: since when deliveries fail, and when the receiver is switched off.
 
 use parallax_core::delivery::Outcome;
 use parallax_core::destination::{GIVES_UP, Health, OffReason, REFUSALS};
 use parallax_core::time::Timestamp;
 
-/// How the receiver fares after a try at `now`; none where that is as before. A try that failed for a reason of ours, and
-/// one that only was a test, accuse nobody: `counts` is false for them.
+/// Returns the receiver's health after an attempt at `now`; `None` if it is unchanged. `counts` is false for
+/// a failure on our side and for a test: neither affects the health.
 pub(super) fn after(before: &Health, outcome: Outcome, counts: bool, now: Timestamp) -> Option<Health> {
     let mut health = before.clone();
     match outcome {
@@ -54,7 +54,11 @@ mod tests {
             let health = after(&before, outcome, true, NOW).unwrap_or_else(|| before.clone());
             assert_eq!(health.off, reason.map(|reason| (NOW, reason)), "{before:?} {outcome:?}");
             assert!(health.failing_since.is_some());
-            assert_eq!(after(&before, outcome, false, NOW), None, "a test and our own trouble accuse nobody");
+            assert_eq!(
+                after(&before, outcome, false, NOW),
+                None,
+                "a test or a failure on our side doesn't count"
+            );
         }
     }
 
@@ -64,6 +68,6 @@ mod tests {
         assert_eq!(after(&before, Outcome::Taken, true, NOW), Some(Health::default()));
         assert_eq!(after(&Health::default(), Outcome::Taken, true, NOW), None);
         let since = Health { failing_since: Some(NOW - DAY), ..Health::default() };
-        assert_eq!(after(&since, Outcome::NotNow(None), true, NOW), None, "it goes on as it was");
+        assert_eq!(after(&since, Outcome::NotNow(None), true, NOW), None, "unchanged");
     }
 }

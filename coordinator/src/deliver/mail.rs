@@ -1,4 +1,4 @@
-//! Sends mails: by SMTP, or into a folder where somebody can read them, with the headers that mail programs go by.
+//! Mail transport: sends by SMTP or writes to a folder, and sets the headers that mail programs use.
 
 mod folder;
 mod smtp;
@@ -17,56 +17,56 @@ use parallax_core::delivery::{ANSWER_READ, Outcome};
 use self::smtp::Smtp;
 use super::post::{Parcel, Post, Posted};
 
-/// How long a mail server is waited for at one step, before it took the mail's text, unless set otherwise.
+/// Default timeout of each SMTP step before the server has accepted the message.
 pub const PATIENCE: Duration = Duration::from_secs(30);
 
-/// How mails leave.
+/// Mail configuration.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MailConfig {
-    /// By what.
+    /// Transport.
     pub transport: Transport,
-    /// Who they are from: an address, or a name and an address in `<>`.
+    /// Sender: an address, or a name and an address in `<>`.
     pub from: String,
-    /// Where answers go, where that is elsewhere.
+    /// Reply address, if it is not the sender.
     pub reply_to: Option<String>,
 }
 
-/// By what mails leave.
+/// Mail transport.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Transport {
-    /// They don't: every try fails and says so.
+    /// No transport: every attempt fails with an error that says so.
     None,
-    /// Each is written into that folder as a file.
+    /// Writes each mail to a file in this folder.
     Folder(PathBuf),
-    /// By a mail server.
+    /// Sends by a mail server.
     Smtp(SmtpConfig),
 }
 
-/// How a mail server is spoken to.
+/// Connection to a mail server.
 #[derive(Clone, PartialEq, Eq)]
 pub struct SmtpConfig {
-    /// Its name or address.
+    /// Host name or IP address.
     pub host: String,
-    /// Its port.
+    /// Port.
     pub port: u16,
-    /// How the connection is kept private.
+    /// TLS mode.
     pub tls: Tls,
-    /// User name and password, where it asks for them.
+    /// User name and password, if the server requires them.
     pub credentials: Option<(String, String)>,
-    /// Certificates in PEM that are trusted beside the public ones.
+    /// Additional trusted certificates in PEM.
     pub authority: Option<Vec<u8>>,
-    /// How long it is waited for at one step; four times as long for its word on a mail that it has.
+    /// Timeout of one step. The wait for the reply to a message's content is four times as long.
     pub patience: Duration,
 }
 
-/// How the connection to a mail server is kept private.
+/// TLS mode of the connection to a mail server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Tls {
-    /// It begins in the clear and must turn to TLS before anything is said (RFC 3207).
+    /// Starts in plain text and must upgrade to TLS before any other command (RFC 3207).
     StartTls,
     /// TLS from the first byte (RFC 8314).
     Implicit,
-    /// In the clear.
+    /// Plain text.
     Off,
 }
 
@@ -76,14 +76,14 @@ impl fmt::Debug for SmtpConfig {
     }
 }
 
-/// What can't be sent with.
+/// Invalid mail configuration.
 #[derive(Debug, thiserror::Error)]
 pub enum MailError {
-    /// An address of ours is none.
-    #[error("{0:?} is not a mail address")]
+    /// A configured address is not valid.
+    #[error("{0:?} is not an email address")]
     Address(String),
-    /// Certificates that can't be read, or TLS that can't be set up.
-    #[error("TLS of the mail server can't be set up: {0}")]
+    /// Certificates can't be parsed, or TLS can't be set up.
+    #[error("can't set up TLS for the mail server: {0}")]
     Tls(#[from] lettre::transport::smtp::Error),
 }
 
@@ -103,10 +103,10 @@ enum Way {
 }
 
 impl Mailer {
-    /// A mailer that goes by these settings. Nothing is connected to yet.
+    /// Creates a mailer from a configuration. Doesn't connect yet.
     ///
     /// # Errors
-    /// [`MailError`] for an address of ours that is none, and for certificates that can't be read.
+    /// [`MailError`] if a configured address is invalid or a certificate can't be parsed.
     pub fn new(config: &MailConfig) -> Result<Self, MailError> {
         let mailbox = |text: &str| text.parse::<Mailbox>().map_err(|_| MailError::Address(text.to_owned()));
         Ok(Self {
@@ -120,14 +120,14 @@ impl Mailer {
         })
     }
 
-    /// Whether mails leave at all.
+    /// Returns true if a mail transport is configured.
     pub const fn is_set(&self) -> bool {
         !matches!(self.way, Way::None)
     }
 
-    /// The message; the fault is the recipient's address, or one of ours.
+    /// Builds the message; an error is about the recipient's address or a configured one.
     fn message(&self, parcel: &Parcel) -> Result<Message, Posted> {
-        let refused = |_| failed(Outcome::Refused, "not a mail address", false);
+        let refused = |_| failed(Outcome::Refused, "not an email address", false);
         let to = Mailbox::new(None, parcel.to.parse().map_err(refused)?);
         let host = self.from.email.domain();
         let since = Duration::from_millis(parcel.date.as_millis().unsigned_abs());
@@ -147,10 +147,10 @@ impl Mailer {
         if let Some(list) = parcel.list.as_deref().filter(|list| is_plain(list)) {
             builder = builder.raw_header(plain("List-Id", format!("<{list}.{host}>")));
         }
-        // Nobody's out-of-office reply is wanted (RFC 3834).
+        // Suppresses automatic replies such as out-of-office messages (RFC 3834).
         builder = builder.raw_header(plain("Auto-Submitted", "auto-generated".to_owned()));
         if let Some(url) = parcel.unsubscribe.as_deref().filter(|url| is_plain(url)) {
-            // On one line: relays that fold it break its signature.
+            // On one line: relays that refold this header break the DKIM signature.
             builder = builder
                 .raw_header(plain("List-Unsubscribe", format!("<{url}>")))
                 .raw_header(plain("List-Unsubscribe-Post", "List-Unsubscribe=One-Click".to_owned()));
@@ -165,7 +165,8 @@ impl Mailer {
 }
 
 impl Post for Mailer {
-    /// A server that took the mail and was lost before it said so gets it again, under the same `Message-ID`.
+    /// If the connection is lost after the server accepted the mail but before its reply arrived, the mail is
+    /// sent again with the same `Message-ID`.
     fn post(&self, parcel: Parcel) -> BoxFuture<'_, Posted> {
         Box::pin(async move {
             let message = match self.message(&parcel) {
@@ -173,9 +174,11 @@ impl Post for Mailer {
                 Err(posted) => return posted,
             };
             match &self.way {
-                Way::None => {
-                    failed(Outcome::NotNow(None), "our side: no mail server is set (mail.transport)", true)
-                }
+                Way::None => failed(
+                    Outcome::NotNow(None),
+                    "our side: no mail server is configured (mail.transport)",
+                    true,
+                ),
                 Way::Folder(folder) => folder::keep(folder.clone(), &parcel, message.formatted()).await,
                 Way::Smtp(smtp) => smtp.send(message.envelope(), &message.formatted()).await,
             }
@@ -187,7 +190,7 @@ fn failed(outcome: Outcome, error: &str, is_ours: bool) -> Posted {
     Posted { status: None, outcome, error: Some(error.to_owned()), answer: String::new(), is_ours }
 }
 
-/// Whether a text may stand in a header between `<` and `>` as it is.
+/// Returns true if the text can be used unescaped between `<` and `>` in a header.
 fn is_plain(text: &str) -> bool {
     text.len() <= 500 && text.bytes().all(|byte| byte.is_ascii_graphic() && !b"<>\"\\".contains(&byte))
 }
@@ -197,7 +200,7 @@ fn plain(name: &'static str, value: String) -> HeaderValue {
     HeaderValue::dangerous_new_pre_encoded(HeaderName::new_from_ascii_str(name), value.clone(), value)
 }
 
-/// The start of an answer, as much as is kept of it.
+/// Truncates a response to the length that is logged.
 fn kept(mut answer: String) -> String {
     answer.truncate(answer.floor_char_boundary(ANSWER_READ));
     answer

@@ -1,9 +1,10 @@
-//! What goes out of the door: each delivery to its receiver, in order for each receiver and monitor, until it is taken or
-//! given up; and the proof of who sent it.
+//! Sends deliveries: in order for each receiver and monitor, signed, and retried until accepted or failed for
+//! good.
 //!
-//! The store says what waits. It is listed anew whenever somebody says that there is more, and once in a while, so nothing
-//! depends on a word that was missed. What is on its way is known in memory alone: a crash between a receiver's answer and
-//! our note of it has that one delivery sent again, under the same id.
+//! The store holds all waiting deliveries. They are listed whenever a producer signals new ones, and
+//! periodically, so a missed signal only delays them. Deliveries in flight are tracked in memory only: after
+//! a crash between a receiver's response and the recorded result, that one delivery is sent again with the
+//! same id.
 
 mod attempt;
 pub mod channel;
@@ -46,37 +47,37 @@ use crate::clock::Clock;
 use crate::storage::Store;
 use crate::supervise::Watch;
 
-/// Shortest pause between two lists of what waits.
+/// Minimum pause between two listings of the waiting deliveries.
 const PAUSE: Duration = Duration::from_millis(20);
-/// And how many times longer it is than a list took.
+/// Minimum pause as a multiple of the time that a listing took.
 const SHARE: u32 = 10;
-/// Longest pause between two lists, whether anybody said that there is more or not.
+/// Maximum pause between two listings, even without a signal.
 const LOOK: Duration = Duration::from_secs(5);
-/// How often the clock is looked at while something waits for its time: it may jump.
+/// Interval at which the clock is checked while deliveries wait for their due time: the clock may jump.
 const TICK: Duration = Duration::from_secs(1);
-/// How many receivers are looked at before others have their turn.
+/// Number of receivers checked before yielding to other work.
 const LOOKS: usize = 1024;
-/// Pause after a failure of the store.
+/// Pause after a store error.
 const RETRY: Duration = Duration::from_secs(1);
-/// How long what is on its way may take once the deliverer was told to stop.
+/// Time allowed for deliveries in flight after a stop request.
 const LAST: Duration = Duration::from_secs(5);
 
-/// What an operator decides of deliveries.
+/// Operator's settings for deliveries.
 #[derive(Debug, Clone)]
 pub struct Settings {
-    /// Addresses of services that have one for everybody.
+    /// Base URLs of services with a single public endpoint.
     pub bases: Bases,
-    /// Address of the dashboard, without a trailing slash: links in mails begin with it.
+    /// URL of the dashboard, without a trailing slash: prefix of links in mails.
     pub base_url: String,
-    /// Domain under which pages have their labels.
+    /// Domain under which pages have their subdomains.
     pub root_domain: Option<String>,
     /// The operator's mailbox.
     pub operator_mail: Option<String>,
-    /// The operator's webhook, and what it is signed with.
+    /// The operator's webhook URL and its signing secrets.
     pub operator_hook: Option<(String, Secrets)>,
 }
 
-/// What every attempt uses.
+/// Shared context of all attempts.
 #[derive(Debug)]
 struct House {
     store: Store,
@@ -88,30 +89,30 @@ struct House {
     stop_links: StopLinks,
 }
 
-/// Sends what waits.
+/// Sends waiting deliveries.
 #[derive(Debug)]
 pub struct Deliverer {
     house: Arc<House>,
     wake: Arc<Notify>,
     queue: Queue,
     jobs: JoinSet<Done>,
-    /// Those that wait behind another and are no still-down.
+    /// Deliveries queued behind another one that are known not to be `still-down` reminders.
     ordinary: BTreeSet<DeliveryId>,
     is_listing: bool,
 }
 
-/// A piece of work that is over.
+/// Result of a background job.
 enum Done {
-    /// A try of one of that lane.
+    /// An attempt for this ordering key.
     Tried(Lane, Came),
-    /// A list of what waits.
+    /// A listing of the waiting deliveries.
     Listed(Option<Listed>),
-    /// Something about what waits was changed.
+    /// A change to waiting deliveries.
     Changed,
 }
 
 impl Deliverer {
-    /// A deliverer that has not begun. `wake` is told whenever there may be more to send.
+    /// Creates a deliverer without starting it. `wake` signals that there may be more to send.
     pub fn new(
         store: Store,
         clock: Clock,
@@ -140,22 +141,22 @@ impl Deliverer {
         }
     }
 
-    /// Has each alert to a mailbox end with the link that this makes of its destination, if any.
+    /// Sets the function that makes the stop link of a destination, which is added to alerts by mail.
     pub fn link_stops(&self, make: impl Fn(&Destination) -> Option<String> + Send + Sync + 'static) {
         self.house.stop_links.set(make);
     }
 
-    /// What it counts.
+    /// Delivery counters.
     pub fn counters(&self) -> Arc<Counters> {
         Arc::clone(&self.house.counters)
     }
 
-    /// Runs until it is told to stop, and then until what is on its way is noted, five seconds at most.
+    /// Runs until stopped, then waits up to five seconds for deliveries in flight to be recorded.
     pub async fn run(mut self, mut stop: watch::Receiver<bool>, watch: Watch) {
         let mut rooms = watch.rooms();
         let (house, wake) = (Arc::clone(&self.house), Arc::clone(&self.wake));
         rooms.keep("deliveries", move || upkeep::keep(Arc::clone(&house), Arc::clone(&wake)));
-        // Who is first asked to look again is asked at once.
+        // Both are due now: the first listing runs at once.
         let (mut list_at, mut look_at) = (Instant::now(), Instant::now());
         let mut is_stale = true;
         loop {
@@ -164,7 +165,7 @@ impl Deliverer {
             tokio::select! {
                 biased;
                 _ = stop.wait_for(|stop| *stop) => break,
-                // Before what is over: of that there may always be more.
+                // Before finished jobs: those may never run out.
                 () = self.wake.notified() => is_stale = true,
                 () = sleep_until(list_at), if is_stale && !self.is_listing => {
                     is_stale = false;
@@ -180,8 +181,9 @@ impl Deliverer {
                     Ok(Done::Tried(lane, came)) => is_stale |= self.back(lane, came),
                     Ok(Done::Changed) => is_stale = true,
                     Err(error) => {
-                        // No job is ever aborted. What it was about is found out by a new list, which it may have been.
-                        tracing::error!(%error, "a job of the deliverer broke off");
+                        // Jobs are never aborted, so this is a panic. A new listing restores the state of its
+                        // deliveries.
+                        tracing::error!(%error, "a delivery job panicked; listing the waiting deliveries again");
                         self.is_listing = false;
                         is_stale = true;
                         list_at = Instant::now() + LOOK;
@@ -196,12 +198,12 @@ impl Deliverer {
         if timeout(LAST, async { while self.jobs.join_next().await.is_some() {} }).await.is_err() {
             tracing::warn!(
                 deliveries = self.queue.busy(),
-                "deliveries on their way are given up, and sent again"
+                "stopped before all deliveries finished; they are sent again after the next start"
             );
         }
     }
 
-    /// Sends everything that is due and has room; false where there may be more.
+    /// Sends everything that is due and has a free slot; false if there may be more.
     fn send_due(&mut self) -> bool {
         let now = self.house.clock.now();
         let mut looks = LOOKS;
@@ -211,7 +213,7 @@ impl Deliverer {
             self.jobs.spawn(async move {
                 let trying = AssertUnwindSafe(attempt::attempt(&house, id)).catch_unwind();
                 let came = trying.await.unwrap_or_else(|_| {
-                    tracing::error!(%id, "an attempt to deliver broke off");
+                    tracing::error!(%id, "a delivery attempt panicked; retrying later");
                     Came::later(house.clock.now() + note::BROKEN)
                 });
                 Done::Tried(lane, came)
@@ -220,7 +222,7 @@ impl Deliverer {
         looks > 0
     }
 
-    /// How long until the next one is due; none where nothing waits for its time.
+    /// Time until the next delivery is due; `None` if none waits for its time.
     fn to_next(&self) -> Option<Duration> {
         let millis = self.queue.next_due()?.since(self.house.clock.now());
         Some(Duration::from_millis(u64::try_from(millis).unwrap_or_default()).min(TICK))
@@ -233,7 +235,7 @@ impl Deliverer {
             match upkeep::list(&store, ordinary).await {
                 Ok(listed) => Done::Listed(Some(listed)),
                 Err(error) => {
-                    tracing::error!(%error, "what is to be delivered can't be listed; trying again");
+                    tracing::error!(%error, "can't list the waiting deliveries; retrying");
                     sleep(RETRY).await;
                     Done::Listed(None)
                 }
@@ -241,7 +243,7 @@ impl Deliverer {
         });
     }
 
-    /// Takes in a list, and says how long there is none after it.
+    /// Applies a listing and returns the pause until the next one.
     fn take(&mut self, listed: Option<Listed>) -> Duration {
         let Some(mut listed) = listed else { return PAUSE };
         let began = Instant::now();
@@ -261,14 +263,14 @@ impl Deliverer {
         (listed.took + began.elapsed()).saturating_mul(SHARE).max(PAUSE)
     }
 
-    /// Notes that a try is over; true where what waits was changed with it.
+    /// Applies the result of an attempt; true if waiting deliveries changed as well.
     fn back(&mut self, lane: Lane, came: Came) -> bool {
         self.queue.back(lane, came.left, came.went);
         if came.is_gone {
             self.queue.forget(lane.to);
         }
         if came.is_turn {
-            // What else waits for it goes out at once, or is let go.
+            // Everything else that waits for this receiver is sent now, or dropped.
             let (house, to) = (Arc::clone(&self.house), lane.to);
             self.jobs.spawn(async move {
                 upkeep::bring_forward(&house, BTreeSet::from([to])).await;
@@ -280,7 +282,7 @@ impl Deliverer {
 }
 
 impl House {
-    /// Whose slots a receiver takes. What can't be read is found out again by the attempt.
+    /// Class of a receiver, which decides whose slots it uses. A read error surfaces again in the attempt.
     fn class_of(&self, to: Recipient) -> Class {
         let read = self.store.reader();
         let of = |host: Option<String>, is_failing: bool| Class {
@@ -311,12 +313,12 @@ impl House {
     }
 }
 
-/// A moment's share of chance, from -1 to 1.
+/// Random factor from -1 to 1.
 fn jitter() -> f64 {
     rand::random::<f64>().mul_add(2.0, -1.0)
 }
 
-/// An id for a delivery that is made now.
+/// Creates an id for a delivery created now.
 fn fresh_id(now: Timestamp) -> DeliveryId {
     DeliveryId::new(now, rand::random())
 }

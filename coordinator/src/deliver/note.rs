@@ -1,4 +1,5 @@
-//! Noting what came of a try: delivery, the receiver's health and what its owner is told of it, in one batch.
+//! Records the result of an attempt in one batch: the delivery, the receiver's health and the owner's
+//! notification.
 
 use parallax_core::delivery::{Delivery, Letter, Outcome, Recipient, Stage, Try};
 use parallax_core::destination::{ChannelKind, Destination, Health, OffReason};
@@ -14,47 +15,48 @@ use super::{House, RETRY, fresh_id, health, jitter};
 use crate::letters;
 use crate::storage::{Batch, Expect, Is, Read, Result as Stored, StoreError};
 
-/// Milliseconds until one whose attempt broke off is tried again.
+/// Milliseconds until a delivery whose attempt panicked is retried.
 pub(super) const BROKEN: i64 = 30 * SECOND;
-/// What a delivery is called that tells an owner of a destination that was switched off.
+/// Event name of the mail to the owner of a destination that was switched off.
 const OFF: &str = "destination.off";
 
-/// A try that is over.
+/// A finished attempt.
 #[derive(Debug, Clone)]
 pub(super) struct Result {
     pub(super) log: Try,
     pub(super) outcome: Outcome,
-    /// Whether a failure says something of the receiver.
+    /// True if a failure counts against the receiver.
     pub(super) counts: bool,
     pub(super) kind: ChannelKind,
 }
 
-/// What became of a delivery whose turn it was.
+/// State of a delivery after its turn.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Came {
-    /// Whether it still waits.
+    /// Next step.
     pub(super) left: Left,
-    /// How its try went; none where there was none, or where the trouble is ours.
+    /// True if the attempt succeeded; `None` if there was none or the failure is on our side.
     pub(super) went: Option<bool>,
-    /// Whether its receiver is not what it was taken for.
+    /// True if the receiver changed or is gone since the listing.
     pub(super) is_gone: bool,
-    /// Whether its receiver fares so differently that what else waits for it is to be looked at.
+    /// True if the receiver's health changed so that its other waiting deliveries must be checked.
     pub(super) is_turn: bool,
 }
 
 impl Came {
-    /// It does not wait any more.
+    /// The delivery no longer waits.
     pub(super) const fn done() -> Self {
         Self { left: Left::Done, went: None, is_gone: false, is_turn: false }
     }
 
-    /// It waits until then.
+    /// The delivery waits until `due`.
     pub(super) const fn later(due: Timestamp) -> Self {
         Self { left: Left::Until(due), ..Self::done() }
     }
 }
 
-/// Notes a try, however long that takes: it was made, and nobody may make it again for want of a note.
+/// Records an attempt, retrying until it succeeds: an attempt that was made must not be repeated because it
+/// wasn't recorded.
 pub(super) async fn note(house: &House, id: DeliveryId, tried: Result) -> Came {
     loop {
         match noted(house, id, &tried).await {
@@ -62,10 +64,10 @@ pub(super) async fn note(house: &House, id: DeliveryId, tried: Result) -> Came {
                 return came;
             }
             Err(StoreError::Conflict(_)) => {}
-            // The process ends.
+            // The process is shutting down.
             Err(StoreError::Closed) => return Came::later(house.clock.now()),
             Err(error) => {
-                error.log_retry("a delivery was tried and can't be noted");
+                error.log_retry("can't record the result of a delivery attempt");
                 sleep(RETRY).await;
             }
         }
@@ -95,7 +97,7 @@ async fn noted(house: &House, id: DeliveryId, tried: &Result) -> Stored<Came> {
     Ok(Came { left, went: (is_taken || tried.counts).then_some(is_taken), is_gone: false, is_turn })
 }
 
-/// Fields of a log line about a delivery: ids and names of kinds, and nothing of its receiver's address.
+/// Log fields of a delivery: ids and kinds, never the receiver's address.
 struct LogLine {
     id: DeliveryId,
     event: String,
@@ -106,7 +108,8 @@ struct LogLine {
 }
 
 impl LogLine {
-    /// The line of an alert or an operator's notice; none for subscribers, of whom there may be thousands.
+    /// Returns the log fields of an alert or an operator alert; `None` for subscribers, of whom there may be
+    /// thousands.
     fn of(delivery: &Delivery) -> Option<Self> {
         let destination = match delivery.to {
             Recipient::Destination(id) => Some(id),
@@ -118,7 +121,7 @@ impl LogLine {
     }
 }
 
-/// Logs how a try ended: sent, given up, or failed for now.
+/// Logs the result of an attempt.
 fn log(line: &Option<LogLine>, tried: &Result, stage: Stage) {
     let Some(line) = line else { return };
     let LogLine { id, event, .. } = line;
@@ -132,7 +135,7 @@ fn log(line: &Option<LogLine>, tried: &Result, stage: Stage) {
             info!(page, monitor, incident, destination, kind, event, delivery = %id, "alert sent");
         }
         Stage::Waiting(due) => {
-            info!(page, monitor, incident, destination, kind, event, delivery = %id, status, again_at = %due, "alert failed, and is tried again");
+            info!(page, monitor, incident, destination, kind, event, delivery = %id, status, again_at = %due, "alert failed; retrying");
         }
         Stage::Failed(_) | Stage::Dropped(_) => {
             info!(page, monitor, incident, destination, kind, event, delivery = %id, status, "alert failed");
@@ -140,7 +143,8 @@ fn log(line: &Option<LogLine>, tried: &Result, stage: Stage) {
     }
 }
 
-/// Adds how the receiver fares from now on, where that changes; true where what else waits for it is to be looked at.
+/// Adds the receiver's new health to the batch if it changed; true if its other waiting deliveries must be
+/// checked.
 fn fare(read: &dyn Read, to: Recipient, tried: &Result, now: Timestamp, batch: &mut Batch) -> Stored<bool> {
     let after = |before: &Health| {
         let health = health::after(before, tried.outcome, tried.counts, now)?;
@@ -154,7 +158,7 @@ fn fare(read: &dyn Read, to: Recipient, tried: &Result, now: Timestamp, batch: &
             let Some((health, is_turn, off)) = after(&found.value.health) else { return Ok(false) };
             let destination = Destination { health, ..found.value };
             if let Some(reason) = off {
-                tracing::info!(%id, reason = reason.name(), "a destination is switched off");
+                tracing::info!(%id, reason = reason.name(), "destination switched off");
                 if let Some(told) = told(read, &destination, reason, now)? {
                     batch.write(told);
                 }
@@ -177,7 +181,7 @@ fn fare(read: &dyn Read, to: Recipient, tried: &Result, now: Timestamp, batch: &
     }
 }
 
-/// What the owner of a destination is told of its being switched off; nothing where the page is gone.
+/// Mail to the owner of a destination that was switched off; `None` if the page is gone.
 fn told(
     read: &dyn Read,
     destination: &Destination,

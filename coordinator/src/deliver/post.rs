@@ -1,4 +1,4 @@
-//! How mails leave: what a mailer is given, and what it says of it.
+//! Interface of a mail transport: the mail to send and the result.
 
 use std::fmt;
 
@@ -7,42 +7,42 @@ use parallax_core::delivery::{Mail, Outcome};
 use parallax_core::id::DeliveryId;
 use parallax_core::time::Timestamp;
 
-/// A mail on its way to one mailbox.
+/// A mail to one mailbox.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Parcel {
-    /// The delivery, for the mail's own id: the same over all tries.
+    /// Delivery id, which makes the `Message-ID`: the same for all attempts.
     pub delivery: DeliveryId,
-    /// When the letter was made: the mail's date over all tries.
+    /// Creation time of the message: the `Date` header of all attempts.
     pub date: Timestamp,
-    /// What it belongs to, by its id: mail programs show those of one together.
+    /// Thread id: mail programs group mails by it.
     pub thread: Option<String>,
-    /// The list that it comes by, by a name below our domain (RFC 2919): mail programs sort by it.
+    /// List name under our domain (`List-Id`, RFC 2919): mail programs filter by it.
     pub list: Option<String>,
-    /// The mailbox.
+    /// Recipient's address.
     pub to: String,
-    /// What it says.
+    /// Content.
     pub mail: Mail,
-    /// Where its reader unsubscribes with one click (RFC 8058), or stops alerts, where it is a subscriber's or a destination's.
+    /// URL of one-click unsubscribe (RFC 8058) for a subscriber, or of the stop link for a destination.
     pub unsubscribe: Option<String>,
 }
 
-/// What came of a mail.
+/// Result of sending a mail.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Posted {
-    /// What is next.
+    /// Outcome.
     pub outcome: Outcome,
-    /// SMTP's code, where there was an answer.
+    /// SMTP status code, if the server replied.
     pub status: Option<u16>,
-    /// Why it was not taken.
+    /// Reason of a failure.
     pub error: Option<String>,
-    /// What the server said.
+    /// Reply of the server.
     pub answer: String,
-    /// Whether the trouble is ours, and says nothing of the receiver.
+    /// True if the failure is on our side and says nothing about the receiver.
     pub is_ours: bool,
 }
 
-/// A mailer.
+/// Mail transport.
 pub trait Post: fmt::Debug + Send + Sync {
-    /// Sends a mail, and says what came of it.
+    /// Sends a mail and returns the result.
     fn post(&self, parcel: Parcel) -> BoxFuture<'_, Posted>;
 }

@@ -1,4 +1,5 @@
-//! Whose turn it is: lanes in their order, and pools that keep a sick receiver from taking everybody's slots. Pure.
+//! Delivery queue (pure): keeps order within each ordering key, and pools that keep a failing receiver from
+//! using up all slots.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -9,38 +10,39 @@ use parallax_core::time::Timestamp;
 
 use crate::storage::Waiting;
 
-/// Requests on their way at once.
+/// Maximum number of concurrent requests.
 const ALL: usize = 256;
-/// Of these, to receivers whose last try failed.
+/// Maximum number of these to receivers whose last attempt failed.
 const FAILING: usize = 64;
-/// To one host and port.
+/// Maximum number of requests to one host and port.
 const HOST: usize = 8;
-/// Of these, to receivers whose last try failed.
+/// Maximum number of these to receivers whose last attempt failed.
 const FAILING_AT: usize = 4;
-/// To one receiver: what hangs costs one slot, and a kill repeats one delivery to each receiver at most.
+/// Maximum number of requests to one receiver: a hanging receiver uses one slot, and a crash repeats at most
+/// one delivery per receiver.
 const RECEIVER: usize = 1;
-/// Mails on their way at once, beside the requests.
+/// Maximum number of concurrent mails, in addition to the requests.
 const MAILS: usize = 8;
 
-/// What decides whose slots a receiver takes.
+/// Receiver class, which decides whose slots it uses.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Class {
-    /// Host and port of its requests; none for mail.
+    /// Host and port of its requests; `None` for mail.
     pub(super) host: Option<Arc<str>>,
-    /// How its last try went; none before the first.
+    /// True if its last attempt succeeded; `None` before the first.
     pub(super) last: Option<bool>,
 }
 
-/// What came of a delivery that was on its way.
+/// Next step of a delivery that was in flight.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Left {
-    /// It waits no more.
+    /// No longer waiting.
     Done,
-    /// It waits until then.
+    /// Waiting until this time.
     Until(Timestamp),
 }
 
-/// The first of a lane.
+/// First delivery of an ordering key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Head {
     due: Timestamp,
@@ -49,7 +51,7 @@ struct Head {
     lane: Lane,
 }
 
-/// Something of which there is only so much.
+/// Pool of slots.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 enum Pool {
     All,
@@ -60,26 +62,26 @@ enum Pool {
     Mails,
 }
 
-/// Everything that waits, and what is on its way.
+/// All waiting deliveries and those in flight.
 #[derive(Debug, Default)]
 pub(super) struct Queue {
-    /// What waits of each lane, in its order, with when it is due.
+    /// Waiting deliveries by ordering key, in order, with their due times.
     lanes: BTreeMap<Lane, BTreeMap<(u64, DeliveryId), Timestamp>>,
-    /// The first of each lane that is neither on its way nor parked.
+    /// First delivery of each ordering key that is neither in flight nor parked.
     ready: BTreeSet<Head>,
-    /// Those that are due and found a pool full, by that pool.
+    /// Due deliveries that found a pool full, by that pool.
     parked: BTreeMap<Pool, BTreeSet<Head>>,
-    /// Pools in which there is room again.
+    /// Pools that have free slots again.
     freed: BTreeSet<Pool>,
     held: BTreeMap<Pool, usize>,
-    /// The lanes that have one on its way, with it and the pools that it takes from.
+    /// Ordering keys with a delivery in flight, with that delivery and the pools that it uses.
     busy: BTreeMap<Lane, (u64, DeliveryId, Vec<Pool>)>,
     classes: BTreeMap<Recipient, Class>,
 }
 
 impl Queue {
-    /// Takes in what waits, as it was listed, in place of what was known. What was noted while the list was read is put
-    /// right once it is looked at to be sent.
+    /// Replaces the waiting deliveries with a new listing. Results that were recorded while the listing was
+    /// read are corrected when the delivery is prepared.
     pub(super) fn fill(&mut self, waiting: &[Waiting]) {
         self.lanes.clear();
         self.ready.clear();
@@ -96,8 +98,8 @@ impl Queue {
         lanes.into_iter().for_each(|lane| self.ready_head(lane));
     }
 
-    /// The next one that may go out at `now`, which is on its way from then on. `classify` tells of a receiver that is not
-    /// known yet. At most `looks` are looked at, and those are taken off.
+    /// Returns the next delivery that may be sent at `now` and marks it as in flight. `classify` is called
+    /// for receivers without a known class. Checks at most `looks` entries and subtracts them.
     pub(super) fn next(
         &mut self,
         now: Timestamp,
@@ -125,7 +127,7 @@ impl Queue {
         None
     }
 
-    /// Notes what became of one that was on its way, and how its try went, if there was one.
+    /// Applies the result of a delivery in flight; `went` is the result of its attempt, if there was one.
     pub(super) fn back(&mut self, lane: Lane, left: Left, went: Option<bool>) {
         let Some((seq, id, pools)) = self.busy.remove(&lane) else { return };
         for pool in pools {
@@ -152,22 +154,22 @@ impl Queue {
         }
     }
 
-    /// Forgets what was known of a receiver: it may have another address now.
+    /// Removes the cached class of a receiver: its address may have changed.
     pub(super) fn forget(&mut self, to: Recipient) {
         self.classes.remove(&to);
     }
 
-    /// When the next of those that wait for their time is due.
+    /// Due time of the next delivery that waits for its time.
     pub(super) fn next_due(&self) -> Option<Timestamp> {
         self.ready.first().map(|head| head.due)
     }
 
-    /// How many are on their way.
+    /// Number of deliveries in flight.
     pub(super) fn busy(&self) -> usize {
         self.busy.len()
     }
 
-    /// Whether that one is on its way.
+    /// Returns true if this delivery is in flight.
     pub(super) fn is_busy(&self, lane: Lane, id: DeliveryId) -> bool {
         self.busy.get(&lane).is_some_and(|(_, busy, _)| *busy == id)
     }
@@ -182,7 +184,7 @@ impl Queue {
         }
     }
 
-    /// One that waited for room where there is some now.
+    /// Takes a parked delivery from a pool that has a free slot again.
     fn unparked(&mut self) -> Option<Head> {
         while let Some(pool) = self.freed.first().cloned() {
             let has_room = self.held.get(&pool).is_none_or(|held| *held < room(&pool));
@@ -207,7 +209,7 @@ impl Queue {
     }
 }
 
-/// Those of a list that wait behind another of their lane.
+/// Returns the deliveries that wait behind another one of their ordering key.
 pub(super) fn behind(waiting: &[Waiting]) -> Vec<Waiting> {
     let mut first: BTreeMap<Lane, (u64, DeliveryId)> = BTreeMap::new();
     for it in waiting {
@@ -219,10 +221,10 @@ pub(super) fn behind(waiting: &[Waiting]) -> Vec<Waiting> {
     waiting.iter().filter(is_behind).copied().collect()
 }
 
-/// The pools that a request to that receiver takes from, and how many each has room for.
+/// Pools that a request to this receiver uses, with their sizes.
 fn pools(to: Recipient, class: &Class) -> Vec<(Pool, usize)> {
     let Some(host) = &class.host else { return vec![(Pool::Mails, MAILS)] };
-    // The narrowest first, so that whoever is held up waits where only its like do.
+    // The narrowest pool first, so that a blocked delivery is parked only with its like.
     let mut pools = vec![(Pool::Receiver(to), RECEIVER)];
     if class.last == Some(false) {
         pools.push((Pool::FailingAt(Arc::clone(host)), FAILING_AT));

@@ -1,4 +1,4 @@
-//! What proves that a delivery is ours: signatures of the raw body, by HMAC-SHA256 (RFC 2104).
+//! Webhook signatures over the raw body with HMAC-SHA256 (RFC 2104).
 
 use std::fmt::{self, Write};
 
@@ -10,15 +10,15 @@ use parallax_core::time::{SECOND, Timestamp};
 use serde::Deserialize;
 use sha2::Sha256;
 
-/// What a secret starts with (Standard Webhooks 1.0).
+/// Prefix of a secret (Standard Webhooks 1.0).
 const PREFIX: &str = "whsec_";
-/// Bytes that a secret may have (Standard Webhooks 1.0).
+/// Length of a secret in bytes (Standard Webhooks 1.0).
 const BYTES: std::ops::RangeInclusive<usize> = 24..=64;
 
-/// The header that a test alert has beside [`HEADERS`].
+/// Header that a test alert has in addition to [`HEADERS`].
 pub const TEST: &str = "X-Service-Test";
 
-/// The names of the headers that say what is delivered and prove who sent it, in the order of [`headers`].
+/// Names of the event, id and signature headers, in the order of [`headers`].
 pub const HEADERS: [&str; 6] = [
     "X-Service-Event",
     "X-Service-Signature",
@@ -28,17 +28,17 @@ pub const HEADERS: [&str; 6] = [
     "webhook-signature",
 ];
 
-/// Text that is no secret.
+/// Text that is not a valid secret.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("a webhook's secret is {PREFIX} and the base64 of 24 to 64 bytes")]
+#[error("a webhook secret must be {PREFIX} followed by 24 to 64 bytes in base64")]
 pub struct BadSecret;
 
-/// The secret of a destination, ready to sign with.
+/// Signing secret of a destination.
 #[derive(Clone)]
 pub struct Secret {
-    /// Keyed with the text as it is shown.
+    /// Keyed with the text as shown to the user.
     shown: Hmac<Sha256>,
-    /// Keyed with the bytes that the text stands for.
+    /// Keyed with the bytes that the text encodes.
     decoded: Hmac<Sha256>,
 }
 
@@ -49,7 +49,7 @@ impl fmt::Debug for Secret {
 }
 
 impl Secret {
-    /// Reads a secret as it is shown.
+    /// Parses a secret as shown to the user.
     ///
     /// # Errors
     /// [`BadSecret`] for any other text.
@@ -63,7 +63,7 @@ impl Secret {
         Ok(Self { shown: keyed(text.as_bytes())?, decoded: keyed(&bytes)? })
     }
 
-    /// `sha256=` and the HMAC of the body in hex, keyed with the secret as it is shown.
+    /// `sha256=` and the HMAC of the body in hex, keyed with the text of the secret.
     fn over_body(&self, body: &[u8]) -> String {
         let mut signature = "sha256=".to_owned();
         for byte in self.shown.clone().chain_update(body).finalize().into_bytes() {
@@ -81,7 +81,7 @@ impl Secret {
     }
 }
 
-/// The part of a body that its headers repeat.
+/// Fields of the body that are repeated in headers.
 #[derive(Debug, Deserialize)]
 struct Repeated {
     event: String,
@@ -89,11 +89,12 @@ struct Repeated {
     test: bool,
 }
 
-/// The headers of one attempt: those of [`HEADERS`] in their order, and [`TEST`] where the body is a test's. `pending` is
-/// the secret that is to replace `active`, if any: `webhook-signature` has both, `X-Service-Signature` the active one's
-/// alone. `delivery` stays the same over all attempts; `at` is the attempt's own time. None for a body without an event.
+/// Headers of one attempt: those of [`HEADERS`] in order, and [`TEST`] for a test. `pending` is the secret
+/// that will replace `active`, if any: `webhook-signature` contains both signatures, `X-Service-Signature`
+/// only that of the active one. `delivery` is the same for all attempts; `at` is the time of this attempt.
+/// `None` for a body without an event.
 ///
-/// Event and test are read from the body, so that a header never says anything else.
+/// Event and test flag are read from the body, so that headers and body can't disagree.
 pub fn headers(
     active: &Secret,
     pending: Option<&Secret>,
@@ -131,7 +132,7 @@ mod tests {
 
     #[test]
     fn signatures_are_those_of_another_implementation() {
-        // By Python's hmac and hashlib.
+        // Computed with Python's hmac and hashlib.
         let secret = Secret::read(SECRET).unwrap();
         let body = br#"{"event":"went-down"}"#;
         assert_eq!(
@@ -160,7 +161,7 @@ mod tests {
         );
         assert_eq!(value("webhook-timestamp"), "1795783560");
         let again = headers(&secret, None, delivery, at + 60_000, body).unwrap();
-        assert_eq!(again[1], sent[1], "the body alone");
+        assert_eq!(again[1], sent[1], "depends on the body only");
         assert_ne!(again[5], sent[5]);
         assert_eq!(headers(&secret, None, delivery, at, b"{}"), None);
     }
@@ -187,7 +188,7 @@ mod tests {
         };
         let [new_alone, old_alone, both] = [by(&new, None), by(&old, None), by(&old, Some(&new))];
         assert_eq!(both[5].1, format!("{} {}", old_alone[5].1, new_alone[5].1));
-        assert_eq!(both[1], old_alone[1], "a receiver that knows the active one alone takes it");
+        assert_eq!(both[1], old_alone[1], "a receiver that only knows the active secret accepts it");
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! The deliverer over a store in memory and receivers on loopback; the clock is moved by hand.
+//! The deliverer with an in-memory store and receivers on loopback; the clock is set manually.
 
 mod asked;
 mod excerpts;
@@ -25,7 +25,7 @@ const SECRET: &str = "whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=";
 const BEGAN: Timestamp = Timestamp::from_millis(1_795_783_560_000);
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// A mailer that keeps what it is given.
+/// A mail transport that stores the mails.
 #[derive(Debug, Default)]
 struct Letterbox {
     mails: Mutex<Vec<Parcel>>,
@@ -90,7 +90,7 @@ impl World {
         self.wake.notify_one();
     }
 
-    /// A signed webhook.
+    /// Adds a signed webhook.
     async fn hook(&self, n: u128, url: &str) -> DestinationId {
         let secret = Secrets { present: SECRET.to_owned(), before: None };
         let channel = Channel::Webhook { url: url.to_owned(), secret };
@@ -98,7 +98,7 @@ impl World {
         DestinationId::from_u128(n)
     }
 
-    /// Something to be sent to a destination now.
+    /// Adds a delivery to a destination that is due now.
     async fn send(&self, to: u128, monitor: u128, seq: u64, event: &str) -> DeliveryId {
         let delivery = self.delivery(Recipient::Destination(DestinationId::from_u128(to)), seq, event);
         let delivery = Delivery { monitor: Some(samples::monitor_id(monitor)), ..delivery };
@@ -127,7 +127,7 @@ impl World {
         self.store.reader().delivery(id).unwrap().unwrap().value.stage
     }
 
-    /// Waits until a delivery stands so.
+    /// Waits until a delivery reaches a stage.
     async fn stands(&self, id: DeliveryId, is: impl Fn(Stage) -> bool) -> Delivery {
         let waiting = async {
             loop {
@@ -194,7 +194,7 @@ async fn fifty_that_hang_do_not_delay_a_healthy_one() {
     let hanging = Receiver::start(|_, _| Reply::Hang).await;
     let mut hung = Vec::new();
     for n in 0..50 {
-        // Names of one host each, as customers' are; all of them are this one.
+        // One host name per destination, as in production; all resolve to this host.
         world.hook(10 + n, &format!("http://h{n}.localhost:{}/", hanging.address.port())).await;
         for monitor in 0..4 {
             hung.push(world.send(10 + n, monitor, 1, "went-down").await);
@@ -212,7 +212,7 @@ async fn fifty_that_hang_do_not_delay_a_healthy_one() {
         world.stands(id, delivered).await;
     }
     assert!(began.elapsed() < Duration::from_secs(8), "{:?}", began.elapsed());
-    assert_eq!(hanging.got().len(), 50, "one slot each, and no more");
+    assert_eq!(hanging.got().len(), 50, "one slot each");
     assert!(hung.iter().all(|id| waits(world.stage(*id))));
 }
 
@@ -226,7 +226,7 @@ async fn a_lane_goes_out_in_its_order_and_a_failure_holds_it_up_alone() {
     let later = [world.send(1, 1, 3, "recovered").await, world.send(1, 1, 2, "went-slow").await];
     let other = world.send(1, 2, 4, "went-down").await;
     world.stands(other, delivered).await;
-    // What another monitor's success says of the receiver brings the first one forward.
+    // The success of another monitor's delivery brings the first one forward.
     for id in later {
         world.stands(id, delivered).await;
     }
@@ -234,7 +234,7 @@ async fn a_lane_goes_out_in_its_order_and_a_failure_holds_it_up_alone() {
     let seqs: Vec<_> = receiver.got().iter().map(|got| body(got)["seq"].clone()).collect();
     assert_eq!(seqs, [1, 4, 1, 2, 3]);
     let ids: Vec<_> = receiver.got().iter().map(|got| got.header("webhook-id").unwrap().to_owned()).collect();
-    assert_eq!(ids[0], ids[2], "a delivery keeps its id over its tries");
+    assert_eq!(ids[0], ids[2], "a delivery keeps its id across attempts");
 }
 
 #[tokio::test]
@@ -291,7 +291,7 @@ async fn one_that_is_gone_is_switched_off_its_owner_is_told_and_what_waits_is_dr
     let mails = world.mails.mails.lock().unwrap().clone();
     let account = world.store.reader().account(samples::account_id(1)).unwrap().unwrap().value;
     assert_eq!((mails.len(), mails[0].to.as_str()), (1, account.email.as_str()));
-    // Nothing goes there any more but a test.
+    // Only a test is still sent.
     let vain = world.send(1, 3, 3, "went-down").await;
     world.stands(vain, dropped).await;
     let test = world.send(1, 4, 4, "test").await;
@@ -373,7 +373,7 @@ async fn news_goes_to_subscribers_who_confirmed_by_the_way_they_chose() {
     assert_eq!((got.len(), got[0].header("X-Service-Event")), (1, Some("incident.created")));
     let body: serde_json::Value = serde_json::from_slice(&got[0].body).unwrap();
     let leave = samples::subscriber(1, 1, 1).unsubscribe_url("https://status.example/p/one");
-    assert_eq!(body["unsubscribeUrl"], leave, "a webhook leaves by its own address too");
+    assert_eq!(body["unsubscribeUrl"], leave, "a webhook has its own unsubscribe URL");
     let mails = world.mails.mails.lock().unwrap().clone();
     assert_eq!((mails.len(), mails[0].to.as_str()), (1, "2@example.com"));
     assert!(mails[0].unsubscribe.as_ref().is_some_and(|url| url.starts_with("https://status.example/")));

@@ -1,4 +1,4 @@
-//! What is done to deliveries beside sending them: listing, bringing forward, dropping, and letting old ones go.
+//! Maintenance of deliveries: listing, bringing forward, dropping, and deleting old ones.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -15,27 +15,28 @@ use tokio::time::sleep;
 use super::{House, attempt, queue};
 use crate::storage::{Batch, Expect, Is, Op, Result, Store, StoreError, Waiting};
 
-/// Pause between two rounds of upkeep.
+/// Pause between two maintenance rounds.
 const ROUND: Duration = Duration::from_secs(60);
-/// Deliveries that are changed by one batch.
+/// Deliveries changed in one batch.
 const AT_ONCE: usize = 64;
-/// How often a batch is made anew where something else was faster; the next list finds what is left.
+/// Number of attempts to commit a batch after conflicts; the next listing finds the rest.
 const TURNS: usize = 8;
 
-/// What waits.
+/// A listing of the waiting deliveries.
 #[derive(Debug)]
 pub(super) struct Listed {
-    /// All of it.
+    /// All waiting deliveries.
     pub(super) waiting: Vec<Waiting>,
-    /// Those of it that say nothing new any more: still-downs behind another of their lane.
+    /// Outdated ones: `still-down` reminders behind another delivery of their ordering key.
     pub(super) stale: Vec<Waiting>,
-    /// Others that are behind another.
+    /// Others that are behind another delivery.
     pub(super) ordinary: BTreeSet<DeliveryId>,
-    /// How long it took to find out.
+    /// Time that the listing took.
     pub(super) took: Duration,
 }
 
-/// Lists what waits. `ordinary` are those behind another that are known to be no still-down.
+/// Lists the waiting deliveries. `ordinary` are deliveries behind another one that are known not to be
+/// `still-down`.
 pub(super) async fn list(store: &Store, ordinary: BTreeSet<DeliveryId>) -> Result<Listed> {
     let reading = store.read(move |read| {
         let began = Instant::now();
@@ -55,7 +56,7 @@ pub(super) async fn list(store: &Store, ordinary: BTreeSet<DeliveryId>) -> Resul
     reading.await
 }
 
-/// Drops those that wait.
+/// Drops the given deliveries if they still wait.
 pub(super) async fn drop_all(house: &House, ids: BTreeSet<DeliveryId>) {
     let dropped = change(house, ids, |delivery, now| {
         let waits = matches!(delivery.stage, Stage::Waiting(_));
@@ -68,7 +69,7 @@ pub(super) async fn drop_all(house: &House, ids: BTreeSet<DeliveryId>) {
     house.counters.dropped.fetch_add(dropped, Relaxed);
 }
 
-/// Has what waits for these receivers be due at once.
+/// Makes all waiting deliveries to these receivers due now.
 pub(super) async fn bring_forward(house: &House, receivers: BTreeSet<Recipient>) {
     let now = house.clock.now();
     let finding = house.store.read(move |read| {
@@ -88,11 +89,11 @@ pub(super) async fn bring_forward(house: &House, receivers: BTreeSet<Recipient>)
             .await;
         }
         Err(StoreError::Closed) => {}
-        Err(error) => tracing::error!(%error, "what waits can't be brought forward"),
+        Err(error) => tracing::error!(%error, "can't bring waiting deliveries forward"),
     }
 }
 
-/// Keeps what waits and what is kept in bounds, as long as it is let.
+/// Runs the maintenance of deliveries until the store closes.
 pub(super) async fn keep(house: Arc<House>, wake: Arc<Notify>) {
     loop {
         sleep(ROUND).await;
@@ -100,12 +101,13 @@ pub(super) async fn keep(house: Arc<House>, wake: Arc<Notify>) {
             Ok(true) => wake.notify_one(),
             Ok(false) => {}
             Err(StoreError::Closed) => return,
-            Err(error) => error.log_retry("deliveries can't be kept up"),
+            Err(error) => error.log_retry("can't run the maintenance of deliveries"),
         }
     }
 }
 
-/// One round: what waits for receivers that are gone is looked at, and what is too old goes.
+/// Runs one round: brings deliveries to unreachable receivers forward, so that they are dropped, and deletes old
+/// ones.
 async fn round(house: &Arc<House>) -> Result<bool> {
     let looking = Arc::clone(house);
     let gone = house.store.read(move |read| {
@@ -129,7 +131,7 @@ async fn round(house: &Arc<House>) -> Result<bool> {
     Ok(is_some)
 }
 
-/// Changes deliveries where that is still called for, and says how many.
+/// Applies a change to deliveries that still need it, and returns how many were changed.
 async fn change(
     house: &House,
     ids: BTreeSet<DeliveryId>,
@@ -147,7 +149,7 @@ async fn change(
                 Err(StoreError::Conflict(_)) => {}
                 Err(StoreError::Closed) => return changed,
                 Err(error) => {
-                    tracing::error!(%error, "deliveries can't be changed; trying again later");
+                    tracing::error!(%error, "can't change deliveries; retrying later");
                     return changed;
                 }
             }

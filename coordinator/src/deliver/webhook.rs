@@ -1,4 +1,4 @@
-//! The guarded way to an address that somebody else chose: one POST over a new connection, one bounded answer.
+//! Guarded HTTP client for user-supplied URLs: one POST over a new connection, one bounded response.
 
 use std::error::Error as _;
 use std::io;
@@ -23,61 +23,62 @@ use url::Url;
 
 use super::DeliverError;
 
-/// How long a request may take in all: name, connection, handshake, answer.
+/// Default time limit of a request, including DNS, connection, handshake and response.
 pub const LIMIT: Duration = Duration::from_secs(10);
-/// How long an answer's body may take once its head is there.
+/// Time limit for the response body after the headers.
 const BODY: Duration = Duration::from_secs(1);
-/// Bytes of an answer's body that are read.
+/// Maximum number of bytes read from a response body.
 const MAX_BODY: usize = 64 * 1024;
-/// Bytes that an answer's head may have.
+/// Maximum size of the response headers.
 const MAX_HEAD: usize = 64 * 1024;
-/// Pause between two log lines about own addresses that can't be read.
+/// Minimum pause between two log lines about unreadable own addresses.
 const SAID_FOR: Duration = Duration::from_secs(60);
-/// How we call ourselves.
+/// `User-Agent` header.
 const USER_AGENT: HeaderValue = HeaderValue::from_static(concat!("Parallax/", env!("CARGO_PKG_VERSION")));
 
-/// What is posted.
+/// HTTP POST request.
 #[derive(Debug, Clone)]
 pub struct Call {
-    /// Where to.
+    /// URL.
     pub url: Url,
-    /// Beside those of every request.
+    /// Headers in addition to those of every request.
     pub headers: Vec<(HeaderName, HeaderValue)>,
-    /// JSON.
+    /// JSON body.
     pub body: Bytes,
-    /// What is posted next, once this was taken.
+    /// Follow-up request, sent once this one was accepted.
     pub then: Option<Box<Self>>,
 }
 
-/// What the receiver answered.
+/// Response of the receiver.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Answer {
-    /// Its status.
+    /// Status.
     pub status: StatusCode,
-    /// `Retry-After`, as it was sent.
+    /// `Retry-After` as received.
     pub retry_after: Option<String>,
-    /// The first [`ANSWER_READ`] bytes of its body; nothing where those are no text.
+    /// First [`ANSWER_READ`] bytes of the body; empty if they are not text.
     pub text: String,
-    /// True where its media type is one of text: nothing is shown of any other.
+    /// True if the media type is text; other bodies are never shown.
     pub is_text: bool,
 }
 
-/// Posts to addresses that somebody else chose.
+/// Sends requests to user-supplied URLs.
 #[derive(Debug)]
 pub struct Client {
     guard: Guard,
     tls: Arc<ClientConfig>,
     limit: Duration,
-    /// When the log was told that the host's own addresses can't be read.
+    /// Last time that unreadable own addresses were logged.
     said: Mutex<Option<Instant>>,
 }
 
 impl Client {
-    /// A client that trusts the roots of the web and `extra` ones. Addresses of this host and of one's own networks are let
-    /// through only with `allow_private`, which is for tests and the demo: their receivers do listen here.
+    /// Creates a client that trusts the public web roots and `extra` ones. Addresses of this host and of
+    /// private networks are allowed only with `allow_private`, which is for tests and the demo, where
+    /// receivers run on this host.
     ///
     /// # Errors
-    /// [`DeliverError::Setup`] where the resolver or TLS can't be used.
+    /// [`DeliverError::Setup`] if the resolver or TLS can't be set up.
     pub fn new(allow_private: bool, extra: &[CertificateDer<'static>]) -> Result<Self, DeliverError> {
         let resolver = Resolver::system().map_err(|error| DeliverError::Setup(error.to_string()))?;
         let mut roots = RootCertStore { roots: webpki_roots::TLS_SERVER_ROOTS.to_vec() };
@@ -96,17 +97,17 @@ impl Client {
         Ok(Self { guard, tls: Arc::new(tls), limit: LIMIT, said: Mutex::new(None) })
     }
 
-    /// The same with another limit for a request in all.
+    /// Sets another time limit for a request.
     #[must_use]
     pub fn limited_to(mut self, limit: Duration) -> Self {
         self.limit = limit;
         self
     }
 
-    /// Posts once. Redirects are an answer like any other.
+    /// Sends one POST. A redirect is a response like any other.
     ///
     /// # Errors
-    /// Why there is no answer.
+    /// Reason why there is no response.
     pub async fn post(&self, call: &Call) -> Result<Answer, DeliverError> {
         let deadline = Instant::now() + self.limit;
         let host = call.url.host().ok_or(DeliverError::NotWeb)?;
@@ -129,7 +130,7 @@ impl Client {
         let connected = admitted.connect(deadline).await?;
         connected.without_delay();
         if is_secret {
-            // On the heap: a request in the open need not be as large as one with TLS.
+            // Boxed, so that a plain-text request doesn't need the space of a TLS one.
             Box::pin(self.post_secretly(call, connected, &host, deadline)).await
         } else {
             ask(call, connected.stream, deadline).await
@@ -158,7 +159,7 @@ impl Client {
         ask(call, stream, deadline).await
     }
 
-    /// Logs, once a minute, the trouble that an operator has to mend.
+    /// Logs, at most once a minute, the one error that the operator has to fix.
     fn say(&self, error: DialError) {
         if error != DialError::OwnAddressesUnreadable {
             return;
@@ -167,8 +168,8 @@ impl Client {
         if said.is_none_or(|at| at.elapsed() >= SAID_FOR) {
             *said = Some(Instant::now());
             tracing::error!(
-                "this host's own addresses can't be read, so nothing is delivered but mail: allow the coordinator \
-                 AF_NETLINK (RestrictAddressFamilies= in its unit); deliveries are tried again"
+                "this host's own addresses can't be read, so only mail is delivered: allow the coordinator \
+                 AF_NETLINK (RestrictAddressFamilies= in its unit); deliveries are retried"
             );
         }
     }
@@ -215,7 +216,7 @@ fn request(call: &Call) -> Result<Request<Full<Bytes>>, DeliverError> {
     Ok(request)
 }
 
-/// Tells media types of text from all others.
+/// Returns true for media types of text.
 fn is_text(media: &HeaderValue) -> bool {
     let media = media.to_str().unwrap_or_default().split(';').next().unwrap_or_default();
     let media = media.trim().to_ascii_lowercase();
@@ -225,7 +226,7 @@ fn is_text(media: &HeaderValue) -> bool {
         })
 }
 
-/// The start of a body; none where that is no text. What its sender does not send in time, or sends beyond that, is left.
+/// Reads the start of a body; `None` if it is not text. Stops at the time limit or the size limit.
 async fn read(mut body: Incoming, until: Instant) -> Option<String> {
     let (mut kept, mut seen) = (Vec::new(), 0);
     while seen < MAX_BODY {
@@ -236,7 +237,7 @@ async fn read(mut body: Incoming, until: Instant) -> Option<String> {
         kept.extend(data.iter().take(room));
     }
     match std::str::from_utf8(&kept) {
-        // The bound may cut a character in two.
+        // The size limit may split a character.
         Err(error) if error.error_len().is_none() => kept.truncate(error.valid_up_to()),
         Err(_) => return None,
         Ok(_) => {}
@@ -275,7 +276,7 @@ impl From<DialError> for DeliverError {
     }
 }
 
-/// The task that drives a connection; it ends with the request.
+/// Task that drives a connection; it ends with the request.
 struct Driver(JoinHandle<hyper::Result<()>>);
 
 impl Drop for Driver {

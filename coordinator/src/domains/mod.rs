@@ -1,4 +1,5 @@
-//! Looks for the records of pages' own domains: soon after each was asked for, then ever more seldom.
+//! Verification of custom domains: looks up the pages' TXT records, first soon after a request, then at growing
+//! intervals.
 
 use std::time::Duration;
 
@@ -11,19 +12,19 @@ use tokio::time::Instant;
 use crate::service::Service;
 use crate::service::domains::Lookup;
 
-/// Pause between two looks at what is due.
+/// Interval at which due look-ups are started.
 const LOOK: Duration = Duration::from_secs(5);
-/// How long one record may take.
+/// Timeout of one look-up.
 const LIMIT: Duration = Duration::from_secs(10);
-/// Records that are looked for at once.
+/// Maximum concurrent look-ups.
 const AT_ONCE: usize = 8;
 
-/// Asks name servers.
+/// Looks up TXT records through a resolver.
 #[derive(Debug)]
 pub struct Records(Resolver);
 
 impl Records {
-    /// Asks by this resolver.
+    /// Uses this resolver, with a time limit per query.
     pub fn of(resolver: Resolver) -> Self {
         Self(resolver.limited_to(LIMIT))
     }
@@ -50,7 +51,7 @@ impl Lookup for Records {
     }
 }
 
-/// Looks for what is due, for as long as the coordinator runs.
+/// Runs due look-ups for as long as the coordinator runs.
 pub async fn keep(service: Service) {
     loop {
         match service.domains_due().await {
@@ -62,11 +63,11 @@ pub async fn keep(service: Service) {
                 let mut looks = stream::iter(looks).buffer_unordered(AT_ONCE);
                 while let Some((page, looked)) = looks.next().await {
                     if let Err(error) = looked {
-                        tracing::warn!(%page, %error, "what a look for a domain gave can't be kept");
+                        tracing::warn!(%page, %error, "the result of a domain look-up can't be stored");
                     }
                 }
             }
-            Err(error) => tracing::warn!(%error, "which domains are to be looked for can't be read"),
+            Err(error) => tracing::warn!(%error, "domains due for verification can't be read"),
         }
         tokio::time::sleep(LOOK).await;
     }

@@ -1,21 +1,21 @@
-//! Which places can do which checks, as they named them when they connected.
+//! Capabilities of agents: which check types each one can run, as declared when it connected.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use parallax_core::check::CheckKind;
 use parallax_core::place::PlaceNo;
 
-/// What the connected places can check. A place that names nothing is taken to be able to do everything.
+/// Check types that connected vantages can run. A vantage that declares none is assumed to support all.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Able(BTreeMap<PlaceNo, BTreeSet<CheckKind>>);
 
 impl Able {
-    /// What each place named.
+    /// Builds the map from each vantage's declared check types.
     pub fn new(places: impl IntoIterator<Item = (PlaceNo, BTreeSet<CheckKind>)>) -> Self {
         Self(places.into_iter().filter(|(_, kinds)| !kinds.is_empty()).collect())
     }
 
-    /// Whether the place can check that.
+    /// Returns true if the vantage can run checks of that type.
     pub fn can(&self, place: PlaceNo, kind: CheckKind) -> bool {
         self.0.get(&place).is_none_or(|kinds| kinds.contains(&kind))
     }

@@ -1,4 +1,5 @@
-//! Outputs to atomic commits: readings, machine states and events together, and only then the acknowledgements.
+//! Atomic commits of the engine's outputs: readings, machine states and events in one batch, then the
+//! acknowledgements.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
@@ -12,12 +13,13 @@ use crate::storage::{Batch, Op, Store, StoreError};
 
 use super::machines::{Harvest, Machines};
 
-/// How long a commit that the full disk refused waits before it is tried again.
+/// Delay before a commit that a full disk refused is retried.
 const RETRY: Duration = Duration::from_secs(1);
-/// Machines of one batch. A harvest is almost always one; a region that leaves may change all machines at once.
+/// Machines per batch, at most. A commit almost always fits in one; a region that leaves may change all machines at
+/// once.
 const MACHINES: usize = 4096;
 
-/// A commit under way: who is told once it is durable.
+/// A commit in flight, with the senders to notify once it is durable.
 #[derive(Debug)]
 pub struct Underway {
     task: tokio::task::JoinHandle<Result<Vec<Entry>, StoreError>>,
@@ -26,23 +28,23 @@ pub struct Underway {
     begun: Instant,
 }
 
-/// Number of an entry of the readings journal, and its readings.
+/// Number of a readings journal entry, and its readings.
 pub type Entry = (u64, Vec<Reading>);
 
-/// What became durable.
+/// Result of a durable commit.
 #[derive(Debug)]
 pub struct Landed {
-    /// How many events it held.
+    /// Events in it.
     pub events: usize,
-    /// How long it took.
+    /// Duration of the commit.
     pub took: Duration,
-    /// Its readings, for history.
+    /// Readings in it, for history.
     pub entries: Vec<Entry>,
 }
 
-/// Starts the commit of a harvest. While the disk is full it is tried until it succeeds: nothing is acknowledged or
-/// lost meanwhile, and the inbox fills up behind it. None where there is nothing to commit; its senders are told at
-/// once.
+/// Starts the commit of `harvest`. While the disk is full it is retried until it succeeds: nothing is acknowledged or
+/// lost meanwhile, and the inbox fills up behind it. Returns `None` if there is nothing to commit; then its senders
+/// are notified at once.
 pub fn begin(
     store: &Store,
     machines: &Machines,
@@ -69,10 +71,10 @@ pub fn begin(
 }
 
 impl Underway {
-    /// Waits until everything is durable, then tells who waited for it, and gives what it was.
+    /// Waits until everything is durable, then notifies the senders and returns the result.
     ///
     /// # Errors
-    /// Where the store can't be written any more: nobody is told, and agents send again after the next start.
+    /// If the store can't be written any more. Nobody is notified, and agents resend after the next start.
     pub async fn landed(&mut self) -> Result<Landed, StoreError> {
         let landed = (&mut self.task).await.unwrap_or(Err(StoreError::Closed));
         let durable = std::mem::take(&mut self.durable);
@@ -82,7 +84,7 @@ impl Underway {
     }
 }
 
-/// Commits one batch; the number of its entry of readings, where it has any.
+/// Commits one batch. Returns the number of its readings entry, if it has readings.
 async fn land(store: &Store, batch: &Batch) -> Result<Option<u64>, StoreError> {
     loop {
         match store.commit(batch.clone()).await {
@@ -94,7 +96,8 @@ async fn land(store: &Store, batch: &Batch) -> Result<Option<u64>, StoreError> {
     }
 }
 
-/// A machine's state, events and readings go into one batch; machines share one as far as it goes.
+/// Splits a commit into batches. A machine's state, events and readings share one batch; machines share a batch up to
+/// the limit.
 fn to_batches(machines: &Machines, harvest: Harvest, extra: Vec<Op>) -> Vec<Batch> {
     let mut first = Batch { ops: extra, ..Batch::new() };
     if harvest.changed.len() <= MACHINES {
@@ -138,6 +141,6 @@ fn add_states<'a>(batch: &mut Batch, machines: &Machines, slots: impl Iterator<I
 }
 
 fn tell(waiting: oneshot::Sender<()>) {
-    // A session that has ended meanwhile no longer waits; its agent will send again and be told then.
+    // A session that has ended meanwhile no longer waits. Its agent resends and is acknowledged then.
     let _ = waiting.send(());
 }

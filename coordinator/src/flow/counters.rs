@@ -1,4 +1,4 @@
-//! How the river runs, for the operator's metrics: counted without locks, looked at whenever somebody asks.
+//! Engine counters for the operator's metrics, updated without locks.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -9,35 +9,35 @@ use parallax_core::event::Status;
 
 use super::notices::Notice;
 
-/// Upper bounds of the buckets that commits are counted in, in milliseconds.
+/// Upper bounds of the commit duration buckets, in milliseconds.
 const BOUNDS_MS: [u64; 11] = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 5000];
 /// Every status, in the order of [`Counters::monitors`].
 const STATUSES: [Status; 4] = [Status::Unknown, Status::Up, Status::Slow, Status::Down];
 
-/// What the driver has done since its start, and how it stands.
+/// Counts since the driver's start, and its current state.
 #[derive(Debug, Default)]
 pub struct Counters {
-    /// Commits that became durable, by how long they took.
+    /// Durations of commits that became durable.
     pub commits: Durations,
-    /// Turns of the driver's loop: one that stands still is seen by this.
+    /// Iterations of the driver's loop. A stalled driver shows here.
     pub turns: AtomicU64,
     /// Finished rounds that were stored.
     pub readings: AtomicU64,
     /// Events that were stored.
     pub events: AtomicU64,
-    /// Pings that were taken in.
+    /// Pings accepted.
     pub pings: AtomicU64,
-    /// Arrivals that wait for the driver.
+    /// Arrivals waiting for the driver.
     pub backlog: AtomicU64,
-    /// Readings, events and pings that wait for the commit under way.
+    /// Readings, events and pings waiting for the commit in flight.
     pub harvest: AtomicU64,
-    /// Places in quarantine.
+    /// Vantages in quarantine.
     pub quarantined: AtomicU64,
     monitors: [AtomicU64; 4],
     notices: Mutex<BTreeSet<Notice>>,
 }
 
-/// Durations, counted in buckets.
+/// A histogram of durations.
 #[derive(Debug, Default)]
 pub struct Durations {
     buckets: [AtomicU64; BOUNDS_MS.len() + 1],
@@ -45,32 +45,32 @@ pub struct Durations {
 }
 
 impl Counters {
-    /// How many monitors have each status.
+    /// Returns the number of monitors in each status.
     pub fn monitors(&self) -> [(Status, u64); 4] {
         let mut counts = self.monitors.iter().map(|count| count.load(Ordering::Relaxed));
         STATUSES.map(|status| (status, counts.next().unwrap_or(0)))
     }
 
-    /// What the operator is told of the mesh.
+    /// Returns the current operator notices about the mesh.
     pub fn notices(&self) -> BTreeSet<Notice> {
         self.notices.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Notes how many monitors have each status.
+    /// Sets the number of monitors in each status.
     pub(super) fn set_monitors(&self, by_status: [u64; 4]) {
         for (count, now) in self.monitors.iter().zip(by_status) {
             count.store(now, Ordering::Relaxed);
         }
     }
 
-    /// Notes what the operator is told.
+    /// Sets the current operator notices.
     pub(super) fn set_notices(&self, told: &BTreeSet<Notice>) {
         self.notices.lock().unwrap_or_else(PoisonError::into_inner).clone_from(told);
     }
 }
 
 impl Durations {
-    /// Counts one.
+    /// Records one duration.
     pub fn note(&self, took: Duration) {
         let millis = took.as_millis();
         let bucket = BOUNDS_MS.iter().take_while(|bound| u128::from(**bound) < millis).count();
@@ -80,8 +80,8 @@ impl Durations {
         self.micros.fetch_add(u64::try_from(took.as_micros()).unwrap_or(u64::MAX), Ordering::Relaxed);
     }
 
-    /// Upper bounds in seconds with how many are in each bucket (the last: all that took longer), and the sum in
-    /// seconds.
+    /// Returns the upper bounds in seconds with the count of each bucket (the last one counts everything longer), and
+    /// the sum in seconds.
     pub fn read(&self) -> (Vec<(f64, u64)>, f64) {
         let bounds = BOUNDS_MS.iter().map(|bound| *bound as f64 / 1000.0).chain([f64::MAX]);
         let counts = self.buckets.iter().map(|bucket| bucket.load(Ordering::Relaxed));

@@ -1,7 +1,8 @@
-//! The driver owns every machine of its shard and does two beats: wait for one thing, apply it.
+//! The engine's main loop: the driver owns every machine of its shard, waits for one event at a time and applies it.
 //!
-//! While a commit is under way the next harvest gathers, so that a busy driver groups more and an idle one waits for
-//! nothing. When too much has gathered it stops reading its inbox, and the mesh holds the agents back.
+//! While a commit is in flight, outputs gather for the next one, so a busy driver writes larger groups and an idle one
+//! waits for nothing. When too much has gathered, the driver stops reading its inbox, and the mesh applies
+//! backpressure to the agents.
 
 mod edits;
 mod looks;
@@ -33,31 +34,31 @@ use super::tokens::Tokens;
 use super::warmup::{self, Judging};
 use super::{Arrival, Ping, Query, Question, Schedules};
 
-/// Readings, events and pings of one harvest at most, before the inbox waits for the commit that is under way.
+/// Readings, events and pings per commit, at most. Beyond that the inbox waits for the commit in flight.
 const HARVEST: usize = 8192;
-/// Arrivals taken in between two looks at everything else.
+/// Arrivals processed before the driver looks at its other inputs again.
 const AT_ONCE: usize = 64;
-/// How often the driver notes that it runs, and looks at the clock whatever the timetable says.
+/// Interval at which the driver records that it is alive and checks the clock, whatever the timetable says.
 const UPKEEP: Duration = Duration::from_secs(5);
 
-/// What the driver is joined to.
+/// The driver's channels.
 #[derive(Debug)]
 pub struct Channels {
-    /// What the mesh saw.
+    /// Input from the mesh and from HTTP.
     pub inbox: mpsc::Receiver<Arrival>,
-    /// Who wants to see the machines.
+    /// Queries for machine state.
     pub queries: mpsc::Receiver<Query>,
-    /// Questions for the mesh.
+    /// Probe requests for the mesh.
     pub questions: mpsc::Sender<Question>,
-    /// What agents are to run.
+    /// The schedule that agents are to run.
     pub schedules: watch::Sender<Schedules>,
-    /// Places that others contradict, for the mesh: it deals shadow rounds to those in quarantine, and names them.
+    /// Suspected vantages, for the mesh: it deals shadow rounds to those in quarantine and logs their names.
     pub suspects: watch::Sender<Arc<Suspects>>,
-    /// Ends the driver: it commits what it has and returns.
+    /// Stops the driver: it commits what it has and returns.
     pub shutdown: watch::Receiver<bool>,
 }
 
-/// The owner of the machines.
+/// The owner of all machines.
 #[derive(Debug)]
 pub struct Driver {
     clock: Clock,
@@ -72,19 +73,19 @@ pub struct Driver {
     durable: Vec<oneshot::Sender<()>>,
     underway: Option<Underway>,
     extra: Vec<Op>,
-    /// Pings of monitors that are too new to be known here.
+    /// Pings of monitors that are not known here yet.
     early: Vec<Ping>,
     pace: pings::Pace,
     looks: looks::Looks,
     names: names::Names,
     tokens: Tokens,
     counters: Arc<Counters>,
-    /// Edits are to be read, at that moment.
+    /// The moment at which to read edits; `None` if there are none to read.
     behind: Option<Instant>,
-    /// Looks that are to show edits which were not read yet.
+    /// Queries that must reflect edits which were not read yet.
     waiting: Vec<Query>,
     alive_noted: Timestamp,
-    /// When the clocks were last looked at: the wall's, and the one that only goes forth.
+    /// The wall clock and the monotonic clock at the last check.
     looked: (Timestamp, i64),
 }
 
@@ -98,7 +99,7 @@ enum Beat {
 }
 
 impl Driver {
-    /// A driver with every machine of its shard back from storage. It is as ready as the mesh is: nobody is there yet.
+    /// Restores every machine of the shard from storage. Until the mesh reports, no vantage is connected.
     pub async fn start(
         clock: Clock,
         store: Store,
@@ -138,17 +139,17 @@ impl Driver {
         Ok(driver)
     }
 
-    /// The tokens of all heartbeats, kept up by this driver.
+    /// Returns the tokens of all heartbeats; the driver keeps them current.
     pub fn tokens(&self) -> Tokens {
         self.tokens.clone()
     }
 
-    /// How the river runs, kept up by this driver.
+    /// Returns the engine's counters; the driver keeps them current.
     pub fn counters(&self) -> Arc<Counters> {
         Arc::clone(&self.counters)
     }
 
-    /// What agents are to run, before anybody asks.
+    /// Returns the schedule that agents are to run.
     pub fn schedule(&self) -> Schedules {
         self.machines.schedule().clone()
     }
@@ -161,13 +162,13 @@ impl Driver {
         loop {
             let beat = self.wait(&mut channels, &mut edits, &mut arrivals).await;
             self.counters.turns.fetch_add(1, Ordering::Relaxed);
-            // Before anything else: a ping that comes after an absence of ours must not find its deadline passed.
+            // First of all: a ping that arrives after a stall of the coordinator must not find its deadline passed.
             self.mind_the_clock().await;
             match beat {
                 Beat::Arrived(0) | Beat::Stop => break,
                 Beat::Landed(Err(error)) => {
-                    // Without its store the coordinator is of no use: it ends, and says so by its exit code.
-                    tracing::error!(%error, "results can't be stored");
+                    // Without its store the coordinator is useless: it ends with a failing exit code.
+                    tracing::error!(%error, "results can't be stored; the coordinator stops");
                     self.underway = None;
                     return;
                 }
@@ -203,14 +204,14 @@ impl Driver {
         }
     }
 
-    /// Shows how the driver stands.
+    /// Publishes the driver's state in the counters.
     fn show(&self, channels: &Channels) {
         self.counters.set_monitors(self.machines.by_status());
         self.counters.backlog.store(channels.inbox.len() as u64, Ordering::Relaxed);
         self.counters.harvest.store(self.gathered() as u64, Ordering::Relaxed);
     }
 
-    /// What waits for the next commit.
+    /// Counts what waits for the next commit.
     fn gathered(&self) -> usize {
         self.harvest.readings.len() + self.harvest.events.len() + self.extra.len()
     }
@@ -281,9 +282,13 @@ impl Driver {
         for question in self.harvest.questions.drain(..) {
             let (slot, number) = (question.slot, question.ask.number);
             if channels.questions.try_send(question).is_err() {
-                // The machine's own deadline moves on to the next place.
+                // The machine's own deadline moves on to the next vantage.
                 self.looks.hear(number, &Answer::Nothing);
-                tracing::warn!(slot, number, "the mesh has too many questions to carry");
+                tracing::warn!(
+                    slot,
+                    number,
+                    "a probe request was dropped: too many are waiting for the mesh"
+                );
             }
         }
     }
@@ -301,7 +306,7 @@ impl Driver {
         self.underway = commit::begin(&self.store, &self.machines, harvest, durable, extra);
     }
 
-    /// Commits what is left, so that a stop loses nothing that was taken in.
+    /// Commits what is left, so that a stop loses no accepted input.
     async fn finish(mut self) {
         self.write_due_pings(true);
         for _ in 0..2 {
@@ -311,19 +316,18 @@ impl Driver {
                 match landed {
                     Ok(landed) => self.land(landed),
                     Err(error) => {
-                        tracing::warn!(%error, "the last results could not be stored; agents send again")
+                        tracing::warn!(%error, "the last results could not be stored; agents will resend them")
                     }
                 }
             }
             self.commit();
         }
         if self.underway.is_some() && landed(&mut self.underway).await.is_err() {
-            tracing::warn!("the last results could not be stored; agents send again");
+            tracing::warn!("the last results could not be stored; agents will resend them");
         }
     }
 
-    /// Readings that the journal holds are noted again: states are written only when they leave steady state.
-    /// Takes every monitor in, some at a time.
+    /// Restores all monitors, some at a time.
     async fn wake(&mut self, start: warmup::Start) -> Result<(), StoreError> {
         let (start, mut after) = (Arc::new(start), None);
         loop {
@@ -356,7 +360,7 @@ impl Driver {
     }
 }
 
-/// The commit under way, once it lands; never, where none is.
+/// Waits for the commit in flight; never returns if there is none.
 async fn landed(underway: &mut Option<Underway>) -> Result<commit::Landed, StoreError> {
     match underway {
         Some(underway) => underway.landed().await,

@@ -1,24 +1,24 @@
-//! The first look at what arrives: accept an observation, mend its time, or say why it is dropped.
+//! Admission of observations: accepts one, corrects its time, or drops it with a reason.
 
 use parallax_core::observation::Observation;
 use parallax_core::time::{DAY, MINUTE, Timestamp};
 
-/// Milliseconds that an observation may lie in the future before its time is not believed.
+/// Milliseconds that an observation may begin in the future before its time is corrected.
 const AHEAD: i64 = 2 * MINUTE;
-/// Older observations than this are of no use even to history: raw readings are kept 30 days.
+/// Age from which an observation is useless even to history: raw readings are kept 30 days.
 const TOO_OLD: i64 = 30 * DAY;
 
-/// Why an observation went no further.
+/// Reason for dropping an observation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Dropped {
-    /// No monitor has that number (any more).
+    /// No monitor has that slot (any more).
     UnknownMonitor,
-    /// It is older than history goes back.
+    /// Older than history goes back.
     TooOld,
 }
 
-/// Makes an observation fit to be judged: what claims to begin in the future began now, and what ends before it
-/// begins ended as it began.
+/// Makes an observation fit to be judged. A start in the future becomes now; an end before the start becomes the
+/// start.
 pub fn admit(mut observation: Observation, now: Timestamp) -> Result<Observation, Dropped> {
     if now.since(observation.started) > TOO_OLD {
         return Err(Dropped::TooOld);

@@ -1,4 +1,4 @@
-//! All machines of this shard, by dense number, with their deadlines and what they want done.
+//! All machines of this shard by slot, with their deadlines and outputs.
 
 mod accounts;
 mod harvest;
@@ -26,24 +26,24 @@ use parallax_core::watch::Watch;
 use super::{Ping, Question, Schedules, ingest};
 use crate::storage::Op;
 
-/// Machines that have changed in one harvest, beyond which deadlines wait for the next.
+/// Changed machines per commit from which on due deadlines wait for the next.
 const FIRED_AT_ONCE: usize = 8192;
 
-/// One monitor's machine, and what is needed around it.
+/// A monitor's machine, with the data needed to run it.
 #[derive(Debug)]
 struct Kept {
     machine: Machine,
     page: PageId,
     check: Arc<Check>,
-    /// A number for the host that is checked.
+    /// Hash of the checked host.
     host: u64,
-    /// What decides when it is due.
+    /// Hash that decides when the check is due.
     spread: u64,
-    /// The deadline that stands in the timetable; never later than the machine's own.
+    /// The deadline entered in the timetable; never later than the machine's own.
     timer: Option<Timestamp>,
 }
 
-/// Machines by dense number. Memory is one slot a number that was ever given.
+/// Machines by slot. Memory is one pointer for every slot ever assigned.
 #[derive(Debug, Default)]
 pub struct Machines {
     kept: Vec<Option<Box<Kept>>>,
@@ -53,49 +53,49 @@ pub struct Machines {
     /// Accounts whose monitors are in the schedule.
     accounts: Accounts,
     outputs: Vec<Output>,
-    /// How many machines have each status, by the status's place in its list.
+    /// Number of machines in each status, by the status's index.
     by_status: [u64; 4],
 }
 
 impl Machines {
-    /// How many there are.
+    /// Returns the number of machines.
     pub fn len(&self) -> usize {
         self.numbers.len()
     }
 
-    /// Whether there are none.
+    /// Returns true if there are none.
     pub fn is_empty(&self) -> bool {
         self.numbers.is_empty()
     }
 
-    /// How many have each status: unknown, up, slow, down.
+    /// Returns the number of machines in each status: unknown, up, slow, down.
     pub fn by_status(&self) -> [u64; 4] {
         self.by_status
     }
 
-    /// The earliest deadline of any machine.
+    /// Returns the earliest deadline of any machine.
     pub fn next_timeout(&self) -> Option<Timestamp> {
         self.timetable.first().map(|(at, _)| *at)
     }
 
-    /// What a monitor's machine shows.
+    /// Returns a view of the monitor's machine.
     pub fn view(&self, monitor: MonitorId, mesh: &Mesh, now: Timestamp) -> Option<View> {
         let slot = self.numbers.get(&monitor)?;
         Some(self.get(*slot)?.machine.view(mesh, now))
     }
 
-    /// What a machine must remember, with its monitor.
+    /// Returns a machine's persistent state, with its monitor.
     pub fn state(&self, slot: u32) -> Option<(MonitorId, &State)> {
         let machine = &self.get(slot)?.machine;
         Some((machine.watch().monitor, machine.state()))
     }
 
-    /// What agents are to run.
+    /// Returns the schedule that agents are to run.
     pub fn schedule(&self) -> &Schedules {
         &self.schedules
     }
 
-    /// Takes a machine out of storage in.
+    /// Restores a machine from storage.
     pub fn restore(
         &mut self,
         monitor: &Monitor,
@@ -111,15 +111,14 @@ impl Machines {
         self.insert(monitor, check, machine, cx);
     }
 
-    /// Notes a finished round out of the journal.
+    /// Replays a finished round from the journal.
     pub fn replay(&mut self, reading: &Reading) {
         if let Some(kept) = self.get_mut(reading.slot) {
             kept.machine.replay(reading);
         }
     }
 
-    /// A monitor is new, or it or what governs it may have changed: an edit of a page names all monitors of it, and most
-    /// are what they were.
+    /// Adds a monitor or applies an edit. An edit of a page names all of its monitors; most of them are unchanged.
     pub fn put(&mut self, monitor: &Monitor, watch: Watch, cx: &mut Cx<'_>) {
         if let Some(kept) = self.get_mut(monitor.slot) {
             let is_other_check = kept.check.as_ref() != &monitor.check;
@@ -140,7 +139,7 @@ impl Machines {
         self.insert(monitor, check, machine, cx);
     }
 
-    /// Whether a maintenance window covers the monitor, as it is now.
+    /// Sets whether a maintenance window covers the monitor now.
     pub fn cover(&mut self, monitor: MonitorId, covered: bool, cx: &mut Cx<'_>) {
         let Some(slot) = self.numbers.get(&monitor).copied() else { return };
         if self.get(slot).is_some_and(|kept| kept.machine.is_covered() != covered) {
@@ -148,7 +147,7 @@ impl Machines {
         }
     }
 
-    /// A monitor is gone. Gives its number.
+    /// Removes a monitor and returns its slot.
     pub fn remove(&mut self, monitor: MonitorId) -> Option<u32> {
         let slot = self.numbers.remove(&monitor)?;
         let kept =
@@ -162,12 +161,12 @@ impl Machines {
         Some(slot)
     }
 
-    /// All monitors but these.
+    /// Returns all monitors except these.
     pub fn others(&self, but: &BTreeSet<MonitorId>) -> Vec<MonitorId> {
         self.numbers.keys().filter(|monitor| !but.contains(monitor)).copied().collect()
     }
 
-    /// A place's observation of a scheduled round.
+    /// Handles an observation of a scheduled round.
     pub fn observe(
         &mut self,
         slot: u32,
@@ -187,17 +186,17 @@ impl Machines {
         Ok(())
     }
 
-    /// Compares what a place in quarantine saw with what the others say: see [`View::agrees`].
+    /// Compares an observation of a quarantined vantage with the results of the others; see [`View::agrees`].
     pub fn agrees(&self, slot: u32, seen: &Observation, (mesh, now): (&Mesh, Timestamp)) -> Option<bool> {
         self.get(slot)?.machine.view(mesh, now).agrees(seen, mesh)
     }
 
-    /// What came back for a question.
+    /// Handles a response to a probe request.
     pub fn answer(&mut self, slot: u32, number: u32, answer: Answer, cx: &mut Cx<'_>) {
         self.turn(slot, cx, |machine, step| machine.handle_answer(number, answer, step));
     }
 
-    /// A heartbeat's job reports. Gives what is to be kept of it; none for a monitor that is not known (yet).
+    /// Handles a heartbeat's ping. Returns the operation that stores it; `None` if the monitor is not known (yet).
     pub fn beat(&mut self, ping: &mut Ping, cx: &mut Cx<'_>) -> Option<Op> {
         let (monitor, slot) = (ping.listed.monitor, ping.listed.slot);
         self.get(slot).filter(|kept| kept.machine.watch().monitor == monitor)?;
@@ -211,7 +210,7 @@ impl Machines {
         Some(Op::PutPing(monitor, Box::new(ping.said.clone())))
     }
 
-    /// Who is there has changed, in a way that machines judge by.
+    /// Handles a change of the mesh that affects verdicts.
     pub fn mesh_changed(&mut self, cx: &mut Cx<'_>) {
         let slots: Vec<u32> = self.numbers.values().copied().collect();
         for slot in slots {
@@ -219,8 +218,8 @@ impl Machines {
         }
     }
 
-    /// The wall clock stepped by so many milliseconds: what is under way moves along, and the timetable follows. Where the
-    /// coordinator was not there either, since `away_since`, no machine judges before that is excused.
+    /// Handles a step of the wall clock by `jump` milliseconds: open rounds and deadlines shift along. If the
+    /// coordinator was also stalled since `away_since`, that time is excused before any machine judges.
     pub fn clock_stepped(&mut self, jump: i64, away_since: Option<Timestamp>, cx: &mut Cx<'_>) {
         let slots: Vec<u32> = self.numbers.values().copied().collect();
         for slot in slots {
@@ -228,7 +227,7 @@ impl Machines {
         }
     }
 
-    /// The coordinator was not there from `since` until now: every machine looks at the moment as after a start.
+    /// Handles a stall of the coordinator from `since` until now, as after a restart.
     pub fn was_away(&mut self, since: Timestamp, cx: &mut Cx<'_>) {
         let slots: Vec<u32> = self.numbers.values().copied().collect();
         for slot in slots {
@@ -236,7 +235,7 @@ impl Machines {
         }
     }
 
-    /// Fires the deadlines that have passed, as many as one harvest may hold; the others are next.
+    /// Fires passed deadlines, as many as one commit may hold; the others are next.
     pub fn fire(&mut self, cx: &mut Cx<'_>) {
         let due = |first: Option<&(Timestamp, u32)>, now| first.copied().filter(|(at, _)| *at <= now);
         while cx.harvest.changed.len() < FIRED_AT_ONCE
@@ -264,7 +263,7 @@ impl Machines {
         self.after(slot, cx);
     }
 
-    /// One machine left a status, or reached one, or both.
+    /// Counts a machine that left a status, or reached one, or both.
     fn recount(&mut self, left: Option<Status>, reached: Option<Status>) {
         for (status, change) in left.map(|left| (left, -1)).into_iter().chain(reached.map(|it| (it, 1))) {
             if let Some(count) = self.by_status.get_mut(status as usize) {
@@ -305,7 +304,6 @@ impl Machines {
         }
     }
 
-    /// The schedule follows what the monitor is now.
     fn reschedule(&mut self, slot: u32) {
         let kept = self.get(slot);
         let before = self.schedules.get(slot).map(|it| it.account);
@@ -316,7 +314,8 @@ impl Machines {
         self.accounts.recount(before, self.schedules.get(slot).map(|it| it.account));
     }
 
-    /// Notes that the machine changed, and its next deadline. A later one than the noted is left to be found out.
+    /// Records that the machine changed, and its next deadline. If that moved later, the earlier timetable entry stays
+    /// and fires early.
     fn after(&mut self, slot: u32, cx: &mut Cx<'_>) {
         let index = slot as usize;
         let Some(kept) = self.kept.get_mut(index).and_then(Option::as_mut) else { return };
@@ -345,14 +344,14 @@ impl Machines {
     }
 }
 
-/// What a turn happens in: the moment, the mesh, and where its fruits are gathered.
+/// Context of a machine transition: the time, the mesh, and the collected outputs.
 #[derive(Debug)]
 pub struct Cx<'a> {
-    /// The present moment.
+    /// Current time.
     pub now: Timestamp,
-    /// Who is there.
+    /// The mesh, with quarantine applied.
     pub mesh: &'a Mesh,
-    /// What is to be committed and asked.
+    /// Outputs to commit and to send.
     pub harvest: &'a mut Harvest,
 }
 

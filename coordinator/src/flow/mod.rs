@@ -1,13 +1,13 @@
-//! The river: what arrives from the mesh and from people, what the driver asks of the mesh, and what comes of it.
+//! The engine: the pipeline from observations and edits through the machines to committed results.
 //!
 //! ```text
-//! mesh ──Arrival──▶ inbox ──▶ driver (machines) ──▶ commit ──▶ store ──▶ durable ──▶ ack
+//! mesh ──arrival──▶ inbox ──▶ driver (machines) ──▶ commit ──▶ store ──▶ durable ──▶ ack
 //!   ▲                           │
-//!   └────────Question───────────┘
+//!   └──────probe request────────┘
 //! ```
 //!
-//! The inbox is bounded. When it is full the mesh stops reading, QUIC holds the agent back, and the agent's spool
-//! takes it up. Nothing is acknowledged before the commit that holds it is durable.
+//! The inbox is bounded. When it is full the mesh stops reading, QUIC applies backpressure, and the agent's spool
+//! takes the results. Nothing is acknowledged before the commit that holds it is durable.
 
 mod able;
 pub mod commit;
@@ -40,123 +40,122 @@ pub use self::able::Able;
 pub use self::schedule::Schedules;
 pub use self::tokens::{Listed, PINGS_A_SECOND, Tokens};
 
-/// How many arrivals wait for the driver before their senders have to.
+/// Arrivals that may wait for the driver; more senders have to wait.
 pub const INBOX_DEPTH: usize = 1024;
 
-/// What the driver takes in.
+/// An input of the driver.
 #[derive(Debug)]
 pub enum Arrival {
     /// Results of one frame of one agent.
     Results(Batch),
-    /// What came back for a question. Several may come for one: pending first, then the outcome.
+    /// A response to a probe request. One request may get several: pending first, then the outcome.
     Answer {
-        /// Dense number of the monitor that asked.
+        /// Slot of the monitor that sent the request.
         slot: u32,
-        /// Number of the question.
+        /// Number of the request.
         number: u32,
-        /// What came back.
+        /// The response.
         answer: Answer,
     },
-    /// Who is there has changed.
+    /// The connected vantages have changed.
     Mesh(Arc<Mesh>),
-    /// What those who are there can check has changed.
+    /// The capabilities of the connected vantages have changed.
     Able(Arc<Able>),
-    /// A heartbeat's job reports.
+    /// A heartbeat's ping.
     Ping(Box<Ping>),
-    /// Somebody wants a monitor checked at once.
+    /// A request to check a monitor now.
     CheckNow(CheckNow),
 }
 
-/// A look at a monitor on request.
+/// A request to check a monitor now.
 #[derive(Debug)]
 pub struct CheckNow {
     /// The monitor.
     pub monitor: MonitorId,
-    /// Told what was seen, by region; nothing where the monitor is not known (yet) or too many look at once.
+    /// Receives the results by region; empty if the monitor is not known (yet) or too many requests are open.
     pub answer: oneshot::Sender<Vec<Sighting>>,
 }
 
-/// What came of asking in one region.
+/// Result of a check-now request in one region.
 #[derive(Debug, Clone)]
 pub struct Sighting {
     /// The region.
     pub region: Region,
-    /// Who was asked; none where nobody there could be.
+    /// The vantage that ran the check; `None` if none there could.
     pub place: Option<PlaceNo>,
-    /// Whether places are in service there, and none of them can run checks of the type.
+    /// True if vantages are in service there, but none can run the check type.
     pub unable: bool,
-    /// What it saw; none where it gave no answer in time.
+    /// Its observation; `None` if it sent none in time.
     pub seen: Option<Observation>,
 }
 
 /// Results of one frame.
 #[derive(Debug)]
 pub struct Batch {
-    /// Who sent them.
+    /// The sender.
     pub place: PlaceNo,
-    /// Dense number of the monitor, and what was seen.
+    /// Observations, each with the monitor's slot.
     pub observations: Vec<(u32, Observation)>,
-    /// Told once everything in the frame is durable; dropped if it never will be.
+    /// Notified once everything in the frame is durable; dropped if it never will be.
     pub durable: oneshot::Sender<()>,
 }
 
-/// A job's report.
+/// A ping from a job.
 #[derive(Debug)]
 pub struct Ping {
     /// The heartbeat.
     pub listed: Arc<Listed>,
-    /// The ping. The driver fills in its number and moment, and the length of the run if the job reported none.
+    /// The ping. The driver fills in its number and time, and the duration of the run if the job reported none.
     pub said: heartbeat::Ping,
-    /// Told once it is durable; dropped if it never will be, also because the monitor is gone.
+    /// Notified once it is durable; dropped if it never will be, also because the monitor is gone.
     pub durable: oneshot::Sender<()>,
 }
 
-/// What is needed to take pings in.
+/// The parts needed to accept pings.
 #[derive(Debug, Clone)]
 pub struct Beats {
-    /// Where pings go.
+    /// Receives the pings.
     pub inbox: Inbox,
-    /// Whose they are.
+    /// Resolves tokens to heartbeats.
     pub tokens: Tokens,
 }
 
-/// The way into the driver.
+/// Sends input to the driver.
 pub type Inbox = mpsc::Sender<Arrival>;
 
-/// A question of the driver to the mesh.
+/// A probe request from the driver to the mesh.
 #[derive(Debug, Clone)]
 pub struct Question {
-    /// Dense number of the monitor.
+    /// Slot of the monitor.
     pub slot: u32,
     /// The monitor.
     pub monitor: MonitorId,
-    /// Account that it is asked for.
+    /// Account that the monitor belongs to.
     pub account: AccountId,
-    /// Revision of what is checked.
+    /// Revision of the check.
     pub revision: u32,
-    /// What to check.
+    /// The check to run.
     pub check: Arc<Check>,
-    /// Whom, why and until when.
+    /// The vantage, the reason and the deadline.
     pub ask: Ask,
 }
 
-/// The way from the driver to the mesh.
+/// Sends probe requests to the mesh.
 pub type Questions = mpsc::Sender<Question>;
 
-/// Published by the driver, read by the mesh, which works out each agent's share with
-/// [`parallax_core::assign::share`].
+/// Schedule published by the driver. The mesh computes each agent's share with [`parallax_core::assign::share`].
 pub type Schedule = watch::Receiver<Schedules>;
 
-/// A look at the machines, answered between two arrivals.
+/// A query for machine state, answered between two arrivals.
 #[derive(Debug)]
 pub struct Query {
-    /// Whose state is wanted.
+    /// The monitors.
     pub monitors: Vec<MonitorId>,
-    /// The event up to which edits are to show in it; 0 for what is known already.
+    /// Number of the event up to which edits must be reflected; 0 for the current state.
     pub after: u64,
-    /// One entry for each, in the same order; none for a monitor the driver does not know (yet).
+    /// Receives one entry per monitor, in the same order; `None` for one the driver does not know (yet).
     pub answer: oneshot::Sender<Vec<Option<View>>>,
 }
 
-/// The way to ask for the machines' present state.
+/// Sends queries for machine state.
 pub type Queries = mpsc::Sender<Query>;

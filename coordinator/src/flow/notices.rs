@@ -1,4 +1,4 @@
-//! What the operator is told of the mesh: what it can't confirm, and why.
+//! Mesh problems reported to the operator: which failures can't be confirmed, and why.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -7,28 +7,28 @@ use parallax_core::notice::Matter;
 use parallax_core::place::{Mesh, NetworkNo, Region};
 use parallax_core::watch::Confirmation;
 
-/// Something about the mesh that an operator should mend.
+/// A mesh problem for the operator to fix.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Notice {
-    /// No place is connected.
+    /// No vantage is connected.
     NobodyConnected,
-    /// Only one network is fit to confirm in the whole mesh, and failures are confirmed by another network alone.
+    /// Only one network in the whole mesh can confirm, and failures are confirmed by another network only.
     NothingConfirmed,
-    /// Only one network is fit to confirm in the whole mesh; the same network repeats a failed check.
+    /// Only one network in the whole mesh can confirm; the same network repeats a failed check.
     RepeatedOnly,
-    /// The places of a region that are fit to confirm are on one network, or there are none.
+    /// A region's vantages that can confirm are on one network, or there are none.
     OneNetwork(Region),
-    /// A region has places, and none is connected.
+    /// A region has vantages, and none is connected.
     NobodyIn(Region),
-    /// Places are connected, and all of them are in quarantine.
+    /// Vantages are connected, and all of them are in quarantine.
     AllQuarantined,
-    /// The same of a region.
+    /// All connected vantages of a region are in quarantine.
     QuarantinedIn(Region),
-    /// Nearly all names fail to resolve at all places.
+    /// Nearly all names fail to resolve at all vantages.
     NamesFail,
-    /// The places that can confirm are on two networks: nobody decides where those contradict each other.
+    /// The vantages that can confirm are on two networks: a contradiction between them stays undecided.
     TwoNetworks,
-    /// Other networks contradict places that are not in quarantine, since too many would be.
+    /// Other networks contradict vantages that were spared from quarantine, because too many would be in it.
     Contradicted,
 }
 
@@ -54,15 +54,15 @@ impl fmt::Display for Notice {
                 f.write_str("all connected agents are in quarantine: no check counts; `parallax agent list` says why")
             }
             Self::NamesFail => f.write_str(
-                "nearly all names fail to resolve at all agents: such failures count for nothing until names resolve \
-                 again; look at the agents' name servers",
+                "nearly all names fail to resolve at all agents: such failures are not counted until names resolve \
+                 again; check the agents' name servers",
             ),
             Self::TwoNetworks => f.write_str(
-                "only two networks have working agents: where they contradict each other, a failure does not count, so \
+                "only two networks have working agents: if they contradict each other, a failure is not counted, so \
                  one agent behind a captive portal hides outages; add an agent on a third network",
             ),
             Self::Contradicted => f.write_str(
-                "agents contradict each other, and no more than a third of them may be in quarantine: all go on; \
+                "agents contradict each other, and no more than a third of them may be in quarantine: all count; \
                  `parallax agent list` says who contradicts whom",
             ),
             Self::QuarantinedIn(region) => {
@@ -72,7 +72,7 @@ impl fmt::Display for Notice {
     }
 }
 
-/// Everything there is to tell of a mesh.
+/// Returns every problem of the mesh.
 pub fn notices(mesh: &Mesh, confirmation: Confirmation) -> BTreeSet<Notice> {
     let mut told = BTreeSet::new();
     let is_connected = |region: Option<Region>| {
@@ -109,8 +109,8 @@ pub fn notices(mesh: &Mesh, confirmation: Confirmation) -> BTreeSet<Notice> {
     told
 }
 
-/// The same as matters that can be judged by it, each with whether it is so. What another one covers is not judged: where
-/// nobody is, it can't be told on how many networks they are.
+/// Converts the problems to operator alerts, each with whether it holds now. An alert that another one covers is left
+/// out: where no vantage is connected, the number of networks is unknown.
 pub fn matters(told: &BTreeSet<Notice>) -> Vec<(Matter, bool)> {
     let nobody = told.contains(&Notice::NobodyConnected);
     let all_quarantined = told.contains(&Notice::AllQuarantined);
@@ -140,7 +140,7 @@ pub fn matters(told: &BTreeSet<Notice>) -> Vec<(Matter, bool)> {
     matters
 }
 
-/// Logs what is new since the last look, and what is over.
+/// Logs new and resolved problems.
 pub fn tell(before: &BTreeSet<Notice>, now: &BTreeSet<Notice>) {
     for notice in now.difference(before) {
         tracing::warn!("{notice}");
@@ -155,7 +155,7 @@ mod tests {
     use super::*;
     use parallax_core::place::{Place, PlaceNo};
 
-    /// Places by region, network, and whether they are connected.
+    /// Builds a mesh of vantages by region, network, and whether they are connected.
     fn mesh(places: &[(Region, u16, bool)]) -> Mesh {
         Mesh::new((0..).zip(places).map(|(no, &(region, network, connected))| Place {
             no: PlaceNo(no),
@@ -223,7 +223,7 @@ mod tests {
         let holding = |places: &[(Region, u16, bool)]| -> Vec<Matter> {
             let matters = matters(&notices(&mesh(places), Confirmation::OtherNetwork));
             let holding = matters.into_iter().filter(|(_, holds)| *holds).map(|(matter, _)| matter);
-            // Of two networks each dispute stands, which is a matter of its own.
+            // With two networks, undecided contradictions are an alert of their own.
             holding.filter(|matter| *matter != Matter::TwoNetworks).collect()
         };
         let europe = [(Region::Europe, 1, true), (Region::Europe, 2, true)];
@@ -259,7 +259,7 @@ mod tests {
         let (notice, matter) = told(&[europe[0], europe[1], asia]);
         assert_eq!(notice, [Notice::QuarantinedIn(Region::Asia), Notice::TwoNetworks].into());
         assert_eq!(matter, [Matter::Quarantined(Some(Region::Asia))]);
-        // One that is away beside it changes nothing; all of them away is another matter.
+        // A disconnected agent among them changes nothing; all agents disconnected is another alert.
         let away = place(4, Region::Asia, 2, false, false);
         assert_eq!(told(&[europe[0], europe[1], asia, away]).1, [Matter::Quarantined(Some(Region::Asia))]);
         assert_eq!(told(&[europe[0], europe[1], away]).1, [Matter::NobodyConnected(Some(Region::Asia))]);

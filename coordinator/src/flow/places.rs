@@ -1,4 +1,4 @@
-//! Who is there and who is believed: the roster as the mesh tells it, and the quarantine laid over it.
+//! The mesh as machines see it: the roster with quarantine applied.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -14,64 +14,64 @@ use parallax_core::watch::Confirmation;
 use super::counters::Counters;
 use super::notices::{self, Notice};
 
-/// Milliseconds for which the notices of the mesh must have been others than were logged: agents come back one by one after a
-/// start, and leave one by one before a stop.
+/// Milliseconds for which problems must last before they are logged: agents reconnect one by one after a start, and
+/// leave one by one before a stop.
 const SETTLED: i64 = 10 * SECOND;
 
-/// The places of the mesh as machines judge by them.
+/// The mesh as machines see it, with its problems.
 #[derive(Debug, Default)]
 pub(super) struct Places {
-    /// Who is there, as the mesh told.
+    /// The vantages as the mesh reported them.
     roster: Arc<Mesh>,
-    /// The same, with quarantine laid over it.
+    /// The roster with quarantine applied.
     mesh: Mesh,
     quarantine: Quarantine,
     told: BTreeSet<Notice>,
-    /// Those that the log has.
+    /// The problems last logged.
     logged: BTreeSet<Notice>,
-    /// Since when those are others.
+    /// Start of the current difference from `logged`.
     unlogged_since: Option<Timestamp>,
-    /// Nearly all names fail at all places.
+    /// Nearly all names fail to resolve at all vantages.
     names_fail: bool,
     counters: Arc<Counters>,
     confirmation: Confirmation,
 }
 
 impl Places {
-    /// Nobody is there yet.
+    /// Starts with no vantage connected.
     pub(super) fn new(confirmation: Confirmation, counters: Arc<Counters>) -> Self {
         Self { confirmation, counters, ..Self::default() }
     }
 
-    /// The mesh that machines judge by.
+    /// Returns the mesh that machines see.
     pub(super) const fn mesh(&self) -> &Mesh {
         &self.mesh
     }
 
-    /// Whether what the place sees counts for nothing now.
+    /// Returns true if the vantage's results are not counted now.
     pub(super) fn is_quarantined(&self, place: PlaceNo) -> bool {
         self.mesh.place(place).is_some_and(|place| place.quarantined)
     }
 
-    /// The places that others contradict.
+    /// Returns the vantages that others contradict.
     pub(super) fn suspects(&self) -> Arc<Suspects> {
         Arc::new(self.quarantine.suspects())
     }
 
-    /// The mesh told who is there. True where regions came or went, and machines must judge anew.
+    /// Replaces the roster. Returns true if regions came or went and machines must judge again.
     pub(super) fn set_roster(&mut self, roster: Arc<Mesh>) -> bool {
         self.roster = roster;
         self.quarantine.forget_others(&self.roster);
         self.lay()
     }
 
-    /// Notes whether nearly all names fail at all places, which the operator is told.
+    /// Sets whether nearly all names fail at all vantages, which the operator is notified of.
     pub(super) fn set_names_fail(&mut self, names_fail: bool) {
         self.names_fail = names_fail;
         self.lay();
     }
 
-    /// Takes in a round that is over: what it says of the places that have spoken.
+    /// Handles a finished round: judges the vantages that took part.
     pub(super) fn hear_round(
         &mut self,
         report: &RoundReport,
@@ -81,7 +81,7 @@ impl Places {
         self.quarantine.hear_round(report, target, &self.mesh, now)
     }
 
-    /// Takes in a shadow round of a place in quarantine, where it is no old one: whether it agrees with the others.
+    /// Handles a shadow round of a quarantined vantage, unless it is old.
     pub(super) fn hear_shadow(
         &mut self,
         seen: &Observation,
@@ -95,19 +95,19 @@ impl Places {
         self.quarantine.hear_shadow(seen.place, agrees, target, now)
     }
 
-    /// When a place may come out by time alone.
+    /// Returns when a vantage may leave quarantine by time alone.
     pub(super) fn next_timeout(&self) -> Option<Timestamp> {
         self.quarantine.poll_timeout()
     }
 
-    /// Lets out who has been calm for long enough; none where it is not time for anything.
+    /// Releases vantages whose calm period is over; `None` if nothing is due.
     pub(super) fn fire(&mut self, now: Timestamp) -> Option<Vec<(PlaceNo, Turn)>> {
         self.next_timeout().filter(|at| now >= *at)?;
         let released = self.quarantine.handle_timeout(now).into_iter();
         Some(released.map(|place| (place, Turn::Released)).collect())
     }
 
-    /// Logs the notices that began or ended, once they have lasted.
+    /// Logs problems that began or ended, once they have lasted.
     pub(super) fn log_notices(&mut self, now: Timestamp) {
         if self.told == self.logged {
             self.unlogged_since = None;
@@ -121,7 +121,7 @@ impl Places {
         }
     }
 
-    /// Lays quarantine over the roster. True where regions came or went.
+    /// Applies quarantine to the roster. Returns true if regions came or went.
     pub(super) fn lay(&mut self) -> bool {
         let quarantined = |place: &Place| place.quarantined || self.quarantine.is_quarantined(place.no);
         let places = self.roster.places().iter();
@@ -143,7 +143,7 @@ fn regions(mesh: &Mesh) -> (RegionSet, RegionSet) {
     (mesh.enrolled_regions(), mesh.fit_regions())
 }
 
-/// The event of a place that goes into quarantine or comes out. The mesh, which knows its name, logs it.
+/// Builds the event of a vantage that enters or leaves quarantine. The mesh, which knows its name, logs it.
 pub(super) fn turned(place: PlaceNo, turn: Turn, at: Timestamp) -> Option<Event> {
     let what = match turn {
         Turn::Held(found) => What::Quarantine(place, true, found),

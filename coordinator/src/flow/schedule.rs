@@ -1,59 +1,59 @@
-//! What is to be run, as one value that is cheap to hand out: an edit copies a few pointers and shares all the rest.
+//! The schedule as one value that is cheap to share: an edit copies a few pointers and shares the rest.
 //!
-//! Monitors lie in leaves by their dense number. Who holds an older value keeps it as it was; the newest edits are noted
-//! in order, so that a reader compares only what changed since the value it holds.
+//! Monitors are stored in leaves by slot. A holder of an older value keeps it unchanged. The newest edits are recorded
+//! in order, so a reader compares only what changed since the value it holds.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use parallax_core::assign::Scheduled;
 
-/// Monitors of one leaf. An edit copies one leaf, and one pointer for each of the others.
+/// Monitors per leaf. An edit copies one leaf, and one pointer for each of the others.
 const LEAF: usize = 256;
-/// Newest edits that are noted. A reader that is further behind compares everything.
+/// Number of edits recorded. A reader that is further behind compares everything.
 const NOTED: usize = 2048;
 
 type Leaf = Vec<Option<Arc<Scheduled>>>;
 
-/// What is to be run, by the monitor's dense number.
+/// The scheduled monitors by slot.
 #[derive(Debug, Clone, Default)]
 pub struct Schedules {
     leaves: Arc<Vec<Arc<Leaf>>>,
     len: usize,
-    /// Edits so far.
+    /// Number of edits so far.
     version: u64,
-    /// Dense numbers that the newest edits changed, the newest last.
+    /// Slots that the newest edits changed, newest last.
     noted: Arc<VecDeque<u32>>,
 }
 
 impl Schedules {
-    /// How many monitors are to be run.
+    /// Returns the number of scheduled monitors.
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// Whether there is nothing to run.
+    /// Returns true if nothing is scheduled.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// How many edits led to this value; only values of one driver may be compared by it.
+    /// Returns the number of edits so far. Only values of one driver may be compared by it.
     pub fn version(&self) -> u64 {
         self.version
     }
 
-    /// The monitor with that dense number.
+    /// Returns the monitor with that slot.
     pub fn get(&self, slot: u32) -> Option<&Arc<Scheduled>> {
         let (leaf, at) = place(slot);
         self.leaves.get(leaf)?.get(at)?.as_ref()
     }
 
-    /// All of them, by dense number.
+    /// Returns all monitors by slot.
     pub fn iter(&self) -> impl Iterator<Item = &Arc<Scheduled>> {
         self.leaves.iter().flat_map(|leaf| leaf.iter().flatten())
     }
 
-    /// Takes a monitor in, in place of what its number had. False where that is the same.
+    /// Adds or replaces a monitor. Returns false if it is unchanged.
     pub fn put(&mut self, monitor: Scheduled) -> bool {
         if self.get(monitor.slot).is_some_and(|held| **held == monitor) {
             return false;
@@ -63,7 +63,7 @@ impl Schedules {
         true
     }
 
-    /// Takes a monitor out. False where its number had none.
+    /// Removes a monitor. Returns false if the slot was empty.
     pub fn remove(&mut self, slot: u32) -> bool {
         let was_there = self.get(slot).is_some();
         if was_there {
@@ -72,7 +72,7 @@ impl Schedules {
         was_there
     }
 
-    /// The dense numbers that changed since an older value; none where that is too old to tell.
+    /// Returns the slots that changed since an older version; `None` if that is too old.
     pub fn changed_since(&self, version: u64) -> Option<BTreeSet<u32>> {
         let missed = usize::try_from(self.version.checked_sub(version)?).ok()?;
         (missed <= self.noted.len()).then(|| self.noted.iter().rev().take(missed).copied().collect())
@@ -100,7 +100,7 @@ impl Schedules {
     }
 }
 
-/// Which leaf has a number, and where in it.
+/// Returns the leaf of a slot, and the index in it.
 fn place(slot: u32) -> (usize, usize) {
     let slot = slot as usize;
     (slot / LEAF, slot % LEAF)

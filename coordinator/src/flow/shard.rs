@@ -1,6 +1,6 @@
-//! A part of the monitors: one driver owns one, and a coordinator that outgrows a core runs several.
+//! Shards: a driver owns one shard of the monitors; a coordinator that outgrows one CPU core runs several.
 
-/// The monitors whose dense number leaves `index` when divided by `count`.
+/// The monitors whose slot modulo `count` is `index`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Shard {
     index: u32,
@@ -8,20 +8,20 @@ pub struct Shard {
 }
 
 impl Shard {
-    /// All monitors: the only shard.
+    /// The only shard, with all monitors.
     pub const WHOLE: Self = Self { index: 0, count: 1 };
 
-    /// Part `index` of `count`, counted from 0. None where there is no such part.
+    /// Returns part `index` of `count`, counted from 0; `None` if there is no such part.
     pub const fn new(index: u32, count: u32) -> Option<Self> {
         if index < count { Some(Self { index, count }) } else { None }
     }
 
-    /// Whether the monitor with that dense number is in it.
+    /// Returns true if the monitor with that slot is in this shard.
     pub const fn holds(self, slot: u32) -> bool {
         slot % self.count == self.index
     }
 
-    /// The name of a cursor of this shard's own: the plain one where it is the only.
+    /// Returns the name of this shard's cursor: `name` itself if this is the only shard.
     pub fn cursor(self, name: &str) -> String {
         if self.count == 1 { name.to_owned() } else { format!("{name}-{}-of-{}", self.index, self.count) }
     }

@@ -1,4 +1,4 @@
-//! The driver on a store in memory, with the mesh and the clock played by hand.
+//! Tests of the driver on a store in memory, with a simulated mesh and a manual clock.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -36,12 +36,12 @@ mod revisions;
 mod trimmed;
 
 const START: Timestamp = Timestamp::from_millis(1_800_000_000_000);
-/// The first round that is due after it, of a monitor that is checked every minute.
+/// The first round after it of a monitor that is checked every minute.
 const ROUND: u64 = 30_000_000;
 const MONITOR: MonitorId = MonitorId::from_u128(77);
 const PAGE: PageId = PageId::from_u128(5);
 
-/// A driver on a store, and both ends of its channels.
+/// A driver on a store, with both ends of its channels.
 struct Stream {
     clock: Clock,
     store: Store,
@@ -93,14 +93,15 @@ impl Stream {
         self.send(PlaceNo(place), vec![(0, self.seen(place, Some(round), outcome))]).await;
     }
 
-    /// Sends results and waits until they, and everything sent before, are taken in and durable.
+    /// Sends results and waits until they, and everything sent before, are processed and durable.
     async fn send(&self, place: PlaceNo, observations: Vec<(u32, Observation)>) {
         let (durable, told) = oneshot::channel();
         self.inbox.send(Arrival::Results(Batch { place, observations, durable })).await.unwrap();
         told.await.unwrap();
     }
 
-    /// Answers every question with a refusal, `step` milliseconds apart, until the monitor is down. Gives the reasons.
+    /// Responds to every probe request with a refused connection, `step` milliseconds apart, until the monitor is
+    /// down. Returns the reasons of the requests.
     async fn refuse_until_down(&mut self, step: i64) -> BTreeMap<Reason, usize> {
         let mut reasons = BTreeMap::new();
         while self.view().await.is_some_and(|view| view.status != Status::Down) {
@@ -231,7 +232,7 @@ fn monitor() -> Monitor {
     }
 }
 
-/// Brings a new monitor up by its first rounds.
+/// Brings a new monitor up with its first rounds.
 async fn come_up(stream: &mut Stream) {
     for _ in 0..2 {
         let question = stream.next_question().await;
@@ -293,7 +294,7 @@ async fn a_question_open_at_the_stop_is_asked_again_after_the_start() {
     assert_eq!(stream.next_question().await.ask.reason, Reason::Confirm);
     stream.stop().await;
     let mut stream = Stream::start(&store, &clock).await;
-    // Agents come back one by one after a start: the machine looks for somebody to ask every second.
+    // Agents reconnect one by one after a start: the machine looks for a vantage to probe every second.
     clock.set(clock.now() + 1000);
     stream.view().await;
     let again = stream.next_question().await;

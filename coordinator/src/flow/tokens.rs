@@ -1,4 +1,4 @@
-//! Which heartbeat a ping's token belongs to: found at once, without a look into the store, and paced for each token.
+//! Heartbeat tokens: look-up in memory, with a rate limit per token.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -10,14 +10,14 @@ use parallax_core::id::MonitorId;
 use parallax_core::monitor::Monitor;
 use parallax_core::time::{SECOND, Timestamp};
 
-/// Pings that one token may bring in a second: a job that runs on many hosts ends on all of them at once.
+/// Pings per token and second, at most: a job that runs on many hosts ends on all of them at once.
 pub const PINGS_A_SECOND: u64 = 100;
-/// Bits of [`Listed`]'s window that count; the second stands above them.
+/// Bits of [`Listed`]'s window that hold the count; the second is above them.
 const COUNT: u64 = 0xff;
 const _: () = assert!(PINGS_A_SECOND <= COUNT, "the window counts as far");
 
-/// The tokens of all heartbeats, shared by the driver, who follows the journal with it, and by who takes pings in.
-/// Cheap to clone.
+/// The tokens of all heartbeats, shared by the driver, which updates them from the journal, and the HTTP handler of
+/// pings. Cheap to clone.
 #[derive(Clone, Default)]
 pub struct Tokens(Arc<RwLock<Lists>>);
 
@@ -27,19 +27,19 @@ struct Lists {
     by_monitor: BTreeMap<MonitorId, String>,
 }
 
-/// A heartbeat that a token belongs to.
+/// A heartbeat monitor, as found by its token.
 #[derive(Debug)]
 pub struct Listed {
     /// The monitor.
     pub monitor: MonitorId,
-    /// Its dense number.
+    /// Its slot.
     pub slot: u32,
-    /// The newest second with a ping, and how many came in it.
+    /// The newest second with a ping, and the number of pings in it.
     window: AtomicU64,
 }
 
 impl Tokens {
-    /// Takes a monitor in, where it is a heartbeat. A second time changes nothing: a token is never exchanged.
+    /// Adds the monitor if it is a heartbeat. Adding it again changes nothing: a token is never replaced.
     pub fn put(&self, monitor: &Monitor) {
         let Check::Heartbeat(check) = &monitor.check else { return };
         let mut lists = self.0.write().unwrap_or_else(PoisonError::into_inner);
@@ -51,7 +51,7 @@ impl Tokens {
         lists.by_monitor.insert(monitor.id, check.token.clone());
     }
 
-    /// Lets a monitor go.
+    /// Removes a monitor.
     pub fn remove(&self, monitor: MonitorId) {
         let mut lists = self.0.write().unwrap_or_else(PoisonError::into_inner);
         if let Some(token) = lists.by_monitor.remove(&monitor) {
@@ -59,14 +59,14 @@ impl Tokens {
         }
     }
 
-    /// The heartbeat of a token.
+    /// Returns the heartbeat of a token.
     pub fn find(&self, token: &str) -> Option<Arc<Listed>> {
         self.0.read().unwrap_or_else(PoisonError::into_inner).by_token.get(token).cloned()
     }
 }
 
 impl Listed {
-    /// Counts a ping at that moment; false where its second is full.
+    /// Counts a ping at `now`. Returns false if the limit for this second is reached.
     pub fn admit(&self, now: Timestamp) -> bool {
         let second = now.as_millis().div_euclid(SECOND).unsigned_abs();
         let counted = |window: u64| {

@@ -1,4 +1,4 @@
-//! Machines back from storage at start; then the journal of edits, followed as it grows.
+//! Restoring machines from storage at start, and following the journal of edits afterwards.
 
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
@@ -20,47 +20,47 @@ use crate::storage::{Read, StoreError};
 use super::machines::{Cx, Machines};
 use super::shard::Shard;
 
-/// Reader name under which the driver notes that it runs: the cursor is the moment, in milliseconds.
+/// Cursor name under which the driver records that it runs; the cursor is the time in milliseconds.
 pub const ALIVE: &str = "driver-alive";
-/// Journal entries read at once.
+/// Journal entries per read.
 const AT_ONCE: usize = 512;
-/// Monitors read at once at the start. All of them would be as much as the machines, and its room stays with the
-/// allocator.
+/// Monitors per read at the start. Reading all at once would take as much memory as the machines, and the allocator
+/// would keep it.
 const MONITORS_AT_ONCE: usize = 64;
 
-/// How monitors are judged, as the operator has set it.
+/// The operator's settings for verdicts.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Judging {
-    /// Numbers of the plans.
+    /// Limits of the plans.
     pub limits: PlanLimits,
-    /// How failures are confirmed.
+    /// Confirmation mode for failures.
     pub confirmation: Confirmation,
 }
 
-/// What a start must know before it reads the monitors.
+/// State that is read before the monitors at a start.
 #[derive(Debug)]
 pub struct Start {
     /// Sequence number of the newest event before anything was read.
     pub cursor: u64,
     judging: Judging,
     shard: Shard,
-    /// When the coordinator last noted that it ran.
+    /// Time at which the coordinator last recorded that it ran.
     alive: Timestamp,
-    /// Maintenance windows that have begun and are not over.
+    /// Maintenance windows that have begun and not ended.
     running: BTreeMap<PageId, Vec<Window>>,
 }
 
-/// Some monitors, with all that storage knows of them.
+/// Some monitors, with their stored state.
 #[derive(Debug)]
 pub struct Stored {
-    /// The last that was looked at.
+    /// The last monitor that was read.
     pub last: MonitorId,
     alive: Timestamp,
-    /// The shard's, and whether a maintenance window covers them.
+    /// The shard's monitors, each with whether a maintenance window covers it.
     monitors: Vec<(Monitor, Watch, State, bool)>,
 }
 
-/// Begins to read the shard's monitors. Call off the runtime.
+/// Begins reading the shard's monitors. Blocking: call outside the async runtime.
 pub fn begin(store: &dyn Read, judging: Judging, shard: Shard) -> Result<Start, StoreError> {
     let cursor = store.last_event()?;
     let alive = Timestamp::from_millis(i64::try_from(store.cursor(&shard.cursor(ALIVE))?).unwrap_or(0));
@@ -73,7 +73,7 @@ pub fn begin(store: &dyn Read, judging: Judging, shard: Shard) -> Result<Start, 
 }
 
 impl Start {
-    /// The next monitors behind that one, by id; none where there are no more. Call off the runtime.
+    /// Returns the next monitors after that id; `None` at the end. Blocking: call outside the async runtime.
     pub fn next(&self, store: &dyn Read, after: Option<MonitorId>) -> Result<Option<Stored>, StoreError> {
         let found = store.monitors_after(after, MONITORS_AT_ONCE)?;
         let Some(last) = found.last().map(|monitor| monitor.value.id) else { return Ok(None) };
@@ -99,12 +99,12 @@ impl Start {
 }
 
 impl Stored {
-    /// The monitors.
+    /// Returns the monitors.
     pub fn monitors(&self) -> impl Iterator<Item = &Monitor> {
         self.monitors.iter().map(|(monitor, ..)| monitor)
     }
 
-    /// Makes the machines.
+    /// Restores the machines.
     pub fn wake(self, machines: &mut Machines, cx: &mut Cx<'_>) {
         for (monitor, watch, mut state, covered) in self.monitors {
             if state == State::default() {
@@ -120,22 +120,22 @@ impl Stored {
     }
 }
 
-/// What edits the journal holds after a cursor, each thing once.
+/// Edits in the journal after a cursor, each thing once.
 #[derive(Debug, Default)]
 pub struct Edits {
-    /// Where the journal was read to.
+    /// Cursor after the last entry read.
     pub cursor: u64,
-    /// Monitors that are new or changed, or whose page or plan changed, as they are now.
+    /// New and changed monitors, and those whose page or plan changed, in their current state.
     pub put: Vec<(Monitor, Watch)>,
-    /// Monitors that are gone.
+    /// Deleted monitors.
     pub gone: Vec<MonitorId>,
-    /// Whether a maintenance window covers a monitor: of those that were put, and of pages where a window changed.
+    /// Coverage by maintenance windows: of the monitors in `put`, and of those on pages where a window changed.
     pub covered: BTreeMap<MonitorId, bool>,
-    /// The journal was trimmed before it was read: every monitor was put, and any other is gone.
+    /// True if the journal was trimmed before it was read: `put` has every monitor, and any other is deleted.
     pub whole: bool,
 }
 
-/// Reads the shard's edits after `cursor`. Call off the runtime.
+/// Reads the shard's edits after `cursor`. Blocking: call outside the async runtime.
 pub fn edits(store: &dyn Read, cursor: u64, judging: &Judging, shard: Shard) -> Result<Edits, StoreError> {
     let mut found = Edits { cursor, ..Edits::default() };
     let mut monitors: BTreeSet<MonitorId> = BTreeSet::new();
@@ -145,7 +145,7 @@ pub fn edits(store: &dyn Read, cursor: u64, judging: &Judging, shard: Shard) -> 
         let entries = store.events_after(found.cursor, AT_ONCE)?;
         let next = entries.first().map_or(newest.saturating_add(1), |entry| entry.seq);
         if next > found.cursor.saturating_add(1) {
-            tracing::warn!("the journal was trimmed before the driver read it: every monitor is looked at");
+            tracing::warn!("the journal was trimmed before the driver read it; reloading every monitor");
             found.cursor = newest;
             found.whole = true;
             monitors.extend(store.monitors()?.into_iter().map(|monitor| monitor.value.id));
@@ -209,7 +209,7 @@ pub fn edits(store: &dyn Read, cursor: u64, judging: &Judging, shard: Shard) -> 
     Ok(found)
 }
 
-/// The shard's monitors that a window covers at that moment, whether or not its start was noted yet.
+/// Returns the shard's monitors that a window covers at `now`, even if its start is not recorded yet.
 pub fn covered_at(store: &dyn Read, now: Timestamp, shard: Shard) -> Result<Vec<MonitorId>, StoreError> {
     let mut covered = Vec::new();
     for incident in store.open_incidents()? {
@@ -224,7 +224,7 @@ pub fn covered_at(store: &dyn Read, now: Timestamp, shard: Shard) -> Result<Vec<
     Ok(covered)
 }
 
-/// The page's windows that have begun and are not over.
+/// Returns the page's windows that have begun and not ended.
 fn running_on(store: &dyn Read, page: PageId) -> Result<Vec<Window>, StoreError> {
     let open = store.incidents_of(page, true, None, MAX_UNFINISHED)?;
     let windows = open.iter().filter_map(|incident| Window::of(&incident.value));
@@ -243,7 +243,7 @@ fn watched(
     Ok(Some((monitor, watch)))
 }
 
-/// What a page has its monitors judged and told by.
+/// The page, plan and alert settings that apply to a monitor.
 struct Owner {
     page: Page,
     plan: Plan,

@@ -1,4 +1,4 @@
-//! Checkpoints of the open tails, trimming the journal behind them, and the start from both.
+//! Checkpoints of the open tails, trimming of the journal behind them, and the rebuild from both at startup.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,33 +12,33 @@ use crate::storage::{Checkpoint, Op, Read};
 
 /// Slots that share a part of the checkpoint.
 const PART_SLOTS: u32 = 64;
-/// Parts that one slice writes at most.
+/// Maximum number of parts written by one slice.
 const PARTS_A_SLICE: usize = 32;
-/// Journal entries, monitors and parts that a start reads at once. It lets go of them soon, but the room that many of them
-/// take stays with the allocator.
+/// Journal entries, monitors and parts that a start reads at once. They are freed soon, but the allocator
+/// keeps the memory that many of them would take.
 const ENTRIES_AT_ONCE: usize = 64;
 const MONITORS_AT_ONCE: usize = 256;
 const PARTS_AT_ONCE: usize = 8;
 
-/// A part: slot, region, hour and packed readings of each open tail.
+/// A part of the checkpoint: slot, region, hour and packed readings of each open tail.
 type Part = Vec<(u32, Region, i64, Vec<u8>)>;
 
-/// How far the running checkpoint and the trim are.
+/// Progress of the running checkpoint and of the trim.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Upkeep {
-    /// When the last checkpoint began.
+    /// Start of the last checkpoint.
     began: Option<Timestamp>,
-    /// The checkpoint that is being written: its next part, and the journal's end when it began.
+    /// The running checkpoint: its next part, and the end of the journal at its start.
     running: Option<(u32, u64)>,
-    /// Parts that the store has.
+    /// Parts that are stored.
     parts: BTreeSet<u32>,
-    /// The journal may be trimmed through this entry.
+    /// Last entry through which the journal may be trimmed.
     trim_to: u64,
-    /// It is trimmed through this entry.
+    /// Last entry through which the journal is trimmed.
     trimmed: u64,
 }
 
-/// What one slice writes, and how far things are once that is durable.
+/// The writes of one slice, and the progress once they are durable.
 #[derive(Debug)]
 pub(super) struct Progress {
     pub(super) ops: Vec<Op>,
@@ -47,7 +47,7 @@ pub(super) struct Progress {
 }
 
 impl Upkeep {
-    /// The next parts of a checkpoint, where one is running or due, and the next piece of the trim.
+    /// Returns the next parts of a running or due checkpoint, and the next step of the trim.
     pub(super) fn slice(&self, history: &History, now: Timestamp) -> Progress {
         let mut after = self.clone();
         let mut ops = Vec::new();
@@ -70,12 +70,12 @@ impl Upkeep {
         Progress { ops, more, after }
     }
 
-    /// Takes a slice for done.
+    /// Records that a slice is durable.
     pub(super) fn settle(&mut self, progress: Progress) {
         *self = progress.after;
     }
 
-    /// Writes parts from `next` on; gives the part to go on with, or none at the end.
+    /// Writes parts from `next` on; returns the part to continue with, or none at the end.
     fn write_parts(&mut self, history: &History, mut next: u32, ops: &mut Vec<Op>) -> Option<u32> {
         for _ in 0..PARTS_A_SLICE {
             let open = history.tails().next_open(next.checked_mul(PART_SLOTS)?).map(|slot| slot / PART_SLOTS);
@@ -86,8 +86,8 @@ impl Upkeep {
                 (None, None) => return None,
             };
             let first = part.saturating_mul(PART_SLOTS);
-            // Appending goes on between two monitors: what a tail then holds beyond `through` is found there again at
-            // the start, and a round counts once.
+            // Readings are appended between two monitors: a tail may hold some beyond `through`. A start
+            // reads those again from the journal, and a round counts once.
             let through = history.tails().applied;
             let packed: Part = (first..=first.saturating_add(PART_SLOTS - 1))
                 .flat_map(|slot| history.tails().packed(slot))
@@ -101,9 +101,9 @@ impl Upkeep {
                         self.parts.insert(part);
                         ops.push(Op::PutCheckpoint(Checkpoint { part, through, bytes }));
                     }
-                    // Without this part the journal must not be trimmed: begin again at the next slice.
+                    // Without this part the journal must not be trimmed: the next slice starts with it again.
                     Err(error) => {
-                        tracing::error!(part, %error, "open tails can't be packed");
+                        tracing::error!(part, %error, "failed to encode a part of the checkpoint");
                         return Some(part);
                     }
                 }
@@ -114,7 +114,7 @@ impl Upkeep {
     }
 }
 
-/// The open tails as the store has them. A journal entry that a part holds already is not taken in again.
+/// Rebuilds the open tails from the store. Journal entries that a part already contains are skipped.
 pub(super) fn rebuild(read: &dyn Read) -> Result<(Tails, Upkeep), HistoryError> {
     let mut tails = Tails::default();
     let mut after = None;
@@ -172,7 +172,7 @@ mod tests {
     use super::*;
     use crate::storage::{Batch, Store};
 
-    /// Longest wait for what happens at once.
+    /// Timeout for something that happens at once.
     const SOON: Duration = Duration::from_secs(10);
 
     #[tokio::test]
@@ -181,7 +181,7 @@ mod tests {
         let history = Arc::new(History::rebuild(store.reader().as_ref()).unwrap());
         let (held, is_held) = oneshot::channel();
         let (landed, has_landed) = mpsc::channel();
-        // Packing needs the tails, and this holds them until a commit has landed meanwhile.
+        // Packing locks the tails, and this thread holds the lock until a concurrent commit is done.
         let holder = thread::spawn({
             let history = Arc::clone(&history);
             move || {
@@ -203,7 +203,7 @@ mod tests {
         tokio::task::yield_now().await;
         store.commit(Batch::new().write(Op::SetCursor("other".to_owned(), 1)).clone()).await.unwrap();
         landed.send(()).unwrap();
-        assert_eq!(holder.join().unwrap(), Ok(()), "a commit lands while a checkpoint is packed");
+        assert_eq!(holder.join().unwrap(), Ok(()), "a commit completes while a checkpoint is packed");
         assert_eq!(checkpoint.await.unwrap(), Ok(false));
     }
 }

@@ -1,4 +1,4 @@
-//! The figures of the running 24 hours, exact, from roll-ups, blocks and open tails of one monitor.
+//! Exact figures of the last 24 hours of one monitor, from roll-ups, blocks and open tails.
 
 use std::collections::BTreeMap;
 
@@ -13,12 +13,12 @@ use parallax_core::uptime::{Span, Spans, Tally};
 use super::{History, HourRollups, join, unpack, unpack_rollup};
 use crate::storage::{Read, Result};
 
-/// How long an answer is given again, in milliseconds.
+/// Lifetime of cached figures, in milliseconds.
 const FRESH: i64 = 5 * SECOND;
-/// Answers that are remembered at most.
+/// Maximum number of cached figures.
 const REMEMBERED: usize = 4096;
 
-/// Whose figures are asked for.
+/// A query for the figures of one monitor.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Question {
     /// The monitor.
@@ -27,26 +27,27 @@ pub struct Question {
     pub slot: u32,
     /// Regions whose rounds count for uptime.
     pub counted: RegionSet,
-    /// Regions whose readings count for response time; none for a type that has none.
+    /// Regions whose readings count for response time; empty for a type without one.
     pub latency: RegionSet,
-    /// Maintenance windows that cover it: rounds due in them don't count for uptime.
+    /// Maintenance windows that cover it: rounds due within them don't count for uptime.
     pub excluded: Spans,
-    /// The end of the 24 hours.
+    /// End of the 24 hours.
     pub now: Timestamp,
 }
 
-/// What a page shows of a monitor's last 24 hours.
+/// A monitor's figures of the last 24 hours.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Figures {
-    /// Share of counted rounds that passed, in percent, 3 decimals, rounded down; none when no round counted.
+    /// Share of counted rounds that passed, in percent with 3 decimals, rounded down; none without counted
+    /// rounds.
     pub uptime_24h: Option<f64>,
-    /// Response time in milliseconds, levelled to the fastest shared place; none without a reading.
+    /// Response time in milliseconds, levelled to the fastest common vantage; none without readings.
     pub latency_ms_24h: Option<u32>,
-    /// Regions that looked within them, the first hour left out, whether they count or not.
+    /// Regions with readings in the 24 hours except their first, partial hour, whether or not they count.
     pub seen: RegionSet,
 }
 
-/// Figures that were worked out lately.
+/// Cache of recent figures.
 #[derive(Debug, Default)]
 pub(super) struct Cache(BTreeMap<MonitorId, (Question, Figures)>);
 
@@ -73,17 +74,17 @@ impl Cache {
     }
 }
 
-/// Works the figures out.
+/// Computes the figures.
 pub(super) fn compute(history: &History, read: &dyn Read, question: &Question) -> Result<Figures> {
     let (after, until) = (question.now - DAY, question.now);
     let (first, last) = (after.hour(), until.hour());
-    // Tails first: what is sealed in between is then in both, never in neither.
+    // Tails are read first: readings sealed in between are then in both, never in neither.
     let open = history.open_hours(question.slot);
     let rollups = read.hours(question.monitor, first.saturating_add(1)..last)?;
     let hours = rollups.iter().map(|rollup| (rollup.at, unpack_rollup::<HourRollups>(rollup)));
     let hours: Vec<(i64, HourRollups)> = hours.collect();
     let sealed = hours.iter().flat_map(|(_, regions)| regions.keys());
-    // The hour that the 24 hours begin within is left out: it would have to be unpacked.
+    // The partial hour at the beginning is left out: it would have to be unpacked.
     let is_in = |hour: i64, samples: &[Sample]| hour > first && samples.iter().any(|it| it.due <= until);
     let late =
         open.iter().filter(|((_, hour), samples)| is_in(*hour, samples)).map(|((region, _), _)| region);
@@ -102,23 +103,23 @@ pub(super) fn compute(history: &History, read: &dyn Read, question: &Question) -
     Ok(Figures { uptime_24h: day.tally.percent(), latency_ms_24h: mean_ms(&latencies), seen })
 }
 
-/// The 24 hours of one monitor.
+/// The computation for one monitor.
 struct Day<'a> {
     read: &'a dyn Read,
     question: &'a Question,
-    /// Rounds due after this moment are in.
+    /// Exclusive lower bound of the due times.
     after: Timestamp,
-    /// Rounds due after this one are not.
+    /// Inclusive upper bound of the due times.
     until: Timestamp,
     open: BTreeMap<(Region, i64), Vec<Sample>>,
-    /// Roll-ups of hours that lie within the 24 hours as a whole, and that no window touches, nor did as they were folded:
-    /// it may have been taken out since.
+    /// Roll-ups of whole hours within the 24 hours that no window touches, now or when they were computed: a
+    /// window may have been deleted since.
     whole: BTreeMap<i64, HourRollups>,
     tally: Tally,
 }
 
 impl Day<'_> {
-    /// Counts a region's rounds; gives its latencies where they count.
+    /// Counts a region's rounds; returns its latencies if the region counts for response time.
     fn region(&mut self, region: Region) -> Result<Option<RegionLatencies>> {
         let counted = self.question.counted.contains(region);
         let mut latencies = self.question.latency.contains(region).then(RegionLatencies::default);
@@ -128,7 +129,7 @@ impl Day<'_> {
                 let mut samples = unpack(&block);
                 if let Some(late) = self.open.get(&(region, block.hour)) {
                     join(&mut samples, late.clone());
-                    // They are counted with the block, and not once more below.
+                    // They are counted with the block, and must not be counted again below.
                     self.open.insert((region, block.hour), Vec::new());
                 }
                 self.take(&samples, counts, &mut latencies);
@@ -142,7 +143,7 @@ impl Day<'_> {
         Ok(latencies)
     }
 
-    /// Counts from roll-ups what can be, and gives the runs of hours whose blocks are needed.
+    /// Counts what roll-ups cover, and returns the runs of hours whose blocks are needed.
     fn hours_to_unpack(&mut self, region: Region, timed: bool) -> Vec<(i64, i64)> {
         let mut runs: Vec<(i64, i64)> = Vec::new();
         for hour in self.after.hour()..=self.until.hour() {
@@ -160,8 +161,8 @@ impl Day<'_> {
         runs
     }
 
-    /// What a roll-up says of a whole hour; none where its blocks must be looked at: at the edges, where a window
-    /// touches it, or where a reading of it is in a tail.
+    /// Tally of a whole hour from its roll-up; none where the blocks are needed: at the edges, where a window
+    /// touches the hour, or where a tail has a reading of it.
     fn summed(&self, region: Region, hour: i64) -> Option<Tally> {
         let regions = self.whole.get(&hour).filter(|_| !self.open.contains_key(&(region, hour)))?;
         Some(regions.get(&region).map(|rollup| rollup.counts.tally()).unwrap_or_default())

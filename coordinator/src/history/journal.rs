@@ -1,4 +1,4 @@
-//! How long events are kept: thirty days, and for as long as a reader has not seen them.
+//! Retention of events: thirty days, or longer while a consumer has not read them.
 
 use parallax_core::time::{DAY, Timestamp};
 
@@ -6,14 +6,14 @@ use super::HistoryError;
 use crate::storage::batch::TRIM_AT_ONCE;
 use crate::storage::{Batch, Op, Store};
 
-/// How long events are kept, in milliseconds.
+/// Retention of events, in milliseconds.
 pub const KEEP_EVENTS: i64 = 30 * DAY;
 
-/// Drops a slice of the events that are older than they are kept. True when more may be due at once. The store itself
-/// holds back those that a reader's cursor has not passed.
+/// Deletes a batch of expired events. Returns true if more may be due at once. The store keeps those that a
+/// consumer's cursor has not passed.
 ///
 /// # Errors
-/// When the store can't be read or written.
+/// If the store can't be read or written.
 pub async fn trim_events(store: &Store, now: Timestamp) -> Result<bool, HistoryError> {
     let oldest = store.read(|read| read.events_after(0, TRIM_AT_ONCE)).await?;
     let old = oldest.iter().take_while(|event| now.since(event.event.at) > KEEP_EVENTS);
@@ -22,7 +22,7 @@ pub async fn trim_events(store: &Store, now: Timestamp) -> Result<bool, HistoryE
     batch.write(Op::TrimEvents(last));
     store.commit(batch).await?;
     let first = store.read(|read| read.events_after(0, 1)).await?;
-    // Where a reader holds them back there is nothing more to do now.
+    // If a consumer holds events back, there is nothing more to do now.
     Ok(oldest.len() == TRIM_AT_ONCE && first.first().is_none_or(|first| first.seq > last))
 }
 
@@ -49,11 +49,11 @@ mod tests {
         store.commit(batch).await.unwrap();
         let first = || store.reader().events_after(0, 1).unwrap()[0].seq;
 
-        assert_eq!(trim_events(&store, now).await, Ok(false), "a reader holds the rest back");
+        assert_eq!(trim_events(&store, now).await, Ok(false), "a consumer holds the rest back");
         assert_eq!(first(), 3);
         store.commit(Batch::new().write(Op::SetCursor("reader".to_owned(), total)).clone()).await.unwrap();
         assert_eq!(trim_events(&store, now).await, Ok(true));
         assert_eq!(trim_events(&store, now).await, Ok(false));
-        assert_eq!(first(), total + 1, "what is not older stays");
+        assert_eq!(first(), total + 1, "newer events are kept");
     }
 }

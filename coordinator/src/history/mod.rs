@@ -1,13 +1,13 @@
-//! The history: readings from the moment they are durable, through packed tails and blocks, to figures and roll-ups.
+//! Readings history: from durable readings through packed tails and blocks to figures and roll-ups.
 //!
 //! ```text
-//! commit ──append──▶ open tails ──by the hour──▶ blocks, hour and day roll-ups
+//! commit ──append──▶ open tails ──hourly──▶ blocks, hour and day roll-ups
 //!    │                   │
 //!    └─ journal      checkpoint every 15 minutes; the journal is trimmed behind it
 //! ```
 //!
-//! A reading is in the journal until a checkpoint or a block holds it, so that a start finds all of them. Blocks,
-//! checkpoint and journal may hold the same reading; a round counts once, and its first reading stays.
+//! A reading stays in the journal until a checkpoint or a block holds it, so that a start finds all of them.
+//! Blocks, checkpoint and journal may hold the same reading; a round counts once, with its first reading.
 
 mod checkpoint;
 mod figures;
@@ -41,34 +41,35 @@ use checkpoint::Upkeep;
 use figures::Cache;
 use tails::Tails;
 
-/// Hours that raw readings are kept after they were due; up to two days longer, since they go by whole days.
+/// Retention of raw readings in hours; up to two days longer, since whole days are deleted.
 pub const KEEP_BLOCKS: i64 = 30 * 24;
-/// Hours that hour roll-ups are kept, at least.
+/// Minimum retention of hour roll-ups, in hours.
 pub const KEEP_HOURS: i64 = 400 * 24;
-/// Time between two checkpoints of the open tails, in milliseconds.
+/// Interval between two checkpoints of the open tails, in milliseconds.
 pub const CHECKPOINT_EVERY: i64 = 15 * MINUTE;
 
-/// What is kept of one hour, by region.
+/// Roll-ups of one hour, by region.
 pub type HourRollups = BTreeMap<Region, HourRollup>;
-/// What is kept of one day, by region.
+/// Roll-ups of one day, by region.
 pub type DayRollups = BTreeMap<Region, DayRollup>;
 
-/// When maintenance covered a monitor, as far as it matters to some time: its rounds due then don't count for uptime.
+/// Source of the maintenance windows of a monitor that matter to a time range: rounds due in them don't count
+/// for uptime.
 pub type Windows = Arc<dyn Fn(&dyn Read, &Monitor, Range<Timestamp>) -> Spans + Send + Sync>;
 
-/// Why the history can't say or do something.
+/// An error of the history.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum HistoryError {
-    /// The store can't.
+    /// An error of the store.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// A checkpoint is not what was written.
+    /// A checkpoint is damaged.
     #[error("the checkpoint of open tails is damaged in part {0}")]
     Checkpoint(u32),
 }
 
 impl HistoryError {
-    /// Logs that work was not done and is tried again; see [`StoreError::log_retry`].
+    /// Logs that work failed and is retried; see [`StoreError::log_retry`].
     pub fn log_retry(&self, failed: &'static str) {
         match self {
             Self::Store(error) => error.log_retry(failed),
@@ -76,7 +77,7 @@ impl HistoryError {
         }
     }
 
-    /// Whether what was stored is not what was written: a snapshot must be put back.
+    /// Returns true if stored data is damaged: a snapshot must be restored.
     pub fn is_damage(&self) -> bool {
         matches!(self, Self::Store(StoreError::Damaged(_)) | Self::Checkpoint(_))
     }
@@ -91,7 +92,7 @@ impl From<HistoryError> for StoreError {
     }
 }
 
-/// The history of every monitor. One writer appends and forgets; anybody may read.
+/// The readings history of every monitor. One writer appends and removes; anyone may read.
 #[derive(Debug)]
 pub struct History {
     tails: Mutex<Tails>,
@@ -100,10 +101,10 @@ pub struct History {
 }
 
 impl History {
-    /// The history as the store has it: the checkpoint and the journal's entries after it. Blocks.
+    /// Rebuilds the history from the checkpoint and the journal entries after it. Blocks.
     ///
     /// # Errors
-    /// When the store can't be read, or a checkpoint in it is damaged.
+    /// If the store can't be read, or its checkpoint is damaged.
     pub fn rebuild(read: &dyn Read) -> Result<Self, HistoryError> {
         let (tails, upkeep) = checkpoint::rebuild(read)?;
         Ok(Self {
@@ -113,12 +114,12 @@ impl History {
         })
     }
 
-    /// Makes a new monitor known. Readings of unknown ones are not taken in.
+    /// Registers a new monitor. Readings of unknown monitors are ignored.
     pub fn enlist(&self, slot: u32, monitor: MonitorId) {
         self.tails().enlist(slot, monitor);
     }
 
-    /// Forgets a deleted monitor and its open tails.
+    /// Removes a deleted monitor and its open tails.
     pub fn forget(&self, slot: u32) {
         let monitor = self.tails().forget(slot);
         if let Some(monitor) = monitor {
@@ -126,9 +127,9 @@ impl History {
         }
     }
 
-    /// Takes in the readings of one commit once it is durable, in the order of commits; `journal_seq` is its entry in
-    /// the readings journal. Gives how many were not taken in: of unknown monitors, of a round that has one already,
-    /// or more than an hour holds.
+    /// Appends the readings of one durable commit, in commit order; `journal_seq` is its entry in the
+    /// readings journal. Returns the number of readings ignored: of unknown monitors, of rounds that have a
+    /// reading already, or beyond what an hour holds.
     pub fn append(&self, readings: &[Reading], journal_seq: u64) -> usize {
         let mut tails = self.tails();
         let taken = readings.iter().filter(|reading| tails.push(reading)).count();
@@ -136,11 +137,12 @@ impl History {
         readings.len() - taken
     }
 
-    /// Does one slice of what is due: blocks and roll-ups of some monitors, parts of a checkpoint, trimming the
-    /// journal. True when more is due at once; else a second's pause is right. One slice runs at a time.
+    /// Does one slice of the due work: blocks and roll-ups of some monitors, parts of a checkpoint, trimming
+    /// the journal. Returns true if more is due at once; otherwise the caller waits a second. One slice runs
+    /// at a time.
     ///
     /// # Errors
-    /// When the store can't be read or written; the same is tried again by the next call.
+    /// If the store can't be read or written; the next call retries.
     pub async fn upkeep(
         self: &Arc<Self>,
         store: &Store,
@@ -155,8 +157,8 @@ impl History {
         Ok(self.checkpoint(&mut upkeep, store, now).await? || seal.more)
     }
 
-    /// Does one slice of the checkpoint and the trim; true when more is due. Packing takes milliseconds, so it has a
-    /// thread that may block.
+    /// Does one slice of the checkpoint and the trim; returns true if more is due. Packing takes
+    /// milliseconds, so it runs on a blocking thread.
     async fn checkpoint(
         self: &Arc<Self>,
         upkeep: &mut Upkeep,
@@ -171,11 +173,11 @@ impl History {
         Ok(more)
     }
 
-    /// The figures of the 24 hours up to `question.now`, from roll-ups, blocks and open tails of this monitor alone;
-    /// the same question gets the same answer for some seconds. Blocks for as long as the store's reads do.
+    /// Computes the figures of the 24 hours up to `question.now`, from roll-ups, blocks and open tails of
+    /// this monitor; the result is cached for some seconds. Blocks as long as the store's reads do.
     ///
     /// # Errors
-    /// When the store can't be read.
+    /// If the store can't be read.
     pub fn figures(&self, read: &dyn Read, question: &Question) -> Result<Figures, HistoryError> {
         if let Some(figures) = locked(&self.cache).get(question) {
             return Ok(figures);
@@ -185,11 +187,11 @@ impl History {
         Ok(figures)
     }
 
-    /// The readings of a monitor in a region that were due from `from` on and before `to`, by the time they were due.
-    /// Ask for days, not for all there is.
+    /// Returns the readings of a monitor in a region due at or after `from` and before `to`, by due time.
+    /// Meant for ranges of days, not for the whole history.
     ///
     /// # Errors
-    /// When the store can't be read.
+    /// If the store can't be read.
     pub fn readings(
         &self,
         read: &dyn Read,
@@ -198,7 +200,7 @@ impl History {
         from: Timestamp,
         to: Timestamp,
     ) -> Result<Vec<Sample>, HistoryError> {
-        // Tails first: what is sealed in between is then in both, never in neither.
+        // Tails are read first: readings sealed in between are then in both, never in neither.
         let open = self.open_hours(slot);
         let hours = from.hour()..to.hour().saturating_add(1);
         let mut by_hour: BTreeMap<i64, Vec<Sample>> = BTreeMap::new();
@@ -216,10 +218,10 @@ impl History {
         Ok(readings)
     }
 
-    /// The sealed day roll-ups of a monitor, by the number of days since the epoch in the page's zone.
+    /// Returns the sealed day roll-ups of a monitor, by days since the epoch in the page's time zone.
     ///
     /// # Errors
-    /// When the store can't be read.
+    /// If the store can't be read.
     pub fn days(
         &self,
         read: &dyn Read,
@@ -230,10 +232,10 @@ impl History {
         Ok(rollups.iter().map(|rollup| (rollup.at, unpack_rollup(rollup))).collect())
     }
 
-    /// The sealed hour roll-ups of a monitor, by the number of hours since the epoch.
+    /// Returns the sealed hour roll-ups of a monitor, by hours since the epoch.
     ///
     /// # Errors
-    /// When the store can't be read.
+    /// If the store can't be read.
     pub fn hours(
         &self,
         read: &dyn Read,
@@ -254,35 +256,35 @@ impl History {
     }
 }
 
-/// Windows for where none are kept: nothing is excluded.
+/// A source without windows: nothing is excluded.
 pub fn no_windows() -> Windows {
     Arc::new(|_, _, _| Spans::default())
 }
 
-/// The windows that the store keeps.
+/// The source of stored windows.
 pub fn stored_windows() -> Windows {
     Arc::new(|read, monitor, time| {
         covering(read, monitor, time).unwrap_or_else(|error| {
-            tracing::error!(monitor = %monitor.id, %error, "maintenance windows can't be read");
+            tracing::error!(monitor = %monitor.id, %error, "failed to read maintenance windows; counting all rounds");
             Spans::default()
         })
     })
 }
 
-/// When maintenance covered the monitor, as far as it matters to that time.
+/// Returns the maintenance windows that cover the monitor and matter to that time range.
 ///
 /// # Errors
-/// When the store can't be read.
+/// If the store can't be read.
 pub fn covering(read: &dyn Read, monitor: &Monitor, time: Range<Timestamp>) -> Result<Spans, StoreError> {
     let windows = read.windows_of(monitor.page, Some(monitor.id), reaching_into(time), MAX_COUNTED)?;
     Ok(windows.into_iter().map(|window| window.span).collect())
 }
 
-/// The page's windows that may reach into that time, oldest first: none that began longer before it than a window may
-/// last, and of very many the newest.
+/// Returns the page's windows that may reach into that time range, oldest first, bounded by the maximum
+/// length of a window and, if there are very many, the newest.
 ///
 /// # Errors
-/// When the store can't be read.
+/// If the store can't be read.
 pub fn windows_within(
     read: &dyn Read,
     page: PageId,
@@ -291,7 +293,7 @@ pub fn windows_within(
     read.windows_of(page, None, reaching_into(time), MAX_COUNTED)
 }
 
-/// When a window begins that may reach into that time.
+/// Range of the start times of windows that may reach into that time range.
 fn reaching_into(time: Range<Timestamp>) -> Range<Timestamp> {
     time.start - MAX_WINDOW..time.end
 }
@@ -303,12 +305,13 @@ async fn commit(store: &Store, ops: Vec<Op>) -> Result<(), HistoryError> {
     Ok(())
 }
 
-/// Whatever panicked elsewhere left whole values behind: every change under these locks is one step.
+/// Ignores poisoning: every change under these locks is a single step, so that a panic leaves consistent
+/// values.
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Adds the readings whose rounds are not there yet, and gives them back.
+/// Adds the readings whose rounds are missing, and returns them.
 fn join(samples: &mut Vec<Sample>, others: Vec<Sample>) -> Vec<Sample> {
     let fresh: Vec<Sample> = others
         .into_iter()
@@ -319,18 +322,18 @@ fn join(samples: &mut Vec<Sample>, others: Vec<Sample>) -> Vec<Sample> {
     fresh
 }
 
-/// The readings of a stored block; none where it can't be read, which its checksum would have told before.
+/// Decodes a stored block; empty on an error, which its checksum would have revealed before.
 fn unpack(block: &Block) -> Vec<Sample> {
     block::decode(block.hour, &block.bytes).unwrap_or_else(|error| {
-        tracing::error!(monitor = %block.monitor, hour = block.hour, %error, "a block of readings can't be read");
+        tracing::error!(monitor = %block.monitor, hour = block.hour, %error, "failed to decode a block of readings");
         Vec::new()
     })
 }
 
-/// A stored roll-up; an empty one where it can't be read, which its checksum would have told before.
+/// Decodes a stored roll-up; empty on an error, which its checksum would have revealed before.
 fn unpack_rollup<T: serde::de::DeserializeOwned + Default>(rollup: &Rollup) -> T {
     postcard::from_bytes(&rollup.bytes).unwrap_or_else(|error| {
-        tracing::error!(monitor = %rollup.monitor, at = rollup.at, %error, "a roll-up can't be read");
+        tracing::error!(monitor = %rollup.monitor, at = rollup.at, %error, "failed to decode a roll-up");
         T::default()
     })
 }

@@ -1,4 +1,4 @@
-//! Sealing: the tails of hours that are over become blocks and roll-ups, some monitors at a time.
+//! Sealing: tails of past hours become blocks and roll-ups, some monitors at a time.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -23,22 +23,22 @@ use super::{
 };
 use crate::storage::{Block, Op, Read, Result, Rollup};
 
-/// Monitors that one slice seals at most.
+/// Maximum number of monitors sealed by one slice.
 const MONITORS_A_SLICE: usize = 64;
-/// Hours between two turns of a monitor to have its hours folded: each writes the day anew, and until then every hour
-/// of a region is a record of its own.
+/// Hours between two folds of a monitor's hour records into days. Each fold rewrites the day; until then
+/// every hour of a region is a record of its own.
 const FOLD_EVERY: i64 = 4;
 
-/// What one slice writes, and what may be let go once that is durable.
+/// The writes of one slice, and the tails to release once they are durable.
 #[derive(Debug)]
 pub(super) struct Slice {
     pub(super) ops: Vec<Op>,
     pub(super) sealings: Vec<Sealing>,
-    /// Whether more monitors are due.
+    /// True if more monitors are due.
     pub(super) more: bool,
 }
 
-/// Builds the blocks and roll-ups of monitors whose turn it is.
+/// Builds the blocks and roll-ups of the monitors that are due.
 pub(super) fn slice(history: &History, read: &dyn Read, now: Timestamp, windows: &Windows) -> Result<Slice> {
     let sealings = history.tails().due(now, MONITORS_A_SLICE);
     let mut ops = Vec::new();
@@ -57,7 +57,7 @@ pub(super) fn slice(history: &History, read: &dyn Read, now: Timestamp, windows:
     Ok(Slice { ops, sealings, more })
 }
 
-/// Whether a monitor's hours are folded, and its old days dropped, in its turn of that hour.
+/// Returns true if a monitor's hours are folded, and its expired days deleted, in that hour.
 fn settles(monitor: MonitorId, now: Timestamp) -> bool {
     let phase = (spread(monitor) % FOLD_EVERY.unsigned_abs()).cast_signed();
     (now.hour() + phase).rem_euclid(FOLD_EVERY) == 0
@@ -67,7 +67,7 @@ fn seal(sealing: &Sealing, read: &dyn Read, windows: &Windows, ops: &mut Vec<Op>
     if sealing.hours.is_empty() {
         return Ok(());
     }
-    // A monitor that was deleted meanwhile leaves nothing behind.
+    // A monitor deleted in the meantime leaves nothing behind.
     let Some(monitor) = read.monitor(sealing.monitor)? else { return Ok(()) };
     let page = read.page(monitor.value.page)?.map(|page| page.value);
     let account = page.as_ref().map(|page| read.account(page.account)).transpose()?.flatten();
@@ -93,7 +93,7 @@ fn seal(sealing: &Sealing, read: &dyn Read, windows: &Windows, ops: &mut Vec<Op>
     Ok(())
 }
 
-/// The seal of one monitor.
+/// The sealing of one monitor.
 struct Seal<'a> {
     read: &'a dyn Read,
     monitor: Monitor,
@@ -106,7 +106,8 @@ struct Seal<'a> {
 }
 
 impl Seal<'_> {
-    /// One tail becomes a block, or joins the one of its hour that is there: only what is new is folded in.
+    /// Turns a tail into a block, or merges it into its hour's existing block: only new readings are added to
+    /// roll-ups.
     fn hour(&mut self, sealed: &SealedHour) -> Result<()> {
         let (id, region, hour) = (self.monitor.id, sealed.region, sealed.hour);
         let stored = self.read.blocks(id, region, hour..hour.saturating_add(1))?;
@@ -117,7 +118,7 @@ impl Seal<'_> {
             return Ok(());
         }
         if samples.len() > MAX_READINGS {
-            tracing::warn!(monitor = %id, hour, "an hour has more readings than are kept");
+            tracing::warn!(monitor = %id, hour, "an hour has more readings than a block holds; dropping the new ones");
             return Ok(());
         }
         let bytes = if stored.is_empty() { sealed.bytes.clone() } else { pack(hour, &samples) };
@@ -149,7 +150,7 @@ impl Seal<'_> {
     }
 }
 
-/// The roll-up of an hour or day that this seal has begun to add to: what is stored, where anything is.
+/// Returns the roll-up of an hour or day to add to, initialized from the store.
 fn begun<T: DeserializeOwned + Default>(
     rollups: &mut BTreeMap<i64, T>,
     at: i64,
@@ -167,9 +168,9 @@ fn begun<T: DeserializeOwned + Default>(
 fn pack(hour: i64, samples: &[Sample]) -> Vec<u8> {
     let mut tail = Tail::new(hour);
     for sample in samples {
-        // They are of that hour and not too many.
+        // The samples belong to that hour and fit into a block.
         if let Err(error) = tail.push(sample) {
-            tracing::error!(hour, %error, "a reading does not fit its block");
+            tracing::error!(hour, %error, "failed to add a reading to its block");
         }
     }
     tail.seal()
@@ -179,7 +180,7 @@ fn rollup<T: Serialize>(monitor: MonitorId, at: i64, rollups: &T) -> Option<Roll
     match postcard::to_stdvec(rollups) {
         Ok(bytes) => Some(Rollup { monitor, at, bytes }),
         Err(error) => {
-            tracing::error!(%monitor, at, %error, "a roll-up can't be packed");
+            tracing::error!(%monitor, at, %error, "failed to encode a roll-up");
             None
         }
     }

@@ -1,4 +1,4 @@
-//! Open tails: the readings that no block holds yet, packed, by monitor, region and hour.
+//! Open tails: packed readings that are not in a block yet, by monitor, region and hour.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,33 +9,33 @@ use parallax_core::observation::Reading;
 use parallax_core::place::Region;
 use parallax_core::time::{HOUR, MINUTE, Timestamp};
 
-/// A monitor's hours are sealed so long after the hour at the earliest, so that confirmations are in.
+/// Minimum delay between the end of an hour and the sealing of its tails, so that confirmations are in.
 const GRACE: i64 = 2 * MINUTE;
-/// Monitors are spread over so much of the hour.
+/// Part of the hour over which the sealing of monitors is spread.
 const STAGGER: i64 = 50 * MINUTE;
-/// Tails of one monitor that are sealed at once at most.
+/// Maximum number of tails of one monitor sealed at once.
 const SEALED_AT_ONCE: usize = 240;
 
-/// Every open tail.
+/// All open tails.
 #[derive(Debug, Default)]
 pub(super) struct Tails {
-    /// By dense number.
+    /// Monitors by slot.
     monitors: Vec<Option<Strands>>,
-    /// Monitors by when they have their next turn.
+    /// Queue of monitors by the time of their next sealing.
     due: BTreeSet<(Timestamp, u32)>,
-    /// Monitors that were enlisted since it was last asked who is due.
+    /// Monitors registered since the last call of [`Tails::due`].
     new: Vec<u32>,
-    /// Sequence number of the newest journal entry that is in the tails.
+    /// Sequence number of the newest journal entry in the tails.
     pub(super) applied: u64,
 }
 
-/// One monitor's tails.
+/// The tails of one monitor.
 #[derive(Debug)]
 struct Strands {
     monitor: MonitorId,
-    /// The moment of the last seal, by the monitor's own turn in the hour.
+    /// Time of the last sealing, at the monitor's phase in the hour.
     sealed_at: i64,
-    /// Its key in the queue, where it is in it.
+    /// Its key in the queue, if it is queued.
     due_at: Option<Timestamp>,
     strands: Vec<Strand>,
 }
@@ -47,14 +47,15 @@ struct Strand {
     body: Body,
 }
 
-/// What takes in readings now has its coder's state; what waits for its seal is bytes alone.
+/// The contents of a tail: a tail that receives readings has the coder's state; one that waits to be sealed
+/// is only bytes.
 #[derive(Debug)]
 enum Body {
     Open(Box<Tail>),
     Waiting(Box<[u8]>),
 }
 
-/// The tails of one monitor that are to be sealed, as they were.
+/// The tails of one monitor to be sealed, as they were.
 #[derive(Debug)]
 pub(super) struct Sealing {
     pub(super) slot: u32,
@@ -62,7 +63,7 @@ pub(super) struct Sealing {
     pub(super) hours: Vec<SealedHour>,
 }
 
-/// One tail as it was.
+/// A tail as it was.
 #[derive(Debug)]
 pub(super) struct SealedHour {
     pub(super) region: Region,
@@ -91,7 +92,7 @@ impl Tails {
         Some(strands.monitor)
     }
 
-    /// Takes in a reading; false where it is not.
+    /// Appends a reading; returns false if it is ignored.
     pub(super) fn push(&mut self, reading: &Reading) -> bool {
         let Some(monitor) = self.get_mut(reading.slot) else { return false };
         let taken = monitor.push(reading);
@@ -101,7 +102,7 @@ impl Tails {
         taken
     }
 
-    /// Sees to it that a monitor with a tail of that hour has its turn in time.
+    /// Queues a monitor so that its tail of that hour is sealed in time.
     fn line_up(&mut self, slot: u32, hour: i64) {
         let Some(monitor) = self.get(slot) else { return };
         let due = Timestamp::from_millis(monitor.seal_after(hour));
@@ -110,7 +111,7 @@ impl Tails {
         }
     }
 
-    /// Gives a monitor its next turn.
+    /// Sets the time of a monitor's next sealing.
     fn queue(&mut self, slot: u32, due: Timestamp) {
         let Some(monitor) = self.get_mut(slot) else { return };
         if let Some(before) = monitor.due_at.replace(due) {
@@ -119,8 +120,8 @@ impl Tails {
         self.due.insert((due, slot));
     }
 
-    /// Takes a tail of a checkpoint back; false where it can't be read. It stays packed until a reading comes to it:
-    /// to code all of them anew would be half of a start.
+    /// Restores a tail from a checkpoint; returns false if it can't be decoded. It stays packed until a
+    /// reading is added: encoding all of them again would take half of a start.
     pub(super) fn restore(&mut self, slot: u32, region: Region, hour: i64, block: Vec<u8>) -> bool {
         let Ok(samples) = decode(hour, &block) else { return false };
         let Some(monitor) = self.get_mut(slot).filter(|_| !samples.is_empty()) else { return true };
@@ -136,14 +137,14 @@ impl Tails {
         true
     }
 
-    /// The readings in a monitor's tails.
+    /// Returns the readings in a monitor's tails.
     pub(super) fn samples(&self, slot: u32) -> BTreeMap<(Region, i64), Vec<Sample>> {
         let strands = self.get(slot).map(|monitor| monitor.strands.as_slice()).unwrap_or_default();
         strands.iter().map(|strand| ((strand.region, strand.hour), strand.samples())).collect()
     }
 
-    /// Up to `limit` monitors whose turn it is, with their tails of hours that are over, if any. A monitor has a turn
-    /// every hour.
+    /// Returns up to `limit` monitors that are due, with their tails of past hours, if any. A monitor is due
+    /// once an hour.
     pub(super) fn due(&mut self, now: Timestamp, limit: usize) -> Vec<Sealing> {
         for slot in std::mem::take(&mut self.new) {
             if let Some(monitor) = self.get(slot).filter(|monitor| monitor.due_at.is_none()) {
@@ -163,7 +164,7 @@ impl Tails {
         .collect()
     }
 
-    /// Lets go of tails that are sealed, unless a reading came to them meanwhile.
+    /// Releases sealed tails, unless a reading was added in the meantime.
     pub(super) fn settle(&mut self, sealings: &[Sealing], now: Timestamp) {
         for sealing in sealings {
             let Some(monitor) = self.get_mut(sealing.slot) else { continue };
@@ -177,7 +178,7 @@ impl Tails {
             });
             monitor.strands.shrink_to_fit();
             if sealing.hours.len() == SEALED_AT_ONCE {
-                // Its turn is not over.
+                // It has more tails to seal.
                 continue;
             }
             monitor.sealed_at = monitor.turn_before(now);
@@ -186,14 +187,14 @@ impl Tails {
         }
     }
 
-    /// The first slot from `slot` on that has open tails.
+    /// Returns the first slot from `slot` on with open tails.
     pub(super) fn next_open(&self, slot: u32) -> Option<u32> {
         let open = |strands: &Option<Strands>| strands.as_ref().is_some_and(|it| !it.strands.is_empty());
         let behind = self.monitors.get(usize::try_from(slot).ok()?..)?.iter().position(open)?;
         slot.checked_add(u32::try_from(behind).ok()?)
     }
 
-    /// The open tails of a monitor, packed: slot, region, hour and bytes.
+    /// Returns the packed open tails of a monitor: slot, region, hour and bytes.
     pub(super) fn packed(&self, slot: u32) -> Vec<(u32, Region, i64, Vec<u8>)> {
         let strands = self.get(slot).map(|monitor| monitor.strands.as_slice()).unwrap_or_default();
         strands.iter().map(|strand| (slot, strand.region, strand.hour, strand.packed())).collect()
@@ -214,7 +215,7 @@ impl Strands {
         let found =
             self.strands.iter().position(|strand| strand.region == reading.region && strand.hour == hour);
         let at = found.unwrap_or_else(|| {
-            // The hours before have most likely seen their last reading.
+            // Earlier hours have most likely received their last reading.
             for strand in &mut self.strands {
                 if strand.region == reading.region && strand.hour < hour {
                     strand.close();
@@ -228,7 +229,7 @@ impl Strands {
         self.strands.get_mut(at).is_some_and(|strand| strand.push(&Sample::from(reading)))
     }
 
-    /// When tails of that hour are sealed: at the monitor's turn after the hour, and not twice within one.
+    /// Sealing time for tails of that hour: the monitor's phase after the hour, at most once an hour.
     fn seal_after(&self, hour: i64) -> i64 {
         let turn = hour.saturating_add(1).saturating_mul(HOUR).saturating_add(self.phase());
         turn.max(self.sealed_at.saturating_add(HOUR))
@@ -247,7 +248,7 @@ impl Strands {
 impl Strand {
     fn push(&mut self, sample: &Sample) -> bool {
         if let Body::Waiting(bytes) = &self.body {
-            // What was packed here opens again; a reading that finds it otherwise is not taken in.
+            // Bytes packed here can be reopened; if that fails, the reading is ignored.
             let Ok(tail) = Tail::reopen(self.hour, bytes) else { return false };
             self.body = Body::Open(Box::new(tail));
         }

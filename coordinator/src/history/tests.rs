@@ -1,4 +1,4 @@
-//! The history gives the figures of a naive count, whatever was late, sealed, or started again in between.
+//! Figures of the history equal those of a naive count, regardless of late readings, sealing and restarts.
 
 mod folding;
 mod plans;
@@ -71,7 +71,7 @@ fn passed(region: Region, n: i64) -> Reading {
     reading(region, n, (n % 2) as u16, Word::Passed, Some(100 + (n % 17) as u32))
 }
 
-/// A store with monitors, a history over it, and the readings that it took in.
+/// A store with monitors, a history over it, and the readings appended so far.
 struct World {
     store: Store,
     history: Arc<History>,
@@ -91,7 +91,7 @@ impl World {
         Self::of(store)
     }
 
-    /// Over a store that has its monitors.
+    /// A history over a store that has its monitors.
     fn of(store: Store) -> Self {
         let history = Arc::new(History::rebuild(store.reader().as_ref()).unwrap());
         Self { store, history, raw: BTreeMap::new(), windows: no_windows() }
@@ -129,7 +129,7 @@ impl World {
         self.history.figures(self.store.reader().as_ref(), question).unwrap()
     }
 
-    /// The same figures, from raw readings alone.
+    /// The same figures, computed from raw readings alone.
     fn naive(&self, question: &Question) -> Figures {
         let (mut tally, mut seen) = (Tally::default(), RegionSet::NONE);
         let mut latencies: BTreeMap<Region, RegionLatencies> = BTreeMap::new();
@@ -155,7 +155,7 @@ impl World {
 
     fn check(&self, now: Timestamp) {
         let question = self.question(now);
-        // Not what was answered some moments ago.
+        // Not the cached figures of some moments ago.
         let figures = figures::compute(&self.history, self.store.reader().as_ref(), &question).unwrap();
         assert_eq!(figures, self.naive(&question), "at {now}");
     }
@@ -225,7 +225,7 @@ async fn a_reading_that_comes_after_the_seal_joins_its_block_and_is_folded_in_on
     world.take(&late).await;
     world.check(at(4 * HOUR));
     world.upkeep(at(6 * HOUR)).await;
-    // A second word on rounds that are sealed changes nothing.
+    // A second reading for rounds that are sealed changes nothing.
     let again: Vec<Reading> =
         punctual.iter().map(|reading| Reading { word: Word::Failed, latency_ms: None, ..*reading }).collect();
     world.take(&again).await;
@@ -260,7 +260,7 @@ async fn windows_are_left_out_of_figures_and_roll_ups() {
     world.upkeep(at(12 * HOUR)).await;
     let question = Question { now: at(13 * HOUR), ..question };
     assert_eq!(world.figures(&question).uptime_24h, Some(100.0));
-    // The window is taken out: what was folded without its rounds counts with them again.
+    // The window is deleted: rounds that were left out of the fold count again.
     world.windows = no_windows();
     world.check(at(13 * HOUR));
     let days = world.history.days(world.store.reader().as_ref(), monitor_no(SLOT), 0..i64::MAX).unwrap();
@@ -299,7 +299,7 @@ async fn an_answer_is_given_again_for_some_seconds_and_only_to_the_same_question
     assert_eq!(world.figures(&later), world.naive(&later));
 }
 
-/// One step of a story: readings that come now (some late, some again), upkeep, or a start.
+/// A step of a scenario: readings that arrive now (some late, some duplicates), upkeep, or a restart.
 #[derive(Debug, Clone)]
 enum Step {
     Readings { minutes: i64, back: Vec<(usize, i64, u16, u8, u32)> },

@@ -1,10 +1,10 @@
-//! Bytes of answers under way: how much of the service's memory readers can hold who take what they asked for slowly.
+//! Limits the memory held by responses in flight, so that slow readers can't exhaust it.
 //!
-//! A short answer passes free. A longer one counts for the account or the address that asked, from the moment it is written
-//! until its last byte is sent; a document that all readers share counts once, for the first of them. A request of an
-//! account that has its share under way is refused before its work begins; until it is answered it counts for a little
-//! itself. A read that turns out too long waits a moment for room. A write is never refused once it is done, and nobody is
-//! refused before the work because others have too much. Accounts, visitors and shared documents have a pool each.
+//! Short responses are not counted. A longer one counts against the account or address that requested it, from when it
+//! is rendered until its last byte is sent; a document shared by all readers counts once, for the first of them. A
+//! request is refused before its work begins only if its own account is over its share; until its response is ready it
+//! reserves a small amount. A read whose response does not fit waits briefly for memory. A completed write is never
+//! refused. Accounts, visitors and shared documents have a pool each.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -21,34 +21,34 @@ use super::reply::Reply;
 use super::route::Answer;
 use super::{Peer, auth, visitor};
 
-/// Bytes of an answer that passes free.
+/// Size up to which a response is not counted, in bytes.
 pub(super) const SHORT: usize = 64 << 10;
-/// Bytes of all answers of one pool under way, and of those of one account or address.
+/// Limits of one pool, and of one account or address in it, in bytes.
 const MOST: usize = 256 << 20;
 const MOST_OF_ONE: usize = 32 << 20;
-/// Bytes that a request counts for until its answer is written: 256 of one account are under way at once.
+/// Reservation of a request until its response is rendered, in bytes: allows 256 concurrent requests of one account.
 const BEGUN: usize = 128 << 10;
-/// How long a read waits for room, and how many of one pool wait at once: each holds its answer meanwhile.
+/// Longest wait of a read for memory, and concurrent waiters of one pool: each holds its response meanwhile.
 const PATIENCE: Duration = Duration::from_secs(2);
 const WAITING: usize = 16;
 
-/// The one for whom an answer counts.
+/// Account or address that a response counts against.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Reader {
-    /// Holders of keys of that account.
+    /// Any key of this account.
     Account(AccountId),
-    /// A visitor's address, or its IPv6 network.
+    /// A visitor's IPv4 address or IPv6 /64.
     Address(u128),
 }
 
 impl Reader {
-    /// A visitor, by the address that the request counts for.
+    /// Returns the owner for a visitor's request: its client IP.
     pub(super) fn visitor(peer: Option<Peer>, headers: &HeaderMap) -> Self {
         Self::Address(visitor::of(peer, headers).map_or(0, |visitor| auth::place_of(visitor.address)))
     }
 }
 
-/// The answers under way. Cheap to clone.
+/// Memory accounting of responses in flight. Cheap to clone.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Answers {
     accounts: Arc<Pool>,
@@ -56,7 +56,7 @@ pub(super) struct Answers {
     documents: Arc<Pool>,
 }
 
-/// Those of accounts, of visitors, or the documents that visitors share.
+/// Memory pool: for accounts, for visitors, or for documents that visitors share.
 #[derive(Debug)]
 struct Pool {
     sums: Mutex<Sums>,
@@ -66,33 +66,33 @@ struct Pool {
 
 #[derive(Debug, Default)]
 struct Sums {
-    /// Bytes of all answers.
+    /// Bytes of all responses.
     all: usize,
     of: BTreeMap<Reader, Share>,
-    /// Documents that readers share, by the address of their first byte: how many read each, and for whom it counts.
+    /// Shared documents, by the memory address of their first byte: number of readers, and the owner they count for.
     copies: BTreeMap<usize, (usize, Reader)>,
 }
 
-/// The part of one reader: bytes of its answers, and its requests under way.
+/// Usage of one owner: bytes of its responses, and its requests in progress.
 #[derive(Debug, Default, Clone, Copy)]
 struct Share {
     bytes: usize,
     begun: usize,
 }
 
-/// A request under way, which counts until it is dropped.
+/// Reservation of a request in progress; released when dropped.
 #[derive(Debug)]
 pub(super) struct Permit {
     reader: Reader,
     pool: Arc<Pool>,
 }
 
-/// An answer that is counted until it is dropped.
+/// Response body that is counted until it is dropped.
 #[derive(Debug)]
 struct Counted {
     body: Bytes,
     reader: Reader,
-    /// Set where all readers have this one copy.
+    /// True if all readers share this copy.
     is_copy: bool,
     pool: Arc<Pool>,
 }
@@ -111,7 +111,7 @@ impl Answers {
         }
     }
 
-    /// Refuses a request whose reader has its share of answers under way; else it counts for a little until dropped.
+    /// Reserves memory for a request; refuses it if its owner is already at its limit.
     pub(super) fn begin(&self, reader: Reader) -> Result<Permit, Refused> {
         let pool = self.pool(reader);
         let mut sums = pool.locked();
@@ -124,12 +124,12 @@ impl Answers {
         Ok(Permit { reader, pool: Arc::clone(pool) })
     }
 
-    /// Tells an answer that is counted from what passes free: what is short, and what is kept for good.
+    /// Returns true if the response is counted: it is neither short nor permanently cached.
     pub(super) fn counts(reply: &Reply) -> bool {
         reply.body().len() > SHORT && !reply.is_lasting()
     }
 
-    /// The answer to a visitor as it may go out.
+    /// Counts the response to a visitor's request; see [`Permit::hold`].
     pub(super) async fn hold(&self, reader: Reader, is_read: bool, reply: Reply) -> Answer {
         let pool = if reply.is_shared() { &self.documents } else { self.pool(reader) };
         pool.hold(reader, is_read, reply).await
@@ -137,14 +137,14 @@ impl Answers {
 }
 
 impl Permit {
-    /// The answer to the request as it may go out.
+    /// Counts the response to the request. A read waits for memory if it has to.
     pub(super) async fn hold(self, is_read: bool, reply: Reply) -> Answer {
         self.pool.hold(self.reader, is_read, reply).await
     }
 }
 
 impl Pool {
-    /// The answer as it may go out: counted where it is long. A read waits for room; what a write did is said always.
+    /// Counts a long response. A read waits for memory; the response to a write is always sent.
     async fn hold(self: &Arc<Self>, reader: Reader, is_read: bool, reply: Reply) -> Answer {
         if !Answers::counts(&reply) {
             return Ok(reply);
@@ -165,8 +165,8 @@ impl Pool {
         Ok(reply.with_body(|body| Bytes::from_owner(Counted { body, reader, is_copy, pool })))
     }
 
-    /// Counts an answer, where there is room or it must go out. One that is longer than a share is let through alone, and
-    /// one that others read already takes no room.
+    /// Counts a response if it fits or `must` be sent, and returns true if so. A response larger than the limit of an
+    /// owner is admitted if it is the only one; a shared document that is already counted takes no more memory.
     fn take(&self, reader: Reader, body: &[u8], is_copy: bool, must: bool) -> bool {
         let mut sums = self.locked();
         let copy = body.as_ptr().addr();
@@ -188,14 +188,14 @@ impl Pool {
         is_taken
     }
 
-    /// Every change under the lock is one step.
+    /// Locks the usage. A poisoned lock is safe to use: each change is a single step.
     fn locked(&self) -> MutexGuard<'_, Sums> {
         self.sums.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Sums {
-    /// Changes the part of a reader, which is forgotten once it has none.
+    /// Updates the usage of an owner, and removes the entry when it is zero.
     fn change(&mut self, reader: Reader, change: impl FnOnce(&mut Share)) {
         let Some(own) = self.of.get_mut(&reader) else { return };
         change(own);
@@ -266,24 +266,24 @@ mod tests {
         let hold = async |n, mebibytes| answers.hold(reader(n), true, long(mebibytes)).await;
         let first = hold(1, 30).await.unwrap();
         assert!(answers.begin(reader(1)).is_ok());
-        assert!(matches!(hold(1, 3).await, Err(Refused::Overloaded)), "its share is taken");
+        assert!(matches!(hold(1, 3).await, Err(Refused::Overloaded)), "its share is in use");
         let second = hold(1, 2).await.unwrap();
         assert!(matches!(answers.begin(reader(1)), Err(Refused::Overloaded)));
-        assert!(answers.begin(reader(2)).is_ok(), "another's is not");
-        assert_eq!(hold(1, 0).await.unwrap().body().len(), 0, "what is short passes");
+        assert!(answers.begin(reader(2)).is_ok(), "another account's is not");
+        assert_eq!(hold(1, 0).await.unwrap().body().len(), 0, "short responses are not counted");
         let mut others = Vec::new();
         for n in 2..9 {
             others.push(hold(n, 32).await.unwrap());
         }
-        assert!(answers.begin(reader(99)).is_ok(), "what others hold refuses nobody's request");
-        assert!(matches!(hold(99, 1).await, Err(Refused::Overloaded)), "but a long read has no room");
+        assert!(answers.begin(reader(99)).is_ok(), "usage of others refuses no request");
+        assert!(matches!(hold(99, 1).await, Err(Refused::Overloaded)), "but a long read does not fit");
         let written = answers.hold(reader(99), false, long(1)).await;
-        assert!(written.is_ok(), "what is done is said");
+        assert!(written.is_ok(), "a completed write is always reported");
         let visitor = answers.hold(Reader::Address(1), true, long(1)).await;
-        assert!(visitor.is_ok(), "visitors have a pool of their own");
+        assert!(visitor.is_ok(), "visitors have their own pool");
         drop((first, second, others, written, visitor));
         assert!(is_empty(&answers.accounts) && is_empty(&answers.visitors));
-        assert!(hold(9, 40).await.is_ok(), "one longer than a share goes alone");
+        assert!(hold(9, 40).await.is_ok(), "one larger than a share is admitted alone");
     }
 
     #[tokio::test]
@@ -291,7 +291,7 @@ mod tests {
         let answers = Answers::default();
         let begun: Vec<_> = std::iter::from_fn(|| answers.begin(reader(1)).ok()).take(1_000).collect();
         assert_eq!(begun.len(), MOST_OF_ONE / BEGUN);
-        assert!(answers.begin(reader(2)).is_ok(), "another's do not");
+        assert!(answers.begin(reader(2)).is_ok(), "another account's do not");
         drop(begun);
         assert!(answers.begin(reader(1)).is_ok());
         assert!(is_empty(&answers.accounts));
@@ -313,10 +313,13 @@ mod tests {
         for n in 1..64 {
             held.push(hold(u128::from(n), &document(n)).await.unwrap());
         }
-        assert!(matches!(hold(2_000, &document(99)).await, Err(Refused::Overloaded)), "each another copy");
+        assert!(
+            matches!(hold(2_000, &document(99)).await, Err(Refused::Overloaded)),
+            "each is a separate copy"
+        );
         held.push(hold(2_000, &one).await.unwrap());
         let own = answers.hold(Reader::Address(2_000), true, long(1)).await;
-        assert!(own.is_ok(), "answers of one reader have a pool of their own");
+        assert!(own.is_ok(), "responses to single visitors have their own pool");
         drop((held, own));
         assert!(is_empty(&answers.documents) && is_empty(&answers.visitors));
     }
@@ -331,7 +334,7 @@ mod tests {
         });
         tokio::task::yield_now().await;
         assert!(!waiting.is_finished());
-        // Its body is what is counted, whatever becomes of the rest.
+        // The body is counted, not the rest of the response.
         drop(first.into_response());
         assert!(waiting.await.unwrap().is_ok());
     }

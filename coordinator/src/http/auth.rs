@@ -1,4 +1,4 @@
-//! Bearer key to caller (RFC 6750 section 2.1), and a limit on guesses.
+//! Authenticates API keys sent as bearer tokens (RFC 6750, section 2.1), and limits failed attempts per address.
 
 use std::net::IpAddr;
 
@@ -11,7 +11,7 @@ use super::{Context, Peer, help};
 use crate::service::token::KeyText;
 use crate::service::{Caller, Error};
 
-/// Who asks. What the address has left of its failed requests is noted in `allowance` where the key is no good.
+/// Authenticates the request. If the key is invalid, writes the address's remaining failed attempts to `allowance`.
 pub(super) fn caller(
     context: &Context,
     headers: &HeaderMap,
@@ -34,7 +34,7 @@ pub(super) fn caller(
     }
 }
 
-/// The one bearer token; two headers are as bad as none.
+/// Returns the bearer token; two `Authorization` headers are treated as none.
 fn bearer(headers: &HeaderMap) -> Option<&str> {
     let mut values = headers.get_all(AUTHORIZATION).iter();
     let (first, more) = (values.next()?, values.next());
@@ -43,7 +43,7 @@ fn bearer(headers: &HeaderMap) -> Option<&str> {
     (more.is_none() && scheme.eq_ignore_ascii_case("bearer") && !token.is_empty()).then_some(token)
 }
 
-/// Who an address stands for: an IPv6 host has a whole /64.
+/// Rate limit key of an address: the IPv4 address, or the IPv6 /64, since one host has all of it.
 pub(super) fn place_of(address: IpAddr) -> u128 {
     match address.to_canonical() {
         IpAddr::V4(address) => u128::from(u32::from(address)),
@@ -51,7 +51,7 @@ pub(super) fn place_of(address: IpAddr) -> u128 {
     }
 }
 
-/// What that place is a part of, where one hand may hold many: an IPv6 /48, which a customer is given, or an IPv4 /24.
+/// Rate limit key of a network that one party may control: an IPv4 /24, or an IPv6 /48, the usual customer allocation.
 pub(super) fn network_of(address: IpAddr) -> u128 {
     match address.to_canonical() {
         IpAddr::V4(address) => u128::from(u32::from(address) & !0xff),

@@ -1,4 +1,4 @@
-//! Pings of heartbeats, in the grammar that cron jobs, wrappers and backup tools already speak.
+//! Heartbeat pings, in the formats that cron jobs, wrappers and backup tools already use.
 
 mod grammar;
 
@@ -19,7 +19,7 @@ use super::{Context, visitor};
 use crate::service::Error;
 use crate::service::beats::Said;
 
-/// How long a body may take to arrive; what has come by then is kept.
+/// Time limit for receiving the body; what arrived by then is used.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// `GET /ping/{token}`, `POST /ping/{token}`, and the same with `/start`, `/fail`, `/log` or an exit code
@@ -33,7 +33,8 @@ pub(super) async fn ping(context: Arc<Context>, mut call: Call<()>) -> Answer {
         body = query.message.into_bytes();
     }
     let agent = call.headers.get(USER_AGENT).and_then(|agent| agent.to_str().ok()).unwrap_or_default();
-    // Behind a proxy on this host the job is where the proxy says; a job on this host itself is here.
+    // Behind a proxy on this host, the job's address is the one the proxy reports. A job on this host connects
+    // directly.
     let seen = visitor::of(call.peer, &call.headers).map(|visitor| visitor.address);
     let said = Said {
         beat,
@@ -52,7 +53,7 @@ pub(super) async fn ping(context: Arc<Context>, mut call: Call<()>) -> Answer {
         .with(REFERRER_POLICY, HeaderValue::from_static("no-referrer")))
 }
 
-/// The body's first bytes. What follows is not waited for.
+/// Reads the first bytes of the body. The rest is not waited for.
 async fn head_of(body: &mut Body) -> Result<Vec<u8>, Refusals> {
     let mut head = Vec::new();
     let reading = async {
@@ -64,7 +65,7 @@ async fn head_of(body: &mut Body) -> Result<Vec<u8>, Refusals> {
         }
         Ok(())
     };
-    // A body that stalls does not undo the ping.
+    // A stalled body does not invalidate the ping.
     timeout(PATIENCE, reading).await.unwrap_or(Ok(()))?;
     Ok(head)
 }

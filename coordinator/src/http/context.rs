@@ -1,4 +1,4 @@
-//! What handlers share: the service, and who has used how much of a minute.
+//! State shared by all HTTP handlers: the service, the page cache, rate limits and counters.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -17,50 +17,50 @@ use super::{openapi, reply};
 use crate::publish::{Boards, Document};
 use crate::service::Service;
 
-/// Messages that a public page answers to agents in a minute.
+/// MCP messages per minute for one public page.
 const PAGE_MESSAGES: u32 = 120;
-/// Requests without a good key that one address may make in a minute: generous, since many may share it.
+/// Requests without a valid key per minute and address: generous, since many clients may share an address.
 const FAILED_REQUESTS: u32 = 600;
 
-/// Links to sign in by that one address may ask for in a minute.
+/// Sign-in links per minute and address.
 const LINKS: u32 = 5;
-/// Wishes to subscribe that one address may send in a minute.
+/// Subscription requests per minute and address.
 const WISHES: u32 = 5;
 
-/// Classes of status, in their order.
+/// Status classes, in order.
 const CLASSES: [&str; 5] = ["1xx", "2xx", "3xx", "4xx", "5xx"];
 
-/// What handlers share.
+/// State shared by all handlers.
 #[derive(Debug)]
 pub struct Context {
     pub(super) service: Service,
-    /// What visitors are served.
+    /// Cache of rendered pages.
     pub(super) boards: Boards,
-    /// Requests of visitors that were answered before.
+    /// Index of cached responses by request, for the fast path.
     pub(super) front: Front,
-    /// Told once the server is to stop: answers without an end end then.
+    /// True once the server shuts down; ends streaming responses.
     stopping: watch::Sender<bool>,
     pub(super) keys: Limiter<KeyId>,
     pub(super) strangers: Limiter<u128>,
-    /// Long answers that are not sent yet.
+    /// Memory held by responses in flight.
     pub(super) answers: Answers,
-    /// Answers by class of their status.
+    /// Responses sent, by status class.
     answered: [AtomicU64; CLASSES.len()],
     pub(super) pages: Limiter<PageId>,
     pub(super) wishes: Limiter<u128>,
-    /// Tries of pages' passwords.
+    /// Limits wrong page passwords.
     pub(super) passwords: Tries,
     pub(super) links: Limiter<u128>,
-    /// The operations as tools, made once they are asked for.
+    /// MCP tools, built on first use.
     tools: OnceLock<Tools>,
-    /// The API's description, written once it is asked for.
+    /// OpenAPI document and its ETag, rendered on first use.
     description: OnceLock<(Bytes, String)>,
-    /// The API's reference for people, drawn once it is asked for.
+    /// API reference page, rendered on first use.
     pub(super) reference: OnceCell<Document>,
 }
 
 impl Context {
-    /// The context of a server over that service, where each key has so many requests in a minute.
+    /// Creates the context of a server, with a limit of requests per minute for each key.
     pub fn new(service: Service, requests_per_minute: u32) -> Self {
         Self {
             boards: Boards::new(service.clone()),
@@ -81,23 +81,23 @@ impl Context {
         }
     }
 
-    /// How many requests were answered since the start, by class of status.
+    /// Responses sent since the start, by status class.
     pub fn answered(&self) -> [(&'static str, u64); CLASSES.len()] {
         let mut counts = self.answered.iter().map(|count| count.load(Ordering::Relaxed));
         CLASSES.map(|class| (class, counts.next().unwrap_or(0)))
     }
 
-    /// What visitors are served: whoever runs the server has it follow the journal.
+    /// Cache of rendered pages; the caller that runs the server must keep it up to date with the journal.
     pub const fn boards(&self) -> &Boards {
         &self.boards
     }
 
-    /// The service behind the handlers.
+    /// The service that the handlers call.
     pub fn service(&self) -> &Service {
         &self.service
     }
 
-    /// The API's description and its tag, as they are served: one copy for however many take it.
+    /// OpenAPI document and its ETag: one copy shared by all responses.
     pub(super) fn description(&self) -> &(Bytes, String) {
         self.description.get_or_init(|| {
             let written = openapi::written(self.service.base_url());
@@ -106,17 +106,17 @@ impl Context {
         })
     }
 
-    /// The API's operations as tools for agents.
+    /// The API's operations as MCP tools.
     pub(super) fn tools(&self) -> &Tools {
         self.tools.get_or_init(|| Tools::new(openapi::operations()))
     }
 
-    /// Ends the answers that have no end of their own.
+    /// Ends all streaming responses.
     pub(super) fn stop(&self) {
         self.stopping.send_replace(true);
     }
 
-    /// Told when the server is to stop.
+    /// Becomes true when the server shuts down.
     pub(super) fn stopping(&self) -> watch::Receiver<bool> {
         self.stopping.subscribe()
     }

@@ -1,17 +1,17 @@
-//! How many connections each address holds, so that one stranger can't take every place.
+//! Limits concurrent connections per address, so that one client can't take all connection slots.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Counts connections by address; as large as the connections that are open.
+/// Counts open connections by address. Its size is bounded by the number of open connections.
 #[derive(Debug, Clone)]
 pub(super) struct Crowd {
     most: usize,
     held: Arc<Mutex<BTreeMap<IpAddr, usize>>>,
 }
 
-/// One connection's place, given back when dropped.
+/// Permit of one connection; released when dropped.
 #[derive(Debug)]
 pub(super) struct Place {
     crowd: Crowd,
@@ -19,13 +19,13 @@ pub(super) struct Place {
 }
 
 impl Crowd {
-    /// A crowd in which one address has at most that many places.
+    /// Creates a limit of `most` connections per address.
     pub(super) fn new(most: usize) -> Self {
         Self { most, held: Arc::default() }
     }
 
-    /// A place for a connection from there, or nothing where the address has its share already. Loopback is not
-    /// counted: a proxy on this host brings everybody's connections.
+    /// Returns a permit for a connection, or `None` if its address is at the limit. Loopback is not counted, since a
+    /// proxy on this host forwards the connections of all clients.
     pub(super) fn admit(&self, peer: IpAddr) -> Option<Place> {
         let peer = site(peer);
         if peer.is_loopback() {
@@ -52,7 +52,7 @@ impl Drop for Place {
     }
 }
 
-/// Who counts as one: an IPv4 address, or an IPv6 network of 64 bits, since a host has all of it.
+/// Key that connections are counted by: the IPv4 address, or the IPv6 /64, since one host has all of it.
 fn site(peer: IpAddr) -> IpAddr {
     match peer.to_canonical() {
         IpAddr::V6(address) if !address.is_loopback() => {

@@ -1,4 +1,4 @@
-//! Every refusal as status, code and envelope: the only place that names a status for one.
+//! API errors: maps every error to its status, code and JSON envelope. No other module chooses an error status.
 
 use std::borrow::Cow;
 use std::time::Duration;
@@ -14,10 +14,10 @@ use super::reply::Reply;
 use crate::log_limit::LogLimit;
 use crate::service::Error;
 
-/// Lines that requests cause, by kind.
+/// Rate limit of log lines caused by requests, by kind.
 pub(super) static LOGS: LogLimit<&'static str> = LogLimit::new();
 
-/// Logs each minute how many lines were left out where none of their kind has followed.
+/// Logs once a minute how many log lines of each kind were suppressed, if no later line has reported it.
 pub async fn report_omitted_lines() {
     loop {
         tokio::time::sleep(Duration::from_secs(60)).await;
@@ -27,34 +27,34 @@ pub async fn report_omitted_lines() {
     }
 }
 
-/// Why a request is not answered with what it asked for.
+/// Error response to a request.
 #[derive(Debug, Clone)]
 pub(super) enum Refused {
-    /// The service says so.
+    /// An error of the service layer.
     Service(Error),
-    /// More requests than a minute allows.
+    /// The rate limit is exceeded.
     TooMany(Allowance),
-    /// There is no good key, for that reason.
+    /// The API key is missing or invalid, with the reason.
     NoKey(Cow<'static, str>),
-    /// There is no such route, whatever the key.
+    /// No route matches the path.
     Route,
-    /// There is nothing at the path, for that reason.
+    /// Not found, with a hint on what may be wrong.
     Nowhere(Cow<'static, str>),
-    /// There is no such page, or none that this visitor may see.
+    /// The page does not exist or is not visible to this visitor.
     Page,
-    /// The same, or no such thing on the page that this visitor may see: what tells people so, as HTML.
+    /// The page, or something on it, does not exist or is not visible to this visitor; as an HTML document for people.
     Nothing(String),
-    /// The page is there for those who show something; the form by which they do, as HTML.
+    /// The page requires a login; holds the login form as HTML.
     Locked(String),
-    /// The form was sent by a page of another site.
+    /// The form was submitted from another site.
     Alien,
-    /// The route has other methods: these.
+    /// The method is not allowed; holds the allowed ones.
     Method(String),
-    /// The request does not say, or says twice, which host it is for.
+    /// The `Host` header is missing, repeated or contradictory.
     Host,
-    /// Answers that nobody took yet fill the memory that there is for them.
+    /// Responses in flight use all the memory reserved for them.
     Overloaded,
-    /// The request is for a host that is nobody's here (RFC 9110, section 15.5.20).
+    /// No page is served at the requested host (RFC 9110, section 15.5.20).
     Elsewhere,
 }
 
@@ -71,13 +71,13 @@ impl From<Refusals> for Refused {
 }
 
 impl Refused {
-    /// The answer. A fault of ours is logged here, once; its words stay here.
+    /// Builds the response. Internal errors are logged here, once, and their details are not sent to the client.
     pub(super) fn reply(self) -> Reply {
         match self {
             Self::Service(error) => from_service(error),
             Self::TooMany(allowance) => {
                 let words = format!(
-                    "more than {} requests in a minute; the minute is up in {} seconds",
+                    "more than {} requests in a minute; retry in {} seconds",
                     allowance.limit, allowance.reset_seconds
                 );
                 envelope(StatusCode::TOO_MANY_REQUESTS, "rate_limited", &words)
@@ -85,26 +85,26 @@ impl Refused {
                     .with_allowance(&allowance)
             }
             Self::NoKey(words) => no_key(&words),
-            Self::Route => nothing("there is nothing at this address"),
+            Self::Route => nothing("no route matches this path"),
             Self::Nowhere(words) => nothing(&words),
             Self::Page => nothing(HIDDEN)
                 .with(HeaderName::from_static("x-robots-tag"), HeaderValue::from_static("noindex")),
             Self::Nothing(html) => dressed(shown(html)).of(StatusCode::NOT_FOUND),
-            // Not 401, which has to name a scheme by which browsers ask for themselves (RFC 9110, 15.5.2), and not 200,
-            // since it is not the page: no reader, cache or index takes it for one.
+            // Not 401, which must name an authentication scheme and makes browsers prompt (RFC 9110, section 15.5.2).
+            // Not 200, so that no client, cache or search index takes the form for the page.
             Self::Locked(form) => dressed(shown(form)).of(StatusCode::FORBIDDEN),
             Self::Alien => {
-                envelope(StatusCode::FORBIDDEN, "forbidden", "this form must be sent from its own page")
+                envelope(StatusCode::FORBIDDEN, "forbidden", "this form must be submitted from its own page")
             }
             Self::Host => {
-                let words = "a request names its host in one `Host` header";
+                let words = "a request must have exactly one `Host` header";
                 envelope(StatusCode::BAD_REQUEST, "bad_request", words)
             }
             Self::Overloaded => envelope(StatusCode::SERVICE_UNAVAILABLE, "overloaded", OVERLOADED)
                 .with(RETRY_AFTER, HeaderValue::from(2)),
             Self::Elsewhere => Reply::empty(StatusCode::MISDIRECTED_REQUEST),
             Self::Method(allowed) => {
-                let words = format!("this route answers to {allowed}");
+                let words = format!("this route accepts {allowed}");
                 let reply = envelope(StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", &words);
                 match HeaderValue::try_from(allowed) {
                     Ok(allowed) => reply.with(ALLOW, allowed),
@@ -115,13 +115,14 @@ impl Refused {
     }
 }
 
-/// The words of [`Refused::Overloaded`].
-pub(super) const OVERLOADED: &str = "long answers are under way that nobody takes; read those, and try again";
+/// Message of [`Refused::Overloaded`].
+pub(super) const OVERLOADED: &str =
+    "too many large responses are still being sent; read those, then try again";
 
-/// The one answer to programs for a page that is not there, one that they may not see, and what is not on a page.
-const HIDDEN: &str = "not found, or not public: programs read a guarded page below its `privateFeedUrl`";
+/// Message for programs; the same for a missing page, a protected page and anything missing on a page.
+const HIDDEN: &str = "not found, or not public: programs read a protected page at its `privateFeedUrl`";
 
-/// What people get otherwise, so that no cache takes one for the other.
+/// Builds a 404 response. It varies by `Accept`, since browsers get HTML instead.
 fn nothing(words: &str) -> Reply {
     envelope(StatusCode::NOT_FOUND, "not_found", words).with(VARY, HeaderValue::from_static("accept"))
 }
@@ -159,13 +160,13 @@ fn from_service(error: Error) -> Reply {
         Error::TooManyPings => envelope(StatusCode::TOO_MANY_REQUESTS, "rate_limited", &words)
             .with(RETRY_AFTER, HeaderValue::from(1)),
         Error::PlanLimit(_) => envelope(StatusCode::UNPROCESSABLE_ENTITY, "plan_limit", &words),
-        // The store logs it.
+        // Logged by the store.
         Error::DiskFull => {
             envelope(StatusCode::INTERNAL_SERVER_ERROR, "internal", "something went wrong on our side")
         }
         Error::Internal(words) => {
             if let Some(omitted) = LOGS.admit("internal") {
-                tracing::error!(%words, omitted, "a request was not answered");
+                tracing::error!(%words, omitted, "a request failed with an internal error");
             }
             envelope(StatusCode::INTERNAL_SERVER_ERROR, "internal", "something went wrong on our side")
         }

@@ -1,8 +1,8 @@
-//! The fields of a body, named once: read out of what was sent, or written down in the API's description.
+//! Fields of request bodies, declared once for both parsing and the OpenAPI schema.
 //!
-//! A body's reader asks a [`Fields`] for each field. Asked of a JSON object it gives what was sent, with a value of the
-//! wrong kind told apart from one that is missing; asked of a [`Description`] it gives nothing and notes the schema.
-//! So nothing can be read that is not described, and nothing described that is not read.
+//! The code that reads a body takes each field from a [`Fields`]. A JSON object returns the value sent, and tells a
+//! value of the wrong type from a missing one; a [`Description`] returns nothing and records the schema. So every field
+//! that is read is described, and every field described is read.
 
 use std::collections::BTreeMap;
 
@@ -13,13 +13,13 @@ use serde_json::{Map, Value, json};
 
 use super::json::Object;
 
-/// Words, or regions, that a list or map of them may name before it is looked at.
+/// Limit of entries of a list or map of names, checked before its entries are.
 const MAX_WORDS: usize = 64;
-/// Whole numbers up to here are exact in a double.
+/// Largest integer up to which all integers are exact in a double: 2^53.
 const EXACT: f64 = 9_007_199_254_740_992.0;
 
-/// A field: its name, what it means, and the bounds that a description tells of. The bounds themselves are kept where
-/// the field is settled.
+/// A field: name, description, and the bounds shown in the schema. The bounds are enforced by the validation of the
+/// field, not here.
 #[derive(Debug, Clone)]
 pub(super) struct Field {
     name: &'static str,
@@ -29,62 +29,62 @@ pub(super) struct Field {
     bounds: Map<String, Value>,
 }
 
-/// A field of that name, which may be left out.
+/// Declares an optional field.
 pub(super) fn field(name: &'static str, about: &'static str) -> Field {
     Field { name, about, required: false, nullable: false, bounds: Map::new() }
 }
 
 impl Field {
-    /// It has to be there.
+    /// Makes the field required.
     pub(super) const fn required(mut self) -> Self {
         self.required = true;
         self
     }
 
-    /// It may be null.
+    /// Allows null.
     pub(super) const fn nullable(mut self) -> Self {
         self.nullable = true;
         self
     }
 
-    /// A text of that many characters.
+    /// Sets the length of a text, in characters.
     pub(super) fn characters(self, least: usize, most: usize) -> Self {
         let field = if least > 0 { self.bound("minLength", least) } else { self };
         field.bound("maxLength", most)
     }
 
-    /// A number from one to the other.
+    /// Sets the range of a number.
     pub(super) fn from(self, least: impl Into<Value>, most: impl Into<Value>) -> Self {
         self.bound("minimum", least).bound("maximum", most)
     }
 
-    /// A list of at least so many.
+    /// Sets the minimum number of entries of a list.
     pub(super) fn least(self, least: usize) -> Self {
         self.bound("minItems", least)
     }
 
-    /// A list of at most so many.
+    /// Sets the maximum number of entries of a list.
     pub(super) fn most(self, most: usize) -> Self {
         self.bound("maxItems", most)
     }
 
-    /// A moment in ISO 8601.
+    /// Marks a text as an ISO 8601 timestamp.
     pub(super) fn moment(self) -> Self {
         self.bound("format", "date-time")
     }
 
-    /// One of these words.
+    /// Sets the allowed values.
     pub(super) fn words<'a>(self, words: impl IntoIterator<Item = &'a str>) -> Self {
         let words: Vec<Value> = words.into_iter().map(Value::from).collect();
         self.bound("enum", words)
     }
 
-    /// What it is where it is left out.
+    /// Sets the default value.
     pub(super) fn default(self, value: impl Into<Value>) -> Self {
         self.bound("default", value)
     }
 
-    /// What it may look like.
+    /// Adds an example.
     pub(super) fn example(self, value: impl Into<Value>) -> Self {
         let example = value.into();
         self.bound("examples", vec![example])
@@ -95,7 +95,7 @@ impl Field {
         self
     }
 
-    /// The schema of the field.
+    /// Builds the JSON schema of the field.
     fn schema(self, kind: Kind) -> Value {
         let Self { about, nullable, bounds, .. } = self;
         let mut schema = Map::new();
@@ -134,7 +134,7 @@ impl Field {
     }
 }
 
-/// What kind of value a field has; of lists and maps, the schema of what is in them.
+/// Type of a field; for lists and maps with the schema of their entries.
 pub(super) enum Kind {
     Text,
     Whole,
@@ -144,9 +144,9 @@ pub(super) enum Kind {
     Map(Value),
 }
 
-/// Where the fields of a body come from.
+/// Source of the fields of a body: a JSON object, or a schema under construction.
 pub(super) trait Fields {
-    /// One field: `rule` is what a value of the wrong kind breaks, `read` takes a value of the right kind.
+    /// Takes one field. `read` returns `None` for a value of the wrong type, which is then reported with `rule`.
     fn take<T>(
         &mut self,
         field: Field,
@@ -155,27 +155,27 @@ pub(super) trait Fields {
         read: impl FnOnce(&Value) -> Option<T>,
     ) -> Given<T>;
 
-    /// A string.
+    /// Takes a string.
     fn text(&mut self, field: Field) -> Given<String> {
         self.take(field, Kind::Text, "must be a string", |value| value.as_str().map(str::to_owned))
     }
 
-    /// A whole number; `443.0` is one too.
+    /// Takes an integer; `443.0` is accepted as one.
     fn whole(&mut self, field: Field) -> Given<i64> {
         self.take(field, Kind::Whole, "must be a whole number", as_whole)
     }
 
-    /// A number.
+    /// Takes a number.
     fn number(&mut self, field: Field) -> Given<f64> {
         self.take(field, Kind::Number, "must be a number", Value::as_f64)
     }
 
-    /// True or false.
+    /// Takes a boolean.
     fn flag(&mut self, field: Field) -> Given<bool> {
         self.take(field, Kind::Flag, "must be true or false", Value::as_bool)
     }
 
-    /// A list of region names.
+    /// Takes a list of region names.
     fn regions(&mut self, field: Field) -> Given<Vec<String>> {
         let items = json!({ "type": "string", "enum": region_names() });
         let field = field.bound("minItems", 1);
@@ -185,7 +185,7 @@ pub(super) trait Fields {
         })
     }
 
-    /// Region names with whole numbers, each from one to the other.
+    /// Takes a map of region names to integers from `least` to `most`.
     fn thresholds(&mut self, field: Field, least: i64, most: i64) -> Given<BTreeMap<String, i64>> {
         let values = json!({ "type": "integer", "minimum": least, "maximum": most });
         let field = field.bound("propertyNames", json!({ "enum": region_names() }));
@@ -195,14 +195,14 @@ pub(super) trait Fields {
         })
     }
 
-    /// A list of texts.
+    /// Takes a list of strings.
     fn texts(&mut self, field: Field) -> Given<Vec<String>> {
         self.take(field, Kind::List(json!({ "type": "string" })), "must be a list of strings", |value| {
             value.as_array()?.iter().map(|item| item.as_str().map(str::to_owned)).collect()
         })
     }
 
-    /// A list of words.
+    /// Takes a list of the given values.
     fn words(&mut self, field: Field, words: &[&'static str]) -> Given<Vec<String>> {
         let items = json!({ "type": "string", "enum": words });
         let field = field.bound("minItems", 1);
@@ -212,7 +212,7 @@ pub(super) trait Fields {
         })
     }
 
-    /// A list of at most so many ids. Of ids that stand twice each counts: fewer may be left of them.
+    /// Takes a list of at most `most` ids. Duplicates count toward the limit.
     fn ids(&mut self, field: Field, most: usize) -> Given<Vec<String>> {
         let rule = format!("must be a list of at most {most} ids");
         self.take(field.most(most), Kind::List(json!({ "type": "string" })), &rule, |value| {
@@ -221,16 +221,16 @@ pub(super) trait Fields {
         })
     }
 
-    /// At most so many affected monitors: objects with an id, and maybe an impact.
+    /// Takes a list of at most `most` affected monitors: objects with an id and an optional impact.
     fn affected(&mut self, field: Field, most: usize) -> Given<Vec<(String, Option<String>)>> {
         let items = json!({
             "type": "object",
             "required": ["id"],
             "properties": {
-                "id": { "type": "string", "description": "The monitor's id." },
+                "id": { "type": "string", "description": "Monitor id." },
                 "impact": {
                     "type": ["string", "null"], "enum": Impact::ALL.map(|it| Some(it.name())).into_iter().chain([None]).collect::<Vec<_>>(),
-                    "description": "How much this one is affected.",
+                    "description": "Impact on this monitor.",
                 },
             },
         });
@@ -247,7 +247,7 @@ pub(super) trait Fields {
         })
     }
 
-    /// At most so many names with texts.
+    /// Takes a map of at most `most` names to strings.
     fn pairs(&mut self, field: Field, most: usize) -> Given<Vec<(String, String)>> {
         let values = json!({ "type": "string" });
         let field = field.bound("maxProperties", most);
@@ -273,7 +273,7 @@ impl<F: Fields> Fields for &mut F {
     }
 }
 
-/// A body that was sent.
+/// Fields of a request body.
 impl Fields for &Object {
     fn take<T>(
         &mut self,
@@ -290,7 +290,7 @@ impl Fields for &Object {
     }
 }
 
-/// A body that was sent, and the names that its reader asked for.
+/// A request body that records the names of the fields taken from it.
 #[derive(Debug)]
 pub(super) struct Asked<'a> {
     object: &'a Object,
@@ -298,12 +298,12 @@ pub(super) struct Asked<'a> {
 }
 
 impl<'a> Asked<'a> {
-    /// A body that nobody has read yet.
+    /// Wraps a body; no field has been taken yet.
     pub(super) const fn new(object: &'a Object) -> Self {
         Self { object, names: Vec::new() }
     }
 
-    /// The names that were asked for.
+    /// Names of the fields taken so far.
     pub(super) fn names(&self) -> &[&'static str] {
         &self.names
     }
@@ -322,7 +322,7 @@ impl Fields for Asked<'_> {
     }
 }
 
-/// The schema of a body, as its reader asks for its fields.
+/// Schema of a body, built from the fields taken from it.
 #[derive(Debug, Default)]
 pub(super) struct Description {
     properties: Map<String, Value>,
@@ -330,7 +330,7 @@ pub(super) struct Description {
 }
 
 impl Description {
-    /// The body's schema: an object. Unknown fields are ignored, so more of them are allowed.
+    /// Returns the schema, an object. Additional properties are allowed, since unknown fields are ignored.
     pub(super) fn schema(self) -> Map<String, Value> {
         let mut schema = Map::new();
         schema.insert("type".to_owned(), json!("object"));

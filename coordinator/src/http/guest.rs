@@ -1,4 +1,4 @@
-//! Whoever is connected: each request is held against the way it came before it goes to the routes.
+//! Request handling of one connection: checks the host, redirects to HTTPS, tries the cache, then calls the routes.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -15,14 +15,14 @@ use super::reply::Reply;
 use super::server::Way;
 use super::{Context, Peer};
 
-/// For how long a browser that was here over TLS comes back over nothing else (RFC 6797): half a year. It says nothing of
-/// other names below, and is no longer, since a page's own domain may move on to where there is no TLS.
+/// HSTS policy (RFC 6797): half a year. Subdomains are not included, and it is not longer, since a page's custom domain
+/// may later move to a host without TLS.
 pub(super) const HALF_A_YEAR: HeaderValue = HeaderValue::from_static("max-age=15552000");
 
-/// Methods that some resource of the server takes: the answer to `OPTIONS *` (RFC 9110, section 9.3.7).
+/// Methods supported by the server: the response to `OPTIONS *` (RFC 9110, section 9.3.7).
 const METHODS: HeaderValue = HeaderValue::from_static("GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS");
 
-/// One connection's visitor.
+/// State of a connection to a client.
 #[derive(Debug)]
 pub(super) struct Guest<S> {
     pub(super) service: S,
@@ -36,7 +36,7 @@ impl<S> Guest<S>
 where
     S: Service<Request<Incoming>, Response = warp::reply::Response, Error = Infallible>,
 {
-    /// Answers a request.
+    /// Handles a request.
     ///
     /// # Errors
     /// None.
@@ -51,8 +51,8 @@ where
                 self.context.count(reply.status());
                 reply.into_warp()
             }
-            // Apart, since hyper keeps the room of an answer's future for as long as a connection lasts, be it for hours of
-            // events that are told later.
+            // Boxed, since hyper keeps the memory of a response future for the life of the connection, which may be
+            // hours for an event stream.
             None => Box::pin(self.service.call(request)).await?,
         };
         if matches!(self.way, Way::Tls(..)) {
@@ -61,7 +61,7 @@ where
         Ok(response)
     }
 
-    /// What is answered before the routes are asked.
+    /// Returns a response that does not need the routes, if there is one.
     fn first<B>(&self, request: &mut Request<B>) -> Option<Reply> {
         if !names_its_host(request) {
             return Some(Refused::Host.reply());
@@ -78,8 +78,8 @@ where
     }
 }
 
-/// Whether a request says which host it is for, once: HTTP/1.1 demands it (RFC 9112, section 3.2). HTTP/2 says it in
-/// `:authority` (RFC 9113, section 8.3.1), which becomes the header; where a request says it in both ways, they agree.
+/// Returns true if a request names its host exactly once, which HTTP/1.1 requires (RFC 9112, section 3.2). HTTP/2 sends
+/// `:authority` (RFC 9113, section 8.3.1), which is copied to the header; if both are sent, they must agree.
 fn names_its_host<B>(request: &mut Request<B>) -> bool {
     let named = request.headers().get_all(HOST).iter().count();
     let authority = request.uri().authority().map(|authority| authority.as_str().to_owned());

@@ -1,5 +1,5 @@
-//! Words that help with a refused key, id or path. Codes and statuses stay; nothing is said of things that a key does not
-//! reach.
+//! Hints for API errors: explains what is wrong with a key, an id or a path. Hints change only the message, and reveal
+//! nothing that the key can't access.
 
 use std::borrow::Cow;
 
@@ -15,13 +15,13 @@ use super::route::{Call, Table};
 use super::{API, Context};
 use crate::service::{Caller, Error};
 
-/// Characters of a header or a path that are repeated in an answer.
+/// Characters of a header or path that a message may quote.
 const REPEATED: usize = 40;
 
-/// Bytes of a path beyond which no other spelling of it is looked for.
+/// Length of a path above which no similar route is searched, in bytes.
 const LONGEST: usize = 300;
 
-/// Ids that a path may name by mistake: what each begins with, what it is of, and where it is listed.
+/// Kinds of ids: prefix, noun, and the route that lists them.
 const IDS: [(&str, &str, &str); 11] = [
     (PageId::PREFIX, "page", "GET /api/v1/pages"),
     (MonitorId::PREFIX, "monitor", "GET /api/v1/pages/{pageId}/monitors"),
@@ -36,7 +36,7 @@ const IDS: [(&str, &str, &str); 11] = [
     (AccountId::PREFIX, "account", "GET /api/v1/me"),
 ];
 
-/// Explains why the headers hold no key.
+/// Explains why the headers contain no API key.
 pub(super) fn no_key(headers: &HeaderMap) -> Cow<'static, str> {
     let mut values = headers.get_all(AUTHORIZATION).iter();
     let Some(value) = values.next() else {
@@ -45,7 +45,7 @@ pub(super) fn no_key(headers: &HeaderMap) -> Cow<'static, str> {
         return elsewhere.map_or(
             Cow::Borrowed("no API key: send the header `Authorization: Bearer plx_…`"),
             |name| {
-                format!("a key is not read from {name}: send the header `Authorization: Bearer plx_…`").into()
+                format!("the header {name} is not read: send the header `Authorization: Bearer plx_…`").into()
             },
         );
     };
@@ -64,14 +64,14 @@ pub(super) fn no_key(headers: &HeaderMap) -> Cow<'static, str> {
         return "Bearer is missing before the key: `Authorization: Bearer plx_…`".into();
     }
     if token.is_empty() || !scheme.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-') {
-        return "the Authorization header must be `Bearer`, a blank and the key".into();
+        return "the Authorization header must be `Bearer`, a space and the key".into();
     }
     format!("the Authorization header has the scheme {scheme:.REPEATED$}: it must be Bearer").into()
 }
 
-/// Explains why a path names nothing, where a part of it can't be the id that is expected there; none where each can.
+/// Explains which part of a path is not a valid id of the expected kind. Returns `None` if all are valid.
 ///
-/// The words follow from the text alone, but for the label of a page that the key reaches.
+/// The message depends on the text alone, except for the slug of a page that the key can access.
 pub(super) fn bad_id(context: &Context, call: &Call<Caller>) -> Option<String> {
     let parts = call.params.iter();
     let (name, text) = parts.map(|(name, text)| (name.as_str(), text.as_str())).find(|(name, text)| {
@@ -80,7 +80,7 @@ pub(super) fn bad_id(context: &Context, call: &Call<Caller>) -> Option<String> {
     })?;
     let (prefix, kind, listed) = IDS.iter().find(|(_, of, _)| *of == name)?;
     if let Some((other, of, _)) = IDS.iter().find(|(other, ..)| other != prefix && text.starts_with(other)) {
-        return Some(format!("{other}… is the id of {}, and that of {} is expected there", a(of), a(kind)));
+        return Some(format!("{other}… is the id of {}, but the id of {} is expected", a(of), a(kind)));
     }
     if name == "page"
         && let Ok(Some(id)) = context.service.page_with_label(&call.caller, text)
@@ -95,7 +95,7 @@ pub(super) fn bad_id(context: &Context, call: &Call<Caller>) -> Option<String> {
     Some(format!("{known}; {listed} lists them"))
 }
 
-/// The same refusal with that help, where it says that there is nothing by an id.
+/// Replaces a plain not-found error by one with the hint.
 pub(super) fn with(help: Option<String>, refused: Refused) -> Refused {
     match (refused, help) {
         (Refused::Service(Error::NotFound), Some(words)) => Refused::Nowhere(words.into()),
@@ -103,34 +103,33 @@ pub(super) fn with(help: Option<String>, refused: Refused) -> Refused {
     }
 }
 
-/// Explains why there is no route at a path, where another spelling of it is one.
+/// Suggests a route for a path without one, if a similar path has a route.
 pub(super) fn no_route(table: &Table, path: &str) -> Option<Cow<'static, str>> {
     let is_route = |path: &str| path.starts_with(API) && table.has(path);
     if path.len() > LONGEST {
         return None;
     }
-    let said =
-        |why: &str, path: &str| Some(format!("there is nothing at this address: {why}, try {path}").into());
+    let said = |why: &str, path: &str| Some(format!("no route matches this path: {why}, try {path}").into());
     let mut single = path.to_owned();
     while single.contains("//") {
         single = single.replace("//", "/");
     }
     let single = if single.len() > 1 { single.strip_suffix('/').unwrap_or(&single) } else { &single };
     if single != path && is_route(single) {
-        return said("it has a slash too many", single);
+        return said("it has an extra slash", single);
     }
     if let Some(rest) = single.strip_prefix(API).filter(|rest| rest.starts_with(API) && is_route(rest)) {
-        return said("/api/v1 stands in it twice", rest);
+        return said("it contains /api/v1 twice", rest);
     }
     let below = ["/v1/", "/api/", "/"].into_iter().find_map(|start| single.strip_prefix(start));
     if let Some(whole) =
         below.map(|rest| format!("{API}/{rest}")).filter(|whole| single != whole && is_route(whole))
     {
-        return said("the API is below /api/v1", &whole);
+        return said("API paths begin with /api/v1", &whole);
     }
     let small = single.to_ascii_lowercase();
     if small != single && small.starts_with(API) && is_route(&small) {
-        return Some("there is nothing at this address: paths are in small letters".into());
+        return Some("no route matches this path: paths are lowercase".into());
     }
     None
 }
@@ -166,12 +165,12 @@ mod tests {
         };
         for (sent, words) in [
             (&[][..], "no API key: send the header"),
-            (&[("x-api-key", "plx_abc")], "a key is not read from x-api-key"),
+            (&[("x-api-key", "plx_abc")], "the header x-api-key is not read"),
             (&[("authorization", "plx_abc")], "Bearer is missing"),
             (&[("authorization", "Bearer")], "no key follows Bearer"),
             (&[("authorization", "bearer ")], "no key follows Bearer"),
             (&[("authorization", "Basic YTpi")], "has the scheme Basic"),
-            (&[("authorization", "abc")], "must be `Bearer`, a blank and the key"),
+            (&[("authorization", "abc")], "must be `Bearer`, a space and the key"),
             (&[("authorization", "Bearer a"), ("authorization", "Bearer b")], "two Authorization headers"),
         ] {
             let told = no_key(&headers(sent));

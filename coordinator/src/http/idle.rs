@@ -1,7 +1,7 @@
-//! Which connections have no request under way: where all places are taken, the one idle for longest makes room.
+//! Tracks idle connections: when all connection slots are taken, the connection idle for longest is closed.
 //!
-//! A request costs its connection two marks of its own. The order of all connections is put right by whoever looks for
-//! room, as far as he has to look; a connection with a request that he meets comes back into it once it is idle.
+//! A request only updates atomics of its own connection. The queue of all connections is brought up to date by the task
+//! that evicts, as far as it has to search; a busy connection that it finds is dequeued and requeued once it is idle.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -11,44 +11,44 @@ use std::time::Duration;
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep_until};
 
-/// In a connection's mark of what it does: some of an answer may still be on its way.
+/// Flag: part of a response may not have been written yet.
 const UNSENT: u32 = 1;
-/// In the same mark: one request that is being answered. Over HTTP/2 there may be several.
+/// Counter in the same word: one request in progress. HTTP/2 connections may have several.
 const ASKED: u32 = 2;
-/// In the same mark: it is out of the order. Set and taken away under the lock of all.
+/// Flag: the connection is not in the queue. Changed only under the lock of the queue.
 const OUT: u32 = 1 << 31;
 
-/// The open connections, in the order in which they were last seen to become idle.
+/// The open connections, ordered by when they were last seen to become idle.
 #[derive(Debug, Clone)]
 pub(super) struct Idle(Arc<Shared>);
 
 #[derive(Debug)]
 struct Shared {
-    /// For so long a connection is left alone: what it has sent may not have been read yet.
+    /// Time for which an idle connection is not evicted, since the request that it has sent may not have been read yet.
     fresh: Duration,
-    /// What moments are counted from.
+    /// Zero of all timestamps.
     begun: Instant,
     all: Mutex<All>,
-    /// How many look for room.
+    /// Number of tasks that wait to evict a connection.
     wanted: AtomicU32,
-    /// Told, where room is wanted, of each connection that becomes idle.
+    /// Notified when a connection becomes idle while a task waits to evict one.
     more: Notify,
-    /// Told of each connection that was to leave and stays.
+    /// Notified when a connection declines its eviction.
     stayed: Notify,
 }
 
 #[derive(Debug, Default)]
 struct All {
     next: u64,
-    /// By a moment since which it has been idle at most, and its number.
+    /// By a lower bound of the time since which it is idle, and its number.
     seats: BTreeMap<(u64, u64), Arc<Kept>>,
 }
 
-/// What one connection is about. It begins idle, and counts no more once dropped.
+/// Activity of one connection, idle at first. Unregistered when the last clone is dropped.
 #[derive(Debug, Clone)]
 pub(super) struct Seat(Arc<Taken>);
 
-/// A request under way.
+/// A request in progress.
 #[derive(Debug)]
 pub(super) struct Asked(Seat);
 
@@ -61,27 +61,27 @@ struct Taken {
 #[derive(Debug)]
 struct Kept {
     number: u64,
-    /// The moment by which it is found in the order; written under the lock of all.
+    /// Time under which it is queued; written under the lock of the queue.
     filed: AtomicU64,
-    /// [`UNSENT`] and [`ASKED`], idle where there is nothing of either, and [`OUT`].
+    /// [`UNSENT`] and the count of [`ASKED`] (both zero if idle), and [`OUT`].
     work: AtomicU32,
-    /// When it last became idle.
+    /// Time at which it last became idle.
     since: AtomicU64,
     leave: Notify,
 }
 
-/// What a look for room has found.
+/// Result of an attempt to evict a connection.
 enum Found {
-    /// One that was told to leave.
+    /// A connection was asked to close.
     Left,
-    /// The one idle for longest, to be left alone until then.
+    /// The connection idle for longest may not be evicted before this time.
     Fresh(Instant),
-    /// All have a request.
+    /// All connections are busy.
     None,
 }
 
 impl Idle {
-    /// None so far; each is left alone for as long as it is `fresh`.
+    /// Creates an empty set. No connection is evicted before it has been idle for `fresh`.
     pub(super) fn new(fresh: Duration) -> Self {
         Self(Arc::new(Shared {
             fresh,
@@ -93,7 +93,7 @@ impl Idle {
         }))
     }
 
-    /// A new connection's seat.
+    /// Registers a new connection.
     pub(super) fn seat(&self) -> Seat {
         let now = self.moment();
         let mut all = locked(&self.0.all);
@@ -112,14 +112,14 @@ impl Idle {
         Seat(Arc::new(Taken { idle: self.clone(), kept }))
     }
 
-    /// Tells the connection that has been idle for longest to leave; waits for one where there is none.
+    /// Asks the connection idle for longest to close; waits until one is idle.
     pub(super) async fn make_room(&self) {
-        // Said before the look: whoever becomes idle after it sees that he is wanted.
+        // Before the first attempt: a connection that becomes idle after it sees that one is waited for.
         let _wanted = Wanted::new(&self.0.wanted);
         loop {
             match self.look() {
                 Found::Left => {
-                    // Words to two who look may have become one.
+                    // Two notifications may have been merged into one.
                     if self.0.wanted.load(Ordering::SeqCst) > 1 {
                         self.0.more.notify_one();
                     }
@@ -131,12 +131,12 @@ impl Idle {
         }
     }
 
-    /// Waits until one that was told to leave has stayed.
+    /// Waits until a connection declines its eviction.
     pub(super) async fn stayed(&self) {
         self.0.stayed.notified().await;
     }
 
-    /// Goes through the order from its old end, and puts right what it meets.
+    /// Searches the queue from the oldest entry, and corrects outdated entries on the way.
     fn look(&self) -> Found {
         let mut all = locked(&self.0.all);
         while let Some(first) = all.seats.first_entry() {
@@ -154,7 +154,7 @@ impl Idle {
                 }
                 Some(since) => all.file(since, seat),
                 None => {
-                    // Where it became idle just now, it did not see that it is out.
+                    // It may have become idle just now, without seeing that it is dequeued.
                     if is_idle(seat.work.fetch_or(OUT, Ordering::SeqCst)) {
                         all.back(seat);
                     }
@@ -164,7 +164,7 @@ impl Idle {
         Found::None
     }
 
-    /// Nanoseconds since the first of all: five centuries of them.
+    /// Nanoseconds since the set was created; enough for five centuries.
     fn moment(&self) -> u64 {
         u64::try_from(self.0.begun.elapsed().as_nanos()).unwrap_or(u64::MAX)
     }
@@ -182,7 +182,7 @@ impl All {
         self.seats.insert((moment, seat.number), seat);
     }
 
-    /// One that is idle again comes back, where it is out.
+    /// Requeues a connection that is idle again, if it is dequeued.
     fn back(&mut self, seat: Arc<Kept>) {
         if seat.work.fetch_and(!OUT, Ordering::SeqCst) & OUT != 0 {
             self.file(seat.since.load(Ordering::SeqCst), seat);
@@ -191,7 +191,7 @@ impl All {
 }
 
 impl Seat {
-    /// Waits until this connection is to make room. One that has a request by then stays, and another is found.
+    /// Waits until this connection is to be closed. If it is busy by then, it declines and another one is evicted.
     pub(super) async fn told_to_leave(&self) {
         let Taken { idle, kept } = &*self.0;
         loop {
@@ -204,23 +204,23 @@ impl Seat {
         }
     }
 
-    /// A request's head has been read; it is answered, or given up by its sender, once this is dropped.
+    /// Marks the start of a request, once its header is read. Drop the guard when the request ends.
     pub(super) fn asked(&self) -> Asked {
         self.0.kept.work.fetch_add(ASKED, Ordering::SeqCst);
         Asked(self.clone())
     }
 
-    /// Bytes were written, or are to be.
+    /// Notes that bytes were or are about to be written.
     pub(super) fn sending(&self) {
         self.0.kept.work.fetch_or(UNSENT, Ordering::SeqCst);
     }
 
-    /// All that was written has been taken by the host.
+    /// Notes that the operating system has accepted all bytes written.
     pub(super) fn sent(&self) {
         if self.0.kept.work.load(Ordering::SeqCst) & UNSENT == 0 {
             return;
         }
-        // Before it counts as idle: nobody may read the moment of the last time.
+        // Stored before the connection counts as idle, so that no outdated time is read.
         self.0.kept.since.store(self.0.idle.moment(), Ordering::SeqCst);
         let before = self.0.kept.work.fetch_and(!UNSENT, Ordering::SeqCst);
         if !is_idle(before & !UNSENT) {
@@ -234,20 +234,20 @@ impl Seat {
 }
 
 impl Kept {
-    /// Since when it has had no request and nothing to send.
+    /// Time since which it has had no request and nothing to send; `None` while it is busy.
     fn idle_since(&self) -> Option<u64> {
         is_idle(self.work.load(Ordering::SeqCst)).then(|| self.since.load(Ordering::SeqCst))
     }
 }
 
-/// Whether a connection of that mark has no request.
+/// Returns true if the flags are those of an idle connection.
 const fn is_idle(work: u32) -> bool {
     work & !OUT == 0
 }
 
 impl Drop for Asked {
     fn drop(&mut self) {
-        // The answer remains to be sent.
+        // The response is still to be sent.
         self.0.0.kept.work.fetch_or(UNSENT, Ordering::SeqCst);
         self.0.0.kept.work.fetch_sub(ASKED, Ordering::SeqCst);
     }
@@ -256,13 +256,13 @@ impl Drop for Asked {
 impl Drop for Taken {
     fn drop(&mut self) {
         let mut all = locked(&self.idle.0.all);
-        // Read under the lock: whoever looks for room may move it.
+        // Read under the lock, since an evicting task may requeue it.
         let filed = self.kept.filed.load(Ordering::Relaxed);
         all.seats.remove(&(filed, self.kept.number));
     }
 }
 
-/// One more who looks for room, for as long as it is held.
+/// Counts one waiting task for as long as it is held.
 struct Wanted<'a>(&'a AtomicU32);
 
 impl<'a> Wanted<'a> {
@@ -296,7 +296,7 @@ mod tests {
         drop(busy.asked());
         busy.sent();
         drop(sending.asked());
-        // Used since, it has been idle for less long than the fresh one.
+        // It was used later than the others and is idle for less time than the fresh one.
         drop(used.asked());
         used.sent();
         for seat in [&fresh, &used] {
@@ -349,7 +349,7 @@ mod tests {
         drop(asked);
         second.sent();
         first.sent();
-        // Again busy and idle, which puts it behind.
+        // Busy and idle again, which moves it to the end.
         drop(second.asked());
         second.sent();
         for seat in [&first, &second] {

@@ -1,4 +1,4 @@
-//! A bounded body to a JSON object: size, time, depth, and no name twice.
+//! Parses request bodies as JSON, with limits on size, time and depth. Duplicate keys are rejected.
 
 use std::fmt;
 use std::time::Duration;
@@ -16,21 +16,21 @@ use tokio::time::timeout;
 use super::legacy;
 use crate::service::once;
 
-/// A request's body as it arrives.
+/// Stream of a request body.
 pub(super) type Body = BoxStream<'static, Result<Bytes, ()>>;
 /// A JSON object.
 pub(super) type Object = Map<String, Value>;
 
-/// Bytes that a body may have: the largest field that is legal, every character escaped, and some more.
+/// Size limit of a body, in bytes: the largest valid field with every character escaped, and some more.
 const MAX_BYTES: usize = 256 * 1024;
-/// Levels that JSON may be deep.
+/// Maximum nesting depth of JSON.
 const MAX_DEPTH: usize = 32;
-/// How long a body may take to arrive.
+/// Time limit for a body to arrive.
 const PATIENCE: Duration = Duration::from_secs(20);
-/// Characters that an idempotency key may have.
+/// Maximum length of an idempotency key, in characters.
 const MAX_IDEMPOTENCY_KEY: usize = 255;
 
-/// Reads the whole body. One that says at once that it is too long is not waited for.
+/// Reads the whole body. A body whose `Content-Length` is too large is rejected at once.
 pub(super) async fn bytes(headers: &HeaderMap, body: &mut Body) -> Result<Vec<u8>, Refusals> {
     let announced = headers.get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse::<u64>().ok());
     if announced.is_some_and(|length| length > MAX_BYTES as u64) {
@@ -50,12 +50,12 @@ pub(super) async fn bytes(headers: &HeaderMap, body: &mut Body) -> Result<Vec<u8
     timeout(PATIENCE, reading).await.unwrap_or_else(|_| Err(broken("must arrive within 20 seconds")))
 }
 
-/// A body that is there already.
+/// Makes a body of bytes in memory.
 pub(super) fn whole(bytes: Vec<u8>) -> Body {
     futures_util::stream::once(std::future::ready(Ok(Bytes::from(bytes)))).boxed()
 }
 
-/// Reads a body as any JSON.
+/// Parses a body as any JSON value.
 pub(super) fn document(headers: &HeaderMap, bytes: &[u8]) -> Result<Value, Refusals> {
     if !is_json(headers) {
         return Err(Refusals::one("Content-Type", "must be application/json"));
@@ -63,7 +63,7 @@ pub(super) fn document(headers: &HeaderMap, bytes: &[u8]) -> Result<Value, Refus
     value(bytes).map_err(|error| broken(&format!("is not valid JSON: {error}")))
 }
 
-/// Reads a body as a JSON object, old names as new ones.
+/// Parses a body as a JSON object, with old field names read as new ones.
 pub(super) fn object(headers: &HeaderMap, bytes: &[u8]) -> Result<Object, Refusals> {
     if bytes.is_empty() {
         return Err(broken("must be a JSON object"));
@@ -81,7 +81,7 @@ pub(super) fn object(headers: &HeaderMap, bytes: &[u8]) -> Result<Object, Refusa
     }
 }
 
-/// The value of the header by which a request may be sent twice.
+/// Returns the idempotency key of a request.
 pub(super) fn idempotency_key(headers: &HeaderMap) -> Result<Option<&str>, Refusals> {
     let rule =
         || Refusals::one(once::HEADER, format!("must be 1 to {MAX_IDEMPOTENCY_KEY} visible characters"));
@@ -107,8 +107,8 @@ fn is_json(headers: &HeaderMap) -> bool {
     kind.split(';').next().is_some_and(|kind| kind.trim().eq_ignore_ascii_case("application/json"))
 }
 
-/// Reads one JSON value. A byte order mark before it, which some editors and shells write, is passed over (RFC 8259,
-/// section 8.1).
+/// Parses one JSON value. A leading byte order mark, which some editors and shells write, is skipped (RFC 8259, section
+/// 8.1).
 fn value(bytes: &[u8]) -> Result<Value, serde_json::Error> {
     let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
     let mut reader = serde_json::Deserializer::from_slice(bytes);
@@ -117,7 +117,7 @@ fn value(bytes: &[u8]) -> Result<Value, serde_json::Error> {
     Ok(value)
 }
 
-/// Reads a value at that depth.
+/// Deserializes a value at a nesting depth.
 #[derive(Clone, Copy)]
 struct Level(usize);
 
@@ -181,7 +181,7 @@ impl<'de> Visitor<'de> for Level {
         while let Some(name) = map.next_key::<String>()? {
             let value = map.next_value_seed(level)?;
             if object.contains_key(&name) {
-                return Err(A::Error::custom(format_args!("{name:.60} stands twice")));
+                return Err(A::Error::custom(format_args!("duplicate name {name:.60}")));
             }
             object.insert(name, value);
         }

@@ -1,4 +1,4 @@
-//! The plain listener where TLS is on: what it answers itself, and where it leads all else.
+//! Redirects from the plain HTTP listener to HTTPS, except for ACME challenges and pings.
 
 use ::http::header::{CACHE_CONTROL, HOST};
 use ::http::{HeaderValue, Request, StatusCode};
@@ -8,14 +8,14 @@ use super::error::Refused;
 use super::reply::Reply;
 use crate::tls::{CHALLENGE, Challenges};
 
-/// A ping's secret has been sent by the time it is read, and many a job's client follows no redirect: to send it on would
-/// only lose the ping.
+/// Prefix of ping URLs, which are not redirected: the secret has already been sent in the clear, and the HTTP clients
+/// of many jobs follow no redirects, so a redirect would only lose the ping.
 const PING: &str = "/ping/";
 
-/// The answer of the plain listener; none where the routes are asked.
+/// Returns the response of the plain listener, or `None` if the routes handle the request.
 ///
 /// # Errors
-/// [`Refused::Elsewhere`] for a host that is nobody's here, or a fault of the store.
+/// [`Refused::Elsewhere`] for an unknown host, or an error of the store.
 pub(super) fn answer<B>(
     context: &Context,
     challenges: &Challenges,

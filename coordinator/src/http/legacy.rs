@@ -1,4 +1,4 @@
-//! Monitors were called checkpoints: the old names in paths, bodies and answers.
+//! Backward compatibility with the old name of monitors, "checkpoints", in paths, request bodies and responses.
 
 use std::borrow::Cow;
 use std::cell::RefCell;
@@ -11,46 +11,46 @@ use serde_json::{Map, Value};
 
 use super::reply::Reply;
 
-/// New names, each with the old one.
+/// Field names, new and old.
 const NAMES: [(&str, &str); 3] =
     [("monitor", "checkpoint"), ("monitors", "checkpoints"), ("monitorIds", "checkpointIds")];
 
-/// Since when the old names are deprecated, 14 September 2026, as the header `Deprecation` writes it.
+/// Value of the `Deprecation` header: the old names are deprecated since 14 September 2026.
 pub(super) const DEPRECATED: &str = "@1789344000";
 
-/// Old name of a list of monitors.
+/// Old name of the list of monitors.
 pub(super) const MONITORS: &str = "checkpoints";
 
-/// What the API's description says of them.
-pub(super) const ABOUT: &str = "Monitors were called checkpoints: old paths (`…/checkpoints`), old names in bodies \
-    (`checkpoint`, `checkpoints`, `checkpointIds`) and old names in answers still work beside the new ones.";
+/// Paragraph on the old names in the OpenAPI description.
+pub(super) const ABOUT: &str = "Monitors were called checkpoints: old paths (`…/checkpoints`) and old field names \
+    (`checkpoint`, `checkpoints`, `checkpointIds`) in requests and responses still work next to the new ones.";
 
-/// Tools for agents by their old names, which still answer, each with the new one.
+/// MCP tools, by their old names, which still work, and their new ones.
 pub(super) const TOOLS: [(&str, &str); 2] =
     [("list_checkpoints", "list_monitors"), ("create_checkpoint", "create_monitor")];
 
-/// What a tool is called now.
+/// Returns the current name of a tool.
 pub(super) fn new_tool(name: &str) -> &str {
     TOOLS.iter().find(|(old, _)| *old == name).map_or(name, |(_, new)| new)
 }
 
-/// Every old name of fields and tools, with its new one.
+/// Iterates over all old names of fields and tools, with their new ones.
 pub(super) fn all() -> impl Iterator<Item = (&'static str, &'static str)> {
     NAMES.into_iter().map(|(new, old)| (old, new)).chain(TOOLS)
 }
 
-/// Old name of a field; none where it never changed.
+/// Old name of a field; `None` if it was not renamed.
 pub(super) fn old_name(name: &str) -> Option<&'static str> {
     NAMES.iter().find(|(new, _)| *new == name).map(|(_, old)| *old)
 }
 
-/// What an argument that names something was called before; none where its name is as it was.
+/// Old name of an id argument; `None` if it was not renamed.
 pub(super) fn old_argument(name: &str) -> Option<&'static str> {
     (name == "monitorId").then_some("checkpointId")
 }
 
-/// A path of the API with a page's `/checkpoints` read as `/monitors`, so that both are the same handler. Elsewhere the
-/// word is somebody's own, such as the label of a page.
+/// Rewrites `/checkpoints` below a page of the API to `/monitors`, so that both reach the same handler. Elsewhere the
+/// word may be the user's own, such as the slug of a page.
 pub(super) fn new_path(path: &str) -> Cow<'_, str> {
     let below = path.strip_prefix(super::API).and_then(|path| path.strip_prefix("/pages/"));
     let Some((page, rest)) = below.and_then(|below| below.split_once('/')) else {
@@ -64,13 +64,13 @@ pub(super) fn new_path(path: &str) -> Cow<'_, str> {
     }
 }
 
-/// Tests whether a path of the API has the old name.
+/// Returns true if an API path uses the old name.
 pub(super) fn is_old_path(path: &str) -> bool {
     matches!(new_path(path), Cow::Owned(_))
 }
 
-/// Adds the date since which old paths are deprecated (RFC 9745) and a link to the policy. There is no `Sunset` header
-/// (RFC 8594), since no end is set.
+/// Adds the deprecation date of old paths (RFC 9745) and a link to the policy. There is no `Sunset` header (RFC 8594),
+/// since no end date is set.
 pub(super) fn deprecated(reply: Reply, base_url: &str) -> Reply {
     let reply = reply.with(HeaderName::from_static("deprecation"), HeaderValue::from_static(DEPRECATED));
     let policy = format!("<{base_url}{}/docs#versions>; rel=\"deprecation\"; type=\"text/html\"", super::API);
@@ -80,8 +80,8 @@ pub(super) fn deprecated(reply: Reply, base_url: &str) -> Reply {
     }
 }
 
-/// Reads old names in a body as new ones, at every depth; where both are there the new one counts. Request headers
-/// are a customer's own names and stay.
+/// Renames old field names in a request body to new ones, at every depth; if both are present, the new one is used. The
+/// `headers` object is skipped, since its names are the customer's own.
 pub(super) fn read_old_names(object: &mut Map<String, Value>) {
     for (new, old) in NAMES {
         if let Some(value) = object.remove(old)
@@ -97,20 +97,20 @@ pub(super) fn read_old_names(object: &mut Map<String, Value>) {
     }
 }
 
-/// A document as bytes, with the old names beside the new ones at every depth. What stands under a new name is written
-/// once and copied as it is.
+/// Serializes a document as JSON, with the old names next to the new ones at every depth. Each value is serialized
+/// once, and its bytes are copied for the old name.
 pub(super) fn written(document: &impl Serialize) -> Vec<u8> {
     let bytes = RefCell::new(Vec::with_capacity(1024));
     let names = BothNames { bytes: &bytes, pieces: None, old: None, values: Vec::new() };
     let mut writer = Serializer::with_formatter(Shared(&bytes), names);
-    // A document that is none, which the types do not allow, would be an empty answer.
+    // A document that fails to serialize, which the types rule out, would give an empty body.
     if document.serialize(&mut writer).is_err() {
         return Vec::new();
     }
     bytes.into_inner()
 }
 
-/// Where the writer of JSON and [`BothNames`] both write to.
+/// Buffer that the JSON serializer and [`BothNames`] both write to.
 struct Shared<'a>(&'a RefCell<Vec<u8>>);
 
 impl Write for Shared<'_> {
@@ -124,14 +124,14 @@ impl Write for Shared<'_> {
     }
 }
 
-/// Writes compact JSON, and each value under a new name once more under its old one.
+/// Formatter of compact JSON that repeats each value with a new name under its old name.
 struct BothNames<'a> {
     bytes: &'a RefCell<Vec<u8>>,
-    /// Pieces of the name under way; none outside of one.
+    /// Fragments written of the current key; `None` outside of keys.
     pieces: Option<usize>,
-    /// What the name that was last written was called before.
+    /// Old name of the key written last.
     old: Option<&'static str>,
-    /// Of each value under way: where it begins and under what else it is to stand, where under anything.
+    /// For each open value: its start in the buffer and its old name, if it has one.
     values: Vec<Option<(usize, &'static str)>>,
 }
 
@@ -181,7 +181,7 @@ impl Formatter for BothNames<'_> {
     }
 }
 
-/// Leaves out the old names that stand beside new ones, at every depth.
+/// Removes old names that are present next to new ones, at every depth.
 pub(super) fn drop_old_names(value: &mut Value) {
     each_object(value, &mut |object| {
         for (new, old) in NAMES {
@@ -193,7 +193,7 @@ pub(super) fn drop_old_names(value: &mut Value) {
     });
 }
 
-/// Calls for the object, or for each object of the list.
+/// Calls the closure for the object, or for each object in the list.
 fn each_object(value: &mut Value, call: &mut impl FnMut(&mut Map<String, Value>)) {
     match value {
         Value::Object(object) => call(object),
@@ -291,7 +291,7 @@ mod tests {
         }
     }
 
-    /// Some document of names, old names' namesakes, and text that looks like both.
+    /// Generates a document with renamed keys, similar keys, and text that looks like them.
     fn grown(seed: &mut impl Iterator<Item = u8>, depth: usize) -> Value {
         const KEYS: [&str; 5] = ["monitor", "monitors", "monitorIds", "other", "mon\u{1}itor"];
         match seed.next() {

@@ -1,4 +1,4 @@
-//! Who has used how much of a minute, in memory and bounded.
+//! Rate limits per key in fixed windows of one minute, in bounded memory.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
@@ -8,10 +8,10 @@ use parallax_core::time::{SECOND, Timestamp};
 
 use super::error::Refused;
 
-/// How many users are remembered.
+/// Maximum number of keys tracked.
 const MAX_USERS: usize = 100_000;
 
-/// A limit of requests a minute for each user.
+/// Limit of requests per minute for each key.
 #[derive(Debug)]
 pub(super) struct Limiter<U> {
     limit: u32,
@@ -30,12 +30,12 @@ impl<U: Ord + Copy> Limiter<U> {
         Self { limit, users: Mutex::new(users) }
     }
 
-    /// The limit of a minute.
+    /// The number of requests allowed per minute.
     pub(super) const fn limit(&self) -> u32 {
         self.limit
     }
 
-    /// Counts a request. What the user has left is noted in `allowance`; too many are refused.
+    /// Counts a request and writes what is left to `allowance`; refuses requests over the limit.
     pub(super) fn admit(
         &self,
         user: U,
@@ -48,13 +48,13 @@ impl<U: Ord + Copy> Limiter<U> {
         admitted.map(drop).map_err(Refused::TooMany)
     }
 
-    /// What the user has left, without counting anything.
+    /// Returns what is left without counting a request.
     pub(super) fn look(&self, user: U, now: Timestamp) -> Allowance {
         let users = self.users.lock().unwrap_or_else(PoisonError::into_inner);
         users.minutes.get(&user).copied().unwrap_or_else(|| Minute::new(now)).look(now, self.limit)
     }
 
-    /// Takes back a request that was counted just now, and is not to count after all.
+    /// Refunds a request that was counted at `now`.
     pub(super) fn give_back(&self, user: U, now: Timestamp) {
         let mut users = self.users.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(minute) = users.minutes.get_mut(&user) {
@@ -62,7 +62,7 @@ impl<U: Ord + Copy> Limiter<U> {
         }
     }
 
-    /// Counts that many requests at once: what the user has left, or what the first of them found that is too many.
+    /// Counts several requests. Returns what is left, or the allowance at the first request over the limit.
     pub(super) fn admit_all(&self, user: U, requests: u32, now: Timestamp) -> Result<Allowance, Allowance> {
         let mut users = self.users.lock().unwrap_or_else(PoisonError::into_inner);
         users.make_room(user, now);
@@ -79,7 +79,7 @@ impl<U: Ord + Copy> Limiter<U> {
 }
 
 impl<U: Ord + Copy> Users<U> {
-    /// Forgets minutes that are up, at most once a second; where that does not help, some other user's.
+    /// Makes room for a key: evicts expired windows, at most once a second, or else an arbitrary one.
     fn make_room(&mut self, user: U, now: Timestamp) {
         if self.minutes.len() < MAX_USERS || self.minutes.contains_key(&user) {
             return;

@@ -1,8 +1,9 @@
-//! The doors over HTTP: one warp filter that ends in one dispatch, and behind it a table of routes.
+//! The HTTP interface: API, public pages and MCP. One warp filter passes each request to a dispatcher with a route
+//! table.
 //!
-//! A request goes through the same gates in the same order: a good key (401, also where there is no such route), its
-//! minute (429), the route and its method (404, 405), the key's access (403), its reach (404), the body (400), and the
-//! plan (422). Every refusal is a reply; nothing is left to warp's rejections, which would fall through.
+//! Every API request is checked in the same order: API key (401, also for unknown routes), rate limit (429), route and
+//! method (404, 405), access of the key (403), its reach (404), body (400), plan (422). Every error becomes a
+//! response here; warp's rejections are not used, since they would fall through to other filters.
 
 mod answers;
 mod api;
@@ -58,10 +59,10 @@ use json::Body;
 use reply::Reply;
 use route::{Answer, Call, Route, Seal, Table, keyed, messages, open};
 
-/// Where the API lives.
+/// Path prefix of the API.
 const API: &str = "/api/v1";
 
-/// Every route, readable at a glance.
+/// All routes.
 fn rows() -> Vec<(&'static str, Vec<(Method, Route)>)> {
     use api::monitors::history;
     use api::{
@@ -235,17 +236,17 @@ fn rows() -> Vec<(&'static str, Vec<(Method, Route)>)> {
     rows
 }
 
-/// A job reports by whatever its host has at hand: HEAD, which the table answers as GET, is a ping too.
+/// Methods of ping URLs. Jobs use whatever HTTP client they have; HEAD, which is handled as GET, counts as a ping too.
 fn pings() -> Vec<(Method, Route)> {
     let ping = open(|context, call| beat::ping(context, call).boxed());
     vec![(Method::GET, ping), (Method::POST, ping)]
 }
 
-/// The address of whoever is connected, as the server notes it with each request.
+/// Peer address of the connection, which the server adds to each request.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Peer(pub(crate) IpAddr);
 
-/// The one filter: it takes a request apart and never rejects.
+/// The warp filter: splits a request into its parts and never rejects.
 fn filter(
     context: Arc<Context>,
 ) -> impl Filter<Extract = (warp::reply::Response,), Error = warp::Rejection> + Clone {
@@ -266,25 +267,25 @@ fn filter(
         })
 }
 
-/// A body as plain bytes; how its sender failed does not matter.
+/// Converts a body to a stream of bytes; the cause of a read error does not matter.
 fn in_parts(body: impl Stream<Item = Result<impl Buf, warp::Error>> + Send + 'static) -> Body {
     body.map(|part| part.map(|mut part| part.copy_to_bytes(part.remaining())).map_err(|_| ())).boxed()
 }
 
-/// A request, taken apart.
+/// A request, split into its parts.
 struct Request {
     method: Method,
     path: String,
-    /// What follows the path's question mark; empty where nothing does.
+    /// Query string without the question mark; may be empty.
     query: String,
     headers: HeaderMap,
     peer: Option<Peer>,
     body: Body,
 }
 
-/// Whatever happens inside, there is an answer.
+/// Handles a request. Always returns a response, even if a handler panics.
 async fn answer(context: Arc<Context>, table: Arc<Table>, mut request: Request) -> Reply {
-    // Who asks whether to send a body must not be told to send one that nobody reads.
+    // With `Expect: 100-continue`, draining would ask the client to send a body that is not needed.
     let asks_first = request.headers.contains_key(EXPECT);
     let (body, rest) = unread::lend(request.body);
     request.body = body;
@@ -344,7 +345,7 @@ async fn dispatch(
             );
         }
         Ok((route, params)) => (Ok(route), params),
-        // Under the API nobody learns without a key what there is.
+        // API routes are not revealed without a key.
         Err(refused) if is_api(&path) => (Err(refused), Vec::new()),
         Err(refused) => {
             return public::without_slash(&table, &method, (&asked, &query), &path).ok_or_else(|| {
@@ -371,7 +372,7 @@ async fn dispatch(
     begun.hold(is_read, reply).await
 }
 
-/// Answers a request of a good key whose turn was counted.
+/// Runs the handler of an authenticated request that has been counted.
 async fn run(context: &Arc<Context>, route: Route, call: Call<Caller>) -> Answer {
     let Route::Keyed(handler) = route else { return Err(Refused::Route) };
     if !call.method.is_safe() {
@@ -381,7 +382,7 @@ async fn run(context: &Arc<Context>, route: Route, call: Call<Caller>) -> Answer
     handler(Arc::clone(context), call).await.map_err(|refused| help::with(help, refused))
 }
 
-/// The same refusal; of a path that is almost a route, with the route.
+/// Adds a hint to a missing route if a similar path has one.
 fn explained(refused: Refused, table: &Table, path: &str) -> Refused {
     match (&refused, help::no_route(table, path)) {
         (Refused::Route, Some(words)) => Refused::Nowhere(words),

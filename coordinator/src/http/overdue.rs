@@ -1,7 +1,6 @@
-//! The longest that a request is worked on: whoever waits for a store that stalls is told so, and not left waiting.
+//! Limits the processing time of a request, so that clients get an error if the store stalls.
 //!
-//! A write that was given up may still be committed: its answer says that something is wrong, never that nothing was
-//! written.
+//! A write that timed out may still be committed: its response reports an error, never that nothing was written.
 
 use std::future::Future;
 use std::task::Poll;
@@ -17,23 +16,23 @@ use super::json::Body;
 use super::route::Answer;
 use crate::service::Error;
 
-/// How long a request is worked on once all of it is there.
+/// Time limit of a request, from when it has been received completely.
 pub(super) const LIMIT: Duration = Duration::from_secs(10);
 
-/// How long where agents are asked to look now: longer than they are waited for.
+/// Time limit of requests that wait for agents or receivers; longer than the wait for them.
 pub(super) const LOOK: Duration = Duration::from_secs(15);
 
-/// How long a request to that path is worked on. A look on request takes as long as a check may, and a test alert as
-/// long as its receiver.
+/// Returns the time limit of requests to a path. "Check now" may take as long as a check, and a test alert as long as
+/// its receiver.
 pub(super) fn limit_of(path: &str) -> Duration {
     if path.ends_with("/check") || path.ends_with("/test") { LOOK } else { LIMIT }
 }
 
-/// Ends when a request's body was read, or is no longer wanted.
+/// Resolves when the request's body has been read or dropped.
 pub(super) type Arrived = Option<oneshot::Receiver<()>>;
 
-/// A body of which is known when it has been read; how long a sender takes has a limit of its own. A method without a
-/// body has none to wait for.
+/// Wraps a body to learn when it has been read, since a slow sender has a separate limit. For methods without a body
+/// there is nothing to wait for.
 pub(super) fn watched(body: Body, method: &Method) -> (Body, Arrived) {
     if !matches!(*method, Method::POST | Method::PATCH | Method::PUT) {
         return (body, None);
@@ -47,7 +46,7 @@ pub(super) fn watched(body: Body, method: &Method) -> (Body, Arrived) {
     (body.chain(end).boxed(), Some(arrived))
 }
 
-/// The answer, or an error of ours where it takes longer than `limit`.
+/// Runs a handler; returns an internal error if it takes longer than `limit` after the body was received.
 pub(super) async fn within(
     limit: Duration,
     arrived: Arrived,
@@ -55,7 +54,7 @@ pub(super) async fn within(
 ) -> Answer {
     let overdue = async {
         if let Some(arrived) = arrived {
-            // Nothing is ever sent: it is dropped.
+            // Resolves when the sender is dropped; nothing is sent.
             let _ = arrived.await;
         }
         sleep(limit).await;
@@ -67,9 +66,9 @@ pub(super) async fn within(
     }
 }
 
-/// What is said of what took longer.
+/// The error for a request that timed out.
 pub(super) fn fault() -> Refused {
-    Error::Internal("it was not done in time; the store may be stalled".to_owned()).into()
+    Error::Internal("the request timed out; the store may be stalled".to_owned()).into()
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! An answer before it is on the wire.
+//! HTTP responses as handlers build them: status, headers, body, ETag and caching.
 
 use std::convert::Infallible;
 use std::fmt;
@@ -19,13 +19,13 @@ use futures_util::{Stream, StreamExt};
 use parallax_core::quota::Allowance;
 use serde::Serialize;
 
-/// What a page for people may load and do: nothing.
+/// Content security policy of HTML pages that load nothing.
 const POLICY: &str = "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
-/// Parts of a body that has no end of its own.
+/// Stream of a body without a fixed end.
 pub(super) type Parts = BoxStream<'static, Result<Bytes, Infallible>>;
 
-/// The same for one who wants to share it between threads, which nobody does.
+/// Makes a body stream `Sync`, as warp requires, although it is never shared between threads.
 struct Alone(Mutex<Parts>);
 
 impl Stream for Alone {
@@ -36,20 +36,20 @@ impl Stream for Alone {
     }
 }
 
-/// Status, headers and body.
+/// An HTTP response: status, headers and body.
 pub(super) struct Reply {
     status: StatusCode,
     headers: HeaderMap,
     body: Bytes,
-    /// What of the body a tag is made of; none where it is all of it.
+    /// Bytes that the ETag is computed from; `None` for the whole body.
     gist: Option<Bytes>,
-    /// What follows the body for as long as somebody reads it.
+    /// Stream sent after the body until the client disconnects.
     rest: Option<Parts>,
-    /// Set where all readers have one copy of the body.
+    /// True if all readers share one copy of the body.
     is_shared: bool,
-    /// Set where that copy is kept for as long as the service runs.
+    /// True if that copy stays in memory for as long as the service runs.
     is_lasting: bool,
-    /// Set where something was changed by a request whose method does not tell.
+    /// True if the request changed something, for requests whose method does not show it (MCP).
     wrote: bool,
 }
 
@@ -76,12 +76,12 @@ impl Reply {
         }
     }
 
-    /// A JSON document.
+    /// Builds a JSON response.
     pub(super) fn json(status: StatusCode, document: &impl Serialize) -> Self {
         Self::written(status, serde_json::to_vec(document).unwrap_or_default())
     }
 
-    /// A JSON document that is written already; without one where the status has none.
+    /// Builds a response of serialized JSON; status 204 has no content type.
     pub(super) fn written(status: StatusCode, document: impl Into<Bytes>) -> Self {
         let reply = Self::bare(status, HeaderMap::new(), document.into())
             .with(CACHE_CONTROL, HeaderValue::from_static("no-store"))
@@ -93,18 +93,18 @@ impl Reply {
         }
     }
 
-    /// The same, whose tag is made of that alone: what else the body says does not make it another one.
+    /// Computes the ETag from these bytes alone, so that other parts of the body do not change it.
     pub(super) fn known_by(self, gist: Vec<u8>) -> Self {
         Self { gist: Some(gist.into()), ..self }
     }
 
-    /// Nothing but a status.
+    /// Builds a response without a body.
     pub(super) fn empty(status: StatusCode) -> Self {
         Self::bare(status, HeaderMap::new(), Bytes::new())
             .with(CACHE_CONTROL, HeaderValue::from_static("no-store"))
     }
 
-    /// A word in plain text that no one may keep.
+    /// Builds a plain text response that must not be cached.
     pub(super) fn text(text: &'static str) -> Self {
         let body = Bytes::from_static(text.as_bytes());
         Self::bare(StatusCode::OK, HeaderMap::new(), body)
@@ -113,56 +113,56 @@ impl Reply {
             .with(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"))
     }
 
-    /// Bytes of that media type, of which the headers are the caller's affair.
+    /// Builds a response of a media type; the caller sets the caching headers.
     pub(super) fn bytes(media: &'static str, body: impl Into<Bytes>) -> Self {
-        // As many as a document of a page has, so that the map does not grow on the way.
+        // The number of headers of a page document, so that the map does not grow.
         let headers = HeaderMap::with_capacity(12);
         Self::bare(StatusCode::OK, headers, body.into())
             .with(CONTENT_TYPE, HeaderValue::from_static(media))
             .with(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"))
     }
 
-    /// The same, of whose body all readers have one copy.
+    /// Marks the body as shared by all readers.
     pub(super) fn shared(self) -> Self {
         Self { is_shared: true, ..self }
     }
 
-    /// The same, of whose body all readers have one copy that is kept for good.
+    /// Marks the body as shared by all readers and permanently in memory.
     pub(super) fn lasting(self) -> Self {
         Self { is_lasting: true, ..self.shared() }
     }
 
-    /// The same, said to report a change.
+    /// Sets whether the request changed something.
     pub(super) fn of_write(self, wrote: bool) -> Self {
         Self { wrote, ..self }
     }
 
-    /// Tells whether it reports a change.
+    /// Returns true if the request changed something.
     pub(super) const fn wrote(&self) -> bool {
         self.wrote
     }
 
-    /// Tells whether the body is kept for good.
+    /// Returns true if the body is permanently in memory.
     pub(super) const fn is_lasting(&self) -> bool {
         self.is_lasting
     }
 
-    /// Tells whether all readers have one copy of the body.
+    /// Returns true if all readers share one copy of the body.
     pub(super) const fn is_shared(&self) -> bool {
         self.is_shared
     }
 
-    /// The same with a body made of its own.
+    /// Replaces the body by a function of it.
     pub(super) fn with_body(self, make: impl FnOnce(Bytes) -> Bytes) -> Self {
         Self { body: make(self.body), ..self }
     }
 
-    /// The same, followed by what has no end of its own.
+    /// Appends a stream to the body.
     pub(super) fn followed_by(self, rest: Parts) -> Self {
         Self { rest: Some(rest), ..self }
     }
 
-    /// The same, whose body the reader has already.
+    /// Turns the response into 304 Not Modified.
     pub(super) fn unchanged(mut self) -> Self {
         self.status = StatusCode::NOT_MODIFIED;
         self.body = Bytes::new();
@@ -170,7 +170,7 @@ impl Reply {
         self
     }
 
-    /// A page for people, which loads nothing.
+    /// Builds an HTML page that loads no resources.
     pub(super) fn html(text: String) -> Self {
         Self::bytes("text/html; charset=utf-8", text)
             .with(CACHE_CONTROL, HeaderValue::from_static("public, max-age=15"))
@@ -178,36 +178,36 @@ impl Reply {
             .with(REFERRER_POLICY, HeaderValue::from_static("no-referrer"))
     }
 
-    /// The same with another status.
+    /// Sets the status.
     pub(super) const fn of(mut self, status: StatusCode) -> Self {
         self.status = status;
         self
     }
 
-    /// Its status.
+    /// The status.
     pub(super) const fn status(&self) -> StatusCode {
         self.status
     }
 
-    /// Its body.
+    /// The body.
     pub(super) fn body(&self) -> &[u8] {
         &self.body
     }
 
-    /// The same with a header set.
+    /// Sets a header.
     pub(super) fn with(mut self, name: HeaderName, value: HeaderValue) -> Self {
         self.headers.insert(name, value);
         self
     }
 
-    /// The same with what its sender has left of the minute.
+    /// Adds the `RateLimit` headers.
     pub(super) fn with_allowance(self, allowance: &Allowance) -> Self {
         self.with(HeaderName::from_static("ratelimit-limit"), HeaderValue::from(allowance.limit))
             .with(HeaderName::from_static("ratelimit-remaining"), HeaderValue::from(allowance.remaining))
             .with(HeaderName::from_static("ratelimit-reset"), HeaderValue::from(allowance.reset_seconds))
     }
 
-    /// The same, kept by nobody but its reader, and not by him either, and found by no search.
+    /// Forbids caching and indexing: for pages that not everyone may see.
     pub(super) fn sealed(mut self) -> Self {
         self.headers.remove(ETAG);
         self.headers.remove(ACCESS_CONTROL_ALLOW_ORIGIN);
@@ -224,17 +224,17 @@ impl Reply {
             .with(HeaderName::from_static("x-robots-tag"), HeaderValue::from_static("noindex"))
     }
 
-    /// The same, said to be the answer to an earlier sending of the request.
+    /// Marks the response as a replay for an idempotency key.
     pub(super) fn replayed(self) -> Self {
         self.with(HeaderName::from_static("idempotency-replayed"), HeaderValue::from_static("true"))
     }
 
-    /// The same, said to show the thing as it is now, since its first answer was too long to keep.
+    /// Marks a replay as showing the current state, since the first response was too long to store.
     pub(super) fn redrawn(self) -> Self {
         self.with(HeaderName::from_static("idempotency-answer"), HeaderValue::from_static("current"))
     }
 
-    /// The same, with where the thing that was made is to be found.
+    /// Sets the `Location` header.
     pub(super) fn at(self, path: &str) -> Self {
         match HeaderValue::try_from(path) {
             Ok(path) => self.with(LOCATION, path),
@@ -242,8 +242,8 @@ impl Reply {
         }
     }
 
-    /// A read's answer with the tag of its body; only the tag where the reader has that body already (RFC 9110, 13.1.2).
-    /// The body may be kept, but not used unasked.
+    /// Adds an ETag to a response to a read, and turns it into 304 if the client has that version (RFC 9110, section
+    /// 13.1.2). The response may be stored, but must be revalidated before use.
     pub(super) fn tagged(self, headers: &HeaderMap) -> Self {
         if self.status != StatusCode::OK {
             return self;
@@ -252,7 +252,7 @@ impl Reply {
         self.tagged_as(&tag, headers)
     }
 
-    /// The same, with the body's tag as it was made before.
+    /// Like [`Reply::tagged`], with an ETag that is already computed.
     pub(super) fn tagged_as(self, tag: &str, headers: &HeaderMap) -> Self {
         let reply = if is_known(tag, headers) { self.unchanged() } else { self };
         let reply = reply.with(CACHE_CONTROL, HeaderValue::from_static("private, no-cache"));
@@ -262,8 +262,8 @@ impl Reply {
         }
     }
 
-    /// Status line and headers as they are sent (RFC 9112, sections 4 and 5), with the length of the body; without the
-    /// date, which the moment gives.
+    /// Serializes status line and headers (RFC 9112, sections 4 and 5) with the content length, but without the date,
+    /// which is added when the response is sent.
     pub(super) fn head(&self) -> Bytes {
         let reason = self.status.canonical_reason().unwrap_or_default();
         let mut head = format!("HTTP/1.1 {} {reason}\r\n", self.status.as_str()).into_bytes();
@@ -279,7 +279,7 @@ impl Reply {
         head.into()
     }
 
-    /// The answer as warp takes it.
+    /// Converts to the response type of warp.
     pub(super) fn into_warp(self) -> warp::reply::Response {
         let mut response = match self.rest {
             None => Response::new(self.body.into()),
@@ -293,7 +293,7 @@ impl Reply {
         response
     }
 
-    /// The answer as far as it is known.
+    /// Converts to a plain response, without the stream.
     #[cfg(test)]
     pub(super) fn into_response(self) -> Response<Bytes> {
         let mut response = Response::new(self.body);
@@ -303,27 +303,27 @@ impl Reply {
     }
 }
 
-/// The tag of a body. Whoever has another document under the same 64 bits has made it so for himself.
+/// ETag of a body, from a 64-bit hash. A client that provokes a collision affects only its own cache.
 pub(super) fn tag(body: &[u8]) -> String {
     format!("W/\"{:016x}-{:x}\"", FixedState::default().hash_one(body), body.len())
 }
 
-/// The tag of a body that follows from these facts, and from nothing else.
+/// ETag of a body that is determined by these values alone.
 pub(super) fn tag_of(facts: &impl Hash) -> String {
     format!("W/\"{:016x}\"", FixedState::default().hash_one(facts))
 }
 
-/// Whether the reader says that he has what that tag stands for.
+/// Returns true if the `If-None-Match` header contains the ETag.
 pub(super) fn is_known(tag: &str, headers: &HeaderMap) -> bool {
     values(headers, &IF_NONE_MATCH).any(|value| names(value, tag))
 }
 
-/// The values of all headers of that name that are plain text.
+/// Values of all headers of a name, skipping those that are not ASCII text.
 pub(super) fn values<'a>(headers: &'a HeaderMap, name: &HeaderName) -> impl Iterator<Item = &'a str> {
     headers.get_all(name).iter().filter_map(|value| value.to_str().ok())
 }
 
-/// Whether a list of tags names that one, weakly compared (RFC 9110, 8.8.3.2), or any.
+/// Returns true if a list of ETags contains the one, by weak comparison (RFC 9110, section 8.8.3.2), or is `*`.
 pub(super) fn names(list: &str, tag: &str) -> bool {
     fn opaque(tag: &str) -> &str {
         tag.trim().trim_start_matches("W/")

@@ -1,4 +1,4 @@
-//! The table of routes: exact 404, 405 with what is allowed, HEAD after GET, and the old names of paths.
+//! Route table: finds the handler of a request. Returns 404 and 405 errors, maps HEAD to GET and old paths to new ones.
 
 use std::str::FromStr;
 use std::sync::Arc;
@@ -17,40 +17,40 @@ use super::{Context, Peer};
 use crate::service::once::Ticket;
 use crate::service::{Caller, Error};
 
-/// What a handler gives.
+/// Result of a handler.
 pub(super) type Answer = Result<Reply, Refused>;
 type Handler<C> = fn(Arc<Context>, Call<C>) -> BoxFuture<'static, Answer>;
 type MessageHandler = fn(Arc<Context>, Arc<Table>, Call<Caller>) -> BoxFuture<'static, Answer>;
 
-/// A handler, and whether it needs a key.
+/// A handler, by the authentication that it requires.
 #[derive(Clone, Copy)]
 pub(super) enum Route {
-    /// Anybody may call it.
+    /// No API key is required.
     Open(Handler<()>),
-    /// Only a good key may.
+    /// A valid API key is required.
     Keyed(Handler<Caller>),
-    /// Only a good key may, whatever its access; it counts messages itself, and does by them what other routes do.
+    /// A valid API key of any access is required. The handler (MCP) counts each message as a request and dispatches it.
     Messages(MessageHandler),
 }
 
-/// A route that anybody may call.
+/// Makes a route that requires no API key.
 pub(super) const fn open(handler: Handler<()>) -> Route {
     Route::Open(handler)
 }
 
-/// A route that needs a good key.
+/// Makes a route that requires a valid API key.
 pub(super) const fn keyed(handler: Handler<Caller>) -> Route {
     Route::Keyed(handler)
 }
 
-/// A route whose messages are requests by themselves.
+/// Makes a route whose messages count as requests of their own.
 pub(super) const fn messages(handler: MessageHandler) -> Route {
     Route::Messages(handler)
 }
 
-/// A request that found its handler.
+/// A request with a matching route, as passed to its handler.
 pub(super) struct Call<C> {
-    /// Who asks.
+    /// The authenticated caller, or `()` on open routes.
     pub(super) caller: C,
     pub(super) method: Method,
     pub(super) path: String,
@@ -59,21 +59,22 @@ pub(super) struct Call<C> {
     pub(super) params: Vec<(String, String)>,
     pub(super) headers: HeaderMap,
     pub(super) body: Body,
-    /// Whether nobody may keep the answer.
+    /// Set by the handler if the response must not be cached.
     pub(super) seal: Seal,
 }
 
-/// Whether an answer is of a page that not everybody may see: set by the gate, minded by whoever sends the answer.
+/// Flag for responses that must not be cached, since not everyone may see the page: set by the access check, applied
+/// when the response is sent.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Seal(Arc<AtomicBool>);
 
 impl Seal {
-    /// Nobody may keep the answer.
+    /// Forbids caching of the response.
     pub(super) fn set(&self) {
         self.0.store(true, Ordering::Relaxed);
     }
 
-    /// The answer as it may go out.
+    /// Adds the no-store headers if the flag is set.
     pub(super) fn put_on(&self, answer: Answer) -> Answer {
         if !self.0.load(Ordering::Relaxed) {
             return answer;
@@ -83,37 +84,37 @@ impl Seal {
 }
 
 impl<C> Call<C> {
-    /// The part of the path of that name.
+    /// Returns the path parameter of that name.
     pub(super) fn param(&self, name: &str) -> Result<&str, Refused> {
         let found = self.params.iter().find(|(candidate, _)| candidate == name);
         found.map(|(_, value)| value.as_str()).ok_or(Refused::Service(Error::NotFound))
     }
 
-    /// The page that the path names. Text that is no id names nothing.
+    /// Parses the page id in the path. Invalid ids give "not found".
     pub(super) fn page(&self) -> Result<PageId, Refused> {
         self.id("page")
     }
 
-    /// The monitor that the path names.
+    /// Parses the monitor id in the path.
     pub(super) fn monitor(&self) -> Result<MonitorId, Refused> {
         self.id("monitor")
     }
 
-    /// An id that the path names.
+    /// Parses an id in the path.
     pub(super) fn id<T: FromStr>(&self, name: &str) -> Result<T, Refused> {
         self.param(name)?.parse().map_err(|_| Refused::Service(Error::NotFound))
     }
 }
 
 impl Call<Caller> {
-    /// Reads the body as a JSON object, and the request's ticket where it may be sent twice.
+    /// Reads the body as a JSON object, and the idempotency key if there is one.
     pub(super) async fn object(&mut self) -> Result<(json::Object, Option<Ticket>), Refused> {
         let bytes = json::bytes(&self.headers, &mut self.body).await?;
         let object = json::object(&self.headers, &bytes)?;
         Ok((object, self.ticket(&bytes)?))
     }
 
-    /// The ticket of a request that may be sent twice.
+    /// Returns the idempotency key of the request, bound to its method, path and body.
     pub(super) fn ticket(&self, body: &[u8]) -> Result<Option<Ticket>, Refused> {
         let Some(value) = json::idempotency_key(&self.headers)? else { return Ok(None) };
         let path = legacy::new_path(&self.path);
@@ -122,18 +123,18 @@ impl Call<Caller> {
     }
 }
 
-/// Every route by path.
+/// All routes, by path.
 pub(super) struct Table {
     router: Router<usize>,
     resources: Vec<Vec<(Method, Route)>>,
 }
 
 impl Table {
-    /// A table of paths, each with its methods.
+    /// Builds the table from paths and their methods.
     pub(super) fn new(rows: Vec<(&'static str, Vec<(Method, Route)>)>) -> Self {
         let mut table = Self { router: Router::new(), resources: Vec::new() };
         for (path, methods) in rows {
-            // Two equal paths would be a slip in the table above, which the tests would show.
+            // A duplicate path would be a mistake in the list of routes, which the tests would detect.
             if table.router.insert(path, table.resources.len()).is_ok() {
                 table.resources.push(methods);
             }
@@ -141,7 +142,7 @@ impl Table {
         table
     }
 
-    /// The route of a request and the parts of its path. HEAD is answered as GET; the server leaves the body out.
+    /// Finds the route of a request and its path parameters. HEAD is handled as GET; the server omits the body.
     pub(super) fn find(
         &self,
         method: &Method,
@@ -158,7 +159,7 @@ impl Table {
         Ok((*route, params.collect()))
     }
 
-    /// Tells paths that have a route, whatever its method.
+    /// Returns true if the path has a route for any method.
     pub(super) fn has(&self, path: &str) -> bool {
         self.router.at(&legacy::new_path(path)).is_ok()
     }

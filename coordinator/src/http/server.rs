@@ -1,4 +1,4 @@
-//! Accepts connections and serves them, within limits of number and time, until told to stop.
+//! The HTTP server: accepts connections and serves them, with limits on connections and time, until shutdown.
 
 use std::convert::Infallible;
 use std::future::Future;
@@ -27,41 +27,41 @@ use super::stall::Stalling;
 use super::{Context, Peer, filter, short, tls};
 use crate::tls::{Challenges, Shown};
 
-/// Bytes of a request's head.
+/// Limit of a request's header section, in bytes.
 const HEAD_BYTES: usize = 16 * 1024;
-/// Header lines of a request.
+/// Limit of header fields of a request.
 const HEAD_LINES: usize = 64;
-/// Connections that may wait to be accepted; the host may allow fewer.
+/// Listen backlog; the operating system may allow fewer.
 const WAITING: i32 = 4096;
-/// Bytes that the host keeps of an answer until a reader has acknowledged them (twice that, by socket(7)). Left to itself
-/// it would take up to 4 MiB for each of the thousands.
+/// Socket send buffer, in bytes (Linux doubles it, see socket(7)). The default grows up to 4 MiB, for each of thousands
+/// of connections.
 const UNACKNOWLEDGED: usize = 128 << 10;
-/// Bytes of it that wait to be sent (`TCP_NOTSENT_LOWAT`): all that a reader who takes nothing costs. One who takes what
-/// comes has up to the above on its way.
+/// Unsent bytes in that buffer (`TCP_NOTSENT_LOWAT`), which is all that a reader that reads nothing costs. A reader
+/// that keeps up may have the whole buffer in flight.
 const UNSENT: u32 = 16 << 10;
-/// Descriptors that the rest of the process has enough of: store and mesh take some dozens, and what goes out to mail
-/// servers, receivers and vendors is bounded by the hundred.
+/// File descriptors that suffice for the rest of the process: store and mesh use some dozens, and outgoing connections
+/// to mail servers, webhook receivers and vendors are limited to some hundreds.
 const THE_REST: usize = 4096;
-/// Pause after the host could not accept, so that a lack of descriptors is no busy loop.
+/// Pause after a failed accept, so that a lack of file descriptors does not cause a busy loop.
 const BACK_OFF: Duration = Duration::from_millis(50);
-/// How long a new or just answered connection is safe from having to make room: an honest caller on a busy host may need
-/// a while to come to its request, and 4,096 places in that time still take in 20,000 strangers a second.
+/// Time for which a new or just served connection is not evicted: a legitimate client on a busy machine may need a
+/// while to send its request, and even 4,096 slots with this time allow 20,000 new connections a second.
 const FRESH: Duration = Duration::from_millis(200);
-/// How long requests under way may take once the server is to stop.
+/// Time limit of requests in progress at shutdown.
 const DRAIN: Duration = Duration::from_secs(10);
 
-/// What a server allows.
+/// Limits of the server.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Limits {
-    /// Connections at once. For one more, the one that has been idle for longest makes room; where none is, it waits.
+    /// Concurrent connections. A new one over the limit closes the one idle for longest, or waits if none is idle.
     pub(super) connections: usize,
-    /// Of these, from one address; more are closed at once. This host's own addresses are free, for its proxy's sake.
+    /// Concurrent connections of one address; more are closed at once. Loopback is exempt, since a proxy may run there.
     pub(super) of_one_peer: usize,
-    /// How long a request's head may take to arrive, from the connection's start or the last answer: so also how long
-    /// a connection may be silent. One that comes in parts has as long once more from its first part on, as another
-    /// (`short`, then hyper) waits for the rest.
+    /// Time limit for a request's header section, from the start of the connection or the last response; so it also
+    /// limits how long a connection may be silent. A header section that arrives in parts may take as long again from
+    /// its first part on, since the fast path hands over to hyper, which starts its own timer.
     pub(super) head: Duration,
-    /// How long a connection may take nothing of an answer.
+    /// Time limit for a write of a response to make progress.
     pub(super) stall: Duration,
 }
 
@@ -77,7 +77,7 @@ impl Default for Limits {
 }
 
 impl Limits {
-    /// The same, but so that half of the process's descriptors stay for the rest of it, or as many as that ever needs.
+    /// Lowers the connection limit so that half of the file descriptors, at most [`THE_REST`], are left for other uses.
     fn with_descriptors(mut self, descriptors: usize) -> Self {
         let most = descriptors - (descriptors / 2).min(THE_REST);
         self.connections = self.connections.min(most).max(1);
@@ -85,41 +85,41 @@ impl Limits {
     }
 }
 
-/// A listener in front of which a crowd may wait to be accepted. Of a connection that finds the queue full, the host
-/// tells neither side, and the caller believes itself connected.
+/// Binds a listener with a long backlog: a connection that finds the backlog full is dropped silently, and the client
+/// believes it is connected.
 ///
 /// # Errors
-/// Where the host does not let it listen there.
+/// If the address can't be bound.
 pub async fn listener(address: SocketAddr) -> io::Result<TcpListener> {
     let listener = TcpListener::bind(address).await?;
-    // Every connection that is accepted has it too.
+    // Accepted connections inherit these options.
     let socket = socket2::SockRef::from(&listener);
-    // Small answers must not wait.
+    // Small responses must not be delayed.
     socket.set_tcp_nodelay(true)?;
     socket.set_send_buffer_size(UNACKNOWLEDGED)?;
     socket.set_tcp_notsent_lowat(UNSENT)?;
-    // The usual 128 are too few; of one that listens already, this changes the number alone (listen(2)).
+    // The default of 128 is too small; on a socket that listens already, this changes only the backlog (listen(2)).
     rustix::net::listen(&listener, WAITING)?;
     Ok(listener)
 }
 
-/// How the connections of a listener are served.
+/// Mode of a listener.
 #[derive(Debug, Clone)]
 pub enum Way {
-    /// In the clear.
+    /// Plain HTTP.
     Plain,
-    /// In the clear beside a listener with TLS, to which visitors are led where `redirect` says so.
+    /// Plain HTTP next to a TLS listener; redirects to HTTPS if `redirect` is set.
     Led {
-        /// What an authority may ask for.
+        /// ACME challenges to serve.
         challenges: Challenges,
-        /// Whether all else is led to https.
+        /// Redirect all other requests to HTTPS.
         redirect: bool,
     },
     /// Over TLS.
     Tls(Shown, Arc<ServerConfig>),
 }
 
-/// The places that all listeners share: what one takes, another has not.
+/// Connection slots shared by all listeners.
 #[derive(Debug, Clone)]
 pub struct Places {
     limits: Limits,
@@ -129,7 +129,7 @@ pub struct Places {
 }
 
 impl Places {
-    /// As many as this process's descriptors allow.
+    /// Creates as many slots as the file descriptor limit of this process allows.
     pub fn of_this_process() -> Self {
         Self::within(match descriptors() {
             Some(descriptors) => Limits::default().with_descriptors(descriptors),
@@ -143,10 +143,10 @@ impl Places {
     }
 }
 
-/// Serves HTTP on the listener until `shutdown` resolves, then lets requests under way end.
+/// Serves HTTP on the listener until `shutdown` resolves, then waits for requests in progress to end.
 ///
-/// In the clear it is HTTP/1.1 alone: HTTP/2 is for a proxy in front. Without it there is no version to sniff, so that
-/// the head's time-out covers a connection's first byte too.
+/// Plain connections speak HTTP/1.1 only; HTTP/2 is left to a proxy in front. So there is no version to detect, and the
+/// header timeout covers the first byte of a connection too.
 pub async fn serve(
     listener: TcpListener,
     way: Way,
@@ -175,7 +175,7 @@ pub async fn serve(
         let way = way.clone();
         let served = async move {
             match &way {
-                // Apart, so that a connection in the clear has no room for a handshake.
+                // Boxed, so that a plain connection does not reserve memory for a handshake.
                 Way::Tls(shown, config) => {
                     Box::pin(tls::serve(stream, (shown, config), limits, guest, watcher)).await;
                 }
@@ -189,7 +189,7 @@ pub async fn serve(
             tokio::select! {
                 biased;
                 () = served => {}
-                () = seat.told_to_leave() => tracing::debug!("an idle connection made room"),
+                () = seat.told_to_leave() => tracing::debug!("an idle connection was closed to free its slot"),
             }
             drop(place);
         });
@@ -197,11 +197,11 @@ pub async fn serve(
     drop(listener);
     context.stop();
     if tokio::time::timeout(DRAIN, graceful.shutdown()).await.is_err() {
-        tracing::warn!("requests were still under way when the server stopped");
+        tracing::warn!("the server stopped before all requests had ended");
     }
 }
 
-/// HTTP/1.1 over a connection (RFC 9112), to its end.
+/// Serves HTTP/1.1 (RFC 9112) on a connection until it ends.
 pub(super) async fn one<S, I>(mut io: Stalling<I>, limits: Limits, guest: Arc<Guest<S>>, watcher: Watcher)
 where
     S: Service<Request<Incoming>, Response = warp::reply::Response, Error = Infallible>
@@ -225,25 +225,25 @@ where
         .max_headers(HEAD_LINES)
         .serve_connection(TokioIo::new(io), served);
     if let Err(error) = watcher.watch(connection).await {
-        tracing::debug!(%error, "a connection ended early");
+        tracing::debug!(%error, "a connection ended with an error");
     }
 }
 
-/// The next connection that has a place; nothing where one was not taken.
+/// Accepts the next connection and waits for a slot; `None` if it failed or was refused.
 async fn next(listener: &TcpListener, places: &Places) -> Option<(TcpStream, IpAddr, impl Send + 'static)> {
     let Places { crowd, slots, idle, .. } = places;
     let (stream, peer) = match listener.accept().await {
         Ok((stream, peer)) => (stream, peer.ip()),
         Err(error) => {
             if let Some(omitted) = LOGS.admit("accept") {
-                tracing::warn!(%error, omitted, "a connection was not accepted");
+                tracing::warn!(%error, omitted, "a connection could not be accepted");
             }
             tokio::time::sleep(BACK_OFF).await;
             return None;
         }
     };
     let Some(place) = crowd.admit(peer) else {
-        tracing::debug!(%peer, "an address has too many connections");
+        tracing::debug!(%peer, "a connection was refused: its address has too many");
         return None;
     };
     let made = async {
@@ -264,7 +264,7 @@ async fn next(listener: &TcpListener, places: &Places) -> Option<(TcpStream, IpA
     Some((stream, peer, (place, slot.ok()?)))
 }
 
-/// How many descriptors this process may have open; nothing where the host does not say or sets no limit.
+/// File descriptor limit of this process; `None` if it is unknown or unlimited.
 fn descriptors() -> Option<usize> {
     let limits = std::fs::read_to_string("/proc/self/limits").ok()?;
     let soft = limits.lines().find_map(|line| line.strip_prefix("Max open files"))?;

@@ -1,6 +1,5 @@
-//! The shortest way on a connection of HTTP/1.1: documents that everybody may see and that were asked for before go out as
-//! they were written, head and all. The first request for anything else takes the connection on to hyper, with all that
-//! was read of it.
+//! Fast path of HTTP/1.1 connections: serves cached public documents as rendered bytes, headers included, without
+//! hyper. The first request that it can't serve hands the connection over to hyper, with all bytes already read.
 
 use std::cell::RefCell;
 use std::io;
@@ -23,20 +22,20 @@ use super::reply::Reply;
 use super::server::{Limits, Way};
 use super::stall::Stalling;
 
-/// Bytes that are read at once: a browser's head has 500 to 1,500.
+/// Size of one read, in bytes; the header section of a browser has 500 to 1,500.
 const HEAD_BYTES: usize = 2048;
-/// Header lines of a head that is looked at here.
+/// Limit of header fields on the fast path.
 const HEAD_LINES: usize = 32;
-/// How often a question waits for its document, which may have changed again each time.
+/// Limit of waits of one request for its document to be rendered; it may be outdated again after each.
 const WAITS: u32 = 3;
-/// Headers of requests that are more than a plain question.
+/// Headers that exclude a request from the fast path.
 const MORE: [&str; 6] = ["content-length", "transfer-encoding", "expect", "upgrade", "te", "http2-settings"];
 
-/// An answer that is written already, but for its date.
+/// A rendered response, complete except for its date.
 #[derive(Debug)]
 pub(super) struct Written {
     pub(super) status: StatusCode,
-    /// Status line and headers, each with its end of line.
+    /// Status line and headers, each with its line ending.
     pub(super) head: Bytes,
     pub(super) body: Bytes,
 }
@@ -47,15 +46,15 @@ impl From<&Reply> for Written {
     }
 }
 
-/// What a look for an answer has found.
+/// Result of a look-up in the cache of responses.
 pub(super) enum Found {
-    /// The answer.
+    /// The response is cached.
     Written(Written),
-    /// Its document is to be drawn first. After this another look may find it, where it gives true.
+    /// The document must be rendered first. If the future returns true, another look-up may find it.
     Drawing(BoxFuture<'static, bool>),
 }
 
-/// A plain question: a `GET` of a path, without a body.
+/// A request that the fast path may serve: a `GET` without a body.
 #[derive(Debug)]
 pub(super) struct Question<'a> {
     /// Path and query.
@@ -64,18 +63,18 @@ pub(super) struct Question<'a> {
 }
 
 impl Question<'_> {
-    /// The values of all headers of that name, in small letters, that are plain text.
+    /// Values of all headers of a name (lowercase), skipping those that are not ASCII text.
     pub(super) fn values(&self, name: &'static str) -> impl Iterator<Item = &str> {
         let of_name = self.headers.iter().filter(move |header| header.name.eq_ignore_ascii_case(name));
         of_name.filter_map(|header| std::str::from_utf8(header.value).ok().filter(|value| value.is_ascii()))
     }
 
-    /// How many headers of that name there are.
+    /// Number of headers of a name.
     fn count(&self, name: &str) -> usize {
         self.headers.iter().filter(|header| header.name.eq_ignore_ascii_case(name)).count()
     }
 
-    /// Whether the connection ends with the answer; none where what is said of it is not for here.
+    /// Returns whether the client asks to close the connection; `None` if the fast path does not handle the header.
     fn closes(&self) -> Option<bool> {
         let mut said = self.headers.iter().filter(|header| header.name.eq_ignore_ascii_case("connection"));
         match (said.next(), said.next()) {
@@ -87,8 +86,8 @@ impl Question<'_> {
     }
 }
 
-/// What is known of a request that begins with these bytes: what the look has found, the bytes of its head, and whether
-/// the connection ends with it.
+/// Parses the buffered bytes as a request and looks it up. Returns the result, the length of its header section, and
+/// whether the connection closes after it; `None` if the fast path can't serve it.
 pub(super) fn known<T>(
     held: &[u8],
     look: impl FnOnce(&Question<'_>) -> Option<T>,
@@ -110,8 +109,8 @@ pub(super) fn known<T>(
     Some((look(&question)?, length, closes))
 }
 
-/// Answers what is known for as long as nothing else is asked for, and then says so: what was read and not answered is
-/// put back. False once the connection is over.
+/// Serves requests from the cache. Returns true, with all unserved bytes put back, at the first request that it can't
+/// serve; false once the connection has ended.
 pub(super) async fn answer<S, I>(io: &mut Stalling<I>, limits: Limits, guest: &Guest<S>) -> bool
 where
     I: AsyncRead + AsyncWrite + Unpin,
@@ -123,7 +122,7 @@ where
     };
     let mut stopping = guest.context.stopping();
     let told = stopping.clone();
-    // Who would tell is gone: that too is a reason to stop.
+    // An error means that the sender is gone, which is a shutdown too.
     let mut stop = pin!(async move { drop(stopping.wait_for(|stop| *stop).await) });
     let mut silence = pin!(sleep(limits.head));
     let mut answered = Instant::now();
@@ -135,7 +134,7 @@ where
             read = io.read_buf(&mut held) => read,
             () = stop.as_mut() => return false,
             () = silence.as_mut() => {
-                // It is not set anew with each answer: that would cost more than some answers do.
+                // The timer is not reset with each response, which would cost more than some responses do.
                 let until = answered + limits.head;
                 if until <= Instant::now() {
                     return false;
@@ -176,7 +175,7 @@ where
                 return false;
             }
             if closes {
-                // In the clear the end of the socket says the same; over TLS it would look cut off (RFC 8446, section 6.1).
+                // TLS needs a close notification, or the response looks truncated (RFC 8446, section 6.1).
                 if is_tls {
                     let _ = io.shutdown().await;
                 }
@@ -184,7 +183,7 @@ where
             }
         }
         answered = Instant::now();
-        // Whoever always has another question would never let the above be asked.
+        // Checked here too: while a client keeps sending requests, the select above never sees the shutdown.
         if *told.borrow() {
             let _ = io.shutdown().await;
             return false;
@@ -192,14 +191,14 @@ where
     }
 }
 
-/// Waits for a document; meanwhile the connection counts as one with a request. Where it takes longer than any answer may,
-/// that is the answer.
+/// Waits for a document to be rendered; the connection counts as busy meanwhile. Returns the timeout error as a
+/// response if it takes too long.
 async fn awaited<S>(guest: &Guest<S>, drawing: BoxFuture<'static, bool>) -> Result<bool, Written> {
     let _asked = guest.seat.asked();
     timeout(overdue::LIMIT, drawing).await.map_err(|_| Written::from(&overdue::fault().reply()))
 }
 
-/// Sends an answer with the present date, head and body at once.
+/// Sends a response with the current date, header and body in one write.
 async fn send<I>(io: &mut I, written: Written, now: Timestamp, closes: bool, is_tls: bool) -> io::Result<()>
 where
     I: AsyncWrite + Unpin,
@@ -222,7 +221,7 @@ where
     io.flush().await
 }
 
-/// Writes down the date (RFC 9110, section 6.6.1), of which each thread makes one in a second.
+/// Appends the date (RFC 9110, section 6.6.1), which each thread formats once a second.
 fn put_date(head: &mut BytesMut, now: Timestamp) {
     thread_local! {
         static MADE: RefCell<(u64, String)> = const { RefCell::new((0, String::new())) };

@@ -1,4 +1,4 @@
-//! A connection that gives up on a reader who takes nothing.
+//! Write timeout: ends a connection whose reader accepts no data.
 
 use std::io;
 use std::pin::Pin;
@@ -11,14 +11,15 @@ use tokio::time::{Sleep, sleep};
 
 use super::idle::Seat;
 
-/// A stream whose writes fail once nothing of them was taken for `limit`, and whose seat knows of what is on its way.
+/// A stream whose writes fail if none makes progress for `limit`. Reports unsent data to the activity of the
+/// connection.
 #[derive(Debug)]
 pub(super) struct Stalling<S> {
     stream: S,
     limit: Duration,
     seat: Seat,
     waiting: Option<Pin<Box<Sleep>>>,
-    /// What was read and put back.
+    /// Bytes that were read and put back.
     ahead: Bytes,
 }
 
@@ -27,12 +28,12 @@ impl<S> Stalling<S> {
         Self { stream, limit, seat, waiting: None, ahead: Bytes::new() }
     }
 
-    /// Puts back what was read: it is read again before anything else. Only once, where nothing is left of before.
+    /// Puts back bytes to be read again first. Must not be called while bytes put back before are unread.
     pub(super) fn put_back(&mut self, read: Bytes) {
         self.ahead = read;
     }
 
-    /// What a write gave, or that it has waited for too long.
+    /// Applies the timeout to the result of a write.
     fn bounded<T>(&mut self, gave: Poll<io::Result<T>>, cx: &mut Context<'_>) -> Poll<io::Result<T>> {
         if gave.is_ready() {
             self.waiting = None;
@@ -56,7 +57,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for Stalling<S> {
         let count = buffer.remaining().min(self.ahead.len());
         buffer.put_slice(&self.ahead.split_to(count));
         if self.ahead.is_empty() {
-            // Its memory goes with it.
+            // Frees its memory.
             self.ahead = Bytes::new();
         }
         Poll::Ready(Ok(()))

@@ -1,8 +1,8 @@
-//! The requests of one HTTP/2 connection: whether one of its answers is left lying, and whether it only asks to cancel.
+//! Protects HTTP/2 connections against clients that stall responses, reset streams in masses, or stay idle.
 //!
-//! HTTP/1.1 has one request at a time, and what is not taken of its answer shows at the socket (`stall.rs`). Here a
-//! visitor may leave an answer lying by never widening its window (RFC 9113, section 5.2) while the socket is well, or
-//! ask and cancel as fast as the line allows (CVE-2023-44487), each time for the price of a frame.
+//! HTTP/1.1 has one request at a time, and an unread response shows at the socket (see `Stalling`). With HTTP/2 a
+//! client can stall a response by never widening its window (RFC 9113, section 5.2) while the socket makes progress, or
+//! open and reset streams as fast as the line allows (rapid reset, CVE-2023-44487), at the price of one frame each.
 
 use std::collections::BTreeMap;
 use std::pin::Pin;
@@ -14,38 +14,38 @@ use bytes::Bytes;
 use hyper::body::{Body, Frame, SizeHint};
 use tokio::time::Instant;
 
-/// Cancelled requests that a connection may have before they are held against those that it let be answered.
+/// Number of reset streams from which a connection is closed if more than half of its streams were reset.
 const CANCELLED: u64 = 128;
-/// Bytes of an answer that are handed out at once. Each piece must be taken before the next, however small the reader's
-/// window is.
+/// Size of one chunk of a response body, in bytes. A chunk must be sent before the next is taken, however small the
+/// client's window is.
 const PIECE: usize = 16 * 1024;
 
-/// What a connection is to end for.
+/// Reason to close a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Verdict {
-    /// Nothing of an answer was taken for too long.
+    /// A response made no progress for too long.
     Stalled,
-    /// Most of many requests were cancelled.
+    /// The client reset most of its streams.
     Cancelling,
-    /// It has had no request for long enough.
+    /// The connection was without a request for too long.
     Quiet,
 }
 
-/// The requests of a connection, as many as it may have at once.
+/// Open streams of one connection, limited by its number of concurrent streams.
 #[derive(Debug, Clone)]
 pub(super) struct Streams(Arc<Mutex<All>>);
 
 #[derive(Debug)]
 struct All {
     next: u64,
-    /// Each request under way, with the moment since which something of its answer could have been taken; none while
-    /// there is nothing to take.
+    /// Each open stream, with the time since which data of its response waits to be sent; `None` while there is nothing
+    /// to send.
     open: BTreeMap<u64, Option<Instant>>,
     cancelled: u64,
     quiet_since: Instant,
 }
 
-/// One request under way, until it is dropped.
+/// Open stream; closed when dropped.
 #[derive(Debug)]
 pub(super) struct Stream {
     streams: Streams,
@@ -54,13 +54,13 @@ pub(super) struct Stream {
 }
 
 impl Streams {
-    /// None so far.
+    /// Creates the guard of a new connection.
     pub(super) fn new() -> Self {
         let quiet_since = Instant::now();
         Self(Arc::new(Mutex::new(All { next: 0, open: BTreeMap::new(), cancelled: 0, quiet_since })))
     }
 
-    /// A request has come.
+    /// Registers a new stream.
     pub(super) fn begin(&self) -> Stream {
         let mut all = self.all();
         let number = all.next;
@@ -70,8 +70,8 @@ impl Streams {
         Stream { streams: self.clone(), number, is_answered: false }
     }
 
-    /// Whether the connection is to end now: where an answer was left lying for `stall`, where it only cancels, and where
-    /// there was no request for `first` since its beginning or for `quiet` since the last one.
+    /// Returns a reason to close the connection now, if there is one: a response stalled for `stall`, mass resets, or
+    /// no request for `first` since the connection was opened or for `quiet` since the last one.
     pub(super) fn verdict(
         &self,
         now: Instant,
@@ -97,14 +97,14 @@ impl Streams {
 }
 
 impl Stream {
-    /// Its answer is made, and waits to be taken.
+    /// Wraps the body of the response, which is now ready to be sent.
     pub(super) fn answered<B>(mut self, body: B) -> Watched<B> {
         self.is_answered = true;
         self.note(true);
         Watched { body, rest: Bytes::new(), stream: self }
     }
 
-    /// Whether something could be taken from now on.
+    /// Records whether data waits to be sent from now on.
     fn note(&self, is_owed: bool) {
         let since = is_owed.then(Instant::now);
         self.streams.all().open.insert(self.number, since);
@@ -122,20 +122,20 @@ impl Drop for Stream {
     }
 }
 
-/// A body of which it is known since when its reader could have taken more.
+/// A response body that records since when data waits to be sent.
 #[derive(Debug)]
 pub(super) struct Watched<B> {
     body: B,
-    /// What the body gave and was not handed out yet.
+    /// Data taken from the body and not passed on yet.
     rest: Bytes,
     stream: Stream,
 }
 
 impl<B> Watched<B> {
-    /// The next piece of the rest.
+    /// Splits off the next chunk.
     fn piece(&mut self) -> Bytes {
         let piece = self.rest.split_to(PIECE.min(self.rest.len()));
-        // Copied, so that the last one, which nobody waits for, does not hold on to a whole document.
+        // The last chunk is copied, so that it does not keep a whole document in memory.
         if self.rest.is_empty() { Bytes::copy_from_slice(&piece) } else { piece }
     }
 }
@@ -148,7 +148,7 @@ impl<B: Body<Data = Bytes> + Unpin> Body for Watched<B> {
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, B::Error>>> {
-        // hyper asks for more once the reader's window has room, so each question is something taken.
+        // hyper polls for more when the client's window has room, so each poll shows progress.
         if !self.rest.is_empty() {
             self.stream.note(true);
             return Poll::Ready(Some(Ok(Frame::data(self.piece()))));
@@ -197,7 +197,7 @@ mod tests {
         streams.verdict(Instant::now() + after, STALL, FIRST, QUIET)
     }
 
-    /// As much as a test may take.
+    /// Tolerance for the run time of a test.
     const SLACK: Duration = Duration::from_secs(5);
 
     #[test]
@@ -206,7 +206,7 @@ mod tests {
         assert_eq!(verdict(&streams, FIRST - SLACK), None);
         assert_eq!(verdict(&streams, FIRST), Some(Verdict::Quiet));
         let stream = streams.begin();
-        assert_eq!(verdict(&streams, QUIET * 2), None, "its answer is being made");
+        assert_eq!(verdict(&streams, QUIET * 2), None, "its response is being rendered");
         drop(stream.answered(()));
         assert_eq!(verdict(&streams, QUIET - SLACK), None);
         assert_eq!(verdict(&streams, QUIET), Some(Verdict::Quiet));
@@ -219,7 +219,7 @@ mod tests {
         assert_eq!(verdict(&streams, STALL - SLACK), None);
         assert_eq!(verdict(&streams, STALL), Some(Verdict::Stalled));
         taken.stream.note(false);
-        assert_eq!(verdict(&streams, STALL * 10), None, "there is nothing to take");
+        assert_eq!(verdict(&streams, STALL * 10), None, "there is nothing to send");
         taken.stream.note(true);
         assert_eq!(verdict(&streams, STALL), Some(Verdict::Stalled));
     }

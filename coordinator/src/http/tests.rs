@@ -1,4 +1,4 @@
-//! The API without sockets: routes by credentials, every field of a monitor, and the order of refusals.
+//! Tests of the API without sockets: not-found hints, key errors, the order of errors, rate limits and pages.
 
 mod account;
 mod beats;
@@ -32,7 +32,7 @@ use serde_json::{Value, json};
 use super::*;
 use crate::service::tests::{World, world};
 
-/// A request in one line: method, path, key, body.
+/// Test client that calls the handlers directly, with one key of each kind.
 pub(super) struct Client {
     pub(super) world: World,
     context: Arc<Context>,
@@ -42,18 +42,18 @@ pub(super) struct Client {
     pub(super) bound: String,
     alien: String,
     revoked: String,
-    /// Where its requests come from.
+    /// Address that its requests come from.
     pub(super) peer: &'static str,
 }
 
-/// An answer, taken apart.
+/// Response, with its body parsed as JSON and as text.
 #[derive(Debug)]
 pub(super) struct Answered {
     pub(super) status: u16,
     pub(super) headers: HeaderMap,
     pub(super) body: Value,
     pub(super) text: String,
-    /// The body as it came.
+    /// The raw body.
     pub(super) bytes: bytes::Bytes,
 }
 
@@ -157,10 +157,10 @@ async fn what_does_not_exist_and_what_is_not_yours_look_alike() {
 #[tokio::test]
 async fn an_address_that_is_no_route_is_called_so() {
     let client = Client::new().await;
-    const NOTHING: &str = "there is nothing at this address";
-    const SLASH: &str = "there is nothing at this address: it has a slash too many, try /api/v1/me";
-    const BELOW: &str = "there is nothing at this address: the API is below /api/v1, try /api/v1/me";
-    const HIDDEN: &str = "not found, or not public: programs read a guarded page below its `privateFeedUrl`";
+    const NOTHING: &str = "no route matches this path";
+    const SLASH: &str = "no route matches this path: it has an extra slash, try /api/v1/me";
+    const BELOW: &str = "no route matches this path: API paths begin with /api/v1, try /api/v1/me";
+    const HIDDEN: &str = "not found, or not public: programs read a protected page at its `privateFeedUrl`";
     for (path, words) in [
         ("/api/v1/nothing", NOTHING),
         ("/nothing", NOTHING),
@@ -173,8 +173,8 @@ async fn an_address_that_is_no_route_is_called_so() {
         ("/me", BELOW),
         ("/v1/me", BELOW),
         ("/api/me/", BELOW),
-        ("/api/v1/api/v1/me", "there is nothing at this address: /api/v1 stands in it twice, try /api/v1/me"),
-        ("/API/V1/me", "there is nothing at this address: paths are in small letters"),
+        ("/api/v1/api/v1/me", "no route matches this path: it contains /api/v1 twice, try /api/v1/me"),
+        ("/API/V1/me", "no route matches this path: paths are lowercase"),
     ] {
         let answered = client.get(path).await;
         let told = (answered.status, code(&answered), &answered.body["error"]["message"]);
@@ -189,16 +189,16 @@ async fn what_can_be_no_id_is_explained_and_tells_nothing_of_other_pages() {
     let begins = "the id of a page begins with pg_; GET /api/v1/pages lists them";
     for (path, words) in [
         ("/pages/shop".to_owned(), format!("shop is the slug of a page: its id is {shop}")),
-        // Another account's, and nobody's.
+        // The page of another account, and an unknown slug.
         ("/pages/other".to_owned(), begins.to_owned()),
         ("/pages/nobody/monitors".to_owned(), begins.to_owned()),
         (
             "/pages/mon_0000000000000000000000000a".to_owned(),
-            "mon_… is the id of a monitor, and that of a page is expected there".to_owned(),
+            "mon_… is the id of a monitor, but the id of a page is expected".to_owned(),
         ),
         (
             format!("/pages/{shop}/monitors/pg_0"),
-            "pg_… is the id of a page, and that of a monitor is expected there".to_owned(),
+            "pg_… is the id of a page, but the id of a monitor is expected".to_owned(),
         ),
         (
             format!("/pages/{shop}/incidents/inc_12"),
@@ -216,7 +216,7 @@ async fn what_can_be_no_id_is_explained_and_tells_nothing_of_other_pages() {
         assert_eq!(told, (404, "not_found", &json!(words)), "{path}");
     }
     let bound = client.call(&client.bound, "GET", "/api/v1/pages/shop", Value::Null).await;
-    assert_eq!(bound.body["error"]["message"], begins, "a key of another page does not learn it");
+    assert_eq!(bound.body["error"]["message"], begins, "a key of another page gets no hint");
 }
 
 #[tokio::test]
@@ -235,7 +235,7 @@ async fn a_refused_key_is_told_why() {
         ),
         (
             vec![("authorization", format!("Bearer {}", client.revoked))],
-            "this key is not known here: it was revoked, or is another installation's".to_owned(),
+            "this key is unknown: it was revoked, or belongs to another installation".to_owned(),
         ),
     ] {
         let headers: Vec<_> = headers.iter().map(|(name, value)| (*name, value.as_str())).collect();
@@ -281,7 +281,7 @@ async fn a_known_route_with_another_method_says_what_is_allowed() {
         ("/p/shop/history", "GET, HEAD"),
     ] {
         let refused = client.call(&client.write, "OPTIONS", path, Value::Null).await;
-        assert_eq!(refused.body["error"]["message"], format!("this route answers to {allowed}"), "{path}");
+        assert_eq!(refused.body["error"]["message"], format!("this route accepts {allowed}"), "{path}");
         assert_eq!((refused.status, refused.headers["allow"].to_str().unwrap()), (405, allowed));
     }
 }
@@ -290,7 +290,7 @@ async fn a_known_route_with_another_method_says_what_is_allowed() {
 async fn the_121st_request_of_a_minute_is_refused_with_the_seconds_left() {
     let client = Client::new().await;
     for left in (0..120).rev() {
-        // Refused requests count too.
+        // Failed requests count too.
         let path = if left % 2 == 0 { "/api/v1/me" } else { "/api/v1/nothing" };
         let answered = client.get(path).await;
         assert_ne!(answered.status, 429);
@@ -304,7 +304,7 @@ async fn the_121st_request_of_a_minute_is_refused_with_the_seconds_left() {
         (&refused.headers["retry-after"], &refused.headers["ratelimit-reset"]),
         (&"40".parse().unwrap(), &"40".parse().unwrap())
     );
-    // Another key has a minute of its own, and a new minute begins.
+    // Another key has its own limit, and the next minute starts a new window.
     assert_eq!(client.call(&client.read, "GET", "/api/v1/me", Value::Null).await.status, 200);
     client.world.clock.set(client.world.service.now() + 40_000);
     assert_eq!(client.get("/api/v1/me").await.status, 200);
@@ -378,7 +378,7 @@ async fn a_page_shows_every_field_and_takes_edits() {
     let fields: Vec<_> =
         refused.body["error"]["fields"].as_array().unwrap().iter().map(|it| &it["field"]).collect();
     assert_eq!(fields, ["name", "uptimeTarget", "timezone", "showDeploys"]);
-    assert_eq!(client.get(&client.shop("")).await.body["page"], *page, "nothing is half done");
+    assert_eq!(client.get(&client.shop("")).await.body["page"], *page, "nothing was changed");
 }
 
 #[tokio::test]

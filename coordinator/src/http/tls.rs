@@ -1,4 +1,4 @@
-//! A connection over TLS: its handshake, and HTTP/2 or HTTP/1.1 behind it, each within the same bounds as in the clear.
+//! HTTPS connections: the TLS handshake, then HTTP/2 or HTTP/1.1, with the same limits as plain HTTP.
 
 use std::convert::Infallible;
 use std::io;
@@ -25,29 +25,29 @@ use super::stall::Stalling;
 use super::streams::{Streams, Verdict};
 use crate::tls::Shown;
 
-/// Requests that one connection may have under way.
+/// Concurrent streams of one connection.
 const STREAMS: u32 = 64;
-/// Bytes of a request's header fields, with 32 for each (RFC 9113, section 6.5.2).
+/// Limit of a request's header list, in bytes, with 32 for each field (RFC 9113, section 6.5.2).
 const HEADERS: u32 = 16 * 1024;
-/// Bytes of a body that may be on their way unread, of a request and of all of a connection.
+/// Flow control windows for request bodies, of a stream and of a connection, in bytes.
 const WINDOW: u32 = 64 * 1024;
 const WINDOW_OF_ALL: u32 = 256 * 1024;
-/// Bytes of an answer that wait for the reader's window.
+/// Buffer of response data that waits for the client's window, in bytes.
 const UNSENT: usize = 64 * 1024;
-/// Requests cancelled before they were looked at, and answers given up by us, that a connection may have waiting.
+/// Limits of streams that the client reset before they were accepted, and of streams that the server reset.
 const RESETS: usize = 20;
 const OWN_RESETS: usize = 64;
-/// A silent connection is asked whether anybody is there, and ends where nobody answers.
+/// Keep-alive: a silent connection is pinged, and closed if no reply comes within the timeout.
 const KEEP_ALIVE: Duration = Duration::from_secs(20);
 const NO_ANSWER: Duration = Duration::from_secs(10);
-/// How long a connection may be without a request: a browser that reads comes back on the same one.
+/// Time limit for a connection without a request; long, since a browser sends its next request on the same one.
 const QUIET: Duration = Duration::from_secs(60);
-/// Pause between two looks at a connection's requests.
+/// Interval of the guard's checks of a connection.
 const LOOK: Duration = Duration::from_secs(1);
-/// A fatal alert, `unrecognized_name` (RFC 8446, section 6): for a name that is nobody's here.
+/// Fatal TLS alert `unrecognized_name` (RFC 8446, section 6), for a host without a certificate.
 const UNRECOGNIZED_NAME: [u8; 7] = [0x15, 0x03, 0x03, 0x00, 0x02, 0x02, 0x70];
 
-/// Serves a connection to its end. How it ended is told to the log alone.
+/// Serves a connection until it ends. Errors are only logged.
 pub(super) async fn serve<S>(
     stream: TcpStream,
     tls: (&Shown, &Arc<ServerConfig>),
@@ -64,11 +64,11 @@ pub(super) async fn serve<S>(
     let stream = match timeout(limits.head, handshake(stream, tls)).await {
         Ok(Ok(stream)) => stream,
         Ok(Err(error)) => {
-            tracing::debug!(%error, "a handshake failed");
+            tracing::debug!(%error, "a TLS handshake failed");
             return;
         }
         Err(_) => {
-            tracing::debug!("a handshake took too long");
+            tracing::debug!("a TLS handshake timed out");
             return;
         }
     };
@@ -87,15 +87,15 @@ async fn handshake(
 ) -> io::Result<TlsStream<TcpStream>> {
     let mut start = LazyConfigAcceptor::new(Acceptor::default(), stream).await?;
     if shown.pair(start.accepted.client_hello().server_name()).is_none() {
-        // rustls would call it a lack of access; whoever asked learns what is so.
+        // rustls would send `access_denied`, which hides the cause.
         start.io.write_all(&UNRECOGNIZED_NAME).await?;
         start.io.shutdown().await?;
-        return Err(io::Error::other("nobody here has that name"));
+        return Err(io::Error::other("no certificate for the requested host"));
     }
     start.into_stream(Arc::clone(config)).await
 }
 
-/// HTTP/2 (RFC 9113).
+/// Serves HTTP/2 (RFC 9113) on a connection until it ends.
 async fn many<S>(stream: TlsStream<TcpStream>, limits: Limits, guest: Arc<Guest<S>>)
 where
     S: Service<Request<Incoming>, Response = warp::reply::Response, Error = Infallible>
@@ -128,7 +128,7 @@ where
         .serve_connection(io, served);
     tokio::pin!(connection);
     let stop = async move {
-        // Who would tell is gone: that too is a reason to stop.
+        // An error means that the sender is gone, which is a shutdown too.
         let _ = stopping.wait_for(|stop| *stop).await;
     };
     tokio::pin!(stop);
@@ -140,7 +140,7 @@ where
             biased;
             ended = connection.as_mut() => {
                 if let Err(error) = ended {
-                    tracing::debug!(%error, "a connection ended early");
+                    tracing::debug!(%error, "a connection ended with an error");
                 }
                 return;
             }
@@ -150,13 +150,13 @@ where
             }
             _ = looks.tick() => match streams.verdict(Instant::now(), limits.stall, limits.head, QUIET) {
                 None => {}
-                // Told that it ends, it may still send what was on its way; by the next look it had the time.
+                // After GOAWAY the client may still send what was in flight; the next check closes the connection.
                 Some(Verdict::Quiet) if !is_ending => {
                     is_ending = true;
                     connection.as_mut().graceful_shutdown();
                 }
                 Some(verdict) => {
-                    tracing::debug!(?verdict, "a connection was ended");
+                    tracing::debug!(?verdict, "an HTTP/2 connection was closed");
                     return;
                 }
             }

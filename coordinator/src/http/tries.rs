@@ -1,7 +1,8 @@
-//! Tries of pages' passwords: how many may be wrong within a minute, of one place, of its network, and of one page.
+//! Rate limits for login attempts with page passwords: wrong attempts per minute of one address, one network and one
+//! page.
 //!
-//! A try counts before it is judged, so that many at once are no way around the limits, and is taken back once it was
-//! right.
+//! An attempt is counted before the password is verified, so that concurrent attempts can't bypass the limits, and
+//! refunded if it was right.
 
 use std::net::IpAddr;
 
@@ -11,18 +12,18 @@ use super::auth::{network_of, place_of};
 use super::limit::Limiter;
 use super::visitor::Visitor;
 
-/// Wrong tries of one place in a minute.
+/// Wrong attempts per minute and address.
 const OF_PLACE: u32 = 10;
-/// Of one network: as many as its places could have among them costs whoever holds it nothing.
+/// Wrong attempts per minute and network, since addresses within a network cost an attacker nothing.
 const OF_NETWORK: u32 = 40;
-/// Of one page, from those who were wrong already, or whose network was: a stranger elsewhere can't lock others out of
-/// it, but by the last of these.
+/// Wrong attempts per minute and page. Applies only to addresses and networks that have failed before, so that an
+/// attacker can't lock out other visitors.
 const OF_PAGE: u32 = 60;
-/// Of one page, from all that proxies on this host told of: one that passes on what its visitors say of themselves would
-/// make each of their tries a stranger's.
+/// Wrong attempts per minute and page from all forwarded addresses: a proxy that passes on headers set by its clients
+/// would let each attempt appear to come from a new address.
 const OF_TOLD: u32 = 240;
 
-/// Who has tried how often.
+/// Counts of login attempts.
 #[derive(Debug)]
 pub(super) struct Tries {
     places: Limiter<u128>,
@@ -31,12 +32,12 @@ pub(super) struct Tries {
     told: Limiter<u128>,
 }
 
-/// One try, which was counted.
+/// Login attempt that has been counted.
 #[derive(Debug)]
 #[must_use]
 pub(super) struct Try {
     address: Option<IpAddr>,
-    /// Whether a proxy told it.
+    /// True if a proxy reported the address.
     is_told: bool,
     page: u128,
     at: Timestamp,
@@ -52,11 +53,11 @@ impl Tries {
         }
     }
 
-    /// Counts a try at a page's password by a visitor. Where a proxy on this host does not say whose it is, it counts for
-    /// the page alone.
+    /// Counts an attempt to log in to a page. Without a client IP, because a proxy on this host reports none, it counts
+    /// for the page alone.
     ///
     /// # Errors
-    /// Seconds until another may be made.
+    /// Seconds until the next attempt is allowed.
     pub(super) fn begin(&self, visitor: Option<Visitor>, page: u128, now: Timestamp) -> Result<Try, u32> {
         let address = visitor.map(|visitor| visitor.address);
         let is_told = visitor.is_some_and(|visitor| visitor.is_told);
@@ -86,12 +87,12 @@ impl Tries {
                 found.map_err(|found| found.reset_seconds)?;
             }
         }
-        // One too many of the page by whoever is fresh is one too many, and is let go on.
+        // A client without failed attempts may exceed the limit of the page; the attempt is counted and allowed.
         let _ = self.pages.admit_all(page, 1, now);
         Ok(Try { address, is_told, page, at: now })
     }
 
-    /// Takes a try back: it was right, or was never judged.
+    /// Refunds an attempt that was right or was not verified.
     pub(super) fn forgive(&self, tried: Try) {
         if let Some(address) = tried.address {
             self.places.give_back(place_of(address), tried.at);
@@ -158,11 +159,15 @@ mod tests {
         assert_eq!(tries.begin(stranger(0), 1, NOW).map(drop), Err(60));
         tries.begin(stranger(0), 2, NOW).map(drop).unwrap();
         tries.begin(stranger(100), 1, NOW).map(drop).unwrap();
-        assert_eq!(tries.begin(stranger(100), 1, NOW).map(drop), Err(60), "who was wrong is fresh no more");
+        assert_eq!(
+            tries.begin(stranger(100), 1, NOW).map(drop),
+            Err(60),
+            "an address that failed before is limited"
+        );
         assert_eq!(
             tries.begin(None, 1, NOW).map(drop),
             Err(60),
-            "a proxy that says nothing brings everybody's"
+            "a proxy that reports no address brings the attempts of all clients"
         );
         tries.begin(None, 2, NOW).map(drop).unwrap();
     }

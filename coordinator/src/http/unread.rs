@@ -1,5 +1,5 @@
-//! What of a body nobody read: taken before the answer goes out, since a connection that is closed with bytes unread is
-//! reset, and the answer may be lost with it (RFC 9112, section 9.6).
+//! Drains the unread rest of a request body before the response is sent: closing a connection with unread bytes resets
+//! it, and the response may be lost (RFC 9112, section 9.6).
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -12,21 +12,21 @@ use tokio::time::timeout;
 
 use super::json::Body;
 
-/// Bytes that are taken at most; a sender of more may lose the answer.
+/// Limit of bytes drained; a client that sends more may lose the response.
 const MOST: usize = 16 << 20;
-/// How long they are waited for.
+/// Time limit of draining.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// A body that gives back what is left of it once its reader has had enough.
+/// A body that hands back its unread rest when dropped.
 struct Lent {
     body: Option<Body>,
     back: Option<oneshot::Sender<Body>>,
 }
 
-/// What is left of a body.
+/// The unread rest of a body.
 pub(super) struct Rest(oneshot::Receiver<Body>);
 
-/// The body for its reader, and what will be left of it.
+/// Splits a body into one to read and a handle to its unread rest.
 pub(super) fn lend(body: Body) -> (Body, Rest) {
     let (back, rest) = oneshot::channel();
     (Lent { body: Some(body), back: Some(back) }.boxed(), Rest(rest))
@@ -48,14 +48,14 @@ impl Stream for Lent {
 impl Drop for Lent {
     fn drop(&mut self) {
         if let (Some(body), Some(back)) = (self.body.take(), self.back.take()) {
-            // Who does not want it back leaves it unread.
+            // Fails if the handle was dropped; the rest then stays unread.
             let _: Result<(), Body> = back.send(body);
         }
     }
 }
 
 impl Rest {
-    /// Takes what the reader left and throws it away, as far as it comes in time and is not too much.
+    /// Reads and discards the rest, within the limits of time and size.
     pub(super) async fn take(self) {
         self.take_within(PATIENCE).await;
     }
@@ -71,7 +71,7 @@ impl Rest {
                 }
             }
         };
-        // A slow sender may lose the answer.
+        // A slow sender may lose the response.
         let _: Result<(), _> = timeout(patience, taking).await;
     }
 }

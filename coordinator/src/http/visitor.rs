@@ -1,10 +1,9 @@
-//! Whose request it is, where requests of one are counted: the address that is connected, or, where that is a proxy on
-//! this host, the one that it says it asks for.
+//! Determines the client IP for rate limits: the peer address, or the address forwarded by a proxy on this host.
 //!
-//! Loopback is the one peer that is believed, since a header costs whoever sends it nothing. What it says last is what the
-//! proxy itself has seen; what stands before came with the request. So a proxy must add to `X-Forwarded-For` or set it
-//! (Caddy does; nginx by `proxy_set_header X-Forwarded-For $proxy_add_x_forwarded_for`): one that passes it on untouched
-//! lets its visitors choose their address. Limits that this would open have another one behind them (`tries.rs`).
+//! Only loopback peers are trusted, since any client can send the header. Only the last entry counts: the proxy itself
+//! has added it, while earlier ones came with the request. So a proxy must set or extend `X-Forwarded-For` (Caddy does;
+//! nginx with `proxy_set_header X-Forwarded-For $proxy_add_x_forwarded_for`): one that passes it on unchanged lets its
+//! clients choose their address. Limits that could be bypassed that way are backed by a second one (see `Tries`).
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -15,7 +14,7 @@ use super::Peer;
 
 const X_FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 
-/// The address that a request counts for, and whether a proxy told it; none where nobody knows one.
+/// Returns the client IP of a request, or `None` if it is unknown.
 pub(super) fn of(peer: Option<Peer>, headers: &HeaderMap) -> Option<Visitor> {
     let peer = peer?.0.to_canonical();
     if !peer.is_loopback() {
@@ -25,16 +24,16 @@ pub(super) fn of(peer: Option<Peer>, headers: &HeaderMap) -> Option<Visitor> {
     (!address.is_loopback()).then_some(Visitor { address, is_told: true })
 }
 
-/// Whom a request counts for.
+/// Address that a request counts against.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Visitor {
-    /// Where he is.
+    /// The address.
     pub(super) address: IpAddr,
-    /// Whether that is the word of a proxy.
+    /// True if a proxy reported it.
     pub(super) is_told: bool,
 }
 
-/// The last address that the headers name: `X-Forwarded-For`, else `Forwarded` (RFC 7239).
+/// Last address in `X-Forwarded-For`, or else in `Forwarded` (RFC 7239).
 fn forwarded(headers: &HeaderMap) -> Option<IpAddr> {
     let last = |name| headers.get_all(name).iter().next_back()?.to_str().ok()?.rsplit(',').next();
     if headers.contains_key(X_FORWARDED_FOR) {
@@ -47,7 +46,7 @@ fn forwarded(headers: &HeaderMap) -> Option<IpAddr> {
     address(&last(FORWARDED)?.split(';').find_map(is_for)?)
 }
 
-/// An address as those headers have it: bare or in quotes, an IPv6 one maybe in brackets, with a port or without.
+/// Parses an address as written in these headers: with or without quotes, brackets (IPv6) and port.
 fn address(text: &str) -> Option<IpAddr> {
     let text = text.trim().trim_matches('"');
     let bare = text.strip_prefix('[').and_then(|text| text.strip_suffix(']')).unwrap_or(text);

@@ -1,12 +1,12 @@
-//! The challenge by which the receiver of a webhook shows that it wants to be written to.
+//! Challenge by which the receiver of a webhook confirms that it wants to receive updates.
 
 use parallax_core::delivery::{Delivery, Letter};
 use serde_json::Value;
 
-/// Event name of a challenge's delivery.
+/// Event name of a challenge.
 pub const CHALLENGE: &str = "subscription.challenge";
 
-/// The value that a receiver has to answer with; none where the delivery is no challenge.
+/// Returns the value that the receiver must respond with; `None` if the delivery is not a challenge.
 pub fn value(question: &Delivery) -> Option<String> {
     let Letter::Json(sent) = &question.letter else { return None };
     if question.event != CHALLENGE {
@@ -16,8 +16,8 @@ pub fn value(question: &Delivery) -> Option<String> {
     sent.get("challenge").and_then(Value::as_str).map(str::to_owned)
 }
 
-/// True where an answer is that value: alone, or as the one member `challenge` of a JSON object. A receiver that sends back
-/// whatever it is sent has not understood it.
+/// Returns true if the response is that value: alone, or as the only member `challenge` of a JSON object. A
+/// receiver that echoes the whole body doesn't pass.
 pub fn is_answer(value: &str, answer: &str) -> bool {
     let answer = answer.trim();
     let is_member = || match serde_json::from_str(answer) {

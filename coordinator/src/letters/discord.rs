@@ -1,6 +1,6 @@
-//! Discord's webhooks: one embed, and nobody is addressed.
+//! Discord webhook messages: one embed, with all mentions disabled.
 //!
-//! Shape and bounds: Discord, "Execute Webhook" and "Embed Limits".
+//! Format and limits: Discord, "Execute Webhook" and "Embed Limits".
 
 use serde_json::{Value, json};
 
@@ -12,7 +12,7 @@ const MAX_DESCRIPTION: usize = 4_096;
 const MAX_FIELD: usize = 1_024;
 const MAX_CONTENT: usize = 2_000;
 
-/// The body that is posted.
+/// Builds the request body.
 pub(super) fn body(story: &Story) -> Value {
     let headline = escaped(&story.headline);
     let fields: Vec<Value> = story
@@ -25,7 +25,7 @@ pub(super) fn body(story: &Story) -> Value {
         .collect();
     json!({
         "content": text::cut(&headline, MAX_CONTENT),
-        // Whatever a name says, it rings nobody.
+        // A name in the text must not notify anyone.
         "allowed_mentions": { "parse": [] },
         "embeds": [{
             "title": text::cut(&escaped(&story.monitor), MAX_TITLE),
@@ -39,8 +39,9 @@ pub(super) fn body(story: &Story) -> Value {
     })
 }
 
-/// A text that Discord's Markdown shows as it is. A backslash stands only where a sign would be markup: it is seen in
-/// notifications, and wherever a text is copied from. Links are copied as they are: a backslash would break them.
+/// Escapes a text so that Discord's Markdown shows it literally. Adds a backslash only where a character
+/// would be markup, since backslashes are visible in notifications and copied text. Links are left as they
+/// are: a backslash would break them.
 fn escaped(text: &str) -> String {
     let signs: Vec<char> = text.chars().collect();
     let last_link = signs.windows(2).rposition(|pair| pair == [']', '(']);
@@ -64,7 +65,7 @@ fn escaped(text: &str) -> String {
         let is_blank = |sign: Option<char>| sign.is_none_or(char::is_whitespace);
         let is_word = |sign: Option<char>| sign.is_some_and(char::is_alphanumeric);
         let is_markup = match sign {
-            // Before a letter or a blank it is a backslash and nothing else.
+            // Before a letter or a space it is a plain backslash.
             '\\' => !is_blank(next) && !is_word(next),
             '`' => true,
             '*' => begins_line || !(is_blank(before) && is_blank(next)),
@@ -84,7 +85,7 @@ fn escaped(text: &str) -> String {
     shown + &text::nobody(&escaped)
 }
 
-/// Characters of the link that the text begins with; 0 where it begins with something else.
+/// Length of the link at the start of the text; 0 if there is none.
 fn link_length(text: &[char]) -> usize {
     let begins_with = |scheme: &str| text.iter().copied().take(scheme.len()).eq(scheme.chars());
     if !begins_with("http://") && !begins_with("https://") {
@@ -93,7 +94,7 @@ fn link_length(text: &[char]) -> usize {
     text.iter().take_while(|sign| !sign.is_whitespace() && !matches!(sign, '<' | '>')).count()
 }
 
-/// True where a colon is followed by the name of a sign and a colon, as in `:tada:`. The minutes of a time are none.
+/// Returns true if a colon starts an emoji name such as `:tada:`. The minutes of a time are not one.
 fn is_emoji(rest: &[char]) -> bool {
     let is_of_name = |sign: &char| sign.is_ascii_alphanumeric() || "_+-".contains(*sign);
     let length = rest.iter().take_while(|sign| is_of_name(sign)).count();

@@ -1,4 +1,4 @@
-//! What an alert rests on: the rounds that led to it, which place of which network looked, and what each saw.
+//! Evidence of an alert: the rounds that led to it, the agent and network of each check, and the results.
 
 use parallax_core::event::{Reason, RoundReport};
 use parallax_core::observation::{Outcome, Word};
@@ -10,49 +10,50 @@ use serde::Serialize;
 use super::payload::RegionName;
 use super::{PlaceNames, text};
 
-/// Rounds that one alert tells of at most: more than a machine keeps.
+/// Maximum number of rounds in one alert: more than a machine keeps.
 const MAX_ROUNDS: usize = 32;
-/// UTF-16 units of one failure's words.
+/// Maximum length of a failure text in UTF-16 units.
 const MAX_SEEN: usize = 200;
-/// UTF-16 units of a place's name, and of its network's.
+/// Maximum length of an agent's or network's name in UTF-16 units.
 const MAX_NAME: usize = 60;
-/// How a place is called that is known no more.
+/// Name of an agent that no longer exists.
 const GONE: &str = "a former agent";
 
-/// A round that led to the alert, with what each of its two places saw.
+/// A round that led to the alert, with the results of its agents.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(rename = "AlertRound")]
 pub(super) struct Round {
-    /// The region it was run for.
+    /// Region of the round.
     #[schemars(with = "RegionName")]
     region: &'static str,
-    /// Why it was run: `scheduled`, `second-round`, `sweep`.
+    /// Reason for the round: `scheduled`, `second-round`, `sweep`.
     #[schemars(with = "String")]
     reason: &'static str,
-    /// Its number in the schedule; null for one out of turn.
+    /// Number in the schedule; null for an unscheduled round.
     round: Option<u64>,
-    /// When it began.
+    /// Start time.
     started_at: i64,
-    /// How it ended: `passed`, `failed`, `disputed`.
+    /// Result: `passed`, `failed`, `disputed`.
     #[schemars(with = "String")]
     result: &'static str,
-    /// What the place saw that looked first.
+    /// Result of the first agent.
     first: Sight,
-    /// What the place on another network saw; null where none was asked.
+    /// Result of the agent on another network; null if none was asked.
     second: Option<Sight>,
 }
 
-/// What one place saw.
+/// Result of one agent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(rename = "AlertSight")]
 struct Sight {
-    /// The place's name for the operator's account, its number for others; null for one that is known no more.
+    /// Agent's name for the operator's account, its number for others; null for an agent that no longer
+    /// exists.
     place: Option<String>,
-    /// Its network; null for a place that is known no more.
+    /// Agent's network; null for an agent that no longer exists.
     network: Option<String>,
-    /// Whether it passed; null where the place could not look.
+    /// True if the check passed; null if the agent could not run it.
     ok: Option<bool>,
     /// http: the status received.
     status_code: Option<u16>,
@@ -60,11 +61,11 @@ struct Sight {
     latency_ms: Option<u32>,
     /// The address that was checked.
     address: Option<String>,
-    /// Why it did not pass.
+    /// Reason of a failure.
     error: Option<String>,
 }
 
-/// The rounds in the order in which they began.
+/// Returns the rounds in order of their start.
 pub(super) fn rounds(evidence: &[RoundReport], places: &PlaceNames) -> Vec<Round> {
     ordered(evidence).into_iter().map(|report| round(report, places)).collect()
 }
@@ -107,8 +108,8 @@ fn sight(no: PlaceNo, outcome: &Outcome, places: &PlaceNames) -> Sight {
     }
 }
 
-/// One sentence a region, those that failed first: `Asia: connection refused from tokyo-1 (AS64500), then from tokyo-2
-/// (AS64501); again 5 s later`.
+/// Returns one sentence per region, failed regions first: `Asia: connection refused from tokyo-1 (AS64500),
+/// then from tokyo-2 (AS64501); again 5 s later`.
 pub(super) fn sentences(evidence: &[RoundReport], places: &PlaceNames) -> Vec<String> {
     let reports = ordered(evidence);
     let of = |region: Region| -> Vec<&RoundReport> {
@@ -150,7 +151,7 @@ fn clause(report: &RoundReport, places: &PlaceNames) -> String {
         None => {}
     }
     match report.reason {
-        Reason::Manual => clause.push_str(", asked for"),
+        Reason::Manual => clause.push_str(", manual check"),
         Reason::Scheduled
         | Reason::First
         | Reason::Confirm
@@ -167,8 +168,8 @@ fn seen(outcome: &Outcome) -> String {
             facts.latency_ms.map_or_else(|| "passed".to_owned(), |latency| format!("passed in {latency} ms"))
         }
         Outcome::Failed(_, failure) => text::line(&failure.to_string(), MAX_SEEN),
-        Outcome::Inconclusive(fault) => format!("no word, since {fault},"),
-        Outcome::Pending => "no answer yet".to_owned(),
+        Outcome::Inconclusive(fault) => format!("no result ({fault})"),
+        Outcome::Pending => "no result yet".to_owned(),
     }
 }
 

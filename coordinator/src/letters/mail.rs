@@ -1,4 +1,4 @@
-//! Mails: one sheet of words, as plain text and as HTML, and the line that a subscriber leaves by.
+//! Mail rendering: one content as plain text and HTML, and the unsubscribe footer.
 
 use askama::Template;
 use parallax_core::delivery::Mail;
@@ -9,60 +9,61 @@ use parallax_core::tongue::fill;
 use super::words::{Grade, Story};
 use super::{News, text, tongue};
 
-/// UTF-16 units of a subject at most.
+/// Maximum length of a subject in UTF-16 units.
 const MAX_SUBJECT: usize = 200;
-/// Words of the link that ends alerts to a mailbox.
+/// Text of the link that stops alerts to a mailbox.
 const STOP: &str = "Stop these alerts";
-/// Where a sheet's HTML takes what is added for each receiver. Nothing else in a sheet can write a comment.
+/// Placeholder in the HTML for the footer of each recipient. Nothing else in the content can produce a
+/// comment.
 const FOOTER: &str = "<!--footer-->";
 
-/// What a mail says, before it is laid out. Texts are plain: HTML escapes them.
+/// Content of a mail before layout. Texts are plain; the HTML template escapes them.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Sheet {
-    /// The language that it is in.
+    /// Language.
     pub(super) language: Language,
-    /// The heading, and the subject where that is no other.
+    /// Heading, and the subject unless `subject` is set.
     pub(super) title: String,
-    /// The subject, where all mails of one thing have the same.
+    /// Subject, if all mails of a thread share one.
     pub(super) subject: Option<String>,
-    /// The colour of the heading.
+    /// Color of the heading.
     pub(super) mood: Mood,
     /// Paragraphs.
     pub(super) lead: Vec<String>,
-    /// What is known, each with its label.
+    /// Labelled facts.
     pub(super) facts: Vec<(&'static str, String)>,
     /// Heading of the list.
     pub(super) list_title: &'static str,
     /// The list.
     pub(super) list: Vec<String>,
-    /// A longer text as it was written, and the same as HTML that holds nothing harmful.
+    /// Longer text in its source form and as sanitized HTML.
     pub(super) body: Option<Body>,
-    /// A link, with what it says.
+    /// Link text and URL.
     pub(super) link: Option<(String, String)>,
     /// Small print.
     pub(super) footer: Vec<String>,
 }
 
-/// A longer text.
+/// Longer text.
 #[derive(Debug, Clone)]
 pub(super) struct Body {
-    /// As it was written.
+    /// Source form.
     pub(super) text: String,
-    /// As HTML, sanitised.
+    /// Sanitized HTML.
     pub(super) html: String,
 }
 
-/// The colour of a heading.
+/// Color of a heading.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) enum Mood {
-    /// Neither.
+    /// Neutral.
     #[default]
     Plain,
     /// Something is down.
     Bad,
-    /// Something needs a look.
+    /// Something needs attention.
     Warning,
-    /// Something is over.
+    /// Something is resolved.
     Good,
 }
 
@@ -98,14 +99,14 @@ struct Footer<'a> {
 }
 
 impl Sheet {
-    /// Something with its label, as plain text.
+    /// Formats a labelled fact as plain text.
     fn fact(&self, label: &str, value: &str) -> String {
         fill(tongue::words(self.language).fact, &[label, value])
     }
 
-    /// The finished mail.
+    /// Renders the mail.
     pub(super) fn mail(&self) -> Mail {
-        // Writing to memory does not fail.
+        // Rendering to memory does not fail.
         Mail {
             subject: text::line(self.subject.as_ref().unwrap_or(&self.title), MAX_SUBJECT),
             text: Text { sheet: self }.render().unwrap_or_default(),
@@ -114,7 +115,7 @@ impl Sheet {
     }
 }
 
-/// The mail that tells of an alert.
+/// Renders the mail of an alert.
 pub(super) fn alert(news: &News<'_>) -> Mail {
     let story = Story::tell(news);
     Sheet {
@@ -125,11 +126,11 @@ pub(super) fn alert(news: &News<'_>) -> Mail {
             Grade::Good => Mood::Good,
         },
         facts: story.facts,
-        list_title: "What was seen",
+        list_title: "Check results",
         list: story.evidence,
         link: Some(("Open the status page".to_owned(), story.page_url)),
         footer: vec![format!(
-            "You get this because this address is a destination of the alerts of {}.",
+            "You received this email because this address receives alerts for {}.",
             story.page
         )],
         ..Sheet::default()
@@ -137,7 +138,7 @@ pub(super) fn alert(news: &News<'_>) -> Mail {
     .mail()
 }
 
-/// A page's news as one subscriber gets it: with the link that ends it, which asks for nothing but a click.
+/// Adds a subscriber's one-click unsubscribe link to an update.
 pub fn with_unsubscribe(mail: &Mail, page: &Page, url: &str) -> Mail {
     let words = tongue::words(page.language);
     let subscribed = fill(words.subscribed, &[&text::line(&page.name, MAX_SUBJECT)]);
@@ -146,13 +147,13 @@ pub fn with_unsubscribe(mail: &Mail, page: &Page, url: &str) -> Mail {
     with_footer(mail, &footer, &format!("{subscribed}\n{way_out}"))
 }
 
-/// An alert as another mailbox than the owner's gets it: with the link by which its reader ends them.
+/// Adds the stop link to an alert that goes to a mailbox other than the owner's.
 pub fn with_stop(mail: &Mail, url: &str) -> Mail {
     let footer = Footer { subscribed: "", unsubscribe: STOP, url };
     with_footer(mail, &footer, &format!("{STOP}: {url}"))
 }
 
-/// A mail with what is added for its receiver.
+/// Adds a recipient's footer to a mail.
 fn with_footer(mail: &Mail, footer: &Footer<'_>, text: &str) -> Mail {
     let footer = footer.render().unwrap_or_default();
     let html = match mail.html.rfind(FOOTER) {

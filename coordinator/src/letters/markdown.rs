@@ -1,4 +1,4 @@
-//! Markdown that people write, as HTML that holds nothing but plain structure and plain links.
+//! User-written Markdown as HTML with only basic structure and plain links.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::LazyLock;
@@ -8,7 +8,7 @@ use pulldown_cmark::{Event, LinkType, Parser, Tag, TagEnd};
 
 use crate::plain_text::options;
 
-/// Tags that are left.
+/// Allowed tags.
 const TAGS: [&str; 18] = [
     "p",
     "br",
@@ -29,8 +29,8 @@ const TAGS: [&str; 18] = [
     "th",
     "td",
 ];
-/// Tags that get a style, since a mail has no sheet of styles that all programs read. In a cell nothing but a word that is
-/// wider than the mail is broken, so that a column does not become narrower than its words; a wide table scrolls.
+/// Inline styles by tag, since not all mail programs support style sheets. In a table cell only words wider
+/// than the mail are broken, so that a column never gets narrower than its words; a wide table scrolls.
 const STYLED: [(&str, &str); 6] = [
     ("<table>", "<div style=\"overflow-x:auto\"><table style=\"border-collapse:collapse;margin:0 0 12px\">"),
     ("</table>", "</table></div>"),
@@ -44,7 +44,7 @@ const STYLED: [(&str, &str); 6] = [
     ("<blockquote>", "<blockquote style=\"margin:0 0 12px;padding-left:12px;border-left:3px solid #8888\">"),
 ];
 
-/// What is let through: structure, emphasis, and links that open elsewhere without telling from where.
+/// Sanitizer that allows structure, emphasis, and links that open without a referrer.
 static SANITISER: LazyLock<Builder<'static>> = LazyLock::new(|| {
     let mut builder = Builder::empty();
     builder
@@ -56,7 +56,7 @@ static SANITISER: LazyLock<Builder<'static>> = LazyLock::new(|| {
     builder
 });
 
-/// The HTML of a text in Markdown. HTML in it is shown as text, headings are lines of their own, images are links to them.
+/// Renders Markdown as HTML. Raw HTML is shown as text, headings become paragraphs, images become links.
 pub(super) fn html(text: &str) -> String {
     let events = Parser::new_ext(text, options(text)).map(|event| match event {
         Event::Html(raw) | Event::InlineHtml(raw) => Event::Text(raw),
@@ -66,14 +66,14 @@ pub(super) fn html(text: &str) -> String {
             Event::Start(Tag::Link { link_type: LinkType::Inline, dest_url, title, id })
         }
         Event::End(TagEnd::Image) => Event::End(TagEnd::Link),
-        // As on the page.
+        // Same as on the page.
         Event::SoftBreak => Event::HardBreak,
         other => other,
     });
     let mut html = String::with_capacity(text.len() * 2);
     pulldown_cmark::html::push_html(&mut html, events);
     let clean = SANITISER.clean(&html).to_string();
-    // In what was cleaned a tag is one of Markdown and nothing else: whatever people write of it is escaped.
+    // After sanitizing, any tag comes from Markdown: tags in the source are escaped.
     STYLED.iter().fold(clean, |html, (tag, styled)| html.replace(tag, styled))
 }
 

@@ -1,9 +1,10 @@
-//! What is written to programs and people: bodies of webhooks, chats and mails, made of the domain's values alone.
+//! Rendering of notifications: bodies of webhooks, chat messages and mails, built only from domain values.
 //!
-//! A letter is finished when something happened, so that nothing that changes later shows in it. How it is sent, and
-//! what proves who sent it, is the affair of [`deliver`](crate::deliver).
+//! A message is rendered when an event happens, so later changes don't affect it. Sending and signing are in
+//! [`deliver`](crate::deliver).
 //!
-//! Text from outside comes in by `text`, which makes a bounded line of it; each channel escapes it for its own form.
+//! User-supplied text goes through `text`, which makes it one bounded line; each channel then escapes it for
+//! its format.
 
 pub mod challenge;
 mod discord;
@@ -41,29 +42,29 @@ pub use self::person::{alerts_confirmation, confirmation, sign_in, switched_off,
 pub use self::update::{IncidentNews, Written, quiet, update};
 use self::words::Story;
 
-/// An alert that is to be written.
+/// An alert to render.
 #[derive(Debug, Clone, Copy)]
 pub struct News<'a> {
-    /// What happened.
+    /// Kind of alert.
     pub kind: AlertKind,
-    /// To which monitor of which page.
+    /// Monitor and page.
     pub subject: &'a Subject,
-    /// With what is known of it.
+    /// Details of the change.
     pub change: &'a Change,
-    /// When.
+    /// Time of the change.
     pub at: Timestamp,
-    /// The page's time zone, for what people read.
+    /// Page's time zone, used in texts.
     pub zone: chrono_tz::Tz,
-    /// Names of the places that looked.
+    /// Names of the agents in the evidence.
     pub places: &'a PlaceNames,
-    /// Whether it only shows what one would look like.
+    /// True for a test alert.
     pub is_test: bool,
 }
 
-/// Names of places by their numbers.
+/// Agents' names by number.
 pub type PlaceNames = BTreeMap<PlaceNo, PlaceName>;
 
-/// A place by the words that people know it by.
+/// An agent's display names.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PlaceName {
     /// The agent's name.
@@ -72,7 +73,7 @@ pub struct PlaceName {
     pub network: String,
 }
 
-/// The letter that tells of an alert by that channel.
+/// Renders an alert for a channel.
 pub fn alert(channel: ChannelKind, news: &News<'_>) -> Letter {
     Letter::Json(match channel {
         ChannelKind::Email => return Letter::Mail(mail::alert(news)),
@@ -86,12 +87,13 @@ pub fn alert(channel: ChannelKind, news: &News<'_>) -> Letter {
     })
 }
 
-/// Message to a chat: a monitor flaps from now on. It takes the place of that change and of those that follow.
+/// Renders the chat message that a monitor has started flapping. It replaces the alert of this change and of
+/// those that follow.
 pub fn flapping(channel: ChannelKind, news: &News<'_>, flapping: Flapping) -> Letter {
     Letter::Json(chat(channel, &Story::flapping(news, flapping)))
 }
 
-/// Message to a chat: a monitor is steady again.
+/// Renders the chat message that a monitor is stable again.
 pub fn steady(
     channel: ChannelKind,
     subject: &Subject,
@@ -102,7 +104,7 @@ pub fn steady(
     Letter::Json(chat(channel, &Story::steady(subject, steady, at, zone)))
 }
 
-/// Body that is posted to a chat. Other channels get none of these.
+/// Body of a chat message; empty for channels that are not chats.
 fn chat(channel: ChannelKind, story: &Story) -> Vec<u8> {
     match channel {
         ChannelKind::Slack => bytes(&slack::body(story)),

@@ -1,4 +1,5 @@
-//! What the operator is told of the mesh, the store and the certificates: a place in quarantine, a region without places.
+//! Operator alerts about the mesh, the store and certificates: for example an agent in quarantine or a region
+//! without agents.
 
 use parallax_core::delivery::Mail;
 use parallax_core::place::Region;
@@ -9,81 +10,81 @@ use super::PlaceName;
 use super::mail::{Mood, Sheet};
 use super::text;
 
-/// News for the operator.
+/// An alert to the operator.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OperatorNews {
-    /// What it is about.
+    /// Problem.
     pub matter: Matter,
-    /// Whether it is over.
+    /// True if the problem is resolved.
     pub ended: bool,
-    /// When it began, or when it ended.
+    /// Time when the problem began, or ended.
     pub at: Timestamp,
 }
 
-/// What an operator can mend.
+/// A problem that the operator can fix.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Matter {
-    /// A place contradicts the others.
+    /// The results of an agent contradict those of others.
     Quarantine {
-        /// Which.
+        /// The agent.
         place: PlaceName,
-        /// Where it stands.
+        /// Its region.
         region: Region,
-        /// The agents that contradict it, and how often; none where two hosts share its identity.
+        /// Agents that contradict it, and how often; `None` if two hosts share its identity.
         found: Option<String>,
     },
-    /// No agent of a region is connected; with none, no agent at all.
+    /// No agent of a region is connected; with `None`, no agent at all.
     NobodyConnected(Option<Region>),
-    /// The region's working agents are on one network; with none, those of the whole mesh.
+    /// All working agents of a region are on one network; with `None`, those of the whole mesh.
     OneNetwork(Option<Region>),
-    /// The store's disk is nearly full: bytes that are free.
+    /// The store's disk is nearly full: free bytes.
     StoreLow(u64),
-    /// A certificate ends soon, at that moment: an agent's by its name, else the authority's.
+    /// An agent's or the authority's certificate expires soon.
     CertificateEnding {
-        /// Whose.
+        /// Agent's name; `None` for the authority.
         agent: Option<String>,
-        /// When it ends.
+        /// Expiry.
         ends_at: Timestamp,
     },
-    /// So many parts of the coordinator broke off lately, and were begun anew.
+    /// Number of the coordinator's tasks that crashed recently and were restarted.
     PartsBroken(u32),
-    /// Certificates of hostnames that end soon and could not be renewed.
+    /// Certificates of hostnames expire soon and could not be renewed.
     HostsEnding {
-        /// Whose ends first.
+        /// Hostname whose certificate expires first.
         first: String,
-        /// How many.
+        /// Number of hostnames.
         count: u32,
-        /// When the first of them ends.
+        /// Expiry of the first.
         ends_at: Timestamp,
     },
-    /// The certificate in the operator's files ends soon, at that moment.
+    /// The certificate in the operator's files expires soon, at that time.
     OwnEnding(Timestamp),
-    /// All connected agents of a region are in quarantine; with none, all of the mesh.
+    /// All connected agents of a region are in quarantine; with `None`, those of the whole mesh.
     Quarantined(Option<Region>),
-    /// An agent's host is not fit to check.
+    /// An agent's host is not fit to run checks.
     HostUnfit {
         /// The agent's name.
         agent: String,
-        /// The host's faults, in the agent's words.
+        /// Faults of the host, as the agent reports them.
         faults: String,
     },
-    /// Nearly all names fail to resolve at all agents.
+    /// Nearly all names fail to resolve on all agents.
     NamesFail,
-    /// Two networks have working agents.
+    /// Only two networks have working agents.
     TwoNetworks,
-    /// Others contradict an agent, which goes on since too many would be in quarantine.
+    /// Other agents contradict an agent that stays active because too many would be in quarantine.
     Contradicted {
         /// The agent's name.
         agent: String,
-        /// The agents that contradict it, and how often.
+        /// Agents that contradict it, and how often.
         by: String,
     },
-    /// The coordinator can't read its host's own addresses, so nothing is delivered but mail.
+    /// The coordinator can't read its host's own addresses, so only mail is delivered.
     DeliveriesBlocked,
 }
 
 impl Matter {
-    /// Each name, in the order of the variants.
+    /// All event names, in the order of the variants.
     pub const NAMES: [&'static str; 12] = [
         "place-quarantined",
         "region-stale",
@@ -99,7 +100,7 @@ impl Matter {
         "deliveries-blocked",
     ];
 
-    /// The name that letters and deliveries use.
+    /// Event name in messages and deliveries.
     pub const fn name(&self) -> &'static str {
         match self {
             Self::Quarantine { .. } => "place-quarantined",
@@ -120,7 +121,7 @@ impl Matter {
     }
 }
 
-/// The JSON that is posted, signed. Times are milliseconds since the epoch.
+/// Signed JSON body. Times are milliseconds since the epoch.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Notice<'a> {
@@ -145,8 +146,8 @@ struct Notice<'a> {
     at: i64,
 }
 
-/// Renders the operator's webhook and mail. `installation` is the host that it is reached at: one mailbox may serve
-/// several.
+/// Renders the operator's webhook body and mail. `installation` is the public host of this installation: one
+/// mailbox may serve several.
 pub fn notice(news: &OperatorNews, installation: &str) -> (Vec<u8>, Mail) {
     let message = message(&news.matter, news.ended);
     let mut notice = Notice {
@@ -189,13 +190,13 @@ pub fn notice(news: &OperatorNews, installation: &str) -> (Vec<u8>, Mail) {
         | Matter::TwoNetworks
         | Matter::DeliveriesBlocked => {}
     }
-    // A struct of texts and numbers is always written.
+    // A struct of strings and numbers always serializes.
     let json = serde_json::to_vec(&notice).unwrap_or_default();
     (json, mail(news, &message, installation))
 }
 
 fn mail(news: &OperatorNews, message: &str, installation: &str) -> Mail {
-    let title = format!("{}{}", if news.ended { "Over: " } else { "" }, title(&news.matter));
+    let title = format!("{}{}", if news.ended { "Resolved: " } else { "" }, title(&news.matter));
     Sheet {
         title: text::line(&title, 200),
         subject: Some(text::line(&format!("[{installation}] {title}"), 200)),
@@ -203,10 +204,10 @@ fn mail(news: &OperatorNews, message: &str, installation: &str) -> Mail {
         lead: vec![message.to_owned()],
         facts: vec![
             ("Installation", installation.to_owned()),
-            (if news.ended { "Over since" } else { "Since" }, super::words::moment(news.at, chrono_tz::UTC)),
+            (if news.ended { "Resolved" } else { "Since" }, super::words::moment(news.at, chrono_tz::UTC)),
         ],
         footer: vec![format!(
-            "You get this because your address is set as the operator's of Parallax at {installation}."
+            "You received this email because your address is the operator's address of Parallax at {installation}."
         )],
         ..Sheet::default()
     }
@@ -218,23 +219,25 @@ fn title(matter: &Matter) -> String {
         Matter::Quarantine { place, .. } => format!("agent {} is in quarantine", place.name),
         Matter::NobodyConnected(None) => "no agent is connected".to_owned(),
         Matter::NobodyConnected(Some(region)) => format!("no agent in {} is connected", region.title()),
-        Matter::OneNetwork(None) => "outages can't be confirmed: one network is left".to_owned(),
-        Matter::OneNetwork(Some(region)) => format!("{} has one network", region.title()),
+        Matter::OneNetwork(None) => "outages can't be confirmed: only one network left".to_owned(),
+        Matter::OneNetwork(Some(region)) => format!("{} has only one network", region.title()),
         Matter::StoreLow(_) => "the store is low on space".to_owned(),
         Matter::CertificateEnding { agent: Some(agent), .. } => {
-            format!("certificate of agent {agent} ends soon")
+            format!("certificate of agent {agent} expires soon")
         }
-        Matter::CertificateEnding { agent: None, .. } => "the authority's certificate ends soon".to_owned(),
-        Matter::PartsBroken(_) => "a part of the coordinator broke off".to_owned(),
-        Matter::HostsEnding { .. } => "certificates of hostnames end soon".to_owned(),
-        Matter::OwnEnding(_) => "the certificate in your files ends soon".to_owned(),
+        Matter::CertificateEnding { agent: None, .. } => {
+            "the authority's certificate expires soon".to_owned()
+        }
+        Matter::PartsBroken(_) => "a task of the coordinator crashed".to_owned(),
+        Matter::HostsEnding { .. } => "certificates of hostnames expire soon".to_owned(),
+        Matter::OwnEnding(_) => "the certificate in your files expires soon".to_owned(),
         Matter::Quarantined(None) => "all agents are in quarantine".to_owned(),
         Matter::Quarantined(Some(region)) => format!("all agents in {} are in quarantine", region.title()),
         Matter::NamesFail => "nearly all names fail to resolve".to_owned(),
         Matter::TwoNetworks => "only two networks have working agents".to_owned(),
-        Matter::Contradicted { agent, .. } => format!("agents contradict agent {agent}"),
+        Matter::Contradicted { agent, .. } => format!("other agents contradict agent {agent}"),
         Matter::DeliveriesBlocked => "webhooks and chats are not delivered".to_owned(),
-        Matter::HostUnfit { agent, .. } => format!("the host of agent {agent} is not fit to check"),
+        Matter::HostUnfit { agent, .. } => format!("the host of agent {agent} is not fit to run checks"),
     }
 }
 
@@ -242,8 +245,8 @@ fn message(matter: &Matter, ended: bool) -> String {
     let clean = |name: &str| text::line(name, 120);
     match (matter, ended) {
         (Matter::Quarantine { place, region, found }, false) => format!(
-            "The agent {} ({}, {}) {}. It runs one round in ten, none of which counts, and confirms nobody until it \
-             agrees with the others again.",
+            "The agent {} ({}, {}) {}. Until it agrees with the others again, it runs only one round in ten, its results \
+             don't count, and it confirms no failures.",
             clean(&place.name),
             region.title(),
             clean(&place.network),
@@ -253,7 +256,7 @@ fn message(matter: &Matter, ended: bool) -> String {
             }
         ),
         (Matter::Quarantine { place, .. }, true) => {
-            format!("The agent {} agrees with the others again: its rounds count.", clean(&place.name))
+            format!("The agent {} agrees with the others again. Its results count.", clean(&place.name))
         }
         (Matter::NobodyConnected(None), false) => "No agent is connected: nothing is checked.".to_owned(),
         (Matter::NobodyConnected(None), true) => "Agents are connected again.".to_owned(),
@@ -264,52 +267,52 @@ fn message(matter: &Matter, ended: bool) -> String {
             format!("An agent in {} is connected again.", region.title())
         }
         (Matter::OneNetwork(None), false) => {
-            "Only one network has working agents. A failure that it sees can't be confirmed, so no monitor is called \
-             down. Connect or repair agents on another network, or add one there. Agents on three networks keep outages \
-             confirmed when one of them breaks."
+            "Only one network has working agents. Failures can't be confirmed, so no monitor is reported \
+             down. Connect, repair or add an agent on another network. With agents on three networks, outages stay \
+             confirmed even if one network fails."
                 .to_owned()
         }
         (Matter::OneNetwork(None), true) => {
-            "Agents on two networks or more work again: outages can be confirmed.".to_owned()
+            "At least two networks have working agents again. Outages can be confirmed.".to_owned()
         }
         (Matter::OneNetwork(Some(region)), false) => format!(
-            "The working agents in {} are on one network: it can confirm only what other regions see too.",
+            "The working agents in {} are on one network: only failures that other regions also see can be confirmed.",
             region.title()
         ),
         (Matter::OneNetwork(Some(region)), true) => {
-            format!("Agents on two networks or more work in {} again.", region.title())
+            format!("At least two networks have working agents in {} again.", region.title())
         }
         (Matter::StoreLow(free), false) => format!(
-            "The disk that holds the store has {} MiB left. Writes are refused once too little is free.",
+            "The disk that holds the store has {} MiB left. When too little is left, writes are refused. Free up space or enlarge the disk.",
             free >> 20
         ),
         (Matter::StoreLow(free), true) => {
             format!("The disk that holds the store has {} MiB free again.", free >> 20)
         }
         (Matter::CertificateEnding { agent: Some(agent), .. }, false) => format!(
-            "The certificate of the agent {} ends soon and was not renewed. An agent whose certificate has ended must \
-             join anew.",
+            "The certificate of the agent {} expires soon and was not renewed. Once it has expired, the agent must \
+             join again.",
             clean(agent)
         ),
         (Matter::CertificateEnding { agent: Some(agent), .. }, true) => {
             format!("The agent {} has a new certificate.", clean(agent))
         }
         (Matter::CertificateEnding { agent: None, .. }, false) => {
-            "The certificate of the mesh's authority ends soon. Exchange it with `parallax mesh rotate`."
+            "The certificate of the mesh's authority expires soon. Replace it with `parallax mesh rotate`."
                 .to_owned()
         }
         (Matter::CertificateEnding { agent: None, .. }, true) => {
             "The mesh's authority has a new certificate.".to_owned()
         }
         (Matter::PartsBroken(parts), false) => format!(
-            "{} of the coordinator broke off within the last hour and {} begun anew: a fault of Parallax, please report it. \
-             The log says which and why, in lines with \"broke off\".",
-            if *parts == 1 { "A part".to_owned() } else { format!("{parts} parts") },
+            "{} of the coordinator crashed within the last hour and {} restarted. This is a bug in Parallax; please report it. \
+             The log has the details.",
+            if *parts == 1 { "A task".to_owned() } else { format!("{parts} tasks") },
             if *parts == 1 { "was" } else { "were" },
         ),
         (Matter::HostsEnding { first, count, ends_at }, false) => format!(
-            "{} could not be renewed. The first to end is that of {}, at {}: visitors are warned of the page from then on. \
-             The log says why.",
+            "{} could not be renewed. The certificate of {} expires first, at {}; from then on browsers show visitors a warning. \
+             See the log for the reason.",
             if *count == 1 {
                 "A hostname's certificate".to_owned()
             } else {
@@ -319,38 +322,38 @@ fn message(matter: &Matter, ended: bool) -> String {
             super::words::moment(*ends_at, chrono_tz::UTC),
         ),
         (Matter::HostsEnding { .. }, true) => {
-            "No certificate of a hostname is near its end unrenewed any more.".to_owned()
+            "All certificates of hostnames have been renewed.".to_owned()
         }
         (Matter::OwnEnding(ends_at), false) => format!(
-            "The certificate in the files of [tls] ends at {}. Put a new one in their place: it is read within a minute.",
+            "The certificate in the files of [tls] expires at {}. Replace the files; the new certificate is loaded within a minute.",
             super::words::moment(*ends_at, chrono_tz::UTC)
         ),
-        (Matter::OwnEnding(_), true) => "The files of [tls] hold a new certificate.".to_owned(),
+        (Matter::OwnEnding(_), true) => "The files of [tls] contain a new certificate.".to_owned(),
         (Matter::Quarantined(None), false) => {
-            "All connected agents are in quarantine, since other networks contradict \
+            "All connected agents are in quarantine, because other networks contradict \
                                                them: no check counts. See `parallax agent list`."
                 .to_owned()
         }
-        (Matter::Quarantined(None), true) => "Not all agents are in quarantine any more.".to_owned(),
+        (Matter::Quarantined(None), true) => "At least one agent is no longer in quarantine.".to_owned(),
         (Matter::Quarantined(Some(region)), false) => format!(
-            "All connected agents in {} are in quarantine, since other networks contradict them: no check from there \
+            "All connected agents in {} are in quarantine, because other networks contradict them: no check from there \
              counts until they agree again. See `parallax agent list`.",
             region.title()
         ),
         (Matter::Quarantined(Some(region)), true) => {
-            format!("Not all agents in {} are in quarantine any more.", region.title())
+            format!("At least one agent in {} is no longer in quarantine.", region.title())
         }
-        (Matter::NamesFail, false) => "Nearly all names fail to resolve at all agents, whatever domain they are in. \
-                                       Failures to resolve a name count for nothing until names resolve again. \
-                                       Look at the agents' name servers."
+        (Matter::NamesFail, false) => "Nearly all names fail to resolve on all agents, across all domains. \
+                                       Resolution failures don't count until names resolve again. \
+                                       Check the agents' name servers."
             .to_owned(),
-        (Matter::TwoNetworks, false) => "Only two networks have working agents. Where they contradict each other, the \
+        (Matter::TwoNetworks, false) => "Only two networks have working agents. If they contradict each other, a \
                                          failure does not count: one agent behind a captive portal or an intercepting \
-                                         proxy hides outages. Add an agent on a third network, whose word decides."
+                                         proxy hides outages. Add an agent on a third network to decide."
             .to_owned(),
-        (Matter::TwoNetworks, true) => "Working agents are not on two networks alone any more.".to_owned(),
+        (Matter::TwoNetworks, true) => "Working agents are no longer on two networks only.".to_owned(),
         (Matter::Contradicted { agent, by }, false) => format!(
-            "The agent {} is contradicted by others: {}. It is not in quarantine, since no more than a third of the agents \
+            "The agent {} is contradicted by others: {}. It is not in quarantine, because no more than a third of the agents \
              may be. Look for the one that is wrong: a captive portal, an intercepting proxy or a resolver that answers \
              for every name.",
             clean(agent),
@@ -359,23 +362,23 @@ fn message(matter: &Matter, ended: bool) -> String {
         (Matter::Contradicted { agent, .. }, true) => {
             format!("The agent {} is no longer contradicted by others.", clean(agent))
         }
-        (Matter::NamesFail, true) => "Names resolve again: failures to resolve one count.".to_owned(),
-        (Matter::DeliveriesBlocked, false) => "The coordinator can't read the addresses of its host, so it can't tell which \
-                                               webhooks lead to the host itself: none is sent, and chats aren't \
-                                               either. Allow the service AF_NETLINK (RestrictAddressFamilies= in its \
-                                               unit). Deliveries are tried again by themselves."
+        (Matter::NamesFail, true) => "Names resolve again. Resolution failures count.".to_owned(),
+        (Matter::DeliveriesBlocked, false) => "The coordinator can't read its host's own addresses, so it can't tell which \
+                                               webhooks lead to the host itself: no webhooks and chat messages are \
+                                               sent. Allow the service AF_NETLINK (RestrictAddressFamilies= in its \
+                                               unit). Deliveries are retried automatically."
             .to_owned(),
         (Matter::DeliveriesBlocked, true) => "Webhooks and chats are delivered again.".to_owned(),
         (Matter::HostUnfit { agent, faults }, false) => format!(
-            "The agent {} reports: {}. Its checks say nothing about your monitors until that is mended.",
+            "The agent {} reports: {}. Its checks don't count until this is fixed.",
             clean(agent),
             text::line(faults, 300)
         ),
         (Matter::HostUnfit { agent, .. }, true) => {
-            format!("The host of the agent {} is fit to check again.", clean(agent))
+            format!("The host of the agent {} is fit to run checks again.", clean(agent))
         }
         (Matter::PartsBroken(_), true) => {
-            "No part of the coordinator has broken off within the last hour.".to_owned()
+            "No task of the coordinator has crashed within the last hour.".to_owned()
         }
     }
 }

@@ -1,20 +1,20 @@
-//! ntfy: a message published as JSON; its topic is added when it is sent.
+//! ntfy messages, published as plain text in JSON; the topic is added when the message is sent.
 //!
-//! Shape and bounds: ntfy, "Publish as JSON". It is plain text.
+//! Format and limits: ntfy, "Publish as JSON".
 
 use serde_json::{Value, json};
 
 use super::text;
 use super::words::{Grade, Story};
 
-/// Bytes of a message at most; a longer one becomes an attachment.
+/// Maximum length of a message in bytes; ntfy turns a longer one into an attachment.
 const MAX_MESSAGE: usize = 4_096;
-/// Bytes of a title.
+/// Maximum length of a title in bytes.
 const MAX_TITLE: usize = 250;
 
-/// The body that is posted.
+/// Builds the request body.
 pub(super) fn body(story: &Story) -> Value {
-    // 5 rings on, 4 rings once, 3 is the usual.
+    // Priority 5 sounds until dismissed, 4 sounds once, 3 is the default.
     let (priority, tag) = match (story.grade, story.is_new) {
         (Grade::Bad, true) => (5, "rotating_light"),
         (Grade::Bad, false) => (4, "rotating_light"),

@@ -1,8 +1,9 @@
-//! PagerDuty's Events API v2; the routing key is added when it is sent.
+//! PagerDuty events (Events API v2); the routing key is added when the event is sent.
 //!
-//! Shape and bounds: PagerDuty, "Events API v2 overview" and "PD-CEF". An outage and slowness each have a key of the
-//! monitor's own, under which PagerDuty has one open incident at most: what is over closes it, whenever it began, and
-//! the next one opens another. `recovered` ends slowness too, so it carries a second event under [`THEN`].
+//! Format and limits: PagerDuty, "Events API v2 overview" and "PD-CEF". Each monitor has one deduplication
+//! key for outages and one for slowness, and PagerDuty keeps at most one open incident per key: a resolve
+//! closes it whenever it began, and the next trigger opens another. `recovered` also ends slowness, so it
+//! carries a second event under [`THEN`].
 
 use parallax_core::event::AlertKind;
 use serde_json::{Value, json};
@@ -10,13 +11,13 @@ use serde_json::{Value, json};
 use super::words::Story;
 use super::{News, text};
 
-/// Where a letter holds the event that is to be sent after it; the field itself is not sent.
+/// Field of a message that holds the follow-up event; the field itself is not sent.
 pub const THEN: &str = "then";
 
-/// Characters of a summary at most.
+/// Maximum length of a summary in characters.
 const MAX_SUMMARY: usize = 1_024;
 
-/// The body that is posted.
+/// Builds the request body.
 pub(super) fn body(news: &News<'_>) -> Value {
     let story = Story::tell(news);
     let details: serde_json::Map<String, Value> =

@@ -1,4 +1,4 @@
-//! The alert's JSON: what a receiver of webhooks is told of a monitor's change of state, old name included.
+//! JSON body of an alert webhook, including the legacy name of the monitor field.
 
 use std::borrow::Cow;
 
@@ -15,25 +15,25 @@ use serde::Serialize;
 use super::News;
 use super::evidence::{self, Round};
 
-/// The monitor that an alert is about, and its page.
+/// Monitor that an alert is about, and its page.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Subject {
     /// The page.
     pub page_id: PageId,
     /// The page's name.
     pub page: String,
-    /// The page's public address.
+    /// The page's public URL.
     pub page_url: String,
     /// The monitor.
     pub monitor_id: MonitorId,
     /// The monitor's name.
     pub monitor: String,
-    /// http: the URL; component: the vendor's page; none for other types.
+    /// http: the URL; component: the URL of the vendor's status page; `None` for other types.
     pub url: Option<String>,
 }
 
 impl Subject {
-    /// That monitor of that page, which is served at `page_url`.
+    /// Builds the subject of a monitor on a page that is served at `page_url`.
     pub fn of(page: &Page, page_url: String, monitor: &Monitor) -> Self {
         let url = match &monitor.check {
             Check::Http(check) => Some(check.url.clone()),
@@ -56,7 +56,7 @@ impl Subject {
     }
 }
 
-/// One change of a monitor's state. Times are milliseconds since the epoch, and so are lengths of time.
+/// A change of a monitor's state. Times are milliseconds since the epoch; durations are milliseconds.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Alert {
@@ -68,43 +68,45 @@ pub struct Alert {
     page_id: String,
     /// The monitor's name.
     monitor: String,
-    /// The monitor's name, for receivers that are older than this word.
+    /// The monitor's name again, for receivers that use the legacy field name.
     checkpoint: String,
     /// The monitor's id.
     monitor_id: String,
-    /// http: the URL; component: the vendor's page; null for other types.
+    /// http: the URL; component: the URL of the vendor's status page; null for other types.
     url: Option<String>,
-    /// The page's public address.
+    /// The page's public URL.
     page_url: String,
-    /// Why it is down, or was in recovered; null where it is about speed.
+    /// Reason of the outage, also in recovered; null in events about speed.
     error: Option<String>,
     /// still-down, recovered: when the outage began; else null.
     down_since: Option<i64>,
-    /// went-down, still-down: the regions that it is down from while others see it up; null where it is down from all,
-    /// and in other events.
+    /// went-down, still-down: the regions that it is down from while it is up in others; null if it is down
+    /// from all, and in other events.
     #[schemars(with = "Option<Vec<RegionName>>")]
     down_from: Option<Vec<&'static str>>,
-    /// went-slow, back-to-normal: the reading that decided, in milliseconds; recovered: that of the passing check, null
-    /// if it has none; else null.
+    /// went-slow, back-to-normal: the deciding reading in milliseconds; recovered: that of the passing check,
+    /// null if it has none; else null.
     latency_ms: Option<u32>,
     /// went-slow, back-to-normal: the threshold in milliseconds; else null.
     threshold_ms: Option<u32>,
-    /// still-down: how long it has been down; recovered, back-to-normal: length of what ended; else null.
+    /// still-down: time since the outage began; recovered, back-to-normal: duration of what ended; else null.
     duration_ms: Option<u64>,
-    /// When it happened.
+    /// Time of the event.
     at: i64,
-    /// The monitor changes to and fro: this is at least the third change within 30 minutes, and there was none without
-    /// another within 30 minutes of it.
+    /// The monitor is flapping: it changed at least three times within 30 minutes, and since then never went
+    /// 30 minutes without a change.
     flapping: bool,
-    /// The rounds that led to it, in the order in which they began; empty for what is not decided by rounds.
+    /// Rounds that led to the event, in order of their start; empty for events that are not decided by
+    /// rounds.
     evidence: Vec<Round>,
-    /// There, and true, only in a test: nothing happened.
+    /// Present, and true, only in a test: nothing happened.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     test: bool,
 }
 
 impl Alert {
-    /// What is told of the news. A field that does not belong to the event is null, whatever the change holds.
+    /// Builds the payload of an alert. A field that does not belong to the event is null, whatever the change
+    /// contains.
     pub fn new(news: &News<'_>) -> Self {
         use AlertKind::{BackToNormal, Recovered, StillDown, WentDown, WentSlow};
         let News { kind, subject, change, at, .. } = *news;
@@ -144,14 +146,14 @@ impl Alert {
         }
     }
 
-    /// The bytes that are sent and signed: compact, in the order of the fields.
+    /// Serializes the bytes that are sent and signed: compact, in the order of the fields.
     pub fn bytes(&self) -> Vec<u8> {
-        // A struct of texts and numbers is always written.
+        // A struct of strings and numbers always serializes.
         serde_json::to_vec(self).unwrap_or_default()
     }
 }
 
-/// Names of what alerts tell of, for a schema.
+/// Schema of the alert events' names.
 struct AlertEvent;
 
 impl JsonSchema for AlertEvent {
@@ -161,11 +163,11 @@ impl JsonSchema for AlertEvent {
 
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         let words = AlertKind::ALL.map(AlertKind::name);
-        json_schema!({ "type": "string", "enum": words, "description": "What happened to the monitor." })
+        json_schema!({ "type": "string", "enum": words, "description": "The monitor's change of state." })
     }
 }
 
-/// Names of regions, for a schema: the same component as elsewhere in the API's description.
+/// Schema of region names: the same component as elsewhere in the OpenAPI document.
 pub(super) struct RegionName;
 
 impl JsonSchema for RegionName {
@@ -256,7 +258,7 @@ mod tests {
         });
         assert_eq!(told["evidence"][0], round);
         assert_eq!(told["evidence"][1]["reason"], "second-round");
-        assert_eq!(told["evidence"][1]["first"]["place"], Value::Null, "a place that is gone");
+        assert_eq!(told["evidence"][1]["first"]["place"], Value::Null, "a removed agent");
         assert_eq!(told["evidence"][2]["first"]["ok"], true);
     }
 

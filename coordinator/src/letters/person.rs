@@ -1,5 +1,5 @@
-//! Mails to one person that carry no news of a page: to confirm a subscription or alerts, to sign in, that a
-//! destination was switched off, and that a monitor can't be judged.
+//! Mails to one person that are not page updates: confirming a subscription or alerts, signing in, a
+//! destination that was switched off, a monitor that can't be judged.
 
 use parallax_core::check::CheckKind;
 use parallax_core::delivery::Mail;
@@ -13,12 +13,12 @@ use parallax_core::tongue::fill;
 use super::mail::{Mood, Sheet};
 use super::{text, tongue, words};
 
-/// UTF-16 units of a name.
+/// Maximum length of a name in UTF-16 units.
 const MAX_NAME: usize = 140;
-/// UTF-16 units of a reason.
+/// Maximum length of a reason in UTF-16 units.
 const MAX_REASON: usize = 300;
 
-/// Asks whether the address wants a page's updates. The link shows a page with a button; opening it confirms nothing.
+/// Asks for confirmation of a subscription. The link shows a page with a button; opening it confirms nothing.
 pub fn confirmation(page: &Page, page_url: &str, confirm_url: &str) -> Mail {
     let words = tongue::words(page.language);
     asks(
@@ -32,14 +32,16 @@ pub fn confirmation(page: &Page, page_url: &str, confirm_url: &str) -> Mail {
     .mail()
 }
 
-/// Asks whether the address wants a page's alerts. The link shows a page with a button; opening it confirms nothing.
+/// Asks for confirmation of alerts to an address. The link shows a page with a button; opening it confirms
+/// nothing.
 pub fn alerts_confirmation(page: &Page, page_url: &str, confirm_url: &str) -> Mail {
     let words = tongue::words(page.language);
     asks(page, page_url, words.alerts, words.alerts_lead, (words.alerts_link, confirm_url), words.alerts_note)
         .mail()
 }
 
-/// Brings the link by which somebody signs in to a private page. Opening it shows a button, and does nothing else.
+/// Renders the mail with a sign-in link to a private page. Opening the link shows a button and does nothing
+/// else.
 pub fn sign_in(page: &Page, page_url: &str, link: &str) -> Mail {
     let words = tongue::words(page.language);
     let mut sheet = asks(
@@ -54,8 +56,9 @@ pub fn sign_in(page: &Page, page_url: &str, link: &str) -> Mail {
     sheet.mail()
 }
 
-/// A sheet in the page's language that has its reader open a link. Its reader has agreed to nothing yet: a name that reads
-/// as more than a name stays out of it, subject and all, and the page's address stands in its place.
+/// Content in the page's language that asks the recipient to open a link. The recipient has not agreed to
+/// anything yet: a page name that could be read as a message is replaced by the page's URL, in the subject as
+/// well.
 fn asks(
     page: &Page,
     page_url: &str,
@@ -82,7 +85,7 @@ fn asks(
     }
 }
 
-/// Tells a page's owner that a destination, named so, was switched off by us.
+/// Renders the mail to a page's owner that a destination was switched off automatically.
 pub fn switched_off(
     destination: &str,
     page: &str,
@@ -92,40 +95,41 @@ pub fn switched_off(
 ) -> Mail {
     let (name, page) = (text::line(destination, MAX_NAME), text::line(page, MAX_NAME));
     let reason = match why {
-        OffReason::Gone => "It answered 410: there is nobody at this address any more.",
-        OffReason::Failing => "For five days every delivery to it has failed.",
-        OffReason::Refused => "Its mail server refused the address for good, three times in a row.",
-        OffReason::Unconfirmed => "The reader of its mailbox has stopped them.",
-        OffReason::Plan => "The account's plan does not have its channel.",
+        OffReason::Gone => "It responded with 410 Gone.",
+        OffReason::Failing => "Every delivery to it has failed for five days.",
+        OffReason::Refused => "Its mail server permanently rejected the address three times in a row.",
+        OffReason::Unconfirmed => "The recipient stopped the alerts.",
+        OffReason::Plan => "The account's plan does not include its channel.",
     };
     let next = match why {
         OffReason::Unconfirmed => {
-            "To have its reader asked again, save it in the page's alert settings after a day."
+            "To ask the recipient again, wait a day and save the destination in the page's alert settings."
         }
-        _ => "Once it can be reached again, save it in the page's alert settings to switch it on.",
+        _ => "Once it works again, save the destination in the page's alert settings to switch it on.",
     };
     Sheet {
         title: format!("Alerts to {name} are switched off ({page})"),
         mood: Mood::Warning,
         lead: vec![
-            format!("The destination {name} of {page} gets no more alerts. {reason}"),
+            format!("The destination {name} of {page} no longer receives alerts. {reason}"),
             next.to_owned(),
         ],
         facts: vec![("Since", words::moment(at, zone))],
-        footer: vec![format!("You get this as the owner of {page}.")],
+        footer: vec![format!("You received this email as the owner of {page}.")],
         ..Sheet::default()
     }
     .mail()
 }
 
-/// Tells a page's owner that no check of a monitor could be judged since then, with the newest check's reason.
+/// Renders the mail to a page's owner that no check of a monitor could be judged since `since`, with the
+/// reason of the newest check.
 pub fn unjudged(page: &Page, monitor: &Monitor, since: Timestamp, reason: &str) -> Mail {
     let kind = monitor.check.kind();
     let (name, of) = (text::line(&monitor.name, MAX_NAME), text::line(&page.name, MAX_NAME));
     let (title, next) = match kind {
         CheckKind::Domain => (
             format!("The expiry date of {name} can't be read ({of})"),
-            "This monitor can't warn you before the domain ends. Note the date that your registrar shows, or delete \
+            "This monitor can't warn you before the domain expires. Note the date that your registrar shows, or delete \
              the monitor.",
         ),
         CheckKind::Component => (
@@ -139,14 +143,14 @@ pub fn unjudged(page: &Page, monitor: &Monitor, since: Timestamp, reason: &str) 
         | CheckKind::Certificate
         | CheckKind::Heartbeat => (
             format!("{name} can't be checked ({of})"),
-            "Visitors may reach it all the same. See the monitor's last check for what its server would have to offer.",
+            "Visitors may still reach it. See the monitor's last check for what its server would need to support.",
         ),
     };
     Sheet {
         title,
         mood: Mood::Warning,
         lead: vec![
-            format!("No agent could judge a check of {name}, a monitor of {of}. That is not an outage, so no alert is sent."),
+            format!("No agent could judge a check of {name}, a monitor of {of}. This is not an outage, so no alert was sent."),
             next.to_owned(),
         ],
         facts: vec![
@@ -154,7 +158,7 @@ pub fn unjudged(page: &Page, monitor: &Monitor, since: Timestamp, reason: &str) 
             ("Target", text::line(&monitor.check.target(), MAX_REASON)),
             ("Since", words::moment(since, page.timezone)),
         ],
-        footer: vec![format!("You get this once, as the owner of {of}.")],
+        footer: vec![format!("You receive this email once, as the owner of {of}.")],
         ..Sheet::default()
     }
     .mail()

@@ -1,4 +1,4 @@
-//! The mail to an account's owner about what a smaller plan stops: in English.
+//! Mail to an account's owner about what a downgrade of the plan stops (in English).
 
 use parallax_core::delivery::Mail;
 use parallax_core::destination::ChannelKind;
@@ -8,40 +8,43 @@ use parallax_core::time::Timestamp;
 use super::mail::{Mood, Sheet};
 use super::{text, words};
 
-/// UTF-16 units of a name.
+/// Maximum length of a name in UTF-16 units.
 const MAX_NAME: usize = 140;
-/// Destinations, and monitors, that are named at most.
+/// Maximum number of destinations and of monitors that are listed by name.
 const NAMED: usize = 20;
 
-/// Things that stop when an account is put on another plan.
+/// Features that stop when an account moves to another plan.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Stops {
-    /// Destinations that get no more alerts: channel, name, and name of the page.
+    /// Destinations that no longer receive alerts: channel, name, and name of the page.
     pub destinations: Vec<(ChannelKind, String, String)>,
     /// Component monitors that are paused: name, and name of the page.
     pub components: Vec<(String, String)>,
-    /// Milliseconds between two checks of a monitor in one region, where they become more.
+    /// New check interval in milliseconds, if it becomes longer.
     pub interval_ms: Option<u32>,
-    /// Settings of regions are in use that are not used any longer.
+    /// True if regional settings are in use that the plan ignores.
     pub regions: bool,
-    /// Monitors that there are, and that the plan allows, where these are fewer.
+    /// Existing monitors and the plan's limit, if the limit is lower.
     pub monitors: Option<(usize, u32)>,
 }
 
 impl Stops {
-    /// Tells that nothing stops.
+    /// Returns true if nothing stops.
     pub fn is_nothing(&self) -> bool {
         *self == Self::default()
     }
 }
 
-/// The mail about it.
+/// Renders the mail.
 pub fn plan_changed(plan: Plan, stops: &Stops, at: Timestamp) -> Mail {
     let name = |name: &str| text::line(name, MAX_NAME);
     let mut list = Vec::new();
     for (kind, destination, page) in stops.destinations.iter().take(NAMED) {
         let (destination, page) = (name(destination), name(page));
-        list.push(format!("The {} destination {destination} of {page} gets no more alerts.", kind.name()));
+        list.push(format!(
+            "The {} destination {destination} of {page} no longer receives alerts.",
+            kind.name()
+        ));
     }
     list.extend(more(stops.destinations.len(), "destinations"));
     for (monitor, page) in stops.components.iter().take(NAMED) {
@@ -52,12 +55,12 @@ pub fn plan_changed(plan: Plan, stops: &Stops, at: Timestamp) -> Mail {
         list.push(format!("Monitors are checked every {}.", words::length(i64::from(interval))));
     }
     if stops.regions {
-        list.push("Settings of regions are kept and not used.".to_owned());
+        list.push("Region settings are kept but not used.".to_owned());
     }
     if let Some((have, allowed)) = stops.monitors {
         list.push(format!(
-            "The account has {have} monitors, and the plan allows {allowed}: all of them are still checked, and no new one \
-             can be made."
+            "The account has {have} monitors, and the plan allows {allowed}. All of them are still checked, but new ones \
+             can't be added."
         ));
     }
     let title = match plan {
@@ -66,22 +69,25 @@ pub fn plan_changed(plan: Plan, stops: &Stops, at: Timestamp) -> Mail {
         Plan::Pro => "Pro",
     };
     Sheet {
-        title: format!("Your account is on the {title} plan: what stops"),
+        title: format!("Your account is now on the {title} plan"),
         mood: Mood::Warning,
         lead: vec![format!(
-            "Your account was put on the {title} plan. Nothing is deleted: what stops now works again on a plan that has it."
+            "Your account was moved to the {title} plan. Nothing is deleted: the features below work again on a plan that includes them."
         )],
         facts: vec![("Since", words::moment(at, chrono_tz::UTC))],
-        list_title: "What stops",
+        list_title: "What no longer works",
         list,
-        footer: vec!["You get this as the owner of this account.".to_owned()],
+        footer: vec!["You received this email as the owner of this account.".to_owned()],
         ..Sheet::default()
     }
     .mail()
 }
 
 fn more(count: usize, what: &str) -> Option<String> {
-    count.checked_sub(NAMED).filter(|more| *more > 0).map(|more| format!("So do {more} more {what}."))
+    count
+        .checked_sub(NAMED)
+        .filter(|more| *more > 0)
+        .map(|more| format!("The same applies to {more} more {what}."))
 }
 
 #[cfg(test)]
@@ -100,13 +106,13 @@ mod tests {
         };
         assert!(!stops.is_nothing() && Stops::default().is_nothing());
         let mail = plan_changed(Plan::Free, &stops, Timestamp::from_millis(1_795_783_560_000));
-        assert_eq!(mail.subject, "Your account is on the Free plan: what stops");
+        assert_eq!(mail.subject, "Your account is now on the Free plan");
         for words in [
-            "The webhook destination On call of Shop gets no more alerts.",
-            "So do 3 more destinations.",
+            "The webhook destination On call of Shop no longer receives alerts.",
+            "The same applies to 3 more destinations.",
             "The component monitor GitHub of Shop is paused.",
             "Monitors are checked every 5 min.",
-            "Settings of regions are kept and not used.",
+            "Region settings are kept but not used.",
             "The account has 14 monitors, and the plan allows 10",
         ] {
             assert!(mail.text.contains(words) && mail.html.contains(words), "{words}: {}", mail.text);

@@ -1,16 +1,18 @@
-//! An incident or a window inside a posted body: field by field as the API shows it, which a test in `http` holds it to.
+//! Incident or maintenance window in a webhook body, field by field as in the API; a test in `http` compares
+//! the two.
 
 use parallax_core::id::MonitorId;
 use parallax_core::incident::series::Series;
 use parallax_core::incident::{Impact, Incident, Update};
 use serde::Serialize;
 
-/// Updates of an incident that a body holds at most: the newest.
+/// Maximum number of updates in a body: the newest.
 pub const MAX_UPDATES: usize = 20;
-/// Bytes of their texts, but that the newest stands there whatever its length: each update that is posted keeps such a body.
+/// Maximum size of their texts in bytes, except that the newest is always included: every posted update
+/// stores such a body.
 const MAX_TEXT: usize = 32 * 1024;
 
-/// An incident or a window. Times are ISO 8601.
+/// An incident or a maintenance window. Times are ISO 8601.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Resource<'a> {
@@ -58,7 +60,7 @@ pub struct Word<'a> {
 }
 
 impl<'a> Resource<'a> {
-    /// As it now is.
+    /// Builds the resource from the current state.
     pub fn new(
         incident: &'a Incident,
         series: Option<&Series>,
@@ -95,7 +97,7 @@ impl<'a> Resource<'a> {
 }
 
 impl<'a> Word<'a> {
-    /// As it was posted.
+    /// Builds the resource of an update.
     pub fn new(update: &'a Update) -> Self {
         Self {
             id: update.id.to_string(),

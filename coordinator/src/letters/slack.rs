@@ -1,16 +1,16 @@
-//! Slack's incoming webhooks, in the older form with attachments that Mattermost reads too.
+//! Slack incoming webhooks, in the older attachment format that Mattermost also supports.
 //!
-//! Shape: Slack, "Reference: secondary message attachments"; Mattermost, "Message attachments".
+//! Format: Slack, "Reference: secondary message attachments"; Mattermost, "Message attachments".
 
 use serde_json::{Value, json};
 
 use super::text;
 use super::words::Story;
 
-/// Characters of one text at most.
+/// Maximum length of one text in characters.
 const MAX_TEXT: usize = 3_000;
 
-/// The body that is posted.
+/// Builds the request body.
 pub(super) fn body(story: &Story) -> Value {
     let headline = text::slack(&story.headline);
     let shown = |words: &str| text::cut(&text::slack(words), MAX_TEXT);
@@ -21,7 +21,7 @@ pub(super) fn body(story: &Story) -> Value {
         .collect();
     json!({
         "text": headline,
-        // The text is no markup: a name's stars and underscores are shown as they are.
+        // Plain text: asterisks and underscores in names are shown as they are.
         "mrkdwn": false,
         "attachments": [{
             "fallback": headline,
@@ -31,7 +31,7 @@ pub(super) fn body(story: &Story) -> Value {
             "text": shown(&story.evidence.join("\n")),
             "fields": fields,
             "footer": shown(&story.page),
-            // In none of them is anything formatting.
+            // No field is formatted.
             "mrkdwn_in": [],
             "ts": story.at.as_millis().div_euclid(1000),
         }],

@@ -1,14 +1,15 @@
-//! Microsoft Teams: an Adaptive Card in the message that a workflow ("when a webhook request is received") posts.
+//! Microsoft Teams: an Adaptive Card in the message that a workflow ("when a webhook request is received")
+//! posts.
 //!
-//! Shape: Microsoft, "Create incoming webhooks with Workflows" and Adaptive Cards 1.4. All words stand in runs of text,
-//! which know no Markdown.
+//! Format: Microsoft, "Create incoming webhooks with Workflows" and Adaptive Cards 1.4. All text is in text
+//! runs, which don't interpret Markdown.
 
 use serde_json::{Value, json};
 
 use super::text;
 use super::words::{Grade, Story};
 
-/// The body that is posted.
+/// Builds the request body.
 pub(super) fn body(story: &Story) -> Value {
     let colour = match story.grade {
         Grade::Bad => "Attention",

@@ -1,17 +1,17 @@
-//! Telegram's `sendMessage` in its HTML mode; the chat's id is added when it is sent.
+//! Telegram's `sendMessage` in HTML mode; the chat id is added when the message is sent.
 //!
-//! Shape and bounds: Telegram, "Bot API", `sendMessage` and "HTML style". A text is cut before its tags are set, so
-//! that none is left open.
+//! Format and limits: Telegram, "Bot API", `sendMessage` and "HTML style". Text is truncated before tags are
+//! added, so no tag is left open.
 
 use serde_json::{Value, json};
 
 use super::text;
 use super::words::{Grade, Story};
 
-/// UTF-16 units of a message at most, tags not counted.
+/// Maximum length of a message in UTF-16 units, without tags.
 const MAX_TEXT: usize = 4_096;
 
-/// The body that is posted.
+/// Builds the request body.
 pub(super) fn body(story: &Story) -> Value {
     let sign = match story.grade {
         Grade::Bad => "🔴",

@@ -1,4 +1,4 @@
-//! Alerts by every channel: what people read, and that no text from outside becomes anything but text.
+//! Alerts on every channel: their texts, and that user-supplied text stays text.
 
 use parallax_core::event::{Reason, RoundReport, Status};
 use parallax_core::flapping::Aspect;
@@ -13,18 +13,18 @@ use super::*;
 
 mod hostile;
 
-/// A page that speaks that language.
+/// A page in a language.
 pub(super) fn page(language: Language) -> Page {
     let (id, account) = (PageId::from_u128(1), AccountId::from_u128(1));
     Page { language, ..Page::blank(id, account, "shop".to_owned(), Timestamp::from_millis(0)) }
 }
 
-/// A page of that name.
+/// A page with a name.
 fn named(name: &str) -> Page {
     Page { name: name.to_owned(), ..page(Language::En) }
 }
 
-/// A page, a monitor and what happened to it.
+/// A page, a monitor and a failure reason.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Cast<'a> {
     pub(super) page: &'a str,
@@ -40,7 +40,7 @@ impl Default for Cast<'_> {
 }
 
 impl Cast<'_> {
-    /// Hands the news to whoever writes it.
+    /// Passes an alert of this kind to `write`.
     pub(super) fn tell<T>(&self, kind: AlertKind, write: impl FnOnce(&News<'_>) -> T) -> T {
         let subject = Subject {
             page_id: "pg_0000000000000000000000000a".parse().unwrap(),
@@ -138,7 +138,7 @@ fn people_read_what_each_place_saw() {
         evidence::sentences(&rounds, news.places)
             .into_iter()
             .chain({
-                // The same place again, and a second network that passes.
+                // The same agent again, and a second network that passes.
                 rounds[0].first = PlaceNo(0);
                 rounds[2].second = Some((PlaceNo(0), rounds[0].outcome.clone()));
                 rounds[1].word = Word::Disputed;
@@ -208,7 +208,7 @@ fn a_mail_says_what_when_and_who_saw_it() {
          Since: 1970-01-01 01:00:01 (Europe/Berlin, UTC+01:00)\n\
          Checked: https://shop.example/cart\n\
          \n\
-         What was seen:\n\
+         Check results:\n\
          - Asia: unexpected status 503 from tokyo-1 (AS64500), then from tokyo-2 (AS64501); 5 s later, unexpected \
          status 503 from a former agent, then from tokyo-2 (AS64501)\n\
          - Europe: passed in 88 ms from paris-1 (AS64502)\n\
@@ -216,13 +216,13 @@ fn a_mail_says_what_when_and_who_saw_it() {
          Open the status page: https://shop.example\n\
          \n\
          -- \n\
-         You get this because this address is a destination of the alerts of Shop.\n"
+         You received this email because this address receives alerts for Shop.\n"
     );
     for part in ["<h1", "Asia: unexpected status 503", "href=\"https://shop.example\"", "color-scheme"] {
         assert!(mail.html.contains(part), "{part} in {}", mail.html);
     }
     for elsewhere in ["<img", "<link", "src=", "url(", "<script", "@import"] {
-        assert!(!mail.html.contains(elsewhere), "{elsewhere} would fetch something");
+        assert!(!mail.html.contains(elsewhere), "{elsewhere} would load a resource");
     }
     let titles = AlertKind::ALL.map(|kind| Cast::default().mail(kind).subject);
     let expected = ["Down", "Still down", "Recovered", "Slow", "Back to normal"];
@@ -238,9 +238,9 @@ fn a_subscribers_mail_ends_with_the_way_out() {
     let mail = mail::with_unsubscribe(&mail, &named("A <b>"), "https://s.example/u?a=1&b=2");
     assert!(
         mail.text
-            .ends_with("You subscribed to the updates of A <b>.\nUnsubscribe: https://s.example/u?a=1&b=2\n")
+            .ends_with("You received this email because you subscribed to updates from A <b>.\nUnsubscribe: https://s.example/u?a=1&b=2\n")
     );
-    assert!(mail.html.contains("updates of A &#60;b&#62;."), "{}", mail.html);
+    assert!(mail.html.contains("updates from A &#60;b&#62;."), "{}", mail.html);
     assert!(
         mail.html.contains("<a href=\"https://s.example/u?a=1&#38;b=2\">Unsubscribe</a>"),
         "{}",
@@ -294,11 +294,11 @@ fn what_is_over_closes_what_it_opened_at_pagerduty() {
     let recovered = of(AlertKind::Recovered);
     assert_eq!((&recovered["event_action"], &recovered["dedup_key"]), (&json!("resolve"), &opened[0]));
     let also = json!({ "event_action": "resolve", "dedup_key": slow["dedup_key"] });
-    assert_eq!(recovered[pagerduty::THEN], also, "an outage ends slowness too");
+    assert_eq!(recovered[pagerduty::THEN], also, "the end of an outage also ends slowness");
     let normal = of(AlertKind::BackToNormal);
     assert_eq!((&normal["event_action"], &normal["dedup_key"]), (&json!("resolve"), &slow["dedup_key"]));
     let test = Cast { is_test: true, ..cast }.json(ChannelKind::PagerDuty, AlertKind::WentDown);
-    assert_ne!(test["dedup_key"], opened[0], "a test touches no incident");
+    assert_ne!(test["dedup_key"], opened[0], "a test affects no incident");
 }
 
 #[test]
@@ -315,13 +315,13 @@ fn a_chat_is_told_that_something_flaps_and_how_it_stands_when_it_is_steady() {
     let said = down["message"].as_str().unwrap();
     let first = "Changes: 3 since 1970-01-01 01:00:01 (Europe/Berlin, UTC+01:00)\nNow: down\nReason: unexpected status 503\n";
     assert!(said.starts_with(first), "{said}");
-    assert!(said.contains("Next: one message, once nothing has changed for 30 minutes"), "{said}");
+    assert!(said.contains("Next: one message after 30 minutes without a change"), "{said}");
     assert!(told(AlertKind::WentSlow)["message"].as_str().unwrap().contains("\nNow: slow\n"));
     for (aspect, is_bad, title, now) in [
-        (Aspect::Availability, false, "Steady again", "up since"),
-        (Aspect::Availability, true, "Stopped flapping, and down", "down since"),
-        (Aspect::Speed, false, "Steady again", "at normal speed since"),
-        (Aspect::Speed, true, "Stopped flapping, and slow", "slow since"),
+        (Aspect::Availability, false, "Stable again", "up since"),
+        (Aspect::Availability, true, "Stopped flapping, now down", "down since"),
+        (Aspect::Speed, false, "Stable again", "at normal speed since"),
+        (Aspect::Speed, true, "Stopped flapping, now slow", "slow since"),
     ] {
         let steady = Steady { aspect, flapping, last: at(9_000), is_bad };
         let letter = Cast::default().tell(AlertKind::Recovered, |news| {

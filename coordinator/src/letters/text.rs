@@ -1,12 +1,12 @@
-//! Text from outside, made fit for where it is shown: one clean line, cut to a bound, escaped for its context.
+//! Cleaning of user-supplied text: one line, truncated, escaped for its context.
 
-/// What a text that was cut ends with.
+/// Marks truncated text.
 const MORE: char = '…';
-/// Keeps what stands around it from being read as one sign, and shows as nothing.
+/// Zero-width space: separates characters that would otherwise form markup, and is invisible.
 const APART: char = '\u{200b}';
 
-/// One line of at most `max` UTF-16 units, which no service counts fewer of. Line breaks and tabs become blanks; other
-/// control characters and marks that turn the direction of writing are left out.
+/// Returns one line of at most `max` UTF-16 units (no service counts more). Line breaks and tabs become
+/// spaces; other control characters and bidirectional marks are removed.
 pub(super) fn line(text: &str, max: usize) -> String {
     let mut line = String::with_capacity(text.len().min(max));
     for sign in text.chars() {
@@ -23,7 +23,7 @@ pub(super) fn line(text: &str, max: usize) -> String {
     cut(line.trim(), max)
 }
 
-/// The same, but paragraphs and lines stay.
+/// Same as [`line`], but keeps paragraphs and lines.
 pub(super) fn lines(text: &str, max: usize) -> String {
     let text = text.replace("\r\n", "\n").replace(['\r', '\u{2028}', '\u{2029}'], "\n");
     let kept: String =
@@ -31,12 +31,12 @@ pub(super) fn lines(text: &str, max: usize) -> String {
     cut(kept.trim(), max)
 }
 
-/// The start of a text, of at most `max` UTF-16 units, with a sign where something was left out.
+/// Truncates a text to at most `max` UTF-16 units, with an ellipsis if anything was removed.
 pub(super) fn cut(text: &str, max: usize) -> String {
     cut_by(text, max, char::len_utf16)
 }
 
-/// The start of a text, of at most `max` bytes, with a sign where something was left out.
+/// Truncates a text to at most `max` bytes, with an ellipsis if anything was removed.
 pub(super) fn cut_bytes(text: &str, max: usize) -> String {
     cut_by(text, max, char::len_utf8)
 }
@@ -58,7 +58,7 @@ fn cut_by(text: &str, max: usize, length: fn(char) -> usize) -> String {
     text.to_owned()
 }
 
-/// Control characters, and marks that turn the direction of writing (UAX 9) and so let a text show as another.
+/// Control characters, and bidirectional marks (UAX 9), which can make a text look like another.
 fn is_hidden(sign: char) -> bool {
     sign.is_control()
         || matches!(
@@ -67,7 +67,8 @@ fn is_hidden(sign: char) -> bool {
         )
 }
 
-/// For HTML's text and quoted attributes, and for Telegram's HTML, which knows these four alone.
+/// Escapes for HTML text and quoted attributes, and for Telegram's HTML, which supports only these four
+/// entities.
 pub(super) fn html(text: &str) -> String {
     replaced(text, |sign| match sign {
         '&' => Some("&amp;"),
@@ -78,8 +79,8 @@ pub(super) fn html(text: &str) -> String {
     })
 }
 
-/// For Slack's mrkdwn: neither link nor mention can begin. Mattermost, which reads the same, knows Markdown's links and
-/// mentions without brackets too.
+/// Escapes for Slack's mrkdwn, so that no link or mention can start. Mattermost accepts the same format but
+/// also supports Markdown links and mentions without brackets.
 pub(super) fn slack(text: &str) -> String {
     let escaped = replaced(text, |sign| match sign {
         '&' => Some("&amp;"),
@@ -90,7 +91,7 @@ pub(super) fn slack(text: &str) -> String {
     nobody(&escaped.replace("](", &format!("]{APART}(")).replace("][", &format!("]{APART}[")))
 }
 
-/// A text in which nobody is addressed: what follows an `@` that begins a word is no name any more.
+/// Disables mentions: inserts a zero-width space after each `@` that starts a word.
 pub(super) fn nobody(text: &str) -> String {
     let mut apart = String::with_capacity(text.len());
     let mut before = ' ';
@@ -104,7 +105,8 @@ pub(super) fn nobody(text: &str) -> String {
     apart
 }
 
-/// For Teams' cards, whose runs of text know no Markdown: what a card would put in the place of `{{…}}` is kept apart.
+/// Escapes for text runs in Teams cards, which don't interpret Markdown: breaks up `{{…}}`, which a card
+/// would expand.
 pub(super) fn teams(text: &str) -> String {
     text.replace("{{", &format!("{{{APART}{{"))
 }

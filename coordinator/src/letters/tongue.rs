@@ -1,5 +1,5 @@
-//! The words of mails to visitors and subscribers, which are in their page's language: one catalogue a language, beside
-//! core's [`Tongue`]. What owners and operators get is in English.
+//! Texts of mails to visitors and subscribers in the page's language: one catalogue per language, in addition
+//! to core's [`Tongue`]. Mails to owners and operators are in English.
 
 mod de;
 mod en;
@@ -16,7 +16,8 @@ use parallax_core::tongue::Tongue;
 use super::words::zone_name;
 
 catalogue! {
-    /// A catalogue. A lead has the page, `named` by its name and address; a subject what happened, a title and the page's name.
+    /// A catalogue. In a `*_lead`, the placeholder is the page, `named` by name and URL; in `subject`, the
+    /// placeholders are the event, a title and the page's name.
     #[derive(Debug, PartialEq, Eq)]
     pub(super) struct Words {}
     pub(super) words {
@@ -27,7 +28,7 @@ catalogue! {
     }
 }
 
-/// The catalogue of a language.
+/// Returns the catalogue of a language.
 pub(super) const fn words(language: Language) -> &'static Words {
     match language {
         Language::En => &en::WORDS,
@@ -39,7 +40,8 @@ pub(super) const fn words(language: Language) -> &'static Words {
     }
 }
 
-/// A moment in a zone as pages of the language write it, with the zone: `1 Mar 2026, 10:30 (Europe/Berlin, UTC+01:00)`.
+/// Formats a time in a zone in the page's language, with the zone: `1 Mar 2026, 10:30 (Europe/Berlin,
+/// UTC+01:00)`.
 pub(super) fn moment(at: Timestamp, zone: chrono_tz::Tz, language: Language) -> String {
     let Some(utc) = at.to_utc() else { return at.to_string() };
     let local = utc.with_timezone(&zone);

@@ -1,4 +1,5 @@
-//! News of an incident or a window, for a page's subscribers: the JSON that is posted, and the mail.
+//! Updates about incidents and maintenance windows for a page's subscribers: the JSON webhook body and the
+//! mail.
 
 use parallax_core::delivery::Mail;
 use parallax_core::id::MonitorId;
@@ -15,47 +16,47 @@ use super::resource::{Resource, Word};
 use super::{markdown, text, tongue, words};
 use crate::plain_text::plain_text;
 
-/// UTF-16 units of a title, of a page's name, and of the list of affected monitors.
+/// Maximum length of a title or of a page's name in UTF-16 units; below, of the list of affected monitors.
 const MAX_NAME: usize = 140;
 const MAX_AFFECTED: usize = 600;
-/// UTF-16 units of an update's text.
+/// Maximum length of an update's text in UTF-16 units.
 const MAX_BODY: usize = 8_000;
 
-/// News that is to be written.
+/// An incident update to render.
 #[derive(Debug, Clone, Copy)]
 pub struct IncidentNews<'a> {
-    /// What happened.
+    /// The journal's record of what happened.
     pub told: &'a Told,
     /// The page's name.
     pub page: &'a str,
-    /// The page's public address.
+    /// The page's public URL.
     pub page_url: &'a str,
-    /// The incident or window as it now is.
+    /// Current state of the incident or window.
     pub incident: &'a Incident,
-    /// The repeating entry that it was planned from, where it is still there.
+    /// The series that it was planned from, if it still exists.
     pub series: Option<&'a Series>,
-    /// Its monitors that are still there: id, name, and impact where one of its own was given.
+    /// Affected monitors that still exist: id, name, and their own impact, if set.
     pub monitors: &'a [(MonitorId, String, Option<Impact>)],
-    /// When.
+    /// Time of the event.
     pub at: Timestamp,
-    /// The page's time zone, for what people read.
+    /// The page's time zone, used in texts.
     pub zone: chrono_tz::Tz,
-    /// The page's language, for what subscribers read.
+    /// The page's language, used in texts.
     pub language: Language,
 }
 
-/// News, written.
+/// A rendered update.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Written {
-    /// Its name: `incident.created`.
+    /// Event name, such as `incident.created`.
     pub event: &'static str,
-    /// What is posted and signed.
+    /// JSON body that is posted and signed.
     pub json: Vec<u8>,
-    /// What is mailed, before [`with_unsubscribe`](super::mail::with_unsubscribe).
+    /// Mail, before [`with_unsubscribe`](super::mail::with_unsubscribe).
     pub mail: Mail,
 }
 
-/// The names of all that subscribers are told of.
+/// Names of all events that subscribers receive.
 pub const EVENTS: [&str; 8] = [
     "incident.created",
     "incident.updated",
@@ -67,7 +68,7 @@ pub const EVENTS: [&str; 8] = [
     "maintenance.completed",
 ];
 
-/// The JSON that is posted. `at` is in milliseconds since the epoch, as in alerts; the incident is as the API shows it.
+/// JSON body. `at` is in milliseconds since the epoch, as in alerts; the incident is as in the API.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Document<'a> {
@@ -79,7 +80,7 @@ struct Document<'a> {
     at: i64,
 }
 
-/// Writes it for subscribers; none for what is not theirs to know.
+/// Renders an update for subscribers; `None` for events they don't receive.
 pub fn update(news: &IncidentNews<'_>) -> Option<Written> {
     let event = event(news)?;
     let update = said(news);
@@ -91,25 +92,25 @@ pub fn update(news: &IncidentNews<'_>) -> Option<Written> {
         update: update.map(Word::new),
         at: news.at.as_millis(),
     };
-    // A struct of texts and numbers is always written.
+    // A struct of strings and numbers always serializes.
     let json = serde_json::to_vec(&document).unwrap_or_default();
     Some(Written { event, json, mail: mail(news, update) })
 }
 
-/// A page's news as one subscriber's webhook gets it: with the address where it leaves.
+/// Adds a subscriber's unsubscribe URL to an update for their webhook.
 pub fn with_unsubscribe_url(news: &[u8], url: &str) -> Vec<u8> {
-    // An object of several members, as this writes them.
+    // Always an object with several members, as serialized above.
     let Some(open) = news.strip_suffix(b"}") else { return news.to_vec() };
     let url = Value::from(url).to_string();
     [open, b",\"unsubscribeUrl\":", url.as_bytes(), b"}"].concat()
 }
 
-/// The owner's reminder that an incident had no update for so many milliseconds: in English.
+/// Renders the owner's reminder that an incident had no update for `silent_ms` milliseconds (in English).
 pub fn quiet(news: &IncidentNews<'_>, silent_ms: i64) -> Mail {
     let title = text::line(&news.incident.title, MAX_NAME);
     let page = text::line(news.page, MAX_NAME);
     let lead = format!(
-        "This incident has had no update for {}. Post one, or resolve it, so that visitors know where it stands.",
+        "This incident has had no update for {}. Post an update or resolve it, so that visitors know its status.",
         words::length(silent_ms)
     );
     Sheet {
@@ -118,7 +119,9 @@ pub fn quiet(news: &IncidentNews<'_>, silent_ms: i64) -> Mail {
         lead: vec![lead],
         facts: facts(news, Language::En),
         link: Some(("Open the incident".to_owned(), address(news))),
-        footer: vec![format!("You get this because a reminder is set on this incident of {page}.")],
+        footer: vec![format!(
+            "You received this email because a reminder is set for this incident of {page}."
+        )],
         ..Sheet::default()
     }
     .mail()
@@ -141,7 +144,7 @@ fn event(news: &IncidentNews<'_>) -> Option<&'static str> {
     })
 }
 
-/// The update that says it, where one does.
+/// The update that the event refers to, if any.
 fn said<'a>(news: &IncidentNews<'a>) -> Option<&'a Update> {
     let wanted = news.told.update?;
     news.incident.updates.iter().find(|update| update.id == wanted)
@@ -169,7 +172,7 @@ fn mail(news: &IncidentNews<'_>, update: Option<&Update>) -> Mail {
     Sheet {
         language: news.language,
         title: fill(said.subject, &[&what, &title, &page]),
-        // Mail programs show those of one subject together.
+        // Mail programs group mails with the same subject.
         subject: Some(format!("[{page}] {}", text::line(&lasting_title(news), MAX_NAME))),
         mood,
         facts: facts(news, news.language),
@@ -180,7 +183,7 @@ fn mail(news: &IncidentNews<'_>, update: Option<&Update>) -> Mail {
     .mail()
 }
 
-/// A title that is the same over all of an incident's course, unless a person gives it another.
+/// Title that stays the same for the whole incident, unless someone edits it.
 fn lasting_title(news: &IncidentNews<'_>) -> String {
     let first = news.incident.first_of(news.monitors);
     news.incident.title_at_first(first, news.language).unwrap_or_else(|| news.incident.title.clone())
@@ -216,7 +219,7 @@ fn facts(news: &IncidentNews<'_>, language: Language) -> Vec<(&'static str, Stri
     facts
 }
 
-/// Where visitors read of it.
+/// Public URL of the incident.
 fn address(news: &IncidentNews<'_>) -> String {
     format!("{}/incidents/{}", news.page_url.trim_end_matches('/'), news.incident.id)
 }

@@ -1,4 +1,4 @@
-//! What people are told of an alert, in words, before any channel writes it in its own form.
+//! Texts of alerts, before each channel formats them.
 
 use chrono::DateTime;
 use chrono_tz::Tz;
@@ -10,48 +10,48 @@ use parallax_core::time::{DAY, HOUR, MINUTE, SECOND, Timestamp};
 use super::payload::Subject;
 use super::{News, evidence, text};
 
-/// UTF-16 units of a name, of a reason, of an address, and of all that the places saw.
+/// Maximum length in UTF-16 units of a name, a reason, an address, and all evidence.
 const MAX_NAME: usize = 100;
 const MAX_REASON: usize = 400;
 const MAX_ADDRESS: usize = 300;
 const MAX_EVIDENCE: usize = 1_500;
 
-/// An alert in words. Every text in it is one line without control characters, and bounded; none is escaped.
+/// Text of an alert. Every string is one bounded line without control characters, not escaped.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Story {
     /// `Down: Checkout (Shop)`.
     pub(super) headline: String,
-    /// What is known, each with its label.
+    /// Labelled facts.
     pub(super) facts: Vec<(&'static str, String)>,
-    /// What was seen, a sentence for each region.
+    /// Evidence: one sentence per region.
     pub(super) evidence: Vec<String>,
     /// The page's name.
     pub(super) page: String,
     /// The monitor's name.
     pub(super) monitor: String,
-    /// The page's address.
+    /// The page's URL.
     pub(super) page_url: String,
-    /// How bad it is.
+    /// Severity.
     pub(super) grade: Grade,
-    /// True where it has just begun, rather than goes on.
+    /// True if the problem has just begun; false for a reminder.
     pub(super) is_new: bool,
-    /// The moment it happened.
+    /// Time of the event.
     pub(super) at: Timestamp,
 }
 
-/// How bad something is.
+/// Severity of an alert.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Grade {
     /// An outage.
     Bad,
     /// Slow.
     Poor,
-    /// Over.
+    /// Resolved.
     Good,
 }
 
 impl Story {
-    /// Tells the news.
+    /// Builds the text of an alert.
     pub(super) fn tell(news: &News<'_>) -> Self {
         let mark = if news.is_test { "[Test] " } else { "" };
         let grade = match news.kind {
@@ -64,7 +64,7 @@ impl Story {
         Self { facts: facts(news), evidence: evidence(news), is_new, ..story }
     }
 
-    /// Tells that a monitor flaps from now on.
+    /// Builds the text of a monitor that has started flapping.
     pub(super) fn flapping(news: &News<'_>, flapping: Flapping) -> Self {
         let aspect = Aspect::of(news.kind);
         let story = Self::of(news.subject, "Flapping", Grade::of(aspect), news.at);
@@ -74,17 +74,17 @@ impl Story {
         ];
         facts.extend(self::facts(news).into_iter().filter(|(label, _)| REPEATED.contains(label)));
         let quiet = STEADY_AFTER.div_euclid(MINUTE);
-        facts.push(("Next", format!("one message, once nothing has changed for {quiet} minutes")));
+        facts.push(("Next", format!("one message after {quiet} minutes without a change")));
         Self { facts, evidence: evidence(news), ..story }
     }
 
-    /// Tells that a monitor is steady again.
+    /// Builds the text of a monitor that is stable again.
     pub(super) fn steady(subject: &Subject, steady: &Steady, at: Timestamp, zone: Tz) -> Self {
         let state = state(steady.aspect, steady.is_bad);
         let (title, grade) = if steady.is_bad {
-            (format!("Stopped flapping, and {state}"), Grade::of(steady.aspect))
+            (format!("Stopped flapping, now {state}"), Grade::of(steady.aspect))
         } else {
-            ("Steady again".to_owned(), Grade::Good)
+            ("Stable again".to_owned(), Grade::Good)
         };
         let story = Self::of(subject, &title, grade, at);
         let now = format!("{state} since {}", moment(steady.last, zone));
@@ -115,7 +115,7 @@ impl Story {
 }
 
 impl Grade {
-    /// How bad it is while that is not as it should be.
+    /// Severity while this aspect has a problem.
     const fn of(aspect: Aspect) -> Self {
         match aspect {
             Aspect::Availability => Self::Bad,
@@ -123,7 +123,7 @@ impl Grade {
         }
     }
 
-    /// Its colour as red, green and blue.
+    /// Color as RGB.
     pub(super) const fn colour(self) -> u32 {
         match self {
             Self::Bad => 0x00C6_2828,
@@ -132,13 +132,13 @@ impl Grade {
         }
     }
 
-    /// Its colour as the web writes it.
+    /// Color in CSS notation.
     pub(super) fn hex(self) -> String {
         format!("#{:06X}", self.colour())
     }
 }
 
-/// Facts of a change that a message about flapping repeats.
+/// Facts of a change that a message about flapping includes.
 const REPEATED: [&str; 3] = ["Reason", "Response time", "Checked"];
 
 const fn state(aspect: Aspect, is_bad: bool) -> &'static str {
@@ -182,7 +182,7 @@ fn facts(news: &News<'_>) -> Vec<(&'static str, String)> {
             }
         }
         Recovered => {
-            add("It was", reason);
+            add("Reason", reason);
             add("Down for", lasted);
             add("Since", change.down_since.map(|since| moment(since, news.zone)));
             add("Until", Some(moment(change.since, news.zone)));
@@ -205,7 +205,7 @@ fn facts(news: &News<'_>) -> Vec<(&'static str, String)> {
     );
     add("Checked", news.subject.url.as_ref().map(|url| text::line(url, MAX_ADDRESS)));
     if news.is_test {
-        add("Note", Some("This is a test. Nothing happened.".to_owned()));
+        add("Note", Some("This is a test alert. Nothing happened.".to_owned()));
     }
     facts
 }
@@ -225,7 +225,7 @@ fn speed(latency: Option<u32>, threshold: Option<u32>) -> Option<String> {
     })
 }
 
-/// As many sentences as fit; what is left out is counted.
+/// As many sentences as fit; the rest is counted.
 fn evidence(news: &News<'_>) -> Vec<String> {
     let all = evidence::sentences(&news.change.evidence, news.places);
     let count = all.len();
@@ -245,14 +245,14 @@ fn evidence(news: &News<'_>) -> Vec<String> {
     kept
 }
 
-/// A moment in a zone, with the zone: `2026-03-01 10:30:05 (Europe/Berlin, UTC+01:00)`.
+/// Formats a time in a zone, with the zone: `2026-03-01 10:30:05 (Europe/Berlin, UTC+01:00)`.
 pub(super) fn moment(at: Timestamp, zone: Tz) -> String {
     let Some(utc) = at.to_utc() else { return at.to_string() };
     let local = utc.with_timezone(&zone);
     format!("{} ({})", local.format("%Y-%m-%d %H:%M:%S"), zone_name(&local))
 }
 
-/// A moment's zone, with what it then is from UTC.
+/// Name of a time's zone with its offset from UTC.
 pub(super) fn zone_name(local: &DateTime<Tz>) -> String {
     match local.timezone() {
         Tz::UTC | Tz::Etc__UTC => "UTC".to_owned(),
@@ -260,7 +260,7 @@ pub(super) fn zone_name(local: &DateTime<Tz>) -> String {
     }
 }
 
-/// A length of time in its two greatest units: `3 d 4 h`, `12 min`, `5 s`.
+/// Formats a duration in its two largest units: `3 d 4 h`, `12 min`, `5 s`.
 pub(super) fn length(millis: i64) -> String {
     const UNITS: [(i64, &str); 4] = [(DAY, "d"), (HOUR, "h"), (MINUTE, "min"), (SECOND, "s")];
     let mut left = millis.max(0);

@@ -1,4 +1,4 @@
-//! Invitations: made, listed, taken back, and forgotten once they are of no use.
+//! Invitations: creating, listing, revoking, and removing old ones.
 
 use std::collections::BTreeSet;
 use std::sync::PoisonError;
@@ -13,35 +13,36 @@ use parallax_core::time::{DAY, HOUR, Timestamp};
 use super::{MemberError, Roll, TRIES, label, network};
 use crate::storage::{Batch, Expect, Is, Op, StoreError, Versioned};
 
-/// Life of an invitation for which none is given, in milliseconds.
+/// Default lifetime of an invitation, in milliseconds.
 pub const INVITATION_LIFE: i64 = HOUR;
-/// Longest life of an invitation, in milliseconds.
+/// Maximum lifetime of an invitation, in milliseconds.
 const LONGEST_LIFE: i64 = 30 * DAY;
-/// Milliseconds after its end in which a host that shows the token still learns what became of it.
+/// Milliseconds after expiry during which an invitation is kept, so that a host with its token still gets a specific
+/// error.
 const KEPT: i64 = DAY;
-/// Invitations that may be open at once, and as many that are not.
+/// Maximum number of open invitations, and of closed ones.
 const MAX_INVITATIONS: usize = 1_000;
-/// Pause between two looks for invitations of no use.
+/// Interval at which old invitations are removed.
 const SWEEP: Duration = Duration::from_secs(3_600);
 
-/// An invitation as an operator asks for it.
+/// An operator's request for an invitation.
 #[derive(Debug, Clone)]
 pub struct Wish {
     /// Name for the agent: 1 to 60 characters, unlike every other agent's.
     pub name: String,
-    /// Where it stands.
+    /// Region of the agent.
     pub region: Region,
     /// Label of its network (AS number or provider): 1 to 60 characters.
     pub network: String,
-    /// How long the invitation is good, in milliseconds: a minute to 30 days.
+    /// Lifetime of the invitation, in milliseconds: a minute to 30 days.
     pub life: i64,
 }
 
 impl Roll {
-    /// Every invitation that is kept, oldest first: used, revoked and expired ones too.
+    /// Lists all stored invitations, oldest first, including used, revoked and expired ones.
     ///
     /// # Errors
-    /// Where the store can't be read.
+    /// Fails if the store can't be read.
     pub async fn invitations(&self) -> Result<Vec<Invitation>, StoreError> {
         let found = self.store.read(|read| read.invitations()).await?;
         let mut all: Vec<Invitation> = found.into_iter().map(|invitation| invitation.value).collect();
@@ -49,17 +50,18 @@ impl Roll {
         Ok(all)
     }
 
-    /// Makes an invitation. The token is in the answer and nowhere else.
+    /// Creates an invitation. The token is returned only here and stored nowhere.
     ///
     /// # Errors
-    /// Where a field breaks its rule, the name is in use, too many invitations are open, or the store can't write.
+    /// Fails if a field breaks its rule, the name is in use, too many invitations are open, or the store can't be
+    /// written.
     pub async fn invite(&self, wish: Wish) -> Result<(Invitation, Token), MemberError> {
         let name = label("name", &wish.name)?;
         let network = network(&label("network", &wish.network)?);
         if !(60_000..=LONGEST_LIFE).contains(&wish.life) {
             return Err(MemberError::Invalid { field: "valid seconds", rule: "must be 60 to 2592000" });
         }
-        // One at a time, so that a name is given once.
+        // One at a time, so that a name is used once.
         let _inviting = self.inviting.lock().await;
         let now = self.clock.now();
         let kept = self.store.read(|read| read.invitations()).await?;
@@ -88,11 +90,11 @@ impl Roll {
         Ok((invitation, token))
     }
 
-    /// Takes an invitation back, by its id or by the name that it is for: its token is good for nothing from now on, and
-    /// the name is free. Doing so again changes nothing.
+    /// Revokes an invitation by its id or by the name that it is for: its token becomes invalid, and the name is free
+    /// again. Idempotent.
     ///
     /// # Errors
-    /// Where no invitation goes by that, it has made an agent, or the store can't write.
+    /// Fails if there is no such invitation, it was already used, or the store can't be written.
     pub async fn revoke_invitation(&self, wanted: &str) -> Result<Invitation, MemberError> {
         let _inviting = self.inviting.lock().await;
         let mut tries = 0;
@@ -113,20 +115,20 @@ impl Roll {
                     tracing::info!(invitation = %invitation.id, name = invitation.name, "invitation revoked");
                     return Ok(invitation);
                 }
-                // A host joins with it, or tries a wrong secret.
+                // A host is joining with it or has sent a wrong secret.
                 Err(StoreError::Conflict(_)) if tries < TRIES => {}
                 Err(error) => return Err(error.into()),
             }
         }
     }
 
-    /// Forgets invitations of no use, hourly, as long as the coordinator runs.
+    /// Removes old invitations hourly, as long as the coordinator runs.
     pub async fn keep_invitations(self) {
         loop {
             match self.forget_invitations().await {
                 Ok(()) => {}
                 Err(StoreError::Closed) => return,
-                Err(error) => tracing::error!(%error, "old invitations can't be forgotten; trying again"),
+                Err(error) => tracing::error!(%error, "old invitations can't be removed; trying again"),
             }
             tokio::time::sleep(SWEEP).await;
         }
@@ -141,7 +143,7 @@ impl Roll {
         if batch.is_empty() { Ok(()) } else { self.store.commit(batch).await.map(drop) }
     }
 
-    /// Refuses a name that an agent or an open invitation has, and one invitation too many.
+    /// Refuses a name that an agent or an open invitation has, and an invitation beyond the maximum.
     async fn has_room_for(
         &self,
         name: &str,
@@ -180,7 +182,7 @@ impl Roll {
     }
 }
 
-/// Invitations of no use: those that ended over a day ago, and the oldest of too many that are not open.
+/// Invitations to remove: those that expired more than a day ago, and the oldest closed ones beyond the maximum.
 fn useless(kept: &[Versioned<Invitation>], now: Timestamp) -> BTreeSet<InvitationId> {
     let mut ended: Vec<&Invitation> = kept.iter().map(|it| &it.value).filter(|it| !it.is_open(now)).collect();
     ended.sort_by_key(|it| (it.created_at, it.id));

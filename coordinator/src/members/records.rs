@@ -1,4 +1,4 @@
-//! What the mesh asks of the members' records.
+//! The mesh's access to the members' records.
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
@@ -53,7 +53,7 @@ impl Members for Roll {
                     Err(error) => return Err(fault(error)),
                 }
             }
-            Err(RecordsFault("others kept joining".to_owned()))
+            Err(RecordsFault("too many agents joined at the same time".to_owned()))
         }
         .boxed()
     }

@@ -1,7 +1,8 @@
-//! Revocations beside the store, so that a restore of an older snapshot or backup pardons nobody.
+//! Revocations in a file outside the store, so that restoring an older snapshot or backup reinstates no agent.
 //!
-//! One line for each agent that was revoked or forgotten, written before the store's record. Each start holds the store
-//! against them. No line is dropped by the clock, which may be wrong for once; of too many the oldest are.
+//! The file has one line for each agent that was revoked or removed, written before the store's record. Each start
+//! applies it to the store. Lines do not expire by the clock, which may be wrong; beyond the maximum the oldest are
+//! dropped.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -17,11 +18,11 @@ use parallax_core::time::Timestamp;
 use super::{MemberError, Roll};
 use crate::storage::{Batch, Expect, Is, Op, StoreError};
 
-/// The file in the data folder.
+/// File name in the data folder.
 const FILE: &str = "revoked-agents";
-/// Most lines; beyond that the oldest are dropped.
+/// Maximum number of lines; beyond that the oldest are dropped.
 const MOST: usize = 10_000;
-/// Longest file that is read, in bytes: that many lines.
+/// Maximum size of a file that is read, in bytes: room for that many lines.
 const MOST_BYTES: u64 = 1 << 20;
 
 /// The end of an agent's membership.
@@ -31,7 +32,7 @@ struct Revocation {
     is_forgotten: bool,
 }
 
-/// The agents that were revoked or forgotten, in their file.
+/// The revoked and removed agents, with their file.
 #[derive(Debug)]
 pub struct Revocations {
     path: PathBuf,
@@ -39,19 +40,19 @@ pub struct Revocations {
 }
 
 impl Revocations {
-    /// Reads the file of a data folder (mode 0700); none yet is as good as an empty one.
+    /// Reads the file of a data folder (mode 0700); a missing file counts as empty.
     ///
     /// # Errors
-    /// [`Error`] where the file can't be read or is not what was written.
+    /// [`Error`] if the file can't be read or is malformed.
     pub fn open(folder: &Path) -> Result<Self, Error> {
         let path = folder.join(FILE);
         let text = files::read_secret_up_to(&path, MOST_BYTES)?.unwrap_or_default();
         let entries = text.lines().map(read).collect::<Option<_>>();
-        let rule = "is no list of revoked agents; without it those of the store alone count";
+        let rule = "is not a list of revoked agents; if you remove it, only the store's revocations apply";
         Ok(Self { entries: entries.ok_or(Error::NotOurs { path: path.clone(), rule })?, path })
     }
 
-    /// Notes an agent. Durable when it answers.
+    /// Records an agent. Durable on return.
     fn note(&mut self, agent: AgentId, revocation: Revocation) -> Result<(), Error> {
         self.note_all([(agent, revocation)])
     }
@@ -59,7 +60,7 @@ impl Revocations {
     fn note_all(&mut self, all: impl IntoIterator<Item = (AgentId, Revocation)>) -> Result<(), Error> {
         let mut entries = self.entries.clone();
         for (agent, revocation) in all {
-            // What was forgotten stays so.
+            // A removed agent stays removed.
             let held = entries.get(&agent).copied();
             let is_forgotten = revocation.is_forgotten || held.is_some_and(|held| held.is_forgotten);
             let at = held.map_or(revocation.at, |held| held.at);
@@ -97,13 +98,13 @@ fn read(line: &str) -> Option<(AgentId, Revocation)> {
 }
 
 impl Roll {
-    /// Keeps revocations in that file too.
+    /// Records revocations in that file too.
     #[must_use]
     pub fn with_revocations(self, revocations: Revocations) -> Self {
         Self { revocations: Arc::new(tokio::sync::Mutex::new(Some(revocations))), ..self }
     }
 
-    /// Notes beside the store that an agent is revoked or forgotten. Durable when it answers.
+    /// Records in the file that an agent is revoked or removed. Durable on return.
     pub(super) async fn note_revocation(
         &self,
         agent: AgentId,
@@ -114,21 +115,21 @@ impl Roll {
         self.in_file(move |revocations| revocations.note(agent, revocation)).await
     }
 
-    /// True where an agent is noted as revoked or forgotten.
+    /// Returns true if the file lists the agent as revoked or removed.
     pub(super) async fn has_revocation(&self, agent: AgentId) -> bool {
         let held = self.revocations.lock().await;
         held.as_ref().is_some_and(|revocations| revocations.entries.contains_key(&agent))
     }
 
-    /// Holds the store against the revocations beside it: agents that only a restore has brought back are revoked or
-    /// forgotten again. Gives their names.
+    /// Applies the revocation file to the store: agents that only a restore has brought back are revoked or removed
+    /// again. Returns their names.
     ///
     /// # Errors
-    /// Where the store or the file can't be read or written.
+    /// Fails if the store or the file can't be read or written.
     pub async fn repeat_revocations(&self) -> Result<Vec<String>, MemberError> {
         let now = self.clock.now();
         let agents = self.agents().await?;
-        // Those that were revoked before there was a file.
+        // Agents that were revoked before the file existed.
         let earlier: Vec<_> = agents
             .iter()
             .filter_map(|agent| Some((agent.id, Revocation { at: agent.revoked_at?, is_forgotten: false })))
@@ -136,11 +137,11 @@ impl Roll {
         let entries = {
             let (sent, entries) = tokio::sync::oneshot::channel();
             self.in_file(move |revocations| {
-                // A full disk keeps nobody from starting: the store has these.
+                // A full disk must not prevent the start: the store already has these.
                 if let Err(error) = revocations.note_all(earlier) {
-                    tracing::error!(%error, "revoked agents can't be noted beside the store; a restore may bring them back");
+                    tracing::error!(%error, "the revocation file can't be written; a restore may reinstate agents");
                 }
-                // The receiver is right below.
+                // The receiver is awaited right below.
                 let _ = sent.send(revocations.entries.clone());
                 Ok(())
             })
@@ -162,10 +163,10 @@ impl Roll {
         Ok(again)
     }
 
-    /// Ends all open invitations: of a store that was restored nobody knows which were used since.
+    /// Expires all open invitations: after a restore it is unknown which were used since the snapshot.
     ///
     /// # Errors
-    /// Where the store can't be read or written.
+    /// Fails if the store can't be read or written.
     pub async fn expire_invitations(&self) -> Result<usize, StoreError> {
         let now = self.clock.now();
         let mut open = self.invitations().await?;
@@ -185,7 +186,7 @@ impl Roll {
     {
         let mut held = Arc::clone(&self.revocations).lock_owned().await;
         let worked = tokio::task::spawn_blocking(move || held.as_mut().map_or(Ok(()), work)).await;
-        // Only a panic ends it early.
+        // It fails only if the task panicked.
         Ok(worked.map_err(|error| StoreError::Io(error.to_string()))??)
     }
 }
@@ -227,7 +228,7 @@ mod tests {
         let mut again = Revocations::open(folder.path()).unwrap();
         let forgotten = Revocation { at: AT, is_forgotten: true };
         assert_eq!(again.entries, BTreeMap::from([(one, forgotten)]));
-        // A clock that is years ahead for once.
+        // A clock that is once years ahead.
         let later = AT + 3_650 * DAY;
         again.note(two, revoked(later)).unwrap();
         let kept = Revocations::open(folder.path()).unwrap().entries;

@@ -1,5 +1,5 @@
-//! The exchange of the mesh's authority as an operator drives it: a step at a time, and none that shuts an agent out
-//! unless told to.
+//! Rotation of the mesh's authority, driven by the operator one step at a time; no step locks an agent out unless
+//! forced.
 
 use std::str::FromStr;
 use std::sync::{Arc, MutexGuard, PoisonError};
@@ -10,19 +10,19 @@ use parallax_core::time::SECOND;
 use super::{MemberError, Roll};
 use crate::mesh::{Held, Trust};
 
-/// Names told of agents that are not ready.
+/// Maximum number of unready agents named.
 const NAMED: usize = 10;
 
-/// What an operator can do to a rotation.
+/// Command of an operator on a rotation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Step {
-    /// Look at it.
+    /// Show the progress.
     Status,
-    /// Make the next authority.
+    /// Create the next authority.
     Start,
-    /// Have it sign.
+    /// Let the next authority sign.
     Switch,
-    /// Forget the old one.
+    /// Remove the old authority.
     Finish,
     /// Go one phase back.
     Abort,
@@ -43,27 +43,27 @@ impl FromStr for Step {
     }
 }
 
-/// How far a rotation is.
+/// Progress of a rotation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Progress {
     /// Its phase.
     pub phase: Phase,
     /// SHA-256 of the public key of the authority that signs, in hexadecimal.
     pub signing: String,
-    /// The same of the one that is trusted beside it.
+    /// The same hash of the other trusted authority.
     pub other: Option<String>,
-    /// Agents that are enrolled.
+    /// Number of enrolled agents.
     pub agents: usize,
-    /// Names of those that the next phase would shut out.
+    /// Names of agents that the next phase would lock out.
     pub waiting: Vec<String>,
 }
 
 impl Roll {
-    /// Takes a step of a rotation and tells how far it is then.
+    /// Performs a step of a rotation and returns the progress after it.
     ///
     /// # Errors
-    /// [`MemberError::Waiting`] for a step that would shut agents out, unless forced; [`MemberError::Token`] for one
-    /// that does not fit the phase or can't be kept.
+    /// [`MemberError::Waiting`] for a step that would lock agents out, unless forced; [`MemberError::Token`] for one
+    /// that does not fit the phase or can't be saved.
     pub async fn rotate(&self, step: Step, force: bool) -> Result<Progress, MemberError> {
         let phase = self.authorities().phase();
         let is_ready: Option<fn(&Held, &Authorities) -> bool> = match (step, phase) {
@@ -98,11 +98,11 @@ impl Roll {
             }
             Ok(Trust::from(&*held))
         });
-        // Only a panic ends it early, and then nothing is known of the files.
+        // It fails only if the task panicked; the state of the files is unknown then.
         let trust = taken
             .await
             .map_err(|error| MemberError::Store(crate::storage::StoreError::Io(error.to_string())))??;
-        tracing::warn!(phase = %self.authorities().phase(), "the exchange of the mesh's authority goes on");
+        tracing::warn!(phase = %self.authorities().phase(), "the rotation of the mesh's authority entered a new phase");
         if let Some(mesh) = self.mesh.get() {
             (mesh.set_trust)(trust)?;
         }
@@ -123,7 +123,7 @@ impl Roll {
         })
     }
 
-    /// How many agents are enrolled, and the names of those that are not known to be ready.
+    /// Returns the number of enrolled agents, and the names of those that are not known to be ready.
     async fn not_ready(
         &self,
         is_ready: impl Fn(&Held, &Authorities) -> bool,
@@ -151,7 +151,7 @@ fn trusts_both(held: &Held, authorities: &Authorities) -> bool {
         && authorities.other().is_none_or(|other| trusts(other.key_hash()))
 }
 
-/// Whether an agent goes on where only the authority that signs is left.
+/// Returns true if an agent keeps working when only the signing authority is trusted.
 fn is_of_signing(held: &Held, authorities: &Authorities) -> bool {
     let signing = authorities.signing().key_hash();
     held.trusts.contains(&signing) && held.certified_by == Some(signing)

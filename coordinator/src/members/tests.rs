@@ -1,4 +1,4 @@
-//! Members' records over a store: joining, leaving, and one spelling for one network.
+//! Members' records in a store: joining, revoking, and one spelling per network.
 
 use parallax_core::id::{AgentId, InvitationId};
 use parallax_core::member::{Certificate, Invitation};
@@ -12,7 +12,7 @@ fn roll() -> Roll {
     roll_in(Store::in_memory().unwrap(), Clock::by_hand(Timestamp::from_millis(1_800_000_000_000)))
 }
 
-/// Records with an authority that no file holds for long.
+/// Records with an authority whose files are deleted at once.
 pub(crate) fn roll_in(store: Store, clock: Clock) -> Roll {
     let folder = tempfile::tempdir().unwrap();
     let data = folder.path().join("data");
@@ -66,7 +66,7 @@ async fn an_invitation_makes_one_agent_and_a_place_has_one_number() {
 async fn a_name_that_several_bear_must_be_an_id() {
     let roll = roll();
     let agent = enrol(&roll, "fra1", "AS1").await;
-    // Two of one name come from a version that let them join.
+    // Two agents of one name come from a version that allowed it.
     let twin = Agent { id: AgentId::from_u128(9), place: PlaceNo(9), ..agent.clone() };
     let mut batch = Batch::new();
     batch.write(twin);
@@ -83,7 +83,7 @@ async fn an_agent_is_found_by_its_name_in_any_case() {
     let roll = roll();
     let agent = enrol(&roll, "fra1", "AS1").await;
     assert_eq!(roll.revoke("FRA 1").await.unwrap().id, agent.id);
-    // Two that differ in case alone come from an older version: the exact name decides.
+    // Two names that differ only in case come from an older version: the exact name decides.
     let twin =
         Agent { id: AgentId::from_u128(9), place: PlaceNo(9), name: "Fra1".to_owned(), ..agent.clone() };
     let mut batch = Batch::new();
@@ -158,7 +158,7 @@ async fn invitations_are_bounded_and_forgotten_a_day_after_their_end() {
     assert!(matches!(over, Err(MemberError::TooManyInvitations)), "{over:?}");
     clock.set(first.expires_at);
     roll.invite(wish("first", "AS1")).await.unwrap();
-    assert_eq!(roll.invitations().await.unwrap().len(), 1001, "an ended one says so for a day");
+    assert_eq!(roll.invitations().await.unwrap().len(), 1001, "an expired one is kept for a day");
     clock.set(first.expires_at + DAY);
     roll.forget_invitations().await.unwrap();
     assert_eq!(roll.invitations().await.unwrap().len(), 1);
@@ -182,7 +182,7 @@ async fn agents_that_a_restore_brings_back_are_revoked_and_forgotten_again() {
     before.revoke("a").await.unwrap();
     before.forget("b").await.unwrap();
 
-    // As a snapshot from before has it.
+    // As restored from an earlier snapshot.
     let restored = Store::in_memory().unwrap();
     for agent in &agents {
         let mut batch = Batch::new();
@@ -200,7 +200,7 @@ async fn agents_that_a_restore_brings_back_are_revoked_and_forgotten_again() {
         removed.push(Members::is_removed(&after, agent.id).await);
     }
     assert_eq!(removed, [true, true, false]);
-    assert!(!Members::is_removed(&after, AgentId::from_u128(7)).await, "one that joined since");
+    assert!(!Members::is_removed(&after, AgentId::from_u128(7)).await, "one that joined since then");
 }
 
 #[tokio::test]

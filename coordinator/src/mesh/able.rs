@@ -1,4 +1,4 @@
-//! Which places can do which checks: rounds go to those that can, as long as there are any.
+//! Capability-aware shares: rounds go to agents that can run the check type, as long as there are any.
 
 use std::collections::BTreeMap;
 
@@ -9,10 +9,11 @@ use parallax_protocol::check as wire;
 
 use crate::flow::Able;
 
-/// Among whom the rounds of a monitor are dealt out: its kind, and where one region does it alone, that region.
+/// Key of the agents that share a monitor's rounds: the check type, and the region if only one region runs it.
 type Group = (CheckKind, Option<Region>);
 
-/// The mesh as a group sees it: who can't is as good as away, where another of the group can.
+/// Builds the mesh for a group: an agent that lacks the capability counts as disconnected if another of the group
+/// has it.
 fn mesh_for(able: &Able, mesh: &Mesh, (kind, pinned): Group) -> Mesh {
     let is_one_group = |one: &Place, other: &Place| {
         if kind.is_regional() {
@@ -29,7 +30,7 @@ fn mesh_for(able: &Able, mesh: &Mesh, (kind, pinned): Group) -> Mesh {
     }))
 }
 
-/// The kind that an agent names.
+/// Converts a check type that an agent declares.
 pub(super) fn kind(named: wire::CheckKind) -> CheckKind {
     match named {
         wire::CheckKind::Http => CheckKind::Http,
@@ -42,12 +43,12 @@ pub(super) fn kind(named: wire::CheckKind) -> CheckKind {
     }
 }
 
-/// Deals out one place's shares, monitor by monitor.
+/// Computes one vantage's shares, monitor by monitor.
 pub(super) struct Dealer<'a> {
     mesh: &'a Mesh,
     able: &'a Able,
     place: PlaceNo,
-    /// The mesh as each group met so far sees it.
+    /// The mesh as each group sees it, computed on first use.
     meshes: BTreeMap<Group, Mesh>,
 }
 
@@ -56,7 +57,7 @@ impl<'a> Dealer<'a> {
         Self { mesh, able, place, meshes: BTreeMap::new() }
     }
 
-    /// What the place is to run of a monitor, or nothing.
+    /// Returns the vantage's share of a monitor, if it has one.
     pub(super) fn share(&mut self, monitor: &Scheduled) -> Option<Share> {
         let kind = monitor.check.kind();
         let group = (kind, monitor.pinned.filter(|_| !kind.is_regional()));
@@ -112,7 +113,7 @@ mod tests {
         let able = only(&[(1, CheckKind::Http), (3, CheckKind::Http)]);
         assert_eq!(every(&monitor, &mesh, &able, 1), None);
         assert_eq!(every(&monitor, &mesh, &able, 2), Some(1));
-        // Nobody in Europe can: the one there says so itself, and the region is not silently left out.
+        // No agent in Europe can: the one there reports it, and the region is not silently left out.
         assert_eq!(every(&monitor, &mesh, &able, 3), Some(1));
     }
 

@@ -1,11 +1,11 @@
-//! Numbers that stand for accounts: agents deal out their slots by them, and learn nothing else from them.
+//! Pseudonymous account numbers: agents divide their slots by them and learn nothing else.
 
 use parallax_certs::secret::MeshSecret;
 use parallax_core::id::AccountId;
 use parallax_protocol::slots::UNKNOWN_ACCOUNT;
 use ring::hmac;
 
-/// Gives each account a number by the installation's secret, the same at each start.
+/// Derives a number per account from the installation's secret; it is the same after each start.
 pub(super) struct AccountNumbers(hmac::Key);
 
 impl AccountNumbers {
@@ -13,7 +13,8 @@ impl AccountNumbers {
         Self(hmac::Key::new(hmac::HMAC_SHA256, &secret.secret_for("accounts on the mesh")))
     }
 
-    /// The number of an account, never that of none. Two of 65,000 accounts share one by chance, and their slots with it.
+    /// Returns the number of an account, never the one for "no account". Two of 65,000 accounts may collide by
+    /// chance and then share their slots.
     pub(super) fn number(&self, account: AccountId) -> u32 {
         let tag = hmac::sign(&self.0, &account.to_u128().to_be_bytes());
         let number = tag.as_ref().first_chunk().map_or(UNKNOWN_ACCOUNT, |first| u32::from_be_bytes(*first));

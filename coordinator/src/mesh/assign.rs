@@ -1,7 +1,7 @@
-//! An agent's plan against what was sent to it: revisions and differences.
+//! Schedule changes per agent: the difference between its current plan and what it was last sent.
 //!
-//! What was sent is not kept as a list. It follows from the schedule, the mesh and the place that it was worked out of,
-//! so those are kept, and an edit costs each session what the edit touched, however many monitors there are.
+//! The sent plan is not stored as a list. It follows from the schedule, the mesh and the vantage, so those are
+//! stored instead, and an edit costs each session only the work for the edited monitors.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -13,53 +13,52 @@ use parallax_core::place::{Mesh, PlaceNo};
 use super::able::Dealer;
 use crate::flow::{Able, Schedules};
 
-/// All that a place's plan follows from.
+/// Inputs that determine a vantage's plan.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Basis {
-    /// The place; none stands for an empty plan.
+    /// The vantage; `None` for an empty plan.
     pub(super) place: Option<PlaceNo>,
-    /// What is to be run.
+    /// The schedule.
     pub(super) schedules: Schedules,
-    /// Who is there.
+    /// The connected vantages.
     pub(super) mesh: Arc<Mesh>,
-    /// Who can do what.
+    /// Check types that each vantage can run.
     pub(super) able: Arc<Able>,
 }
 
-/// What one agent was last sent, kept over its connections.
+/// The plan last sent to one agent; it outlives the connection.
 #[derive(Debug)]
 pub(super) struct Sheet {
     revision: u64,
     sent: Basis,
 }
 
-/// What to send so that an agent holds its plan.
+/// A schedule change to send, after which an agent holds its current plan.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Difference {
-    /// The revision it changes; none for a snapshot, which replaces everything.
+    /// The revision it applies to; `None` for a snapshot, which replaces everything.
     pub(super) base: Option<u64>,
     /// The revision after it.
     pub(super) revision: u64,
-    /// What is added or replaced.
+    /// Added or replaced monitors.
     pub(super) put: Vec<(Arc<Scheduled>, Share)>,
-    /// What is no longer the agent's.
+    /// Monitors that the agent must no longer run.
     pub(super) drop: Vec<MonitorId>,
 }
 
 impl Sheet {
-    /// A sheet of which nothing was sent. Revisions count up from `start`, which must be greater than any that an
-    /// earlier process gave out (its moment of start in ms serves): then no agent holds a revision of another content.
+    /// Starts with nothing sent. Revisions count up from `start`, which must be greater than any revision that an
+    /// earlier process sent (its start time in ms serves). Then a revision always names the same content.
     pub(super) fn new(start: u64) -> Self {
         Self { revision: start, sent: Basis::default() }
     }
 
-    /// The revision last sent.
+    /// Returns the revision last sent.
     pub(super) fn revision(&self) -> u64 {
         self.revision
     }
 
-    /// What must be sent to an agent that holds this sheet; none where it holds its plan already. The sheet is then
-    /// taken as sent.
+    /// Returns the change for an agent that holds the sent plan, and records it as sent; `None` if nothing changed.
     pub(super) fn update(&mut self, next: Basis) -> Option<Difference> {
         let (mut old, mut new) = (self.sent.dealer(), next.dealer());
         let (mut put, mut drop) = (Vec::new(), Vec::new());
@@ -89,7 +88,7 @@ impl Sheet {
         Some(Difference { base, revision: self.revision, put, drop })
     }
 
-    /// The whole plan, for an agent that holds something else. It is then taken as sent.
+    /// Returns the whole plan, for an agent that holds anything else, and records it as sent.
     pub(super) fn snapshot(&mut self, next: Basis) -> Difference {
         let mut dealer = next.dealer();
         let put = next.schedules.iter().filter_map(|monitor| {
@@ -108,7 +107,7 @@ impl Basis {
         Some(Dealer::new(&self.mesh, &self.able, self.place?))
     }
 
-    /// The dense numbers whose share may be another: what was edited, or all where who is there is another.
+    /// Returns the slots whose share may differ: the edited ones, or all if the mesh has changed.
     fn may_differ(&self, next: &Self) -> BTreeSet<u32> {
         let is_same_mesh = self.place == next.place && self.mesh == next.mesh && self.able == next.able;
         let edited = is_same_mesh.then(|| next.schedules.changed_since(self.schedules.version())).flatten();
@@ -142,7 +141,7 @@ mod tests {
         Scheduled { monitor, account, slot, revision, check, interval_ms: 60_000, pinned: None }
     }
 
-    /// A basis of one region with so many places; the plan is the first's.
+    /// Builds inputs of one region with `places` vantages; the plan is the first one's.
     fn basis(monitors: impl IntoIterator<Item = Scheduled>, places: u16) -> Basis {
         let mut schedules = Schedules::default();
         for monitor in monitors {
@@ -159,7 +158,7 @@ mod tests {
         Basis { place: Some(PlaceNo(1)), schedules, mesh: Arc::new(mesh), able: Arc::default() }
     }
 
-    /// The same basis after an edit of its schedule.
+    /// Returns the same inputs after an edit of the schedule.
     fn edited(basis: &Basis, edit: impl FnOnce(&mut Schedules)) -> Basis {
         let mut basis = basis.clone();
         edit(&mut basis.schedules);

@@ -1,8 +1,8 @@
-//! Rounds that an agent was dealt, by time: a result counts only from the place whose round it is.
+//! Assignment history: a result counts only if its round was assigned to the vantage that sent it.
 //!
-//! A place runs the share that it was last sent, also while its connection is cut. So each share that was sent stays in
-//! force until the agent has confirmed the next one. Of the time before this process first sent a share nothing is known,
-//! and rounds that were due by then are accepted.
+//! An agent runs the share that it was last sent, also while disconnected. So each share stays in force until the
+//! agent has confirmed the next one. Nothing is known about the time before this process first sent a share; rounds
+//! due by then are accepted.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -17,49 +17,50 @@ use super::able::Dealer;
 use super::assign::Basis;
 use crate::flow::Able;
 
-/// Shares that are remembered. Changes are collected for a quarter of a second, so these last for [`LATE`]; what is
-/// later is history only.
+/// Shares remembered, at most. Changes are batched for a quarter of a second, so these cover at least [`LATE`];
+/// later results go to history only.
 const MOST: usize = 512;
-/// Milliseconds that an agent's reckoning may be off where a share ends or begins.
+/// Clock tolerance, in milliseconds, where a share ends or begins.
 const SLACK: i64 = 5 * SECOND;
-/// Milliseconds that a round may be due in the future: no agent that compares the clocks is off by so much.
+/// Milliseconds that a round may be due in the future: no agent with a synchronized clock is off by more.
 const AHEAD: i64 = 30 * SECOND;
-/// Milliseconds of connection for which an agent may leave a share unconfirmed, however often that is sent meanwhile.
+/// Milliseconds of connection time for which an agent may leave a share unconfirmed, however often it is sent
+/// again.
 const UNCONFIRMED: i64 = MINUTE;
-/// Milliseconds that a connection counts for at least, so that none gains time by coming back again and again.
+/// Minimum milliseconds counted per connection, so that an agent gains no time by reconnecting again and again.
 const CONNECTION: i64 = SECOND;
-/// Shares of older entries that are looked up for one batch; its further rounds that need one are refused.
+/// Shares of older entries looked up per batch, at most; further rounds that need one are refused.
 const LOOKUPS: usize = 4096;
 
-/// Shares that one agent was sent, the newest last.
+/// Shares that one agent was sent, newest last.
 #[derive(Debug, Default)]
 pub(super) struct AssignmentHistory {
     entries: VecDeque<Entry>,
-    /// Older ones were evicted.
+    /// True if older entries were evicted.
     has_evicted: bool,
-    /// Milliseconds for which the agent was connected so far.
+    /// Milliseconds for which the agent has been connected so far.
     connected: i64,
-    /// When that was last counted up.
+    /// Time at which `connected` was last updated.
     counted_at: i64,
 }
 
 #[derive(Debug)]
 struct Entry {
-    /// When it was first sent. All moments are of the steady clock, in milliseconds.
+    /// Time of the first send. All times here are from the monotonic clock, in milliseconds.
     since: i64,
-    /// When the agent confirmed the next one.
+    /// Time at which the agent confirmed the next share.
     until: Option<i64>,
-    /// How long the agent had been connected when it was first sent.
+    /// Connection time of the agent at the first send.
     connected: i64,
-    /// The first revision of it: one that is confirmed later has the same share.
+    /// First revision of this share; later revisions of it have the same share.
     revision: u64,
     is_confirmed: bool,
-    /// Mesh and capabilities that the share follows from; none where they are not known.
+    /// Mesh and capabilities that determine the share; `None` if unknown.
     dealt: Option<(Arc<Mesh>, Arc<Able>)>,
 }
 
 impl AssignmentHistory {
-    /// An agent has connected, and holds a schedule of this installation or none.
+    /// Records a connection of the agent, which holds a schedule of this installation or none.
     pub(super) fn connect(&mut self, holds_schedule: bool, steady: i64) {
         self.connected = self.connected.saturating_add(CONNECTION);
         self.counted_at = steady;
@@ -75,7 +76,7 @@ impl AssignmentHistory {
         }
     }
 
-    /// The agent is about to be sent its share of that basis, as that revision.
+    /// Records that the agent is about to be sent its share from these inputs, as that revision.
     pub(super) fn send(&mut self, basis: &Basis, revision: u64, steady: i64) {
         let is_same = |entry: &Entry| {
             entry.dealt.as_ref().is_some_and(|(mesh, able)| *mesh == basis.mesh && *able == basis.able)
@@ -98,14 +99,14 @@ impl AssignmentHistory {
         });
     }
 
-    /// The agent holds that revision: what was sent before it is no longer in force.
+    /// Records that the agent holds that revision: shares sent before it are no longer in force.
     pub(super) fn confirm(&mut self, revision: u64, steady: i64) {
         if let Some(held) = self.entries.iter().rposition(|entry| entry.revision <= revision) {
             self.end_before(held, steady);
         }
     }
 
-    /// A share that the agent has not confirmed while it was connected for too long since counts as confirmed.
+    /// Treats a share as confirmed if the agent has left it unconfirmed for too long while connected.
     pub(super) fn expire(&mut self, steady: i64) {
         self.count(steady);
         let is_overdue = |entry: &Entry| self.connected.saturating_sub(entry.connected) > UNCONFIRMED;
@@ -114,13 +115,13 @@ impl AssignmentHistory {
         }
     }
 
-    /// Counts the time up for which the agent is connected.
+    /// Updates the connection time.
     fn count(&mut self, steady: i64) {
         self.connected = self.connected.saturating_add(steady.saturating_sub(self.counted_at).max(0));
         self.counted_at = steady;
     }
 
-    /// The agent holds that entry, and none before it.
+    /// Records that the agent holds that entry and none before it.
     fn end_before(&mut self, held: usize, steady: i64) {
         let Some(entry) = self.entries.get_mut(held) else { return };
         if std::mem::replace(&mut entry.is_confirmed, true) {
@@ -131,7 +132,7 @@ impl AssignmentHistory {
         }
     }
 
-    /// The rounds of one place, as they are asked about at that moment of both clocks.
+    /// Returns a checker for the vantage's rounds at the given time of both clocks.
     pub(super) fn rounds(
         &self,
         (place, region): (PlaceNo, Region),
@@ -151,10 +152,11 @@ impl AssignmentHistory {
     }
 }
 
-/// A check's kind and the region that it is pinned to: all that a place's turn depends on, in one mesh.
+/// Key of a turn: a check's type and the region that it is pinned to. In one mesh, a vantage's turn depends on
+/// nothing else.
 type Group = (CheckKind, Option<Region>);
 
-/// A place's turn among the places that share a group's rounds.
+/// A vantage's turn among those that share a group's rounds.
 #[derive(Debug, Clone, Copy)]
 struct Turn {
     every: u64,
@@ -163,28 +165,28 @@ struct Turn {
     regions: RegionSet,
 }
 
-/// Tells a place's own rounds from those of others.
+/// Distinguishes a vantage's own rounds from those of others.
 pub(super) struct Rounds<'a> {
     history: &'a AssignmentHistory,
     place: PlaceNo,
     region: Region,
     now: i64,
     steady: i64,
-    /// By the newest share; none where the place has no turn, or one of each monitor.
+    /// Turns from the newest share; `None` if the vantage has none, or a different one per monitor.
     turns: Vec<(Group, Option<Turn>)>,
     dealers: BTreeMap<usize, Dealer<'a>>,
-    /// Shares that may still be looked up.
+    /// Look-ups left.
     lookups: usize,
 }
 
 impl Rounds<'_> {
-    /// Checks that a monitor's round was dealt to the place and is due. `numbered` is the round's number by the clock
-    /// that the agent went by, `round` by the clock as it is.
+    /// Returns true if the monitor's round was assigned to the vantage and is due. `numbered` is the round's number
+    /// by the agent's clock, `round` by the corrected clock.
     pub(super) fn has(&mut self, monitor: &Scheduled, numbered: u64, round: u64) -> bool {
         self.has_now(monitor, numbered, round) || self.had(monitor, numbered, round)
     }
 
-    /// Checks the newest share for the round: the fast path of almost all results.
+    /// Checks the newest share: the fast path of almost all results.
     fn has_now(&mut self, monitor: &Scheduled, numbered: u64, round: u64) -> bool {
         let Some(newest) = self.history.entries.back() else { return false };
         let earliest = due_ms(0, monitor.interval_ms, round);
@@ -238,7 +240,7 @@ impl Rounds<'_> {
         self.history.has_evicted && first < oldest && self.now.saturating_sub(latest) > LATE
     }
 
-    /// When a round is due in the place's region, by the newest share's mesh.
+    /// Returns when a round is due in the vantage's region, by the newest share's mesh.
     fn due_now(&self, monitor: &Scheduled, round: u64) -> Option<i64> {
         let (mesh, _) = self.history.entries.back()?.dealt.as_ref()?;
         let kind = monitor.check.kind();
@@ -249,7 +251,7 @@ impl Rounds<'_> {
         Some(due_ms(offset, monitor.interval_ms, round))
     }
 
-    /// The place's turn of a monitor's group by the newest share.
+    /// Returns the vantage's turn in a monitor's group by the newest share.
     fn turn(&mut self, monitor: &Scheduled) -> Option<Turn> {
         let group = (monitor.check.kind(), monitor.pinned);
         if let Some((_, turn)) = self.turns.iter().find(|(one, _)| *one == group) {
@@ -270,7 +272,7 @@ impl Rounds<'_> {
         Some(Turn { every: u64::from(share.every.max(1)), from: u64::from(share.from), regions })
     }
 
-    /// A moment of the wall clock by the steady one.
+    /// Converts a wall clock time to the monotonic clock.
     fn steadily(&self, wall: i64) -> i64 {
         self.steady.saturating_sub(self.now.saturating_sub(wall))
     }

@@ -1,4 +1,4 @@
-//! Wire types to core types and back: checks, results and places are turned here alone.
+//! Conversion between wire types and core types: checks, results and vantages. No other module converts them.
 
 use std::collections::BTreeMap;
 
@@ -21,17 +21,17 @@ use parallax_protocol::text::Secret;
 use super::accounts::AccountNumbers;
 use super::assign::Difference;
 
-/// Longest time that a check's start may lie before its end, in ms: the deadline of 10 s and some for a busy host.
-/// A start beyond it was reckoned with a wrong clock.
+/// Longest time from a check's start to its end, in ms: the deadline of 10 s and some for a busy host. A start
+/// before that was computed from a wrong clock.
 pub(super) const LONGEST_CHECK_MS: i64 = 15_000;
 
-/// MiB of a body that agents read.
+/// Body bytes that agents read, in MiB.
 const BODY_READ_MIB: u32 = (wire_check::HttpCheck::BODY_READ / (1024 * 1024)) as u32;
 
-/// After so many ms without an answer an agent says that a check is pending.
+/// Milliseconds without a response after which an agent reports a check as pending.
 const PENDING_AFTER_MS: i64 = 3_000;
 
-/// A region as sent.
+/// Converts a region to its wire form.
 pub(super) fn region(region: Region) -> wire_id::Region {
     match region {
         Region::Europe => wire_id::Region::Europe,
@@ -43,17 +43,17 @@ pub(super) fn region(region: Region) -> wire_id::Region {
     }
 }
 
-/// A monitor's id as sent.
+/// Converts a monitor's id to its wire form.
 pub(super) fn monitor(id: MonitorId) -> wire_id::MonitorId {
     wire_id::MonitorId(id.to_u128())
 }
 
-/// A monitor's id as received.
+/// Converts a monitor's id from its wire form.
 pub(super) fn monitor_id(id: wire_id::MonitorId) -> MonitorId {
     MonitorId::from_u128(id.0)
 }
 
-/// What to check as sent; none for a heartbeat, which no agent runs.
+/// Converts a check to its wire form; `None` for a heartbeat, which no agent runs.
 pub(super) fn spec(check: &Check) -> Option<wire_check::CheckSpec> {
     use wire_check::CheckSpec;
     Some(match check {
@@ -84,7 +84,7 @@ pub(super) fn spec(check: &Check) -> Option<wire_check::CheckSpec> {
     })
 }
 
-/// An agent's share of a monitor as sent; none for a heartbeat.
+/// Converts an agent's share of a monitor to its wire form; `None` for a heartbeat.
 pub(super) fn assignment(scheduled: &Scheduled, share: Share, account: u32) -> Option<Assignment> {
     Some(Assignment {
         monitor: monitor(scheduled.monitor),
@@ -99,7 +99,7 @@ pub(super) fn assignment(scheduled: &Scheduled, share: Share, account: u32) -> O
     })
 }
 
-/// A difference of schedules as sent.
+/// Converts a schedule change to its wire form.
 pub(super) fn change(book: u64, difference: Difference, accounts: &AccountNumbers) -> ScheduleChange {
     let mut numbers = BTreeMap::new();
     let mut number = |account| *numbers.entry(account).or_insert_with(|| accounts.number(account));
@@ -114,7 +114,7 @@ pub(super) fn change(book: u64, difference: Difference, accounts: &AccountNumber
     }
 }
 
-/// Why a check is run now, as sent.
+/// Converts the reason of a probe request to its wire form.
 pub(super) fn reason(reason: Reason) -> CheckReason {
     match reason {
         Reason::Confirm => CheckReason::Confirm,
@@ -122,13 +122,14 @@ pub(super) fn reason(reason: Reason) -> CheckReason {
         Reason::Sweep => CheckReason::Sweep,
         Reason::First => CheckReason::First,
         Reason::FollowUp => CheckReason::FollowUp,
-        // A scheduled round is never asked for; were it, somebody would have asked for it.
+        // A scheduled round is never requested; if it were, it would be a manual request.
         Reason::Manual | Reason::Scheduled => CheckReason::Manual,
     }
 }
 
-/// A result as an observation. Place, region and network are the coordinator's record of `agent`; the end is
-/// reckoned from `received` by the result's age on the agent's monotonic clock, whatever its wall clock says.
+/// Converts a result to an observation. Vantage, region and network come from the coordinator's record of `agent`.
+/// The end is computed from `received` and the result's age on the agent's monotonic clock, whatever its wall clock
+/// says.
 pub(super) fn observation(
     result: wire::CheckResult,
     kind: CheckKind,
@@ -153,7 +154,7 @@ pub(super) fn observation(
     }
 }
 
-/// What a place says of a check that has had no answer for 3 s.
+/// Builds the observation for a check that has had no response for 3 s.
 pub(super) fn pending(revision: u32, agent: &Agent, now: Timestamp) -> seen::Observation {
     seen::Observation {
         revision,
@@ -221,8 +222,8 @@ fn outcome(report: wire::Report, kind: CheckKind) -> seen::Outcome {
     };
     match report.outcome {
         wire::Outcome::Passed => seen::Outcome::Passed(facts),
-        // Other agents may reach it: as a failure, their word against this one's would put honest agents in quarantine,
-        // by a monitor that anybody can make. The monitor's owner reads why.
+        // Other agents may reach it. As a failure, the contradiction would put honest agents into quarantine,
+        // through a monitor that anyone can create. The monitor's owner reads the reason.
         wire::Outcome::Failed(wire::Failure::AddressNotAllowed { class: wire::AddressClass::Own }) => {
             seen::Outcome::Inconclusive(seen::OwnFault::OtherSide(OWN_HOST.to_owned()))
         }
@@ -234,7 +235,7 @@ fn outcome(report: wire::Report, kind: CheckKind) -> seen::Outcome {
     }
 }
 
-/// The words for a target on an agent's own host.
+/// Reason shown for a target on an agent's own host.
 const OWN_HOST: &str =
     "the target is the agent's own host or the coordinator's, which is not checked from there";
 
@@ -274,7 +275,7 @@ fn failure(fault: wire::Failure, kind: CheckKind, vendor: Option<&wire::VendorRe
         wire::Failure::TlsRevoked => Failure::TlsFailed("certificate revoked".to_owned()),
         wire::Failure::TlsOther { detail } => Failure::TlsFailed(detail.to_string()),
         wire::Failure::HttpMalformed => Failure::NotHttp("it does not parse".to_owned()),
-        wire::Failure::HeadTooLarge => Failure::NotHttp("its head is too large".to_owned()),
+        wire::Failure::HeadTooLarge => Failure::NotHttp("its header is too large".to_owned()),
         wire::Failure::BodyUndecodable => Failure::NotHttp("its content coding can't be undone".to_owned()),
         wire::Failure::BodyTooLarge => Failure::BodyTooLarge(BODY_READ_MIB),
         wire::Failure::NoReply => Failure::Other("no reply to a ping".to_owned()),
@@ -287,7 +288,7 @@ fn failure(fault: wire::Failure, kind: CheckKind, vendor: Option<&wire::VendorRe
     }
 }
 
-/// The vendor's own word, and its incident's title where it names one.
+/// Returns the vendor's own status text, with its incident's title if it names one.
 fn vendor_words(vendor: Option<&wire::VendorReading>) -> String {
     match vendor {
         Some(wire::VendorReading { word, incident: Some(title), .. }) => format!("{word}: {title}"),
@@ -308,7 +309,7 @@ fn address_class(class: wire::AddressClass) -> &'static str {
     }
 }
 
-/// The fault in the agent's words. What they name depends on the type of the check.
+/// Returns the agent's description of the fault. It depends on the check type.
 fn own_words(fault: &wire::OwnFault, kind: CheckKind) -> String {
     match kind {
         CheckKind::Http => fault.words(wire_check::CheckKind::Http),
@@ -327,7 +328,7 @@ fn own_fault(fault: &wire::OwnFault, kind: CheckKind) -> seen::OwnFault {
         wire::OwnFault::ResolverDead => seen::OwnFault::ResolverDead,
         wire::OwnFault::NotPermitted => seen::OwnFault::NotPermitted,
         wire::OwnFault::NotBuilt => seen::OwnFault::NotBuilt,
-        // Its owner reads why, in the words of the agent that met it.
+        // The monitor's owner reads the reason in the agent's words.
         wire::OwnFault::RegistryUnreadable { .. }
         | wire::OwnFault::VendorUnreadable { .. }
         | wire::OwnFault::VendorComponentMissing

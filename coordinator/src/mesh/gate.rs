@@ -1,5 +1,5 @@
-//! Who may begin a handshake: each costs a signature, so strangers share so many a second and so many at once, and where
-//! agents have come from is let in besides.
+//! Rate limits for QUIC handshakes: each costs a signature, so unknown sources share a limited number per second
+//! and at once, while networks that agents have connected from have their own allowance.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::net::IpAddr;
@@ -11,43 +11,43 @@ use tokio::time::Instant;
 
 use super::join::network;
 
-/// Handshakes going on at once, of those who are not known. Each costs some 90 KiB, and goes on doing so for three seconds
-/// after it was given up (RFC 9000, section 10.2).
+/// Open handshakes of unknown sources, at most. Each costs some 90 KiB, and still does for three seconds after it
+/// was closed (RFC 9000, section 10.2).
 const STRANGERS: usize = 64;
-/// Further ones, of networks that agents have come from.
+/// Further ones, for networks that agents have connected from.
 const KNOWN: usize = 64;
-/// Handshakes that strangers may begin in one second, and at once after some quiet.
+/// Rate for all unknown sources together: handshakes per second, and the burst after some quiet.
 const PACE: Pace = Pace { a_second: 48.0, burst: 96.0 };
-/// The same of one network: a few dozen agents behind one address, that all come back, are in within seconds.
+/// Rate per network: a few dozen agents behind one address all reconnect within seconds.
 const PACE_OF_ONE: Pace = Pace { a_second: 8.0, burst: 32.0 };
-/// Networks whose pace is kept, and from which agents have come.
+/// Networks whose rate is tracked, and known networks remembered, at most each.
 const NETWORKS: usize = 4_096;
-/// How long a handshake may take where others wait for its place: more than two round trips.
+/// Time a handshake keeps its permit while others wait for one: more than two round trips.
 const GRACE: Duration = Duration::from_secs(1);
 
-/// How often something may happen.
+/// A token bucket rate.
 #[derive(Debug, Clone, Copy)]
 struct Pace {
     a_second: f64,
     burst: f64,
 }
 
-/// What is left of a pace at a moment.
+/// The fill level of a token bucket at a moment.
 #[derive(Debug, Clone, Copy)]
 struct Left {
     tokens: f64,
     at: Instant,
 }
 
-/// The door to the handshakes.
+/// Limits handshakes overall, per network and in parallel.
 #[derive(Debug, Clone)]
 pub(super) struct Gate(Arc<Mutex<State>>);
 
-/// One handshake's place, given back when dropped.
+/// A handshake's permit, released when dropped.
 #[derive(Debug)]
 pub(super) struct Place {
     gate: Gate,
-    /// Nothing for one whose network is known.
+    /// `None` for a known network.
     number: Option<u64>,
     leave: Arc<Notify>,
 }
@@ -56,16 +56,16 @@ pub(super) struct Place {
 struct State {
     left: Left,
     of_one: BTreeMap<IpAddr, Left>,
-    /// Networks that agents have come from, the newest last.
+    /// Networks that agents have connected from, newest last.
     known: VecDeque<IpAddr>,
     known_under_way: usize,
     next: u64,
-    /// Handshakes of strangers, in the order in which they began.
+    /// Open handshakes of unknown sources, in the order in which they began.
     under_way: BTreeMap<u64, (Instant, Arc<Notify>)>,
 }
 
 impl Gate {
-    /// Nobody is under way, and nobody is known.
+    /// Starts with no open handshakes and no known networks.
     pub(super) fn new(now: Instant) -> Self {
         Self(Arc::new(Mutex::new(State {
             left: PACE.full(now),
@@ -77,8 +77,8 @@ impl Gate {
         })))
     }
 
-    /// A place for a handshake from there, or nothing where it is too much. Who has proven an address and hears nothing
-    /// tries again by itself after a second (RFC 9002, section 6.2).
+    /// Returns a permit for a handshake from `source`, or `None` if a limit is reached. A client with a validated
+    /// address that gets no response retries by itself after a second (RFC 9002, section 6.2).
     pub(super) fn admit(&self, source: IpAddr, now: Instant) -> Option<Place> {
         let source = network(source);
         let mut state = self.state();
@@ -96,7 +96,7 @@ impl Gate {
         Some(Place { gate: self.clone(), number, leave })
     }
 
-    /// An agent has come from there.
+    /// Records that an agent has connected from `source`.
     pub(super) fn know(&self, source: IpAddr) {
         let source = network(source);
         let mut state = self.state();
@@ -113,7 +113,7 @@ impl Gate {
 }
 
 impl State {
-    /// Takes a turn of that network's pace. A stranger's needs room to be kept.
+    /// Takes a token of that network's bucket. For an unknown network there must be space to track it.
     fn takes_turn(&mut self, source: IpAddr, is_known: bool, now: Instant) -> bool {
         if self.of_one.len() >= NETWORKS && !self.of_one.contains_key(&source) {
             self.of_one.retain(|_, left| !PACE_OF_ONE.is_full(*left, now));
@@ -124,12 +124,13 @@ impl State {
         PACE_OF_ONE.take(self.of_one.entry(source).or_insert_with(|| PACE_OF_ONE.full(now)), now)
     }
 
-    /// A stranger's number. Where all places are taken, the handshake that has gone on for longest makes room.
+    /// Registers a handshake of an unknown source and returns its number. If all permits are taken, the oldest one
+    /// past its grace time is evicted.
     fn begin(&mut self, source: IpAddr, leave: &Arc<Notify>, now: Instant) -> Option<u64> {
         let oldest = self.under_way.first_key_value().map(|(number, (begun, _))| (*number, *begun));
         let oldest = oldest.filter(|_| self.under_way.len() >= STRANGERS);
         let is_taken = oldest.is_some_and(|(_, begun)| now.saturating_duration_since(begun) < GRACE);
-        // All of it is looked at before any is used up: what is refused costs nobody a turn, and no room.
+        // All limits are checked before any token is taken: a refused handshake costs neither a token nor a permit.
         if is_taken || PACE.at(self.left, now) < 1.0 || !self.takes_turn(source, false, now) {
             return None;
         }
@@ -145,7 +146,7 @@ impl State {
 }
 
 impl Place {
-    /// Waits until this handshake is to make room.
+    /// Waits until this handshake is evicted.
     pub(super) async fn told_to_leave(&self) {
         self.leave.notified().await;
     }
@@ -191,7 +192,7 @@ mod tests {
 
     use super::*;
 
-    /// As many addresses as wanted, each a network of its own.
+    /// Returns the nth of many addresses, each in a network of its own.
     fn stranger(number: usize) -> IpAddr {
         let [.., a, b] = number.to_be_bytes();
         IpAddr::from([10, a, b, 1])

@@ -1,4 +1,4 @@
-//! What all connections share: the roster, the live sessions, what agents were sent, and the ways to the river.
+//! State shared by all connections: the roster, the live sessions, the sent schedules, and the channels to the engine.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -27,7 +27,6 @@ use crate::clock::Clock;
 use crate::flow::{Able, Arrival, Inbox, Question, Schedule, Schedules};
 use crate::log_limit::LogLimit;
 
-/// Shared by every task of the mesh.
 pub(super) struct Hub {
     pub(super) members: Arc<dyn Members>,
     pub(super) clock: Clock,
@@ -36,19 +35,18 @@ pub(super) struct Hub {
     pub(super) settings: Settings,
     pub(super) counters: Arc<Counters>,
     pub(super) trust: ArcSwap<Trust>,
-    /// Told when that is another.
+    /// Notified when `trust` changes.
     pub(super) trusted: watch::Sender<()>,
-    /// Who is there; every change is published.
+    /// The connected vantages; every change is published.
     pub(super) mesh: watch::Sender<Arc<Mesh>>,
-    /// Refused attempts to join; held while one host is judged.
+    /// Refused join attempts; locked while one request is decided.
     pub(super) joining: tokio::sync::Mutex<Attempts>,
-    /// Told when the members' records have changed.
+    /// Notified when the members' records have changed.
     pub(super) refresh: Notify,
-    /// Steps of the wall clock.
     pub(super) steps: Steps,
-    /// Account numbers on the mesh.
+    /// Pseudonymous account numbers for agents.
     pub(super) accounts: AccountNumbers,
-    /// Lines that peers cause, by agent (all strangers are one) and kind.
+    /// Rate limits of log lines that peers cause, by agent (all unknown peers count as one) and kind.
     pub(super) logs: LogLimit<(Option<AgentId>, &'static str)>,
     reloading: tokio::sync::Mutex<()>,
     answers: mpsc::Sender<Arrival>,
@@ -72,21 +70,19 @@ struct Live {
     questions: QuestionSender,
 }
 
-/// What is kept of an agent over its connections.
+/// State of an agent that outlives its connections.
 pub(super) struct Memory {
-    /// What came and what is durable.
     pub(super) ledger: Mutex<Ledger>,
-    /// What was sent.
     pub(super) sheet: Mutex<Sheet>,
-    /// Rounds that it was dealt.
+    /// Rounds that were assigned to it.
     pub(super) assignments: Mutex<AssignmentHistory>,
-    /// Told when an acknowledgement is due.
+    /// Notified when an acknowledgement is due.
     pub(super) due: Notify,
-    /// What has come since the start.
+    /// Result counts since the start.
     pub(super) figures: Counted,
 }
 
-/// One agent's results, counted since the start.
+/// Counts of one agent's results since the start.
 #[derive(Default)]
 pub(super) struct Counted {
     pub(super) received: AtomicU64,
@@ -94,25 +90,25 @@ pub(super) struct Counted {
     pub(super) dropped: AtomicU64,
 }
 
-/// The ends of a session that others hold the beginnings of.
+/// A session's receiving ends of the channels that the hub holds.
 pub(super) struct Seat {
     pub(super) session: u64,
     pub(super) close: watch::Receiver<Option<CloseReason>>,
     pub(super) questions: QuestionReceiver,
     pub(super) memory: Arc<Memory>,
-    /// Until when two hosts count as sharing the identity, where the record does not say so yet.
+    /// End of the time during which two hosts count as sharing the identity, if the record does not have it yet.
     pub(super) shared_until: Option<Timestamp>,
 }
 
 /// The scheduled monitors by id.
 #[derive(Default)]
 pub(super) struct Index {
-    /// What it is of.
+    /// The schedule that was indexed.
     schedules: Schedules,
     slots: BTreeMap<MonitorId, u32>,
 }
 
-/// What the hub is made of.
+/// Everything the hub is built from.
 pub(super) struct HubParts {
     pub(super) members: Arc<dyn Members>,
     pub(super) clock: Clock,
@@ -152,14 +148,14 @@ impl Hub {
         }
     }
 
-    /// Reads the members' records anew and closes the connections of those that are no longer enrolled.
+    /// Reloads the members' records and closes the connections of those that are no longer enrolled.
     pub(super) async fn reload(&self) {
-        // One after the other, so that an older list never takes the place of a newer one.
+        // One reload at a time, so that an older list never replaces a newer one.
         let _turn = self.reloading.lock().await;
         let agents = match self.members.agents().await {
             Ok(agents) => agents,
             Err(fault) => {
-                error!(%fault, "the members' records can't be read; the mesh goes on with those it has");
+                error!(%fault, "the members' records can't be read; the mesh keeps the ones it has");
                 return;
             }
         };
@@ -175,7 +171,7 @@ impl Hub {
         self.publish(&state);
     }
 
-    /// Seats a session; a session that had the place is closed. None where the agent is not enrolled.
+    /// Registers a session and closes the agent's previous one. Returns `None` if the agent is not enrolled.
     pub(super) fn connect(&self, agent: &Agent, mut arrived: Arrived) -> Option<Seat> {
         let session = self.sessions.fetch_add(1, Ordering::Relaxed);
         arrived.session = session;
@@ -194,7 +190,7 @@ impl Hub {
         if seated.found_shared {
             Counters::add(&self.counters.shared);
             if let Some(omitted) = self.logs.admit((Some(agent.id), "shared")) {
-                error!(agent = %agent.id, name = agent.name, omitted, "two hosts take one identity from each other; its rounds do not count until that ends");
+                error!(agent = %agent.id, name = agent.name, omitted, "two hosts share one identity; its rounds do not count until one of them is stopped");
             }
         }
         let memory = state.memories.entry(agent.id).or_insert_with(|| {
@@ -211,13 +207,13 @@ impl Hub {
         Some(Seat { session, close: closing, questions, memory, shared_until: seated.shared_until })
     }
 
-    /// Takes news into an agent's record. Where that fails, the mesh goes on with what it has in memory.
+    /// Writes a change to an agent's record. If that fails, the mesh continues with its state in memory.
     pub(super) async fn note(&self, agent: AgentId, note: Note) -> Option<Noted> {
         let noted = self.members.note(agent, note).await;
         noted.inspect_err(|fault| error!(%agent, %fault, "an agent's record can't be written")).ok()
     }
 
-    /// Ends a session's seat at once, where it still has it.
+    /// Ends a session at once, if it is still the current one.
     pub(super) fn disconnect(&self, agent: &Agent, session: u64) {
         let mut state = self.state();
         if state.roster.disconnect(agent.place, session) {
@@ -229,22 +225,21 @@ impl Hub {
         }
     }
 
-    /// Closes whatever connection a place has.
+    /// Closes the vantage's connection, if it has one.
     pub(super) fn close(&self, place: PlaceNo, reason: CloseReason) {
         if let Some(live) = self.state().live.get(&place) {
             live.close.send_replace(Some(reason));
         }
     }
 
-    /// Closes every connection.
     pub(super) fn close_all(&self, reason: CloseReason) {
         for live in self.state().live.values() {
             live.close.send_replace(Some(reason));
         }
     }
 
-    /// Hands a question to the place's session. Gives back what is not asked: this one where there is no session, or
-    /// one of an account of which too many wait.
+    /// Queues a probe request for the vantage's session. Returns the request that won't be sent: this one if there is
+    /// no session, or an evicted one of an account with too many in the queue.
     pub(super) fn ask(&self, question: Question) -> Result<(), Question> {
         let account = self.accounts.number(question.account);
         let state = self.state();
@@ -252,14 +247,14 @@ impl Hub {
         live.questions.ask(account, question).map_err(|unasked| match unasked {
             AskError::Evicted(question) => question,
             AskError::Closed(question) => {
-                // The task that carried its questions broke off: only a new connection has another.
+                // The task that sends probe requests has failed: only a new connection starts another.
                 live.close.send_replace(Some(CloseReason::Internal));
                 question
             }
         })
     }
 
-    /// Sends an answer to the driver without ever waiting for it: the driver may itself be waiting to ask.
+    /// Sends a response to the driver without ever waiting: the driver may itself be waiting for the mesh.
     pub(super) fn answer(&self, question: &Question, answer: Answer) {
         let arrival = Arrival::Answer { slot: question.slot, number: question.ask.number, answer };
         if self.answers.try_send(arrival).is_err() {
@@ -267,15 +262,15 @@ impl Hub {
         }
     }
 
-    /// Logs how many lines of a peer were left out where none has followed.
+    /// Logs how many lines about a peer were suppressed, if no later line reported it.
     pub(super) fn report_omitted_lines(&self) {
         for ((agent, kind), omitted) in self.logs.omitted() {
             let agent = agent.map(tracing::field::display);
-            info!(agent, kind, omitted, "{omitted} more log lines of this kind were left out");
+            info!(agent, kind, omitted, "{omitted} more log lines of this kind were suppressed");
         }
     }
 
-    /// Changes something in the roster and publishes the mesh where that changed it.
+    /// Changes the roster and publishes the mesh if that changed it.
     pub(super) fn with_roster<T>(&self, change: impl FnOnce(&mut Roster) -> T) -> T {
         let mut state = self.state();
         let result = change(&mut state.roster);
@@ -283,7 +278,7 @@ impl Hub {
         result
     }
 
-    /// The agents as people see them.
+    /// Returns the agents for display.
     pub(super) fn view(&self) -> Vec<AgentView> {
         let state = self.state();
         let mut views = state.roster.view();
@@ -300,17 +295,16 @@ impl Hub {
         views
     }
 
-    /// The record of an enrolled agent, as the roster has it.
+    /// Returns the roster's record of an enrolled agent.
     pub(super) fn record(&self, id: AgentId) -> Option<Arc<Agent>> {
         self.state().roster.agent(id)
     }
 
-    /// The schedule of this moment.
     pub(super) fn schedules(&self) -> Schedules {
         self.schedule.borrow().clone()
     }
 
-    /// The numbers of monitors by id, as of this moment or later. Shared by the batches of all agents.
+    /// Returns the index of monitors by id, current as of this call. Shared by the batches of all agents.
     pub(super) fn index(&self) -> MutexGuard<'_, Index> {
         let mut index = self.index.lock().unwrap_or_else(PoisonError::into_inner);
         // Read under the lock, so that an older schedule never follows a newer one.
@@ -318,14 +312,14 @@ impl Hub {
         index
     }
 
-    /// What a place's plan follows from at this moment.
+    /// Returns the current inputs of a vantage's plan.
     pub(super) fn basis(&self, place: PlaceNo) -> Basis {
         let schedules = self.schedules();
         let mesh = Arc::clone(&self.mesh.borrow());
         Basis { place: Some(place), schedules, mesh, able: self.able() }
     }
 
-    /// What the connected places can check; every change is told with the mesh.
+    /// Returns the capabilities of the connected vantages; every change is published with the mesh.
     pub(super) fn able(&self) -> Arc<Able> {
         Arc::clone(&self.able.lock().unwrap_or_else(PoisonError::into_inner))
     }
@@ -368,17 +362,17 @@ impl Memory {
 }
 
 impl Index {
-    /// The number of the monitor with that id.
+    /// Returns the slot of the monitor with that id.
     pub(super) fn slot(&self, id: MonitorId) -> Option<u32> {
         self.slots.get(&id).copied()
     }
 
-    /// The schedule that it is of.
+    /// Returns the schedule that was indexed.
     pub(super) fn schedules(&self) -> &Schedules {
         &self.schedules
     }
 
-    /// Takes over what was edited since the schedule that it is of.
+    /// Applies the edits since the indexed schedule.
     fn follow(&mut self, next: Schedules) {
         match next.changed_since(self.schedules.version()) {
             Some(changed) => {

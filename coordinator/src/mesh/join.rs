@@ -1,4 +1,5 @@
-//! Invitations in, certificates out: the one frame that a host without an identity may send.
+//! Joining the mesh: takes an invitation's token and issues a certificate. The only frame that a host without an
+//! identity may send.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv6Addr};
@@ -22,19 +23,19 @@ use super::hub::Hub;
 use super::wire::{self, Fault, Frames};
 use super::{Counters, EnrolRefusal, Newcomer, Trust, convert};
 
-/// Longest time for the request to come, and for the answer to go.
+/// Time limit for receiving the request, and for sending the response.
 const LIMIT: Duration = Duration::from_secs(5);
 
-/// Refused attempts of one source in [`SPAN_MS`], after which it is not listened to.
+/// Refused attempts per source in [`SPAN_MS`], after which further ones are rejected.
 const MOST_ATTEMPTS: u32 = 10;
 
-/// How long a source's refused attempts count, in ms.
+/// Window in which a source's refused attempts count, in ms.
 const SPAN_MS: i64 = MINUTE;
 
-/// Sources that are remembered at once.
+/// Sources tracked, at most.
 const MOST_SOURCES: usize = 4_096;
 
-/// Serves a joining host: one stream, one request, one answer.
+/// Serves a joining host: one stream, one request, one response.
 pub(super) async fn serve(hub: &Hub, connection: &Connection) {
     let reason = match timeout(LIMIT, request(connection)).await {
         Ok(Ok((send, request))) => answer(hub, connection, send, request).await,
@@ -44,7 +45,7 @@ pub(super) async fn serve(hub: &Hub, connection: &Connection) {
     wire::close(connection, reason);
 }
 
-/// A certificate for the key of a request, for an agent with that id, good for so many seconds.
+/// Issues a certificate for a signing request's key and that agent id, valid for `seconds`.
 pub(super) fn certify(
     trust: &Trust,
     request: &[u8],
@@ -59,20 +60,20 @@ pub(super) fn certify(
             CloseReason::BadRequest
         }
         other => {
-            error!(error = %other, "no certificate could be made");
+            error!(error = %other, "a certificate could not be issued");
             CloseReason::Internal
         }
     })
 }
 
-/// How many attempts of whom were refused of late.
+/// Recent refused attempts by source.
 #[derive(Debug, Default)]
 pub(super) struct Attempts {
     sources: BTreeMap<IpAddr, (Timestamp, u32)>,
 }
 
 impl Attempts {
-    /// Whether a source has used up its attempts.
+    /// Returns true if a source has used up its attempts.
     pub(super) fn is_spent(&self, source: IpAddr, now: Timestamp) -> bool {
         let recent = self.sources.get(&network(source)).filter(|(since, _)| is_recent(*since, now));
         recent.is_some_and(|(_, count)| *count >= MOST_ATTEMPTS)
@@ -100,7 +101,8 @@ fn is_recent(since: Timestamp, now: Timestamp) -> bool {
     (0..SPAN_MS).contains(&now.since(since))
 }
 
-/// An address, or the /64 that an IPv6 host can choose its addresses from.
+/// Returns an IPv4 address as it is, or the /64 network of an IPv6 address, since a host can choose any address in
+/// it.
 pub(super) fn network(source: IpAddr) -> IpAddr {
     match source.to_canonical() {
         IpAddr::V6(address) => IpAddr::V6(Ipv6Addr::from_bits(address.to_bits() & !u128::from(u64::MAX))),
@@ -111,7 +113,7 @@ pub(super) fn network(source: IpAddr) -> IpAddr {
 fn refuse(hub: &Hub, connection: &Connection, reason: CloseReason) -> CloseReason {
     Counters::add(&hub.counters.joins_refused);
     if let Some(omitted) = hub.logs.admit((None, "join refused")) {
-        warn!(remote = %connection.remote_address(), %reason, omitted, "a host did not join");
+        warn!(remote = %connection.remote_address(), %reason, omitted, "a join request was refused");
     }
     reason
 }
@@ -122,7 +124,7 @@ async fn request(connection: &Connection) -> Result<(SendStream, JoinRequest), F
     Ok((send, request.ok_or(Fault::Close(CloseReason::OutOfOrder))?))
 }
 
-/// Decides and tells the host. What has been decided stands, whether it hears of it or not.
+/// Decides a request and sends the response. The decision stands even if the host does not receive it.
 async fn answer(
     hub: &Hub,
     connection: &Connection,
@@ -130,7 +132,7 @@ async fn answer(
     request: JoinRequest,
 ) -> CloseReason {
     let source = connection.remote_address().ip();
-    // One at a time: so a secret can't be guessed in parallel, and a token is used once.
+    // One at a time, so that a secret can't be guessed in parallel and a token is used only once.
     let mut attempts = hub.joining.lock().await;
     let now = hub.clock.now();
     let outcome = if attempts.is_spent(source, now) {
@@ -148,7 +150,7 @@ async fn answer(
         Err(reason) => (refuse(hub, connection, reason), JoinAnswer::Refused { reason }),
     };
     if wire::write(&mut send, &answer, MAX_JOIN_FRAME).await.is_ok() && send.finish().is_ok() {
-        // Closing now could outrun the answer.
+        // Closing now could overtake the response.
         let _ = timeout(LIMIT, send.stopped()).await;
     }
     reason
@@ -184,7 +186,7 @@ async fn admit(hub: &Hub, request: &JoinRequest, now: Timestamp) -> Result<Joine
     Ok(joined(hub, &trust, &agent, &issued))
 }
 
-/// Whether a token is good. Who does not know the secret learns nothing of what became of the invitation.
+/// Checks a token. A sender that does not know the secret learns nothing about the invitation's state.
 fn judge(invitation: Option<&Invitation>, token: &Token, now: Timestamp) -> Result<(), CloseReason> {
     let invitation = invitation.ok_or(CloseReason::TokenUnknown)?;
     let fits = SecretHash(invitation.secret_hash).matches(&token.secret);
@@ -214,7 +216,7 @@ fn joined(hub: &Hub, trust: &Trust, agent: &Agent, issued: &Issued) -> Joined {
 }
 
 fn internal(fault: impl std::fmt::Display) -> CloseReason {
-    error!(%fault, "a host could not be served");
+    error!(%fault, "a join request failed");
     CloseReason::Internal
 }
 

@@ -1,30 +1,31 @@
-//! Which results of one agent have come and which are durable: what is dropped as a duplicate, what is acknowledged.
+//! Ledger of one agent's results: which have arrived, which are durable, which are duplicates, and what to
+//! acknowledge.
 
 use std::collections::BTreeMap;
 
 use parallax_protocol::id::BootId;
 use parallax_protocol::message::{Hello, Mark};
 
-/// Most separate runs of numbers kept for one boot; a peer that makes more breaks the protocol.
+/// Separate runs of numbers per boot, at most. A peer that causes more violates the protocol.
 const MOST_RUNS: usize = 4_096;
 
-/// One agent's results by boot. Numbers run from 1 within a boot.
+/// Results of one agent by boot. Numbers run from 1 within a boot.
 #[derive(Debug, Default)]
 pub(super) struct Ledger {
     boots: BTreeMap<BootId, Boot>,
-    /// Results found to be gone, not told yet.
+    /// Lost results that were not reported yet.
     gone: u64,
 }
 
 /// Numbers from the first to the last, both included.
 pub(super) type Run = (u64, u64);
 
-/// Why numbers were not taken.
+/// Reason for refusing numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Refused {
     /// The boot was not named in `Hello`.
     UnknownBoot,
-    /// The first number is 0, or lies after the last.
+    /// The first number is 0 or greater than the last.
     BadRange,
     /// The numbers fall into too many runs.
     TooScattered,
@@ -32,21 +33,21 @@ pub(super) enum Refused {
 
 #[derive(Debug, Default)]
 struct Boot {
-    /// Everything up to this number is durable, or known never to come.
+    /// Everything up to this number is durable or will never arrive.
     through: u64,
-    /// The same, above a hole.
+    /// Further such numbers above a gap.
     done: Runs,
-    /// Handed on, not durable yet.
+    /// Handed to the engine, not durable yet.
     pending: Runs,
-    /// Nothing has come on the present connection.
+    /// Nothing has arrived on the current connection.
     is_fresh: bool,
     /// An acknowledgement is due.
     is_due: bool,
 }
 
 impl Ledger {
-    /// Begins a connection on which results of these boots may come; all others are over. Gives how far each boot
-    /// that was known is durable.
+    /// Begins a connection on which results of these boots may arrive; all other boots are dropped. Returns how far
+    /// each known boot is durable.
     pub(super) fn begin(&mut self, hello: &Hello) -> Vec<Mark> {
         let named: Vec<BootId> = hello.earlier_boots.iter().copied().chain([hello.boot]).collect();
         self.boots.retain(|boot, _| named.contains(boot));
@@ -60,13 +61,13 @@ impl Ledger {
         marks
     }
 
-    /// Takes the numbers of a batch. Gives the runs of those that are new, first to last; the rest are duplicates.
+    /// Records the numbers of a batch. Returns the runs of the new ones, first to last; the rest are duplicates.
     pub(super) fn receive(&mut self, boot: BootId, from: u64, through: u64) -> Result<Vec<Run>, Refused> {
         let mut gone = 0;
         let boot = self.boot(boot, from, through)?;
         if boot.is_fresh {
-            // An agent sends the oldest that it holds first: what lies before will never come, but for what came
-            // on an earlier connection and is still on its way to the disk.
+            // An agent sends its oldest results first. Everything before them will never arrive, except results that
+            // came on an earlier connection and are still being written.
             boot.is_fresh = false;
             let first_pending = boot.pending.0.keys().next().copied().unwrap_or(from);
             let before = from.min(first_pending) - 1;
@@ -91,13 +92,13 @@ impl Ledger {
         Ok(new)
     }
 
-    /// How many results have been found to be gone since this was last asked: told of by the agent, or left out by one
-    /// that has lost count of them in a restart.
+    /// Returns the number of lost results since the last call: reported by the agent, or skipped by an agent that lost
+    /// count of them in a restart.
     pub(super) fn take_gone(&mut self) -> u64 {
         std::mem::take(&mut self.gone)
     }
 
-    /// What [`Self::receive`] gave as new is durable, or of no use.
+    /// Marks numbers that [`Self::receive`] returned as new as durable, or as discarded.
     pub(super) fn durable(&mut self, boot: BootId, from: u64, through: u64) {
         if let Some(boot) = self.boots.get_mut(&boot) {
             boot.pending.remove(from, through);
@@ -106,14 +107,14 @@ impl Ledger {
         }
     }
 
-    /// The range will never be durable as it was handed on: it may come again.
+    /// Releases a range whose batch failed; the agent may send it again.
     pub(super) fn failed(&mut self, boot: BootId, from: u64, through: u64) {
         if let Some(boot) = self.boots.get_mut(&boot) {
             boot.pending.remove(from, through);
         }
     }
 
-    /// The agent says that the range will never come.
+    /// Records the agent's report that the range will never arrive.
     pub(super) fn gap(&mut self, boot: BootId, from: u64, through: u64) -> Result<(), Refused> {
         let boot = self.boot(boot, from, through)?;
         let gone = boot.missing(from, through);
@@ -124,7 +125,7 @@ impl Ledger {
         Ok(())
     }
 
-    /// The acknowledgements that are due, each given once.
+    /// Returns the acknowledgements that are due, each once.
     pub(super) fn take_due(&mut self) -> Vec<Mark> {
         let due = self.boots.iter_mut().filter(|(_, held)| held.is_due && held.through > 0);
         due.map(|(boot, held)| {
@@ -147,7 +148,7 @@ impl Boot {
         number <= self.through || self.done.contains(number) || self.pending.contains(number)
     }
 
-    /// How many of these numbers have neither come nor been known as gone.
+    /// Counts the numbers in the range that have neither arrived nor are known to be lost.
     fn missing(&self, from: u64, through: u64) -> u64 {
         let from = from.max(self.through.saturating_add(1));
         if through < from {
@@ -174,7 +175,7 @@ impl Boot {
     }
 }
 
-/// Numbers as runs that neither touch nor overlap: first to last.
+/// Numbers as disjoint, non-adjacent runs: first to last.
 #[derive(Debug, Default)]
 struct Runs(BTreeMap<u64, u64>);
 
@@ -333,7 +334,7 @@ mod tests {
         let mut ledger = begun();
         ledger.receive(BOOT, 1, 2).unwrap();
         ledger.durable(BOOT, 1, 2);
-        // Its numbers begin at 10: the seven between are gone, and its own word of three of them comes later.
+        // Its numbers begin at 10: the seven before are lost. The agent's own report of three of them comes later.
         ledger.begin(&hello(&[]));
         ledger.receive(BOOT, 10, 11).unwrap();
         assert_eq!(ledger.take_gone(), 7);

@@ -1,4 +1,5 @@
-//! The UDP port of mesh and join: bounded, address-checked, and matched to its purpose before anything is read.
+//! The UDP listener for mesh and join: bounded, with address validation, and dispatched by protocol before anything
+//! is read.
 
 use std::net::UdpSocket;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -27,28 +28,28 @@ use super::hub::Hub;
 use super::{Counters, MeshError, Trust, join, session, wire};
 use crate::clock::Clock;
 
-/// Silence after which a connection is over. Silence is reckoned from the first packet that was sent into it (RFC 9000,
-/// 10.1): a dead agent is noticed after this and a keep-alive together, and its rounds must move within 20 s.
+/// Idle time-out of a connection. It runs from the first packet sent into the silence (RFC 9000, section 10.1), so
+/// a dead agent is noticed after this and a keep-alive together, and its rounds must move within 20 s.
 const IDLE_MS: u32 = 13_000;
-/// How often a silent connection is kept alive.
+/// Interval of keep-alives on an idle connection.
 const KEEP_ALIVE: Duration = Duration::from_secs(4);
-/// Bytes of one connection that wait to be read, and that wait to be acknowledged.
+/// Unread bytes per connection, and unacknowledged ones.
 const WINDOW: u32 = 4 << 20;
-/// Bytes of one stream that wait to be read: a frame and a little.
+/// Unread bytes per stream: a frame and a little.
 const STREAM_WINDOW: u32 = (1 << 20) + (64 << 10);
-/// Handshakes that have begun and wait to be taken up.
+/// Handshakes that may wait to be accepted.
 const PENDING: usize = 256;
-/// Bytes that wait for one such handshake, and for all of them.
+/// Buffered bytes per such handshake, and for all of them.
 const PENDING_BYTES: u64 = 64 << 10;
 const PENDING_BYTES_ALL: u64 = 4 << 20;
-/// Longest time for a handshake.
+/// Time limit for a handshake.
 const HANDSHAKE: Duration = Duration::from_secs(10);
-/// Failed handshakes that the log tells of in one second.
+/// Failed handshakes logged per second, at most.
 const MOST_SAID: u32 = 10;
-/// Hosts joining at once.
+/// Hosts joining at the same time, at most.
 const JOINING: usize = 64;
 
-/// The settings for new connections: certificates, and every bound.
+/// Builds the settings for new connections: certificates and all limits.
 pub(super) fn server_config(trust: &Trust, clock: &Clock) -> Result<ServerConfig, MeshError> {
     let mut protocols = MESH_SPOKEN.to_vec();
     protocols.push(JOIN_V1);
@@ -70,11 +71,11 @@ pub(super) fn server_config(trust: &Trust, clock: &Clock) -> Result<ServerConfig
     Ok(server)
 }
 
-/// An endpoint on a bound socket.
+/// Opens an endpoint on a bound socket.
 ///
-/// Its reset tokens and connection ids come of the installation's secret, so that a coordinator that was killed can tell
-/// its agents' old connections that they are over (RFC 9000, section 10.3), and they are back within seconds instead
-/// of an idle time-out.
+/// Its reset tokens and connection ids are derived from the installation's secret. So a coordinator that was killed
+/// can reset its agents' old connections (RFC 9000, section 10.3), and they reconnect within seconds instead of
+/// after an idle time-out.
 pub(super) fn endpoint(
     socket: UdpSocket,
     server: ServerConfig,
@@ -88,7 +89,7 @@ pub(super) fn endpoint(
     Ok(Endpoint::new(config, Some(server), socket, Arc::new(TokioRuntime))?)
 }
 
-/// Takes connections until the endpoint is closed.
+/// Accepts connections until the endpoint is closed.
 pub(super) async fn accept(hub: Arc<Hub>, endpoint: Endpoint) {
     let connections = Arc::new(Semaphore::new(hub.settings.max_connections));
     let gate = Gate::new(Instant::now());
@@ -97,7 +98,7 @@ pub(super) async fn accept(hub: Arc<Hub>, endpoint: Endpoint) {
     let mut tasks = JoinSet::new();
     while let Some(incoming) = endpoint.accept().await {
         while tasks.try_join_next().is_some() {}
-        // A stranger's address is proven before it costs anything; the packet that asks for it keeps no state.
+        // A client's address is validated before it costs anything; the retry packet needs no state here.
         if !incoming.remote_address_validated() {
             if incoming.may_retry() {
                 let _ = incoming.retry();
@@ -111,7 +112,7 @@ pub(super) async fn accept(hub: Arc<Hub>, endpoint: Endpoint) {
             incoming.refuse();
             continue;
         };
-        // Whoever is honest asks again; the rest is not worth an answer.
+        // An honest client retries; the rest deserve no response.
         let Some(place) = gate.admit(incoming.remote_address().ip(), Instant::now()) else {
             Counters::add(&hub.counters.handshakes_failed);
             incoming.ignore();
@@ -127,7 +128,7 @@ pub(super) async fn accept(hub: Arc<Hub>, endpoint: Endpoint) {
             drop(connection);
         });
     }
-    // Of one that panicked, its own room tells.
+    // A task that panicked is reported by its supervisor.
     while tasks.join_next().await.is_some() {}
 }
 
@@ -139,14 +140,14 @@ fn transport() -> TransportConfig {
         .receive_window(VarInt::from_u32(WINDOW))
         .stream_receive_window(VarInt::from_u32(STREAM_WINDOW))
         .send_window(u64::from(WINDOW))
-        // The control stream and the results stream; check-nows are opened from here.
+        // The control stream and the results stream. Streams for probe requests are opened by this side.
         .max_concurrent_bidi_streams(VarInt::from_u32(1))
         .max_concurrent_uni_streams(VarInt::from_u32(1))
         .datagram_receive_buffer_size(None);
     transport
 }
 
-/// How many strangers the log has told of: a flood of them must not fill it.
+/// Counts logged handshake failures: a flood of them must not fill the log.
 #[derive(Default)]
 struct Said(Mutex<(i64, u32)>);
 
@@ -162,7 +163,7 @@ impl Said {
     }
 }
 
-/// Finishes a handshake, and gives its place back.
+/// Finishes a handshake and releases its permit.
 async fn meet(hub: &Hub, said: &Said, incoming: Incoming, place: Place) -> Option<Connection> {
     let remote = incoming.remote_address();
     let met = match incoming.accept() {
@@ -170,7 +171,7 @@ async fn meet(hub: &Hub, said: &Said, incoming: Incoming, place: Place) -> Optio
             biased;
             met = timeout(HANDSHAKE, connecting) => met,
             () = place.told_to_leave() => {
-                debug!(%remote, "a handshake made room");
+                debug!(%remote, "a handshake was evicted for a newer one");
                 Counters::add(&hub.counters.handshakes_failed);
                 return None;
             }
@@ -190,7 +191,7 @@ async fn meet(hub: &Hub, said: &Said, incoming: Incoming, place: Place) -> Optio
     None
 }
 
-/// Matches a connection's protocol and identity, and serves it.
+/// Dispatches a connection by protocol and identity, and serves it.
 async fn serve(hub: Arc<Hub>, connection: Connection, joining: &Semaphore, gate: &Gate) {
     match named_purpose(&connection) {
         Some(Purpose::Mesh(_)) => match identity(&connection) {
@@ -202,7 +203,10 @@ async fn serve(hub: Arc<Hub>, connection: Connection, joining: &Semaphore, gate:
             Some(Err(error)) => {
                 Counters::add(&hub.counters.not_enrolled);
                 if let Some(omitted) = hub.logs.admit((None, "not an agent")) {
-                    warn!(remote = %connection.remote_address(), %error, omitted, "a certificate of ours that is no agent's");
+                    warn!(
+                        remote = %connection.remote_address(), %error, omitted,
+                        "connection refused: the certificate is from this mesh but not an agent's",
+                    );
                 }
                 wire::close(&connection, CloseReason::Unknown);
             }
@@ -225,7 +229,7 @@ fn named_purpose(connection: &Connection) -> Option<Purpose> {
     purpose(&data.protocol?)
 }
 
-/// The version of the mesh protocol that was agreed on; 0 where none was.
+/// Returns the negotiated version of the mesh protocol; 0 if none was negotiated.
 pub(super) fn mesh_version(connection: &Connection) -> u16 {
     match named_purpose(connection) {
         Some(Purpose::Mesh(version)) => version,
@@ -233,7 +237,7 @@ pub(super) fn mesh_version(connection: &Connection) -> u16 {
     }
 }
 
-/// Who the verified certificate names, with the certificate, where one was shown.
+/// Returns the identity in the verified certificate, with the certificate, if the client presented one.
 fn identity(
     connection: &Connection,
 ) -> Option<Result<(Identity, CertificateDer<'static>), parallax_certs::Error>> {

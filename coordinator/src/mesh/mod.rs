@@ -1,13 +1,14 @@
-//! The mesh's side of QUIC: agents join, connect, get their share of the checks, and what they saw goes down the river.
+//! The coordinator's side of the mesh over QUIC: agents join, connect, receive their share of the checks, and send
+//! results to the engine.
 //!
-//! What it promises:
+//! Guarantees:
 //!
-//! - Nobody without a certificate of this installation says anything but "let me join", and that in one frame.
-//! - One live connection an agent; the newest has the place. Revocation and the certificate's end close it.
-//! - A result is acknowledged after the river says that it is durable, never before; what comes twice is dropped.
-//! - A full river is waited for: the stream is not read on, and QUIC holds the agent back.
-//! - Every question ends with one outcome or with nothing, in time.
-//! - Place, region and network of whatever comes are the coordinator's record, never the agent's word.
+//! - A host without a certificate of this installation can only send a join request, and that in one frame.
+//! - Each agent has one live connection: the newest. Revocation and the certificate's expiry close it.
+//! - A result is acknowledged only after the engine reports it durable; duplicates are dropped.
+//! - While the inbox is full, the result stream is not read, and QUIC applies backpressure to the agent.
+//! - Every probe request ends with one outcome or with none, in time.
+//! - Vantage, region and network of everything received come from the coordinator's record, never from the agent.
 
 mod able;
 mod accounts;
@@ -55,81 +56,82 @@ use crate::clock::Clock;
 use crate::flow::{Arrival, Inbox, Question, Schedule};
 use crate::supervise::{Rooms, Watch};
 
-/// Answers that wait for the driver; more are lost, counted, and their questions end by their deadlines.
+/// Responses that may wait for the driver. More are dropped and counted, and their requests end by their deadlines.
 const ANSWERS_WAITING: usize = 65_536;
 
-/// How often identities that two hosts shared are looked at again.
+/// Interval at which shared identities are checked again.
 const SETTLE: Duration = Duration::from_secs(10);
 
-/// How long peers are given to hear that the coordinator stops.
+/// Time for peers to receive the close at shutdown.
 const FAREWELL: Duration = Duration::from_secs(3);
 
-/// Log target for faults of agents' hosts: `parallax up` silences it, and logs those of its own host once for all agents.
+/// Log target for faults of agents' hosts: `parallax up` silences it, and logs those of its own host once for all
+/// agents.
 pub(crate) const FITNESS: &str = "parallax_coordinator::mesh::fitness";
 
-/// What the mesh needs of the members' records. Every answer is of what is durable.
+/// The members' records as the mesh needs them. Every answer reflects durable state only.
 pub trait Members: Send + Sync {
-    /// Every agent, the revoked ones among them or not.
+    /// Returns every agent, revoked ones included or not.
     fn agents(&self) -> BoxFuture<'_, Result<Vec<Agent>, RecordsFault>>;
 
-    /// One agent, revoked or not.
+    /// Returns one agent, revoked or not.
     fn agent(&self, id: AgentId) -> BoxFuture<'_, Result<Option<Agent>, RecordsFault>>;
 
-    /// True where an agent, be it in the records or not, is known to have been revoked or forgotten.
+    /// Returns true if an agent is known to have been revoked or removed, whether or not the records still have it.
     fn is_removed(&self, id: AgentId) -> BoxFuture<'_, bool>;
 
-    /// One invitation, used, expired or not.
+    /// Returns one invitation, used, expired or not.
     fn invitation(&self, id: InvitationId) -> BoxFuture<'_, Result<Option<Invitation>, RecordsFault>>;
 
-    /// Counts one wrong secret more against an invitation.
+    /// Counts one more wrong secret against an invitation.
     fn count_wrong_secret(&self, id: InvitationId) -> BoxFuture<'_, Result<(), RecordsFault>>;
 
-    /// Uses an invitation and makes its agent, both or neither. Name, region and network are the invitation's; the
-    /// place and the network get their numbers here.
+    /// Uses an invitation and creates its agent, both or neither. Name, region and network come from the invitation;
+    /// vantage and network numbers are assigned here.
     fn enrol(
         &self,
         id: InvitationId,
         newcomer: Newcomer,
     ) -> BoxFuture<'_, Result<Result<Agent, EnrolRefusal>, RecordsFault>>;
 
-    /// Takes news of an agent's identity into its record; durable when it answers.
+    /// Writes a change of an agent's identity to its record; durable when this returns.
     fn note(&self, id: AgentId, note: Note) -> BoxFuture<'_, Result<Noted, RecordsFault>>;
 }
 
-/// Reason for which an invitation makes no agent.
+/// Reason why an invitation can't create an agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EnrolRefusal {
-    /// It has made one.
+    /// It was used already.
     Used,
-    /// The operator took it back.
+    /// The operator revoked it.
     Revoked,
-    /// An agent of its name is enrolled.
+    /// An agent with its name is enrolled.
     NameTaken,
 }
 
-/// What joining adds to an invitation.
+/// Data that joining adds to an invitation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Newcomer {
     /// The new agent's id.
     pub id: AgentId,
-    /// When it joins.
+    /// Time of the join.
     pub joined_at: Timestamp,
     /// Its first certificate.
     pub certificate: Certificate,
 }
 
-/// The members' records can't be read or written just now.
+/// The members' records can't be read or written now.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("members' records: {0}")]
 pub struct RecordsFault(pub String);
 
-/// The mesh could not be opened.
+/// Reason why the mesh could not be opened.
 #[derive(Debug, thiserror::Error)]
 pub enum MeshError {
-    /// The socket is of no use.
+    /// The socket can't be used.
     #[error("mesh socket: {0}")]
     Socket(#[from] io::Error),
-    /// The authority can't make what the listener needs.
+    /// The authority can't issue what the listener needs.
     #[error("mesh certificates: {0}")]
     Certificates(#[from] parallax_certs::Error),
     /// The TLS settings can't be used with QUIC.
@@ -137,51 +139,51 @@ pub enum MeshError {
     Settings(&'static str),
 }
 
-/// What the operator and the installation decide.
+/// Settings of the operator and the installation.
 #[derive(Debug, Clone)]
 pub struct Settings {
     /// The mesh's name, as agents show it.
     pub name: String,
     /// The coordinator's software version.
     pub software: String,
-    /// Identity of the numbering of slots: kept as long as no slot comes to mean another monitor.
+    /// Identity of the slot numbering: unchanged as long as no slot is reassigned to another monitor.
     pub book: u64,
-    /// Life of an agent's certificate in seconds.
+    /// Lifetime of an agent's certificate, in seconds.
     pub certificate_life: i64,
-    /// Most connections at once, joining hosts among them.
+    /// Connections at once, joining hosts included, at most.
     pub max_connections: usize,
 }
 
-/// What the mesh is made of.
+/// Everything the mesh is built from.
 pub struct Parts {
-    /// A bound UDP socket, for mesh and join alike.
+    /// A bound UDP socket, for both mesh and join.
     pub socket: UdpSocket,
-    /// Whom to trust.
+    /// The trusted authorities and the signing one.
     pub trust: Trust,
-    /// What a connection's reset tokens and ids are made of, the same at each start.
+    /// Secret for reset tokens and connection ids, the same at each start.
     pub secret: MeshSecret,
     /// The members' records.
     pub members: Arc<dyn Members>,
-    /// The present moment.
+    /// The clock.
     pub clock: Clock,
-    /// Where results, answers and changes of the mesh go.
+    /// Receives results, probe responses and mesh changes.
     pub inbox: Inbox,
-    /// Where the driver's questions come from.
+    /// Probe requests from the driver.
     pub questions: mpsc::Receiver<Question>,
-    /// What is to be run.
+    /// The schedule.
     pub schedule: Schedule,
-    /// What the operator decides.
+    /// The settings.
     pub settings: Settings,
-    /// Who sees that the mesh's tasks stand.
+    /// The supervisor of the mesh's tasks.
     pub watch: Watch,
 }
 
-/// What has happened on the mesh, counted since the start.
+/// Mesh counters since the start.
 #[derive(Debug, Default)]
 pub struct Counters {
     /// Connections whose handshake was completed.
     pub connections: AtomicU64,
-    /// Connections refused or given up before that.
+    /// Connections refused or closed before that.
     pub handshakes_failed: AtomicU64,
     /// Mesh connections without a certificate.
     pub without_identity: AtomicU64,
@@ -189,9 +191,9 @@ pub struct Counters {
     pub not_enrolled: AtomicU64,
     /// Connections replaced by another with the same identity.
     pub replaced: AtomicU64,
-    /// Identities found to be shared by two hosts.
+    /// Identities detected as shared by two hosts.
     pub shared: AtomicU64,
-    /// Connections closed for a frame that broke the protocol.
+    /// Connections closed for a frame that violated the protocol.
     pub frames_refused: AtomicU64,
     /// Agents that joined.
     pub joined: AtomicU64,
@@ -199,21 +201,21 @@ pub struct Counters {
     pub joins_refused: AtomicU64,
     /// Certificates renewed.
     pub renewed: AtomicU64,
-    /// Renewals that were not granted.
+    /// Renewals refused.
     pub renewals_refused: AtomicU64,
-    /// Results received, duplicates among them.
+    /// Results received, duplicates included.
     pub results: AtomicU64,
     /// Results received a second time.
     pub duplicates: AtomicU64,
-    /// Results of rounds that were not the agent's, or not due yet.
+    /// Results of rounds that were not assigned to the agent, or not due yet.
     pub rounds_refused: AtomicU64,
-    /// Results that agents dropped for want of room.
+    /// Results that agents dropped because their spool was full.
     pub gaps: AtomicU64,
     /// Batches that could not be made durable.
     pub batches_failed: AtomicU64,
-    /// Questions put to agents.
+    /// Probe requests sent to agents.
     pub questions: AtomicU64,
-    /// Answers that the driver had no room for.
+    /// Probe responses dropped because the driver's queue was full.
     pub answers_lost: AtomicU64,
 }
 
@@ -231,10 +233,10 @@ pub struct MeshHandle {
     rooms: Rooms,
 }
 
-/// Opens the mesh: reads the members, and takes connections from then on.
+/// Opens the mesh: reads the members, then accepts connections.
 ///
 /// # Errors
-/// [`MeshError`] where the socket or the certificates are of no use.
+/// [`MeshError`] if the socket or the certificates can't be used.
 pub async fn start(parts: Parts) -> Result<MeshHandle, MeshError> {
     let server = listener::server_config(&parts.trust, &parts.clock)?;
     let endpoint = listener::endpoint(parts.socket, server, &parts.secret)?;
@@ -259,32 +261,32 @@ pub async fn start(parts: Parts) -> Result<MeshHandle, MeshError> {
     let of = Arc::clone(&hub);
     rooms.keep("mesh-records", move || keep(Arc::clone(&of)));
     let (of, listening) = (Arc::clone(&hub), endpoint.clone());
-    // With it go all sessions; their agents are back within seconds.
+    // All sessions end with it; their agents reconnect within seconds.
     rooms.keep("mesh-listener", move || listener::accept(Arc::clone(&of), listening.clone()));
     Ok(MeshHandle { hub, endpoint, address, rooms })
 }
 
 impl MeshHandle {
-    /// The address that is listened on.
+    /// Returns the local address.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Reads the members' records anew, soon: to be called after an agent was revoked or changed. The live
-    /// connection of one that was revoked is closed at once.
+    /// Reloads the members' records soon. Call it after an agent was revoked or changed; the connection of a revoked
+    /// agent is closed at once.
     pub fn refresh(&self) {
         self.hub.refresh.notify_one();
     }
 
-    /// Puts the suspects that are held into quarantine, lets all others out, and logs what is new of them.
+    /// Applies quarantine: the held suspects go in, all others come out, and changes are logged.
     pub fn set_suspects(&self, suspects: &Suspects) {
         self.hub.with_roster(|roster| roster.set_suspects(suspects));
     }
 
-    /// Trusts and signs otherwise from now on. Live connections stay, and their agents are told.
+    /// Replaces the trusted and signing authorities. Live connections stay, and their agents are notified.
     ///
     /// # Errors
-    /// [`MeshError`] where the authority is of no use; everything stays as it was.
+    /// [`MeshError`] if the authority can't be used; nothing changes then.
     pub fn set_trust(&self, trust: Trust) -> Result<(), MeshError> {
         let server = listener::server_config(&trust, &self.hub.clock)?;
         self.hub.trust.store(Arc::new(trust));
@@ -293,36 +295,36 @@ impl MeshHandle {
         Ok(())
     }
 
-    /// The mesh as the rules see it, with every change.
+    /// Returns the mesh as the rules see it, with every change.
     pub fn mesh(&self) -> watch::Receiver<Arc<Mesh>> {
         self.hub.mesh.subscribe()
     }
 
-    /// The agents as people see them, in the order of their places.
+    /// Returns the agents for display, in the order of their vantage numbers.
     pub fn agents(&self) -> Vec<AgentView> {
         self.hub.view()
     }
 
-    /// The same as [`MeshHandle::agents`], for those who outlive the handle.
+    /// Returns a function like [`MeshHandle::agents`] that may outlive the handle.
     pub fn viewer(&self) -> impl Fn() -> Vec<AgentView> + Send + Sync + 'static {
-        // The members' records hold this, and the mesh holds them: neither may keep the other alive.
+        // The members' records hold this function, and the mesh holds the records: neither may keep the other alive.
         let hub = Arc::downgrade(&self.hub);
         move || hub.upgrade().map_or_else(Vec::new, |hub| hub.view())
     }
 
-    /// What has been counted.
+    /// Returns the counters.
     pub fn counters(&self) -> &Arc<Counters> {
         &self.hub.counters
     }
 
-    /// Closes every connection, and ends.
+    /// Closes every connection and stops.
     pub async fn stop(self) {
         self.rooms.let_end();
         self.endpoint.set_server_config(None);
         self.hub.close_all(CloseReason::ShuttingDown);
         let reason = CloseReason::ShuttingDown;
         self.endpoint.close(VarInt::from_u32(reason.code()), reason.text().as_bytes());
-        // Whoever is not there to hear it will find out by the idle time-out.
+        // An unreachable peer notices by its idle time-out.
         let _ = timeout(FAREWELL, self.endpoint.wait_idle()).await;
         self.rooms.stop().await;
     }
@@ -340,7 +342,7 @@ impl fmt::Debug for Parts {
     }
 }
 
-/// Tells the driver who is there, whenever that has changed.
+/// Notifies the driver of every change of the mesh.
 async fn tell_mesh(hub: Arc<Hub>, mut mesh: watch::Receiver<Arc<Mesh>>, inbox: Inbox) {
     mesh.mark_changed();
     let mut told = Arc::default();
@@ -359,7 +361,7 @@ async fn tell_mesh(hub: Arc<Hub>, mut mesh: watch::Receiver<Arc<Mesh>>, inbox: I
     }
 }
 
-/// Brings answers to the driver.
+/// Forwards probe responses to the driver.
 async fn tell_answers(mut answers: mpsc::Receiver<Arrival>, inbox: Inbox) {
     while let Some(answer) = answers.recv().await {
         if inbox.send(answer).await.is_err() {
@@ -368,7 +370,7 @@ async fn tell_answers(mut answers: mpsc::Receiver<Arrival>, inbox: Inbox) {
     }
 }
 
-/// Reads the members anew when told to, and lets out those who no longer share an identity.
+/// Reloads the members on request, and releases agents that no longer share an identity.
 async fn keep(hub: Arc<Hub>) {
     let mut settle = interval(SETTLE);
     loop {

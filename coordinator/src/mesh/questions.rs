@@ -1,7 +1,8 @@
-//! Questions that wait for one agent: bounded, and dealt out fairly among accounts.
+//! Queue of probe requests for one agent: bounded, and fair among accounts.
 //!
-//! An account whose monitors all fail at once asks thousands of questions. They take their turns with those of others by
-//! the rule of [`parallax_protocol::slots`], and where too many wait the account that has the most loses its newest.
+//! An account whose monitors all fail at once causes thousands of requests. They take turns with those of other
+//! accounts by the rule of [`parallax_protocol::slots`]. When the queue is full, the account with the most requests
+//! loses its newest.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -10,10 +11,10 @@ use tokio::sync::Notify;
 
 use crate::flow::Question;
 
-/// Questions that wait for one agent; more than that are answered with nothing.
+/// Probe requests that may wait for one agent; more end without an outcome.
 const MOST: usize = 600;
 
-/// State that asker and carrier share.
+/// State shared by both ends.
 #[derive(Default)]
 struct Shared {
     state: Mutex<State>,
@@ -42,34 +43,34 @@ impl Shared {
     }
 }
 
-/// The end that questions are put in at. Dropping it ends the queue.
+/// The sending end. Dropping it ends the queue.
 pub(super) struct QuestionSender(Arc<Shared>);
 
-/// The end that questions are taken out at. Dropping it ends the queue.
+/// The receiving end. Dropping it ends the queue.
 pub(super) struct QuestionReceiver(Arc<Shared>);
 
-/// A question under way; dropping it makes room for another.
+/// A probe request in flight; dropping this frees its slot.
 pub(super) struct InFlight {
     shared: Arc<Shared>,
     permit: Option<Permit>,
 }
 
-/// Why a question was not taken.
+/// Reason why a request was not queued.
 pub(super) enum AskError {
-    /// Too many wait: this one, or another of an account that has more of them.
+    /// The queue is full: this request, or one of an account that has more of them.
     Evicted(Question),
-    /// Nobody carries questions any more.
+    /// The receiving end is gone.
     Closed(Question),
 }
 
-/// Makes a queue.
+/// Creates a queue.
 pub(super) fn queue() -> (QuestionSender, QuestionReceiver) {
     let shared = Arc::<Shared>::default();
     (QuestionSender(Arc::clone(&shared)), QuestionReceiver(shared))
 }
 
 impl QuestionSender {
-    /// Has a question of that account wait for its turn.
+    /// Queues a request for that account.
     pub(super) fn ask(&self, account: u32, question: Question) -> Result<(), AskError> {
         let mut state = self.0.state();
         if state.is_closed {
@@ -83,7 +84,7 @@ impl QuestionSender {
 }
 
 impl QuestionReceiver {
-    /// The question whose turn it is; none where the queue has ended. Nothing is lost where this is dropped early.
+    /// Returns the next request; `None` once the queue has ended. Cancel-safe.
     pub(super) async fn next(&self) -> Option<(Question, InFlight)> {
         loop {
             {
@@ -100,7 +101,7 @@ impl QuestionReceiver {
         }
     }
 
-    /// Takes out all that waits.
+    /// Removes all waiting requests.
     pub(super) fn drain(&self) -> Vec<Question> {
         self.0.state().slots.drain()
     }

@@ -1,4 +1,4 @@
-//! An agent's results: frames to batches for the river, and acknowledgements once those are durable.
+//! Results of an agent: frames become batches for the engine, and are acknowledged once durable.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -22,18 +22,18 @@ use super::wire::{Fault, Frames};
 use super::{Counters, convert};
 use crate::flow::{Arrival, Batch};
 
-/// Batches of one agent on their way to the disk; with so many the stream is not read on.
+/// Batches of one agent in flight to the disk, at most; beyond that the stream is not read.
 const BATCHES_UNDER_WAY: usize = 64;
 
-/// A batch on its way.
+/// A batch in flight.
 struct UnderWay {
     boot: BootId,
     runs: Vec<Run>,
     durable: oneshot::Receiver<()>,
 }
 
-/// Reads the results stream to its end. Where the inbox is full this waits, and QUIC holds the agent back. It may be
-/// dropped at any time: nothing is noted as received that has not been handed on.
+/// Reads the results stream to its end. While the inbox is full this waits, and QUIC applies backpressure to the
+/// agent. Cancel-safe: nothing is recorded as received that was not handed to the engine.
 pub(super) async fn receive(
     hub: Arc<Hub>,
     agent: Arc<Agent>,
@@ -42,7 +42,7 @@ pub(super) async fn receive(
     stream: RecvStream,
 ) -> Result<(), Fault> {
     let (under_way, confirmed) = mpsc::channel(BATCHES_UNDER_WAY);
-    // Outlives the connection: what is durable stays durable, whoever is there to hear of it.
+    // Outlives the connection: durable results stay durable even if the agent is gone.
     tokio::spawn(confirm(Arc::clone(&hub), Arc::clone(&agent), Arc::clone(&memory), confirmed));
     let mut frames = Frames::new(stream, MAX_FRAME);
     while let Some(ResultFrame::Batch(batch)) = frames.next().await? {
@@ -59,12 +59,15 @@ pub(super) async fn receive(
         if gone > 0
             && let Some(omitted) = hub.logs.admit((Some(agent.id), "gone"))
         {
-            warn!(agent = %agent.id, count = gone, omitted, "results of the agent are gone");
+            warn!(
+                agent = %agent.id, count = gone, omitted,
+                "results of the agent were lost; it dropped them or restarted",
+            );
         }
         let observations = observe(&hub, &agent, &memory, unpacked, &runs);
         let (told, durable) = oneshot::channel();
         if observations.is_empty() {
-            // Nothing to keep: as good as kept, but acknowledged in its turn.
+            // Nothing to store: counts as durable, but is acknowledged in order.
             let _ = told.send(());
         } else {
             inbox.send(Arrival::Results(Batch { place: agent.place, observations, durable: told }));
@@ -74,7 +77,7 @@ pub(super) async fn receive(
     Ok(())
 }
 
-/// Counts what the ledger has found to be gone, and gives how many.
+/// Counts the ledger's lost results and returns their number.
 pub(super) fn count_gone(hub: &Hub, memory: &Memory) -> u64 {
     let gone = memory.ledger().take_gone();
     hub.counters.gaps.fetch_add(gone, Ordering::Relaxed);
@@ -82,7 +85,7 @@ pub(super) fn count_gone(hub: &Hub, memory: &Memory) -> u64 {
     gone
 }
 
-/// How a ledger's refusal closes the connection.
+/// Maps a ledger's refusal to the close reason.
 pub(super) fn refusal(refused: Refused) -> Fault {
     Fault::Close(match refused {
         Refused::UnknownBoot => CloseReason::OutOfOrder,
@@ -90,8 +93,8 @@ pub(super) fn refusal(refused: Refused) -> Fault {
     })
 }
 
-/// The new results of a batch, by slot. Those of monitors that are gone, and of rounds that are not the agent's, are
-/// left out.
+/// Returns the new results of a batch, by slot. Results of deleted monitors, and of rounds that were not assigned
+/// to the agent, are left out.
 fn observe(
     hub: &Hub,
     agent: &Agent,
@@ -99,7 +102,7 @@ fn observe(
     unpacked: Unpacked,
     runs: &[Run],
 ) -> Vec<(u32, Observation)> {
-    // All agents share the index: it is not held while rounds are judged.
+    // All agents share the index: it is not locked while rounds are checked.
     let (schedules, slots) = {
         let index = hub.index();
         let slot = |numbered: &NumberedResult| index.slot(convert::monitor_id(numbered.result.monitor));
@@ -131,7 +134,7 @@ fn observe(
             if let (Some(number), Some(round)) = (numbered_by_agent, numbered.result.round)
                 && !rounds.has(monitor, number, round)
             {
-                // An edit moves rounds: an agent that ran earlier ones is not at fault.
+                // An edit moves rounds: an agent that ran the earlier ones is not at fault.
                 let started = Timestamp::from_millis(numbered.result.started_ms);
                 let is_current = numbered.result.revision == monitor.revision
                     && is_due_about(round, monitor.interval_ms, started);
@@ -148,14 +151,14 @@ fn observe(
         if let Some(omitted) = hub.logs.admit((Some(agent.id), "rounds refused")) {
             warn!(
                 agent = %agent.id, name = agent.name, count = refused, omitted,
-                "results were dropped: their rounds were dealt to other agents, or are not due yet",
+                "results were dropped: their rounds are assigned to other agents, or are not due yet",
             );
         }
     }
     observations
 }
 
-/// Waits for batches to become durable, in the order in which they came.
+/// Waits for batches to become durable, in order of arrival.
 async fn confirm(
     hub: Arc<Hub>,
     agent: Arc<Agent>,
@@ -176,9 +179,9 @@ async fn confirm(
             }
             Counters::add(&hub.counters.batches_failed);
             if let Some(omitted) = hub.logs.admit((Some(agent.id), "not kept")) {
-                warn!(agent = %agent.id, omitted, "results could not be kept; the agent will send them again");
+                warn!(agent = %agent.id, omitted, "results could not be stored; the agent will resend them");
             }
-            // Only a new connection makes an agent send what it has sent already.
+            // Only a new connection makes an agent resend.
             hub.close(agent.place, CloseReason::Internal);
         }
     }

@@ -1,4 +1,4 @@
-//! Who is enrolled and who is here: each agent's place, connection, clock and quarantine.
+//! The roster: enrolled agents, each with its vantage, connection, clock and quarantine.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::SocketAddr;
@@ -15,14 +15,14 @@ use parallax_protocol::result::OwnFault;
 
 use crate::flow::Able;
 
-/// Take-overs of one identity within [`TAKEOVER_SPAN_MS`] from which two hosts seem to share it, where one of them has
-/// come back after the other: an agent that is started again and again is another boot each time.
+/// Take-overs of one identity within [`TAKEOVER_SPAN_MS`] from which on two hosts seem to share it, if one of them has
+/// reconnected after the other. A restarting agent has a new boot id each time.
 const TAKEOVERS: usize = 3;
 
-/// How long a take-over counts, in ms.
+/// Time for which a take-over counts, in ms.
 const TAKEOVER_SPAN_MS: i64 = 5 * MINUTE;
 
-/// From this on a host's clock is shown as off, in ms.
+/// Clock skew from which on a host's clock is shown as off, in ms.
 const SKEW_SHOWN_MS: i64 = 2_000;
 
 /// All agents that are enrolled and not revoked.
@@ -36,11 +36,11 @@ struct Entry {
     agent: Arc<Agent>,
     live: Option<Live>,
     is_quarantined: bool,
-    /// Those that contradict it, where it is in quarantine for that or would be.
+    /// The vantages that contradict it, if it is or would be in quarantine for that.
     contradicted: Option<Contradictions>,
-    /// Until when two hosts count as sharing the identity.
+    /// End of the time during which two hosts count as sharing the identity.
     shared_until: Option<Timestamp>,
-    /// A renewal was asked for with a certificate that another has taken the place of.
+    /// A renewal was requested with a certificate that has been replaced.
     is_superseded: bool,
     takeovers: VecDeque<(Timestamp, BootId)>,
     held: Option<Held>,
@@ -56,11 +56,11 @@ struct Live {
     boot: BootId,
     kinds: BTreeSet<CheckKind>,
     faults: Vec<String>,
-    /// Those of the faults with which its host can't check anything by name, or at all.
+    /// Faults with which its host can't check anything by name, or anything at all.
     unfit: Vec<String>,
 }
 
-/// What an agent tells of itself when it connects.
+/// An agent's data at connection.
 #[derive(Debug, Clone)]
 pub(super) struct Arrived {
     pub(super) session: u64,
@@ -72,72 +72,72 @@ pub(super) struct Arrived {
     pub(super) faults: Vec<OwnFault>,
 }
 
-/// What came of a connection.
+/// Result of registering a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Seated {
-    /// The session that had the place before.
+    /// The session that was replaced.
     pub(super) replaced: Option<u64>,
-    /// Two hosts have now been found to share the identity.
+    /// Two hosts were just found to share the identity.
     pub(super) found_shared: bool,
-    /// Until when they count as sharing it, where that is news for the record.
+    /// End of the sharing, if the record must be updated.
     pub(super) shared_until: Option<Timestamp>,
 }
 
-/// What an agent holds of certificates, as it last said.
+/// Certificates and authorities that an agent holds, as last reported.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Held {
     /// SHA-256 of the public key of each authority that it trusts.
     pub trusts: Vec<[u8; 32]>,
-    /// The same of the authority that its newest certificate is of.
+    /// SHA-256 of the public key of the authority that issued its newest certificate.
     pub certified_by: Option<[u8; 32]>,
 }
 
-/// One agent's results, counted since the start.
+/// Counts of one agent's results since the start.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Figures {
-    /// Received, duplicates among them.
+    /// Received, duplicates included.
     pub received: u64,
-    /// Received a second time, and left out.
+    /// Received a second time and dropped.
     pub duplicates: u64,
-    /// Known never to come: the agent had no room for them.
+    /// Lost: the agent had no space for them.
     pub dropped: u64,
 }
 
-/// One agent as people see it.
+/// An agent as displayed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AgentView {
     /// Its record.
     pub agent: Arc<Agent>,
-    /// Since when it is connected.
+    /// Start of its connection.
     pub connected_since: Option<Timestamp>,
-    /// Where it connects from.
+    /// Its remote address.
     pub remote: Option<SocketAddr>,
     /// Its software version.
     pub software: Option<String>,
-    /// What ails it, in words.
+    /// Faults of its host, as text.
     pub faults: Vec<String>,
-    /// Those of the faults for which it confirms nothing. A host that permits no ICMP still checks everything else.
+    /// Faults for which it confirms nothing. A host that permits no ICMP still checks everything else.
     pub unfit: Vec<String>,
-    /// Its wall clock minus the coordinator's in ms, as last told.
+    /// Its wall clock minus the coordinator's, in ms, as last reported.
     pub skew_ms: Option<i64>,
-    /// Whether that is more than 2 s either way.
+    /// True if `skew_ms` is more than 2 s either way.
     pub is_clock_off: bool,
-    /// Whether its rounds do not count, for whatever reason.
+    /// True if its rounds do not count, for any reason.
     pub is_quarantined: bool,
-    /// Those that contradict it and how often, where it is in quarantine for that, or would be if not too many were.
+    /// The agents that contradict it and how often, if it is in quarantine for that, or would be if not too many were.
     pub contradicted: Option<String>,
-    /// Whether two hosts take its identity from each other.
+    /// True if two hosts share its identity.
     pub is_shared: bool,
-    /// Whether a renewal was asked for with a certificate that another has taken the place of, and none was made since.
+    /// True if a renewal was requested with a replaced certificate, and none was issued since.
     pub is_superseded: bool,
-    /// What it holds of certificates; none where it has not said since the start.
+    /// Certificates it holds; `None` if it has not reported them since the start.
     pub held: Option<Held>,
-    /// What came from it.
+    /// Counts of its results.
     pub figures: Figures,
 }
 
 impl Roster {
-    /// Sets who is enrolled. Gives the sessions of those that no longer are.
+    /// Replaces the enrolled agents. Returns the sessions of those that no longer are.
     pub(super) fn enrol(&mut self, agents: Vec<Agent>) -> Vec<(PlaceNo, u64)> {
         let mut before = std::mem::take(&mut self.entries);
         for agent in agents.into_iter().filter(|agent| agent.revoked_at.is_none()) {
@@ -163,19 +163,19 @@ impl Roster {
         before.into_iter().filter_map(|(place, entry)| Some((place, entry.live?.session))).collect()
     }
 
-    /// The record of an enrolled agent.
+    /// Returns the record of an enrolled agent.
     pub(super) fn agent(&self, id: AgentId) -> Option<Arc<Agent>> {
         self.entries.values().find(|entry| entry.agent.id == id).map(|entry| Arc::clone(&entry.agent))
     }
 
-    /// Seats a connection. The newest has the place; none where the agent is not enrolled.
+    /// Registers a connection, which replaces an older one. Returns `None` if the agent is not enrolled.
     pub(super) fn connect(&mut self, place: PlaceNo, arrived: Arrived) -> Option<Seated> {
         let entry = self.entries.get_mut(&place)?;
         let now = arrived.at;
         let replaced = entry.live.as_ref().map(|live| live.session);
         let was_shared = entry.shared_until.is_some();
         let mut shared_until = None;
-        // The same boot is the same process, on a new way.
+        // The same boot is the same process on a new network path.
         if entry.live.as_ref().is_some_and(|live| live.boot != arrived.boot) {
             entry.takeovers.push_back((now, arrived.boot));
             entry.forget_takeovers(now);
@@ -200,7 +200,7 @@ impl Roster {
         Some(Seated { replaced, found_shared, shared_until })
     }
 
-    /// Ends a session's seat, where it still has it. Says whether it had.
+    /// Ends a session if it is still the current one. Returns true if it was.
     pub(super) fn disconnect(&mut self, place: PlaceNo, session: u64) -> bool {
         match self.entries.get_mut(&place) {
             Some(entry) if entry.live.as_ref().is_some_and(|live| live.session == session) => {
@@ -211,7 +211,7 @@ impl Roster {
         }
     }
 
-    /// Puts the suspects that are held into quarantine, lets all others out, and logs what is new of them.
+    /// Applies quarantine: the held suspects go in, all others come out, and changes are logged.
     pub(super) fn set_suspects(&mut self, suspects: &Suspects) {
         let mut news = Vec::new();
         for (place, entry) in &mut self.entries {
@@ -232,22 +232,22 @@ impl Roster {
                 (Some(found), false) => tracing::warn!(
                     agent,
                     why = %self.words(found),
-                    "others contradict an agent; a third of the agents would be exceeded, so it is not in quarantine"
+                    "others contradict an agent; it stays in service: at most a third may be in quarantine"
                 ),
                 (None, _) => tracing::info!(agent, "others no longer contradict an agent: its results count"),
             }
         }
     }
 
-    /// Contradictions in words, with the names and networks of the agents.
+    /// Describes contradictions, with the names and networks of the agents.
     fn words(&self, found: &Contradictions) -> String {
         found.words(|place| match self.entries.get(&place) {
             Some(entry) => format!("{} ({})", entry.agent.name, entry.agent.network),
-            None => format!("place {}", place.0),
+            None => format!("agent number {}", place.0),
         })
     }
 
-    /// Notes how far a host's wall clock is ahead. Says whether it has now crossed what is shown as off.
+    /// Records a host's clock skew. Returns true if it has just crossed the limit from which it is shown as off.
     pub(super) fn note_skew(&mut self, place: PlaceNo, skew_ms: i64) -> bool {
         let is_off = |skew: i64| skew.unsigned_abs() > SKEW_SHOWN_MS.unsigned_abs();
         self.entries.get_mut(&place).is_some_and(|entry| {
@@ -256,21 +256,21 @@ impl Roster {
         })
     }
 
-    /// Notes what an agent holds of certificates.
+    /// Records the certificates that an agent holds.
     pub(super) fn note_held(&mut self, place: PlaceNo, held: Held) {
         if let Some(entry) = self.entries.get_mut(&place) {
             entry.held = Some(held);
         }
     }
 
-    /// Notes that a renewal was asked for with a certificate that another has taken the place of, or that all is well.
+    /// Records whether a renewal was requested with a replaced certificate.
     pub(super) fn note_superseded(&mut self, place: PlaceNo, is_superseded: bool) {
         if let Some(entry) = self.entries.get_mut(&place) {
             entry.is_superseded = is_superseded;
         }
     }
 
-    /// Notes what ails an agent. Says whether that is another than before.
+    /// Records an agent's faults. Returns true if they changed.
     pub(super) fn note_faults(&mut self, place: PlaceNo, session: u64, faults: &[OwnFault]) -> bool {
         let live = self.entries.get_mut(&place).and_then(|entry| entry.live.as_mut());
         let Some(live) = live.filter(|live| live.session == session) else { return false };
@@ -281,11 +281,11 @@ impl Roster {
         changed
     }
 
-    /// Lets those out whose identity has stayed with one host for a while, and gives them.
+    /// Releases agents whose identity has stayed with one host for a while, and returns them.
     pub(super) fn settle(&mut self, now: Timestamp) -> Vec<AgentId> {
         let mut out = Vec::new();
         for entry in self.entries.values_mut() {
-            // Where the clock was set back, a moment may lie further ahead than any that is ever set.
+            // If the clock was set back, a stored time may lie further ahead than any that is ever set.
             let is_over = |until: Timestamp| !(0..=TAKEOVER_SPAN_MS).contains(&until.since(now));
             if entry.shared_until.is_some_and(is_over) {
                 entry.shared_until = None;
@@ -296,13 +296,13 @@ impl Roster {
         out
     }
 
-    /// What the connected places can check.
+    /// Returns the capabilities of the connected vantages.
     pub(super) fn able(&self) -> Able {
         let live = self.entries.iter().filter_map(|(place, entry)| Some((*place, entry.live.as_ref()?)));
         Able::new(live.map(|(place, live)| (place, live.kinds.clone())))
     }
 
-    /// The mesh as the rules see it.
+    /// Returns the mesh as the rules see it.
     pub(super) fn mesh(&self) -> Mesh {
         Mesh::new(self.entries.values().map(|entry| Place {
             no: entry.agent.place,
@@ -314,7 +314,7 @@ impl Roster {
         }))
     }
 
-    /// The agents as people see them, in the order of their places.
+    /// Returns the agents for display, in the order of their vantage numbers.
     pub(super) fn view(&self) -> Vec<AgentView> {
         let one = |entry: &Entry| AgentView {
             agent: Arc::clone(&entry.agent),
@@ -343,14 +343,15 @@ impl Entry {
         while self.takeovers.front().is_some_and(|(at, _)| now.since(*at) > TAKEOVER_SPAN_MS) {
             self.takeovers.pop_front();
         }
-        // A clock that was set back must not keep them for ever.
+        // A clock that was set back must not keep take-overs forever.
         self.takeovers.retain(|(at, _)| *at <= now);
     }
 }
 
-/// True for faults with which a host can't confirm what others see. One that may not ping still checks everything else.
+/// Returns true for faults with which a host can't confirm a failure. A host that may not ping still checks everything
+/// else.
 const fn is_unfit(fault: &OwnFault) -> bool {
-    // `Internal` is its guard's: it refuses every target while it does not know the host's own addresses.
+    // `Internal` comes from the address guard: it refuses every target while the host's own addresses are unknown.
     matches!(
         fault,
         OwnFault::NoRoute | OwnFault::NoDescriptors | OwnFault::ResolverDead | OwnFault::Internal { .. }

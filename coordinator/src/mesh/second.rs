@@ -1,4 +1,4 @@
-//! Carries the driver's questions to the agents asked and brings back what they saw.
+//! Confirmation over the mesh: sends the driver's probe requests to agents and returns their responses.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,16 +21,16 @@ use super::wire::{self, Fault, Frames};
 use super::{Counters, convert};
 use crate::flow::Question;
 
-/// Shortest time between two questions to one place: 200 a second.
+/// Minimum time between two probe requests to one agent: 200 per second.
 const SPACING: Duration = Duration::from_millis(5);
 
-/// Time that a question must have left to be worth its place's while.
+/// Time that a request must have left to be worth sending.
 const WORTHWHILE: Duration = Duration::from_secs(2);
 
-/// Questions that may go out at once after a quiet time.
+/// Requests that may be sent at once after a quiet time.
 const BURST: u32 = 20;
 
-/// Hands every question of the driver to the session of the place asked, until the driver is gone.
+/// Hands every probe request of the driver to the session of its agent, until the driver is gone.
 pub(super) async fn carry(hub: Arc<Hub>, mut questions: mpsc::Receiver<Question>) {
     while let Some(question) = questions.recv().await {
         if let Err(unasked) = hub.ask(question) {
@@ -39,8 +39,8 @@ pub(super) async fn carry(hub: Arc<Hub>, mut questions: mpsc::Receiver<Question>
     }
 }
 
-/// Puts the questions of one session to its agent in their turns, until the session's seat is taken away. Each question
-/// ends with exactly one outcome, or with nothing.
+/// Sends the requests of one session to its agent in turn, until the session ends. Each request ends with exactly
+/// one outcome, or with none.
 pub(super) async fn run(
     hub: Arc<Hub>,
     agent: Arc<Agent>,
@@ -50,11 +50,11 @@ pub(super) async fn run(
     let mut pace = Pace::new(Instant::now());
     let mut asking = JoinSet::new();
     loop {
-        // Whose turn it is is decided at the last moment.
+        // The next request is chosen at the last moment.
         sleep_until(pace.due(Instant::now())).await;
         let Some((question, under_way)) = questions.next().await else { break };
         while asking.try_join_next().is_some() {}
-        // What can't be answered in time any more must not use up the pace of what can.
+        // A request that can't be answered in time must not use up the rate of the others.
         if remaining(&hub, &question) < WORTHWHILE {
             hub.answer(&question, Answer::Nothing);
             continue;
@@ -62,7 +62,8 @@ pub(super) async fn run(
         pace.take(Instant::now());
         let (hub, agent, connection) = (Arc::clone(&hub), Arc::clone(&agent), connection.clone());
         asking.spawn(async move {
-            // As many are under way as the agent grants streams, but for those whose end has not come here yet.
+            // Requests in flight are limited by the streams that the agent grants, apart from streams whose end has
+            // not arrived yet.
             match timeout(remaining(&hub, &question), connection.open_bi()).await {
                 Ok(Ok((send, receive))) => ask(&hub, &agent, &connection, &question, send, receive).await,
                 Ok(Err(_)) | Err(_) => hub.answer(&question, Answer::Nothing),
@@ -76,7 +77,7 @@ pub(super) async fn run(
     while asking.join_next().await.is_some() {}
 }
 
-/// One question on its stream.
+/// Sends one request on its stream and returns the response.
 async fn ask(
     hub: &Hub,
     agent: &Agent,
@@ -139,7 +140,7 @@ async fn converse(
                     && result.round.is_none()
                     && result.report.outcome != Outcome::Pending;
                 if !fits {
-                    let rule = "must be of the check that was asked for";
+                    let rule = "must be for the requested check";
                     return Err(ProtocolError::Invalid { field: "answer", rule }.into());
                 }
                 let kind = question.check.kind();
@@ -157,7 +158,7 @@ fn remaining(hub: &Hub, question: &Question) -> Duration {
     Duration::from_millis(left.unsigned_abs())
 }
 
-/// Spaces questions to one place: [`SPACING`] apart, with a burst of [`BURST`] after a quiet time.
+/// Spaces requests to one agent: [`SPACING`] apart, with a burst of [`BURST`] after a quiet time.
 #[derive(Debug)]
 struct Pace {
     due: Instant,
@@ -168,13 +169,13 @@ impl Pace {
         Self { due: now }
     }
 
-    /// When the next question may go out.
+    /// Returns when the next request may be sent.
     fn due(&self, now: Instant) -> Instant {
         let ahead = SPACING * BURST;
         self.due.max(now).checked_sub(ahead).unwrap_or(now).max(now)
     }
 
-    /// Counts a question that goes out.
+    /// Counts a sent request.
     fn take(&mut self, now: Instant) {
         self.due = self.due.max(now) + SPACING;
     }

@@ -1,4 +1,4 @@
-//! One agent's connection, from its `Hello` to its close.
+//! A session: one agent's connection, from its `Hello` to its close.
 
 mod credentials;
 mod dismissal;
@@ -32,18 +32,19 @@ use super::roster::Arrived;
 use super::wire::{self, Fault, Frames};
 use super::{Counters, able, convert, results, second};
 
-/// Longest time from the handshake to the `Hello`.
+/// Time limit from the handshake to the `Hello`.
 const HELLO: Duration = Duration::from_secs(5);
-/// Changes of plan and mesh are collected for so long before the agent is told.
+/// Time for which schedule and mesh changes are batched before the agent is sent them.
 const COLLECT: Duration = Duration::from_millis(250);
-/// How long an agent that said goodbye may take to hear its last acknowledgements.
+/// Time that an agent may take after its goodbye to receive the last acknowledgements.
 const LEAVE: Duration = Duration::from_secs(5);
-/// Snapshots that an agent may ask for on one connection.
+/// Snapshots that an agent may request per connection.
 const MOST_SNAPSHOTS: u32 = 20;
-/// Most faults or kinds that an agent names.
+/// Faults or check types that an agent may list, at most.
 const MOST_NAMED: usize = 32;
 
-/// Serves a connection whose certificate, of the authority with that key hash, names an agent; then closes it.
+/// Serves an agent's connection, then closes it. `authority` is the key hash of the authority that issued its
+/// certificate.
 pub(super) async fn run(
     hub: Arc<Hub>,
     connection: Connection,
@@ -76,19 +77,19 @@ pub(super) async fn run(
         Fault::Protocol(error) => {
             Counters::add(&hub.counters.frames_refused);
             if let Some(omitted) = hub.logs.admit((enrolled, "protocol")) {
-                warn!(%remote, agent, %error, omitted, "connection closed: the agent broke the protocol");
+                warn!(%remote, agent, %error, omitted, "connection closed: the agent violated the protocol");
             }
         }
     }
     wire::close(&connection, fault.reason());
 }
 
-/// A seated agent.
+/// A registered agent's session.
 struct Session {
     hub: Arc<Hub>,
     agent: Arc<Agent>,
     connection: Connection,
-    /// Of the mesh protocol.
+    /// Version of the mesh protocol.
     version: u16,
     control: SendStream,
     frames: Frames,
@@ -103,7 +104,7 @@ struct Session {
     fitness: FitnessPace,
 }
 
-/// A session's seat, which is given up with it: however it ends, nobody may be taken for present who is not.
+/// A session's registration, which ends with it: however a session ends, its agent must not count as connected.
 struct Seated {
     hub: Arc<Hub>,
     agent: Arc<Agent>,
@@ -116,8 +117,8 @@ impl Drop for Seated {
     }
 }
 
-/// Checks the identity against the records, hears the `Hello`, and seats the agent. Where that fails later, `opened` has
-/// the control stream.
+/// Checks the identity against the records, receives the `Hello` and registers the session. If that fails later,
+/// `opened` has the control stream.
 async fn admit(
     hub: &Arc<Hub>,
     connection: &Connection,
@@ -143,7 +144,8 @@ async fn admit(
         hub.reload().await;
     }
     let Some(seat) = hub.connect(&agent, arrived) else {
-        // Revoked meanwhile; or the records could not be read again, and no agent may be told that it is unknown for that.
+        // Revoked meanwhile, or the records could not be reloaded; in that case the agent must not be reported as
+        // unknown.
         *opened = Some((control, frames));
         enrolled(hub, id).await?;
         return Err(Fault::Close(CloseReason::Internal));
@@ -177,21 +179,21 @@ async fn admit(
     })
 }
 
-/// The agent's record, where it may connect.
+/// Returns the agent's record if it may connect.
 async fn enrolled(hub: &Hub, id: AgentId) -> Result<Arc<Agent>, Fault> {
     match hub.members.agent(id).await {
         Ok(Some(agent)) if agent.revoked_at.is_none() => Ok(Arc::new(agent)),
         Ok(Some(_)) => Err(Fault::Close(CloseReason::Revoked)),
         Ok(None) => Err(Fault::Close(CloseReason::Unknown)),
         Err(fault) => {
-            error!(%fault, "an agent could not be looked up");
+            error!(%fault, "an agent's record can't be read");
             Err(Fault::Close(CloseReason::Internal))
         }
     }
 }
 
 impl Session {
-    /// Talks until something ends it; the seat is given up at once.
+    /// Serves the session until it ends, then unregisters it at once.
     async fn serve(mut self) -> Fault {
         let (hub, agent) = (Arc::clone(&self.hub), Arc::clone(&self.agent));
         let mut closing = self.closing.clone();
@@ -200,7 +202,7 @@ impl Session {
         let received = async {
             let stream = stream.accept_uni().await.map_err(|_| Fault::Lost)?;
             results::receive(Arc::clone(&hub), Arc::clone(&agent), memory, over, stream).await?;
-            // The agent has ended its results and goes on with the rest.
+            // The agent has ended its results stream but not the session.
             pending::<Result<(), Fault>>().await
         };
         let ends = self.certificates.ends();
@@ -220,14 +222,14 @@ impl Session {
     }
 
     async fn try_talk(&mut self) -> Result<std::convert::Infallible, Fault> {
-        // Revoked between the look-up and the seat: nobody would have closed this connection.
+        // If it was revoked between the look-up and the registration, no one else would close this connection.
         enrolled(&self.hub, self.agent.id).await?;
         let mut schedule = self.hub.schedule.clone();
         let mut mesh = self.hub.mesh.subscribe();
         let mut trusted = self.hub.trusted.subscribe();
         let mut stepped = self.hub.steps.subscribe();
         self.welcome().await?;
-        // Before the schedule: what it must not check is known before it checks.
+        // Before the schedule: the agent must know which addresses not to check before it checks.
         self.tell_address().await?;
         self.tell_authorities().await?;
         let held = HeldSchedule { book: self.hub.settings.book, revision: self.memory.sheet().revision() };
@@ -315,7 +317,7 @@ impl Session {
                 Ok(())
             }
             ToCoordinator::Goodbye => {
-                // Its rounds move at once; what is under way is still acknowledged.
+                // Its rounds move to others at once; results in flight are still acknowledged.
                 self.hub.disconnect(&self.agent, self.seated.number);
                 self.leaves_at = Some(Instant::now() + LEAVE);
                 Ok(())
@@ -327,7 +329,7 @@ impl Session {
         TimeAnswer { echo_us, coordinator_ms: self.hub.clock.now().as_millis() }
     }
 
-    /// Sends what the agent lacks of its plan, or all of it.
+    /// Sends the difference to the agent's plan, or the whole plan.
     async fn plan(&mut self, whole: bool) -> Result<(), Fault> {
         let basis = self.hub.basis(self.agent.place);
         let difference = {
@@ -354,7 +356,7 @@ impl Session {
     }
 
     async fn acknowledge(&mut self) -> Result<(), Fault> {
-        // What is due is the newest session's to say.
+        // Only the newest session acknowledges.
         if self.closing.borrow().is_some() {
             return Ok(());
         }
@@ -377,11 +379,11 @@ impl Session {
     }
 }
 
-/// Until somebody has the connection closed.
+/// Waits until this connection is to be closed.
 async fn told(closing: &mut watch::Receiver<Option<CloseReason>>) -> CloseReason {
     match closing.wait_for(Option::is_some).await.map(|reason| *reason) {
         Ok(Some(reason)) => reason,
-        // The seat is gone without a word: after a goodbye. The rest of the session ends by itself.
+        // The session was unregistered without a close reason: after a goodbye. The rest of it ends by itself.
         Ok(None) | Err(_) => pending().await,
     }
 }

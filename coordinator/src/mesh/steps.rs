@@ -1,8 +1,10 @@
-//! Steps of the coordinator's wall clock: by which clock a result is timed and numbered that an agent sent meanwhile.
+//! Wall clock steps of the coordinator: corrects the time and round number of results that agents took by the old
+//! clock.
 //!
-//! Agents reckon the coordinator's time from their own monotonic clock and compare it once a minute. After a step their
-//! results have moments and round numbers of the clock as it was, until the next comparison; what was stored on an agent's
-//! disk has them for longer. Each is moved by the step that explains it, so that it is judged as if nothing had happened.
+//! Agents derive the coordinator's time from their own monotonic clock and synchronize once a minute. After a step,
+//! their results have times and round numbers of the old clock until the next synchronization; results in an
+//! agent's spool have them for longer. Each result is shifted by the step that explains it, so that it is judged as
+//! if nothing had happened.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
@@ -15,37 +17,37 @@ use tokio::sync::watch;
 use super::convert::LONGEST_CHECK_MS;
 use crate::clock::{Clock, STEP};
 
-/// Steps that are remembered: the newest.
+/// Steps remembered, newest first.
 const MOST: usize = 4;
-/// Milliseconds for which a step is remembered, for the sake of results that were kept on an agent's disk.
+/// Milliseconds for which a step is remembered, for results from an agent's spool.
 const REMEMBERED: i64 = DAY;
-/// Milliseconds after a step within which an agent may not have compared the clocks yet: they do so each minute.
+/// Milliseconds after a step within which an agent may not have synchronized yet; agents do so every minute.
 const FOLLOWED: i64 = 3 * MINUTE;
-/// Milliseconds that an agent's reckoning may be ahead: half the round trip of its comparison.
+/// Milliseconds that an agent's clock may be ahead: half the round trip of its synchronization.
 const SLACK: i64 = 500;
 
-/// Watches the wall clock and remembers its steps.
+/// Detects and remembers steps of the wall clock.
 #[derive(Debug)]
 pub(super) struct Steps {
     state: Mutex<State>,
-    /// How many there have been.
+    /// Number of steps so far.
     noted: watch::Sender<u64>,
 }
 
 #[derive(Debug, Default)]
 struct State {
-    /// The wall clock less the steady one when it was last looked at, in milliseconds.
+    /// Wall clock minus monotonic clock at the last check, in milliseconds.
     offset: Option<i64>,
-    /// Newest first: when (by the steady clock), and by how much. Both in milliseconds.
+    /// Newest first: the monotonic time of the step, and its size. Both in milliseconds.
     steps: VecDeque<(i64, i64)>,
 }
 
-/// The present moment, and how far off agents may reckon it.
+/// The current time, and the possible offsets of agents' clocks.
 #[derive(Debug)]
 pub(super) struct Present {
     now: Timestamp,
-    /// Milliseconds to add to a moment that was reckoned before the newest step, before the newest two, and so on; and
-    /// whether agents that are connected may still reckon so.
+    /// Milliseconds to add to a time taken before the newest step, before the newest two, and so on; and whether
+    /// connected agents may still use that clock.
     off: Vec<(i64, bool)>,
 }
 
@@ -56,7 +58,7 @@ impl Default for Steps {
 }
 
 impl Steps {
-    /// Looks at the clock.
+    /// Checks the clock.
     pub(super) fn look(&self, clock: &Clock) -> Present {
         let (now, steady) = (clock.now(), clock.steady());
         let (present, stepped) = self.state.lock().unwrap_or_else(PoisonError::into_inner).look(now, steady);
@@ -66,7 +68,7 @@ impl Steps {
         present
     }
 
-    /// Changes at each step.
+    /// Returns a receiver that changes at each step.
     pub(super) fn subscribe(&self) -> watch::Receiver<u64> {
         self.noted.subscribe()
     }
@@ -94,13 +96,14 @@ impl State {
 }
 
 impl Present {
-    /// The moment.
+    /// Returns the current time.
     pub(super) const fn now(&self) -> Timestamp {
         self.now
     }
 
-    /// Moves a result's start and number to the clock as it is. `sent_ms` is when the agent sent it, as the agent reckons
-    /// it; none for an answer, which is sent at once. `interval_ms` is the time between two rounds of its monitor.
+    /// Corrects a result's start and round number to the current clock. `sent_ms` is the send time by the agent's
+    /// clock; `None` for a probe response, which is sent at once. `interval_ms` is the time between two rounds of
+    /// the monitor.
     pub(super) fn correct(&self, result: &mut CheckResult, sent_ms: Option<i64>, interval_ms: u32) {
         if self.off.is_empty() {
             return;
@@ -108,7 +111,7 @@ impl Present {
         let age = i64::try_from(result.age_ms).unwrap_or(i64::MAX);
         let sent_off = sent_ms.map_or(0, |sent_ms| self.off_when_sent(sent_ms));
         let sent = sent_ms.map_or(self.now.as_millis(), |sent_ms| sent_ms.saturating_add(sent_off));
-        // How long the check took, if its start is reckoned that far off.
+        // Duration of the check, assuming its start is off by that much.
         let took = |off: i64| {
             let started = result.started_ms.saturating_add(off);
             let took = sent.saturating_sub(age).saturating_sub(started);
@@ -125,7 +128,7 @@ impl Present {
         result.round = result.round.map(|round| round.saturating_add_signed(later));
     }
 
-    /// How far off the agent reckoned when it sent a batch: so that the batch took the shortest time on its way.
+    /// Returns the offset of the agent's clock when it sent a batch: the one with the shortest transit time.
     fn off_when_sent(&self, sent_ms: i64) -> i64 {
         let way = |off: i64| {
             let way = self.now.as_millis().saturating_sub(sent_ms.saturating_add(off));
@@ -144,11 +147,11 @@ mod tests {
 
     use super::*;
 
-    /// Moment at which the clock is looked at, by the steady clock and by the wall's before any step.
+    /// Time of the check, by the monotonic clock and by the wall clock before any step.
     const NOW: i64 = 1_800_000_000_000;
     const INTERVAL: i64 = 10 * SECOND;
 
-    /// A check that took so long and ended so long ago, by an agent whose reckoning is so far off.
+    /// Builds a check result with that duration and age, from an agent whose clock is off by `reckons`.
     fn result(took: i64, age: i64, reckons: i64) -> CheckResult {
         let started_ms = NOW + reckons - age - took;
         let round = Some((started_ms / INTERVAL).unsigned_abs());
@@ -163,7 +166,7 @@ mod tests {
         }
     }
 
-    /// The present after those steps, each so long ago and so wide, oldest first.
+    /// Returns the current time after those steps, given as age and size, oldest first.
     fn after(steps: &[(i64, i64)]) -> (Present, i64) {
         let mut state = State::default();
         state.look(Timestamp::from_millis(NOW - 2 * DAY), NOW - 2 * DAY);
@@ -175,7 +178,7 @@ mod tests {
         (state.look(Timestamp::from_millis(NOW + wall), NOW).0, wall)
     }
 
-    /// The start, off the true one on the coordinator's clock, and the number, off the true one.
+    /// Returns the errors of the corrected start and round number.
     fn corrected(steps: &[(i64, i64)], mut seen: CheckResult, way: i64, sent: Option<i64>) -> (i64, i64) {
         let (present, wall) = after(steps);
         let true_start = NOW + wall - way - i64::try_from(seen.age_ms).unwrap();
@@ -192,7 +195,7 @@ mod tests {
             let steps = [(20 * SECOND, jump)];
             for way in [0, 40, 900] {
                 for age in [0, 500, 40 * SECOND] {
-                    // The agent has not heard of it yet.
+                    // The agent has not synchronized yet.
                     let seen = result(took, age + way, 0);
                     let fixed = CheckResult { age_ms: age.unsigned_abs(), ..seen };
                     assert_eq!(corrected(&steps, fixed, way, Some(NOW - way)), (0, 0), "{jump} {way} {age}");
@@ -201,13 +204,13 @@ mod tests {
                     let fixed = CheckResult { age_ms: age.unsigned_abs(), ..seen };
                     let sent = Some(NOW - way + jump);
                     assert_eq!(corrected(&steps, fixed, way, sent), (0, 0), "{jump} {way} {age}");
-                    // It heard of it after the check and before it sent it.
+                    // It synchronized after the check and before it sent the result.
                     let seen = result(took, age + way, 0);
                     let fixed = CheckResult { age_ms: age.unsigned_abs(), ..seen };
                     assert_eq!(corrected(&steps, fixed, way, sent), (0, 0), "{jump} {way} {age}");
                 }
             }
-            // An answer is sent at once.
+            // A probe response is sent at once.
             assert_eq!(corrected(&steps, result(took, 0, 0), 0, None), (0, 0), "{jump}");
             assert_eq!(corrected(&steps, result(took, 0, jump), 0, None), (0, 0), "{jump}");
         }
@@ -256,7 +259,7 @@ mod tests {
         let seen = steps.subscribe();
         steps.look(&clock);
         for step in 1..=10 {
-            // Time itself goes along when a clock that is moved by hand goes forth.
+            // The monotonic clock of a manual clock advances only when it is set forward.
             clock.set(Timestamp::from_millis(NOW - step * MINUTE));
             let present = steps.look(&clock);
             assert_eq!(present.off.len(), usize::try_from(step).unwrap().min(MOST));

@@ -1,4 +1,4 @@
-//! The mesh over real QUIC on loopback, with an agent's end made by hand.
+//! Tests of the mesh over real QUIC on loopback, with hand-written agents.
 
 mod assignments;
 mod clocks;
@@ -47,12 +47,12 @@ const NOW: Timestamp = Timestamp::from_millis(1_790_000_000_000);
 const LIMIT: Duration = Duration::from_secs(30);
 const BOOT: BootId = BootId(77);
 
-/// Records in memory.
+/// The members' records in memory.
 #[derive(Default)]
 struct Records {
     agents: Mutex<BTreeMap<AgentId, Agent>>,
     invitations: Mutex<BTreeMap<InvitationId, Invitation>>,
-    /// Agents that were forgotten.
+    /// Agents that were removed.
     removed: Mutex<BTreeSet<AgentId>>,
 }
 
@@ -116,7 +116,7 @@ impl Members for Records {
     }
 }
 
-/// A coordinator's mesh with the ends that the rest of the coordinator would hold.
+/// A coordinator's mesh, with the channels that the rest of the coordinator would hold.
 struct World {
     mesh: MeshHandle,
     roots: Roots,
@@ -199,13 +199,13 @@ impl World {
         token
     }
 
-    /// Has an invitation end at another moment.
+    /// Changes the expiry of an invitation.
     fn open_until(&self, number: u128, at: Timestamp) {
         let id = InvitationId::from_u128(number);
         self.records.invitations.lock().unwrap().get_mut(&id).unwrap().expires_at = at;
     }
 
-    /// Asks to join with that token text.
+    /// Sends a join request with that token text.
     async fn join(&self, token: &str, key: &AgentKey) -> Result<JoinAnswer, ConnectionError> {
         let config = join_config(self.key_hash, &[JOIN_V1], clock(|| NOW.as_millis() / SECOND)).unwrap();
         let connection = self.dial(config).await?;
@@ -261,7 +261,7 @@ impl World {
         endpoint.connect_with(config, self.mesh.address(), COORDINATOR_NAME).unwrap().await
     }
 
-    /// The next arrival that is no change of the mesh.
+    /// Returns the next arrival other than a change of the mesh.
     async fn arrival(&mut self) -> Arrival {
         loop {
             let arrival = timeout(LIMIT, self.inbox.recv()).await.expect("in time").unwrap();
@@ -278,7 +278,7 @@ impl World {
         }
     }
 
-    /// Waits until the place is as wanted in the mesh.
+    /// Waits until the vantage is connected, or disconnected, in the mesh.
     async fn until_connected(&self, place: u16, wanted: bool) {
         let mut mesh = self.mesh.mesh();
         let is_so = |mesh: &Arc<Mesh>| mesh.place(PlaceNo(place)).is_some_and(|one| one.connected == wanted);
@@ -330,7 +330,7 @@ impl Agentlike {
         timeout(LIMIT, self.frames.next()).await.expect("in time").unwrap().unwrap()
     }
 
-    /// The next frame that says nothing of authorities.
+    /// Returns the next frame other than an authorities frame.
     async fn hear_of_work(&mut self) -> ToAgent {
         loop {
             let frame = self.hear().await;
@@ -340,7 +340,7 @@ impl Agentlike {
         }
     }
 
-    /// The next frame that is neither that nor a schedule.
+    /// Returns the next frame other than an authorities or schedule frame.
     async fn hear_more(&mut self) -> ToAgent {
         loop {
             let frame = self.hear().await;
@@ -376,7 +376,7 @@ fn monitor(slot: u32, revision: u32) -> Scheduled {
     }
 }
 
-/// Why the coordinator closed a connection.
+/// Waits for the coordinator to close a connection and returns the reason.
 async fn closed(connection: &Connection) -> CloseReason {
     match timeout(LIMIT, connection.closed()).await.expect("in time") {
         ConnectionError::ApplicationClosed(close) => {

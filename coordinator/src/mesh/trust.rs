@@ -1,4 +1,4 @@
-//! Whom the mesh trusts, and with what it signs.
+//! Trust of the mesh: the accepted authorities and the one that signs.
 
 use std::sync::Arc;
 
@@ -7,32 +7,32 @@ use parallax_certs::authority::{Authority, Roots};
 use parallax_certs::credentials::Credentials;
 use parallax_certs::rotation::Authorities;
 
-/// The authority that signs, and the one that is trusted beside it while one is exchanged for the other.
+/// The signing authority, and the other trusted one during a rotation.
 #[derive(Debug, Clone)]
 pub struct Trust {
-    /// Signs agents' certificates, and the coordinator's own.
+    /// Signs agents' certificates and the coordinator's own.
     pub signing: Arc<Authority>,
-    /// Signs a certificate of the coordinator for those who know no other authority.
+    /// Signs a coordinator certificate for agents that know no other authority.
     pub other: Option<Arc<Authority>>,
 }
 
 impl Trust {
-    /// Trust in one authority alone.
+    /// Trusts one authority only.
     pub fn in_one(authority: Authority) -> Self {
         Self { signing: Arc::new(authority), other: None }
     }
 
-    /// Whose certificates are accepted, and what agents are told to accept.
+    /// Returns the authorities whose certificates are accepted, by the coordinator and by agents.
     pub(super) fn roots(&self) -> Result<Roots, Error> {
         Roots::new(self.all().map(|authority| authority.certificate().clone()).collect())
     }
 
-    /// The coordinator's certificates, first the one for whoever names no authority.
+    /// Returns the coordinator's certificates; the first is for clients that name no authority.
     pub(super) fn credentials(&self) -> Result<Vec<Credentials>, Error> {
         self.all().map(Authority::issue_coordinator).collect()
     }
 
-    /// The authorities in DER, as agents are told them.
+    /// Returns the authorities in DER, as sent to agents.
     pub(super) fn authorities_der(&self) -> Vec<Vec<u8>> {
         self.all().map(|authority| authority.certificate().to_vec()).collect()
     }

@@ -1,4 +1,4 @@
-//! Frames on QUIC streams, and the ways in which a connection ends.
+//! Frames on QUIC streams, and the reasons for which a connection ends.
 
 use std::time::Duration;
 
@@ -10,28 +10,28 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tokio::time::timeout;
 
-/// Most bytes taken from a stream at once.
+/// Bytes read from a stream at once.
 const CHUNK: usize = 64 * 1_024;
 
-/// How long a peer may take to make room for a frame.
+/// Time limit for a peer to accept a frame.
 const WRITE_LIMIT: Duration = Duration::from_secs(10);
 
-/// Why a connection can't go on.
+/// Reason for ending a connection.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(super) enum Fault {
-    /// The peer broke the protocol.
+    /// The peer violated the protocol.
     #[error("{0}")]
     Protocol(#[from] ProtocolError),
-    /// Another reason of ours.
+    /// Another reason of the coordinator.
     #[error("{0}")]
     Close(CloseReason),
-    /// The connection or the stream is gone.
+    /// The connection or the stream is closed.
     #[error("connection lost")]
     Lost,
 }
 
 impl Fault {
-    /// With what the connection is closed.
+    /// Returns the close reason to send.
     pub(super) fn reason(&self) -> CloseReason {
         match self {
             Self::Protocol(error) => error.close_reason(),
@@ -41,7 +41,7 @@ impl Fault {
     }
 }
 
-/// The frames that come on a stream.
+/// Reads the frames of a stream.
 #[derive(Debug)]
 pub(super) struct Frames {
     stream: RecvStream,
@@ -54,7 +54,7 @@ impl Frames {
         Self { stream, reader: FrameReader::new(limit) }
     }
 
-    /// The next frame; none where the stream ended after a whole one. Nothing is lost where this is dropped early.
+    /// Returns the next frame; `None` if the stream ended after a whole one. Cancel-safe.
     pub(super) async fn next<T: DeserializeOwned>(&mut self) -> Result<Option<T>, Fault> {
         loop {
             if let Some(value) = self.reader.next_value()? {
@@ -70,7 +70,7 @@ impl Frames {
     }
 }
 
-/// Writes one frame. A peer that makes no room for it in 10 s is given up.
+/// Writes one frame. A peer that does not accept it within 10 s is disconnected.
 pub(super) async fn write<T: Serialize>(
     stream: &mut SendStream,
     value: &T,

@@ -1,4 +1,4 @@
-//! How the documents that are a page's own are drawn: the page, its monitors, incidents and months, as HTML.
+//! Rendering of a page's HTML documents: the page itself, its monitors, incidents and months.
 
 use parallax_core::board::none_looks;
 use parallax_core::time::Timestamp;
@@ -15,8 +15,8 @@ use crate::views::print;
 use crate::views::share::Found;
 
 impl Boards {
-    /// The text of a document, and until when it may be shown, where that is known: what opens with the range that its age
-    /// fills opens with another one then.
+    /// Renders a document. The second value is the time until which it may be served: a document with a
+    /// default range changes when the page's age reaches the next range.
     pub(super) async fn draw(
         &self,
         admitted: &Admitted,
@@ -57,12 +57,12 @@ impl Boards {
             | Paper::Embed(_)
             | Paper::Badges
             | Paper::Other(_)
-            | Paper::Note(_) => Err(Error::Internal("it is drawn where it is asked for".to_owned())),
+            | Paper::Note(_) => Err(Error::Internal("this document is rendered by its route".to_owned())),
         }
     }
 }
 
-/// Parts of a monitor's own page, as views take them; the page's paths begin with `root`.
+/// Builds the view of a monitor's own page; the page's paths begin with `root`.
 pub fn close<'a>(closer: &'a Closer, root: &'a str) -> Close<'a> {
     Close {
         page: &closer.page,
@@ -78,7 +78,7 @@ pub fn close<'a>(closer: &'a Closer, root: &'a str) -> Close<'a> {
     }
 }
 
-/// Where a page is found, and its picture.
+/// Address of a page, and its preview image.
 fn found<'a>(address: &'a str, facts: &'a Facts) -> Found<'a> {
     Found { address, picture: facts.picture() }
 }

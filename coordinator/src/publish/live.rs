@@ -1,4 +1,4 @@
-//! What the journal says of pages: which changed, after which event, told to those who watch.
+//! Change tracker: follows the event journal, records the last change of each page, and wakes its watchers.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -9,14 +9,14 @@ use tokio::sync::watch;
 
 use crate::service::{Result, Service};
 
-/// Pages whose changes are remembered. For one more, all count as changed.
+/// Pages whose changes are tracked. If there are more, all count as changed.
 const MOST: usize = 65_536;
 
-/// What was read of the journal.
+/// State of the change tracker.
 #[derive(Debug)]
 pub(super) struct Journal {
     news: watch::Receiver<u64>,
-    /// The last event that was read.
+    /// Sequence number of the last event read.
     read: AtomicU64,
     reading: tokio::sync::Mutex<()>,
     pages: Mutex<Pages>,
@@ -24,44 +24,44 @@ pub(super) struct Journal {
 
 #[derive(Debug, Default)]
 struct Pages {
-    /// The last event that concerned a page.
+    /// Last event of each page.
     changed: BTreeMap<PageId, u64>,
-    /// The last event that may have concerned a page that is in the map no more.
+    /// Last event that may concern a page that is no longer in the map.
     others: u64,
     watched: BTreeMap<PageId, watch::Sender<u64>>,
 }
 
 impl Journal {
-    /// From this moment on: what was before is in every document that is drawn.
+    /// Starts at the present end of the journal: earlier changes are in every document that is rendered.
     pub(super) fn new(service: &Service) -> Self {
         let news = service.news();
         let read = AtomicU64::new(*news.borrow());
         Self { news, read, reading: tokio::sync::Mutex::default(), pages: Mutex::default() }
     }
 
-    /// The last event that was read.
+    /// Sequence number of the last event read.
     pub(super) fn read_upto(&self) -> u64 {
         self.read.load(Ordering::Acquire)
     }
 
-    /// The last event that was read and concerned the page.
+    /// Last event read that concerns the page.
     pub(super) fn changed(&self, page: PageId) -> u64 {
         let pages = self.pages();
         pages.changed.get(&page).copied().unwrap_or(0).max(pages.others)
     }
 
-    /// Told with each event that concerns the page.
+    /// Returns a receiver that gets each event of the page.
     pub(super) fn watch(&self, page: PageId) -> watch::Receiver<u64> {
         let mut pages = self.pages();
         pages.watched.entry(page).or_insert_with(|| watch::Sender::new(0)).subscribe()
     }
 
-    /// Whether something was added since the last look.
+    /// Returns true if there are unread events.
     pub(super) fn is_behind(&self) -> bool {
         *self.news.borrow() > self.read_upto()
     }
 
-    /// Reads what was added since the last look.
+    /// Reads new events.
     pub(super) async fn catch_up(&self, service: &Service) -> Result<()> {
         if !self.is_behind() {
             return Ok(());
@@ -89,9 +89,10 @@ impl Journal {
         Ok(())
     }
 
-    /// Forgets pages that nobody watches and no document is kept of.
+    /// Removes pages without watchers and cached documents.
     ///
-    /// What is kept is asked for while nothing can be added here: no change is forgotten of a page that just came.
+    /// The set of cached pages is read under the lock, while no event can be added: no change of a page that
+    /// was just cached gets lost.
     pub(super) fn tidy(&self, kept: impl FnOnce() -> BTreeSet<PageId>) {
         let mut pages = self.pages();
         let kept = kept();

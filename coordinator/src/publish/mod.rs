@@ -1,9 +1,10 @@
-//! What visitors are served, from memory: each document of a page is drawn once per change, kept compressed, and dropped
-//! once nobody asks for it.
+//! Cache of rendered pages: each document of a page is rendered once per change, stored compressed, and
+//! dropped when it is no longer requested.
 //!
-//! A document is as new as the journal: before one is handed out, the events since the last look are read, and what they
-//! concern is drawn again. What changes without an event (figures, the age of the newest check) is at most [`Paper`]'s
-//! age old; where only that has passed, the old document is served, up to six times as old, while the new one is drawn.
+//! A document is never older than the journal: before one is served, new events are read, and documents that
+//! they affect are rendered again. Content that changes without an event (figures, the time of the newest
+//! check) is at most as old as [`Paper`] allows. If only that age has passed, the stale document is served,
+//! up to six times the age, while a new one is rendered (stale-while-revalidate).
 
 mod draw;
 mod live;
@@ -31,47 +32,48 @@ use crate::views::page::undated;
 use live::Journal;
 use shelf::{Age, Held, Shelf, Thing, Turn};
 
-/// The media type of what people look at.
+/// Media type of pages for people.
 pub const HTML: &str = "text/html; charset=utf-8";
-/// Bytes that all documents may take.
+/// Memory limit of all documents, in bytes.
 const DOCUMENTS: usize = 48 << 20;
-/// Bytes that the facts of all pages' badges may take.
+/// Memory limit of the badge data of all pages, in bytes.
 const FACTS: usize = 4 << 20;
-/// How often what nobody asks for is looked for.
+/// Interval of the eviction of unused entries.
 const TIDY: Duration = Duration::from_secs(60);
-/// Age of the facts that a page's picture is known by, in milliseconds: renewing them reads a whole board.
+/// Maximum age of the data for a page's preview image, in milliseconds: refreshing it reads the whole page.
 const PICTURE_AGE: i64 = 60 * SECOND;
 
-/// One of the documents of a page.
+/// A kind of document of a page.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Paper {
-    /// The page itself, with strips of the range that its visitor chose, or of the one that its age fills.
+    /// The page itself, with uptime bars of the range chosen by the visitor, or of the default range.
     Page(Option<Range>),
-    /// The status document.
+    /// The status document (JSON).
     Status,
-    /// A monitor's own page, with a strip and a chart of the range that was chosen, or of the one that its age fills.
+    /// A monitor's own page, with uptime bars and a chart of the chosen or the default range.
     Monitor(MonitorId, Option<Range>),
     /// An incident's own page.
     Incident(IncidentId),
-    /// The incidents of a year's month.
+    /// The incidents of a month (year, month).
     Month(i32, u32),
-    /// One of the documents that say how the page is in the shape of hosted status pages, by its name.
+    /// A status document in the format of hosted status pages, by name.
     Sheet(&'static str),
-    /// The page in small, for frames of other people's pages; by the name of its theme.
+    /// The compact page for embedding in frames, by the name of its theme.
     Embed(&'static str),
-    /// Facts that badges show, which are never drawn themselves.
+    /// The data shown by badges; badges themselves are rendered for each request.
     Badges,
-    /// Another, by its name: a feed, a calendar, a picture.
+    /// Another document by name: a feed, a calendar, an image.
     Other(&'static str),
-    /// One of these as Markdown.
+    /// A document of these as Markdown.
     Note(Box<Self>),
 }
 
 impl Paper {
-    /// How old it may be, in milliseconds, while nothing happens. Documents that renew themselves say theirs in `data-live`.
+    /// Maximum age in milliseconds while nothing happens. Documents that refresh themselves declare theirs in
+    /// `data-live`.
     fn age(&self) -> i64 {
         match self {
-            // With what is handed out beyond its age (30 s), and the 30 s that others may keep a badge: a minute.
+            // Together with stale serving (30 s) and the 30 s for which others may cache a badge: a minute.
             Self::Badges => 5 * SECOND,
             Self::Page(_) | Self::Status | Self::Sheet(_) | Self::Embed(_) => 10 * SECOND,
             Self::Monitor(..) => 30 * SECOND,
@@ -81,7 +83,7 @@ impl Paper {
     }
 }
 
-/// Whose document, by which of its addresses, and which.
+/// Cache key: the page, the address that it is visited by, and the document.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 struct Key {
     page: PageId,
@@ -89,11 +91,11 @@ struct Key {
     paper: Paper,
 }
 
-/// The documents. Cheap to clone.
+/// The page cache. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Boards(Arc<Parts>);
 
-/// Which of the shelves.
+/// Selects one of the caches.
 type OnShelf<T> = fn(&Parts) -> &Shelf<T>;
 const DOCUMENTS_OF: OnShelf<Document> = |parts| &parts.documents;
 
@@ -101,31 +103,32 @@ const DOCUMENTS_OF: OnShelf<Document> = |parts| &parts.documents;
 struct Parts {
     service: Service,
     documents: Shelf<Document>,
-    /// What badges tell of. There are too many wishes to keep a badge for each, and drawing one costs less than finding it.
+    /// Badge data. The badges themselves have too many variants to cache, and rendering one is cheaper than
+    /// finding it.
     facts: Shelf<Facts>,
     journal: Journal,
 }
 
 impl Boards {
-    /// No document yet.
+    /// Creates an empty cache.
     pub fn new(service: Service) -> Self {
         let journal = Journal::new(&service);
         let (documents, facts) = (Shelf::new(DOCUMENTS), Shelf::new(FACTS));
         Self(Arc::new(Parts { service, documents, facts, journal }))
     }
 
-    /// A page's own document, drawn where it has to be.
+    /// Returns one of a page's HTML documents, rendered if necessary.
     ///
     /// # Errors
-    /// [`Error::NotFound`] for what is not on the page.
+    /// [`Error::NotFound`] for an object that is not on the page.
     pub async fn get(&self, page: &Admitted, paper: Paper) -> Result<Arc<Document>> {
         let own = self.clone().own(page.clone(), paper.clone());
         let age = paper.age();
         self.held(DOCUMENTS_OF, page, (paper, age), || own).await
     }
 
-    /// A page's own document, where one is at hand that may be handed out: nothing happened to its page since. Whoever
-    /// finds it past its age has a new one drawn for those who come later.
+    /// Returns a cached document that may be served without waiting: its page has not changed since. If it is
+    /// past its age, a new one is rendered in the background for later requests.
     pub fn at_hand(&self, page: &Admitted, paper: &Paper) -> Option<Arc<Document>> {
         if self.is_behind() {
             return None;
@@ -147,15 +150,15 @@ impl Boards {
         Some(held.thing)
     }
 
-    /// Whether something happened that was not read of yet.
+    /// Returns true if there are unread events.
     pub fn is_behind(&self) -> bool {
         self.0.journal.is_behind()
     }
 
-    /// Any document of a page: the one that is kept, or what `draw` gives.
+    /// Returns any document of a page: the cached one, or the result of `draw`.
     ///
     /// # Errors
-    /// Those of `draw`.
+    /// The errors of `draw`.
     pub async fn kept<F, D>(
         &self,
         page: &Admitted,
@@ -177,15 +180,16 @@ impl Boards {
         .await
     }
 
-    /// What the badges of a page and its monitors tell.
+    /// Returns the badge data of a page and its monitors.
     ///
     /// # Errors
-    /// A fault of the store.
+    /// An error of the store.
     pub async fn facts(&self, page: &Admitted) -> Result<Arc<Facts>> {
         self.facts_within(page, Paper::Badges.age()).await
     }
 
-    /// The same facts, at most a minute old, for documents that only name the page's picture.
+    /// Returns the badge data at most a minute old, for documents that only refer to the page's preview
+    /// image.
     async fn picture_facts(&self, page: &Admitted) -> Result<Arc<Facts>> {
         self.facts_within(page, PICTURE_AGE).await
     }
@@ -199,7 +203,7 @@ impl Boards {
         self.held(|parts| &parts.facts, page, (Paper::Badges, age), draw).await
     }
 
-    /// A thing of a page: the one that is kept on that shelf and within that age, or what `draw` gives.
+    /// Returns an entry of that cache within that age, or the result of `draw`.
     async fn held<T, F, D>(
         &self,
         shelf: OnShelf<T>,
@@ -231,7 +235,8 @@ impl Boards {
             }
         }
         let _turn = slot.turn().await;
-        // Whoever had the turn before has drawn it, and what happened since this one came concerns those who come later.
+        // The previous holder of the lock has rendered it; events since this request arrived concern later
+        // requests.
         if let Some(held) = slot.held()
             && held.is_good(changed)
             && (held.age(now, age) == Age::Fresh || (held.drawn > now && held.is_newer_than(before.as_ref())))
@@ -241,7 +246,7 @@ impl Boards {
         self.redraw(shelf, page, &key, now, draw).await
     }
 
-    /// Draws a thing anew whose turn it is, while others are served the one that is there.
+    /// Renders an entry in the background, while others are served the stale one.
     fn renew<T, F, D>(
         &self,
         shelf: OnShelf<T>,
@@ -256,18 +261,18 @@ impl Boards {
         let boards = self.clone();
         tokio::spawn(async move {
             if let Err(error) = boards.redraw(shelf, &page, &key, now, draw).await {
-                tracing::warn!(%error, "a document was not drawn again");
+                tracing::warn!(%error, "failed to refresh a cached document");
             }
             drop(turn);
         });
     }
 
-    /// How often the page has changed, told as it changes.
+    /// Returns a receiver that gets each change of the page.
     pub fn watch(&self, page: PageId) -> watch::Receiver<u64> {
         self.0.journal.watch(page)
     }
 
-    /// Reads the journal as it grows, for those who watch, and drops what nobody asks for. Never ends by itself.
+    /// Follows the journal for watchers, and evicts unused entries. Runs for the life of the process.
     pub async fn follow(self) {
         let mut news = self.0.service.news();
         let mut tidy = Instant::now() + TIDY;
@@ -275,14 +280,14 @@ impl Boards {
             match tokio::time::timeout_at(tidy, news.changed()).await {
                 Ok(Ok(())) => {
                     if let Err(error) = self.catch_up().await {
-                        tracing::error!(%error, "the journal can't be read for the public pages");
+                        tracing::error!(%error, "failed to read the journal for public pages; retrying in a minute");
                         tokio::time::sleep(TIDY).await;
                     }
                 }
                 Ok(Err(_)) => return,
                 Err(_) => {}
             }
-            // Not after each event: it goes through all that is kept.
+            // Not after each event: it walks all entries.
             if Instant::now() >= tidy {
                 let now = self.0.service.now();
                 self.0.documents.tidy(now);
@@ -293,7 +298,7 @@ impl Boards {
         }
     }
 
-    /// Bytes that all that is kept takes.
+    /// Memory used by all entries, in bytes.
     pub fn bytes(&self) -> usize {
         self.0.documents.bytes() + self.0.facts.bytes()
     }
@@ -315,9 +320,9 @@ impl Boards {
         D: FnOnce() -> F + Send,
         F: Future<Output = Result<T>> + Send,
     {
-        // What happens from here on may or may not be in it: it will be drawn again.
+        // Events from here on may or may not be included: they cause another rendering.
         let upto = self.0.journal.read_upto();
-        // What is drawn of a page as it was before an edit must not pass for what came after it.
+        // A rendering of a page from before an edit must not be cached as newer than the edit.
         let is_still = self.0.service.is_still(page)?;
         let drawn = draw().await;
         if matches!(drawn, Err(Error::NotFound)) {
@@ -330,17 +335,17 @@ impl Boards {
         Ok(thing)
     }
 
-    /// One of the documents that are a page's own, ready to be kept.
+    /// Renders one of a page's HTML documents for the cache.
     async fn own(self, admitted: Admitted, paper: Paper) -> Result<Document> {
         let (drawn, until) = self.draw(&admitted, &paper).await?;
         Ok(pressed(HTML, drawn).await?.fit_until(until))
     }
 }
 
-/// Draws where it keeps nobody else waiting.
+/// Runs `draw` on a blocking thread.
 ///
 /// # Errors
-/// [`Error::Internal`] with what `draw` says.
+/// [`Error::Internal`] with the message of `draw`.
 pub async fn off_the_runtime<T, E>(
     draw: impl FnOnce() -> std::result::Result<T, E> + Send + 'static,
 ) -> Result<T>

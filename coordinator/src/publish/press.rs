@@ -1,4 +1,4 @@
-//! A document as it is kept: compressed twice, and known by a tag.
+//! Compressed documents: encoded with brotli and gzip, and identified by an entity tag.
 
 use std::fmt::Write as _;
 use std::io::{Read, Write};
@@ -8,10 +8,10 @@ use bytes::Bytes;
 use parallax_core::time::Timestamp;
 use sha2::{Digest, Sha256};
 
-/// How hard it is tried to make it small: once for many readers, but while the first of them waits.
+/// Compression levels: a document is compressed once for many readers, but the first of them waits for it.
 const GZIP: u32 = 6;
 const BROTLI: u32 = 7;
-/// Brotli's window, as a power of two.
+/// Brotli's window size, as a power of two.
 const WINDOW: u32 = 20;
 
 /// A document of a page.
@@ -23,15 +23,16 @@ pub struct Document {
     pub brotli: Bytes,
     /// Compressed with gzip.
     pub gzip: Bytes,
-    /// Its entity tag (RFC 9110, 8.8.3): weak, since it is the same for each encoding, and whenever it was written.
+    /// Entity tag (RFC 9110, 8.8.3): weak, since it is the same for each encoding, and does not depend on the
+    /// time of rendering.
     pub tag: String,
-    /// From when on nobody is to see it any more, however young it is, where that is known.
+    /// Time after which it may not be served, regardless of its age.
     pub until: Option<Timestamp>,
-    /// The document as it was before, for as long as somebody reads it: one copy for all of them.
+    /// The uncompressed text, while it is being served: one copy for all readers.
     plain: Mutex<Weak<Vec<u8>>>,
 }
 
-/// The one copy of a document's text.
+/// The shared copy of a document's text.
 struct SharedText(Arc<Vec<u8>>);
 
 impl AsRef<[u8]> for SharedText {
@@ -41,7 +42,7 @@ impl AsRef<[u8]> for SharedText {
 }
 
 impl Document {
-    /// A document of that media type.
+    /// Compresses a document of that media type.
     pub fn press(media: &'static str, text: &[u8]) -> Self {
         let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::new(GZIP));
         // Writing to memory does not fail.
@@ -59,24 +60,25 @@ impl Document {
         }
     }
 
-    /// The same, known by other bytes than its own: its readers have it while those are the same.
+    /// Returns the document with a tag of other bytes than its own: cached copies stay valid while those
+    /// bytes are the same.
     #[must_use]
     pub fn known_by(self, bytes: &[u8]) -> Self {
         Self { tag: tag(bytes), ..self }
     }
 
-    /// The same, which nobody is to see from that moment on, where there is one.
+    /// Returns the document with an expiry.
     #[must_use]
     pub(super) fn fit_until(self, until: Option<Timestamp>) -> Self {
         Self { until, ..self }
     }
 
-    /// The document as it was before it was compressed, for the few who take nothing else.
+    /// Decompresses the document, for the few clients that accept no compression.
     pub fn plain(&self) -> Bytes {
         let mut plain = self.plain.lock().unwrap_or_else(PoisonError::into_inner);
         let text = plain.upgrade().unwrap_or_else(|| {
             let mut text = Vec::with_capacity(self.gzip.len() * 8);
-            // It was compressed here, so it can be read.
+            // The data was compressed here, so decompression does not fail.
             let _ = flate2::read::GzDecoder::new(self.gzip.as_ref()).read_to_end(&mut text);
             text.shrink_to_fit();
             let text = Arc::new(text);
@@ -86,7 +88,7 @@ impl Document {
         Bytes::from_owner(SharedText(text))
     }
 
-    /// Bytes that it takes.
+    /// Memory used, in bytes.
     pub const fn bytes(&self) -> usize {
         self.brotli.len() + self.gzip.len() + self.tag.len()
     }
@@ -119,6 +121,6 @@ mod tests {
         let (one, other) = (document.plain(), document.plain());
         assert_eq!(one.as_ptr(), other.as_ptr(), "all readers have one copy");
         drop((one, other));
-        assert!(document.plain.lock().unwrap().upgrade().is_none(), "which is gone with them");
+        assert!(document.plain.lock().unwrap().upgrade().is_none(), "the copy is freed with its last reader");
     }
 }

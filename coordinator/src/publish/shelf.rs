@@ -1,4 +1,4 @@
-//! What is kept of pages: bounded in bytes and number, what was asked for longest ago given up first.
+//! Cache of rendered documents: bounded in bytes and number, with least recently used eviction.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -11,34 +11,34 @@ use tokio::sync::OwnedMutexGuard;
 use super::{Document, Key};
 use crate::views::badge::Facts;
 
-/// Things on one shelf, drawn or being drawn.
+/// Maximum number of entries, including those being rendered.
 const MOST: usize = 8192;
-/// How long a thing is kept that nobody asks for, in milliseconds.
+/// Time after which an unused entry is evicted, in milliseconds.
 const UNASKED: i64 = 10 * MINUTE;
 
-/// By what factor a thing may be past its age and still be handed out while a new one is drawn.
+/// Multiple of its age up to which a stale entry is served while a new one is rendered.
 const PAST: i64 = 6;
 
-/// How old a thing is.
+/// Freshness of an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Age {
     /// Within its age.
     Fresh,
-    /// A little past it: it is handed out while a new one is drawn.
+    /// Stale: served while a new one is rendered.
     Past,
-    /// Nobody is to see it any more.
+    /// May not be served any more.
     Unfit,
 }
 
-/// The right to draw a thing, until dropped.
+/// The exclusive right to render an entry, until dropped.
 pub(super) type Turn = OwnedMutexGuard<()>;
 
-/// What can be kept.
+/// A value that can be cached.
 pub(super) trait Thing {
-    /// Bytes that it takes.
+    /// Memory used, in bytes.
     fn bytes(&self) -> usize;
 
-    /// From when on nobody is to see it any more, however young it is, where that is known.
+    /// Time after which it may not be served, regardless of its age.
     fn until(&self) -> Option<Timestamp> {
         None
     }
@@ -60,13 +60,13 @@ impl Thing for Facts {
     }
 }
 
-/// A thing that was drawn.
+/// A cached value.
 #[derive(Debug)]
 pub(super) struct Held<T> {
     pub(super) thing: Arc<T>,
-    /// When.
+    /// Time of rendering.
     pub(super) drawn: Timestamp,
-    /// The last event that is certainly in it.
+    /// The last event that is certainly included.
     pub(super) upto: u64,
 }
 
@@ -77,13 +77,13 @@ impl<T> Clone for Held<T> {
 }
 
 impl<T: Thing> Held<T> {
-    /// Whether all that happened to its page is in it.
+    /// Returns true if all events of its page are included.
     pub(super) const fn is_good(&self, changed: u64) -> bool {
         self.upto >= changed
     }
 
-    /// How it stands to the age that it may have, in milliseconds. One that seems to come of the future was drawn before
-    /// the clock was put back: nobody knows how old it is.
+    /// Freshness for a maximum age in milliseconds. A value from the future was rendered before the clock was
+    /// set back: its age is unknown.
     pub(super) fn age(&self, now: Timestamp, most: i64) -> Age {
         match now.since(self.drawn) {
             _ if self.thing.until().is_some_and(|until| now >= until) => Age::Unfit,
@@ -93,13 +93,13 @@ impl<T: Thing> Held<T> {
         }
     }
 
-    /// Whether it was drawn after that one was looked at.
+    /// Returns true if it was rendered after `before` was read.
     pub(super) fn is_newer_than(&self, before: Option<&Self>) -> bool {
         before.is_none_or(|before| !Arc::ptr_eq(&before.thing, &self.thing))
     }
 }
 
-/// The place of one thing.
+/// The cache entry of one key.
 #[derive(Debug)]
 pub(super) struct Slot<T> {
     held: Mutex<Option<Held<T>>>,
@@ -112,7 +112,7 @@ impl<T: Thing> Slot<T> {
         locked(&self.held).clone()
     }
 
-    /// One draws it at a time.
+    /// Waits for the exclusive right to render the entry.
     pub(super) async fn turn(&self) -> Turn {
         Arc::clone(&self.turn).lock_owned().await
     }
@@ -126,28 +126,28 @@ impl<T: Thing> Slot<T> {
     }
 }
 
-/// All of them.
+/// A cache of rendered values.
 #[derive(Debug)]
 pub(super) struct Shelf<T> {
     slots: Mutex<Slots<T>>,
-    /// Bytes that all things together may take.
+    /// Memory limit, in bytes.
     most_bytes: usize,
 }
 
 #[derive(Debug)]
 struct Slots<T> {
     by_key: BTreeMap<Key, Arc<Slot<T>>>,
-    /// Bytes of all things in them.
+    /// Memory used by all values, in bytes.
     bytes: usize,
 }
 
 impl<T: Thing> Shelf<T> {
-    /// An empty one, for so many bytes.
+    /// Creates an empty cache with that memory limit.
     pub(super) const fn new(most_bytes: usize) -> Self {
         Self { slots: Mutex::new(Slots { by_key: BTreeMap::new(), bytes: 0 }), most_bytes }
     }
 
-    /// The place of a thing, which is asked for at this moment.
+    /// Returns the entry of a key, creating it if necessary, and marks it as used.
     pub(super) fn slot(&self, key: &Key, now: Timestamp) -> Arc<Slot<T>> {
         let mut slots = locked(&self.slots);
         if let Some(slot) = slots.known(key, now) {
@@ -162,12 +162,12 @@ impl<T: Thing> Shelf<T> {
         slot
     }
 
-    /// The place of a thing that has one, which is asked for at this moment.
+    /// Returns the entry of a key if it exists, and marks it as used.
     pub(super) fn known(&self, key: &Key, now: Timestamp) -> Option<Arc<Slot<T>>> {
         locked(&self.slots).known(key, now)
     }
 
-    /// Keeps a thing; where there is no room, others go.
+    /// Stores a value; evicts others if the memory limit is exceeded.
     pub(super) fn put(&self, key: &Key, held: Held<T>) {
         let mut slots = locked(&self.slots);
         let Some(slot) = slots.by_key.get(key) else { return };
@@ -179,12 +179,13 @@ impl<T: Thing> Shelf<T> {
         }
     }
 
-    /// Gives a place up: there is no such thing.
+    /// Removes an entry whose document does not exist.
     pub(super) fn forget(&self, key: &Key) {
         locked(&self.slots).remove(key);
     }
 
-    /// Gives up what nobody asked for lately, or seems to have asked for much later: the clock was put back.
+    /// Evicts entries that have not been used lately, or seem to have been used in the future, since the
+    /// clock was set back.
     pub(super) fn tidy(&self, now: Timestamp) {
         let is_asked = |slot: &Slot<T>| {
             let asked = Timestamp::from_millis(slot.asked.load(Ordering::Relaxed));
@@ -200,12 +201,12 @@ impl<T: Thing> Shelf<T> {
         slots.bytes = slots.bytes.saturating_sub(freed);
     }
 
-    /// The pages of which something is kept.
+    /// The pages with entries.
     pub(super) fn pages(&self) -> BTreeSet<PageId> {
         locked(&self.slots).by_key.keys().map(|key| key.page).collect()
     }
 
-    /// Bytes of all of them.
+    /// Memory used by all values, in bytes.
     pub(super) fn bytes(&self) -> usize {
         locked(&self.slots).bytes
     }
@@ -218,7 +219,7 @@ impl<T: Thing> Slots<T> {
         Some(Arc::clone(slot))
     }
 
-    /// Gives up the one that was asked for longest ago.
+    /// Evicts the least recently used entry.
     fn give_up(&mut self) {
         let oldest = self.by_key.iter().min_by_key(|(_, slot)| slot.asked.load(Ordering::Relaxed));
         if let Some(key) = oldest.map(|(key, _)| key.clone()) {
@@ -232,7 +233,8 @@ impl<T: Thing> Slots<T> {
     }
 }
 
-/// Whatever panicked elsewhere left whole values behind: every change under these locks is one step.
+/// Ignores poisoning: every change under these locks is a single step, so that a panic leaves consistent
+/// values.
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

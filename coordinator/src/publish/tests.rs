@@ -1,4 +1,4 @@
-//! Documents are drawn once, again when something happened, and by one at a time.
+//! Documents are rendered once, again after an event, and by one request at a time.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -10,7 +10,7 @@ use tokio::sync::Notify;
 use super::*;
 use crate::service::tests::{World, world};
 
-/// Asks for a document whose drawings are counted.
+/// Requests a document and counts its renderings.
 async fn ask(world: &World, boards: &Boards, drawn: &Arc<AtomicUsize>) -> Arc<Document> {
     let page = world.service.admit("shop", Door::Shared).unwrap();
     let drawn = Arc::clone(drawn);
@@ -50,7 +50,7 @@ async fn what_badges_tell_is_looked_up_until_something_happens_to_their_page() {
     assert_eq!((boards.0.documents.bytes(), boards.bytes()), (0, first.bytes()));
     world.happened(edited(&world)).await;
     assert!(!Arc::ptr_eq(&first, &boards.facts(&page).await.unwrap()));
-    assert_eq!(boards.bytes(), first.bytes(), "the old ones are let go");
+    assert_eq!(boards.bytes(), first.bytes(), "the old ones are released");
 }
 
 #[tokio::test]
@@ -66,7 +66,7 @@ async fn documents_that_name_the_picture_do_not_renew_the_facts_of_badges() {
     let slot = boards.0.facts.known(&key, begin).unwrap();
     assert!(slot.try_turn().is_some(), "nothing is being renewed");
     assert_eq!(slot.held().unwrap().drawn, begin);
-    // Badges are: they are served what is there while a new one is drawn.
+    // Badges are: requests get the stale data while new data is rendered.
     assert!(Arc::ptr_eq(&first, &boards.facts(&page).await.unwrap()));
     drop(slot.turn().await);
     assert_eq!(slot.held().unwrap().drawn, begin + 30 * SECOND);
@@ -136,7 +136,7 @@ async fn what_is_not_there_takes_no_room() {
     assert!(boards.0.documents.pages().is_empty());
 }
 
-/// Begins to ask for a document, whose drawing is told of by the first of these and ends with the second.
+/// Starts a request for a document; the first channel signals that rendering began, the second ends it.
 fn asking(
     boards: &Boards,
     page: &Admitted,
@@ -175,7 +175,7 @@ async fn a_crowd_that_comes_bit_by_bit_to_a_changed_page_has_one_drawing_made() 
         crowd.push(asking(&boards, &page, &drawn, &gates));
         tokio::task::yield_now().await;
     }
-    // What happens while it is drawn concerns those who come later.
+    // Events during rendering concern later requests.
     world.happened(edited(&world)).await;
     boards.catch_up().await.unwrap();
     gates[1].notify_one();

@@ -1,6 +1,6 @@
-//! Alerts: what a monitor's change tells becomes one delivery for each destination of its page that hears of it. Of a
-//! monitor that flaps a chat hears twice: that it does, and that it is steady again. That
-//! nobody can judge a monitor, its owner hears.
+//! Alerts: turns each change of a monitor's state into one delivery per destination that is subscribed to it.
+//! Chats receive two messages about a flapping monitor: one when it starts flapping and one when it is stable
+//! again. The owner is notified if a monitor can't be judged.
 
 mod unjudged;
 
@@ -23,11 +23,11 @@ use crate::letters::payload::Subject;
 use crate::letters::{self, News, PlaceName};
 use crate::storage::{Batch, Read, Recorded, Result};
 
-/// Names of deliveries to chats: a monitor flaps, and it is steady again.
+/// Event names of the chat messages about flapping.
 const FLAPPING: &str = "flapping";
 const STEADY: &str = "steady";
 
-/// Writes the alerts of monitors.
+/// Journal consumer that creates alerts.
 #[derive(Debug)]
 pub struct Alerts {
     base_url: String,
@@ -36,12 +36,13 @@ pub struct Alerts {
 }
 
 impl Alerts {
-    /// Alerts of pages that are served below that URL (without a slash at its end), or under that domain.
+    /// Creates the consumer. Pages are served below `base_url` (without a trailing slash) or under
+    /// `root_domain`.
     pub fn new(base_url: String, root_domain: Option<String>) -> Self {
         Self { base_url, root_domain, told: Default::default() }
     }
 
-    /// How many alerts of each kind were read since the start, whether or not any destination hears of them.
+    /// Number of alerts of each kind read since the start, whether or not any destination receives them.
     pub fn told(&self) -> [(AlertKind, u64); AlertKind::ALL.len()] {
         let mut counts = self.told.iter().map(|count| count.load(Ordering::Relaxed));
         AlertKind::ALL.map(|kind| (kind, counts.next().unwrap_or(0)))
@@ -87,7 +88,7 @@ impl Reaction for Alerts {
             };
             let news =
                 |kind, change| News { kind, subject: &subject, change, at, zone, places, is_test: false };
-            // One letter for each channel, however many destinations have it.
+            // One message per channel, however many destinations use it.
             let mut letters: BTreeMap<ChannelKind, Letter> = BTreeMap::new();
             for (destination, heard) in hearers {
                 let channel = destination.channel.kind();
@@ -116,21 +117,21 @@ impl Reaction for Alerts {
     }
 }
 
-/// News of a monitor in the journal.
+/// Notifiable change of a monitor, as read from the journal.
 #[derive(Debug, Clone, Copy)]
 enum Told<'a> {
     Change(AlertKind, &'a Change),
     Steady(&'a Steady),
 }
 
-/// News as one destination hears it.
+/// Notification for one destination.
 #[derive(Debug, Clone, Copy)]
 enum Heard<'a> {
-    /// A change.
+    /// A change of state.
     Alert(AlertKind, &'a Change),
-    /// The change by which it flaps from now on.
+    /// The change that started the flapping.
     Flapping(AlertKind, &'a Change, Flapping),
-    /// It is steady again.
+    /// The monitor is stable again.
     Steady(&'a Steady),
 }
 
@@ -143,7 +144,7 @@ impl<'a> Told<'a> {
         }
     }
 
-    /// News for that destination; none where it hears nothing of it.
+    /// Returns the notification for a destination; `None` if it doesn't receive this one.
     fn heard_by(self, destination: &Destination, monitor: MonitorId) -> Option<Heard<'a>> {
         let (hears, heard) = match self {
             Self::Steady(steady) => (destination.hears_of(steady.aspect, monitor), Heard::Steady(steady)),
@@ -161,7 +162,7 @@ impl<'a> Told<'a> {
 }
 
 impl Heard<'_> {
-    /// Name of its deliveries.
+    /// Event name of its deliveries.
     const fn name(self) -> &'static str {
         match self {
             Self::Alert(kind, _) => kind.name(),
@@ -170,7 +171,7 @@ impl Heard<'_> {
         }
     }
 
-    /// Start of the outage, or of the slow time, that it is about.
+    /// Start of the outage or slow period.
     fn began(self) -> Option<Timestamp> {
         match self {
             Self::Alert(AlertKind::WentDown | AlertKind::StillDown | AlertKind::Recovered, change) => {
@@ -214,14 +215,14 @@ fn delivery(
     }
 }
 
-/// A page, and those of its destinations that its plan allows.
+/// A page and those of its destinations that its plan includes.
 struct Hearing {
     page: Page,
     destinations: Vec<Destination>,
 }
 
 impl Hearing {
-    /// None where the page is gone.
+    /// Loads a page; `None` if it is gone.
     fn of(read: &dyn Read, id: PageId) -> Result<Option<Self>> {
         let Some(page) = read.page(id)? else { return Ok(None) };
         let page = page.value;
@@ -232,18 +233,19 @@ impl Hearing {
     }
 }
 
-/// Names of places, read once, and only where something is explained by what places saw. Agents' own names are shown to
-/// the operator's account; other accounts see a number and the network.
+/// Names of agents, read once and only when evidence is shown. The operator's account sees agents' own names;
+/// other accounts see a number and the network.
 #[derive(Default)]
 struct Names {
     agents: Option<BTreeMap<PlaceNo, PlaceName>>,
-    /// The operator's own account, once it was read.
+    /// The operator's account, once read.
     operator: Option<Option<AccountId>>,
     wanted: BTreeMap<PlaceNo, PlaceName>,
 }
 
 impl Names {
-    /// Names of the places of a change, as that account sees them. A removed agent is named by its number.
+    /// Returns the names of the agents in a change's evidence, as the account sees them. A removed agent is
+    /// named by its number.
     fn of(
         &mut self,
         change: &Change,
@@ -273,7 +275,7 @@ impl Names {
     }
 }
 
-/// The operator's own account: the installation's first.
+/// The operator's account: the oldest of the installation.
 fn operator(read: &dyn Read) -> Result<Option<AccountId>> {
     let accounts = read.accounts()?.into_iter().map(|account| account.value);
     Ok(accounts.min_by_key(|account| (account.created_at, account.id)).map(|account| account.id))

@@ -1,8 +1,8 @@
-//! Bulletins on their way: each goes out to its page's subscribers in slices, by their ids.
+//! Bulletin fan-out: sends each bulletin to its page's subscribers in slices, in order of their ids.
 //!
-//! A slice is one batch: its deliveries and how far the bulletin has come. So a crash makes none twice and leaves none
-//! out; what was under way goes on at the next start. The next slice is made when most of those before it are sent, so that
-//! news of thousands neither fills the queue of what is to be sent nor holds up other news.
+//! A slice is one batch: its deliveries and the bulletin's progress. So a crash neither duplicates nor skips
+//! a delivery, and the next start resumes. The next slice is made when most of the previous ones are sent, so
+//! a bulletin to thousands of subscribers neither fills the delivery queue nor delays other bulletins.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -21,59 +21,58 @@ use super::subscribers::start_of;
 use crate::clock::Clock;
 use crate::storage::{Batch, Expect, Is, Read, Result, Store, StoreError, Versioned};
 
-/// Subscribers that one slice looks at.
+/// Subscribers in one slice.
 pub const SLICE: usize = 50;
-/// Deliveries of a bulletin that are due and unsent before no further slice is made.
+/// Due and unsent deliveries of a bulletin above which no further slice is made.
 pub const AHEAD: usize = 100;
-/// How often it is looked at whether there is room for more.
+/// Interval at which waiting bulletins are checked.
 const PAUSE: Duration = Duration::from_millis(200);
-/// Pause after a failure.
+/// Pause after an error.
 const RETRY: Duration = Duration::from_secs(1);
 
-/// What one turn did.
+/// Result of one turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Turn {
-    /// Slices were made.
+    /// Slices were written.
     Wrote,
-    /// There is more to do once some of it is sent.
+    /// More slices wait until earlier ones are sent.
     Waits,
-    /// Every bulletin has reached everybody.
+    /// Every bulletin is complete.
     Rests,
 }
 
-/// Sends bulletins out as long as the coordinator does. It is woken by `woken` whenever there may be a new one, and tells
-/// `wake` that there is something to send.
+/// Sends bulletins until the store closes. `woken` signals a new bulletin; `wake` signals the deliverer.
 pub async fn run(store: Store, clock: Clock, woken: Arc<Notify>, wake: Arc<Notify>) {
     loop {
         match turn(&store, &clock).await {
             Ok(Turn::Wrote) => wake.notify_one(),
             Ok(Turn::Waits) => {
-                // That nothing new came is no fault.
+                // A timeout only means that nothing new came.
                 if timeout(PAUSE, woken.notified()).await.is_ok() {
                     wake.notify_one();
                 }
             }
             Ok(Turn::Rests) => {
                 woken.notified().await;
-                // Who wrote a bulletin may have written a letter to somebody else beside it.
+                // The batch that wrote the bulletin may also contain other deliveries.
                 wake.notify_one();
             }
             Err(StoreError::Conflict(_)) => {}
             Err(StoreError::Closed) => return,
             Err(error) => {
-                error.log_retry("news can't be sent out");
+                error.log_retry("can't send bulletins");
                 sleep(RETRY).await;
             }
         }
     }
 }
 
-/// Makes the next slice of each bulletin that has room for one. Of one incident's news only the oldest goes out, so that
-/// nobody gets it in another order.
+/// Writes the next slice of each bulletin that may have one. Only the oldest bulletin of each incident is
+/// sent, so that updates arrive in order.
 ///
 /// # Errors
-/// [`StoreError::Conflict`] where somebody left, or the page was changed, at the same moment: the next turn sees it.
-/// Others when the store can't be read or written.
+/// [`StoreError::Conflict`] if a subscriber left or the page changed at the same time; the next turn reads
+/// the new state. Other errors if the store can't be read or written.
 pub async fn turn(store: &Store, clock: &Clock) -> Result<Turn> {
     let now = clock.now();
     let look = store.read(move |read| {
@@ -99,8 +98,8 @@ pub async fn turn(store: &Store, clock: &Clock) -> Result<Turn> {
     Ok(done)
 }
 
-/// How many deliveries to subscribers are due and unsent, by incident and number of the event. One that is tried again
-/// later does not count: its receiver holds up nobody else's news.
+/// Number of due and unsent deliveries to subscribers, by incident and event number. A delivery that is
+/// retried later does not count, so a failing receiver doesn't delay others.
 fn unsent(read: &dyn Read, now: Timestamp) -> Result<BTreeMap<(u128, u64), usize>> {
     let mut counts = BTreeMap::new();
     for waiting in read.waiting()? {
@@ -111,7 +110,7 @@ fn unsent(read: &dyn Read, now: Timestamp) -> Result<BTreeMap<(u128, u64), usize
     Ok(counts)
 }
 
-/// The batch of a bulletin's next slice; none where the bulletin is gone.
+/// Builds the batch of a bulletin's next slice; `None` if the bulletin is gone.
 fn slice(read: &dyn Read, known: &Versioned<Bulletin>, now: Timestamp) -> Result<Option<Batch>> {
     let Some(bulletin) = read.bulletin(known.value.id)?.filter(|it| !it.value.done) else { return Ok(None) };
     let bulletin = bulletin.value;
@@ -125,7 +124,7 @@ fn slice(read: &dyn Read, known: &Versioned<Bulletin>, now: Timestamp) -> Result
     let found = read.subscribers_of(bulletin.page, bulletin.reached, SLICE)?;
     for subscriber in &found {
         if hears(&subscriber.value, &bulletin) {
-            // Who leaves before this is written gets nothing.
+            // A subscriber who leaves before this is committed gets nothing.
             batch.expect(Expect::Subscriber(subscriber.value.id, Is::Present));
             batch.write(delivery(&bulletin, subscriber.value.id, now));
         }
@@ -135,7 +134,7 @@ fn slice(read: &dyn Read, known: &Versioned<Bulletin>, now: Timestamp) -> Result
     Ok(Some(batch))
 }
 
-/// Whether a subscriber hears of it: one who confirmed since it was made has not asked for old news.
+/// Returns true if a subscriber receives the bulletin: those who confirmed after it was created don't.
 fn hears(subscriber: &Subscriber, bulletin: &Bulletin) -> bool {
     subscriber.hears(&bulletin.affected)
         && subscriber.confirmed_at.is_some_and(|at| at <= bulletin.created_at)
@@ -160,7 +159,7 @@ fn delivery(bulletin: &Bulletin, to: SubscriberId, now: Timestamp) -> Delivery {
     }
 }
 
-/// The id of the delivery by which a subscriber gets a bulletin: made of both, so that nothing can have two.
+/// Derives the id of a subscriber's delivery from bulletin and subscriber, so that each pair has exactly one.
 fn delivery_id(bulletin: BulletinId, at: Timestamp, to: SubscriberId) -> DeliveryId {
     let digest = Sha256::digest([bulletin.to_u128().to_be_bytes(), to.to_u128().to_be_bytes()].concat());
     DeliveryId::new(at, start_of(&digest))

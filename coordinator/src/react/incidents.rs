@@ -1,4 +1,4 @@
-//! Automatic incidents: told outages open them and their ends resolve them, by the rule in
+//! Automatic incidents: announced outages open them and recoveries resolve them, by the rules in
 //! [`automatic`](parallax_core::incident::automatic).
 
 use std::collections::BTreeMap;
@@ -19,7 +19,7 @@ use sha2::{Digest, Sha256};
 use super::Reaction;
 use crate::storage::{Batch, Expect, Is, Op, Read, Recorded, Result};
 
-/// Opens and resolves automatic incidents.
+/// Journal consumer that opens and resolves automatic incidents.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Incidents;
 
@@ -35,7 +35,8 @@ impl Reaction for Incidents {
             };
             let page = match pages.entry(id) {
                 Entry::Occupied(known) => known.into_mut(),
-                // Edits are many and outages few: without one nothing but a new one concerns any incident.
+                // Edits are frequent and outages rare: without an outage, only a new one can affect an
+                // incident.
                 Entry::Vacant(_) if !matches!(happened, Happened::WentDown(..)) && calm(read, id)? => {
                     continue;
                 }
@@ -56,16 +57,16 @@ impl Reaction for Incidents {
     }
 }
 
-/// A page as it was read, and as it became.
+/// A page's state as read and after the events.
 struct Loaded {
     desk: Desk,
-    /// Incidents as they were read, with their revisions.
+    /// Incidents as read, with their revisions.
     before: BTreeMap<IncidentId, (u64, Incident)>,
     outages: (Is, Outages),
 }
 
 impl Loaded {
-    /// None where the page is gone, or going.
+    /// Loads a page; `None` if it is gone or being deleted.
     fn of(read: &dyn Read, id: PageId) -> Result<Option<Self>> {
         let Some(page) = read.page(id)?.map(|page| page.value).filter(|page| page.account != NOBODY) else {
             return Ok(None);
@@ -96,7 +97,7 @@ impl Loaded {
         Ok(Some(Self { desk, before, outages }))
     }
 
-    /// Writes what became different, if nobody else changed it meanwhile.
+    /// Writes the changes, expecting that nothing was modified in the meantime.
     fn write(self, batch: &mut Batch) {
         let page = self.desk.page;
         if self.desk.outages != self.outages.1 {
@@ -114,18 +115,18 @@ impl Loaded {
     }
 }
 
-/// True while no told outage of the page is on, and nothing on it flaps.
+/// Returns true if the page has no announced outage and no flapping monitor.
 fn calm(read: &dyn Read, page: PageId) -> Result<bool> {
     Ok(read.outages(page)?.is_none_or(|outages| outages.value.are_over()))
 }
 
 fn watched(monitor: &Monitor, page: &Page, plan: Plan) -> Watched {
-    // How often and how it is confirmed says nothing of whether it is checked.
+    // Interval and confirmation settings don't affect whether it is checked.
     let watch = Watch::new(monitor, page, plan, &PlanLimits::default(), Confirmation::default());
     Watched { name: monitor.name.clone(), regional: watch.kind.is_regional(), paused: watch.paused }
 }
 
-/// What ids are made of: the event's number and a count, so that the same event never makes two.
+/// Derives ids from the event's number and a counter, so that the same event never creates two.
 fn digest(seq: u64, made: u32) -> [u8; 10] {
     let hash = Sha256::new().chain_update(b"automatic incident").chain_update(seq.to_be_bytes());
     let hash = hash.chain_update(made.to_be_bytes()).finalize();

@@ -1,4 +1,4 @@
-//! The story of a night in the operator's log: one line each for what people are alerted of.
+//! Log lines of alerts: one for each event that people are notified about.
 
 use parallax_core::event::{AlertKind, Change, Status, What};
 use parallax_core::incident::{News, Told};
@@ -7,7 +7,7 @@ use tracing::info;
 
 use crate::storage::Recorded;
 
-/// Logs an event that people are alerted of; once, as the reader of alerts passes it.
+/// Logs a notifiable event, once, when the alert consumer has passed it.
 pub(super) fn event(recorded: &Recorded) {
     let event = &recorded.event;
     let page = event.page.map(tracing::field::display);
@@ -21,7 +21,7 @@ pub(super) fn event(recorded: &Recorded) {
             let regions = regions(change.down_from);
             info!(page, monitor, since, regions, reason, seconds, "{said}");
         }
-        What::Steady(_) => info!(page, monitor, "monitor is steady again"),
+        What::Steady(_) => info!(page, monitor, "monitor is stable again"),
         What::Incident(told) => {
             let Some(said) = of_incident(told) else { return };
             info!(page, incident = %told.incident, "{said}");
@@ -34,14 +34,14 @@ fn said(change: &Change) -> Option<&'static str> {
     Some(match change.alert? {
         AlertKind::WentDown => "monitor went down",
         AlertKind::StillDown => "monitor is still down",
-        AlertKind::Recovered if change.to == Status::Slow => "monitor recovered, and is slow",
+        AlertKind::Recovered if change.to == Status::Slow => "monitor recovered but is slow",
         AlertKind::Recovered => "monitor recovered",
-        AlertKind::WentSlow => "monitor turned slow",
+        AlertKind::WentSlow => "monitor became slow",
         AlertKind::BackToNormal => "monitor is back to normal speed",
     })
 }
 
-/// The regions it is down from; none where that is all of them, or where it is not down.
+/// Regions that it is down from; `None` if that is all of them or it is not down.
 fn regions(down_from: Option<RegionSet>) -> Option<String> {
     down_from.map(|regions| regions.iter().map(|region| region.name()).collect::<Vec<_>>().join(","))
 }

@@ -1,8 +1,8 @@
-//! Readers of the event journal: what happened becomes what is told of it.
+//! Consumers of the event journal: they turn events into notifications.
 //!
-//! Each reaction has a cursor of its own, which moves in the same batch as what the reaction writes. So a crash has it
-//! read something again that it wrote nothing of, and never skip or repeat anything. A reaction may add events; the
-//! monitors' state is none of its affair, so there is no loop.
+//! Each consumer has its own cursor, which moves in the same batch as what the consumer writes. So after a
+//! crash an event is read again only if nothing was written for it, and none is skipped or repeated. A
+//! consumer may add events but never changes monitors' state, so there is no loop.
 
 pub mod alerts;
 pub mod fanout;
@@ -23,28 +23,28 @@ use tokio::sync::Notify;
 use crate::clock::Clock;
 use crate::storage::{Batch, Expect, Op, Read, Recorded, Result, Store, StoreError};
 
-/// Events that are read, and answered by one batch, at once.
+/// Maximum number of events read and handled in one batch.
 pub const AT_ONCE: usize = 64;
-/// Pause after a failure.
+/// Pause after an error.
 const RETRY: Duration = Duration::from_secs(1);
 
-/// One reader of the journal.
+/// A consumer of the journal.
 pub trait Reaction: Send + Sync + 'static {
-    /// Name of its cursor: never to be changed.
+    /// Cursor name; must never change.
     const NAME: &'static str;
 
-    /// What these events, which follow one another, lead to: one batch, which may expect that what was read of the store
-    /// still stands. Where it does not, the same events come again. Nothing for what is none of its affair.
+    /// Handles consecutive events and returns one batch, which may expect that the records it read are
+    /// unchanged. On a conflict the same events are handled again. The batch is empty for irrelevant events.
     ///
     /// # Errors
-    /// When the store can't be read.
+    /// If the store can't be read.
     fn react(&self, read: &dyn Read, events: &[Recorded], now: Timestamp) -> Result<Batch>;
 
-    /// Told once what these events led to is durable: for counting.
+    /// Called once the batch for these events is durable: for counters.
     fn written(&self, _events: &[Recorded]) {}
 }
 
-/// The id of the delivery that tells a receiver of an event. It is made of both, so that nothing can have two ids.
+/// Derives the delivery id from event and receiver, so that each pair has exactly one.
 pub fn delivery_id(recorded: &Recorded, to: Recipient) -> DeliveryId {
     let (kind, id) = match to {
         Recipient::Destination(id) => (0, id.to_u128()),
@@ -62,27 +62,27 @@ pub fn delivery_id(recorded: &Recorded, to: Recipient) -> DeliveryId {
     DeliveryId::new(recorded.event.at, random)
 }
 
-/// Makes a reaction that has never run begin with what comes from now on: nobody wants to be told of what happened before
-/// the program could tell. Called before anything else runs.
+/// Makes a consumer that has never run start with future events, so that nobody is notified about old ones.
+/// Must be called before anything else runs.
 ///
 /// # Errors
-/// When the store can't be read or written.
+/// If the store can't be read or written.
 pub async fn begin<R: Reaction>(store: &Store) -> Result<()> {
     if store.reader().cursor(R::NAME)? != 0 {
         return Ok(());
     }
-    // A cursor of 0 is one that was never set. The first event of all tells nobody anything.
+    // A cursor of 0 was never set. The very first event never notifies anyone.
     let now = store.reader().last_event()?.max(1);
     let mut batch = Batch::new();
     batch.write(Op::SetCursor(R::NAME.to_owned(), now));
     store.commit(batch).await.map(drop)
 }
 
-/// Runs a reaction as long as the coordinator does; `wake` is told after each batch that writes something.
+/// Runs a consumer until the store closes; `wake` is signalled after each batch that writes something.
 pub async fn run<R: Reaction>(reaction: Arc<R>, store: Store, clock: Clock, wake: Arc<Notify>) {
     let mut seen = store.events_seen();
     loop {
-        // Marked as seen before it is read: what is committed meanwhile is looked at again.
+        // Marked as seen before reading, so that events committed in the meantime are read again.
         seen.borrow_and_update();
         match turn(&reaction, &store, &clock).await {
             Ok(Turn::Wrote) => wake.notify_one(),
@@ -95,29 +95,29 @@ pub async fn run<R: Reaction>(reaction: Arc<R>, store: Store, clock: Clock, wake
             Err(StoreError::Conflict(_)) => {}
             Err(StoreError::Closed) => return,
             Err(error) => {
-                error.log_retry("what happened can't be told");
+                error.log_retry("a journal consumer can't handle events");
                 tokio::time::sleep(RETRY).await;
             }
         }
     }
 }
 
-/// What one turn did.
+/// Result of one turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Turn {
     /// Something was written.
     Wrote,
-    /// There were events, none of its affair.
+    /// All events were irrelevant.
     Passed,
-    /// There is nothing new.
+    /// No new events.
     Rests,
 }
 
-/// Reads the next events and commits what they lead to, the cursor with it.
+/// Reads the next events and commits the resulting batch together with the cursor.
 ///
 /// # Errors
-/// [`StoreError::Conflict`] where something else was faster: the next turn reads the same events. Others when the store
-/// can't be read or written.
+/// [`StoreError::Conflict`] if another writer was faster; the next turn reads the same events. Other errors
+/// if the store can't be read or written.
 pub async fn turn<R: Reaction>(reaction: &Arc<R>, store: &Store, clock: &Clock) -> Result<Turn> {
     let (reading, now) = (Arc::clone(reaction), clock.now());
     let answer = store.read(move |read| {

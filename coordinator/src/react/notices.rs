@@ -1,4 +1,4 @@
-//! Notices: what an operator can mend becomes one delivery to each of the operator's own destinations.
+//! Operator alerts: turns each problem into one delivery per destination of the operator.
 
 use std::collections::BTreeMap;
 
@@ -16,14 +16,14 @@ use crate::letters::PlaceName;
 use crate::letters::notice::{Matter, OperatorNews};
 use crate::storage::{Batch, Read, Recorded, Result};
 
-/// Writes to the operator.
+/// Journal consumer that creates operator alerts.
 #[derive(Debug, Clone, Default)]
 pub struct Notices {
-    /// The host that the installation is reached at.
+    /// Public host of the installation.
     pub installation: String,
-    /// Whether there is a mailbox.
+    /// True if the operator has a mailbox.
     pub by_mail: bool,
-    /// Whether there is a webhook.
+    /// True if the operator has a webhook.
     pub by_webhook: bool,
 }
 
@@ -51,7 +51,7 @@ impl Reaction for Notices {
     }
 }
 
-/// What the event tells an operator, where it does.
+/// Returns the operator alert of an event, if it has one.
 fn news(recorded: &Recorded, read: &dyn Read) -> Result<Option<OperatorNews>> {
     let (matter, ended) = match &recorded.event.what {
         What::Quarantine(place, begins, found) => (quarantine(*place, found, read)?, !begins),
@@ -61,7 +61,7 @@ fn news(recorded: &Recorded, read: &dyn Read) -> Result<Option<OperatorNews>> {
     Ok(matter.map(|matter| OperatorNews { matter, ended, at: recorded.event.at }))
 }
 
-/// None where the agent is gone: who took it out knows.
+/// `None` if the agent is gone: the operator removed it.
 fn quarantine(place: PlaceNo, found: &Contradictions, read: &dyn Read) -> Result<Option<Matter>> {
     let agents: BTreeMap<PlaceNo, Agent> =
         read.agents()?.into_iter().map(|agent| (agent.value.place, agent.value)).collect();
@@ -153,7 +153,7 @@ mod tests {
         }
         store.commit(batch).await.unwrap();
         let (reaction, clock) = (Arc::new(reaction), Clock::by_hand(at(9)));
-        // A second reading of the same would give the same ids.
+        // Reading an event twice would give the same ids.
         while turn(&reaction, &store, &clock).await.unwrap() != Turn::Rests {}
         let found = store.reader().deliveries_of(None, None, 99).unwrap();
         found.into_iter().map(|delivery| delivery.value).collect()
@@ -208,7 +208,7 @@ mod tests {
         for words in [
             "no agent in Asia",
             agent.name.as_str(),
-            "authority's certificate ends soon",
+            "authority's certificate expires soon",
             "shop.example",
             "7 of 9 results contradicted",
             "6 by place 42",

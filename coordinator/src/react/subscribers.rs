@@ -1,7 +1,8 @@
-//! News of incidents and windows: one bulletin for all subscribers of the page, as of its moment; reminders to its owner.
+//! Updates about incidents and maintenance windows: one bulletin for all subscribers of the page, as of the
+//! event, and reminders to its owner.
 //!
-//! A page that is gone, that nobody has, or that only some may see tells its subscribers nothing: who asked when
-//! everybody could see it need not be among those who may.
+//! No bulletin is created if the page is gone, being deleted or private: someone who subscribed while it was
+//! public need not have access now.
 
 use parallax_core::delivery::{Delivery, Letter, Recipient, Stage};
 use parallax_core::event::What;
@@ -16,10 +17,10 @@ use super::{Reaction, delivery_id};
 use crate::letters::{self, IncidentNews, Written};
 use crate::storage::{Batch, Read, Recorded, Result};
 
-/// What an owner's reminder is called.
+/// Event name of an owner's reminder.
 const OWNER_REMINDER: &str = "incident.reminder";
 
-/// Writes what subscribers and owners are told of incidents and windows.
+/// Journal consumer that creates bulletins and owner's reminders.
 #[derive(Debug)]
 pub struct Subscribers {
     base_url: String,
@@ -27,7 +28,8 @@ pub struct Subscribers {
 }
 
 impl Subscribers {
-    /// News of pages that are served below that URL (without a slash at its end), or under that domain.
+    /// Creates the consumer. Pages are served below `base_url` (without a trailing slash) or under
+    /// `root_domain`.
     pub const fn new(base_url: String, root_domain: Option<String>) -> Self {
         Self { base_url, root_domain }
     }
@@ -89,7 +91,7 @@ impl Subscribers {
             affected: then.affected.iter().map(|it| it.monitor).collect(),
             json,
             mail,
-            // Who confirms from then on has not asked for it, however late it is read.
+            // Subscribers who confirm after this time don't receive it, however late the event is read.
             created_at: recorded.event.at,
             reached: None,
             done: false,
@@ -114,7 +116,7 @@ impl Reaction for Subscribers {
     }
 }
 
-/// The first bytes of a hash, in place of an id's random ones.
+/// First bytes of a hash, used as the random part of an id.
 pub(super) fn start_of(digest: &[u8]) -> [u8; 10] {
     let mut start = [0; 10];
     start.iter_mut().zip(digest).for_each(|(byte, hashed)| *byte = *hashed);

@@ -1,4 +1,4 @@
-//! Readers of the journal: nothing skipped, nothing twice, whatever fails between reading and writing.
+//! Journal consumers: no event is skipped or handled twice, whatever fails between reading and writing.
 
 mod news;
 
@@ -18,16 +18,16 @@ use crate::storage::contract::samples::{at, destination, monitor_id, page_id};
 use crate::storage::memory::Memory;
 use crate::storage::{Committed, Is, Write};
 
-/// How a commit goes wrong.
+/// Failure of a commit.
 #[derive(Debug, Clone, Copy)]
 enum Fault {
     /// Nothing was written.
     Before,
-    /// Everything was written, and nobody knows.
+    /// Everything was written, but the commit reports an error.
     After,
 }
 
-/// An engine whose next commit fails where it is told so, and that shows what it was asked to write.
+/// A store engine whose next commit can be made to fail, and that records its batches.
 #[derive(Debug)]
 struct Faulty {
     engine: Memory,
@@ -54,7 +54,7 @@ impl Write for Faulty {
     }
 }
 
-/// The alerts of a page with three destinations, over an engine that fails.
+/// Alerts of a page with three destinations, with an engine that fails.
 struct Trial {
     bench: Bench,
     next: Arc<Mutex<Option<Fault>>>,
@@ -62,7 +62,7 @@ struct Trial {
 }
 
 impl Trial {
-    /// The first destination hears of everything, the second of outages, the third of one monitor.
+    /// The first destination receives everything, the second outages, the third alerts of one monitor.
     async fn new() -> Self {
         let (next, written) = (Arc::default(), Arc::default());
         let engine = Memory::new();
@@ -80,7 +80,7 @@ impl Trial {
         *self.next.lock().unwrap() = fault;
     }
 
-    /// What each destination is told: of which monitor, by which event, in order.
+    /// Deliveries by destination: event number, monitor and event name, in order.
     fn told(&self) -> BTreeMap<u128, Vec<(u64, MonitorId, String)>> {
         let mut told: BTreeMap<u128, Vec<_>> = BTreeMap::new();
         for delivery in self.bench.deliveries() {
@@ -92,7 +92,7 @@ impl Trial {
     }
 }
 
-/// Sees everything, writes nothing but what it expects of the store, and that only the first time.
+/// A consumer that sees all events and writes nothing, but whose first batch has a failing expectation.
 #[derive(Debug, Default)]
 struct Hesitant {
     seen: Mutex<Vec<u64>>,
@@ -131,9 +131,9 @@ async fn a_reader_that_has_never_run_begins_with_what_is_new_and_one_that_has_go
     let store = &trial.bench.store;
     let before = trial.bench.happens(vec![told(AlertKind::WentDown, 1, 40_000)]).await;
     begin::<Hesitant>(store).await.unwrap();
-    assert_eq!(store.reader().cursor(Hesitant::NAME), Ok(before), "nobody is told of what was before");
+    assert_eq!(store.reader().cursor(Hesitant::NAME), Ok(before), "old events are skipped");
     begin::<Alerts>(store).await.unwrap();
-    assert_eq!(store.reader().cursor(Alerts::NAME), Ok(before - 1), "what is known is not skipped");
+    assert_eq!(store.reader().cursor(Alerts::NAME), Ok(before - 1), "an existing cursor stays");
     assert_eq!(trial.bench.turn().await, Ok(Turn::Wrote));
 }
 
@@ -157,7 +157,7 @@ async fn a_running_reader_goes_on_after_a_conflict_and_wakes_whoever_sends() {
     let trial = Trial::new().await;
     let (store, clock, wake) = (trial.bench.store.clone(), trial.bench.clock.clone(), Arc::default());
     let alerts = Arc::clone(&trial.bench.alerts);
-    // Two of one name are in each other's way: one of them is always too late.
+    // Two consumers of one name conflict: one of them is always too late.
     let runs = [(); 2]
         .map(|()| tokio::spawn(run(Arc::clone(&alerts), store.clone(), clock.clone(), Arc::clone(&wake))));
     for n in 0..20 {
@@ -174,7 +174,7 @@ async fn a_running_reader_goes_on_after_a_conflict_and_wakes_whoever_sends() {
     }
 }
 
-/// What a monitor in that state may go through next: the alert, and the state after it.
+/// Next alert of a monitor whose last alert was `state`.
 fn next(state: AlertKind, choice: u8) -> AlertKind {
     use AlertKind::{BackToNormal, Recovered, StillDown, WentDown, WentSlow};
     let choices: &[AlertKind] = match state {
@@ -217,7 +217,7 @@ async fn lives_through(acts: Vec<(u8, u8, u8)>) -> Trial {
     }
     trial.bench.happens(pending).await;
     while trial.bench.turn().await != Ok(Turn::Rests) {}
-    assert_eq!(trial.told(), expected, "each hears of what it wants to, once, in order: {turns:?}");
+    assert_eq!(trial.told(), expected, "each destination receives its alerts once, in order: {turns:?}");
     trial
 }
 
@@ -234,16 +234,16 @@ proptest! {
             let mut down = BTreeSet::new();
             for (_, of, event) in told {
                 match event.as_str() {
-                    "went-down" => prop_assert!(down.insert(of), "{to} is told twice that {of} is down"),
+                    "went-down" => prop_assert!(down.insert(of), "{to} received two outages of {of}"),
                     "still-down" => prop_assert!(down.contains(&of)),
-                    "recovered" => prop_assert!(down.remove(&of), "{to} is told of no outage before"),
+                    "recovered" => prop_assert!(down.remove(&of), "{to} received a recovery without an outage"),
                     _ => prop_assert!(!down.contains(&of)),
                 }
             }
         }
         let deliveries = trial.bench.deliveries();
         let ids: BTreeSet<_> = deliveries.iter().map(|delivery| delivery.id).collect();
-        prop_assert_eq!(ids.len(), deliveries.len(), "each has an id of its own");
+        prop_assert_eq!(ids.len(), deliveries.len(), "each delivery has a unique id");
         prop_assert!(deliveries.iter().all(|delivery| delivery.created_at == at(50_000)));
     }
 }

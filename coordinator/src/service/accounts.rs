@@ -1,4 +1,4 @@
-//! Accounts and their plans: the operator's calls.
+//! Accounts and their plans, managed by the operator.
 
 use parallax_core::account::{self, Account};
 use parallax_core::check::CheckKind;
@@ -14,17 +14,18 @@ use super::{Error, Result, Service};
 use crate::letters::plan::{Stops, plan_changed};
 use crate::storage::{Batch, Expect, Is, Read, Versioned};
 
-/// Name among deliveries of the mail about a smaller plan.
+/// Event name of the mail about a smaller plan.
 const PLAN_CHANGED: &str = "plan.changed";
 
 impl Service {
-    /// The operator makes an account. Without a plan named, the first of an installation is Pro, later ones Free.
+    /// Creates an account; called by the operator. Without a plan, the first account of an installation is Pro, later
+    /// ones Free.
     ///
     /// # Errors
-    /// [`Error::Invalid`] for a bad or taken email address.
+    /// [`Error::Invalid`] for an invalid or taken email address.
     pub async fn create_account(&self, email: &str, plan: Option<Plan>) -> Result<Account> {
         let email = account::email(email).map_err(|rule| Refusals::one("email", rule))?;
-        // One at a time, so that an address is taken once and one account is the first.
+        // One at a time, so that an address is taken once and only one account is the first.
         let _making = self.0.making.lock().await;
         let others = self.store().read(|store| store.accounts()).await?;
         if others.iter().any(|other| other.value.email.eq_ignore_ascii_case(&email)) {
@@ -45,10 +46,10 @@ impl Service {
         Ok(account)
     }
 
-    /// The operator's list of accounts, oldest first.
+    /// Lists all accounts, oldest first; called by the operator.
     ///
     /// # Errors
-    /// [`Error::Internal`] where the store can't be read.
+    /// [`Error::Internal`] if the store can't be read.
     pub async fn accounts(&self) -> Result<Vec<Account>> {
         let accounts = self.store().read(|store| store.accounts()).await?;
         let mut accounts: Vec<Account> = accounts.into_iter().map(|account| account.value).collect();
@@ -56,11 +57,11 @@ impl Service {
         Ok(accounts)
     }
 
-    /// The operator puts an account on another plan. Its pages count as changed, since their monitors' interval does. Its
-    /// owner is told by mail what stops by it, where anything does.
+    /// Moves an account to another plan; called by the operator. Its pages count as edited, since their monitors'
+    /// interval changes. The owner gets a mail about features that stop, if any do.
     ///
     /// # Errors
-    /// [`Error::NotFound`] for an account that is not there.
+    /// [`Error::NotFound`] for an account that does not exist.
     pub async fn set_plan(&self, id: AccountId, plan: Plan) -> Result<Account> {
         self.change(id.to_u128(), || async move {
             let account = self.store().reader().account(id)?.ok_or(Error::NotFound)?;
@@ -115,7 +116,7 @@ impl Service {
     }
 }
 
-/// Collects what stops on these pages when their account goes from the one plan to the other.
+/// Collects the features that stop on these pages when their account changes plan.
 fn stops(
     store: &dyn Read,
     pages: &[Versioned<Page>],

@@ -1,5 +1,5 @@
-//! The pace at which addresses that have not agreed yet are asked to confirm: of a page, of an account, and how many of
-//! them an account's owner may leave unconfirmed.
+//! Rate limits for confirmation mails and challenges to unconfirmed addresses: per page and account, and a maximum of
+//! unconfirmed addresses per owner.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
@@ -16,24 +16,25 @@ use super::pace::{Pace, TooOften};
 use super::{Error, Result, Service};
 use crate::storage::{self, Read};
 
-/// How long a count of an account's confirmed addresses is used, in milliseconds.
+/// Milliseconds for which a count of an account's confirmed addresses is reused.
 const COUNTED: i64 = MINUTE;
-/// How long after it was confirmed a mailbox counts, in milliseconds: one that is made for it is worth little by then.
+/// Milliseconds after which a confirmed mailbox counts: mailboxes made only to raise the limit are worth little by
+/// then.
 const CONFIRMED_FOR: i64 = DAY;
-/// Subscribers read at once.
+/// Subscribers read per query.
 const SLICE: usize = 512;
 
-/// Addresses that were asked, by page and by account.
+/// Counts of confirmation requests by visitor, page and account.
 #[derive(Debug)]
 pub(super) struct Asking {
     visitors: Mutex<Pace<u128>>,
-    /// Visitors' apart from the owner's: a stranger does not keep an owner from adding anybody.
+    /// Visitors are counted apart from the owner: strangers must not keep an owner from adding subscribers.
     pages: Mutex<Pace<(PageId, Asker)>>,
     accounts: Mutex<Pace<(AccountId, Asker)>>,
-    /// When each account's confirmed addresses were last counted, and how many there were.
+    /// Time and result of the last count of each account's confirmed addresses.
     confirmed: Mutex<BTreeMap<(AccountId, Asker), (Timestamp, usize)>>,
-    /// Addresses that owners had asked and that have not confirmed, since when, whatever became of their records: those of
-    /// an account once they were read from the store.
+    /// Unconfirmed addresses that owners added, with the time of the request; kept even if their records are deleted.
+    /// Loaded from the store on first use of an account.
     unconfirmed: Mutex<BTreeMap<AccountId, BTreeMap<Pending, Timestamp>>>,
 }
 
@@ -49,21 +50,21 @@ impl Default for Asking {
     }
 }
 
-/// An address that an owner had asked.
+/// An unconfirmed address that an owner added.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Pending {
-    /// A subscriber's.
+    /// A subscriber's address.
     Subscriber(SubscriberId),
-    /// A destination's, with its mailbox: a destination may have one after another.
+    /// A destination's mailbox: a destination may have several over time.
     Destination(DestinationId, String),
 }
 
 impl Service {
-    /// Counts one more address that a visitor from that place has asked. Where too many places are known already it is let
-    /// through: nobody shuts others out by coming from everywhere, and the paces of pages and accounts hold.
+    /// Counts a confirmation request from a visitor at that client IP. Admits it if too many IPs are tracked already:
+    /// an attack from many addresses must not lock out others, and the limits of pages and accounts still apply.
     ///
     /// # Errors
-    /// [`Error::PageAsks`] until the hour is up, where it is one too many.
+    /// [`Error::PageAsks`] with the seconds until the hour is over, beyond the limit.
     pub(super) fn admit_visitor(&self, place: u128) -> Result<()> {
         let mut visitors = self.0.asking.visitors.lock().unwrap_or_else(PoisonError::into_inner);
         if !visitors.knows(&place, self.now()) && visitors.is_full(self.now()) {
@@ -73,10 +74,10 @@ impl Service {
         paced.map_err(|TooOften { seconds }| Error::PageAsks { seconds })
     }
 
-    /// Counts one more address that is asked because of the page.
+    /// Counts a confirmation request on behalf of the page.
     ///
     /// # Errors
-    /// [`Error::PageAsks`] and [`Error::AccountAsks`] where it is one too many.
+    /// [`Error::PageAsks`] or [`Error::AccountAsks`] beyond the limit.
     pub(super) async fn admit_asking(&self, page: &Page, asker: Asker) -> Result<()> {
         let asking = &self.0.asking;
         let seconds = |TooOften { seconds }| seconds;
@@ -96,11 +97,11 @@ impl Service {
         })
     }
 
-    /// Takes one of the places of an account's unconfirmed addresses, which it keeps until it is confirmed or too old to be,
-    /// though it is deleted meanwhile.
+    /// Reserves one of the account's slots for unconfirmed addresses. The slot stays taken until the address is
+    /// confirmed or expires, even if its record is deleted.
     ///
     /// # Errors
-    /// [`PlanRefusal::UnconfirmedFull`] where none is left.
+    /// [`PlanRefusal::UnconfirmedFull`] if none is left.
     pub(super) async fn hold_unconfirmed(&self, account: AccountId, pending: Pending) -> Result<()> {
         let is_read = self.unconfirmed().contains_key(&account);
         if !is_read {
@@ -119,14 +120,14 @@ impl Service {
         Ok(())
     }
 
-    /// Gives the place of an address back that has confirmed.
+    /// Releases the slot of an address that has confirmed.
     pub(super) fn release_unconfirmed(&self, account: AccountId, pending: &Pending) {
         if let Some(own) = self.unconfirmed().get_mut(&account) {
             own.remove(pending);
         }
     }
 
-    /// An account's confirmed mailboxes, as far as they count, as of a minute ago at most.
+    /// Returns the number of an account's confirmed mailboxes that count, at most a minute old.
     async fn confirmed_of(&self, account: AccountId, asker: Asker) -> Result<usize> {
         let (thing, now) = ((account, asker), self.now());
         let known = self.confirmed().get(&thing).copied();
@@ -154,13 +155,13 @@ fn waits(subscriber: &Subscriber, now: Timestamp) -> bool {
     subscriber.by_owner && subscriber.confirmed_at.is_none() && !subscriber.is_stale(now)
 }
 
-/// When the mailbox of a destination was asked that may still confirm.
+/// Returns the mailbox of a destination that may still confirm, and when its confirmation was requested.
 fn awaits_reader(destination: &Destination, now: Timestamp) -> Option<(String, Timestamp)> {
     let at = destination.asked_at().filter(|at| now.since(*at) < UNCONFIRMED)?;
     Some((destination.mailbox()?.to_owned(), at))
 }
 
-/// The unconfirmed addresses that an account's owner had asked.
+/// Finds the unconfirmed addresses that an account's owner added.
 fn unconfirmed_of(
     store: &dyn Read,
     account: AccountId,
@@ -183,8 +184,8 @@ fn unconfirmed_of(
     Ok(found)
 }
 
-/// How many mailboxes of an account's subscribers have confirmed a day ago or earlier, counted up to `most`. A webhook
-/// confirms by itself, and shows nothing.
+/// Counts mailboxes of an account's subscribers that confirmed a day ago or earlier, up to `most`. Webhooks don't
+/// count: they confirm automatically, which proves nothing.
 fn confirmed_of(store: &dyn Read, account: AccountId, most: usize, now: Timestamp) -> storage::Result<usize> {
     let mut count = 0;
     for page in store.pages_of(account)?.into_iter().map(|page| page.value.id) {
@@ -197,7 +198,7 @@ fn confirmed_of(store: &dyn Read, account: AccountId, most: usize, now: Timestam
     Ok(count.min(most))
 }
 
-/// Shows each subscriber of a page until `goes_on` has seen enough.
+/// Visits a page's subscribers until `goes_on` returns false.
 fn walk(store: &dyn Read, page: PageId, mut goes_on: impl FnMut(&Subscriber) -> bool) -> storage::Result<()> {
     let mut after = None;
     loop {

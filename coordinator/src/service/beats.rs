@@ -1,4 +1,4 @@
-//! Heartbeats: a job's ping is told to the driver, and is taken once it is durable.
+//! Heartbeat pings: passed to the driver, and acknowledged once durable.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -13,40 +13,40 @@ use tokio::time::timeout;
 use super::{Caller, Error, Result, Service};
 use crate::flow::{Arrival, Beats, Listed, Ping as Report, Tokens};
 
-/// How long a ping may take to become durable; later its sender is told to try again.
+/// Time that a ping may take to become durable; after that its sender gets an error and may retry.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// Characters of a client's name that are kept.
+/// Maximum characters stored of a client's user agent.
 const AGENT_KEPT: usize = 200;
 
-/// A ping as it was sent.
+/// A ping as received.
 #[derive(Debug)]
 pub struct Said {
-    /// What it says.
+    /// The signal that it carries.
     pub beat: Beat,
-    /// The run that it tells of.
+    /// The run that it belongs to.
     pub run: Option<u128>,
-    /// How long it says that the run took, in milliseconds.
+    /// The run's duration as reported by the client, in milliseconds.
     pub run_ms: Option<u64>,
-    /// The request's method.
+    /// The HTTP method.
     pub method: String,
-    /// Where it comes from.
+    /// The client IP.
     pub from: Option<IpAddr>,
-    /// What the client calls itself.
+    /// The client's user agent.
     pub agent: String,
-    /// The body's first bytes.
+    /// The first bytes of the body.
     pub body: Vec<u8>,
 }
 
-/// What a service is given that takes no pings: a command's, beside no driver.
+/// A channel without a driver, for commands that accept no pings.
 pub fn deaf() -> Beats {
     Beats { inbox: mpsc::channel(1).0, tokens: Tokens::default() }
 }
 
 impl Service {
-    /// The heartbeat of a token, and one ping of its second taken: before anything of the body is read.
+    /// Finds the heartbeat of a token and counts a ping of the current second. Called before the body is read.
     ///
     /// # Errors
-    /// [`Error::UnknownPing`] for a token of none, [`Error::TooManyPings`].
+    /// [`Error::UnknownPing`] for an unknown token, [`Error::TooManyPings`].
     pub fn admit_ping(&self, token: &str) -> Result<Arc<Listed>> {
         let [unknown, too_many] = &self.0.pings_refused;
         let Some(listed) = self.0.beats.tokens.find(token) else {
@@ -60,17 +60,17 @@ impl Service {
         Err(Error::TooManyPings)
     }
 
-    /// How many pings were not admitted since the start, by reason.
+    /// Returns the number of pings refused since the start, by reason.
     pub fn pings_refused(&self) -> [(&'static str, u64); 2] {
         let [unknown, too_many] = self.0.pings_refused.each_ref().map(|count| count.load(Ordering::Relaxed));
         [("unknown_token", unknown), ("too_many", too_many)]
     }
 
-    /// Takes a ping in: it is durable when this returns. What is longer than is kept is cut.
+    /// Records a ping; it is durable on return. Fields that are too long are truncated.
     ///
     /// # Errors
-    /// [`Error::UnknownPing`] where the monitor is gone meanwhile, [`Error::Internal`] where the ping did not become
-    /// durable in time: it may be sent again.
+    /// [`Error::UnknownPing`] if the monitor was deleted in the meantime, [`Error::Internal`] if the ping did not
+    /// become durable in time: the client may send it again.
     pub async fn ping(&self, listed: Arc<Listed>, said: Said) -> Result<()> {
         let Said { beat, run, run_ms, method, from, agent, mut body } = said;
         body.truncate(BODY_KEPT);
@@ -92,11 +92,11 @@ impl Service {
         }
     }
 
-    /// A heartbeat's newest pings, newest first. Their bodies are for those who may write: a job's output may tell
-    /// more than its state.
+    /// Lists a heartbeat's newest pings, newest first. Only callers with write access get the bodies: a job's output
+    /// may reveal more than its state.
     ///
     /// # Errors
-    /// [`Error::NotFound`] for a monitor that the key does not reach.
+    /// [`Error::NotFound`] for a monitor that the key can't access.
     pub async fn pings(&self, caller: &Caller, page: PageId, monitor: MonitorId) -> Result<Vec<Ping>> {
         self.reaches_monitor(caller, page, monitor)?;
         let mut pings = self.store().read(move |store| store.pings(monitor)).await?;

@@ -1,4 +1,4 @@
-//! A page as its visitors see it, with its past: what the public pages are drawn from.
+//! The page view: a page with its past as visitors see it, from which public pages are rendered.
 
 mod past;
 
@@ -24,72 +24,72 @@ use super::pages::{Told, told_of};
 use super::{Error, Result, Service, incidents, monitors};
 use crate::storage::Read;
 
-/// Incidents and windows of one list at most.
+/// Maximum incidents and windows in a list.
 const LISTED: usize = 200;
-/// The part of each of them that such a list has: a card shows the newest five updates.
+/// Limits per incident in such a list: a card shows the newest five updates.
 const SAID: Newest = Newest { updates: 5, bytes: 16 * 1024 };
-/// Of those that began before such a list and lasted into it: listed beside it at most, looked at for it at most, and
-/// how long before it they may have begun.
+/// Incidents that began before such a list and lasted into it: maximum listed, maximum scanned, and how long before
+/// the list they may have begun.
 const LASTED: usize = 50;
 const LOOKED: usize = 600;
 const LONGEST: i64 = 90 * DAY;
-/// Parts of a page's charts.
+/// Number of points in a page's charts.
 const PARTS: usize = 48;
-/// Outages that a monitor's page lists at most.
+/// Maximum outages on a monitor's page.
 const OUTAGES: usize = 50;
-/// Events that one look for outages goes through at most.
+/// Maximum events scanned in one search for outages.
 const SCANNED: usize = 4096;
-/// Events read at once.
+/// Events read per query.
 const READ_AT_ONCE: usize = 512;
-/// Deploy markers that are drawn at most.
+/// Maximum deploy markers shown.
 const DEPLOYS: usize = 50;
 
-/// A monitor with a longer chart, its outages and its incidents.
+/// A monitor's detail view: a longer chart, its outages and its incidents.
 #[derive(Debug, Clone)]
 pub struct Closer {
     /// The page it is on.
     pub page: Page,
-    /// When it was looked at.
+    /// Time at which the view was computed.
     pub now: Timestamp,
     /// The monitor.
     pub shown: Shown,
-    /// How far back its strip and its chart go.
+    /// Period of its uptime bars and its chart.
     pub range: Range,
-    /// When that will be another range, where the monitor's age says which.
+    /// Time at which the default range changes, if the monitor's age determines it.
     pub range_until: Option<Timestamp>,
-    /// Its open incidents, newest first, and then its maintenance that is under way or near, soonest first.
+    /// Its open incidents, newest first, followed by its current and upcoming maintenance, soonest first.
     pub open: Vec<Notice>,
-    /// Its incidents and windows that began, and lasted into the last [`DAYS`], newest first.
+    /// Its incidents and windows of the last [`DAYS`], including those that lasted into that period, newest first.
     pub notices: Vec<Notice>,
     /// Its outages, newest first.
     pub outages: Vec<Outage>,
-    /// Deploy markers, newest first; none where the page does not show them.
+    /// Deploy markers, newest first; empty if the page does not show them.
     pub deploys: Vec<parallax_core::deploy::Deploy>,
-    /// Regions with a place in service.
+    /// Regions with an agent in service.
     pub regions: RegionSet,
 }
 
-/// Which pages changed since a moment of the journal.
+/// Pages that changed since a position in the journal.
 #[derive(Debug, Default)]
 pub struct Changes {
-    /// Each with the last event that concerned it.
+    /// Each page with the last event that concerns it.
     pub pages: BTreeMap<PageId, u64>,
     /// The last event that was read.
     pub upto: u64,
-    /// Whether that was the newest.
+    /// True if that was the newest event.
     pub is_end: bool,
 }
 
 impl Service {
-    /// Tells of each new event by its number.
+    /// Watches the number of the newest event.
     pub fn news(&self) -> watch::Receiver<u64> {
         self.store().events_seen()
     }
 
-    /// Which pages changed after that event, as far as one look goes. A round that changed nothing is no change.
+    /// Lists pages that changed after that event, up to one read's length. Rounds without a state change don't count.
     ///
     /// # Errors
-    /// [`Error::Internal`] where the store can't be read.
+    /// [`Error::Internal`] if the store can't be read.
     pub async fn page_changes(&self, after: u64) -> Result<Changes> {
         let read = self.store().read(move |store| store.events_after(after, READ_AT_ONCE)).await?;
         let mut changes = Changes { upto: after, is_end: read.len() < READ_AT_ONCE, ..Changes::default() };
@@ -103,15 +103,15 @@ impl Service {
         Ok(changes)
     }
 
-    /// A page as its visitors see it, with strips of the range that they chose, or of the one that its age fills.
+    /// Builds the page view with uptime bars of the chosen range, or of the default range for its age.
     ///
     /// # Errors
-    /// [`Error::Internal`] where the store can't be read.
+    /// [`Error::Internal`] if the store can't be read.
     pub async fn board(&self, page: &Admitted, chosen: Option<Range>) -> Result<Board> {
         let overview = self.public_overview(page).await?;
         let now = self.now();
         let page = &overview.page;
-        // What there is to be seen began with the oldest monitor, however old the page is.
+        // The oldest monitor determines the age of the data, however old the page is.
         let made = overview.monitors.iter().map(|shown| shown.monitor.created_at).min();
         let (range, range_until) = range_of(chosen, made.unwrap_or(page.created_at), now);
         let windows: Vec<Window> = overview
@@ -145,11 +145,11 @@ impl Service {
         })
     }
 
-    /// One of a page's monitors with a strip and a chart of the range that its visitor chose, or of the one that its age
-    /// fills, with its outages and its incidents.
+    /// Builds the detail view of one of a page's monitors, with uptime bars and a chart of the chosen range, or of
+    /// the default range for its age.
     ///
     /// # Errors
-    /// [`Error::NotFound`] for one that is not on the page.
+    /// [`Error::NotFound`] for a monitor that is not on the page.
     pub async fn closer(&self, page: &Admitted, id: MonitorId, chosen: Option<Range>) -> Result<Closer> {
         let page = page.page().clone();
         let monitor = self.monitor_on(&page, id)?.value;
@@ -183,7 +183,7 @@ impl Service {
         })
     }
 
-    /// One of a page's incidents or windows.
+    /// Returns one of a page's incidents or windows.
     ///
     /// # Errors
     /// [`Error::NotFound`] for one that is not on the page.
@@ -192,10 +192,11 @@ impl Service {
         self.shown_incident(incident).await.map(notice)
     }
 
-    /// A page's incidents and windows of a month in its zone, with what lasted into it, newest first; two hundred at most.
+    /// Lists a page's incidents and windows of a month in its time zone, including those that lasted into it, newest
+    /// first; at most two hundred.
     ///
     /// # Errors
-    /// [`Error::NotFound`] for a month that no calendar has.
+    /// [`Error::NotFound`] for an invalid month.
     pub async fn notices_in(&self, page: &Admitted, year: i32, month: u32) -> Result<Vec<Notice>> {
         let zone = page.page().timezone;
         let first = NaiveDate::from_ymd_opt(year, month, 1).ok_or(Error::NotFound)?;
@@ -205,11 +206,11 @@ impl Service {
         self.notices(page.page(), from, to).await
     }
 
-    /// The months of which a page has a history, as years and months: from its first, or that of its oldest incident
-    /// where people told of one from before, to the present one.
+    /// Returns the first and last month of a page's history as years and months: from its creation, or from its
+    /// oldest incident if that was entered with an earlier date, to the current month.
     ///
     /// # Errors
-    /// [`Error::Internal`] where the store can't be read.
+    /// [`Error::Internal`] if the store can't be read.
     pub async fn months(&self, page: &Admitted) -> Result<((i32, u32), (i32, u32))> {
         let (id, created) = (page.page().id, page.page().created_at);
         let oldest = self.store().read(move |store| store.oldest_incident(id)).await?;
@@ -217,12 +218,12 @@ impl Service {
         Ok((month(first, page.page()), self.this_month(page)))
     }
 
-    /// The present month in a page's zone, as year and month.
+    /// Returns the current month in a page's time zone, as year and month.
     pub fn this_month(&self, page: &Admitted) -> (i32, u32) {
         month(self.now(), page.page())
     }
 
-    /// Incidents and windows that began in a stretch of time, or lasted into it, newest first.
+    /// Lists incidents and windows that began in a period or lasted into it, newest first.
     async fn notices(&self, page: &Page, from: Timestamp, to: Timestamp) -> Result<Vec<Notice>> {
         let (id, now) = (page.id, self.now());
         let before = Some((to, IncidentId::from_u128(0)));
@@ -255,7 +256,8 @@ impl Service {
         self.stands().into_iter().map(|stand| stand.region).collect()
     }
 
-    /// A monitor's outages as far as its changes are kept, newest first; `lasting` is when that began which is on.
+    /// Lists a monitor's outages as far back as its changes are stored, newest first; `lasting` is the start of the
+    /// ongoing one.
     async fn outages(&self, id: MonitorId, lasting: Option<Timestamp>) -> Result<Vec<Outage>> {
         let (mut outages, mut before, mut scanned) = (Outages::new(lasting), None, 0);
         while outages.len() < OUTAGES && scanned < SCANNED {
@@ -277,7 +279,7 @@ impl Service {
     }
 }
 
-/// What of the same page began before that incident and lasted into the time from it on, or from `from` on where that
+/// Finds incidents of the same page that began before that incident and lasted past its start, or past `from` if that
 /// is later; newest first.
 fn lasted_into(
     store: &dyn Read,
@@ -304,7 +306,7 @@ fn lasts_past(incident: &Incident, moment: Timestamp, now: Timestamp) -> bool {
     incident.lasted(now).is_some_and(|lasted| lasted.to > moment)
 }
 
-/// The range that was chosen, or the one that is filled by what was made at that moment, and until when that one is.
+/// Returns the chosen range, or the default for data that old with the time at which it changes.
 fn range_of(chosen: Option<Range>, made: Timestamp, now: Timestamp) -> (Range, Option<Timestamp>) {
     chosen.map_or_else(|| Range::filled_since(made, now), |range| (range, None))
 }
@@ -330,4 +332,4 @@ pub(super) fn notice(shown: incidents::Shown) -> Notice {
     Notice { incident: shown.incident, monitors: shown.monitors, repeats, more: shown.more }
 }
 
-const _: () = assert!(BUDGET_DAYS <= DAYS, "a budget is reckoned from the days of the strip");
+const _: () = assert!(BUDGET_DAYS <= DAYS, "the error budget is computed from the days of the uptime bars");

@@ -1,4 +1,4 @@
-//! What an operator asks of the store while the coordinator runs. No key may make these calls.
+//! Store operations for the operator of a running coordinator. Not accessible with an API key.
 
 use std::io::Write;
 
@@ -6,10 +6,10 @@ use super::Service;
 pub use crate::storage::{StoreError, Whole};
 
 impl Service {
-    /// Streams a snapshot to `sink`, on a thread that may block, and returns it. Everything goes on meanwhile.
+    /// Streams a backup to `sink` from a blocking thread, and returns the sink. The service keeps running.
     ///
     /// # Errors
-    /// Where the sink takes no more, or the store can't be read.
+    /// Fails if the sink can't be written or the store can't be read.
     pub async fn stream_backup<W: Write + Send + 'static>(&self, mut sink: W) -> Result<W, StoreError> {
         let streamed = self.0.store.read(move |read| {
             read.stream(&mut sink)?;
@@ -18,10 +18,10 @@ impl Service {
         streamed.await
     }
 
-    /// Reads the whole store and proves it. Everything goes on meanwhile.
+    /// Verifies the whole store. The service keeps running.
     ///
     /// # Errors
-    /// [`StoreError::Damaged`] with what was found.
+    /// [`StoreError::Damaged`] with the problem found.
     pub async fn verify(&self) -> Result<Whole, StoreError> {
         self.0.store.read(|read| read.verify()).await
     }

@@ -1,4 +1,4 @@
-//! What was sent of a page and what came of it; sending it once more; and test alerts.
+//! A page's deliveries and their outcomes, redelivery, and test alerts.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -21,67 +21,67 @@ use crate::letters::payload::Subject;
 use crate::letters::{self, News};
 use crate::storage::{Batch, Expect, Is, Read, StoreError, Versioned};
 
-/// Tests that a page's destinations get in a minute.
+/// Maximum tests of a page's destinations in a minute.
 pub const TESTS: u32 = 5;
-/// Tests of an account's destinations in an hour, over all its pages.
+/// Maximum tests of an account's destinations in an hour, over all its pages.
 pub const ACCOUNT_TESTS: u32 = 120;
-/// What a test is called among deliveries.
+/// Event name of test deliveries.
 pub const TEST: &str = "test";
-/// Why nothing is sent to a mailbox that was asked.
-const UNCONFIRMED: &str = "can't be sent: the reader of its mailbox has not confirmed yet";
-/// How long the outcome of a test is waited for.
+/// Rule for a mailbox that has not confirmed yet.
+const UNCONFIRMED: &str = "can't be sent: its mailbox has not been confirmed yet";
+/// Time to wait for the outcome of a test.
 const PATIENCE: Duration = Duration::from_secs(12);
-/// How often it is looked for.
+/// Interval at which the outcome is polled.
 const LOOK: Duration = Duration::from_millis(100);
-/// Deliveries that are read at once.
+/// Deliveries read per query.
 const SLICE: usize = 256;
-/// Deliveries that are looked through for one part of a list.
+/// Maximum deliveries scanned for one part of a list.
 const LOOKED_THROUGH: usize = 2048;
 
-/// Which deliveries are wanted.
+/// Filter and paging of a list of deliveries.
 #[derive(Debug, Clone, Copy)]
 pub struct Wanted {
     /// Only those to this destination.
     pub destination: Option<DestinationId>,
-    /// Only those that stand so, by name.
+    /// Only those with this status, by name.
     pub status: Option<&'static str>,
-    /// Only those before this one.
+    /// Cursor: only deliveries before this one.
     pub before: Option<DeliveryId>,
-    /// How many at most.
+    /// Maximum number.
     pub limit: usize,
 }
 
-/// Part of a page's deliveries.
+/// Part of a list of deliveries, with a cursor.
 #[derive(Debug, Clone)]
 pub struct Part {
     /// Newest first.
     pub deliveries: Vec<Delivery>,
-    /// Where the next part begins; none where there is none.
+    /// Cursor of the next part; `None` at the end.
     pub next: Option<DeliveryId>,
 }
 
-/// A delivery with what was sent.
+/// A delivery with its content.
 #[derive(Debug, Clone)]
 pub struct Opened {
     /// The delivery.
     pub delivery: Delivery,
     /// A mail's subject.
     pub subject: Option<String>,
-    /// The JSON that was posted, or a mail's text; none where it holds what only its receiver may know.
+    /// The JSON that was posted, or a mail's text; `None` if it holds something that only its receiver may know.
     pub body: Option<String>,
 }
 
 impl Service {
-    /// A part of the page's deliveries, newest first. A part may be short, or empty, though more follow.
+    /// Lists the page's deliveries, newest first. A result may be short, or empty, although more follow.
     ///
     /// # Errors
-    /// [`Error::NotFound`] for a page that the key does not reach.
+    /// [`Error::NotFound`] for a page that the key can't access.
     pub async fn deliveries(&self, caller: &Caller, page: PageId, wanted: Wanted) -> Result<Part> {
         let page = self.page(caller, page)?.id;
         Ok(self.store().read(move |store| part(store, page, wanted)).await?)
     }
 
-    /// A delivery of the page, with what was sent.
+    /// Returns a delivery of the page with its content.
     ///
     /// # Errors
     /// [`Error::NotFound`].
@@ -90,11 +90,11 @@ impl Service {
         self.opened(self.delivery_on(&page, id)?.value)
     }
 
-    /// Sends a delivery once more, under its old id.
+    /// Redelivers under the same id.
     ///
     /// # Errors
-    /// [`Error::ReadOnly`], [`Error::NotFound`], [`Error::PlanLimit`] for a channel that the plan does not have, and
-    /// [`Error::Invalid`] where its receiver takes nothing any more.
+    /// [`Error::ReadOnly`], [`Error::NotFound`], [`Error::PlanLimit`] for a channel that the plan does not include,
+    /// and [`Error::Invalid`] if its receiver accepts nothing any more.
     pub async fn redeliver(
         &self,
         caller: &Caller,
@@ -115,13 +115,12 @@ impl Service {
         .inspect(|_| self.0.outgoing.notify_one())
     }
 
-    /// Sends a destination what an alert looks like, marked as a test, and waits for what comes of it: up to 12 seconds,
-    /// after which the delivery is given as it stands. It is tried once.
+    /// Sends a destination a sample alert marked as a test, and waits up to 12 seconds for the outcome; after that
+    /// the delivery is returned in its current state. It is attempted once.
     ///
     /// # Errors
-    /// [`Error::ReadOnly`], [`Error::NotFound`], [`Error::Invalid`] for a mailbox that is not confirmed,
-    /// [`Error::PlanLimit`] for a channel that the plan does not have, [`Error::TestedTooOften`], and
-    /// [`Error::AccountTestedTooOften`].
+    /// [`Error::ReadOnly`], [`Error::NotFound`], [`Error::Invalid`] for an unconfirmed mailbox, [`Error::PlanLimit`]
+    /// for a channel that the plan does not include, [`Error::TestedTooOften`], and [`Error::AccountTestedTooOften`].
     pub async fn test_destination(&self, caller: &Caller, page: PageId, id: DestinationId) -> Result<Opened> {
         caller.writes()?;
         let page = self.page(caller, page)?;
@@ -137,7 +136,7 @@ impl Service {
         batch.expect(Expect::Destination(id, Is::Present)).expect(Expect::Delivery(sent, Is::Absent));
         batch.write(delivery);
         self.store().commit(batch).await.map_err(|error| match error {
-            // It was deleted meanwhile.
+            // It was deleted in the meantime.
             StoreError::Conflict(_) => Error::NotFound,
             error => error.into(),
         })?;
@@ -162,7 +161,7 @@ impl Service {
             .find(|monitor| destination.monitors.as_ref().is_none_or(|own| own.contains(&monitor.id)));
         let subject = match &heard {
             Some(monitor) => Subject::of(page, self.page_url(page), monitor),
-            // A page may have none yet.
+            // A page may have no monitors yet.
             None => Subject {
                 page_id: id,
                 page: page.name.clone(),
@@ -200,7 +199,7 @@ impl Service {
             page: Some(id),
             to: Recipient::Destination(destination.id),
             event: TEST.to_owned(),
-            // About no monitor, so that it waits for nothing that is.
+            // Without a monitor, so that it does not queue behind that monitor's deliveries.
             monitor: None,
             incident: None,
             seq: 0,
@@ -214,7 +213,7 @@ impl Service {
         })
     }
 
-    /// Refuses a destination whose channel the plan of the page's account does not have.
+    /// Refuses a destination whose channel the account's plan does not include.
     fn has_channel(&self, page: &Page, to: Recipient) -> Result<()> {
         let Recipient::Destination(id) = to else { return Ok(()) };
         let Some(destination) = self.store().reader().destination(id)? else { return Ok(()) };
@@ -233,13 +232,13 @@ impl Service {
         paced.map_err(|TooOften { seconds }| Error::AccountTestedTooOften { seconds })
     }
 
-    /// Whether whoever it is for takes anything, or why not.
+    /// Returns the reason why the receiver accepts nothing, if there is one.
     fn receives(&self, to: Recipient) -> Result<std::result::Result<(), Rule>> {
         let reader = self.store().reader();
         let no = |rule: &str| Ok(Err(rule.to_owned()));
         match to {
             Recipient::Destination(id) => match reader.destination(id)? {
-                None => no("can't be sent: its destination is gone"),
+                None => no("can't be sent: its destination was deleted"),
                 Some(it) if it.value.asked_at().is_some() => no(UNCONFIRMED),
                 Some(it) if !it.value.enabled || it.value.health.off.is_some() => {
                     no("can't be sent: its destination is switched off")
@@ -247,18 +246,18 @@ impl Service {
                 Some(_) => Ok(Ok(())),
             },
             Recipient::Subscriber(id) => match reader.subscriber(id)? {
-                None => no("can't be sent: its subscriber is gone"),
-                // Nobody is written to again before they said that they want it.
+                None => no("can't be sent: its subscriber was deleted"),
+                // Nobody is written to again before they have confirmed.
                 Some(it) if it.value.confirmed_at.is_none() || it.value.health.off.is_some() => {
                     no("can't be sent: its subscriber has not confirmed, or is switched off")
                 }
                 Some(_) => Ok(Ok(())),
             },
-            Recipient::Asked(_) => {
-                no("can't be sent: a mailbox is asked once a day, by saving its destination")
-            }
-            // Whoever still wants a link asks for another.
-            Recipient::Visitor(_) => no("can't be sent: its link was for one visitor, and for once"),
+            Recipient::Asked(_) => no(
+                "can't be sent again: to send another confirmation mail, save the destination; at most once a day",
+            ),
+            // A visitor who still wants a link requests another.
+            Recipient::Visitor(_) => no("can't be sent again: a sign-in link is for one visitor and one use"),
             Recipient::Owner(_) | Recipient::OperatorMail | Recipient::OperatorHook => Ok(Ok(())),
         }
     }
@@ -277,7 +276,7 @@ impl Service {
                 Some(bulletin) if is_posted(reader.as_ref(), to)? => (None, Some(text(&bulletin.json))),
                 Some(bulletin) => (Some(bulletin.mail.subject), Some(bulletin.mail.text)),
             },
-            // To one person alone: a token stands in it that only the receiver may know.
+            // It contains a token that only the receiver may know.
             (_, Recipient::Subscriber(_) | Recipient::Asked(_) | Recipient::Visitor(_)) => (None, None),
             (Letter::Json(json), _) => (None, Some(text(json))),
             (Letter::Mail(mail), _) => (Some(mail.subject.clone()), Some(mail.text.clone())),
@@ -286,7 +285,7 @@ impl Service {
     }
 }
 
-/// Whether a receiver of news gets them as JSON.
+/// Returns true if a receiver of bulletins gets them as JSON.
 fn is_posted(store: &dyn Read, to: Recipient) -> Result<bool> {
     let Recipient::Subscriber(id) = to else { return Ok(false) };
     Ok(store.subscriber(id)?.is_some_and(|it| it.value.contact.kind() == "webhook"))

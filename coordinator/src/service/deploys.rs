@@ -8,25 +8,25 @@ use super::once::{Done, Once};
 use super::{Caller, Error, Result, Service};
 use crate::storage::{Batch, Expect, Is, Op};
 
-/// How many markers a list holds.
+/// Maximum markers in a list.
 const LISTED: usize = 50;
 
 impl Service {
-    /// The page's last fifty markers, newest first.
+    /// Lists the page's last fifty markers, newest first.
     ///
     /// # Errors
-    /// [`Error::NotFound`] for a page that the key does not reach.
+    /// [`Error::NotFound`] for a page that the key can't access.
     pub async fn deploys(&self, caller: &Caller, page: PageId) -> Result<Vec<Deploy>> {
         let page = self.page(caller, page)?.id;
         let deploys = self.store().read(move |store| store.deploys_of(page, LISTED)).await?;
         Ok(deploys.into_iter().map(|deploy| deploy.value).collect())
     }
 
-    /// Makes a marker. Where the page has all that it keeps, the oldest goes.
+    /// Creates a marker. If the page has the maximum, the oldest is deleted.
     ///
     /// # Errors
-    /// [`Error::ReadOnly`], [`Error::NotFound`], [`Error::Invalid`], and [`Error::PlanLimit`] for one that is older than
-    /// all that a full page keeps.
+    /// [`Error::ReadOnly`], [`Error::NotFound`], [`Error::Invalid`], and [`Error::PlanLimit`] for one that is older
+    /// than all markers of a full page.
     pub async fn create_deploy(
         &self,
         caller: &Caller,
@@ -35,7 +35,7 @@ impl Service {
         once: &Once<'_, Deploy>,
     ) -> Result<Done<Deploy>> {
         let id = DeployId::new(self.now(), rand::random());
-        // In the page's turn, so that of two at once each makes room for itself.
+        // Under the page's lock, so that two at once each replace a different marker.
         self.change_on(caller, page, page.to_u128(), once, |page| async move {
             let deploy = edit.settle(id, page.id, &self.ids_on(&page).await?, self.now())?;
             let mut batch = Batch::new();
@@ -52,7 +52,7 @@ impl Service {
         .await
     }
 
-    /// Takes a marker out.
+    /// Deletes a marker.
     ///
     /// # Errors
     /// [`Error::ReadOnly`], [`Error::NotFound`].

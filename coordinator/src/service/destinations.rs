@@ -1,4 +1,4 @@
-//! Where a page's alerts go: its destinations, their secrets, and the addresses that none may have.
+//! Destinations of a page's alerts, their secrets, and the addresses that are blocked.
 
 pub mod confirm;
 pub mod owner;
@@ -22,14 +22,14 @@ use super::once::{Done, Once};
 use super::{Caller, Error, Result, Service};
 use crate::storage::{Batch, Expect, Is, Op, Versioned};
 
-/// The refusal of a secret's change where a destination has none.
+/// Rule for changing the secret of a destination that has none.
 const NO_SECRET: &str = "only a webhook has a secret";
 
 impl Service {
-    /// The page's destinations, oldest first.
+    /// Lists the page's destinations, oldest first.
     ///
     /// # Errors
-    /// [`Error::NotFound`] for a page that the key does not reach.
+    /// [`Error::NotFound`] for a page that the key can't access.
     pub async fn destinations(&self, caller: &Caller, page: PageId) -> Result<Vec<Destination>> {
         let page = self.page(caller, page)?;
         let account = self.account_of(&page)?;
@@ -37,7 +37,7 @@ impl Service {
         Ok(destinations.into_iter().map(|destination| destination.value.within(&account)).collect())
     }
 
-    /// A destination of the page.
+    /// Returns a destination of the page.
     ///
     /// # Errors
     /// [`Error::NotFound`].
@@ -47,12 +47,12 @@ impl Service {
         Ok(destination.within(&self.account_of(&page)?))
     }
 
-    /// Makes a destination. A webhook gets its secret. A mailbox other than the account's own is asked, and gets nothing
-    /// else before its reader confirms.
+    /// Creates a destination. A webhook gets its secret. A mailbox other than the account's own gets a confirmation
+    /// mail, and nothing else until its reader confirms.
     ///
     /// # Errors
-    /// [`Error::ReadOnly`], [`Error::NotFound`], [`Error::Invalid`], and [`Error::PlanLimit`] for a channel that the plan
-    /// does not have, or a page that has all the destinations it may have.
+    /// [`Error::ReadOnly`], [`Error::NotFound`], [`Error::Invalid`], and [`Error::PlanLimit`] for a channel that the
+    /// plan does not include, or a page with the maximum of destinations.
     pub async fn create_destination(
         &self,
         caller: &Caller,
@@ -62,7 +62,7 @@ impl Service {
     ) -> Result<Done<Destination>> {
         let id = DestinationId::new(self.now(), rand::random());
         let is_counted = &AtomicBool::new(false);
-        // In the page's turn, so that the last place is taken once.
+        // Under the page's lock, so that the last slot is taken once.
         self.change_on(caller, page, page.to_u128(), once, |page| async move {
             let monitors = self.ids_on(&page).await?;
             let account = self.account_of(&page)?;
@@ -89,8 +89,8 @@ impl Service {
         .inspect(|_| self.0.outgoing.notify_one())
     }
 
-    /// Changes a destination. One that we switched off is on again. Another mailbox is asked first; so is one that was
-    /// asked over a day ago and has not confirmed.
+    /// Edits a destination. One that the service switched off is switched on again. A new mailbox gets a confirmation
+    /// mail first; so does an unconfirmed one whose last mail is more than a day old.
     ///
     /// # Errors
     /// [`Error::ReadOnly`], [`Error::NotFound`], [`Error::Invalid`].
@@ -120,11 +120,11 @@ impl Service {
         .inspect(|_| self.0.outgoing.notify_one())
     }
 
-    /// Gives a webhook a new secret, in the place of one that waits to be activated. It signs beside the active one until
-    /// it is activated, or a day is over.
+    /// Gives a webhook a new secret, replacing a pending one. It signs in addition to the active one until it is
+    /// activated or a day has passed.
     ///
     /// # Errors
-    /// [`Error::ReadOnly`], [`Error::NotFound`], [`Error::Invalid`] for a destination that is no webhook.
+    /// [`Error::ReadOnly`], [`Error::NotFound`], [`Error::Invalid`] for a destination that is not a webhook.
     pub async fn rotate_secret(
         &self,
         caller: &Caller,
@@ -141,11 +141,11 @@ impl Service {
         .await
     }
 
-    /// Makes a webhook's new secret the active one: the one before it signs no more. Without one that waits nothing is
-    /// changed.
+    /// Activates a webhook's pending secret: the previous one no longer signs. Without a pending secret nothing
+    /// changes.
     ///
     /// # Errors
-    /// [`Error::ReadOnly`], [`Error::NotFound`], [`Error::Invalid`] for a destination that is no webhook.
+    /// [`Error::ReadOnly`], [`Error::NotFound`], [`Error::Invalid`] for a destination that is not a webhook.
     pub async fn activate_secret(
         &self,
         caller: &Caller,
@@ -161,7 +161,7 @@ impl Service {
         .await
     }
 
-    /// Takes a destination out. What waits to be sent to it is not sent any more.
+    /// Deletes a destination. Pending deliveries to it are dropped.
     ///
     /// # Errors
     /// [`Error::ReadOnly`], [`Error::NotFound`].
@@ -181,14 +181,14 @@ impl Service {
         .await
     }
 
-    /// The word for an address that deliveries may not go to; none for one that they may.
+    /// Returns the class of an address that deliveries may not go to; `None` for an allowed address.
     pub(super) fn refused(&self, ip: IpAddr) -> Option<&'static str> {
         let allows_private = self.settings().allow_private;
         let class = address::refusal(ip).filter(|class| !(allows_private && class.is_own_network()))?;
         Some(class.word())
     }
 
-    /// The account that a page belongs to.
+    /// Returns the account that a page belongs to.
     pub(super) fn account_of(&self, page: &Page) -> Result<Account> {
         Ok(self.store().reader().account(page.account)?.ok_or(Error::NotFound)?.value)
     }
@@ -199,7 +199,7 @@ impl Service {
     }
 }
 
-/// The destination as its owner sees it after a change, and the batch with it where it is another one.
+/// The destination as its owner sees it after a change, with the batch that writes it if it differs.
 fn replaced(
     before: &Versioned<Destination>,
     after: Destination,
@@ -212,7 +212,7 @@ fn replaced(
     (after.within(account), batch)
 }
 
-/// A secret as it is shown (Standard Webhooks 1.0).
+/// Formats a secret (Standard Webhooks 1.0).
 pub(super) fn secret(random: [u8; 32]) -> String {
     format!("whsec_{}", STANDARD.encode(random))
 }

@@ -1,4 +1,4 @@
-//! Pages' own domains: each that was asked for is looked for, and becomes its page's once its record says so.
+//! Custom domains of pages: each claimed domain is looked up, and assigned to its page once its TXT record matches.
 
 use std::fmt;
 use std::sync::{Arc, MutexGuard, PoisonError};
@@ -16,40 +16,40 @@ use super::pace::TooOften;
 use super::{Caller, Error, Result, Service};
 use crate::storage::{Batch, Expect, Is, Op, Versioned};
 
-/// A hostname that was taken back.
+/// A hostname that the operator released.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Released {
-    /// The hostname, as it is compared.
+    /// The hostname in normalized form.
     pub host: String,
-    /// The page that had it; none: it was only kept.
+    /// The page that had it; `None` if it was only reserved.
     pub page: Option<PageId>,
-    /// Whose page had it.
+    /// The account of that page.
     pub account: AccountId,
 }
 
-/// The hostnames that pages ask for, read after that edit.
+/// Pending domain claims of pages, read after that edit.
 #[derive(Debug)]
 pub(super) struct Claims {
     edit: u64,
     asking: Vec<(PageId, DomainClaim)>,
 }
 
-/// Whoever looks for TXT records.
+/// Source of TXT records.
 pub trait Lookup: fmt::Debug + Send + Sync {
-    /// The texts of a name's records; bounded in time.
+    /// Returns the texts of a name's records; bounded in time.
     fn texts<'a>(&'a self, name: &'a str) -> BoxFuture<'a, std::result::Result<Vec<String>, Unseen>>;
 }
 
 impl Service {
-    /// Has domains looked for by that; before that, nobody can be asked. Only the first call counts.
+    /// Sets the source of TXT records; without it no look-up succeeds. Only the first call counts.
     pub fn look_up_by(&self, lookup: Arc<dyn Lookup>) {
         let _ = self.0.lookup.set(lookup);
     }
 
-    /// Looks at once for the domain that was asked for, and gives the page as it is then.
+    /// Looks up the claimed domain at once, and returns the updated page.
     ///
     /// # Errors
-    /// [`Error::ReadOnly`], [`Error::NotFound`], [`Error::Invalid`] where the page asks for none, and
+    /// [`Error::ReadOnly`], [`Error::NotFound`], [`Error::Invalid`] if the page has no pending claim, and
     /// [`Error::DomainCheckedJustNow`].
     pub async fn check_domain(&self, caller: &Caller, id: PageId) -> Result<Page> {
         caller.writes()?;
@@ -63,13 +63,12 @@ impl Service {
         self.page(caller, id)
     }
 
-    /// The pages whose domains are to be looked for now. The pages are gone through only where something was edited, or
-    /// looked for, since the last time.
+    /// Lists the pages whose domains are due for a look-up. All pages are read only after an edit or a look-up.
     ///
     /// # Errors
-    /// [`Error::Internal`] where the store can't be read.
+    /// [`Error::Internal`] if the store can't be read.
     pub async fn domains_due(&self) -> Result<Vec<PageId>> {
-        // Before the look: what is edited meanwhile has another number.
+        // Read first: an edit made in the meantime has a higher number.
         let edit = self.last_edit();
         let known = self.claims().take().filter(|known| known.edit == edit);
         let known = match known {
@@ -87,10 +86,10 @@ impl Service {
         Ok(due)
     }
 
-    /// Looks for the domain that a page asks for, and notes what came of it: the page's own, or why not.
+    /// Looks up the domain that a page claims, and stores the result: the page's own domain, or the problem.
     ///
     /// # Errors
-    /// [`Error::Internal`] where the store can't be read or written.
+    /// [`Error::Internal`] if the store can't be read or written.
     pub async fn look_for_domain(&self, id: PageId) -> Result<()> {
         let Some(claim) = self.claim_of(id)? else { return Ok(()) };
         let found = match self.0.lookup.get() {
@@ -103,7 +102,7 @@ impl Service {
         let looked = self
             .change(id.to_u128(), || async move {
                 let Some(page) = self.store().reader().page(id)? else { return Ok(((), None)) };
-                // What was asked for may have changed while its record was looked for.
+                // The claim may have changed during the look-up.
                 let same = |asked: &DomainClaim| asked.host == claim.host && asked.token == claim.token;
                 if !page.value.domain_claim.as_ref().is_some_and(same) {
                     return Ok(((), None));
@@ -127,16 +126,16 @@ impl Service {
                 Ok(((), Some(batch)))
             })
             .await;
-        // What is noted of a look tells of no event.
+        // The result of a look-up emits no event, so the cached claims are dropped here.
         *self.claims() = None;
         looked
     }
 
-    /// The operator takes a hostname from the page that has it, where a mistaken one does, and keeps it for nobody: any page
-    /// may ask for it at once, and still has to prove it.
+    /// Releases a hostname from a page that should not have it, and lifts its reservation; called by the operator.
+    /// Any page may claim it at once, and still has to prove it.
     ///
     /// # Errors
-    /// [`Error::NotFound`] for a hostname that no page has and that is kept for nobody.
+    /// [`Error::NotFound`] for a hostname that no page has and that is not reserved.
     pub async fn release_host(&self, host: &str) -> Result<Released> {
         let host = &super::gate::plain(host).ok_or(Error::NotFound)?;
         let held = self.store().reader().page_by_host(host)?.map(|page| page.value.id);
@@ -153,7 +152,7 @@ impl Service {
             };
             let released =
                 Released { host: host.clone(), page: page.as_ref().map(|page| page.value.id), account };
-            // One that is over at once keeps it from nobody.
+            // A reservation that has already ended reserves it for nobody.
             batch.write(Op::PutFreed(host.clone(), Freed { account, until: now }));
             if let Some(page) = page {
                 let id = page.value.id;
@@ -174,7 +173,7 @@ impl Service {
         Ok(self.store().reader().page(id)?.and_then(|page| page.value.domain_claim))
     }
 
-    /// Why that page may not have the hostname, in words for its owner.
+    /// Returns the reason why that page may not have the hostname, in words for its owner.
     fn held_by_another(&self, page: &Page, host: &str, now: Timestamp) -> Result<Option<String>> {
         let reader = self.store().reader();
         if reader.page_by_host(host)?.is_some_and(|other| other.value.id != page.id) {
@@ -182,12 +181,14 @@ impl Service {
         }
         let freed = reader.freed(host)?;
         Ok(freed.filter(|freed| freed.holds_against(page.account, now)).map(|_| {
-            format!("{host} was another account's domain until lately, and is kept for it for 30 days")
+            format!(
+                "{host} was another account's domain recently and is reserved for that account for 30 days"
+            )
         }))
     }
 }
 
-/// The page after a look that gave it the domain, or was refused for that reason.
+/// The page after a look-up: with the domain, or with the problem.
 fn noted(mut page: Page, claim: &DomainClaim, refused: Option<String>, now: Timestamp) -> Page {
     page.domain_claim = match refused {
         Some(words) => Some(DomainClaim { checked_at: Some(now), problem: Some(words), ..claim.clone() }),

@@ -1,7 +1,8 @@
-//! What lets a visitor through the gate of a guarded page: passes and feed tokens, made and known by a key of ours.
+//! Access tokens for visitors of protected pages: browser tokens (passes) and feed tokens, created and verified with
+//! an HMAC key.
 //!
-//! Both are bound to what guards the page at that moment: any change of its password, of `private` or of who is allowed
-//! ends them all. Nothing of them is kept.
+//! Both are bound to the page's protection at the time: any change of its password, of `private` or of the allowed
+//! visitors invalidates them all. Nothing of them is stored.
 
 use std::fmt;
 
@@ -14,16 +15,16 @@ use subtle::ConstantTimeEq;
 
 use super::Service;
 
-/// Milliseconds that a pass is good for. It does not end earlier for want of use: a status page is looked at seldom, and
-/// then there is no time to sign in.
+/// Lifetime of a browser token in milliseconds. It does not expire earlier when unused: a status page is visited
+/// rarely, and then there is no time to sign in.
 pub const PASS_LIFE: i64 = 30 * DAY;
 
-/// What proves that a pass or a token is ours. It is the same at each start, or all of them end.
+/// HMAC key of access tokens. It must be the same at each start, or all tokens become invalid.
 #[derive(Clone)]
 pub struct DoorKey(hmac::Key);
 
 impl DoorKey {
-    /// That key.
+    /// Creates the key from its bytes.
     pub fn new(bytes: &[u8; 32]) -> Self {
         Self(hmac::Key::new(hmac::HMAC_SHA256, bytes))
     }
@@ -35,19 +36,19 @@ impl fmt::Debug for DoorKey {
     }
 }
 
-/// How a page is guarded. One that has a password and is private is private: who may see it is known by name there.
+/// Protection of a page. A private page with a password counts as private: its visitors are known by name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Guard {
-    /// Not at all.
+    /// None.
     Open,
-    /// By a password.
+    /// A password.
     Password,
-    /// By who its visitors are.
+    /// Sign-in by email.
     Private,
 }
 
 impl Guard {
-    /// The guard of that page.
+    /// Returns the protection of that page.
     pub const fn of(page: &Page) -> Self {
         match (page.private, &page.password) {
             (true, _) => Self::Private,
@@ -57,10 +58,10 @@ impl Guard {
     }
 }
 
-/// What a visitor shows at the gate.
+/// Credentials that a visitor presents.
 #[derive(Clone, Default)]
 pub struct Shown {
-    /// Passes, each by its name: those that a browser keeps.
+    /// Browser tokens by cookie name.
     pub passes: Vec<(String, String)>,
     /// A feed token.
     pub token: Option<String>,
@@ -72,12 +73,12 @@ impl fmt::Debug for Shown {
     }
 }
 
-/// A pass as a browser keeps it.
+/// A browser token.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Pass {
-    /// Its name, by which those of different pages are told apart.
+    /// Its cookie name, different for each page.
     pub name: String,
-    /// Its text.
+    /// Its value.
     pub value: String,
 }
 
@@ -88,30 +89,30 @@ impl fmt::Debug for Pass {
 }
 
 impl Service {
-    /// The token by which programs that keep no cookies read a guarded page's feeds, calendar, badges and status; none for
-    /// a page that everybody may see. It is the last part of an address, so it is made of letters that need no escape.
+    /// Returns the token by which programs without cookies read a protected page's feeds, calendar, badges and
+    /// status; `None` for a public page. It is a URL path segment, so it uses characters that need no escaping.
     pub fn feed_token(&self, page: &Page) -> Option<String> {
         (Guard::of(page) != Guard::Open).then(|| self.token(page))
     }
 
-    /// What the addresses begin with by which such programs read a guarded page, without a slash at the end.
+    /// Returns the base URL of a protected page's feeds for such programs, without a trailing slash.
     pub fn feed_address(&self, page: &Page) -> Option<String> {
         self.feed_token(page).map(|token| format!("{}/t/{token}", self.page_url(page)))
     }
 
-    /// The name of a page's pass: it tells nothing of the page to whoever has no pass.
+    /// The cookie name of a page's browser token: it reveals nothing about the page.
     pub(super) fn pass_name(&self, page: &Page) -> String {
         let sealed = self.sealed(&[b"name", &page.id.to_u128().to_be_bytes()]);
         sealed.as_ref().iter().take(8).map(|byte| format!("{byte:02x}")).collect()
     }
 
-    /// A pass to the page as it is guarded now.
+    /// Creates a browser token for the page with its current protection.
     pub(super) fn pass(&self, page: &Page) -> Pass {
         let until = self.second() + PASS_LIFE / SECOND;
         Pass { name: self.pass_name(page), value: format!("{until}.{}", self.pass_seal(page, until)) }
     }
 
-    /// Whether what is shown is good for the page as it is guarded now.
+    /// Returns true if the credentials are valid for the page with its current protection.
     pub(super) fn is_good(&self, page: &Page, shown: &Shown) -> bool {
         let name = self.pass_name(page);
         let passes = shown.passes.iter().filter(|(known, _)| *known == name);
@@ -121,7 +122,7 @@ impl Service {
         by_pass || bool::from(by_token)
     }
 
-    /// As much work as [`Self::is_good`] does, for a page that does not exist.
+    /// Does as much work as [`Self::is_good`] for a page that does not exist, so that timing reveals nothing.
     pub(super) fn look_in_vain(&self) {
         for purpose in [&b"name"[..], b"pass", b"feed"] {
             std::hint::black_box(self.sealed(&[purpose, &[0; 16], &[0; 100]]));
@@ -132,7 +133,7 @@ impl Service {
         let Some((until, seal)) = value.split_once('.') else { return false };
         let Ok(seconds) = until.parse::<i64>() else { return false };
         let is_ours = self.pass_seal(page, seconds).as_bytes().ct_eq(seal.as_bytes());
-        // None is good for longer than one that is made now.
+        // No token is valid for longer than one created now.
         let left = seconds.saturating_sub(self.second());
         bool::from(is_ours) && (1..=PASS_LIFE / SECOND).contains(&left)
     }
@@ -147,7 +148,7 @@ impl Service {
         URL_SAFE_NO_PAD.encode(self.sealed(&[b"feed", &id, &access_of(page)]))
     }
 
-    /// What proves that these parts were put together here.
+    /// Computes the HMAC over these parts.
     pub(super) fn sealed(&self, parts: &[&[u8]]) -> hmac::Tag {
         let mut context = hmac::Context::with_key(&self.settings().doors.0);
         for part in parts {
@@ -162,8 +163,8 @@ impl Service {
     }
 }
 
-/// What guards a page, as bytes that change with each change of it. The revision alone says that much; what it stands
-/// for is there too, since a store that was restored counts anew.
+/// Serializes a page's protection to bytes that change with each change of it. The revision alone would do; the
+/// settings are included because a restored store repeats revision numbers.
 fn access_of(page: &Page) -> Vec<u8> {
     let mut bytes = page.access_revision.to_be_bytes().to_vec();
     bytes.extend([u8::from(page.private), u8::from(page.password.is_some())]);

@@ -1,4 +1,4 @@
-//! What the service needs to know of the last 24 hours: a narrow door to whoever keeps the readings.
+//! Statistics interface: the figures and the mesh state that the service needs from the history.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -19,64 +19,64 @@ use parallax_core::uptime::{Span, Spans, time_within};
 use super::Result;
 use super::history::{Place, Stand};
 
-/// The figures of one monitor over the last 24 hours.
+/// Statistics of one monitor over the last 24 hours.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Figure {
     /// Share of checks passed, in percent.
     pub uptime: Option<f64>,
     /// Median response time as the page shows it, in milliseconds.
     pub latency_ms: Option<u32>,
-    /// Regions that looked, whether they count or not.
+    /// Regions that ran checks, whether they count or not.
     pub seen: RegionSet,
-    /// Maintenance that covered the monitor meanwhile: it counts for nothing.
+    /// Maintenance that covered the monitor; it is excluded.
     pub excluded: Spans,
 }
 
-/// How the rounds of each region ended, by day.
+/// Round outcomes of each region, by day.
 pub type Lanes = BTreeMap<Region, BTreeMap<NaiveDate, Counts>>;
 
-/// How the rounds of each region ended, by slice.
+/// Round outcomes of each region, by slice.
 pub type Slices = BTreeMap<Region, Vec<Counts>>;
 
-/// When a monitor was looked at.
+/// Times when a monitor was watched.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Looked {
-    /// Hours with a round that counted, and the time that it stands for where rounds are rarer.
+    /// Hours with a counted round, extended by the check interval if rounds are rarer.
     pub hours: Spans,
     /// Maintenance that covered the monitor.
     pub excluded: Spans,
 }
 
 impl Looked {
-    /// Milliseconds of a stretch that were watched: looked at, and neither in maintenance nor in one of those pauses.
+    /// Returns the milliseconds of a period that were watched and in neither maintenance nor one of the pauses.
     pub fn watched(&self, window: Span, pauses: &[Span]) -> u64 {
         time_within(window, self.hours.as_slice(), &[self.excluded.as_slice(), pauses].concat())
     }
 }
 
-/// Results of a monitor's rounds, day by day.
+/// Round outcomes of a monitor, by day.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SeenByDay {
-    /// The regions that count for up and down.
+    /// Regions that count for up and down.
     pub counted: RegionSet,
-    /// How the rounds of every region ended.
+    /// Round outcomes of every region.
     pub lanes: Lanes,
-    /// When it was looked at on the days that had a failed round. Of the others nothing is down, however long it was.
+    /// Watched times of the days with a failed round. On other days the downtime is zero, whatever the watched time.
     pub looked: BTreeMap<NaiveDate, Looked>,
 }
 
-/// Results of a monitor's rounds, slice by slice.
+/// Round outcomes of a monitor, by slice.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SeenBySlice {
-    /// How the rounds of every region ended.
+    /// Round outcomes of every region.
     pub lanes: Slices,
-    /// When it was looked at.
+    /// Watched times.
     pub looked: Looked,
 }
 
-/// Whoever can work out figures, and says what the mesh as it stands can do.
+/// Source of statistics, and of the mesh's current capabilities.
 pub trait Figures: Send + Sync + fmt::Debug {
-    /// One figure for each monitor of the page, in the same order. What can't be worked out is left empty.
+    /// Returns the statistics of each of the page's monitors, in the same order; empty where they can't be computed.
     fn last_day<'a>(
         &'a self,
         page: &'a Page,
@@ -84,7 +84,7 @@ pub trait Figures: Send + Sync + fmt::Debug {
         now: Timestamp,
     ) -> BoxFuture<'a, Vec<Figure>>;
 
-    /// Up to `limit` readings of the monitor that come after `after` in a list by due time, newest first, then by region.
+    /// Returns up to `limit` of the monitor's readings after `after`, newest due time first, then by region.
     fn readings<'a>(
         &'a self,
         monitor: &'a Monitor,
@@ -92,7 +92,7 @@ pub trait Figures: Send + Sync + fmt::Debug {
         limit: usize,
     ) -> BoxFuture<'a, Result<Vec<Reading>>>;
 
-    /// How the rounds of the regions that count ended on each of the days in the page's zone.
+    /// Counts the round outcomes of counted regions for each day in the page's time zone.
     fn days<'a>(
         &'a self,
         page: &'a Page,
@@ -101,7 +101,7 @@ pub trait Figures: Send + Sync + fmt::Debug {
         now: Timestamp,
     ) -> BoxFuture<'a, Result<BTreeMap<NaiveDate, Counts>>>;
 
-    /// For each of a page's monitors, in the same order: what was seen of it on each of the days in the page's zone.
+    /// Returns the round outcomes by day in the page's time zone, for each of the page's monitors in the same order.
     fn lanes<'a>(
         &'a self,
         page: &'a Page,
@@ -110,8 +110,8 @@ pub trait Figures: Send + Sync + fmt::Debug {
         now: Timestamp,
     ) -> BoxFuture<'a, Result<Vec<SeenByDay>>>;
 
-    /// For each of a page's monitors, in the same order: what was seen of it in each of those spans, which follow each
-    /// other and are of one length.
+    /// Returns the round outcomes by slice for each of the page's monitors in the same order. The spans are
+    /// contiguous and of equal length.
     fn slices<'a>(
         &'a self,
         page: &'a Page,
@@ -119,8 +119,8 @@ pub trait Figures: Send + Sync + fmt::Debug {
         spans: &'a [Span],
     ) -> BoxFuture<'a, Result<Vec<SeenBySlice>>>;
 
-    /// For each of a page's monitors, in the same order: its response times over that stretch, or as much of it as fits
-    /// the monitor ([`Stretch::fitted`]).
+    /// Returns the response times over that period for each of the page's monitors in the same order, or as much of
+    /// the period as fits the monitor ([`Stretch::fitted`]).
     fn charts<'a>(
         &'a self,
         page: &'a Page,
@@ -128,14 +128,15 @@ pub trait Figures: Send + Sync + fmt::Debug {
         stretch: Stretch,
     ) -> BoxFuture<'a, Result<Vec<Chart>>>;
 
-    /// The places in service.
+    /// Lists the agents in service by region and network.
     fn stands(&self) -> Vec<Stand>;
 
-    /// Whether a second network could confirm a failure of the monitor, on a page whose account has that plan.
+    /// Returns true if a second network could confirm a failure of the monitor, on a page whose account has that
+    /// plan.
     fn can_confirm(&self, page: &Page, plan: Plan, monitor: &Monitor) -> bool;
 }
 
-/// Figures of a service that keeps no readings, and knows no mesh: all empty, and nothing is said against a monitor.
+/// Statistics of a service without history and mesh: all empty, and every monitor counts as confirmable.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct NoFigures;
 

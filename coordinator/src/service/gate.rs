@@ -1,4 +1,4 @@
-//! The one gate of the public pages: which page a visitor asks for, and whether this visitor may see it.
+//! Authorization for public pages: resolves the page that a visitor requests, and decides whether they may see it.
 
 use std::sync::Arc;
 
@@ -8,16 +8,17 @@ use parallax_core::page::{NOBODY, Page};
 use super::doors::{Guard, Shown};
 use super::{Error, Result, Service};
 
-/// By which of its addresses a page is asked for.
+/// Kind of address by which a page is requested.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Door {
-    /// Its label below the base URL: `{base_url}/p/{slug}`.
+    /// Its slug below the base URL: `{base_url}/p/{slug}`.
     Shared,
-    /// A host of its own: its label under the root domain, or its custom domain.
+    /// A hostname of its own: its slug under the root domain, or its custom domain.
     Own,
 }
 
-/// A page that its visitor may see. Only the gate makes one, so whoever shows anything of a page has passed it.
+/// A page that its visitor may see. Only this module creates one, so code that renders a page's content has been
+/// authorized.
 #[derive(Debug, Clone)]
 pub struct Admitted {
     page: Arc<Page>,
@@ -31,38 +32,39 @@ impl Admitted {
         &self.page
     }
 
-    /// By which address it was asked for.
+    /// Returns the kind of address by which it was requested.
     pub const fn door(&self) -> Door {
         self.door
     }
 
-    /// What the page's paths begin with at that address: empty at a host of its own, else such as `/p/shop`.
+    /// Returns the prefix of the page's paths at that address: empty at a hostname of its own, otherwise such as
+    /// `/p/shop`.
     pub fn root(&self) -> &str {
         &self.root
     }
 
-    /// Whether not everybody may see it: nothing of it may be kept by a cache, or found by a search.
+    /// Returns true if the page is not public: it must not be cached or indexed by search engines.
     pub fn is_guarded(&self) -> bool {
         is_guarded(&self.page)
     }
 }
 
-/// What the gate says.
+/// Result of authorization.
 #[derive(Debug, Clone)]
 pub enum Entry {
-    /// Come in.
+    /// Access is granted.
     In(Box<Admitted>),
-    /// The page is there for those who know its password.
+    /// The page needs its password.
     Password,
-    /// The page is there for those who show who they are.
+    /// The page needs a sign-in by email.
     SignIn,
 }
 
 impl Service {
-    /// The page under an address label, for a visitor who shows nothing.
+    /// Authorizes a visitor without credentials for the page with that slug.
     ///
     /// # Errors
-    /// [`Error::NotFound`] for a label that no page has, and for a page that this visitor may not see: alike.
+    /// [`Error::NotFound`] for an unknown slug and for a page that this visitor may not see, without a difference.
     pub fn admit(&self, slug: &str, door: Door) -> Result<Admitted> {
         match self.admit_showing(slug, door, &Shown::default())? {
             Entry::In(admitted) => Ok(*admitted),
@@ -70,10 +72,11 @@ impl Service {
         }
     }
 
-    /// The page under an address label, for a visitor who shows that, or what he has to show instead.
+    /// Authorizes a visitor with those credentials for the page with that slug, or returns which credentials are
+    /// needed.
     ///
     /// # Errors
-    /// [`Error::NotFound`] for a label that no page has.
+    /// [`Error::NotFound`] for an unknown slug.
     pub fn admit_showing(&self, slug: &str, door: Door, shown: &Shown) -> Result<Entry> {
         let page = self.behind(slug).inspect_err(|_| self.look_in_vain())?;
         let is_let_in = self.may_enter(&page, shown);
@@ -87,15 +90,15 @@ impl Service {
         })
     }
 
-    /// The language that a page with that label speaks; that of most where there is no such page.
+    /// Returns the language of the page with that slug; the default language if there is none.
     ///
     /// # Errors
-    /// [`Error::Internal`] where the store can't be read.
+    /// [`Error::Internal`] if the store can't be read.
     pub fn language_of(&self, slug: &str) -> Result<Language> {
         Ok(self.page_under(slug)?.map(|page| page.language).unwrap_or_default())
     }
 
-    /// What the paths of a page with that label begin with, whether there is one or not.
+    /// Returns the path prefix of a page with that slug, whether it exists or not.
     pub fn root_of(&self, slug: &str, door: Door) -> String {
         match door {
             Door::Own => String::new(),
@@ -103,7 +106,7 @@ impl Service {
         }
     }
 
-    /// What the paths of files begin with that are no page's own.
+    /// Returns the path prefix of shared files.
     pub fn base_of(&self, door: Door) -> &str {
         match door {
             Door::Own => "",
@@ -111,11 +114,11 @@ impl Service {
         }
     }
 
-    /// Where a page with that label is, as its visitor came to it; `host` is the host that he named.
+    /// Returns the URL of a page with that slug as its visitor reached it; `host` is the requested host.
     pub fn address_at(&self, slug: &str, door: Door, host: Option<&str>) -> String {
         match (door, host.and_then(plain)) {
             (Door::Own, Some(host)) => {
-                // Own hosts are served as the base URL is.
+                // Own hostnames use the scheme and port of the base URL.
                 let (scheme, rest) = self.base_url().split_once("://").unwrap_or(("https", ""));
                 let authority = rest.split('/').next().unwrap_or_default();
                 let port =
@@ -126,29 +129,30 @@ impl Service {
         }
     }
 
-    /// Whether the page is in the store as its visitor was let in to it, but for what is noted of a domain that it only
-    /// asks for: that tells of no event, and nothing of it is shown.
+    /// Returns true if the stored page is still the one that was authorized. Ignores the state of a pending domain
+    /// claim, which emits no event and is not shown.
     ///
     /// # Errors
-    /// [`Error::Internal`] where the store can't be read.
+    /// [`Error::Internal`] if the store can't be read.
     pub fn is_still(&self, admitted: &Admitted) -> Result<bool> {
         let page = self.store().reader().page(admitted.page.id)?;
         let asks = admitted.page.domain_claim.clone();
         Ok(page.is_some_and(|page| Page { domain_claim: asks, ..page.value } == *admitted.page))
     }
 
-    /// The page with that label, whoever asks: for what is to be done before anybody is let in.
+    /// Returns the page with that slug without authorization, for steps before sign-in.
     pub(super) fn behind(&self, slug: &str) -> Result<Arc<Page>> {
         let found = self.page_under(slug)?;
         found.filter(|page| page.account != NOBODY).ok_or(Error::NotFound)
     }
 
-    /// The label of the page that a host belongs to, in the form of a `Host` header; none for a host that is no page's.
+    /// Returns the slug of the page that a host (in the form of a `Host` header) belongs to; `None` for a host of no
+    /// page.
     ///
-    /// A label under the root domain is given whether a page has it or not: what lies below is pages' alone.
+    /// A label under the root domain is returned whether a page has it or not: that namespace is for pages only.
     ///
     /// # Errors
-    /// [`Error::Internal`] where the store can't be read.
+    /// [`Error::Internal`] if the store can't be read.
     pub fn page_at(&self, host: &str) -> Result<Option<String>> {
         let Some(host) = plain(host) else { return Ok(None) };
         if self.base_host().is_some_and(|own| own == host) {
@@ -162,23 +166,23 @@ impl Service {
         Ok(self.store().reader().page_by_host(&host)?.map(|page| page.value.slug))
     }
 
-    /// The path of the base URL, without a trailing slash.
+    /// Returns the path of the base URL, without a trailing slash.
     pub fn base_path(&self) -> &str {
         let after = self.base_url().split_once("://").map_or("", |(_, rest)| rest);
         after.find('/').and_then(|at| after.get(at..)).unwrap_or("")
     }
 
-    /// Whether this visitor is let in: here, and nowhere else.
+    /// Decides whether this visitor may see the page. The only place that does.
     fn may_enter(&self, page: &Page, shown: &Shown) -> bool {
         !is_guarded(page) || self.is_good(page, shown)
     }
 
-    /// Whether a host, in the form of a `Host` header, is that of the base URL.
+    /// Returns true if a host, in the form of a `Host` header, is that of the base URL.
     pub fn is_base_host(&self, host: &str) -> bool {
         plain(host).is_some_and(|host| self.base_host().is_some_and(|own| own == host))
     }
 
-    /// The host of the base URL, as hosts are compared.
+    /// Returns the host of the base URL in normalized form.
     pub(super) fn base_host(&self) -> Option<String> {
         super::hosts::host_of(self.base_url())
     }
@@ -188,7 +192,7 @@ const fn is_guarded(page: &Page) -> bool {
     !matches!(Guard::of(page), Guard::Open)
 }
 
-/// A host as it is compared: in small letters, without a port and without the root's dot. None for what is no name.
+/// Normalizes a host: lowercase, without port and trailing dot. `None` for an invalid name.
 pub(super) fn plain(host: &str) -> Option<String> {
     let name = host.split_once(':').map_or(host, |(name, _)| name);
     let name = name.strip_suffix('.').unwrap_or(name);

@@ -1,4 +1,4 @@
-//! What was seen of a monitor: its checks, its events, its days, and where checks come from.
+//! A monitor's history: its checks, events and days, and the agents that run checks.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -21,65 +21,65 @@ use super::{Caller, Error, Result, Service};
 pub use crate::flow::Sighting;
 pub use crate::storage::Recorded;
 
-/// Events that one look goes through at most.
+/// Maximum events scanned per call.
 const SCANNED: usize = 8192;
-/// Events read at once.
+/// Events read per query.
 const READ_AT_ONCE: usize = 512;
-/// Days that one question may span.
+/// Maximum days per request.
 pub const MAX_DAYS: i64 = 400;
-/// How long before a round's event its round can have been due, in milliseconds.
+/// Maximum milliseconds between a round's due time and its event.
 const ROUND_TAKES: i64 = 5 * MINUTE;
 
-/// Where a list of checks goes on: after this due time and region.
+/// Cursor in a list of checks: continues after this due time and region.
 pub type Place = (Timestamp, Region);
 
-/// Agents by their number, revoked ones too.
+/// Agents by number, including revoked ones.
 pub type Places = BTreeMap<PlaceNo, Agent>;
 
-/// One finished scheduled round, and what is kept of it beside the reading.
+/// Finished scheduled round, with its details if they are still stored.
 #[derive(Debug, Clone)]
 pub struct Check {
     /// The reading.
     pub reading: Reading,
-    /// Both places' words: of rounds that were no plain pass, as long as their events are kept.
+    /// Reports of the agents: for rounds that were not a plain pass, as long as their events are stored.
     pub report: Option<RoundReport>,
 }
 
-/// A part of a list, and where it goes on.
+/// Part of a list, with a cursor.
 #[derive(Debug, Clone)]
 pub struct Part<T, C> {
-    /// The things, newest first.
+    /// The items, newest first.
     pub items: Vec<T>,
-    /// Where the next part begins; none at the end.
+    /// Cursor of the next part; `None` at the end.
     pub next: Option<C>,
-    /// Who the places are.
+    /// Agents named in the items.
     pub places: Places,
 }
 
-/// One day of a monitor.
+/// Statistics of one day of a monitor.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Day {
-    /// Its date in the page's zone.
+    /// Its date in the page's time zone.
     pub date: NaiveDate,
-    /// How the rounds of the counted regions ended.
+    /// Round outcomes of the counted regions.
     pub counts: Counts,
-    /// Uptime in percent: the share of rounds that passed; of a heartbeat and a component, which have none of their
-    /// own, the share of time not down. None where nothing is known.
+    /// Uptime in percent: the share of rounds that passed; for heartbeats and components, which have no rounds, the
+    /// share of time not down. `None` without data.
     pub uptime: Option<f64>,
 }
 
-/// A region that checks come from.
+/// An agent in service.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Stand {
     /// The region.
     pub region: Region,
     /// The network's label.
     pub network: String,
-    /// Where the coordinator sees the place connect from; none while it is away.
+    /// Source address of its connection as the coordinator sees it; `None` while it is disconnected.
     pub address: Option<IpAddr>,
 }
 
-/// Time down, and what of it does not count.
+/// Downtime of a monitor, with the excluded periods.
 pub(super) struct Timed {
     zone: chrono_tz::Tz,
     now: Timestamp,
@@ -88,7 +88,7 @@ pub(super) struct Timed {
 }
 
 impl Timed {
-    /// How much of a stretch of time was watched, and how much of that it was down.
+    /// Computes how much of a period was watched, and how much of that the monitor was down.
     pub(super) fn time_in(&self, window: Span) -> WatchedTime {
         self.downtime.time_over(window, self.now, self.excluded.as_slice())
     }
@@ -100,10 +100,10 @@ impl Timed {
 }
 
 impl Service {
-    /// Scheduled rounds of a monitor, newest first.
+    /// Lists a monitor's scheduled rounds, newest first.
     ///
     /// # Errors
-    /// [`Error::NotFound`] for a monitor that the key does not reach.
+    /// [`Error::NotFound`] for a monitor that the key can't access.
     pub async fn checks(
         &self,
         caller: &Caller,
@@ -125,10 +125,10 @@ impl Service {
         Ok(Part { items: items.collect(), next, places: self.places().await? })
     }
 
-    /// Changes of a monitor's status, of the regions that see it down and of a heartbeat's deadline, newest first.
+    /// Lists changes of a monitor's status, of its affected regions and of a heartbeat's deadline, newest first.
     ///
     /// # Errors
-    /// [`Error::NotFound`] for a monitor that the key does not reach.
+    /// [`Error::NotFound`] for a monitor that the key can't access.
     pub async fn events(
         &self,
         caller: &Caller,
@@ -144,7 +144,7 @@ impl Service {
             let Some(oldest) = read.last().map(|event| event.seq) else { break None };
             scanned += read.len();
             let told = |event: &Recorded| match &event.event.what {
-                // That it is still down is told again and again, and changes nothing.
+                // "Still down" alerts repeat without changing anything.
                 What::Changed(change) => change.is_transition(),
                 What::ScopeChanged(_) | What::DeadlineExtended(_) => true,
                 _ => false,
@@ -154,7 +154,7 @@ impl Service {
                 items.truncate(limit);
                 break items.last().map(|last| last.seq);
             }
-            // A long calm: who asks goes on from there.
+            // A long quiet period: the caller continues from here.
             if scanned >= SCANNED {
                 break Some(oldest);
             }
@@ -163,11 +163,11 @@ impl Service {
         Ok(Part { items, next, places: self.places().await? })
     }
 
-    /// How a monitor's rounds ended, day by day in the page's zone, oldest first. Without a range: the ninety days up
-    /// to today.
+    /// Returns a monitor's round outcomes by day in the page's time zone, oldest first. Without a range: the ninety
+    /// days up to today.
     ///
     /// # Errors
-    /// [`Error::NotFound`] for a monitor that the key does not reach, [`Error::Invalid`] for a bad range.
+    /// [`Error::NotFound`] for a monitor that the key can't access, [`Error::Invalid`] for a bad range.
     pub async fn days(
         &self,
         caller: &Caller,
@@ -207,8 +207,8 @@ impl Service {
         Ok(days.map(day).collect())
     }
 
-    /// What those days of a page's monitors without rounds of their own are worked out from, in the same order: each
-    /// comes with when it was down, as its view has it.
+    /// Reads the downtime of a page's monitors that have no rounds of their own, in the same order: each is given
+    /// with the downtime of its view.
     pub(super) async fn timed(
         &self,
         page: &Page,
@@ -225,7 +225,8 @@ impl Service {
         let timed = self.store().read(move |store| {
             let all = store.windows_of(id, None, starts.clone(), MAX_COUNTED)?;
             let timed = |(monitor, downtime): (MonitorId, Option<Downtime>)| {
-                // Where the page has more than are counted, those of others take no monitor's own away.
+                // If the page has more windows than the limit, read each monitor's own, so that others can't displace
+                // them.
                 let own = if all.len() < MAX_COUNTED {
                     all.iter().filter(|window| window.covers(monitor)).map(|window| window.span).collect()
                 } else {
@@ -239,18 +240,18 @@ impl Service {
         Ok(timed.await?)
     }
 
-    /// The places in service, by region.
+    /// Lists the agents in service by region and network.
     pub fn stands(&self) -> Vec<Stand> {
         self.0.figures.stands()
     }
 
-    /// Agents by their number.
+    /// Returns all agents by number.
     pub(super) async fn places(&self) -> Result<Places> {
         let agents = self.store().read(|store| store.agents()).await?;
         Ok(agents.into_iter().map(|agent| (agent.value.place, agent.value)).collect())
     }
 
-    /// What the journal keeps of those of the rounds that were no plain pass.
+    /// Reads the reports of those rounds that were not a plain pass from the journal.
     async fn reports(
         &self,
         id: MonitorId,

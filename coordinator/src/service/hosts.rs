@@ -1,4 +1,4 @@
-//! Which hosts are ours: the base URL's, the pages' labels under the root domain, and their own domains.
+//! Hostnames served here: the base URL's, the pages' slugs under the root domain, and their custom domains.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -8,10 +8,10 @@ use parallax_core::page::Page;
 use super::gate::{Door, plain};
 use super::{Result, Service};
 
-/// Says why a hostname has no certificate.
+/// Returns the reason why a hostname has no certificate.
 type Problem = dyn Fn(&str) -> Option<String> + Send + Sync;
 
-/// Whoever says so.
+/// Source of certificate problems.
 pub(super) struct Certified(Box<Problem>);
 
 impl fmt::Debug for Certified {
@@ -20,25 +20,25 @@ impl fmt::Debug for Certified {
     }
 }
 
-/// Whose a host is.
+/// Owner of a hostname.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Whose {
-    /// The base URL's: dashboard, API, and pages by their path.
+    /// The base URL: dashboard, API, and pages by path.
     Base,
-    /// The page's with that label, whether there is such a page or not: what lies below the root domain is pages' alone.
+    /// The page with that slug, whether it exists or not: the namespace under the root domain is for pages only.
     Page(String),
-    /// Nobody's.
+    /// Unknown.
     Nobody,
 }
 
 impl Service {
-    /// Whose a host is, in the form of a `Host` header.
+    /// Returns the owner of a host in the form of a `Host` header.
     ///
-    /// An address counts as the base URL's, as this host's own name does: no page is there. Where the base URL has no
-    /// name but an address, nobody has told us our names, and every name that is no page's is taken for one of them.
+    /// An IP address and `localhost` count as the base URL's: no page is served there. If the base URL itself has
+    /// only an IP address, this host's names are unknown, and every name that is not a page's counts as one of them.
     ///
     /// # Errors
-    /// [`Error::Internal`](super::Error::Internal) where the store can't be read.
+    /// [`Error::Internal`](super::Error::Internal) if the store can't be read.
     pub fn whose(&self, host: &str) -> Result<Whose> {
         if let Some(slug) = self.page_at(host)? {
             return Ok(Whose::Page(slug));
@@ -51,8 +51,8 @@ impl Service {
         Ok(if is_base { Whose::Base } else { Whose::Nobody })
     }
 
-    /// Where a host is visited over TLS, such as `https://shop.example`, with the base URL's port; none for a host that
-    /// is nobody's.
+    /// Returns the HTTPS origin of a host, such as `https://shop.example`, with the base URL's port; `None` for an
+    /// unknown host.
     ///
     /// # Errors
     /// As [`Service::whose`].
@@ -70,7 +70,7 @@ impl Service {
         })
     }
 
-    /// Where browsers find a page at hosts of its own: served as the base URL is, or over TLS by a proxy in front.
+    /// Returns the origins of a page's own hostnames: as the base URL is served, or over TLS by a proxy in front.
     pub fn own_addresses(&self, page: &Page) -> Vec<String> {
         let label = self.settings().root_domain.as_ref().map(|root| format!("{}.{root}", page.slug));
         let hosts = label.into_iter().chain(page.custom_domain.clone());
@@ -79,7 +79,7 @@ impl Service {
             .collect()
     }
 
-    /// Whether a certificate for that name would be for something of ours: the base URL's name, or an existing page's.
+    /// Returns true if a certificate for that name is allowed: it is the base URL's name or an existing page's.
     ///
     /// # Errors
     /// As [`Service::whose`].
@@ -94,12 +94,12 @@ impl Service {
         }
     }
 
-    /// The name of the base URL; none where it has only an address.
+    /// Returns the name of the base URL; `None` if it has only an IP address.
     pub fn base_name(&self) -> Option<String> {
         name_of(self.base_url())
     }
 
-    /// Every name that is ours: the base URL's first, then the pages' in the order of their making.
+    /// Lists every name served here: the base URL's first, then the pages' in order of creation.
     ///
     /// # Errors
     /// As [`Service::whose`].
@@ -117,31 +117,31 @@ impl Service {
         Ok(names)
     }
 
-    /// Has whoever keeps certificates say why a hostname has none, in words for its owner. Only the first call counts.
+    /// Sets the source of certificate problems, in words for the page's owner. Only the first call counts.
     pub fn told_of_certificates_by(&self, told: impl Fn(&str) -> Option<String> + Send + Sync + 'static) {
         let _ = self.0.certificates.set(Certified(Box::new(told)));
     }
 
-    /// Why a page is not served at its own domain over TLS, or will not be for long; none where all is well, or no
-    /// certificates are ordered here.
+    /// Returns the reason why a page's custom domain has no valid certificate, or soon will not; `None` if all is
+    /// well, or no certificates are ordered here.
     pub fn domain_problem(&self, page: &Page) -> Option<String> {
         let (told, host) = (self.0.certificates.get()?, page.custom_domain.as_ref()?);
         (told.0)(host)
     }
 }
 
-/// The name in an address such as `https://status.example:8443`; none where it has an IP address.
+/// Returns the name in a URL such as `https://status.example:8443`; `None` if it has an IP address.
 pub fn name_of(url: &str) -> Option<String> {
     host_of(url).filter(|host| !is_no_name(host))
 }
 
-/// The host in an address, as it is compared.
+/// Returns the host in a URL in normalized form.
 pub(super) fn host_of(url: &str) -> Option<String> {
     let after = url.split_once("://").map_or("", |(_, rest)| rest);
     plain(after.split('/').next().unwrap_or_default())
 }
 
-/// Whether that is an address, or what every host calls itself: no name that others could ask for.
+/// Returns true for an IP address or `localhost`, which are not public names.
 fn is_no_name(host: &str) -> bool {
     let bare = host.strip_prefix('[').and_then(|rest| rest.split_once(']')).map_or(host, |(inner, _)| inner);
     let name = bare.strip_suffix('.').unwrap_or(bare);

@@ -1,8 +1,8 @@
-//! The number of incidents and maintenance windows that an account keeps.
+//! The maximum number of incidents and maintenance windows per account.
 //!
-//! One that a person opens beyond the plan's number takes the place of the oldest that is closed for 30 days, and is refused
-//! where there is none. Automatic ones are never refused; beyond twice the number of the largest plan the oldest closed ones
-//! go, as many as have come. So nothing is dropped because a plan or its number changed: what an account had stays.
+//! An incident that a person opens beyond the plan's number replaces the oldest that has been closed for 30 days, and
+//! is refused if there is none. Automatic incidents are never refused; beyond twice the number of the largest plan,
+//! the oldest closed ones are deleted, one for each new one. So a change of the plan or its number deletes nothing.
 
 use std::collections::BTreeMap;
 use std::sync::PoisonError;
@@ -17,38 +17,38 @@ use parallax_core::time::{DAY, Timestamp};
 use super::{Result, Service};
 use crate::storage::{self, Batch, Expect, Is, Op, Read, StoreError, Versioned};
 
-/// Milliseconds after its end in which an incident makes no room for one of a person's.
+/// Milliseconds after its end during which an incident is not replaced by a person's new one.
 const KEPT: i64 = 30 * DAY;
-/// Incidents looked at on one page at once.
+/// Incidents read per page and query.
 const SLICE: usize = 256;
-/// Pause between two looks at all accounts.
+/// Interval of the sweep over all accounts.
 const SWEEP: Duration = Duration::from_secs(3_600);
 /// Pause after a failure.
 const RETRY: Duration = Duration::from_secs(60);
 
 impl Service {
-    /// Drops the oldest closed incidents of accounts that have too many, as long as the coordinator runs.
+    /// Deletes the oldest closed incidents of accounts that exceed the limit, as long as the coordinator runs.
     pub async fn keep_incident_limits(self) {
         loop {
             match self.sweep_incidents().await {
                 Ok(()) => tokio::time::sleep(SWEEP).await,
                 Err(StoreError::Closed) => return,
                 Err(error) => {
-                    tracing::error!(%error, "old incidents can't be dropped; trying again");
+                    tracing::error!(%error, "old incidents can't be deleted; trying again");
                     tokio::time::sleep(RETRY).await;
                 }
             }
         }
     }
 
-    /// Drops what may go on every account. The first time it only notes what each has.
+    /// Sweeps all accounts once. The first sweep only records the counts.
     pub(super) async fn sweep_incidents(&self) -> storage::Result<()> {
         let most = Plan::ALL.into_iter().map(|plan| self.limits().incidents(plan)).max();
         let most = usize::try_from(most.unwrap_or(u32::MAX)).unwrap_or(usize::MAX);
         self.sweep_incidents_to(most.saturating_mul(2)).await
     }
 
-    /// The same with another number that an account keeps at least.
+    /// The same with another minimum that every account keeps.
     pub(super) async fn sweep_incidents_to(&self, most: usize) -> storage::Result<()> {
         let known = self.0.incidents_kept.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let mut kept = BTreeMap::new();
@@ -70,10 +70,10 @@ impl Service {
         Ok(())
     }
 
-    /// The incident that makes room for one more of a person's, where one has to.
+    /// Finds the incident to replace when a person opens one more, if that is needed.
     ///
     /// # Errors
-    /// [`PlanRefusal::IncidentsFull`] where the account has as many as it may, and none may go.
+    /// [`PlanRefusal::IncidentsFull`] if the account is at its limit and none may be replaced.
     pub(super) async fn room_for_incident(&self, account: &Account) -> Result<Option<Droppable>> {
         let (id, now, plan) = (account.id, self.now(), account.plan);
         let limit = self.limits().incidents(plan);
@@ -91,14 +91,14 @@ impl Service {
         }
     }
 
-    /// Adds to a batch that an incident is dropped. A window is not cancelled by it in calendars: it is over.
+    /// Adds an incident's deletion to a batch. A window is over by then, so calendars don't show it as cancelled.
     pub(super) fn drop_in(&self, batch: &mut Batch, it: &Droppable) {
         batch.expect(Expect::Incident(it.id, Is::At(it.revision))).write(Op::DeleteIncident(it.id));
         let told = Told { incident: it.id, news: News::Deleted, update: None, notify: false };
         batch.event(self.incident_event(it.page, told));
     }
 
-    /// Drops the oldest closed incidents of an account beyond that number, and gives how many are left.
+    /// Deletes the oldest closed incidents of an account beyond that number, and returns how many are left.
     async fn drop_incidents(&self, account: AccountId, most: usize) -> storage::Result<usize> {
         loop {
             let count = self.store().read(move |store| count(store, account)).await?;
@@ -112,17 +112,17 @@ impl Service {
                 let mut batch = Batch::new();
                 self.drop_in(&mut batch, &it);
                 match self.store().commit(batch).await {
-                    // Edited meanwhile.
+                    // Edited in the meantime.
                     Ok(_) | Err(StoreError::Conflict(_)) => {}
                     Err(error) => return Err(error),
                 }
             }
-            tracing::info!(%account, dropped, most, "oldest closed incidents dropped: the account has too many");
+            tracing::info!(%account, dropped, most, "deleted the oldest closed incidents: account over its limit");
         }
     }
 }
 
-/// A closed incident, with the revision that it was read at.
+/// A closed incident with its revision.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Droppable {
     page: PageId,
@@ -131,7 +131,7 @@ pub(super) struct Droppable {
     ended: Timestamp,
 }
 
-/// Incidents and windows of an account, open ones too.
+/// Counts an account's incidents and windows, including open ones.
 fn count(store: &dyn Read, account: AccountId) -> storage::Result<usize> {
     let mut count = 0;
     for page in store.pages_of(account)? {
@@ -140,7 +140,7 @@ fn count(store: &dyn Read, account: AccountId) -> storage::Result<usize> {
     Ok(count)
 }
 
-/// The oldest closed incidents of an account, so many at most.
+/// Finds the oldest closed incidents of an account, up to that number.
 fn closed(store: &dyn Read, account: AccountId, most: usize) -> storage::Result<Vec<Droppable>> {
     if most == 0 {
         return Ok(Vec::new());
@@ -160,8 +160,8 @@ fn closed(store: &dyn Read, account: AccountId, most: usize) -> storage::Result<
     Ok(found)
 }
 
-/// The oldest incidents of a page, with so many closed ones where it has them. Read in growing slices: an incident may be
-/// long, and few of the oldest are open.
+/// Reads the oldest incidents of a page until they include that many closed ones. Reads in growing slices: incidents
+/// may be long, and few of the oldest are open.
 fn oldest_with_closed(
     store: &dyn Read,
     page: PageId,
@@ -178,7 +178,7 @@ fn oldest_with_closed(
     }
 }
 
-/// The moment from which an incident's age counts: one that was entered afterwards is as new as its entry.
+/// Returns the time from which an incident's age counts: one entered in retrospect is as new as its entry.
 fn ended(incident: &Incident) -> Timestamp {
     incident.resolved_at.unwrap_or(incident.started_at).max(incident.created_at)
 }

@@ -1,4 +1,4 @@
-//! Incidents and maintenance windows: opened, changed, updated, deleted, and shown with their monitors.
+//! Incidents and maintenance windows: opening, editing, updates, deletion, and reading with their monitors.
 
 pub mod listed;
 
@@ -20,25 +20,25 @@ use super::once::{Done, Once, Redrawn};
 use super::{Caller, Error, Result, Service};
 use crate::storage::{Batch, Expect, Is, Op, Read, Versioned};
 
-/// An incident or a window with what is looked up beside it.
+/// An incident or a window with its series and monitors.
 #[derive(Debug, Clone)]
 pub struct Shown {
-    /// It.
+    /// The incident.
     pub incident: Incident,
-    /// The repeating entry that it was planned from, where it is still there.
+    /// The repeating entry that it was planned from, if it still exists.
     pub series: Option<Series>,
-    /// Its monitors that are still there: id, name, and impact where one of its own was given.
+    /// Its monitors that still exist: id, name, and impact if one was set for it.
     pub monitors: Vec<(MonitorId, String, Option<Impact>)>,
-    /// Older updates that are left out, where it stands beside many others.
+    /// Number of older updates omitted in a list.
     pub more: usize,
 }
 
-/// Part of a page's incidents and windows.
+/// Part of a list of incidents and windows, with a cursor.
 #[derive(Debug, Clone)]
 pub struct Part {
     /// Newest first.
     pub incidents: Vec<Shown>,
-    /// The id that [`Wanted::before`] has to be for the next part; none where there is none.
+    /// Cursor for [`Wanted::before`]; `None` at the end.
     pub next: Option<IncidentId>,
 }
 
@@ -54,22 +54,22 @@ impl Redrawn for Shown {
     }
 }
 
-/// Which part of a page's list is wanted.
+/// Filter and paging of a list of incidents.
 #[derive(Debug, Clone, Copy)]
 pub struct Wanted {
-    /// Open incidents and unfinished maintenance alone.
+    /// Open incidents and unfinished maintenance only.
     pub open: bool,
-    /// Those that come after this one in the list.
+    /// Cursor: only items after this one in the list.
     pub before: Option<IncidentId>,
-    /// How many at most.
+    /// Maximum number.
     pub limit: usize,
 }
 
 impl Service {
-    /// A page's incidents and windows, newest first; fewer than wanted where they are long.
+    /// Lists a page's incidents and windows, newest first; fewer than requested if they are long.
     ///
     /// # Errors
-    /// [`Error::NotFound`] for a page that the key does not reach, [`Error::Invalid`] where `before` is not on it.
+    /// [`Error::NotFound`] for a page that the key can't access, [`Error::Invalid`] if `before` is not on it.
     pub async fn incidents(&self, caller: &Caller, page: PageId, wanted: Wanted) -> Result<Part> {
         let page = self.page(caller, page)?;
         let before = match wanted.before {
@@ -94,30 +94,30 @@ impl Service {
         Ok(shown.await?)
     }
 
-    /// One incident or window of a page.
+    /// Returns one incident or window of a page.
     ///
     /// # Errors
-    /// [`Error::NotFound`] for one that the key does not reach, or that is on another page.
+    /// [`Error::NotFound`] for one that the key can't access, or that is on another page.
     pub async fn incident(&self, caller: &Caller, page: PageId, id: IncidentId) -> Result<Shown> {
         let page = self.page(caller, page)?;
         let incident = self.incident_on(&page, id)?;
         self.shown_incident(incident.value).await
     }
 
-    /// Whether the key reaches that incident on that page.
+    /// Checks that the key can access that incident on that page.
     ///
     /// # Errors
-    /// [`Error::NotFound`] where not.
+    /// [`Error::NotFound`] if it can't.
     pub fn reaches_incident(&self, caller: &Caller, page: PageId, id: IncidentId) -> Result<()> {
         let page = self.page(caller, page)?;
         self.incident_on(&page, id).map(|_| ())
     }
 
-    /// Opens an incident, or plans a window.
+    /// Opens an incident, or schedules a window.
     ///
     /// # Errors
-    /// [`Error::ReadOnly`], [`Error::NotFound`], [`Error::Invalid`], and [`Error::PlanLimit`] where the page has all
-    /// that it may have open or repeating, or the account keeps all the incidents that it may.
+    /// [`Error::ReadOnly`], [`Error::NotFound`], [`Error::Invalid`], and [`Error::PlanLimit`] if the page has the
+    /// maximum of open or repeating ones, or the account has the maximum of incidents.
     pub async fn open_incident(
         &self,
         caller: &Caller,
@@ -131,7 +131,7 @@ impl Service {
         };
         let series = SeriesId::new(self.now(), rand::random());
         let is_counted = &AtomicBool::new(false);
-        // In the page's turn, so that its last room is taken once.
+        // Under the page's lock, so that the last slot is taken once.
         self.change_on(caller, page, page.to_u128(), once, |page| async move {
             let monitors = self.ids_on(&page).await?;
             let tongue = Tongue::of(page.language);
@@ -164,8 +164,8 @@ impl Service {
         .await
     }
 
-    /// Changes an incident or a window. Subscribers are not notified, but a window whose end is moved into the past is
-    /// over, and its end is announced.
+    /// Edits an incident or a window. Subscribers are not notified, except that a window whose end is moved into the
+    /// past completes, and its completion is announced.
     ///
     /// # Errors
     /// [`Error::ReadOnly`], [`Error::NotFound`], [`Error::Invalid`].
@@ -177,7 +177,7 @@ impl Service {
         edit: &IncidentEdit,
         once: &Once<'_, Shown>,
     ) -> Result<Done<Shown>> {
-        // In the page's turn, so that the last room for its texts is taken once.
+        // Under the page's lock, so that the last free bytes for texts are taken once.
         self.change_on(caller, page, page.to_u128(), once, |page| async move {
             let before = self.incident_on(&page, id)?;
             let monitors = self.ids_on(&page).await?;
@@ -201,7 +201,7 @@ impl Service {
                 shown.series = Some(stopped);
             }
             if !batch.is_empty() {
-                // The end of a window that ran is announced as when its time comes by itself; nothing else is.
+                // The end of a running window is announced as if it had ended on schedule; nothing else is.
                 let notify = amended.news == News::Completed && shown.incident.notify;
                 let told = Told { incident: id, news: amended.news, update: None, notify };
                 batch.event(self.incident_event(page.id, told));
@@ -225,7 +225,7 @@ impl Service {
     ) -> Result<Done<Shown>> {
         let update = UpdateId::new(self.now(), rand::random());
         let is_counted = &AtomicBool::new(false);
-        // In the page's turn, so that the last room for its texts is taken once.
+        // Under the page's lock, so that the last free bytes for texts are taken once.
         self.change_on(caller, page, page.to_u128(), once, |page| async move {
             let before = self.incident_on(&page, id)?;
             let (after, news, notify) =
@@ -233,7 +233,7 @@ impl Service {
             self.has_text_room(&page, Some(&before.value), &after).await?;
             self.admit_notifying(&page, notify, is_counted).await?;
             let mut shown = self.shown_incident(after).await?;
-            // Whoever takes it over to say that it is over leaves its title to us.
+            // A person who resolves an automatic incident leaves its title to the service.
             let first = before.value.first_of(&shown.monitors);
             let past = before.value.title_in_past(first, page.language);
             if let Some(title) = past.filter(|_| !shown.incident.is_open()) {
@@ -248,7 +248,7 @@ impl Service {
         .await
     }
 
-    /// Takes an incident or a window out, with its updates.
+    /// Deletes an incident or a window with its updates.
     ///
     /// # Errors
     /// [`Error::ReadOnly`], [`Error::NotFound`].
@@ -259,14 +259,15 @@ impl Service {
         id: IncidentId,
         once: &Once<'_, ()>,
     ) -> Result<Done<()>> {
-        // In the page's turn, since its deleted windows are one record.
+        // Under the page's lock, since a page's deleted windows are one record.
         self.change_on(caller, page, page.to_u128(), once, |page| async move {
             Ok(((), self.deletion(&page, id)?))
         })
         .await
     }
 
-    /// The batch that deletes an incident as it is now: a later version of a window needs a higher number in calendars.
+    /// Builds the batch that deletes an incident in its current version: calendars need a sequence number above its
+    /// last one.
     pub(super) fn deletion(&self, page: &Page, id: IncidentId) -> Result<Batch> {
         let before = self.incident_on(page, id)?;
         let mut batch = Batch::new();
@@ -277,7 +278,7 @@ impl Service {
         Ok(batch)
     }
 
-    /// Whether the page may have that one too.
+    /// Checks that the page may have this one too.
     fn has_room(&self, opened: &Opened) -> Result<()> {
         let standing = self.store().reader().standing(opened.incident.page)?;
         if opened.incident.is_open() && standing.open >= MAX_OPEN {
@@ -289,7 +290,8 @@ impl Service {
         Ok(())
     }
 
-    /// Every open incident and unfinished window of a page, newest first, with their monitors and their newest updates.
+    /// Lists every open incident and unfinished window of a page, newest first, with their monitors and newest
+    /// updates.
     pub(super) async fn open_on(&self, page: PageId, limit: usize) -> Result<Vec<Shown>> {
         let shown = self.store().read(move |store| {
             let newest = Newest { updates: OPEN_UPDATES, bytes: usize::MAX };
@@ -300,7 +302,7 @@ impl Service {
         Ok(shown.await?)
     }
 
-    /// The ids of a page's monitors.
+    /// Returns the ids of a page's monitors.
     pub(super) async fn ids_on(&self, page: &Page) -> Result<BTreeSet<MonitorId>> {
         let id = page.id;
         let monitors = self.store().read(move |store| store.monitors_of(id)).await?;
@@ -345,7 +347,7 @@ pub(super) fn shown(
     Ok(Shown { monitors: named.collect(), series, incident, more: 0 })
 }
 
-/// The same, of one in a list.
+/// The same for one in a list.
 pub(super) fn shown_cut(
     store: &dyn Read,
     (incident, more): Cut,

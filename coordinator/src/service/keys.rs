@@ -1,4 +1,4 @@
-//! API keys: shown once, kept as a hash, found by it.
+//! API keys: shown once, stored and found by their hash.
 
 use std::collections::BTreeMap;
 use std::sync::PoisonError;
@@ -15,29 +15,29 @@ use super::token::KeyText;
 use super::{Caller, Error, Result, Service};
 use crate::storage::{Batch, Expect, Is, Op, Versioned};
 
-/// Characters that a key's name may have.
+/// Maximum characters of a key's name.
 const MAX_NAME: usize = 80;
-/// How many keys' last use is held in memory.
+/// Maximum keys whose last use is tracked in memory.
 const MAX_USED: usize = 10_000;
 
-/// What a new key is to be.
+/// Settings of a new key.
 #[derive(Debug, Clone)]
 pub struct NewKey {
-    /// Whose pages it reaches.
+    /// The account that it belongs to.
     pub account: AccountId,
     /// Its name, 1 to 80 characters.
     pub name: String,
-    /// What it may do.
+    /// Access: read, or read and write.
     pub access: Access,
-    /// The one page it reaches, where it is bound to one.
+    /// The only page that it can access, if it is bound to one.
     pub page: Option<PageId>,
 }
 
 impl Service {
-    /// Who holds this key.
+    /// Authenticates an API key.
     ///
     /// # Errors
-    /// [`Error::Unauthenticated`] for text that is no good key.
+    /// [`Error::Unauthenticated`] for an invalid or unknown key.
     pub fn authenticate(&self, text: &str) -> Result<Caller> {
         let key = KeyText::parse(text).ok_or(Error::Unauthenticated)?;
         let hash = key.hash();
@@ -45,7 +45,7 @@ impl Service {
             Some(id) => self.store().reader().key(id)?,
             None => None,
         };
-        // A key that is not there is compared like one that is.
+        // An unknown key is compared like a known one, so that timing reveals nothing.
         let stored = found.as_ref().map_or([0; 32], |key| key.value.hash);
         let is_same = bool::from(stored.ct_eq(&hash));
         let key = found.filter(|_| is_same).ok_or(Error::Unauthenticated)?;
@@ -53,11 +53,11 @@ impl Service {
         Ok(Caller { key: key.value })
     }
 
-    /// The operator makes a key. The text is given this once.
+    /// Creates a key; called by the operator. The key's text is returned only here.
     ///
     /// # Errors
-    /// [`Error::NotFound`] for an account or page that is not there, [`Error::Invalid`] for a bad name,
-    /// [`Error::PlanLimit`] where the account has all the keys that it may have.
+    /// [`Error::NotFound`] for an account or page that does not exist, [`Error::Invalid`] for an invalid name,
+    /// [`Error::PlanLimit`] if the account has the maximum of keys.
     pub async fn create_key(&self, new: NewKey) -> Result<(Key, KeyText)> {
         let name = text::line(&new.name, 1..=MAX_NAME).map_err(|rule| Refusals::one("name", rule))?;
         let mut batch = Batch::new();
@@ -92,10 +92,10 @@ impl Service {
         Ok((key, secret))
     }
 
-    /// The operator's list of an account's keys, oldest first.
+    /// Lists an account's keys, oldest first; called by the operator.
     ///
     /// # Errors
-    /// [`Error::NotFound`] for an account that is not there.
+    /// [`Error::NotFound`] for an account that does not exist.
     pub async fn keys(&self, account: AccountId) -> Result<Vec<Key>> {
         self.store().reader().account(account)?.ok_or(Error::NotFound)?;
         let keys = self.store().read(move |store| store.keys_of(account)).await?;
@@ -104,10 +104,10 @@ impl Service {
         Ok(keys)
     }
 
-    /// The operator takes a key out of use, at once and for good.
+    /// Revokes a key at once and permanently; called by the operator.
     ///
     /// # Errors
-    /// [`Error::NotFound`] for a key that is not there.
+    /// [`Error::NotFound`] for a key that does not exist.
     pub async fn revoke_key(&self, id: KeyId) -> Result<()> {
         let key = self.store().reader().key(id)?.ok_or(Error::NotFound)?.value;
         let mut batch = Batch::new();
@@ -117,7 +117,7 @@ impl Service {
         Ok(())
     }
 
-    /// Lets go of what is held of a key that is no longer in the store.
+    /// Removes a key that is no longer in the store from the caches.
     pub(super) fn forget_key(&self, key: &Key) {
         if let Some(names) = self.0.names.lock().unwrap_or_else(PoisonError::into_inner).as_mut() {
             names.remove(&key.hash);
@@ -125,12 +125,13 @@ impl Service {
         self.0.used.lock().unwrap_or_else(PoisonError::into_inner).remove(&key.id);
     }
 
-    /// Which key has that hash. A hash of 256 random bits tells nothing by how long it is looked for.
+    /// Finds the key with that hash. Look-up time reveals nothing about a hash of 256 random bits.
     fn key_named(&self, hash: &[u8; 32]) -> Result<Option<KeyId>> {
         self.with_names(|names| names.get(hash).copied())
     }
 
-    /// Every key's id by its hash: read from the store once, then kept up by whoever makes a key or takes one out.
+    /// Accesses the index of key ids by hash: loaded from the store once, then updated with each created or deleted
+    /// key.
     fn with_names<T>(&self, act: impl FnOnce(&mut BTreeMap<[u8; 32], KeyId>) -> T) -> Result<T> {
         let mut names = self.0.names.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(names) = names.as_mut() {
@@ -146,7 +147,7 @@ impl Service {
         Ok(act(names.insert(read)))
     }
 
-    /// Notes beside the request that the key was used, at most once a minute.
+    /// Records the key's use in the background, at most once a minute.
     fn note_use(&self, key: &Versioned<Key>) {
         let (id, now) = (key.value.id, self.now());
         let is_fresh = |at: parallax_core::time::Timestamp| now.since(at) < MINUTE;
@@ -170,9 +171,9 @@ impl Service {
         batch.write(Key { last_used_at: Some(now), ..key.value.clone() });
         let store = self.store().clone();
         tokio::spawn(async move {
-            // Revoked meanwhile, or noted by another request: nothing to do.
+            // Revoked in the meantime, or recorded by another request: nothing to do.
             if let Err(error) = store.commit(batch).await {
-                tracing::debug!(key = %id, %error, "the use of a key was not noted");
+                tracing::debug!(key = %id, %error, "the last use of a key was not recorded");
             }
         });
     }

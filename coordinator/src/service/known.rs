@@ -1,4 +1,4 @@
-//! Pages that visitors ask for, remembered by their labels for as long as nothing is edited.
+//! Cache of public pages by slug, valid until anything is edited.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -8,7 +8,7 @@ use tokio::sync::watch;
 
 use super::{Result, Service};
 
-/// Pages that are remembered at most; for one more, all are forgotten.
+/// Maximum cached pages; beyond that the cache is cleared.
 const MOST: usize = 1024;
 
 /// The pages, and the last edit that they were read after.
@@ -16,23 +16,23 @@ const MOST: usize = 1024;
 pub(super) struct Known(Mutex<(u64, BTreeMap<String, Arc<Page>>)>);
 
 impl Service {
-    /// The number of the last event that came with an edit of anything, such as of a page: while it stays, so does what
-    /// the gate says of pages that everybody may see.
+    /// Returns the number of the last event of an edit of anything, such as a page. While it is unchanged, the
+    /// authorization of public pages is too.
     pub fn last_edit(&self) -> u64 {
         *self.0.edits.borrow()
     }
 
-    /// Told of each such edit.
+    /// Watches the number of the last edit.
     pub fn edits(&self) -> watch::Receiver<u64> {
         self.0.edits.clone()
     }
 
-    /// The page under a label, without a look into the store where it was asked for since the last edit of anything.
+    /// Returns the page with a slug, from the cache if it was read since the last edit of anything.
     ///
-    /// Only pages that everybody may see are remembered: a hidden one must take as long as none.
+    /// Only public pages are cached: a protected page must take as long as a missing one.
     pub(super) fn page_under(&self, slug: &str) -> Result<Option<Arc<Page>>> {
         let Known(known) = &self.0.known;
-        // Before the look: what is edited meanwhile has another number.
+        // Read first: an edit made in the meantime has a higher number.
         let edit = self.last_edit();
         {
             let held = known.lock().unwrap_or_else(PoisonError::into_inner);
@@ -66,7 +66,7 @@ mod tests {
     async fn an_edited_page_is_read_anew_and_a_hidden_one_each_time() {
         let world = world().await;
         let name = || world.service.page_under("shop").unwrap().map(|page| page.name.clone());
-        // What is remembered of it, and whether that counts still.
+        // The cached page, and whether the cache is still valid.
         let held = || {
             let known = world.service.0.known.0.lock().unwrap();
             known.0 == world.service.last_edit() && known.1.contains_key("shop")

@@ -1,4 +1,4 @@
-//! A look at a monitor on request: one place in each region is asked, and what they saw is kept as events.
+//! Check now: an agent in each region checks a monitor on request, and the outcomes are stored as events.
 
 use std::time::Duration;
 
@@ -15,31 +15,33 @@ use super::{Caller, Error, Result, Service};
 use crate::flow::{Arrival, CheckNow, Sighting};
 use crate::storage::Batch;
 
-/// How long the places may take: the check's ten seconds, two on the way, and one for the driver.
+/// Time that the agents get: ten seconds for the check, two for the network, and one for the driver.
 const PATIENCE: Duration = Duration::from_secs(13);
 
-/// What came of a look.
+/// Result of a check on request.
 #[derive(Debug, Clone)]
 pub struct Looked {
-    /// One for each region that was asked, or has nobody to ask, in the order of regions.
+    /// Outcome for each region, including regions without an agent, in the order of regions.
     pub sightings: Vec<Sighting>,
-    /// Who the places are.
+    /// Agents named in the outcomes.
     pub places: Places,
 }
 
 impl Service {
-    /// Has a monitor checked at once, once in each of its regions. What is seen changes no status and counts in no
-    /// figure.
+    /// Checks a monitor at once, once in each of its regions. The outcomes change no status and count in no
+    /// statistics.
     ///
     /// # Errors
-    /// [`Error::ReadOnly`], [`Error::NotFound`], [`Error::Invalid`] for a heartbeat, which nobody checks, and
+    /// [`Error::ReadOnly`], [`Error::NotFound`], [`Error::Invalid`] for a heartbeat, which is not probed, and
     /// [`Error::CheckedJustNow`].
     pub async fn check_now(&self, caller: &Caller, page: PageId, id: MonitorId) -> Result<Looked> {
         caller.writes()?;
         let page = self.page(caller, page)?;
         let monitor = self.monitor_on(&page, id)?.value;
         if monitor.check.kind() == parallax_core::check::CheckKind::Heartbeat {
-            return Err(Refusals::whole("a heartbeat reports itself and can't be checked").into());
+            return Err(
+                Refusals::whole("a heartbeat can't be checked on request: its job reports by ping").into()
+            );
         }
         self.paced(&self.0.looked, 1, &id)
             .map_err(|TooOften { seconds }| Error::CheckedJustNow { seconds })?;
@@ -62,7 +64,7 @@ impl Service {
     }
 }
 
-/// The event of a place's word: a failure that nobody was asked to confirm.
+/// Builds the event of an agent's outcome: a failure counts as unconfirmed.
 fn report(sighting: &Sighting) -> Option<RoundReport> {
     let observation = sighting.seen.as_ref()?;
     let word = match observation.outcome {

@@ -1,8 +1,9 @@
-//! What a person may ask for: every rule once, for the API, the dashboard and the command line alike.
+//! The service layer: every operation and rule once, shared by the API, the dashboard and the command line.
 //!
-//! A [`Caller`] comes of an API key; what its key does not reach is [`Error::NotFound`], found out by the same work
-//! as what does not exist. Every change is one batch: the record, what must still be true, and an event. Where another
-//! change came first, it is read and decided again. Calls that no key may make are marked as the operator's.
+//! A [`Caller`] is an authenticated API key; what the key can't access is [`Error::NotFound`], with the same work as
+//! for what does not exist. Every change is one batch: the record, its preconditions, and an event. After a conflict
+//! with another change it is read and decided again. Operations that no key may call are documented as called by the
+//! operator.
 
 pub mod accounts;
 mod asking;
@@ -59,31 +60,31 @@ use crate::storage::{Batch, Store, StoreError};
 use figures::Figures;
 use pace::{Pace, TooOften};
 
-/// How often a change is decided again because another came first.
+/// Attempts of a change that conflicts with other changes.
 const TRIES: usize = 16;
 
-/// How many things can be changed side by side, at least.
+/// Number of locks for changes, and so of changes that can run in parallel.
 const TURNS: usize = 64;
 
-/// Milliseconds between two looks on request at one monitor, or at one page's domain.
+/// Minimum milliseconds between two checks on request of one monitor, or of one page's domain.
 const LOOKED_APART: i64 = 10 * SECOND;
 
-/// What the operator has set.
+/// Settings from the operator's configuration.
 #[derive(Debug, Clone)]
 pub struct Settings {
-    /// Address of the dashboard, the API and pings, without a trailing slash.
+    /// Base URL of the dashboard, the API and pings, without a trailing slash.
     pub base_url: String,
-    /// Domain under which pages have their labels, where there is one.
+    /// Domain under which pages have their slugs, if configured.
     pub root_domain: Option<String>,
-    /// What each plan allows.
+    /// Limits of each plan.
     pub limits: PlanLimits,
-    /// Whether deliveries may go to the operator's own networks.
+    /// Allows deliveries to private networks.
     pub allow_private: bool,
-    /// What proves that a visitor's pass is ours.
+    /// HMAC key of visitors' access tokens.
     pub doors: doors::DoorKey,
 }
 
-/// Everything that may be asked for. Cheap to clone.
+/// The service layer. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Service(Arc<Parts>);
 
@@ -93,165 +94,166 @@ struct Parts {
     clock: Clock,
     queries: Queries,
     beats: Beats,
-    /// Pings with an unknown token, and those above their token's pace.
+    /// Number of refused pings: with an unknown token, and above the rate limit.
     pings_refused: [AtomicU64; 2],
     figures: Arc<dyn Figures>,
     settings: Settings,
-    /// One monitor or account is made at a time, so that makers don't race for the next dense number or an address.
+    /// Serializes the creation of monitors, pages and accounts, which compete for the next slot number or an address.
     making: tokio::sync::Mutex<()>,
-    /// Changes of one thing take turns, so that a crowd of them does not end in conflicts; things share these by id.
+    /// Locks for changes, shared by id: many changes of one object queue up instead of conflicting.
     turns: [tokio::sync::Mutex<()>; TURNS],
-    /// When monitors were last checked on request.
+    /// Checks on request, by monitor.
     looked: Mutex<Pace<MonitorId>>,
-    /// Every key's id by its hash, once it was read.
+    /// Index of key ids by hash, once it is loaded.
     names: Mutex<Option<BTreeMap<[u8; 32], KeyId>>>,
-    /// Who asked to be told of pages, and is not shown yet to want it.
+    /// Subscription requests that are not confirmed yet.
     wishes: subscribers::Wishes,
-    /// How many addresses were asked to confirm because of whom.
+    /// Confirmation requests sent, by visitor, page and account.
     asking: asking::Asking,
-    /// Accounts with more incidents than any plan has twice, with how many each had; none before the first look.
+    /// Accounts with more incidents than twice the largest plan's number, with their counts; `None` before the first
+    /// sweep.
     incidents_kept: Mutex<Option<BTreeMap<AccountId, usize>>>,
-    /// How often each mailbox was sent a link to sign in by.
+    /// Sign-in links sent, by mailbox, page and account.
     linked: Mutex<Pace<String>>,
-    /// The hostnames that pages ask for, as they were last read.
+    /// Pending domain claims, as they were last read.
     claims: Mutex<Option<domains::Claims>>,
-    /// Whoever looks for their records.
+    /// Source of TXT records for domain claims.
     lookup: OnceLock<Arc<dyn domains::Lookup>>,
-    /// Whoever keeps their certificates.
+    /// Source of certificate problems.
     certificates: OnceLock<hosts::Certified>,
-    /// When pages' domains were last looked for on request.
+    /// Domain look-ups on request, by page.
     domains_looked: Mutex<Pace<PageId>>,
-    /// Pages that visitors asked for.
+    /// Cache of public pages.
     known: known::Known,
-    /// The last commit that held an edit.
+    /// The number of the last event of an edit.
     edits: watch::Receiver<u64>,
-    /// How often each page's destinations were tested.
+    /// Destination tests, by page.
     tested: Mutex<Pace<PageId>>,
-    /// How often each account's destinations were tested.
+    /// Destination tests, by account.
     tested_by: Mutex<Pace<AccountId>>,
-    /// How often each page's subscribers were notified.
+    /// Notifications of subscribers, by page.
     notified: Mutex<Pace<PageId>>,
-    /// How often subscribers of each account's pages were.
+    /// Notifications of subscribers, by account.
     notified_by: Mutex<Pace<AccountId>>,
-    /// Told when deliveries were put into the store, or are due anew.
+    /// Notified when deliveries are stored or become due again.
     outgoing: Arc<Notify>,
-    /// Told when a page was let go, and may have to be cleared.
+    /// Notified when a page is deleted and may need clearing.
     let_go: Notify,
-    /// When the use of a key was last noted.
+    /// Time of the last recorded use of each key.
     used: Mutex<BTreeMap<KeyId, Timestamp>>,
 }
 
-/// Who asks: a key that was shown to be good.
+/// An authenticated caller.
 #[derive(Debug, Clone)]
 pub struct Caller {
-    /// The key.
+    /// The API key.
     pub key: Key,
 }
 
-/// Why something is not done: one variant for each error code of the API.
+/// Errors of the service layer: one variant for each error code of the API.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
-    /// No key, or none that is good.
-    #[error("a valid API key is needed")]
+    /// The API key is missing or invalid.
+    #[error("a valid API key is required")]
     Unauthenticated,
     /// A read key was used to write.
     #[error("this key may only read")]
     ReadOnly,
-    /// Nothing by that id that the key reaches.
+    /// No object with that id that the key can access.
     #[error("not found, or not accessible with this key")]
     NotFound,
-    /// What was sent breaks rules.
+    /// The input breaks rules.
     #[error("{0}")]
     Invalid(#[from] Refusals),
-    /// The key reaches one page, and what is asked for is not of a page.
-    #[error("this key reaches one page only")]
+    /// The key is bound to one page, and the operation is not about a page.
+    #[error("this key is limited to one page")]
     OnePage,
-    /// The same idempotency key came with another request before.
-    #[error("this Idempotency-Key was used for another request")]
+    /// The idempotency key was used with another request before.
+    #[error("this Idempotency-Key was already used for another request")]
     KeyReused,
     /// The monitor was checked on request a moment ago.
-    #[error("this monitor was checked on request just now; again in {seconds} seconds")]
+    #[error("this monitor was just checked; try again in {seconds} seconds")]
     CheckedJustNow {
-        /// Seconds until it may be again.
+        /// Seconds until a retry.
         seconds: u32,
     },
-    /// The page's domain was looked for on request a moment ago.
-    #[error("this page's domain was looked for on request just now; again in {seconds} seconds")]
+    /// The page's domain was looked up on request a moment ago.
+    #[error("this page's domain was just checked; try again in {seconds} seconds")]
     DomainCheckedJustNow {
-        /// Seconds until it may be again.
+        /// Seconds until a retry.
         seconds: u32,
     },
-    /// The page's destinations were tested as often as a minute allows.
+    /// The page's destinations were tested too often within a minute.
     #[error(
-        "a page's destinations may be tested {} times a minute; again in {seconds} seconds",
+        "a page's destinations can be tested {} times a minute; try again in {seconds} seconds",
         deliveries::TESTS
     )]
     TestedTooOften {
-        /// Seconds until the minute is up.
+        /// Seconds until the minute is over.
         seconds: u32,
     },
-    /// The page had as many addresses asked to confirm as a minute allows.
-    #[error("a page may ask {PAGE_A_MINUTE} addresses a minute to confirm; again in {seconds} seconds")]
+    /// The page sent too many confirmation requests within a minute.
+    #[error("a page can send {PAGE_A_MINUTE} confirmation requests a minute; try again in {seconds} seconds")]
     PageAsks {
-        /// Seconds until the minute is up.
+        /// Seconds until the minute is over.
         seconds: u32,
     },
-    /// The account had as many addresses asked to confirm as an hour allows.
+    /// The account sent too many confirmation requests within an hour.
     #[error(
-        "an account may ask {limit} addresses an hour to confirm ({}); again in {seconds} seconds",
+        "an account can send {limit} confirmation requests an hour ({}); try again in {seconds} seconds",
         asker.words()
     )]
     AccountAsks {
-        /// The one who has them asked.
+        /// Cause of the requests: visitors or the owner.
         asker: Asker,
-        /// How many it may ask now.
+        /// The current limit.
         limit: u32,
-        /// Seconds until the hour is up.
+        /// Seconds until the hour is over.
         seconds: u32,
     },
-    /// The account's destinations were tested as often as an hour allows.
+    /// The account's destinations were tested too often within an hour.
     #[error(
-        "an account's destinations may be tested {} times an hour; again in {seconds} seconds",
+        "an account's destinations can be tested {} times an hour; try again in {seconds} seconds",
         deliveries::ACCOUNT_TESTS
     )]
     AccountTestedTooOften {
-        /// Seconds until the hour is up.
+        /// Seconds until the hour is over.
         seconds: u32,
     },
-    /// Subscribers were notified as often as an hour allows.
+    /// Subscribers were notified too often within an hour.
     #[error(
-        "{whose} may be notified {limit} times an hour; again in {seconds} seconds, or at once with notify false"
+        "{whose} can be notified {limit} times an hour; try again in {seconds} seconds, or set notify to false"
     )]
     NotifiedTooOften {
         /// Subscribers of a page, or of an account.
         whose: &'static str,
-        /// How often.
+        /// The limit.
         limit: u32,
-        /// Seconds until the hour is up.
+        /// Seconds until the hour is over.
         seconds: u32,
     },
-    /// More passwords are checked than at once can be.
-    #[error("too many passwords are being checked; again in {seconds} seconds")]
+    /// The queue of password checks is full.
+    #[error("too many passwords are being checked; try again in {seconds} seconds")]
     Busy {
-        /// Seconds after which it may be tried again.
+        /// Seconds until a retry.
         seconds: u32,
     },
-    /// A ping's address leads to no heartbeat.
+    /// No heartbeat has this ping URL.
     #[error(
-        "no heartbeat has this ping address: send pings to the monitor's `pingUrl`, alone or followed by /start, /fail, \
+        "no heartbeat has this ping URL: send pings to the monitor's `pingUrl`, alone or followed by /start, /fail, \
          /log or an exit code from 0 to 255"
     )]
     UnknownPing,
-    /// A ping's token has brought its pings of this second.
-    #[error("more than {PINGS_A_SECOND} pings in a second")]
+    /// The token exceeded its pings in this second.
+    #[error("more than {PINGS_A_SECOND} pings in one second")]
     TooManyPings,
     /// The plan does not allow it.
     #[error("{0}")]
     PlanLimit(#[from] PlanRefusal),
-    /// The disk is full, which the store has logged.
+    /// The disk is full; the store has logged it.
     #[error("the disk is full")]
     DiskFull,
-    /// A fault on our side; the words are for the log.
+    /// An internal fault; the text is for the log.
     #[error("{0}")]
     Internal(String),
 }
@@ -262,12 +264,12 @@ impl From<StoreError> for Error {
     }
 }
 
-/// What a call gives.
+/// Result of the service's operations.
 pub type Result<T> = std::result::Result<T, Error>;
 
 impl Service {
-    /// A service over the store. `queries` and `beats` are the ways to the driver, which knows the monitors' present
-    /// state and takes pings in.
+    /// Creates the service. `queries` and `beats` lead to the driver, which has the monitors' current states and
+    /// processes pings.
     pub fn new(
         store: Store,
         clock: Clock,
@@ -314,12 +316,12 @@ impl Service {
         &self.0.settings.base_url
     }
 
-    /// The present moment.
+    /// Returns the current time.
     pub fn now(&self) -> Timestamp {
         self.0.clock.now()
     }
 
-    /// Told when deliveries were put into the store, or are due anew: whoever sends them waits for it.
+    /// Returns the signal for stored or due deliveries, on which the deliverer waits.
     pub fn outgoing(&self) -> Arc<Notify> {
         Arc::clone(&self.0.outgoing)
     }
@@ -328,7 +330,7 @@ impl Service {
         &self.0.store
     }
 
-    /// Counts one more time for a thing, where its pace allows it.
+    /// Counts an action of that key against a rate limit.
     fn paced<K: Ord + Clone>(
         &self,
         pace: &Mutex<Pace<K>>,
@@ -342,8 +344,8 @@ impl Service {
         &self.0.settings
     }
 
-    /// Commits what `decide` makes of the present state, in the turn of the `thing` with that id; where another change
-    /// came first all the same it decides again. None of `decide` says that nothing is to be written.
+    /// Commits the batch that `decide` makes of the current state, under the lock of the `thing` with that id; after
+    /// a conflict it decides again. Without a batch nothing is written.
     async fn change<T, F, D>(&self, thing: u128, mut decide: D) -> Result<T>
     where
         D: FnMut() -> F,
@@ -367,7 +369,7 @@ impl Service {
         Ok(value)
     }
 
-    /// Commits a batch. One with an edit is done once the driver judges by it: the answer, and whatever is asked next,
+    /// Commits a batch. For an edit it also waits until the driver applies it: this answer, and every later one,
     /// shows the status after the change.
     async fn commit(&self, batch: Option<Batch>) -> std::result::Result<(), StoreError> {
         let Some(batch) = batch else { return Ok(()) };

@@ -1,4 +1,4 @@
-//! Monitors: made, changed, deleted, and shown with their present state and figures.
+//! Monitors: creation, edits, deletion, and reading with their current state and statistics.
 
 mod incidents;
 
@@ -19,49 +19,49 @@ use super::token::ping_token;
 use super::{Caller, Error, Result, Service};
 use crate::storage::{Batch, Expect, Is, Op, StoreError, Versioned};
 
-/// A monitor with its present state and figures.
+/// A monitor with its current state and statistics.
 #[derive(Debug, Clone)]
 pub struct Shown {
     /// The monitor.
     pub monitor: Monitor,
-    /// Its present state.
+    /// Its current state.
     pub view: View,
-    /// Its last 24 hours.
+    /// Its statistics of the last 24 hours.
     pub figure: Figure,
-    /// It is not checked since the account's plan does not have its type, and its owner has not paused it.
+    /// True if the account's plan excludes its type, and its owner has not paused it.
     pub paused_by_plan: bool,
 }
 
 impl Service {
-    /// The monitors of a page in page order.
+    /// Lists the monitors of a page in page order.
     ///
     /// # Errors
-    /// [`Error::NotFound`] for a page that the key does not reach.
+    /// [`Error::NotFound`] for a page that the key can't access.
     pub async fn monitors(&self, caller: &Caller, page: PageId) -> Result<Vec<Shown>> {
         let page = self.page(caller, page)?;
         self.shown_on(&page).await
     }
 
-    /// One monitor of a page.
+    /// Returns one monitor of a page.
     ///
     /// # Errors
-    /// [`Error::NotFound`] for one that the key does not reach, or that is on another page.
+    /// [`Error::NotFound`] for one that the key can't access, or that is on another page.
     pub async fn monitor(&self, caller: &Caller, page: PageId, id: MonitorId) -> Result<Shown> {
         let page = self.page(caller, page)?;
         let monitor = self.monitor_on(&page, id)?.value;
         self.shown(&page, monitor).await
     }
 
-    /// Whether the key reaches that monitor on that page, before its state is looked at.
+    /// Checks that the key can access that monitor on that page, without reading its state.
     ///
     /// # Errors
-    /// [`Error::NotFound`] where not.
+    /// [`Error::NotFound`] if it can't.
     pub fn reaches_monitor(&self, caller: &Caller, page: PageId, id: MonitorId) -> Result<()> {
         let page = self.page(caller, page)?;
         self.monitor_on(&page, id).map(|_| ())
     }
 
-    /// Makes a monitor on a page.
+    /// Creates a monitor on a page.
     ///
     /// # Errors
     /// [`Error::ReadOnly`], [`Error::NotFound`], [`Error::Invalid`], then [`Error::PlanLimit`].
@@ -114,7 +114,7 @@ impl Service {
             self.remember(once, &shown, &mut batch)?;
             match self.commit(Some(batch)).await {
                 Ok(()) => {
-                    // Its job may report before the driver has read of it.
+                    // Its job may send a ping before the driver has read the event.
                     self.0.beats.tokens.put(&shown.monitor);
                     return Ok(Done::Now(shown));
                 }
@@ -128,10 +128,10 @@ impl Service {
                 Err(error) => return Err(error.into()),
             }
         }
-        Err(Error::Internal("a new monitor met too many other changes".to_owned()))
+        Err(Error::Internal("a new monitor conflicted with too many other changes".to_owned()))
     }
 
-    /// Changes a monitor, and gives it with the status that it has by the change.
+    /// Edits a monitor, and returns it with the status after the change.
     ///
     /// # Errors
     /// [`Error::ReadOnly`], [`Error::NotFound`], [`Error::Invalid`].
@@ -154,7 +154,7 @@ impl Service {
                     batch.event(self.monitor_event(page.id, id, Edited::Changed));
                     let (before, notify) = (&monitor.value, matches!(edit.notify, Given::Value(true)));
                     if changed.paused && !before.paused {
-                        // One act, since an incident is written once in a batch: the pause carries a new name too.
+                        // One act, since a batch writes an incident once: the pause carries a new name too.
                         let act = Act::Pause(&changed.name);
                         self.act_on_incidents(&page, before, act, notify, &mut batch).await?;
                     } else if changed.name != before.name {
@@ -164,7 +164,7 @@ impl Service {
                 }
                 let account = self.store().reader().account(page.account)?.ok_or(Error::NotFound)?;
                 let mut shown = self.shown(&page, changed).await?;
-                // The driver has not read of the change yet.
+                // The driver has not processed the change yet.
                 shown.view.unconfirmable =
                     !self.0.figures.can_confirm(&page, account.value.plan, &shown.monitor);
                 Ok((shown, batch))
@@ -180,8 +180,8 @@ impl Service {
         Ok(Done::Now(shown))
     }
 
-    /// Deletes a monitor and its history. Where it is down and its automatic incident is over by that, subscribers hear of
-    /// the end if `notify` says so.
+    /// Deletes a monitor and its history. If it is down and that resolves its automatic incident, subscribers are
+    /// notified if `notify` is true.
     ///
     /// # Errors
     /// [`Error::ReadOnly`], [`Error::NotFound`].
@@ -204,7 +204,7 @@ impl Service {
         .await
     }
 
-    /// Where a heartbeat's job reports, for those who may know: callers with write access.
+    /// Returns the ping URL of a heartbeat, for callers with write access.
     pub fn ping_url(&self, caller: &Caller, monitor: &Monitor) -> Option<String> {
         let Check::Heartbeat(heartbeat) = &monitor.check else { return None };
         let base = &self.settings().base_url;
@@ -239,7 +239,7 @@ impl Service {
             let paused_by_plan = is_excluded && !monitor.paused;
             let is_paused = monitor.paused || is_excluded;
             if is_paused {
-                // Nothing is known of it at present, whatever was before.
+                // Its current state is unknown, whatever it was before.
                 (figure.uptime, figure.latency_ms) = (None, None);
             }
             Shown { monitor: Monitor { paused: is_paused, ..monitor }, view, figure, paused_by_plan }

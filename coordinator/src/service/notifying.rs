@@ -1,4 +1,4 @@
-//! The pace at which subscribers are notified: what an update is to them is one record for each of them, kept for 30 days.
+//! Rate limit of notifications to subscribers: an update is one record for each subscriber, kept for 30 days.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -7,17 +7,17 @@ use parallax_core::page::Page;
 use super::pace::TooOften;
 use super::{Error, Result, Service};
 
-/// Updates in an hour by which a page's subscribers are notified.
+/// Updates in an hour that notify a page's subscribers.
 const PAGE_AN_HOUR: u32 = 60;
-/// Updates in an hour by which subscribers of all of an account's pages are.
+/// Updates in an hour that notify subscribers of all of an account's pages.
 const ACCOUNT_AN_HOUR: u32 = 600;
 
 impl Service {
-    /// Counts a person's update that notifies a page's subscribers, where it has any: once a request, which
-    /// `is_counted` remembers.
+    /// Counts a person's update that notifies a page's subscribers, if there are any: once per request, which
+    /// `is_counted` records.
     ///
     /// # Errors
-    /// [`Error::NotifiedTooOften`] where it is one too many.
+    /// [`Error::NotifiedTooOften`] beyond the limit.
     pub(super) async fn admit_notifying(
         &self,
         page: &Page,

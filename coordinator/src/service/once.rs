@@ -1,8 +1,9 @@
-//! Requests that may be sent twice: the first answer is kept with the change that it reports, and given again.
+//! Idempotent requests: the first answer is stored with the change that it reports, and replayed for repetitions.
 //!
-//! An answer of more than [`MAX_ANSWER`] bytes about a thing that can be shown again is not kept: its thing's id is, and a
-//! repetition shows the thing as it is by then. One that changed nothing is kept too: done again later, it might undo what
-//! came between. The store bounds the answers of each API key ([`MAX_REMEMBERED`](crate::storage::MAX_REMEMBERED)).
+//! An answer of more than [`MAX_ANSWER`] bytes about an object that can be read again is stored as the object's id,
+//! and a repetition returns its current state. Answers of requests that changed nothing are stored too: executed
+//! again later, such a request might undo a change made in between. The store bounds the answers of each API key
+//! ([`MAX_REMEMBERED`](crate::storage::MAX_REMEMBERED)).
 
 use std::future::Future;
 
@@ -18,14 +19,14 @@ use sha2::{Digest, Sha256};
 use super::{Caller, Error, Result, Service};
 use crate::storage::{Batch, Expect, Is, Op, Remembered};
 
-/// The name of the header, as refusals say it.
+/// Name of the header, as written in errors.
 pub const HEADER: &str = "Idempotency-Key";
-/// Bytes of an answer that is kept as it is.
+/// Maximum bytes of an answer that is stored in full.
 pub const MAX_ANSWER: usize = 8 * 1024;
-/// First byte of what is kept in place of a longer answer; no answer begins with it.
+/// First byte of the record that replaces a longer answer; no answer begins with it.
 const LONG: u8 = 0;
 
-/// A request that may be sent twice, or not.
+/// A request with its optional idempotency key, and the function that writes its answer.
 pub struct Once<'a, T> {
     ticket: Option<Ticket>,
     answer: &'a (dyn Fn(&T) -> Vec<u8> + Send + Sync),
@@ -37,35 +38,35 @@ impl<T> std::fmt::Debug for Once<'_, T> {
     }
 }
 
-/// What a repeated request is known by.
+/// Identity of a repeatable request.
 #[derive(Debug, Clone)]
 pub struct Ticket {
     name: String,
     fingerprint: [u8; 32],
 }
 
-/// What came of a request: something now, or the answer of its first sending.
+/// Result of a request: executed now, or replayed.
 #[derive(Debug, Clone)]
 pub enum Done<T> {
-    /// It was done now.
+    /// Executed now.
     Now(T),
-    /// It was done before: the first answer.
+    /// Executed before: the stored answer.
     Before(Vec<u8>),
-    /// It was done before, and its answer was too long to keep: the thing as it is now.
+    /// Executed before, and its answer was too long to store: the object's current state.
     Again(T),
 }
 
-/// A thing whose answers may be too long to keep.
+/// An object whose answers may be too long to store.
 pub trait Redrawn: Sized + Send {
-    /// The id by which it can be shown again; none for what always has a short answer.
+    /// Returns the id by which it can be read again; `None` for objects with short answers only.
     fn id(&self) -> Option<u128> {
         None
     }
 
-    /// Reads the thing of that page and id as it is now.
+    /// Reads the current state of the object with that page and id.
     ///
     /// # Errors
-    /// [`Error::NotFound`] where it is gone.
+    /// [`Error::NotFound`] if it no longer exists.
     fn redraw(_service: &Service, _page: PageId, _id: u128) -> impl Future<Output = Result<Self>> + Send {
         async { Err(Error::NotFound) }
     }
@@ -81,7 +82,8 @@ impl Redrawn for super::monitors::Shown {}
 impl Redrawn for super::deliveries::Opened {}
 
 impl Ticket {
-    /// The ticket of a request: whose, the header's value, and all that makes the request this one and no other.
+    /// Derives the identity from the API key, the header's value, and everything that distinguishes the request from
+    /// others.
     pub fn new(key: KeyId, value: &str, request: &[&[u8]]) -> Self {
         let mut fingerprint = Sha256::new();
         for part in request {
@@ -95,14 +97,14 @@ impl Ticket {
 }
 
 impl<'a, T> Once<'a, T> {
-    /// A request with that ticket (none: it is done each time it is sent), whose answer is written by `answer`.
+    /// A request with that identity (without one it is executed each time), whose answer is written by `answer`.
     pub fn new(ticket: Option<Ticket>, answer: &'a (dyn Fn(&T) -> Vec<u8> + Send + Sync)) -> Self {
         Self { ticket, answer }
     }
 }
 
 impl<T: Redrawn> Once<'_, T> {
-    /// The bytes to keep: the answer, or the id of its thing where that is shorter by far.
+    /// Returns the bytes to store: the answer, or the object's id if the answer is too long.
     fn kept(&self, done: &T) -> Vec<u8> {
         let answer = (self.answer)(done);
         match done.id().filter(|_| answer.len() > MAX_ANSWER) {
@@ -112,19 +114,19 @@ impl<T: Redrawn> Once<'_, T> {
     }
 }
 
-/// The id that was kept in place of a long answer.
+/// Returns the id stored in place of a long answer.
 fn long(kept: &[u8]) -> Option<u128> {
     let (first, id) = kept.split_first()?;
     Some(u128::from_be_bytes(id.try_into().ok()?)).filter(|_| *first == LONG)
 }
 
 impl Service {
-    /// Makes a change on a page, once, in the turn of the `thing` with that id.
+    /// Makes a change on a page, once, under the lock of the `thing` with that id.
     ///
-    /// Refusals come in this order: of a key that may not write, of a page that it does not reach, of a ticket that was used
-    /// for another request; then those of `make`, which gives the answer and what is to be written. A request that was done
-    /// before is answered as it was then, whatever has become of the thing since, as long as its page is there; where that
-    /// answer was too long to keep, with the thing as it is now.
+    /// Errors are checked in this order: a key without write access, a page that it can't access, an idempotency key
+    /// used for another request; then those of `make`, which returns the answer and the batch. A request that was
+    /// executed before is answered with the stored answer, whatever has changed since, as long as its page exists; if
+    /// that answer was too long to store, with the object's current state.
     pub(super) async fn change_on<T, F, M>(
         &self,
         caller: &Caller,
@@ -156,8 +158,8 @@ impl Service {
         .await
     }
 
-    /// Keeps another answer of a request that was done now: what is only known once its change took effect. One that can't
-    /// be kept leaves the first, which was committed with the change.
+    /// Replaces the stored answer of a request executed now with one that is known only after its change took effect.
+    /// If that fails, the first answer remains, which was committed with the change.
     pub(super) async fn remember_after<T: Redrawn>(&self, once: &Once<'_, T>, done: &T) {
         let Some(ticket) = &once.ticket else { return };
         let Ok(Some(found)) = self.store().reader().remembered(&ticket.name) else { return };
@@ -166,19 +168,19 @@ impl Service {
         batch.expect(Expect::Remembered(ticket.name.clone(), Is::At(found.revision)));
         batch.write(Op::Remember(ticket.name.clone(), remembered));
         if let Err(error) = self.store().commit(batch).await {
-            tracing::debug!(%error, "the answer after a change was not kept for a repetition");
+            tracing::debug!(%error, "the answer after a change was not stored for repetitions");
         }
     }
 
-    /// The answer that the request had before, where it was done already.
+    /// Returns the stored answer if the request was executed before.
     pub(super) fn answered<T>(&self, once: &Once<'_, T>) -> Result<Option<Vec<u8>>> {
         once.ticket.as_ref().map_or(Ok(None), |ticket| self.answer_of(ticket))
     }
 
-    /// Whether a request with that ticket was done before, and will be answered as it was then.
+    /// Returns true if that request was executed before and will be replayed.
     ///
     /// # Errors
-    /// [`Error::Internal`] where the store can't be read.
+    /// [`Error::Internal`] if the store can't be read.
     pub fn is_answered(&self, ticket: &Ticket) -> Result<bool> {
         match self.answer_of(ticket) {
             Ok(answer) => Ok(answer.is_some()),
@@ -196,7 +198,7 @@ impl Service {
         }
     }
 
-    /// What is kept of a request: a fingerprint by a key of ours, since a password may be in its body.
+    /// Computes the stored fingerprint of a request: an HMAC, since the body may contain a password.
     fn kept(&self, ticket: &Ticket) -> [u8; 32] {
         let mut kept = [0; 32];
         for (byte, sealed) in kept.iter_mut().zip(self.sealed(&[b"once", &ticket.fingerprint]).as_ref()) {
@@ -205,14 +207,14 @@ impl Service {
         kept
     }
 
-    /// Adds to the batch that the request is done, with its answer; of two that are sent at once one is done.
+    /// Adds the request's answer to the batch; of two sent at once only one is executed.
     pub(super) fn remember<T: Redrawn>(&self, once: &Once<'_, T>, done: &T, batch: &mut Batch) -> Result<()> {
         let Some(ticket) = &once.ticket else { return Ok(()) };
         let now = self.now();
         let is = match self.store().reader().remembered(&ticket.name)? {
-            // An expired one, which is written over.
+            // An expired record is overwritten.
             Some(found) if found.value.expires_at <= now => Is::At(found.revision),
-            // Done by another sending since this one looked: it must not be done twice.
+            // Executed by a concurrent repetition since this one checked: it must not be executed twice.
             Some(_) | None => Is::Absent,
         };
         let remembered =

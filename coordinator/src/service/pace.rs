@@ -1,42 +1,41 @@
-//! How often something is done with each of many things, in memory and bounded: so many times within a while that begins
-//! with the first time.
+//! Fixed-window rate limit per key, in memory and bounded. A key's window begins with its first action.
 
 use std::borrow::Borrow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use parallax_core::time::{SECOND, Timestamp};
 
-/// Things that are remembered. Where so many are within their while, none that is new is admitted: to forget one of them
-/// would let whoever brings ever new ones do it as often as he likes.
+/// Maximum keys tracked. When 10,000 keys are inside their windows, new keys are refused: evicting one would let an
+/// attacker rotate keys.
 const MOST: usize = 10_000;
 
-/// When each thing's present while began, and how often it was done in it since.
+/// Rate limit state: start and count of each key's current window.
 #[derive(Debug)]
 pub(super) struct Pace<K> {
-    /// Milliseconds of a while.
+    /// Length of a window in milliseconds.
     span: i64,
     whiles: BTreeMap<K, (Timestamp, u32)>,
-    /// The same by their beginning: which are over is found without a look at all.
+    /// The same windows ordered by their start, so that expired ones are found without a full scan.
     begun: BTreeSet<(Timestamp, K)>,
 }
 
-/// It was done as often as it may be.
+/// The rate limit was exceeded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct TooOften {
-    /// Whole seconds until it may be again, at least 1.
+    /// Seconds until a retry, rounded up, at least 1.
     pub(super) seconds: u32,
 }
 
 impl<K: Ord> Pace<K> {
-    /// Nothing was done yet; a while has so many milliseconds.
+    /// An empty limit with windows of that many milliseconds.
     pub(super) const fn new(span: i64) -> Self {
         Self { span, whiles: BTreeMap::new(), begun: BTreeSet::new() }
     }
 
-    /// Counts one more time, where it is one of the `times` of the thing's present while.
+    /// Counts an action of that key, and admits it if it is among the first `times` in the current window.
     ///
     /// # Errors
-    /// [`TooOften`], and that is counted too.
+    /// [`TooOften`]; a refused action is counted too.
     pub(super) fn admit<Q>(&mut self, times: u32, thing: &Q, now: Timestamp) -> Result<(), TooOften>
     where
         K: Borrow<Q>,
@@ -57,7 +56,7 @@ impl<K: Ord> Pace<K> {
         Ok(())
     }
 
-    /// True where a thing has a while that is not over.
+    /// Returns true if the key has a window that has not expired.
     pub(super) fn knows<Q>(&self, thing: &Q, now: Timestamp) -> bool
     where
         K: Borrow<Q>,
@@ -66,13 +65,13 @@ impl<K: Ord> Pace<K> {
         self.whiles.get(thing).is_some_and(|(began, _)| !self.is_over(*began, now))
     }
 
-    /// True where there is no room for a new thing before some while is over.
+    /// Returns true if no new key can be tracked before some window expires.
     pub(super) fn is_full(&mut self, now: Timestamp) -> bool {
         self.forget_what_is_over(now);
         self.whiles.len() >= MOST
     }
 
-    /// True where it would be admitted once more by its own count; counts nothing.
+    /// Returns true if the key's own count allows another action; counts nothing.
     pub(super) fn has_room<Q>(&self, times: u32, thing: &Q, now: Timestamp) -> bool
     where
         K: Borrow<Q>,
@@ -82,7 +81,7 @@ impl<K: Ord> Pace<K> {
         found.is_none_or(|(_, count)| *count < times)
     }
 
-    /// A while that began later than now is of a clock that was wrong, and over too.
+    /// A window that starts in the future comes from a wrong clock, and has expired too.
     const fn is_over(&self, began: Timestamp, now: Timestamp) -> bool {
         let age = now.since(began);
         age >= self.span || age < 0
@@ -162,12 +161,12 @@ mod tests {
         }
         assert_eq!(pace.admit(1, &0, at(6000)), refused(4));
         for known in [1, MOST] {
-            assert!(pace.admit(1, &known, at(6000)).is_err(), "nobody was forgotten for it");
+            assert!(pace.admit(1, &known, at(6000)).is_err(), "no key is evicted for it");
         }
         assert_eq!(pace.admit(1, &0, at(SPAN)), Ok(()));
         assert!(pace.has_room(1, &MOST, at(SPAN)) && !pace.has_room(1, &1, at(SPAN)));
         assert!(pace.whiles.len() <= MOST && pace.begun.len() == pace.whiles.len());
         assert_eq!(pace.admit(1, &0, at(3 * SPAN)), Ok(()));
-        assert_eq!((pace.whiles.len(), pace.begun.len()), (1, 1), "what is over is forgotten");
+        assert_eq!((pace.whiles.len(), pace.begun.len()), (1, 1), "expired windows are dropped");
     }
 }

@@ -1,4 +1,4 @@
-//! Pages: who reaches them, their address, their edits, and how they are as a whole.
+//! Pages: access by API keys, URLs, and the overall status.
 
 pub mod clearing;
 mod editing;
@@ -25,14 +25,14 @@ use super::monitors::Shown;
 use super::{Caller, Error, Result, Service};
 use crate::storage::{Batch, Expect, Is, Versioned};
 
-/// How a page is as a whole, for its visitors.
+/// Overall status of a page, for its visitors.
 #[derive(Debug, Clone)]
 pub struct Overview {
     /// The page.
     pub page: Page,
-    /// How it is in one word.
+    /// Machine-readable overall status.
     pub indicator: Indicator,
-    /// The same for people.
+    /// The same as a headline for people.
     pub headline: String,
     /// Its monitors in page order.
     pub monitors: Vec<Shown>,
@@ -42,19 +42,19 @@ pub struct Overview {
     pub maintenance: Vec<incidents::Shown>,
     /// Maintenance planned for later than that, soonest first.
     pub later: Vec<incidents::Shown>,
-    /// Regions with a place in service.
+    /// Regions with an agent in service.
     pub regions: RegionSet,
-    /// Whether what is shown is no longer what is seen: there is something to be checked, and nobody to check it.
+    /// True if the shown statuses are out of date: there are monitors to check, and no agent to check them.
     pub is_stale: bool,
 }
 
 impl Overview {
-    /// When the newest check ended that anything here rests on.
+    /// Returns the end of the newest check that contributes to the overview.
     pub fn checked(&self) -> Option<Timestamp> {
         board::newest_check(|| self.monitors.iter().map(|shown| (&shown.monitor, &shown.view)))
     }
 
-    /// The regions in service that anything here was seen from in the last 24 hours.
+    /// Returns the regions in service that checked any of the monitors in the last 24 hours.
     pub fn seen_from(&self) -> RegionSet {
         let ours = || self.monitors.iter().filter(|shown| board::is_probed(&shown.monitor));
         let is_seen = |region: &Region| ours().any(|shown| shown.figure.seen.contains(*region));
@@ -63,67 +63,67 @@ impl Overview {
 }
 
 impl Service {
-    /// A page that the caller's key reaches.
+    /// Returns a page that the caller's key can access.
     ///
     /// # Errors
-    /// [`Error::NotFound`] for every other.
+    /// [`Error::NotFound`] for any other page.
     pub fn page(&self, caller: &Caller, id: PageId) -> Result<Page> {
         self.reached(caller, id).map(|page| page.value)
     }
 
-    /// The id of the page with that address label, where the key reaches it.
+    /// Returns the id of the page with that slug, if the key can access it.
     ///
     /// # Errors
-    /// [`Error::Internal`] where the store can't be read.
+    /// [`Error::Internal`] if the store can't be read.
     pub fn page_with_label(&self, caller: &Caller, slug: &str) -> Result<Option<PageId>> {
         let page = self.store().reader().page_by_slug(slug)?;
         Ok(page.filter(|page| caller.key.reaches(&page.value)).map(|page| page.value.id))
     }
 
-    /// Every page that the caller's key reaches, oldest first.
+    /// Lists every page that the caller's key can access, oldest first.
     ///
     /// # Errors
-    /// [`Error::Internal`] where the store can't be read.
+    /// [`Error::Internal`] if the store can't be read.
     pub async fn pages(&self, caller: &Caller) -> Result<Vec<Page>> {
         let mut pages = self.pages_of(caller.key.account).await?;
         pages.retain(|page| caller.key.reaches(page));
         Ok(pages)
     }
 
-    /// How a page is as a whole.
+    /// Returns the overall status of a page.
     ///
     /// # Errors
-    /// [`Error::NotFound`] for a page that the key does not reach.
+    /// [`Error::NotFound`] for a page that the key can't access.
     pub async fn overview(&self, caller: &Caller, id: PageId) -> Result<Overview> {
         let page = self.page(caller, id)?;
         self.overview_of(page).await
     }
 
-    /// How a page is as a whole, for its visitors.
+    /// Returns the overall status of a page, for its visitors.
     ///
     /// # Errors
-    /// [`Error::Internal`] where the store can't be read.
+    /// [`Error::Internal`] if the store can't be read.
     pub async fn public_overview(&self, page: &Admitted) -> Result<Overview> {
         self.overview_of(page.page().clone()).await
     }
 
-    /// Where visitors are served the page.
+    /// Returns the public URL of the page.
     pub fn page_url(&self, page: &Page) -> String {
         let settings = self.settings();
         page.address(&settings.base_url, settings.root_domain.as_deref())
     }
 
-    /// Where visitors are served a picture of the page, where it has one.
+    /// Returns the public URL of a picture of the page, if it has one.
     pub fn picture_url(&self, page: &Page, usage: PictureUse) -> Option<String> {
         let picture = page.look.picture(usage)?;
         Some(format!("{}/{}/{}", self.page_url(page), usage.name(), picture.hex()))
     }
 
-    /// The operator makes a page.
+    /// Creates a page; called by the operator.
     ///
     /// # Errors
-    /// [`Error::NotFound`] for an account that is not there, [`Error::Invalid`] for a bad name or a bad, reserved or
-    /// taken slug.
+    /// [`Error::NotFound`] for an account that does not exist, [`Error::Invalid`] for an invalid name or an invalid,
+    /// reserved or taken slug.
     pub async fn create_page(&self, account: AccountId, name: &str, slug: &str) -> Result<Page> {
         let mut faults = Refusals::none();
         let name = faults.take("name", read_name(name));
@@ -145,10 +145,10 @@ impl Service {
         .await
     }
 
-    /// An account's pages, oldest first: the operator's list.
+    /// Lists an account's pages, oldest first; called by the operator.
     ///
     /// # Errors
-    /// [`Error::Internal`] where the store can't be read.
+    /// [`Error::Internal`] if the store can't be read.
     pub async fn pages_of(&self, account: AccountId) -> Result<Vec<Page>> {
         let pages = self.store().read(move |store| store.pages_of(account)).await?;
         let mut pages: Vec<Page> = pages.into_iter().map(|page| page.value).collect();
@@ -175,8 +175,8 @@ impl Service {
         let regions = self.regions_in_service();
         let looked_at = monitors.iter().map(|shown| (&shown.monitor, &shown.view));
         let is_stale = board::none_looks(regions, looked_at, now);
-        // Where nobody looks any more, what was well is not known to be. What was down stays so, and what reports itself
-        // goes on.
+        // Without agents, monitors that were up are no longer known to be. Monitors that were down stay down, and
+        // monitors that report by ping are unaffected.
         let is_known = |shown: &Shown| {
             !is_stale || shown.view.status == Status::Down || !board::is_probed(&shown.monitor)
         };
@@ -192,7 +192,7 @@ impl Service {
             Some(shown) => shown.incident.title.clone(),
             None if is_stale && seen == Indicator::Unknown => STALE.to_owned(),
             None => {
-                // For an incident that only says what went down, what is down now is named.
+                // For an automatic incident, the headline names the monitors that are down now.
                 let down = uncovered.filter(|shown| told.is_some() && shown.view.status == Status::Down);
                 let down: Vec<_> =
                     down.map(|shown| (shown.monitor.name.as_str(), shown.view.down_from)).collect();
@@ -207,17 +207,17 @@ impl Service {
     }
 }
 
-/// What visitors are told of what is open.
+/// A page's open incidents and windows, by section.
 pub(super) struct Told {
     /// Incidents, newest first.
     pub(super) incidents: Vec<incidents::Shown>,
-    /// Maintenance under way or within the next week, soonest first.
+    /// Maintenance in progress or within the next week, soonest first.
     pub(super) maintenance: Vec<incidents::Shown>,
-    /// Maintenance later than that, soonest first.
+    /// Maintenance planned for later than that, soonest first.
     pub(super) later: Vec<incidents::Shown>,
 }
 
-/// The parts of what is open, which is given newest first.
+/// Splits open incidents and windows, given newest first, into sections.
 pub(super) fn told_of(open: Vec<incidents::Shown>, now: Timestamp) -> Told {
     let (incidents, mut maintenance): (Vec<_>, Vec<_>) =
         open.into_iter().partition(|shown| shown.incident.kind == Kind::Incident);
@@ -228,10 +228,10 @@ pub(super) fn told_of(open: Vec<incidents::Shown>, now: Timestamp) -> Told {
 }
 
 impl Caller {
-    /// Whether the caller may change things.
+    /// Checks that the caller has write access.
     ///
     /// # Errors
-    /// [`Error::ReadOnly`] where not.
+    /// [`Error::ReadOnly`] if not.
     pub fn writes(&self) -> Result<()> {
         if self.key.access.writes() { Ok(()) } else { Err(Error::ReadOnly) }
     }

@@ -1,4 +1,4 @@
-//! Passwords of visitors as hashes (argon2id): costly to check, so few at once and none beyond a short queue.
+//! Visitors' passwords, hashed with argon2id: hashing is expensive, so only a few run at once, with a short queue.
 
 use std::sync::{Arc, LazyLock};
 
@@ -9,44 +9,44 @@ use tokio::sync::Semaphore;
 
 use super::{Error, Result};
 
-/// KiB of memory, passes and lanes of a hash (OWASP's first choice for argon2id with little memory).
+/// Memory in KiB, passes and lanes of a hash (OWASP's first choice for argon2id with little memory).
 const COST: (u32, u32, u32) = (19 * 1024, 2, 1);
-/// Hashes that are reckoned at once.
+/// Maximum concurrent hashes.
 const AT_ONCE: usize = 2;
-/// Those that may wait for their turn.
+/// Maximum hashes waiting in the queue.
 const WAITING: usize = 16;
-/// Seconds after which one who finds the queue full may come again.
+/// Seconds to wait before a retry when the queue is full.
 const AGAIN: u32 = 2;
-/// Bytes of a password that is looked at at all.
+/// Maximum bytes of a password; longer ones are never hashed.
 const MAX_BYTES: usize = 1024;
-/// What a password is held against where there is none to hold it against, so that it takes as long. No password has it:
-/// nobody knows what would hash to naught.
+/// Hash to verify against if a page has none, so that it takes the same time. No known password matches it: that
+/// would need an input that hashes to zero.
 const NONE: &str =
     "$argon2id$v=19$m=19456,t=2,p=1$AAAAAAAAAAAAAAAAAAAAAA$AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA";
 
-/// The one queue of this process: the memory that hashes take is the host's.
+/// The only queue of the process: hashing uses the host's memory.
 static HASHER: LazyLock<Hasher> = LazyLock::new(Hasher::default);
 
-/// The hash of a password with a salt of its own, as a PHC string.
+/// Hashes a password with a new salt, as a PHC string.
 ///
 /// # Errors
-/// [`Error::Busy`] where too many wait already.
+/// [`Error::Busy`] if the queue is full.
 pub async fn hash(password: &str) -> Result<String> {
     HASHER.hash(password).await
 }
 
-/// Whether the password is the one with that hash. None of a hash takes as long, and is never so.
+/// Verifies a password against a hash. Without a hash it takes the same time and returns false.
 ///
 /// # Errors
-/// [`Error::Busy`] where too many wait already.
+/// [`Error::Busy`] if the queue is full.
 pub async fn verify(password: &str, hash: Option<&str>) -> Result<bool> {
     HASHER.verify(password, hash).await
 }
 
-/// Who hashes, and the queue before it.
+/// The hasher with its queue.
 #[derive(Debug, Clone)]
 struct Hasher {
-    /// Places of those that are reckoned or wait.
+    /// Permits of hashes that run or wait.
     room: Arc<Semaphore>,
     work: Arc<Semaphore>,
 }
@@ -81,7 +81,8 @@ impl Hasher {
         Ok(found && is_short)
     }
 
-    /// Does it where its turn has come, off the runtime. Whoever leaves meanwhile gives nothing back before it is done.
+    /// Runs the work on a blocking thread when its turn comes. A cancelled caller's permits are released only when
+    /// the work is done.
     async fn turn<T: Send + 'static>(&self, work: impl FnOnce() -> T + Send + 'static) -> Result<T> {
         let place = Arc::clone(&self.room).try_acquire_owned();
         let place = place.map_err(|_| Error::Busy { seconds: AGAIN })?;
@@ -120,7 +121,7 @@ mod tests {
         for none in [None, Some("$argon2id$"), Some(""), Some(NONE)] {
             assert!(!hasher.verify("", none).await.unwrap(), "{none:?}");
         }
-        assert!(PasswordHash::new(NONE).is_ok(), "it costs what any other does");
+        assert!(PasswordHash::new(NONE).is_ok(), "it costs as much as any other");
     }
 
     #[tokio::test]
@@ -141,6 +142,6 @@ mod tests {
         for one in waiting {
             assert_eq!(one.await.unwrap(), Ok(false));
         }
-        assert_eq!(hasher.verify("x", None).await, Ok(false), "there is room again");
+        assert_eq!(hasher.verify("x", None).await, Ok(false), "the queue has a free slot again");
     }
 }

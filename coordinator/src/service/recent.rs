@@ -1,4 +1,4 @@
-//! What a page's feeds and calendar are made of: its newest incidents and windows, whatever their month.
+//! Data for a page's feeds and calendar: its newest incidents and windows, whatever their month.
 
 use std::collections::BTreeMap;
 
@@ -14,22 +14,22 @@ use super::incidents::listed::{Cut, Newest, cut};
 use super::{Error, Result, Service, incidents};
 use crate::storage::{Batch, Expect, Is, Op, Remembered, Versioned};
 
-/// Incidents and windows of one list at most, unless more are open.
+/// Maximum closed incidents and windows of each kind in a feed.
 pub const RECENT: usize = 50;
-/// Windows of a calendar at most: all that a page can have planned, and as many that are over.
+/// Maximum windows in a calendar: all that a page can have planned, and as many past ones.
 pub const PLANNED: usize = 2 * MAX_UNFINISHED;
-/// The part of each of them that a feed may tell: all updates, within the bytes that a feed gives one entry.
+/// Limits per incident in a feed: all updates, within the bytes that a feed entry may have.
 const SAID: Newest = Newest { updates: MAX_UPDATES, bytes: 64 * 1024 };
-/// How long a calendar keeps a window that is over, in milliseconds.
+/// Milliseconds for which a past window stays in the calendar.
 const KEPT: i64 = 90 * DAY;
-/// The newest by their beginning that are looked through: beside what is planned, which stands before all else.
+/// Maximum incidents scanned, newest start first; planned ones come before all others.
 const LOOKED: usize = MAX_UNFINISHED + 4 * RECENT;
 
 impl Service {
-    /// All of a page's open incidents and windows, and the newest fifty others of each kind; newest first.
+    /// Lists all of a page's open incidents and windows, and the newest fifty others of each kind; newest first.
     ///
     /// # Errors
-    /// [`super::Error::Internal`] where the store can't be read.
+    /// [`super::Error::Internal`] if the store can't be read.
     pub async fn recent(&self, page: &Admitted) -> Result<Vec<Notice>> {
         let found = self.newest(page).await?;
         let mut counts: BTreeMap<Kind, usize> = BTreeMap::new();
@@ -42,11 +42,11 @@ impl Service {
         Ok(notices.filter(is_wanted).collect())
     }
 
-    /// A page's windows with the number of the commit that wrote each of them last, newest first: those to come, those
-    /// under way, and those that ended within the last ninety days.
+    /// Lists a page's windows with the number of the commit that last wrote each, newest first: upcoming and current
+    /// ones, and those that ended within the last ninety days.
     ///
     /// # Errors
-    /// [`super::Error::Internal`] where the store can't be read.
+    /// [`super::Error::Internal`] if the store can't be read.
     pub async fn windows(&self, page: &Admitted) -> Result<Vec<(u64, Notice)>> {
         let since = self.now() - KEPT;
         let mut found = self.newest(page).await?;
@@ -58,10 +58,10 @@ impl Service {
         Ok(found)
     }
 
-    /// A page's windows that were deleted within the last thirty days.
+    /// Lists a page's windows that were deleted within the last thirty days.
     ///
     /// # Errors
-    /// [`super::Error::Internal`] where the store can't be read.
+    /// [`super::Error::Internal`] if the store can't be read.
     pub async fn cancelled_windows(&self, page: &Admitted) -> Result<Vec<CancelledWindow>> {
         let (name, now) = (cancelled_name(page.page().id), self.now());
         let found = self.store().read(move |store| store.remembered(&name)).await?;
@@ -70,7 +70,7 @@ impl Service {
         Ok(cancelled.0)
     }
 
-    /// Writes that an incident is deleted, where calendars have to learn it.
+    /// Records a deleted window for calendars, if they need to know.
     pub(super) fn note_cancelled(&self, deleted: &Versioned<Incident>, batch: &mut Batch) -> Result<()> {
         let (name, now) = (cancelled_name(deleted.value.page), self.now());
         let before = self.store().reader().remembered(&name)?;
@@ -91,7 +91,7 @@ impl Service {
         let found = self.store().read(move |store| {
             let names = incidents::names(store, id)?;
             let mut found = cut(store, (id, false), None, LOOKED, SAID)?;
-            // What has been open for long may have begun before all of these.
+            // Incidents that have been open for long may have started before all of these.
             let open = cut(store, (id, true), None, MAX_UNFINISHED, SAID)?;
             let place = |(it, _): &Cut| (it.value.started_at, it.value.id);
             let oldest = found.last().map(place);
@@ -106,12 +106,12 @@ impl Service {
     }
 }
 
-/// The name under which a page's deleted windows are remembered.
+/// The key under which a page's deleted windows are stored.
 fn cancelled_name(page: PageId) -> String {
     format!("cancelled-windows/{page}")
 }
 
-/// The deleted windows in it; none where it can't be read, which is no reason to refuse a calendar.
+/// Decodes the deleted windows; empty if that fails, so that the calendar still works.
 fn unpacked(remembered: &Remembered) -> CancelledWindows {
     postcard::from_bytes(&remembered.answer).unwrap_or_default()
 }

@@ -1,7 +1,7 @@
-//! How a visitor is let in: by a page's password, or by a link that is mailed to whoever a private page is for.
+//! Sign-in of visitors: with a page's password, or with a link mailed to those who may see a private page.
 //!
-//! Whoever asks for a link learns nothing of an address: the answer is the same whether it may see the page or not, and
-//! takes the same work. Only mailboxes that the owner has named, or whose domain he has, are ever written to.
+//! Requesting a link reveals nothing about an address: the answer and the work are the same whether it may see the
+//! page or not. Only mailboxes that the owner allows, by address or domain, ever get a mail.
 
 use std::sync::{Arc, PoisonError};
 
@@ -21,58 +21,58 @@ use super::{Error, Result, Service, password};
 use crate::letters;
 use crate::storage::{Batch, Expect, Is, Op, Remembered, Versioned};
 
-/// Milliseconds that a link is good for.
+/// Lifetime of a link in milliseconds.
 pub const LINK_LIFE: i64 = 15 * MINUTE;
-/// Links that one mailbox is sent in an hour because of one place, over all pages.
+/// Maximum links an hour to one mailbox requested from one client IP, over all pages.
 const LINKS_OF_A_PLACE: u32 = 3;
-/// Links that it is sent in an hour at all: strangers at one place don't use them up.
+/// Maximum links an hour to one mailbox in total: strangers at one client IP can't use them up.
 const LINKS_AN_HOUR: u32 = 12;
-/// Links that are sent in an hour because of one page.
+/// Maximum links an hour for one page.
 const LINKS_OF_A_PAGE: u32 = 1800;
-/// Links that are sent in an hour because of one account's pages.
+/// Maximum links an hour for one account's pages.
 const LINKS_OF_AN_ACCOUNT: u32 = 3600;
-/// What a delivery is called that brings a link.
+/// Event name of deliveries with a link.
 const EVENT: &str = "page.sign-in";
 
-/// What tells a browser from others, kept by it in a cookie.
+/// Random browser identifier, stored in a cookie.
 pub type Browser = [u8; 16];
 
-/// A wish to be let in.
+/// A request for a sign-in link.
 #[derive(Debug, Clone)]
 pub struct Asking {
-    /// The address that was given.
+    /// The email address entered.
     pub email: String,
-    /// The page's address as its visitor came to it.
+    /// The page's URL as its visitor reached it.
     pub address: String,
-    /// Who asks.
+    /// The browser that requests the link.
     pub browser: Browser,
-    /// The number of the place that he asks from, where it is known.
+    /// The visitor's client IP as a number, if known.
     pub place: Option<u128>,
-    /// Where he wanted to go: a path inside the page, or nothing.
+    /// Redirect target after sign-in: a path inside the page, or empty.
     pub to: String,
 }
 
-/// What a link is good for.
+/// Validity of a link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Link {
-    /// It lets its bearer in.
+    /// It signs its bearer in.
     Good,
-    /// It was asked for by another browser.
+    /// Another browser requested it.
     Elsewhere,
-    /// Nothing: it was used, is too old, or never was.
+    /// It was used, has expired, or never existed.
     Dead,
 }
 
-/// A visitor who was let in by a link.
+/// Result of a sign-in by link.
 #[derive(Debug, Clone)]
 pub struct Arrived {
-    /// What he shows from now on.
+    /// The browser token.
     pub pass: Pass,
-    /// Where he wanted to go.
+    /// Redirect target.
     pub to: String,
 }
 
-/// What a link stands for.
+/// Stored target of a link.
 #[derive(Serialize, Deserialize)]
 struct Meant {
     page: String,
@@ -81,11 +81,10 @@ struct Meant {
 }
 
 impl Service {
-    /// The pass for whoever knows the page's password; none for all others. It takes the same time whether there is such
-    /// a page or not.
+    /// Returns a browser token if the page's password is right. Takes the same time whether the page exists or not.
     ///
     /// # Errors
-    /// [`Error::NotFound`] for a label that no page has, [`Error::Busy`] where too many passwords are being checked.
+    /// [`Error::NotFound`] for an unknown slug, [`Error::Busy`] if too many passwords are being checked.
     pub async fn try_password(&self, slug: &str, password: &str) -> Result<Option<Pass>> {
         let page = self.behind(slug);
         let guarded = page.as_ref().ok().filter(|page| Guard::of(page) == Guard::Password);
@@ -95,19 +94,19 @@ impl Service {
         Ok(is_right.then(|| self.pass(&page)))
     }
 
-    /// The name of the pass that a visitor of the page has, to take it from him.
+    /// Returns the cookie name of the page's browser token, for signing out.
     ///
     /// # Errors
-    /// [`Error::NotFound`] for a label that no page has.
+    /// [`Error::NotFound`] for an unknown slug.
     pub fn pass_of(&self, slug: &str) -> Result<String> {
         let page = self.behind(slug)?;
         Ok(self.pass_name(&page))
     }
 
-    /// Mails a link to whoever may see the private page.
+    /// Mails a link if the address may see the private page.
     ///
     /// # Errors
-    /// [`Error::Invalid`] for what is no address, [`Error::NotFound`] for a page that is not private.
+    /// [`Error::Invalid`] for an invalid address, [`Error::NotFound`] for a page that is not private.
     pub async fn ask_to_sign_in(&self, slug: &str, asking: &Asking) -> Result<()> {
         let page = self.private_behind(slug)?;
         let email = mailbox(&asking.email).map_err(|rule| Refusals::one("email", rule))?;
@@ -115,7 +114,7 @@ impl Service {
             .filter(|email| page.allowed.has(email) && self.may_be_linked(&page, email, asking.place));
         let now = self.now();
         let mut batch = Batch::new();
-        // As much work for those who may not, so that time does not tell.
+        // The same work for addresses that may not, so that timing reveals nothing.
         batch.write(Op::ForgetExpired(now));
         if let Some(email) = receiver {
             self.write_link(&page, &email, asking, &mut batch);
@@ -125,7 +124,7 @@ impl Service {
         Ok(())
     }
 
-    /// What a link is good for in that browser. Looking changes nothing.
+    /// Returns the validity of a link in that browser, without using it.
     ///
     /// # Errors
     /// [`Error::NotFound`] for a page that is not private.
@@ -134,7 +133,7 @@ impl Service {
         Ok(self.linked_to(&page, token, browser)?.err().unwrap_or(Link::Good))
     }
 
-    /// Lets a visitor in by a link, which is good for nothing from then on. What else it is good for where it does not.
+    /// Signs a visitor in with a link, which is used up by that; otherwise returns the link's validity.
     ///
     /// # Errors
     /// [`Error::NotFound`] for a page that is not private.
@@ -217,13 +216,13 @@ impl Service {
         Ok(if is_same { Ok((found, meant)) } else { Err(Link::Elsewhere) })
     }
 
-    /// Whether the mailbox may be written to once more. Only those that may see some page are counted.
+    /// Checks the rate limits of sign-in links. Only mailboxes that may see some page are counted.
     fn may_be_linked(&self, page: &Page, email: &str, place: Option<u128>) -> bool {
         let (mailbox, now) = (Address::Email(email.to_owned()).receiver(), self.now());
         let account = format!("account {}", page.account);
         let (there, page) = (format!("{mailbox} {place:?}"), format!("page {}", page.id));
         let mut linked = self.0.linked.lock().unwrap_or_else(PoisonError::into_inner);
-        // Nothing is counted, and nothing remembered, of what is refused for another reason.
+        // A request refused by one limit is not counted by the others.
         linked.has_room(LINKS_AN_HOUR, mailbox.as_str(), now)
             && linked.has_room(LINKS_OF_A_PAGE, page.as_str(), now)
             && linked.has_room(LINKS_OF_AN_ACCOUNT, account.as_str(), now)
@@ -235,11 +234,11 @@ impl Service {
 }
 
 fn is_fresh(link: &Remembered, now: Timestamp) -> bool {
-    // What seems to come of the future was made before the clock was put back.
+    // A link from the future was created before the clock was set back.
     (1..=LINK_LIFE).contains(&link.expires_at.since(now))
 }
 
-/// The name under which it is remembered what a link is for: its token is kept nowhere.
+/// The key under which a link is stored: only a hash of its token.
 fn link_name(token: &str) -> String {
     format!("sign-in/{}", hex(&Sha256::digest(token)))
 }

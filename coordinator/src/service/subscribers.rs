@@ -1,7 +1,7 @@
-//! Visitors who want to be told of a page's incidents: they ask, show that they are who is written to, choose, and leave.
+//! Subscriptions of visitors to a page's incidents: request, confirmation, choice of monitors, and unsubscribing.
 //!
-//! Nobody who asks learns anything of an address that is not his own: the answer is the same whether it is new, known,
-//! confirmed, or written to no more, and takes the same work. Nor can he have it written to more than once a day.
+//! A request reveals nothing about other people's addresses: the answer and the work are the same whether the address
+//! is new, known, confirmed, or switched off. Nor can a request cause more than one message a day to an address.
 
 mod keep;
 mod request;
@@ -32,20 +32,20 @@ use super::{Error, Result, Service};
 use crate::letters;
 use crate::storage::{Batch, Expect, Is, Op, Remembered, Versioned};
 
-/// What a webhook is asked by, before it gets anything: its answer must be the value of `challenge`.
+/// Event name of a webhook's challenge, sent before anything else: the response must be the value of `challenge`.
 pub const CHALLENGE: &str = letters::challenge::CHALLENGE;
-/// What a mailbox is asked by.
+/// Event name of the confirmation mail.
 pub const CONFIRMATION: &str = "subscription.confirmation";
 
-/// Times that strangers may have one host asked within an hour.
+/// Maximum challenges to one host in an hour.
 const TIMES: u32 = 10;
 
-/// Requests whose webhook has not answered yet, and how often each host was asked.
+/// Subscription requests whose webhook has not answered yet, and the number of challenges per host.
 #[derive(Debug)]
 pub(super) struct Wishes {
     pending: Mutex<BTreeSet<SubscriberId>>,
     hosts: Mutex<Pace<String>>,
-    /// Told when a webhook was asked.
+    /// Notified when a challenge is sent.
     asked: Notify,
 }
 
@@ -55,40 +55,42 @@ impl Default for Wishes {
     }
 }
 
-/// What whoever asked is told.
+/// Response to a subscription request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Subscribed {
-    /// A mail with a link was sent, if anything was.
+    /// A confirmation mail was sent, if anything was.
     Mailed,
-    /// A challenge was sent, if anything was. What follows is shown this once, and void where nothing was.
+    /// A challenge was sent, if anything was. The values are shown only once, and are void if nothing was sent.
     Challenged {
-        /// What its deliveries are signed with.
+        /// Secret that signs its deliveries.
         secret: String,
-        /// What its links carry.
+        /// Token in its links.
         link: String,
     },
 }
 
 impl Service {
-    /// Takes in that a visitor of the page wants to be told of it. Nothing comes of it until it is confirmed.
+    /// Accepts a visitor's subscription to the page. It has no effect until it is confirmed.
     ///
     /// # Errors
-    /// [`Error::Invalid`] for what is no address, or not of the page, and where the page has all the subscribers that it
-    /// may have; [`Error::PageAsks`] and [`Error::AccountAsks`] where too many addresses were asked of late.
+    /// [`Error::Invalid`] for an invalid address, monitors of another page, or a page with the maximum of
+    /// subscribers; [`Error::PageAsks`] and [`Error::AccountAsks`] if too many confirmation requests were sent
+    /// recently.
     pub async fn subscribe(&self, page: &Page, ask: &Ask) -> Result<Subscribed> {
         self.subscribe_by(Asker::Visitor, page, ask, None).await
     }
 
-    /// The same for a visitor from that place, whose good wishes are counted: [`Error::PageAsks`] for one too many.
+    /// The same for a visitor at that client IP, whose valid requests are counted: [`Error::PageAsks`] beyond the
+    /// limit.
     ///
     /// # Errors
-    /// Those of [`Self::subscribe`].
+    /// As for [`Self::subscribe`].
     pub async fn subscribe_from(&self, place: u128, page: &Page, ask: &Ask) -> Result<Subscribed> {
         self.subscribe_by(Asker::Visitor, page, ask, Some(place)).await
     }
 
-    /// The same for either asker: [`Error::PageAsks`] and [`Error::AccountAsks`] where too many addresses were asked, and
-    /// [`Error::PlanLimit`] where the owner has too many unconfirmed.
+    /// The same for visitors and owners: [`Error::PageAsks`] and [`Error::AccountAsks`] if too many confirmation
+    /// requests were sent, and [`Error::PlanLimit`] if the owner has too many unconfirmed addresses.
     pub(super) async fn subscribe_by(
         &self,
         asker: Asker,
@@ -104,12 +106,12 @@ impl Service {
         self.admit_asking(page, asker).await?;
         let id = page.id;
         if self.store().read(move |store| store.subscribers_count(id)).await? >= MAX_SUBSCRIBERS {
-            return Err(Refusals::one("page", "has all the subscribers that it may have").into());
+            return Err(Refusals::one("page", "has the maximum number of subscribers").into());
         }
         let fresh = Fresh::new(self.now(), asker == Asker::Owner);
         if fresh.by_owner {
             let known = self.store().reader().subscriber_by(id, fingerprint(&asked.address))?;
-            // One that has confirmed is asked nothing, and takes no place.
+            // A confirmed address gets no confirmation request and needs no slot.
             if known.as_ref().is_none_or(|known| known.value.confirmed_at.is_none()) {
                 let subscriber = known.map_or(fresh.id, |known| known.value.id);
                 self.hold_unconfirmed(page.account, Pending::Subscriber(subscriber)).await?;
@@ -125,7 +127,7 @@ impl Service {
                 let step = if is_paced { None } else { self.step(page, asked, new)? };
                 Ok(match step {
                     Some((subscriber, batch)) => (Some(subscriber), Some(batch)),
-                    // As much work, so that time does not tell either.
+                    // The same work, so that timing reveals nothing either.
                     None => (None, Some(Batch::new().write(Op::ForgetExpired(self.now())).clone())),
                 })
             })
@@ -142,30 +144,30 @@ impl Service {
         }
     }
 
-    /// The monitors of a page that a subscriber may choose, in its order, by id and name.
+    /// Lists the monitors of a page that a subscriber may choose, in page order, by id and name.
     ///
     /// # Errors
-    /// [`Error::Internal`] where the store can't be read.
+    /// [`Error::Internal`] if the store can't be read.
     pub async fn choices(&self, page: &Page) -> Result<Vec<(MonitorId, String)>> {
         let id = page.id;
         let monitors = self.store().read(move |store| store.monitors_of(id)).await?;
         Ok(monitors.into_iter().map(|it| (it.value.id, it.value.name)).collect())
     }
 
-    /// The subscriber that a link was made for, as it may be shown to whoever has the link.
+    /// Returns the subscriber that a link belongs to, as it may be shown to the bearer of the link.
     ///
     /// # Errors
-    /// [`Error::NotFound`] where the link is of none of this page's, or came too late, or is a webhook's that has not
+    /// [`Error::NotFound`] if the link is not for this page, has expired, or belongs to a webhook that has not
     /// answered.
     pub fn subscription(&self, page: &Page, link: &str) -> Result<Subscriber> {
         self.linked_on(page, link).map(|found| found.value)
     }
 
-    /// Confirms that a mailbox wants to be told, or changes what a subscriber is told of; `monitors` are ids of monitors,
-    /// none means the whole page.
+    /// Confirms a mailbox's subscription, or changes which monitors a subscriber follows; `monitors` are monitor ids,
+    /// `None` means the whole page.
     ///
     /// # Errors
-    /// [`Error::NotFound`] as [`Self::subscription`] does, [`Error::Invalid`] for monitors that are not of the page.
+    /// [`Error::NotFound`] as for [`Self::subscription`], [`Error::Invalid`] for monitors of another page.
     pub async fn confirm(&self, page: &Page, link: &str, monitors: Option<&[String]>) -> Result<Subscriber> {
         let on_page = self.ids_on(page).await?;
         let monitors = ask::chosen(monitors, &on_page).map_err(|rule| Refusals::one("monitors", rule))?;
@@ -186,7 +188,7 @@ impl Service {
                 batch.expect(Expect::Subscriber(id, Is::At(before.revision))).write(after.clone());
             }
             if before.value.confirmed_at.is_none() {
-                // Who is known to read it may ask for other pages on the same day.
+                // A confirmed reader may subscribe to other pages on the same day.
                 if let Contact::Email(email) = &after.contact {
                     self.forget_asked(&Address::Email(email.clone()), &mut batch)?;
                 }
@@ -198,10 +200,10 @@ impl Service {
         Ok(confirmed)
     }
 
-    /// Takes a subscriber out, whatever became of its page's gate and name. A link that is good no more is no fault.
+    /// Deletes a subscriber, whatever has become of its page's protection and slug. An outdated link is not an error.
     ///
     /// # Errors
-    /// [`Error::NotFound`] for what is no link of ours at all.
+    /// [`Error::NotFound`] for a malformed link.
     pub async fn unsubscribe(&self, link: &str) -> Result<()> {
         let (id, _) = read_link(link).ok_or(Error::NotFound)?;
         self.change(id.to_u128(), || async move {
@@ -214,10 +216,10 @@ impl Service {
         .await
     }
 
-    /// The page of a present subscriber's link: it leads to unsubscribing though the page shows itself to nobody.
+    /// Returns the page of a current subscriber's link: unsubscribing works even if the page is not public.
     ///
     /// # Errors
-    /// [`Error::Internal`] where the store can't be read.
+    /// [`Error::Internal`] if the store can't be read.
     pub fn page_of_link(&self, link: &str) -> Result<Option<Page>> {
         let Some(found) = self.linked(link)? else { return Ok(None) };
         Ok(self.store().reader().page(found.value.page)?.map(|page| page.value))
@@ -238,8 +240,8 @@ impl Service {
         self.linked(link)?.filter(|found| is_good(&found.value)).ok_or(Error::NotFound)
     }
 
-    /// An earlier request of a webhook that has not answered, once it may be asked again: it makes room for one whose id is
-    /// as new as that of any other.
+    /// Returns an earlier request of a webhook that has not answered, once it may be repeated: it is replaced by a
+    /// request with a new id, which reveals no earlier one.
     fn unanswered(&self, page: &Page, asked: &Asked) -> Result<Option<SubscriberId>> {
         let found = self.store().reader().subscriber_by(page.id, fingerprint(&asked.address))?;
         let is_old = |it: &Subscriber| {
@@ -249,7 +251,8 @@ impl Service {
         Ok(found.map(|found| found.value).filter(is_old).map(|old| old.id))
     }
 
-    /// What a wish leads to: the subscriber as it is kept, and the batch that asks it; none where nobody is to be asked.
+    /// Builds the subscriber to store for a request and the batch that sends the confirmation request; `None` if
+    /// nothing is to be sent.
     fn step(&self, page: &Page, asked: &Asked, fresh: &Fresh) -> Result<Option<(Subscriber, Batch)>> {
         let (reader, now) = (self.store().reader(), self.now());
         let name = asked_name(&asked.address);
@@ -276,7 +279,7 @@ impl Service {
         Ok(Some((subscriber, batch)))
     }
 
-    /// The letter by which a subscriber is asked.
+    /// Builds the confirmation request to a subscriber.
     fn question(&self, page: &Page, subscriber: &Subscriber, fresh: &Fresh) -> Delivery {
         let (url, now) = (self.page_url(page), self.now());
         let (event, letter) = match &subscriber.contact {
@@ -300,7 +303,7 @@ impl Service {
             incident: None,
             seq: 0,
             letter,
-            // Whoever has us post to an address has it posted to once.
+            // A challenge is sent only once: strangers can cause it.
             once: matches!(subscriber.contact, Contact::Webhook { .. }),
             created_at: now,
             stage: Stage::Waiting(now),
@@ -310,13 +313,13 @@ impl Service {
         }
     }
 
-    /// Whether a host was asked as often as it may be in this while.
+    /// Returns true if a host got the maximum of challenges in the current window.
     fn is_paced(&self, address: &Address) -> bool {
         let Address::Webhook { host, .. } = address else { return false };
         self.paced(&self.0.wishes.hosts, TIMES, host).is_err()
     }
 
-    /// Adds to the batch that an address may be asked for something else on the same day: its reader is known.
+    /// Lifts the limit of one confirmation request a day for an address whose reader has confirmed.
     pub(super) fn forget_asked(&self, address: &Address, batch: &mut Batch) -> Result<()> {
         let name = asked_name(address);
         if let Some(last) = self.store().reader().remembered(&name)? {
@@ -327,7 +330,7 @@ impl Service {
     }
 }
 
-/// What tells a contact from others of a page.
+/// Identifies a contact among a page's subscribers.
 pub(super) fn fingerprint(address: &Address) -> [u8; 16] {
     let digest: [u8; 32] = Sha256::digest(address.plain()).into();
     let mut start = [0; 16];
@@ -335,12 +338,12 @@ pub(super) fn fingerprint(address: &Address) -> [u8; 16] {
     start
 }
 
-/// The name under which it is remembered that somebody was asked, for whatever page.
+/// The key under which an address's last confirmation request is stored, for all pages.
 pub(super) fn asked_name(address: &Address) -> String {
     format!("asked/{}", hex(&Sha256::digest(address.receiver())))
 }
 
-/// The id of the letter by which a subscriber was last asked.
+/// Derives the id of a subscriber's last confirmation request.
 fn question_id(subscriber: &Subscriber) -> DeliveryId {
     let digest = Sha256::digest([&b"question"[..], &subscriber.id.to_u128().to_be_bytes()].concat());
     let mut random = [0; 10];

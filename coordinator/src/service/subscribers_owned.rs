@@ -1,4 +1,4 @@
-//! A page's subscribers as its owner sees them: all of them, one more who is asked first, and one taken out.
+//! A page's subscribers, managed by its owner: list, add after confirmation, and delete.
 
 use parallax_core::id::{PageId, SubscriberId};
 use parallax_core::page::Page;
@@ -12,20 +12,20 @@ use super::subscribers::fingerprint;
 use super::{Caller, Error, Result, Service};
 use crate::storage::{Batch, Expect, Is, Op, Versioned};
 
-/// Part of a page's subscribers.
+/// Part of a list of subscribers, with a cursor.
 #[derive(Debug, Clone)]
 pub struct Part {
     /// Oldest first.
     pub subscribers: Vec<Subscriber>,
-    /// After which one the next part begins; none where there is none.
+    /// Cursor of the next part; `None` at the end.
     pub next: Option<SubscriberId>,
 }
 
 impl Service {
-    /// Up to `limit` of the page's subscribers after that one, confirmed or not, oldest first.
+    /// Lists up to `limit` of the page's subscribers after that one, confirmed or not, oldest first.
     ///
     /// # Errors
-    /// [`Error::NotFound`] for a page that the key does not reach.
+    /// [`Error::NotFound`] for a page that the key can't access.
     pub async fn subscribers(
         &self,
         caller: &Caller,
@@ -41,12 +41,12 @@ impl Service {
         Ok(Part { subscribers, next })
     }
 
-    /// Asks a mailbox whether it wants to be told of the page. Nothing else is sent to it before its reader says so.
+    /// Sends a confirmation mail to a mailbox. It gets nothing else until its reader confirms.
     ///
     /// # Errors
-    /// [`Error::ReadOnly`], [`Error::NotFound`], and [`Error::Invalid`], also where the mailbox was asked within the last
-    /// day, for whatever page, and this page has it not; [`Error::PageAsks`] and [`Error::AccountAsks`] where too many were
-    /// asked of late, [`Error::PlanLimit`] where too many have not confirmed.
+    /// [`Error::ReadOnly`], [`Error::NotFound`], and [`Error::Invalid`], also if the mailbox got a confirmation mail
+    /// within the last day for another page and is not on this one; [`Error::PageAsks`] and [`Error::AccountAsks`] if
+    /// too many were sent recently, [`Error::PlanLimit`] if too many have not confirmed.
     pub async fn add_subscriber(
         &self,
         caller: &Caller,
@@ -68,7 +68,10 @@ impl Service {
             }
             let found = self.store().reader().subscriber_by(page.id, fingerprint)?;
             let asked = found.ok_or_else(|| {
-                Refusals::one("email", "was asked to confirm within the last day; only its reader can go on")
+                Refusals::one(
+                    "email",
+                    "was sent a confirmation mail within the last day: its reader must confirm",
+                )
             })?;
             let mut batch = Batch::new();
             self.remember(once, &asked.value, &mut batch)?;
@@ -77,7 +80,7 @@ impl Service {
         .await
     }
 
-    /// Takes a subscriber out. What waits to be sent to it is not sent any more.
+    /// Deletes a subscriber. Pending deliveries to it are dropped.
     ///
     /// # Errors
     /// [`Error::ReadOnly`], [`Error::NotFound`].

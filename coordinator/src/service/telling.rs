@@ -1,4 +1,4 @@
-//! How a page tells of its monitors: its alert settings.
+//! Alert settings of a page.
 
 use parallax_core::event::Edited;
 use parallax_core::id::PageId;
@@ -9,17 +9,17 @@ use super::{Caller, Result, Service};
 use crate::storage::{Batch, Expect, Is, Op};
 
 impl Service {
-    /// The page's alert settings.
+    /// Returns the page's alert settings.
     ///
     /// # Errors
-    /// [`Error::NotFound`](super::Error::NotFound) for a page that the key does not reach.
+    /// [`Error::NotFound`](super::Error::NotFound) for a page that the key can't access.
     pub fn telling(&self, caller: &Caller, page: PageId) -> Result<Telling> {
         let page = self.page(caller, page)?.id;
         let telling = self.store().reader().telling(page)?;
         Ok(telling.map(|telling| telling.value).unwrap_or_default())
     }
 
-    /// Changes the page's alert settings.
+    /// Edits the page's alert settings.
     ///
     /// # Errors
     /// [`Error::ReadOnly`](super::Error::ReadOnly), [`Error::NotFound`](super::Error::NotFound),
@@ -41,10 +41,11 @@ impl Service {
         .await
     }
 
-    /// Changes a page's alert settings, and gives what stands then: the operator's way.
+    /// Edits a page's alert settings, and returns them; called by the operator.
     ///
     /// # Errors
-    /// [`Error::Invalid`](super::Error::Invalid), and [`Error::Internal`](super::Error::Internal) where the page is gone.
+    /// [`Error::Invalid`](super::Error::Invalid), and [`Error::Internal`](super::Error::Internal) if the page no
+    /// longer exists.
     pub async fn set_telling(&self, page: PageId, edit: &TellingEdit) -> Result<Telling> {
         self.change(page.to_u128(), || async move {
             let (after, batch) = self.told_anew(page, edit)?;

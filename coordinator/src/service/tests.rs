@@ -1,4 +1,4 @@
-//! The service over a store in memory: a fixed cast, and the rules that no door may get around.
+//! The service over a store in memory: fixed test accounts, and the rules that no interface may bypass.
 
 mod asking;
 mod bounds;
@@ -38,7 +38,7 @@ use super::token::KeyText;
 use super::*;
 use crate::flow::{Arrival, Query, Tokens};
 
-/// What the driver would say, by monitor.
+/// The driver's answers, by monitor.
 pub(crate) type Views = Arc<Mutex<BTreeMap<MonitorId, View>>>;
 
 /// An owner with two pages and a stranger with one.
@@ -47,7 +47,7 @@ pub(crate) struct World {
     pub(crate) service: Service,
     pub(crate) clock: Clock,
     pub(crate) views: Views,
-    /// Views that the driver has once it has read the next edit.
+    /// Views that the driver returns once it has processed the next edit.
     pub(crate) judged: Views,
     pub(crate) mesh: Mesh,
     pub(crate) owner: Account,
@@ -56,7 +56,7 @@ pub(crate) struct World {
     pub(crate) foreign: Page,
 }
 
-/// When every story begins.
+/// Start time of every test.
 pub(crate) const START: Timestamp = Timestamp::from_millis(1_795_783_560_000);
 
 pub(crate) async fn world() -> World {
@@ -88,7 +88,7 @@ async fn world_over(store: Store) -> World {
     World { service, clock, views, judged, mesh, owner, shop, blog, foreign }
 }
 
-/// A driver that only keeps pings.
+/// A driver that only stores pings.
 fn beats(store: Store) -> Beats {
     let (inbox, mut arrivals) = mpsc::channel(16);
     tokio::spawn(async move {
@@ -117,24 +117,24 @@ impl World {
         self.service.create_key(new).await.unwrap().1
     }
 
-    /// A page as it is kept now.
+    /// The stored page.
     pub(crate) fn page(&self, id: PageId) -> Page {
         self.service.store().reader().page(id).unwrap().unwrap().value
     }
 
-    /// The number of a commit: one more than of the one before it.
+    /// Commits an empty batch and returns its number.
     pub(crate) async fn revision(&self) -> u64 {
         self.service.store().commit(Batch::new()).await.unwrap().revision
     }
 
-    /// Puts an event into the journal.
+    /// Appends an event to the journal.
     pub(crate) async fn happened(&self, event: parallax_core::event::Event) {
         let mut batch = Batch::new();
         batch.event(event);
         self.service.store().commit(batch).await.unwrap();
     }
 
-    /// Keeps a page as it is given, with what no call can set yet.
+    /// Stores a page as given, including fields that no call can set yet.
     pub(crate) async fn put_page(&self, page: Page) {
         let mut batch = Batch::new();
         let what = What::PageEdited(Edited::Changed);
@@ -150,7 +150,7 @@ impl World {
         self.service.create_key(new).await.unwrap().1
     }
 
-    /// A write key of the owner that is good no more.
+    /// A revoked write key of the owner.
     pub(crate) async fn revoked_key(&self) -> KeyText {
         let text = self.key(Access::Write, None).await;
         let id = self.service.authenticate(text.reveal()).unwrap().key.id;
@@ -227,7 +227,7 @@ async fn a_key_is_good_until_it_is_revoked_and_its_use_is_noted() {
     let world = world().await;
     let text = world.key(Access::Read, None).await;
     let caller = world.service.authenticate(text.reveal()).unwrap();
-    // The note is written beside the request.
+    // The use is recorded in the background.
     let id = caller.key.id;
     let noted = async || {
         loop {
@@ -285,7 +285,7 @@ async fn a_full_plan_takes_no_more_but_components_do_not_count() {
     world.make(&caller, "B").await.unwrap();
     let refused = world.make(&caller, "C").await.unwrap_err();
     assert_eq!(refused, Error::PlanLimit(PlanRefusal::MonitorsFull { plan: Plan::Free, limit: 2 }));
-    // What is wrong with the body is told before the plan is asked.
+    // Errors in the body come before the plan's limit.
     assert!(matches!(world.make(&caller, "").await, Err(Error::Invalid(_))));
 }
 
@@ -359,7 +359,7 @@ async fn a_request_sent_twice_is_done_once_within_a_day() {
     let Done::Before(again) = send("k", "a").await.unwrap() else { panic!() };
     assert_eq!(again, answer(&first));
     let other = send("k", "b").await.unwrap_err();
-    assert_eq!(other.to_string(), "this Idempotency-Key was used for another request");
+    assert_eq!(other.to_string(), "this Idempotency-Key was already used for another request");
     assert!(matches!(send("l", "a").await, Ok(Done::Now(_))));
     let (one, two) = tokio::join!(send("m", "a"), send("m", "a"));
     let done: Vec<bool> = [one, two].into_iter().map(|it| matches!(it.unwrap(), Done::Now(_))).collect();

@@ -1,4 +1,4 @@
-//! Secrets that people carry about: API keys and ping tokens, as text.
+//! Secrets as text: API keys and ping tokens.
 
 use std::fmt;
 
@@ -6,24 +6,25 @@ use sha2::{Digest, Sha256};
 
 const ALPHABET: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 const PREFIX: &str = "plx_";
-/// Digits of 256 bits.
+/// Base-62 digits of 256 bits.
 const SECRET: usize = 43;
-/// Digits of a 32-bit checksum.
+/// Base-62 digits of a 32-bit checksum.
 const CHECKSUM: usize = 6;
 
-/// The text of an API key: a prefix, 256 random bits and a checksum that tells a slip of the hand from a wrong key.
+/// An API key as text: a prefix, 256 random bits and a checksum that distinguishes a typing error from an unknown
+/// key.
 #[derive(Clone, PartialEq, Eq)]
 pub struct KeyText(String);
 
 impl KeyText {
-    /// The key of 256 random bits.
+    /// Creates the key from 256 random bits.
     pub fn new(random: [u8; 32]) -> Self {
         let secret = base62(&random, SECRET);
         let checksum = base62(&crc32c::crc32c(secret.as_bytes()).to_be_bytes(), CHECKSUM);
         Self(format!("{PREFIX}{secret}{checksum}"))
     }
 
-    /// Reads a key; none for what can't be one.
+    /// Parses a key; `None` if the text can't be one.
     pub fn parse(text: &str) -> Option<Self> {
         let digits = text.strip_prefix(PREFIX)?;
         let (secret, checksum) = digits.split_at_checked(SECRET)?;
@@ -31,7 +32,7 @@ impl KeyText {
         (expected == checksum).then(|| Self(text.to_owned()))
     }
 
-    /// Explains why a text is no good key. The words follow from the text alone.
+    /// Explains why a text is not a valid key, from the text alone.
     pub fn fault(text: &str) -> String {
         let whole = PREFIX.len() + SECRET + CHECKSUM;
         let characters = text.chars().count();
@@ -51,11 +52,11 @@ impl KeyText {
         }
         match Self::parse(text) {
             None => "the key is mistyped: its checksum does not match".to_owned(),
-            Some(_) => "this key is not known here: it was revoked, or is another installation's".to_owned(),
+            Some(_) => "this key is unknown: it was revoked, or belongs to another installation".to_owned(),
         }
     }
 
-    /// The text itself, to be shown once.
+    /// Returns the text, which is shown only once.
     pub fn reveal(&self) -> &str {
         &self.0
     }
@@ -72,12 +73,13 @@ impl fmt::Debug for KeyText {
     }
 }
 
-/// The last part of a ping address: a random UUID (RFC 9562, version 4; 122 random bits), whose form clients check.
+/// Creates the last part of a ping URL: a random UUID (RFC 9562, version 4; 122 random bits), which clients may
+/// validate.
 pub fn ping_token(random: [u8; 16]) -> String {
     uuid::Builder::from_random_bytes(random).into_uuid().to_string()
 }
 
-/// A number in base 62, big-endian, with leading zeros up to the width.
+/// Formats a big-endian number in base 62, padded with zeros to the width.
 fn base62(bytes: &[u8], width: usize) -> String {
     let mut number = bytes.to_vec();
     let mut digits = Vec::with_capacity(width);
@@ -134,7 +136,7 @@ mod tests {
             (&format!("\"{key}\""), "without quotes"),
             ("sk_live_abc", "keys begin with plx_"),
             (&slip, "mistyped: its checksum does not match"),
-            (key, "not known here: it was revoked"),
+            (key, "is unknown: it was revoked"),
         ] {
             let told = KeyText::fault(text);
             assert!(told.contains(words), "{text}: {told}");

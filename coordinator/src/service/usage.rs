@@ -1,35 +1,35 @@
-//! The plan of a key's account: what it allows, and how much of it is used.
+//! The plan of a key's account: its limits and their usage.
 
 use parallax_core::check::CheckKind;
 use parallax_core::plan::{self, Plan, PlanLimits};
 
 use super::{Caller, Error, Result, Service};
 
-/// An account's plan and its use.
+/// An account's plan and its usage.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Usage {
     /// The plan.
     pub plan: Plan,
-    /// Numbers of each plan, as the operator has set them.
+    /// Limits of each plan, as configured by the operator.
     pub limits: PlanLimits,
-    /// Monitors that the account has, those of type component not counted.
+    /// The account's monitors, not counting those of type component.
     pub monitors: usize,
-    /// Pages that the account has.
+    /// The account's pages.
     pub pages: usize,
-    /// Pages that it may have.
+    /// Maximum number of pages.
     pub most_pages: usize,
 }
 
 impl Service {
-    /// The numbers of each plan, as the operator has set them.
+    /// Returns the limits of each plan, as configured by the operator.
     pub fn limits(&self) -> &PlanLimits {
         &self.settings().limits
     }
 
-    /// The plan of the key's account and its use.
+    /// Returns the plan of the key's account and its usage.
     ///
     /// # Errors
-    /// [`Error::NotFound`] where the account is gone, and [`Error::Internal`].
+    /// [`Error::NotFound`] if the account no longer exists, and [`Error::Internal`].
     pub async fn usage(&self, caller: &Caller) -> Result<Usage> {
         let id = caller.key.account;
         let plan = self.store().reader().account(id)?.ok_or(Error::NotFound)?.value.plan;

@@ -1,4 +1,4 @@
-//! A batch: what is written together, and what must still be true for it to be written at all.
+//! Batches: writes that are committed together, and the expectations that must hold for them.
 
 use std::fmt;
 
@@ -30,50 +30,50 @@ use parallax_core::time::Timestamp;
 use super::packed::{Block, Checkpoint, Remembered, Rollup};
 use super::{Result, StoreError};
 
-/// The longest name (slug, reader, network label, idempotency name) in bytes.
+/// Longest name (slug, cursor name, network label, idempotency name), in bytes.
 pub const MAX_NAME: usize = 256;
-/// The most readings in one batch.
+/// Readings per batch, at most.
 pub const MAX_READINGS: usize = 65_536;
-/// The most operations, expectations or events in one batch.
+/// Operations, expectations and events per batch, at most of each.
 pub const MAX_PARTS: usize = 65_536;
-/// The longest opaque value (block, roll-up, checkpoint, remembered answer) in bytes.
+/// Longest opaque value (block, roll-up, checkpoint, stored response), in bytes.
 pub const MAX_BYTES: usize = 16 << 20;
 
-/// How many one [`Op::ForgetExpired`] or [`Op::ForgetFreed`] drops at most.
+/// Entries that one [`Op::ForgetExpired`] or [`Op::ForgetFreed`] removes, at most.
 pub const FORGET_AT_ONCE: usize = 256;
-/// How many entries one [`Op::TrimReadings`] or [`Op::TrimEvents`] drops at most.
+/// Entries that one [`Op::TrimReadings`] or [`Op::TrimEvents`] removes, at most.
 pub const TRIM_AT_ONCE: usize = 1024;
-/// How many days one [`Op::DropBlocks`] or [`Op::DropHours`] takes out at most.
+/// Days that one [`Op::DropBlocks`] or [`Op::DropHours`] removes, at most.
 pub const DAYS_AT_ONCE: usize = 4;
-/// How many blocks, hours and days one [`Op::Fold`] gathers at most, of each.
+/// Blocks, hours and days that one [`Op::Fold`] compacts, at most of each.
 pub const FOLD_AT_ONCE: usize = 1024;
 
 /// Writes that become durable together, or not at all.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Batch {
-    /// What must be true just before, judged on the store as it is without this batch.
+    /// Conditions that must hold just before, checked against the store without this batch.
     pub expect: Vec<Expect>,
-    /// Writes, in their order.
+    /// Writes, in order.
     pub ops: Vec<Op>,
-    /// Events: each gets the next sequence number, in their order, after the writes.
+    /// Events: each gets the next sequence number, in order, after the writes.
     pub events: Vec<Event>,
-    /// Readings: one entry of the readings journal, where there are any.
+    /// Readings: one entry of the readings journal, if there are any.
     pub readings: Vec<Reading>,
 }
 
 impl Batch {
-    /// A batch of nothing.
+    /// Creates an empty batch.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Adds what must still be true.
+    /// Adds a condition.
     pub fn expect(&mut self, expect: Expect) -> &mut Self {
         self.expect.push(expect);
         self
     }
 
-    /// Adds a write: an [`Op`], or an account, page, monitor, key, agent or invitation to be put.
+    /// Adds a write: an [`Op`], or a record to store.
     pub fn write(&mut self, op: impl Into<Op>) -> &mut Self {
         self.ops.push(op.into());
         self
@@ -85,12 +85,12 @@ impl Batch {
         self
     }
 
-    /// Whether it writes nothing.
+    /// Returns true if it writes nothing.
     pub fn is_empty(&self) -> bool {
         self.ops.is_empty() && self.events.is_empty() && self.readings.is_empty()
     }
 
-    /// Refuses what no engine would take: [`StoreError::TooLarge`] names the part.
+    /// Checks the size limits: [`StoreError::TooLarge`] names the part that exceeds one.
     pub(super) fn check_size(&self) -> Result<()> {
         let within = |fits: bool, what| if fits { Ok(()) } else { Err(StoreError::TooLarge(what)) };
         within(self.readings.len() <= MAX_READINGS, "a batch's readings")?;
@@ -104,30 +104,30 @@ impl Batch {
     }
 }
 
-/// What came of a committed batch.
+/// Result of a committed batch.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Committed {
-    /// Number of the commit: the revision of every record that it wrote.
+    /// Number of the commit, which is the revision of every record that it wrote.
     pub revision: u64,
-    /// Sequence number of the newest event after it: that of its own last event, where it has any.
+    /// Sequence number of the newest event after the commit: its own last event, if it has any.
     pub last_event: u64,
-    /// Sequence number of its entry of the readings journal, where it has readings.
+    /// Sequence number of its readings journal entry, if it has readings.
     pub readings: Option<u64>,
 }
 
-/// What a record must be.
+/// Required state of a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Is {
-    /// Not there.
+    /// Not in the store.
     Absent,
-    /// There, at whatever revision.
+    /// In the store, at any revision.
     Present,
-    /// There, at that revision.
+    /// In the store, at that revision.
     At(u64),
 }
 
 impl Is {
-    /// Whether a record of that revision (none: not there) is so.
+    /// Returns true if a record of that revision (`None`: absent) is in the required state.
     pub(super) fn holds(self, revision: Option<u64>) -> bool {
         match self {
             Self::Absent => revision.is_none(),
@@ -137,64 +137,64 @@ impl Is {
     }
 }
 
-/// What must still be true for a batch to be written.
+/// Condition for a batch to be written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Expect {
-    /// The account is so.
+    /// State of the account.
     Account(AccountId, Is),
-    /// The page is so.
+    /// State of the page.
     Page(PageId, Is),
-    /// The monitor is so.
+    /// State of the monitor.
     Monitor(MonitorId, Is),
-    /// The API key is so.
+    /// State of the API key.
     Key(KeyId, Is),
-    /// The agent is so.
+    /// State of the agent.
     Agent(AgentId, Is),
-    /// The invitation is so.
+    /// State of the invitation.
     Invitation(InvitationId, Is),
-    /// The incident or window is so.
+    /// State of the incident or window.
     Incident(IncidentId, Is),
-    /// The repeating entry is so.
+    /// State of the series.
     Series(SeriesId, Is),
-    /// The deploy marker is so.
+    /// State of the deploy marker.
     Deploy(DeployId, Is),
-    /// The destination is so.
+    /// State of the destination.
     Destination(DestinationId, Is),
-    /// The subscriber is so.
+    /// State of the subscriber.
     Subscriber(SubscriberId, Is),
-    /// The delivery is so.
+    /// State of the delivery.
     Delivery(DeliveryId, Is),
-    /// The page's alert settings are so; absent are those that were never set.
+    /// State of the page's alert settings; absent if never set.
     Telling(PageId, Is),
-    /// The page's told outages are so; absent where none was ever told.
+    /// State of the page's announced outages; absent if none was ever announced.
     Outages(PageId, Is),
-    /// No subscriber of the page but this one has that fingerprint. Every put of a subscriber expects this.
+    /// No other subscriber of the page has that contact fingerprint. Implied by every write of a subscriber.
     ContactFree(PageId, [u8; 16], SubscriberId),
-    /// The page has fewer destinations than so many.
+    /// The page has fewer destinations than this.
     DestinationsBelow(PageId, usize),
-    /// The page has fewer subscribers than so many.
+    /// The page has fewer subscribers than this.
     SubscribersBelow(PageId, usize),
-    /// What is remembered under the idempotency name is so.
+    /// State of the stored response of that idempotency name.
     Remembered(String, Is),
-    /// No page but this one has the slug. Every put of a page expects this without being told.
+    /// No other page has the slug. Implied by every write of a page.
     SlugFree(String, PageId),
-    /// No page but this one has the hostname. Every put of a page that has one expects this without being told.
+    /// No other page has the hostname. Implied by every write of a page that has one.
     HostFree(String, PageId),
-    /// The invitation is there and has made no agent.
+    /// The invitation exists and has not been used.
     InvitationUnused(InvitationId),
-    /// The account's pages have fewer monitors than so many, those of type component not counted.
+    /// The account's pages have fewer monitors than this, not counting those of type component.
     MonitorsBelow(AccountId, u32),
-    /// The account's pages have fewer monitors of type component than so many.
+    /// The account's pages have fewer monitors of type component than this.
     ComponentsBelow(AccountId, u32),
     /// The page has no monitor.
     NoMonitors(PageId),
-    /// The next monitor's dense number is this one.
+    /// The next monitor's slot is this one.
     NextSlot(u32),
-    /// The next agent's dense number is this one.
+    /// The next agent's vantage number is this one.
     NextPlace(PlaceNo),
-    /// So many networks have a number.
+    /// This many networks have a number.
     Networks(usize),
-    /// The reader's cursor stands there.
+    /// The cursor has this value.
     Cursor(String, u64),
 }
 
@@ -216,125 +216,126 @@ impl Expect {
     }
 }
 
-/// One write. A delete of what is not there does nothing.
+/// A write. Deleting an absent record does nothing.
 ///
-/// Machine states, blocks and roll-ups belong to their monitor: where it is not in the store they are let go without
-/// a word, so that what was under way when it was deleted leaves nothing behind.
+/// Machine states, blocks and roll-ups belong to their monitor. If that is not in the store, they are silently
+/// dropped, so that results in flight when a monitor is deleted leave nothing behind.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Op {
-    /// Keeps an account.
+    /// Stores an account.
     PutAccount(Box<Account>),
-    /// Takes an account out; its pages and keys stay.
+    /// Deletes an account; its pages and keys stay.
     DeleteAccount(AccountId),
-    /// Keeps a page, and its slug and own hostname with it.
+    /// Stores a page, with its slug and custom hostname.
     PutPage(Box<Page>),
-    /// Takes a page out, with its slug, hostname, pictures, incidents, windows, repeating entries, deploy markers, destinations, subscribers,
-    /// bulletins, deliveries and alert settings; its monitors stay (see [`Expect::NoMonitors`]).
+    /// Deletes a page, with its slug, hostname, pictures, incidents, windows, series, deploy markers, destinations,
+    /// subscribers, bulletins, deliveries and alert settings; its monitors stay (see [`Expect::NoMonitors`]).
     DeletePage(PageId),
-    /// Keeps the bytes of a page's picture; where the page is not in the store they are let go without a word.
+    /// Stores a page's picture; silently dropped if the page is not in the store.
     PutPicture(PageId, PictureUse, Vec<u8>),
-    /// Takes a page's picture out.
+    /// Deletes a page's picture.
     DeletePicture(PageId, PictureUse),
-    /// Keeps a hostname that was freed from others.
+    /// Stores a reserved hostname.
     PutFreed(String, Freed),
-    /// Forgets freed hostnames that were kept until then or before, at most [`FORGET_AT_ONCE`] of them.
+    /// Deletes hostname reservations that ended by then, at most [`FORGET_AT_ONCE`] of them.
     ForgetFreed(Timestamp),
-    /// Keeps a monitor.
+    /// Stores a monitor.
     PutMonitor(Box<Monitor>),
-    /// Takes a monitor out, with its machine state and history. Its events stay in the journal.
+    /// Deletes a monitor, with its machine state and history. Its events stay in the journal.
     DeleteMonitor(MonitorId),
-    /// Keeps an API key.
+    /// Stores an API key.
     PutKey(Box<Key>),
-    /// Takes an API key out.
+    /// Deletes an API key.
     DeleteKey(KeyId),
-    /// Keeps an agent.
+    /// Stores an agent.
     PutAgent(Box<Agent>),
-    /// Takes an agent out.
+    /// Deletes an agent.
     DeleteAgent(AgentId),
-    /// Keeps an invitation.
+    /// Stores an invitation.
     PutInvitation(Box<Invitation>),
-    /// Takes an invitation out.
+    /// Deletes an invitation.
     DeleteInvitation(InvitationId),
-    /// Keeps an incident or a window. Incidents, repeating entries and deploy markers belong to their page: where it is
-    /// not in the store they are let go without a word.
+    /// Stores an incident or window. Incidents, series and deploy markers belong to their page: if that is not in the
+    /// store, they are silently dropped.
     PutIncident(Box<Incident>),
-    /// Takes an incident or a window out, with its updates.
+    /// Deletes an incident or window, with its updates.
     DeleteIncident(IncidentId),
-    /// Keeps a repeating entry.
+    /// Stores a series.
     PutSeries(Box<Series>),
-    /// Takes out a page's stopped repeating entries but the newest so many, by id.
+    /// Deletes a page's stopped series, except that many with the highest ids.
     DropStoppedSeries(PageId, usize),
-    /// Keeps a deploy marker.
+    /// Stores a deploy marker.
     PutDeploy(Box<Deploy>),
-    /// Takes a deploy marker out.
+    /// Deletes a deploy marker.
     DeleteDeploy(DeployId),
-    /// Keeps a destination. Destinations, subscribers, bulletins, alert settings and told outages belong to their page:
-    /// where it is not in the store they are let go without a word, and so are deliveries of a page.
+    /// Stores a destination. Destinations, subscribers, bulletins, alert settings, announced outages and a page's
+    /// deliveries belong to their page: if that is not in the store, they are silently dropped.
     PutDestination(Box<Destination>),
-    /// Takes a destination out; its deliveries stay.
+    /// Deletes a destination; its deliveries stay.
     DeleteDestination(DestinationId),
-    /// Keeps a subscriber.
+    /// Stores a subscriber.
     PutSubscriber(Box<Subscriber>),
-    /// Takes a subscriber out; its deliveries stay.
+    /// Deletes a subscriber; its deliveries stay.
     DeleteSubscriber(SubscriberId),
-    /// Keeps news for a page's subscribers.
+    /// Stores a bulletin for a page's subscribers.
     PutBulletin(Box<Bulletin>),
-    /// Keeps a delivery.
+    /// Stores a delivery.
     PutDelivery(Box<Delivery>),
-    /// Takes out deliveries that were made before then and wait no more, and bulletins that are done, oldest first, at
-    /// most [`TRIM_AT_ONCE`] of each.
+    /// Deletes deliveries that wait no more and bulletins that are finished, of those created before then, oldest
+    /// first, at most [`TRIM_AT_ONCE`] of each.
     DropDeliveries(Timestamp),
-    /// Takes out a page's deliveries, subscribers and bulletins, at most [`TRIM_AT_ONCE`] of each.
+    /// Deletes a page's deliveries, subscribers and bulletins, at most [`TRIM_AT_ONCE`] of each.
     ClearOutgoing(PageId),
-    /// Keeps a page's alert settings.
+    /// Stores a page's alert settings.
     PutTelling(PageId, Telling),
-    /// Keeps which outages a page told of.
+    /// Stores a page's announced outages.
     PutOutages(PageId, Box<Outages>),
-    /// Keeps what a monitor's machine must remember.
+    /// Stores a monitor's machine state.
     PutMachine(MonitorId, Box<State>),
-    /// Keeps a heartbeat's ping, in place of the one that came [`PINGS_KEPT`](parallax_core::heartbeat::PINGS_KEPT)
-    /// before it.
+    /// Stores a heartbeat's ping, replacing the one [`PINGS_KEPT`](parallax_core::heartbeat::PINGS_KEPT) pings before
+    /// it.
     PutPing(MonitorId, Box<Ping>),
-    /// Moves a reader's cursor.
+    /// Moves a cursor.
     SetCursor(String, u64),
-    /// Keeps a block.
+    /// Stores a block.
     PutBlock(Block),
-    /// Takes out a monitor's blocks of days before that one (24 hours each, counted from the epoch): those of the oldest
-    /// [`DAYS_AT_ONCE`] that have any.
+    /// Deletes a monitor's blocks of days before that one (24 hours each, counted from the epoch): those of the oldest
+    /// [`DAYS_AT_ONCE`] days that have any.
     DropBlocks(MonitorId, i64),
-    /// Keeps an hour roll-up; `at` is the hour since the epoch.
+    /// Stores an hour roll-up; `at` is the hour since the epoch.
     PutHour(Rollup),
-    /// Takes out hour roll-ups, as [`Op::DropBlocks`] does blocks.
+    /// Deletes hour roll-ups, as [`Op::DropBlocks`] does blocks.
     DropHours(MonitorId, i64),
-    /// Keeps a day roll-up; `at` is the day as its writer counts it.
+    /// Stores a day roll-up; `at` is the day as its writer counts it.
     PutDay(Rollup),
-    /// Gathers a monitor's blocks and roll-ups of hours before that one, and its older days, into fewer records; at most
-    /// [`FOLD_AT_ONCE`] of each kind. No answer changes by it, and an engine may do nothing.
+    /// Compacts a monitor's blocks and hour roll-ups before that hour, and its older day roll-ups, into fewer records;
+    /// at most [`FOLD_AT_ONCE`] of each kind. Reads return the same as before, and an implementation may do nothing.
     Fold(MonitorId, i64),
-    /// Keeps a checkpoint in place of the one of the same part.
+    /// Stores a checkpoint, replacing the one of the same part.
     PutCheckpoint(Checkpoint),
-    /// Takes a checkpoint out.
+    /// Deletes a checkpoint.
     DeleteCheckpoint(u32),
-    /// Drops entries of the readings journal up to and with that sequence number, oldest first, at most
+    /// Deletes entries of the readings journal up to and including that sequence number, oldest first, at most
     /// [`TRIM_AT_ONCE`] of them.
     TrimReadings(u64),
-    /// Drops events up to and with that sequence number, oldest first, at most [`TRIM_AT_ONCE`] of them, and none
-    /// behind any cursor: what its reader has not seen stays. (A cursor that counts something else stands beyond.)
+    /// Deletes events up to and including that sequence number, oldest first, at most [`TRIM_AT_ONCE`] of them. Events
+    /// that any cursor has not passed yet stay. (A cursor that counts something else has a higher value than any
+    /// event.)
     TrimEvents(u64),
-    /// Sets the next monitor's dense number.
+    /// Sets the next monitor's slot.
     SetNextSlot(u32),
-    /// Sets the next agent's dense number.
+    /// Sets the next agent's vantage number.
     SetNextPlace(PlaceNo),
-    /// Gives a network label its number.
+    /// Assigns a number to a network label.
     PutNetwork(String, NetworkNo),
-    /// Remembers an answer under an idempotency name.
+    /// Stores a response under an idempotency name.
     Remember(String, Remembered),
-    /// Forgets answers that expired at or before then, at most [`FORGET_AT_ONCE`] of them, oldest first.
+    /// Deletes stored responses that expired at or before then, at most [`FORGET_AT_ONCE`] of them, oldest first.
     ForgetExpired(Timestamp),
 }
 
 impl Op {
-    /// What it expects without being told.
+    /// Returns the conditions that the write implies.
     pub(super) fn expects(&self) -> impl Iterator<Item = Expect> {
         let (first, second) = match self {
             Self::PutPage(page) => (
@@ -347,7 +348,7 @@ impl Op {
         first.into_iter().chain(second)
     }
 
-    /// Bytes of its name and of its opaque value.
+    /// Returns the bytes of its name and of its opaque value.
     fn sizes(&self) -> (usize, usize) {
         match self {
             Self::PutPage(page) => {

@@ -1,4 +1,4 @@
-//! The rules that every engine keeps, run on each.
+//! The contract of a storage engine, run on both engines.
 
 mod calendar;
 mod history;
@@ -319,7 +319,7 @@ fn a_deleted_monitor_leaves_nothing_behind(bench: &mut Bench) {
         );
         assert_eq!((reader.days(id, 0..99), reader.machine(id)), (Ok(vec![]), Ok(None)));
         assert_eq!((reader.events_of(id, None, 9), reader.monitors_of(page_id(1))), (Ok(vec![]), Ok(vec![])));
-        assert_eq!(reader.last_event(), Ok(2), "the journal keeps what happened");
+        assert_eq!(reader.last_event(), Ok(2), "the journal keeps its events");
     };
     nothing(bench);
     bench.write(monitor(1, 1, 0));

@@ -1,4 +1,4 @@
-//! The async face of the store: one writer thread that groups batches, and questions off the runtime.
+//! The async interface of the store: one writer thread that groups batches, and queries outside the async runtime.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
@@ -12,10 +12,10 @@ use super::health::WriteHealth;
 use super::memory::Memory;
 use super::{Batch, Committed, Read, Result, StoreError, Write, disk};
 
-/// How many batches wait for the writer before their senders have to.
+/// Batches that may wait for the writer; more senders have to wait.
 pub const QUEUE_DEPTH: usize = 1024;
-/// How many batches share one flush at most. The writer takes what has gathered while the last flush ran (a few
-/// milliseconds at most), and never waits for more.
+/// Batches per flush, at most. The writer takes the batches that gathered during the last flush (a few
+/// milliseconds) and never waits for more.
 pub const GROUP: usize = 256;
 
 /// The store. Cheap to clone; the writer ends with [`Store::close`] or with the last clone.
@@ -35,8 +35,8 @@ enum Job {
 }
 
 impl Store {
-    /// Starts the writer's thread over an engine's two sides. Fails where the engine can't say what its newest event
-    /// is, or the host gives no thread.
+    /// Starts the writer thread over the two sides of a storage engine. Fails if the engine can't read its newest
+    /// event number, or the host can't start a thread.
     pub fn start(reader: Arc<dyn Read>, writer: Box<dyn Write>) -> Result<Self> {
         let (queue, jobs) = mpsc::channel(QUEUE_DEPTH);
         let (seen, events) = watch::channel(reader.last_event()?);
@@ -50,26 +50,26 @@ impl Store {
         Ok(Self { queue, reader, events, edits, health })
     }
 
-    /// A store in memory, for tests.
+    /// Creates a store in memory, for tests.
     pub fn in_memory() -> Result<Self> {
         let memory = Memory::new();
         Self::start(Arc::new(memory.clone()), Box::new(memory))
     }
 
-    /// The store in a folder, which is made where it is not there. Blocks; see [`disk::open`] for how it fails.
+    /// Opens the store in a folder, or creates one. Blocking; see [`disk::open`] for its errors.
     pub fn on_disk(folder: &Path, options: disk::Options) -> Result<Self> {
         let (reader, writer) = disk::open(folder, options)?;
         Self::start(reader, writer)
     }
 
     /// Commits a batch. It is durable when this returns; an error other than [`StoreError::Io`],
-    /// [`StoreError::Damaged`] and [`StoreError::Closed`] says that nothing of it was written. The batch is
-    /// committed even where the future is dropped after it was queued. Waits while [`QUEUE_DEPTH`] batches do.
+    /// [`StoreError::Damaged`] and [`StoreError::Closed`] means that nothing of it was written. Once queued, the
+    /// batch is committed even if the future is dropped. Waits while [`QUEUE_DEPTH`] batches are queued.
     pub async fn commit(&self, batch: Batch) -> Result<Committed> {
         self.send(batch).await?.await.map_err(|_| StoreError::Closed)?
     }
 
-    /// Queues a batch and gives the receiver of what comes of it, so that a sender of many keeps their order
+    /// Queues a batch and returns a receiver of its result, so that a sender of many batches keeps their order
     /// without waiting for each.
     pub async fn send(&self, batch: Batch) -> Result<oneshot::Receiver<Result<Committed>>> {
         let (answer, committed) = oneshot::channel();
@@ -77,12 +77,12 @@ impl Store {
         Ok(committed)
     }
 
-    /// The questions, for those that are cheap enough to be asked from async code (see [`Read`]).
+    /// Returns the reader, for queries that are cheap enough for async code (see [`Read`]).
     pub fn reader(&self) -> &Arc<dyn Read> {
         &self.reader
     }
 
-    /// Asks questions on a thread that may block.
+    /// Runs queries on a thread that may block.
     pub async fn read<T, F>(&self, ask: F) -> Result<T>
     where
         T: Send + 'static,
@@ -93,36 +93,35 @@ impl Store {
         asked.map_err(|error| StoreError::Io(error.to_string()))?
     }
 
-    /// Reason why nothing can be written now; none where the last write was taken.
+    /// Returns the reason why nothing can be written now; `None` if the last write succeeded.
     pub fn write_fault(&self) -> Option<StoreError> {
         self.health.fault()
     }
 
-    /// Tries to write where the last write was not taken, and nothing else would: so a fault that is over is noticed.
+    /// Retries a write if the last one failed, so that a recovery is noticed even if nothing else writes.
     pub async fn retry_write(&self) {
         if self.write_fault().is_some() {
-            // What comes of it is noted and logged as of any other write.
+            // Its result is recorded and logged like that of any other write.
             let _ = self.commit(Batch::new()).await;
         }
     }
 
-    /// The sequence number of the newest committed event: changes when there is something new to read.
+    /// Returns a receiver of the newest committed event's number, which changes when there are new events.
     pub fn events_seen(&self) -> watch::Receiver<u64> {
         self.events.clone()
     }
 
-    /// The same, told only of commits that hold an edit of a monitor or a page, or news of an incident: who follows edits alone is not woken by
-    /// everything that happens.
+    /// Returns the same for commits with an edit of a monitor or page or a change of an incident, so that a
+    /// follower of edits is not woken by every event.
     pub fn edits_seen(&self) -> watch::Receiver<u64> {
         self.edits.clone()
     }
 
-    /// Commits what is queued, then ends the writer. Whoever comes later is told [`StoreError::Closed`]; questions
-    /// are still answered.
+    /// Commits the queue, then ends the writer. Later commits fail with [`StoreError::Closed`]; queries still work.
     pub async fn close(&self) {
         let (done, closed) = oneshot::channel();
         if self.queue.send(Job::Close(done)).await.is_ok() {
-            // An error says that the writer is gone already.
+            // An error means that the writer has ended already.
             let _ = closed.await;
         }
     }
@@ -162,22 +161,23 @@ impl Writer {
             }
             self.commit(&group, answers);
         }
-        // The engine is let go first, so that whoever waited may open the store again.
+        // The engine is dropped first, so that the caller can open the store again.
         drop(self.engine);
         for done in closing {
-            // Whoever does not wait any more need not be told.
+            // The caller may have stopped waiting.
             let _ = done.send(());
         }
     }
 
-    /// The next job; none once the store is closed and the queue empty. While nothing is queued the engine tidies.
+    /// Returns the next job; `None` once the store is closed and the queue is empty. While the queue is empty, the
+    /// engine does clean-up work.
     fn next(&mut self) -> Option<Job> {
         while self.untidy {
             match self.jobs.try_recv() {
                 Ok(job) => return Some(job),
                 Err(mpsc::error::TryRecvError::Disconnected) => return None,
                 Err(mpsc::error::TryRecvError::Empty) => {
-                    // What can't be tidied now is tried again after the next commit.
+                    // Failed clean-up is retried after the next commit.
                     self.untidy = guarded(|| self.engine.tidy()).unwrap_or(false);
                 }
             }
@@ -204,17 +204,16 @@ impl Writer {
             }
         }
         for (answer, result) in answers.into_iter().zip(results) {
-            // Whoever does not wait any more need not be told.
+            // The caller may have stopped waiting.
             let _ = answer.send(result);
         }
     }
 }
 
-/// Runs an engine's work; a panic in it is damage, and the writer lives on to say so.
+/// Runs the engine's work. A panic in it becomes [`StoreError::Damaged`], and the writer stays alive to report it.
 fn guarded<T>(work: impl FnOnce() -> Result<T>) -> Result<T> {
-    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_| {
-        Err(StoreError::Damaged("the engine stopped in the middle of its work".to_owned()))
-    })
+    catch_unwind(AssertUnwindSafe(work))
+        .unwrap_or_else(|_| Err(StoreError::Damaged("the engine panicked during its work".to_owned())))
 }
 
 #[cfg(test)]
@@ -293,7 +292,7 @@ mod tests {
         }
     }
 
-    /// An engine that is full while the flag is set.
+    /// An engine that reports a full disk while the flag is set.
     #[derive(Debug)]
     struct Filling(Memory, Arc<AtomicBool>);
 

@@ -1,14 +1,14 @@
-//! Health of writes: a lasting fault is logged once, then each quarter of an hour, and once it is over.
+//! Health of writes: a lasting failure is logged once, then every 15 minutes, and again when it is over.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::{Committed, Result, StoreError};
 
-/// Time between two lines of one fault.
+/// Time between two log lines of one failure.
 const AGAIN: Duration = Duration::from_secs(15 * 60);
 
-/// How the newest writes went.
+/// Result of the newest writes.
 #[derive(Debug, Default)]
 pub(super) struct WriteHealth(Mutex<Option<Failing>>);
 
@@ -17,11 +17,11 @@ struct Failing {
     fault: StoreError,
     since: Instant,
     logged: Instant,
-    /// Writes that were not taken since the last line.
+    /// Failed writes since the last log line.
     refused: u64,
 }
 
-/// News of a group of writes, for the log.
+/// Change to log after a group of writes.
 #[derive(Debug, PartialEq, Eq)]
 enum News {
     Nothing,
@@ -31,24 +31,26 @@ enum News {
 }
 
 impl WriteHealth {
-    /// Reason why nothing can be written now.
+    /// Returns the reason why nothing can be written now.
     pub(super) fn fault(&self) -> Option<StoreError> {
         self.failing().as_ref().map(|failing| failing.fault.clone())
     }
 
-    /// Notes how a group of writes went, and logs what is new of it.
+    /// Records the results of a group of writes, and logs changes.
     pub(super) fn note(&self, results: &[Result<Committed>]) {
         let was_full = self.fault() == Some(StoreError::Full);
         match self.note_at(results, Instant::now()) {
-            // The engine on disk logs with how much space a full disk begins and ends.
+            // The engine on disk logs a full disk itself, with the free space.
             News::Nothing | News::Fails(StoreError::Full) => {}
             News::Recovered(_) if was_full => {}
-            News::Fails(error) => tracing::error!(%error, "writes fail: results and edits wait"),
+            News::Fails(error) => {
+                tracing::error!(%error, "writes fail; results and edits wait until they succeed")
+            }
             News::StillFails(error, refused, lasting) => {
                 tracing::error!(%error, refused, minutes = lasting.as_secs() / 60, "writes still fail");
             }
             News::Recovered(lasted) => {
-                tracing::info!(seconds = lasted.as_secs(), "writes are taken again");
+                tracing::info!(seconds = lasted.as_secs(), "writes succeed again");
             }
         }
     }
@@ -62,7 +64,7 @@ impl WriteHealth {
             let before = failing.take();
             return before.map_or(News::Nothing, |it| News::Recovered(now.duration_since(it.since)));
         }
-        // Others are faults of the one batch.
+        // Other errors are faults of a single batch.
         let is_lasting = |error: &&StoreError| {
             matches!(error, StoreError::Full | StoreError::Io(_) | StoreError::Damaged(_))
         };

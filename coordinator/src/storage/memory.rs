@@ -1,4 +1,4 @@
-//! The engine for tests: ordered maps of the domain's things behind one lock.
+//! The storage engine for tests: ordered maps of records behind one lock.
 
 mod outgoing;
 mod read;
@@ -33,7 +33,7 @@ use super::{
     Write,
 };
 
-/// A store that is gone with its last clone.
+/// A store that exists as long as its last clone.
 #[derive(Debug, Clone, Default)]
 pub struct Memory(Arc<RwLock<Kept>>);
 
@@ -165,7 +165,7 @@ impl Kept {
         }
     }
 
-    /// Monitors of an account: those that its plan counts, or those of type component.
+    /// Counts an account's monitors: those that its plan counts, or those of type component.
     fn monitors_of(&self, account: AccountId, counted: bool) -> usize {
         let owned = |page| self.pages.get(&page).is_some_and(|page| page.value.account == account);
         let is_counted = |monitor: &Monitor| monitor.check.kind() != CheckKind::Component;
@@ -181,7 +181,7 @@ impl Kept {
         self.series.retain(|id, _| !stopped.contains(id));
     }
 
-    /// Drops the oldest answers of the API key of that name, which was remembered just now, where it has too many.
+    /// Evicts the oldest stored responses of the API key of `name`, which was just stored, if it has too many.
     fn bound_remembered(&mut self, name: &str) {
         let Some((owner, _)) = owner_of(name) else { return };
         let is_of = |other: &str| owner_of(other).is_some_and(|(other, _)| other == owner);
@@ -358,7 +358,7 @@ impl Kept {
     }
 }
 
-/// The oldest days before that one that have any of the hours.
+/// Returns the oldest days before that one that have any of the hours.
 fn oldest(hours: impl Iterator<Item = i64>, before: i64) -> Vec<i64> {
     let days: BTreeSet<i64> = hours.map(|hour| hour.div_euclid(24)).filter(|day| *day < before).collect();
     days.into_iter().take(DAYS_AT_ONCE).collect()

@@ -1,8 +1,8 @@
-//! What is kept and how it is asked for: questions in the domain's words, and one way to write, a batch.
+//! The store: queries in the terms of the domain, and batches as the only way to write.
 //!
-//! [`Store`] is what the other rooms hold: it commits [`Batch`]es through one writer thread and hands out an
-//! [`Arc<dyn Read>`](Read). Two engines stand behind it, [`memory`] for tests and `disk` for service; one suite of
-//! rules runs on both. No key, no byte and no engine's name leaves this room.
+//! [`Store`] is what the other modules use: it commits [`Batch`]es through one writer thread and hands out an
+//! [`Arc<dyn Read>`](Read). It has two engines, [`memory`] for tests and `disk` for production; one test suite runs on
+//! both. No key, no bytes and no engine type is visible outside this module.
 
 pub mod batch;
 #[cfg(test)]
@@ -48,32 +48,32 @@ use parallax_core::place::{NetworkNo, PlaceNo, Region};
 use parallax_core::time::Timestamp;
 use parallax_core::window::Window;
 
-/// What a question or a commit gives.
+/// Result of a query or a commit.
 pub type Result<T> = std::result::Result<T, StoreError>;
 
-/// Why the store could not do it.
+/// Reason why the store failed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum StoreError {
-    /// Something that the batch counts on is no longer so: read again, decide again. Nothing was written.
+    /// A condition of the batch no longer holds: read again and decide again. Nothing was written.
     #[error("another change came first: {0} does not hold")]
     Conflict(Expect),
-    /// A part of the batch is larger than the store takes. Nothing was written.
+    /// A part of the batch exceeds a limit. Nothing was written.
     #[error("{0} is too large to be stored")]
     TooLarge(&'static str),
-    /// The disk is nearly full. Reads go on; writes are taken again by themselves once there is space.
+    /// The disk is nearly full. Reads continue; writes resume automatically once there is space.
     #[error("the disk is nearly full: nothing is written until there is space")]
     Full,
-    /// What was read is not what was written, or less of it. A snapshot must be restored.
+    /// The data read is not the data written. A snapshot must be restored.
     #[error("the store is damaged: {0}")]
     Damaged(String),
-    /// The store's files belong to another user, and this one may not use them.
+    /// The store's files belong to another user, and this process may not access them.
     #[error("{} belongs to user {owner}, and this is user {user}", .path.display())]
     Denied {
-        /// A file or folder that can't be used.
+        /// A file or folder without access.
         path: PathBuf,
-        /// Whose it is, by number.
+        /// User id of its owner.
         owner: u32,
-        /// Who asks, by number.
+        /// User id of this process.
         user: u32,
     },
     /// Another process has the store open.
@@ -89,12 +89,12 @@ pub enum StoreError {
         /// Newest schema that this program knows.
         known: u32,
     },
-    /// Secrets in the store are sealed with a key that was not given: its id.
+    /// Secrets in the store are sealed with a key that was not given; its id.
     #[error(
         "secrets in the store are sealed with the key {0}: set `secrets_key_file` to a file that has this key"
     )]
     KeyMissing(String),
-    /// The host could not read or write. After a failed write nothing more is written until the next start.
+    /// The host failed to read or write. After a failed write nothing more is written until the next start.
     #[error("the store can't be read or written: {0}")]
     Io(String),
     /// The store is closed, or closing.
@@ -103,7 +103,7 @@ pub enum StoreError {
 }
 
 impl StoreError {
-    /// Logs that work was not done and is tried again. Nothing of a full disk: the store itself logs that, and once.
+    /// Logs that work failed and is retried. Does not log a full disk: the store logs that itself, and only once.
     pub fn log_retry(&self, failed: &'static str) {
         if *self != Self::Full {
             tracing::error!(error = %self, "{failed}; trying again");
@@ -114,22 +114,22 @@ impl StoreError {
 /// A record with its revision: the number of the commit that last wrote it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Versioned<T> {
-    /// Number of the commit that wrote it; never given twice, not even to a record that was deleted and made anew.
+    /// Number of the commit that wrote it. Never reused, not even for a record that was deleted and recreated.
     pub revision: u64,
     /// The record.
     pub value: T,
 }
 
-/// An event with its place in the journal.
+/// An event with its sequence number.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Recorded {
     /// Sequence number, from 1, without gaps.
     pub seq: u64,
-    /// What happened.
+    /// The event.
     pub event: Event,
 }
 
-/// One entry of the readings journal.
+/// An entry of the readings journal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Entry {
     /// Sequence number, from 1, without gaps.
@@ -138,40 +138,40 @@ pub struct Entry {
     pub readings: Vec<Reading>,
 }
 
-/// How much there is on a page of what an owner may have only so many of.
+/// Counts of a page's limited records.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Standing {
     /// Open incidents and unfinished windows.
     pub open: usize,
-    /// Repeating entries that are not stopped.
+    /// Series that are not stopped.
     pub repeating: usize,
     /// Incidents and windows, closed ones too.
     pub incidents: usize,
 }
 
-/// How the store stands, for metrics.
+/// Size of the store, for metrics.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Footprint {
-    /// Bytes that it takes on disk.
+    /// Bytes on disk.
     pub bytes: u64,
     /// Files in the engine's folder for oversized pages, which must stay empty: they are not made durable.
     pub blobs: u64,
-    /// Bytes left for it.
+    /// Bytes available.
     pub free: u64,
 }
 
-/// What there is in a store that was proved to be whole.
+/// Counts of a verified store.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Whole {
     /// Records of every kind.
     pub records: u64,
-    /// Accounts, pages, monitors and their like among them.
+    /// Accounts, pages, monitors and similar documents among them.
     pub documents: u64,
-    /// Events that are kept.
+    /// Events in the journal.
     pub events: u64,
-    /// Entries of the readings journal that are kept.
+    /// Entries in the readings journal.
     pub readings: u64,
-    /// Commits that there ever were.
+    /// Commits ever made.
     pub commits: u64,
 }
 
@@ -180,35 +180,35 @@ pub struct Whole {
 pub struct Exported {
     /// Bytes of the file.
     pub bytes: u64,
-    /// What is in it.
+    /// Its counts.
     pub whole: Whole,
 }
 
-/// A snapshot that was put in a store's place.
+/// A restored snapshot.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Restored {
-    /// What is in it.
+    /// Its counts.
     pub whole: Whole,
-    /// Where the store that was there is now; none where there was none.
+    /// Path of the replaced store; `None` if there was none.
     pub aside: Option<PathBuf>,
 }
 
-/// A store that was written anew.
+/// A compacted store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Compacted {
     /// Bytes before.
     pub before: u64,
     /// Bytes after.
     pub after: u64,
-    /// What is in it.
+    /// Its counts.
     pub whole: Whole,
 }
 
-/// The questions. Each gives a whole answer; no lock and no iterator outlives a call. What a commit wrote is seen by
-/// every question asked after its acknowledgement, and maybe shortly before.
+/// Queries. Each returns a complete result; no lock and no iterator outlives a call. Every query after a commit's
+/// acknowledgement reflects it; a query shortly before may.
 ///
-/// Questions for one record, a cursor or a counter take microseconds and may be asked from async code directly;
-/// those that give lists go through [`Store::read`].
+/// Queries for one record, a cursor or a counter take microseconds and may be called from async code directly; those
+/// that return lists go through [`Store::read`].
 pub trait Read: Outgoing + Send + Sync + fmt::Debug {
     /// The account.
     fn account(&self, id: AccountId) -> Result<Option<Versioned<Account>>>;
@@ -216,13 +216,13 @@ pub trait Read: Outgoing + Send + Sync + fmt::Debug {
     fn accounts(&self) -> Result<Vec<Versioned<Account>>>;
     /// The page.
     fn page(&self, id: PageId) -> Result<Option<Versioned<Page>>>;
-    /// The page under that address label.
+    /// The page with that slug.
     fn page_by_slug(&self, slug: &str) -> Result<Option<Versioned<Page>>>;
-    /// The page that has that hostname as its own.
+    /// The page with that custom hostname.
     fn page_by_host(&self, host: &str) -> Result<Option<Versioned<Page>>>;
     /// The bytes of a page's picture.
     fn picture(&self, page: PageId, usage: PictureUse) -> Result<Option<Vec<u8>>>;
-    /// For whom a hostname is kept that a page had, whether the time is over or not.
+    /// The reservation of a hostname that a page had, expired or not.
     fn freed(&self, host: &str) -> Result<Option<Freed>>;
     /// Every page, by id.
     fn pages(&self) -> Result<Vec<Versioned<Page>>>;
@@ -230,7 +230,7 @@ pub trait Read: Outgoing + Send + Sync + fmt::Debug {
     fn pages_of(&self, account: AccountId) -> Result<Vec<Versioned<Page>>>;
     /// The monitor.
     fn monitor(&self, id: MonitorId) -> Result<Option<Versioned<Monitor>>>;
-    /// Up to `limit` monitors by id, from the one behind `after` on: what a start goes through without holding all.
+    /// Up to `limit` monitors by id, after `after`. A start reads them in slices instead of all at once.
     fn monitors_after(&self, after: Option<MonitorId>, limit: usize) -> Result<Vec<Versioned<Monitor>>>;
     /// Every monitor, by id.
     fn monitors(&self) -> Result<Vec<Versioned<Monitor>>> {
@@ -253,8 +253,8 @@ pub trait Read: Outgoing + Send + Sync + fmt::Debug {
 
     /// The incident or maintenance window.
     fn incident(&self, id: IncidentId) -> Result<Option<Versioned<Incident>>>;
-    /// Up to `limit` of the page's incidents and windows, or of its open ones alone, newest first: by `startedAt`, then
-    /// by id. Only those that come after `before` in that order, where it is given.
+    /// Up to `limit` of the page's incidents and windows, or of its open ones only, newest first: by `startedAt`, then
+    /// by id. With `before`, only those after it in that order.
     fn incidents_of(
         &self,
         page: PageId,
@@ -264,16 +264,16 @@ pub trait Read: Outgoing + Send + Sync + fmt::Debug {
     ) -> Result<Vec<Versioned<Incident>>>;
     /// Up to `limit` of the page's incidents and windows, oldest first: by `startedAt`, then by id.
     fn oldest_incidents(&self, page: PageId, limit: usize) -> Result<Vec<Versioned<Incident>>>;
-    /// When the oldest of the page's incidents and windows began; none where it has none.
+    /// Start of the page's oldest incident or window; `None` if it has none.
     fn oldest_incident(&self, page: PageId) -> Result<Option<Timestamp>> {
         Ok(self.oldest_incidents(page, 1)?.first().map(|oldest| oldest.value.started_at))
     }
-    /// How much there is on the page, counted by keys: some milliseconds for all that a page may have.
+    /// The page's counts, from its keys: takes some milliseconds for a page at its limits.
     fn standing(&self, page: PageId) -> Result<Standing>;
     /// Every open incident and unfinished window of all pages.
     fn open_incidents(&self) -> Result<Vec<Versioned<Incident>>>;
-    /// The newest `limit` of the page's maintenance windows with a start in `starts.start <= start < starts.end`, oldest
-    /// first. With a monitor only those that cover it, so that no other takes a place.
+    /// The newest `limit` of the page's maintenance windows with a start in `starts.start <= start < starts.end`,
+    /// oldest first. With a monitor, only those that cover it; others don't count toward the limit.
     fn windows_of(
         &self,
         page: PageId,
@@ -281,27 +281,27 @@ pub trait Read: Outgoing + Send + Sync + fmt::Debug {
         starts: Range<Timestamp>,
         limit: usize,
     ) -> Result<Vec<Window>>;
-    /// The repeating entry.
+    /// The series.
     fn series(&self, id: SeriesId) -> Result<Option<Versioned<Series>>>;
-    /// Every repeating entry that is not stopped.
+    /// Every series that is not stopped.
     fn running_series(&self) -> Result<Vec<Versioned<Series>>>;
     /// The deploy marker.
     fn deploy(&self, id: DeployId) -> Result<Option<Versioned<Deploy>>>;
-    /// Up to `limit` of the page's deploy markers, newest first: by their moment, then by id.
+    /// Up to `limit` of the page's deploy markers, newest first: by time, then by id.
     fn deploys_of(&self, page: PageId, limit: usize) -> Result<Vec<Versioned<Deploy>>>;
 
     /// The monitor's machine state.
     fn machine(&self, monitor: MonitorId) -> Result<Option<State>>;
-    /// The heartbeat's kept pings, newest first.
+    /// The heartbeat's stored pings, newest first.
     fn pings(&self, monitor: MonitorId) -> Result<Vec<Ping>>;
     /// Up to `limit` events with a sequence number above `seq`, oldest first.
     fn events_after(&self, seq: u64, limit: usize) -> Result<Vec<Recorded>>;
-    /// Up to `limit` events of a monitor with a sequence number below `before` (none: from the end), newest first.
-    /// None for a monitor that is gone.
+    /// Up to `limit` events of a monitor with a sequence number below `before` (`None`: from the end), newest first.
+    /// Empty for a deleted monitor.
     fn events_of(&self, monitor: MonitorId, before: Option<u64>, limit: usize) -> Result<Vec<Recorded>>;
     /// Sequence number of the newest event; 0 before the first.
     fn last_event(&self) -> Result<u64>;
-    /// Sequence number of the last event that the reader is done with; 0 before the first.
+    /// Sequence number of the last event that the consumer with that cursor has processed; 0 before the first.
     fn cursor(&self, reader: &str) -> Result<u64>;
     /// Up to `limit` entries of the readings journal with a sequence number above `seq`, oldest first.
     fn readings_after(&self, seq: u64, limit: usize) -> Result<Vec<Entry>>;
@@ -317,32 +317,31 @@ pub trait Read: Outgoing + Send + Sync + fmt::Debug {
     /// Up to `limit` checkpoints of the open tails, by part, from `part` on.
     fn checkpoints(&self, part: u32, limit: usize) -> Result<Vec<Checkpoint>>;
 
-    /// The next monitor's dense number; 0 at first.
+    /// The next monitor's slot; 0 at first.
     fn next_slot(&self) -> Result<u32>;
-    /// The next agent's dense number; 0 at first.
+    /// The next agent's vantage number; 0 at first.
     fn next_place(&self) -> Result<PlaceNo>;
     /// The networks' numbers by label.
     fn networks(&self) -> Result<BTreeMap<String, NetworkNo>>;
-    /// What is remembered under an idempotency name, expired or not.
+    /// The stored response of an idempotency name, expired or not.
     fn remembered(&self, name: &str) -> Result<Option<Versioned<Remembered>>>;
-    /// Writes one moment of the store to a new file, proved by reading it back; commits go on meanwhile. Blocks. An
-    /// engine that has tools of its own for this refuses.
+    /// Writes the store at one point in time to a new file, verified by reading it back; commits continue meanwhile.
+    /// Blocking. An engine with its own tools for this returns an error.
     fn export(&self, to: &Path) -> Result<Exported>;
-    /// Writes the bytes of a snapshot to `sink`. Only reading them back proves them. Blocks.
+    /// Writes the bytes of a snapshot to `sink`. Only reading them back verifies them. Blocking.
     fn stream(&self, sink: &mut dyn io::Write) -> Result<()>;
-    /// Reads one moment of the store whole and proves it; commits go on meanwhile. Blocks.
+    /// Reads and verifies the whole store at one point in time; commits continue meanwhile. Blocking.
     fn verify(&self) -> Result<Whole>;
-    /// How the store stands.
+    /// The size of the store.
     fn footprint(&self) -> Result<Footprint>;
 }
 
-/// The one way to write. An engine has one writer; [`Store`] gives it a thread.
+/// The only way to write. An engine has one writer; [`Store`] gives it a thread.
 pub trait Write: Send + fmt::Debug {
-    /// Commits the batches in their order, each whole or not at all, each seeing what those before it wrote. When this
-    /// returns, what it reports as committed is durable.
+    /// Commits the batches in order, each completely or not at all, each seeing the writes of those before it. When
+    /// this returns, every batch reported as committed is durable.
     fn commit(&mut self, group: &[Batch]) -> Vec<Result<Committed>>;
 
-    /// Does one small slice of the work that nobody waits for (history of deleted monitors), and says whether more
-    /// is left.
+    /// Does one small slice of clean-up work (history of deleted monitors). Returns true if more is left.
     fn tidy(&mut self) -> Result<bool>;
 }

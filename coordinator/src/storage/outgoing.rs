@@ -1,4 +1,4 @@
-//! The questions about what leaves the house: destinations, subscribers, news and deliveries.
+//! Queries for notifications: destinations, subscribers, bulletins and deliveries.
 
 use parallax_core::delivery::{Delivery, Lane};
 use parallax_core::destination::Destination;
@@ -9,20 +9,20 @@ use parallax_core::time::Timestamp;
 
 use super::{Result, Versioned};
 
-/// A delivery that is to be sent, as far as it decides whose turn it is.
+/// A waiting delivery, with the data that decides when it is sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Waiting {
-    /// Which.
+    /// Its id.
     pub id: DeliveryId,
-    /// What keeps its order.
+    /// Key within which deliveries are sent in order.
     pub lane: Lane,
-    /// Its place among those of its lane.
+    /// Its position among those with the same key.
     pub seq: u64,
-    /// When it is due.
+    /// Its due time.
     pub due: Timestamp,
 }
 
-/// The questions about what leaves the house; see [`Read`](super::Read) for what holds of all questions.
+/// Queries for notifications; see [`Read`](super::Read) for what holds for all queries.
 pub trait Outgoing {
     /// The destination.
     fn destination(&self, id: DestinationId) -> Result<Option<Versioned<Destination>>>;
@@ -39,25 +39,26 @@ pub trait Outgoing {
         after: Option<SubscriberId>,
         limit: usize,
     ) -> Result<Vec<Versioned<Subscriber>>>;
-    /// How many subscribers the page has, confirmed or not.
+    /// Number of subscribers of the page, confirmed or not.
     fn subscribers_count(&self, page: PageId) -> Result<usize>;
-    /// The news.
+    /// The bulletin.
     fn bulletin(&self, id: BulletinId) -> Result<Option<Versioned<Bulletin>>>;
-    /// All news that has not reached every subscriber yet, by id.
+    /// All bulletins that have not reached every subscriber yet, by id.
     fn open_bulletins(&self) -> Result<Vec<Versioned<Bulletin>>>;
-    /// The page's alert settings; none where they were never set.
+    /// The page's alert settings; `None` if never set.
     fn telling(&self, page: PageId) -> Result<Option<Versioned<Telling>>>;
-    /// The page's told outages; none where none was ever told.
+    /// The page's announced outages; `None` if none was ever announced.
     fn outages(&self, page: PageId) -> Result<Option<Versioned<Outages>>>;
     /// The delivery.
     fn delivery(&self, id: DeliveryId) -> Result<Option<Versioned<Delivery>>>;
-    /// Up to `limit` of a page's deliveries (none: the operator's) with an id below `before`, newest first, by id.
+    /// Up to `limit` of a page's deliveries (`None`: the operator's) with an id below `before`, newest first, by
+    /// id.
     fn deliveries_of(
         &self,
         page: Option<PageId>,
         before: Option<DeliveryId>,
         limit: usize,
     ) -> Result<Vec<Versioned<Delivery>>>;
-    /// Every delivery that waits, by id.
+    /// Every waiting delivery, by id.
     fn waiting(&self) -> Result<Vec<Waiting>>;
 }

@@ -1,15 +1,15 @@
-//! What is kept as its writer packed it: blocks, roll-ups, checkpoints of tails, and remembered answers.
+//! Opaque values, encoded by their writers: blocks, roll-ups, checkpoints and stored responses.
 
 use parallax_core::id::{KeyId, MonitorId};
 use parallax_core::place::Region;
 use parallax_core::time::Timestamp;
 
-/// The sealed readings of one monitor, region and hour, packed.
+/// The packed readings of one monitor, region and hour.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Block {
     /// The monitor.
     pub monitor: MonitorId,
-    /// Its dense number.
+    /// Its slot.
     pub slot: u32,
     /// The region.
     pub region: Region,
@@ -26,45 +26,45 @@ pub struct Rollup {
     pub monitor: MonitorId,
     /// The hour or day.
     pub at: i64,
-    /// The packed figures.
+    /// The packed statistics.
     pub bytes: Vec<u8>,
 }
 
-/// Open tails as they were at one moment, so that a start need not replay the whole journal.
+/// The open tails at one point in time, so that a start need not replay the whole journal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Checkpoint {
-    /// Which part of the tails: the writer may cut them as it likes.
+    /// Part of the tails; the writer may split them freely.
     pub part: u32,
-    /// Sequence number of the last entry of the readings journal that is in it.
+    /// Sequence number of the last readings journal entry that is included.
     pub through: u64,
     /// The packed tails.
     pub bytes: Vec<u8>,
 }
 
-/// An answer that is given again to a request that is sent again.
+/// A response that is replayed for a repeated request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Remembered {
-    /// SHA-256 of the request, to tell a repetition from another request under the same name.
+    /// SHA-256 of the request, to distinguish a repeated request from another one with the same name.
     pub fingerprint: [u8; 32],
-    /// The answer, packed by its writer.
+    /// The response, encoded by its writer.
     pub answer: Vec<u8>,
-    /// Until when it is remembered.
+    /// Expiry of the stored response.
     pub expires_at: Timestamp,
 }
 
-/// Answers that are remembered of one API key at most.
+/// Stored responses per API key, at most.
 pub const MAX_REMEMBERED: usize = 1000;
-/// Bytes of them at most, with their names.
+/// Their bytes, at most, with their names.
 pub const MAX_REMEMBERED_BYTES: usize = 2 << 20;
 
 impl Remembered {
-    /// Bytes that it counts for under that name.
+    /// Returns the bytes that it counts under that name.
     pub const fn bytes(&self, name: &str) -> usize {
         self.answer.len() + name.len()
     }
 }
 
-/// The API key whose idempotency name it is, and the rest of the name; none for a name of the service's own.
+/// Returns the API key and the rest of an idempotency name; `None` for a name of the service itself.
 pub(super) fn owner_of(name: &str) -> Option<(&str, &str)> {
     name.split_once('/').filter(|(owner, _)| owner.parse::<KeyId>().is_ok())
 }

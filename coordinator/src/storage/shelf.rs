@@ -1,4 +1,4 @@
-//! The shelf of snapshots beside the store: their names, which is the newest good one, and which are kept.
+//! The snapshots folder next to the store: file names, the newest valid snapshot, and retention.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -9,19 +9,19 @@ use parallax_core::time::{DAY, Timestamp};
 
 use super::{Exported, Read, Result, StoreError, Whole, disk};
 
-/// What every snapshot's name ends with.
+/// Suffix of a snapshot's name.
 const SUFFIX: &str = ".snapshot";
-/// What the name of one that is being written ends with.
+/// Suffix of an unfinished snapshot's name.
 const UNFINISHED: &str = ".snapshot.part";
-/// How the name begins: the moment, in UTC.
+/// Start of the name: the time in UTC.
 const NAME: &str = "%Y%m%dT%H%M%SZ";
 
-/// How many snapshots are kept.
+/// Retention of snapshots.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Keep {
-    /// So many of the newest.
+    /// Number of the newest snapshots to keep.
     pub newest: usize,
-    /// Of so many days, the last one of each.
+    /// Number of days of which the last snapshot is kept.
     pub days: usize,
 }
 
@@ -29,30 +29,30 @@ pub struct Keep {
 #[derive(Debug, Clone)]
 pub struct Shelf(PathBuf);
 
-/// One snapshot.
+/// A snapshot file.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Snapshot {
-    /// When it was taken, to the second.
+    /// Time of the snapshot, to the second.
     pub at: Timestamp,
     /// Its file.
     pub path: PathBuf,
 }
 
 impl Shelf {
-    /// The shelf of the store in that folder.
+    /// Returns the snapshots of the store in that folder.
     pub fn of(store: &Path) -> Self {
         Self(disk::snapshots(store))
     }
 
-    /// Its folder.
+    /// Returns the folder.
     pub fn folder(&self) -> &Path {
         &self.0
     }
 
-    /// Every snapshot by its time, oldest first. Files of other names are passed over.
+    /// Returns every snapshot by its time, oldest first. Files with other names are ignored.
     ///
     /// # Errors
-    /// Where the folder can't be read; one that is not there is empty.
+    /// If the folder can't be read; a missing folder is empty.
     pub fn list(&self) -> Result<Vec<Snapshot>> {
         let mut found = Vec::new();
         for name in self.names()? {
@@ -64,10 +64,10 @@ impl Shelf {
         Ok(found)
     }
 
-    /// The newest snapshot that reads back whole, and what is in it. Those that do not are told to `bad`.
+    /// Returns the newest valid snapshot, with its counts. Invalid ones are passed to `bad`.
     ///
     /// # Errors
-    /// Where the folder can't be read.
+    /// If the folder can't be read.
     pub fn newest_good(
         &self,
         mut bad: impl FnMut(&Snapshot, StoreError),
@@ -81,10 +81,10 @@ impl Shelf {
         Ok(None)
     }
 
-    /// Takes a snapshot, then drops those that are no longer kept. Blocks.
+    /// Takes a snapshot, then deletes those that retention no longer keeps. Blocking.
     ///
     /// # Errors
-    /// Where it can't be written or does not read back as it should: nothing is dropped then.
+    /// If it can't be written or verified; nothing is deleted then.
     pub fn take(&self, read: &dyn Read, now: Timestamp, keep: Keep) -> Result<(Snapshot, Exported)> {
         fs::create_dir_all(&self.0).map_err(failed)?;
         for name in self.names()?.iter().filter(|name| name.ends_with(UNFINISHED)) {
@@ -110,7 +110,7 @@ impl Shelf {
     }
 }
 
-/// A moment as it stands in the names of files: `20261128T001024Z`.
+/// Formats a time for file names: `20261128T001024Z`.
 pub fn stamp(at: Timestamp) -> String {
     at.to_utc().map_or_else(|| at.as_millis().to_string(), |at| at.format(NAME).to_string())
 }
@@ -120,7 +120,7 @@ fn moment(name: &str) -> Option<Timestamp> {
     Some(Timestamp::from_millis(at.and_utc().timestamp_millis()))
 }
 
-/// Which of the snapshots, oldest first, are not kept.
+/// Returns the indexes of the snapshots to delete; `times` is oldest first.
 fn dropped(times: &[Timestamp], keep: Keep) -> Vec<usize> {
     let mut days = BTreeSet::new();
     let mut dropped = Vec::new();

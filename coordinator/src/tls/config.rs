@@ -1,4 +1,4 @@
-//! The listener's settings of TLS: versions, protocols, and whose certificate is shown.
+//! TLS settings of the HTTPS listener: versions, cipher suites, ALPN and the certificate resolver.
 
 use std::sync::Arc;
 
@@ -6,14 +6,14 @@ use rustls::ServerConfig;
 use rustls::server::ResolvesServerCert;
 use rustls::version::{TLS12, TLS13};
 
-/// What is spoken, the best first (RFC 7301).
+/// ALPN protocols, preferred first (RFC 7301).
 const PROTOCOLS: [&[u8]; 2] = [b"h2", b"http/1.1"];
 
-/// Settings for visitors: TLS 1.3 and 1.2, with ring's suites alone. No session is kept beyond this process, and nothing
-/// is taken before the handshake is done.
+/// Builds the settings: TLS 1.3 and 1.2 with ring's cipher suites. Sessions are not kept across restarts, and early
+/// data is not accepted.
 ///
 /// # Errors
-/// Where the suites do not fit the versions, which they do.
+/// If the cipher suites do not match the versions, which does not happen.
 pub(super) fn server(shown: Arc<dyn ResolvesServerCert>) -> Result<Arc<ServerConfig>, rustls::Error> {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let mut config = ServerConfig::builder_with_provider(provider)

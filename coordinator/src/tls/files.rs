@@ -1,4 +1,4 @@
-//! The operator's certificate in files: read at the start, and again when they change or the process is told to look.
+//! The operator's certificate files: read at the start, and reloaded when they change or on SIGHUP.
 
 use std::fs::{self, File};
 use std::io::Read;
@@ -9,51 +9,51 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use super::{Pair, PairError, Shown};
 
-/// Pause between two looks at the files.
+/// Interval of checks for changed files.
 const LOOK: Duration = Duration::from_secs(60);
-/// Longest file, in bytes.
+/// Size limit of a file, in bytes.
 const MAX_FILE: u64 = 256 * 1024;
 
-/// Why the files are of no use.
+/// Error reading the certificate files.
 #[derive(Debug, thiserror::Error)]
 pub enum FilesError {
-    /// One can't be read.
+    /// A file can't be read.
     #[error("{}: {source}", path.display())]
     Unreadable {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// Cause.
         source: std::io::Error,
     },
-    /// What they say.
+    /// The content is invalid.
     #[error(transparent)]
     Pair(#[from] PairError),
 }
 
-/// The two files.
+/// Paths of the certificate and key files.
 #[derive(Debug, Clone)]
 pub struct Files {
-    /// The certificate with its issuers, in PEM.
+    /// Certificate chain, in PEM.
     pub certificate: PathBuf,
-    /// Its key, in PEM.
+    /// Private key, in PEM.
     pub key: PathBuf,
 }
 
-/// What tells a changed file from the same: when it was written, and how long it is.
+/// Modification time and size of both files, to detect changes.
 pub type Marks = [Option<(SystemTime, u64)>; 2];
 
 impl Files {
-    /// Reads both.
+    /// Reads both files.
     ///
     /// # Errors
-    /// [`FilesError`] for files that can't be read, or are no certificate and its key.
+    /// [`FilesError`] if the files can't be read, or are not a certificate and its key.
     pub fn read(&self) -> Result<Pair, FilesError> {
         Ok(Pair::read(&text(&self.certificate)?, &text(&self.key)?)?)
     }
 
-    /// Shows what the files say for as long as the process runs: read again when one of them has changed, and at SIGHUP.
-    /// Where the new ones are no good, the old ones are still shown and the log says why, once for each change.
-    /// `seen` are the marks from before they were first read.
+    /// Reloads the files when one of them changes, and on SIGHUP, for as long as the process runs. If the new files are
+    /// invalid, the old certificate stays in use and the reason is logged once per change. `seen` are the stamps taken
+    /// before the files were first read.
     pub async fn keep(self, shown: Shown, mut seen: Marks) {
         let mut hangup = signal(SignalKind::hangup()).ok();
         loop {
@@ -77,17 +77,17 @@ impl Files {
         let read = tokio::task::spawn_blocking(move || files.read()).await;
         match read {
             Ok(Ok(pair)) => {
-                tracing::info!(until = %pair.not_after, "the certificate was read again");
+                tracing::info!(until = %pair.not_after, "the certificate was reloaded");
                 shown.put_own(pair);
             }
             Ok(Err(error)) => {
-                tracing::warn!(%error, "the new certificate is of no use; the one before is still shown")
+                tracing::warn!(%error, "the new certificate is invalid; the previous one stays in use")
             }
-            Err(error) => tracing::warn!(%error, "the certificate could not be read again"),
+            Err(error) => tracing::warn!(%error, "the certificate could not be reloaded"),
         }
     }
 
-    /// Their marks now: to be taken before they are read, so that a change in between is seen.
+    /// Current stamps. Take them before reading the files, so that a change in between is detected.
     pub fn marks(&self) -> Marks {
         [&self.certificate, &self.key].map(|path| {
             let facts = fs::metadata(path).ok()?;
@@ -96,7 +96,7 @@ impl Files {
     }
 }
 
-/// A file's text, bounded.
+/// Reads a text file up to the size limit.
 ///
 /// # Errors
 /// [`FilesError::Unreadable`].

@@ -1,4 +1,4 @@
-//! A certificate with its issuers and its key, read from PEM and found to belong together.
+//! A certificate chain with its private key, parsed from PEM and checked to match.
 
 use std::fmt;
 use std::sync::Arc;
@@ -11,38 +11,38 @@ use rustls::server::ParsedCertificate;
 use rustls::sign::CertifiedKey;
 use x509_parser::prelude::{FromDer, X509Certificate};
 
-/// Certificates that a chain may have.
+/// Limit of certificates in a chain.
 const MOST_ISSUERS: usize = 10;
 
-/// Why a pair is of no use.
+/// Error in a certificate or its key.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PairError {
-    /// The text of the certificates.
+    /// The certificate chain is invalid.
     #[error("the certificate {0}")]
     Certificate(String),
-    /// The text of the key.
+    /// The key is invalid.
     #[error("the key {0}")]
     Key(String),
-    /// They are not of one another.
-    #[error("certificate and key do not belong together: {0}")]
+    /// The key is not the key of the certificate.
+    #[error("certificate and key do not match: {0}")]
     Apart(String),
 }
 
-/// A certificate that can be shown.
+/// A certificate chain with its private key.
 #[derive(Clone)]
 pub struct Pair {
     key: Arc<CertifiedKey>,
-    /// From when on it is good.
+    /// Start of its validity.
     pub not_before: Timestamp,
-    /// Until when it is good.
+    /// End of its validity.
     pub not_after: Timestamp,
 }
 
 impl Pair {
-    /// Reads a certificate (the leaf first) and its key.
+    /// Parses a certificate chain (leaf first) and its key.
     ///
     /// # Errors
-    /// [`PairError`] for text that is no PEM, for more than ten certificates, and for a key of another certificate.
+    /// [`PairError`] if the text is not PEM, there are more than ten certificates, or the key does not match.
     pub fn read(certificates: &str, key: &str) -> Result<Self, PairError> {
         let bad = |what: &dyn fmt::Display| PairError::Certificate(format!("can't be read: {what}"));
         let chain = CertificateDer::pem_slice_iter(certificates.as_bytes())
@@ -50,14 +50,16 @@ impl Pair {
             .collect::<Result<Vec<_>, _>>()
             .map_err(|error| bad(&error))?;
         let Some(leaf) = chain.first().filter(|_| chain.len() <= MOST_ISSUERS) else {
-            return Err(PairError::Certificate(format!("must come with 1 to {MOST_ISSUERS} in all")));
+            return Err(PairError::Certificate(format!(
+                "file must contain 1 to {MOST_ISSUERS} certificates"
+            )));
         };
         let (_, parsed) = X509Certificate::from_der(leaf).map_err(|error| bad(&error))?;
         let moment = |at: i64| Timestamp::from_millis(at.saturating_mul(SECOND));
         let validity = parsed.validity();
         let (not_before, not_after) =
             (moment(validity.not_before.timestamp()), moment(validity.not_after.timestamp()));
-        // What does not parse can't be compared with a name later.
+        // Must parse, or it could not be matched with a host name later.
         ParsedCertificate::try_from(leaf).map_err(|error| bad(&error))?;
         let key = PrivateKeyDer::from_pem_slice(key.as_bytes())
             .map_err(|error| PairError::Key(format!("can't be read: {error}")))?;
@@ -67,7 +69,7 @@ impl Pair {
         Ok(Self { key: Arc::new(key), not_before, not_after })
     }
 
-    /// Whether the certificate is good for that name, by its alternative names (RFC 6125, section 6.4).
+    /// Returns true if the certificate is valid for a host, by its subject alternative names (RFC 6125, section 6.4).
     pub fn covers(&self, host: &str) -> bool {
         let parsed = self.key.end_entity_cert().ok().map(ParsedCertificate::try_from);
         match (parsed, ServerName::try_from(host)) {
@@ -76,12 +78,12 @@ impl Pair {
         }
     }
 
-    /// Whether it was read at the same time.
+    /// Returns true if both come from the same read.
     pub(super) fn is_same(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.key, &other.key)
     }
 
-    /// What the handshake takes.
+    /// The chain and key as rustls needs them.
     pub(super) fn key(&self) -> Arc<CertifiedKey> {
         Arc::clone(&self.key)
     }
@@ -99,7 +101,7 @@ pub(super) mod tests {
 
     use super::*;
 
-    /// A certificate of its own for those names, good from 2020 until that year, and its key.
+    /// Creates a self-signed certificate, valid from 2020 until the given year, and its key.
     pub(crate) fn pem(names: &[&str], until: i32) -> (String, String) {
         let key = KeyPair::generate().unwrap();
         let names: Vec<String> = names.iter().map(|&name| name.to_owned()).collect();

@@ -1,4 +1,4 @@
-//! Which certificate is shown for which name: the operator's own, or the one that was issued for that host.
+//! Certificate resolver: selects the operator's certificate or the one issued for the host.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,42 +10,42 @@ use rustls::sign::CertifiedKey;
 
 use super::{Pair, config};
 
-/// The certificates in use, changed while visitors come.
+/// The certificates in use; can be changed while connections are served. Cheap to clone.
 #[derive(Debug, Clone, Default)]
 pub struct Shown(Arc<ArcSwap<All>>);
 
 #[derive(Debug, Clone, Default)]
 struct All {
-    /// The operator's own, for every name that it covers.
+    /// The operator's certificate, used for every host that it covers.
     own: Option<Pair>,
-    /// The host that is shown to whoever names none.
+    /// Host of the base URL, for clients without SNI.
     base: Option<String>,
     issued: BTreeMap<String, Pair>,
 }
 
 impl Shown {
-    /// Nothing to show yet. `base` is the host whose certificate is shown to a visitor who names none (one without SNI
-    /// sees no page by it: that is chosen by the request's host).
+    /// Creates an empty resolver. `base` is the host whose certificate is used for clients without SNI. It does not
+    /// select the page, which depends on the `Host` header.
     pub fn new(base: Option<String>) -> Self {
         Self(Arc::new(ArcSwap::from_pointee(All { base, ..All::default() })))
     }
 
-    /// Puts the operator's own in place of the one before.
+    /// Sets the operator's certificate.
     pub fn put_own(&self, pair: Pair) {
         self.change(|all| all.own = Some(pair.clone()));
     }
 
-    /// Puts the certificate that was issued for a host in place of the one before.
+    /// Sets the certificate issued for a host.
     pub fn put_issued(&self, host: &str, pair: Pair) {
         self.change(|all| all.issued.insert(host.to_owned(), pair.clone()));
     }
 
-    /// Forgets the certificate of a host.
+    /// Removes the certificate issued for a host.
     pub fn forget(&self, host: &str) {
         self.change(|all| all.issued.remove(host));
     }
 
-    /// The certificate of a host; of the base host where none is named.
+    /// Selects the certificate for a host, or for the base host if `None`.
     pub fn pair(&self, host: Option<&str>) -> Option<Pair> {
         let all = self.0.load();
         let Some(host) = host.or(all.base.as_deref()) else { return all.own.clone() };
@@ -53,25 +53,25 @@ impl Shown {
         let own = all.own.as_ref();
         own.filter(|own| own.covers(&host))
             .or_else(|| all.issued.get(&host))
-            // Better a wrong name than nothing, for the host that is the operator's own.
+            // For the base host, a certificate with the wrong name is better than none.
             .or_else(|| own.filter(|_| all.base.as_deref() == Some(&host)))
             .cloned()
     }
 
-    /// The certificate that was issued for a host.
+    /// The certificate issued for a host.
     pub fn issued(&self, host: &str) -> Option<Pair> {
         self.0.load().issued.get(host).cloned()
     }
 
-    /// The operator's own.
+    /// The operator's certificate.
     pub fn own(&self) -> Option<Pair> {
         self.0.load().own.clone()
     }
 
-    /// The listener's settings.
+    /// TLS settings of the listener.
     ///
     /// # Errors
-    /// Where the suites do not fit the versions, which they do.
+    /// If the cipher suites do not match the versions, which does not happen.
     pub fn server_config(&self) -> Result<Arc<ServerConfig>, rustls::Error> {
         config::server(Arc::new(self.clone()))
     }

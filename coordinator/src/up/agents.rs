@@ -1,4 +1,4 @@
-//! Local agents: each joins with an invitation like any other, keeps its identity in `DIR/agents/NAME`, and runs.
+//! Local agents: each joins by invitation like any other, stores its identity in `DIR/agents/NAME`, and runs.
 
 use std::collections::BTreeSet;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -22,39 +22,39 @@ use super::UpError;
 use crate::app::Running;
 use crate::members::{INVITATION_LIFE, MemberError, Roll, Wish};
 
-/// Results that an agent keeps on disk while the coordinator does not take them, in bytes.
+/// Spool of an agent on disk while the coordinator is unavailable, in bytes.
 const SPOOL: u64 = 16 << 20;
-/// Checks of one agent at once.
+/// Concurrent checks of one agent.
 const CONCURRENCY: usize = 128;
-/// How long all agents together may take to say goodbye.
+/// Time limit for all agents together to stop.
 const FAREWELL: Duration = Duration::from_secs(8);
-/// How long they may take to connect before the newcomer is told without them.
+/// Time limit for them to connect before the welcome is printed without them.
 const CONNECT: Duration = Duration::from_secs(15);
-/// Pause before one that does not run is tried again.
+/// Pause before a failed agent is restarted.
 const AGAIN: Duration = Duration::from_secs(5);
-/// How often it is looked whether they have.
+/// Interval of checking whether they are connected.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// A local agent as it is wanted.
+/// Settings of a local agent.
 #[derive(Debug, Clone)]
 pub(super) struct Local {
-    /// Its name, and its folder's.
+    /// Name of the agent and of its folder.
     pub(super) name: String,
-    /// Where it says it stands.
+    /// Region it reports.
     pub(super) region: Region,
     /// Label of its network.
     pub(super) network: String,
-    /// The address it connects and checks from.
+    /// Address it connects and checks from.
     pub(super) source: Option<IpAddr>,
-    /// Allows checks of this host and of addresses that are not public.
+    /// Allows checks of this host and of private addresses.
     pub(super) allow_local: bool,
-    /// A root that it trusts in checks beside those that browsers trust.
+    /// Root certificate it trusts in checks, in addition to the public ones.
     pub(super) trust: Option<CertificateDer<'static>>,
-    /// The registry that it asks about every domain, instead of the domains' own.
+    /// Registry it queries about every domain, instead of the real ones.
     pub(super) rdap: Option<Url>,
 }
 
-/// Local agents that run.
+/// Running local agents.
 #[derive(Debug)]
 pub(super) struct Agents {
     names: BTreeSet<String>,
@@ -63,7 +63,7 @@ pub(super) struct Agents {
 }
 
 impl Agents {
-    /// Joins those that have no identity yet, and starts them all.
+    /// Joins agents without an identity, then starts all.
     pub(super) async fn start(
         settings: &crate::config::Config,
         running: &Running,
@@ -71,12 +71,12 @@ impl Agents {
     ) -> Result<Self, UpError> {
         let folder = settings.data.join("agents");
         let mesh = reachable(running.mesh_addr).to_string();
-        // One that was revoked stays away until its folder is deleted.
+        // A revoked agent stays away until its folder is deleted.
         let (gone, locals): (Vec<_>, Vec<_>) = locals.iter().partition(|local| was_removed(&folder, local));
         for local in gone {
             tracing::warn!(
                 agent = local.name,
-                "a local agent was revoked; delete its folder to have it join again"
+                "a local agent was revoked; delete its folder to let it join again"
             );
         }
         let joining = locals.iter().map(|local| join(&folder, &mesh, &running.members, local));
@@ -92,12 +92,12 @@ impl Agents {
         Ok(Self { names: locals.iter().map(|local| local.name.clone()).collect(), tasks, stop })
     }
 
-    /// Their names.
+    /// Returns their names.
     pub(super) const fn names(&self) -> &BTreeSet<String> {
         &self.names
     }
 
-    /// Waits until all are connected, within limits: one that the operator revoked never is.
+    /// Waits until all are connected, up to a limit: a revoked agent never connects.
     pub(super) async fn wait_until_connected(&self, members: &Roll) {
         let mut look = interval(LOOK);
         let connecting = async {
@@ -112,34 +112,34 @@ impl Agents {
             }
         };
         if timeout(CONNECT, connecting).await.is_err() {
-            tracing::warn!("not every local agent is connected; `parallax agent list` shows which");
+            tracing::warn!("some local agents are not connected; see `parallax agent list`");
         }
     }
 
-    /// Lets running checks end and their results be taken, and ends them all.
+    /// Lets running checks finish and their results be delivered, then stops all agents.
     pub(super) async fn stop(mut self) {
         self.stop.send_replace(true);
         let ending = async { while self.tasks.join_next().await.is_some() {} };
         if timeout(FAREWELL, ending).await.is_err() {
-            tracing::warn!("not every local agent ended in time");
+            tracing::warn!("some local agents did not stop in time");
         }
     }
 }
 
-/// Runs a local agent until it is told to stop, as often as it has to be begun.
+/// Runs a local agent until shutdown, restarting it after failures.
 async fn run(name: String, config: Config, mut stopping: watch::Receiver<bool>) {
     loop {
         let mut told = stopping.clone();
         let told = async move {
-            // Whoever would tell is gone: that too is a reason to stop.
+            // A dropped sender is a reason to stop, too.
             let _ = told.wait_for(|stop| *stop).await;
         };
         let Err(error) = parallax_agent::run(config.clone(), told).await else { return };
         if let Error::Departed { departure, .. } = error {
-            tracing::warn!(agent = name, "a local agent ends: {departure}");
+            tracing::warn!(agent = name, "a local agent stopped: {departure}");
             return;
         }
-        tracing::error!(agent = name, %error, "a local agent does not run; trying again");
+        tracing::error!(agent = name, %error, "a local agent failed; restarting it");
         if timeout(AGAIN, stopping.wait_for(|stop| *stop)).await.is_ok() {
             return;
         }
@@ -152,20 +152,20 @@ fn was_removed(folder: &Path, local: &Local) -> bool {
 
 async fn join(folder: &Path, mesh: &str, members: &Roll, local: &Local) -> Result<Config, UpError> {
     let fault = |source| UpError::Agent { name: local.name.clone(), source };
-    // The folder above the agent's own must be as private.
+    // The folder above the agent's own must be equally private.
     private_folder(folder).map_err(|error| fault(error.into()))?;
     let mut config = Config::new(folder.join(&local.name));
     config.coordinator = Some(mesh.to_owned());
     config.source = local.source;
     config.allow_private = local.allow_local;
     config.allow_own_host = local.allow_local;
-    // A trial works in any network, also where public name servers can't be reached.
+    // A trial works in any network, even if public name servers are unreachable.
     config.resolvers = NameServers::System;
     config.trust.extend(local.trust.clone());
     config.rdap.clone_from(&local.rdap);
     config.spool_bytes = SPOOL;
     config.concurrency = CONCURRENCY;
-    // It would be said as often as there are agents.
+    // It would be logged once for each agent.
     config.logs_readiness = false;
     if Home::open(&config.data).map_err(fault)?.is_member() {
         return Ok(config);
@@ -182,7 +182,7 @@ async fn join(folder: &Path, mesh: &str, members: &Roll, local: &Local) -> Resul
     Ok(config)
 }
 
-/// Frees a name whose agent has lost its identity: it joined or was to join, and its folder is gone.
+/// Frees the name of an agent whose identity was lost: it has joined or was invited, and its folder is gone.
 async fn forget_ghosts(members: &Roll, name: &str) -> Result<(), MemberError> {
     let key = name_key(name);
     for agent in members.agents().await?.iter().filter(|agent| name_key(&agent.name) == key) {
@@ -194,7 +194,7 @@ async fn forget_ghosts(members: &Roll, name: &str) -> Result<(), MemberError> {
     }
 }
 
-/// Where a local agent reaches what is listened on.
+/// Returns the address at which a local agent reaches a listening address.
 fn reachable(listening: SocketAddr) -> SocketAddr {
     let host = match listening.ip() {
         IpAddr::V4(any) if any.is_unspecified() => IpAddr::V4(Ipv4Addr::LOCALHOST),

@@ -1,4 +1,4 @@
-//! What the first start makes: an account, a page, and a key that is shown once.
+//! Records created by the first start: an account, a page, and a key that is shown once.
 
 use parallax_core::account::Account;
 use parallax_core::id::KeyId;
@@ -10,22 +10,22 @@ use crate::service::keys::NewKey;
 use crate::service::token::KeyText;
 use crate::service::{Caller, Result, Service};
 
-/// Address of the first account's owner: a domain that never exists (RFC 2606), so that nobody is written to.
+/// Email address of the first account's owner, in a domain that never exists (RFC 2606), so that nobody gets mail.
 const OWNER: &str = "owner@example.invalid";
 
-/// The first account and what it has.
+/// The first account, its page and its key.
 #[derive(Debug)]
 pub(super) struct First {
     /// The account.
     pub(super) account: Account,
     /// Its page.
     pub(super) page: Page,
-    /// Its key, where this start made it.
+    /// Its key, if this start created it.
     pub(super) key: Option<KeyText>,
 }
 
 impl First {
-    /// Finds what is there and makes what is missing, so that a start that was cut short is finished by the next.
+    /// Finds the records and creates missing ones, so that a later start completes an interrupted one.
     pub(super) async fn find_or_make(service: &Service, kind: &Kind) -> Result<Self> {
         let account = match service.accounts().await?.into_iter().next() {
             Some(account) => account,
@@ -55,7 +55,8 @@ impl First {
         Ok(Self { account, page, key })
     }
 
-    /// The account's owner as a caller of the service. Its key is in memory alone, and opens nothing from outside.
+    /// Returns the account's owner as a caller of the service. Its key exists in memory only and is useless from
+    /// outside.
     pub(super) fn caller(&self, service: &Service) -> Caller {
         let now = service.now();
         Caller {

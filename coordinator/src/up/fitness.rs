@@ -1,5 +1,5 @@
-//! Faults that keep hosts from checking, logged from the welcome on: those of this host once for all local agents, and
-//! those of every agent that joined from another host.
+//! Readiness of hosts, logged after the welcome: faults of this host once for all local agents, and faults of every
+//! agent that joined from another host.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -12,10 +12,10 @@ use tracing::Level;
 use crate::members::Roll;
 use crate::mesh::FITNESS;
 
-/// Pause between two looks. Agents judge their host every 30 s.
+/// Pause between two checks. Agents assess their host every 30 s.
 const LOOK: Duration = Duration::from_secs(5);
 
-/// Faults that a connected agent reports.
+/// Faults reported by a connected agent.
 #[derive(Debug, Clone, Copy)]
 struct Report<'a> {
     agent: AgentId,
@@ -26,23 +26,23 @@ struct Report<'a> {
 /// Faults that were logged last.
 #[derive(Debug, Default)]
 struct Known {
-    /// Those of this host.
+    /// Faults of this host.
     host: Vec<String>,
-    /// Those of other hosts that have any.
+    /// Faults of other hosts.
     remote: BTreeMap<AgentId, Vec<String>>,
 }
 
-/// Faults that are others than before; none once a host is fit again.
+/// Changed faults; empty once a host is ready again.
 #[derive(Debug, PartialEq, Eq)]
 enum Change {
-    /// Those of this host.
+    /// Faults of this host.
     Host(Vec<String>),
-    /// Those of an agent's host.
+    /// Faults of an agent's host.
     Remote { agent: AgentId, name: String, faults: Vec<String> },
 }
 
-/// Logs the faults of hosts whenever they change. Never ends by itself. Begins once the local agents have had their time
-/// to connect: from then on those that are connected speak for this host.
+/// Logs the faults of hosts whenever they change. Never returns. Started once the local agents had time to connect,
+/// so those connected represent this host.
 pub(super) async fn watch(members: Roll, names: BTreeSet<String>) {
     let mut known = Known::default();
     let mut look = interval(LOOK);
@@ -60,14 +60,14 @@ pub(super) async fn watch(members: Roll, names: BTreeSet<String>) {
 }
 
 impl Known {
-    /// Notes the faults of the connected agents, of which those with these names are local. Returns the changes.
+    /// Records the faults of the connected agents, of which those with these names are local. Returns the changes.
     fn note(&mut self, connected: &[Report<'_>], names: &BTreeSet<String>) -> Vec<Change> {
         let (local, remote): (Vec<&Report<'_>>, Vec<_>) =
             connected.iter().partition(|it| names.contains(it.name));
         let mut changes = Vec::new();
         let faults: BTreeSet<&String> = local.iter().flat_map(|it| it.faults).collect();
         let faults: Vec<String> = faults.into_iter().cloned().collect();
-        // Without a local agent nothing is known of this host.
+        // Without a local agent nothing is known about this host.
         if !local.is_empty() && faults != self.host {
             self.host.clone_from(&faults);
             changes.push(Change::Host(faults));
@@ -91,7 +91,7 @@ impl Change {
     fn log(self) {
         match self {
             Self::Host(faults) => readiness::log(&faults),
-            // An operator's own filter may let the session log it.
+            // A custom log filter may let the session log it already.
             Self::Remote { .. } if tracing::enabled!(target: FITNESS, Level::WARN) => {}
             Self::Remote { agent, name, faults } if faults.is_empty() => {
                 tracing::info!(%agent, name, "an agent's host is fit to check again");

@@ -1,5 +1,6 @@
-//! `parallax up`: one host, one process. A coordinator and its local agents, joined over real mutual-TLS QUIC on
-//! loopback like any others, with a first account, page and key; with `--demo`, a small simulated world around them.
+//! `parallax up`: one host, one process. A coordinator and its local agents, joined over mutual-TLS QUIC on
+//! loopback like any others, with a first account, page and key; with `--demo`, a small simulated world around
+//! them.
 
 mod agents;
 mod demo;
@@ -30,74 +31,75 @@ use crate::members::MemberError;
 use crate::out;
 use crate::service;
 
-/// Milliseconds between a demo monitor's rounds in one region: short, so that every state is seen soon.
+/// Milliseconds between a demo monitor's rounds in one region: short, so that every state appears soon.
 const DEMO_INTERVAL_MS: u32 = (10 * SECOND) as u32;
 
-/// Folder of what would be mailed, below the data, where no mail server is set.
+/// Folder below the data folder for mails, if no mail server is set.
 const MAILS: &str = "mails";
 
-/// What is tried.
+/// Mode of `parallax up`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Kind {
-    /// One local agent.
+    /// A single local agent.
     Single {
-        /// Where it stands.
+        /// Region of the agent.
         region: Region,
-        /// Its network's label.
+        /// Network label of the agent.
         network: String,
     },
     /// The simulated world.
     Demo,
 }
 
-/// The local agents or the demo do not run.
+/// A failure of `parallax up`.
 #[derive(Debug, thiserror::Error)]
 pub enum UpError {
-    /// The coordinator does not run.
+    /// The coordinator failed.
     #[error(transparent)]
     App(#[from] AppError),
-    /// Something of the first start could not be made.
-    #[error("the first start: {0}")]
+    /// The first account, page or key could not be created.
+    #[error("first start failed: {0}")]
     Service(#[from] service::Error),
-    /// The members' records could not be read or written.
+    /// The member records could not be read or written.
     #[error("local agents: {0}")]
     Members(#[from] MemberError),
-    /// A local agent does not join or run.
+    /// A local agent could not join or run.
     #[error("local agent {name}: {source}")]
     Agent {
-        /// Its name.
+        /// Name of the agent.
         name: String,
-        /// Why.
+        /// Cause.
         source: parallax_agent::error::Error,
     },
-    /// The welcome, and with it the key, could not be shown.
-    #[error("standard output can't be written: {0}; `parallax key create` makes another key")]
+    /// The welcome with the key could not be printed.
+    #[error("standard output can't be written: {0}; create another key with `parallax key create`")]
     Output(#[source] io::Error),
-    /// A demo target can't be served.
-    #[error("a demo target can't be served: {0}")]
+    /// A demo target could not be served.
+    #[error("could not serve a demo target: {0}")]
     Target(io::Error),
-    /// The demo's certificate can't be made.
-    #[error("the demo's certificate can't be made: {0}")]
+    /// The demo's certificate could not be created.
+    #[error("could not create the demo's certificate: {0}")]
     Certificate(String),
-    /// What the demo keeps can't be read or written.
+    /// The demo's state could not be read or written.
     #[error("{path}: {reason}")]
     Memory {
-        /// The file.
+        /// Path of the file.
         path: String,
-        /// Why.
+        /// Cause.
         reason: String,
     },
-    /// The ready file can't be written.
-    #[error("the ready file: {0}")]
+    /// The ready file could not be written.
+    #[error("could not write the ready file: {0}")]
     Ready(#[from] io::Error),
 }
 
 impl Kind {
-    /// The settings that hold where an operator gives none.
+    /// Returns the default settings of this mode.
     pub fn defaults(&self) -> Config {
         let mut config = Config::default();
-        // Faults are seen. What the river notices of the mesh would be noise: until the local agents have joined it
-        // has none, and what one network can't do is told in the welcome. Faults of hosts are logged below it (`fitness`).
+        // Faults stay visible. The engine's mesh alerts would be noise: until the local agents have joined there
+        // are no vantages, and the welcome explains the limits of one network. Faults of hosts are logged by
+        // `fitness`.
         config.log.filter =
             "warn,parallax_coordinator::flow::notices=error,parallax_coordinator::mesh::fitness=error"
                 .to_owned();
@@ -139,19 +141,19 @@ impl Kind {
     }
 }
 
-/// What runs beside the coordinator, and is stopped before it.
+/// Local agents and demo, which are stopped before the coordinator.
 #[derive(Debug)]
 struct World {
     agents: Agents,
-    /// Ends with it.
+    /// Stops with this value.
     _fitness: JoinSet<()>,
     demo: Option<Demo>,
 }
 
-/// Starts everything, says so, and runs until told to stop.
+/// Starts everything, prints the welcome, and runs until shutdown.
 ///
 /// # Errors
-/// [`UpError`] where a part can't start or ends by itself; what runs is stopped in order first.
+/// [`UpError`] if a part can't start or ends by itself; the others are stopped in order first.
 pub async fn run(
     kind: Kind,
     mut config: Config,
@@ -159,7 +161,7 @@ pub async fn run(
     mut shutdown: watch::Receiver<bool>,
 ) -> Result<(), UpError> {
     if config.mail.transport == MailTransport::None {
-        // Whoever tries it has no mail server, and can read in a folder what would be sent.
+        // A trial has no mail server; mails can be read in a folder.
         config.mail.transport = MailTransport::Folder;
         config.mail.folder = Some(config.data.join(MAILS));
     }
@@ -183,7 +185,7 @@ pub async fn run(
         }
     }
     if let Some(world) = world {
-        // While the coordinator still takes in what they have left to say.
+        // The coordinator still accepts the agents' last results.
         world.agents.stop().await;
         if let Some(demo) = world.demo {
             demo.stop().await;
@@ -198,7 +200,7 @@ pub async fn run(
     fault.map_or(Ok(()), Err)
 }
 
-/// Makes what the first start makes, joins the agents, serves the demo's targets, and tells.
+/// Creates the first records, joins the agents, serves the demo's targets, and prints the welcome.
 async fn settle(
     kind: &Kind,
     config: &Config,
@@ -226,7 +228,7 @@ async fn settle(
     if let Some(path) = ready_file {
         ready::write(&path, &Ready::of(running, first.key.as_ref(), Some(&first.page)))?;
     }
-    // It has the key, which is shown this once.
+    // Includes the key, which is shown only once.
     let welcome = words::welcome(kind, config, running, &first, demo.as_ref().map(|demo| demo.inbox));
     out::line(&welcome).map_err(UpError::Output)?;
     let mut fitness = JoinSet::new();

@@ -1,4 +1,4 @@
-//! The ready file: how scripts learn that everything serves, and where.
+//! The ready file, which tells scripts that everything is ready, and the addresses.
 
 use std::io::{self, Write};
 use std::net::SocketAddr;
@@ -11,27 +11,27 @@ use serde::Serialize;
 use crate::app::Running;
 use crate::service::token::KeyText;
 
-/// What the file says.
+/// Content of the ready file.
 #[derive(Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[allow(missing_debug_implementations, reason = "it holds a key")]
 pub struct Ready {
     /// Address of the API and the pages.
     pub base_url: String,
-    /// The first key, at the start that made it.
+    /// The first key, if this start created it.
     pub api_key: Option<String>,
     /// Id of the first page.
     pub page_id: Option<String>,
-    /// Where that page is seen.
+    /// Public address of the page.
     pub page_url: Option<String>,
-    /// Where agents connect, over UDP.
+    /// UDP address for agents.
     pub mesh: SocketAddr,
-    /// The process.
+    /// Process id.
     pub pid: u32,
 }
 
 impl Ready {
-    /// What there is to say of a running coordinator.
+    /// Builds the content for a running coordinator.
     pub fn of(running: &Running, key: Option<&KeyText>, page: Option<&Page>) -> Self {
         Self {
             base_url: running.base_url.clone(),
@@ -44,10 +44,10 @@ impl Ready {
     }
 }
 
-/// Writes the file whole: under another name first, then renamed. Mode 0600, since it may hold a key.
+/// Writes the file atomically: to a temporary name, then renamed. Mode 0600, since it may hold a key.
 ///
 /// # Errors
-/// Where it can't be written.
+/// The file could not be written.
 pub fn write(path: &Path, ready: &Ready) -> io::Result<()> {
     let mut fresh = path.as_os_str().to_owned();
     fresh.push(".new");

@@ -1,4 +1,4 @@
-//! Whole starts in one process, over real QUIC on loopback.
+//! Complete starts in one process, over real QUIC on loopback.
 
 use std::path::Path;
 use std::time::Duration;
@@ -9,10 +9,10 @@ use tokio::time::{interval, timeout};
 
 use super::*;
 
-/// Longest start.
+/// Time limit for a start.
 const START: Duration = Duration::from_secs(60);
 
-/// A started `up`.
+/// A running `up`.
 struct Started {
     ready: Value,
     stop: watch::Sender<bool>,
@@ -21,7 +21,7 @@ struct Started {
 
 impl Started {
     async fn start(kind: Kind, data: &Path) -> Self {
-        // The binary's first line; the second test of a process finds it done.
+        // Normally done by the binary; the second test of a process finds it done.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let mut config = kind.defaults();
         config.data = data.to_owned();

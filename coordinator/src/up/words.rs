@@ -1,4 +1,4 @@
-//! What a newcomer reads once everything serves.
+//! The welcome text of `parallax up`.
 
 use std::fmt::Write;
 
@@ -10,7 +10,7 @@ use crate::app::Running;
 use crate::config::Config;
 use crate::out;
 
-/// The welcome, with what to try next.
+/// Builds the welcome with next steps.
 pub(super) fn welcome(
     kind: &Kind,
     config: &Config,
@@ -20,21 +20,22 @@ pub(super) fn welcome(
 ) -> String {
     let page = running.service.page_url(&first.page);
     let (data, program) = (out::quoted(&config.data), out::program());
-    // Whoever keeps this one's data elsewhere will keep the agent's elsewhere too.
+    // If the data folder is not the default, the agent's folder is named too.
     let folder = if config.data == Config::default().data { "" } else { " --data FOLDER" };
     let mut text = String::from("Parallax is up. Ctrl-C stops it.\n\n");
     let mut fact = |name: &str, value: &str| {
-        // Writing to a text can't fail.
+        // Writing to a string can't fail.
         let _ = writeln!(text, "  {name:<8} {value}");
     };
     fact("API", &format!("{}/api/v1", running.base_url));
     fact("Page", &format!("{page}  ({}, id {})", first.page.name, first.page.id));
     match &first.key {
-        Some(key) => fact("API key", &format!("{}  (may write; shown this once)", key.reveal())),
+        Some(key) => fact("API key", &format!("{}  (read and write; shown only once)", key.reveal())),
         None => fact(
             "API key",
             &format!(
-                "shown at the first start; another: {program} key create --name NAME --access write --data {data}"
+                "shown at the first start; create another: {program} key create --name NAME --access write --data \
+                 {data}"
             ),
         ),
     }
@@ -42,11 +43,11 @@ pub(super) fn welcome(
     if let Some(port) = inbox {
         fact(
             "Webhooks",
-            &format!("http://127.0.0.1:{port}/ shows what the demo's receiver got of alerts and news"),
+            &format!("http://127.0.0.1:{port}/ shows the alerts and updates sent to the demo's receiver"),
         );
     }
     if let Some(folder) = &config.mail.folder {
-        fact("Mails", &format!("{} holds them: no mail server is set", folder.display()));
+        fact("Mails", &format!("written to {}, because no mail server is set", folder.display()));
     }
     fact("Data", &data);
     match kind {
@@ -65,8 +66,8 @@ pub(super) fn welcome(
         Kind::Demo => {
             fact("Agents", "twelve: six regions, two networks in each, all in this process");
             text.push_str(
-                "\nThe page's monitors show every state within two minutes: up, slow (from Oceania), down, and down \
-                 from Asia alone.",
+                "\nWithin two minutes the page's monitors show every state: up, slow (from Oceania), down, and down \
+                 from Asia only.",
             );
         }
     }
@@ -85,14 +86,16 @@ pub(super) fn welcome(
     text
 }
 
-/// What one network alone can and can't confirm.
+/// Explains what one network alone can and can't confirm.
 fn alone(config: &Config) -> String {
     let how = match config.confirmation {
         Confirmation::Repeat => {
-            "a failure is repeated after 5 s by the same network instead. That ends by itself once a second network \
-             has joined."
+            "a failure is repeated after 5 s by the same network instead, until a second network has \
+             joined."
         }
-        Confirmation::OtherNetwork => "and confirmation is \"other-network\": nothing is ever called down.",
+        Confirmation::OtherNetwork => {
+            "and confirmation is \"other-network\", so no monitor is ever marked down."
+        }
     };
     format!("\nWhile all agents are on one network, no other network can confirm an outage: {how}")
 }

@@ -1,17 +1,17 @@
-//! A page's accent colour as a style sheet: readable on light and on dark, whatever its owner chose.
+//! Style sheet of a page's accent color, adjusted to be readable in the light and the dark theme.
 
 use parallax_core::page::accent::readable;
 use parallax_core::page::look::Color;
 
-/// Backgrounds of text in the light theme: those of `site.css`.
+/// Backgrounds of text in the light theme, as in `site.css`.
 const LIGHT: [Color; 2] = [Color([0xf7, 0xf7, 0xf5]), Color([0xff, 0xff, 0xff])];
 /// Backgrounds of text in the dark theme.
 const DARK: [Color; 2] = [Color([0x0e, 0x10, 0x13]), Color([0x16, 0x19, 0x1e])];
 
-/// How far the parts of a colour lie apart, at most, where it counts as a grey.
+/// Maximum difference between the RGB components of a color that counts as grey.
 const GREY: u8 = 24;
 
-/// The rules that a page with that colour has beside the style sheet of all pages.
+/// Builds the CSS rules of a page with an accent color, in addition to the common style sheet.
 pub fn sheet(color: Color) -> String {
     let (light, dark) = (on(color, &LIGHT), on(color, &DARK));
     format!(
@@ -24,7 +24,8 @@ pub fn sheet(color: Color) -> String {
     )
 }
 
-/// What the accent is on those grounds. A grey that has to be mended would look disabled, so it gives way to the ink.
+/// Returns the accent on these backgrounds. A grey that would need adjusting would look disabled, so the text
+/// color is used instead.
 fn on(color: Color, grounds: &[Color]) -> String {
     let mended = readable(color, grounds);
     let [least, .., most] = {

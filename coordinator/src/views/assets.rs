@@ -1,18 +1,18 @@
-//! Style sheet and script, in the binary: each under a name that changes with what is in it.
+//! Static assets (style sheets, scripts, icon) compiled into the binary, each under a content-hashed name.
 
 use std::borrow::Cow;
 use std::sync::LazyLock;
 
 use sha2::{Digest, Sha256};
 
-/// A file that is served as it is.
+/// A static file.
 #[derive(Debug)]
 pub struct Asset {
-    /// Its name, with a part of its hash.
+    /// File name with a part of its content hash.
     pub name: String,
-    /// Its media type.
+    /// Media type.
     pub media: &'static str,
-    /// What is in it.
+    /// Content.
     pub text: Cow<'static, str>,
 }
 
@@ -36,48 +36,47 @@ static REFERENCE_SCRIPT: LazyLock<Asset> =
 static ICON: LazyLock<Asset> =
     LazyLock::new(|| asset("icon", "svg", "image/svg+xml", include_str!("../../assets/icon.svg")));
 
-/// Every file.
+/// All files.
 pub fn all() -> [&'static Asset; 7] {
     [&SITE, &THEME, &PAGE, &EMBED, &REFERENCE_STYLE, &REFERENCE_SCRIPT, &ICON]
 }
 
-/// Name of the style sheet.
+/// File name of the style sheet.
 pub fn style() -> &'static str {
     &SITE.name
 }
 
-/// Name of the script that sets the chosen theme before a page is painted.
+/// File name of the script that applies the chosen theme before the first paint.
 pub fn theme() -> &'static str {
     &THEME.name
 }
 
-/// Name of the page's script.
+/// File name of the page's script.
 pub fn script() -> &'static str {
     &PAGE.name
 }
 
-/// Name of the script of a page in small.
+/// File name of the script of the embedded page.
 pub fn embed() -> &'static str {
     &EMBED.name
 }
 
-/// Name of the style sheet of the API's reference.
+/// File name of the style sheet of the API reference.
 pub fn reference_style() -> &'static str {
     &REFERENCE_STYLE.name
 }
 
-/// Name of the script of the API's reference.
+/// File name of the script of the API reference.
 pub fn reference_script() -> &'static str {
     &REFERENCE_SCRIPT.name
 }
 
-/// Name of the icon.
+/// File name of the icon.
 pub fn icon() -> &'static str {
     &ICON.name
 }
 
-/// A script as browsers get it, without the comments and indents that are for its readers: none of its texts goes on over
-/// lines.
+/// Strips comments and indentation from a script. No string literal in the scripts spans lines.
 fn script_of(stem: &str, text: &str) -> Asset {
     let lines = text.lines().map(str::trim_start).filter(|line| !line.is_empty() && !line.starts_with("//"));
     let text = lines.fold(String::new(), |text, line| text + line + "\n");
@@ -98,10 +97,10 @@ mod tests {
 
     use super::*;
 
-    /// The rules of regions' lines.
+    /// CSS rules of the regions' lines.
     const LINES: [&str; 6] = [".r0{", ".r1{", ".r2{", ".r3{", ".r4{", ".r5{"];
 
-    /// The custom properties of a rule that begins with that.
+    /// Custom properties of the rule that starts with `rule`.
     fn colours(rule: &str) -> Vec<(&'static str, &'static str)> {
         let (_, after) = SITE.text.split_once(rule).unwrap_or_else(|| panic!("{rule}"));
         let (declared, _) = after.split_once('}').unwrap();
@@ -144,7 +143,7 @@ mod tests {
             for state in root.iter().filter(|(name, _)| states.contains(name)).map(|(_, colour)| *colour) {
                 let ((one, strength), (other, _)) = (hue(line), hue(state));
                 let apart = (one - other).abs().min(360.0 - (one - other).abs());
-                assert!(apart >= 20.0 || strength < 0.3, "{line} beside {state}: {apart:.0} degrees");
+                assert!(apart >= 20.0 || strength < 0.3, "{line} next to {state}: {apart:.0} degrees");
             }
         }
     }

@@ -1,4 +1,4 @@
-//! Badges: how a page or a monitor is, as a small picture for other people's documents, and as what draws one.
+//! Badges: the status of a page or monitor as a small SVG image and in the Shields endpoint format.
 
 use std::collections::BTreeMap;
 
@@ -13,37 +13,36 @@ use super::share::Sight;
 use super::tongue::in_english;
 use super::{Unprintable, print, words};
 
-/// Characters of a label at most.
+/// Maximum length of a label in characters.
 pub const MAX_LABEL: usize = 64;
-/// Days that an uptime may be of.
+/// Supported uptime periods in days.
 pub const DAYS: [usize; 4] = [1, 7, 30, 90];
-/// Seconds that a badge drawn elsewhere may be kept (the least that Shields takes).
+/// Cache time in seconds of a badge rendered elsewhere (the minimum that Shields accepts).
 const KEPT_ELSEWHERE: u32 = 300;
 
-/// What a badge tells of.
+/// Metric that a badge shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Metric {
-    /// How it is now.
+    /// Current status.
     Status,
-    /// Its uptime over so many days, one of [`DAYS`].
+    /// Uptime over a number of days, one of [`DAYS`].
     Uptime(usize),
-    /// Its response time over the last 24 hours.
+    /// Response time over the last 24 hours.
     Response,
 }
 
-/// How a badge looks.
+/// Style of a badge.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Style {
-    /// With round corners.
+    /// Rounded corners.
     Flat,
-    /// Without.
+    /// Square corners.
     Square,
-    /// Large, in capitals.
+    /// Large, uppercase.
     Large,
 }
 
-/// All that is told of a page in small elsewhere: what its badges tell, so that drawing one needs no look at the store, and
-/// the key of its picture.
+/// Data of a page's badges, so that rendering one needs no store access, and the key of its preview image.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Facts {
     picture: Box<str>,
@@ -51,18 +50,18 @@ pub struct Facts {
     monitors: BTreeMap<MonitorId, Mark>,
 }
 
-/// What is known of the page or a monitor.
+/// Badge data of the page or a monitor.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Mark {
     class: &'static str,
     words: Box<str>,
-    /// Over each of [`DAYS`], in percent.
+    /// Uptime over each of [`DAYS`] in percent.
     uptimes: [Option<f64>; DAYS.len()],
     latency_ms: Option<u32>,
 }
 
 impl Facts {
-    /// What is known of a board.
+    /// Extracts the badge data from a page view.
     pub fn of(board: &Board) -> Self {
         let is_stale = board.is_stale();
         let monitors: BTreeMap<_, _> =
@@ -94,12 +93,12 @@ impl Facts {
         Self { picture: Sight::of(board).key().into(), page, monitors }
     }
 
-    /// What the picture of a shared link is known by.
+    /// Key of the preview image for shared links.
     pub fn picture(&self) -> &str {
         &self.picture
     }
 
-    /// What is known of a monitor, or of the page; none of one that is not there.
+    /// Badge data of a monitor or the page; `None` if the monitor doesn't exist.
     pub fn mark(&self, monitor: Option<MonitorId>) -> Option<&Mark> {
         match monitor {
             None => Some(&self.page),
@@ -107,7 +106,7 @@ impl Facts {
         }
     }
 
-    /// Bytes that they take, about: a mark, its name, and its words.
+    /// Approximate memory use in bytes.
     pub fn bytes(&self) -> usize {
         let all = self.monitors.values().chain([&self.page]);
         let marks: usize = all.map(|mark| size_of::<(MonitorId, Mark)>() + mark.words.len()).sum();
@@ -131,7 +130,7 @@ fn decapitalised(words: &str) -> String {
     letters.next().map(|first| first.to_lowercase().chain(letters).collect()).unwrap_or_default()
 }
 
-/// A badge, ready to be drawn.
+/// A badge, ready to render.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Badge {
     label: String,
@@ -141,7 +140,7 @@ pub struct Badge {
 }
 
 impl Badge {
-    /// The badge of what is known; its label is the metric's own where none is given.
+    /// Builds a badge; without a label it gets the metric's default label.
     pub fn of(mark: &Mark, metric: Metric, label: Option<String>) -> Self {
         let (message, class) = match metric {
             Metric::Status => (mark.words.to_string(), mark.class),
@@ -155,7 +154,7 @@ impl Badge {
             Metric::Response => match mark.latency_ms {
                 Some(latency) => (
                     words::milliseconds(latency, in_english()),
-                    // Of what is not seen well right now it is a figure of before.
+                    // Without current data this is an old value, so it isn't colored.
                     if matches!(mark.class, "up" | "slow") { mark.class } else { "none" },
                 ),
                 None => ("no data".to_owned(), "none"),
@@ -164,16 +163,16 @@ impl Badge {
         Self { label: label.unwrap_or_else(|| named(metric)), message, class, is_error: false }
     }
 
-    /// The badge of what is not there.
+    /// Builds the badge of a page or monitor that doesn't exist.
     pub fn of_nothing(metric: Metric, label: Option<String>) -> Self {
         let label = label.unwrap_or_else(|| named(metric));
         Self { label, message: "not found".to_owned(), class: "none", is_error: true }
     }
 
-    /// As a picture (SVG).
+    /// Renders the badge as SVG.
     ///
     /// # Errors
-    /// Where its template gives up, which it does not.
+    /// If the template fails, which it doesn't.
     pub fn svg(&self, style: Style) -> Result<Vec<u8>, Unprintable> {
         let raised = |text: &str| match style {
             Style::Large => text.to_uppercase(),
@@ -207,7 +206,7 @@ impl Badge {
         })
     }
 
-    /// As what Shields draws one of: its endpoint schema, version 1.
+    /// Renders the badge in the Shields endpoint format (schema version 1).
     pub fn shields(&self) -> serde_json::Value {
         let colour = match self.class {
             "up" => "brightgreen",
@@ -265,7 +264,7 @@ fn graded(share: f64) -> &'static str {
     }
 }
 
-/// The page's own colours: white is read on each of them.
+/// Colors of the page on which white text is readable.
 fn colour(class: &str) -> &'static str {
     match class {
         "up" => "#0f7a56",
@@ -277,7 +276,7 @@ fn colour(class: &str) -> &'static str {
     }
 }
 
-/// One line that shows as what it is: as XML may hold it, without marks that turn the direction of writing.
+/// Removes control characters and bidirectional marks, and characters that XML doesn't allow.
 fn plain(text: &str) -> String {
     let is_shown = |sign: &char| {
         !sign.is_control()
@@ -286,8 +285,8 @@ fn plain(text: &str) -> String {
     super::feeds::xml(text).chars().filter(is_shown).collect()
 }
 
-/// Width of a text in pixels at eleven pixels' size, about as Verdana has it; the picture says the same, so that its
-/// reader stretches what is narrower.
+/// Approximate width of a text in pixels in 11 px Verdana. The SVG states the same width, so viewers stretch
+/// narrower text.
 fn width(text: &str) -> usize {
     let tenths = |sign: char| match sign {
         'i' | 'j' | 'l' | '\'' => 32,

@@ -1,4 +1,4 @@
-//! Response times as a drawing: a line for each region or their mean, the thresholds, and markers of deploys.
+//! Response time chart: one line per region or their mean, the thresholds, and markers of deploys.
 
 mod limit;
 #[cfg(test)]
@@ -16,86 +16,87 @@ use super::tongue::{Voice, Words, fill};
 use super::words::{self, Moment};
 use limit::{Limit, limits};
 
-/// Room that a deploy's label takes, in parts of a thousand of the width: for each letter and for its mark, on a wide and on
-/// a narrow screen.
+/// Width of a deploy's label in thousandths of the chart's width: per letter and for its mark, on wide and on
+/// narrow screens.
 const LETTER: [i64; 2] = [8, 21];
 const MARK: [i64; 2] = [18, 44];
-/// From where on a label stands before its mark, so that it does not stick out.
+/// Position from which a label is placed left of its mark, so that it doesn't overflow.
 const TURN: i64 = 750;
 
-/// Width and height in the drawing's own units; it is stretched to its place.
+/// Width and height of the view box; the chart is stretched to its container.
 const WIDE: f64 = 900.0;
 const HIGH: f64 = 120.0;
 
-/// How much younger than the end of a chart a deploy may be that is marked there, in milliseconds: a chart of minutes ends
-/// a little before the present.
+/// Deploys up to this many milliseconds after the end of a chart are still marked: a chart of minutes ends
+/// slightly before the present.
 const LATE: i64 = MINUTE;
 
-/// Points below which there is no line: the table has them, and the sentence in the drawing's place says that more come.
+/// Minimum number of points for a line. With fewer, only the table and a note that more data will follow are
+/// shown.
 const FEW: usize = 2;
 
-/// A drawing, ready to print.
+/// A chart, ready to render.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Drawing {
-    /// What it is of, and of what time.
+    /// Metric and time range.
     pub title: String,
-    /// What its one line is the mean of, where that is several regions.
+    /// Regions that the only line is the mean of, if there are several.
     pub mean: Option<String>,
-    /// Whether there is too little for lines.
+    /// True if there is too little data for lines.
     pub is_sparse: bool,
-    /// What is said to those who don't see it.
+    /// Text alternative.
     pub summary: String,
-    /// The lines.
+    /// Lines.
     pub lines: Vec<Line>,
-    /// The area below the one line; empty where there are several.
+    /// Area below the only line; empty if there are several lines.
     pub area: String,
-    /// Heights of the marks of the scale, with their values; highest first.
+    /// Positions and values of the scale's marks; highest first.
     pub marks: Vec<(String, String)>,
-    /// The thresholds that readings are measured by.
+    /// Slowness thresholds.
     pub limits: Vec<Limit>,
-    /// Markers of deploys, oldest first.
+    /// Deploys, oldest first.
     pub deploys: Vec<Marker>,
-    /// What stands below the ends and between, and how the script is to print it.
+    /// Labels of the time axis.
     pub ticks: Vec<Moment>,
-    /// How the script is to print the ticks, and the times of the table.
+    /// Formats that the script uses for the ticks and for the times of the table.
     pub shapes: (&'static str, &'static str),
-    /// The same as a table: a line for each time, with a value for each of the lines.
+    /// Same data as a table: one row per time, one value per line.
     pub table: Vec<(Moment, Vec<String>)>,
 }
 
-/// One line.
+/// A line of the chart.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Line {
-    /// The class that gives it its colour and pattern.
+    /// CSS class that sets color and pattern.
     pub class: String,
-    /// Its name.
+    /// Name.
     pub name: &'static str,
-    /// Its path.
+    /// SVG path.
     pub path: String,
-    /// Least, middle and largest value.
+    /// Minimum, median and maximum.
     pub figures: String,
 }
 
-/// A deploy.
+/// A deploy's marker.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Marker {
-    /// Where it stands, in percent of the width.
+    /// Position in percent of the width.
     pub x: String,
-    /// The class of its label, where there is room for one: on wide screens alone, or on all.
+    /// CSS class of the label if it fits: on wide screens only, or on all.
     pub label: Option<&'static str>,
-    /// Whether its label stands before it.
+    /// True if the label is left of the mark.
     pub turned: bool,
-    /// What was deployed.
+    /// Deployed version.
     pub version: String,
-    /// A safe address of the release.
+    /// Checked URL of the release.
     pub url: Option<String>,
-    /// A line about it.
+    /// Note.
     pub note: Option<String>,
-    /// When.
+    /// Time.
     pub at: Moment,
 }
 
-/// The mean of the regions that count, with a table of so many lines at most; none where nothing was measured.
+/// Builds the chart of the mean of the counted regions, with at most `table` table rows; `None` without data.
 pub fn of_page(
     shown: &Shown,
     chart: &Chart,
@@ -111,7 +112,7 @@ pub fn of_page(
     Some(Drawing { mean, ..drawing })
 }
 
-/// A line for each region; none where nothing was measured.
+/// Builds the chart with a line per region; `None` without data.
 pub fn by_region(shown: &Shown, chart: &Chart, deploys: &[Deploy], voice: Voice) -> Option<Drawing> {
     let lines = chart
         .regions
@@ -120,7 +121,7 @@ pub fn by_region(shown: &Shown, chart: &Chart, deploys: &[Deploy], voice: Voice)
     drawn(shown, chart, lines.collect(), deploys, (voice, usize::MAX))
 }
 
-/// The class of a region's line.
+/// CSS class of a region's line.
 pub fn class(region: Region) -> String {
     format!("r{}", region.index())
 }
@@ -135,7 +136,7 @@ fn drawn(
     let said = voice.words;
     let seen = lines.iter().flat_map(|(_, _, parts)| parts).filter_map(|part| *part);
     let most = seen.max()?;
-    // A threshold far above everything would press the lines to the ground.
+    // A threshold far above all values would flatten the lines.
     let is_near = |threshold: &u32| *threshold <= most.saturating_mul(3);
     let top = nice(chart.thresholds.values().copied().filter(is_near).fold(most, u32::max));
     let y = |value: u32| HIGH - f64::from(value) / f64::from(top) * HIGH;
@@ -203,7 +204,8 @@ fn drawn(
     })
 }
 
-/// Whether there is room for a label at `x` thousandths, right of those before it, and on which side of its mark.
+/// Finds out if a label at `x` thousandths fits to the right of the previous ones, and on which side of its
+/// mark.
 fn room(taken: &mut [i64; 2], x: i64, letters: usize) -> (Option<&'static str>, bool) {
     let turned = x > TURN;
     let letters = i64::try_from(letters).unwrap_or(i64::MAX / 100);
@@ -212,7 +214,7 @@ fn room(taken: &mut [i64; 2], x: i64, letters: usize) -> (Option<&'static str>, 
         let width = letters.saturating_mul(letter).saturating_add(mark);
         let (from, to) = if turned { (x - width, x + mark / 2) } else { (x - mark / 2, x + width) };
         *room = from >= *taken - mark / 2 && to <= 1020;
-        // Its mark is there in any case.
+        // The mark is shown in any case.
         *taken = (*taken).max(if *room { to } else { x + mark / 2 });
     }
     match has_room {
@@ -222,7 +224,7 @@ fn room(taken: &mut [i64; 2], x: i64, letters: usize) -> (Option<&'static str>, 
     }
 }
 
-/// What is drawn, as lines of a table: so many parts in one that there are `most` at most.
+/// Builds the table of a chart, merging points so that there are at most `most` rows.
 fn table(
     chart: &Chart,
     lines: &[(String, &'static str, Vec<Option<u32>>)],
@@ -256,7 +258,7 @@ fn table(
     (0..parts).step_by(step).map(row).collect()
 }
 
-/// A line's path, broken where nothing was measured, and the area below it.
+/// SVG paths of a line, interrupted where data is missing, and of the area below it.
 fn path(parts: &[Option<u32>], y: impl Fn(u32) -> f64) -> (String, String) {
     let step = WIDE / parts.len().max(1) as f64;
     let (mut line, mut area) = (String::new(), String::new());
@@ -264,7 +266,7 @@ fn path(parts: &[Option<u32>], y: impl Fn(u32) -> f64) -> (String, String) {
     let mut end = 0.0;
     for (at, part) in parts.iter().enumerate() {
         let x = (at as f64 + 0.5) * step;
-        // Writing to a text does not fail.
+        // Writing to a string does not fail.
         match part {
             Some(value) => {
                 let height = number(y(*value));
@@ -290,7 +292,7 @@ fn path(parts: &[Option<u32>], y: impl Fn(u32) -> f64) -> (String, String) {
     (line, area)
 }
 
-/// Ends a stretch; a single point becomes a dash that can be seen.
+/// Ends a segment; a single point becomes a visible dash.
 fn close(line: &mut String, area: &mut String, start: f64, end: f64) {
     if end <= start {
         line.push_str("h2");
@@ -311,7 +313,7 @@ fn figures(parts: &[Option<u32>], said: &Words) -> String {
     }
 }
 
-/// The next round number, so that the scale's marks are whole.
+/// Next round number, so that the scale's marks are whole numbers.
 fn nice(most: u32) -> u32 {
     let mut unit = 10_u32;
     loop {
@@ -342,7 +344,7 @@ fn ticks(chart: &Chart, voice: Voice) -> Vec<Moment> {
     (0..=4).map(tick).collect()
 }
 
-/// A coordinate with one decimal at most.
+/// Formats a coordinate with at most one decimal.
 fn number(value: f64) -> String {
     let text = format!("{value:.1}");
     text.strip_suffix(".0").map_or(text.clone(), str::to_owned)

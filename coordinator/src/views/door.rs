@@ -1,22 +1,23 @@
-//! The small pages before a guarded page: they ask for a password or an address, and say nothing of what is behind.
+//! Sign-in pages of a protected status page: they ask for a password or an email address and reveal nothing
+//! about the page.
 
 use askama::Template;
 
 use super::assets;
 use super::tongue::{Words, fill, in_english};
 
-/// Where such a page stands.
+/// Context of a sign-in page.
 #[derive(Debug, Clone)]
 pub struct Place {
-    /// What the paths of the page behind begin with.
+    /// Path prefix of the protected page.
     pub root: String,
-    /// What the paths of files begin with.
+    /// Path prefix of assets.
     pub base: String,
-    /// How the page speaks.
+    /// Texts in the page's language.
     pub said: &'static Words,
 }
 
-/// A page of the way in.
+/// A sign-in page.
 #[derive(Debug, Clone, Template)]
 #[template(path = "public/door.html")]
 pub struct DoorPage {
@@ -26,14 +27,14 @@ pub struct DoorPage {
     lead: &'static str,
     fault: Option<String>,
     form: Option<Form>,
-    /// A way on: its path and its words.
+    /// Link to the next step: path and text.
     link: Option<(String, &'static str)>,
 }
 
 #[derive(Debug, Clone)]
 struct Form {
     action: String,
-    /// What is sent along.
+    /// Hidden field.
     hidden: (&'static str, String),
     field: Option<Field>,
     button: &'static str,
@@ -50,7 +51,7 @@ struct Field {
 }
 
 impl DoorPage {
-    /// Asks for the password.
+    /// Password form.
     pub fn password(place: &Place, to: &str) -> Self {
         let field = Field {
             name: "password",
@@ -64,60 +65,60 @@ impl DoorPage {
         Self::new(place, place.said.door_password, place.said.door_password_lead).asking(form)
     }
 
-    /// The same, after a wrong one.
+    /// Password form after a wrong password.
     pub fn wrong_password(place: &Place, to: &str) -> Self {
         Self::password(place, to).saying(place.said.wrong_password)
     }
 
-    /// Asks for an address.
+    /// Email form.
     pub fn email(place: &Place, to: &str) -> Self {
         Self::email_with(place, to, "")
     }
 
-    /// The same, after what is no address.
+    /// Email form after an invalid address.
     pub fn wrong_email(place: &Place, to: &str, typed: &str) -> Self {
         Self::email_with(place, to, typed).saying(place.said.fault_email)
     }
 
-    /// A mail may be on its way.
+    /// Confirmation that a mail may have been sent.
     pub fn sent(place: &Place) -> Self {
         Self::new(place, place.said.form_mailed, place.said.door_sent_lead)
             .leading(place, place.said.other_address)
     }
 
-    /// The button of a good link.
+    /// Button of a valid sign-in link.
     pub fn button(place: &Place, token: &str) -> Self {
         let form = Form::new(place, "/sign-in/link", ("t", token), None, place.said.door_sign_in);
         Self::new(place, place.said.door_sign_in, place.said.door_button_lead).asking(form)
     }
 
-    /// A good link in another browser.
+    /// A valid sign-in link opened in another browser.
     pub fn elsewhere(place: &Place) -> Self {
         Self::new(place, place.said.door_elsewhere, place.said.door_elsewhere_lead)
             .leading(place, place.said.ask_here)
     }
 
-    /// A link that is good for nothing.
+    /// An invalid or expired sign-in link.
     pub fn dead(place: &Place) -> Self {
         Self::new(place, place.said.form_void, place.said.door_dead_lead).leading(place, place.said.new_link)
     }
 
-    /// More tries than are taken.
+    /// Too many attempts.
     pub fn too_many(place: &Place, seconds: u32) -> Self {
         let page = Self::new(place, place.said.door_many, place.said.door_many_lead);
         page.saying(&fill(place.said.again_in, &[&seconds.to_string()]))
     }
 
-    /// Where nothing is, for who came to whatever address; what the paths of files begin with.
+    /// "Not found" page for an unknown address; `base` is the path prefix of assets.
     pub fn nothing(base: &str) -> Self {
         let said = in_english();
         let place = Place { root: String::new(), base: base.to_owned(), said };
         Self::new(&place, said.form_nowhere, said.nowhere_text)
     }
 
-    /// The page as HTML.
+    /// Renders the page as HTML.
     pub fn html(&self) -> String {
-        // Writing to memory does not fail.
+        // Rendering to memory does not fail.
         self.render().unwrap_or_default()
     }
 

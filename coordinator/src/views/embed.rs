@@ -1,4 +1,5 @@
-//! A page in small, for a frame in other people's pages; and the script that shows a notice there when something is wrong.
+//! Embeds: a compact status page for an iframe, and the script that shows a notice on other sites during a
+//! problem.
 
 use askama::Template;
 use parallax_core::board::{Board, worst_first};
@@ -14,13 +15,13 @@ use super::monitor::State;
 use super::tongue::{self, Voice, Words};
 use super::words::{self, Moment};
 
-/// Monitors that are listed.
+/// Maximum number of monitors listed.
 const LISTED: usize = 30;
 
-/// The script, without its words. Its page is where it was loaded from.
+/// Script without its texts. It finds the page by the URL it was loaded from.
 const WIDGET: &str = include_str!("../../assets/widget.js");
 
-/// The script of pages in that language. The shape that it reads has words in English alone.
+/// Returns the script in a page's language. The data that it reads is in English only.
 pub fn widget(language: Language) -> String {
     let said = tongue::words(language);
     let impact = |impact| said.tongue().impact(impact);
@@ -39,7 +40,7 @@ pub fn widget(language: Language) -> String {
     WIDGET.replacen("WORDS", &words.to_string(), 1)
 }
 
-/// The page in small.
+/// Compact page for an iframe.
 #[derive(Debug, Clone, Template)]
 #[template(path = "feeds/embed.html")]
 pub struct Embed {
@@ -47,7 +48,7 @@ pub struct Embed {
     theme: Option<&'static str>,
     name: String,
     headline: Headline,
-    /// What is open: incidents, and maintenance under way.
+    /// Open incidents and running maintenance.
     open: Vec<Card>,
     rows: Vec<(String, State)>,
     more: usize,
@@ -58,7 +59,7 @@ pub struct Embed {
 }
 
 impl Embed {
-    /// The page of a board, whose paths begin with `root`; links out of the frame are whole addresses.
+    /// Builds the compact page; its paths begin with `root`, and links out of the frame are absolute URLs.
     pub fn new(board: &Board, root: &str, address: &str, theme: Theme) -> Self {
         let is_stale = board.is_stale();
         let base = root.strip_suffix(&format!("/p/{}", board.page.slug)).unwrap_or_default();
@@ -103,7 +104,7 @@ mod tests {
             for said in ["<h2>", "Checked from ", "<use href=\"#i-part\"/>", "data-f=\"ago\""] {
                 assert!(drawn.contains(said), "{said}: {drawn}");
             }
-            // Whoever has no script has it renewed by the browser, and nobody else.
+            // The browser refreshes the frame only without JavaScript.
             let (before, after) = drawn.split_once("<noscript>").unwrap();
             let without = after.split_once("</noscript>").unwrap().0;
             assert!(without.contains("http-equiv=\"refresh\"") && !before.contains("http-equiv"), "{drawn}");

@@ -1,4 +1,4 @@
-//! The forms by which visitors subscribe, confirm, choose and leave, and what they are told on the way.
+//! Subscription forms: subscribe, confirm, choose monitors, unsubscribe, and the messages in between.
 
 use std::collections::BTreeSet;
 
@@ -12,33 +12,33 @@ use super::assets;
 use super::page::Frame;
 use super::tongue::words;
 
-/// What was typed, and what is wrong with it.
+/// Submitted values and their validation errors.
 #[derive(Debug, Clone, Default)]
 pub struct Form {
-    /// The mailbox.
+    /// Email address.
     pub email: Option<String>,
-    /// The address of a webhook.
+    /// Webhook URL.
     pub url: Option<String>,
-    /// What is wrong.
+    /// Validation errors.
     pub faults: Refusals,
 }
 
-/// That nothing is wrong.
+/// No errors.
 static NOTHING: Refusals = Refusals::none();
 
 impl Form {
-    /// What is wrong with the form for mailboxes.
+    /// Errors of the email form.
     fn of_mail(&self) -> &Refusals {
         if self.url.is_none() { &self.faults } else { &NOTHING }
     }
 
-    /// What is wrong with the form for webhooks.
+    /// Errors of the webhook form.
     fn of_webhook(&self) -> &Refusals {
         if self.url.is_some() { &self.faults } else { &NOTHING }
     }
 }
 
-/// A page's monitors by id and name, and those that are chosen; none chosen means the whole page.
+/// A page's monitors by id and name, and the chosen ones; none means the whole page.
 #[derive(Debug, Clone)]
 pub struct Choice {
     all: Vec<(String, String)>,
@@ -46,7 +46,7 @@ pub struct Choice {
 }
 
 impl Choice {
-    /// The choice among those, with these ids chosen.
+    /// Builds the choice from all monitors and the chosen ids.
     pub fn of(all: &[(MonitorId, String)], chosen: Option<&[String]>) -> Self {
         Self {
             all: all.iter().map(|(id, name)| (id.to_string(), name.clone())).collect(),
@@ -59,87 +59,87 @@ impl Choice {
     }
 }
 
-/// Where a visitor stands.
+/// Step of a subscription.
 #[derive(Debug, Clone)]
 pub enum Step {
-    /// Asks to be told.
+    /// Subscription form.
     Ask {
-        /// What was typed before.
+        /// Previously submitted values.
         form: Form,
-        /// What can be chosen.
+        /// Selectable monitors.
         choice: Choice,
-        /// Where programs that keep no cookies read it, for a page that not everybody may see.
+        /// Feed URL with a token for programs without cookies, on a protected page.
         programs: Option<String>,
     },
-    /// Gave a mailbox; hears the same whatever there is to it.
+    /// An email address was submitted; the response is the same whether it is known or not.
     Mailed,
-    /// Gave a webhook; hears the same whatever there is to it.
+    /// A webhook was submitted; the response is the same whether it is known or not.
     Challenged {
-        /// What deliveries are signed with.
+        /// Signing secret of deliveries.
         secret: String,
-        /// The link's value.
+        /// Token of the link.
         link: String,
     },
-    /// Confirms, or changes what is told.
+    /// Confirmation, or change of the chosen monitors.
     Choose {
-        /// The mailbox or the webhook.
+        /// Email address or webhook URL.
         address: String,
-        /// Whether it was never confirmed.
+        /// True if not confirmed yet.
         is_new: bool,
-        /// The link's value.
+        /// Token of the link.
         link: String,
-        /// What can be chosen.
+        /// Selectable monitors.
         choice: Choice,
-        /// What is wrong with what was chosen.
+        /// Validation errors of the choice.
         faults: Refusals,
     },
-    /// Has confirmed.
+    /// Confirmed.
     Confirmed {
-        /// The link's value.
+        /// Token of the link.
         link: String,
     },
-    /// Is about to leave.
+    /// Unsubscribe form.
     Leave {
-        /// The link's value.
+        /// Token of the link.
         link: String,
     },
-    /// Has left.
+    /// Unsubscribed.
     Left,
-    /// Came by a link that is good for nothing.
+    /// Invalid or expired link.
     Void,
-    /// Says whether alerts may come to this mailbox.
+    /// Form that asks whether a mailbox wants alerts.
     WantAlerts {
-        /// The mailbox.
+        /// Email address.
         mailbox: String,
-        /// The link's value.
+        /// Token of the link.
         link: String,
     },
-    /// Has said that they may.
+    /// Alerts confirmed.
     AlertsWanted {
-        /// The mailbox.
+        /// Email address.
         mailbox: String,
     },
-    /// Says whether alerts to this mailbox are to stop.
+    /// Form to stop alerts to a mailbox.
     StopAlerts {
-        /// The mailbox.
+        /// Email address.
         mailbox: String,
-        /// The link's value.
+        /// Token of the link.
         link: String,
     },
-    /// Has said that they are.
+    /// Alerts stopped.
     AlertsStopped {
-        /// The mailbox.
+        /// Email address.
         mailbox: String,
     },
-    /// Came to say so by a link that is good for nothing.
+    /// Invalid or expired link to confirm or stop alerts.
     AlertsTooLate,
-    /// Sent more wishes than are taken.
+    /// Too many requests.
     TooMany,
-    /// Came to where nothing is.
+    /// Not found.
     Nowhere,
 }
 
-/// The document of a step.
+/// HTML page of a step.
 #[derive(Debug, Clone, Template)]
 #[template(path = "public/forms.html")]
 pub struct FormPage {
@@ -149,7 +149,7 @@ pub struct FormPage {
 }
 
 impl FormPage {
-    /// The document of a step on that page, whose paths begin with `root`.
+    /// Builds the page of a step; its paths begin with `root`.
     pub fn new(page: &Page, root: &str, step: Step, now: Timestamp) -> Self {
         let words = words(page.language);
         let title = match &step {
@@ -172,14 +172,14 @@ impl FormPage {
         Self { frame: Frame::new(page, root, title, now), title, step }
     }
 
-    /// What is wrong with a field, in words for people.
+    /// Validation error of a field in the page's language.
     fn fault(&self, faults: &Refusals, field: &str) -> Option<String> {
         faults.iter().find(|fault| fault.field == field).map(|fault| self.frame.t.fault(fault))
     }
 
-    /// The document as HTML.
+    /// Renders the page as HTML.
     pub fn html(&self) -> String {
-        // Writing to memory does not fail.
+        // Rendering to memory does not fail.
         self.render().unwrap_or_default()
     }
 }
@@ -213,7 +213,7 @@ mod tests {
             (typed(), None, "email", ("Please enter a valid email address.", "email"), false),
             (None, typed(), "url", ("Please enter an http or https address", "url"), true),
             (typed(), None, "monitors", ("Please choose at least one", "choice"), false),
-            (None, typed(), "page", ("This page has as many subscribers", "full"), true),
+            (None, typed(), "page", ("This page has reached its subscriber limit", "full"), true),
         ] {
             let form = Form { email, url, faults: Refusals::one(field, "is wrong") };
             let document = document("", Step::Ask { form, choice: choice.clone(), programs: None });

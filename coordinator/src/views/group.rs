@@ -1,4 +1,4 @@
-//! Monitors that a page shows together: folded away where a large page has nothing to say of them.
+//! Monitor groups of a page; on a large page, groups without problems are collapsed.
 
 use parallax_core::board::{Board, Notice, Shown};
 use parallax_core::time::Timestamp;
@@ -7,25 +7,25 @@ use sha2::{Digest, Sha256};
 use super::monitor::{Row, State};
 use super::tongue::{Words, fill, words};
 
-/// Monitors up to which a page shows all of them, however well they are.
+/// Up to this many monitors, a page shows all of them expanded.
 const AT_A_GLANCE: usize = 15;
 
-/// Monitors that are shown together.
+/// A group of monitors.
 #[derive(Debug, Clone)]
 pub struct Group {
-    /// What it is called; those without a group are one without a name.
+    /// Name; monitors without a group form one without a name.
     pub name: Option<String>,
-    /// What it is known by in the document, whatever stands around it.
+    /// Element id in the document, independent of position.
     pub id: String,
-    /// How its monitors are as a whole.
+    /// Overall state of its monitors.
     pub state: State,
-    /// Whether it is shown at once.
+    /// True if expanded.
     pub is_open: bool,
     /// Its monitors.
     pub rows: Vec<Row>,
 }
 
-/// Groups in the order of their first monitors; each keeps the page's order.
+/// Returns the groups in order of their first monitors; each keeps the page's order.
 pub fn groups(board: &Board, root: &str) -> Vec<Group> {
     let said = words(board.page.language);
     let is_small = board.monitors.len() <= AT_A_GLANCE;
@@ -59,7 +59,7 @@ pub fn groups(board: &Board, root: &str) -> Vec<Group> {
     gathered.into_iter().map(group).collect()
 }
 
-/// How monitors are as a whole, those left out that are paused: the worst of it, by name where it is one.
+/// Overall state of a group's active monitors: the worst state, with the monitor's name if it is only one.
 fn whole(rows: &[&Row], said: &Words) -> State {
     let with = |classes: &[&str]| -> Vec<&Row> {
         rows.iter().copied().filter(|row| classes.contains(&row.state.class)).collect()
@@ -91,13 +91,13 @@ fn whole(rows: &[&Row], said: &Words) -> State {
     }
 }
 
-/// When incidents of a monitor began.
+/// Start times of a monitor's incidents.
 fn began(shown: &Shown, board: &Board) -> Vec<Timestamp> {
     let notices = board.incidents.iter().chain(&board.past);
     notices.filter(|notice| notice.concerns(shown.monitor.id)).filter_map(Notice::trouble).collect()
 }
 
-/// A name may hold anything, and an id no space.
+/// Hash of the name: a name may contain anything, an id no spaces.
 fn id(name: &str) -> String {
     let digest = Sha256::digest(name.as_bytes());
     digest.iter().take(4).fold("g".to_owned(), |id, byte| format!("{id}{byte:02x}"))
@@ -146,10 +146,10 @@ mod tests {
         assert_eq!(first(&stale), (true, "none", "Was up".to_owned()));
         let mut paused = large(&[Status::Up, Status::Down]);
         paused.monitors[1].monitor.paused = true;
-        assert_eq!(first(&paused), (false, "up", "Up".to_owned()), "what is paused is asked of nobody");
+        assert_eq!(first(&paused), (false, "up", "Up".to_owned()), "paused monitors don't count");
         let mut covered = large(&[Status::Down]);
         covered.monitors[0].covered = true;
-        assert_eq!(first(&covered), (true, "maint", "Maintenance is under way".to_owned()));
+        assert_eq!(first(&covered), (true, "maint", "Maintenance in progress".to_owned()));
     }
 
     #[test]

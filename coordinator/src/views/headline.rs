@@ -1,4 +1,5 @@
-//! The headline: one sentence for how all of it is, from how many regions that was seen, and when.
+//! Headline of a page: one sentence for the overall status, the number of regions, and the time of the newest
+//! check.
 
 use parallax_core::board::{Board, Notice, Shown};
 use parallax_core::event::Status;
@@ -9,25 +10,25 @@ use parallax_core::window::Window;
 use super::tongue::{Voice, Words, fill};
 use super::words::{self, Moment};
 
-/// The headline, ready to print.
+/// The headline, ready to render.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Headline {
-    /// Class and icon.
+    /// CSS class and icon.
     pub class: &'static str,
-    /// The sentence.
+    /// Title.
     pub title: String,
-    /// What is to be said beside it.
+    /// Additional text.
     pub text: String,
-    /// From how many regions it is seen; none where no region has looked yet, or nobody is asked to.
+    /// Number of regions; `None` if no region has reported or none is used.
     pub regions: Option<String>,
-    /// What stands before the moment of the newest check, or in its place where there was none.
+    /// Text before the time of the newest check, or instead of it if there was none.
     pub lead: String,
-    /// When the newest check ended.
+    /// End of the newest check.
     pub checked: Option<Moment>,
 }
 
 impl Headline {
-    /// The headline of a page.
+    /// Builds the headline of a page.
     pub fn of(board: &Board) -> Self {
         let voice = Voice::of(&board.page);
         let said = voice.words;
@@ -60,23 +61,23 @@ impl Headline {
     }
 }
 
-/// How a page is as a whole, as people are told it. The indicator is for programs, and by its rule a paused monitor is
-/// one that is not down, and a single one that is up speaks for all of which nothing is known.
+/// Overall status as shown to people. The indicator is for programs: by its rules a paused monitor counts as
+/// not down, and one monitor that is up outweighs any number of unknown ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Whole {
-    /// As the indicator has it, but that only what is watched counts.
+    /// As the indicator, except that only active monitors count.
     Seen(Indicator),
-    /// Nothing is wrong with what is seen, and of half of what is watched or more nothing is.
+    /// No problem is known, but at least half of the active monitors have no data.
     HardlySeen,
 }
 
 impl Whole {
-    /// How that page is.
+    /// Returns the overall status of a page.
     pub(super) fn of(board: &Board) -> Self {
         Standing::of(board).whole
     }
 
-    /// By the indicator, where no incident speaks for the monitors.
+    /// Overall status by the indicator, if no incident overrides the monitors.
     fn seen(indicator: Indicator, board: &Board) -> Self {
         let is_watched = |shown: &&Shown| !shown.monitor.paused && !shown.covered;
         let watched = board.monitors.iter().filter(is_watched).count();
@@ -84,7 +85,7 @@ impl Whole {
         let is_partly = |shown: &Shown| shown.view.down_from.is_some();
         let are_partly = down > 0 && board.with_status(Status::Down).filter(is_watched).all(is_partly);
         match indicator {
-            // Whatever is down from some regions is up from others.
+            // Monitors down from some regions are up from others.
             Indicator::Major if are_partly => Self::Seen(Indicator::Partial),
             Indicator::Partial if down == watched && !are_partly => Self::Seen(Indicator::Major),
             Indicator::Operational if watched > 0 && unknown(board) * 2 >= watched => Self::HardlySeen,
@@ -93,10 +94,10 @@ impl Whole {
     }
 }
 
-/// What the headline goes by.
+/// Basis of the headline.
 #[derive(Debug, Clone, Copy)]
 struct Standing<'a> {
-    /// The open incident that it quotes; none where the monitors speak.
+    /// Open incident whose title is shown; `None` if the monitors decide.
     quoted: Option<&'a Notice>,
     whole: Whole,
 }
@@ -110,7 +111,7 @@ impl<'a> Standing<'a> {
         let is_told = board.incidents.iter().any(|notice| notice.incident.impact > Impact::None);
         let whole = match quoted {
             Some(notice) => Whole::Seen(Indicator::of(Some(notice.incident.impact), [], false)),
-            // The indicator is that of an incident which only says what went down.
+            // The indicator comes from an incident that only repeats which monitors are down.
             None if is_told => Whole::seen(seen, board),
             None => Whole::seen(board.indicator, board),
         };
@@ -118,19 +119,19 @@ impl<'a> Standing<'a> {
     }
 }
 
-/// What comes of the monitors and the windows alone.
+/// Indicator of monitors and maintenance windows, without incidents.
 fn seen(board: &Board) -> Indicator {
     let statuses = board.monitors.iter().filter(|shown| !shown.covered).map(|shown| shown.view.status);
     let mut windows = board.maintenance.iter().filter_map(|notice| Window::of(&notice.incident));
     Indicator::of(None, statuses, windows.any(|window| window.span.contains(board.now)))
 }
 
-/// How many of the monitors that are watched nothing is known of.
+/// Number of active monitors without data.
 fn unknown(board: &Board) -> usize {
     board.with_status(Status::Unknown).filter(|shown| !shown.monitor.paused).count()
 }
 
-/// How many monitors are there, but for those that nobody is to watch.
+/// Number of monitors that are not paused.
 fn services(board: &Board) -> usize {
     board.monitors.iter().filter(|shown| !shown.monitor.paused).count()
 }
@@ -148,7 +149,7 @@ fn title(board: &Board, quoted: Option<&Notice>, whole: Whole, said: &Words) -> 
     let all = match whole {
         Whole::HardlySeen => said.seen_operational,
         Whole::Seen(Indicator::Unknown) => said.all_unknown,
-        // Not all is claimed where one is not known of.
+        // "All" is not claimed if a monitor has no data.
         Whole::Seen(Indicator::Operational) if unknown(board) > 0 => said.seen_operational,
         Whole::Seen(Indicator::Operational) => said.all_operational,
         Whole::Seen(Indicator::Degraded) => said.some_slow,
@@ -159,7 +160,7 @@ fn title(board: &Board, quoted: Option<&Notice>, whole: Whole, said: &Words) -> 
     named.unwrap_or_else(|| all.to_owned())
 }
 
-/// Those that are down, or slow, by name where they are few.
+/// Names the monitors that are down, or slow, if they are few.
 fn some(board: &Board, status: Status, said: &Words) -> Option<String> {
     let is_down = status == Status::Down;
     let (is, are, many) = if is_down {
@@ -186,7 +187,7 @@ fn some(board: &Board, status: Status, said: &Words) -> Option<String> {
     }
 }
 
-/// What the title leaves open: how the others are.
+/// Status of the monitors that the title doesn't cover.
 fn text(board: &Board, quoted: Option<&Notice>, whole: Whole, said: &Words) -> String {
     let count = |status| board.with_status(status).count();
     let is_told = |shown: &Shown| {
@@ -196,7 +197,7 @@ fn text(board: &Board, quoted: Option<&Notice>, whole: Whole, said: &Words) -> S
     let is_maintained = board.monitors.iter().any(|shown| shown.covered);
     let mut sentences = Vec::new();
     if quoted.is_some() {
-        // The title is of an incident, and says nothing of what else is down.
+        // The title is that of an incident and doesn't name other monitors that are down.
         let others: Vec<&str> = board
             .with_status(Status::Down)
             .filter(|shown| !is_told(shown))
@@ -225,7 +226,7 @@ fn text(board: &Board, quoted: Option<&Notice>, whole: Whole, said: &Words) -> S
             }
         }
         Whole::Seen(Indicator::Partial | Indicator::Degraded) => {
-            // The title names no regions where it is of several.
+            // The title names no regions if several monitors are down.
             let from: Option<Vec<_>> =
                 board.with_status(Status::Down).map(|shown| shown.view.down_from).collect();
             if let Some(from) = from.filter(|from| from.len() > 1 && quoted.is_none()) {

@@ -1,4 +1,4 @@
-//! Incidents and maintenance windows: their cards, days of the past, months, and a page of their own.
+//! Incidents and maintenance windows: cards, past days, months, and their own page.
 
 mod card;
 
@@ -19,21 +19,21 @@ use super::words;
 
 pub use card::{Card, Said};
 
-/// A day, and what was on it.
+/// A past day and its incidents.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PastDay {
-    /// Its date: the fragment of its address.
+    /// Date, also the URL fragment.
     pub key: String,
-    /// Its name.
+    /// Formatted date.
     pub name: String,
-    /// Whether anything is known of it: where nothing is, nobody can say that nothing happened.
+    /// True if there is data: without data, the page can't claim that nothing happened.
     pub is_known: bool,
-    /// What was going on.
+    /// Incidents and maintenance of the day.
     pub cards: Vec<Card>,
 }
 
-/// The last days of a page with what went on in each, newest first: so many at most, and none from before it was made,
-/// unless people told of something older.
+/// Returns the last `most` days of a page with their incidents, newest first. Days before the page was
+/// created are left out, unless there are older incidents.
 pub fn past_days(board: &Board, root: &str, most: u64) -> Vec<PastDay> {
     let (page, now) = (&board.page, board.now);
     let voice = Voice::of(page);
@@ -69,7 +69,7 @@ pub fn past_days(board: &Board, root: &str, most: u64) -> Vec<PastDay> {
     (0..most).map_while(day).collect()
 }
 
-/// The page of one incident.
+/// Page of one incident.
 #[derive(Debug, Clone, Template)]
 #[template(path = "public/incident.html")]
 pub struct IncidentPage {
@@ -78,7 +78,7 @@ pub struct IncidentPage {
 }
 
 impl IncidentPage {
-    /// The page of a notice, of a status page that is found there.
+    /// Builds the page of an incident on a status page that is served at `found`.
     pub fn new((page, root): (&Page, &str), notice: &Notice, found: Found<'_>, now: Timestamp) -> Self {
         let card = Card::of(notice, root, Voice::of(page), now, false);
         let share = Share::of_incident(page, notice, &card, found);
@@ -86,7 +86,7 @@ impl IncidentPage {
     }
 }
 
-/// The page of a month.
+/// Page of one month.
 #[derive(Debug, Clone, Template)]
 #[template(path = "public/history.html")]
 pub struct HistoryPage {
@@ -98,7 +98,7 @@ pub struct HistoryPage {
 }
 
 impl HistoryPage {
-    /// The page of a month's notices, between the first and the last month that the page has, which is found there.
+    /// Builds the page of a month, with links limited to the page's first and last month.
     pub fn new(
         (page, root): (&Page, &str),
         (year, month): (i32, u32),

@@ -1,4 +1,4 @@
-//! People's Markdown as markup that can do no harm: an allow-list of tags, links of three schemes, nothing loaded.
+//! User-written Markdown as safe HTML: an allow-list of tags, links of three schemes, no embedded resources.
 
 use std::collections::{HashMap, HashSet};
 
@@ -6,7 +6,7 @@ use pulldown_cmark::{Event, HeadingLevel, Parser, Tag, TagEnd, html};
 
 use crate::plain_text::options;
 
-/// Tags that are left.
+/// Allowed tags.
 const TAGS: [&str; 21] = [
     "p",
     "br",
@@ -31,19 +31,19 @@ const TAGS: [&str; 21] = [
     "td",
 ];
 
-/// Markup that may be printed as it is. Only [`render`] and [`article`] make it.
+/// HTML that may be printed unescaped. Only [`render`] and [`article`] create it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Markup(String);
 
 impl Markup {
-    /// The markup.
+    /// The HTML.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 }
 
-/// Renders a few lines of Markdown, whose headings are no part of a document's outline. HTML in it is shown as the text
-/// that it is, and pictures are links.
+/// Renders a few lines of Markdown, with headings as bold paragraphs outside the document's outline. Raw HTML
+/// is shown as text, and images become links.
 pub fn render(text: &str) -> Markup {
     marked_up(parsed(text).flat_map(|event| {
         match event {
@@ -60,8 +60,8 @@ pub fn render(text: &str) -> Markup {
     }))
 }
 
-/// Renders a text that stands under a heading of the second level: its own headings follow that one without a gap. The
-/// first is left out where it only repeats one of those titles.
+/// Renders a text below a level-2 heading: its headings continue the outline without gaps. The first heading
+/// is removed if it only repeats one of `titles`.
 pub fn article(text: &str, titles: &[&str]) -> Markup {
     let mut events: Vec<Event<'_>> = parsed(text).collect();
     if let Some(end) = title_of(&events, titles) {
@@ -85,7 +85,7 @@ pub fn article(text: &str, titles: &[&str]) -> Markup {
     }))
 }
 
-/// Where the heading ends that a text begins with, if it is one of those titles.
+/// Returns the end of the heading that a text begins with, if it is one of `titles`.
 fn title_of(events: &[Event<'_>], titles: &[&str]) -> Option<usize> {
     let Some(Event::Start(Tag::Heading { .. })) = events.first() else { return None };
     let end = events.iter().position(|event| matches!(event, Event::End(TagEnd::Heading(_))))?;
@@ -121,15 +121,15 @@ fn marked_up<'a>(events: impl Iterator<Item = Event<'a>>) -> Markup {
     Markup(boxed(&cleaned(&markup)))
 }
 
-/// The same with each table in a box that scrolls, also by the keyboard. In what was cleaned `<table>` is a table of
-/// Markdown and nothing else: whatever people write of it is escaped.
+/// Wraps each table in a box that can be scrolled, also by keyboard. In sanitized HTML, `<table>` always
+/// comes from Markdown: the tag in user text is escaped.
 fn boxed(markup: &str) -> String {
     markup
         .replace("<table>", "<div class=\"scroll\" tabindex=\"0\"><table>")
         .replace("</table>", "</table></div>")
 }
 
-/// Markdown as one line of plain text.
+/// Converts Markdown to one line of plain text.
 pub fn plain(text: &str) -> String {
     let mut plain = String::with_capacity(text.len());
     for event in parsed(text) {
@@ -194,7 +194,7 @@ mod tests {
         }
     }
 
-    /// What must not come out as markup, whatever comes in.
+    /// Payloads that must never come out as markup.
     pub(crate) const PAYLOADS: &[&str] = &[
         "<script>alert(1)</script>",
         "<img src=x onerror=alert(1)>",
@@ -235,7 +235,7 @@ mod tests {
             [render(payload).0, article(payload, &["x"]).0].map(|it| ((*payload).to_owned(), it))
         };
         for (payload, markup) in PAYLOADS.iter().flat_map(drawn) {
-            // Boxes of tables are ours, and as many as those.
+            // Table boxes come from the renderer, one per table.
             let (open, close) = ("<div class=\"scroll\" tabindex=\"0\"><table>", "</table></div>");
             assert_eq!(markup.matches(open).count(), markup.matches("<table").count(), "{payload}: {markup}");
             assert_eq!(

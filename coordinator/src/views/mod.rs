@@ -1,7 +1,7 @@
-//! Templates and what they print: every view is made of core's values alone, and says the same for the same.
+//! Templates and their view models. Each view depends only on core values, so equal input gives equal output.
 //!
-//! A view is a struct of ready-to-print values, which its template escapes as it prints them. The one exception is
-//! [`markdown`], which gives markup that was cut down to what is allowed.
+//! A view is a struct of printable values, which its template escapes. The one exception is [`markdown`],
+//! whose HTML is sanitized.
 
 pub mod accent;
 pub mod assets;
@@ -27,15 +27,15 @@ pub mod tongue;
 pub mod uptime;
 pub mod words;
 
-/// A view that can't be printed.
+/// A view could not be rendered.
 #[derive(Debug, thiserror::Error)]
-#[error("a view can't be printed: {0}")]
+#[error("can't render a page: {0}")]
 pub struct Unprintable(#[from] askama::Error);
 
-/// Prints a view.
+/// Renders a view.
 ///
 /// # Errors
-/// Where its template gives up, which none of ours does.
+/// If the template fails, which ours don't.
 pub fn print(view: &impl askama::Template) -> Result<Vec<u8>, Unprintable> {
     Ok(view.render()?.into_bytes())
 }

@@ -1,4 +1,4 @@
-//! A monitor: its row on the page, and a page of its own with a longer chart and its outages.
+//! Monitor views: its row on the page, and its own page with a longer chart and its outages.
 
 use askama::Template;
 use parallax_core::board::{Board, Notice, Range, Shown, worst_first};
@@ -18,60 +18,60 @@ use super::tongue::{Voice, Words, fill};
 use super::uptime::Uptime;
 use super::words::{self, Moment};
 
-/// Lines of the table behind a chart of the page itself, where there are many charts.
+/// Maximum rows of the table behind a chart on the status page, which has many charts.
 const FEW_LINES: usize = 24;
-/// Incidents and windows of the past that a monitor's own page names.
+/// Number of past incidents and windows on a monitor's page.
 const PAST: usize = 10;
 
-/// A monitor's state in words, with its class and icon.
+/// State of a monitor as text, with CSS class and icon.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct State {
-    /// Class and icon.
+    /// CSS class and icon.
     pub class: &'static str,
-    /// The words.
+    /// Text.
     pub words: String,
 }
 
 /// A monitor on the page.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Row {
-    /// Its id.
+    /// Id.
     pub id: String,
-    /// Its address on the page, with the range.
+    /// Path of its page, with the range.
     pub path: String,
-    /// Its name.
+    /// Name.
     pub name: String,
-    /// How it is.
+    /// Current state.
     pub state: State,
     /// Uptime over the range.
     pub uptime: Uptime,
     /// Response time over the last 24 hours.
     pub latency: Option<String>,
-    /// Its past.
+    /// Uptime bars.
     pub strip: Strip,
-    /// Its regions' past; empty where the page does not show them.
+    /// Uptime bars by region; empty if the page doesn't show them.
     pub lanes: Vec<Lane>,
-    /// Its response times.
+    /// Response time chart.
     pub chart: Option<Drawing>,
-    /// What its uptime target allows and has used.
+    /// Error budget of the uptime target.
     pub budget: Option<Budget>,
-    /// Whether what is folded away is shown at once.
+    /// True if the details are expanded.
     pub is_open: bool,
 }
 
 /// An error budget.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Budget {
-    /// What is said of it.
+    /// Text.
     pub text: String,
-    /// How much of a hundred is left; nothing where it is spent.
+    /// Remaining percent; zero if the budget is spent.
     pub left: String,
-    /// Its class: whether it is spent.
+    /// CSS class.
     pub class: &'static str,
 }
 
 impl State {
-    /// A monitor's state; `is_stale` where nobody looks any more.
+    /// Returns a monitor's state; `is_stale` if no agent is checking any more.
     pub fn of(shown: &Shown, is_stale: bool, said: &Words) -> Self {
         let state = |class, words: &str| Self { class, words: words.to_owned() };
         if shown.monitor.paused {
@@ -105,7 +105,7 @@ impl State {
 }
 
 impl Row {
-    /// The row of a monitor on that page.
+    /// Builds the row of a monitor on the page.
     pub fn of(shown: &Shown, board: &Board, root: &str, incidents: &[Timestamp]) -> Self {
         let page = &board.page;
         let query = if board.is_chosen { query(board.range) } else { String::new() };
@@ -127,7 +127,7 @@ impl Row {
         }
     }
 
-    /// What is folded away below it, where anything is.
+    /// Label of the collapsed details, if there are any.
     pub fn folded(&self, said: &'static Words) -> Option<&'static str> {
         match (&self.chart, self.lanes.is_empty(), &self.budget) {
             (Some(_), true, _) => Some(said.response_time),
@@ -147,7 +147,7 @@ fn budget(shown: &Shown, target: f64, said: &Words) -> Option<Budget> {
     let text = if left < 0.0 {
         fill(said.budget_spent, &[&words::minutes(-left, said), &goal])
     } else {
-        // Nobody is promised a minute that is not there.
+        // Rounded down: never shows more than is left.
         let left = words::whole_minutes(left, said);
         fill(said.budget_left, &[&left, &words::minutes(budget.allowed_minutes, said), &goal])
     };
@@ -164,7 +164,7 @@ fn budget(shown: &Shown, target: f64, said: &Words) -> Option<Budget> {
     })
 }
 
-/// The page of one monitor.
+/// Page of one monitor.
 #[derive(Debug, Clone, Template)]
 #[template(path = "public/monitor.html")]
 pub struct MonitorPage {
@@ -172,29 +172,29 @@ pub struct MonitorPage {
     name: String,
     group: Option<String>,
     state: State,
-    /// Since when it is so; none while a window covers it, which is another matter.
+    /// Start of the state; `None` during maintenance.
     since: Option<Moment>,
     checked: Option<Moment>,
     is_stale: bool,
     ranges: Vec<Choice>,
-    /// Uptime over each range by its length; none of those that go back to before it.
+    /// Uptime by range; `None` for ranges that began before the monitor existed.
     uptimes: Vec<(&'static str, Option<Uptime>)>,
     latency: Option<String>,
     budget: Option<Budget>,
-    /// What is wrong with it or planned for it, and what was.
+    /// Open incidents and upcoming maintenance; below, past ones.
     open: Vec<Card>,
     past: Vec<Card>,
     strip: Strip,
-    /// What the cells are, as a title.
+    /// Label of the bars' unit, as a title.
     units: String,
-    /// Cells as lines, newest first, each with the address of the month where incidents began in it.
+    /// Bars as a list, newest first, each with the URL of the month if incidents began in it.
     lines: Vec<(strip::Cell, Option<String>)>,
     lanes: Vec<Lane>,
     chart: Option<Drawing>,
     outages: Vec<OutageRow>,
 }
 
-/// An outage, ready to print.
+/// An outage, ready to render.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct OutageRow {
     from: Moment,
@@ -203,40 +203,40 @@ struct OutageRow {
     reason: String,
 }
 
-/// What a monitor's page is made of.
+/// Input of a monitor's page.
 #[derive(Debug)]
 pub struct Close<'a> {
-    /// The page it is on.
+    /// The page.
     pub page: &'a Page,
-    /// What the page's paths begin with.
+    /// Path prefix of the page.
     pub root: &'a str,
-    /// When it was looked at.
+    /// Current time.
     pub now: Timestamp,
-    /// Whether nobody looks any more.
+    /// True if no agent is checking any more.
     pub is_stale: bool,
     /// The monitor.
     pub shown: &'a Shown,
-    /// How far back its strip and its chart go.
+    /// Range of its uptime bars and chart.
     pub range: Range,
-    /// Its open incidents, and its maintenance that is under way or near.
+    /// Its open incidents, and its current or upcoming maintenance.
     pub open: &'a [Notice],
-    /// Its incidents and windows that began, newest first.
+    /// Its incidents and windows that have begun, newest first.
     pub notices: &'a [Notice],
-    /// Newest first.
+    /// Outages, newest first.
     pub outages: &'a [Outage],
-    /// Deploy markers, newest first.
+    /// Deploys, newest first.
     pub deploys: &'a [Deploy],
 }
 
 impl Close<'_> {
-    /// Its incidents and windows that are over, newest first.
+    /// Its closed incidents and windows, newest first.
     pub fn over(&self) -> impl Iterator<Item = &Notice> {
         self.notices.iter().filter(|notice| !notice.incident.is_open())
     }
 }
 
 impl MonitorPage {
-    /// The page of a monitor, of a status page that is found there.
+    /// Builds the page of a monitor on a status page that is served at `found`.
     pub fn new(close: &Close<'_>, found: Found<'_>) -> Self {
         let Close { page, root, now, shown, range, .. } = *close;
         let (voice, chart) = (Voice::of(page), &shown.past.chart);
@@ -282,7 +282,7 @@ impl MonitorPage {
     }
 }
 
-/// Query string of a range that the visitor chose. Without one, a page opens with the range that its age fills.
+/// Query string of a range that the visitor chose. Without one, a page shows the range that its age fills.
 pub fn query(range: Range) -> String {
     format!("?range={}", range.name())
 }

@@ -1,4 +1,4 @@
-//! A page as Markdown, for programs that read text: the same as the HTML says, without its pictures.
+//! Pages as Markdown for programs that read text: the same content as the HTML without charts.
 
 mod escape;
 
@@ -18,12 +18,12 @@ use super::words;
 pub(in crate::views) use escape::line;
 use escape::quote;
 
-/// Its media type.
+/// Media type.
 pub const MEDIA: &str = "text/markdown; charset=utf-8";
-/// Updates of an incident that a list says; its own page has all of them.
+/// Number of updates per incident in a list; the incident's own page has all of them.
 const UPDATES: usize = 3;
 
-/// A page.
+/// Renders the status page.
 pub fn page(site: Site<'_>, board: &Board) -> String {
     let headline = Headline::of(board);
     let mut text = format!("# {} status\n\n", line(&board.page.name));
@@ -35,9 +35,9 @@ pub fn page(site: Site<'_>, board: &Board) -> String {
         text += &format!(" {}", line(&headline.text));
     }
     text += &match (board.checked(), &headline.regions) {
-        (Some(at), Some(regions)) => format!("\n\nSeen from {regions}, last at {at}.\n"),
-        (Some(at), None) => format!("\n\nLast heard of at {at}.\n"),
-        (None, _) => "\n\nNothing was checked yet.\n".to_owned(),
+        (Some(at), Some(regions)) => format!("\n\nChecked from {regions}, last at {at}.\n"),
+        (Some(at), None) => format!("\n\nLast data received at {at}.\n"),
+        (None, _) => "\n\nNothing has been checked yet.\n".to_owned(),
     };
     for (title, notices) in [
         ("Open incidents", worst_first(&board.incidents)),
@@ -63,7 +63,7 @@ pub fn page(site: Site<'_>, board: &Board) -> String {
     text
 }
 
-/// The months of which there is a history are named by year and month.
+/// Renders the history of a month.
 pub fn month(site: Site<'_>, (year, month): (i32, u32), notices: &[Notice], now: Timestamp) -> String {
     let mut text =
         format!("# {}: history of {}\n", line(&site.page.name), words::month(year, month, in_english()));
@@ -76,7 +76,7 @@ pub fn month(site: Site<'_>, (year, month): (i32, u32), notices: &[Notice], now:
     text
 }
 
-/// An incident or a window with all that was said of it.
+/// Renders an incident or window with all updates.
 pub fn incident(site: Site<'_>, notice: &Notice, now: Timestamp) -> String {
     let mut text = told(site, notice, now, "#", usize::MAX).trim_start().to_owned();
     if let Some(postmortem) = &notice.incident.postmortem {
@@ -85,7 +85,7 @@ pub fn incident(site: Site<'_>, notice: &Notice, now: Timestamp) -> String {
     text
 }
 
-/// A monitor with its outages.
+/// Renders a monitor with its outages.
 pub fn monitor(site: Site<'_>, close: &Close<'_>) -> String {
     let shown = close.shown;
     let mut text = format!("# {}\n\n", line(&shown.monitor.name));
@@ -132,12 +132,12 @@ pub fn monitor(site: Site<'_>, close: &Close<'_>) -> String {
     text
 }
 
-/// What there is for programs, in the form that is looked for at `/llms.txt`.
+/// Renders `/llms.txt`, the overview for programs.
 pub fn guide(site: Site<'_>) -> String {
     let mut text = format!("# {} status\n\n", line(&site.page.name));
-    let about = site.page.description.as_deref().unwrap_or("Whether it works, and what was wrong.");
+    let about = site.page.description.as_deref().unwrap_or("Current status and past incidents.");
     let _ = writeln!(text, "> {}\n", line(about));
-    text += "Every page is Markdown too: by `.md` at the end of its path, or by `Accept: text/markdown`.\n\n## Documents\n\n";
+    text += "Every page is also available as Markdown: append `.md` to its path, or send `Accept: text/markdown`.\n\n## Documents\n\n";
     text += &links(site);
     text
 }
@@ -147,20 +147,20 @@ fn links(site: Site<'_>) -> String {
     for (path, what) in [
         ("/index.md", "The page as Markdown"),
         ("/history.md", "Incidents and maintenance of this month"),
-        ("/status.json", "Everything of the present as JSON"),
-        ("/api/v2/summary.json", "The same in the shape of hosted status pages"),
+        ("/status.json", "Current status as JSON"),
+        ("/api/v2/summary.json", "Current status in the format of Statuspage"),
         ("/feed.atom", "Incidents and maintenance as a feed"),
         ("/maintenance.ics", "Maintenance as a calendar"),
-        ("/badges", "Badges, a frame and a notice for other sites, with their snippets (HTML)"),
-        ("/badge.json", "The state as a badge for Shields"),
-        ("/mcp", "A server of the Model Context Protocol (POST)"),
+        ("/badges", "Badges, iframe and notice for other sites, with HTML snippets"),
+        ("/badge.json", "Status badge for Shields"),
+        ("/mcp", "MCP server (POST)"),
     ] {
         let _ = writeln!(text, "- [{what}]({})", site.at(path));
     }
     text
 }
 
-/// How the texts here speak: in English, of the page's days.
+/// Returns the range with English texts.
 fn in_words(glance: Glance) -> Glance {
     Glance { voice: Voice { words: in_english(), ..glance.voice }, ..glance }
 }
@@ -182,14 +182,14 @@ fn service(site: Site<'_>, shown: &Shown, glance: Glance) -> String {
     text
 }
 
-/// Notices under a heading of theirs, where there are any.
+/// Renders notices under a heading; empty without notices.
 fn section(site: Site<'_>, title: &str, notices: &[&Notice], now: Timestamp) -> String {
     let told = notices.iter().map(|notice| told(site, notice, now, "###", UPDATES));
     if notices.is_empty() { String::new() } else { format!("\n## {title}\n{}", told.collect::<String>()) }
 }
 
-/// A notice below a heading, with its newest updates. What people wrote stands as a quotation, so that it is not taken
-/// for what the service says.
+/// Renders a notice below a heading, with its newest updates. User-written text is quoted, so that it isn't
+/// mistaken for the service's own.
 fn told(site: Site<'_>, notice: &Notice, now: Timestamp, level: &str, updates: usize) -> String {
     let incident = &notice.incident;
     let link = site.incident(incident);
@@ -209,7 +209,7 @@ fn when(incident: &Incident, now: Timestamp) -> String {
     let end = incident.resolved_at.map(|at| at.to_string());
     match (incident.kind, incident.ends_at) {
         (Kind::Maintenance, Some(ends_at)) if is_under_way(incident, now) => {
-            format!("Maintenance, under way since {}, ends at {ends_at}", incident.started_at)
+            format!("Maintenance, in progress since {}, ends at {ends_at}", incident.started_at)
         }
         (Kind::Maintenance, Some(ends_at)) => {
             let state = if incident.is_cancelled() { "cancelled" } else { incident.status.name() };
@@ -232,7 +232,7 @@ mod tests {
     use crate::views::feeds::tests::{NASTY, saying};
     use crate::views::tests::{NOW, board};
 
-    /// The texts of links, as a reader of Markdown gives them, and whether it found markup in the raw.
+    /// Link texts as parsed by a Markdown reader, and true if it found raw HTML.
     fn links_of(text: &str) -> (Vec<String>, bool) {
         let (mut found, mut open, mut raw) = (Vec::new(), None::<String>, false);
         for event in Parser::new(text) {

@@ -1,4 +1,4 @@
-//! The public page as a whole, and what every page around it has in common.
+//! The public status page, and the frame that all pages share.
 
 use askama::Template;
 use parallax_core::board::{Board, Notice, Range, worst_first};
@@ -16,53 +16,53 @@ use super::strip;
 use super::tongue::{Voice, Words, fill};
 use super::words::{self, Moment};
 
-/// Days of the past that the page lists.
+/// Number of past days on the page.
 const PAST_DAYS: u64 = 7;
 
-/// Windows beyond the next week that the page lists; the calendar has all of them.
+/// Maximum number of windows beyond the next week on the page; the calendar has all of them.
 const LATER: usize = 20;
 
-/// What every page around a status page has in common.
+/// Common frame of a page's documents.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Frame {
     /// The page's name.
     pub name: String,
-    /// One line about it.
+    /// Description in one line.
     pub description: Option<String>,
-    /// A safe link for help.
+    /// Checked support URL.
     pub support: Option<String>,
-    /// What its paths begin with.
+    /// Path prefix of the page.
     pub root: String,
-    /// Its own address.
+    /// Path of the page.
     pub home: String,
-    /// What the paths of files begin with.
+    /// Path prefix of assets.
     pub base: String,
-    /// What the document is called.
+    /// Title of the document.
     pub title: String,
-    /// IANA zone that times are in.
+    /// IANA time zone of the times shown.
     pub zone: &'static str,
-    /// Whether it must not be found by searches.
+    /// True if search engines must not index it.
     pub noindex: bool,
-    /// Whether its visitors were let in, and may want out again.
+    /// True if visitors signed in and may sign out.
     pub guarded: bool,
-    /// The theme that its owner chose, where one is chosen.
+    /// Theme set by the owner.
     pub theme: Option<&'static str>,
-    /// Address of its accent colour's style sheet.
+    /// Path of the accent color's style sheet.
     pub accent: Option<String>,
-    /// Address of its logo.
+    /// Path of the logo.
     pub logo: Option<String>,
-    /// Address and media type of its own icon.
+    /// Path and media type of the favicon.
     pub icon: Option<(String, &'static str)>,
-    /// What a link to it shows where it is shared, and its best address; none of what nobody shares.
+    /// Link preview and canonical URL; `None` for pages that aren't shared.
     pub share: Option<Share>,
-    /// When it was written.
+    /// Time of rendering.
     pub written: Moment,
-    /// The words of its language.
+    /// Texts in the page's language.
     pub t: &'static Words,
 }
 
 impl Frame {
-    /// The frame of a document of that page.
+    /// Builds the frame of a document.
     pub fn new(page: &Page, root: &str, title: &str, now: Timestamp) -> Self {
         let voice = Voice::of(page);
         Self {
@@ -89,24 +89,25 @@ impl Frame {
         }
     }
 
-    /// The same of what may be shared as that.
+    /// Adds the link preview.
     pub(super) fn shared_as(self, share: Share) -> Self {
         Self { share: Some(share), ..self }
     }
 
-    /// Whose zones times and days are in: the visitor's, which the script puts in, and the page's.
+    /// Zones of times and days: the visitor's zone for times, which the script fills in, and the page's for
+    /// days.
     pub(super) fn times_own(&self) -> String {
         fill(self.t.times_own, &["{0}", self.zone])
     }
 
-    /// A pattern of its words with one value in it.
+    /// Fills one value into a text.
     pub(super) fn say(&self, pattern: &str, value: impl AsRef<str>) -> String {
         fill(pattern, &[value.as_ref()])
     }
 }
 
-/// A document without the moment at which it was written: the last element of that name, since texts of people come before
-/// it and hold no markup. The rest is what its readers know it by.
+/// Returns a document without its rendering time, so that unchanged content compares equal. Removes the last
+/// element with that id: user text comes before it and contains no markup.
 pub fn undated(document: &[u8]) -> Vec<u8> {
     const FROM: &[u8] = b"<time id=\"written\"";
     const TO: &[u8] = b"</time>";
@@ -117,18 +118,18 @@ pub fn undated(document: &[u8]) -> Vec<u8> {
     }
 }
 
-/// One of the ranges that can be chosen.
+/// A selectable range.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Choice {
-    /// Its address.
+    /// URL.
     pub href: String,
-    /// Its length in words.
+    /// Length as text.
     pub name: &'static str,
-    /// Whether it is the one that is shown.
+    /// True if selected.
     pub is_shown: bool,
 }
 
-/// The ranges of a document at that address.
+/// Returns the selectable ranges of a document at `path`.
 pub fn choices(path: &str, shown: Range, words: &Words) -> Vec<Choice> {
     let choice = |range: Range| Choice {
         href: format!("{path}{}", monitor::query(range)),
@@ -147,15 +148,15 @@ pub struct StatusPage {
     open: Vec<Card>,
     ranges: Vec<Choice>,
     groups: Vec<Group>,
-    /// Maintenance that is planned for later than the next week.
+    /// Maintenance after the next week.
     later: Vec<Card>,
-    /// How many more windows of those there are.
+    /// Number of such windows that are not listed.
     more_later: usize,
     past: Vec<PastDay>,
 }
 
 impl StatusPage {
-    /// The page of a board, whose paths begin with `root`, and which is best found at that address.
+    /// Builds the status page; its paths begin with `root`, and `address` is its canonical URL.
     pub fn new(board: &Board, root: &str, address: &str) -> Self {
         let (page, now) = (&board.page, board.now);
         let voice = Voice::of(page);

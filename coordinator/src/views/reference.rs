@@ -1,40 +1,40 @@
-//! The reference of the API for people: one page, made of values that its maker read out of the API's description.
+//! HTML reference of the API: one page, built from the OpenAPI document.
 
 use askama::Template;
 
 use super::assets;
 use super::markdown::Markup;
 
-/// The reference.
+/// The API reference.
 #[derive(Debug, Default)]
 pub struct Reference {
-    /// The service's address, without a trailing slash.
+    /// URL of the service, without a trailing slash.
     pub base: String,
-    /// Version of the description.
+    /// Version of the API.
     pub version: String,
-    /// The description's introduction.
+    /// Introduction.
     pub about: Markup,
-    /// Operations by resource, in their order.
+    /// Operations by resource.
     pub groups: Vec<Group>,
-    /// Objects that answers and bodies hold, by name.
+    /// Objects in responses and request bodies, by name.
     pub objects: Vec<Object>,
-    /// Webhooks, in their order.
+    /// Webhooks.
     pub webhooks: Vec<Hook>,
-    /// Refusals, by status.
+    /// Errors by status.
     pub refusals: Vec<Refusal>,
     /// Plans, smallest first.
     pub plans: Vec<Plan>,
-    /// Requests that a key may make in a minute.
+    /// Requests per minute and key.
     pub requests: u32,
-    /// Tools of a key, by name.
+    /// MCP tools for API keys, by name.
     pub tools: Vec<Tool>,
-    /// Tools beside a public page, by name.
+    /// MCP tools of a public page, by name.
     pub public_tools: Vec<Tool>,
-    /// How a receiver checks a webhook, by language.
+    /// Code samples that verify a webhook, by language.
     pub samples: Vec<Sample>,
-    /// The secret that the webhooks' examples are signed with.
+    /// Secret that signs the webhook examples.
     pub secret: &'static str,
-    /// Old names, each with its new one.
+    /// Legacy names with their new names.
     pub old_names: Vec<(String, String)>,
 }
 
@@ -43,145 +43,145 @@ pub struct Reference {
 pub struct Group {
     /// Name of the resource.
     pub name: String,
-    /// A description.
+    /// Description.
     pub about: String,
-    /// Its operations.
+    /// Operations.
     pub operations: Vec<Operation>,
 }
 
-/// One operation.
+/// An operation.
 #[derive(Debug, Default)]
 pub struct Operation {
-    /// Its name, which is its place on the page.
+    /// Operation id, also its anchor on the page.
     pub id: String,
-    /// Method in capitals.
+    /// HTTP method.
     pub method: String,
-    /// Path below the API's address.
+    /// Path below the API's base URL.
     pub path: String,
-    /// A short title.
+    /// Short title.
     pub summary: String,
-    /// A description.
+    /// Description.
     pub about: Markup,
-    /// A key that may only read can't do it.
+    /// True if a read-only key can't use it.
     pub writes: bool,
-    /// Parameters of path, query and header.
+    /// Parameters in path, query and headers.
     pub parameters: Vec<Row>,
-    /// Fields of the body; empty where it takes none.
+    /// Fields of the request body; empty without a body.
     pub body: Vec<Row>,
-    /// Status of its answer.
+    /// Status of the response.
     pub status: String,
-    /// Description of the answer.
+    /// Description of the response.
     pub answer: String,
-    /// Fields of the answer; empty where it has no body.
+    /// Fields of the response; empty without a body.
     pub fields: Vec<Row>,
-    /// An answer, as JSON; empty where it has no body.
+    /// Example response as JSON; empty without a body.
     pub example: String,
-    /// Refusals: status and name.
+    /// Errors: status and code.
     pub refusals: Vec<(String, String)>,
-    /// The request as a command line.
+    /// Request as a curl command.
     pub curl: String,
 }
 
 /// A parameter or a field.
 #[derive(Debug, Default)]
 pub struct Row {
-    /// Its name.
+    /// Name.
     pub name: String,
-    /// Where it stands: in a path, query or header; empty for a field.
+    /// Location: path, query or header; empty for a field.
     pub place: &'static str,
-    /// Its type in words.
+    /// Type as text.
     pub kind: String,
-    /// The object that it is or holds, as a place on the page; empty where it is none.
+    /// Anchor of the object that it is or contains; empty if it is none.
     pub link: String,
-    /// It has to be there.
+    /// True if required.
     pub required: bool,
-    /// Words that it is one of.
+    /// Allowed values.
     pub words: Vec<String>,
-    /// Its bounds in words; empty where it has none.
+    /// Limits as text; empty if it has none.
     pub bounds: String,
-    /// Its meaning.
+    /// Description.
     pub about: Markup,
 }
 
-/// An object that answers and bodies hold.
+/// An object in responses and request bodies.
 #[derive(Debug, Default)]
 pub struct Object {
-    /// Its name.
+    /// Name.
     pub name: String,
-    /// A description.
+    /// Description.
     pub about: Markup,
-    /// Its fields.
+    /// Fields.
     pub fields: Vec<Row>,
-    /// One, as JSON.
+    /// Example as JSON.
     pub example: String,
 }
 
 /// A webhook.
 #[derive(Debug, Default)]
 pub struct Hook {
-    /// Its name, which is its place on the page.
+    /// Name, also its anchor on the page.
     pub id: String,
-    /// A short title.
+    /// Short title.
     pub summary: String,
-    /// A description.
+    /// Description.
     pub about: Markup,
-    /// Its headers, each with an example in its bounds.
+    /// Headers, each with an example.
     pub headers: Vec<Row>,
-    /// Fields of its body.
+    /// Fields of the body.
     pub fields: Vec<Row>,
 }
 
-/// A refusal.
+/// An error of the API.
 #[derive(Debug, Default)]
 pub struct Refusal {
-    /// Its status.
+    /// Status.
     pub status: String,
-    /// Its codes.
+    /// Error codes.
     pub codes: Vec<String>,
-    /// When it comes.
+    /// Cause.
     pub about: String,
 }
 
-/// Caps and features of a plan.
+/// Limits and features of a plan.
 #[derive(Debug, Default)]
 pub struct Plan {
-    /// Its name.
+    /// Name.
     pub name: String,
-    /// Monitors, those of type component not counted.
+    /// Maximum number of monitors, not counting those of type component.
     pub monitors: u32,
-    /// Pages.
+    /// Maximum number of pages.
     pub pages: usize,
-    /// Seconds between two checks in a region.
+    /// Check interval in seconds.
     pub interval: u32,
-    /// Webhooks and chats take alerts.
+    /// True if alerts by webhook and chat are included.
     pub webhooks: bool,
-    /// Regions and their thresholds are used.
+    /// True if region settings and thresholds are included.
     pub regions: bool,
-    /// Monitors may follow a vendor's status page.
+    /// True if component monitors are included.
     pub components: bool,
 }
 
-/// A tool for agents.
+/// An MCP tool.
 #[derive(Debug, Default)]
 pub struct Tool {
-    /// Its name.
+    /// Name.
     pub name: String,
-    /// A short title.
+    /// Short title.
     pub title: String,
-    /// It changes something.
+    /// True if it makes changes.
     pub writes: bool,
 }
 
-/// A piece of code.
+/// A code sample.
 #[derive(Debug)]
 pub struct Sample {
-    /// Its language.
+    /// Language.
     pub language: &'static str,
-    /// The code.
+    /// Code.
     pub code: &'static str,
 }
 
-/// The samples of a receiver: each checks the two signatures of a webhook.
+/// Code samples that verify the two signatures of a webhook.
 pub const SAMPLES: [Sample; 5] = [
     Sample { language: "Python", code: include_str!("../../templates/reference/verify/verify.py") },
     Sample { language: "JavaScript", code: include_str!("../../templates/reference/verify/verify.mjs") },
@@ -190,7 +190,7 @@ pub const SAMPLES: [Sample; 5] = [
     Sample { language: "Ruby", code: include_str!("../../templates/reference/verify/verify.rb") },
 ];
 
-/// The document.
+/// The HTML document.
 #[derive(Template)]
 #[template(path = "reference/page.html")]
 struct Page<'a> {
@@ -198,10 +198,10 @@ struct Page<'a> {
 }
 
 impl Reference {
-    /// The document as HTML.
+    /// Renders the document as HTML.
     ///
     /// # Errors
-    /// Where its template gives up, which it does not.
+    /// If the template fails, which it doesn't.
     pub fn html(&self) -> Result<Vec<u8>, super::Unprintable> {
         super::print(&Page { it: self })
     }

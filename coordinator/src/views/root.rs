@@ -1,10 +1,10 @@
-//! The root of the service itself, which belongs to no page: what this is, and where programs begin.
+//! Start page of the service itself: a short description and entry points for programs.
 
 use askama::Template;
 
 use super::assets;
 
-/// The document.
+/// The HTML document.
 #[derive(Debug, Clone, Template)]
 #[template(path = "public/root.html")]
 pub struct RootPage<'a> {
@@ -12,14 +12,14 @@ pub struct RootPage<'a> {
 }
 
 impl<'a> RootPage<'a> {
-    /// That of the service at that address.
+    /// Builds the start page; `base` is the service's URL.
     pub const fn new(base: &'a str) -> Self {
         Self { base }
     }
 
-    /// The document as HTML.
+    /// Renders the document as HTML.
     pub fn html(&self) -> String {
-        // Writing to memory does not fail.
+        // Rendering to memory does not fail.
         self.render().unwrap_or_default()
     }
 }

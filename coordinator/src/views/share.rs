@@ -1,4 +1,4 @@
-//! What a link to a page shows where it is shared: a sentence, and a picture whose address changes with what it shows.
+//! Link previews (Open Graph): a title, a text, and an image whose URL changes with its content.
 
 mod lettering;
 mod picture;
@@ -20,37 +20,38 @@ use super::tongue::{fill, in_english, words};
 use super::uptime::Uptime;
 use super::{markdown, words};
 
-/// What the picture is of; another one has another address.
+/// Version of the image's design; it is part of the image's URL.
 const DRAWING: u8 = 2;
-/// Characters of a text at most.
+/// Maximum length of a text in characters.
 const MOST: usize = 200;
 
-/// A page's state as a picture shows it.
+/// Content of a preview image.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sight {
-    /// Class of the whole.
+    /// CSS class of the overall status.
     class: &'static str,
-    /// The page's name, and the sentence for how it is.
+    /// Name of the page and headline.
     words: [String; 2],
-    /// The worst of each day, oldest first: as many days as the range has that the age of what is watched fills, or a week.
+    /// Worst state of each day, oldest first: a week, or as many days as the range that the age of the
+    /// monitors fills.
     days: Vec<Look>,
 }
 
-/// What is said of a page where it is shared.
+/// Link preview of a page.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Share {
-    /// Name and state.
+    /// Name and status.
     pub title: String,
-    /// A line more.
+    /// Additional text.
     pub text: String,
-    /// The page's address.
+    /// URL of the page.
     pub url: String,
-    /// The picture's.
+    /// URL of the image.
     pub image: String,
 }
 
 impl Sight {
-    /// What there is to see of a board.
+    /// Extracts the image's content from a page view.
     pub fn of(board: &Board) -> Self {
         let is_stale = board.is_stale();
         let worst = |at: usize| {
@@ -68,7 +69,7 @@ impl Sight {
         Self { class: headline.class, words, days: (DAYS - days..DAYS).map(worst).collect() }
     }
 
-    /// The part of its picture's address that changes with it: twelve hexadecimal digits.
+    /// Content hash in the image's URL: twelve hexadecimal digits.
     pub fn key(&self) -> String {
         let mut said = format!("{DRAWING}{}:", self.class);
         said.extend(self.days.iter().map(|day| day.class()));
@@ -77,7 +78,7 @@ impl Sight {
             said += words;
         }
         Sha256::digest(said.as_bytes()).iter().take(6).fold(String::new(), |mut key, byte| {
-            // Writing to a text does not fail.
+            // Writing to a string does not fail.
             let _ = write!(key, "{byte:02x}");
             key
         })
@@ -95,20 +96,20 @@ const fn rank(look: Look) -> u8 {
     }
 }
 
-/// Where a page is best found, and what its picture is known by.
+/// Canonical URL of a page and key of its preview image.
 #[derive(Debug, Clone, Copy)]
 pub struct Found<'a> {
-    /// Its address, without a slash at the end.
+    /// URL, without a trailing slash.
     pub address: &'a str,
-    /// The key of its [`Sight`].
+    /// Key of its [`Sight`].
     pub picture: &'a str,
 }
 
 impl Share {
-    /// What is said of a board whose page is at that address.
+    /// Builds the preview of the status page.
     pub fn of(board: &Board, headline: &Headline, address: &str) -> Self {
         let said = words(board.page.language);
-        // A sentence of ours goes on after the name; a title that a person wrote stays as it is.
+        // A built-in sentence is lowercased after the name; a user-written title is left as it is.
         let hardly = in_english().seen_operational;
         let is_ours =
             headline.title == hardly || Indicator::ALL.iter().any(|one| one.headline() == headline.title);
@@ -125,7 +126,7 @@ impl Share {
         Self::new(&board.page, &title, text, "", Found { address, picture: &Sight::of(board).key() })
     }
 
-    /// What is said of an incident or a window: what it is, whom it concerns, and the last word on it.
+    /// Builds the preview of an incident or window: kind, affected monitors, and newest update.
     pub(super) fn of_incident(page: &Page, notice: &Notice, card: &Card, found: Found<'_>) -> Self {
         let last = notice.incident.updates.last().zip(card.updates.first());
         let last = last.map(|(update, said)| format!("{}: {}", said.status, markdown::plain(&update.body)));
@@ -135,7 +136,7 @@ impl Share {
         Self::new(page, &card.title, text, &format!("/incidents/{}", notice.incident.id), found)
     }
 
-    /// What is said of a monitor: how it is, and how it was.
+    /// Builds the preview of a monitor: state and uptime.
     pub(super) fn of_monitor(close: &Close<'_>, found: Found<'_>) -> Self {
         let said = words(close.page.language);
         let shown = close.shown;
@@ -145,7 +146,7 @@ impl Share {
         Self::new(close.page, &shown.monitor.name, text, &format!("/monitors/{}", shown.monitor.id), found)
     }
 
-    /// What is said of a month: how many incidents it had.
+    /// Builds the preview of a month: number of incidents.
     pub(super) fn of_month(
         page: &Page,
         (year, month): (i32, u32),
@@ -173,7 +174,7 @@ impl Share {
     }
 }
 
-/// A text as far as anybody shows it.
+/// Truncates a text to the length that previews show.
 fn shortened(text: String) -> String {
     if text.chars().count() <= MOST {
         return text;
@@ -203,7 +204,7 @@ mod tests {
         assert_eq!(today(&board), Look::Up);
     }
 
-    /// Days of good rounds alone.
+    /// Days with only passed rounds.
     fn good_days() -> Vec<parallax_core::board::Day> {
         let mut days = crate::views::tests::shown(1, "Web shop", "Shop", Status::Up, 0).past.days;
         for day in &mut days {

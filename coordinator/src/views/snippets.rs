@@ -1,4 +1,4 @@
-//! How other sites show a page: its badges, its frame and its notice, each as it looks, with what is to be copied.
+//! Embedding page: badges, iframe and notice for other sites, each with a preview and the snippet to copy.
 
 use askama::Template;
 use parallax_core::id::MonitorId;
@@ -10,9 +10,9 @@ use super::notes::line;
 use super::page::Frame;
 use super::tongue::{fill, words};
 
-/// Services whose badges are listed.
+/// Maximum number of services whose badges are listed.
 const LISTED: usize = 50;
-/// What may be added to a badge's address, each as an example.
+/// Examples of badge parameters.
 const WISHES: [&str; 6] = [
     "?metric=uptime&days=30",
     "?metric=uptime&days=90",
@@ -22,14 +22,14 @@ const WISHES: [&str; 6] = [
     "?label=API",
 ];
 
-/// The page of what other sites may show.
+/// The embedding page.
 #[derive(Debug, Clone, Template)]
 #[template(path = "public/snippets.html")]
 pub struct SnippetsPage {
     frame: Frame,
-    /// Where the page is best found.
+    /// Canonical URL of the page.
     address: String,
-    /// What a badge is called.
+    /// Alternative text of a badge.
     label: String,
     in_markdown: String,
     in_html: String,
@@ -41,7 +41,7 @@ pub struct SnippetsPage {
 }
 
 impl SnippetsPage {
-    /// That of a page with those monitors, whose paths begin with `root`, and which is best found at that address.
+    /// Builds the embedding page; its paths begin with `root`, and `address` is its canonical URL.
     pub fn new(
         (page, root): (&Page, &str),
         address: &str,
@@ -71,7 +71,7 @@ impl SnippetsPage {
     }
 }
 
-/// A text as an attribute of HTML in double quotes holds it.
+/// Escapes a text for a double-quoted HTML attribute.
 fn attribute(text: &str) -> String {
     text.replace('&', "&amp;").replace('"', "&quot;").replace('<', "&lt;").replace('>', "&gt;")
 }
@@ -103,10 +103,7 @@ mod tests {
         ] {
             assert!(text.contains(told), "{told}: {text}");
         }
-        assert!(
-            !drawn(&page(), &[]).contains("/monitors/"),
-            "nothing is said of services where there are none"
-        );
+        assert!(!drawn(&page(), &[]).contains("/monitors/"), "no service section without services");
     }
 
     #[test]
@@ -129,7 +126,7 @@ mod tests {
     fn a_page_that_is_not_open_to_everybody_offers_nothing_that_others_could_not_see() {
         let text = drawn(&Page { private: true, ..page() }, &[(MonitorId::from_u128(1), "Till".to_owned())]);
         assert!(
-            text.contains("is not open to everybody") && text.contains("/p/x/subscribe#programs"),
+            text.contains("This page is not public") && text.contains("/p/x/subscribe#programs"),
             "{text}"
         );
         assert!(!text.contains("<iframe") && !text.contains("badge.svg"), "{text}");

@@ -1,4 +1,4 @@
-//! Strips of a monitor's past: one cell a day, or a slice of a day, and lanes of the same for its regions.
+//! Uptime bars of a monitor: one bar per day or part of a day, and the same by region.
 
 mod seen;
 
@@ -17,35 +17,35 @@ use super::uptime;
 use super::words;
 use seen::{Seen, label, look};
 
-/// Width and distance of a lane's cells, in its own units.
+/// Width and spacing of a region's bars in view box units.
 const WIDE: usize = 8;
 const STEP: usize = 10;
-/// Height of a lane.
+/// Height of a region's bars.
 const HIGH: usize = 16;
 
-/// How long ago a response time may have been measured that is shown as the present one, in milliseconds, where a chart's
-/// parts are shorter.
+/// Maximum age in milliseconds of a response time that is shown as current, if a chart's points are closer
+/// together.
 const RECENT: i64 = 5 * MINUTE;
 
-/// How a stretch of time was, as shape and colour.
+/// State of a bar, shown as shape and color.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Look {
-    /// Nothing is known.
+    /// No data.
     None,
-    /// It was well.
+    /// Up.
     Up,
-    /// Much of it was slow.
+    /// Slow for a large part.
     Slow,
-    /// It was down for a few minutes.
+    /// Down for a few minutes.
     Short,
-    /// It was down for longer.
+    /// Down for longer.
     Down,
-    /// Nothing but maintenance.
+    /// Maintenance only.
     Maintenance,
 }
 
 impl Look {
-    /// The class that gives it its shape and colour.
+    /// CSS class that sets shape and color.
     pub const fn class(self) -> &'static str {
         match self {
             Self::None => "n",
@@ -58,79 +58,79 @@ impl Look {
     }
 }
 
-/// How a past is looked at.
+/// Range and context of uptime bars.
 #[derive(Debug, Clone, Copy)]
 pub struct Glance {
-    /// How far back.
+    /// Range.
     pub range: Range,
-    /// When.
+    /// Current time.
     pub now: Timestamp,
-    /// Whether nobody looks any more.
+    /// True if no agent is checking any more.
     pub is_stale: bool,
-    /// How the page speaks.
+    /// Time zone and texts.
     pub voice: Voice,
 }
 
-/// One cell of a strip.
+/// A bar.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Cell {
-    /// Its class.
+    /// CSS class.
     pub class: &'static str,
-    /// Its date, with the hour where it is a part of a day: the fragment of its address.
+    /// Date, with the hour for a part of a day; also the URL fragment.
     pub key: String,
-    /// What is said of it.
+    /// Label.
     pub label: String,
-    /// Incidents that began in it.
+    /// Number of incidents that began in it.
     pub incidents: usize,
 }
 
-/// A monitor's past as a row of cells.
+/// Uptime bars of a monitor.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Strip {
-    /// The class that says how many cells there are.
+    /// CSS class for the number of bars.
     pub class: &'static str,
-    /// Oldest first.
+    /// Bars, oldest first.
     pub cells: Vec<Cell>,
-    /// What stands below its beginning.
+    /// Label below the start.
     pub from: &'static str,
-    /// The same where a narrow screen leaves its older half out.
+    /// Label below the start if a narrow screen hides the older half.
     pub narrow: Option<&'static str>,
-    /// What stands below its end.
+    /// Label below the end.
     pub to: &'static str,
-    /// What its cells are, for those who don't see it.
+    /// Text alternative of the bars' unit.
     pub units: &'static str,
 }
 
-/// A region's past.
+/// Uptime bars of a region.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Lane {
-    /// The region.
+    /// Region.
     pub name: &'static str,
-    /// Its width, in its own units.
+    /// Width in view box units.
     pub width: usize,
-    /// Paths by class.
+    /// SVG paths by CSS class.
     pub paths: Vec<(&'static str, String)>,
-    /// Its present response time, or its state.
+    /// Current response time, or state.
     pub figure: String,
-    /// Its uptime over the lane, for those who don't see it.
+    /// Text alternative: uptime over the range.
     pub summary: String,
 }
 
 impl Glance {
-    /// That of whoever looks at a page.
+    /// Context of the status page.
     pub fn of_board(board: &Board) -> Self {
         let voice = Voice::of(&board.page);
         Self { range: board.range, now: board.now, is_stale: board.is_stale(), voice }
     }
 
-    /// That of whoever looks at a monitor's own page.
+    /// Context of a monitor's page.
     pub fn of_monitor(close: &Close<'_>) -> Self {
         let voice = Voice::of(close.page);
         Self { range: close.range, now: close.now, is_stale: close.is_stale, voice }
     }
 }
 
-/// The length of a range in words.
+/// Length of a range as text.
 pub const fn length(range: Range, words: &Words) -> &'static str {
     match range {
         Range::Day => words.range_day,
@@ -140,7 +140,7 @@ pub const fn length(range: Range, words: &Words) -> &'static str {
     }
 }
 
-/// A monitor's strip; `incidents` are the moments in which those that concern it began.
+/// Builds a monitor's uptime bars; `incidents` are the start times of its incidents.
 pub fn strip(shown: &Shown, glance: Glance, incidents: &[Timestamp]) -> Strip {
     let Glance { range, voice, .. } = glance;
     let Voice { zone, words: said } = voice;
@@ -156,7 +156,7 @@ pub fn strip(shown: &Shown, glance: Glance, incidents: &[Timestamp]) -> Strip {
         label: label(title, seen, incidents, said),
         incidents,
     };
-    // The last cell holds the present.
+    // The last bar includes the present.
     let is_down = |is_last: bool| is_last && !glance.is_stale && is_down(shown);
     let cells = if range.is_by_day() {
         let days = shown.past.days.iter().rev().take(range.days()).enumerate();
@@ -183,18 +183,17 @@ pub fn strip(shown: &Shown, glance: Glance, incidents: &[Timestamp]) -> Strip {
     Strip { class, cells, from, narrow, to, units }
 }
 
-/// Whether a monitor's outage is under way, and no window excuses it.
+/// Returns true if the monitor is down and not in maintenance.
 fn is_down(shown: &Shown) -> bool {
     shown.view.status == Status::Down && !shown.covered
 }
 
-/// How a day of a monitor was; of the one that holds the present, how it is.
+/// State of a day's bar; for the current day, includes a current outage.
 pub(super) fn look_of(shown: &Shown, day: &Day, is_present: bool) -> Look {
     look(Seen { is_down: is_present && is_down(shown), ..Seen::of(day) })
 }
 
-/// The lanes of the regions that judge a monitor for themselves, each with what is seen from there at present: its response
-/// time, or that it is down.
+/// Builds the uptime bars of the regions that judge a monitor, each with the current response time or state.
 pub fn lanes(shown: &Shown, glance: Glance) -> Vec<Lane> {
     if !shown.monitor.check.kind().is_regional() {
         return Vec::new();
@@ -245,8 +244,8 @@ fn lane(
     }
 }
 
-/// What is seen from a region at present, whether it counts or not. Of one that sees it up without a response time, its
-/// bars say enough.
+/// Current response time or state in a region, whether the region counts or not. Empty if the region is up
+/// without a response time.
 fn figure(shown: &Shown, region: Region, said: &Words) -> String {
     if shown.view.seen_down.contains(region) {
         return if shown.covered { said.maintenance } else { said.lane_down }.to_owned();
@@ -256,14 +255,14 @@ fn figure(shown: &Shown, region: Region, said: &Words) -> String {
     }
     let chart = &shown.past.chart;
     let parts = chart.regions.get(&region).map(Vec::as_slice).unwrap_or_default();
-    // The last part of a chart may have only just begun, and short ones may have missed a check.
+    // The last point of a chart may have only just begun, and short ones may have missed a check.
     let width = chart.to.since(chart.from) / i64::try_from(parts.len().max(1)).unwrap_or(i64::MAX);
     let recent = usize::try_from(RECENT / width.max(1)).unwrap_or(usize::MAX).max(2);
     let newest = parts.iter().rev().take(recent).find_map(|part| *part);
     newest.map_or_else(String::new, |latency| words::milliseconds(latency, said))
 }
 
-/// One cell of a lane: the shapes of the strip, small.
+/// SVG path of one bar, with the same shapes as the large bars.
 fn bar(x: usize, look: Look) -> String {
     match look {
         Look::None => format!("M{x} {}h{WIDE}v3h-{WIDE}z", HIGH - 3),
@@ -297,18 +296,19 @@ mod tests {
     #[test]
     fn a_lane_says_what_its_region_sees_now() {
         let asia = RegionSet::only(Region::Asia);
-        // Status of the monitor, regions that see it up and down, whether a window covers it, the newest parts of the chart.
+        // Status of the monitor, regions that see it up and down, in maintenance, newest chart points,
+        // expected text.
         for (status, up, down, covered, parts, expected) in [
             (Status::Up, asia, RegionSet::NONE, false, vec![Some(80), Some(90)], "90 ms"),
             (Status::Up, asia, RegionSet::NONE, false, vec![Some(80), None], "80 ms"),
             (Status::Up, asia, RegionSet::NONE, false, vec![Some(80), None, None], ""),
             (Status::Up, asia, RegionSet::NONE, true, vec![Some(80)], "80 ms"),
-            // Silent since yesterday, however well it looked then.
+            // No data since yesterday, although it was up then.
             (Status::Up, RegionSet::NONE, RegionSet::NONE, false, vec![Some(80), None, None], "no data"),
             (Status::Up, RegionSet::only(Region::Europe), RegionSet::NONE, false, vec![Some(80)], "no data"),
-            // It fails from a region that does not count.
+            // Down in a region that does not count.
             (Status::Up, RegionSet::NONE, asia, false, vec![Some(80)], "down"),
-            // The monitor is down, and this region passes, or has nobody to look.
+            // The monitor is down; this region passes, or has no agent.
             (Status::Down, asia, RegionSet::only(Region::Europe), false, vec![Some(80)], "80 ms"),
             (Status::Down, RegionSet::NONE, RegionSet::NONE, false, vec![Some(80)], "no data"),
             (Status::Down, RegionSet::NONE, asia, false, vec![Some(80)], "down"),
@@ -342,11 +342,11 @@ mod tests {
                 (cell.class, cell.label.ends_with("100 %, down now"), short("Asia"), short("Europe"))
             };
             assert_eq!(newest(&shown, false), ("p", true, true, false), "{range:?}");
-            assert_eq!(newest(&shown, true), ("u", false, false, false), "nobody looks any more");
+            assert_eq!(newest(&shown, true), ("u", false, false, false), "no agent is checking");
             let cells = strip(&shown, glance(range), &[]).cells;
             assert_eq!(cells.iter().filter(|cell| cell.label.contains("down now")).count(), 1);
             shown.covered = true;
-            assert_eq!(newest(&shown, false), ("u", false, false, false), "a window covers it");
+            assert_eq!(newest(&shown, false), ("u", false, false, false), "in maintenance");
         }
     }
 

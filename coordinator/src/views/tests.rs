@@ -1,4 +1,4 @@
-//! A page with everything on it, drawn from values alone.
+//! A page with every feature, rendered from values only.
 
 mod told;
 
@@ -30,10 +30,10 @@ use super::monitor::{Close, MonitorPage};
 use super::page::StatusPage;
 use super::share::Found;
 
-/// When it is looked at.
+/// Current time.
 pub(crate) const NOW: Timestamp = Timestamp::from_millis(1_795_783_560_000);
 
-/// Where the page is best found.
+/// Canonical URL of the page.
 pub(crate) const ADDRESS: &str = "https://status.northwind.example";
 const FOUND: Found<'_> = Found { address: ADDRESS, picture: "0123456789ab" };
 
@@ -65,7 +65,7 @@ pub(crate) fn monitor(number: u32, name: &str, group: &str) -> Monitor {
     Monitor::new(seat, edit.settle(None, "token").unwrap())
 }
 
-/// Numbers that look like chance and are always the same.
+/// Deterministic pseudo-random numbers.
 fn noise(seed: u32) -> impl FnMut() -> u32 {
     let mut state = seed.wrapping_mul(2_654_435_761).max(1);
     move || {
@@ -76,7 +76,7 @@ fn noise(seed: u32) -> impl FnMut() -> u32 {
     }
 }
 
-/// A past that is known for that many days.
+/// A past with data for a number of days.
 fn past(number: u32, known: usize) -> Past {
     let mut next = noise(number + 7);
     let first =
@@ -119,7 +119,7 @@ fn past(number: u32, known: usize) -> Past {
     Past { days, lanes, chart, ..Past::default() }
 }
 
-/// The same with the slices of a range, of which the last four alone are known.
+/// A monitor with the slices of a range, of which only the last four have data.
 pub(crate) fn shown_over(range: Range) -> Shown {
     let mut shown = shown(1, "Web shop", "Shop", Status::Up, 4);
     let spans = range.slices(NOW, chrono_tz::Tz::UTC);
@@ -225,7 +225,7 @@ pub(crate) fn resolved() -> Incident {
     }
 }
 
-/// A page with everything on it.
+/// A page with every feature.
 pub(crate) fn board() -> Board {
     let mut asia = shown(3, "Payments API", "Payments", Status::Down, 60);
     asia.view.down_from = Some(RegionSet::only(Region::Asia));
@@ -325,7 +325,7 @@ pub(crate) fn documents() -> Vec<(&'static str, String)> {
 fn every_document_is_drawn() {
     for (name, document) in documents() {
         assert!(document.starts_with("<!doctype html>") && document.ends_with("</html>"), "{name}");
-        // Whoever wants to look at them says where they are to lie.
+        // Set PARALLAX_SPECIMENS to a folder to write them to files.
         if let Some(folder) = std::env::var_os("PARALLAX_SPECIMENS") {
             let document = document.replace("/assets/", "assets/");
             std::fs::write(std::path::Path::new(&folder).join(format!("{name}.html")), document).unwrap();

@@ -1,6 +1,7 @@
-//! The words of pages in each language: one catalogue a language, all of one shape, beside core's [`Tongue`].
+//! Texts of pages in each language: one catalogue per language, in addition to core's [`Tongue`].
 //!
-//! A catalogue that lacks a word does not compile; the tests hold the placeholders of all to those of the English one.
+//! A catalogue with a missing text does not compile; tests check that all placeholders match the English
+//! ones.
 
 mod de;
 mod en;
@@ -18,10 +19,10 @@ use parallax_core::tongue::Tongue;
 pub(super) use parallax_core::tongue::fill;
 
 catalogue! {
-    /// A catalogue: the words of pages, beside those that any text in the language needs.
+    /// A catalogue of the page's texts.
     #[derive(Debug, PartialEq, Eq)]
     pub struct Words {
-        /// The language.
+        /// Language.
         language: Language,
     }
     pub(super) words {
@@ -61,7 +62,7 @@ catalogue! {
     }
 }
 
-/// The catalogue of a language.
+/// Returns the catalogue of a language.
 pub fn words(language: Language) -> &'static Words {
     match language {
         Language::En => &en::WORDS,
@@ -73,34 +74,34 @@ pub fn words(language: Language) -> &'static Words {
     }
 }
 
-/// The catalogue of what programs read, and of what is written in English whatever the page's language.
+/// Returns the English catalogue, for output that is in English whatever the page's language.
 pub fn in_english() -> &'static Words {
     words(Language::En)
 }
 
-/// How a page speaks: the zone of its times, and its words.
+/// Time zone and texts of a page.
 #[derive(Debug, Clone, Copy)]
 pub struct Voice {
-    /// The zone.
+    /// Time zone.
     pub zone: Tz,
-    /// The words.
+    /// Texts.
     pub words: &'static Words,
 }
 
 impl Voice {
-    /// That of a page.
+    /// Returns those of a page.
     pub fn of(page: &Page) -> Self {
         Self { zone: page.timezone, words: words(page.language) }
     }
 }
 
 impl Words {
-    /// What any text in the language needs.
+    /// Core texts of the language.
     pub(super) const fn tongue(&self) -> &'static Tongue {
         Tongue::of(self.language)
     }
 
-    /// What is wrong with what a visitor typed. For people the field says enough; the rules are for programs.
+    /// Message for an invalid form field. Visitors get a text per field; the detailed rules are for programs.
     pub(super) fn fault(&self, refusal: &Refusal) -> String {
         match refusal.field.as_str() {
             "email" => self.fault_email.to_owned(),
@@ -112,7 +113,7 @@ impl Words {
     }
 }
 
-/// How a page in English speaks.
+/// English texts in a given zone.
 #[cfg(test)]
 pub(super) fn english(zone: Tz) -> Voice {
     Voice { zone, words: words(Language::En) }
@@ -137,7 +138,7 @@ mod tests {
             for ((name, ours), (_, theirs)) in english.iter().zip(catalogue.entries()) {
                 assert!(!theirs.trim().is_empty(), "{language:?} {name}");
                 assert_eq!(placeholders(ours), placeholders(theirs), "{language:?} {name}");
-                assert!(!theirs.contains(['<', '>']), "{language:?} {name}: a word is no markup");
+                assert!(!theirs.contains(['<', '>']), "{language:?} {name}: texts contain no markup");
             }
         }
     }

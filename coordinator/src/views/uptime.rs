@@ -1,4 +1,4 @@
-//! A monitor's uptime as documents print it: of the time that it was there for, and of none before.
+//! Uptime of a monitor as shown on pages: only of the time since it was created.
 
 use parallax_core::board::{Range, Shown};
 use parallax_core::rollup::{Counts, day_of};
@@ -8,27 +8,27 @@ use super::strip::{self, Glance};
 use super::tongue::{Voice, Words, fill};
 use super::words;
 
-/// What stands in place of a figure that there can't be.
+/// Placeholder for a missing value.
 const DASH: &str = "–";
 
-/// Uptime over a range, ready to print.
+/// Uptime over a range, ready to render.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Uptime {
-    /// The figure, or what is said where there is none.
+    /// Value, or a text if there is none.
     pub figure: String,
-    /// What a dash in place of the figure stands for.
+    /// Meaning of the dash, if the value is one.
     pub unsaid: Option<&'static str>,
-    /// Since when it was watched, where that is less than the range and there is a figure: `29 Nov`.
+    /// Start of monitoring if it is within the range and there is a value: `29 Nov`.
     pub since: Option<String>,
-    /// True if there is no figure because it is paused.
+    /// True if there is no value because the monitor is paused.
     is_paused: bool,
-    /// The length of the range in words.
+    /// Length of the range as text.
     span: &'static str,
     said: &'static Words,
 }
 
 impl Uptime {
-    /// That of a monitor.
+    /// Returns the uptime of a monitor.
     pub fn of(shown: &Shown, glance: Glance) -> Self {
         let share = shown.uptime_in(glance.range);
         let told = Self::of_share(share, shown, glance);
@@ -38,7 +38,7 @@ impl Uptime {
         told
     }
 
-    /// That of one of a monitor's regions, in percent.
+    /// Returns the uptime of one region of a monitor, in percent.
     pub fn of_share(share: Option<f64>, shown: &Shown, glance: Glance) -> Self {
         let said = glance.voice.words;
         let is_paused = shown.monitor.paused;
@@ -52,8 +52,8 @@ impl Uptime {
         Self { figure, unsaid, since, is_paused, span: strip::length(glance.range, said), said }
     }
 
-    /// Uptime over each range, shortest first; `None` for a range longer than one that covers its whole life, and for all
-    /// ranges while it is paused.
+    /// Returns the uptime over each range, shortest first; `None` for ranges longer than the first one that
+    /// covers the monitor's whole life, and for all ranges while it is paused.
     pub fn of_each(shown: &Shown, glance: Glance) -> Vec<(Range, Option<Self>)> {
         let ranges = Range::ALL.map(|range| Glance { range, ..glance });
         let whole = ranges.iter().position(|glance| since(shown, *glance).is_some());
@@ -64,7 +64,7 @@ impl Uptime {
         ranges.into_iter().enumerate().map(told).collect()
     }
 
-    /// Of what time it is: `since 29 Nov`, or `over 90 days`; of no time where it is paused.
+    /// Time range: `since 29 Nov` or `over 90 days`; empty if paused.
     pub fn time(&self) -> String {
         match &self.since {
             None if self.is_paused => String::new(),
@@ -73,7 +73,7 @@ impl Uptime {
         }
     }
 
-    /// All of it in words: `100 % since 29 Nov`.
+    /// Complete text: `100 % since 29 Nov`.
     pub fn text(&self) -> String {
         let figure = self.unsaid.unwrap_or(&self.figure);
         match &self.since {
@@ -84,7 +84,7 @@ impl Uptime {
     }
 }
 
-/// The day on which a monitor was made, where it is younger than the range.
+/// Creation day of a monitor, if it is younger than the range.
 fn since(shown: &Shown, glance: Glance) -> Option<String> {
     let Glance { range, now, voice, .. } = glance;
     let made = shown.monitor.created_at;
@@ -95,14 +95,14 @@ fn since(shown: &Shown, glance: Glance) -> Option<String> {
     is_younger.then(|| words::short_day(made, voice))
 }
 
-/// Whether a moment lies after the first of the whole days that a range is made of.
+/// Returns true if a time is after the first full day of a range.
 fn is_after_first_day(moment: Timestamp, range: Range, now: Timestamp, voice: Voice) -> bool {
     let days = day_of(now, voice.zone).zip(day_of(moment, voice.zone));
     let length = i64::try_from(range.days()).unwrap_or(i64::MAX);
     days.is_some_and(|(today, day)| today.signed_duration_since(day).num_days() < length - 1)
 }
 
-/// Whether there is something known of that time that does not count: all of it was in maintenance.
+/// Returns true if all data of a range was in maintenance, which does not count.
 fn is_excused(shown: &Shown, range: Range) -> bool {
     let newest = shown.past.days.iter().rev().take(range.days());
     newest
@@ -128,7 +128,7 @@ mod tests {
         Glance { range, now: NOW, is_stale: false, voice: english(Tz::UTC) }
     }
 
-    /// A monitor that was made so long ago, with nothing but good rounds since.
+    /// A monitor of a given age with only passed rounds.
     fn aged(age: i64) -> Shown {
         let mut shown = shown(1, "Web shop", "Shop", Status::Up, 0);
         shown.monitor.created_at = NOW - age;
@@ -142,7 +142,7 @@ mod tests {
 
     #[test]
     fn no_figure_is_of_a_time_before_the_monitor() {
-        // It is looked at on 27 November, at a quarter to one.
+        // Now is 27 November, 12:46.
         for (age, expected) in [
             (6 * MINUTE, ["100 % since 27 Nov", "-", "-", "-"]),
             (20 * HOUR, ["100 % since 26 Nov", "-", "-", "-"]),

@@ -1,4 +1,4 @@
-//! Times, durations and figures as a page prints them.
+//! Formatting of times, durations and numbers on pages.
 
 use chrono::NaiveDate;
 use chrono_tz::Tz;
@@ -7,34 +7,34 @@ use parallax_core::time::{HOUR, Timestamp};
 
 use super::tongue::{Voice, Words, fill};
 
-/// A moment for people and for programs: the script puts it into the visitor's zone.
+/// A time for people and for programs: the script converts it to the visitor's zone.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Moment {
     /// ISO 8601.
     pub iso: String,
-    /// In the page's zone, with its name.
+    /// In the page's zone, with the zone's name.
     pub text: String,
 }
 
-/// Date and time.
+/// Formats date and time.
 pub fn moment(at: Timestamp, voice: Voice) -> Moment {
     Moment { iso: at.to_string(), text: date_time(at, voice, "%H:%M %Z") }
 }
 
-/// Date and time with the day of the week, for what people plan by.
+/// Formats date and time with the weekday, for planned maintenance.
 pub fn planned(at: Timestamp, Voice { zone, words }: Voice) -> Moment {
     let time = formatted(at, zone, "%H:%M %Z");
     let text = day_of(at, zone).map(|date| words.tongue().weekday_time(date, &time)).unwrap_or_default();
     Moment { iso: at.to_string(), text }
 }
 
-/// Date and time, the time by a pattern of chrono's.
+/// Formats date and time; `pattern` is a chrono pattern for the time.
 pub fn date_time(at: Timestamp, Voice { zone, words }: Voice, pattern: &str) -> String {
     let time = formatted(at, zone, pattern);
     day_of(at, zone).map(|date| words.tongue().date_time(date, &time)).unwrap_or_default()
 }
 
-/// A moment to the second: the time alone where it is of this day and within the hour, else with its date.
+/// Formats a time to the second, without the date if it is today and within the last hour.
 pub fn clock(at: Timestamp, now: Timestamp, voice: Voice) -> Moment {
     const TIME: &str = "%H:%M:%S %Z";
     let is_of_now = day_of(at, voice.zone) == day_of(now, voice.zone) && now.since(at) <= HOUR;
@@ -42,17 +42,17 @@ pub fn clock(at: Timestamp, now: Timestamp, voice: Voice) -> Moment {
     Moment { iso: at.to_string(), text }
 }
 
-/// The day of a moment without its year, short.
+/// Formats the day without the year.
 pub fn short_day(at: Timestamp, Voice { zone, words }: Voice) -> String {
     day_of(at, zone).map(|date| words.tongue().short_day(date)).unwrap_or_default()
 }
 
-/// A month with its year.
+/// Formats a month with its year.
 pub fn month(year: i32, month: u32, words: &Words) -> String {
     NaiveDate::from_ymd_opt(year, month, 1).map(|first| words.tongue().month(first)).unwrap_or_default()
 }
 
-/// A share in percent, with three decimals where it is not whole. Nothing is rounded up.
+/// Formats a percentage, with three decimals if it is not 100. Never rounds up.
 pub fn percent(share: f64, words: &Words) -> String {
     let thousandths = (share * 1000.0 + 1e-6).floor();
     if thousandths >= 100_000.0 {
@@ -61,7 +61,7 @@ pub fn percent(share: f64, words: &Words) -> String {
     words.tongue().number(&format!("{:.3} %", thousandths / 1000.0))
 }
 
-/// Minutes, short.
+/// Formats minutes.
 pub fn minutes(minutes: f64, words: &Words) -> String {
     if minutes < 1.0 {
         return words.under_minute.to_owned();
@@ -77,13 +77,13 @@ pub fn minutes(minutes: f64, words: &Words) -> String {
     }
 }
 
-/// Whole minutes of that many, short: rounded down.
+/// Formats minutes, rounded down to whole ones.
 pub fn whole_minutes(whole: f64, words: &Words) -> String {
-    // What an exact figure loses as a binary fraction is given back.
+    // Compensates the loss of an exact value as a binary fraction.
     minutes((whole + 1e-6).floor(), words)
 }
 
-/// Milliseconds, short.
+/// Formats milliseconds.
 pub fn milliseconds(value: u32, words: &Words) -> String {
     if value < 10_000 {
         format!("{value} ms")
@@ -92,20 +92,20 @@ pub fn milliseconds(value: u32, words: &Words) -> String {
     }
 }
 
-/// Words as a title begins: with a capital.
+/// Capitalizes the first letter.
 pub fn title(words: &str) -> String {
     let mut letters = words.chars();
     let first = letters.next();
     first.map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default()
 }
 
-/// An address that may stand in a link: http, https or mailto. It was judged as it came in, and is judged again here.
+/// Returns a URL if its scheme is http, https or mailto. It was validated on input and is checked again here.
 pub fn link(address: &str) -> Option<String> {
     let url = url::Url::parse(address.trim()).ok()?;
     matches!(url.scheme(), "http" | "https" | "mailto").then(|| url.to_string())
 }
 
-/// A moment in a zone by a pattern of chrono's; empty where the calendar has none.
+/// Formats a time in a zone with a chrono pattern; empty if it is out of the calendar's range.
 pub fn formatted(at: Timestamp, zone: Tz, pattern: &str) -> String {
     at.to_utc().map(|utc| utc.with_timezone(&zone).format(pattern).to_string()).unwrap_or_default()
 }

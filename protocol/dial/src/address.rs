@@ -1,15 +1,15 @@
-//! Which addresses are public: one numeric table, read by everything that dials.
+//! Classification of public and blocked addresses: one numeric table, used by everything that dials.
 //!
-//! Sources: the IANA special-purpose address registries (RFC 6890), RFC 4291, 6052, 8215, 5214, 3056,
-//! 4380, 9637 and 9602. The table is meant to be stricter than "globally reachable": a form that carries
-//! another address inside it (NAT64, 6to4, ISATAP ...) is refused whatever it carries.
+//! Sources: the IANA special-purpose address registries (RFC 6890), RFC 4291, 6052, 8215, 5214, 3056, 4380,
+//! 9637 and 9602. The table is deliberately stricter than "globally reachable": a form that embeds another
+//! address (NAT64, 6to4, ISATAP ...) is refused whatever it embeds.
 
 use std::{
     fmt,
     net::{IpAddr, Ipv4Addr, Ipv6Addr},
 };
 
-/// Why an address is not public.
+/// Reason why an address is not public.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Class {
     /// "This host" and its network: `0/8`, `::`.
@@ -18,32 +18,32 @@ pub enum Class {
     Loopback,
     /// `10/8`, `172.16/12`, `192.168/16`, `fc00::/7`, `fec0::/10`.
     Private,
-    /// `169.254/16`, `fe80::/10`: also where clouds answer with metadata.
+    /// `169.254/16`, `fe80::/10`: also the metadata services of clouds.
     LinkLocal,
     /// Shared between a carrier and its customers: `100.64/10`.
     Cgnat,
     /// `224/4`, `ff00::/8`.
     Multicast,
-    /// Set aside for examples: `192.0.2/24`, `198.51.100/24`, `203.0.113/24`, `2001:db8::/32`, `3fff::/20`.
+    /// Reserved for examples: `192.0.2/24`, `198.51.100/24`, `203.0.113/24`, `2001:db8::/32`, `3fff::/20`.
     Documentation,
-    /// For measuring networks: `198.18/15`.
+    /// For network benchmarks: `198.18/15`.
     Benchmark,
-    /// Carries another address inside: NAT64, 6to4, Teredo, ISATAP, compatible and translatable forms.
+    /// Embeds another address: NAT64, 6to4, Teredo, ISATAP, compatible and translatable forms.
     Translated,
-    /// Looks public and reaches the platform below the host: `168.63.129.16`.
+    /// Looks public but reaches the cloud platform below the host: `168.63.129.16`.
     Platform,
-    /// Set aside for protocols or for later.
+    /// Reserved for protocols or for future use.
     Reserved,
-    /// Denied by whoever runs this host.
+    /// Denied by the operator of this host.
     Denied,
-    /// An address of this host itself, or of the coordinator that it serves.
+    /// An address of this host itself, or of its coordinator.
     OwnHost,
-    /// No address: a name that only private networks use.
+    /// A name rather than an address: one that only private networks use.
     PrivateName,
 }
 
 impl Class {
-    /// The class as a word, for error texts.
+    /// Name of the class, for error texts.
     #[must_use]
     pub fn word(self) -> &'static str {
         match self {
@@ -64,8 +64,8 @@ impl Class {
         }
     }
 
-    /// Whether an operator who allows private targets means this class too. The others are never hosts
-    /// of one's own network.
+    /// Returns true if an operator who allows private targets means this class too. The others are never
+    /// hosts of one's own network.
     #[must_use]
     pub fn is_own_network(self) -> bool {
         match self {
@@ -89,8 +89,8 @@ impl fmt::Display for Class {
     }
 }
 
-/// Why `ip` is not a public address, or `None` if it is one. A mapped address (`::ffff:a.b.c.d`) is judged
-/// as the IPv4 address it stands for.
+/// Returns the class of `ip` if it is not a public address. A mapped address (`::ffff:a.b.c.d`) is judged as
+/// the IPv4 address that it maps.
 #[must_use]
 pub fn refusal(ip: IpAddr) -> Option<Class> {
     match unmapped(ip) {
@@ -99,7 +99,7 @@ pub fn refusal(ip: IpAddr) -> Option<Class> {
     }
 }
 
-/// The IPv4 address a mapped IPv6 address stands for; any other address as it is.
+/// Returns the IPv4 address of a mapped IPv6 address; any other address unchanged.
 #[must_use]
 pub fn unmapped(ip: IpAddr) -> IpAddr {
     match ip {
@@ -108,14 +108,15 @@ pub fn unmapped(ip: IpAddr) -> IpAddr {
     }
 }
 
-/// The IPv4 address inside the well-known NAT64 prefix `64:ff9b::/96` (RFC 6052), if `ip` lies in it.
+/// Returns the IPv4 address embedded in the well-known NAT64 prefix `64:ff9b::/96` (RFC 6052), if `ip` is in
+/// it.
 #[must_use]
 pub fn nat64_embedded(ip: Ipv6Addr) -> Option<Ipv4Addr> {
     let bits = u128::from(ip);
     (bits >> 32 == NAT64 >> 32).then(|| Ipv4Addr::from_bits(low_32(bits)))
 }
 
-/// One line of the table: every address whose first `len` bits are those of `base`.
+/// A row of the table: every address whose first `len` bits are those of `base`.
 struct Block {
     base: u128,
     len: u8,
@@ -134,7 +135,7 @@ const fn v6(head: [u16; 6], tail: [u16; 2], len: u8, class: Class) -> Block {
 
 const NAT64: u128 = Ipv6Addr::new(0x64, 0xff9b, 0, 0, 0, 0, 0, 0).to_bits();
 
-/// Blocked IPv4, the first match counts.
+/// Blocked IPv4 prefixes; the first match counts.
 const V4: &[Block] = &[
     v4(0, 0, 0, 0, 8, Class::Unspecified),
     v4(10, 0, 0, 0, 8, Class::Private),
@@ -154,7 +155,8 @@ const V4: &[Block] = &[
     v4(240, 0, 0, 0, 4, Class::Reserved),
 ];
 
-/// Blocked IPv6, the first match counts. What is in no line and not in [`GLOBAL`] is blocked as well.
+/// Blocked IPv6 prefixes; the first match counts. An address in no row and outside [`GLOBAL`] is blocked as
+/// well.
 const V6: &[Block] = &[
     v6([0, 0, 0, 0, 0, 0], [0, 0], 128, Class::Unspecified),
     v6([0, 0, 0, 0, 0, 0], [0, 1], 128, Class::Loopback),
@@ -175,7 +177,7 @@ const V6: &[Block] = &[
     v6([0xff00, 0, 0, 0, 0, 0], [0, 0], 8, Class::Multicast),
 ];
 
-/// `2000::/3`: the only IPv6 space given out so far (RFC 4291, section 2.4).
+/// `2000::/3`: the only IPv6 space assigned so far (RFC 4291, section 2.4).
 const GLOBAL: Block = v6([0x2000, 0, 0, 0, 0, 0], [0, 0], 3, Class::Reserved);
 
 fn refusal_v6(ip: Ipv6Addr) -> Option<Class> {
@@ -205,7 +207,7 @@ fn is_isatap(bits: u128) -> bool {
 }
 
 fn low_32(bits: u128) -> u32 {
-    // Masked to 32 bits first, so nothing is lost.
+    // Masked to 32 bits first, so the cast is lossless.
     (bits & 0xffff_ffff) as u32
 }
 

@@ -1,9 +1,9 @@
-//! The resolver's liveness: it is asked for what no cache can hold.
+//! Liveness check of the resolver: queries that no cache can answer.
 //!
-//! A resolver that has lost its way out goes on answering from its cache, the root and popular names above all. So the
-//! question is for a random label below a large zone, which only that zone's servers can answer. Validating resolvers may
-//! deny such a name out of their cache where the zone's NSEC records allow it (RFC 8198); the zones here have NSEC3 with
-//! opt-out, which does not.
+//! A resolver that has lost its upstream keeps answering from its cache, the root and popular names above
+//! all. So the query is for a random label below a large zone, which only that zone's servers can answer.
+//! Validating resolvers may deny such a name from their cache if the zone's NSEC records allow it (RFC 8198);
+//! the zones here have NSEC3 with opt-out, which does not.
 
 use std::{
     hash::BuildHasher,
@@ -20,33 +20,33 @@ use tokio::time::{Instant, sleep_until, timeout_at};
 
 use crate::{error::DialError, host::Name, resolve::reason};
 
-/// Zones of registries in different hands, so that no one of them decides.
+/// Zones of independent registries, so that no single one decides.
 pub(crate) const ZONES: [&str; 8] = ["com", "net", "org", "de", "nl", "fr", "uk", "jp"];
 
-/// How long a resolver may take to show that it is alive at all.
+/// Time limit of a liveness check of a resolver.
 const WITHIN: Duration = Duration::from_secs(2);
 
-/// Zones that are asked below at once.
+/// Number of zones queried at first.
 const FIRST: usize = 2;
 
-/// Zones that are asked below where those have not answered.
+/// Number of zones queried if the first have not answered.
 const MORE: usize = 3;
 
-/// Time without an answer after which those are asked.
+/// Time without an answer after which more zones are queried.
 const MORE_AFTER: Duration = Duration::from_millis(600);
 
-/// A name is accused only where the resolver was alive for so long before it was asked: one that comes back still believes
-/// for a while that other servers are gone.
+/// Time that the resolver must have been alive before a query for its failure to count against the name: a
+/// resolver that comes back still believes for a while that other servers are gone.
 const RECOVERS: Duration = Duration::from_secs(30);
 
-/// Zones of names that were resolved, of which so many are remembered.
+/// Maximum number of remembered zones of resolved names.
 const NEAR: usize = 8;
 
-/// Looks into whether one resolver is alive, for everybody who asks it.
+/// Liveness of one resolver, shared by all its callers.
 #[derive(Debug)]
 pub(crate) struct Life {
     zones: Vec<DnsName>,
-    /// Held while the resolver is asked: who waits for it takes the same verdict.
+    /// Locked during a liveness check: callers that wait for it share its verdict.
     turn: tokio::sync::Mutex<()>,
     seen: Mutex<Seen>,
 }
@@ -54,15 +54,15 @@ pub(crate) struct Life {
 #[derive(Debug, Default)]
 struct Seen {
     newest: Option<Verdict>,
-    /// The newest moment at which it was found dead.
+    /// Newest time at which the resolver was found dead.
     dead: Option<Instant>,
-    /// A large zone has been reached at all: this is no network of its own.
+    /// True once a large zone was reached: this is not an isolated network.
     reached: bool,
-    /// The zones of names that were resolved here, for networks without a way out.
+    /// Zones of names that were resolved here, for isolated networks.
     near: Vec<DnsName>,
 }
 
-/// One look at the resolver.
+/// Result of one liveness check.
 #[derive(Debug, Clone, Copy)]
 struct Verdict {
     begun: Instant,
@@ -70,17 +70,17 @@ struct Verdict {
 }
 
 impl Life {
-    /// Asks below these zones.
+    /// Queries names below these zones.
     pub(crate) fn new(zones: Vec<DnsName>) -> Self {
         Self { zones, turn: tokio::sync::Mutex::default(), seen: Mutex::default() }
     }
 
-    /// Asks below the large zones of [`ZONES`].
+    /// Queries names below the large zones of [`ZONES`].
     pub(crate) fn usual() -> Self {
         Self::new(ZONES.iter().filter_map(|zone| DnsName::from_ascii(format!("{zone}.")).ok()).collect())
     }
 
-    /// Notes that a name was resolved.
+    /// Records that a name was resolved.
     pub(crate) fn resolved(&self, name: &Name) {
         let Some((_, zone)) = name.as_str().split_once('.') else { return };
         let mut seen = self.seen();
@@ -94,8 +94,8 @@ impl Life {
         }
     }
 
-    /// Asks whether the resolver answers, by a question that was asked at `since` or later; the fault of this host where it
-    /// does not, none where `deadline` came first. Takes 4 s at most.
+    /// Checks whether the resolver answers, with a query sent at `since` or later; returns the fault of this
+    /// host if it does not, `None` if `deadline` passed first. Takes at most 4 s.
     pub(crate) async fn verdict(
         &self,
         resolver: &TokioResolver,
@@ -124,7 +124,8 @@ impl Life {
         Some(result)
     }
 
-    /// The host's own fault where the resolver was dead lately: within [`RECOVERS`] before `asked`, or since.
+    /// Returns the host's own fault if the resolver was dead recently: within [`RECOVERS`] before `asked`, or
+    /// since.
     pub(crate) fn fault_since(&self, asked: Instant) -> Option<DialError> {
         let seen = self.seen();
         let is_lately = |dead: &Instant| *dead + RECOVERS >= asked;
@@ -145,7 +146,7 @@ impl Life {
         let mut fault = DialError::ResolverDead;
         loop {
             if open.is_empty() {
-                // Nobody answered: there is nothing to wait for.
+                // All queries have failed: there is nothing to wait for.
                 match rest.take() {
                     Some(rest) => open.extend(rest.map(asks)),
                     None => return Err(fault),
@@ -174,7 +175,7 @@ impl Life {
                     }
                     continue;
                 }
-                // An empty answer is an answer.
+                // An empty answer also proves liveness.
                 Ok(_) | Err(_) => {}
             }
             self.seen().reached |= is_large;
@@ -182,13 +183,13 @@ impl Life {
         }
     }
 
-    /// Asks whether the resolver denies the root, which exists: then it denies every name.
+    /// Checks whether the resolver denies the root, which exists: such a resolver denies every name.
     async fn denies_all(&self, resolver: &TokioResolver, until: Instant) -> bool {
         let root = timeout_at(until, resolver.lookup(DnsName::root(), RecordType::NS)).await;
         matches!(root, Ok(Err(error)) if error.is_nx_domain())
     }
 
-    /// Random names below large zones, and below zones of this network where no large one was ever reached.
+    /// Random names below large zones, and below zones of this network if no large zone was ever reached.
     fn questions(&self) -> (Vec<DnsName>, Vec<(DnsName, bool)>) {
         let random = random();
         let below =
@@ -206,7 +207,7 @@ impl Life {
     }
 }
 
-/// A number that nobody has asked for before: the standard library seeds each of its hashers.
+/// Returns a number never queried before: the standard library seeds each of its hashers.
 fn random() -> u64 {
     std::hash::RandomState::new().hash_one(0)
 }

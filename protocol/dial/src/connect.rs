@@ -1,4 +1,4 @@
-//! TCP to judged addresses: a race with a head start, a deadline, and words for what went wrong.
+//! TCP connections to admitted addresses: staggered attempts, a deadline, and precise errors.
 
 use std::{
     collections::VecDeque,
@@ -21,22 +21,23 @@ use crate::{
     guard::{Admitted, Judged, Source},
 };
 
-/// How long an attempt runs alone before the next address joins it (RFC 8305, section 5).
+/// Time that an attempt runs alone before the next address is tried as well (RFC 8305, section 5).
 pub const HEAD_START: Duration = Duration::from_millis(250);
 
-/// A connection and what it took.
+/// A connection and its timing.
 #[derive(Debug)]
 pub struct Connected {
     /// The open connection.
     pub stream: TcpStream,
-    /// The address that answered.
+    /// Remote address.
     pub peer: SocketAddr,
-    /// From the first attempt to the end of the handshake, lost attempts included: what a visitor waits.
+    /// Time from the first attempt to the end of the handshake, failed attempts included: the wait of a
+    /// visitor.
     pub connected_in: Duration,
     route: Route,
 }
 
-/// The way to an address that was judged and has answered.
+/// Route to an admitted address that has accepted a connection.
 #[derive(Debug, Clone, Copy)]
 pub struct Route {
     address: SocketAddr,
@@ -44,7 +45,7 @@ pub struct Route {
 }
 
 impl Route {
-    /// Connects to exactly that address once more.
+    /// Connects once more to exactly that address.
     ///
     /// # Errors
     /// The reason for the failure; [`DialError::Timeout`] at `deadline`.
@@ -61,25 +62,26 @@ impl Connected {
         Self { stream, peer: route.address, connected_in: started.elapsed(), route }
     }
 
-    /// Returns the way to the same address, for another connection.
+    /// Returns the route to the same address, for another connection.
     #[must_use]
     pub fn route(&self) -> Route {
         self.route
     }
 
-    /// Turns Nagle's delay off (RFC 9293, section 3.7.4), for whoever writes more than once before an answer.
+    /// Disables Nagle's algorithm (RFC 9293, section 3.7.4), for protocols that write more than once before a
+    /// response.
     pub fn without_delay(&self) {
-        // A connection that can't be tuned has broken already; the first write will say so.
+        // A connection that can't be tuned is already broken; the first write will fail.
         let _ = self.stream.set_nodelay(true);
     }
 }
 
 impl Admitted {
-    /// Connects to the first of the addresses that answers. Attempts start one after another, each as soon as
-    /// the one before it failed or had its [`HEAD_START`], so a dead address or a dead family costs a moment.
+    /// Connects to the first of the addresses that accepts. Attempts start one after another, each as soon as
+    /// the previous one failed or had its [`HEAD_START`], so a dead address or family costs only a moment.
     ///
     /// # Errors
-    /// Once all have failed, the failure that says most about the target; [`DialError::Timeout`] at `deadline`.
+    /// Once all have failed, the failure most specific to the target; [`DialError::Timeout`] at `deadline`.
     pub async fn connect(&self, deadline: Instant) -> Result<Connected, DialError> {
         let started = Instant::now();
         let late = self.take_late();
@@ -138,7 +140,7 @@ impl Admitted {
     }
 }
 
-/// Merges the addresses of two families so that they take turns (RFC 8305, section 4); `first` begins.
+/// Merges the addresses of two families alternately (RFC 8305, section 4), starting with `first`.
 pub(crate) fn in_turn<T>(first: impl IntoIterator<Item = T>, second: impl IntoIterator<Item = T>) -> Vec<T> {
     let (mut first, mut second) = (first.into_iter(), second.into_iter());
     let mut all = Vec::with_capacity(first.size_hint().0 + second.size_hint().0);
@@ -152,7 +154,7 @@ pub(crate) fn in_turn<T>(first: impl IntoIterator<Item = T>, second: impl IntoIt
     }
 }
 
-/// The addresses that came late, once; for good nothing where none are to come.
+/// Returns the late addresses, once; never completes if there are none.
 async fn joined(late: &mut Option<Judged>) -> Option<Vec<SocketAddr>> {
     let more = late.as_mut()?.await;
     *late = None;
@@ -162,7 +164,8 @@ async fn joined(late: &mut Option<Judged>) -> Option<Vec<SocketAddr>> {
 async fn attempt(address: SocketAddr, source: Source) -> Result<TcpStream, DialError> {
     let socket = open(address, source)?;
     let mut connecting = pin!(socket.connect(address));
-    // An error in the very call comes from this host's own routing table; a later one came over the network.
+    // An error in the connect call itself comes from this host's own routing table; a later one came over the
+    // network.
     let at_once = poll_fn(|cx| Poll::Ready(connecting.as_mut().poll(cx))).await;
     match at_once {
         Poll::Ready(result) => result.map_err(|error| match error.kind() {
@@ -180,7 +183,7 @@ fn open(address: SocketAddr, source: Source) -> Result<TcpSocket, DialError> {
     };
     let socket = socket.map_err(|error| reason(&error, true))?;
     if let Some(source) = source {
-        // Lets the kernel hand out ports whose last connection is only waiting out its time.
+        // Allows the kernel to reuse ports whose last connection is in TIME_WAIT.
         let _ = socket.set_reuseaddr(true);
         socket.bind(SocketAddr::new(source, 0)).map_err(|error| match error.kind() {
             io::ErrorKind::AddrNotAvailable => DialError::NoSource,
@@ -191,7 +194,8 @@ fn open(address: SocketAddr, source: Source) -> Result<TcpSocket, DialError> {
     Ok(socket)
 }
 
-/// Checks whether this host has an address to reach `to` from. A connection lacks a free port then: UDP has its own.
+/// Returns true if this host has a source address for `to`; a failed connection then lacks a free port. UDP
+/// has its own ports.
 fn has_address_for(to: SocketAddr, source: Source) -> bool {
     let from = match to {
         SocketAddr::V4(_) => IpAddr::V4(source.v4.unwrap_or(Ipv4Addr::UNSPECIFIED)),
@@ -200,8 +204,8 @@ fn has_address_for(to: SocketAddr, source: Source) -> bool {
     UdpSocket::bind(SocketAddr::new(from, 0)).and_then(|socket| socket.connect(to)).is_ok()
 }
 
-/// True where the host has run out of descriptors, ports or memory for sockets: ENOMEM, ENFILE, EMFILE, EADDRINUSE,
-/// ENOBUFS.
+/// Returns true if the host has run out of descriptors, ports or memory for sockets: ENOMEM, ENFILE, EMFILE,
+/// EADDRINUSE, ENOBUFS.
 #[must_use]
 pub fn is_exhausted(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(12 | 23 | 24 | 98 | 105))
@@ -215,16 +219,16 @@ fn reason(error: &io::Error, at_once: bool) -> DialError {
         ErrorKind::TimedOut => DialError::Timeout,
         ErrorKind::HostUnreachable | ErrorKind::NetworkUnreachable if at_once => DialError::NoRoute,
         ErrorKind::HostUnreachable | ErrorKind::NetworkUnreachable => DialError::Unreachable,
-        // No address of that family to start from; `attempt` tells it from no free port.
+        // No source address of that family; `attempt` distinguishes it from having no free port.
         ErrorKind::AddrNotAvailable | ErrorKind::NetworkDown => DialError::NoRoute,
         ErrorKind::Unsupported => DialError::NoRoute,
         ErrorKind::PermissionDenied if at_once => DialError::NotPermitted,
         ErrorKind::PermissionDenied => DialError::Unreachable,
         _ => match error.raw_os_error() {
-            // EAFNOSUPPORT: the family is switched off on this host.
+            // EAFNOSUPPORT: the family is disabled on this host.
             Some(97) => DialError::NoRoute,
             _ if is_exhausted(error) => DialError::NoDescriptors,
-            // EINVAL for a link-local address without an interface, say: this host knows no way there.
+            // For example EINVAL for a link-local address without an interface: this host has no route there.
             _ if at_once => DialError::NoRoute,
             _ => DialError::Reset,
         },
@@ -277,7 +281,7 @@ mod tests {
         let silent = closed();
         let deadline = Instant::now() + Duration::from_secs(60);
         let connected = Admitted::of(vec![silent, peer], None).connect(deadline).await.unwrap();
-        // The one that was tried first is back by now.
+        // The address that was tried first accepts connections again by now.
         let _back = std::net::TcpListener::bind(silent).unwrap();
         assert_eq!(connected.route().connect(deadline).await.unwrap().peer, peer);
         drop(answering);
@@ -305,12 +309,12 @@ mod tests {
             let failed = Admitted::of(vec![closed()], Some(late)).connect(deadline).await.err();
             assert_eq!(failed, Some(DialError::Refused));
         }
-        // The families take turns: the late one does not keep the other's addresses waiting until its last.
+        // The families alternate: the other family's addresses are tried before the last late one.
         let other = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let many = std::iter::repeat_with(closed).take(15).chain([other.local_addr().unwrap()]).collect();
         let admitted = Admitted::of(vec![closed(), closed(), open], Some(Box::pin(std::future::ready(many))));
         assert_eq!(admitted.connect(deadline).await.unwrap().peer, open);
-        // A connection does not wait for them, and a second one goes without.
+        // A connection does not wait for late addresses, and a second one does not use them.
         let admitted = Admitted::of(vec![open], Some(Box::pin(std::future::pending())));
         for _ in 0..2 {
             assert_eq!(admitted.connect(deadline).await.unwrap().peer, open);

@@ -1,22 +1,23 @@
-//! Why there is no connection, and whose fault that is.
+//! Reasons for a failed resolution or connection, and the side at fault.
 
 use crate::address::Class;
 
-/// Whose fault a failure is. A place that can't reach anything must not accuse a healthy target.
+/// Side at fault. A vantage without connectivity must not blame a healthy target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fault {
-    /// The target, its name servers or the way to it.
+    /// The target, its name servers or the network in between.
     Target,
     /// This host: no route, no descriptors, a dead resolver.
     Own,
 }
 
-/// Why a host could not be resolved, admitted or connected to.
+/// Reason why a host could not be resolved, admitted or connected to.
 ///
-/// The words name a class only: no address, banner or system text, since they are shown to whoever chose the target.
+/// The texts name a class only: no address, banner or system text, since they are shown to the person who
+/// chose the target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum DialError {
-    /// Every address (or, under [`Mode::RefuseAny`](crate::Mode), one of them) is one we don't connect to.
+    /// Every address (or, under [`Mode::RefuseAny`](crate::Mode), one of them) is blocked.
     #[error("address not allowed ({0})")]
     AddressNotAllowed(Class),
     /// NXDOMAIN: the name does not exist.
@@ -25,25 +26,25 @@ pub enum DialError {
     /// The name exists and has neither an A nor an AAAA record.
     #[error("name has no address")]
     NoAddress,
-    /// The resolver answered with an error (SERVFAIL and the like): the name's own servers are broken.
+    /// The resolver answered with an error (such as SERVFAIL): the name's own servers are broken.
     #[error("name servers answer with code {code}")]
     ServFail {
-        /// The response code (RFC 6895); 0 where the answer itself could not be read.
+        /// Response code (RFC 6895); 0 if the answer itself could not be read.
         code: u16,
     },
     /// No answer for this name in time, from a resolver that answers others.
     #[error("name resolution timed out")]
     DnsTimeout,
-    /// The resolver answers nothing at all.
+    /// The resolver answers no query at all.
     #[error("the resolver does not answer")]
     ResolverDead,
-    /// The target answered with a refusal: no one listens there.
+    /// The target refused the connection: nothing listens there.
     #[error("connection refused")]
     Refused,
-    /// The target broke the connection off while it was being made.
+    /// The target reset the connection during the handshake.
     #[error("connection reset")]
     Reset,
-    /// A router on the way said that the host can't be reached.
+    /// A router on the path reported the host as unreachable.
     #[error("host unreachable")]
     Unreachable,
     /// No connection by the deadline.
@@ -52,13 +53,13 @@ pub enum DialError {
     /// This host has no route for that address family, or no address of it.
     #[error("no route from here")]
     NoRoute,
-    /// Descriptors, ports or socket memory are used up here.
+    /// This host has no descriptors, ports or socket memory left.
     #[error("out of descriptors or ports here")]
     NoDescriptors,
-    /// The source address to dial from is not an address of this host.
+    /// The configured source address is not an address of this host.
     #[error("the source address is not on this host")]
     NoSource,
-    /// The addresses of this host's interfaces can't be read, so nobody can tell whether a target is this host.
+    /// The addresses of this host's interfaces can't be read, so a target can't be compared with them.
     #[error("this host's own addresses can't be read")]
     OwnAddressesUnreadable,
     /// A rule on this host forbids the connection.
@@ -67,7 +68,7 @@ pub enum DialError {
 }
 
 impl DialError {
-    /// Whose fault it is.
+    /// Returns the side at fault.
     #[must_use]
     pub fn fault(self) -> Fault {
         match self {
@@ -89,8 +90,8 @@ impl DialError {
         }
     }
 
-    /// Of two failed attempts at one host, the one that says more about the host: its own answer before
-    /// silence, silence before our troubles.
+    /// Returns the more informative of two failed attempts at one host: its own response before silence,
+    /// silence before this host's faults.
     pub(crate) fn more_telling(self, other: Self) -> Self {
         if other.weight() > self.weight() { other } else { self }
     }
@@ -108,7 +109,7 @@ impl DialError {
             | Self::DnsTimeout => 3,
             Self::NoDescriptors => 2,
             Self::ResolverDead | Self::NoSource | Self::OwnAddressesUnreadable | Self::NotPermitted => 1,
-            // Many hosts lack one of the two families: what ails the other is the reason.
+            // Many hosts lack one of the two families: the failure of the other is the reason.
             Self::NoRoute => 0,
         }
     }

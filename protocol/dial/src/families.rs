@@ -1,4 +1,4 @@
-//! Both families' answers for one name: no longer waited for than a visitor's program would (RFC 8305, section 3).
+//! Resolution of both address families of a name, with the waits that RFC 8305, section 3 recommends.
 
 use std::{net::IpAddr, pin::Pin, time::Duration};
 
@@ -12,23 +12,23 @@ use crate::{
 /// Wait for the second family once the first has answered with addresses: the resolution delay of RFC 8305, section 3.
 const RESOLUTION_DELAY: Duration = Duration::from_millis(50);
 
-/// Time in which the second family may still join connections that are being tried. A name whose AAAA question is never
-/// answered is a healthy name to everyone who has IPv4.
+/// Time in which the second family may still join connection attempts. A name whose AAAA query is never
+/// answered works for everyone who has IPv4.
 const SECOND_FAMILY: Duration = Duration::from_secs(1);
 
 /// The addresses of one family.
 pub(crate) type Family = Result<Vec<IpAddr>, DialError>;
 
-/// A question for one family that is under way.
+/// A query in flight for one family.
 pub(crate) type Asking = Pin<Box<dyn Future<Output = Family> + Send>>;
 
-/// The addresses of the family that is still to answer; none if it doesn't.
+/// Addresses of the family that has not answered yet; empty if it doesn't.
 pub(crate) type Late = Pin<Box<dyn Future<Output = Vec<IpAddr>> + Send>>;
 
-/// The addresses of both families, or of the first that has any and what the other one brings later.
+/// Returns the addresses of both families, or of the first that has any and a future for the other one.
 ///
 /// # Errors
-/// The most serious reason, where neither family has an address.
+/// The most serious reason, if neither family has an address.
 pub(crate) async fn either(mut v6: Asking, mut v4: Asking) -> Result<(Addresses, Option<Late>), DialError> {
     let (first, mut second) = tokio::select! {
         first = &mut v6 => (first, v4),
@@ -71,7 +71,7 @@ mod tests {
         Box::pin(pending())
     }
 
-    /// The addresses at once, the milliseconds until then, and the late ones.
+    /// Returns the addresses available at once, the milliseconds until then, and the late ones.
     async fn ask(v6: Asking, v4: Asking) -> (Vec<IpAddr>, u128, Vec<IpAddr>) {
         let asked = Instant::now();
         let (found, late) = either(v6, v4).await.unwrap();
@@ -99,7 +99,7 @@ mod tests {
         assert_eq!(ask(v6(2_000), v4(10)).await, (vec![V4], 60, none()));
         assert_eq!(ask(after(90, Err(DialError::DnsTimeout)), v4(10)).await, (vec![V4], 60, none()));
         assert_eq!(ask(after(20, Err(DialError::NoAddress)), v4(10)).await, (vec![V4], 20, none()));
-        // A family without addresses is no reason to hurry.
+        // A family without addresses does not start the resolution delay.
         assert_eq!(ask(after(10, Ok(none())), v4(4_000)).await, (vec![V4], 4_000, none()));
         let failed = either(after(10, Err(DialError::NoAddress)), after(20, Err(DialError::NotFound))).await;
         assert_eq!(failed.err(), Some(DialError::NotFound));

@@ -1,4 +1,4 @@
-//! The guard: resolves a host once, judges every address, and hands out the only thing that can be dialled.
+//! The guard: resolves a host once, judges every address, and returns the only value that can be dialled.
 
 use std::{
     fmt,
@@ -21,18 +21,18 @@ use crate::{
     resolve::{Addresses, Resolver},
 };
 
-/// What this host may dial, and from where.
+/// Rules for the targets and the source of connections.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Policy {
-    /// Lets targets on one's own networks through (loopback, private, link-local, carrier-shared, benchmark).
+    /// Allows targets on one's own networks (loopback, private, link-local, carrier-shared, benchmark).
     pub allow_private: bool,
-    /// Lets targets on this host itself through, as far as the other rules do: see [`OwnAddresses`].
+    /// Allows targets on this host itself, within the other rules: see [`OwnAddresses`].
     pub allow_own_host: bool,
     /// Judges `64:ff9b::/96` by the IPv4 address inside, for hosts on IPv6-only networks behind NAT64.
     pub nat64: bool,
-    /// Never dialled, whatever else is allowed: what the operator lists.
+    /// Addresses that are never dialled, whatever else is allowed: the operator's list.
     pub deny: Vec<Prefix>,
-    /// Where connections start from.
+    /// Source addresses of connections.
     pub source: Source,
 }
 
@@ -45,12 +45,12 @@ pub struct Source {
     pub v6: Option<Ipv6Addr>,
 }
 
-/// What one blocked address means for a host that has others.
+/// Effect of one blocked address on a host that has others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mode {
-    /// Checks: blocked addresses are dropped; refused if none is left.
+    /// For checks: blocked addresses are dropped; the host is refused if none is left.
     DropBlocked,
-    /// Deliveries: one blocked address refuses the whole name.
+    /// For deliveries: one blocked address refuses the whole name.
     RefuseAny,
 }
 
@@ -61,19 +61,19 @@ pub struct Prefix {
     len: u8,
 }
 
-/// What is wrong with a [`Prefix`].
+/// Syntax error of a [`Prefix`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum PrefixError {
-    /// The part before the slash.
+    /// Error before the slash.
     #[error("not an IP address before the slash")]
     Address,
-    /// The part after it.
+    /// Error after the slash.
     #[error("the length after the slash is 0 to 32 for IPv4 and 0 to 128 for IPv6")]
     Length,
 }
 
 impl Prefix {
-    /// Whether `ip` lies in the range. Mapped IPv4 counts as IPv4.
+    /// Returns true if `ip` is in the range. Mapped IPv4 counts as IPv4.
     #[must_use]
     pub fn contains(&self, ip: IpAddr) -> bool {
         match (self.base, address::unmapped(ip)) {
@@ -118,8 +118,8 @@ impl fmt::Display for Prefix {
 }
 
 impl Policy {
-    /// Why `ip` is not dialled under this policy, or `None` if it may be. Whether it is this host's own only a [`Guard`]
-    /// knows.
+    /// Returns the class for which `ip` is not dialled under this policy, or `None` if it may be. Only a
+    /// [`Guard`] knows this host's own addresses.
     #[must_use]
     pub fn refusal(&self, ip: IpAddr) -> Option<Class> {
         let ip = self.judged_as(ip);
@@ -137,18 +137,18 @@ impl Policy {
     }
 }
 
-/// A resolver and a policy: the only maker of [`Admitted`].
+/// A resolver and a policy: the only source of [`Admitted`].
 #[derive(Debug, Clone)]
 pub struct Guard {
     resolver: Resolver,
-    /// Asked for records that customers are shown; none: `resolver`.
+    /// Resolver of the records that customers see; if `None`, `resolver`.
     records: Option<Resolver>,
     policy: Policy,
     own: OwnAddresses,
 }
 
-/// The addresses of one host that were judged and may be dialled: at least one, in the order to try them. Those of the
-/// family that answers late are judged as they come, and join while the others are tried.
+/// The admitted addresses of one host: at least one, in the order to try them. Late addresses of the other
+/// family are judged as they arrive, and are tried along with the others.
 #[derive(Debug, Clone)]
 pub struct Admitted {
     addresses: Vec<SocketAddr>,
@@ -157,10 +157,10 @@ pub struct Admitted {
     resolved_in: Duration,
 }
 
-/// Judged addresses that are still to come.
+/// Judged addresses that have not arrived yet.
 pub(crate) type Judged = Pin<Box<dyn Future<Output = Vec<SocketAddr>> + Send>>;
 
-/// Holds what is still to come until somebody takes it; clones share it.
+/// Late addresses until their first use; clones share them.
 #[derive(Clone, Default)]
 struct Pending(Option<Arc<Mutex<Option<Judged>>>>);
 
@@ -181,41 +181,41 @@ impl fmt::Debug for Pending {
 }
 
 impl Guard {
-    /// A guard that asks `resolver` and judges by `policy`.
+    /// Creates a guard that resolves with `resolver` and judges by `policy`.
     #[must_use]
     pub fn new(resolver: Resolver, policy: Policy) -> Self {
         Self { resolver, records: None, policy, own: OwnAddresses::of_this_host() }
     }
 
-    /// The same, with another resolver for [`Guard::records`].
+    /// Sets another resolver for [`Guard::records`].
     #[must_use]
     pub fn with_records_from(mut self, resolver: Resolver) -> Self {
         self.records = Some(resolver);
         self
     }
 
-    /// The same with these addresses as this host's own.
+    /// Sets this host's own addresses.
     #[must_use]
     pub fn knowing(mut self, own: OwnAddresses) -> Self {
         self.own = own;
         self
     }
 
-    /// The addresses of this host.
+    /// Returns the addresses of this host.
     #[must_use]
     pub fn own(&self) -> &OwnAddresses {
         &self.own
     }
 
-    /// Fails where the guard can't judge at all.
+    /// Fails if the guard can't judge addresses at all.
     ///
     /// # Errors
-    /// As [`OwnAddresses::check`], where the policy needs them.
+    /// As [`OwnAddresses::check`], if the policy needs them.
     pub fn check(&self) -> Result<(), DialError> {
         if self.policy.allow_own_host { Ok(()) } else { self.own.check() }
     }
 
-    /// Why `ip` is not dialled, or `None` if it may be.
+    /// Returns the class for which `ip` is not dialled, or `None` if it may be.
     ///
     /// # Errors
     /// As [`OwnAddresses::check`], for an address that the policy allows.
@@ -227,34 +227,35 @@ impl Guard {
         Ok(self.own.known().contains(self.policy.judged_as(ip))?.then_some(Class::OwnHost))
     }
 
-    /// The policy it judges by.
+    /// Returns the policy.
     #[must_use]
     pub fn policy(&self) -> &Policy {
         &self.policy
     }
 
-    /// The resolver it asks for what it dials.
+    /// Returns the resolver for the hosts that it dials.
     #[must_use]
     pub fn resolver(&self) -> &Resolver {
         &self.resolver
     }
 
-    /// The resolver that is asked only for records that customers are shown, where there is one of its own.
+    /// Returns the separate resolver for records that customers see, if there is one.
     #[must_use]
     pub fn separate_record_resolver(&self) -> Option<&Resolver> {
         self.records.as_ref()
     }
 
-    /// The resolver it asks for records that customers are shown.
+    /// Returns the resolver for records that customers see.
     pub(crate) fn record_resolver(&self) -> &Resolver {
         self.records.as_ref().unwrap_or(&self.resolver)
     }
 
-    /// Resolves `host` (a literal is not asked for) and judges every address.
+    /// Resolves `host` (unless it is a literal) and judges every address.
     ///
     /// # Errors
-    /// [`DialError::AddressNotAllowed`] with the class of the first blocked address, [`DialError::OwnAddressesUnreadable`]
-    /// where nobody can tell, or why the name could not be resolved.
+    /// [`DialError::AddressNotAllowed`] with the class of the first blocked address,
+    /// [`DialError::OwnAddressesUnreadable`] if this host's addresses are unknown, or the reason why the name
+    /// could not be resolved.
     pub async fn admit(
         &self,
         host: &Host,
@@ -276,14 +277,14 @@ impl Guard {
             }
             Host::Name(name) => name,
         };
-        // A `localhost` name is asked of nobody, and its address refused.
+        // A `localhost` name is not resolved, and its address is refused.
         if !name.is_localhost() {
             self.judge_name(name)?;
         }
-        // On the heap: what dials a literal need not be as large as what asks for a name.
+        // Boxed, so that the future for a literal is not as large as the one that resolves a name.
         let (mut found, mut late) = match mode {
             Mode::DropBlocked => Box::pin(self.resolver.first_addresses(name, deadline)).await?,
-            // One address that is still to come may refuse the name.
+            // A late address may still refuse the name.
             Mode::RefuseAny => (Box::pin(self.resolver.addresses(name, deadline)).await?, None),
         };
         let mut judged = self.judge(&interleaved(&found), port, mode);
@@ -301,7 +302,7 @@ impl Guard {
         Box::pin(async move { self.judge(&late.await, port, Mode::DropBlocked).unwrap_or_default() })
     }
 
-    /// Refuses a name of private networks, unless they may be reached.
+    /// Refuses a name of private networks unless the policy allows private targets.
     pub(crate) fn judge_name(&self, name: &Name) -> Result<(), DialError> {
         if !self.policy.allow_private && name.is_private() {
             return Err(DialError::AddressNotAllowed(Class::PrivateName));
@@ -314,7 +315,7 @@ impl Guard {
         let mut blocked = None;
         for ip in found {
             match self.refusal(*ip)? {
-                // Dialled in the form it was judged in.
+                // Dialled in the form in which it was judged.
                 None => allowed.push(SocketAddr::new(address::unmapped(*ip), port)),
                 Some(class) => blocked = blocked.or(Some(class)),
             }
@@ -331,13 +332,14 @@ impl Guard {
 }
 
 impl Admitted {
-    /// What may be dialled, in order of preference; never empty.
+    /// Returns the addresses to dial, in order of preference; never empty.
     #[must_use]
     pub fn addresses(&self) -> &[SocketAddr] {
         &self.addresses
     }
 
-    /// The same with the addresses of the family that had not answered yet, for callers that can't wait for them while dialling.
+    /// Waits for the late family's addresses and adds them, for callers that can't wait for them while
+    /// dialling.
     pub async fn settled(mut self) -> Self {
         if let Some(late) = self.late.take() {
             self.addresses.extend(late.await);
@@ -345,32 +347,33 @@ impl Admitted {
         self
     }
 
-    /// The addresses that are still to come, for the first who asks.
+    /// Returns the late addresses to the first caller.
     pub(crate) fn take_late(&self) -> Option<Judged> {
         self.late.take()
     }
 
-    /// Where connections to it start from.
+    /// Returns the source addresses of connections.
     #[must_use]
     pub fn source(&self) -> Source {
         self.source
     }
 
-    /// How long the name took to resolve; zero for a literal.
+    /// Returns the time that the resolution took; zero for a literal.
     #[must_use]
     pub fn resolved_in(&self) -> Duration {
         self.resolved_in
     }
 }
 
-/// IPv6 and IPv4 in turn, IPv6 first, so that the second attempt is of the other family (RFC 8305, section 4).
+/// Alternates IPv6 and IPv4, IPv6 first, so that the second attempt is of the other family (RFC 8305, section
+/// 4).
 fn interleaved(found: &Addresses) -> Vec<IpAddr> {
     in_turn(found.v6.iter().copied().map(IpAddr::V6), found.v4.iter().copied().map(IpAddr::V4))
 }
 
 #[cfg(test)]
 impl Admitted {
-    /// Addresses, and those to come.
+    /// Creates a value from addresses and late addresses.
     pub(crate) fn of(addresses: Vec<SocketAddr>, late: Option<Judged>) -> Self {
         let late = Pending::new(late);
         Self { addresses, late, source: Source::default(), resolved_in: Duration::ZERO }

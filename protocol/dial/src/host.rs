@@ -1,8 +1,8 @@
-//! Hosts as customers write them: a strict reading into an address or a name.
+//! Strict parsing of hosts, as customers enter them, into an address or a name.
 
 use std::{fmt, net::IpAddr};
 
-/// What a connection goes to: a literal address or a host name, already checked.
+/// Target of a connection: a literal address or a host name, already validated.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Host {
     /// A literal address.
@@ -11,32 +11,34 @@ pub enum Host {
     Name(Name),
 }
 
-/// A checked host name. Only [`Host::parse`] and [`Host::from_url`] make one.
+/// A validated host name. Only [`Host::parse`] and [`Host::from_url`] create one.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Name(String);
 
 impl Name {
-    /// The root of all names, which is asked for and never dialled.
+    /// Returns the DNS root, which can be queried but never dialled.
     #[must_use]
     pub fn root() -> Self {
         Self(String::new())
     }
 
-    /// The name, lower case, without a trailing dot.
+    /// Returns the name, lower case, without a trailing dot.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// `localhost` and everything below it, which never leave the host (RFC 6761, section 6.3).
+    /// Returns true for `localhost` and everything below it, which never leave the host (RFC 6761, section
+    /// 6.3).
     #[must_use]
     pub fn is_localhost(&self) -> bool {
         self.0 == "localhost" || self.0.ends_with(".localhost")
     }
 
-    /// True where only private networks use it: `.local` (RFC 6762), `.internal`, `.home.arpa` (RFC 8375), the usual top-level
-    /// names of inner networks (RFC 6762, appendix G), and the reverse zones of addresses that are not public (RFC 6303).
-    /// A public name server knows none of them, and what another one says of them is nobody's business outside.
+    /// Returns true if only private networks use the name: `.local` (RFC 6762), `.internal`, `.home.arpa`
+    /// (RFC 8375), the usual top-level names of internal networks (RFC 6762, appendix G), and the reverse
+    /// zones of addresses that are not public (RFC 6303). Public name servers know none of them, and the
+    /// answers of private ones must not leave their network.
     #[must_use]
     pub fn is_private(&self) -> bool {
         let last = self.0.rsplit('.').next().unwrap_or_default();
@@ -51,11 +53,11 @@ impl Name {
     }
 }
 
-/// Top-level names that only private networks use.
+/// Top-level domains that only private networks use.
 const PRIVATE_TOP: [&str; 9] =
     ["local", "internal", "localhost", "localdomain", "intranet", "private", "corp", "home", "lan"];
 
-/// Zones below `arpa` that only private networks have.
+/// Zones below `arpa` that only private networks use.
 const PRIVATE_BELOW_ARPA: [&str; 29] = [
     "home.arpa",
     "0.in-addr.arpa",
@@ -89,10 +91,10 @@ const PRIVATE_BELOW_ARPA: [&str; 29] = [
     "0.0.0.0.0.0.0.0.ip6.arpa",
 ];
 
-/// What is wrong with a host.
+/// Syntax error of a host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum HostError {
-    /// Nothing there.
+    /// The text is empty.
     #[error("host is empty")]
     Empty,
     /// `[::1]`: brackets belong to URLs.
@@ -101,7 +103,7 @@ pub enum HostError {
     /// `fe80::1%eth0`.
     #[error("an IPv6 address with a zone is not allowed")]
     Zone,
-    /// Something with colons that RFC 4291 does not read.
+    /// Text with colons that is not valid by RFC 4291.
     #[error("not an IPv6 address")]
     BadIpv6,
     /// `127.1`, `0x7f.1`, `2130706433`: an address to some systems and a name to others.
@@ -116,11 +118,11 @@ pub enum HostError {
 }
 
 impl Host {
-    /// Reads a bare host: a canonical dotted quad, RFC 4291 text, or a name (international names are
-    /// turned to their ASCII form; one trailing dot is dropped).
+    /// Parses a bare host: a canonical dotted quad, RFC 4291 text, or a name (international names are
+    /// converted to their ASCII form; one trailing dot is dropped).
     ///
     /// # Errors
-    /// [`HostError`] for everything that only a lenient reader would take.
+    /// [`HostError`] for every form that only a lenient parser would accept.
     pub fn parse(text: &str) -> Result<Self, HostError> {
         if text.is_empty() {
             return Err(HostError::Empty);
@@ -140,7 +142,7 @@ impl Host {
         if text.is_ascii() {
             return name(text).map(Self::Name);
         }
-        // A few characters of other scripts become digits and dots: those must not turn into an address.
+        // Some characters of other scripts normalise to digits and dots: those must not become an address.
         match url::Host::parse(text) {
             Ok(url::Host::Domain(ascii)) => name(&ascii).map(Self::Name),
             Ok(url::Host::Ipv4(_) | url::Host::Ipv6(_)) => Err(HostError::NotCanonicalIpv4),
@@ -148,11 +150,11 @@ impl Host {
         }
     }
 
-    /// The host of a parsed URL. The URL standard's reader has turned every numeric form into an address by
-    /// now, so the guard judges what would really be dialled.
+    /// Returns the host of a parsed URL. The URL parser has already turned every numeric form into an
+    /// address, so the guard judges the address that would be dialled.
     ///
     /// # Errors
-    /// [`HostError`] for a name that is no host name.
+    /// [`HostError`] for an invalid host name.
     pub fn from_url(host: &url::Host<&str>) -> Result<Self, HostError> {
         match host {
             url::Host::Domain(text) => name(text).map(Self::Name),
@@ -185,8 +187,8 @@ fn name(text: &str) -> Result<Name, HostError> {
     if text.split('.').all(is_label) { Ok(Name(text)) } else { Err(HostError::BadName) }
 }
 
-/// A last label that systems read as a number makes the whole an address to them (URL standard,
-/// "ends in a number").
+/// Returns true for a last label that systems read as a number, which makes them treat the whole as an
+/// address (URL standard, "ends in a number").
 fn is_numeric(label: &str) -> bool {
     match label.strip_prefix("0x") {
         Some(hex) => hex.bytes().all(|b| b.is_ascii_hexdigit()),
@@ -194,7 +196,7 @@ fn is_numeric(label: &str) -> bool {
     }
 }
 
-/// Letters, digits, inner hyphens, and the underscore, which real service names use.
+/// Accepts letters, digits, inner hyphens, and the underscore, which real service names use.
 fn is_label(label: &str) -> bool {
     !label.is_empty()
         && !label.starts_with('-')

@@ -1,14 +1,15 @@
-//! The one guarded way out: resolve a name, judge every address, connect only to what was judged.
+//! The only, guarded way to connect out: resolve a name, judge every address, connect only to judged
+//! addresses.
 //!
-//! Customers choose where our checks and deliveries go, so every one of those connections starts here:
+//! Customers choose the targets of checks and deliveries, so every one of those connections starts here:
 //!
-//! 1. [`Host::parse`] reads the host by a strict grammar: nothing that only a lenient C library would
-//!    take for an address passes.
-//! 2. [`Guard::admit`] asks the resolver once, with no cache and no hosts file, and judges each address
-//!    by the one numeric table in [`address`].
-//! 3. [`Admitted::connect`] dials those addresses and no others, and a [`Route`] one of them once more. An [`Admitted`]
-//!    can't be made in any other way, so a name that changes its answer between the question and the connection gains
-//!    nothing.
+//! 1. [`Host::parse`] parses the host by a strict grammar: no form passes that only a lenient C library would
+//!    take for an address.
+//! 2. [`Guard::admit`] queries the resolver once, with no cache and no hosts file, and judges each address by
+//!    the numeric table in [`address`].
+//! 3. [`Admitted::connect`] dials those addresses and no others, and a [`Route`] dials one of them once more.
+//!    An [`Admitted`] can't be created in any other way, so a name that changes its answer between resolution
+//!    and connection (DNS rebinding) gains nothing.
 //!
 //! A redirect starts again at step 1. Addresses of this host itself ([`OwnAddresses`]) are refused unless
 //! [`Policy::allow_own_host`] is set.

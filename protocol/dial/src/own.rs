@@ -1,8 +1,8 @@
-//! Addresses of this host and of its service, which checks and deliveries must not reach.
+//! Addresses of this host and of the coordinator, which checks and deliveries must not reach.
 //!
-//! A firewall does not stand between a host and itself: what is closed to the Internet is open to a connection that
-//! starts here. So a guard refuses the addresses of the host's interfaces, the address that it has behind a NAT, and those
-//! of the coordinator that it serves.
+//! No firewall separates a host from itself: a port that is closed to the Internet is open to a connection
+//! that starts here. So a guard refuses the addresses of the host's interfaces, the address that it has
+//! behind a NAT, and those of its coordinator.
 
 use std::{
     io,
@@ -16,19 +16,19 @@ use tokio::time::Instant;
 
 use crate::{address, connect::is_exhausted, error::DialError};
 
-/// How long the addresses of the interfaces are taken to stay the same.
+/// Time for which the interfaces' addresses are cached.
 const FRESH: Duration = Duration::from_secs(60);
-/// How soon they are read again after that failed.
+/// Retry interval after reading them failed.
 const RETRY: Duration = Duration::from_secs(1);
-/// Addresses that are kept of the NAT and of the coordinator, each; older ones are dropped. A carrier's NAT may show the
-/// host under several in turn.
+/// Maximum number of NAT and of coordinator addresses, each; older ones are dropped. A carrier's NAT may
+/// alternate between several addresses for one host.
 const LEARNED: usize = 16;
-/// How long an address counts after it was last learned, unless none of its family has been learned since: a NAT's old one
-/// may be another host's by now.
+/// Lifetime of an address after it was last learned, unless it is the newest of its family: a NAT's old
+/// address may belong to another host by then.
 const LASTS: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// The addresses of this host: those of its interfaces, read again every minute, and those that it was sent. Clones
-/// share them.
+/// The addresses of this host: those of its interfaces, read again every minute, and those that were learned.
+/// Clones share them.
 #[derive(Clone)]
 pub struct OwnAddresses(Arc<Shared>);
 
@@ -41,7 +41,7 @@ struct Shared {
 
 #[derive(Debug)]
 pub(crate) struct Known {
-    /// Sorted; the reason where they can't be read.
+    /// Sorted addresses, or the reason why they can't be read.
     addresses: Result<Box<[IpAddr]>, DialError>,
     until: Instant,
 }
@@ -57,18 +57,19 @@ struct State {
 #[derive(Debug, Clone, Copy)]
 struct LearnedAddress {
     address: IpAddr,
-    /// One moment for all that were learned together.
+    /// The same instant for all that were learned together.
     until: Instant,
 }
 
 impl OwnAddresses {
-    /// Those of the host that this process runs on; nothing is read before the first address is judged.
+    /// Returns those of the host that this process runs on; nothing is read until the first address is
+    /// judged.
     #[must_use]
     pub fn of_this_host() -> Self {
         Self::read_by(|| Ok(if_addrs::get_if_addrs()?.iter().map(if_addrs::Interface::ip).collect()))
     }
 
-    /// Those that `read` gives, for tests.
+    /// Returns those that `read` returns, for tests.
     #[must_use]
     pub fn read_by(read: impl Fn() -> io::Result<Vec<IpAddr>> + Send + Sync + 'static) -> Self {
         let unread = Known { addresses: Err(DialError::OwnAddressesUnreadable), until: Instant::now() };
@@ -84,7 +85,7 @@ impl OwnAddresses {
         self.learn(|state| &mut state.nat, [address], Duration::ZERO);
     }
 
-    /// Adds such an address that was learned some time ago, as before a restart.
+    /// Adds such an address that was learned some time ago, for example before a restart.
     pub fn recall_nat(&self, address: IpAddr, ago: Duration) {
         self.learn(|state| &mut state.nat, [address], ago);
     }
@@ -94,51 +95,51 @@ impl OwnAddresses {
         self.learn(|state| &mut state.coordinator, addresses, Duration::ZERO);
     }
 
-    /// Adds such addresses that were learned some time ago.
+    /// Adds coordinator addresses that were learned some time ago.
     pub fn recall_coordinator(&self, addresses: impl IntoIterator<Item = IpAddr>, ago: Duration) {
         self.learn(|state| &mut state.coordinator, addresses, ago);
     }
 
-    /// The addresses under which others see this host, newest first.
+    /// Returns the addresses under which others see this host, newest first.
     #[must_use]
     pub fn nat(&self) -> Vec<IpAddr> {
         self.nat_with_ages().into_iter().map(|(address, _)| address).collect()
     }
 
-    /// The coordinator's addresses, newest first.
+    /// Returns the coordinator's addresses, newest first.
     #[must_use]
     pub fn coordinator(&self) -> Vec<IpAddr> {
         self.coordinator_with_ages().into_iter().map(|(address, _)| address).collect()
     }
 
-    /// The addresses under which others see this host, newest first, and how long ago each was learned.
+    /// Returns the addresses under which others see this host, newest first, with their ages.
     #[must_use]
     pub fn nat_with_ages(&self) -> Vec<(IpAddr, Duration)> {
         with_ages(&self.state().nat)
     }
 
-    /// The coordinator's addresses, newest first, and how long ago each was learned.
+    /// Returns the coordinator's addresses, newest first, with their ages.
     #[must_use]
     pub fn coordinator_with_ages(&self) -> Vec<(IpAddr, Duration)> {
         with_ages(&self.state().coordinator)
     }
 
-    /// Fails where the interfaces' addresses can't be read.
+    /// Fails if the interfaces' addresses can't be read.
     ///
     /// # Errors
-    /// [`DialError::OwnAddressesUnreadable`], or [`DialError::NoDescriptors`] where that is the reason.
+    /// [`DialError::OwnAddressesUnreadable`], or [`DialError::NoDescriptors`] if that is the reason.
     pub fn check(&self) -> Result<(), DialError> {
         self.known().addresses.as_ref().map(drop).map_err(|fault| *fault)
     }
 
-    /// The addresses that are known now, read again first where that is due.
+    /// Returns the current addresses, read again first if that is due.
     pub(crate) fn known(&self) -> arc_swap::Guard<Arc<Known>> {
         let known = self.0.known.load();
         if Instant::now() < known.until {
             return known;
         }
         let mut state = self.state();
-        // Another thread may have read them meanwhile.
+        // Another thread may have read them in the meantime.
         if Instant::now() >= self.0.known.load().until {
             let read = (self.0.read)();
             state.interfaces = Some(read.map_err(|error| match is_exhausted(&error) {
@@ -193,8 +194,8 @@ impl OwnAddresses {
     }
 }
 
-/// Forgets addresses that have lasted long enough, but the newest of each family: a connection that stands says nothing
-/// new about its addresses.
+/// Removes expired addresses except the newest of each family: an open connection learns nothing new about
+/// its addresses.
 fn forget_old(list: &mut Vec<LearnedAddress>) {
     let now = Instant::now();
     let newest =
@@ -212,10 +213,10 @@ fn with_ages(list: &[LearnedAddress]) -> Vec<(IpAddr, Duration)> {
 }
 
 impl Known {
-    /// True where `ip` is one of them. Every loopback address is.
+    /// Returns true if `ip` is one of them. Every loopback address is.
     ///
     /// # Errors
-    /// Why they are not known.
+    /// The reason why they are unknown.
     pub(crate) fn contains(&self, ip: IpAddr) -> Result<bool, DialError> {
         let ip = address::unmapped(ip);
         let addresses = self.addresses.as_ref().map_err(|fault| *fault)?;
@@ -276,7 +277,7 @@ mod tests {
     async fn addresses_that_can_not_be_read_are_a_fault_until_they_can() {
         let reads = AtomicUsize::new(0);
         let own = OwnAddresses::read_by(move || match reads.fetch_add(1, Ordering::SeqCst) {
-            // EAFNOSUPPORT, as of a unit without AF_NETLINK; EMFILE.
+            // EAFNOSUPPORT, as in a systemd unit without AF_NETLINK; EMFILE.
             0 => Err(io::Error::from_raw_os_error(97)),
             1 => Err(io::Error::from_raw_os_error(24)),
             _ => Ok(vec![ip("2600::1")]),
@@ -299,12 +300,12 @@ mod tests {
         tokio::time::advance(3 * LASTS).await;
         let all = |addresses: [&str; 4]| addresses.map(|address| is_own(&own, address).unwrap());
         let first = ["5.5.5.1", "2600::1", "6.6.6.1", "6.6.6.2"];
-        assert_eq!(all(first), [true; 4], "nothing newer is known");
+        assert_eq!(all(first), [true; 4], "no newer address was learned");
         own.add_nat(ip("5.5.5.2"));
         own.add_coordinator([ip("6.6.6.2"), ip("6.6.6.3")]);
         tokio::time::advance(FRESH).await;
         assert_eq!(all(first), [false, true, false, true]);
-        // Of a run before: it has an hour left.
+        // From a previous run: it has an hour left.
         own.recall_nat(ip("5.5.5.3"), LASTS - Duration::from_secs(3600));
         assert_eq!(all(["5.5.5.2", "5.5.5.3", "6.6.6.3", "6.6.6.2"]), [true; 4]);
         let (address, age) = own.nat_with_ages()[0];

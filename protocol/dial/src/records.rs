@@ -1,4 +1,4 @@
-//! Records of one type of a name, for checks of the name service itself.
+//! Lookup of one type of records, for checks of the name service itself.
 
 use std::net::IpAddr;
 
@@ -13,7 +13,7 @@ use crate::{
     resolve::{Resolver, reason},
 };
 
-/// The types that can be asked for.
+/// Record types that can be queried.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RecordKind {
     /// IPv4 address (RFC 1035).
@@ -30,38 +30,38 @@ pub enum RecordKind {
     Ns,
 }
 
-/// One record's data.
+/// Data of a record.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Record {
-    /// Of A and AAAA.
+    /// Data of A and AAAA.
     Address(IpAddr),
-    /// Of CNAME and NS: lower case, no trailing dot; the root is `.`.
+    /// Data of CNAME and NS: lower case, no trailing dot; the root is `.`.
     Name(String),
-    /// Of MX.
+    /// Data of MX.
     Exchange {
-        /// The lower is tried first.
+        /// Preference; the lowest is tried first.
         preference: u16,
-        /// As in [`Record::Name`].
+        /// Host, as in [`Record::Name`].
         host: String,
     },
-    /// Of TXT: the strings of the record joined, in order (RFC 7208, section 3.3); bytes that are no UTF-8 are
+    /// Data of TXT: the strings of the record joined, in order (RFC 7208, section 3.3); invalid UTF-8 is
     /// replaced.
     Text(String),
 }
 
 impl Record {
-    /// Records of one answer that are looked at; more are dropped.
+    /// Maximum number of records of one answer; more are dropped.
     pub const MOST: usize = 256;
 }
 
 impl Resolver {
-    /// Asks once for the records of `name` of one type, behind aliases too, and remembers nothing. UDP first, TCP
-    /// where the answer is cut short.
+    /// Queries the records of `name` of one type once, following aliases, without a cache. UDP first, TCP if
+    /// the answer is truncated.
     ///
     /// # Errors
     /// [`DialError::NotFound`] (NXDOMAIN), [`DialError::NoAddress`] (the name has no record of this type),
-    /// [`DialError::ServFail`] or [`DialError::DnsTimeout`] when the name is at fault; [`DialError::ResolverDead`] when
-    /// the resolver answers nothing that is not in its cache.
+    /// [`DialError::ServFail`] or [`DialError::DnsTimeout`] if the name is at fault;
+    /// [`DialError::ResolverDead`] if the resolver answers nothing beyond its cache.
     pub async fn records(
         &self,
         name: &Name,
@@ -88,12 +88,12 @@ impl Resolver {
 }
 
 impl Guard {
-    /// The records that may be shown to the customer who chose the name. Unless private networks may be reached, names that only
-    /// those use are not asked for, and a record of such a name or of an address on such a network counts as none: what a
-    /// name server says of its own network is not for strangers.
+    /// Returns the records that may be shown to the customer who chose the name. Unless private targets are
+    /// allowed, names that only private networks use are not queried, and records with such a name or a
+    /// private address are dropped: a name server's view of its own network is not for strangers.
     ///
     /// # Errors
-    /// [`DialError::AddressNotAllowed`] for such a name, else as [`Resolver::records`].
+    /// [`DialError::AddressNotAllowed`] for such a name; otherwise as [`Resolver::records`].
     pub async fn records(
         &self,
         name: &Name,
@@ -135,7 +135,7 @@ fn wire(kind: RecordKind) -> RecordType {
     }
 }
 
-/// A record of the type asked for; aliases on the way to it are not.
+/// Returns a record of the queried type, or `None` for an alias on the way to it.
 fn read(kind: RecordKind, data: &RData) -> Option<Record> {
     Some(match (kind, data) {
         (RecordKind::A, RData::A(a)) => Record::Address(IpAddr::V4(a.0)),

@@ -1,4 +1,4 @@
-//! Names to addresses: one question an attempt, nothing remembered, nothing read from the hosts file.
+//! Resolution of names to addresses: one query per attempt, no cache, no hosts file.
 
 use std::{
     net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr},
@@ -36,7 +36,7 @@ pub struct Addresses {
 }
 
 impl Addresses {
-    /// Puts each of these where it belongs.
+    /// Adds each address to its family.
     pub(crate) fn add(&mut self, addresses: Vec<IpAddr>) {
         for address in addresses {
             match address {
@@ -47,13 +47,13 @@ impl Addresses {
     }
 }
 
-/// Addresses of each family that are looked at; more are dropped.
+/// Maximum number of addresses of each family; more are dropped.
 pub(crate) const MAX_ADDRESSES: usize = 16;
 
-/// After so long without an answer the resolver is asked whether it is alive, beside the question.
+/// Wait for an answer before the resolver's liveness is checked in parallel.
 const SUSPECT_AFTER: Duration = Duration::from_secs(1);
 
-/// Asks the host's resolvers, or others that are named.
+/// DNS client of the host's name servers, or of others.
 #[derive(Debug, Clone)]
 pub struct Resolver {
     pub(crate) inner: TokioResolver,
@@ -67,10 +67,10 @@ pub struct Resolver {
 pub struct SetupError(String);
 
 impl Resolver {
-    /// The longest that one name may take.
+    /// Default time limit for one name.
     pub const DEFAULT_LIMIT: Duration = Duration::from_secs(5);
 
-    /// Uses the name servers of the host (`/etc/resolv.conf`), but none of its search domains or options.
+    /// Uses the host's name servers (`/etc/resolv.conf`), but none of its search domains or options.
     ///
     /// # Errors
     /// [`SetupError`] if the settings can't be read or name no server.
@@ -100,15 +100,15 @@ impl Resolver {
         Self::build(servers)
     }
 
-    /// The same resolver with another outer time-out for one name.
+    /// Sets the time limit for one name.
     #[must_use]
     pub fn limited_to(mut self, limit: Duration) -> Self {
         self.limit = limit;
         self
     }
 
-    /// The same resolver, which counts as alive where it answers for random names below these zones, instead of some large
-    /// zones of the Internet: for networks without a way out.
+    /// Sets the zones whose random names prove that the resolver is alive, instead of some large zones of the
+    /// Internet: for networks without Internet access.
     #[must_use]
     pub fn alive_by(mut self, zones: &[Name]) -> Self {
         let zones = zones.iter().filter_map(|zone| DnsName::from_ascii(format!("{}.", zone.as_str())).ok());
@@ -128,13 +128,13 @@ impl Resolver {
         Ok(Self { inner, limit: Self::DEFAULT_LIMIT, life: Arc::new(Life::usual()) })
     }
 
-    /// All addresses of `name`, both families, by `deadline` and within the resolver's own limit.
-    /// `localhost` names are answered here with the loopback addresses, and nobody is asked (RFC 6761).
+    /// Returns all addresses of `name`, both families, by `deadline` and within the resolver's own limit.
+    /// `localhost` names resolve to the loopback addresses without a query (RFC 6761).
     ///
     /// # Errors
-    /// [`DialError::NotFound`], [`DialError::NoAddress`], [`DialError::ServFail`] or [`DialError::DnsTimeout`] when the
-    /// name is at fault, which it is only if the resolver was alive before and after it was asked;
-    /// [`DialError::ResolverDead`] when it was not, or says of every name that it does not exist.
+    /// [`DialError::NotFound`], [`DialError::NoAddress`], [`DialError::ServFail`] or
+    /// [`DialError::DnsTimeout`] if the name is at fault, that is, only if the resolver was alive before and
+    /// after the query; [`DialError::ResolverDead`] if it was not, or if it denies every name.
     pub async fn addresses(&self, name: &Name, deadline: Instant) -> Result<Addresses, DialError> {
         let (mut found, late) = self.first_addresses(name, deadline).await?;
         if let Some(late) = late {
@@ -143,8 +143,8 @@ impl Resolver {
         Ok(found)
     }
 
-    /// The addresses of the family that answers first, and those of the other one if they come soon; else they are still to
-    /// come.
+    /// Returns the addresses of the family that answers first, with those of the other one if they arrive
+    /// soon, or else a future for them.
     ///
     /// # Errors
     /// As [`Self::addresses`].
@@ -167,15 +167,15 @@ impl Resolver {
         self.accuse(answer, asked, deadline).await
     }
 
-    /// Awaits a question. Where that takes long, the resolver is asked meanwhile whether it is alive, and the verdict is
-    /// remembered for [`Self::accuse`].
+    /// Awaits a query. If it takes long, checks the resolver's liveness meanwhile and records the verdict for
+    /// [`Self::accuse`].
     pub(crate) async fn watched<T>(&self, question: impl Future<Output = T>, deadline: Instant) -> T {
         let mut question = pin!(question);
         let suspect_at = Instant::now() + SUSPECT_AFTER;
         if let Ok(answer) = timeout_at(suspect_at, &mut question).await {
             return answer;
         }
-        // On the heap: hardly any question takes so long.
+        // Boxed: hardly any query takes so long.
         let verdict = Box::pin(self.life.verdict(&self.inner, suspect_at, deadline));
         tokio::select! {
             answer = &mut question => answer,
@@ -183,7 +183,7 @@ impl Resolver {
         }
     }
 
-    /// Makes sure that a name is not accused of what is the resolver's own trouble.
+    /// Prevents a fault of the resolver from being blamed on a name.
     pub(crate) async fn accuse<T>(
         &self,
         answer: Result<T, DialError>,
@@ -192,7 +192,7 @@ impl Resolver {
     ) -> Result<T, DialError> {
         match answer {
             Err(DialError::NotFound | DialError::ServFail { .. } | DialError::DnsTimeout) => {
-                // Without time left to ask, what was seen before has to do.
+                // Without time left for a check, the earlier verdict decides.
                 let after = self.life.verdict(&self.inner, Instant::now(), deadline).await;
                 let own = after.and_then(Result::err).or_else(|| self.life.fault_since(asked));
                 own.map_or(answer, Err)
@@ -201,11 +201,12 @@ impl Resolver {
         }
     }
 
-    /// Asks the resolver for what no cache can hold: a random name below some large zones. Takes 4 s at most, and
-    /// ends at `deadline`.
+    /// Checks liveness with queries that no cache can answer: a random name below some large zones. Takes at
+    /// most 4 s, and ends at `deadline`.
     ///
     /// # Errors
-    /// The fault of this host: [`DialError::ResolverDead`], or [`DialError::NoDescriptors`] where it can't even ask.
+    /// The fault of this host: [`DialError::ResolverDead`], or [`DialError::NoDescriptors`] if it can't send
+    /// a query.
     pub async fn check_alive(&self, deadline: Instant) -> Result<(), DialError> {
         let verdict = self.life.verdict(&self.inner, Instant::now(), deadline).await;
         verdict.unwrap_or(Err(DialError::ResolverDead))
@@ -241,13 +242,13 @@ fn options() -> ResolverOpts {
     options.timeout = Duration::from_secs(2);
     options.attempts = 2;
     options.edns0 = true;
-    // Thousands of checks ask at once through one resolver.
+    // One resolver serves thousands of concurrent checks.
     options.max_active_requests = 4096;
     options.preserve_intermediates = false;
     options
 }
 
-/// Joins the two families' answers: any address is enough; without one, the most serious reason counts.
+/// Merges the two families' answers: any address is enough; without one, the most serious reason counts.
 pub(crate) fn merge(v6: Family, v4: Family) -> Result<Addresses, DialError> {
     let mut all = Addresses::default();
     let mut errors = Vec::new();
@@ -260,7 +261,7 @@ pub(crate) fn merge(v6: Family, v4: Family) -> Result<Addresses, DialError> {
     if !all.v6.is_empty() || !all.v4.is_empty() {
         return Ok(all);
     }
-    // One NXDOMAIN speaks for both types; a family that could not be asked leaves the question open.
+    // One NXDOMAIN covers both types; a family that could not be queried leaves the result open.
     Err(errors.into_iter().max_by_key(|error| seriousness(*error)).unwrap_or(DialError::NoAddress))
 }
 
@@ -272,7 +273,7 @@ fn seriousness(error: DialError) -> u8 {
         DialError::DnsTimeout => 2,
         DialError::ServFail { .. } => 1,
         DialError::NoAddress
-        // The rest is only ever said of connections.
+        // The remaining errors occur only for connections.
         | DialError::AddressNotAllowed(_)
         | DialError::Refused
         | DialError::Reset
@@ -296,7 +297,7 @@ pub(crate) fn reason(error: &NetError) -> DialError {
         NetError::Timeout => DialError::DnsTimeout,
         NetError::Io(error) if is_exhausted(error) => DialError::NoDescriptors,
         NetError::Io(_) | NetError::NoConnections | NetError::Busy => DialError::ResolverDead,
-        // Answers that can't be read, and whatever the library adds later.
+        // Unreadable answers, and variants that the library may add later.
         _ => DialError::ServFail { code: 0 },
     }
 }

@@ -1,4 +1,4 @@
-//! A name server on loopback that answers as it is told, for tests and the demo.
+//! A scripted name server on loopback, for tests and the demo.
 
 use std::{
     io,
@@ -11,16 +11,16 @@ use std::{
 
 use tokio::{net::UdpSocket, task::JoinHandle};
 
-/// What the server says about one name.
+/// Scripted answer for one name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Answer {
-    /// These addresses, those of the family that was asked for; TTL 0.
+    /// These addresses, filtered by the queried family; TTL 0.
     Addresses(Vec<IpAddr>),
     /// The name does not exist.
     NxDomain,
     /// SERVFAIL.
     ServFail,
-    /// Nothing at all.
+    /// No answer at all.
     Silence,
 }
 
@@ -33,11 +33,11 @@ pub struct StubServer {
 }
 
 impl StubServer {
-    /// Starts a server on a free UDP port of 127.0.0.1. `zone` is called for each A or AAAA question with the
-    /// name (lower case, no trailing dot) and the number of questions before it. Other types have no records.
+    /// Starts a server on a free UDP port of 127.0.0.1. `zone` is called for each A or AAAA query with the
+    /// name (lower case, no trailing dot) and the number of earlier queries. Other types have no records.
     ///
     /// # Errors
-    /// No socket could be had.
+    /// The error of opening the socket.
     pub async fn start(zone: impl Fn(&str, usize) -> Answer + Send + 'static) -> io::Result<Self> {
         let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).await?;
         let address = socket.local_addr()?;
@@ -55,13 +55,13 @@ impl StubServer {
         Ok(Self { address, asked, task })
     }
 
-    /// Where it listens.
+    /// Returns the listening address.
     #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// How many A and AAAA questions it was asked so far.
+    /// Returns the number of A and AAAA queries so far.
     #[must_use]
     pub fn asked(&self) -> usize {
         self.asked.load(Ordering::SeqCst)
@@ -74,7 +74,7 @@ impl Drop for StubServer {
     }
 }
 
-/// One question as it stands in a query (RFC 1035, section 4.1).
+/// The question section of a query (RFC 1035, section 4.1).
 struct Question<'a> {
     id: &'a [u8],
     /// Name, type and class as received.

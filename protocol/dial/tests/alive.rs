@@ -1,4 +1,5 @@
-//! Resolvers that are half dead, come back, or know a network of their own: whom a failure is held against.
+//! Tests of the attribution of failures with resolvers that are partly dead, recover, or serve an isolated
+//! network.
 #![allow(clippy::unwrap_used, reason = "the whole file is a test")]
 
 use std::{
@@ -10,7 +11,7 @@ use std::{
 use parallax_dial::{DialError, Guard, Host, Mode, Name, Policy, RecordKind, Resolver};
 use tokio::{net::UdpSocket, time::Instant};
 
-/// The server's answer to one question: a response code with no records, an address, or nothing.
+/// The server's answer to one query: a response code with no records, an address, or nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Say {
     Code(u8),
@@ -21,7 +22,7 @@ enum Say {
 const SERVFAIL: Say = Say::Code(2);
 const NXDOMAIN: Say = Say::Code(3);
 
-/// A name server that is told what to say to a name (lower case, no trailing dot) and type.
+/// Starts a name server whose answers `say` decides by name (lower case, no trailing dot) and type.
 async fn server(say: impl Fn(&str, u16) -> Say + Send + 'static) -> Resolver {
     let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
     let address = socket.local_addr().unwrap();
@@ -130,7 +131,7 @@ async fn a_resolver_that_comes_back_accuses_nobody_for_a_while() {
     .await;
     assert_eq!(resolve(&resolver, "shop.example").await, Err(DialError::ResolverDead));
     *is_dead.lock().unwrap() = false;
-    // It is alive after the question, and was not before.
+    // The resolver is alive after the query, and was not before.
     assert_eq!(resolve(&resolver, "shop.example").await, Err(DialError::ResolverDead));
     assert_eq!(resolver.check_alive(Instant::now() + Duration::from_secs(5)).await, Ok(()));
 }
@@ -139,8 +140,7 @@ async fn a_resolver_that_comes_back_accuses_nobody_for_a_while() {
 async fn a_question_during_which_the_resolver_came_back_accuses_nobody() {
     let asked = Arc::new(Mutex::new(None));
     let first = Arc::clone(&asked);
-    // Dead for the first 4.5 s after the name is asked for, well past the question whether it is alive; the name is never
-    // answered.
+    // Dead for the first 4.5 s of the query, well past the liveness check; the name is never answered.
     let resolver = server(move |name, _| {
         let begun = *first.lock().unwrap().get_or_insert_with(Instant::now);
         let is_dead = begun.elapsed() < Duration::from_millis(4_500);
@@ -166,10 +166,10 @@ async fn a_network_without_a_way_out_is_judged_by_its_own_zones() {
     let resolver = server(corp).await;
     assert_eq!(resolve(&resolver, "app.corp.internal").await, Ok(()));
     assert_eq!(resolve(&resolver, "gone.corp.internal").await, Err(DialError::NotFound));
-    // Or by zones that the operator names.
+    // The same with zones that the operator names.
     let told = server(corp).await.alive_by(&[zone("corp.internal")]);
     assert_eq!(resolve(&told, "gone.corp.internal").await, Err(DialError::NotFound));
-    // A name server that denies all of them is none.
+    // A name server that denies all of them counts as dead.
     let liar = server(|_, _| NXDOMAIN).await.alive_by(&[zone("corp.internal")]);
     assert_eq!(resolve(&liar, "gone.corp.internal").await, Err(DialError::ResolverDead));
 }

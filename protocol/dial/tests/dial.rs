@@ -1,4 +1,4 @@
-//! The guard and the dialler against real sockets on loopback and a name server that answers as told.
+//! Tests of the guard and the dialler with real sockets on loopback and a scripted name server.
 
 #![allow(clippy::unwrap_used)]
 
@@ -56,7 +56,7 @@ async fn a_private_target_is_reached_where_it_is_allowed_and_only_there() {
             guard(&zone, Policy::default()).admit(&host(name), port, Mode::DropBlocked, soon()).await;
         assert_eq!(refused.unwrap_err(), DialError::AddressNotAllowed(Class::Loopback), "{name}");
     }
-    assert_eq!(zone.asked(), 0, "neither literals nor localhost are asked for");
+    assert_eq!(zone.asked(), 0, "neither literals nor localhost are queried");
 }
 
 #[tokio::test]
@@ -106,7 +106,7 @@ async fn silence_ends_at_the_deadline() {
     assert_eq!(admitted.connect(deadline).await.unwrap_err(), DialError::Timeout);
 }
 
-/// A listener whose queue is full: the system drops what else knocks, like a firewall that says nothing.
+/// Opens a listener with a full backlog: the system drops further SYNs, like a firewall that drops silently.
 async fn black_hole(ip: Ipv4Addr, port: u16) -> (TcpListener, u16, Vec<TcpStream>) {
     let socket = TcpSocket::new_v4().unwrap();
     socket.bind((ip, port).into()).unwrap();
@@ -214,7 +214,7 @@ async fn a_name_that_changes_its_answer_never_gets_a_private_address_through() {
             Err(other) => panic!("{other}"),
         }
     }
-    assert_eq!(zone.asked(), 400, "every attempt asks anew, once for each family");
+    assert_eq!(zone.asked(), 400, "every attempt queries again, once for each family");
 }
 
 #[tokio::test]
@@ -251,7 +251,7 @@ async fn a_resolver_that_answers_nothing_is_our_own_fault() {
     assert_eq!(failed, DialError::ResolverDead);
 }
 
-/// Answers every question with NXDOMAIN, the one for the root too, after a while.
+/// Answers every query with NXDOMAIN, including the one for the root, after a delay.
 async fn liar(after: Duration) -> std::net::SocketAddr {
     let socket = tokio::net::UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
     let address = socket.local_addr().unwrap();
@@ -262,7 +262,7 @@ async fn liar(after: Duration) -> std::net::SocketAddr {
             let (mut reply, socket) = (packet[..len].to_vec(), std::sync::Arc::clone(&socket));
             tokio::spawn(async move {
                 tokio::time::sleep(after).await;
-                // The question's end: what stands behind it (EDNS) is left off.
+                // End of the question: the rest (EDNS) is cut off.
                 let name = reply[12..].iter().position(|&byte| byte == 0).unwrap();
                 reply.truncate(12 + name + 5);
                 (reply[2], reply[3]) = (0x81, 0x83);

@@ -1,4 +1,4 @@
-//! The phases and addresses that some of a batch's plain results carry, as columns of bits.
+//! Phases and addresses of the plain results that carry them, as bit-packed columns.
 
 use super::PlainRow;
 use crate::bits::{BitReader, BitWriter, best_parameter};
@@ -6,21 +6,21 @@ use crate::result::Phases;
 use serde::{Deserialize, Serialize};
 use std::net::IpAddr;
 
-/// Durations of [`Phases`].
+/// Number of durations in [`Phases`].
 const PHASES: usize = 5;
 
-/// Details, in order of their results: how many plain results without any lie before it, which phases there are and
-/// which family the address is of, the phases' durations, the address.
+/// Details in the order of their results: number of plain results without details before it, the phases
+/// present and the address family, the durations of the phases, the address.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct DetailRun {
     count: u16,
-    /// Of the distances, then of each phase's durations.
+    /// Parameters of the distances, then of each phase's durations.
     parameters: [u8; 1 + PHASES],
     bits: Vec<u8>,
 }
 
 impl DetailRun {
-    /// The details of these rows; `None` where they have none.
+    /// Packs the details of these rows; returns `None` if they have none.
     pub(super) fn pack(rows: &[PlainRow]) -> Option<Self> {
         let mut distances = Vec::new();
         let mut durations: [Vec<u64>; PHASES] = Default::default();
@@ -60,7 +60,8 @@ impl DetailRun {
         Some(Self { count, parameters, bits: writer.finish() })
     }
 
-    /// Gives the rows their details back; `None` where this is not what [`Self::pack`] makes of them.
+    /// Restores the details of the rows; returns `None` if this is not in the form that [`Self::pack`]
+    /// produces.
     pub(super) fn unpack(&self, rows: &mut [PlainRow]) -> Option<()> {
         let [distance_parameter, phase_parameters @ ..] = self.parameters;
         let mut reader = BitReader::new(&self.bits);
@@ -86,7 +87,7 @@ fn listed(phases: Phases) -> [Option<u32>; PHASES] {
     [phases.dns_us, phases.connect_us, phases.tls_us, phases.first_byte_us, phases.transfer_us]
 }
 
-/// A bit for none; another for the family; then the address, its first bytes first.
+/// Writes one bit for presence, one for the family, then the address, most significant bytes first.
 fn put_address(writer: &mut BitWriter, address: Option<IpAddr>) {
     writer.bits(u64::from(address.is_some()), 1);
     match address {

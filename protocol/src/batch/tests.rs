@@ -1,4 +1,4 @@
-//! What packing costs and keeps.
+//! Tests of the size and fidelity of packed batches.
 
 use super::*;
 use crate::frame;
@@ -7,7 +7,7 @@ use proptest::prelude::*;
 
 const SENT: i64 = 1_790_000_000_000;
 
-/// A small generator of repeatable numbers, so that the measured size does not move.
+/// A small reproducible number generator, so that the measured size is stable.
 struct Numbers(u64);
 
 impl Numbers {

@@ -1,4 +1,5 @@
-//! Shares of accounts: bounded, fair, without idle slots beyond the reserve, and without starvation.
+//! Tests of the shares of accounts: bounded, fair, without idle slots beyond the reserve, and without
+//! starvation.
 
 use proptest::prelude::*;
 use std::collections::BTreeMap;
@@ -8,7 +9,7 @@ use super::*;
 const FAST: Pool = Pool::Fast;
 const SLOW: Pool = Pool::Slow;
 
-/// Starts all that may start.
+/// Starts all items that may start.
 fn start_all<T>(slots: &mut Slots<T>) -> Vec<Permit> {
     std::iter::from_fn(|| slots.start_next().map(|(_, permit)| permit)).collect()
 }
@@ -77,7 +78,7 @@ fn an_account_over_its_quarter_gets_nothing_while_one_below_it_waits() {
         let before = slots.held_by(1);
         slots.release(of_first.pop().unwrap());
         of_second.extend(start_all(&mut slots));
-        assert!(slots.held_by(1) < before, "what the first gives back goes to the second");
+        assert!(slots.held_by(1) < before, "slots that the first account returns go to the second");
     }
 }
 
@@ -131,7 +132,7 @@ fn what_is_no_longer_wanted_stops_waiting_and_leaves_nothing_behind() {
     assert!(slots.accounts.is_empty() && slots.order.iter().all(BTreeSet::is_empty));
 }
 
-/// One operation on the slots.
+/// An operation on the slots.
 #[derive(Debug, Clone)]
 enum Act {
     Push { account: u32, slow: bool },
@@ -175,7 +176,7 @@ proptest! {
                                 *of == pool.index() && !queue.is_empty() && before[one] < before[&account]
                             });
                             prop_assert!(!fewer, "an account that holds fewer waits");
-                            // The bound of one account.
+                            // The bound on one account.
                             prop_assert!(slots.held_by(account) + slots.reserve <= capacity.max(2));
                             held.push(permit);
                         }
@@ -183,7 +184,7 @@ proptest! {
                             for ((account, pool), _) in waiting.iter().filter(|(_, queue)| !queue.is_empty()) {
                                 let room = rooms[*pool];
                                 let is_full = room <= (slots.reserve * before[account].min(FEW)).div_ceil(FEW);
-                                prop_assert!(is_full && room <= slots.reserve, "{account} waits beside {room} slots of pool {pool}");
+                                prop_assert!(is_full && room <= slots.reserve, "{account} waits with {room} free slots of pool {pool}");
                             }
                         }
                     }
@@ -199,7 +200,7 @@ proptest! {
             prop_assert_eq!(slots.waiting(), waiting.values().map(Vec::len).sum::<usize>());
             prop_assert!(slots.accounts.len() <= slots.held() + slots.waiting());
         }
-        // Nobody starves: with every slot given back in turn, all that waits is started.
+        // Nobody starves: with every slot returned in turn, all waiting items are started.
         let mut left = slots.waiting();
         while left > 0 {
             held.extend(start_all(&mut slots));

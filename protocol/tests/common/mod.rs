@@ -1,4 +1,4 @@
-//! One value of every variant that crosses the mesh, with a name for its golden file.
+//! Samples of every message variant, each with a name for its golden file.
 
 use parallax_protocol::assignment::{Assignment, ScheduleChange};
 use parallax_protocol::batch::{ResultBatch, ResultFrame};
@@ -15,7 +15,7 @@ use std::net::Ipv6Addr;
 /// A name and the frame's exact bytes.
 pub(crate) type Sample = (String, Vec<u8>);
 
-/// Frames agent to coordinator on the control stream.
+/// Frames from agent to coordinator on the control stream.
 pub(crate) fn to_coordinator() -> Vec<Sample> {
     let held = HeldSchedule { book: 77, revision: 12 };
     let hello = Hello {
@@ -52,7 +52,7 @@ pub(crate) fn to_coordinator() -> Vec<Sample> {
     ])
 }
 
-/// Frames coordinator to agent on the control stream.
+/// Frames from coordinator to agent on the control stream.
 pub(crate) fn to_agent() -> Vec<Sample> {
     let welcome = Welcome {
         agent: AgentId(1 << 100),

@@ -7,7 +7,7 @@ const monitors = (await api("GET", "/monitors")).monitors;
 const page = await open("", { first: (page) => page.clock.install() });
 await eventually("a page that nobody looks at says so, without a reload", async () => {
   await minute(page);
-  return (await headline(page)) === "Nothing is being checked right now";
+  return (await headline(page)) === "Monitoring is currently unavailable";
 }, 150);
 holds("and when that was", /Last checked .* ago\./.test(await page.textContent("#headline p")), await page.textContent("#headline p"));
 holds("and no state is green", (await page.locator(".mon .state.up").count()) === 0);
@@ -15,7 +15,7 @@ holds("nor is the headline", !(await page.evaluate(() => document.getElementById
 await shot(page, "stale");
 await accessible(page, "stale");
 const one = await open(`/monitors/${monitors[0].id}`);
-holds("a monitor's page says it too", /Nobody is checking it right now/.test(await one.textContent("main")));
+holds("a monitor's page says it too", /Not being checked right now/.test(await one.textContent("main")));
 holds("and is not green", (await one.locator(".state.up").count()) === 0);
 await shot(one, "stale-monitor");
 await accessible(one, "a stale monitor");

@@ -27,10 +27,10 @@ for (const [id, words] of [[paused.id, "Paused"], [fresh.id, "No data"]]) {
   holds(`a state in words: ${words}`, (await state(page, id)) === words, await state(page, id));
 }
 const kinds = await page.locator("#open .state").allTextContents();
-holds("maintenance is told, under way and planned", kinds.includes("Maintenance under way") && kinds.includes("Planned maintenance"), kinds);
+holds("maintenance is told, under way and planned", kinds.includes("Maintenance in progress") && kinds.includes("Scheduled maintenance"), kinds);
 const [running, planned] = await page.locator("#open .meta:has(.state)").allTextContents();
-holds("what is under way says when it ends", /^Maintenance under way ends in (1 hr|\d+ min) · /.test(running) && /Under way/.test(await page.textContent("#open .updates")), running);
-holds("what is planned says when, for how long and in how long", /^Planned maintenance in 2 days · \w{3},? .* \(2 hours\)/.test(planned), planned);
+holds("what is under way says when it ends", /^Maintenance in progress ends in (1 hr|\d+ min) · /.test(running) && /In progress/.test(await page.textContent("#open .updates")), running);
+holds("what is planned says when, for how long and in how long", /^Scheduled maintenance in 2 days · \w{3},? .* \(2 hours\)/.test(planned), planned);
 const later = await page.textContent("#later li");
 holds("what is further away is listed in short", /Move to another hall .* \(2 hours\) · repeats weekly/.test(later), later);
 const far = await open("");
@@ -52,7 +52,7 @@ for (const [name, id] of [["paused", paused.id], ["no-data", fresh.id], ["mainte
 }
 const past = await (await open("")).locator("#past .day").allTextContents();
 holds("the past goes back to when the page was made, which was today", past.length === 1 || past.length === 2, past);
-holds("a day names the maintenance that is under way", past[0].includes("Database upgrade Maintenance under way"), past);
+holds("a day names the maintenance that is under way", past[0].includes("Database upgrade Maintenance in progress"), past);
 holds("and not what is planned", !past.join().includes("Network work"), past);
 // That axe asks a frame which does not answer is no fault of the page.
 const badges = await open("/badges", { permissions: ["clipboard-read", "clipboard-write"], forgiven: ["'postMessage'"] });

@@ -173,7 +173,7 @@ const unfoldedToo = async () => {
 };
 const onPaper = async () => {
   const tokyo = await open("", { timezoneId: "Asia/Tokyo" });
-  holds("times are the visitor's", (await tokyo.textContent("#zone")) === "Times in your zone (Asia/Tokyo), days in UTC");
+  holds("times are the visitor's", (await tokyo.textContent("#zone")) === "Times in your time zone (Asia/Tokyo), days in UTC");
   await tokyo.emulateMedia({ media: "print" });
   // Read at once: an open page goes on renewing itself.
   holds("paper says where it is from", (await tokyo.locator("header .at:visible").allTextContents()).join() === told.page);

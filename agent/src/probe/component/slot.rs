@@ -1,5 +1,5 @@
-//! One vendor's page as the agent knows it: its kind, where its documents lie, and the last reading of the components
-//! that monitors ask for.
+//! Cache entry of one vendor's page: its kind, the addresses of its documents, and the last reading of the
+//! components that monitors request.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -26,60 +26,63 @@ use crate::probe::{
     vendor::{self, Document, Format, MAX_PAGE, Page},
 };
 
-/// After so many failed readings in a row a page is looked at as if for the first time.
+/// Consecutive failed readings after which a page is detected from scratch.
 const FAILURES: u32 = 3;
-/// Sheets of one list that are read; a longer list can't be read, since a part of it can't say that all is well.
+/// Maximum number of pages of one list that are read; a longer list is unreadable, since a part of it can't
+/// prove that all is well.
 const MAX_SHEETS: usize = 20;
-/// The words for a place without a document.
+/// Message for an address without a document.
 const NOT_THERE: &str = "it answers with status 404";
 
-/// What is known of a page.
+/// State of a page.
 #[derive(Debug, Default)]
 pub(super) struct Slot {
     format: Option<&'static Format>,
-    /// The page's id, where its kind has one and a document had to tell it.
+    /// The page's id, if its kind has one that a document contains.
     id: Option<String>,
-    /// The kind that is tried next, while none is known.
+    /// The kind to try next, while none is detected.
     next: usize,
-    /// By address.
+    /// Documents by address.
     documents: BTreeMap<String, Known>,
-    /// Documents of the format that could not be read, by their place in it.
+    /// Unreadable documents of the format, by index.
     lacks: BTreeSet<usize>,
     held: Option<Held>,
     last: Option<(Instant, Result<(), String>)>,
     failures: u32,
 }
 
-/// A document that was read: what to ask with whether it has changed, and whether another sheet follows it.
+/// A document that was read: its validators for conditional requests, and whether another page of the list
+/// follows.
 #[derive(Debug)]
 struct Known {
     validators: Vec<(HeaderName, HeaderValue)>,
     goes_on: bool,
 }
 
-/// The result of asking for all documents.
+/// Result of fetching all documents.
 enum Read {
     Page(Page),
-    /// None has changed.
+    /// No document has changed.
     Same,
     /// Some have changed: the others are needed too.
     Mixed,
 }
 
-/// A document that was asked for.
+/// A fetched document.
 enum Got {
     Page(Page),
-    /// It has not changed; whether another sheet follows.
+    /// The document has not changed; true if another page of the list follows.
     Same(bool),
 }
 
 impl Slot {
-    /// The product it was recognised as.
+    /// Returns the detected product.
     pub(super) fn product(&self) -> Option<&'static str> {
         self.format.map(|format| format.name)
     }
 
-    /// The last reading of a component, or why there was none, if it is no older than `fresh`.
+    /// Returns the last reading of a component, or the reason why there is none, if it is no older than
+    /// `fresh`.
     pub(super) fn last(&self, fresh: Duration, component: Option<&str>) -> Option<Result<Said, String>> {
         let (_, last) = self.last.as_ref().filter(|(at, _)| at.elapsed() < fresh)?;
         match last {
@@ -88,12 +91,12 @@ impl Slot {
         }
     }
 
-    /// The reading of a component out of a page that was just read.
+    /// Returns the reading of a component from a page that was just read.
     pub(super) fn said_of(&self, component: Option<&str>) -> Said {
         self.held.as_ref().and_then(|held| held.said_of(component)).unwrap_or(Err(vendor::NoReading::Empty))
     }
 
-    /// Keeps a reading for others.
+    /// Caches a reading for other checks.
     pub(super) fn note(&mut self, read: &Result<(), Trouble>) {
         match read {
             Ok(()) => {
@@ -108,7 +111,7 @@ impl Slot {
                     self.forget();
                 }
             }
-            // A trouble of this host's is no news of the page.
+            // A fault on the agent's side is no information about the page.
             Err(_) => self.last = None,
         }
     }
@@ -119,7 +122,7 @@ impl Slot {
         self.held = None;
     }
 
-    /// Bytes of memory that it takes, about.
+    /// Returns the approximate memory in bytes.
     pub(super) fn weight(&self) -> usize {
         let documents = self.documents.iter().map(|(url, known)| {
             let validators = known.validators.iter().map(|(_, value)| value.len() + size_of::<HeaderValue>());
@@ -128,8 +131,8 @@ impl Slot {
         size_of::<Self>() + documents.sum::<usize>() + self.held.as_ref().map_or(0, Held::weight)
     }
 
-    /// Reads the page for those who want something of it. While its kind is unknown, a few kinds are tried; the next
-    /// reading tries those that follow.
+    /// Reads the page for the requested components. While its kind is unknown, a few kinds are tried; the
+    /// next reading tries the following ones.
     pub(super) async fn read(
         &mut self,
         base: &str,
@@ -166,19 +169,19 @@ impl Slot {
                     (self.format, self.next) = (Some(format), 0);
                     return Ok(());
                 }
-                // Nobody there: nothing lies at the other places either. But a server that fails at this place twice
-                // is not asked for it for ever.
+                // The server is unreachable, so the other addresses are too. But a server that fails at this
+                // address twice is not asked for it forever.
                 Err(Miss::Trouble(away)) => {
                     self.next = (if at == first { at + 1 } else { at }) % formats.len();
                     return Err(away);
                 }
-                // What lies at one place says more than that nothing lies at another.
+                // A document at one address is more informative than a missing one at another.
                 Err(Miss::Document(miss)) => why = why.filter(|why| why != NOT_THERE).or(Some(miss)),
             }
         }
         self.next = 0;
         Err(unreadable(match why {
-            // Its address tells what it is.
+            // The page's address determines its kind.
             Some(why) if formats.len() == 1 => why,
             Some(why) => format!("no known kind of status page ({why})"),
             None => "no known kind of status page".to_owned(),
@@ -189,8 +192,8 @@ impl Slot {
         if self.id.is_none() && !format.ids.is_empty() {
             self.id = Some(way.id(format).await?);
         }
-        // All or nothing: what has changed can't be put together with what was not kept. A reading that ends in the middle
-        // leaves nothing to compare with.
+        // All or nothing: changed documents can't be combined with ones that were not cached. An interrupted
+        // reading leaves no validators.
         let held = self.held.take();
         let asks = held.as_ref().is_some_and(|held| held.has_all(way.wanted))
             && self.documents.values().all(|known| !known.validators.is_empty());
@@ -205,7 +208,7 @@ impl Slot {
         Ok(())
     }
 
-    /// Gets every document, and with `asks` only those that have changed.
+    /// Fetches every document; with `asks`, only those that have changed.
     async fn read_all(&mut self, format: &Format, asks: bool, way: &mut Way<'_>) -> Result<Read, Miss> {
         way.left = format.most();
         let (mut whole, mut same): (Option<Page>, bool) = (None, false);
@@ -223,7 +226,7 @@ impl Slot {
                         add(&mut whole, page)?;
                         goes_on
                     }
-                    // What the others say is enough to judge by; what they leave open stays unknown.
+                    // The other documents suffice for a verdict; states that they lack stay unknown.
                     Err(Miss::Document(why)) if place > 0 && n == 1 => {
                         self.lacks.insert(place);
                         if !(asks && lacked.contains(&place)) {
@@ -238,7 +241,7 @@ impl Slot {
                 }
                 n += 1;
                 if n > MAX_SHEETS {
-                    return Err(Miss::Document(format!("its list is longer than {MAX_SHEETS} sheets")));
+                    return Err(Miss::Document(format!("its list has more than {MAX_SHEETS} pages")));
                 }
             }
         }
@@ -249,7 +252,7 @@ impl Slot {
         })
     }
 
-    /// The document, from where it lay before or else from the first of its places that has it.
+    /// Returns the document, from its previous address or else from the first address that has it.
     async fn document(
         &mut self,
         document: &Document,
@@ -291,14 +294,14 @@ impl Slot {
             return Err(Miss::Document(what_else(&answer.body).to_owned()));
         };
         page.cut();
-        // Not asked whether it has changed, where it means something else by now without a change.
+        // Contents that expire without a change are fetched unconditionally.
         let validators = if document.lasts() { validators_of(&answer.headers) } else { Vec::new() };
         self.documents.insert(url.to_owned(), Known { validators, goes_on: page.goes_on });
         Ok(Got::Page(page))
     }
 }
 
-/// Puts a document to those before it, within the bound of a page.
+/// Merges a document with the previous ones, within the page's limit.
 fn add(whole: &mut Option<Page>, page: Page) -> Result<(), Miss> {
     match whole {
         None => *whole = Some(page),
@@ -306,13 +309,13 @@ fn add(whole: &mut Option<Page>, page: Page) -> Result<(), Miss> {
     }
     match whole {
         Some(whole) if whole.weight() > MAX_PAGE => {
-            Err(Miss::Document("it is larger than is read".to_owned()))
+            Err(Miss::Document("it is over the size limit".to_owned()))
         }
         _ => Ok(()),
     }
 }
 
-/// Words for an answer that is not the document that was asked for.
+/// Describes a response that is not the requested document.
 fn what_else(body: &[u8]) -> &'static str {
     match String::from_utf8_lossy(body).trim_start_matches(['\u{feff}', ' ', '\r', '\n', '\t']).chars().next()
     {
@@ -323,7 +326,7 @@ fn what_else(body: &[u8]) -> &'static str {
     }
 }
 
-/// What an answer gives for asking again (RFC 9110, section 13).
+/// Returns a response's validators for conditional requests (RFC 9110, section 13).
 fn validators_of(headers: &HeaderMap) -> Vec<(HeaderName, HeaderValue)> {
     [(header::ETAG, header::IF_NONE_MATCH), (header::LAST_MODIFIED, header::IF_MODIFIED_SINCE)]
         .into_iter()

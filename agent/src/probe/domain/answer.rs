@@ -1,4 +1,5 @@
-//! Reading a registry's answer about a domain (RFC 9083, section 5.3), and how far its dates are believed.
+//! Parsing of a registry's RDAP response about a domain (RFC 9083, section 5.3), and plausibility checks of
+//! its dates.
 
 use chrono::DateTime;
 use parallax_dial::Host;
@@ -6,31 +7,34 @@ use serde_json::{Map, Value};
 
 use super::{DAY_MS, NO_DATE, date, meaning, registries::top};
 
-/// 1 January 1985: no domain is older, so none ended before. Registries write year 1 or 1970 where they know no date.
+/// 1 January 1985: no domain is older, so none expired before. Registries write year 1 or 1970 for an unknown
+/// date.
 const FIRST_MS: i64 = 473_385_600_000;
-/// Milliseconds after its end from which a registration that is in use can't have ended then: grace periods are over.
+/// Milliseconds after its expiry date from which an active registration can't have expired then: grace
+/// periods are over.
 const LONG_PAST: i64 = 365 * DAY_MS;
 
-/// The part of an answer that a check needs.
+/// The fields of a response that a check needs.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Registration {
-    /// When it ends, epoch ms; registries of some countries don't tell.
+    /// Expiry, epoch ms; some national registries don't publish it.
     pub(super) expires_ms: Option<i64>,
-    /// The end has a name that may stand for another date: it can be in the past while the registration goes on.
+    /// True if the expiry's label is ambiguous: the date may be in the past while the registration continues.
     pub(super) is_end_vague: bool,
-    /// When it began, epoch ms, where that is told.
+    /// Start of the registration, epoch ms, if published.
     pub(super) began_ms: Option<i64>,
-    /// It has ended and waits to be redeemed or deleted (RFC 8056).
+    /// True if it has expired and waits for redemption or deletion (RFC 8056).
     pub(super) is_lapsed: bool,
-    /// It is not in use: held, suspended, expired or lapsed.
+    /// True if it is inactive: held, suspended, expired or lapsed.
     pub(super) is_idle: bool,
 }
 
 impl Registration {
-    /// The same with the plainest of several ends whose date can be read, of ranks as [`meaning::end`] gives them.
+    /// Sets the expiry from the clearest of several labelled dates that can be parsed, with ranks from
+    /// [`meaning::end`].
     ///
     /// # Errors
-    /// Words for dates of which none can be read.
+    /// A message about dates of which none can be parsed.
     pub(super) fn with_end(mut self, ends: &mut [(u8, &str)], top: &str) -> Result<Self, String> {
         let end = first(ends, top)?;
         self.expires_ms = end.map(|(_, at)| at);
@@ -38,27 +42,27 @@ impl Registration {
         Ok(self)
     }
 
-    /// The same with what a word of its status says.
+    /// Adds a status value.
     pub(super) fn with_status(mut self, word: &str) -> Self {
         self.is_lapsed |= meaning::is_lapsed(word);
         self.is_idle |= meaning::is_idle(word);
         self
     }
 
-    /// When it ends, epoch ms, if its date can be believed at `now_ms`.
+    /// Returns the expiry, epoch ms, if its date is plausible at `now_ms`.
     ///
     /// # Errors
-    /// Words for a date that is missing, or can't be one.
+    /// A message about a missing or implausible date.
     pub(super) fn end(&self, now_ms: i64) -> Result<i64, String> {
         let end = self.expires_ms.ok_or(NO_DATE)?;
         let why = if end < FIRST_MS {
-            "can't be one"
+            "is not plausible"
         } else if self.began_ms.is_some_and(|began| end <= began) {
-            "lies before the registration"
+            "is before the registration"
         } else if !self.is_idle && now_ms.saturating_sub(end) > LONG_PAST {
-            "is years past, though the domain is active"
+            "is years in the past, but the domain is active"
         } else if self.is_end_vague && !self.is_idle && end <= now_ms {
-            "is past, though the domain is active"
+            "is in the past, but the domain is active"
         } else {
             return Ok(end);
         };
@@ -68,11 +72,11 @@ impl Registration {
     }
 }
 
-/// Reads the answer about `domain`, which is lower case and has no trailing dot. Whatever a check does not need may be
-/// missing, null or of another type.
+/// Parses the response about `domain`, which is lower case and has no trailing dot. Fields that a check does
+/// not need may be missing, null or of another type.
 ///
 /// # Errors
-/// Words for why it is no such answer.
+/// A message why it is not such a response.
 pub(super) fn read(body: &[u8], domain: &str) -> Result<Registration, String> {
     let answer = object(body)?;
     let text = |name: &str| answer.get(name).and_then(Value::as_str).map(str::trim);
@@ -90,7 +94,7 @@ pub(super) fn read(body: &[u8], domain: &str) -> Result<Registration, String> {
         let (Some(action), Some(date)) = (text("eventAction"), text("eventDate")) else { continue };
         let action = meaning::folded(action);
         match meaning::end(&action, top) {
-            // The registered word (RFC 9083, section 10.2.3) comes before any that only means the same.
+            // The registered value (RFC 9083, section 10.2.3) precedes any synonym.
             Some(_) if action == "expiration" => ends.push((0, date)),
             Some(rank) => ends.push((rank, date)),
             None if meaning::is_begin(&action) => registration.began_ms = date::read(date, top),
@@ -102,10 +106,11 @@ pub(super) fn read(body: &[u8], domain: &str) -> Result<Registration, String> {
     Ok(words.fold(registration, Registration::with_status))
 }
 
-/// The plainest of several ends whose date can be read, with its rank; `None` where there is none at all.
+/// Returns the clearest of several expiry dates that can be parsed, with its rank; `None` if there is none at
+/// all.
 ///
 /// # Errors
-/// Words for dates of which none can be read.
+/// A message about dates of which none can be parsed.
 fn first(ends: &mut [(u8, &str)], top: &str) -> Result<Option<(u8, i64)>, String> {
     ends.sort_by_key(|(rank, _)| *rank);
     if let Some(end) = ends.iter().find_map(|(rank, text)| Some((*rank, date::read(text, top)?))) {
@@ -120,17 +125,17 @@ fn first(ends: &mut [(u8, &str)], top: &str) -> Result<Option<(u8, i64)>, String
     }
 }
 
-/// Tells a JSON object from other bytes.
+/// Returns true if the bytes are a JSON object.
 pub(super) fn is_json_object(body: &[u8]) -> bool {
     object(body).is_ok()
 }
 
-/// The object, with or without a byte order mark before it.
+/// Parses the object, with or without a byte order mark before it.
 fn object(body: &[u8]) -> Result<Map<String, Value>, String> {
     let text = encoding_rs::UTF_8.decode(body).0;
     match serde_json::from_str(&text) {
         Ok(Value::Object(answer)) => Ok(answer),
-        Ok(_) => Err("its answer is no JSON object".to_owned()),
+        Ok(_) => Err("its answer is not a JSON object".to_owned()),
         Err(_) if text.trim_start().starts_with('<') => {
             Err("it answers with HTML instead of JSON".to_owned())
         }
@@ -138,7 +143,7 @@ fn object(body: &[u8]) -> Result<Map<String, Value>, String> {
     }
 }
 
-/// The items of a list; a single one stands for a list of it.
+/// Returns the items of a list; a single value counts as a list of one.
 fn items(value: Option<&Value>) -> impl Iterator<Item = &Value> {
     match value {
         Some(Value::Array(list)) => list.as_slice(),
@@ -148,7 +153,7 @@ fn items(value: Option<&Value>) -> impl Iterator<Item = &Value> {
     .iter()
 }
 
-/// Compares a name with the domain, in whatever script it is written.
+/// Compares a name with the domain, in any script.
 fn is_same(name: &str, domain: &str) -> bool {
     let name = name.trim_end_matches('.');
     name.eq_ignore_ascii_case(domain)
@@ -206,7 +211,7 @@ mod tests {
             {"eventAction": "soft expiration", "eventDate": "2026-05-01"},
             {"eventAction": "expiration", "eventDate": "2027-05-01"},
         ]});
-        assert_eq!(end_of(&both), Ok(END), "the registered word is the plainest");
+        assert_eq!(end_of(&both), Ok(END), "the registered value is the clearest");
     }
 
     #[test]
@@ -247,23 +252,26 @@ mod tests {
     #[test]
     fn a_date_that_can_not_be_one_is_none() {
         for (date, why) in [
-            ("0001-01-01T00:00:00Z", "its expiry date 0001-01-01 can't be one"),
-            ("1970-01-01T00:00:00Z", "its expiry date 1970-01-01 can't be one"),
-            ("1995-08-14T04:00:00Z", "its expiry date 1995-08-14 lies before the registration"),
-            ("2020-05-01T00:00:00Z", "its expiry date 2020-05-01 is years past, though the domain is active"),
+            ("0001-01-01T00:00:00Z", "its expiry date 0001-01-01 is not plausible"),
+            ("1970-01-01T00:00:00Z", "its expiry date 1970-01-01 is not plausible"),
+            ("1995-08-14T04:00:00Z", "its expiry date 1995-08-14 is before the registration"),
+            (
+                "2020-05-01T00:00:00Z",
+                "its expiry date 2020-05-01 is years in the past, but the domain is active",
+            ),
             ("soon", "its expiry date \"soon\" can't be read"),
         ] {
             assert_eq!(end_of(&with_end("expiration", date)), Err(why.to_owned()));
         }
-        // A date of a name that may mean another is no end while the domain is in use.
+        // A date with an ambiguous label is not an expiry while the domain is active.
         for action in ["renewal", "validity"] {
             let mut past = with_end(action, "2027-01-14");
-            let why = "its expiry date 2027-01-14 is past, though the domain is active";
+            let why = "its expiry date 2027-01-14 is in the past, but the domain is active";
             assert_eq!(end_of(&past), Err(why.to_owned()), "{action}");
             past["status"] = json!(["client hold"]);
             assert!(end_of(&past).is_ok_and(|end| end < NOW), "{action}");
         }
-        // A month past is an end, and years are where the domain is not in use.
+        // A date a month in the past is an expiry, and one years in the past is if the domain is inactive.
         let lately = with_end("expiration", "2026-12-15");
         assert!(end_of(&lately).is_ok_and(|end| end < NOW));
         let mut held = with_end("expiration", "2020-05-01T00:00:00Z");
@@ -286,7 +294,7 @@ mod tests {
         for (body, why) in [
             ("", "its answer is not JSON"),
             (" <html></html>", "it answers with HTML instead of JSON"),
-            ("[]", "its answer is no JSON object"),
+            ("[]", "its answer is not a JSON object"),
             (r#"{"objectClassName":"entity"}"#, "its answer is not about a domain"),
             (r#"{"ldhName":"other.com"}"#, "its answer is about another domain"),
         ] {

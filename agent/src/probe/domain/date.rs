@@ -1,12 +1,12 @@
-//! Dates as registries write them: with names of months, with marks between the numbers, with and without a time.
+//! Parsing of dates in registries' formats: month names, various separators, with and without a time.
 
 use chrono::NaiveDate;
 
-/// Registries that write the day before the month with hyphens or slashes between: dates of others are read in that
-/// form only where no other reading is possible.
+/// Registries that write the day before the month, separated by hyphens or slashes: dates of others are
+/// parsed in that order only if no other is possible.
 const DAY_FIRST: [&str; 11] = ["bg", "cy", "gi", "hk", "il", "im", "mt", "my", "pt", "th", "tn"];
 
-/// Names of months, by their first three letters.
+/// Month names, by their first three letters.
 const MONTHS: [&str; 12] = [
     "january",
     "february",
@@ -23,7 +23,7 @@ const MONTHS: [&str; 12] = [
 ];
 const WEEKDAYS: [&str; 7] = ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"];
 
-/// Parts of a text that are looked at: a date with time and zone has less than half of them.
+/// Maximum number of parts of a text: a date with time and zone has less than half of them.
 const MOST: usize = 32;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,9 +33,9 @@ enum Part<'a> {
     Mark(char),
 }
 
-/// Reads a date as the registry of a top-level domain writes it, in epoch ms. Without a time it is the day's begin,
-/// without a zone UTC; what stands behind it does not count. `None` where the text begins with no date, or with one
-/// whose order of day and month is not known.
+/// Parses a date in the format of a top-level domain's registry, in epoch ms. Without a time it is the day's
+/// start, without a zone UTC; text after it is ignored. Returns `None` if the text does not begin with a
+/// date, or if the order of day and month is unknown.
 pub(super) fn read(text: &str, top: &str) -> Option<i64> {
     let text = text.to_lowercase();
     let mut parts = parts(&text);
@@ -48,7 +48,7 @@ pub(super) fn read(text: &str, top: &str) -> Option<i64> {
     Some(at(day, &rest))
 }
 
-/// Numbers, words and marks, without spaces, commas and the letters of ordinals.
+/// Splits a text into numbers, words and marks, without spaces, commas and ordinal suffixes.
 fn parts(text: &str) -> Vec<Part<'_>> {
     let mut parts = Vec::new();
     let mut rest = text.trim_start();
@@ -78,7 +78,7 @@ fn parts(text: &str) -> Vec<Part<'_>> {
     parts
 }
 
-/// `Mar 28 23:59:00 2027`, as C's `asctime` writes it: the date, and the parts of the time.
+/// Parses `Mar 28 23:59:00 2027`, as C's `asctime` writes it: the date, and the parts of the time.
 fn with_year_last<'a>(parts: &[Part<'a>]) -> Option<(NaiveDate, Vec<Part<'a>>)> {
     let [Part::Word(month), Part::Number(day), time @ ..] = parts else { return None };
     let (hours, rest) = time.split_at_checked(5)?;
@@ -89,7 +89,7 @@ fn with_year_last<'a>(parts: &[Part<'a>]) -> Option<(NaiveDate, Vec<Part<'a>>)> 
     Some((date(year, month_of(month)?, day)?, hours.to_vec()))
 }
 
-/// The date at the beginning, and the parts behind it.
+/// Parses the date at the start; returns it with the parts after it.
 fn day<'a>(parts: &[Part<'a>], top: &str) -> Option<(NaiveDate, Vec<Part<'a>>)> {
     use Part::{Mark, Number, Word};
     let (day, rest) = match parts {
@@ -127,7 +127,7 @@ fn is_joint(first: char, second: char) -> bool {
     first == second && matches!(first, '.' | '-' | '/')
 }
 
-/// Two numbers of which one is the day: in the registry's order, or in the only one that is possible.
+/// Parses two numbers of which one is the day: in the registry's order, or in the only possible one.
 fn in_order(year: &str, first: &str, second: &str, top: &str) -> Option<NaiveDate> {
     let (one, two): (u32, u32) = (first.parse().ok()?, second.parse().ok()?);
     if DAY_FIRST.contains(&top) || one == two || one > 12 {
@@ -146,12 +146,12 @@ fn month_of(name: &str) -> Option<u32> {
     u32::try_from(at + 1).ok()
 }
 
-/// A name of the list, whole or cut to three letters or more.
+/// Returns true for a name of the list, in full or abbreviated to three letters or more.
 fn is_name(word: &str, names: &[&str]) -> bool {
     word.len() >= 3 && names.iter().any(|name| name.starts_with(word))
 }
 
-/// The moment of a day that the parts behind its date tell, in epoch ms.
+/// Returns the time on a day given by the parts after its date, in epoch ms.
 fn at(day: NaiveDate, rest: &[Part<'_>]) -> i64 {
     use Part::{Mark, Number, Word};
     let midnight = day.and_time(chrono::NaiveTime::MIN).and_utc().timestamp();
@@ -175,7 +175,7 @@ fn at(day: NaiveDate, rest: &[Part<'_>]) -> i64 {
     (midnight + i64::from(h * 3600 + m * 60 + s) - offset(zone)) * 1000
 }
 
-/// Seconds that a zone is ahead of UTC; 0 for one that is known by a name alone, whose meaning depends on who writes it.
+/// Returns the seconds that a zone is ahead of UTC; 0 for a named zone, whose meaning depends on the author.
 fn offset(zone: &[Part<'_>]) -> i64 {
     use Part::{Mark, Number, Word};
     let zone = match zone {
@@ -261,7 +261,7 @@ mod tests {
         ] {
             assert_eq!(read(text, "zz"), Some(DAY + 4 * HOUR), "{text}");
         }
-        // An impossible time does not take the day away.
+        // An impossible time does not invalidate the day.
         assert_eq!(read("2027-05-01 25:00:00", "zz"), Some(DAY));
     }
 
@@ -269,7 +269,7 @@ mod tests {
     fn an_order_that_is_not_known_is_not_guessed() {
         assert_eq!(read("01/05/2027", "zz"), None);
         assert_eq!(read("01-05-2027", "zz"), None);
-        // 5 January, where the day is known to come first.
+        // 5 January, for a registry that writes the day first.
         assert_eq!(read("05/01/2027", "hk"), read("2027-01-05", "zz"));
         for text in ["31/05/2027", "05/31/2027"] {
             assert_eq!(read(text, "zz"), read("2027-05-31", "zz"), "only one order is possible: {text}");

@@ -1,4 +1,4 @@
-//! One look-up of a domain serves all checks that come within half a minute.
+//! Look-up cache: one look-up of a domain serves all checks within half a minute.
 
 use std::{
     collections::BTreeMap,
@@ -15,22 +15,22 @@ use tokio::{
 use super::{answer::Registration, unreadable};
 use crate::probe::facts::Trouble;
 
-/// How long an answer serves others: shorter than the minute after which a failed round is repeated.
+/// Lifetime of a cached result: shorter than the minute after which a failed round is repeated.
 const FRESH: Duration = Duration::from_secs(30);
-/// Domains that are remembered; the one that was asked for longest ago is forgotten for another.
+/// Maximum number of cached domains; the least recently requested one is evicted.
 const MOST: usize = 4096;
 
 type Said = Result<Option<Registration>, Trouble>;
 
-/// What registries have just said, by domain.
+/// Recent results from registries, by domain.
 #[derive(Debug, Default)]
 pub(in crate::probe) struct Looks(Mutex<BTreeMap<String, (Instant, Slot)>>);
 
-/// One check looks up; the others wait for it.
+/// Lock of the look-up: one check looks up; the others wait for it.
 type Slot = Arc<Turn<Option<(Instant, Said)>>>;
 
 impl Looks {
-    /// What was said of the domain lately, or else what `look_up` brings.
+    /// Returns the recent result for the domain, or that of `look_up`.
     pub(super) async fn share(
         &self,
         domain: &str,
@@ -39,7 +39,7 @@ impl Looks {
     ) -> Said {
         let slot = self.slot(domain);
         let Ok(mut slot) = timeout_at(deadline, slot.lock()).await else {
-            return Err(unreadable("another check still waits for it"));
+            return Err(unreadable("another check is still waiting for it"));
         };
         if let Some((at, said)) = &*slot
             && at.elapsed() < FRESH
@@ -47,7 +47,7 @@ impl Looks {
             return said.clone();
         }
         let said = look_up.await;
-        // A trouble of this host's is no news of the registry.
+        // A fault on the agent's side is no information about the registry.
         let is_news = match &said {
             Ok(_) | Err(Trouble::Own(OwnFault::RegistryUnreadable { .. })) => true,
             Err(_) => false,

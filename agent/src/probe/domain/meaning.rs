@@ -1,6 +1,6 @@
-//! The meaning of the names and words that registries use, in events of RDAP and in lines of WHOIS alike.
+//! Vocabulary of registries: meaning of labels and status values in RDAP events and WHOIS lines.
 
-/// Parts of a name that say that the registration ends then.
+/// Parts of a label that mean the end of the registration.
 const ENDS: [&str; 15] = [
     "expir",
     "exp date",
@@ -18,10 +18,10 @@ const ENDS: [&str; 15] = [
     "有効期限",
     "사용 종료일",
 ];
-/// Parts that mean the same, but of which a registry may have another beside the plain one.
+/// Parts with the same meaning, but that a registry may use for another date next to the clear one.
 const ENDS_PERHAPS: [&str; 2] = ["validity", "renewal"];
-/// Other things that can expire, or have a date of their own beside the registration's: at the registrar, in a register of telephone
-/// numbers, by an option on the name, of a signature.
+/// Other things with an expiry or a date of their own: at the registrar, in a telephone number registry, an
+/// option on the name, a signature.
 const OTHERS: [&str; 14] = [
     "registrar",
     "option",
@@ -38,23 +38,24 @@ const OTHERS: [&str; 14] = [
     "privacy",
     "last",
 ];
-/// Registries that give their own date under a name which elsewhere stands for the registrar's.
+/// Registries that publish their own date under a label that elsewhere means the registrar's.
 const REGISTRARS_NAME: [&str; 1] = ["hr"];
-/// Words in a name of a line or event, at most: longer ones are prose.
+/// Maximum number of words of a label: longer ones are prose.
 const MOST_WORDS: usize = 6;
 
-/// A name in lower case, with single spaces for whatever stands between its words.
+/// Normalises a label to lower case, with single spaces for all separators.
 pub(super) fn folded(name: &str) -> String {
     let words = name.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
     words.collect::<Vec<_>>().join(" ").to_lowercase()
 }
 
-/// Rank of names that plainly stand for the end of the registration.
+/// Rank of labels that clearly mean the end of the registration.
 const PLAIN: u8 = 1;
-/// Rank of names that may stand for another date.
+/// Rank of labels that may mean another date.
 pub(super) const VAGUE: u8 = 2;
 
-/// How plainly a folded name stands for the end of the registration: [`PLAIN`] or [`VAGUE`]; `None` for any other name.
+/// Returns how clearly a normalised label means the end of the registration: [`PLAIN`] or [`VAGUE`]; `None`
+/// for any other label.
 pub(super) fn end(name: &str, top: &str) -> Option<u8> {
     if name.split(' ').count() > MOST_WORDS {
         return None;
@@ -71,7 +72,7 @@ pub(super) fn end(name: &str, top: &str) -> Option<u8> {
     ENDS_PERHAPS.iter().any(|part| name.contains(part)).then_some(VAGUE)
 }
 
-/// Recognises a folded name that stands for the begin of the registration.
+/// Returns true for a normalised label that means the start of the registration.
 pub(super) fn is_begin(name: &str) -> bool {
     matches!(
         name,
@@ -83,14 +84,14 @@ pub(super) fn is_begin(name: &str) -> bool {
         )
 }
 
-/// Recognises a word of status that says that the registration has ended, and waits to be redeemed or deleted: as EPP writes
-/// it (RFC 3915), or as RDAP does (RFC 8056).
+/// Returns true for a status that means that the registration has expired and waits for redemption or
+/// deletion: in the spelling of EPP (RFC 3915) or RDAP (RFC 8056).
 pub(super) fn is_lapsed(word: &str) -> bool {
     let word = letters(word);
     word.starts_with("redemptionperiod") || word.starts_with("pendingdelete")
 }
 
-/// Recognises a word of status that says that the registration is not in use: its date may be long past.
+/// Returns true for a status that means that the registration is inactive: its date may be long past.
 pub(super) fn is_idle(word: &str) -> bool {
     let word = letters(word);
     let idle = ["expired", "hold", "inactive", "suspend", "deactivat", "quarantine", "graceperiod", "cancel"];

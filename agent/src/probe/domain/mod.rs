@@ -1,7 +1,7 @@
-//! The domain probe: when a domain's registration ends, as its registry tells by RDAP (RFC 9082, RFC 9083), or
-//! by WHOIS where it has no RDAP.
+//! The domain probe: expiry of a domain's registration, from its registry by RDAP (RFC 9082, RFC 9083), or by
+//! WHOIS if the registry has no RDAP.
 //!
-//! Only a registry's plain word can fail a check. Whatever can't be read is inconclusive.
+//! Only a clear statement of a registry can fail a check. Anything unreadable is inconclusive.
 
 mod answer;
 mod date;
@@ -30,16 +30,16 @@ use super::{
 };
 use crate::clock::Clock;
 
-/// Bytes of an answer that are read.
+/// Maximum size of a response in bytes.
 const MAX_ANSWER: usize = 1024 * 1024;
 const DAY_MS: i64 = 24 * 60 * 60 * 1000;
-/// The words for an answer without the one thing that is asked for.
+/// Message for a response without an expiry date.
 const NO_DATE: &str = "its answer has no expiry date";
-/// The words for a registry that is asked too often.
-const BUSY: &str = "it asks us to come less often";
+/// Message for a rate limit of the registry.
+const BUSY: &str = "it limits the rate of requests";
 const RDAP: HeaderValue = HeaderValue::from_static("application/rdap+json, application/json;q=0.9");
 
-/// Asks the registry of the registrable part of the host.
+/// Queries the registry of the host's registrable part.
 pub(super) async fn run(check: &DomainCheck, net: &Net) -> Report {
     let mut facts = Facts::default();
     let started = Instant::now();
@@ -47,7 +47,7 @@ pub(super) async fn run(check: &DomainCheck, net: &Net) -> Report {
     if answer.is_ok() {
         facts.took = Some(started.elapsed());
     }
-    // The status is the registry's, not the customer's.
+    // The status code is the registry's, not the customer's.
     facts.status = None;
     let now_ms = Clock::new(0).wall_ms();
     let expires_ms = match &answer {
@@ -58,20 +58,21 @@ pub(super) async fn run(check: &DomainCheck, net: &Net) -> Report {
     Report { expires_ms, ..facts.report(outcome) }
 }
 
-/// What the registry says, or has just said to another check of the domain; `None` where it has no such domain.
+/// Returns the registry's response, or the recent one to another check of the domain; `None` if the domain is
+/// not registered.
 async fn ask(check: &DomainCheck, net: &Net, facts: &mut Facts) -> Result<Option<Registration>, Trouble> {
     let deadline = net.deadline();
     let name = match Host::parse(&check.host) {
         Ok(Host::Name(name)) => name,
-        Ok(Host::Ip(_)) => return Err(bad_target("an address is no domain").into()),
+        Ok(Host::Ip(_)) => return Err(bad_target("the host must be a domain name, not an address").into()),
         Err(error) => return Err(bad_target(error.to_string()).into()),
     };
     let domain = registrable::of(name.as_str())
-        .ok_or_else(|| bad_target("nobody can register this name: it is one of a registry's own"))?;
+        .ok_or_else(|| bad_target("this name can't be registered: it is a public suffix"))?;
     net.registries().looks().share(&domain, deadline, look_up(&domain, net, deadline, facts)).await
 }
 
-/// Asks the registry of a domain.
+/// Queries the registry of a domain.
 async fn look_up(
     domain: &str,
     net: &Net,
@@ -96,7 +97,7 @@ async fn look_up(
     read(&page, domain).map_err(unreadable)
 }
 
-/// The same of a registry without RDAP.
+/// Queries a registry without RDAP.
 async fn by_whois(
     domain: &str,
     net: &Net,
@@ -116,10 +117,10 @@ async fn by_whois(
 fn read(page: &Page, domain: &str) -> Result<Option<Registration>, String> {
     match page.status {
         200 => answer::read(&page.body, domain).map(Some),
-        // A web server without the service says 404 too, in HTML.
+        // A web server without the service responds with 404 too, in HTML.
         404 if page.body.is_empty() || answer::is_json_object(&page.body) => Ok(None),
         429 => Err(BUSY.to_owned()),
-        404 => Err("it answers with status 404 and no word on the domain".to_owned()),
+        404 => Err("it answers with status 404 and no RDAP response".to_owned()),
         status => Err(format!("it answers with status {status}")),
     }
 }

@@ -1,7 +1,7 @@
-//! Which part of a name somebody registered with a registry.
+//! The registrable part of a name.
 
-/// The name below the registry's suffix: `example.co.uk` of `www.example.co.uk`. Suffixes that companies gave to
-/// the public list for their own customers don't count: `github.io` is a registration, `someone.github.io` is not.
+/// Returns the name below the registry's suffix: `example.co.uk` of `www.example.co.uk`. Private suffixes on
+/// the public suffix list don't count: `github.io` is a registration, `someone.github.io` is not. Returns
 /// `None` for a suffix itself.
 pub(super) fn of(name: &str) -> Option<String> {
     let mut at = name;
@@ -12,7 +12,7 @@ pub(super) fn of(name: &str) -> Option<String> {
         if !is_private {
             return psl::domain_str(at).map(str::to_owned);
         }
-        // Somewhere above the company's suffix begins the registry's.
+        // The registry's suffix is somewhere above the company's.
         let (_, parent) = suffix.split_once('.')?;
         if psl::domain_str(parent).is_none() {
             return Some(suffix.to_owned());

@@ -1,4 +1,4 @@
-//! Which registry answers for a domain, and which of them asked us to wait.
+//! The registries: RDAP and WHOIS servers by top-level domain, and pauses that they requested.
 
 use std::{
     collections::BTreeMap,
@@ -25,27 +25,27 @@ use crate::probe::{
     net::Net,
 };
 
-/// Where IANA publishes the registry of registries (RFC 9224).
+/// Address of IANA's list of RDAP services (RFC 9224).
 const BOOTSTRAP: &str = "https://data.iana.org/rdap/dns.json";
-/// What it said when this was built.
+/// Contents of the list at build time.
 const SHIPPED: &str = include_str!("registries.txt");
-/// How long a read copy is good for, and how long it is until a failed reading is tried again.
+/// Lifetime of a read copy, and retry interval after a failed reading.
 const FRESH: Duration = Duration::from_secs(24 * 60 * 60);
 const RETRY: Duration = Duration::from_secs(60 * 60);
-/// How long a check may wait for a new copy.
+/// Time that a check waits for a new copy.
 const PATIENCE: Duration = Duration::from_secs(3);
 const MAX_BOOTSTRAP: usize = 2 * 1024 * 1024;
-/// How long a registry is left alone that says it is asked too often, unless it says how long.
+/// Pause for a registry that reports too many requests without a duration.
 const REST: Duration = Duration::from_secs(5 * 60);
 const LONGEST_REST: Duration = Duration::from_secs(60 * 60);
 
 /// The registries, shared by all checks.
 #[derive(Debug)]
 pub(in crate::probe) struct Registries {
-    /// Answers for every domain, where the operator or a test says so.
+    /// Service for every domain, if set by the operator or a test.
     fixed: Option<String>,
     whois: Root,
-    /// Where the bootstrap registry is read, and kept for the next start.
+    /// Address of the bootstrap registry, and file that caches it for the next start.
     bootstrap: String,
     file: Option<PathBuf>,
     looks: Looks,
@@ -54,17 +54,17 @@ pub(in crate::probe) struct Registries {
 
 #[derive(Debug)]
 struct Known {
-    /// Top-level domain to base address, which ends in a slash.
+    /// Base address, ending in a slash, by top-level domain.
     services: BTreeMap<String, String>,
-    /// Top-level domain to WHOIS server; empty where it has none.
+    /// WHOIS server by top-level domain; empty if it has none.
     whois: BTreeMap<String, String>,
     next_read: Option<Instant>,
-    /// Base address to when it may be asked again.
+    /// End of the pause, by base address.
     resting: BTreeMap<String, Instant>,
 }
 
 impl Registries {
-    /// The shipped ones, or one that answers for all.
+    /// Creates the built-in registries, or one that serves all domains.
     pub(in crate::probe) fn new(fixed: Option<&Url>) -> Self {
         let known =
             Known { services: shipped(), whois: BTreeMap::new(), next_read: None, resting: BTreeMap::new() };
@@ -79,7 +79,8 @@ impl Registries {
         }
     }
 
-    /// The shipped ones, and one WHOIS server that tells of the others; all listen on its port.
+    /// Creates the built-in registries with one WHOIS server that refers to the others; all listen on its
+    /// port.
     pub(in crate::probe) fn with_whois(at: SocketAddr) -> Self {
         let whois = Root { host: at.ip().to_string(), port: at.port() };
         let registries = Self { whois, ..Self::new(None) };
@@ -87,8 +88,8 @@ impl Registries {
         registries
     }
 
-    /// The same with another address of the bootstrap registry, where given, and a file that keeps what it said; what
-    /// the file holds counts until it could be read anew.
+    /// Sets another address of the bootstrap registry, if given, and a file that caches its contents; the
+    /// cached contents are used until a new reading succeeds.
     pub(in crate::probe) fn keeping(mut self, address: Option<&Url>, file: PathBuf) -> Self {
         if let Some(address) = address {
             self.bootstrap = address.to_string();
@@ -103,15 +104,15 @@ impl Registries {
         self
     }
 
-    /// What registries have just said.
+    /// Returns the cache of recent results.
     pub(super) fn looks(&self) -> &Looks {
         &self.looks
     }
 
-    /// The WHOIS server for `domain`; each top-level domain's is asked for once.
+    /// Returns the WHOIS server for `domain`; looked up once for each top-level domain.
     ///
     /// # Errors
-    /// Where there is none, or nobody could tell.
+    /// The fault if there is none, or if the look-up failed.
     pub(super) async fn whois_of(
         &self,
         domain: &str,
@@ -131,13 +132,13 @@ impl Registries {
         if server.is_empty() { Err(unreadable("it offers neither RDAP nor WHOIS")) } else { Ok(server) }
     }
 
-    /// The port of WHOIS servers.
+    /// Returns the port of WHOIS servers.
     pub(super) fn whois_port(&self) -> u16 {
         self.whois.port
     }
 
-    /// The base address of the service for `domain`. Reads the bootstrap registry anew where that is due; the check
-    /// that finds it due does so, and the others go on with what is known.
+    /// Returns the base address of the service for `domain`. Reads the bootstrap registry again when due; the
+    /// check that finds it due does so, and the others continue with the cached copy.
     pub(super) async fn of(&self, domain: &str, net: &Net, deadline: Instant) -> Option<String> {
         if self.fixed.is_some() {
             return self.fixed.clone();
@@ -160,15 +161,15 @@ impl Registries {
     }
 
     /// # Errors
-    /// Words for a registry that is to be left alone for now.
+    /// A message for a registry that must not be queried for now.
     pub(super) fn is_asked(&self, base: &str) -> Result<(), &'static str> {
         match self.known().resting.get(base) {
-            Some(until) if *until > Instant::now() => Err("it asked us to come less often"),
+            Some(until) if *until > Instant::now() => Err("it limits the rate of requests"),
             Some(_) | None => Ok(()),
         }
     }
 
-    /// Leaves a registry alone for as long as its answer asks for.
+    /// Pauses queries to a registry for as long as its response requests.
     pub(super) fn rest(&self, base: &str, headers: &HeaderMap) {
         let now = Instant::now();
         let mut known = self.known();
@@ -176,7 +177,7 @@ impl Registries {
         known.resting.insert(base.to_owned(), now + rest(headers));
     }
 
-    /// What the bootstrap registry says now, kept for the next start.
+    /// Reads the bootstrap registry and caches it for the next start.
     async fn read_anew(&self, net: &Net, deadline: Instant) -> Option<BTreeMap<String, String>> {
         let want =
             Want { url: &self.bootstrap, headers: Vec::new(), most: MAX_BOOTSTRAP, account: UNKNOWN_ACCOUNT };
@@ -184,7 +185,7 @@ impl Registries {
             fetch(want, net, deadline, &mut Facts::default()).await.ok().filter(|page| page.status == 200);
         let read = page.and_then(|page| Some((services(&page.body)?, page.body)));
         let Some((services, body)) = read else {
-            tracing::info!("the registry of RDAP services can't be read now; the copy at hand is used");
+            tracing::info!("the registry of RDAP services can't be read; using the cached copy");
             return None;
         };
         if let Some(file) = self.file.clone() {
@@ -193,7 +194,7 @@ impl Registries {
                 std::fs::write(&beside, &body).and_then(|()| std::fs::rename(&beside, &file))
             });
             if let Ok(Err(error)) = keeping.await {
-                tracing::warn!(%error, "the registry of RDAP services is not kept on disk");
+                tracing::warn!(%error, "the registry of RDAP services could not be saved");
             }
         }
         Some(services)
@@ -204,13 +205,13 @@ impl Registries {
     }
 }
 
-/// `Retry-After` in seconds (RFC 9110, section 10.2.3); one that names a date counts as none.
+/// Returns `Retry-After` in seconds (RFC 9110, section 10.2.3); one with a date is ignored.
 fn rest(headers: &HeaderMap) -> Duration {
     let asked = headers.get(header::RETRY_AFTER).and_then(|value| value.to_str().ok()?.trim().parse().ok());
     asked.map_or(REST, Duration::from_secs).min(LONGEST_REST)
 }
 
-/// The top-level domain.
+/// Returns the top-level domain.
 pub(super) fn top(domain: &str) -> &str {
     domain.rsplit('.').next().unwrap_or_default()
 }

@@ -1,4 +1,4 @@
-//! WHOIS (RFC 3912), for registries without RDAP: free text, of which only what is plain is believed.
+//! WHOIS (RFC 3912), for registries without RDAP: free text, of which only clear statements are used.
 
 use parallax_dial::Host;
 use parallax_protocol::result::{Failure, Phase};
@@ -14,7 +14,7 @@ use crate::probe::{
     tls::io_failure,
 };
 
-/// Where to ask which server a top-level domain has, and on which port all of them listen.
+/// Root server that names the server of each top-level domain, and the port of all of them.
 #[derive(Debug, Clone)]
 pub(super) struct Root {
     pub(super) host: String,
@@ -27,10 +27,10 @@ impl Default for Root {
     }
 }
 
-/// Bytes of an answer that are read.
+/// Maximum size of a response in bytes.
 const MAX_ANSWER: u64 = 64 * 1024;
 
-/// How registries say that there is no such domain, at the beginning of a line.
+/// Phrases at the start of a line for an unregistered domain.
 const ABSENT: [&str; 17] = [
     "no match",
     "not found",
@@ -51,11 +51,11 @@ const ABSENT: [&str; 17] = [
     "status: available",
 ];
 
-/// How they say that they are asked too often.
+/// Phrases for a rate limit.
 const TOO_OFTEN: [&str; 5] =
     ["limit exceeded", "quota exceeded", "too many requests", "queries exceeded", "access denied"];
 
-/// The server that answers for a top-level domain; `None` where it has none.
+/// Returns the server for a top-level domain; `None` if it has none.
 pub(super) async fn server_of(
     top: &str,
     root: &Root,
@@ -66,7 +66,7 @@ pub(super) async fn server_of(
     Ok(fields(&text).find(|(name, _)| name == "whois" || name == "refer").map(|(_, host)| host.to_owned()))
 }
 
-/// What a server says of a domain.
+/// Queries a server about a domain.
 pub(super) async fn ask(
     server: &str,
     port: u16,
@@ -79,7 +79,7 @@ pub(super) async fn ask(
     read(&text, domain).map_err(unreadable)
 }
 
-/// How the registry is asked of a domain: that of Japan answers in English where `/e` follows.
+/// Returns the query for a domain: Japan's registry responds in English if `/e` is appended.
 fn question(domain: &str) -> String {
     if top(domain) == "jp" { format!("{domain}/e") } else { domain.to_owned() }
 }
@@ -144,7 +144,7 @@ fn read(text: &str, domain: &str) -> Result<Option<Registration>, String> {
     }
     let mut lines = folded.lines().map(|line| {
         let line = line.trim_start_matches(['%', '#', '>', '*', '-', '"', ' ', '\t']);
-        // Serbia's registry gives a code first.
+        // Serbia's registry writes a code first.
         let line = line.strip_prefix("error:103:").unwrap_or(line);
         line.replace('_', " ").split_whitespace().collect::<Vec<_>>().join(" ")
     });
@@ -154,8 +154,8 @@ fn read(text: &str, domain: &str) -> Result<Option<Registration>, String> {
     Err(NO_DATE.to_owned())
 }
 
-/// `name: value` lines, names folded; some write `name.....: value` or `[name] value`, and some the value on the next
-/// line.
+/// Returns `name: value` lines with normalised names; some registries write `name.....: value` or `[name]
+/// value`, and some put the value on the next line.
 fn fields(text: &str) -> impl Iterator<Item = (String, &str)> {
     let lines = text.lines().map(str::trim);
     let next = lines.clone().skip(1).chain([""]);
@@ -172,7 +172,8 @@ fn fields(text: &str) -> impl Iterator<Item = (String, &str)> {
     })
 }
 
-/// Lines such as `Record expires on 2027-05-01 00:00:00`: a name, and a value that begins with its first digit.
+/// Returns lines such as `Record expires on 2027-05-01 00:00:00`: a name, and a value that begins with its
+/// first digit.
 fn fields_without_colon(text: &str) -> impl Iterator<Item = (String, &str)> {
     text.lines().map(str::trim).filter(|line| !line.starts_with(['%', '#', '['])).filter_map(|line| {
         let (name, value) = line.split_at_checked(line.find(|c: char| c.is_ascii_digit())?)?;
@@ -180,7 +181,8 @@ fn fields_without_colon(text: &str) -> impl Iterator<Item = (String, &str)> {
     })
 }
 
-/// The date in `Connected (2027/05/31)`: Japan's registry says of names below `co.jp` and its kin until when they are.
+/// Returns the date in `Connected (2027/05/31)`, with which Japan's registry states the expiry of names below
+/// `co.jp` and the like.
 fn until<'a>(name: &str, value: &'a str, top: &str) -> Option<&'a str> {
     let is_state = top == "jp" && name == "state";
     value.split_once('(').filter(|_| is_state).map(|(_, date)| date)

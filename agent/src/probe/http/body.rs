@@ -1,4 +1,4 @@
-//! Reading a body for a keyword, piece by piece and no further than needed.
+//! Reading of a body for a keyword, in pieces and no further than needed.
 
 use std::io::{self, Write};
 
@@ -16,14 +16,15 @@ use super::{
 };
 use crate::probe::facts::Trouble;
 
-/// Bytes of a body that are read at most, as sent and as undone: bombs end there too.
+/// Maximum number of bytes of a body that are read, as sent and as decoded; decompression bombs end there
+/// too.
 const MAX_BODY: usize = HttpCheck::BODY_READ;
 
-/// Looks for `keyword` in the text of the body and stops as soon as it is found. The memory that this takes is of the
-/// account of `share`.
+/// Searches for `keyword` in the text of the body and stops as soon as it is found. The memory is charged to
+/// the account of `share`.
 ///
 /// # Errors
-/// Why the body could not be read to its end.
+/// The reason why the body could not be read to its end.
 pub(super) async fn search(
     mut answer: Answer,
     keyword: &str,
@@ -41,20 +42,20 @@ pub(super) async fn search(
             return end_of(&error);
         }
         if data.len() > left {
-            // What is held back may have it; that the rest is missing is known already.
+            // Buffered data may still contain it; the error of the missing rest is already known.
             let found = first.end().is_err_and(|error| end_of(&error) == Ok(Search::Found));
             return Ok(if found { Search::Found } else { Search::MissingSoFar });
         }
         left -= data.len();
     }
-    // A body of no bytes is empty in every coding.
+    // An empty body is valid in every coding.
     if left == MAX_BODY {
         return Ok(Search::Missing);
     }
     first.end().map_or_else(|error| end_of(&error), |()| Ok(Search::Missing))
 }
 
-/// Ends the reading of a body: the keyword is there.
+/// Ends the reading of a body: the keyword is found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("found")]
 struct Found;
@@ -70,10 +71,10 @@ fn end_of(error: &io::Error) -> Result<Search, Trouble> {
     }
 }
 
-/// The last stage: bytes become characters, and those are looked through.
+/// The last stage: decodes bytes to characters and searches them.
 struct Text {
     scan: Scan,
-    /// `None` until the document had its chance to say.
+    /// `None` until the start of the document has been inspected.
     characters: Option<Decoder>,
     beginning: Vec<u8>,
     undone: usize,
@@ -82,7 +83,7 @@ struct Text {
 impl Text {
     fn new(charset: Charset, keyword: &str) -> Self {
         let characters = match charset {
-            // A byte order mark has the last word.
+            // A byte order mark takes precedence.
             Charset::Named(encoding) => Some(encoding.new_decoder()),
             Charset::InDocument => None,
         };
@@ -94,7 +95,7 @@ impl Text {
             return self.read(piece, is_last);
         }
         self.beginning.extend(piece);
-        // Most keywords are the same bytes in most encodings: those need not wait.
+        // Most keywords have the same bytes in most encodings, so the search can start at once.
         if self.scan.feed(piece) {
             return Err(io::Error::other(Found));
         }
@@ -169,7 +170,7 @@ mod tests {
             search_in(kana, "\u{30c6}\u{30b9}\u{30c8}", &[b"\x83", b"e\x83X", b"\x83g"]),
             Search::Found
         );
-        // A byte order mark has the last word.
+        // A byte order mark takes precedence.
         assert_eq!(search_in(latin, "ok", &[b"\xff\xfeo\0k\0"]), Search::Found);
         let html = b"<meta charset=latin1><p>f\xfcr</p>";
         assert_eq!(search_in(Charset::InDocument, "f\u{fc}r", &[html]), Search::Found);
@@ -186,7 +187,7 @@ mod tests {
         assert_eq!(search_in(plain, "ok", &[&bulk, b"__"]), Search::Missing);
     }
 
-    /// Looks through a body in this coding.
+    /// Searches a body in this coding.
     fn search_coded(coding: &'static str, body: &[u8]) -> Search {
         let headers = [(http::header::CONTENT_ENCODING, http::HeaderValue::from_static(coding))];
         let text = Text::new(Charset::Named(UTF_8), "ok");
@@ -213,7 +214,7 @@ mod tests {
         assert_eq!(search_coded("UTF-8", b"ok"), Search::Found);
     }
 
-    /// A coded body of this account that began and then stalls, with all that it holds.
+    /// Starts reading a coded body of this account that stalls, and returns everything it holds.
     fn stalled(coding: &'static str, body: &[u8], share: &Share) -> io::Result<Box<dyn Stage>> {
         let headers = [(http::header::CONTENT_ENCODING, http::HeaderValue::from_static(coding))];
         let text = Text::new(Charset::Named(UTF_8), "ok");
@@ -233,7 +234,7 @@ mod tests {
                     Ok(first) => held.push(first),
                     Err(error) => break error,
                 }
-                assert!(held.len() < 70, "it can't hold everything");
+                assert!(held.len() < 70, "one account can't use all memory");
             };
             assert_eq!(end_of(&refused), Err(Trouble::Own(OwnFault::Overloaded)));
             let text = ruzstd::encoding::compress_to_vec(

@@ -1,8 +1,9 @@
-//! Memory that bodies may take while they are read, shared fairly among accounts.
+//! Memory limit for bodies that are being read, shared fairly among accounts.
 //!
-//! Servers that send long bodies and then stall must not take the host's memory, nor that of other accounts' checks. An
-//! account may hold a third of what is still free: a quarter of the budget alone, and while others hold what they can,
-//! there is still some for one that comes later (dynamic thresholds, as in switches with shared buffers).
+//! Servers that send long bodies and then stall must not exhaust the host's memory, nor that of other
+//! accounts' checks. An account may use a third of the free memory: a quarter of the budget if alone, and
+//! however much others use, some is left for a newcomer (dynamic thresholds, as in switches with shared
+//! buffers).
 
 use std::{
     collections::BTreeMap,
@@ -10,22 +11,22 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-/// Bytes that all bodies of an agent may take together while they are read.
+/// Bytes used by all bodies of an agent that are being read.
 #[derive(Debug, Default)]
 pub(in crate::probe) struct Budget(Mutex<Usage>);
 
 #[derive(Debug, Default)]
 struct Usage {
     total: usize,
-    /// By account; none of them is zero.
+    /// By account; no entry is zero.
     accounts: BTreeMap<u32, usize>,
 }
 
 impl Budget {
-    /// The most.
+    /// Total budget in bytes.
     const MOST: usize = 192 << 20;
 
-    /// An account's share, of no bytes as yet. Where accounts are not known all have one number.
+    /// Creates an account's share, of zero bytes. Unknown accounts all have the same number.
     pub(in crate::probe) fn share(self: &Arc<Self>, account: u32) -> Share {
         Share { budget: Arc::clone(self), account, bytes: 0 }
     }
@@ -35,7 +36,7 @@ impl Budget {
     }
 }
 
-/// One buffer's share of the budget, given back when it is dropped.
+/// Memory of one buffer, returned to the budget on drop.
 #[derive(Debug)]
 pub(in crate::probe) struct Share {
     budget: Arc<Budget>,
@@ -44,15 +45,15 @@ pub(in crate::probe) struct Share {
 }
 
 impl Share {
-    /// A share of the same account, of no bytes as yet.
+    /// Creates another share of the same account, of zero bytes.
     pub(super) fn another(&self) -> Self {
         self.budget.share(self.account)
     }
 
-    /// Counts in so many more bytes.
+    /// Adds this many bytes to the share.
     ///
     /// # Errors
-    /// [`io::ErrorKind::OutOfMemory`] where the account would hold more than its share.
+    /// [`io::ErrorKind::OutOfMemory`] if the account would exceed its limit.
     pub(super) fn grow(&mut self, by: usize) -> io::Result<()> {
         let mut usage = self.budget.usage();
         let total = usage.total.saturating_add(by);
@@ -68,7 +69,7 @@ impl Share {
         Ok(())
     }
 
-    /// Counts in what is still missing up to so many bytes.
+    /// Grows the share to this many bytes if it is smaller.
     ///
     /// # Errors
     /// As for [`Self::grow`].
@@ -104,7 +105,7 @@ mod tests {
     fn an_account_that_holds_what_it_can_leaves_memory_to_others() {
         let budget = Arc::new(Budget::default());
         let piece = 1 << 20;
-        // As many readings as it likes, which all stall.
+        // As many stalled readings as it can start.
         let fill = |account| {
             let shares = std::iter::repeat_with(|| budget.share(account));
             shares.map_while(|mut share| share.grow(piece).is_ok().then_some(share)).collect::<Vec<_>>()

@@ -1,21 +1,21 @@
-//! What characters the bytes of a body stand for.
+//! Detection of the character encoding of a body.
 
 use encoding_rs::{Encoding, UTF_8, UTF_16BE, UTF_16LE};
 use http::{HeaderMap, header};
 
-/// Bytes of a document in which it may name its own encoding (HTML standard, "prescan").
+/// Number of bytes of a document in which it may declare its own encoding (HTML standard, "prescan").
 pub(super) const PRESCAN: usize = 1024;
 
-/// What the head of an answer says of its characters.
+/// Encoding declared by the head of a response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Charset {
-    /// It names them, or there is no other place that could: UTF-8 then.
+    /// Declared in the head, or UTF-8 if the document can't declare one.
     Named(&'static Encoding),
-    /// The document may name them in its beginning.
+    /// The document may declare it at its start.
     InDocument,
 }
 
-/// Reads the `Content-Type`.
+/// Reads the encoding from `Content-Type`.
 pub(super) fn of_head(headers: &HeaderMap) -> Charset {
     let Some(kind) = headers.get(header::CONTENT_TYPE) else { return Charset::InDocument };
     let kind = String::from_utf8_lossy(kind.as_bytes()).to_ascii_lowercase();
@@ -33,7 +33,8 @@ pub(super) fn of_head(headers: &HeaderMap) -> Charset {
     }
 }
 
-/// Reads the beginning of a document: `<meta charset>`, its older form, or the XML declaration; else UTF-8.
+/// Reads the encoding from the start of a document: `<meta charset>`, its older form, or the XML declaration;
+/// else UTF-8.
 pub(super) fn of_document(beginning: &[u8]) -> &'static Encoding {
     let text = String::from_utf8_lossy(beginning).to_ascii_lowercase();
     let named = if let Some(declaration) = text.strip_prefix("<?xml") {
@@ -42,7 +43,7 @@ pub(super) fn of_document(beginning: &[u8]) -> &'static Encoding {
         text.split("<meta").skip(1).find_map(|tag| label_after(tag.split('>').next()?, "charset"))
     };
     match named {
-        // The label was readable as ASCII, so it is none of these two.
+        // The label was readable as ASCII, so the encoding is neither of these two.
         Some(encoding) if encoding == UTF_16LE || encoding == UTF_16BE => UTF_8,
         Some(encoding) => encoding,
         None => UTF_8,

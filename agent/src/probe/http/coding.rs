@@ -1,7 +1,7 @@
-//! Undoing content codings (RFC 9110, section 8.4), piece by piece and in bounded memory.
+//! Decoding of content codings (RFC 9110, section 8.4), in pieces and in bounded memory.
 //!
-//! Each coding is a stage that writes what it has undone into the next one. An error of a later stage goes back
-//! through the earlier ones as it is, which is how the last stage says that it has had enough.
+//! Each coding is a stage that writes its decoded bytes into the next one. An error of a later stage passes
+//! through the earlier ones unchanged, which is how the last stage ends the reading.
 
 use std::io::{self, Read, Write};
 
@@ -14,31 +14,31 @@ mod brotli;
 use self::brotli::Brotli;
 use super::budget::Share;
 
-/// Codings on top of each other at most.
+/// Maximum number of stacked codings.
 const MAX_LAYERS: usize = 2;
-/// Bytes that one coding may undo for the next.
+/// Maximum number of bytes that one coding may produce for the next.
 const MAX_BETWEEN: usize = 4 * 1024 * 1024;
-/// Members of one gzip body: each costs a decoder, however little it holds.
+/// Maximum number of members of one gzip body: each costs a decoder, however little it contains.
 const MAX_MEMBERS: usize = 1024;
-/// Bytes undone at once.
+/// Number of bytes decoded at once.
 const PIECE: usize = 16 * 1024;
 /// The largest window of zstd (RFC 9659): 8 MiB.
 const MAX_WINDOW: u64 = 8 * 1024 * 1024;
-/// Memory of a decoder of gzip or deflate, about: window, tables and buffers.
+/// Approximate memory of a gzip or deflate decoder: window, tables and buffers.
 const INFLATE: usize = 96 * 1024;
 
-/// A place that a body is written through.
+/// A stage that a body is written through.
 pub(super) trait Stage: Write + Send {
-    /// Says that nothing follows.
+    /// Ends the body.
     fn end(&mut self) -> io::Result<()>;
 }
 
 /// The next stage.
 pub(super) type Next = Box<dyn Stage>;
 
-/// Puts the stages that undo the codings of an answer before `last`; `None` for more codings than are undone. A token
-/// that names no coding changes nothing, as in browsers: servers put charsets, `none` and `aws-chunked` there. What the
-/// stages hold counts for the account of `share`.
+/// Puts decoding stages for a response's codings before `last`; returns `None` for too many codings. Tokens
+/// that name no coding are ignored, as in browsers: servers put charsets, `none` and `aws-chunked` there. The
+/// stages' memory is charged to the account of `share`.
 pub(super) fn undo(headers: &HeaderMap, last: Next, share: &Share) -> Option<Next> {
     let lines = headers.get_all(header::CONTENT_ENCODING).iter().filter_map(|value| value.to_str().ok());
     let codings = lines.flat_map(|line| line.split(',')).filter_map(|token| Coding::named(token.trim()));
@@ -46,14 +46,14 @@ pub(super) fn undo(headers: &HeaderMap, last: Next, share: &Share) -> Option<Nex
     if codings.len() > MAX_LAYERS {
         return None;
     }
-    // The first one named was put on first and comes off last.
+    // The first coding named was applied first and is decoded last.
     Some(codings.into_iter().enumerate().fold(last, |next, (layer, coding)| {
         let next = if layer == 0 { next } else { Box::new(Bounded { left: MAX_BETWEEN, next }) };
         coding.undone_into(next, share.another())
     }))
 }
 
-/// The codings that can be undone.
+/// Supported codings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Coding {
     Gzip,
@@ -87,8 +87,8 @@ impl Coding {
     }
 }
 
-/// Lets so many bytes through to the next stage: a body that grows without end in one layer may come to nothing in the
-/// next, where nobody would count it.
+/// Limits the bytes to the next stage: a body that grows without end in one layer may shrink to nothing in
+/// the next, where no limit would catch it.
 struct Bounded {
     left: usize,
     next: Next,
@@ -112,7 +112,7 @@ impl Stage for Bounded {
     }
 }
 
-/// Counts in the memory of a decoder of gzip or deflate.
+/// Charges the memory of a gzip or deflate decoder.
 struct InflateStage {
     first: Next,
     share: Share,
@@ -139,12 +139,12 @@ fn broken(what: &'static str) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, what)
 }
 
-/// gzip (RFC 1952): members one after another are one body; what follows the last one is ignored.
+/// gzip (RFC 1952): consecutive members are one body; data after the last one is ignored.
 struct Gzip {
     member: Option<GzDecoder<Next>>,
-    /// The first bytes after a member, until they tell what it is that follows.
+    /// The first bytes after a member, until they show whether another one follows.
     head: Vec<u8>,
-    /// Waits here between members.
+    /// The next stage, between members.
     next: Option<Next>,
     members: usize,
     is_over: bool,
@@ -198,9 +198,9 @@ impl Stage for Gzip {
     }
 }
 
-/// deflate: in a zlib wrapper (RFC 1950), as it should be, or bare (RFC 1951), as some servers send it.
+/// deflate: in a zlib wrapper (RFC 1950), as it should be, or raw (RFC 1951), as some servers send it.
 struct Deflate {
-    /// The first two bytes, which tell the forms apart.
+    /// The first two bytes, which distinguish the forms.
     head: Vec<u8>,
     stream: Option<Decompress>,
     is_over: bool,
@@ -263,8 +263,8 @@ impl Stage for Deflate {
     }
 }
 
-/// zstd (RFC 8878). Its decoder holds a whole window back, so the body is undone at its end; what comes in is
-/// bounded by the reader of the body, and counts for its account.
+/// zstd (RFC 8878). Its decoder buffers a whole window, so the body is decoded at its end; the input is
+/// bounded by the reader of the body, and charged to its account.
 struct Zstd {
     encoded: Vec<u8>,
     share: Share,
@@ -289,7 +289,7 @@ impl Stage for Zstd {
         let mut rest = self.encoded.as_slice();
         let mut undone = vec![0; PIECE];
         while let Some(magic) = rest.first_chunk::<4>() {
-            // A frame to be passed over (section 3.1.2).
+            // A skippable frame (section 3.1.2).
             if (0x184d_2a50..=0x184d_2a5f).contains(&u32::from_le_bytes(*magic)) {
                 let len = rest.get(4..8).and_then(|len| len.try_into().ok()).map(u32::from_le_bytes);
                 let len = len.and_then(|len| usize::try_from(len).ok()).ok_or_else(|| broken("zstd"))?;
@@ -312,7 +312,7 @@ impl Stage for Zstd {
     }
 }
 
-/// The window that a frame asks for, in bytes (RFC 8878, section 3.1.1.1).
+/// Returns the window that a frame needs, in bytes (RFC 8878, section 3.1.1.1).
 fn window(frame: &[u8]) -> Option<u64> {
     let descriptor = *frame.get(4)?;
     if descriptor & 0x20 == 0 {

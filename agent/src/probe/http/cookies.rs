@@ -1,7 +1,8 @@
-//! The cookies of one check (RFC 6265): what its answers set goes along with its next requests, and ends with it.
+//! The cookies of one check (RFC 6265): set by its responses, sent with its next requests, and discarded at
+//! its end.
 //!
-//! Sites that redirect a visitor to the same address until a cookie comes back are common; without cookies every one of
-//! them would be a redirect without end.
+//! Many sites redirect a visitor to the same address until a cookie comes back; without cookies each of them
+//! would be an endless redirect.
 
 use std::time::UNIX_EPOCH;
 
@@ -11,13 +12,13 @@ use url::Url;
 
 use crate::clock::Clock;
 
-/// Cookies kept at most; one more takes the place of the oldest.
+/// Maximum number of cookies; one more evicts the oldest.
 const MAX_COOKIES: usize = 64;
-/// Bytes of one cookie's name and value at most, as in browsers.
+/// Maximum length of one cookie's name and value in bytes, as in browsers.
 const MAX_COOKIE: usize = 4096;
-/// Bytes of all cookies together at most; many servers refuse longer heads.
+/// Maximum length of all cookies together in bytes; many servers refuse longer heads.
 const MAX_BYTES: usize = 32 * 1024;
-/// `Set-Cookie` lines of one answer that are looked at.
+/// Maximum number of `Set-Cookie` lines of one response.
 const MAX_LINES: usize = 64;
 
 /// The cookies that a check has received so far.
@@ -30,14 +31,14 @@ struct Cookie {
     value: String,
     /// Lower-case ASCII.
     domain: String,
-    /// Goes to `domain` alone, not to the names below it.
+    /// Sent to `domain` alone, not to its subdomains.
     is_host_only: bool,
     path: String,
     is_secure: bool,
 }
 
 impl Jar {
-    /// Keeps what an answer from `url` sets (RFC 6265, section 5.3).
+    /// Stores the cookies that a response from `url` sets (RFC 6265, section 5.3).
     pub(super) fn take(&mut self, url: &Url, headers: &HeaderMap) {
         for line in headers.get_all(header::SET_COOKIE).iter().take(MAX_LINES) {
             let line = String::from_utf8_lossy(line.as_bytes());
@@ -53,7 +54,7 @@ impl Jar {
         }
     }
 
-    /// Names and values for a request to `url`, longer paths first (RFC 6265, section 5.4).
+    /// Returns names and values for a request to `url`, longer paths first (RFC 6265, section 5.4).
     pub(super) fn sent_to(&self, url: &Url) -> Vec<(&str, &str)> {
         let mut fitting: Vec<&Cookie> = self.0.iter().filter(|cookie| cookie.goes_to(url)).collect();
         fitting.sort_by_key(|cookie| std::cmp::Reverse(cookie.path.len()));
@@ -62,7 +63,7 @@ impl Jar {
 }
 
 impl Cookie {
-    /// A cookie, and whether it is set only to be forgotten (RFC 6265, sections 5.2 and 5.3).
+    /// Parses a cookie, and whether the line only deletes it (RFC 6265, sections 5.2 and 5.3).
     fn read(line: &str, url: &Url) -> Option<(Self, bool)> {
         let mut parts = line.split(';');
         let (name, value) = parts.next()?.split_once('=')?;
@@ -96,7 +97,7 @@ impl Cookie {
                 _ => {}
             }
         }
-        // What was set in the open can't be a secret (RFC 6265bis, section 5.7).
+        // A cookie set without TLS can't be secure (RFC 6265bis, section 5.7).
         if cookie.is_secure && url.scheme() != "https" {
             return None;
         }
@@ -118,12 +119,12 @@ impl Cookie {
     }
 }
 
-/// The domain of a `Domain` attribute, and whether the cookie is for that host alone; `None` where `host` may not set
-/// it: the domain of somebody else, or one below which everybody registers (a public suffix).
+/// Returns the domain of a `Domain` attribute, and whether the cookie is for that host alone; `None` if
+/// `host` may not set it: a foreign domain, or a public suffix.
 fn domain(attribute: &str, host: &str) -> Option<(String, bool)> {
     let attribute = attribute.strip_prefix('.').unwrap_or(attribute);
     let domain = match Host::parse(attribute).ok()? {
-        // Reads names of other scripts too.
+        // Handles internationalised names too.
         Host::Name(name) => name.as_str().to_owned(),
         Host::Ip(_) => attribute.to_owned(),
     };
@@ -136,13 +137,13 @@ fn domain(attribute: &str, host: &str) -> Option<(String, bool)> {
     (is_below(host, &domain) && !is_suffix).then_some((domain, false))
 }
 
-/// True for a name below `domain` (RFC 6265, section 5.1.3).
+/// Returns true for a name below `domain` (RFC 6265, section 5.1.3).
 fn is_below(host: &str, domain: &str) -> bool {
     let is_name = matches!(Host::parse(host), Ok(Host::Name(_)));
     is_name && host.strip_suffix(domain).is_some_and(|rest| rest.ends_with('.'))
 }
 
-/// The path that a cookie without one is for (RFC 6265, section 5.1.4).
+/// Returns the path of a cookie without a `Path` attribute (RFC 6265, section 5.1.4).
 fn default_path(path: &str) -> &str {
     match path.rfind('/') {
         Some(at) if at > 0 => path.get(..at).unwrap_or("/"),
@@ -155,14 +156,16 @@ fn path_matches(path: &str, of_cookie: &str) -> bool {
         .is_some_and(|rest| rest.is_empty() || of_cookie.ends_with('/') || rest.starts_with('/'))
 }
 
-/// True for a `Max-Age` below one, however long; `None` for what is no number (RFC 6265, section 5.2.2).
+/// Returns true for a `Max-Age` below one, however long; `None` if it is not a number (RFC 6265, section
+/// 5.2.2).
 fn is_over(age: &str) -> Option<bool> {
     let digits = age.strip_prefix('-').unwrap_or(age);
     let is_number = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
     is_number.then(|| digits.len() < age.len() || digits.bytes().all(|byte| byte == b'0'))
 }
 
-/// True for a date in the past, in any of the usual forms. Hyphens stand for the blanks of RFC 9110 in many cookies.
+/// Returns true for a date in the past, in any of the usual forms. Many cookies have hyphens for the spaces
+/// of RFC 9110.
 fn is_past(date: &str) -> bool {
     let read =
         httpdate::parse_http_date(date).or_else(|_| httpdate::parse_http_date(&date.replace('-', " ")));
@@ -181,7 +184,7 @@ mod tests {
         Url::parse(text).unwrap()
     }
 
-    /// The cookies sent to `to` once `from` has set these.
+    /// Returns the cookies sent to `to` after `from` has set these.
     fn sent(from: &str, lines: &[&str], to: &str) -> String {
         let mut jar = Jar::default();
         take(&mut jar, from, lines);

@@ -1,4 +1,4 @@
-//! One hop: judge, dial, shake hands, send, and read the head of the answer.
+//! A single hop: admit the host, connect, handshake, send, and read the head of the response.
 
 use std::{error::Error, io, time::Duration};
 
@@ -31,13 +31,13 @@ use crate::probe::{
     tls::{self, Secret},
 };
 
-/// The most bytes of HTTP/2 before the head of the answer, whatever frames they are: interim answers are kept until
-/// somebody asks for them, and nobody does.
+/// Maximum number of HTTP/2 bytes before the head of the response, in any frames: the library buffers interim
+/// responses that are never read.
 const MAX_BEFORE_HEAD: usize = 4 * MAX_HEAD;
-/// How long a connection that gave up may take to say why.
+/// Time that a failed connection gets to report its reason.
 const LAST_WORDS: Duration = Duration::from_millis(100);
 
-/// The head of an answer, and the body still to be read.
+/// The head of a response, and its unread body.
 pub(super) struct Answer {
     pub(super) head: Head,
     body: Body,
@@ -47,16 +47,16 @@ enum Body {
     Http1(http1::Body),
     Http2 {
         body: Incoming,
-        /// Reads and writes for as long as the answer is held.
+        /// Drives the connection as long as the response is alive.
         _driver: Driver,
     },
 }
 
 impl Answer {
-    /// The next bytes of the body; `None` at its end.
+    /// Returns the next bytes of the body; `None` at its end.
     ///
     /// # Errors
-    /// The word for a body that did not come to its end by `deadline`.
+    /// The failure of a body that did not reach its end by `deadline`.
     pub(super) async fn piece(&mut self, deadline: Instant) -> Result<Option<Bytes>, Failure> {
         let piece = async {
             match &mut self.body {
@@ -78,10 +78,10 @@ impl Answer {
     }
 }
 
-/// Makes one request over a new connection, and notes address and phases.
+/// Sends one request over a new connection, and records address and phases.
 ///
 /// # Errors
-/// Whatever kept the head of an answer from coming by `deadline`.
+/// The reason why no head of a response came by `deadline`.
 pub(super) async fn exchange(
     plan: &Plan,
     net: &Net,
@@ -100,7 +100,7 @@ pub(super) async fn exchange(
     Ok(ask(plan, stream, version, deadline, facts).await?)
 }
 
-/// Makes the first request of `check` over a new connection, and reads no more than the head of the answer.
+/// Sends the first request of `check` over a new connection, and reads only the head of the response.
 ///
 /// # Errors
 /// As [`exchange`].
@@ -118,7 +118,7 @@ pub(super) async fn glance(
     if !opening.is_https {
         return Ok(glance_at(opening, connected.stream, deadline, facts).await?);
     }
-    // On the heap: a check in the open need not be as large as one with TLS.
+    // Boxed: a check without TLS need not be as large as one with TLS.
     let secret = async {
         let stream = shake(connected, &opening.host, net, deadline, facts).await?;
         if version_of(&stream) == Version::HTTP_11 {
@@ -146,7 +146,7 @@ where
     Ok(head)
 }
 
-/// Shakes hands for the web, and notes how long that took.
+/// Performs the web's TLS handshake, and records its duration.
 async fn shake(
     connected: Connected,
     host: &Host,
@@ -167,7 +167,7 @@ fn version_of(stream: &Secret) -> Version {
     }
 }
 
-/// The word for what hyper met over HTTP/2.
+/// Converts an HTTP/2 error of hyper to a failure.
 fn failure(error: &hyper::Error) -> Failure {
     if error.is_parse_too_large() {
         return Failure::HeadTooLarge;
@@ -185,7 +185,7 @@ fn failure(error: &hyper::Error) -> Failure {
     if error.is_incomplete_message() || error.is_closed() || error.is_canceled() {
         return Failure::ClosedEarly;
     }
-    // What is left is the end of an HTTP/2 stream or connection by either side.
+    // The remaining errors are the end of an HTTP/2 stream or connection by either side.
     Failure::Reset
 }
 
@@ -221,7 +221,7 @@ where
     let allowance = Allowance::new(MAX_BEFORE_HEAD);
     let io = TokioIo::new(Metered { inner: stream, allowance: allowance.clone() });
     let (mut sender, connection) = http2::Builder::new(TokioExecutor::new())
-        // The limit's own type is narrower than a length.
+        // The limit's own type is narrower than usize.
         .max_header_list_size(u32::try_from(MAX_HEAD).unwrap_or(u32::MAX))
         .handshake(io)
         .await
@@ -239,11 +239,12 @@ where
     }
 }
 
-/// The task that drives a connection; it ends with the check.
+/// The task that drives a connection; aborted with the check.
 struct Driver(JoinHandle<hyper::Result<()>>);
 
 impl Driver {
-    /// Why a request failed. A connection that broke before it took the request knows more than the request does.
+    /// Returns why a request failed. A connection that broke before it took the request has the better
+    /// reason.
     async fn reason(mut self, error: hyper::Error) -> Failure {
         if (error.is_canceled() || error.is_closed())
             && let Ok(Ok(Err(cause))) = timeout(LAST_WORDS, &mut self.0).await

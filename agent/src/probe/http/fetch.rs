@@ -1,4 +1,5 @@
-//! Fetching a document for a probe of another type: a GET through the guard, redirects by hand, a bounded body.
+//! Fetches a document for other probes: a GET through the guard, with own redirect handling and a bounded
+//! body.
 
 use std::{
     io::{self, Write},
@@ -24,30 +25,30 @@ use crate::probe::{
     net::Net,
 };
 
-/// Redirects followed at most.
+/// Maximum number of redirects.
 const MAX_REDIRECTS: usize = 3;
-/// Bytes of a body at most that lies on another host than was asked for: large documents are those of hosts that are known
-/// to have them.
+/// Maximum size of a body from another host than requested, in bytes: large documents are only expected from
+/// hosts known to have them.
 const MOST_ELSEWHERE: usize = 2 << 20;
 
-/// What to fetch.
+/// Document to fetch.
 #[derive(Debug)]
 pub(in crate::probe) struct Want<'a> {
     pub(in crate::probe) url: &'a str,
-    /// Beside those of every request; none is a secret.
+    /// Additional headers; none is a secret.
     pub(in crate::probe) headers: Vec<(HeaderName, HeaderValue)>,
-    /// Bytes of the body at most, as sent and as undone.
+    /// Maximum size of the body in bytes, as sent and as decoded.
     pub(in crate::probe) most: usize,
-    /// Holds the memory that the body takes.
+    /// Account that is charged for the body's memory.
     pub(in crate::probe) account: u32,
 }
 
-/// The last answer.
+/// The final response.
 #[derive(Debug)]
 pub(in crate::probe) struct Page {
     pub(in crate::probe) status: u16,
     pub(in crate::probe) headers: HeaderMap,
-    /// Without its content codings.
+    /// Body after decoding.
     pub(in crate::probe) body: Vec<u8>,
     _held: Option<Share>,
 }
@@ -55,7 +56,7 @@ pub(in crate::probe) struct Page {
 /// Fetches it by `deadline`; the facts are those of the last hop.
 ///
 /// # Errors
-/// Whatever kept the whole answer from coming.
+/// The reason why the complete response did not arrive.
 pub(in crate::probe) async fn fetch(
     want: Want<'_>,
     net: &Net,
@@ -116,7 +117,7 @@ fn failure(error: &io::Error) -> Trouble {
     }
 }
 
-/// The last stage: keeps the bytes.
+/// The last stage: collects the bytes.
 #[derive(Clone)]
 struct Kept {
     most: usize,

@@ -1,24 +1,24 @@
-//! Bodies over HTTP/1.1, told from what is around them.
+//! Extraction of bodies from an HTTP/1.1 connection.
 
 use parallax_protocol::result::Failure;
 
-/// Ways to find the end of a body (RFC 9112, section 6.3).
+/// Ways in which a body ends (RFC 9112, section 6.3).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Framing {
     /// There is no body.
     Empty,
-    /// After so many bytes.
+    /// Ends after this many bytes.
     Length(u64),
-    /// By the chunk of no bytes.
+    /// Ends with the zero-length chunk.
     Chunked,
-    /// With the connection.
+    /// Ends with the connection.
     UntilClose,
 }
 
-/// Bytes of one chunk's size line at most, extensions included.
+/// Maximum length of one chunk's size line in bytes, extensions included.
 const MAX_SIZE_LINE: usize = 16 * 1024;
 
-/// Takes the bytes of a body out of what is received.
+/// Extracts the bytes of a body from the received ones.
 #[derive(Debug)]
 pub(super) struct Deframer(State);
 
@@ -43,12 +43,12 @@ impl Deframer {
         })
     }
 
-    /// True once the body is whole. Trailers after the last chunk are not read.
+    /// Returns true once the body is complete. Trailers after the last chunk are not read.
     pub(super) fn is_done(&self) -> bool {
         self.0 == State::Done
     }
 
-    /// Puts those of the `received` bytes that belong to the body into `body`.
+    /// Appends the body's bytes among the `received` ones to `body`.
     ///
     /// # Errors
     /// [`Failure::HttpMalformed`] for a chunk without a readable size.
@@ -94,10 +94,10 @@ impl Deframer {
         Ok(())
     }
 
-    /// Notes that nothing follows.
+    /// Handles the end of the connection.
     ///
     /// # Errors
-    /// [`Failure::ClosedEarly`] where the body is not whole.
+    /// [`Failure::ClosedEarly`] if the body is incomplete.
     pub(super) fn close(&self) -> Result<(), Failure> {
         match self.0 {
             State::Done | State::UntilClose => Ok(()),
@@ -108,7 +108,8 @@ impl Deframer {
     }
 }
 
-/// A chunk's size in hexadecimal digits, blanks around them, and extensions (RFC 9112, section 7.1), as far as they came.
+/// A chunk's size line in progress: hexadecimal digits, whitespace around them, and extensions (RFC 9112,
+/// section 7.1).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct SizeLine {
     size: Option<u64>,
@@ -126,7 +127,7 @@ enum Part {
 }
 
 impl SizeLine {
-    /// Takes one byte; gives the size at the end of the line.
+    /// Takes one byte; returns the size at the end of the line.
     fn take(&mut self, byte: u8) -> Result<Option<u64>, Failure> {
         self.length += 1;
         if self.length > MAX_SIZE_LINE {
@@ -154,7 +155,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// The body, and whether it was whole when the connection ended.
+    /// Returns the body, and whether it was complete at the end of the connection.
     fn read(framing: Framing, received: &[u8], cut: usize) -> Result<(String, bool), Failure> {
         let (mut deframer, mut body) = (Deframer::new(framing), Vec::new());
         for piece in received.chunks(cut) {

@@ -1,7 +1,7 @@
-//! Heads of answers over HTTP/1.1, read as leniently as browsers and curl do.
+//! Heads of HTTP/1.1 responses, parsed as leniently as browsers and curl do.
 //!
-//! A head that keeps the rules is read as it stands. Any other is mended first, line by line, and read again: a monitor
-//! judges whether visitors get the page, and visitors' programs pass over an odd line.
+//! A valid head is parsed directly. Any other is repaired line by line first, and parsed again: a monitor
+//! judges whether visitors get the page, and their programs tolerate odd lines.
 
 use std::{borrow::Cow, mem::MaybeUninit};
 
@@ -11,30 +11,30 @@ use parallax_protocol::result::Failure;
 
 use super::framing::Framing;
 
-/// The longest head of an answer: 64 KiB.
+/// Maximum length of a response head: 64 KiB.
 pub(super) const MAX_HEAD: usize = 64 * 1024;
-/// The most header lines of an answer.
+/// Maximum number of header lines of a response.
 const MAX_HEADERS: usize = 256;
 
-/// Choice of the headers of an answer that are kept.
+/// Selection of the response headers to keep.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Keep {
     /// All of them.
     All,
-    /// `Location` and `Set-Cookie` of a redirect; none of any other answer.
+    /// `Location` and `Set-Cookie` of a redirect; none of any other response.
     Redirects,
 }
 
-/// The head of an answer.
+/// The head of a response.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Head {
     /// Its status.
     pub(super) status: StatusCode,
-    /// Its headers, or those of them that the reader keeps.
+    /// Its headers, or the selected ones.
     pub(super) headers: HeaderMap,
 }
 
-/// Bytes of heads that are not whole yet.
+/// Buffered bytes of an incomplete head.
 pub(super) struct Reading {
     held: Vec<u8>,
     /// True for the method HEAD, whose answers have no body.
@@ -43,10 +43,11 @@ pub(super) struct Reading {
     interim: usize,
 }
 
-/// The final head of an answer, how its body ends, and how many bytes of the last piece were heads.
+/// The final head of a response, its body's framing, and the number of bytes of the last piece that belonged
+/// to heads.
 type Whole = (Head, Framing, usize);
 
-/// The most interim answers (1xx) before the answer.
+/// Maximum number of interim responses (1xx) before the final one.
 const MAX_INTERIM: usize = 100;
 
 impl Reading {
@@ -54,10 +55,10 @@ impl Reading {
         Self { held: Vec::new(), to_head, keep, interim: 0 }
     }
 
-    /// Takes what came; gives the final head once that is whole.
+    /// Takes received bytes; returns the final head once it is complete.
     ///
     /// # Errors
-    /// The word for what is no head of an answer (RFC 9112, sections 4 to 6).
+    /// The failure for an invalid head (RFC 9112, sections 4 to 6).
     pub(super) fn take(&mut self, piece: &[u8]) -> Result<Option<Whole>, Failure> {
         if self.held.is_empty() {
             let (whole, read) = self.read(piece)?;
@@ -69,7 +70,7 @@ impl Reading {
         let before = self.held.len();
         let looked_through = before.saturating_sub(3);
         self.hold(piece)?;
-        // A head in many small pieces is read once, at its end, and not at each of them.
+        // A head in many small pieces is parsed once, at its end, and not for each of them.
         if self.held.get(looked_through..).and_then(end_of_lines).is_none() {
             return Ok(None);
         }
@@ -77,7 +78,7 @@ impl Reading {
         let (whole, read) = self.read(&held)?;
         self.held = held;
         self.held.drain(..read);
-        // What was held before held no whole head, so this one ends in the piece.
+        // The buffered bytes had no complete head, so this one ends in the piece.
         Ok(whole.map(|(head, framing, read)| (head, framing, read.saturating_sub(before))))
     }
 
@@ -86,7 +87,8 @@ impl Reading {
         if self.held.len() > MAX_HEAD { Err(Failure::HeadTooLarge) } else { Ok(()) }
     }
 
-    /// Reads past informational heads (RFC 9110, section 15.2) to the final one; also how many bytes were whole heads.
+    /// Skips informational heads (RFC 9110, section 15.2) up to the final one; also returns how many bytes
+    /// were complete heads.
     fn read(&mut self, bytes: &[u8]) -> Result<(Option<Whole>, usize), Failure> {
         let mut read = 0;
         while let Some(rest) = bytes.get(read..).filter(|rest| !rest.is_empty()) {
@@ -107,7 +109,8 @@ impl Reading {
     }
 }
 
-/// One head at the start of `bytes`, how its body ends, and its length; `None` while it is not whole.
+/// Parses one head at the start of `bytes`, and returns it with its framing and length; `None` if it is
+/// incomplete.
 fn one(bytes: &[u8], to_head: bool, keep: Keep) -> Result<Option<Whole>, Failure> {
     match parsed(bytes, to_head, keep) {
         Ok(one) => Ok(one),
@@ -130,11 +133,11 @@ fn one(bytes: &[u8], to_head: bool, keep: Keep) -> Result<Option<Whole>, Failure
     }
 }
 
-/// Reasons not to take a head as it stands.
+/// Reasons why a head could not be parsed directly.
 enum Unread {
-    /// It breaks a rule; mended it may be readable.
+    /// It breaks a rule; a repaired version may parse.
     Odd,
-    /// Nothing mends it.
+    /// It can't be repaired.
     Final(Failure),
 }
 
@@ -167,11 +170,11 @@ fn parsed(bytes: &[u8], to_head: bool, keep: Keep) -> Result<Option<Whole>, Unre
     Ok(Some((Head { status, headers }, framing, length)))
 }
 
-/// Finds how the body ends (RFC 9112, section 6.3). As in browsers a length that is no number is none, and lengths that are
-/// the same are one.
+/// Returns the body's framing (RFC 9112, section 6.3). As in browsers an invalid length is ignored, and equal
+/// lengths count as one.
 ///
 /// # Errors
-/// [`Failure::HttpMalformed`] for lengths that differ: which one holds is guessed differently by every reader.
+/// [`Failure::HttpMalformed`] for conflicting lengths: every reader picks a different one.
 fn framing(response: &Response<'_, '_>) -> Result<Framing, Failure> {
     let mut codings = named(response, &header::TRANSFER_ENCODING).flat_map(items);
     if codings.any(|coding| coding.eq_ignore_ascii_case(b"chunked")) {
@@ -198,7 +201,7 @@ fn digits(text: &[u8]) -> Option<u64> {
     text.parse().ok().filter(|_| text.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
-/// The end of the first empty line.
+/// Returns the end of the first empty line.
 fn end_of_lines(bytes: &[u8]) -> Option<usize> {
     let mut after_line = false;
     let mut after_return = false;
@@ -213,10 +216,10 @@ fn end_of_lines(bytes: &[u8]) -> Option<usize> {
     None
 }
 
-/// The beginnings of answers. `ICY` is what Shoutcast servers say instead.
+/// Possible starts of a response. `ICY` is that of Shoutcast servers.
 const BEGINNINGS: [&[u8]; 2] = [b"HTTP/", b"ICY "];
 
-/// True for bytes that an answer may begin with, as far as they came.
+/// Returns true if the received bytes may be the start of a response.
 fn may_be_http(bytes: &[u8]) -> bool {
     let begins = bytes.iter().position(|byte| !b"\r\n".contains(byte)).unwrap_or(bytes.len());
     let bytes = bytes.get(begins..).unwrap_or_default();
@@ -226,17 +229,17 @@ fn may_be_http(bytes: &[u8]) -> bool {
     })
 }
 
-/// A head by the rules out of a whole one that breaks them: lines that are no headers are left out, folded ones joined,
-/// blanks around names and control characters in values removed.
+/// Repairs a complete head that breaks the rules: invalid lines are dropped, folded ones joined, whitespace
+/// around names and control characters in values removed.
 ///
 /// # Errors
-/// [`Failure::HttpMalformed`] where no status can be made out, and for NUL, or a CR that ends no line: what they mean is
-/// guessed differently by every reader.
+/// [`Failure::HttpMalformed`] if there is no readable status, and for NUL, or a CR that doesn't end a line:
+/// every reader interprets those differently.
 fn mended(head: &[u8]) -> Result<Vec<u8>, Failure> {
     let mut lines = head.split(|&byte| byte == b'\n').map(|line| line.strip_suffix(b"\r").unwrap_or(line));
     let (minor, status) = lines.next().and_then(status_line).ok_or(Failure::HttpMalformed)?;
     let mut fields: Vec<(HeaderName, Vec<u8>)> = Vec::new();
-    // Whether the line before was a header, which a folded line goes on.
+    // True if the previous line was a header, which a folded line continues.
     let mut goes_on = false;
     for line in lines {
         if line.iter().any(|byte| b"\0\r".contains(byte)) {
@@ -267,7 +270,8 @@ fn mended(head: &[u8]) -> Result<Vec<u8>, Failure> {
     Ok(mended)
 }
 
-/// The version after `HTTP/1.` and the three digits of the status; other versions are read as 1.1, as browsers do.
+/// Returns the version after `HTTP/1.` and the three digits of the status; other versions are read as 1.1, as
+/// browsers do.
 fn status_line(line: &[u8]) -> Option<(u8, u16)> {
     let (version, rest) = line.split_at(line.iter().position(|byte| b" \t".contains(byte))?);
     let is_old = version.eq_ignore_ascii_case(b"ICY") || version.eq_ignore_ascii_case(b"HTTP/1.0");
@@ -288,8 +292,8 @@ fn status_line(line: &[u8]) -> Option<(u8, u16)> {
     Some((u8::from(!is_old), code))
 }
 
-/// The value without control characters (RFC 9110, section 5.5). A cookie with one is none, as in browsers; in an
-/// address they are escaped.
+/// Removes control characters from the value (RFC 9110, section 5.5). A cookie with one is dropped, as in
+/// browsers; in an address they are escaped.
 fn printable<'a>(name: &HeaderName, value: &'a [u8]) -> Option<Cow<'a, [u8]>> {
     let is_control = |byte: &u8| byte.is_ascii_control() && *byte != b'\t';
     if !value.iter().any(is_control) {

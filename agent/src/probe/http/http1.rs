@@ -1,7 +1,7 @@
-//! HTTP/1.1 by hand: one request over a connection that ends with its answer.
+//! A minimal HTTP/1.1 client: one request over a connection that is closed after its response.
 //!
-//! A client library brings buffers, a task and channels for connections that serve many requests, and reads heads by
-//! the letter. A check needs neither, so all answers over HTTP/1.1 are read here, with a keyword or without.
+//! A client library has buffers, a task and channels for connections that serve many requests, and parses
+//! heads strictly. A check needs neither, so all HTTP/1.1 responses are read here, with a keyword or without.
 
 use std::{
     future::poll_fn,
@@ -21,9 +21,9 @@ use super::{
 };
 use crate::probe::tls;
 
-/// Bytes of a head read at once: most come whole.
+/// Number of bytes of a head read at once: most fit.
 const CHUNK: usize = 4 * 1024;
-/// Bytes of a body read at once.
+/// Number of bytes of a body read at once.
 const PIECE: usize = 16 * 1024;
 
 /// A connection of any kind.
@@ -31,18 +31,18 @@ pub(super) trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
 
 impl<S: AsyncRead + AsyncWrite + Send + Unpin> Stream for S {}
 
-/// The body of an answer, read piece by piece from its connection.
+/// The body of a response, read piece by piece from its connection.
 pub(super) struct Body {
     stream: Box<dyn Stream>,
     deframer: Deframer,
-    /// Came with the head.
+    /// Bytes received together with the head.
     first: Vec<u8>,
 }
 
-/// Sends a request, and reads the head of the final answer and no more. `to_head` tells that the method is HEAD.
+/// Sends a request, and reads only the head of the final response. `to_head` is true for the method HEAD.
 ///
 /// # Errors
-/// The word for a broken connection, or for what is no head of an answer.
+/// The failure for a broken connection or an invalid head.
 pub(super) async fn glance<S>(stream: &mut S, request: &[u8], to_head: bool) -> Result<Head, Failure>
 where
     S: AsyncRead + AsyncWrite + Unpin,
@@ -51,7 +51,7 @@ where
     exchange(stream, request, |piece| Ok(reading.take(piece)?.map(|(head, _, _)| head))).await
 }
 
-/// Sends a request, and reads the head of the final answer; its body can be read from what is returned.
+/// Sends a request, and reads the head of the final response; its body can be read from the returned value.
 ///
 /// # Errors
 /// As [`glance`].
@@ -69,10 +69,10 @@ where
 }
 
 impl Body {
-    /// The next bytes of the body; `None` at its end.
+    /// Returns the next bytes of the body; `None` at its end.
     ///
     /// # Errors
-    /// The word for a body that did not come to its end.
+    /// The failure for an incomplete body.
     pub(super) async fn piece(&mut self) -> Result<Option<Bytes>, Failure> {
         let mut received = std::mem::take(&mut self.first);
         let mut body = Vec::new();
@@ -89,7 +89,8 @@ impl Body {
             match self.stream.read_buf(&mut received).await {
                 Ok(0) => return self.deframer.close().map(|()| None),
                 Ok(_) => {}
-                // Many servers end TLS without saying so (RFC 8446, section 6.1). Browsers take that for an end too.
+                // Many servers close TLS without close_notify (RFC 8446, section 6.1). Browsers accept that
+                // as the end too.
                 Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
                     return self.deframer.close().map(|()| None);
                 }
@@ -99,8 +100,8 @@ impl Body {
     }
 }
 
-/// Writes `request` and gives what is read to `take` until that has what it wants. Both go on at once: a server may
-/// answer before it has read all.
+/// Writes `request` and passes received bytes to `take` until it returns a value, both at the same time: a
+/// server may respond before it has read everything.
 async fn exchange<S, T>(
     stream: &mut S,
     request: &[u8],
@@ -113,12 +114,12 @@ where
     let mut unsent = None;
     poll_fn(|cx| {
         if let Poll::Ready(Err(error)) = sending.poll(Pin::new(&mut *stream), cx) {
-            // It may have answered before it closed: its answer counts, if there is one.
+            // The server may have responded before it closed: its response counts, if there is one.
             (sending.rest, sending.is_flushed) = (&[], true);
             unsent = Some(broken(&error));
         }
         loop {
-            // On the stack, so that a check that waits holds no buffer.
+            // On the stack, so that a waiting check holds no buffer.
             let mut space = [MaybeUninit::uninit(); CHUNK];
             let mut piece = ReadBuf::uninit(&mut space);
             match ready!(Pin::new(&mut *stream).poll_read(cx, &mut piece)) {
@@ -140,7 +141,7 @@ fn broken(error: &io::Error) -> Failure {
     tls::io_failure(error).unwrap_or(Failure::Reset)
 }
 
-/// The part of a request that is still to be sent.
+/// The unsent part of a request.
 struct Sending<'a> {
     rest: &'a [u8],
     is_flushed: bool,
@@ -175,7 +176,7 @@ mod tests {
         server.write_all(b"HTTP/1.1 413 Too Large\r\n\r\n").await.unwrap();
         let head = glance(&mut client, &[b'x'; 10_000], false).await.unwrap();
         assert_eq!(head.status, 413);
-        // Nor can it be sent once the server has gone.
+        // Nor can it be sent after the server has closed.
         let (mut client, mut server) = tokio::io::duplex(1024);
         server.write_all(b"HTTP/1.1 413 Too Large\r\n\r\n").await.unwrap();
         drop(server);

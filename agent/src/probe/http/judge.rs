@@ -1,4 +1,4 @@
-//! The verdict on what was seen, without IO.
+//! The verdict on a response. Free of IO.
 
 use parallax_protocol::{
     check::{HttpCheck, KeywordMode},
@@ -7,44 +7,45 @@ use parallax_protocol::{
 
 use crate::probe::facts::Trouble;
 
-/// The last answer, as far as it was read.
+/// The final response, as far as it was read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Seen {
     /// Its status.
     pub(super) status: u16,
-    /// What the search for the keyword found, where there was one.
+    /// Result of the keyword search, if there was one.
     pub(super) keyword: Option<Search>,
 }
 
-/// What a search for the keyword found.
+/// Result of the keyword search.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Search {
     /// It is there.
     Found,
     /// It is not in the whole body.
     Missing,
-    /// It is not in as much of the body as a check reads.
+    /// It is not in the part of the body that was read.
     MissingSoFar,
-    /// The body is in a coding that can't be undone.
+    /// The body's coding can't be decoded.
     Encoded,
 }
 
-/// Redirects are followed unless one is what the check expects.
+/// Returns true if redirects are followed, that is, unless the check expects one.
 pub(super) fn follows_redirects(check: &HttpCheck) -> bool {
     !check.expect_status.is_some_and(|status| (300..400).contains(&status))
 }
 
-/// Whether some answer to this check has to be read beyond its head.
+/// Returns true if this check may have to read a body.
 pub(super) fn reads_bodies(check: &HttpCheck) -> bool {
     check.keyword.as_deref().is_some_and(|word| !word.is_empty())
 }
 
-/// The keyword to look for in the body of an answer with this status; none where the status decides already.
+/// Returns the keyword to search in the body of a response with this status; `None` if the status alone
+/// decides.
 pub(super) fn keyword_needed(check: &HttpCheck, status: u16) -> Option<&str> {
     check.keyword.as_deref().filter(|word| !word.is_empty() && status_fits(check, status))
 }
 
-/// Judges what was seen, or why nothing was.
+/// Judges the response, or the reason why there is none.
 pub(super) fn judge(check: &HttpCheck, seen: Result<Seen, Trouble>) -> Outcome {
     match seen {
         Err(trouble) => trouble.into(),

@@ -1,4 +1,4 @@
-//! A connection that ends where the peer sends more than it may.
+//! A byte limit on the data read from a connection.
 
 use std::{
     io,
@@ -12,28 +12,28 @@ use std::{
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-/// How many bytes may still be read; clones share it.
+/// Number of bytes that may still be read; clones share it.
 #[derive(Debug, Clone)]
 pub(super) struct Allowance(Arc<AtomicUsize>);
 
 impl Allowance {
-    /// So many bytes.
+    /// Creates an allowance of this many bytes.
     pub(super) fn new(bytes: usize) -> Self {
         Self(Arc::new(AtomicUsize::new(bytes)))
     }
 
-    /// From now on as many as come.
+    /// Removes the limit.
     pub(super) fn lift(&self) {
         self.0.store(usize::MAX, Ordering::Relaxed);
     }
 
-    /// Whether all of it was read.
+    /// Returns true if the allowance is used up.
     pub(super) fn is_spent(&self) -> bool {
         self.0.load(Ordering::Relaxed) == 0
     }
 }
 
-/// Reads from `inner` as long as the allowance lasts.
+/// Reads from `inner` until the allowance is used up.
 #[derive(Debug)]
 pub(super) struct Metered<S> {
     pub(super) inner: S,
@@ -47,7 +47,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for Metered<S> {
         buf: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
         if self.allowance.is_spent() {
-            return Poll::Ready(Err(io::Error::other("more than may be read")));
+            return Poll::Ready(Err(io::Error::other("the peer sent more than the limit")));
         }
         let before = buf.filled().len();
         let read = Pin::new(&mut self.inner).poll_read(cx, buf);

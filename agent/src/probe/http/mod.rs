@@ -1,10 +1,10 @@
-//! The http probe: request, redirects by hand, status, keyword.
+//! The http probe: request, redirects, status, keyword.
 //!
-//! A check is what a first visitor does: a new resolution, a new connection and a full handshake for every
-//! hop, cookies for as long as the check lasts, no proxy, no coding asked for (one that comes is undone). The latency is the time from the start of the check
-//! (redirects and name resolution included) to the last byte the verdict needed: the end of the answer's
-//! head, or, where a keyword is looked for, the place in the body where that was decided. The phases are
-//! those of the last hop.
+//! A check behaves like a first-time visitor: a new resolution, a new connection and a full handshake for
+//! every hop, cookies for the duration of the check, no proxy, and no content coding requested (one that
+//! comes is decoded). The latency is the time from the start of the check (redirects and name resolution
+//! included) to the last byte that the verdict needed: the end of the response's head or, with a keyword, the
+//! position in the body that decided it. The phases are those of the last hop.
 
 mod body;
 pub(super) mod budget;
@@ -36,10 +36,10 @@ use super::{
     net::Net,
 };
 
-/// Redirects followed at most.
+/// Maximum number of redirects.
 const MAX_REDIRECTS: usize = 5;
 
-/// Runs the check of an account. What `kept` holds of it is made at the first run.
+/// Runs the check of an account. The first run fills the cache in `kept`.
 pub(super) async fn run(check: &HttpCheck, kept: &Kept, account: u32, net: &Net) -> Report {
     let mut facts = Facts::default();
     let started = Instant::now();
@@ -74,7 +74,7 @@ async fn visit(
     Ok(Seen { status, keyword: None })
 }
 
-/// Makes a request, and whatever requests its answers redirect to, `redirects` at most.
+/// Sends a request, and follows the redirects in its responses, at most `redirects`.
 async fn follow(
     check: &HttpCheck,
     mut plan: Plan,

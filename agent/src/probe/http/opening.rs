@@ -1,4 +1,4 @@
-//! The first request of a check as bytes, made once and not at every round.
+//! The prepared first request of a check: its bytes, built once and not at every round.
 
 use std::sync::OnceLock;
 
@@ -7,23 +7,23 @@ use parallax_protocol::{check::HttpCheck, result::Failure};
 
 use super::{judge, plan::Plan};
 
-/// Where a check's first request goes, and its bytes. The customer's headers are among them.
+/// Target and bytes of a check's first request. They contain the customer's headers.
 pub(super) struct Opening {
     pub(super) host: Host,
     pub(super) port: u16,
     pub(super) is_https: bool,
-    /// Whether the method is HEAD.
+    /// True for the method HEAD.
     pub(super) to_head: bool,
     /// Request line and header lines over HTTP/1.1 (RFC 9112, section 3).
     pub(super) request: Box<[u8]>,
 }
 
-/// Holds a check's opening once it was made; one for each check, for as long as that stays the same.
+/// Cache of a check's prepared request; one for each check, as long as the check stays the same.
 #[derive(Default)]
 pub(in crate::probe) struct Kept(OnceLock<Box<Opening>>);
 
 impl Kept {
-    /// The opening of `check`; `None` where the check needs more than a head, or sends a body.
+    /// Returns the prepared request of `check`; `None` if the check needs more than a head, or sends a body.
     ///
     /// # Errors
     /// [`Failure::BadTarget`] naming the rule that the URL or a header breaks.

@@ -1,4 +1,4 @@
-//! One request to make: where to, how, and with which headers.
+//! A request to send: target, method, headers.
 
 use base64::{Engine, engine::general_purpose::STANDARD};
 use bytes::Bytes;
@@ -15,12 +15,12 @@ use url::Url;
 use super::cookies::Jar;
 use crate::probe::facts::bad_target;
 
-/// What we call ourselves unless the check says otherwise.
+/// User agent of a check that sets none.
 const USER_AGENT: HeaderValue =
     HeaderValue::from_static(concat!("Parallax/", env!("CARGO_PKG_VERSION"), " (uptime check)"));
 
-/// Headers that belong to the connection or are made from the request (RFC 9110, section 7.6.1) and so can't be set;
-/// all of `proxy-` are among them.
+/// Headers of the connection and headers derived from the request (RFC 9110, section 7.6.1), which can't be
+/// set; so are all that begin with `proxy-`.
 const RESERVED: [&str; 9] = [
     "connection",
     "content-length",
@@ -33,11 +33,11 @@ const RESERVED: [&str; 9] = [
     "upgrade",
 ];
 
-/// Headers of the customer's that say who asks for what, as every browser does: no secrets, so they go everywhere. All of
-/// `accept-` are among them.
+/// Customer headers that describe the client, as every browser sends them: not secret, so they are sent to
+/// every host. So are all that begin with `accept-`.
 const OPEN: [HeaderName; 3] = [header::USER_AGENT, header::ACCEPT, header::REFERER];
 
-/// Headers that describe a body and end with it.
+/// Headers that describe a body and are dropped with it.
 const OF_BODY: [HeaderName; 4] =
     [header::CONTENT_TYPE, header::CONTENT_ENCODING, header::CONTENT_LANGUAGE, header::CONTENT_LOCATION];
 
@@ -49,23 +49,23 @@ pub(super) struct Plan {
     pub(super) host: Host,
     pub(super) port: u16,
     pub(super) method: Method,
-    /// The customer's headers, their credentials among them.
+    /// The customer's headers, including credentials.
     own_headers: HeaderMap,
-    /// Ours, which every hop gets: none of them is a secret.
+    /// The agent's own headers, sent on every hop: none of them is a secret.
     shared_headers: HeaderMap,
-    /// The customer's value for `Host` on their host, where they set one.
+    /// The customer's value for `Host` on their host, if set.
     own_host: Option<HeaderValue>,
-    /// The customer's host: their headers go nowhere else, but for those that are no secrets.
+    /// The customer's host: their secret headers are sent nowhere else.
     home: Host,
-    /// True once a request of the check went over TLS: from then on nothing secret goes in the open.
+    /// True once a request of the check used TLS: from then on nothing secret is sent in plain text.
     was_private: bool,
     pub(super) body: Bytes,
-    /// Those that the answers so far have set.
+    /// Cookies set by the responses so far.
     pub(super) cookies: Jar,
 }
 
 impl Plan {
-    /// The request a check asks for.
+    /// Returns the first request of a check.
     ///
     /// # Errors
     /// [`Failure::BadTarget`] naming the rule that the URL or a header breaks.
@@ -101,25 +101,25 @@ impl Plan {
         })
     }
 
-    /// The same request with headers of ours, none of them a secret.
+    /// Sets additional headers, none of them a secret.
     pub(super) fn with_headers(self, headers: impl IntoIterator<Item = (HeaderName, HeaderValue)>) -> Self {
         Self { shared_headers: headers.into_iter().collect(), ..self }
     }
 
-    /// The same request to another address.
+    /// Returns the same request to another address.
     ///
     /// # Errors
     /// [`Failure::BadTarget`] as for [`Plan::first`].
     pub(super) fn moved_to(&self, mut url: Url) -> Result<Self, Failure> {
         let (host, port) = place(&url)?;
-        // Credentials come from the customer, never from an answer.
+        // Credentials come from the customer, never from a response.
         take_user_info(&mut url)?;
         url.set_fragment(None);
         let was_private = self.was_private || url.scheme() == "https";
         Ok(Self { host, port, url, was_private, ..self.clone() })
     }
 
-    /// Turns it into a GET without a body.
+    /// Turns the request into a GET without a body.
     pub(super) fn into_get(mut self) -> Self {
         self.method = Method::GET;
         self.body = Bytes::new();
@@ -137,17 +137,18 @@ impl Plan {
         self.method == Method::HEAD
     }
 
-    /// True where it would send the customer's body to another host, or in the open after it was sent over TLS.
+    /// Returns true if it would send the customer's body to another host, or in plain text after it was sent
+    /// over TLS.
     pub(super) fn exposes_body(&self) -> bool {
         !self.body.is_empty() && !self.is_trusted()
     }
 
-    /// True where the customer's secrets may go along.
+    /// Returns true if the customer's secrets may be sent.
     fn is_trusted(&self) -> bool {
         self.host == self.home && (self.is_https() || !self.was_private)
     }
 
-    /// The headers that go where this request goes: ours, and the customer's as far as they may.
+    /// Returns the headers of this request: the agent's own, and those of the customer's that may be sent.
     fn sent_headers(&self) -> impl Iterator<Item = (&HeaderName, &HeaderValue)> {
         let is_trusted = self.is_trusted();
         let own = self.own_headers.iter().filter(move |(name, _)| {
@@ -156,7 +157,7 @@ impl Plan {
         own.chain(&self.shared_headers)
     }
 
-    /// The customer's cookies and those of the check's answers; of one name the answer's.
+    /// Combines the customer's cookies with those of the check's responses, which take precedence.
     fn cookie(&self) -> Option<HeaderValue> {
         let set = self.cookies.sent_to(&self.url);
         if set.is_empty() {
@@ -175,7 +176,7 @@ impl Plan {
         Some(value)
     }
 
-    /// The request line's target and all headers but those of the connection.
+    /// Returns the request line's target and all headers except those of the connection.
     fn fields(&self) -> Result<(String, HeaderMap, HeaderValue), Failure> {
         let path = match self.url.query() {
             Some(query) => format!("{}?{query}", self.url.path()),
@@ -202,10 +203,10 @@ impl Plan {
         Ok((path, headers, authority))
     }
 
-    /// The request as hyper sends it over HTTP/2.
+    /// Returns the request for hyper over HTTP/2.
     ///
     /// # Errors
-    /// [`Failure::BadTarget`] for a URL that no request can hold.
+    /// [`Failure::BadTarget`] for a URL that does not fit into a request.
     pub(super) fn request(&self) -> Result<Request<Full<Bytes>>, Failure> {
         let (path, headers, authority) = self.fields()?;
         let mut request = Request::new(Full::new(self.body.clone()));
@@ -220,7 +221,7 @@ impl Plan {
         Ok(request)
     }
 
-    /// The request over HTTP/1.1 (RFC 9112, sections 2 and 3): request line, header lines and body.
+    /// Returns the request over HTTP/1.1 (RFC 9112, sections 2 and 3): request line, header lines and body.
     ///
     /// # Errors
     /// As [`Plan::request`].
@@ -230,7 +231,8 @@ impl Plan {
         for part in [self.method.as_str(), " ", &path, " HTTP/1.1\r\n"] {
             bytes.extend_from_slice(part.as_bytes());
         }
-        // A method that has a meaning for a body says that there is none, or some servers answer 411 (RFC 9110, section 8.6).
+        // Methods with body semantics send a zero length explicitly, since some servers answer 411 otherwise
+        // (RFC 9110, section 8.6).
         let says_length = matches!(self.method, Method::POST | Method::PUT | Method::PATCH);
         let length = (says_length || !self.body.is_empty()).then(|| HeaderValue::from(self.body.len()));
         let length = length.iter().map(|length| (&header::CONTENT_LENGTH, length));
@@ -246,22 +248,22 @@ impl Plan {
 }
 
 fn unfit() -> Failure {
-    bad_target("the URL can't be put into a request")
+    bad_target("the URL can't be used in a request")
 }
 
 fn place(url: &Url) -> Result<(Host, u16), Failure> {
     if !matches!(url.scheme(), "http" | "https") {
-        return Err(bad_target("the URL's scheme is http or https"));
+        return Err(bad_target("the URL's scheme must be http or https"));
     }
     let host = url.host().ok_or_else(|| bad_target("the URL has no host"))?;
     let host = Host::from_url(&host).map_err(|error| bad_target(error.to_string()))?;
     match url.port_or_known_default() {
         Some(port) if port > 0 => Ok((host, port)),
-        Some(_) | None => Err(bad_target("port is 1 to 65535")),
+        Some(_) | None => Err(bad_target("the port must be 1 to 65535")),
     }
 }
 
-/// Host and, where it is not the scheme's own, port.
+/// Returns the host and, if it is not the scheme's default, the port.
 fn authority(url: &Url) -> String {
     let host = url.host_str().unwrap_or_default();
     match url.port() {
@@ -270,7 +272,7 @@ fn authority(url: &Url) -> String {
     }
 }
 
-/// Takes `user:password@` out of a URL and makes it Basic credentials (RFC 7617).
+/// Removes `user:password@` from a URL and returns it as Basic credentials (RFC 7617).
 fn take_user_info(url: &mut Url) -> Result<Option<HeaderValue>, Failure> {
     if url.username().is_empty() && url.password().is_none() {
         return Ok(None);
@@ -292,13 +294,13 @@ fn own_headers(check: &HttpCheck) -> Result<(HeaderMap, Option<HeaderValue>), Fa
     let mut host = None;
     for own in &check.headers {
         let name = HeaderName::from_bytes(own.name.as_bytes())
-            .map_err(|_| bad_target("a header's name is letters, digits and hyphens"))?;
+            .map_err(|_| bad_target("a header's name must be letters, digits and hyphens"))?;
         let mut value = HeaderValue::from_bytes(own.value.reveal().as_bytes())
-            .map_err(|_| bad_target(format!("the header {name} has a control character")))?;
+            .map_err(|_| bad_target(format!("the header {name} must not contain control characters")))?;
         value.set_sensitive(true);
         if name == header::HOST {
             if host.replace(value).is_some() {
-                return Err(bad_target("the header host is set twice"));
+                return Err(bad_target("the header host must be set only once"));
             }
         } else if RESERVED.contains(&name.as_str()) || name.as_str().starts_with("proxy-") {
             return Err(bad_target(format!("the header {name} can't be set")));

@@ -1,4 +1,4 @@
-//! Redirects, followed by hand: each target is parsed and dialled through the guard like the first.
+//! Redirects: each target is parsed and dialled through the guard like the first.
 
 use std::borrow::Cow;
 
@@ -8,18 +8,18 @@ use percent_encoding::{AsciiSet, percent_encode};
 
 use super::{head::Head, plan::Plan};
 
-/// The request that an answer redirects to, with the cookies that it sets, or `None` if the answer is final. The method
-/// changes as in RFC 9110, section 15.4: 303 makes anything but HEAD a GET, 301 and 302 make a POST one. From https to
-/// http leads on too, as in browsers: secrets stay behind.
+/// Returns the request that a response redirects to, with the cookies that it sets, or `None` if the response
+/// is final. The method changes as in RFC 9110, section 15.4: 303 turns anything but HEAD into a GET, 301 and
+/// 302 a POST. A redirect from https to http is followed too, as in browsers, without secrets.
 ///
 /// # Errors
-/// [`Failure::BadRedirect`] for a target that is no http or https URL with a host, or that would have the customer's body
-/// sent to another host, or in the open after it was sent over TLS.
+/// [`Failure::BadRedirect`] for a target that is not an http or https URL with a host, or that would send the
+/// customer's body to another host, or in plain text after it was sent over TLS.
 pub(super) fn next(plan: &Plan, head: &Head) -> Result<Option<Plan>, Failure> {
     let Some(location) = head.headers.get(header::LOCATION).filter(|_| is_redirect(head.status)) else {
         return Ok(None);
     };
-    // Browsers take an empty one for none.
+    // Browsers treat an empty one as absent.
     let location = readable(location.as_bytes().trim_ascii());
     if location.is_empty() {
         return Ok(None);
@@ -33,7 +33,7 @@ pub(super) fn next(plan: &Plan, head: &Head) -> Result<Option<Plan>, Failure> {
     if moved.exposes_body() { Err(Failure::BadRedirect) } else { Ok(Some(moved)) }
 }
 
-/// An address as text; bytes that are no UTF-8 are escaped one by one.
+/// Converts an address to text; invalid UTF-8 is escaped byte by byte.
 fn readable(address: &[u8]) -> Cow<'_, str> {
     match std::str::from_utf8(address) {
         Ok(text) => Cow::Borrowed(text),

@@ -1,10 +1,10 @@
-//! Looking for a text in a stream of pieces.
+//! Search for a text in a stream.
 
-/// Looks for a needle in a stream (Knuth, Morris and Pratt): each byte is looked at once, wherever the stream is cut,
-/// and a body made for the purpose can't make it slow.
+/// Searches a stream for a needle (Knuth-Morris-Pratt): each byte is read once, however the stream is split,
+/// and a malicious body can't slow it down.
 pub(super) struct Scan {
     needle: Vec<u8>,
-    /// For each length matched, how much of the needle's start is also the end of that much.
+    /// For each length matched, the length of the needle's prefix that is also a suffix of the match.
     borders: Vec<usize>,
     matched: usize,
 }
@@ -21,7 +21,7 @@ impl Scan {
         scan
     }
 
-    /// Whether the needle has been seen by the end of `piece`.
+    /// Returns true if the needle occurred by the end of `piece`.
     pub(super) fn feed(&mut self, piece: &[u8]) -> bool {
         for byte in piece {
             if self.matched == self.needle.len() {
@@ -32,12 +32,12 @@ impl Scan {
         self.matched == self.needle.len()
     }
 
-    /// Forgets what it was fed.
+    /// Resets the search.
     pub(super) fn restart(&mut self) {
         self.matched = 0;
     }
 
-    /// The length matched after one more byte.
+    /// Returns the length matched after one more byte.
     fn step(&self, mut matched: usize, byte: u8) -> usize {
         loop {
             if self.needle.get(matched) == Some(&byte) {

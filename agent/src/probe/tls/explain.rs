@@ -1,6 +1,7 @@
-//! Faults of a certificate chain, put down to the certificate that has them.
+//! Attribution of chain errors to the certificate that causes them.
 //!
-//! The verifier says what is wrong, not with which certificate, and calls a signature wrong that it only can't reckon.
+//! The verifier reports the error but not the certificate, and calls a signature invalid that it only can't
+//! verify.
 
 use std::{error::Error, fmt, sync::Arc};
 
@@ -10,12 +11,12 @@ use rustls::{
 use rustls_pki_types::{CertificateDer, ServerName, UnixTime};
 use x509_parser::{certificate::X509Certificate, parse_x509_certificate, public_key::PublicKey};
 
-/// A fault that the verifier's own words tell too little of.
+/// An error that the verifier describes insufficiently.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum ChainFault {
-    /// An issuer's, in words.
+    /// A fault of an issuer, in words.
     OfIssuer(String),
-    /// None of the server's: our library can't reckon with it, in words.
+    /// Not the server's fault: a feature that this TLS library lacks, in words.
     Lacking(String),
 }
 
@@ -35,7 +36,7 @@ impl From<ChainFault> for TlsError {
     }
 }
 
-/// The fault in an error that [`chain`] or [`signature`] has explained.
+/// Returns the fault in an error that [`chain`] or [`signature`] has explained.
 pub(super) fn explained(error: &TlsError) -> Option<&ChainFault> {
     match error {
         TlsError::Other(OtherError(fault)) => fault.downcast_ref(),
@@ -43,7 +44,7 @@ pub(super) fn explained(error: &TlsError) -> Option<&ChainFault> {
     }
 }
 
-/// Explains what the verifier says of a chain that was shown for `name`.
+/// Explains the verifier's error for a chain sent for `name`.
 pub(in crate::probe) fn chain(
     error: TlsError,
     leaf: &CertificateDer<'_>,
@@ -65,7 +66,7 @@ pub(in crate::probe) fn chain(
         CertificateError::BadSignature
         | CertificateError::UnsupportedSignatureAlgorithmContext { .. }
         | CertificateError::UnsupportedSignatureAlgorithmForPublicKeyContext { .. } => {
-            // The name is looked at last: of a certificate for another one that is what there is to say.
+            // The name is verified last: for another name, that is the error to report.
             match ParsedCertificate::try_from(leaf).and_then(|leaf| verify_server_name(&leaf, name)) {
                 Err(error) => return error,
                 Ok(()) => unreckoned(leaf, others),
@@ -76,7 +77,7 @@ pub(in crate::probe) fn chain(
     .map_or(error, TlsError::from)
 }
 
-/// Explains what the verifier says of the proof that the server has the key of `leaf`.
+/// Explains the verifier's error for the server's proof that it has the key of `leaf`.
 pub(in crate::probe) fn signature(error: TlsError, leaf: &CertificateDer<'_>) -> TlsError {
     let key = parse_x509_certificate(leaf).ok().and_then(|(_, leaf)| odd_key(&leaf));
     key.map_or(error, |key| lacking(&format!("its certificate has {key}")).into())
@@ -86,13 +87,13 @@ fn lacking(what: &str) -> ChainFault {
     ChainFault::Lacking(format!("{what}, which this check can't verify"))
 }
 
-/// Begin and end of a certificate, epoch seconds.
+/// Validity period of a certificate, epoch seconds.
 struct Life {
     not_before: i64,
     not_after: i64,
 }
 
-/// The issuer that is out of its time; none where the leaf is.
+/// Returns the issuer outside its validity period; `None` if it is the leaf.
 fn out_of_time(
     leaf: &CertificateDer<'_>,
     others: &[CertificateDer<'_>],
@@ -120,7 +121,7 @@ fn out_of_time(
     })
 }
 
-/// A certificate's name for people, at most 64 characters of it.
+/// Returns a certificate's display name, at most 64 characters.
 fn name_of(certificate: &X509Certificate<'_>) -> String {
     let subject = certificate.subject();
     let names = subject
@@ -131,8 +132,8 @@ fn name_of(certificate: &X509Certificate<'_>) -> String {
     name.chars().filter(|c| !c.is_control()).take(64).collect()
 }
 
-/// Finds a key or signature that our library can't reckon with, on the leaf's path: it goes by the issuers' names, looks at
-/// each certificate once, and ends at a signature that browsers refuse too.
+/// Finds a key or signature on the leaf's path that this TLS library can't verify: follows the issuers'
+/// names, visits each certificate once, and ends at a signature that browsers refuse too.
 fn unreckoned(leaf: &CertificateDer<'_>, others: &[CertificateDer<'_>]) -> Option<ChainFault> {
     let (_, leaf) = parse_x509_certificate(leaf).ok()?;
     let mut unseen: Vec<_> =
@@ -145,17 +146,17 @@ fn unreckoned(leaf: &CertificateDer<'_>, others: &[CertificateDer<'_>]) -> Optio
         let (issuers, rest): (Vec<_>, Vec<_>) =
             unseen.into_iter().partition(|other| other.subject() == certificate.issuer());
         unseen = rest;
-        // Of an issuer that is not shown, its signature tells the size.
+        // For an issuer that was not sent, its signature shows the size.
         if let Some(odd) = issuers.iter().find_map(odd_key).or_else(|| odd_signature(&certificate)) {
             return Some(lacking(&format!("an issuer of its certificate has {odd}")));
         }
-        // Nobody verifies the signature of a root.
+        // A root's signature is never verified.
         path.extend(issuers.into_iter().filter(|issuer| issuer.subject() != issuer.issuer()));
     }
     None
 }
 
-/// Recognises signatures with MD2, MD4, MD5 or SHA-1.
+/// Returns true for signatures with MD2, MD4, MD5 or SHA-1.
 fn is_outdated(certificate: &X509Certificate<'_>) -> bool {
     matches!(
         certificate.signature_algorithm.algorithm.to_id_string().as_str(),
@@ -203,7 +204,7 @@ fn odd_signature(certificate: &X509Certificate<'_>) -> Option<String> {
         "1.2.840.113549.1.1.11" | "1.2.840.113549.1.1.12" | "1.2.840.113549.1.1.13" => {
             odd_rsa(certificate.signature_value.data.len() * 8)
         }
-        // ECDSA: two numbers of the curve's size, and up to nine bytes around them.
+        // ECDSA: two numbers of the curve's size, and up to nine bytes of encoding.
         _ if algorithm.starts_with("1.2.840.10045.4.")
             && certificate.signature_value.data.len() > 2 * 49 + 9 =>
         {

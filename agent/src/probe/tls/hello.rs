@@ -1,20 +1,21 @@
-//! A second hello to a server that refused the first: whether it would speak with others.
+//! A second hello to a server that refused the first, to find out what it requires.
 //!
-//! Our TLS library has no CBC suites, no key exchange by RSA and no P-521. A server that has nothing else refuses us and
-//! serves browsers. So a hello that offers all of that is sent once, and never followed up: the choice that a server
-//! answers with says what it wants.
+//! The TLS library has no CBC suites, no RSA key exchange and no P-521. A server that supports nothing else
+//! refuses it but serves browsers. So one hello that offers all of that is sent, and never continued: the
+//! server's choice shows what it requires.
 
 use parallax_dial::Host;
 use rustls::{CipherSuite, NamedGroup};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
-/// Bytes of the answer that are read at most: a `ServerHello` is among the first.
+/// Maximum number of bytes of the response: a `ServerHello` is among the first.
 const MAX_ANSWER: usize = 4 * 1024;
 
-/// Suites of our library, by their numbers (IANA).
+/// Suites of the TLS library, by their numbers (IANA).
 const OURS: [u16; 9] = [0x1301, 0x1302, 0x1303, 0xc02b, 0xc02c, 0xc02f, 0xc030, 0xcca8, 0xcca9];
 
-/// Suites that browsers or curl speak and our library lacks: ECDHE with CBC, key exchange by RSA, DHE, CCM.
+/// Suites that browsers or curl support and the TLS library lacks: ECDHE with CBC, RSA key exchange, DHE,
+/// CCM.
 const LACKING: [u16; 26] = [
     0xc009, 0xc00a, 0xc013, 0xc014, 0xc023, 0xc024, 0xc027, 0xc028, 0x009c, 0x009d, 0x002f, 0x0035, 0x003c,
     0x003d, 0x009e, 0x009f, 0x0033, 0x0039, 0x0067, 0x006b, 0xccaa, 0xc0ac, 0xc0ad, 0xc09c, 0xc09d, 0x1304,
@@ -24,16 +25,17 @@ const X25519: u16 = 0x001d;
 const P256: u16 = 0x0017;
 const P384: u16 = 0x0018;
 const P521: u16 = 0x0019;
-/// Groups that are offered; X448 and the first three of ffdhe have no key share.
+/// Offered groups; X448 and the first three of ffdhe have no key share.
 const GROUPS: [u16; 8] = [X25519, P256, P384, P521, 0x001e, 0x0100, 0x0101, 0x0102];
 
-/// Signature schemes, those of our library and others.
+/// Signature schemes, both supported and unsupported ones.
 const SCHEMES: [u16; 16] = [
     0x0403, 0x0503, 0x0603, 0x0807, 0x0808, 0x0804, 0x0805, 0x0806, 0x0809, 0x080a, 0x080b, 0x0401, 0x0501,
     0x0601, 0x0201, 0x0203,
 ];
 
-/// Keys that every implementation takes: the curves' base points (RFC 7748; SEC 2). No secret is ever derived of them.
+/// Keys that every implementation accepts: the curves' base points (RFC 7748; SEC 2). No secret is ever
+/// derived from them.
 const P256_BASE: &str = "046b17d1f2e12c4247f8bce6e563a440f277037d812deb33a0f4a13945d898c2964fe342e2fe1a7f9b8ee7eb4a7c0f9e162bce\
     33576b315ececbb6406837bf51f5";
 const P384_BASE: &str = "04aa87ca22be8b05378eb1c71ef320ad746e1d3b628ba79b9859f741e082542a385502f25dbf55296c3a545e3872760ab7\
@@ -42,16 +44,16 @@ const P521_BASE: &str = "0400c6858e06b70404e9cd9e3ecb662395b4429c648139053fb521f
     ffa8de3348b3c1856a429bf97e7e31c2e5bd66011839296a789a3bc0045c8a5fb42c7d1bd998f54449579b446817afbd17273e662c97ee72995ef42640c5\
     50b9013fad0761353c7086a272c24088be94769fd16650";
 
-/// A server's answer to the second hello.
+/// A server's response to the second hello.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Choice {
-    /// It wants what our library lacks, by the registered name.
+    /// It requires a feature that the library lacks, by the registered name.
     Lacking(String),
-    /// It goes on with suite and group that our library has.
+    /// It accepts a suite and group that the library supports.
     Ours,
 }
 
-/// Sends the hello and reads the server's choice; `None` where it refuses this one too.
+/// Sends the hello and reads the server's choice; `None` if it refuses this one too.
 pub(super) async fn ask<S>(stream: &mut S, host: &Host) -> Option<Choice>
 where
     S: AsyncRead + AsyncWrite + Unpin,
@@ -72,7 +74,7 @@ where
     None
 }
 
-/// A `ClientHello` of TLS 1.3 and 1.2 in one record (RFC 8446, section 4.1.2).
+/// Builds a `ClientHello` of TLS 1.3 and 1.2 in one record (RFC 8446, section 4.1.2).
 fn hello(host: &Host) -> Option<Vec<u8>> {
     let words = |words: &[u16]| -> Vec<u8> { words.iter().flat_map(|word| word.to_be_bytes()).collect() };
     let mut shares = Vec::new();
@@ -118,7 +120,7 @@ fn hello(host: &Host) -> Option<Vec<u8>> {
     Some([&[22, 3, 1], sized::<2>(&message)?.as_slice()].concat())
 }
 
-/// The data behind its length in so many bytes.
+/// Prefixes the data with its length in this many bytes.
 fn sized<const BYTES: usize>(data: &[u8]) -> Option<Vec<u8>> {
     let length = u32::try_from(data.len()).ok()?.to_be_bytes();
     let (over, length) = length.split_at(4_usize.checked_sub(BYTES)?);
@@ -138,7 +140,7 @@ enum Read {
     Choice(Choice),
 }
 
-/// Reads the beginning of an answer: a `ServerHello` (RFC 8446, section 4.1.3) or something else.
+/// Parses the start of a response: a `ServerHello` (RFC 8446, section 4.1.3) or something else.
 fn choice(answer: &[u8]) -> Read {
     let (Some(kind), Some(message)) = (answer.first(), answer.get(5..)) else {
         return if answer.first().is_none_or(|kind| *kind == 22) { Read::More } else { Read::Refusal };
@@ -157,7 +159,8 @@ fn choice(answer: &[u8]) -> Read {
     }
 }
 
-/// The random of a `ServerHello` that only asks for another key share (RFC 8446, section 4.1.3), in its first bytes.
+/// First bytes of the random of a `ServerHello` that only requests another key share (RFC 8446, section
+/// 4.1.3).
 const RETRY: [u8; 8] = [0xcf, 0x21, 0xad, 0x74, 0xe5, 0x9a, 0x61, 0x11];
 
 /// Parses the choices in the body of a `ServerHello`; `None` for a version that browsers refuse too.
@@ -177,13 +180,13 @@ fn chosen(body: &[u8]) -> Option<Choice> {
         Some(group) if ![X25519, P256, P384].contains(&group) => {
             Some(Choice::Lacking(named(NamedGroup::from(group).as_str(), group)))
         }
-        // It has not looked at the rest of the hello yet.
+        // The server has not evaluated the rest of the hello yet.
         _ if random.starts_with(&RETRY) => None,
         _ => Some(Choice::Ours),
     }
 }
 
-/// The group among the extensions, in TLS 1.3 alone.
+/// Returns the group among the extensions; only TLS 1.3 has it.
 fn group(mut extensions: &[u8]) -> Option<u16> {
     while let Some((&[kind_high, kind_low, high, low], rest)) = extensions.split_first_chunk::<4>() {
         let length = usize::from(u16::from_be_bytes([high, low]));

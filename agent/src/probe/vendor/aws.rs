@@ -1,4 +1,4 @@
-//! The documents of the AWS health dashboard: what is going on now, in UTF-16, and which services there are.
+//! Documents of the AWS health dashboard: current events, in UTF-16, and the list of services.
 
 use std::collections::BTreeMap;
 
@@ -46,7 +46,7 @@ struct Service {
     region_name: Option<String>,
 }
 
-/// Reads what is going on; an empty list says that nothing is. `None` for another shape.
+/// Reads current events; an empty list means that there are none. Returns `None` for another shape.
 pub(super) fn events(body: &[u8]) -> Option<Page> {
     let events: Vec<Event> = lenient::items(body)?;
     let overall = events.iter().map(|event| word(&event.status)).min_by_key(|word| goodness(word.state));
@@ -57,7 +57,7 @@ pub(super) fn events(body: &[u8]) -> Option<Page> {
             word: word(&service.current),
             ..Component::default()
         });
-        // Both its id and its name are names of a service: the id stands where others have a group.
+        // A service has an id and a name: the id takes the place of a group.
         let own = Component {
             name: event.service_name.clone(),
             group: Some(event.service.clone()),
@@ -83,7 +83,7 @@ pub(super) fn events(body: &[u8]) -> Option<Page> {
     })
 }
 
-/// Reads the services: each is well unless an event names it. `None` for another shape.
+/// Reads the services: each is operational unless an event names it. Returns `None` for another shape.
 pub(super) fn services(body: &[u8]) -> Option<Page> {
     let services: Vec<Service> = lenient::items(body)?;
     if services.is_empty() {

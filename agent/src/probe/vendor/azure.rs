@@ -1,4 +1,4 @@
-//! The RSS feed of Azure's status: broad incidents only, and none most of the time.
+//! The RSS feed of Azure's status: broad incidents only, and usually none.
 
 use chrono::DateTime;
 use parallax_protocol::result::VendorState;
@@ -6,7 +6,7 @@ use quick_xml::{Reader, events::Event};
 
 use super::{Component, Incident, Page, Word, folded, goodness};
 
-/// Names of services that can be followed; the feed names only those in trouble.
+/// Names of services that can be monitored; the feed contains only those with incidents.
 const SERVICES: [&str; 24] = [
     "API Management",
     "App Service",
@@ -33,11 +33,11 @@ const SERVICES: [&str; 24] = [
     "Virtual Machines",
     "Virtual Network",
 ];
-/// Elements within each other; a feed has four.
+/// Maximum nesting of elements; a feed has four levels.
 const MAX_DEPTH: usize = 16;
-/// How long an item that does not say that it is over stays open, ms.
+/// Time for which an item that is not marked as resolved stays open, ms.
 const FRESH_MS: i64 = 24 * 60 * 60 * 1000;
-/// Items that are read.
+/// Maximum number of items.
 const MAX_ITEMS: usize = 200;
 
 #[derive(Default)]
@@ -48,7 +48,8 @@ struct Item {
     published: String,
 }
 
-/// Reads the feed as of `now_ms`, epoch ms; `None` for another shape. An item that was published a day ago is no news.
+/// Reads the feed as of `now_ms`, epoch ms; returns `None` for another shape. Items published more than a day
+/// ago are ignored.
 pub(super) fn read(body: &[u8], now_ms: i64) -> Option<Page> {
     let open = |item: &Item| !item.is_over() && !item.is_old(now_ms);
     let open: Vec<Item> = items(body)?.into_iter().filter(open).collect();
@@ -74,7 +75,8 @@ fn worst_of(words: impl Iterator<Item = Word>) -> Word {
         .unwrap_or_else(|| Word::new("nothing published", Some(VendorState::Operational)))
 }
 
-/// The items of a whole, well-formed RSS channel. Entities and types that a document defines itself are not read.
+/// Returns the items of a complete, well-formed RSS channel. Entities and types that a document defines
+/// itself are not expanded.
 fn items(body: &[u8]) -> Option<Vec<Item>> {
     let text = std::str::from_utf8(body).ok()?;
     let mut reader = Reader::from_str(text);
@@ -119,7 +121,7 @@ fn is_at(path: &[Vec<u8>], at: &[&[u8]]) -> bool {
     path.iter().map(Vec::as_slice).eq(at.iter().copied())
 }
 
-/// Adds text to what it is the text of.
+/// Adds text to the field that contains it.
 fn add(path: &[Vec<u8>], items: &mut [Item], text: &str) {
     let [rss, channel, item, field] = path else { return };
     if !is_at(&[rss.clone(), channel.clone(), item.clone()], &[b"rss", b"channel", b"item"]) {
@@ -145,8 +147,8 @@ impl Item {
         words.iter().any(|word| all.split(|c: char| !c.is_alphanumeric()).any(|own| own == *word))
     }
 
-    /// The title tells, by its first word or its last, unless another of its words says that it is not all over. What
-    /// stays open too long by this is seen; what is taken for over too soon would be an outage that nobody sees.
+    /// Returns true if the first or last word of the title says so, unless another word says that not all is
+    /// resolved. An item open for too long is noticed; one considered resolved too soon would hide an outage.
     fn is_over(&self) -> bool {
         const NOT_ALL: [&str; 9] =
             ["not", "no", "partially", "partly", "being", "still", "ongoing", "except", "until"];
@@ -158,10 +160,10 @@ impl Item {
             && !words.iter().any(|word| NOT_ALL.contains(word) || word.starts_with("continu"))
     }
 
-    /// One whose date can't be read may be of today.
+    /// An item with an unreadable date may be from today.
     fn is_old(&self, now_ms: i64) -> bool {
         let published = self.published.trim();
-        // RFC 822 lets `Z` stand for UTC; its successor (RFC 5322, section 4.3) takes it for no zone at all.
+        // RFC 822 allows `Z` for UTC; its successor (RFC 5322, section 4.3) treats it as no zone at all.
         let published =
             published.strip_suffix('Z').map_or_else(|| published.to_owned(), |at| format!("{at}GMT"));
         DateTime::parse_from_rfc2822(&published)
@@ -180,8 +182,8 @@ impl Item {
         Word::new(&self.title, Some(self.state()))
     }
 
-    /// What it says of a service. One that names none of the services by a name known here may touch any, as "Network
-    /// Infrastructure" does, so that it leaves all of them unknown.
+    /// Returns the state of a service by this item. An item that names no known service may affect any, for
+    /// example "Network Infrastructure", so all of them become unknown.
     fn word_for(&self, service: &str) -> Option<Word> {
         if self.names(service) {
             return Some(self.word());
@@ -189,7 +191,7 @@ impl Item {
         (!SERVICES.into_iter().any(|known| self.names(known))).then(|| Word::new(&self.title, None))
     }
 
-    /// Names come with and without the maker's, and with additions such as "(Linux)".
+    /// Names come with and without the vendor's name, and with additions such as "(Linux)".
     fn names(&self, service: &str) -> bool {
         let service = bare(service);
         self.categories.iter().map(|category| bare(category)).any(|category| {
@@ -198,7 +200,7 @@ impl Item {
     }
 }
 
-/// A service's name, folded, without its maker's.
+/// Normalises a service's name and removes its vendor's.
 fn bare(name: &str) -> String {
     let name = folded(name);
     let name = name.strip_prefix("microsoft").unwrap_or(&name).trim_start();

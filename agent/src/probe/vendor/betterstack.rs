@@ -1,4 +1,4 @@
-//! The document of Better Stack pages, in the form of JSON:API.
+//! The JSON:API document of Better Stack pages.
 
 use std::collections::BTreeMap;
 
@@ -64,7 +64,7 @@ struct Affected {
     status_page_resource_id: Value,
 }
 
-/// Reads a page; `None` for another shape.
+/// Reads a page; returns `None` for another shape.
 pub(super) fn read(body: &[u8]) -> Option<Page> {
     let document: Document = lenient::object(body)?;
     let of_kind = |kind: &'static str| {
@@ -77,7 +77,7 @@ pub(super) fn read(body: &[u8]) -> Option<Page> {
     let sections: BTreeMap<String, String> = of_kind("status_page_section")
         .filter_map(|(id, section)| Some((id, section.get("name")?.as_str()?.to_owned())))
         .collect();
-    // One that can't be read keeps its place, without a name or a known word; so does an item that may be one.
+    // An unreadable item is kept, without a name or a known state; so is any that may be a resource.
     let resources: BTreeMap<String, Resource> = document
         .included
         .iter()
@@ -120,7 +120,7 @@ pub(super) fn read(body: &[u8]) -> Option<Page> {
     })
 }
 
-/// Ids come as numbers and as texts.
+/// Ids are numbers or strings.
 fn key(id: &Value) -> String {
     id.as_str().map_or_else(|| id.to_string(), str::to_owned)
 }

@@ -1,18 +1,19 @@
-//! Bounds of the parts of a vendor's page that are kept: its author chooses how many texts it has, and how long they are.
+//! Size limits of cached vendor pages: their authors decide how many texts they have, and how long they are.
 
 use std::{collections::BTreeMap, mem::size_of};
 
 use super::{Component, Incident, Page};
 
-/// Bytes of a text that are kept: more than any name of use has, and no less than a monitor may ask for in ASCII.
+/// Maximum length of a cached text in bytes: longer than any real name, and no shorter than a monitor may
+/// request in ASCII.
 const MAX_TEXT: usize = 200;
-/// Bytes that a page may take in all its documents together.
+/// Maximum memory in bytes of all of a page's documents together.
 pub(in crate::probe) const MAX_PAGE: usize = 2 << 20;
-/// Memory that one entry of a map or list takes beside its texts.
+/// Memory of one entry of a map or list besides its texts.
 const ENTRY: usize = 48;
 
-/// A name as it is kept. One that is too long is kept with single spaces and cut; a name that is looked for is cut in the
-/// same way, so both are equal where the whole names are. Of two long names that begin alike, both are meant.
+/// Truncates a name as it is cached: whitespace is normalised first. A requested name is truncated in the
+/// same way, so equal names stay equal. Two long names with the same beginning can't be distinguished.
 pub(super) fn cut_name(name: &str) -> String {
     if name.len() <= MAX_TEXT {
         return name.to_owned();
@@ -22,7 +23,7 @@ pub(super) fn cut_name(name: &str) -> String {
         if !kept.is_empty() {
             kept.push(' ');
         }
-        // No more of one endless word than could be kept.
+        // Truncates an endless word to the limit.
         kept.push_str(beginning(word));
         if kept.len() > MAX_TEXT {
             break;
@@ -36,7 +37,7 @@ fn beginning(text: &str) -> &str {
 }
 
 impl Page {
-    /// Cuts every text of it.
+    /// Truncates every text of the page.
     pub(in crate::probe) fn cut(&mut self) {
         let cut = |text: &mut String| {
             if text.len() > MAX_TEXT {
@@ -53,7 +54,7 @@ impl Page {
         }
         self.lacks.iter_mut().for_each(cut);
         self.groups.values_mut().for_each(cut);
-        // Ids in one document stand for the same in another, so they are cut alike.
+        // Ids refer to the same item in several documents, so they are truncated alike.
         let keyed = |key: &String| key.len() > MAX_TEXT;
         if self.words.keys().chain(self.groups.keys()).any(keyed) {
             self.words =
@@ -63,7 +64,7 @@ impl Page {
         }
     }
 
-    /// Drops what only served to put documents together.
+    /// Drops the data that only served to combine documents.
     pub(in crate::probe) fn finish(&mut self) {
         (self.words, self.groups) = (BTreeMap::new(), BTreeMap::new());
         self.components.iter_mut().for_each(|component| component.id = String::new());
@@ -71,7 +72,7 @@ impl Page {
         self.incidents.shrink_to_fit();
     }
 
-    /// Bytes of memory that it takes, about.
+    /// Returns the approximate memory in bytes.
     pub(in crate::probe) fn weight(&self) -> usize {
         let components = self.components.iter().map(|Component { id, name, group, word }| {
             let group = group.as_ref().map_or(0, String::capacity);

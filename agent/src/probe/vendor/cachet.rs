@@ -1,4 +1,4 @@
-//! The documents of Cachet, of version 2 and of version 3, which is in the form of JSON:API.
+//! Documents of Cachet, version 2 and version 3; the latter uses JSON:API.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::{Component, Incident, Page, Word, lenient, plain};
 
-/// Items that are asked for at once: a full sheet may have a next one.
+/// Number of items per page of a list: a full page may be followed by another.
 const PER_SHEET: usize = 100;
 
 #[derive(Deserialize)]
@@ -47,7 +47,7 @@ struct Part2 {
     name: String,
     #[serde(default)]
     status: Value,
-    /// In the page's own language.
+    /// State in the page's own language.
     #[serde(default, deserialize_with = "lenient::text")]
     status_name: String,
 }
@@ -82,7 +82,7 @@ struct Whole {
     message: String,
 }
 
-/// Version 3: a list, and what its items refer to.
+/// A list of version 3, with the resources that its items refer to.
 #[derive(Deserialize)]
 struct List3 {
     #[serde(deserialize_with = "lenient::whole_entries")]
@@ -121,10 +121,10 @@ struct Attributes {
     latest_status: Value,
 }
 
-/// Reads a sheet of version 2's components; `None` for another shape.
+/// Reads a list page of version 2's components; returns `None` for another shape.
 pub(super) fn components2(body: &[u8]) -> Option<Page> {
     let sheet: Sheets<Part2> = lenient::object(body)?;
-    // Another API that has sheets.
+    // Another API with paged lists.
     if !sheet.data.is_empty()
         && sheet.data.iter().all(|part| part.name.is_empty() || part.status_name.is_empty())
     {
@@ -141,7 +141,7 @@ pub(super) fn components2(body: &[u8]) -> Option<Page> {
     Some(Page { components, goes_on, ..Page::default() })
 }
 
-/// Reads a sheet of version 2's groups; `None` for another shape.
+/// Reads a list page of version 2's groups; returns `None` for another shape.
 pub(super) fn groups2(body: &[u8]) -> Option<Page> {
     let sheet: Sheets<Group2> = lenient::object(body)?;
     let goes_on = sheet.goes_on();
@@ -152,7 +152,7 @@ pub(super) fn groups2(body: &[u8]) -> Option<Page> {
     Some(Page { groups: groups.collect(), goes_on, ..Page::default() })
 }
 
-/// Reads version 2's word for the whole; `None` for another shape.
+/// Reads version 2's overall status; returns `None` for another shape.
 pub(super) fn status2(body: &[u8]) -> Option<Page> {
     whole(body, |word| {
         Some(match word {
@@ -164,12 +164,12 @@ pub(super) fn status2(body: &[u8]) -> Option<Page> {
     })
 }
 
-/// Reads version 2's newest incidents; `None` for another shape.
+/// Reads version 2's newest incidents; returns `None` for another shape.
 pub(super) fn incidents2(body: &[u8]) -> Option<Page> {
     Some(incidents(lenient::object::<Events>(body)?.data))
 }
 
-/// Reads a sheet of version 3's components; `None` for another shape.
+/// Reads a list page of version 3's components; returns `None` for another shape.
 pub(super) fn components3(body: &[u8]) -> Option<Page> {
     let list: List3 = lenient::object(body)?;
     let names: BTreeMap<String, &str> = list
@@ -182,7 +182,7 @@ pub(super) fn components3(body: &[u8]) -> Option<Page> {
     }
     let mut components = Vec::new();
     for item in &list.data {
-        // Another JSON:API at the same place.
+        // Another JSON:API at the same address.
         if !matches!(item.kind.as_str(), "components" | "") {
             return None;
         }
@@ -203,7 +203,7 @@ pub(super) fn components3(body: &[u8]) -> Option<Page> {
     Some(Page { components, goes_on: list.links.next.is_some(), ..Page::default() })
 }
 
-/// Reads version 3's word for the whole; `None` for another shape.
+/// Reads version 3's overall status; returns `None` for another shape.
 pub(super) fn status3(body: &[u8]) -> Option<Page> {
     whole(body, |word| {
         Some(match word {
@@ -217,7 +217,7 @@ pub(super) fn status3(body: &[u8]) -> Option<Page> {
     })
 }
 
-/// Reads version 3's newest incidents; `None` for another shape.
+/// Reads version 3's newest incidents; returns `None` for another shape.
 pub(super) fn incidents3(body: &[u8]) -> Option<Page> {
     let list: List3 = lenient::object(body)?;
     let events = list.data.into_iter().filter_map(|item| {
@@ -228,7 +228,7 @@ pub(super) fn incidents3(body: &[u8]) -> Option<Page> {
 }
 
 impl Attributes {
-    /// The latest status, which counts open incidents in, or else its own.
+    /// Returns the latest status, which includes open incidents, or else its own.
     fn newest(&self) -> Option<&Value> {
         [&self.latest_status, &self.status].into_iter().find(|status| !status.is_null())
     }
@@ -237,14 +237,14 @@ impl Attributes {
 fn whole(body: &[u8], state: fn(&str) -> Option<VendorState>) -> Option<Page> {
     let Whole { status, message } = lenient::object::<Of>(body)?.data;
     let word = match state(&status) {
-        // The message is for people; a word that isn't known is shown itself.
+        // The message is for people; an unknown status is shown instead.
         Some(state) if !message.is_empty() => Word::new(&message, Some(state)),
         state => Word::new(&status, state),
     };
     Some(Page { overall: Some(word), ..Page::default() })
 }
 
-/// Investigated, identified and watched ones are open.
+/// Incidents in the states investigating, identified and watching are open.
 fn incidents(events: Vec<Event>) -> Page {
     let open = events.into_iter().filter(|event| {
         plain(&event.status).is_some_and(|status| matches!(status.as_str(), "1" | "2" | "3"))
@@ -255,7 +255,7 @@ fn incidents(events: Vec<Event>) -> Page {
     }
 }
 
-/// Of both versions; 0 and 5 are the page's own `unknown`.
+/// States of both versions; 0 and 5 are the page's own `unknown`.
 fn state(number: &Value) -> Option<VendorState> {
     Some(match plain(number)?.as_str() {
         "1" => VendorState::Operational,

@@ -1,4 +1,4 @@
-//! Which products are known, where their documents lie, and how a page's address tells which one it is.
+//! Known products, the addresses of their documents, and detection of the product by a page's address.
 
 use std::cmp::Reverse;
 
@@ -9,9 +9,9 @@ use super::{
     statusio, statuspage, statuspal, uptimerobot,
 };
 
-/// Bytes of a document that are read; the usual ones have a tenth of that.
+/// Maximum size of a document in bytes; typical ones have a tenth of that.
 const MOST: usize = 1024 * 1024;
-/// Bytes of those that list years of incidents or all products of a large vendor.
+/// Maximum size in bytes of documents with years of incidents or all products of a large vendor.
 const MOST_OF_LISTS: usize = 8 * MOST;
 
 /// A product's documents.
@@ -19,49 +19,48 @@ const MOST_OF_LISTS: usize = 8 * MOST;
 pub(in crate::probe) struct Format {
     /// The product.
     pub(in crate::probe) name: &'static str,
-    /// Each of the page's documents: where it may lie, and its reader. The first must be there; it is also how the
-    /// product is recognised.
+    /// The page's documents. The first is required; it also identifies the product.
     pub(in crate::probe) documents: &'static [Document],
-    /// Where the page's id may be found, best first; empty where the places need none.
+    /// Sources of the page's id, best first; empty if no address needs it.
     pub(in crate::probe) ids: &'static [Id],
     /// Hosts of the product itself.
     hosts: &'static [&'static str],
 }
 
-/// A document: the places it may lie at, best first, and its reader.
+/// A document: its possible addresses, best first, and its reader.
 ///
-/// A place that begins with `/` lies below the page's address. Of another, `{origin}` is the address without its path,
-/// `{id}` the page's id, and `{n}` the sheet's number.
+/// A path that begins with `/` is relative to the page's address. In others, `{origin}` is the address
+/// without its path, `{id}` the page's id, and `{n}` the number of the list's page.
 #[derive(Debug)]
 pub(in crate::probe) struct Document {
     pub(in crate::probe) paths: &'static [&'static str],
     reader: Reader,
-    /// Bytes that are read at most.
+    /// Maximum size in bytes.
     pub(in crate::probe) most: usize,
 }
 
-/// Gives a document's page, or `None` for another shape.
+/// Parses a document, or returns `None` for another shape.
 #[derive(Debug, Clone, Copy)]
 enum Reader {
-    /// What the document says holds until it is changed.
+    /// The contents are valid until the document changes.
     Lasting(fn(&[u8]) -> Option<Page>),
-    /// What it says grows old by itself: the moment is given, in epoch ms.
+    /// The contents expire by themselves: the reader receives the time, in epoch ms.
     Dated(fn(&[u8], i64) -> Option<Page>),
 }
 
-/// Where a page's id is found.
+/// Source of a page's id.
 #[derive(Debug)]
 pub(in crate::probe) enum Id {
-    /// In the address: the path's only segment after this.
+    /// The address: the path's only segment after this.
     After(&'static str),
-    /// In the address: the host's name below the product's own.
+    /// The address: the host's subdomain of the product's domain.
     Host,
-    /// In a document at this place.
+    /// A document at this address.
     In(&'static str, fn(&[u8]) -> Option<String>),
 }
 
 impl Format {
-    /// Bytes that are read at most of all its documents together, however many sheets they have.
+    /// Returns the maximum size in bytes of all its documents together, with any number of list pages.
     pub(in crate::probe) fn most(&self) -> usize {
         let lists = self.documents.iter().map(|document| document.most).filter(|most| *most > MOST);
         MAX_PAGE + lists.sum::<usize>()
@@ -81,7 +80,7 @@ impl Document {
         Self { paths, reader: Reader::Lasting(read), most: MOST_OF_LISTS }
     }
 
-    /// Reads the document as of a moment, epoch ms; `None` for another shape.
+    /// Reads the document as of a time, epoch ms; returns `None` for another shape.
     pub(in crate::probe) fn read(&self, body: &[u8], now_ms: i64) -> Option<Page> {
         match self.reader {
             Reader::Lasting(read) => read(body),
@@ -89,19 +88,19 @@ impl Document {
         }
     }
 
-    /// Whether a reading of it says the same for as long as the document does.
+    /// Returns true if a reading stays valid until the document changes.
     pub(in crate::probe) const fn lasts(&self) -> bool {
         matches!(self.reader, Reader::Lasting(_))
     }
 
-    /// The addresses of sheet `n`, best first; none where they need an id and there is none.
+    /// Returns the addresses of list page `n`, best first; empty if they need an id and there is none.
     pub(in crate::probe) fn places(&self, base: &str, id: Option<&str>, n: usize) -> Vec<String> {
         self.paths.iter().filter_map(|path| place(path, base, id, n)).collect()
     }
 }
 
 impl Id {
-    /// The id, if the address itself tells it.
+    /// Returns the id, if the address itself contains it.
     pub(in crate::probe) fn of(&self, base: &str) -> Option<String> {
         let url = Url::parse(base).ok()?;
         let id = match self {
@@ -113,12 +112,12 @@ impl Id {
     }
 }
 
-/// Whether it can stand in an address as it is.
+/// Returns true if it can be put in an address unescaped.
 pub(in crate::probe) fn is_id(id: &str) -> bool {
     (1..=100).contains(&id.len()) && id.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_'))
 }
 
-/// A place as an address.
+/// Expands a path to an address.
 pub(in crate::probe) fn place(path: &str, base: &str, id: Option<&str>, n: usize) -> Option<String> {
     let mut place = if path.starts_with('/') { format!("{base}{path}") } else { path.to_owned() };
     if place.contains("{origin}") {
@@ -131,7 +130,7 @@ pub(in crate::probe) fn place(path: &str, base: &str, id: Option<&str>, n: usize
     Some(place.replace("{n}", &n.to_string()))
 }
 
-/// The formats, in the order in which an unknown page is tried: a shape that others could be taken for comes first.
+/// The formats, in the order in which an unknown page is tried: ambiguous shapes come last.
 pub(super) const FORMATS: &[Format] = &[
     Format {
         name: "Statuspage",
@@ -213,7 +212,7 @@ pub(super) const FORMATS: &[Format] = &[
     },
 ];
 
-/// Pages of one vendor each, or of a product that has them all on its own hosts: recognised by their address alone.
+/// Vendors with a single page, and products hosted only on their own domains: detected by address alone.
 pub(super) const HOUSES: &[Format] = &[
     Format {
         name: "Slack",
@@ -257,7 +256,7 @@ pub(super) const HOUSES: &[Format] = &[
         ids: &[],
         hosts: &["azure.status.microsoft", "status.azure.com"],
     },
-    // The same name below both hosts may be two customers.
+    // The same name below both hosts may belong to two customers.
     Format {
         name: "Statuspal",
         documents: &[Document::new(
@@ -284,8 +283,8 @@ pub(super) const HOUSES: &[Format] = &[
     },
 ];
 
-/// A page's address without what people copy along with it: `https` added, no query, no path to an incident or feed.
-/// `None` for what is no http or https address.
+/// Normalises a page's address: adds `https`, removes the query and paths to incidents or feeds, which people
+/// copy along. Returns `None` if it is not an http or https address.
 pub(in crate::probe) fn base(address: &str) -> Option<String> {
     let address = address.trim();
     let with_scheme = if address.contains("://") { address.to_owned() } else { format!("https://{address}") };
@@ -308,7 +307,7 @@ pub(in crate::probe) fn base(address: &str) -> Option<String> {
     Some(url.as_str().trim_end_matches('/').to_owned())
 }
 
-/// The formats to try for a page, the product's own first where its address tells.
+/// Returns the formats to try for a page, the product's own first if its address shows it.
 pub(in crate::probe) fn candidates(base: &str) -> Vec<&'static Format> {
     let host =
         Url::parse(base).ok().and_then(|url| url.host_str().map(str::to_ascii_lowercase)).unwrap_or_default();
@@ -327,7 +326,7 @@ pub(in crate::probe) fn candidates(base: &str) -> Vec<&'static Format> {
     formats
 }
 
-/// Requests at most until a page is known to be of this format or not.
+/// Returns the maximum number of requests until a page is known to have this format or not.
 pub(in crate::probe) fn tries(format: &Format, base: &str) -> usize {
     let is_told = format.ids.iter().any(|id| id.of(base).is_some());
     let asked = format.ids.iter().filter(|id| matches!(id, Id::In(..))).count();

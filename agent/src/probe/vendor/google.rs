@@ -1,4 +1,4 @@
-//! The documents of Google's dashboards: all incidents of years, of which some are open, and the products.
+//! Documents of Google's dashboards: years of incidents, of which some may be open, and the products.
 
 use parallax_protocol::result::VendorState;
 use serde::Deserialize;
@@ -29,10 +29,10 @@ struct Product {
     title: String,
 }
 
-/// Reads the incidents; `None` for another shape.
+/// Reads the incidents; returns `None` for another shape.
 pub(super) fn incidents(body: &[u8]) -> Option<Page> {
     let events: Vec<Event> = lenient::items(body)?;
-    // Years of them are there; a list without any is another document.
+    // The list covers years; an empty one is another document.
     if events.iter().all(|event| event.external_desc.is_empty() && event.status_impact.is_empty()) {
         return None;
     }
@@ -58,7 +58,8 @@ pub(super) fn incidents(body: &[u8]) -> Option<Page> {
     Some(Page { overall: Some(overall), components, incidents, ..Page::default() })
 }
 
-/// Reads the products: each is well unless an open incident names it. `None` for another shape.
+/// Reads the products: each is operational unless an open incident names it. Returns `None` for another
+/// shape.
 pub(super) fn products(body: &[u8]) -> Option<Page> {
     let list: Products = lenient::object(body)?;
     let components = list.products.into_iter().map(|product| Component {

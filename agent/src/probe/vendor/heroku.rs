@@ -1,4 +1,4 @@
-//! The document of Heroku's own page: a colour for each of its systems.
+//! The document of Heroku's status page: a colour for each of its systems.
 
 use parallax_protocol::result::VendorState;
 use serde::Deserialize;
@@ -27,7 +27,7 @@ struct Event {
     title: String,
 }
 
-/// Reads the document; `None` for another shape.
+/// Reads the document; returns `None` for another shape.
 pub(super) fn read(body: &[u8]) -> Option<Page> {
     let current: Current = lenient::object(body)?;
     let components = current.status.into_iter().map(|system| Component {

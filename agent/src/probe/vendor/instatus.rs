@@ -1,4 +1,4 @@
-//! The two documents of Instatus: the summary, and the list of components.
+//! Documents of Instatus: the summary, and the list of components.
 
 use parallax_protocol::result::VendorState;
 use serde::Deserialize;
@@ -19,7 +19,7 @@ struct Summary {
 struct Whole {
     #[serde(deserialize_with = "lenient::text")]
     status: String,
-    /// With a status that is null, this tells the page from another product's.
+    /// If the status is null, this distinguishes the page from another product's.
     #[serde(default, deserialize_with = "lenient::text")]
     url: String,
 }
@@ -51,7 +51,7 @@ struct Part {
     group: Value,
 }
 
-/// Reads a summary; `None` for another shape.
+/// Reads a summary; returns `None` for another shape.
 pub(super) fn summary(body: &[u8]) -> Option<Page> {
     let summary: Summary = lenient::object(body)?;
     let word = summary.page.status;
@@ -62,7 +62,7 @@ pub(super) fn summary(body: &[u8]) -> Option<Page> {
             let impacts = summary.incidents.iter().filter_map(|event| state(&event.impact));
             impacts.chain([VendorState::Degraded]).min_by_key(|state| goodness(Some(*state)))
         }
-        // Another product's summary may lie at the same place.
+        // Another product's summary may have the same address.
         _ if !word.bytes().all(|b| b.is_ascii_uppercase()) => return None,
         "" if summary.page.url.is_empty() => return None,
         _ => None,
@@ -80,7 +80,7 @@ pub(super) fn summary(body: &[u8]) -> Option<Page> {
     })
 }
 
-/// Reads the list of components; `None` for another shape.
+/// Reads the list of components; returns `None` for another shape.
 pub(super) fn components(body: &[u8]) -> Option<Page> {
     let list: List = lenient::object(body)?;
     let components = list.components.into_iter().map(|part| Component {

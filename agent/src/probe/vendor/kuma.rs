@@ -1,4 +1,4 @@
-//! The two documents of an Uptime Kuma page: its monitors by group, and each monitor's latest beats.
+//! Documents of an Uptime Kuma page: its monitors by group, and each monitor's latest heartbeats.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ struct Document {
     groups: Vec<Group>,
     #[serde(default, deserialize_with = "lenient::list")]
     incidents: Vec<Event>,
-    /// Before version 2 there was one.
+    /// Versions before 2 have only one.
     #[serde(default, deserialize_with = "lenient::nullable")]
     incident: Option<Event>,
     #[serde(default, rename = "maintenanceList", deserialize_with = "lenient::list")]
@@ -65,7 +65,8 @@ struct Entry {
     page: Option<String>,
 }
 
-/// Reads the page: its monitors have no word until the beats are read too. `None` for another shape.
+/// Reads the page: its monitors have no state until the heartbeats are read too. Returns `None` for another
+/// shape.
 pub(super) fn page(body: &[u8]) -> Option<Page> {
     let document: Document = lenient::object(body)?;
     let components = document.groups.into_iter().flat_map(|group| {
@@ -86,12 +87,12 @@ pub(super) fn page(body: &[u8]) -> Option<Page> {
     })
 }
 
-/// Reads the beats, of which each monitor's last counts; `None` for another shape.
+/// Reads the heartbeats, of which each monitor's last counts; returns `None` for another shape.
 pub(super) fn beats(body: &[u8]) -> Option<Page> {
     let beats: Beats = lenient::object(body)?;
     let latest = beats.monitors.into_iter().filter_map(|(id, beats)| {
         let latest = match beats.as_array() {
-            // One that has not been looked at yet.
+            // A monitor that has not been checked yet.
             Some(beats) if beats.is_empty() => return None,
             Some(beats) => beats.last().and_then(|beat| beat.get("status")),
             None => None,
@@ -102,7 +103,7 @@ pub(super) fn beats(body: &[u8]) -> Option<Page> {
     Some(Page { overall: overall(&words), words, ..Page::default() })
 }
 
-/// The name of the page that a host shows at its root.
+/// Returns the name of the page that a host serves at its root.
 pub(super) fn slug(body: &[u8]) -> Option<String> {
     let entry: Entry = lenient::object(body)?;
     let slug = match entry.kind.as_str() {
@@ -125,7 +126,7 @@ fn word(status: &Value) -> Word {
     Word::new(word, Some(state))
 }
 
-/// What the page itself makes of the beats, except that maintenance hides no outage.
+/// Computes the overall state as the page itself does, except that maintenance hides no outage.
 fn overall(words: &BTreeMap<String, Word>) -> Option<Word> {
     let count = |state| words.values().filter(|word| word.state == state).count();
     let up = count(Some(VendorState::Operational));

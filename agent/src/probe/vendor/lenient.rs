@@ -1,5 +1,5 @@
-//! Fields of vendors' documents, read as far as they go: one that is null, missing or of another type takes nothing else
-//! with it. What tells one product from another stays strict in its reader.
+//! Lenient parsing of vendors' documents: a field that is null, missing or of another type invalidates
+//! nothing else. Fields that identify the product are parsed strictly in its reader.
 
 use std::{fmt, marker::PhantomData};
 
@@ -11,53 +11,53 @@ use serde_json::{Map, Value};
 
 use super::plain;
 
-/// The object that a document is, with or without a byte order mark; `None` for anything else.
+/// Parses a document that is an object, with or without a byte order mark; returns `None` for anything else.
 pub(super) fn object<T: DeserializeOwned>(body: &[u8]) -> Option<T> {
     parsed(body, '{')
 }
 
-/// The items of the list that a document is, those that can't be read as [`entries`] has them; `None` for anything but a
-/// list.
+/// Parses a document that is a list, with unreadable items as in [`entries`]; returns `None` for anything
+/// else.
 pub(super) fn items<T: DeserializeOwned>(body: &[u8]) -> Option<Vec<T>> {
     parsed::<List<Entry<T>>>(body, '[').map(|list| opened(list.0))
 }
 
-/// The mark at a document's start tells UTF-16 of either order; without one it is UTF-8. The first character counts,
-/// since serde would take a list for an object, too.
+/// Decodes and parses a document. A byte order mark selects UTF-16 of either order; without one it is UTF-8.
+/// The first character is checked, since serde would accept a list for an object, too.
 fn parsed<T: DeserializeOwned>(body: &[u8], first: char) -> Option<T> {
     let text = encoding_rs::UTF_8.decode(body).0;
     text.trim_start().starts_with(first).then(|| serde_json::from_str(&text).ok()).flatten()
 }
 
-/// A text, or a number as one; empty for anything else.
+/// Reads a text, or a number as text; empty for anything else.
 pub(super) fn text<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::Error> {
     Ok(some_text(from)?.unwrap_or_default())
 }
 
-/// A text, or a number as one; `None` for anything else.
+/// Reads a text, or a number as text; `None` for anything else.
 pub(super) fn some_text<'de, D: Deserializer<'de>>(from: D) -> Result<Option<String>, D::Error> {
     Ok(plain(&Value::deserialize(from)?))
 }
 
-/// A number, or a text of one; `None` for anything else.
+/// Reads a number, or a text with one; `None` for anything else.
 pub(super) fn number<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u64>, D::Error> {
     Ok(some_text(from)?.and_then(|text| text.trim().parse().ok()))
 }
 
-/// True for a plain `true` alone.
+/// Returns true only for a plain `true`.
 pub(super) fn flag<'de, D: Deserializer<'de>>(from: D) -> Result<bool, D::Error> {
     Ok(Value::deserialize(from)? == Value::Bool(true))
 }
 
-/// The value, null included: `None` is left for a field that is not there.
+/// Reads the value, including null: `None` means that the field is missing.
 pub(super) fn present<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Value>, D::Error> {
     Value::deserialize(from).map(Some)
 }
 
-/// An object; the default in place of null.
+/// Reads an object; null becomes the default.
 ///
 /// # Errors
-/// For anything else: it tells another document.
+/// An error for anything else: it is another document.
 pub(super) fn nullable<'de, D: Deserializer<'de>, T>(from: D) -> Result<T, D::Error>
 where
     T: DeserializeOwned + Default,
@@ -69,38 +69,38 @@ where
     }
 }
 
-/// The items that can be read; none of what is no list.
+/// Reads the readable items; none if it is not a list.
 pub(super) fn list<'de, D: Deserializer<'de>, T: DeserializeOwned>(from: D) -> Result<Vec<T>, D::Error> {
     List::deserialize(from).map(|list| list.0)
 }
 
-/// The items that can be read.
+/// Reads the readable items.
 ///
 /// # Errors
-/// For what is no list: there is nothing else to read in its document.
+/// An error if it is not a list: the document has nothing else to read.
 pub(super) fn whole_list<'de, D: Deserializer<'de>, T: DeserializeOwned>(
     from: D,
 ) -> Result<Vec<T>, D::Error> {
     from.deserialize_seq(Items(PhantomData)).map(|list| list.0)
 }
 
-/// The items of a list whose number or state counts: one that can't be read keeps its place as an empty object, which has
-/// no name and no known word. None of what is no list.
+/// Reads the items of a list whose count or states matter: an unreadable one becomes an empty object, which
+/// has no name and no known state. No items if it is not a list.
 pub(super) fn entries<'de, D: Deserializer<'de>, T: DeserializeOwned>(from: D) -> Result<Vec<T>, D::Error> {
     list(from).map(opened)
 }
 
-/// The items of a list, as [`entries`] has them.
+/// Reads the items of a list as [`entries`] does.
 ///
 /// # Errors
-/// For what is no list: there is nothing else to read in its document.
+/// An error if it is not a list: the document has nothing else to read.
 pub(super) fn whole_entries<'de, D: Deserializer<'de>, T: DeserializeOwned>(
     from: D,
 ) -> Result<Vec<T>, D::Error> {
     whole_list(from).map(opened)
 }
 
-/// An item, or what an empty object is read as.
+/// An item, or the value of an empty object.
 #[derive(Debug)]
 struct Entry<T>(T);
 
@@ -115,7 +115,7 @@ fn opened<T>(entries: Vec<Entry<T>>) -> Vec<T> {
     entries.into_iter().map(|entry| entry.0).collect()
 }
 
-/// A list without the items that can't be read.
+/// A list without its unreadable items.
 #[derive(Debug)]
 pub(super) struct List<T>(pub(super) Vec<T>);
 
@@ -125,7 +125,7 @@ impl<'de, T: DeserializeOwned> Deserialize<'de> for List<T> {
     }
 }
 
-/// Takes a list, and nothing else.
+/// Visitor for a list only.
 struct Items<T>(PhantomData<T>);
 
 impl<'de, T: DeserializeOwned> Visitor<'de> for Items<T> {
@@ -137,7 +137,7 @@ impl<'de, T: DeserializeOwned> Visitor<'de> for Items<T> {
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<List<T>, A::Error> {
         let mut items = Vec::new();
-        // One at a time: a list of years of incidents is not held twice.
+        // One at a time: a list with years of incidents is not in memory twice.
         while let Some(item) = seq.next_element::<Value>()? {
             items.extend(T::deserialize(item));
         }
@@ -145,7 +145,7 @@ impl<'de, T: DeserializeOwned> Visitor<'de> for Items<T> {
     }
 }
 
-/// Takes a list, and anything else for an empty one.
+/// Visitor for a list; anything else becomes an empty one.
 struct Anything<T>(PhantomData<T>);
 
 impl<'de, T: DeserializeOwned> Visitor<'de> for Anything<T> {

@@ -1,4 +1,4 @@
-//! Vendors' status pages: their documents to one form, and one reading out of that.
+//! Vendors' status pages: parses their documents into one form, and derives readings from it.
 
 mod aws;
 mod azure;
@@ -32,48 +32,49 @@ use serde_json::Value;
 pub(super) use bounds::MAX_PAGE;
 pub(super) use format::{Document, Format, Id, base, candidates, place, tries};
 
-/// Names that are shown where a component is not on a page, and characters of each.
+/// Number of names suggested for a missing component, and maximum characters of each.
 const SHOWN: usize = 3;
 const NAME_SHOWN: usize = 30;
-/// Names that are compared with one that is not on a page, and characters of each: a page may have any number of any length.
+/// Number of names compared with a missing one, and maximum characters of each: a page may have any number of
+/// any length.
 const COMPARED: usize = 1000;
 const NAME_COMPARED: usize = 100;
-/// How much alike two names are (Jaro-Winkler, 0 to 1) for one to be taken for a slip of the other.
+/// Similarity (Jaro-Winkler, 0 to 1) from which a name is suggested as the intended one.
 const ALIKE: f64 = 0.8;
 
-/// What a page says, in one form for all products. A page may be made of several documents.
+/// Contents of a page, in one form for all products. A page may consist of several documents.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Page {
-    /// The page's own word for the whole; `None` where it has none.
+    /// The page's own overall state; `None` if it has none.
     overall: Option<Word>,
     components: Vec<Component>,
-    /// Open ones, the newest first.
+    /// Open incidents, newest first.
     incidents: Vec<Incident>,
-    /// Whether planned work is going on.
+    /// True during planned maintenance.
     in_maintenance: bool,
-    /// Words and groups of components that another document of the page names, by their ids there.
+    /// States and groups of components that another document of the page names, by their ids there.
     words: BTreeMap<String, Word>,
     groups: BTreeMap<String, String>,
-    /// Whether the document is one sheet of a list that goes on.
+    /// True if the document is one page of a list and more follow.
     pub(super) goes_on: bool,
-    /// Why a document that may have more of the components can't be read.
+    /// Error of an unreadable document that may contain more of the components.
     lacks: Option<String>,
 }
 
-/// A vendor's word and what it means; an unknown one means nothing, least of all that all is well.
+/// A vendor's word and its mapped state; an unknown word has none, so it never means that all is well.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 struct Word {
     state: Option<VendorState>,
     word: String,
 }
 
-/// One part of what a vendor runs.
+/// A component of a vendor's service.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 struct Component {
-    /// Empty where no other document refers to it.
+    /// Empty if no other document refers to it.
     id: String,
     name: String,
-    /// Of nested groups all, from the outermost: `A / B`.
+    /// All nested groups, from the outermost: `A / B`.
     group: Option<String>,
     word: Word,
 }
@@ -81,30 +82,30 @@ struct Component {
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Incident {
     title: String,
-    /// Names of the components it touches; `None` where the page does not say.
+    /// Names of the affected components; `None` if the page does not list them.
     touches: Option<Vec<String>>,
 }
 
-/// Why a page that was read has no reading.
+/// Reason why a page that was read has no reading.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum NoReading {
-    /// No component of that name: words for what there is.
+    /// No component of that name, with a text about the existing ones.
     Missing(String),
-    /// The page has nothing to read at all.
+    /// The page has no contents.
     Empty,
-    /// A document that may have the component can't be read: why.
+    /// A document that may contain the component is unreadable, with the reason.
     Unread(String),
     /// A word without a known meaning.
     Unknown(String),
 }
 
 impl Page {
-    /// The place of a document that can't be read, with the reason.
+    /// Creates the substitute of an unreadable document, with the reason.
     pub(super) fn lacking(why: String) -> Self {
         Self { lacks: Some(why), ..Self::default() }
     }
 
-    /// Adds what another document of the same page says.
+    /// Adds the contents of another document of the same page.
     pub(super) fn merge(&mut self, other: &Self) {
         if self.overall.is_none() {
             self.overall.clone_from(&other.overall);
@@ -125,10 +126,10 @@ impl Page {
         }
     }
 
-    /// What the page says of a component (its name, `Group / Name`, or a whole group), or of everything.
+    /// Returns the state of a component (its name, `Group / Name`, or a whole group), or of everything.
     ///
     /// # Errors
-    /// [`NoReading`] where it says nothing that could be understood.
+    /// [`NoReading`] if there is none that can be interpreted.
     pub(super) fn reading(&self, component: Option<&str>) -> Result<VendorReading, NoReading> {
         let component = asked(component);
         let (word, incident) = match &component {
@@ -145,7 +146,7 @@ impl Page {
         Ok(VendorReading { state, word: Detail::new(&word.word), incident })
     }
 
-    /// Why there is no such component; `name` is folded.
+    /// Returns the reason why there is no such component; `name` is normalised.
     fn missing(&self, name: Option<&str>) -> NoReading {
         match (&self.lacks, name) {
             (Some(why), _) => NoReading::Unread(why.clone()),
@@ -156,7 +157,7 @@ impl Page {
         }
     }
 
-    /// The names on the page that come nearest to that one, or else its first ones.
+    /// Returns the names on the page most similar to that one, or else its first ones.
     fn names_like(&self, name: &str) -> String {
         let mut known = BTreeSet::new();
         let own = self.components.iter().map(|one| one.name.as_str());
@@ -177,7 +178,7 @@ impl Page {
         alike.sort_by(|(one, _), (other, _)| other.total_cmp(one));
         let alike: Vec<&str> = alike.into_iter().map(|(_, own)| own).collect();
         if !alike.is_empty() {
-            return format!("near it: {}", quoted(&alike));
+            return format!("similar: {}", quoted(&alike));
         }
         let more = names.len().saturating_sub(SHOWN);
         let more = if more > 0 { format!(" and {more} more") } else { String::new() };
@@ -192,7 +193,7 @@ impl Page {
         Some(word)
     }
 
-    /// One that names a component comes before one that may touch any.
+    /// An incident that names a component precedes one that may affect any.
     fn incident_of(&self, components: &[&Component]) -> Option<&Incident> {
         let names_one = |incident: &&Incident| {
             let named = incident.touches.iter().flatten();
@@ -206,7 +207,7 @@ impl Page {
 }
 
 impl Component {
-    /// `name` is folded.
+    /// Compares the name; `name` is normalised.
     fn is_called(&self, name: &str) -> bool {
         if folded(&self.name) == name {
             return true;
@@ -228,7 +229,7 @@ impl Word {
     }
 }
 
-/// The worst of several words. One that isn't known hides no outage, and no good word hides it.
+/// Returns the worst of several states. An unknown one hides no outage, and no good one hides it.
 fn worst(components: &[&Component]) -> Option<Word> {
     components.iter().map(|one| &one.word).max_by_key(|word| Reverse(goodness(word.state))).cloned()
 }
@@ -244,7 +245,7 @@ fn goodness(state: Option<VendorState>) -> u8 {
     }
 }
 
-/// An id or a number, which products write as either.
+/// Reads an id or a number, which products write in either form.
 fn plain(value: &Value) -> Option<String> {
     match value {
         Value::String(text) => Some(text.clone()),
@@ -253,7 +254,7 @@ fn plain(value: &Value) -> Option<String> {
     }
 }
 
-/// The first few names, in quotation marks.
+/// Formats the first few names, in quotation marks.
 fn quoted(names: &[&str]) -> String {
     let short = |name: &&str| {
         let cut: String = name.chars().take(NAME_SHOWN).collect();
@@ -262,12 +263,12 @@ fn quoted(names: &[&str]) -> String {
     names.iter().take(SHOWN).map(short).collect::<Vec<_>>().join(", ")
 }
 
-/// The component that a monitor asks for, as names are compared; `None` for the whole page.
+/// Normalises the name of the component that a monitor requests; `None` for the whole page.
 pub(super) fn asked(component: Option<&str>) -> Option<String> {
     component.map(|name| folded(&bounds::cut_name(name))).filter(|name| !name.is_empty())
 }
 
-/// Names are compared without case and with single spaces.
+/// Normalises names: they are compared without case and with single spaces.
 fn folded(name: &str) -> String {
     name.split_whitespace().collect::<Vec<_>>().join(" ").to_lowercase()
 }

@@ -1,4 +1,4 @@
-//! The status document of another Parallax page.
+//! The status document of a Parallax page.
 
 use parallax_protocol::result::VendorState;
 use serde::Deserialize;
@@ -8,7 +8,7 @@ use super::{Component, Incident, Page, Word, lenient};
 
 #[derive(Deserialize)]
 struct Document {
-    /// Only its presence counts: it tells this shape from others.
+    /// Only its presence counts: it distinguishes this shape from others.
     #[serde(rename = "page", deserialize_with = "lenient::nullable")]
     _page: Map<String, Value>,
     #[serde(deserialize_with = "lenient::nullable")]
@@ -45,16 +45,16 @@ struct Event {
     status: String,
 }
 
-/// Reads the document; `None` for another shape.
+/// Reads the document; returns `None` for another shape.
 pub(super) fn read(body: &[u8]) -> Option<Page> {
     let document: Document = lenient::object(body)?;
     if document.status.is_none() && document.monitors.is_empty() {
         return None;
     }
-    // The monitors say what the whole is worth where it has no word itself.
+    // Without an overall state, the monitors determine it.
     let word = document.status.map(|Whole { indicator, headline }| {
         let state = overall(&indicator);
-        // The headline is for people; an indicator that isn't known is shown itself.
+        // The headline is for people; an unknown indicator is shown instead.
         let shown = if state.is_some() && !headline.is_empty() { headline } else { indicator };
         Word::new(&shown, state)
     });
@@ -84,7 +84,7 @@ fn overall(indicator: &str) -> Option<VendorState> {
     })
 }
 
-/// A monitor's `unknown` means nothing to those who follow it.
+/// A monitor's `unknown` carries no information for its followers.
 fn status(word: &str) -> Option<VendorState> {
     Some(match word {
         "up" => VendorState::Operational,

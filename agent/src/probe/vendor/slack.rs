@@ -1,11 +1,11 @@
-//! The document of Slack's own page: open incidents, and which of its services they touch.
+//! The document of Slack's status page: open incidents, and the services they affect.
 
 use parallax_protocol::result::VendorState;
 use serde::Deserialize;
 
 use super::{Component, Incident, Page, Word, goodness, lenient};
 
-/// The names of Slack's services; the document names only those in trouble.
+/// Names of Slack's services; the document contains only those with incidents.
 const SERVICES: [&str; 11] = [
     "Login/SSO",
     "Messaging",
@@ -38,13 +38,13 @@ struct Event {
     services: Vec<String>,
 }
 
-/// Reads the document; `None` for another shape.
+/// Reads the document; returns `None` for another shape.
 pub(super) fn read(body: &[u8]) -> Option<Page> {
     let current: Current = lenient::object(body)?;
     let well = || Word::new("ok", Some(VendorState::Operational));
     let odd = || Word::new(&current.status, None);
-    // What no incident names is well, unless the document's own word is one that says nothing, or an incident names
-    // none and may touch any.
+    // A service without an incident is operational, unless the document's own status is unknown, or an
+    // incident names no service and may affect any.
     let is_open =
         |event: &Event| event.services.is_empty() && state(&event.kind) != Some(VendorState::Operational);
     let touches_any = current.active_incidents.is_empty() || current.active_incidents.iter().any(is_open);

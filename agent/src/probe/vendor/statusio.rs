@@ -1,4 +1,4 @@
-//! The public document of Status.io, and the page's id, which its HTML alone tells.
+//! The public document of Status.io, and the page's id, which only its HTML contains.
 
 use parallax_protocol::result::VendorState;
 use serde::Deserialize;
@@ -57,7 +57,7 @@ struct Planned {
     active: Vec<Value>,
 }
 
-/// Reads the document; `None` for another shape.
+/// Reads the document; returns `None` for another shape.
 pub(super) fn read(body: &[u8]) -> Option<Page> {
     let whole = lenient::object::<Document>(body)?.result;
     let components = whole.status.iter().flat_map(|part| {
@@ -84,7 +84,7 @@ pub(super) fn read(body: &[u8]) -> Option<Page> {
     })
 }
 
-/// The 24 hexadecimal digits that a page's script is given as `pageId`.
+/// Returns the 24 hexadecimal digits that a page's script defines as `pageId`.
 pub(super) fn page_id(body: &[u8]) -> Option<String> {
     let html = String::from_utf8_lossy(body);
     html.split("pageId").skip(1).find_map(|rest| {
@@ -96,7 +96,7 @@ pub(super) fn page_id(body: &[u8]) -> Option<String> {
     })
 }
 
-/// The code counts; the text, which a page may choose, only where there is none.
+/// Maps the code; the text, which a page may choose, counts only if there is none.
 fn word(part: &Part) -> Word {
     let state = match &part.status_code {
         Value::Null => named(&part.status),

@@ -1,4 +1,4 @@
-//! The summary of Atlassian Statuspage, which incident.io, OpenStatus and pages of Parallax serve too.
+//! The summary of Atlassian Statuspage, which incident.io, OpenStatus and Parallax pages serve too.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use super::{Component, Incident, Page, Word, lenient};
 
 #[derive(Deserialize)]
 struct Summary {
-    /// It tells this shape from others, with the status.
+    /// Distinguishes this shape from others, together with the status.
     #[serde(deserialize_with = "lenient::nullable")]
     page: Map<String, Value>,
     #[serde(deserialize_with = "lenient::nullable")]
@@ -39,7 +39,7 @@ struct Part {
     name: String,
     #[serde(default, deserialize_with = "lenient::text")]
     status: String,
-    /// A group is a part that holds others.
+    /// A group is a component that contains others.
     #[serde(default, deserialize_with = "lenient::flag")]
     group: bool,
     #[serde(default, deserialize_with = "lenient::some_text")]
@@ -62,7 +62,7 @@ struct Touched {
     name: String,
 }
 
-/// Reads a summary; `None` for another shape.
+/// Reads a summary; returns `None` for another shape.
 pub(super) fn read(body: &[u8]) -> Option<Page> {
     let summary: Summary = lenient::object(body)?;
     if summary.page.is_empty() && summary.status.is_none() {
@@ -86,9 +86,9 @@ pub(super) fn read(body: &[u8]) -> Option<Page> {
             touches: Some(event.components.into_iter().map(|part| part.name).collect())
                 .filter(|touched: &Vec<_>| !touched.is_empty()),
         });
-    // The components say what the whole is worth where it has no word itself.
+    // Without an overall state, the components determine it.
     let word = summary.status.map(|Status { indicator, description }| match overall(&indicator) {
-        // The description is for people; an indicator that isn't known is shown itself.
+        // The description is for people; an unknown indicator is shown instead.
         Some(state) if !description.is_empty() => Word::new(&description, Some(state)),
         state => Word::new(&indicator, state),
     });

@@ -1,4 +1,4 @@
-//! The summary of Statuspal pages, whose services nest.
+//! The summary of Statuspal pages, whose services are nested.
 
 use parallax_protocol::result::VendorState;
 use serde::Deserialize;
@@ -20,7 +20,7 @@ struct Summary {
 
 #[derive(Deserialize)]
 struct Whole {
-    /// Null says that all is well; what is absent says nothing.
+    /// Null means that all is well; a missing value carries no information.
     #[serde(default, deserialize_with = "lenient::present")]
     current_incident_type: Option<Value>,
 }
@@ -43,11 +43,11 @@ struct Event {
     ends_at: Option<String>,
 }
 
-/// Reads a summary; `None` for another shape.
+/// Reads a summary; returns `None` for another shape.
 pub(super) fn read(body: &[u8]) -> Option<Page> {
     let summary: Summary = lenient::object(body)?;
     let mut components = Vec::new();
-    // Each with the names of those around it; how deep they nest is bounded by the parser.
+    // Each with the names of its parents; the parser bounds the depth.
     let mut open: Vec<(Option<String>, Service)> =
         summary.services.into_iter().rev().map(|one| (None, one)).collect();
     while let Some((group, service)) = open.pop() {
@@ -68,7 +68,8 @@ pub(super) fn read(body: &[u8]) -> Option<Page> {
     })
 }
 
-/// Types that a page has made up itself are read as degraded: there is an incident, of unknown weight.
+/// Maps types. Those that a page has defined itself count as degraded: there is an incident, of unknown
+/// severity.
 fn word(kind: Option<&Value>) -> Word {
     let Some(kind) = kind else { return Word::new("", None) };
     if kind.is_null() {

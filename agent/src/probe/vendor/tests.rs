@@ -1,4 +1,4 @@
-//! Every document under `tests/fixtures/vendor`, read and compared with the reading that lies beside it.
+//! Tests of every document under `tests/fixtures/vendor` against its `.reading.json` file.
 
 mod nulls;
 mod odd;
@@ -11,7 +11,7 @@ use super::format::{FORMATS, HOUSES, is_id};
 
 use super::*;
 
-/// When the documents are read: 1 September 2026, noon.
+/// Time of the readings: 1 September 2026, noon.
 const NOW_MS: i64 = 1_788_264_000_000;
 
 fn folder() -> PathBuf {
@@ -114,7 +114,7 @@ fn another_document_is_of_no_format() {
         b"{\"data\":{\"type\":\"status_page\"}}",
     ] {
         for document in FORMATS.iter().chain(HOUSES).flat_map(|format| format.documents) {
-            // Of AWS an empty list says that nothing is going on.
+            // For AWS an empty list means that there are no events.
             if body == b"[]" && document.paths.iter().any(|path| path.ends_with("/currentevents")) {
                 continue;
             }
@@ -156,9 +156,9 @@ fn the_names_nearest_to_a_missing_one_are_told() {
     };
     let page = named(&["API", "Api Gateway", "Dashboard", "Webhooks", "API"]);
     for (asked, told) in [
-        ("Apis", "near it: \"API\""),
-        ("gateway", "near it: \"Api Gateway\""),
-        ("dashbord", "near it: \"Dashboard\""),
+        ("Apis", "similar: \"API\""),
+        ("gateway", "similar: \"Api Gateway\""),
+        ("dashbord", "similar: \"Dashboard\""),
         ("Email", "it has \"API\", \"Api Gateway\", \"Dashboard\" and 1 more"),
     ] {
         assert_eq!(page.reading(Some(asked)), Err(NoReading::Missing(told.to_owned())), "{asked}");
@@ -198,7 +198,7 @@ fn a_products_own_host_is_tried_as_such_first() {
     assert_eq!(first("https://notinstatus.com"), "Statuspage");
     assert_eq!(candidates("https://status.acme.example").len(), FORMATS.len());
     assert_eq!(first("https://status.heroku.com"), "Heroku");
-    assert_eq!(candidates("https://status.slack.com").len(), 1, "nothing else lies there");
+    assert_eq!(candidates("https://status.slack.com").len(), 1, "there is no other format");
 }
 
 #[test]

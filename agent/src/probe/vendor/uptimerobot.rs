@@ -1,4 +1,4 @@
-//! The list of monitors that UptimeRobot's public pages read, sheet by sheet.
+//! The list of monitors that UptimeRobot's public pages load, page by page.
 
 use parallax_protocol::result::VendorState;
 use serde::Deserialize;
@@ -32,7 +32,7 @@ struct Monitor {
     class: String,
 }
 
-/// Reads a sheet; `None` for another shape.
+/// Reads a page of the list; returns `None` for another shape.
 pub(super) fn read(body: &[u8]) -> Option<Page> {
     let Document { psp, data } = lenient::object(body)?;
     // Other products have a list there, too.
@@ -51,7 +51,8 @@ pub(super) fn read(body: &[u8]) -> Option<Page> {
     });
     Some(Page {
         components: components.collect(),
-        // A sheet says how long the whole list is, but not which sheet it is: only a full one can have a next.
+        // A page contains the total length, but not its own number: only a full page can be followed by
+        // another.
         goes_on: count > 0
             && total.map_or(is_full, |total| count < total && (is_full || per_sheet.is_none())),
         ..Page::default()

@@ -1,29 +1,30 @@
-//! Bits in and out of bytes, with the two variable-length codes that blocks use.
+//! Bit writer and reader, with the two variable-length codes that blocks use.
 
 use smallvec::SmallVec;
 
 use super::BlockError;
 
-/// Ones in a row after which a Rice-coded number follows in full.
+/// Number of leading ones after which a Rice-coded number follows in full.
 const RICE_ESCAPE: u32 = 24;
-/// Bits of a Rice-coded number that follows in full: any zigzag difference of two latencies.
+/// Bits of a Rice-coded number that follows in full: enough for the zigzag difference of any two latencies.
 const RICE_FULL: u32 = 33;
 
-/// Bytes of a writer's first room on the heap beyond what it has in itself, and of each that follows: what the allocator's pieces hold without waste.
+/// Bytes of a writer's first heap allocation beyond its inline buffer, and of each later one: sizes that the
+/// allocator provides without waste.
 const FIRST_ROOM: usize = 24;
 const MORE_ROOM: usize = 16;
 
-/// Takes bits, lowest first.
+/// Writes bits, lowest first.
 #[derive(Debug, Clone, Default)]
 pub(super) struct BitWriter {
-    /// The marks of most blocks fit in here.
+    /// The marks of most blocks fit inline.
     bytes: SmallVec<[u8; 16]>,
-    /// Bits of the last byte that are in use, 0 when it is full.
+    /// Used bits of the last byte; 0 if it is full.
     used: u32,
 }
 
 impl BitWriter {
-    /// The bytes written so far; unused bits of the last one are zero.
+    /// Bytes written so far; unused bits of the last one are zero.
     pub(super) fn bytes(&self) -> &[u8] {
         &self.bytes
     }
@@ -33,7 +34,7 @@ impl BitWriter {
         while count > 0 {
             if self.used == 0 {
                 if self.bytes.len() == self.bytes.capacity() {
-                    // Several of these for every monitor: doubling would leave half of them empty.
+                    // Every monitor has several of these: doubling would leave half of the memory unused.
                     self.bytes.reserve_exact(if self.bytes.spilled() { MORE_ROOM } else { FIRST_ROOM });
                 }
                 self.bytes.push(0);
@@ -55,7 +56,8 @@ impl BitWriter {
         self.put(u64::from(set), 1);
     }
 
-    /// Appends a number by an exponential Golomb code of order `k`: small numbers are short, none is refused.
+    /// Appends a number in an exponential Golomb code of order `k`: small numbers are short, and every number can be
+    /// encoded.
     pub(super) fn golomb(&mut self, value: u64, k: u32) {
         let head = (u128::from(value) >> k) + 1;
         let width = 127 - head.leading_zeros();
@@ -70,7 +72,7 @@ impl BitWriter {
         self.put(value, k);
     }
 
-    /// Appends a number below 2^33 by a Rice code of order `k`.
+    /// Appends a number below 2^33 in a Rice code of order `k`.
     pub(super) fn rice(&mut self, value: u64, k: u32) {
         let ones = value >> k;
         if ones < u64::from(RICE_ESCAPE) {
@@ -84,21 +86,21 @@ impl BitWriter {
     }
 }
 
-/// Gives bits back.
+/// Reads bits, lowest first.
 #[derive(Debug, Clone)]
 pub(super) struct BitReader<'a> {
     bytes: &'a [u8],
-    /// Bits read so far.
+    /// Number of bits read so far.
     at: usize,
 }
 
 impl<'a> BitReader<'a> {
-    /// Reads from the first bit on.
+    /// Starts at the first bit.
     pub(super) const fn new(bytes: &'a [u8]) -> Self {
         Self { bytes, at: 0 }
     }
 
-    /// The next `count` (at most 64) bits.
+    /// Reads the next `count` (at most 64) bits.
     pub(super) fn take(&mut self, count: u32) -> Result<u64, BlockError> {
         let mut value = 0_u64;
         let mut got = 0;
@@ -114,12 +116,12 @@ impl<'a> BitReader<'a> {
         Ok(value)
     }
 
-    /// The next bit.
+    /// Reads the next bit.
     pub(super) fn flag(&mut self) -> Result<bool, BlockError> {
         Ok(self.take(1)? == 1)
     }
 
-    /// A number by an exponential Golomb code of order `k`.
+    /// Reads a number in an exponential Golomb code of order `k`.
     pub(super) fn golomb(&mut self, k: u32) -> Result<u64, BlockError> {
         let mut width = 0;
         while !self.flag()? {
@@ -133,7 +135,7 @@ impl<'a> BitReader<'a> {
         u64::try_from(value).map_err(|_| BlockError::Damaged("a number is too large"))
     }
 
-    /// A number by a Rice code of order `k`.
+    /// Reads a number in a Rice code of order `k`.
     pub(super) fn rice(&mut self, k: u32) -> Result<u64, BlockError> {
         let mut ones = 0;
         while ones < RICE_ESCAPE && self.flag()? {
@@ -142,7 +144,7 @@ impl<'a> BitReader<'a> {
         if ones == RICE_ESCAPE { self.take(RICE_FULL) } else { Ok((u64::from(ones) << k) | self.take(k)?) }
     }
 
-    /// Whether nothing is left but the zero bits that fill the last byte.
+    /// Returns true if only the zero bits that pad the last byte are left.
     pub(super) fn is_at_end(&self) -> bool {
         let whole = self.at / 8;
         match self.bytes.get(whole) {

@@ -1,4 +1,4 @@
-//! Reading a block: the same expectations as the coder's, corrected by the marks.
+//! Decoder of blocks: makes the same predictions as the encoder and corrects them by the marks.
 
 use super::bits::BitReader;
 use super::model::Model;
@@ -7,10 +7,10 @@ use super::{BlockError, FORMAT, MAX_READINGS, Sample, word_of};
 use crate::place::PlaceNo;
 use crate::time::Timestamp;
 
-/// The readings of a block, in the order of their rounds.
+/// Decodes the readings of a block, in order of round.
 ///
 /// # Errors
-/// When the block is damaged, or not of that hour (as far as that shows).
+/// Returns an error if the block is damaged, or belongs to another hour (as far as that can be detected).
 pub fn decode(hour: i64, block: &[u8]) -> Result<Vec<Sample>, BlockError> {
     let (&format, rest) = block.split_first().ok_or(BlockError::Short)?;
     if format != FORMAT {
@@ -21,7 +21,7 @@ pub fn decode(hour: i64, block: &[u8]) -> Result<Vec<Sample>, BlockError> {
     let count = u16::try_from(count)
         .ok()
         .filter(|count| usize::from(*count) <= MAX_READINGS)
-        .ok_or(BlockError::Damaged("it claims too many readings"))?;
+        .ok_or(BlockError::Damaged("it has too many readings"))?;
     let (marks, values) = rest.split_at_checked(marks_len as usize).ok_or(BlockError::Short)?;
     let mut decoder = Decoder::new(hour, count, marks, values);
     let mut samples: Vec<Sample> = Vec::with_capacity(usize::from(count));
@@ -33,18 +33,18 @@ pub fn decode(hour: i64, block: &[u8]) -> Result<Vec<Sample>, BlockError> {
         samples.push(sample);
     }
     if !decoder.marks.is_at_end() || !decoder.values.is_at_end() {
-        return Err(BlockError::Damaged("something follows the last reading"));
+        return Err(BlockError::Damaged("data follows the last reading"));
     }
     Ok(samples)
 }
 
-/// Gives the readings back one by one, in the order in which they were coded.
+/// Decodes readings one by one, in the order in which they were encoded.
 #[derive(Debug)]
 pub(super) struct Decoder<'a> {
     hour: i64,
     left: u16,
     first: bool,
-    /// Readings before the next mark; none when no mark follows.
+    /// Readings before the next mark; none if no mark follows.
     until_mark: Option<u64>,
     model: Model,
     marks: BitReader<'a>,
@@ -73,7 +73,8 @@ impl<'a> Decoder<'a> {
                 let due = self.model.due.as_millis().checked_add(self.model.interval);
                 self.model.due =
                     due.map(Timestamp::from_millis).ok_or(BlockError::Damaged("a time is too large"))?;
-                let next = self.model.next_place().ok_or(BlockError::Damaged("no place comes first"))?;
+                let next =
+                    self.model.next_place().ok_or(BlockError::Damaged("the first vantage is missing"))?;
                 self.model.turn_to(next);
             }
         }
@@ -81,7 +82,7 @@ impl<'a> Decoder<'a> {
             return Err(BlockError::OtherHour);
         }
         let latency_ms = if self.model.timed { Some(self.read_latency()?) } else { None };
-        let place = self.model.present().ok_or(BlockError::Damaged("a place is missing"))?;
+        let place = self.model.present().ok_or(BlockError::Damaged("a vantage is missing"))?;
         Ok(Sample { place, round: self.model.round, due: self.model.due, word: self.model.word, latency_ms })
     }
 
@@ -95,15 +96,16 @@ impl<'a> Decoder<'a> {
         if first || self.marks.flag()? {
             if self.marks.flag()? {
                 let index = usize::try_from(self.marks.golomb(1)?).unwrap_or(usize::MAX);
-                self.model.place_no(index).ok_or(BlockError::Damaged("a place is not in the table"))?;
+                self.model.place_no(index).ok_or(BlockError::Damaged("a vantage is not in the table"))?;
                 self.model.learn_turn_to(index);
             } else {
                 let no = u16::try_from(self.marks.golomb(4)?);
-                self.model
-                    .add_place(PlaceNo(no.map_err(|_| BlockError::Damaged("a place number is too large"))?));
+                self.model.add_place(PlaceNo(
+                    no.map_err(|_| BlockError::Damaged("a vantage number is too large"))?,
+                ));
             }
         } else {
-            let next = self.model.next_place().ok_or(BlockError::Damaged("no place comes first"))?;
+            let next = self.model.next_place().ok_or(BlockError::Damaged("the first vantage is missing"))?;
             self.model.turn_to(next);
         }
         if new_schedule {
@@ -122,7 +124,7 @@ impl<'a> Decoder<'a> {
     }
 
     fn read_latency(&mut self) -> Result<u32, BlockError> {
-        let place = self.model.latencies().ok_or(BlockError::Damaged("a place is missing"))?;
+        let place = self.model.latencies().ok_or(BlockError::Damaged("a vantage is missing"))?;
         let (latency, difference) = match place.expected() {
             None => (i64::try_from(self.values.golomb(6)?).unwrap_or(i64::MAX), 0),
             Some(expected) => {

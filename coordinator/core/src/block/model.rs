@@ -1,4 +1,4 @@
-//! What a block expects of its next reading: coder and decoder hold the same one, and only surprises cost bits.
+//! Prediction model of a block: encoder and decoder share it, so only deviations cost bits.
 
 use smallvec::SmallVec;
 
@@ -8,27 +8,27 @@ use crate::time::Timestamp;
 
 use super::Sample;
 
-/// Readings after which a place's mean stops moving faster.
+/// Number of readings after which a vantage's mean stops adapting faster.
 const SETTLED: u8 = 12;
-/// The mean is kept in so many parts of a millisecond, as a power of two.
+/// Fractional bits of the mean: it is stored in 1/16 milliseconds.
 const MEAN_BITS: u32 = 4;
 
-/// The state that coder and decoder share.
+/// State shared by encoder and decoder.
 #[derive(Debug, Clone)]
 pub(super) struct Model {
     /// Milliseconds between two rounds, at least 1.
     pub(super) interval: i64,
-    /// The newest reading's round.
+    /// Round of the newest reading.
     pub(super) round: u64,
-    /// When it was due.
+    /// Time at which it was due.
     pub(super) due: Timestamp,
-    /// Its word.
+    /// Its outcome.
     pub(super) word: Word,
-    /// Whether it had a latency.
+    /// Set if it had a latency.
     pub(super) timed: bool,
-    /// Its place, by index into `places`: a block holds fewer readings than that counts.
+    /// Its vantage, as an index into `places`, of which there are never more than readings.
     place: u16,
-    /// Most tails know one place.
+    /// Most blocks have a single vantage.
     places: SmallVec<[PlaceModel; 1]>,
 }
 
@@ -47,14 +47,14 @@ impl Default for Model {
 }
 
 impl Model {
-    /// When a round is due by the present schedule; none where that can't be said.
+    /// Time at which a round is due in the current schedule; none if that is out of range.
     pub(super) fn due_of(&self, round: u64) -> Option<Timestamp> {
         let rounds = i128::from(round) - i128::from(self.round);
         let due = i128::from(self.due.as_millis()) + rounds.checked_mul(i128::from(self.interval))?;
         i64::try_from(due).ok().map(Timestamp::from_millis)
     }
 
-    /// The index of the place whose turn is next, as far as turns were seen; none before the first reading.
+    /// Index of the vantage whose turn is next, by the turns seen so far; none before the first reading.
     pub(super) fn next_place(&self) -> Option<usize> {
         let present = usize::from(self.place);
         let place = self.places.get(present)?;
@@ -65,27 +65,27 @@ impl Model {
         }
     }
 
-    /// The number of the place at an index.
+    /// Number of the vantage at an index.
     pub(super) fn place_no(&self, index: usize) -> Option<PlaceNo> {
         self.places.get(index).map(|place| place.no)
     }
 
-    /// The place of the reading at hand.
+    /// Vantage of the current reading.
     pub(super) fn present(&self) -> Option<PlaceNo> {
         self.place_no(usize::from(self.place))
     }
 
-    /// The index of a place that was seen before.
+    /// Index of a vantage that was seen before.
     pub(super) fn index_of(&self, no: PlaceNo) -> Option<usize> {
         self.places.iter().position(|place| place.no == no)
     }
 
-    /// Makes `index` the place of the reading at hand, as predicted.
+    /// Makes `index` the vantage of the current reading, as predicted.
     pub(super) fn turn_to(&mut self, index: usize) {
         self.place = u16::try_from(index).unwrap_or(u16::MAX);
     }
 
-    /// Makes `index` the place of the reading at hand, and expects the same turn next time.
+    /// Makes `index` the vantage of the current reading, and predicts the same turn next time.
     pub(super) fn learn_turn_to(&mut self, index: usize) {
         let next = u16::try_from(index).ok();
         if let Some(place) = self.places.get_mut(usize::from(self.place)) {
@@ -94,27 +94,27 @@ impl Model {
         self.turn_to(index);
     }
 
-    /// Adds a place that was not seen before, and makes it the one of the reading at hand.
+    /// Adds a new vantage and makes it the one of the current reading.
     pub(super) fn add_place(&mut self, no: PlaceNo) {
         self.places.reserve_exact(1);
         self.places.push(PlaceModel { no, successor: None, seen: 0, mean: 0, spread: 0 });
         self.turn_to(self.places.len() - 1);
     }
 
-    /// The latencies of the place of the reading at hand.
+    /// Latency model of the vantage of the current reading.
     pub(super) fn latencies(&mut self) -> Option<&mut PlaceModel> {
         self.places.get_mut(usize::from(self.place))
     }
 
-    /// Milliseconds between two rounds, as far as one reading and the one before it tell.
+    /// Milliseconds between two rounds, as estimated from this reading and the previous one.
     pub(super) fn guess_interval(&self, sample: &Sample) -> i64 {
         let rounds = i128::from(sample.round) - i128::from(self.round);
         let time = i128::from(sample.due.as_millis()) - i128::from(self.due.as_millis());
         if !self.places.is_empty() && rounds > 0 && time > 0 && time % rounds == 0 {
             return i64::try_from(time / rounds).unwrap_or(1);
         }
-        // Rounds are counted from the epoch, so that one of them almost fixes the interval; a whole second is likelier
-        // than its neighbours.
+        // Rounds are counted from the epoch, so a single one almost determines the interval; a whole second is
+        // likelier than its neighbours.
         let due = i128::from(sample.due.as_millis());
         let round = i128::from(sample.round);
         let longest = if round > 0 { due / round } else { due };
@@ -124,22 +124,22 @@ impl Model {
     }
 }
 
-/// One place's latencies: a running mean, and how far off it a reading usually is.
+/// Latency model of one vantage: a running mean, and the usual deviation from it.
 #[derive(Debug, Clone)]
 pub(super) struct PlaceModel {
     no: PlaceNo,
-    /// The place whose turn came after this one's.
+    /// Index of the vantage whose turn came after this one's.
     successor: Option<u16>,
-    /// Latencies seen, up to [`SETTLED`].
+    /// Number of latencies seen, up to [`SETTLED`].
     seen: u8,
-    /// In parts of a millisecond (see [`MEAN_BITS`]).
+    /// Mean latency, in fractions of a millisecond (see [`MEAN_BITS`]).
     mean: i64,
-    /// Mean of the zigzag differences, in the same parts.
+    /// Mean of the zigzag differences, in the same fractions.
     spread: i64,
 }
 
 impl PlaceModel {
-    /// What the next latency is expected to be, in milliseconds; none before the first.
+    /// Predicted next latency in milliseconds; none before the first.
     pub(super) fn expected(&self) -> Option<i64> {
         (self.seen > 0).then_some((self.mean + (1 << (MEAN_BITS - 1))) >> MEAN_BITS)
     }
@@ -151,18 +151,18 @@ impl PlaceModel {
         63 - (mean as u64).leading_zeros()
     }
 
-    /// Takes in a latency and its zigzag difference from what was expected.
+    /// Updates the model with a latency and its zigzag difference from the prediction.
     pub(super) fn learn(&mut self, latency: i64, zigzag: i64) {
         if self.seen == 0 {
             self.mean = latency << MEAN_BITS;
-            // Jitter of some percent, until more is known: an eighth of the value, since zigzag doubles.
+            // Assume jitter of some percent at first: an eighth of the value, since zigzag doubles.
             self.spread = self.mean / 8;
             self.seen = 1;
             return;
         }
         self.seen = (self.seen + 1).min(SETTLED);
         let weight = i64::from(self.seen);
-        // A spike must not drag the mean along, nor the spread by more than its double.
+        // A spike must not shift the mean, nor more than double the spread.
         let reach = 2 * self.spread.max(1 << MEAN_BITS);
         let off = ((latency << MEAN_BITS) - self.mean).clamp(-reach, reach);
         self.mean += off / weight;

@@ -1,10 +1,10 @@
-//! The numbers of a block that are not latencies: the schedule's, and the lengths at its head.
+//! Encoding of schedules and of the lengths in a block's header.
 
 use super::bits::{BitReader, BitWriter};
 use super::{BlockError, Sample};
 use crate::time::{HOUR, Timestamp};
 
-/// Says that rounds are due every `interval` milliseconds (at least 1) from this reading on.
+/// Encodes that rounds are due every `interval` milliseconds (at least 1) from this reading on.
 pub(super) fn put_schedule(marks: &mut BitWriter, hour: i64, interval: i64, sample: &Sample) {
     let whole = interval % 1000 == 0;
     marks.flag(whole);
@@ -21,7 +21,7 @@ pub(super) fn put_schedule(marks: &mut BitWriter, hour: i64, interval: i64, samp
     marks.golomb(zigzag(sample.round.wrapping_sub(usual) as i64), 0);
 }
 
-/// The interval in milliseconds, and the reading's round and time.
+/// Decodes the interval in milliseconds, and the round and due time of the reading.
 pub(super) fn take_schedule(
     marks: &mut BitReader<'_>,
     hour: i64,
@@ -41,12 +41,12 @@ pub(super) fn take_schedule(
     Ok((interval, round, due))
 }
 
-/// Small numbers of either sign as small numbers: 0, -1, 1, -2 …
+/// Maps small numbers of either sign to small unsigned numbers: 0, -1, 1, -2 …
 pub(super) const fn zigzag(value: i64) -> u64 {
     ((value << 1) ^ (value >> 63)) as u64
 }
 
-/// The number that [`zigzag`] gave.
+/// Reverses [`zigzag`].
 pub(super) const fn unzigzag(value: u64) -> i64 {
     (value >> 1) as i64 ^ -((value & 1) as i64)
 }
@@ -60,7 +60,7 @@ pub(super) fn put_varint(block: &mut Vec<u8>, mut value: u32) {
     block.push(value as u8);
 }
 
-/// A number that [`put_varint`] wrote, and what follows it.
+/// Reads a number written by [`put_varint`]; returns it and the remaining bytes.
 pub(super) fn take_varint(mut block: &[u8]) -> Result<(u32, &[u8]), BlockError> {
     let mut value = 0_u32;
     for shift in [0, 7, 14, 21] {

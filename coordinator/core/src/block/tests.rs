@@ -1,11 +1,11 @@
-//! Blocks give back what went in, stay small, and survive damage.
+//! Tests of blocks: they round-trip, stay small, and survive damage.
 
 use proptest::prelude::*;
 
 use super::*;
 use crate::time::HOUR;
 
-/// Numbers that are the same on every run (splitmix64).
+/// Deterministic pseudo-random numbers (splitmix64).
 struct Rng(u64);
 
 impl Rng {
@@ -17,7 +17,7 @@ impl Rng {
         z ^ (z >> 31)
     }
 
-    /// From 0 up to, not including, 1.
+    /// Uniform in 0 to 1, excluding 1.
     fn unit(&mut self) -> f64 {
         (self.next() >> 11) as f64 / (1_u64 << 53) as f64
     }
@@ -33,7 +33,7 @@ impl Rng {
     }
 }
 
-/// One hour of a monitor in a region, checked every `interval` ms by `places` in turn.
+/// One hour of a monitor in a region, checked every `interval` ms by the vantages in turn.
 fn hour_of(rng: &mut Rng, hour: i64, interval: i64, bases: &[f64]) -> Vec<Sample> {
     let offset = (rng.unit() * interval as f64) as i64;
     let first = (hour * HOUR - offset + interval - 1).div_euclid(interval);
@@ -62,7 +62,7 @@ fn tail_of(hour: i64, samples: &[Sample]) -> Tail {
     tail
 }
 
-/// Mean bytes a reading over many hours of many series.
+/// Mean bytes per reading over many hours of many series.
 fn mean_bytes(interval: i64, places: usize) -> f64 {
     let mut rng = Rng(0x5eed);
     let (mut bytes, mut readings) = (0, 0);

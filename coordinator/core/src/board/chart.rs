@@ -1,11 +1,12 @@
-//! Response times as a chart shows them: over as much time as there is something of, in parts as fine as that allows.
+//! Response-time charts: the time range adapts to the age of the monitor, in buckets as fine as the check
+//! interval allows.
 
 use std::collections::BTreeMap;
 
 use crate::place::{Region, RegionSet};
 use crate::time::{DAY, HOUR, MINUTE, SECOND, Timestamp};
 
-/// Lengths that a chart may have, shortest first, in milliseconds.
+/// Chart lengths, shortest first, in milliseconds.
 const LENGTHS: [i64; 15] = [
     15 * MINUTE,
     30 * MINUTE,
@@ -23,29 +24,30 @@ const LENGTHS: [i64; 15] = [
     60 * DAY,
     90 * DAY,
 ];
-/// Lengths that a part of a chart may have, in minutes.
+/// Bucket widths of a chart, in minutes.
 const WIDTHS: [i64; 16] = [1, 2, 3, 5, 10, 15, 20, 30, 60, 120, 180, 240, 360, 480, 720, 1440];
-/// How long before the present a chart of short parts ends, in milliseconds: until then checks that began have ended, so
-/// that the last part has every region's, and not those of the nearest alone.
+/// Gap between the end of a chart with short buckets and the present, in milliseconds: by then checks that
+/// began have ended, so that the last bucket holds every region's result and not just those of the nearest.
 const SETTLED: i64 = 20 * SECOND;
-/// The longest part that is short in that sense, in milliseconds.
+/// The widest bucket that counts as short, in milliseconds.
 const SHORT: i64 = 5 * MINUTE;
 
-/// A stretch of time, in parts of one length.
+/// A time range, divided into buckets of equal length.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stretch {
-    /// Its beginning.
+    /// Start.
     pub from: Timestamp,
-    /// Its end.
+    /// End.
     pub to: Timestamp,
-    /// In how many parts: at least one.
+    /// Number of buckets: at least one.
     pub parts: usize,
 }
 
 impl Stretch {
-    /// The newest part of it that holds all of a monitor made at that moment, which is checked every so many milliseconds:
-    /// in finer parts the younger the monitor is, so that its line has some points after minutes, and never in parts
-    /// that a check of it may fall outside of, which would break the line.
+    /// The newest part of the range that holds the whole life of a monitor created at `made` and checked
+    /// every `interval_ms` milliseconds. The younger the monitor, the finer the buckets, so that its line has
+    /// some points after minutes. No bucket is shorter than the interval: an empty bucket would break the
+    /// line.
     pub fn fitted(self, made: Timestamp, interval_ms: i64) -> Self {
         let whole = self.to.since(self.from).max(1);
         let most = i64::try_from(self.parts.max(1)).unwrap_or(i64::MAX);
@@ -55,7 +57,7 @@ impl Stretch {
             return self;
         }
         let length = length.unwrap_or(whole);
-        // A shorter stretch may have some more parts, so that their lengths are those of clocks.
+        // A shorter range may have a quarter more buckets, so that their widths are round clock times.
         let most = if length < whole { most.saturating_add(most / 4) } else { most };
         let least = (length / most).max(interval_ms).max(MINUTE);
         let width =
@@ -65,34 +67,34 @@ impl Stretch {
         Self { from: to - width * parts, to, parts: usize::try_from(parts).unwrap_or(1) }
     }
 
-    /// How long each part is, in milliseconds.
+    /// Length of each bucket, in milliseconds.
     pub fn width(self) -> i64 {
         self.to.since(self.from) / i64::try_from(self.parts.max(1)).unwrap_or(i64::MAX)
     }
 }
 
-/// Response times over a stretch of time, in parts of one length.
+/// Response times over a time range, in buckets of equal length.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Chart {
-    /// Its beginning.
+    /// Start.
     pub from: Timestamp,
-    /// Its end.
+    /// End.
     pub to: Timestamp,
     /// Regions whose response times count.
     pub counted: RegionSet,
-    /// The median of each part in milliseconds, by region; none where nothing was measured.
+    /// Median of each bucket in milliseconds, by region; none without measurements.
     pub regions: BTreeMap<Region, Vec<Option<u32>>>,
-    /// Response time thresholds in milliseconds, of those of the counted regions that have one.
+    /// Response time thresholds in milliseconds, for the counted regions that have one.
     pub thresholds: BTreeMap<Region, u32>,
 }
 
 impl Chart {
-    /// How many parts it has.
+    /// Number of buckets.
     pub fn parts(&self) -> usize {
         self.regions.values().map(Vec::len).max().unwrap_or(0)
     }
 
-    /// The mean of the counted regions in each part.
+    /// Mean of the counted regions in each bucket.
     pub fn mean(&self) -> Vec<Option<u32>> {
         let part = |at: usize| {
             let counted = self.regions.iter().filter(|(region, _)| self.counted.contains(**region));
@@ -134,7 +136,7 @@ mod tests {
             (48, 1440, 60, (1440, 30)),
             (96, 1440, 60, (1440, 15)),
             (48, 100_000, 60, (1440, 30)),
-            // Checked once an hour: a point an hour, however fine the parts might be.
+            // Checked once an hour: one point an hour, however fine the buckets might be.
             (96, 100_000, 3600, (1440, 60)),
         ] {
             let it = day(parts).fitted(NOW - age * MINUTE, interval * SECOND);
@@ -159,7 +161,7 @@ mod tests {
             let it = whole.fitted(made, interval);
             prop_assert!(it.parts >= 1 && it.parts <= parts + parts / 4 + 2, "{it:?}");
             prop_assert!(it.to <= NOW && it.from >= whole.from - it.width(), "{it:?}");
-            // All of the monitor is in it, or all of the stretch.
+            // Either the whole life of the monitor is in it, or the whole range.
             prop_assert!(it.from <= made.max(whole.from), "{it:?}");
             let mut filled = vec![false; it.parts];
             let mut due = made + first * SECOND;

@@ -1,4 +1,5 @@
-//! Who looks at what a page shows, and when somebody last did.
+//! Freshness of a page's data: the time of the newest check, and whether agents are there to run the next
+//! one.
 
 use crate::check::CheckKind;
 use crate::machine::View;
@@ -6,12 +7,12 @@ use crate::monitor::Monitor;
 use crate::place::RegionSet;
 use crate::time::{SECOND, Timestamp};
 
-/// How long after the newest check nobody is said to look, where no region is in service, in milliseconds: what agents
-/// take to come back to a coordinator that was started again.
+/// Grace period after the newest check before a page without regions in service counts as stale, in
+/// milliseconds: agents take this long to reconnect to a restarted coordinator.
 const AWAY: i64 = 15 * SECOND;
 
-/// When the newest check of some monitors ended. What heartbeats report is no check of ours, and counts only where there
-/// is none.
+/// End time of the newest check of some monitors. Heartbeat pings are not checks by agents and count only if
+/// there are no others.
 pub fn newest_check<'a, I>(monitors: impl Fn() -> I) -> Option<Timestamp>
 where
     I: Iterator<Item = (&'a Monitor, &'a View)>,
@@ -21,8 +22,8 @@ where
     ours.or_else(|| monitors().filter_map(at).max())
 }
 
-/// Whether what is shown of some monitors is no longer what is seen, with those regions in service: there is something to
-/// be checked, and nobody to check it. Agents that come back within moments, as after a restart, were not away.
+/// Returns true if the data of some monitors is stale, given the regions in service: there are monitors to
+/// check and no agent to check them. A short absence, such as the coordinator's restart, does not count.
 pub fn none_looks<'a>(
     regions: RegionSet,
     mut monitors: impl Iterator<Item = (&'a Monitor, &'a View)> + Clone,
@@ -34,7 +35,7 @@ pub fn none_looks<'a>(
         && monitors.any(|(monitor, _)| is_probed(monitor))
 }
 
-/// Whether somebody is to look at a monitor, rather than wait for what it reports itself.
+/// Returns true if agents probe the monitor; false for heartbeats and paused monitors.
 pub fn is_probed(monitor: &Monitor) -> bool {
     !monitor.paused && monitor.check.kind() != CheckKind::Heartbeat
 }

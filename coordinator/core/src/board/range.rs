@@ -1,4 +1,4 @@
-//! How far back a page goes: 24 hours to 90 days, by the visitor's choice or by the age of what is shown.
+//! Time ranges of a page: 24 hours to 90 days, chosen by the visitor or by the age of the data.
 
 use chrono_tz::Tz;
 
@@ -7,28 +7,28 @@ use crate::rollup::{day_of, start_of_day};
 use crate::time::{DAY, HOUR, Timestamp};
 use crate::uptime::Span;
 
-/// Slices of a week that a strip shows, and how long each is.
+/// Number of slices in a week's uptime bars, and the length of each.
 const WEEK_SLICES: i64 = 28;
 const WEEK_SLICE: i64 = 6 * HOUR;
 
-/// How far back strips and charts go.
+/// Time range of uptime bars and charts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Range {
-    /// 24 hours, hour by hour.
+    /// 24 hours, in slices of an hour.
     Day,
-    /// 7 days, by quarters of a day.
+    /// 7 days, in slices of six hours.
     Week,
-    /// 30 days, day by day.
+    /// 30 days, by day.
     Month,
-    /// 90 days, day by day.
+    /// 90 days, by day.
     Quarter,
 }
 
 impl Range {
-    /// Each of them, shortest first.
+    /// All ranges, shortest first.
     pub const ALL: [Self; 4] = [Self::Day, Self::Week, Self::Month, Self::Quarter];
 
-    /// Its name in an address.
+    /// Name in a URL.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Day => "24h",
@@ -43,8 +43,8 @@ impl Range {
         Self::ALL.into_iter().find(|range| range.name() == name)
     }
 
-    /// The range that what was made at that moment opens with: the shortest that its whole age lies within, else the
-    /// longest. And when that will be another one; never for the longest.
+    /// The default range for a page created at `made`: the shortest that holds its whole age, else the
+    /// longest; and the time at which that changes, none for the longest.
     pub fn filled_since(made: Timestamp, now: Timestamp) -> (Self, Option<Timestamp>) {
         let end = |range: Self| made + range.days() as i64 * DAY;
         let filled = Self::ALL.into_iter().find(|range| *range == Self::Quarter || now < end(*range));
@@ -52,7 +52,7 @@ impl Range {
         (filled, (filled != Self::Quarter).then(|| end(filled)))
     }
 
-    /// How many days it spans.
+    /// Number of days.
     pub const fn days(self) -> usize {
         match self {
             Self::Day => 1,
@@ -62,12 +62,12 @@ impl Range {
         }
     }
 
-    /// True if a strip shows it day by day, rather than in slices of days.
+    /// True if uptime bars show it by day, rather than in slices of days.
     pub const fn is_by_day(self) -> bool {
         matches!(self, Self::Month | Self::Quarter)
     }
 
-    /// In how many parts a chart shows it.
+    /// Number of buckets in a chart.
     pub const fn parts(self) -> usize {
         match self {
             Self::Day => 96,
@@ -76,8 +76,8 @@ impl Range {
         }
     }
 
-    /// The slices that a strip shows of it, oldest first: whole hours, or quarters of a day in that zone; the last holds
-    /// `now`. None where it is shown by day.
+    /// The slices of its uptime bars, oldest first: hours, or quarters of a day in that time zone; the last
+    /// holds `now`. Empty where the range is shown by day.
     pub fn slices(self, now: Timestamp, zone: Tz) -> Vec<Span> {
         let (last, width, count) = match self {
             Self::Day => (Timestamp::from_millis(now.hour() * HOUR), HOUR, 24),

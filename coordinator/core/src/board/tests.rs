@@ -1,4 +1,4 @@
-//! Figures of many days: weighted by what was counted, and never a mean of days.
+//! Figures over many days are weighted by what was counted: they are never a mean of days.
 
 use proptest::prelude::*;
 
@@ -7,7 +7,7 @@ use crate::check::{Check, HeartbeatCheck, PingCheck};
 use crate::id::PageId;
 use crate::time::MINUTE;
 
-/// A monitor of that kind with such a time watched and down on its newest days, oldest first, in minutes.
+/// A monitor of that kind with this monitored time and downtime on its newest days, oldest first, in minutes.
 fn shown(check: Check, days: &[(u64, u64)]) -> Shown {
     let minute = MINUTE.unsigned_abs();
     let start = NaiveDate::from_ymd_opt(2026, 9, 1).unwrap();
@@ -62,7 +62,7 @@ fn days_of_which_little_is_known_weigh_little() {
 
 #[test]
 fn a_budget_is_used_by_time_that_was_watched_and_by_no_pause() {
-    // Half an hour's outage on the one day that was watched, and then twenty days of pause.
+    // Half an hour's outage on the one monitored day, and then a pause of twenty days.
     let mut days = vec![(300, 30)];
     days.extend([(0, 0); 20]);
     for check in [heartbeat(), ping()] {

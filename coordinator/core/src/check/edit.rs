@@ -1,4 +1,4 @@
-//! What people send about what to check, settled into a check that keeps every bound of its type.
+//! Validation of a check as sent in a request: the bounds of each monitor type.
 
 use super::{
     CertificateCheck, Check, CheckKind, ComponentCheck, DnsCheck, DomainCheck, HeartbeatCheck, HttpCheck,
@@ -8,28 +8,28 @@ use crate::given::Given;
 use crate::refusal::{Refusals, Rule};
 use crate::text;
 
-/// Days that `warnDays` may have: one day to a year.
+/// Allowed values of `warnDays`: a day to a year.
 pub const WARN_DAYS: std::ops::RangeInclusive<i64> = 1..=365;
-/// Days before expiry at which a certificate fails, unless set.
+/// Days before expiry at which a certificate check fails by default.
 pub const CERTIFICATE_WARN_DAYS: u16 = 14;
-/// Days before expiry at which a domain fails, unless set.
+/// Days before expiry at which a domain check fails by default.
 pub const DOMAIN_WARN_DAYS: u16 = 30;
-/// Characters that a request body may have.
+/// Maximum length of a request body, in characters.
 pub const MAX_BODY: usize = 10_000;
-/// Characters that the text expected in a DNS answer may have.
+/// Maximum length of the text expected in a DNS response, in characters.
 pub const MAX_EXPECT: usize = 500;
-/// Characters that a keyword may have.
+/// Maximum length of a keyword, in characters.
 pub const MAX_KEYWORD: usize = 200;
-/// Characters that the name of a vendor's component may have.
+/// Maximum length of a vendor component's name, in characters.
 pub const MAX_COMPONENT: usize = 200;
-/// Statuses that a monitor may expect.
+/// HTTP statuses that a monitor may expect.
 pub const STATUS_CODES: std::ops::RangeInclusive<i64> = 100..=599;
-/// Minutes between two pings.
+/// Allowed minutes between two pings.
 pub const PERIOD_MINUTES: std::ops::RangeInclusive<i64> = 1..=44_640;
-/// Minutes of grace after the period.
+/// Allowed minutes of grace after the period.
 pub const GRACE_MINUTES: std::ops::RangeInclusive<i64> = 0..=10_080;
 
-/// The fields of a monitor that say what to check, as they were sent.
+/// The fields of a monitor that describe its check, as sent.
 #[derive(Clone, Default)]
 #[allow(missing_debug_implementations, reason = "headers, body and URL hold secrets")]
 pub struct CheckEdit {
@@ -41,7 +41,7 @@ pub struct CheckEdit {
     pub port: Given<i64>,
     /// dns: the record type.
     pub dns_type: Given<String>,
-    /// dns: text that an answer must hold.
+    /// dns: text that a record must contain.
     pub dns_expect: Given<String>,
     /// certificate, domain: days before expiry.
     pub warn_days: Given<i64>,
@@ -63,11 +63,11 @@ pub struct CheckEdit {
     pub expect_status: Given<i64>,
     /// http: the keyword.
     pub keyword: Given<String>,
-    /// http: whether it must be there.
+    /// http: expected presence of the keyword.
     pub keyword_mode: Given<String>,
 }
 
-/// A check that was settled, and the host that names its monitor where nothing else does.
+/// A valid check, and the host that becomes the default name of its monitor.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Settled {
     /// The check.
@@ -77,8 +77,9 @@ pub struct Settled {
 }
 
 impl CheckEdit {
-    /// The check of that type that comes of `before` (of the same type, or none for a new monitor) and what was
-    /// sent. Only fields of the type count. None means that faults were noted. `token` is used for a new heartbeat.
+    /// Validates what was sent on top of `before` (a check of the same type, or none for a new monitor). Only
+    /// the fields of the type count. Returns none if a field is invalid; the errors are in `faults`. `token`
+    /// is used for a new heartbeat.
     pub fn settle(
         &self,
         kind: CheckKind,
@@ -139,7 +140,7 @@ impl CheckEdit {
 
     fn http(&self, before: Option<&Check>, faults: &mut Refusals) -> Option<Settled> {
         let before = before.and_then(|check| if let Check::Http(http) = check { Some(http) } else { None });
-        // What stands was read before; reading it again gives its host.
+        // The stored URL was valid; parsing it again yields its host.
         let url_before = before.and_then(|http| text::web_address(&http.url).ok());
         let address = self.url.required("url", url_before, faults, |url| text::web_address(url));
         let headers_before = before.map(|http| http.headers.clone());
@@ -150,7 +151,7 @@ impl CheckEdit {
         let credentials = match (&self.url, &self.headers) {
             (Given::Absent, Given::Value(sent)) if sent.iter().any(is_authorization) => None,
             (Given::Absent, _) => before.and_then(|http| http.credentials.clone()),
-            // Those of an address that is left go nowhere else.
+            // Credentials never go to another URL than the one that they came with.
             _ => address
                 .as_ref()
                 .and_then(|address| address.user_info.as_ref())
@@ -249,7 +250,7 @@ fn up_to(most: usize) -> impl FnOnce(&String) -> Result<Option<String>, Rule> {
     move |line| text::optional_line(line, most)
 }
 
-/// A body is sent as it is, so its length is counted as it is.
+/// A body is sent unchanged, so its length is counted without trimming.
 fn read_body(body: &str) -> Result<Option<String>, Rule> {
     match body.chars().count() {
         0 => Ok(None),

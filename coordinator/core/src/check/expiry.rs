@@ -1,12 +1,12 @@
-//! Registries that publish no expiry date, neither by RDAP nor by WHOIS.
+//! Top-level domains whose registries publish no expiry date, by RDAP or by WHOIS.
 
-/// Top-level domains whose registry publishes none, or answers no strangers at all.
+/// Top-level domains whose registry publishes no expiry date, or answers only registered clients.
 const UNPUBLISHED: [&str; 21] = [
     "ae", "at", "au", "ba", "bd", "be", "ch", "de", "es", "eu", "gr", "hu", "li", "lu", "lv", "nl", "no",
     "np", "pk", "sa", "vn",
 ];
 
-/// The top-level domain of a host whose registry publishes no expiry date.
+/// Returns the top-level domain of a host if its registry publishes no expiry date.
 pub fn unpublished(host: &str) -> Option<&str> {
     let top = host.trim_end_matches('.').rsplit('.').next()?;
     UNPUBLISHED.iter().any(|known| known.eq_ignore_ascii_case(top)).then_some(top)

@@ -1,11 +1,12 @@
-//! The part of a receiver's answer that is kept and shown.
+//! Excerpts of receivers' responses, as stored and shown in the delivery log.
 
-/// Bytes of a receiver's answer that are read, to judge it by.
+/// Bytes of a receiver's response that are read, to classify it.
 pub const ANSWER_READ: usize = 1024;
-/// Characters of it that are kept and shown: enough for an error, too few to read what else its address serves.
+/// Characters of it that are stored and shown: enough for an error message, too few to read other content of
+/// its address.
 pub const ANSWER_KEPT: usize = 200;
 
-/// The start of a receiver's answer in one line, without control characters.
+/// Returns the start of a receiver's response on one line, without control characters.
 pub fn excerpt(answer: &str) -> String {
     let plain = answer.trim().chars().map(|sign| if sign.is_whitespace() { ' ' } else { sign });
     plain.filter(|sign| !sign.is_control()).take(ANSWER_KEPT).collect()

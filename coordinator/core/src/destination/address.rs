@@ -1,4 +1,5 @@
-//! Addresses that deliveries go to: http and https, no secrets of their own, and each with the type that it belongs to.
+//! Validation of delivery URLs: http and https, no credentials in the URL, and the destination type that
+//! matches the service.
 
 use std::net::{IpAddr, Ipv4Addr};
 
@@ -9,8 +10,8 @@ use super::edit::whole;
 use crate::refusal::Rule;
 use crate::text;
 
-/// An http or https address without user info, whose host is no address that `refused` has a word for. One of a service
-/// that wants another shape than `kind` is refused with the name of the right type.
+/// Validates an http or https URL without user info, whose host `refused` does not reject. A URL of a service
+/// that expects another format than `kind` is rejected with the name of the right type.
 ///
 /// # Errors
 /// The rule that the text breaks.
@@ -26,12 +27,13 @@ pub fn read_url(
         Some((name, Some(theirs))) if theirs != kind => {
             Err(format!("is an address of {name}: use type {}", theirs.name()))
         }
-        Some((name, None)) => Err(format!("is an address of {name}, which takes none of the shapes we send")),
+        Some((name, None)) => Err(format!("is an address of {name}, which is not supported")),
         Some(_) | None => Ok(read),
     }
 }
 
-/// An http or https address without user info, whose host is no address that `refused` has a word for.
+/// Validates an http or https URL without user info, whose host `refused` does not reject. `refused` returns
+/// a name for the kind of a forbidden address.
 ///
 /// # Errors
 /// The rule that the text breaks.
@@ -48,7 +50,7 @@ pub fn public_url(url: &str, refused: &dyn Fn(IpAddr) -> Option<&'static str>) -
     }
 }
 
-/// An address whose last part is a topic of ntfy.
+/// Validates a URL whose last segment is an ntfy topic.
 pub(super) fn read_topic(url: String) -> Result<String, Rule> {
     let no_topic = || "must end with the topic, as in https://ntfy.sh/alerts".to_owned();
     let parsed = Url::parse(&url).map_err(|_| no_topic())?;
@@ -61,22 +63,22 @@ pub(super) fn read_topic(url: String) -> Result<String, Rule> {
     }
 }
 
-/// The service that an address is known to belong to, and its type where it has one.
+/// The service that a URL belongs to, if known, and its destination type, if there is one.
 fn owner(host: &str, path: &str) -> Option<(&'static str, Option<ChannelKind>)> {
     let host = host.to_ascii_lowercase();
     let below =
         |domain: &str| host.strip_suffix(domain).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'));
-    // A workflow that Teams offers as a webhook; other flows have triggers of other names.
+    // A Teams workflow webhook; other flows have triggers with other names.
     let is_flow = path.contains("/triggers/manual/paths/invoke")
         && (below("logic.azure.com") || below("api.powerplatform.com"));
-    // Mattermost stands under any name: an id of 26 letters and digits gives it away.
+    // Mattermost runs under any host name: an id of 26 letters and digits identifies it.
     let is_mattermost = path
         .strip_prefix("/hooks/")
         .is_some_and(|id| id.len() == 26 && id.bytes().all(|byte| byte.is_ascii_alphanumeric()));
     if below("hooks.slack.com") || below("hooks.slack-gov.com") {
         Some(("Slack", Some(ChannelKind::Slack)))
     } else if (below("discord.com") || below("discordapp.com")) && path.starts_with("/api/") {
-        // Discord reads Slack's shape at an address of its own.
+        // Discord accepts Slack's format at a separate URL.
         let kind = if path.ends_with("/slack") { ChannelKind::Slack } else { ChannelKind::Discord };
         Some(("Discord", Some(kind)))
     } else if below("webhook.office.com") || is_flow {
@@ -132,7 +134,7 @@ mod tests {
             ("http://10.1.2.3/", "must not be a private address"),
             ("https://a\r\nb.example", "must not contain control characters"),
             ("https://example.com\\@127.0.0.1/", "must not contain backslashes"),
-            ("https://example.com/***", "is masked: send it whole, or leave it out to keep it"),
+            ("https://example.com/***", "is masked: send the full value, or omit the field to keep it"),
         ] {
             assert_eq!(webhook(bad).unwrap_err(), rule, "{bad}");
         }

@@ -1,4 +1,4 @@
-//! What people send to make or change a destination, settled into one that keeps every bound.
+//! Validation of a destination as sent in a request.
 
 use std::collections::BTreeSet;
 use std::net::IpAddr;
@@ -14,56 +14,56 @@ use crate::refusal::{Refusals, Rule};
 use crate::text;
 use crate::time::Timestamp;
 
-/// Characters that a destination's name may have.
+/// Maximum length of a destination's name, in characters.
 pub const MAX_NAME: usize = 80;
-/// Characters that an address may have.
+/// Maximum length of a URL, in characters.
 pub const MAX_URL: usize = 2000;
-/// Characters that a mailbox may have (RFC 5321 section 4.5.3.1.3).
+/// Maximum length of an email address, in characters (RFC 5321 section 4.5.3.1.3).
 pub const MAX_EMAIL: usize = 254;
-/// Characters that a token may have.
+/// Maximum length of a token, in characters.
 pub const MAX_TOKEN: usize = 200;
-/// Characters that a chat's id or name may have.
+/// Maximum length of a chat's id or name, in characters.
 pub const MAX_CHAT: usize = 64;
-/// Characters of a routing key.
+/// Length of a routing key, in characters.
 pub const KEY: usize = 32;
-/// Stands for what a reader may not see. It is refused where it comes back.
+/// Replaces secrets in responses. A value that contains it is rejected.
 pub const MASK: &str = "***";
 
-/// A destination's fields, as they were sent. Fields of other types are not looked at.
+/// A destination's fields, as sent. Fields of other types are ignored.
 #[derive(Debug, Clone, Default)]
 pub struct DestinationEdit {
-    /// What it is called.
+    /// Name.
     pub name: Given<String>,
-    /// Its type, which can't be changed later.
+    /// Type, which can't be changed later.
     pub kind: Given<String>,
-    /// Where to: of a webhook, most chats and ntfy.
+    /// URL: for webhooks, most chats and ntfy.
     pub url: Given<String>,
-    /// The mailbox.
+    /// Email address.
     pub to: Given<String>,
-    /// A Telegram bot's token, or one for ntfy.
+    /// Token of a Telegram bot, or for ntfy.
     pub token: Given<String>,
-    /// Telegram's chat.
+    /// Telegram chat.
     pub chat: Given<String>,
-    /// PagerDuty's routing key.
+    /// PagerDuty routing key.
     pub key: Given<String>,
-    /// Alerts that it gets, by name.
+    /// Alerts that it receives, by name.
     pub events: Given<Vec<String>>,
-    /// Monitors whose alerts it gets, by id.
+    /// Monitors whose alerts it receives, by id.
     pub monitor_ids: Given<Vec<String>>,
-    /// Whether it is used.
+    /// True to switch it on.
     pub enabled: Given<bool>,
-    /// Fields that were sent and that no edit changes, each with the rule that says so.
+    /// Errors for fields that were sent and can't be edited.
     pub refused: Refusals,
 }
 
-/// What a destination is settled by, beside what was sent.
+/// Context for validating a destination.
 #[derive(Clone, Copy)]
 pub struct Around<'a> {
     /// The page's monitors.
     pub monitors: &'a BTreeSet<MonitorId>,
-    /// The address of the page's account: the one mailbox whose reader need not be asked.
+    /// Address of the page's account: the only mailbox that needs no confirmation.
     pub owner: &'a str,
-    /// Which addresses deliveries may not go to, each with the word for it: `loopback`.
+    /// Addresses that deliveries may not go to: returns the kind of address, such as `loopback`.
     pub refused: &'a dyn Fn(IpAddr) -> Option<&'static str>,
 }
 
@@ -74,8 +74,8 @@ impl std::fmt::Debug for Around<'_> {
 }
 
 impl DestinationEdit {
-    /// A new destination of the page. `secret` is what a webhook is signed with. A mailbox other than the account's own
-    /// gets nothing before its reader, who is to be asked, says that he wants it.
+    /// Validates a new destination of the page. `secret` signs a webhook's deliveries. A mailbox other than
+    /// the account's own gets nothing until its owner confirms the request sent to it.
     ///
     /// # Errors
     /// Every field that breaks a rule.
@@ -105,8 +105,8 @@ impl DestinationEdit {
         })
     }
 
-    /// The destination that comes of what stands and what was sent. One that we switched off is on again, and one that
-    /// is reached in another way has its health before it. A mailbox whose reader was asked stays so.
+    /// Validates an edit of a destination. One that the service disabled is enabled again, and one with a new
+    /// address starts with fresh health. A mailbox that awaits confirmation still awaits it.
     ///
     /// # Errors
     /// Every field that breaks a rule.
@@ -209,7 +209,7 @@ impl DestinationEdit {
 }
 
 impl Destination {
-    /// Secrets that its deliveries are signed with; none for one that is not signed.
+    /// Signing secrets; none for a channel that does not sign.
     pub const fn secrets(&self) -> Option<&Secrets> {
         match &self.channel {
             Channel::Webhook { secret, .. } => Some(secret),
@@ -217,15 +217,15 @@ impl Destination {
         }
     }
 
-    /// The same with a new secret, which signs beside the active one until it is activated, or for [`OLD_SECRET`]; none
-    /// for one that is not signed.
+    /// Returns the destination with a new secret, which signs together with the active one until it is
+    /// activated, or for [`OLD_SECRET`]; none for a channel that does not sign.
     ///
     /// [`OLD_SECRET`]: super::OLD_SECRET
     pub fn rotated(&self, secret: String, now: Timestamp) -> Option<Self> {
         self.signed_by(self.secrets()?.rotated(secret, now))
     }
 
-    /// The same with its newest secret alone; none for one that is not signed.
+    /// Returns the destination with its newest secret alone; none for a channel that does not sign.
     pub fn activated(&self) -> Option<Self> {
         self.signed_by(self.secrets()?.activated())
     }
@@ -236,13 +236,13 @@ impl Destination {
     }
 }
 
-/// How a receiver fares that was not written to yet.
+/// Health of a receiver without deliveries so far.
 fn fresh(channel: &Channel, around: &Around<'_>, now: Timestamp) -> Health {
     let is_asked = matches!(channel, Channel::Email { to } if !to.eq_ignore_ascii_case(around.owner));
     Health { off: is_asked.then_some((now, OffReason::Unconfirmed)), ..Health::default() }
 }
 
-/// What every destination has.
+/// Fields common to all destinations.
 struct Settled {
     name: String,
     channel: Channel,
@@ -251,7 +251,7 @@ struct Settled {
     enabled: bool,
 }
 
-/// What stands of the fields that belong to a type.
+/// Stored values of the fields that depend on the type.
 #[derive(Default)]
 struct Known {
     url: Option<String>,
@@ -289,7 +289,7 @@ fn read_events(names: &[String]) -> Result<Option<Vec<AlertKind>>, Rule> {
     Ok(Some(kinds.into_iter().collect()))
 }
 
-/// Those that were named before may be named again, though they are gone.
+/// Monitors that were already listed may be sent again even if they no longer exist.
 fn read_monitors(
     ids: &[String],
     monitors: &BTreeSet<MonitorId>,
@@ -308,15 +308,15 @@ fn read_monitors(
     Ok(Some(named.into_iter().collect()))
 }
 
-/// Text that is no mask of what a reader was not shown.
+/// Rejects the mask that replaces secrets in responses.
 pub(super) fn whole(text: &str) -> Result<&str, Rule> {
     if text.contains(MASK) {
-        return Err("is masked: send it whole, or leave it out to keep it".to_owned());
+        return Err("is masked: send the full value, or omit the field to keep it".to_owned());
     }
     Ok(text.trim())
 }
 
-/// A bot's token, which stands in an address: a number, a colon, and letters, digits, `_` and `-`.
+/// A bot token, which becomes part of a URL: a number, a colon, and letters, digits, `_` and `-`.
 fn read_bot(token: &str) -> Result<String, Rule> {
     let token = text::line(whole(token)?, 1..=MAX_TOKEN)?;
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
@@ -329,11 +329,11 @@ fn read_bot(token: &str) -> Result<String, Rule> {
         {
             Ok(token)
         }
-        Some(_) | None => Err("must be a bot's token, such as 123456:ABC-def".to_owned()),
+        Some(_) | None => Err("must be a bot token such as 123456:ABC-def".to_owned()),
     }
 }
 
-/// A chat's number, or the name of a channel.
+/// A chat id, or a channel's name.
 fn read_chat(chat: &str) -> Result<String, Rule> {
     let chat = text::line(whole(chat)?, 1..=MAX_CHAT)?;
     let is_name = chat.strip_prefix('@').is_some_and(|name| {
@@ -342,16 +342,16 @@ fn read_chat(chat: &str) -> Result<String, Rule> {
     if is_name || chat.parse::<i64>().is_ok() {
         return Ok(chat);
     }
-    Err("must be a chat's number, or a channel's @name".to_owned())
+    Err("must be a chat id, or a channel's @name".to_owned())
 }
 
-/// A token that stands in a header: visible ASCII.
+/// A token for a header: visible ASCII.
 fn read_token(token: &str) -> Result<Option<String>, Rule> {
     let Some(token) = text::optional_line(whole(token)?, MAX_TOKEN)? else { return Ok(None) };
     if token.bytes().all(|byte| byte.is_ascii_graphic()) {
         return Ok(Some(token));
     }
-    Err("must be letters, digits and signs of ASCII, without spaces".to_owned())
+    Err("must be printable ASCII characters without spaces".to_owned())
 }
 
 fn read_key(key: &str) -> Result<String, Rule> {

@@ -1,5 +1,5 @@
-//! A round's report as the journal keeps it: with the third word, which records from before don't have, and which lists of
-//! reports leave out.
+//! Storage format of a round report in the journal: with the third outcome, which older records and lists of reports
+//! lack.
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -56,7 +56,7 @@ mod tests {
         let bytes = postcard::to_allocvec(&without).unwrap();
         let older = bytes.strip_suffix(&[0]).unwrap();
         assert_eq!(postcard::from_bytes::<What>(older).unwrap(), without);
-        // Reports in lists are as they were, since nothing in a list can grow.
+        // Reports in lists keep their old format, since list elements cannot have trailing fields.
         let listed = postcard::to_allocvec(&[report(third)].as_slice()).unwrap();
         assert_eq!(postcard::from_bytes::<Vec<RoundReport>>(&listed).unwrap(), [report(None)]);
         assert_eq!(&listed[1..], &older[1..]);

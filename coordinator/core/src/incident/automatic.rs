@@ -1,4 +1,4 @@
-//! Incidents that open and resolve by themselves: what told outages of a page's monitors make of them.
+//! Automatic incidents: announced outages of a page's monitors open, extend and resolve them.
 
 mod flapping;
 mod home;
@@ -26,55 +26,57 @@ use words::Tense;
 /// Milliseconds after its opening within which further monitors that go down join an incident.
 pub const JOINABLE: i64 = 10 * MINUTE;
 
-/// A page as the rule sees it. What happened is taken in one after another, and each sees what came of those before it.
+/// The state of a page's automatic incidents. Triggers are applied one after another, and each sees the
+/// result of those before it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Desk {
     /// The page.
     pub page: PageId,
-    /// Whether monitors that go down open incidents, or join them.
+    /// True if monitors that go down open or join incidents.
     pub opens: bool,
-    /// What its incidents speak.
+    /// Language of generated texts.
     pub language: Language,
-    /// The zone that times in them are of.
+    /// Time zone of times in generated texts.
     pub zone: chrono_tz::Tz,
     /// Its monitors.
     pub monitors: BTreeMap<MonitorId, Watched>,
-    /// The outages that were told and are not over.
+    /// Announced outages that are not over.
     pub outages: Outages,
-    /// Its open incidents, windows left out; with those that were closed since.
+    /// Its open incidents without windows, and those closed since.
     pub incidents: BTreeMap<IncidentId, Incident>,
-    /// Open incidents and unfinished windows that it has.
+    /// Number of its open incidents and unfinished windows.
     pub open: usize,
 }
 
-/// What the rule needs to know of a monitor.
+/// The part of a monitor that the rules need.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Watched {
     /// Its name.
     pub name: String,
-    /// Whether regions judge it each for themselves.
+    /// True if regions judge it separately.
     pub regional: bool,
-    /// Not checked.
+    /// True if it is not checked.
     pub paused: bool,
 }
 
-/// What may concern a page's automatic incidents.
+/// A trigger for a page's automatic incidents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Happened<'a> {
-    /// That a monitor is down was told.
+    /// An outage of the monitor was announced.
     WentDown(MonitorId, &'a Change),
-    /// It is back: that was told, with the flapping that this is part of, or nothing was said.
+    /// The monitor is up again: that was announced, along with any flapping that it is part of, or was
+    /// silent.
     Back(MonitorId, Option<Flapping>),
-    /// It was flapping, and is steady again.
+    /// The monitor has stopped flapping.
     Steady(MonitorId, &'a Steady),
-    /// While it is down: the regions that it is down from, as others see it up.
+    /// While the monitor is down: the regions it is down from changed, as others see it up.
     Rescoped(MonitorId, Option<RegionSet>),
-    /// Monitors were made, changed, paused or deleted, or the page was changed.
+    /// Monitors were created, edited, paused or deleted, or the page was edited.
     Edited,
 }
 
 impl<'a> Happened<'a> {
-    /// What the event means for its page's incidents, where anything.
+    /// The trigger that an event is for its page's incidents, if any.
     pub fn of(event: &'a Event) -> Option<Self> {
         match (&event.what, event.monitor) {
             (What::Changed(change), Some(monitor)) => Self::of_change(monitor, change),
@@ -104,7 +106,7 @@ impl<'a> Happened<'a> {
         match (change.alert, change.to) {
             (Some(AlertKind::WentDown), _) => Some(Self::WentDown(monitor, change)),
             (Some(AlertKind::Recovered), _) => Some(Self::Back(monitor, change.flapping)),
-            // It was paused and is checked again: no outage was on any more, and nobody was told.
+            // It is checked again after a pause: no outage was in progress and nothing was announced.
             (None, Status::Up) if change.from == Status::Unknown && change.down_since.is_none() => {
                 Some(Self::Back(monitor, change.flapping))
             }
@@ -114,21 +116,22 @@ impl<'a> Happened<'a> {
     }
 }
 
-/// How the last outage of an incident ended.
+/// The way in which the last outage of an incident ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Ended {
     Back,
     Unchecked,
-    /// The monitor that flapped is steady, in words.
+    /// The flapping monitor is steady again, in words.
     Steady(String),
 }
 
 impl Desk {
-    /// Takes in what happened at that moment; gives what is told of incidents, each at most once. `random` makes ids.
+    /// Applies a trigger at that moment; returns the changes of incidents, each incident at most once.
+    /// `random` makes ids.
     ///
-    /// Bounds refuse nothing: on a page that has [`super::MAX_OPEN`] open none is opened; a monitor beyond [`MAX_AFFECTED`]
-    /// belongs to its incident without being listed; and where [`MAX_UPDATES`] is near, one joins without a word, so
-    /// that the last update is left for the end.
+    /// No bound rejects a trigger: a page with [`super::MAX_OPEN`] open incidents opens no other; a monitor
+    /// beyond [`MAX_AFFECTED`] belongs to its incident without being listed; and near [`MAX_UPDATES`]
+    /// monitors join without an update, so that the last update is left for the end.
     pub fn take(
         &mut self,
         happened: Happened<'_>,
@@ -170,7 +173,7 @@ impl Desk {
         Tongue::of(self.language)
     }
 
-    /// A monitor is down: its outage belongs to an incident that is there, or to a new one.
+    /// Assigns the outage of a monitor that went down to an existing incident or a new one.
     fn go_down(
         &mut self,
         monitor: MonitorId,
@@ -204,7 +207,7 @@ impl Desk {
                 if let Some(incident) = self.incidents.get_mut(&id)
                     && incident.affected.len() < MAX_AFFECTED
                 {
-                    // A title that a person wrote stays.
+                    // A title that a person wrote is kept.
                     let first = words::first(incident, &self.monitors);
                     let is_ours = words::is_title(incident, first);
                     incident.affected.push(Affected { monitor, impact: None });
@@ -275,7 +278,7 @@ impl Desk {
         Told { incident: id, news: News::Opened, update: Some(update), notify: true }
     }
 
-    /// Adds an update where there is room for one before the last.
+    /// Adds an update unless only the last one is left.
     fn say(
         &mut self,
         id: IncidentId,
@@ -293,13 +296,13 @@ impl Desk {
         Some(Told { incident: id, news: News::Updated, update: Some(update), notify })
     }
 
-    /// The incidents that outages, and what flaps, belong to.
+    /// The incidents with an outage or a flapping monitor.
     fn lasting(&self) -> BTreeSet<IncidentId> {
         let down = self.outages.down.values().filter_map(|outage| outage.incident);
         down.chain(self.outages.flapping.values().map(|notice| notice.incident)).collect()
     }
 
-    /// Closes automatic incidents none of whose monitors is down any more.
+    /// Resolves automatic incidents none of whose monitors is down any more.
     fn resolve(
         &mut self,
         ended: &Ended,
@@ -327,19 +330,19 @@ impl Desk {
                 let text = words::over(incident, &self.monitors, ended, resolved_at, tongue);
                 incident.say(update, text, at);
             }
-            // Of what was only changed silently so far, this says enough.
+            // The resolution replaces earlier silent changes.
             told.retain(|one| one.incident != incident.id);
             told.push(Told {
                 incident: incident.id,
                 news: News::Resolved,
                 update: has_room.then_some(update),
-                // That nobody looks any more is no news of the service; who has it so may say it to subscribers.
+                // The end of monitoring is no news of the service; its owner may announce it to subscribers.
                 notify: *ended != Ended::Unchecked,
             });
         }
     }
 
-    /// How much is affected, said anew of every open automatic incident, unless a person made it less than partial.
+    /// Updates the impact of every open automatic incident, unless a person set it below partial.
     fn weigh(&mut self, told: &mut Vec<Told>) {
         let mut checked = self.monitors.iter().filter(|(_, it)| !it.paused).peekable();
         let any = checked.peek().is_some();
@@ -355,14 +358,14 @@ impl Desk {
     }
 }
 
-/// Notes that it was changed, where nothing is told of it.
+/// Records a silent change, unless a change of the incident is already recorded.
 fn note(told: &mut Vec<Told>, incident: IncidentId) {
     if told.iter().all(|one| one.incident != incident) {
         told.push(silently(incident));
     }
 }
 
-/// It was changed without a word to anybody.
+/// A silent change: nobody is notified.
 fn silently(incident: IncidentId) -> Told {
     Told { incident, news: News::Changed, update: None, notify: false }
 }

@@ -1,4 +1,5 @@
-//! Deleted maintenance windows: calendars that have read one have to learn that it is cancelled.
+//! Deleted maintenance windows: subscribed calendars must learn that a window they have imported is
+//! cancelled.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,12 +7,12 @@ use super::{Incident, Kind};
 use crate::id::IncidentId;
 use crate::time::{DAY, Timestamp};
 
-/// Milliseconds after its deletion in which a window is listed as cancelled: calendars are read again within days.
+/// Milliseconds after its deletion for which a window is listed as cancelled: calendars refresh within days.
 pub const KEPT: i64 = 30 * DAY;
-/// Deleted windows of a page that are listed: the newest.
+/// Maximum number of deleted windows listed for a page: the newest.
 const MOST: usize = 100;
 
-/// A deleted window. What it said is gone.
+/// A deleted window, without its texts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CancelledWindow {
     /// Its id.
@@ -20,9 +21,9 @@ pub struct CancelledWindow {
     pub started_at: Timestamp,
     /// Planned end.
     pub ends_at: Timestamp,
-    /// A number above that of each of its versions.
+    /// A number above that of each of its versions (iCalendar `SEQUENCE`).
     pub version: u64,
-    /// Moment of its deletion.
+    /// Time of deletion.
     pub deleted_at: Timestamp,
 }
 
@@ -31,7 +32,7 @@ pub struct CancelledWindow {
 pub struct CancelledWindows(pub Vec<CancelledWindow>);
 
 impl CancelledWindows {
-    /// Notes that the window, which is of that version, is deleted. False for what is no window.
+    /// Records the deletion of a window that has that version. Returns false if it is not a window.
     pub fn note(&mut self, window: &Incident, version: u64, now: Timestamp) -> bool {
         let Some(ends_at) = window.ends_at.filter(|_| window.kind == Kind::Maintenance) else { return false };
         self.prune(now);
@@ -48,7 +49,7 @@ impl CancelledWindows {
         true
     }
 
-    /// Forgets those that were deleted long ago.
+    /// Removes windows that were deleted long ago.
     pub fn prune(&mut self, now: Timestamp) {
         self.0.retain(|window| now.since(window.deleted_at) < KEPT);
     }

@@ -1,4 +1,4 @@
-//! What time alone makes of incidents and windows: reminders, a window's start and its end.
+//! Time-driven transitions of incidents and windows: reminders, a window's start and its end.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,46 +6,46 @@ use super::{Incident, Kind, Progress};
 use crate::id::{IncidentId, UpdateId};
 use crate::time::Timestamp;
 
-/// What is told of an incident or a window.
+/// A change of an incident or window, as announced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum News {
     /// An incident was opened.
     Opened,
     /// An update was posted.
     Updated,
-    /// The incident is over.
+    /// The incident was resolved.
     Resolved,
-    /// A window is planned.
+    /// A window was planned.
     Scheduled,
-    /// A window starts in so many milliseconds, or less where that moment was missed.
+    /// A window starts in that many milliseconds, or fewer if the moment was missed.
     Reminder(i64),
-    /// A window has begun.
+    /// A window began.
     Started,
-    /// A window is over.
+    /// A window ended.
     Completed,
-    /// No update came for so many milliseconds: for the owner alone.
+    /// No update was posted for that many milliseconds: for the owner alone.
     OwnerReminder(i64),
-    /// It was changed without a word to anybody.
+    /// It was changed silently.
     Changed,
-    /// It was taken out.
+    /// It was deleted.
     Deleted,
 }
 
-/// News of one incident, for the journal.
+/// A change of one incident, for the journal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Told {
-    /// Which.
+    /// The incident.
     pub incident: IncidentId,
-    /// What.
+    /// The change.
     pub news: News,
-    /// The update that says it, where one does.
+    /// The update that announces it, if one does.
     pub update: Option<UpdateId>,
-    /// Whether anybody is to be told; else it is for our own reactions.
+    /// True if people are notified; else it is for internal consumers only.
     pub notify: bool,
 }
 
 impl Incident {
-    /// The next moment at which time alone changes something; none once it is closed, and where nothing is due.
+    /// Time of the next time-driven transition; none once it is closed, or if nothing is due.
     pub fn next_due(&self) -> Option<Timestamp> {
         if !self.is_open() {
             return None;
@@ -61,14 +61,14 @@ impl Incident {
         }
     }
 
-    /// Whether it is a window whose start is due by `now`, and whose end is not.
+    /// Returns true for a window whose start is due by `now` and whose end is not.
     pub fn begins_by(&self, now: Timestamp) -> bool {
         let lasts = self.ends_at.is_some_and(|end| now < end);
         self.kind == Kind::Maintenance && self.is_open() && !self.begun && self.started_at <= now && lasts
     }
 
-    /// Does what was due by `now` and gives what is told of it. Of what was missed together only the last is told: the
-    /// end, else the start, else the nearest reminder.
+    /// Applies the transitions due by `now` and returns the change to announce. Of several that were missed
+    /// together only the last is announced: the end, else the start, else the nearest reminder.
     pub fn pass(&mut self, now: Timestamp) -> Option<News> {
         if self.next_due().is_none_or(|due| due > now) {
             return None;
@@ -92,7 +92,7 @@ impl Incident {
         reminder.map(|(_, length)| News::Reminder(length))
     }
 
-    /// When each reminder falls due, with its length in milliseconds.
+    /// Due times of the reminders, with their lengths in milliseconds.
     fn reminders(&self) -> impl Iterator<Item = (Timestamp, i64)> {
         let last_word = self.updates.last().map_or(self.created_at, |last| last.created_at);
         self.remind.iter().map(move |remind| {
@@ -116,7 +116,7 @@ mod tests {
         entries.iter().map(|entry| Remind::read(entry).unwrap()).collect()
     }
 
-    /// Every piece of news with its moment, looked at whenever something is due.
+    /// Every change with its time, polled whenever something is due.
     fn course(mut incident: Incident, until: i64) -> Vec<(i64, News)> {
         let mut told = Vec::new();
         while let Some(due) = incident.next_due().filter(|due| *due <= at(until)) {

@@ -1,4 +1,4 @@
-//! What people send to open or change an incident or a window, settled into one that keeps every bound.
+//! Validation of incidents and windows as sent in a request to open or edit one.
 
 mod opening;
 mod zoned;
@@ -20,97 +20,98 @@ use crate::text;
 use crate::time::MINUTE;
 use crate::tongue::Tongue;
 
-/// Characters of a title.
+/// Maximum length of a title, in characters.
 pub const MAX_TITLE: usize = 120;
-/// Characters of an update.
+/// Maximum length of an update, in characters.
 pub const MAX_MESSAGE: usize = 4000;
-/// Characters of a post-mortem.
+/// Maximum length of a post-mortem, in characters.
 pub const MAX_POSTMORTEM: usize = 20_000;
-/// Milliseconds that a moment of the past may lie ahead of our clock.
+/// Milliseconds by which a time of the past may be ahead of our clock.
 pub const AHEAD: i64 = 5 * MINUTE;
 
-/// The fields of an incident or a window, as they were sent.
+/// The fields of an incident or window, as sent.
 #[derive(Debug, Clone, Default)]
 pub struct IncidentEdit {
     /// Incident or maintenance.
     pub kind: Given<String>,
     /// The title.
     pub title: Given<String>,
-    /// Incident: its status at first.
+    /// Incident: initial status.
     pub status: Given<String>,
-    /// Incident: how much is affected.
+    /// Incident: impact.
     pub impact: Given<String>,
     /// The first update.
     pub message: Given<String>,
-    /// Maintenance: when it starts.
+    /// Maintenance: start.
     pub starts_at: Given<String>,
-    /// Maintenance: when it ends.
+    /// Maintenance: end.
     pub ends_at: Given<String>,
     /// Affected monitors, by id.
     pub monitor_ids: Given<Vec<String>>,
-    /// Affected monitors, each by id and maybe with an impact of its own.
+    /// Affected monitors by id, each optionally with its own impact.
     pub monitors: Given<Vec<(String, Option<String>)>>,
-    /// Incident: when it began.
+    /// Incident: start.
     pub started_at: Given<String>,
-    /// Incident: when it was over.
+    /// Incident: end.
     pub resolved_at: Given<String>,
-    /// Whether subscribers are told.
+    /// True to notify subscribers.
     pub notify: Given<bool>,
     /// Reminders.
     pub remind: Given<Vec<String>>,
-    /// Maintenance: how it repeats.
+    /// Maintenance: recurrence.
     pub repeat: Given<String>,
-    /// The zone of times that are sent without an offset; of maintenance that repeats also that whose local time it keeps.
+    /// Time zone of times sent without an offset; for recurring maintenance also the zone whose local time it
+    /// keeps.
     pub timezone: Given<String>,
     /// The post-mortem.
     pub postmortem: Given<String>,
-    /// Fields that were sent and that no edit changes, each with the rule that says so.
+    /// Errors for fields that were sent and can't be edited.
     pub refused: Refusals,
 }
 
-/// What a new incident or window is given beside its fields.
+/// Context of a new incident or window.
 #[derive(Debug, Clone, Copy)]
 pub struct Seat<'a> {
     /// The page it is on.
     pub page: PageId,
     /// The page's monitors.
     pub monitors: &'a BTreeSet<MonitorId>,
-    /// What is said where nothing was written.
+    /// Language of the standard texts, used where no message was sent.
     pub tongue: &'static Tongue,
-    /// Its id and that of its first update.
+    /// Ids of the incident and of its first update.
     pub names: Names,
-    /// Id of the repeating entry, where it becomes one.
+    /// Id of the series, if it becomes one.
     pub series: SeriesId,
-    /// The present moment.
+    /// Current time.
     pub now: Timestamp,
 }
 
-/// A new incident or window, and what comes with it.
+/// A new incident or window, and its series.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Opened {
-    /// It.
+    /// The incident or window.
     pub incident: Incident,
-    /// The repeating entry that it is the first window of.
+    /// The series whose first window it is.
     pub series: Option<Series>,
-    /// What is told of it.
+    /// The change to announce.
     pub news: News,
-    /// Whether subscribers hear of it now.
+    /// True if subscribers are notified now.
     pub notify: bool,
 }
 
-/// A changed incident or window.
+/// An edited incident or window.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Amended {
-    /// It.
+    /// The incident or window.
     pub incident: Incident,
-    /// The repeating entry is stopped.
+    /// True if the edit stops the series.
     pub stops_series: bool,
-    /// Its news: it was changed, or a window that ran is over by its new end.
+    /// The change to announce: an edit, or the completion of a running window by its new end.
     pub news: News,
 }
 
 impl IncidentEdit {
-    /// The new incident or window. Fields of the other kind count for nothing, but have to be readable.
+    /// Validates a new incident or window. Fields of the other kind are ignored, but must be well-formed.
     ///
     /// # Errors
     /// Every field that breaks a rule.
@@ -139,7 +140,8 @@ impl IncidentEdit {
         Ok(opened)
     }
 
-    /// The incident or window with what was sent. Fields of the other kind count for nothing, but have to be readable.
+    /// Validates an edit of an incident or window. Fields of the other kind are ignored, but must be
+    /// well-formed.
     ///
     /// # Errors
     /// Every field that breaks a rule.
@@ -184,7 +186,7 @@ impl IncidentEdit {
         }
         let reminds_otherwise = after.remind != incident.remind || after.started_at != incident.started_at;
         if reminds_otherwise {
-            // What would have been due by now is not made up for.
+            // Reminders that would have been due by now are not sent late.
             after.reminded_until = now;
         }
         let is_over = incident.is_running() && !after.is_open();
@@ -192,7 +194,7 @@ impl IncidentEdit {
         Ok(Amended { incident: after, stops_series, news })
     }
 
-    /// Another start or end of a window.
+    /// Applies a new start or end to a window.
     fn replan(&self, window: &mut Incident, now: Timestamp, faults: &mut Refusals) {
         let before = (window.started_at, window.ends_at);
         let starts_at =
@@ -214,7 +216,8 @@ impl IncidentEdit {
         window.ends_at = Some(ends_at);
         window.begun = window.begun && starts_at <= now;
         if ends_at <= now {
-            // As if it had been entered like that: it is over. Of one that had not begun nobody is told.
+            // As if it had been created like that: it is over. The end of a window that had not begun is not
+            // announced.
             window.status = Progress::Completed;
             window.resolved_at = Some(ends_at);
             window.notify &= window.begun;
@@ -222,14 +225,14 @@ impl IncidentEdit {
         }
     }
 
-    /// Whether the repeating entry is to be stopped: null says so.
+    /// Returns true if null was sent to stop the series.
     fn stops(&self, repeats: Option<Every>, faults: &mut Refusals) -> bool {
         match &self.repeat {
             Given::Absent => false,
             Given::Null => repeats.is_some(),
             Given::Value(name) => {
                 if repeats.is_none_or(|every| every.name() != name) {
-                    faults.add("repeat", "can only be set to null, which stops it");
+                    faults.add("repeat", "can only be set to null, which stops the series");
                 }
                 false
             }
@@ -246,7 +249,7 @@ impl IncidentEdit {
             .unwrap_or_default()
     }
 
-    /// The affected monitors: both fields together, or, where neither was sent, those of before.
+    /// The affected monitors: both fields together or, if neither was sent, the present ones.
     fn affected(
         &self,
         before: &[Affected],
@@ -260,7 +263,7 @@ impl IncidentEdit {
             let monitor = id.trim().parse().ok().filter(|id| known.contains(id));
             let monitor = monitor.ok_or_else(|| "must be monitors of this page".to_owned())?;
             let impact = impact.map(|name| read_impact(name)).transpose();
-            let impact = impact.map_err(|rule| format!("has an impact that {rule}"))?;
+            let impact = impact.map_err(|rule| format!("must have valid impacts: each {rule}"))?;
             Ok::<_, Rule>(Affected { monitor, impact })
         };
         let named = self.monitors.optional("monitors", None, faults, |list| {
@@ -283,7 +286,7 @@ impl IncidentEdit {
     }
 }
 
-/// Whether its readers see something else than before.
+/// Returns true if readers see a difference.
 fn reads_otherwise(after: &Incident, before: &Incident) -> bool {
     let seen = |it: &Incident| (it.impact, it.started_at, it.ends_at, it.status);
     seen(after) != seen(before)
@@ -299,8 +302,8 @@ struct Common {
     notify: bool,
 }
 
-/// Text of several lines, kept as it was sent; none where nothing stands in it. Its length counts in Unicode characters
-/// after trimming, and what lies around it is kept only as far as that leaves room.
+/// Validates text of several lines, stored as sent; none if it is blank. The length counts Unicode characters
+/// after trimming; surrounding white space is kept only as far as it fits.
 ///
 /// # Errors
 /// The rule that the text breaks.
@@ -319,7 +322,7 @@ pub fn markdown(text: &str, most: usize) -> Result<Option<String>, Rule> {
     Ok(Some(if whole { text } else { trimmed }.to_owned()))
 }
 
-/// A moment of the last year, or a little ahead of our clock.
+/// Parses a time within the last year, or a little ahead of our clock.
 ///
 /// # Errors
 /// The rule that the text breaks.

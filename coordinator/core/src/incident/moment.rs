@@ -1,10 +1,11 @@
-//! An incident as it was when something was told of it, though more has happened since.
+//! An incident as it was when a change was announced, even if more has happened since.
 
 use super::{Incident, Kind, News, Progress, Told};
 use crate::time::Timestamp;
 
 impl Incident {
-    /// The incident as it was when that was told, at `at`: without later updates, and open where it was open then.
+    /// Returns the incident as of the change, announced at `at`: without later updates, and open if it was
+    /// open then.
     #[must_use]
     pub fn as_told(&self, told: &Told, at: Timestamp) -> Self {
         let mut then = self.clone();

@@ -1,4 +1,4 @@
-//! An update that a person posts: what it says, and what becomes of the incident by it.
+//! Updates posted by a person, and their effect on the incident.
 
 use super::edit::{MAX_MESSAGE, markdown};
 use super::{Incident, Kind, MAX_UPDATES, News, Progress};
@@ -9,23 +9,24 @@ use crate::text;
 use crate::time::Timestamp;
 use crate::tongue::Tongue;
 
-/// An update's fields, as they were sent.
+/// An update's fields, as sent.
 #[derive(Debug, Clone, Default)]
 pub struct UpdatePost {
-    /// The status after it; left out: as it stands.
+    /// New status; absent means unchanged.
     pub status: Given<String>,
-    /// What it says, in Markdown.
+    /// Text in Markdown.
     pub message: Given<String>,
-    /// Whether subscribers are told; they are unless this says no.
+    /// Notification of subscribers; true if absent.
     pub notify: Given<bool>,
 }
 
 impl UpdatePost {
-    /// The incident with the update, what is told, and whether subscribers hear of it. An automatic incident becomes a
-    /// person's by it. Where nothing was written, the page's `tongue` has a line.
+    /// Validates the update; returns the incident with it, the change to announce, and whether subscribers
+    /// are notified. A person's update takes over an automatic incident. An empty message is replaced with a
+    /// standard text in `tongue`.
     ///
     /// # Errors
-    /// Every field that breaks a rule; `status` where it is closed already.
+    /// Every field that breaks a rule; `status` if the incident is closed.
     pub fn settle(
         &self,
         incident: &Incident,
@@ -51,7 +52,7 @@ impl UpdatePost {
         } else if incident.updates.len() >= MAX_UPDATES {
             faults.add(
                 "message",
-                format!("can't be added: there are {MAX_UPDATES} updates, which is the most"),
+                format!("can't be added: an incident can have at most {MAX_UPDATES} updates"),
             );
         }
         let (Some(status), Some(notify), true) = (status, notify, faults.is_empty()) else {
@@ -128,7 +129,7 @@ mod tests {
         let (after, news, notify) = settle(&post, &window(-5, 1000)).unwrap();
         assert_eq!((after.resolved_at, after.ends_at), (Some(at(5)), Some(at(1000))));
         assert_eq!((news, notify), (News::Completed, false));
-        assert_eq!(after.updates.last().unwrap().body, "The maintenance is completed.");
+        assert_eq!(after.updates.last().unwrap().body, "The maintenance has been completed.");
     }
 
     #[test]
@@ -140,7 +141,7 @@ mod tests {
             (at(5), Some(at(5)), Some(at(1000)))
         );
         assert_eq!((after.planned_start(), after.is_cancelled(), news), (at(500), true, News::Completed));
-        assert_eq!(after.updates.last().unwrap().body, "The maintenance is cancelled.");
+        assert_eq!(after.updates.last().unwrap().body, "The maintenance has been cancelled.");
         let told = |news, update| crate::incident::Told { incident: after.id, news, update, notify: true };
         let planned = after.as_told(&told(News::Scheduled, None), at(0));
         assert_eq!(

@@ -1,4 +1,4 @@
-//! A repeating entry: the windows that are planned from it, one after another, a week before each starts.
+//! Recurring maintenance: a series plans its windows one after another, each a week before it starts.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,29 +8,29 @@ use crate::recurrence::Recurrence;
 use crate::remind::Remind;
 use crate::time::{DAY, Timestamp};
 
-/// Milliseconds before its start that a window is planned.
+/// Milliseconds before its start at which a window is planned.
 pub const PLANNED_BEFORE: i64 = 7 * DAY;
-/// Repeating entries that a page may have, stopped ones not counted, before its owner can make no further one.
+/// Active series of a page above which its owner can't create another.
 pub const MAX_REPEATING: usize = 50;
-/// Stopped entries of one page that are kept: the newest.
+/// Stopped series kept for a page: the newest.
 pub const MAX_STOPPED: usize = 200;
-/// Windows that were missed, looked at in one go: those of some eighty years of weeks.
+/// Maximum number of missed windows skipped at once: about eighty years of weeks.
 const MISSED_AT_ONCE: u32 = 4096;
 
-/// A repeating entry.
+/// A series of recurring maintenance windows.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Series {
     /// Its id.
     pub id: SeriesId,
     /// The page it is on.
     pub page: PageId,
-    /// When its windows start.
+    /// Start times of its windows.
     pub recurrence: Recurrence,
-    /// How long each lasts, in milliseconds.
+    /// Length of each window, in milliseconds.
     pub length: i64,
     /// Number of the window that is planned next.
     pub next: u32,
-    /// When it was stopped: windows planned by then stay.
+    /// Time at which it was stopped: windows already planned are kept.
     pub stopped_at: Option<Timestamp>,
     /// Each window's title.
     pub title: String,
@@ -40,21 +40,21 @@ pub struct Series {
     pub affected: Vec<Affected>,
     /// Each window's reminders.
     pub remind: Vec<Remind>,
-    /// Whether subscribers are told of each window.
+    /// True if subscribers are notified of each window.
     pub notify: bool,
 }
 
-/// Names for a window and its first update.
+/// Ids for a new window and its first update.
 #[derive(Debug, Clone, Copy)]
 pub struct Names {
-    /// The window's.
+    /// Id of the window.
     pub incident: IncidentId,
-    /// Its first update's.
+    /// Id of its first update.
     pub update: UpdateId,
 }
 
 impl Series {
-    /// When the next window is planned; none once it is stopped.
+    /// Time at which the next window is to be planned; none once the series is stopped.
     pub fn next_due(&self) -> Option<Timestamp> {
         if self.stopped_at.is_some() {
             return None;
@@ -62,8 +62,8 @@ impl Series {
         Some(self.recurrence.nth(self.next)? - PLANNED_BEFORE)
     }
 
-    /// Plans the next window, where that was due by `now`. Windows that would lie wholly in the past are skipped; then
-    /// the answer may be none though the series moved on.
+    /// Plans the next window if that is due by `now`. Windows wholly in the past are skipped; the result may
+    /// then be none even though the series advanced.
     pub fn plan(&mut self, now: Timestamp, names: Names) -> Option<Incident> {
         for _ in 0..MISSED_AT_ONCE {
             if self.next_due().is_none_or(|due| due > now) {
@@ -78,7 +78,7 @@ impl Series {
         None
     }
 
-    /// A window of this series.
+    /// Builds a window of this series.
     pub(super) fn window(&self, starts_at: Timestamp, now: Timestamp, names: Names) -> Incident {
         let mut window = Incident {
             id: names.incident,

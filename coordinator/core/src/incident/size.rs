@@ -1,22 +1,22 @@
-//! The length of an incident, and what is left of it in a document that holds many.
+//! Size of incidents, and their reduction in documents that hold many.
 
 use super::{Incident, Update};
 
-/// Bytes that the open incidents and unfinished windows of a page may have together, by [`Incident::bytes`].
+/// Maximum size of a page's open incidents and unfinished windows together, by [`Incident::bytes`].
 pub const MAX_OPEN_BYTES: usize = 2 << 20;
-/// Bytes of an update beside its text, and of an affected monitor, in a document.
+/// Overhead of an update without its text, and of an affected monitor, in bytes of a document.
 const UPDATE: usize = 120;
 const AFFECTED: usize = 100;
 
 impl Incident {
-    /// Bytes that it takes in a document, about.
+    /// Approximate size in a document, in bytes.
     pub fn bytes(&self) -> usize {
         let updates = self.updates.iter().map(|update| update.body.len() + UPDATE);
         let postmortem = self.postmortem.as_ref().map_or(0, String::len);
         self.title.len() + postmortem + updates.sum::<usize>() + self.affected.len() * AFFECTED
     }
 
-    /// Its newest updates, oldest first: so many at most, with texts of so many bytes at most, and one whatever its length.
+    /// Its newest updates, oldest first: at most `most`, with at most `bytes` of text, but always one.
     pub fn newest(&self, most: usize, bytes: usize) -> &[Update] {
         let (mut kept, mut sum) = (0, 0_usize);
         for update in self.updates.iter().rev().take(most) {
@@ -29,7 +29,7 @@ impl Incident {
         self.updates.get(self.updates.len() - kept..).unwrap_or_default()
     }
 
-    /// Leaves those of [`Incident::newest`], and gives how many were left out.
+    /// Keeps only those of [`Incident::newest`], and returns the number removed.
     pub fn keep_newest(&mut self, most: usize, bytes: usize) -> usize {
         let more = self.updates.len() - self.newest(most, bytes).len();
         self.updates.drain(..more);

@@ -1,4 +1,5 @@
-//! A heartbeat monitor: pings make it up, their absence or a reported failure makes it down, no second network needed.
+//! Heartbeat monitors: a ping makes one up; a missed deadline or a reported failure makes it down, without
+//! confirmation.
 
 use crate::event::{Status, What};
 use crate::heartbeat::{Beat, Heard};
@@ -8,7 +9,8 @@ use crate::time::Timestamp;
 use super::{LastCheck, Machine, Output, Step};
 
 impl Machine {
-    /// A ping came, now, of the named run where it has a name. None where this is no heartbeat.
+    /// Handles a ping that arrived now, for the run with that id if it has one. Returns none if the monitor is not a
+    /// heartbeat.
     pub fn handle_beat(&mut self, beat: Beat, run: Option<u128>, step: &mut Step<'_>) -> Option<Heard> {
         let (period, grace) = self.watch.beat?;
         self.changed = true;
@@ -16,7 +18,7 @@ impl Machine {
         if self.watch.paused {
             return Some(heard);
         }
-        // A ping that comes after the deadline ends an outage; it does not undo it.
+        // A ping after the deadline ends an outage; it does not undo it.
         self.check_pulse(step);
         match beat {
             Beat::Started | Beat::Noted => {}
@@ -38,12 +40,12 @@ impl Machine {
         Some(heard)
     }
 
-    /// The job's own figure for the length of the run that this ping ended, in milliseconds: it counts before ours.
+    /// Records the duration that the job itself reported for the run, in milliseconds: it takes precedence over ours.
     pub fn note_stated_run(&mut self, beat: Beat, stated_ms: Option<u64>, heard: Heard) -> Heard {
         self.state.pulse.state_run(beat, stated_ms, heard)
     }
 
-    /// Down at the deadline, when no ping came by it.
+    /// Goes down at the deadline if no ping arrived by then.
     pub(super) fn check_pulse(&mut self, step: &mut Step<'_>) {
         let Some(deadline) = self.pulse_deadline().filter(|_| self.state.pulse.is_late(step.now)) else {
             return;
@@ -52,12 +54,13 @@ impl Machine {
         self.beat_failed(Failure::PingMissed, deadline, step);
     }
 
-    /// The deadline that is waited for; none while it is down already.
+    /// Current deadline; none while the monitor is already down.
     pub(super) fn pulse_deadline(&self) -> Option<Timestamp> {
         self.watch.beat.and(self.state.pulse.deadline).filter(|_| self.state.status != Status::Down)
     }
 
-    /// Gives the job more time where its ping may have come while we were away, and notes that in the journal.
+    /// Extends the deadline if a ping may have been lost while the coordinator was away, and records that in the
+    /// journal.
     pub(super) fn resume_beat(&mut self, away_since: Timestamp, step: &mut Step<'_>) {
         let Some((period, grace)) = self.watch.beat.filter(|_| self.pulse_deadline().is_some()) else {
             return;

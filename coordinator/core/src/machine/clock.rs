@@ -1,4 +1,4 @@
-//! A wall clock that went forth and came back, and times in which the coordinator was not there.
+//! Clock faults: steps of the wall clock in either direction, and times in which the coordinator was not running.
 
 use crate::confirm::PATIENCE;
 use crate::place::{Region, RegionSet};
@@ -10,8 +10,8 @@ use super::status::SETTLE;
 use super::{LATE, Machine, Step};
 
 impl Machine {
-    /// The coordinator was not there from `since` until now: its process or its host stood still. Nobody is stale for
-    /// that, and no job late.
+    /// Handles an absence of the coordinator from `since` until now: its process or host stood still. That makes no
+    /// region stale and no job late.
     pub fn handle_absence(&mut self, since: Timestamp, step: &mut Step<'_>) {
         self.born = step.now;
         if !self.watch.paused {
@@ -20,15 +20,16 @@ impl Machine {
         self.handle_timeout(step);
     }
 
-    /// The wall clock went forth, or back, by so many milliseconds more than time itself: the moments of what is under way
-    /// move along, so that rounds are judged as they would have been without the step. What people were told stays. Where
-    /// the coordinator was not there either, since `away_since` by the clock of now, that is excused before anything is
-    /// judged.
+    /// Handles a step of the wall clock by `jump` milliseconds relative to real time. The times of everything in
+    /// progress move along, so that rounds are judged as they would have been without the step. Times already
+    /// announced stay. If the coordinator was also absent, since `away_since` by the current clock, that is excused
+    /// before anything is judged.
     pub fn handle_step(&mut self, jump: i64, away_since: Option<Timestamp>, step: &mut Step<'_>) {
         self.changed = true;
         self.born = self.born + jump;
         if self.watch.beat.is_some() && !self.watch.paused {
-            // A deadline that was set by a wrong clock and one that was not look alike: no job is late for a step back.
+            // A deadline set by a wrong clock cannot be told from a correct one: no job is late because of a step
+            // back.
             self.state.pulse.grant(jump.max(0));
         }
         let later = crate::assign::rounds_in(jump, self.watch.interval_ms);
@@ -74,9 +75,9 @@ impl Machine {
         }
     }
 
-    /// A clock that went forth and came back left moments that are still to come. They must not make all rounds of the
-    /// present late ones or ones of a past outage, keep a region from going stale, nor let anything be waited for
-    /// longer than it ever is.
+    /// Repairs times in the future, left by a clock that went forward and back. They must not make all present rounds
+    /// count as late or as part of a past outage, keep a region from going stale, or extend any waiting time beyond
+    /// its normal maximum.
     pub(super) fn mend_clock(&mut self, now: Timestamp) {
         let highest = self.highest_round(now);
         let mut wound_back = RegionSet::NONE;

@@ -1,4 +1,4 @@
-//! The end of a round: its word goes into history, the region's standing, the suspicion and the last check.
+//! End of a round: applies its outcome to history, the region's state, the suspicion and the last check.
 
 use crate::check::CheckKind;
 use crate::event::{Reason, What};
@@ -11,13 +11,14 @@ use super::state::Round;
 use super::{Finished, LastCheck, Machine, Output, Step};
 
 impl Machine {
-    /// The round has its word. That of a provisional round is held until the round that it was asked for has failed.
+    /// Ends a round with its outcome. A provisional round holds its outcome until the round that triggered it has
+    /// failed.
     pub(super) fn conclude(&mut self, index: usize, word: Word, step: &mut Step<'_>) {
         self.changed = true;
         match self.state.rounds.get_mut(index) {
             Some(round) if round.provisional.is_some() => {
                 round.held = Some(word);
-                // A second word that comes later would be taken for that of a failure.
+                // A confirmation that arrives later would be taken for that of a failure.
                 round.second.open = None;
                 round.second.repeat_at = None;
             }
@@ -37,8 +38,8 @@ impl Machine {
         }
     }
 
-    /// A late round: history only. A failure of a region that has been down since before it counts as failed, as it
-    /// would have in time; any other can't be confirmed any more.
+    /// Records a late round: history only. A failure in a region that has been down since before it counts as failed,
+    /// as it would have in time; any other can no longer be confirmed.
     pub(super) fn keep_late(&mut self, observation: &Observation, round: u64, step: &mut Step<'_>) {
         self.changed = true;
         let lane = self.state.lanes.get(self.watch.lane(observation.region));
@@ -57,7 +58,7 @@ impl Machine {
         step.out.push(Output::Reading(Finished { region, place, round, started, word, latency_ms }));
     }
 
-    /// Tells of a round that counts for nothing.
+    /// Reports a round that does not count.
     pub(super) fn tell_only(&mut self, mut round: Round, word: Word, step: &mut Step<'_>) {
         if let Some((_, outcome)) = round.outcome.take() {
             step.out.push(Output::happened(What::Round(round.report(word, outcome))));
@@ -143,7 +144,7 @@ impl Machine {
         }
         match (turn, evidence) {
             (Turn::Suspects | Turn::WentDown, Some(report)) => self.keep_evidence(report, begins_run),
-            // What was disputed explains nothing; what says nothing changes nothing.
+            // A disputed round explains nothing; an inconclusive one changes nothing.
             _ if matches!(word, Word::Passed | Word::Disputed) && !goes_on_down => {
                 self.forget_evidence(region)
             }
@@ -165,8 +166,8 @@ impl Machine {
         self.decide((word == Word::Passed).then_some((region, round.started, latency_ms)), step);
     }
 
-    /// The newest finished scheduled round of a counted region is what people see. One that could not be judged for a
-    /// reason on the other side is shown with that reason: its owner can do something about it.
+    /// Updates the last check shown to users: the newest finished scheduled round of a counted region. A round that
+    /// could not be judged for an external reason is shown with that reason, since the owner can act on it.
     fn show_last_check(
         &mut self,
         round: &Round,

@@ -1,4 +1,5 @@
-//! Maintenance: while a window covers the monitor nothing is told, and when the last one ends, what is different then.
+//! Maintenance: no alerts while a window covers the monitor; when the last window ends, only the net difference is
+//! announced.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,18 +11,18 @@ use super::state::{Outage, State};
 use super::status::between;
 use super::{Machine, Step};
 
-/// What was last told before a window began to cover the monitor.
+/// Announced state before a window began to cover the monitor.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct LastTold {
-    /// An outage: since when, and why.
+    /// Outage: start and reason.
     outage: Option<(Timestamp, Failure)>,
-    /// Since when it is slow.
+    /// Time since which it is slow.
     slow: Option<Timestamp>,
 }
 
 impl State {
-    /// A window covers the monitor from now on: for a machine that is not back from storage yet, so that nothing that
-    /// changes as it comes back is told.
+    /// Marks the monitor as covered by a window. Used on a state that is not restored yet, so that changes during the
+    /// restore are not announced.
     pub fn begin_window(&mut self) {
         if self.window.is_none() {
             let outage = self.outage.as_ref().map(|outage| (outage.since, outage.reason.clone()));
@@ -31,13 +32,14 @@ impl State {
 }
 
 impl Machine {
-    /// Whether a window covers it, as far as it was told.
+    /// Returns true if a window covers the monitor, as far as this machine has been notified.
     pub fn is_covered(&self) -> bool {
         self.state.window.is_some()
     }
 
-    /// A window begins to cover the monitor, or the last one that did is over. Its status goes on being judged; what was
-    /// told before and what is so after are compared at the end, and only the difference is told.
+    /// Handles the start of a window that covers the monitor, or the end of the last one. Its status is still judged
+    /// in between; at the end the announced state is compared with the current one, and only the difference is
+    /// announced.
     pub fn handle_window(&mut self, covered: bool, step: &mut Step<'_>) {
         match (covered, &self.state.window) {
             (true, None) => {
@@ -103,8 +105,8 @@ impl Machine {
         }
     }
 
-    /// Nothing is known when the window ends, so nothing is told: what was told before goes on as far as anyone knows,
-    /// and ends with the next pass; what only we knew of is over.
+    /// Handles a window that ends while the status is unknown: nothing is announced. The outage announced before
+    /// remains open and ends with the next pass; one that was never announced is dropped.
     fn hold_to(&mut self, told: LastTold) {
         self.state.slow = told.slow;
         self.state.outage = told.outage.map(|(since, reason)| {

@@ -1,5 +1,5 @@
-//! The second round of a region whose first still waits for its answer: it begins with the others' second rounds, and
-//! counts only once the first has failed. A black hole then costs one time-out, not two.
+//! Early second rounds: if a region's first round is still pending when second rounds begin, its second round starts
+//! too, and counts only once the first has failed. A black hole then costs one timeout, not two.
 
 use crate::event::Reason;
 use crate::observation::Word;
@@ -11,20 +11,20 @@ use super::state::{Round, Unkept};
 use super::{Machine, PENDING_AFTER, Step};
 
 impl Machine {
-    /// Start of the round that the present suspicion begins with: its first failed one, or the first that waits and may
-    /// turn out to be that.
+    /// Start of the round that opened the present suspicion: the first failed one, or the first pending one that may
+    /// turn out to be it.
     pub(super) fn suspected_since(&self) -> Option<Timestamp> {
         let waiting = self.state.rounds.iter().filter(|round| round.swept).map(|round| round.started).min();
         self.state.suspicion.as_ref().map(|suspicion| suspicion.began).or(waiting)
     }
 
-    /// Moment at which the next of these rounds is due.
+    /// Time at which the next early second round is due.
     pub(super) fn early_seconds_at(&self) -> Option<Timestamp> {
         self.early_seconds().map(|(.., at)| at).min()
     }
 
-    /// Asks for those that are due, each confirmed from its start. Where nobody can be asked, the region's second round
-    /// follows the word of its first.
+    /// Requests the early second rounds that are due, each confirmed from its start. If no vantage is available, the
+    /// region's second round follows the outcome of its first.
     pub(super) fn ask_early_seconds(&mut self, step: &mut Step<'_>) {
         let due: Vec<(usize, Region)> = self
             .early_seconds()
@@ -35,7 +35,7 @@ impl Machine {
             if let Some(first) = self.state.rounds.get_mut(index) {
                 first.seconded = Unkept(Some(step.now));
             }
-            // Where nobody could confirm it, it would say nothing.
+            // If it could not be confirmed, it would be inconclusive.
             let is_wanted = !self.has_second_round(region) && !step.mesh.has_one_network();
             if is_wanted && self.ask_round(region, Reason::Second, step) {
                 if let Some(second) = self.state.rounds.last_mut() {
@@ -46,8 +46,8 @@ impl Machine {
         }
     }
 
-    /// A region's first round is about to have its word. Its early second round stands only beside a failure, and where
-    /// it has said nothing itself by now another is to be run.
+    /// Validates a region's early second round just before its first round ends. It counts only if the first failed,
+    /// and if it was itself inconclusive by now, another is to be run.
     pub(super) fn judge_early_second(&mut self, region: Region, first: Word, step: &mut Step<'_>) {
         let is_void = |round: &Round| {
             first != Word::Failed || matches!(round.held, Some(Word::Unconfirmed | Word::Inconclusive))
@@ -67,7 +67,8 @@ impl Machine {
         }
     }
 
-    /// A region's first round has failed: its early second round counts from now on, with the word that it may have.
+    /// Makes a region's early second round count, with the outcome it may already have, because its first round has
+    /// failed.
     pub(super) fn release_early_second(&mut self, region: Region, step: &mut Step<'_>) {
         self.release(|machine, round| machine.is_early_second(round, region), step);
     }
@@ -78,15 +79,15 @@ impl Machine {
         self.state.rounds.iter().any(is_second)
     }
 
-    /// True for the early second round of that region.
+    /// Returns true if this is the early second round of that region.
     fn is_early_second(&self, round: &Round, region: Region) -> bool {
         round.reason == Reason::Second
             && round.provisional == Some(region)
             && self.lane_region(round.region) == region
     }
 
-    /// Rounds that wait as the second rounds begin, each with its region and when its second one is due: at the same
-    /// instant in every region. One that begins to wait later has its second round at its word.
+    /// Rounds that are pending as the second rounds begin, each with its region and the due time of its second round:
+    /// the same instant in every region. If a round becomes pending later, its second round follows its outcome.
     fn early_seconds(&self) -> impl Iterator<Item = (usize, Region, Timestamp)> {
         let together = self.suspected_since().map(|since| since + self.second_after());
         self.state.rounds.iter().enumerate().filter_map(move |(index, round)| {
@@ -100,7 +101,7 @@ impl Machine {
                 && round.provisional.is_none()
                 && round.seconded.0.is_none()
                 && round.started + PENDING_AFTER <= together;
-            // Where the region has seen more since, the round is history.
+            // If the region has newer rounds, this one is history.
             let is_open = lane.standing != Standing::Down
                 && lane.first_failed().is_none()
                 && lane.newest.is_none_or(|newest| newest <= round.started);

@@ -1,8 +1,8 @@
-//! The rounds that explain an outage: of each region the first failed one of its run of two and the newest, for as long as
-//! the region is down or may go down.
+//! Evidence of an outage: for each region, the first failed round of its run of two and the newest failed one, for as
+//! long as the region is down or may go down.
 //!
-//! A went-down can come long after its rounds (at a window's end, when more regions count), so they are kept while the
-//! region is down. A large outage makes every monitor keep them: they are packed.
+//! A went-down alert can be sent long after its rounds (at the end of a window, or when more regions count), so they
+//! are stored while the region is down. In a large outage every monitor stores them, so they are packed.
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -14,10 +14,10 @@ use crate::verdict::Standing;
 
 use super::{Machine, Step};
 
-/// Rounds kept of one region.
+/// Maximum number of rounds stored for one region.
 const OF_A_REGION: usize = 2;
 
-/// Reports of failed rounds, packed as the stored record writes them.
+/// Reports of failed rounds, encoded as in the stored record.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Evidence(Rare<Vec<u8>>);
 
@@ -36,7 +36,7 @@ impl Evidence {
         Self(Rare::from(bytes))
     }
 
-    /// Keeps one more: in the place of the region's newest where the region has its two.
+    /// Adds a report; replaces the region's newest if it already has two.
     fn keep(&mut self, report: RoundReport, is_of_its_region: impl Fn(&RoundReport) -> bool) {
         let mut reports = self.reports();
         if reports.iter().filter(|kept| is_of_its_region(kept)).count() >= OF_A_REGION
@@ -71,7 +71,7 @@ impl<'de> Deserialize<'de> for Evidence {
 }
 
 impl Machine {
-    /// Keeps a failed round that may explain an outage. One that begins a run of two takes the place of what was kept of
+    /// Stores a failed round that may explain an outage. A round that begins a run of two replaces those stored for
     /// the region before.
     pub(super) fn keep_evidence(&mut self, report: RoundReport, begins_run: bool) {
         let region = self.lane_region(report.region);
@@ -82,14 +82,15 @@ impl Machine {
         self.state.evidence.keep(report, |kept| !regional || kept.region == region);
     }
 
-    /// Forgets what a region's rounds explained: it is neither down any more, nor on the way there.
+    /// Removes the evidence of a region that is no longer down or about to go down.
     pub(super) fn forget_evidence(&mut self, region: Region) {
         let regional = self.watch.kind.is_regional();
         self.state.evidence.forget(|kept| !regional || kept.region == region);
     }
 
-    /// Places that have seen the region's first round fail, or wait for its answer: they run its second round. One that
-    /// sees every site well would end each suspicion. Where two networks are all there are, both run it in turn.
+    /// Vantages that saw the region's first round fail, or are waiting for its response: they run its second round,
+    /// since a vantage that sees every site as up would end every suspicion. If there are only two networks, both
+    /// take turns.
     pub(super) fn seen_failing_by(&self, region: Region, step: &Step<'_>) -> Vec<PlaceNo> {
         if !step.mesh.has_three_networks() {
             return Vec::new();
@@ -115,7 +116,7 @@ impl Machine {
         waiting.chain(failed).collect()
     }
 
-    /// The rounds of the counted regions that are down, or count as failing with them.
+    /// Rounds of the counted regions that are down or suspected.
     pub(super) fn evidence(&self, step: &Step<'_>) -> Vec<RoundReport> {
         let counted = self.watch.counted(step.mesh);
         let suspecting = self.state.suspicion.as_ref().map_or(RegionSet::NONE, |suspicion| suspicion.failing);

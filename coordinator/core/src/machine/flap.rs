@@ -1,4 +1,4 @@
-//! Changes go into the journal by one way, which notes whether the monitor flaps, and says when it is steady again.
+//! Single path for changes into the journal; it detects flapping and reports when the monitor is stable again.
 
 use crate::event::{Change, What};
 use crate::flapping::{Aspect, Flapping};
@@ -7,31 +7,32 @@ use crate::time::Timestamp;
 use super::{Machine, Output, Step};
 
 impl Machine {
-    /// Hands a change to the journal, with the flapping that it is part of where it is told.
+    /// Emits a change; if it is announced, adds the flapping it is part of.
     pub(super) fn happened(&mut self, mut change: Change, step: &mut Step<'_>) {
         if let Some(alert) = change.alert {
-            // Flapping that should have ended in a window, or while nobody was there, ends before anything else is told.
+            // Flapping that should have ended in a window, or while the coordinator was away, ends before anything
+            // else is announced.
             self.become_steady(step);
             change.flapping = self.state.flaps.get_or_insert_default().note(alert, step.now);
             self.changed = true;
         } else {
-            // A change of which nothing is told ends no flapping.
+            // A change without an alert does not end flapping.
             change.flapping = self.state.flaps.as_ref().and_then(|flaps| flaps.of(Aspect::Availability));
         }
         step.out.push(Output::happened(What::Changed(change)));
     }
 
-    /// The flapping that is going on.
+    /// Current flapping, if any.
     pub(super) fn flapping(&self) -> Option<Flapping> {
         self.state.flaps.as_ref().and_then(|flaps| flaps.flapping())
     }
 
-    /// The moment it is steady again, if nothing changes before that; none while nothing is to be told.
+    /// Time at which it becomes stable again without further changes; none if there is nothing to announce.
     pub(super) fn steady_at(&self) -> Option<Timestamp> {
         self.state.flaps.as_ref().filter(|_| !self.is_covered()).and_then(|flaps| flaps.steady_at())
     }
 
-    /// Says that it is steady again, where it is time.
+    /// Announces that it is stable again, if due.
     pub(super) fn become_steady(&mut self, step: &mut Step<'_>) {
         if self.is_covered() {
             return;

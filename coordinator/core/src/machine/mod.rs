@@ -1,33 +1,38 @@
-//! One monitor's life: observations, answers, beats and deadlines go in; questions, readings and changes come out.
+//! State machine of one monitor. Inputs: observations, probe responses, pings and deadlines. Outputs: probe requests,
+//! readings and events.
 //!
-//! A machine is a plain value in quinn's manner: the `handle_*` methods take what arrived, [`Machine::poll_timeout`]
-//! says when to call [`Machine::handle_timeout`] next, and `now` and the mesh are always arguments. What comes out is
-//! pushed to the [`Step`]'s list. Rounds live in `round`, their second words in `second` and their ends in `conclude`;
-//! suspicions and sweeps in `suspicion`, the monitor's status in `status`; `steady` is the fast path, `resume` a restart, `cover` maintenance, `repeat` what is said while an outage lasts, `flap` whether it flaps, `unjudged` what nobody can judge, `clock` what else befalls time.
+//! A machine is a plain value in the style of quinn-proto: the `handle_*` methods take inputs,
+//! [`Machine::poll_timeout`] returns when to call [`Machine::handle_timeout`] next, and `now` and the mesh are always
+//! arguments. Outputs are pushed to the [`Step`]'s list. Rounds are in `round`, their confirmations in `second` and
+//! their ends in `conclude`; suspicions and sweeps in `suspicion`, the monitor's status in `status`. `steady` is the
+//! fast path, `resume` handles restarts, `cover` maintenance, `repeat` still-down alerts, `flap` flapping, `unjudged`
+//! checks that cannot be judged, and `clock` clock faults.
 //!
-//! The law is the design's page on what the service means. Where it leaves something open, this is decided:
-//! - A region whose newest round said nothing (unconfirmed, inconclusive) stays in its suspicion, and in `downFrom`, as
-//!   the newest round that said something put it there. A witness of "up" stays one over rounds that say nothing or are
-//!   disputed, until it is stale; an unconfirmed failure speaks against it.
-//! - A round that waits has a second one beside it only where it waited already as the second rounds began. That one's
-//!   word is held until the first has its own, and is void where that is no failure.
-//! - A second round keeps four seconds from its region's first, also where the suspicion began earlier: nearer it would
-//!   not count.
-//! - A provisional sweep's words wait for the check that it is for: they count once that check has failed at its own
-//!   place, and are only told of where it passes.
-//! - An outage that several regions lead to is dated from the first failed round of them all, also where another
+//! The rules follow the design document. It leaves these points open, which are decided here:
+//! - A region whose newest round was not conclusive (unconfirmed, inconclusive) stays in its suspicion, and in
+//!   `downFrom`, as the newest conclusive round put it there. A witness of "up" remains one over inconclusive or
+//!   disputed rounds until it is stale; an unconfirmed failure ends that.
+//! - A pending round has an early second round only if it was already pending when the second rounds began. The
+//!   outcome of that one is held until the first has its own, and is void if the first did not fail.
+//! - A second round keeps four seconds from its region's first, even if the suspicion began earlier: any closer, it
+//!   would not count.
+//! - Outcomes of a provisional sweep wait for the check that triggered it: they count once that check has failed at
+//!   its own vantage, and are only reported if it passes.
+//! - An outage that several regions contribute to starts with the first failed round of them all, even if another
 //!   region's second round ended first.
-//! - A suspicion sweeps once: a round that waits while one is on is confirmed early, and sweeps nobody.
-//! - A failure that began before the monitor recovered belongs to the outage that is over: it leads to no new one, and
-//!   its region looks again at once.
-//! - A vendor's page that can't be read for half an hour makes a component unknown also while it is down.
-//! - A heartbeat's last check is its last ping, also while it is down for a missing one; a ping after the deadline ends
-//!   the outage and does not undo it.
-//! - A round whose number is not of the schedule as it is (of another interval) is dropped; one of an older revision is
-//!   history, and so is a late failure: unconfirmed, or failed where its region had been down since before it.
-//! - After a start of ours nothing is judged by who is missing for fifteen seconds, and what was open is asked again as
-//!   soon as somebody is there.
-//! - What an edit or the passing of time decides holds since that moment; what a round decides, since its start.
+//! - A suspicion sweeps once: a round that becomes pending during one is confirmed early but triggers no sweep.
+//! - A failure that began before the monitor recovered belongs to the previous outage: it does not lead to a new one,
+//!   and its region is checked again at once.
+//! - A vendor's page that cannot be read for half an hour makes a component unknown even while it is down.
+//! - A heartbeat's last check is its last ping, even while it is down for a missing one; a ping after the deadline
+//!   ends the outage and does not undo it.
+//! - A round whose number does not fit the current schedule (of another interval) is dropped. One of an older
+//!   revision is history only, and so is a late failure: unconfirmed, or failed if its region had been down since
+//!   before it.
+//! - For fifteen seconds after a start of the coordinator, missing agents are not judged, and open rounds are
+//!   requested again as soon as a vantage is available.
+//! - A change caused by an edit or by the passing of time takes effect at that moment; one caused by a round, at its
+//!   start.
 
 mod beat;
 mod clock;
@@ -60,30 +65,30 @@ use crate::time::{MINUTE, SECOND, Timestamp};
 use crate::verdict::{Lane, Standing};
 use crate::watch::Watch;
 
-/// Milliseconds that a check waits for its answer before its place says so.
+/// Milliseconds after which an unfinished check is reported as pending.
 pub const PENDING_AFTER: i64 = 3 * SECOND;
-/// Milliseconds after which an arriving round is history only.
+/// Age in milliseconds beyond which an arriving round is history only.
 pub const LATE: i64 = 2 * MINUTE;
 
-/// One turn of a machine: the moment, the mesh as it is, and where its outputs go.
+/// Context of one call: the current time, the current mesh, and the list for outputs.
 #[derive(Debug)]
 pub struct Step<'a> {
-    /// The present moment.
+    /// Current time.
     pub now: Timestamp,
-    /// Who is there.
+    /// Current mesh.
     pub mesh: &'a Mesh,
-    /// What comes out, in order.
+    /// Outputs, in order.
     pub out: &'a mut Vec<Output>,
 }
 
-/// What a machine wants done.
+/// Output of a machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Output {
-    /// Ask a place to run the check now.
+    /// Send a probe request to a vantage.
     Ask(Ask),
-    /// Keep this finished scheduled round.
+    /// Store this finished scheduled round.
     Reading(Finished),
-    /// This happened; it goes into the journal.
+    /// Append this event to the journal.
     Happened(Box<What>),
 }
 
@@ -93,38 +98,38 @@ impl Output {
     }
 }
 
-/// A finished scheduled round. The driver adds the monitor's number and the moment it was due.
+/// Finished scheduled round. The engine adds the monitor's number and the time it was due.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Finished {
     /// Region of the round.
     pub region: Region,
-    /// Who looked first.
+    /// Vantage that ran the round first.
     pub place: PlaceNo,
     /// Number of the round.
     pub round: u64,
-    /// When it began.
+    /// Start of the round.
     pub started: Timestamp,
-    /// How it ended.
+    /// Final outcome.
     pub word: Word,
-    /// Response time in milliseconds, of a passed round that has one.
+    /// Response time in milliseconds, for a passed round that has one.
     pub latency_ms: Option<u32>,
 }
 
-/// One monitor's machine.
+/// State machine of one monitor.
 #[derive(Debug, Clone)]
 pub struct Machine {
     watch: Watch,
     state: State,
-    /// When this process took the machine over: regions are not stale for what happened before.
+    /// Time at which this process took over the machine: regions are not stale for anything before.
     born: Timestamp,
-    /// Regions with a say in up and down, as of the last step.
+    /// Regions that count for up and down, as of the last step.
     counted: RegionSet,
-    /// The state has left what the readings alone would tell, and must be written.
+    /// Set if the state has changed in a way that cannot be rebuilt from the readings, and must be stored.
     changed: bool,
 }
 
 impl Machine {
-    /// The machine of a new monitor. It asks every region for a first round at once.
+    /// Creates the machine of a new monitor, and requests a first round from every region at once.
     pub fn new(watch: Watch, step: &mut Step<'_>) -> Self {
         let counted = watch.counted(step.mesh);
         let state = State { untried: true, settings: Settings::of(&watch), ..State::default() };
@@ -133,7 +138,7 @@ impl Machine {
         machine
     }
 
-    /// A machine back from storage. Questions that were open are asked again; `away_since` is when the coordinator was
+    /// Restores a machine from storage. Open probe requests are sent again; `away_since` is when the coordinator was
     /// last known to run.
     pub fn restore(watch: Watch, state: State, away_since: Timestamp, step: &mut Step<'_>) -> Self {
         let counted = if step.mesh.places().is_empty() {
@@ -151,28 +156,28 @@ impl Machine {
         machine
     }
 
-    /// What it must remember, to be written.
+    /// State to be stored.
     pub fn state(&self) -> &State {
         &self.state
     }
 
-    /// Its status.
+    /// Current status.
     pub fn status(&self) -> Status {
         self.state.status
     }
 
-    /// What it watches.
+    /// Effective settings of the monitor.
     pub fn watch(&self) -> &Watch {
         &self.watch
     }
 
-    /// Whether the state must be written since it was last asked; asking resets it.
+    /// Returns true if the state must be stored; resets the flag.
     pub fn take_changed(&mut self) -> bool {
         std::mem::take(&mut self.changed)
     }
 
-    /// A place's observation of a scheduled round: pending, or its outcome. That of an older revision is history only;
-    /// what a place in quarantine saw is dropped, and so are rounds of another interval.
+    /// Handles a vantage's observation of a scheduled round: pending, or its outcome. One of an older revision is
+    /// history only; observations of a quarantined vantage are dropped, and so are rounds of another interval.
     pub fn handle_observation(&mut self, mut observation: Observation, step: &mut Step<'_>) {
         if self.watch.paused
             || observation.revision > self.watch.revision
@@ -181,7 +186,7 @@ impl Machine {
             return;
         }
         self.mend_clock(step.now);
-        // A clock ahead of ours must not make every later round a late one.
+        // An agent's clock that is ahead must not make every later round count as late.
         observation.started = observation.started.min(step.now);
         let shadow = step.mesh.place(observation.place).is_some_and(|place| place.quarantined);
         if shadow || self.watch.pinned.is_some_and(|pinned| pinned != observation.region) {
@@ -191,13 +196,13 @@ impl Machine {
         self.settle(step);
     }
 
-    /// What came back for a question. Answers to questions that are no longer open are dropped.
+    /// Handles the response to a probe request. Responses to requests that are no longer open are dropped.
     pub fn handle_answer(&mut self, number: u32, answer: Answer, step: &mut Step<'_>) {
         self.answered(number, answer, step);
         self.settle(step);
     }
 
-    /// The mesh changed: regions may have come or gone.
+    /// Handles a change of the mesh: regions may have been added or removed.
     pub fn handle_mesh(&mut self, step: &mut Step<'_>) {
         if self.watch.paused || self.watch.beat.is_some() || self.is_blind(step) {
             return;
@@ -219,7 +224,7 @@ impl Machine {
         self.settle(step);
     }
 
-    /// The monitor, its page or its plan changed. Everything is judged anew at once.
+    /// Handles a change of the monitor, its page or its plan. Everything is judged again at once.
     pub fn handle_edit(&mut self, watch: Watch, step: &mut Step<'_>) {
         if watch.repeat_minutes != self.watch.repeat_minutes {
             self.skip_repeats(step.now);
@@ -229,14 +234,14 @@ impl Machine {
         self.settle(step);
     }
 
-    /// Makes the memory fit the settings, which were others when it came about.
+    /// Adapts the state to changed settings.
     fn adopt(&mut self, step: &mut Step<'_>) {
         let new = Settings::of(&self.watch);
         let old = std::mem::replace(&mut self.state.settings, new);
         self.changed = true;
         if old.interval_ms != new.interval_ms {
             self.state.lanes.iter_mut().for_each(Lane::renumber);
-            // The numbers of rounds under way have no place in the new schedule's history.
+            // Rounds in progress have numbers that do not exist in the new schedule.
             self.state.rounds.iter_mut().for_each(|round| round.number = None);
         }
         if new.paused || old.revision != new.revision || old.paused {
@@ -258,7 +263,7 @@ impl Machine {
             self.state.unpassed = Rare::default();
             self.state.disputed = Rare::default();
             self.state.lanes.iter_mut().for_each(Lane::drop_counters);
-            // Those that are down stay so, and with them what explains it.
+            // Regions that are down stay down, and their evidence stays too.
             for region in Region::ALL {
                 if !self.state.lanes.get(region.index()).is_some_and(|lane| lane.standing == Standing::Down) {
                     self.forget_evidence(region);
@@ -272,7 +277,7 @@ impl Machine {
         }
     }
 
-    /// Some deadline has passed.
+    /// Handles a deadline that has passed.
     pub fn handle_timeout(&mut self, step: &mut Step<'_>) {
         if self.watch.paused {
             return;
@@ -290,8 +295,8 @@ impl Machine {
         self.become_steady(step);
     }
 
-    /// When [`Machine::handle_timeout`] is to be called next; None while nothing is waited for. In steady state the
-    /// answer only ever moves later, so a caller may keep an earlier one and ask again when it fires.
+    /// Time at which to call [`Machine::handle_timeout`] next; none if nothing is scheduled. In steady state the
+    /// result only ever moves later, so a caller may cache an earlier one and poll again when it fires.
     pub fn poll_timeout(&self) -> Option<Timestamp> {
         if self.watch.paused {
             return None;
@@ -311,12 +316,12 @@ impl Machine {
             .min()
     }
 
-    /// True while a round runs, or waits for its second word.
+    /// Returns true while a round is running or waiting for confirmation.
     pub fn has_rounds(&self) -> bool {
         !self.state.rounds.is_empty()
     }
 
-    /// What people see of it at a moment.
+    /// Returns the monitor's state at a given time, as shown to users.
     pub fn view(&self, mesh: &Mesh, now: Timestamp) -> View {
         let outage = self.state.outage.as_ref();
         View {
@@ -344,7 +349,7 @@ impl Machine {
         }
     }
 
-    /// Regions that can be looked from at all: a pinned one only while a place is enrolled in it.
+    /// Regions that can be checked at all: a pinned one only while a vantage is enrolled in it.
     fn looked_from(&self, mesh: &Mesh) -> RegionSet {
         let regions = self.watch.regions(mesh);
         if self.watch.kind.is_regional() { regions.intersection(mesh.enrolled_regions()) } else { regions }

@@ -1,7 +1,7 @@
-//! Still down: said again while an outage lasts, at whole intervals since it began, so that nothing drifts.
+//! Still-down alerts: repeated while an outage lasts, at whole intervals since it began, so that they do not drift.
 //!
-//! Nothing of it is kept: what falls due while the coordinator is away, a window covers the monitor or nothing is known
-//! is not made up for, and what comes next is the first moment of its kind that has not been yet.
+//! They have no stored state: an alert due while the coordinator is away, a window covers the monitor or the status
+//! is unknown is skipped, and the next one is the first interval still to come.
 
 use crate::event::{AlertKind, Change, Status};
 use crate::time::{MINUTE, Timestamp};
@@ -10,8 +10,8 @@ use super::state::Unkept;
 use super::{Machine, Step};
 
 impl Machine {
-    /// When it is said next that it is still down; none while that is not to be said. Not before the outage itself was
-    /// told: outside of windows, whatever outage is known was.
+    /// Time of the next still-down alert; none if there is none to send. Never before the outage itself was
+    /// announced: outside of windows, every known outage was.
     pub(super) fn repeat_at(&self) -> Option<Timestamp> {
         let every = i64::from(self.watch.repeat_minutes.filter(|minutes| *minutes > 0)?) * MINUTE;
         let outage = self.state.outage.as_ref().filter(|_| self.state.status == Status::Down)?;
@@ -22,7 +22,7 @@ impl Machine {
         Some(outage.since + (over + 1) * every)
     }
 
-    /// Says that it is still down, where it is time: once, however many intervals have passed.
+    /// Sends a still-down alert if due: one, however many intervals have passed.
     pub(super) fn repeat(&mut self, step: &mut Step<'_>) {
         if self.repeat_at().is_none_or(|at| step.now < at) {
             return;
@@ -39,14 +39,14 @@ impl Machine {
         self.happened(change, step);
     }
 
-    /// What would have been said up to now is not made up for.
+    /// Skips the alerts due up to now.
     pub(super) fn skip_repeats(&mut self, now: Timestamp) {
         if let Some(outage) = &mut self.state.outage {
             outage.repeated_until = Unkept(Some(now));
         }
     }
 
-    /// Up to when it was said, or is not made up for; none where there is no outage.
+    /// Time up to which alerts were sent or skipped; none without an outage.
     pub(super) fn repeated_until(&self) -> Option<Timestamp> {
         self.state.outage.as_ref().map(|outage| outage.repeated_until.0.unwrap_or(self.born))
     }

@@ -1,4 +1,4 @@
-//! A restart in the middle of something: what was open is asked again, as soon as somebody is there to ask.
+//! Restart while rounds are open: they are requested again as soon as a vantage is available.
 
 use crate::confirm::{self, Confirmer, PATIENCE};
 use crate::observation::Word;
@@ -7,12 +7,13 @@ use crate::time::SECOND;
 use super::state::{Round, Second};
 use super::{Machine, Step};
 
-/// Milliseconds between two tries to ask somebody, while nobody fit is there.
+/// Milliseconds between attempts to find a vantage while none is available.
 pub(super) const RETRY_EVERY: i64 = SECOND;
 
 impl Machine {
-    /// Asks again what was open when the coordinator stopped. Agents come back one by one in the seconds after a start,
-    /// so a round waits for somebody to ask: as long as its answer would be of use, or a failure can be confirmed.
+    /// Resumes the rounds that were open when the coordinator stopped. Agents reconnect one by one in the seconds
+    /// after a start, so a round waits for a vantage as long as its response would be useful, or a failure can be
+    /// confirmed.
     pub(super) fn resume_rounds(&mut self, step: &mut Step<'_>) {
         self.changed |= !self.state.rounds.is_empty();
         for round in self.state.rounds.iter_mut().filter(|round| round.held.is_none()) {
@@ -23,7 +24,7 @@ impl Machine {
                 round.parked = Some(step.now);
                 continue;
             }
-            // A second word goes with the same check at the same time; that time is over.
+            // A confirmation belongs to one check at one time; that time is over.
             round.second = Second::default();
             if round.ask.is_some() {
                 round.tried.clear();
@@ -34,7 +35,7 @@ impl Machine {
         self.retry_parked(step);
     }
 
-    /// Tries again to find somebody for the rounds that wait for that.
+    /// Looks again for a vantage for the rounds that wait for one.
     pub(super) fn retry_parked(&mut self, step: &mut Step<'_>) {
         let now = step.now;
         let due = |round: &Round| round.parked.is_some_and(|at| now >= at);
@@ -51,7 +52,7 @@ impl Machine {
         }
     }
 
-    /// False where nobody is there yet.
+    /// Returns false if no vantage is available yet.
     fn retry(&mut self, index: usize, step: &mut Step<'_>) -> bool {
         let Some(round) = self.state.rounds.get(index) else { return true };
         let Some((ended, _)) = round.outcome else {

@@ -1,4 +1,4 @@
-//! A round from its beginning to its outcome: scheduled or asked for, pending, given up or asked of the next place.
+//! Rounds from start to outcome: scheduled or requested, pending, abandoned or retried at the next vantage.
 
 use crate::assign::{OFF_SCHEDULE, is_due_about};
 use crate::check::CheckKind;
@@ -12,13 +12,13 @@ use crate::verdict::Standing;
 use super::state::{Round, Second, Unkept};
 use super::{Finished, LATE, Machine, Output, Step};
 
-/// Milliseconds that a scheduled round may stay pending before its result is given up.
+/// Milliseconds that a scheduled round may stay pending before its result counts as lost.
 pub(super) const LOST_AFTER: i64 = 30 * SECOND;
-/// Rounds under way at once. What is begun beyond that is history only; honest agents never come near.
+/// Maximum number of rounds in progress. Beyond that, new ones are history only; honest agents never come near it.
 const ROUNDS: usize = 32;
 
 impl Machine {
-    /// An observation of a scheduled round.
+    /// Handles an observation of a scheduled round.
     pub(super) fn scheduled(&mut self, observation: Observation, step: &mut Step<'_>) {
         let Some(number) = observation.round else { return };
         let under_way = self.state.rounds.iter().position(|round| {
@@ -50,24 +50,24 @@ impl Machine {
         }
     }
 
-    /// True where a round's number is one of the schedule as it is now.
+    /// Returns true if the round's number belongs to the current schedule.
     pub(super) fn is_of_schedule(&self, observation: &Observation) -> bool {
         observation.round.is_some_and(|number| self.is_due(number, observation.started))
     }
 
-    /// True where a round of that number is due about then, in the schedule as it is now.
+    /// Returns true if a round with that number is due at about that time in the current schedule.
     pub(super) fn is_due(&self, number: u64, at: Timestamp) -> bool {
         is_due_about(number, self.watch.interval_ms, at)
     }
 
-    /// The highest number that a round may have now.
+    /// Highest round number possible at that time.
     pub(super) fn highest_round(&self, now: Timestamp) -> u64 {
         let interval = i64::from(self.watch.interval_ms);
         let latest = now.as_millis().saturating_add(4 * interval + OFF_SCHEDULE);
         latest.checked_div(interval).map_or(0, i64::unsigned_abs)
     }
 
-    /// What came back for a question: a round that was asked for, or a second word.
+    /// Handles the response to a probe request: of a requested round, or of a confirmation.
     pub(super) fn answered(&mut self, number: u32, answer: Answer, step: &mut Step<'_>) {
         let answer = match answer {
             Answer::Seen(seen) if step.mesh.place(seen.place).is_some_and(|place| place.quarantined) => {
@@ -93,7 +93,7 @@ impl Machine {
         }
     }
 
-    /// Asks a place of the region to run a round now. False where the region has none that is fit.
+    /// Requests a round from a vantage of the region. Returns false if the region has none that is available.
     pub(super) fn ask_round(&mut self, region: Region, reason: Reason, step: &mut Step<'_>) -> bool {
         self.state.rounds.push(Round {
             region,
@@ -121,7 +121,7 @@ impl Machine {
         asked
     }
 
-    /// Asks the next place of a round's region to run it now. False, and nothing done, where there is none.
+    /// Requests the round from the next vantage of its region. Returns false, without effect, if there is none.
     pub(super) fn ask_next(&mut self, index: usize, step: &mut Step<'_>) -> bool {
         let Some(round) = self.state.rounds.get(index) else { return false };
         let (reason, wanted) = (round.reason, round.region);
@@ -141,17 +141,17 @@ impl Machine {
             round.give_up = step.now + PATIENCE;
             round.pending = false;
             round.seconded = Unkept(None);
-            // A second word on what another place began says nothing of this one's network.
+            // A confirmation of a check at another vantage says nothing about this one's network.
             round.second = Second::default();
         }
         if waited {
-            // What waited has no word, and its early second round must not outlive it.
+            // The pending check has no outcome, and its early second round must not outlive it.
             self.judge_early_second(self.lane_region(wanted), Word::Inconclusive, step);
         }
         true
     }
 
-    /// Gives up what has waited too long.
+    /// Abandons everything that has waited too long.
     pub(super) fn expire_rounds(&mut self, step: &mut Step<'_>) {
         let now = step.now;
         let is_due =
@@ -169,7 +169,7 @@ impl Machine {
         self.retry_parked(step);
     }
 
-    /// When something of the round is due.
+    /// Next deadline of the round.
     pub(super) fn round_deadline(round: &Round) -> Option<Timestamp> {
         if round.parked.is_some() {
             return round.parked;
@@ -179,7 +179,7 @@ impl Machine {
         own.into_iter().chain(second).chain(round.second.repeat_at).min()
     }
 
-    /// The round ends without a word.
+    /// Drops a round without an outcome.
     pub(super) fn drop_round(&mut self, index: usize, step: &mut Step<'_>) {
         if index < self.state.rounds.len() {
             self.changed = true;
@@ -191,8 +191,8 @@ impl Machine {
         }
     }
 
-    /// Drops every round under way, since another check is run from now on, or none. History keeps those that had their
-    /// own place's word, and waited for another's.
+    /// Drops every round in progress, because the check has changed or is paused. History keeps those that had the
+    /// outcome of their own vantage and waited for confirmation.
     pub(super) fn end_waiting(&mut self, step: &mut Step<'_>) {
         for round in std::mem::take(&mut self.state.rounds) {
             if let (Some(number), Some(_)) = (round.number, &round.outcome) {
@@ -232,7 +232,7 @@ impl Machine {
         self.state.rounds.len() - 1
     }
 
-    /// The round's own place spoke: it still waits, or it is done.
+    /// Handles an observation of the round's own vantage: pending, or final.
     fn take_outcome(&mut self, index: usize, observation: Observation, step: &mut Step<'_>) {
         self.changed = true;
         let Some(round) = self.state.rounds.get_mut(index) else { return };
@@ -251,7 +251,7 @@ impl Machine {
             && let Some(lane) = self.state.lanes.get_mut(lane)
             && !lane.note_round(number)
         {
-            // Another place has finished the same round: the first counts.
+            // Another vantage has already finished the same round: the first one counts.
             self.drop_round(index, step);
             return;
         }
@@ -279,8 +279,9 @@ impl Machine {
         }
     }
 
-    /// True where a pass would call its region back from an outage, and three networks can decide whether it is: a place
-    /// that sees every site well would end each outage. With two, one word stands against the other, and the pass counts.
+    /// Returns true if a pass would end its region's outage while three networks can decide whether it is over:
+    /// otherwise a vantage that sees every site as up would end every outage. With two networks one outcome
+    /// contradicts the other, and the pass counts.
     fn would_end_outage(&self, index: usize, step: &Step<'_>) -> bool {
         let Some(round) = self.state.rounds.get(index) else { return false };
         let standing = self.state.lanes.get(self.watch.lane(round.region)).map(|lane| lane.standing);
@@ -292,7 +293,7 @@ impl Machine {
         is_out && confirm::can_be_outvoted(&self.watch, step.mesh, round.region, round.network)
     }
 
-    /// The check has waited three seconds: its confirmation and the sweep start, provisionally.
+    /// Handles a check that has been pending for three seconds: starts its confirmation and the sweep, provisionally.
     fn pending(&mut self, index: usize, step: &mut Step<'_>) {
         let Some(round) = self.state.rounds.get_mut(index) else { return };
         if std::mem::replace(&mut round.pending, true) {
@@ -307,7 +308,8 @@ impl Machine {
         if untouched && !step.mesh.has_one_network() {
             self.ask_second(index, step);
         }
-        // A suspicion that is on has swept already. What a sweep for another waiting round has not asked, is asked now.
+        // An open suspicion has swept already. Regions that the sweep for another pending round left out are
+        // requested now.
         let sweeps = matches!(reason, Reason::Scheduled | Reason::First | Reason::Manual)
             && self.state.suspicion.is_none();
         if sweeps && self.watch.counted(step.mesh).contains(self.lane_region(region)) {
@@ -319,7 +321,7 @@ impl Machine {
         self.ask_early_seconds(step);
     }
 
-    /// The place that was to run a round has no word: another of its region is asked, or the round is dropped.
+    /// Requests a round from another vantage of its region because the first returned no outcome; otherwise drops it.
     fn ask_again(&mut self, index: usize, step: &mut Step<'_>) {
         let Some(round) = self.state.rounds.get(index) else { return };
         let may_ask = round.ask.is_some() && round.tried.len() < confirm::TRIES;
@@ -328,7 +330,7 @@ impl Machine {
         }
     }
 
-    /// A question to a place, numbered.
+    /// Sends a numbered probe request to a vantage.
     pub(super) fn ask(&mut self, place: PlaceNo, reason: Reason, step: &mut Step<'_>) -> u32 {
         self.changed = true;
         self.state.next_number = self.state.next_number.wrapping_add(1);
@@ -337,8 +339,8 @@ impl Machine {
         number
     }
 
-    /// Who runs a round of that region now, and where it stands. Places take turns, and one that was tried is not asked
-    /// again. Those of `seen_by` come first.
+    /// Chooses the vantage that runs a round of that region now, and returns its region. Vantages take turns, and one
+    /// that was tried is not used again. Those in `seen_by` come first.
     fn runner(
         &self,
         region: Region,
@@ -356,7 +358,8 @@ impl Machine {
         if fit.iter().any(|place| seen_by.contains(&place.no)) {
             fit.retain(|place| seen_by.contains(&place.no));
         }
-        // Monitors of one domain, which are due together, ask the same place, whose one look-up serves them all.
+        // Monitors of one domain, which are due together, use the same vantage, so that one registry lookup serves
+        // them all.
         let turn = if self.watch.kind == CheckKind::Domain {
             step.now.as_millis().unsigned_abs() / MINUTE.unsigned_abs()
         } else {
@@ -366,7 +369,7 @@ impl Machine {
         fit.get(index).map(|place| (place.no, place.network, place.region))
     }
 
-    /// The region whose lane judges a round of that region.
+    /// Region whose state a round of that region affects.
     pub(super) fn lane_region(&self, region: Region) -> Region {
         if self.watch.kind.is_regional() { region } else { Region::Europe }
     }

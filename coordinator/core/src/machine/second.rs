@@ -1,5 +1,5 @@
-//! The second word on a round, and the third where the second contradicts the first: whom to ask, whom next, and when
-//! nobody is left.
+//! Confirmation of a round by a second network, and by a third if the second contradicts the first: which vantage to
+//! use, which next, and what happens if none is left.
 
 use crate::confirm::{self, Confirmer, PATIENCE, PATIENCE_FOR_A_PASS};
 use crate::event::Reason;
@@ -10,7 +10,8 @@ use super::state::Unkept;
 use super::{Machine, PENDING_AFTER, Step};
 
 impl Machine {
-    /// Starts a round's second word before its own has come, because the first round of the suspicion waited long.
+    /// Starts the confirmation of a round before its own outcome, because the first round of the suspicion was long
+    /// pending.
     pub(super) fn confirm_early(&mut self, region: Region, step: &mut Step<'_>) {
         let newest = self.state.rounds.iter().rposition(|round| self.lane_region(round.region) == region);
         if let Some(index) = newest.filter(|_| !step.mesh.has_one_network()) {
@@ -18,7 +19,7 @@ impl Machine {
         }
     }
 
-    /// The round has failed at its first place, or has passed where that would end an outage: another network's word
+    /// Handles a round that failed at its own vantage, or passed if that would end an outage: another network
     /// decides.
     pub(super) fn await_second(&mut self, index: usize, step: &mut Step<'_>) {
         let Some(round) = self.state.rounds.get(index) else { return };
@@ -29,8 +30,8 @@ impl Machine {
         }
     }
 
-    /// Asks the next place for a second word, or for a third one where the second contradicts the first. Without one to
-    /// ask, the round ends unconfirmed once it has failed, or disputed; a pass stands.
+    /// Requests confirmation from the next vantage, or from a third network if the second contradicts the first. If
+    /// none is available, a failed round ends unconfirmed or disputed; a pass is accepted.
     pub(super) fn ask_second(&mut self, index: usize, step: &mut Step<'_>) {
         let Some(round) = self.state.rounds.get(index) else { return };
         let suspect = round.suspect();
@@ -77,8 +78,8 @@ impl Machine {
         }
     }
 
-    /// A place answered for a second word, or a third. Where the second contradicts the first, a third network is asked at
-    /// once, also while the first still waits for its answer.
+    /// Handles the outcome of a second or third vantage. If the second contradicts the first, a third network is
+    /// requested at once, even while the first is still pending.
     pub(super) fn take_second(
         &mut self,
         index: usize,
@@ -105,7 +106,7 @@ impl Machine {
         }
     }
 
-    /// The place that was asked still waits for the target's answer: it has as long as any check.
+    /// Extends the deadline of a confirmation that reports its check as pending: it has as long as any check.
     pub(super) fn second_waits(&mut self, index: usize, step: &Step<'_>) {
         if let Some(round) = self.state.rounds.get_mut(index)
             && round.has_passed()
@@ -116,7 +117,7 @@ impl Machine {
         }
     }
 
-    /// The place that was asked for such a word has none: the next is asked.
+    /// Requests confirmation from the next vantage because the last one returned no conclusive outcome.
     pub(super) fn second_failed_to_say(&mut self, index: usize, step: &mut Step<'_>) {
         self.changed = true;
         if let Some(round) = self.state.rounds.get_mut(index) {

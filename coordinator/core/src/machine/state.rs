@@ -1,4 +1,4 @@
-//! A machine's memory: what must outlive a restart, small enough to be written with every departure from steady state.
+//! Stored state of a machine: everything that must survive a restart, small enough to be written on every change.
 
 use serde::{Deserialize, Serialize};
 
@@ -21,54 +21,54 @@ use super::unjudged::Unjudged;
 use super::view::LastCheck;
 use super::witness::{DisputedSince, Unpassed};
 
-/// Everything a machine must remember over a restart.
+/// Everything a machine must keep across a restart.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct State {
     pub(super) status: Status,
     pub(super) since: Option<Timestamp>,
     pub(super) down_from: Option<RegionSet>,
     pub(super) outage: Option<Box<Outage>>,
-    /// Since when it is slow as far as anyone was told.
+    /// Time since which it is slow, as far as was announced.
     pub(super) slow: Option<Timestamp>,
     pub(super) lanes: [Lane; 6],
     pub(super) rounds: Vec<Round>,
     pub(super) suspicion: Option<Box<Suspicion>>,
-    /// Going down waits for the other regions until then.
+    /// Deadline until which going down waits for other regions.
     pub(super) settle_by: Option<Timestamp>,
     pub(super) last_recovered: Option<Timestamp>,
-    /// No round has had a word yet: regions that appear are asked at once.
+    /// Set until the first round that is not inconclusive: regions that appear are checked at once.
     pub(super) untried: bool,
     pub(super) next_number: u32,
     pub(super) last_check: Option<LastCheck>,
     pub(super) expires_at: Option<Timestamp>,
     pub(super) pulse: Rare<Pulse>,
-    /// The rounds that explain why regions are down, or may go down.
+    /// Rounds that explain why regions are down, or may go down.
     pub(super) evidence: Evidence,
-    /// Component: start of the newest passed reading, where the vendor calls it degraded.
+    /// Component checks: start of the newest passed reading, if the vendor reports degraded performance.
     pub(super) degraded: Option<Timestamp>,
-    /// Nobody was there for a sooner look: the next try is not before then.
+    /// Earliest time of the next follow-up check, set if no vantage was available.
     pub(super) follow_not_before: Option<Timestamp>,
-    /// The settings under which all this came about: an edit may be made while the coordinator is away.
+    /// Settings under which this state was built: an edit may be made while the coordinator is away.
     pub(super) settings: Settings,
-    /// Heartbeat and component: when it was down. Every kind: when it was paused.
+    /// Heartbeat and component: downtime. Every type: pauses.
     pub(super) downtime: Downtime,
-    /// What was last told, while a maintenance window covers the monitor.
+    /// State last announced, while a maintenance window covers the monitor.
     pub(super) window: Option<Box<LastTold>>,
-    /// The newest changes that were told; none before the first. An older record ends before this.
+    /// Newest announced changes; none before the first. Older records lack this field.
     #[serde(deserialize_with = "late::or_default")]
     pub(super) flaps: Option<Box<Flaps>>,
-    /// Rounds that nobody could judge, for a reason on the other side.
+    /// Rounds that could not be judged, for an external reason.
     #[serde(deserialize_with = "crate::late::or_default")]
     pub(super) unjudged: Option<Box<Unjudged>>,
     /// Regions whose newest round did not pass.
     #[serde(deserialize_with = "crate::late::or_default")]
     pub(super) unpassed: Unpassed,
-    /// Starts of the unbroken runs of disputed rounds, by region.
+    /// Start of the unbroken run of disputed rounds, by region.
     #[serde(deserialize_with = "crate::late::or_default")]
     pub(super) disputed: DisputedSince,
 }
 
-/// What of the monitor's settings the memory depends on.
+/// Settings that the state depends on.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Settings {
     pub(super) revision: u32,
@@ -90,27 +90,27 @@ impl Settings {
     }
 }
 
-/// An outage, from the first alert to the recovery. It outlasts a time in which nothing is known.
+/// Outage from its first alert to the recovery. It continues while the status is unknown.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Outage {
     pub(super) since: Timestamp,
     pub(super) reason: Failure,
-    /// The other down regions were asked to look again, once an outage.
+    /// Set once the other down regions were checked again, once for each outage.
     pub(super) recovery_swept: bool,
-    /// They were asked before that, since a region that was only failing passed.
+    /// Set once they were checked again earlier, because a region that was only suspected passed.
     pub(super) hint_swept: bool,
-    /// When the passed round began that made them look: what began before it says nothing of the time since.
+    /// Start of the passed round that triggered the re-check: rounds that began before it say nothing about the time
+    /// since.
     pub(super) passed: Option<Timestamp>,
-    /// That it lasts was said up to then, or is not made up for; none: up to when this process took the machine over.
+    /// Time up to which still-down alerts were sent or skipped; none: up to when this process took over.
     #[serde(skip)]
     pub(super) repeated_until: Unkept,
-    /// Where the wall clock has stepped since: its start by the clock of now. `since` stays as people were told.
+    /// Start by the current clock, if the wall clock has stepped since. `since` stays as announced.
     #[serde(skip)]
     pub(super) moved_to: Unkept,
 }
 
-/// A value, most often a moment, that is no part of what is remembered: it is not written, and memories are alike
-/// whatever it is.
+/// Value, usually a time, that is not part of the stored state: it is not serialized, and comparisons ignore it.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Unkept<T = Timestamp>(pub(super) Option<T>);
 
@@ -128,70 +128,70 @@ impl<T> PartialEq for Unkept<T> {
 
 impl<T> Eq for Unkept<T> {}
 
-/// Some regions saw a failure, and it is being looked into.
+/// Suspicion: some regions saw a failure, and others are being checked.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Suspicion {
-    /// Start of its first failed round.
+    /// Start of the first failed round.
     pub(super) began: Timestamp,
-    /// Regions whose newest round failed in it, and that are not down.
+    /// Regions whose newest round failed and that are not down.
     pub(super) failing: RegionSet,
-    /// Those of them whose second round is still to be asked for.
+    /// Regions of these whose second round is still to be requested.
     pub(super) second_due: RegionSet,
-    /// Nobody was there for a second round: the next try is not before then.
+    /// Earliest time of the next attempt, set if no vantage was available for a second round.
     pub(super) second_not_before: Option<Timestamp>,
 }
 
-/// A round under way: scheduled and not finished, or asked for by us.
+/// Round in progress: scheduled and not finished, or requested by the machine.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Round {
     pub(super) region: Region,
     pub(super) place: PlaceNo,
     pub(super) network: NetworkNo,
     pub(super) reason: Reason,
-    /// Number in the schedule, of a scheduled round.
+    /// Number in the schedule, for a scheduled round.
     pub(super) number: Option<u64>,
-    /// Number of the question, of a round that was asked for.
+    /// Number of the probe request, for a requested round.
     pub(super) ask: Option<u32>,
-    /// Who was asked to run it so far.
+    /// Vantages tried so far.
     pub(super) tried: Vec<PlaceNo>,
     pub(super) started: Timestamp,
-    /// When nothing more is expected of its place.
+    /// Time after which no response is expected.
     pub(super) give_up: Timestamp,
     pub(super) pending: bool,
-    /// It has started a sweep.
+    /// Set if it has triggered a sweep.
     pub(super) swept: bool,
-    /// It was asked for by the sweep of a round in that region that only waits yet: its word counts only if that fails.
+    /// Region of the pending round that triggered it: it counts only if that one fails.
     pub(super) provisional: Option<Region>,
-    /// Its word, while it is not known yet whether it counts.
+    /// Outcome, while it is not known yet whether it counts.
     pub(super) held: Option<Word>,
-    /// It was open when the coordinator stopped, and there is nobody to ask yet: the next try.
+    /// Next attempt to find a vantage, for a round that was open when the coordinator stopped.
     pub(super) parked: Option<Timestamp>,
-    /// When it ended and how, once it has failed and waits for a second word.
+    /// End and outcome, once it has failed and waits for confirmation.
     pub(super) outcome: Option<(Timestamp, Outcome)>,
     pub(super) second: Second,
-    /// While it waits: when its region's second round was asked for, or could not be.
+    /// While pending: time at which its region's second round was requested, or could not be.
     #[serde(skip)]
     pub(super) seconded: Unkept,
 }
 
-/// The second word on a round.
+/// Confirmation of a round.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Second {
     pub(super) asked: Vec<PlaceNo>,
-    /// The open question: its number, who was asked, until when.
+    /// Open probe request: its number, vantage and deadline.
     pub(super) open: Option<(u32, PlaceNo, Timestamp)>,
-    /// When the same network is to repeat the check.
+    /// Time at which the same network is to repeat the check.
     pub(super) repeat_at: Option<Timestamp>,
     pub(super) heard: Option<(PlaceNo, Outcome)>,
-    /// Nobody is left to ask.
+    /// Set if no vantage is left to try.
     pub(super) spent: bool,
-    /// A third network's word, where the second contradicts the first. After a restart it is asked again.
+    /// Outcome of a third network, if the second contradicts the first. Requested again after a restart.
     #[serde(skip)]
     pub(super) third: Unkept<(PlaceNo, Outcome)>,
 }
 
 impl Outage {
-    /// An outage that nobody has recovered from yet.
+    /// Creates an outage without any recovery so far.
     pub(super) const fn new(since: Timestamp, reason: Failure) -> Self {
         Self {
             since,
@@ -204,12 +204,12 @@ impl Outage {
         }
     }
 
-    /// Its start by the clock of now, which rounds are compared with.
+    /// Start by the current clock, for comparison with rounds.
     pub(super) fn began(&self) -> Timestamp {
         self.moved_to.0.unwrap_or(self.since)
     }
 
-    /// The wall clock stepped by so many milliseconds: what rounds are compared with moves along.
+    /// Moves the times that rounds are compared with, after a step of the wall clock.
     pub(super) fn shift(&mut self, by: i64) {
         self.moved_to = Unkept(Some(self.began() + by));
         self.passed = self.passed.map(|passed| passed + by);
@@ -217,7 +217,7 @@ impl Outage {
 }
 
 impl Round {
-    /// Whether it took three seconds and more, so far as is known.
+    /// Returns true if the check took three seconds or longer, as far as is known.
     pub(super) fn waited(&self) -> bool {
         self.pending
             || self
@@ -226,14 +226,14 @@ impl Round {
                 .is_some_and(|(ended, _)| ended.since(self.started) >= super::PENDING_AFTER)
     }
 
-    /// True where its place has seen the target up.
+    /// Returns true if its own vantage saw the target up.
     pub(super) fn has_passed(&self) -> bool {
         matches!(self.outcome, Some((_, Outcome::Passed(_))))
     }
 
-    /// The word that the round ends with, once the other places' words decide it. A failure counts where a second network
-    /// fails too; where that contradicts the first, a third network decides, or the dispute stands once none is left to
-    /// ask. A pass stands unless two other networks fail.
+    /// Outcome of the round, once the other vantages decide it. A failure counts if a second network fails too; if
+    /// that contradicts the first, a third network decides, or the dispute remains if none is available. A pass
+    /// counts unless two other networks fail.
     pub(super) fn decided(&self) -> Option<Word> {
         let Second { heard, third, spent, .. } = &self.second;
         let second = heard.as_ref().and_then(|(_, outcome)| confirm::word(outcome));
@@ -249,14 +249,15 @@ impl Round {
         }
     }
 
-    /// The place whose word contradicts the first: the round's own, or that of a failure while its own is still to come.
+    /// Vantage whose outcome contradicts the first: the round's own, or an assumed failure while its own is still
+    /// pending.
     pub(super) fn contradicted_by(&self) -> Option<PlaceNo> {
         let (place, outcome) = self.second.heard.as_ref()?;
         let contradicts = if self.has_passed() { Word::Failed } else { Word::Disputed };
         (confirm::word(outcome) == Some(contradicts)).then_some(*place)
     }
 
-    /// Two networks see a failure where the round's own place passed: the round is theirs.
+    /// Swaps in the failed outcome because two networks saw a failure where the round's own vantage passed.
     pub(super) fn side_with_failed(&mut self, network: impl Fn(PlaceNo) -> Option<NetworkNo>) {
         let (Some((ended, passed)), Some((place, failed))) = (self.outcome.take(), self.second.heard.take())
         else {
@@ -269,7 +270,7 @@ impl Round {
         self.place = place;
     }
 
-    /// What a second word is wanted on.
+    /// Returns the facts that a confirmation needs.
     pub(super) fn suspect(&self) -> Suspect<'_> {
         Suspect {
             region: self.region,
@@ -280,7 +281,7 @@ impl Round {
         }
     }
 
-    /// The round as people and the journal see it.
+    /// Builds the report of the round for users and the journal.
     pub(super) fn report(&self, word: Word, outcome: Outcome) -> RoundReport {
         let (mut second, mut third) = (self.second.heard.clone(), self.second.third.0.clone());
         let agrees = |(_, seen): &(PlaceNo, Outcome)| match word {
@@ -289,7 +290,7 @@ impl Round {
             Word::Disputed | Word::Unconfirmed | Word::Inconclusive => false,
         };
         if third.as_ref().is_some_and(agrees) && !second.as_ref().is_some_and(agrees) {
-            // The place that agrees explains the word.
+            // The vantage that agrees explains the outcome.
             std::mem::swap(&mut second, &mut third);
         }
         RoundReport {

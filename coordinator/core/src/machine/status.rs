@@ -1,4 +1,4 @@
-//! The monitor's status: what the regions say together becomes a change, told once.
+//! Status of the monitor: turns the combined verdict of the regions into changes, each emitted once.
 
 use crate::check::CheckKind;
 use crate::event::{AlertKind, Change, Reason, Status, What};
@@ -13,23 +13,23 @@ use super::state::{Outage, State};
 use super::view::LastCheck;
 use super::{Machine, Output, Step};
 
-/// Milliseconds that going down waits for the other regions' second rounds and confirmations.
+/// Milliseconds that going down waits for second rounds and confirmations of other regions.
 pub(super) const SETTLE: i64 = 3 * SECOND;
-/// Milliseconds after a start within which who is missing from the mesh is taken for not back yet.
+/// Milliseconds after a start during which missing agents are assumed to be reconnecting.
 const BLIND: i64 = 15 * SECOND;
 
-/// The round that a decision follows: its region, when it began, and its response time.
+/// Round that caused a decision: its region, start and response time.
 pub(super) type Cause = (Region, Timestamp, Option<u32>);
 
 impl LastCheck {
-    /// The last check of a passed round.
+    /// Creates the last check of a passed round.
     pub(super) fn passed(at: Timestamp, facts: &Facts) -> Self {
         Self { at, ok: true, facts: facts.clone(), error: None }
     }
 }
 
 impl Machine {
-    /// Ends what is over and judges what is there: the upkeep after every step.
+    /// Closes what is over and judges the monitor; runs after every step.
     pub(super) fn settle(&mut self, step: &mut Step<'_>) {
         self.close_suspicion();
         if self.is_blind(step) {
@@ -40,12 +40,13 @@ impl Machine {
         self.decide(None, step);
     }
 
-    /// Whether the mesh is not known yet: an empty one in the first seconds of this process says nothing.
+    /// Returns true if the mesh is not known yet: an empty one in the first seconds of this process is no
+    /// information.
     pub(super) fn is_blind(&self, step: &Step<'_>) -> bool {
         step.mesh.places().is_empty() && step.now.since(self.born) < BLIND
     }
 
-    /// Compares what the counted regions say with the status, and changes it where they differ.
+    /// Compares the verdict of the counted regions with the status, and changes the status if they differ.
     pub(super) fn decide(&mut self, cause: Option<Cause>, step: &mut Step<'_>) {
         if self.watch.paused || self.watch.beat.is_some() || self.is_blind(step) {
             return;
@@ -82,7 +83,7 @@ impl Machine {
         }
     }
 
-    /// Regions that have been silent for too long say nothing any more. One that is down stays so.
+    /// Marks regions that have been silent for too long as unknown. A region that is down stays down.
     pub(super) fn go_stale(&mut self, step: &Step<'_>) {
         for region in Region::ALL {
             if self.stale_at(region.index()).is_none_or(|at| step.now < at) {
@@ -98,8 +99,9 @@ impl Machine {
         }
     }
 
-    /// When a region becomes stale: counted from its newest round or from our own start, whichever is later. One that is
-    /// down does not, but a component does: a vendor's page that can't be read for so long makes it unknown.
+    /// Time at which a region becomes stale: counted from its newest round or the coordinator's start, whichever is
+    /// later. A region that is down does not become stale, except for a component: a vendor's page that cannot be
+    /// read for that long makes it unknown.
     pub(super) fn stale_at(&self, lane: usize) -> Option<Timestamp> {
         let lane = self.state.lanes.get(lane)?;
         let speaks = match lane.standing {
@@ -110,8 +112,8 @@ impl Machine {
         speaks.then(|| self.speaks_until(lane))
     }
 
-    /// Regions of that standing by what they saw lately: one that is down stays so, but says nothing any more. Where
-    /// regions do not judge for themselves, what is seen from one is what is seen from all.
+    /// Regions with that status by recent rounds: one that is down without recent rounds is left out. For check types
+    /// that are not judged by region, one region represents all.
     pub(super) fn seen(&self, standing: Standing, now: Timestamp) -> RegionSet {
         let is_seen = |region: &Region| {
             let lane = self.state.lanes.get(self.watch.lane(*region));
@@ -120,12 +122,12 @@ impl Machine {
         Region::ALL.into_iter().filter(is_seen).collect()
     }
 
-    /// Up to when what a region saw last is news.
+    /// Time until which the newest round of a region is current.
     pub(super) fn speaks_until(&self, lane: &Lane) -> Timestamp {
         lane.fresh.map_or(self.born, |fresh| fresh.max(self.born)) + self.watch.stale_after()
     }
 
-    /// Stops judging: unknown, and whatever outage was on is over without a word.
+    /// Stops judging: the status becomes unknown, and an open outage is dropped without an alert.
     pub(super) fn pause(&mut self, step: &mut Step<'_>) {
         if self.state.status != Status::Unknown {
             self.change(Change::to(Status::Unknown, step.now), step);
@@ -151,13 +153,13 @@ impl Machine {
             untried: true,
             settings: self.state.settings,
             downtime,
-            // What was on when it was paused is over without a word, also for the end of a window.
+            // An outage that was open before the pause is over without an alert, also for the end of a window.
             window: self.state.window.as_ref().map(|_| Box::default()),
             ..State::default()
         };
     }
 
-    /// It is back, or it is up for the first time. The round that shows it clears all slow marks.
+    /// Goes up: a recovery, or up for the first time. The round that shows it clears all slowness.
     pub(super) fn come_up(&mut self, cause: Option<Cause>, step: &mut Step<'_>) {
         let since = cause.map_or(step.now, |(_, started, _)| started);
         let mut change = Change::to(Status::Up, since);
@@ -179,7 +181,7 @@ impl Machine {
         self.change(change, step);
     }
 
-    /// It is down: the outage began with the first failed round of the two.
+    /// Goes down: the outage began with the first failed round of the two.
     pub(super) fn fall(
         &mut self,
         since: Timestamp,
@@ -199,14 +201,14 @@ impl Machine {
         self.change(change, step);
     }
 
-    /// Down since the first failed round of all that lead to it.
+    /// Goes down, dated from the first failed round of all contributing regions.
     fn go_down(&mut self, from: Option<RegionSet>, failing: RegionSet, step: &mut Step<'_>) {
         let (since, failure) = self.first_failed(failing).unwrap_or((step.now, None));
         let failure = failure.cloned().unwrap_or_else(|| Failure::Other("failed".to_owned()));
         self.fall(since, failure, from, step);
     }
 
-    /// Start and reason of the first failed round of regions that are down, or count as failing with them.
+    /// Start and reason of the first failed round among regions that are down or suspected.
     fn first_failed(&self, failing: RegionSet) -> Option<(Timestamp, Option<&Failure>)> {
         let failed = |region: Region| {
             let lane = self.state.lanes.get(region.index())?;
@@ -219,7 +221,7 @@ impl Machine {
         failing.iter().filter_map(failed).min_by_key(|(since, _)| *since)
     }
 
-    /// Down again after a time of silence within one outage: nothing new is told.
+    /// Goes down again after an unknown period within one outage: no new alert.
     fn resume_outage(&mut self, from: Option<RegionSet>, step: &mut Step<'_>) {
         let since = self.state.outage.as_ref().map_or(step.now, |outage| outage.since);
         let mut change = Change::to(Status::Down, since);
@@ -264,7 +266,8 @@ impl Machine {
         }
     }
 
-    /// The reading that makes it slow: above the threshold of a region that is not stale, or a vendor's word.
+    /// Reading that makes the monitor slow: above the threshold of a region that is not stale, or degraded by the
+    /// vendor.
     fn slow_reading(&self, step: &Step<'_>) -> Option<SlowReading> {
         if let Some(started) = self.state.degraded.filter(|_| self.watch.kind == CheckKind::Component) {
             return Some(SlowReading { started, latency_ms: None, threshold_ms: None });
@@ -278,16 +281,16 @@ impl Machine {
         })
     }
 
-    /// The reading that makes a region slow, with its threshold; none of one that is stale.
+    /// Reading that makes a region slow, with its threshold; none if the region is stale.
     fn slow_reading_of(&self, region: Region, mesh: &Mesh, now: Timestamp) -> Option<(Passed, u32)> {
-        // Agents come back one by one after a start of ours: that they are not here yet makes nothing faster.
+        // Agents reconnect one by one after a start: their absence makes nothing faster.
         let waits = self.state.status == Status::Slow && now.since(self.born) < BLIND;
         let lane = self.state.lanes.get(region.index())?;
         let lane = (lane.standing != Standing::Unknown).then_some(lane)?;
         lane.readings.slow(&self.watch, (!waits).then_some(mesh), region, now)
     }
 
-    /// While it is slow: the regions that make it so, where others count as well and are seen not to.
+    /// While slow: the slow regions, provided that other counted regions are seen as not slow.
     pub(super) fn slow_from(&self, mesh: &Mesh, now: Timestamp) -> Option<RegionSet> {
         if self.state.status != Status::Slow {
             return None;
@@ -300,12 +303,12 @@ impl Machine {
         (!slow.is_empty() && judged.iter().any(is_fast)).then_some(slow)
     }
 
-    /// Response time and threshold of the reading that makes it slow, where one of them has a number.
+    /// Response time and threshold of the reading that makes it slow, if it has numbers.
     pub(super) fn slow_figures(&self, step: &Step<'_>) -> (Option<u32>, Option<u32>) {
         self.slow_reading(step).map_or((None, None), |reading| (reading.latency_ms, reading.threshold_ms))
     }
 
-    /// Response time and threshold of the newest reading that counts, where there is one.
+    /// Response time and threshold of the newest counted reading, if there is one.
     pub(super) fn newest_figures(&self, step: &Step<'_>) -> (Option<u32>, Option<u32>) {
         let Some((region, _, latency_ms)) = self.newest_reading(step) else { return (None, None) };
         (latency_ms, self.watch.threshold(region))
@@ -319,13 +322,13 @@ impl Machine {
         readings.max_by_key(|(_, started, _)| *started)
     }
 
-    /// While it is slow: when the next reading grows too old to speak.
+    /// While slow: time at which the next reading expires.
     pub(super) fn reading_expires_at(&self) -> Option<Timestamp> {
         let lanes = self.state.lanes.iter().filter(|_| self.state.status == Status::Slow);
         Some(lanes.filter_map(|lane| lane.readings.oldest()).min()? + self.watch.intervals(3))
     }
 
-    /// Forgets readings that are too old to speak.
+    /// Removes expired readings.
     pub(super) fn expire_readings(&mut self, step: &Step<'_>) {
         if self.reading_expires_at().is_some_and(|at| step.now >= at) {
             let before = step.now - self.watch.intervals(3);
@@ -334,7 +337,7 @@ impl Machine {
         }
     }
 
-    /// Whether a counted region's second round or confirmation is outstanding: due, or under way with somebody.
+    /// Returns true if a counted region's second round or confirmation is outstanding: due, or in progress.
     fn is_awaited(&self, counted: RegionSet) -> bool {
         let due = self.state.suspicion.as_ref().map_or(RegionSet::NONE, |suspicion| suspicion.second_due);
         let under_way = self.state.rounds.iter().any(|round| {
@@ -346,7 +349,7 @@ impl Machine {
         under_way || !due.intersection(counted).is_empty()
     }
 
-    /// One change of status, and one event for it.
+    /// Changes the status and emits one event for it.
     fn change(&mut self, mut change: Change, step: &mut Step<'_>) {
         self.changed = true;
         change.from = std::mem::replace(&mut self.state.status, change.to);
@@ -363,14 +366,14 @@ impl Machine {
     }
 }
 
-/// The reading that makes a monitor slow.
+/// Reading that makes a monitor slow.
 struct SlowReading {
     started: Timestamp,
     latency_ms: Option<u32>,
     threshold_ms: Option<u32>,
 }
 
-/// Milliseconds from `start` to `end`, none where they lie the other way round.
+/// Milliseconds from `start` to `end`; 0 if the order is reversed.
 pub(super) fn between(start: Timestamp, end: Timestamp) -> u64 {
     u64::try_from(end.since(start)).unwrap_or(0)
 }

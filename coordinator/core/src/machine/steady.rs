@@ -1,4 +1,4 @@
-//! The fast path: a plain pass in steady state, and the journal's passes noted again after a restart.
+//! Fast path: a plain pass in steady state, and replay of readings from the journal after a restart.
 
 use crate::event::Status;
 use crate::observation::{Facts, Observation, Outcome, Reading, Word};
@@ -8,12 +8,13 @@ use crate::verdict::Standing;
 
 use super::{Finished, LATE, LastCheck, Machine};
 
-/// Milliseconds between rounds from which on each is written with the state: the journal is trimmed every 15 minutes.
+/// Interval in milliseconds from which on every round is stored with the state: the journal is trimmed every 15
+/// minutes.
 const SELDOM: i64 = 15 * MINUTE;
 
 impl Machine {
-    /// A plain pass in steady state, which is almost every observation: noted without looking any further. None when
-    /// the observation needs [`Machine::handle_observation`]. The caller has set aside what places in quarantine saw.
+    /// Handles a plain pass in steady state, which is almost every observation, without further checks. Returns none
+    /// if the observation needs [`Machine::handle_observation`]. The caller has filtered out quarantined vantages.
     pub fn note_steady(&mut self, observation: &Observation, now: Timestamp) -> Option<Finished> {
         let Outcome::Passed(facts) = &observation.outcome else { return None };
         let round = observation.round?;
@@ -41,7 +42,7 @@ impl Machine {
         if !is_news || !lane.note_round(round) {
             return None;
         }
-        // Where rounds are rarer than the trims of the journal, the newest must be remembered by itself.
+        // If rounds are rarer than trims of the journal, the newest must be stored in the state itself.
         self.changed |= i64::from(self.watch.interval_ms) >= SELDOM;
         lane.newest = Some(observation.started);
         lane.fresh = Some(now);
@@ -58,7 +59,7 @@ impl Machine {
         Some(Finished { region, place, round, started, word: Word::Passed, latency_ms })
     }
 
-    /// A finished round out of the journal, written after the state was: noted as it was then, without consequence.
+    /// Replays a finished round from the journal, written after the state was: recorded without consequences.
     pub fn replay(&mut self, reading: &Reading) {
         let counted = self.counted.contains(self.lane_region(reading.region));
         let fits = self.is_due(reading.round, reading.due);
@@ -85,7 +86,7 @@ impl Machine {
         }
     }
 
-    /// Whether nothing is under way: no round, no suspicion, no waiting; nor anything of a clock that was ahead.
+    /// Returns true if nothing is in progress: no round, suspicion or waiting, and no times in the future.
     fn is_steady(&self, now: Timestamp) -> bool {
         let state = &self.state;
         let is_ahead = |moment: Option<Timestamp>| moment.is_some_and(|moment| moment > now);

@@ -1,4 +1,5 @@
-//! A suspicion: other regions look at once, second rounds begin together, and a recovery is looked at the same way.
+//! Suspicion: other regions are checked at once, second rounds begin together, and recoveries are verified the same
+//! way.
 
 use crate::check::CheckKind;
 use crate::confirm::PATIENCE;
@@ -12,13 +13,13 @@ use super::resume::RETRY_EVERY;
 use super::state::{Round, Suspicion};
 use super::{Machine, Step};
 
-/// Milliseconds from the first failed round of a suspicion to its second.
+/// Milliseconds from the first failed round of a suspicion to the second round.
 const SECOND_AFTER: i64 = 5 * SECOND;
-/// Milliseconds after a recovery in which the next does not make down regions look again.
+/// Milliseconds after a recovery during which the next one does not trigger a re-check of down regions.
 const RECOVERY_QUIET: i64 = 10 * MINUTE;
 
 impl Machine {
-    /// A region that is not down saw a failed round: it joins the suspicion, or opens one with a sweep.
+    /// Adds a region that saw a failed round to the suspicion, or opens one with a sweep.
     pub(super) fn suspect(&mut self, round: &Round, region: Region, step: &mut Step<'_>) {
         let counted = self.watch.counted(step.mesh).contains(region);
         let opens = self.state.suspicion.is_none();
@@ -48,7 +49,7 @@ impl Machine {
         self.ask_second_rounds(step);
     }
 
-    /// A region passed, was disputed, or is down: it is no longer suspected. A suspicion without regions is over.
+    /// Removes a region from the suspicion because it passed, was disputed, or is down.
     pub(super) fn clear_suspicion(&mut self, region: Region, word: Word, turn: Turn) {
         let Some(suspicion) = &mut self.state.suspicion else { return };
         if matches!(word, Word::Passed | Word::Disputed) || turn == Turn::WentDown {
@@ -57,7 +58,7 @@ impl Machine {
         }
     }
 
-    /// Takes a region out of the suspicion, because it says nothing any more.
+    /// Removes a region from the suspicion because it has no status any more.
     pub(super) fn forget_suspect(&mut self, region: Region) {
         if let Some(suspicion) = &mut self.state.suspicion {
             suspicion.failing.remove(region);
@@ -65,7 +66,7 @@ impl Machine {
         }
     }
 
-    /// Ends a suspicion in which no round runs any more and no region is left.
+    /// Closes a suspicion without regions and without running rounds.
     pub(super) fn close_suspicion(&mut self) {
         let running =
             self.state.rounds.iter().any(|round| matches!(round.reason, Reason::Sweep | Reason::Second));
@@ -76,9 +77,9 @@ impl Machine {
         }
     }
 
-    /// Makes every other region run a round now. One whose running or newest round began no earlier than the round that
-    /// is suspected gives that one: what began before it may be of the time before the outage. What a provisional sweep
-    /// finds counts only once the round it is for has failed.
+    /// Sweep: requests a round from every other region now. A region is skipped if its running or newest round began
+    /// no earlier than the suspected round: an older one may show the time before the outage. Outcomes of a
+    /// provisional sweep count only once the round that triggered it has failed.
     pub(super) fn sweep(&mut self, seen_from: Region, provisional: bool, step: &mut Step<'_>) {
         if !self.watch.kind.is_regional() {
             return;
@@ -101,8 +102,8 @@ impl Machine {
         }
     }
 
-    /// The round for which a provisional sweep was made has failed, or not: what the sweep found counts, or is only
-    /// told. Where another round waits that would have swept as well, the sweep is for that one from now on.
+    /// Resolves a provisional sweep: if the round that triggered it failed, its outcomes count; otherwise they are
+    /// only reported. If another pending round would have swept too, the sweep is assigned to that one.
     pub(super) fn resolve_sweep(&mut self, round: &Round, failed: bool, step: &mut Step<'_>) {
         if !round.swept {
             return;
@@ -129,7 +130,7 @@ impl Machine {
         }
     }
 
-    /// Provisional rounds count from now on, with the word that they may have already.
+    /// Makes provisional rounds count, with the outcome they may already have.
     pub(super) fn release(&mut self, which: impl Fn(&Self, &Round) -> bool, step: &mut Step<'_>) {
         let is_held = |machine: &Self, round: &Round| round.provisional.is_some() && which(machine, round);
         while let Some(index) = self.state.rounds.iter().position(|round| is_held(self, round)) {
@@ -141,9 +142,9 @@ impl Machine {
         }
     }
 
-    /// The first passed round of a region that was down: every other down region looks again, once an outage. One of a
-    /// region that was only failing is a hint of the same, taken once too: else the down regions would wait for turns of
-    /// theirs, while the turn that comes next is that region's.
+    /// Sweep for recovery: when a region that was down passes for the first time, every other down region is checked
+    /// again, once for each outage. A pass in a region that was only suspected is a hint of the same and also
+    /// triggers one sweep, since otherwise the down regions would wait for their own next scheduled round.
     pub(super) fn sweep_for_recovery(
         &mut self,
         passed: Region,
@@ -167,8 +168,8 @@ impl Machine {
         }
     }
 
-    /// A round failed that had begun before the recovery was seen, a time-out most likely: its region could not be asked
-    /// with the others, since it was looking already, and looks again now.
+    /// Checks a region again after a round that failed but had begun before the recovery was seen (usually a
+    /// timeout): the region could not be part of the sweep, since a round was already running there.
     pub(super) fn look_again(&mut self, region: Region, began: Timestamp, step: &mut Step<'_>) {
         let passed = self.state.outage.as_ref().and_then(|outage| outage.passed);
         let is_down =
@@ -178,14 +179,15 @@ impl Machine {
         }
     }
 
-    /// Asks for the second rounds that are due: at the same instant in every region whose newest round failed. Where
-    /// nobody is there to ask (after a restart, for one), it is tried again for as long as an answer would be waited for.
+    /// Requests the second rounds that are due: at the same instant in every region whose newest round failed. If no
+    /// vantage is available (after a restart, for example), the request is retried for as long as a response would be
+    /// useful.
     pub(super) fn ask_second_rounds(&mut self, step: &mut Step<'_>) {
         let due: Vec<(Region, Timestamp)> = self.second_rounds().filter(|(_, at)| step.now >= *at).collect();
         for (region, _) in due {
             let first = self.state.lanes.get(region.index()).and_then(Lane::first_failed);
             let began = self.state.suspicion.as_ref().map_or(step.now, |suspicion| suspicion.began);
-            // A round that runs already (begun early, for one) is the second one.
+            // A round that is already running (started early, for example) serves as the second one.
             let is_looking = self.is_looking(region);
             let asked = is_looking || self.ask_round(region, Reason::Second, step);
             let wanted_until = (began + self.second_after()).max(self.born) + PATIENCE;
@@ -202,12 +204,12 @@ impl Machine {
         }
     }
 
-    /// When the next second round is due.
+    /// Time at which the next second round is due.
     pub(super) fn second_rounds_at(&self) -> Option<Timestamp> {
         self.second_rounds().map(|(_, at)| at).min()
     }
 
-    /// Asks every region for its first round of a new or changed monitor.
+    /// Requests a first round from every region, for a new or changed monitor.
     pub(super) fn ask_first_rounds(&mut self, step: &mut Step<'_>) {
         if self.watch.paused || self.watch.beat.is_some() {
             return;
@@ -220,7 +222,8 @@ impl Machine {
         }
     }
 
-    /// Certificates and domains are looked at sooner than their long interval while something is wrong.
+    /// Requests follow-up checks: certificates and domains are checked more often than their long interval while
+    /// failing.
     pub(super) fn follow_up(&mut self, step: &mut Step<'_>) {
         let due: Vec<Region> =
             self.follow_ups().filter(|(_, at)| step.now >= *at).map(|(region, _)| region).collect();
@@ -232,12 +235,12 @@ impl Machine {
         }
     }
 
-    /// When the next sooner look is due.
+    /// Time at which the next follow-up check is due.
     pub(super) fn follow_up_at(&self) -> Option<Timestamp> {
         self.follow_ups().map(|(_, at)| at).min()
     }
 
-    /// Whether a round of the region runs, or waits for its second word.
+    /// Returns true if a round of the region is running or waiting for confirmation.
     pub(super) fn is_looking(&self, region: Region) -> bool {
         self.state.rounds.iter().any(|round| self.lane_region(round.region) == region)
     }
@@ -250,7 +253,7 @@ impl Machine {
         });
         suspicion.into_iter().flat_map(|suspicion| suspicion.second_due.iter()).filter_map(move |region| {
             let first = self.state.lanes.get(region.index())?.first_failed()?;
-            // A region whose first round began later still keeps the distance that makes two rounds two.
+            // A region whose first round began later still keeps the distance that makes two rounds count as two.
             Some((region, together?.max(first.started + APART_SECOND)))
         })
     }
@@ -279,7 +282,7 @@ impl Machine {
         })
     }
 
-    /// Milliseconds to the second round: a registry is asked again only after a minute.
+    /// Milliseconds to the second round: a registry is queried again only after a minute.
     pub(super) const fn second_after(&self) -> i64 {
         match self.watch.kind {
             CheckKind::Domain => MINUTE,

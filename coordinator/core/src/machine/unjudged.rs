@@ -1,4 +1,4 @@
-//! Checks that nobody can judge, for a reason on the other side: counted, and reported to the monitor's owner once.
+//! Checks that cannot be judged, for an external reason: counted, and reported to the monitor's owner once.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,33 +8,33 @@ use crate::time::{DAY, MINUTE, Timestamp};
 
 use super::{Machine, Output, Step};
 
-/// Rounds in a row that nobody could judge before their owner hears of it: places take turns, so several have tried.
+/// Consecutive rounds without a judgement before the owner is notified: vantages take turns, so several have tried.
 const ROUNDS: u8 = 3;
-/// Milliseconds that they last at least before that.
+/// Minimum duration of that in milliseconds.
 const LASTS: i64 = 30 * MINUTE;
-/// Milliseconds after a report in which another time of the same is no news.
+/// Milliseconds after a report during which the same problem is not reported again.
 const REPORTED: i64 = 30 * DAY;
 
-/// The memory of rounds that nobody could judge.
+/// Run of rounds that could not be judged.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Unjudged {
-    /// Rounds in a row up to the newest; 0 once one was judged.
+    /// Consecutive rounds up to the newest; 0 once one was judged.
     rounds: u8,
-    /// When the first of them began.
+    /// Start of the first of them.
     pub(super) since: Timestamp,
-    /// When its owner was last told.
+    /// Time of the last notification to the owner.
     pub(super) reported: Option<Timestamp>,
 }
 
 impl Unjudged {
-    /// True while the newest round could not be judged.
+    /// Returns true if the newest round could not be judged.
     pub(super) const fn is_on(&self) -> bool {
         self.rounds > 0
     }
 }
 
 impl Machine {
-    /// Counts a round that nobody could judge, or ends the count where one was judged. A place's own fault changes
+    /// Counts a round that could not be judged, or resets the count if one was judged. A vantage's own fault changes
     /// nothing.
     pub(super) fn note_judged(&mut self, started: Timestamp, outcome: &Outcome, step: &mut Step<'_>) {
         match outcome {
@@ -62,7 +62,7 @@ impl Machine {
         }
     }
 
-    /// True while the newest round could not be judged, for a reason on the other side.
+    /// Returns true if the newest round could not be judged, for an external reason.
     pub(super) fn is_unjudged(&self) -> bool {
         self.state.unjudged.as_ref().is_some_and(|unjudged| unjudged.is_on())
     }

@@ -1,4 +1,4 @@
-//! What a person sees of a machine: status, since when, from where, and the last check.
+//! View of a monitor for users: status, since when, affected regions, and the last check.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,58 +10,59 @@ use crate::place::{Mesh, RegionSet};
 use crate::time::Timestamp;
 use crate::uptime::Span;
 
-/// A monitor's state as the API and the pages show it.
+/// State of a monitor as shown by the API and the pages.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct View {
-    /// Its status.
+    /// Current status.
     pub status: Status,
-    /// Since when; none before the first change.
+    /// Start of the status; none before the first change.
     pub since: Option<Timestamp>,
-    /// Regions it is down from while others see it up.
+    /// Regions it is down in, while others see it up.
     pub down_from: Option<RegionSet>,
-    /// Why it is down: how the first failed round of the outage ended. None while it is not down.
+    /// Reason it is down: how the first failed round of the outage ended. None while it is not down.
     pub down_reason: Option<Failure>,
-    /// Regions it is slow from while others whose response times count are not.
+    /// Regions it is slow in, while other counted regions are not.
     pub slow_from: Option<RegionSet>,
-    /// When the outage began that is on: nobody may see it at present, which does not end it.
+    /// Start of the open outage. An unknown status does not end an outage.
     pub outage_since: Option<Timestamp>,
-    /// Regions that see it up, by what they saw lately, whether they count or not.
+    /// Regions that see it up by recent rounds, whether they count or not.
     pub seen_up: RegionSet,
-    /// Regions that see it down; none of those that it is only remembered to be down from.
+    /// Regions that see it down by recent rounds; without those whose rounds are out of date.
     pub seen_down: RegionSet,
-    /// The newest finished scheduled round of a counted region; heartbeat: the last ping.
+    /// Newest finished scheduled round of a counted region; for a heartbeat the last ping.
     pub last_check: Option<LastCheck>,
-    /// Certificate and domain: the expiry that the newest check read.
+    /// Certificate and domain: expiry date from the newest check.
     pub expires_at: Option<Timestamp>,
-    /// Heartbeat: when the last ping came.
+    /// Heartbeat: time of the last ping.
     pub last_ping_at: Option<Timestamp>,
-    /// Heartbeat: how long the newest measured run took, in milliseconds.
+    /// Heartbeat: duration of the newest measured run, in milliseconds.
     pub last_run_ms: Option<u64>,
-    /// Heartbeat and component: when it was down, which its uptime is worked out from.
+    /// Heartbeat and component: downtime, from which its uptime is computed.
     pub downtime: Option<Downtime>,
-    /// When it was paused, as far as that is known, oldest first.
+    /// Pauses as far as they are known, oldest first.
     pub pauses: Vec<Span>,
-    /// The newest round could not be judged, for a reason on the other side, which the last check gives.
+    /// Set if the newest round could not be judged, for an external reason that the last check gives.
     pub unjudged: bool,
-    /// No second network can confirm this monitor's failures.
+    /// Set if no second network can confirm this monitor's failures.
     pub unconfirmable: bool,
-    /// Its changes to and fro, while it flaps.
+    /// Changes so far, while it flaps.
     pub flapping: Option<Flapping>,
-    /// Counted regions whose newest round failed without a second network to confirm it: it is not called down for that.
+    /// Counted regions whose newest round failed unconfirmed, for want of a second network: that does not make it
+    /// down.
     pub unconfirmed_from: RegionSet,
-    /// Since when a counted region's rounds have all been disputed; none under five minutes.
+    /// Time since which a counted region's rounds have all been disputed; none under five minutes.
     pub disputed_since: Option<Timestamp>,
 }
 
 impl View {
-    /// Compares what a place in quarantine saw with what the others say: true where it agrees, none where that can't be
-    /// told.
+    /// Compares an observation of a quarantined vantage with the status: true if they agree; none if that cannot be
+    /// decided.
     pub fn agrees(&self, seen: &Observation, mesh: &Mesh) -> Option<bool> {
         let down = match self.status {
             Status::Unknown => return None,
             Status::Up | Status::Slow => false,
             Status::Down if self.down_from.is_none_or(|from| from.contains(seen.region)) => true,
-            // Where nobody else looks from its region, that region is up by its own word.
+            // If no other vantage checks from its region, that region is up only by its own outcome.
             Status::Down if mesh.fit().all(|place| place.region != seen.region) => return None,
             Status::Down => false,
         };
@@ -73,16 +74,16 @@ impl View {
     }
 }
 
-/// The newest finished check.
+/// Newest finished check.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LastCheck {
-    /// When it ended.
+    /// End of the check.
     pub at: Timestamp,
-    /// Whether it passed.
+    /// Set if it passed.
     pub ok: bool,
-    /// What was measured; the latency of a disputed round is left out.
+    /// Measurements; without the latency of a disputed round.
     pub facts: Facts,
-    /// Why it failed, when it did.
+    /// Reason of the failure, if it failed.
     pub error: Option<Failure>,
 }
 
@@ -112,7 +113,7 @@ mod tests {
             let down_from = (!from.is_empty()).then(|| from.iter().copied().collect());
             View { status: Status::Down, down_from, ..View::default() }
         };
-        // Up from Asia by its own word, since nobody else looks from there.
+        // Up in Asia by its own outcome only, since no other vantage checks from there.
         assert_eq!(view(&[Region::Europe]).agrees(&passed, &alone), None);
         assert_eq!(view(&[Region::Europe]).agrees(&passed, &beside), Some(true));
         for down in [view(&[]), view(&[Region::Asia])] {

@@ -1,5 +1,5 @@
-//! Words of the newest rounds that did not pass: they tell which regions have seen the target up since an outage began,
-//! which see it fail without anybody to confirm it, and for how long places have contradicted each other.
+//! Newest rounds that did not pass: they show which regions have seen the target up since an outage began, which see
+//! unconfirmed failures, and for how long vantages have contradicted each other.
 
 use serde::{Deserialize, Serialize};
 
@@ -14,10 +14,10 @@ use super::Machine;
 /// Regions whose newest round did not pass.
 pub(super) type Unpassed = Rare<[Option<Spoken>; 6]>;
 
-/// Start of each region's unbroken run of disputed rounds, where its newest round that said something was one.
+/// Start of each region's current run of disputed rounds; a passed or failed round ends it.
 pub(super) type DisputedSince = Rare<[Option<Timestamp>; 6]>;
 
-/// Milliseconds from which a run of disputed rounds is shown.
+/// Milliseconds after which a run of disputed rounds is shown.
 const SHOWN_AFTER: i64 = 5 * MINUTE;
 
 impl Blank for [Option<Timestamp>; 6] {
@@ -28,17 +28,17 @@ impl Blank for [Option<Spoken>; 6] {
     const BLANK: &'static Self = &[None; 6];
 }
 
-/// The newest round of a region, which did not pass.
+/// Newest round of a region, if it did not pass.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Spoken {
     word: Word,
-    /// Start of the newest passed round, as long as nothing after it speaks against it.
+    /// Start of the newest passed round, unless a later round contradicts it.
     passed: Option<Timestamp>,
 }
 
 impl Machine {
-    /// Notes the word of a region's newest round, before its lane hears it. A round that says nothing (inconclusive) or
-    /// changes no status (disputed) leaves the pass before it standing.
+    /// Records the outcome of a region's newest round, before the region's state changes. A round that is
+    /// inconclusive or disputed leaves an earlier pass valid.
     pub(super) fn note_word(&mut self, region: Region, word: Word, started: Timestamp) {
         match word {
             Word::Failed => self.end_dispute(region),
@@ -61,7 +61,7 @@ impl Machine {
         }
     }
 
-    /// The region's newest round passed, or nothing is known of its rounds any more.
+    /// Clears the record of a region because its newest round passed, or its rounds are no longer known.
     pub(super) fn forget_word(&mut self, region: Region) {
         let is_kept = |words: &[Option<Spoken>; 6]| words.get(region.index()).is_some_and(Option::is_some);
         if is_kept(&self.state.unpassed) {
@@ -84,8 +84,8 @@ impl Machine {
         }
     }
 
-    /// Start of the longest unbroken run of disputed rounds of a counted region that still looks, once that has lasted
-    /// for five minutes.
+    /// Start of the longest unbroken run of disputed rounds in a counted region with current rounds, once it has
+    /// lasted for five minutes.
     pub(super) fn disputed_since(&self, mesh: &Mesh, now: Timestamp) -> Option<Timestamp> {
         let counted = self.watch.counted(mesh);
         let looks = |region: Region| {
@@ -96,7 +96,7 @@ impl Machine {
         runs.filter_map(|(since, _)| *since).min().filter(|since| now.since(*since) >= SHOWN_AFTER)
     }
 
-    /// The wall clock stepped by so many milliseconds: passes that stand move along with the rounds after them.
+    /// Moves the recorded times after a step of the wall clock, together with the rounds after them.
     pub(super) fn shift_words(&mut self, by: i64) {
         let mut words = self.state.unpassed.take();
         for passed in words.iter_mut().flatten().filter_map(|spoken| spoken.passed.as_mut()) {
@@ -108,8 +108,8 @@ impl Machine {
         self.state.disputed = Rare::from(disputed);
     }
 
-    /// Start of the round by which a region that is up says so: its newest, or the newest passed one where those after
-    /// it said nothing.
+    /// Start of the round that shows a region as up: its newest, or the newest passed one if those after it were
+    /// inconclusive.
     fn passed_at(&self, region: Region) -> Option<Timestamp> {
         let lane = self.state.lanes.get(region.index()).filter(|lane| lane.standing == Standing::Up)?;
         let newest = lane.newest?;
@@ -119,7 +119,7 @@ impl Machine {
         }
     }
 
-    /// Gathers what the regions say, of an outage that began at the moment that `since` gives.
+    /// Groups the regions by status, for an outage that began at the time that `since` returns.
     pub(super) fn says(&self, mesh: &Mesh, since: impl FnOnce(&Says) -> Option<Timestamp>) -> Says {
         let with = |wanted| {
             let lanes = self.state.lanes.iter().zip(Region::ALL);
@@ -142,7 +142,7 @@ impl Machine {
         says
     }
 
-    /// Counted regions whose newest round that said something failed, and could not be confirmed. A heartbeat needs no
+    /// Counted regions whose newest round, ignoring inconclusive ones, is unconfirmed. A heartbeat needs no
     /// confirmation.
     pub(super) fn unconfirmed_from(&self, mesh: &Mesh, now: Timestamp) -> RegionSet {
         let counted = self.watch.counted(mesh);

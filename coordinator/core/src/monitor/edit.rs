@@ -1,4 +1,4 @@
-//! What people send to make or change a monitor, settled into settings that keep every bound.
+//! Validation of a monitor as sent in a request.
 
 use std::collections::BTreeMap;
 
@@ -10,44 +10,44 @@ use crate::place::{Region, RegionSet};
 use crate::refusal::{Refusals, Rule};
 use crate::text;
 
-/// Characters that a name may have.
+/// Maximum length of a name, in characters.
 pub const MAX_NAME: usize = 80;
-/// Characters that a group may have.
+/// Maximum length of a group, in characters.
 pub const MAX_GROUP: usize = 60;
-/// Milliseconds above which a response may be called slow: under the ten seconds that a check has.
+/// Allowed slow thresholds in milliseconds: below the check timeout of ten seconds.
 pub const THRESHOLD_MS: std::ops::RangeInclusive<i64> = 1..=9999;
 
-/// The fields of a monitor as they were sent.
+/// The fields of a monitor, as sent.
 #[derive(Clone, Default)]
 #[allow(missing_debug_implementations, reason = "what is checked holds secrets")]
 pub struct MonitorEdit {
-    /// The type; it can't change later.
+    /// Type, which can't be changed later.
     pub kind: Given<String>,
     /// The name.
     pub name: Given<String>,
     /// The group.
     pub group: Given<String>,
-    /// Milliseconds above which a response is slow.
+    /// Response time in milliseconds above which a check is slow.
     pub slow_threshold_ms: Given<i64>,
-    /// The same for single regions, by name.
+    /// Thresholds by region name.
     pub slow_thresholds: Given<BTreeMap<String, i64>>,
     /// Regions for response times, by name.
     pub latency_regions: Given<Vec<String>>,
-    /// The one region to check from, by name; empty means every region.
+    /// The only region to check from, by name; empty means every region.
     pub pinned: Given<String>,
-    /// Whether it is not to be checked.
+    /// True to pause it.
     pub paused: Given<bool>,
-    /// What to check.
+    /// The check.
     pub check: CheckEdit,
-    /// Notifies subscribers that an automatic incident is over by a pause; they are not notified unless this says so.
+    /// Notifies subscribers of an automatic incident that ends because the monitor is paused; off by default.
     pub notify: Given<bool>,
-    /// Fields that were sent and that no edit changes, each with the rule that says so.
+    /// Errors for fields that were sent and can't be edited.
     pub refused: Refusals,
 }
 
 impl MonitorEdit {
-    /// The settings that come of what stands (none for a new monitor) and what was sent. `token` is used for a new
-    /// heartbeat's ping address.
+    /// Validates what was sent on top of the present settings (none for a new monitor). `token` is used for a
+    /// new heartbeat's ping URL.
     ///
     /// # Errors
     /// Every field that breaks a rule.
@@ -61,14 +61,14 @@ impl MonitorEdit {
             .optional("groupName", group_before, &mut faults, |group| text::optional_line(group, MAX_GROUP));
         let name_before = before.map(|settings| settings.name.clone());
         let Some(kind) = kind else {
-            // Without a type the other fields can't be judged; a name that was sent can.
+            // Without a type only the name can be validated.
             self.name(name_before, Some(String::new()), &mut faults);
             return Err(faults);
         };
         let settled = self.check.settle(kind, before.map(|settings| &settings.check), token, &mut faults);
         let stand_in = match &settled {
             Some(settled) => settled.host.as_deref().map(shortened),
-            // The fault in the target is told already; a missing name is none beside it.
+            // The invalid target is already reported; a missing name is not reported in addition.
             None => (!matches!(kind, CheckKind::Heartbeat | CheckKind::Component)).then(String::new),
         };
         let name = self.name(name_before, stand_in, &mut faults);
@@ -99,7 +99,7 @@ impl MonitorEdit {
     }
 
     fn kind(&self, before: Option<CheckKind>, faults: &mut Refusals) -> Option<CheckKind> {
-        let fixed = || "can't change after creation".to_owned();
+        let fixed = || "can't be changed after creation".to_owned();
         let read = |name: &String| text::one_of(name, &CheckKind::ALL, CheckKind::name);
         match before {
             None => self.kind.defaulted("type", None, CheckKind::Http, faults, read),
@@ -110,7 +110,7 @@ impl MonitorEdit {
         }
     }
 
-    /// The name, or what stands in for it where a new monitor is sent without one.
+    /// The name, or its default for a new monitor that is sent without one.
     fn name(
         &self,
         before: Option<String>,
@@ -137,7 +137,7 @@ impl MonitorEdit {
     }
 }
 
-/// What decides whether a monitor is slow.
+/// The settings that decide whether a monitor is slow.
 #[derive(Default)]
 struct Speed {
     threshold_ms: Option<u32>,
@@ -155,7 +155,7 @@ impl Speed {
     }
 }
 
-/// Whether monitors of the type may be checked from one region alone.
+/// Returns true if monitors of the type may be checked from a single region.
 const fn can_be_pinned(kind: CheckKind) -> bool {
     match kind {
         CheckKind::Http
@@ -187,7 +187,7 @@ fn read_pinned(name: &str) -> Result<Option<Region>, Rule> {
     if name.trim().is_empty() { Ok(None) } else { text::region(name).map(Some) }
 }
 
-/// A host as a name: hosts may be longer than names.
+/// Shortens a host to the length of a name.
 fn shortened(host: &str) -> String {
     host.chars().take(MAX_NAME).collect()
 }

@@ -1,20 +1,20 @@
-//! Whether a colour can be read on others, and the nearest one that can (WCAG 2.2, 1.4.3).
+//! Contrast of colours: readable variants of an accent colour (WCAG 2.2, 1.4.3).
 
 use super::look::Color;
 
-/// The least contrast of text (WCAG 2.2, success criterion 1.4.3, level AA).
+/// Minimum contrast of text (WCAG 2.2, success criterion 1.4.3, level AA).
 pub const READABLE: f64 = 4.5;
 /// Steps from a colour to black or white.
 const STEPS: u8 = 64;
 
-/// The contrast of two colours, from 1 to 21 (WCAG 2.2, "contrast ratio").
+/// Contrast ratio of two colours, from 1 to 21 (WCAG 2.2, "contrast ratio").
 pub fn contrast(one: Color, other: Color) -> f64 {
     let (one, other) = (luminance(one), luminance(other));
     (one.max(other) + 0.05) / (one.min(other) + 0.05)
 }
 
-/// The colour itself where it can be read on all of these, else the nearest on its way to black or to white that can.
-/// Where none can, black or white, whichever is the better.
+/// Returns the colour if it is readable on all of these backgrounds, else the nearest readable one on the way
+/// to black or white. If none is readable, black or white, whichever has more contrast.
 pub fn readable(color: Color, backgrounds: &[Color]) -> Color {
     let worst =
         |it: Color| backgrounds.iter().map(|ground| contrast(it, *ground)).fold(f64::INFINITY, f64::min);
@@ -24,7 +24,7 @@ pub fn readable(color: Color, backgrounds: &[Color]) -> Color {
     steps.into_iter().find(|it| worst(*it) >= READABLE).unwrap_or(end)
 }
 
-/// The relative luminance, from 0 to 1 (WCAG 2.2, "relative luminance").
+/// Relative luminance, from 0 to 1 (WCAG 2.2, "relative luminance").
 fn luminance(color: Color) -> f64 {
     let [red, green, blue] = color.0.map(|part| {
         let part = f64::from(part) / 255.0;
@@ -33,7 +33,7 @@ fn luminance(color: Color) -> f64 {
     0.2126 * red + 0.7152 * green + 0.0722 * blue
 }
 
-/// So many steps from one to the other.
+/// The colour `step` steps from one to the other.
 fn mixed(from: Color, to: Color, step: u8) -> Color {
     let Color([r, g, b]) = from;
     let Color([to_r, to_g, to_b]) = to;

@@ -1,4 +1,4 @@
-//! Who may see a private page: mailboxes and whole domains of mail, compared exactly.
+//! Access to private pages: email addresses and email domains, compared exactly.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -8,20 +8,20 @@ use serde::{Deserialize, Serialize};
 use crate::refusal::Rule;
 use crate::{account, text};
 
-/// Mailboxes that a page may let in.
+/// Maximum number of email addresses allowed on a page.
 pub const MAX_PEOPLE: usize = 200;
-/// Domains of mail that a page may let in.
+/// Maximum number of email domains allowed on a page.
 pub const MAX_DOMAINS: usize = 50;
-/// Characters that a page's password may have.
+/// Allowed length of a page's password, in characters.
 pub const PASSWORD: std::ops::RangeInclusive<usize> = 1..=200;
 
-/// A page's password as somebody sent it. It is not shown, and never kept.
+/// A page's password as sent. It is never logged or stored.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Password(String);
 
 impl Password {
-    /// What was sent.
+    /// Wraps the text that was sent.
     pub const fn new(text: String) -> Self {
         Self(text)
     }
@@ -31,7 +31,7 @@ impl Password {
         &self.0
     }
 
-    /// Whether it may be a page's. Nothing is trimmed off it.
+    /// Validates a new password. Nothing is trimmed.
     ///
     /// # Errors
     /// The rule that it breaks.
@@ -50,17 +50,18 @@ impl fmt::Debug for Password {
     }
 }
 
-/// Who may see a private page.
+/// People who may see a private page.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Allowed {
-    /// Mailboxes in their canonical form ([`mailbox`]), sorted.
+    /// Email addresses in canonical form ([`mailbox`]), sorted.
     pub people: Vec<String>,
-    /// Domains of mail in their canonical form, sorted; names below them are others.
+    /// Email domains in canonical form, sorted; subdomains are not included.
     pub domains: Vec<String>,
 }
 
 impl Allowed {
-    /// Whether a mailbox in its canonical form is let in: itself, or by its domain. Names are compared whole.
+    /// Returns true if an email address in canonical form is allowed, by itself or by its domain. Names are
+    /// compared whole.
     pub fn has(&self, mailbox: &str) -> bool {
         let domain = mailbox.rsplit_once('@').map(|(_, domain)| domain);
         self.people.iter().any(|it| it == mailbox)
@@ -68,7 +69,7 @@ impl Allowed {
     }
 }
 
-/// A mailbox in the form that is compared: small letters, its domain in ASCII (IDNA), plain ASCII before the `@`.
+/// Normalizes an email address: lower case, domain in ASCII (IDNA), plain ASCII before the `@`.
 ///
 /// # Errors
 /// The rule that the text breaks.
@@ -85,7 +86,7 @@ pub fn mailbox(text: &str) -> Result<String, Rule> {
     }
 }
 
-/// A domain of mail in the form that is compared: small ASCII letters, at least two labels, no `@`.
+/// Normalizes an email domain: lower-case ASCII, at least two labels, no `@`.
 ///
 /// # Errors
 /// The rule that the text breaks.
@@ -94,18 +95,18 @@ pub fn mail_domain(text: &str) -> Result<String, Rule> {
     if domain.contains('.') { Ok(domain) } else { Err("must be a domain such as example.com".to_owned()) }
 }
 
-/// A list of mailboxes, sorted, each once.
+/// Validates a list of email addresses; sorts it and removes duplicates.
 ///
 /// # Errors
-/// The rule that the list breaks, with the entry's place counted from 0.
+/// The rule that the list breaks, with the index of the entry from 0.
 pub fn people(list: &[String]) -> Result<Vec<String>, Rule> {
     read(list, MAX_PEOPLE, "email addresses", mailbox)
 }
 
-/// A list of domains of mail, sorted, each once.
+/// Validates a list of email domains; sorts it and removes duplicates.
 ///
 /// # Errors
-/// The rule that the list breaks, with the entry's place counted from 0.
+/// The rule that the list breaks, with the index of the entry from 0.
 pub fn domains(list: &[String]) -> Result<Vec<String>, Rule> {
     read(list, MAX_DOMAINS, "domains", mail_domain)
 }

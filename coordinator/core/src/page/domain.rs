@@ -1,4 +1,5 @@
-//! An owner's own hostname: asked for first, a page's only once it was shown to be the owner's.
+//! Custom domains: a hostname is claimed first, and becomes the page's once a DNS record proves its
+//! ownership.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,63 +8,63 @@ use crate::refusal::Rule;
 use crate::text;
 use crate::time::{DAY, Timestamp};
 
-/// Milliseconds for which a hostname that was freed is nobody else's.
+/// Milliseconds for which a released hostname stays reserved for its former account.
 pub const FREED_FOR: i64 = 30 * DAY;
-/// What the record's name begins with, before the hostname.
+/// First label of the record's name, before the hostname.
 pub const RECORD_LABEL: &str = "_parallax-challenge";
-/// What the record's value begins with, before the token.
+/// Prefix of the record's value, before the token.
 pub const RECORD_PREFIX: &str = "parallax-domain-verification=";
 
-/// A hostname that an owner asked for, until it is verified.
+/// A claimed hostname that is not verified yet.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DomainClaim {
-    /// The hostname, in small ASCII letters, without a trailing dot.
+    /// Hostname in lower-case ASCII, without a trailing dot.
     pub host: String,
-    /// What a record of the domain must carry to show that its owner asks.
+    /// Token that the TXT record must contain to prove ownership.
     pub token: String,
-    /// When it was asked for.
+    /// Time of the claim.
     pub asked_at: Timestamp,
-    /// When it was last looked for.
+    /// Time of the last look-up.
     pub checked_at: Option<Timestamp>,
-    /// Why it was not found the last time, in words for the owner.
+    /// Reason for which the last look-up failed, in words for the owner.
     pub problem: Option<String>,
 }
 
 impl DomainClaim {
-    /// A hostname that is asked for now.
+    /// Creates a claim as of now.
     pub const fn new(host: String, token: String, now: Timestamp) -> Self {
         Self { host, token, asked_at: now, checked_at: None, problem: None }
     }
 
-    /// Name of the TXT record that is looked for.
+    /// Name of the expected TXT record.
     pub fn record_name(&self) -> String {
         format!("{RECORD_LABEL}.{}", self.host)
     }
 
-    /// Value of the TXT record that is looked for.
+    /// Value of the expected TXT record.
     pub fn record_value(&self) -> String {
         format!("{RECORD_PREFIX}{}", self.token)
     }
 }
 
-/// A hostname that a page had, and which nobody but its account may take for a while.
+/// A released hostname, reserved for its former account for a while.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Freed {
-    /// Whose page had it.
+    /// The account whose page had it.
     pub account: AccountId,
-    /// Until when it is kept from others.
+    /// End of the reservation.
     pub until: Timestamp,
 }
 
 impl Freed {
-    /// Whether it keeps the hostname from that account now.
+    /// Returns true if the hostname is reserved against that account now.
     pub fn holds_against(&self, account: AccountId, now: Timestamp) -> bool {
         self.account != account && self.until > now
     }
 }
 
-/// A hostname that a page may have: a name of at least two labels without underscores, which is neither the service's
-/// own nor below the domain that its pages have their labels under.
+/// Validates a custom domain: a name of at least two labels without underscores, neither the service's own
+/// nor below the root domain of pages.
 ///
 /// # Errors
 /// The rule that the text breaks.
@@ -73,15 +74,16 @@ pub fn read_host(text: &str, own: Option<&str>, root_domain: Option<&str>) -> Re
     if !host.contains('.') || host.contains('_') || host.len() > MAX_HOST {
         Err("must be a hostname such as status.example.com".to_owned())
     } else if own == Some(&host) {
-        Err("must not be this service's own address".to_owned())
+        Err("must not be this service's own hostname".to_owned())
     } else if root_domain.is_some_and(below) {
-        Err("must not be below this service's own domain".to_owned())
+        Err("must not be a subdomain of this service's own domain".to_owned())
     } else {
         Ok(host)
     }
 }
 
-/// The longest hostname: with the record's label it must still be a name of DNS (RFC 1035 section 2.3.4).
+/// Maximum length of a hostname: with the record's label it must still be a DNS name (RFC 1035 section
+/// 2.3.4).
 pub const MAX_HOST: usize = 253 - RECORD_LABEL.len() - 1;
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! What people send to make or change a page, settled into settings that keep every bound.
+//! Validation of a page as sent in a request.
 
 use super::Page;
 use super::access::{self, Allowed, Password};
@@ -10,17 +10,17 @@ use crate::refusal::{Refusals, Rule};
 use crate::text;
 use crate::time::Timestamp;
 
-/// Characters that a page's name may have.
+/// Maximum length of a page's name, in characters.
 pub const MAX_NAME: usize = 80;
-/// Characters that a page's address label may have.
+/// Maximum length of a slug, in characters.
 pub const MAX_SLUG: usize = 63;
-/// Characters that a page's line under the headline may have.
+/// Maximum length of a page's description, in characters.
 pub const MAX_DESCRIPTION: usize = 200;
-/// Characters that a page's link may have.
+/// Maximum length of a page's support URL, in characters.
 pub const MAX_SUPPORT_URL: usize = 300;
-/// Percent that a page may aim at.
+/// Allowed uptime targets, in percent.
 pub const UPTIME_TARGET: std::ops::RangeInclusive<f64> = 90.0..=99.999;
-/// Labels that can't be a page's, since they are the service's own or would be taken for it.
+/// Slugs that no page may have: they are the service's own or would be mistaken for it.
 const RESERVED: [&str; 34] = [
     "about",
     "account",
@@ -58,12 +58,12 @@ const RESERVED: [&str; 34] = [
     "www",
 ];
 
-/// The fields of a page that its API changes, as they were sent.
+/// The editable fields of a page, as sent.
 #[derive(Debug, Clone, Default)]
 pub struct PageEdit {
     /// The name.
     pub name: Given<String>,
-    /// One line under the headline.
+    /// Line under the headline.
     pub description: Given<String>,
     /// Link under the headline.
     pub support_url: Given<String>,
@@ -71,58 +71,58 @@ pub struct PageEdit {
     pub uptime_target: Given<f64>,
     /// IANA zone.
     pub timezone: Given<String>,
-    /// Whether deploy markers are drawn for visitors.
+    /// True to show deploy markers to visitors.
     pub show_deploys: Given<bool>,
-    /// Whether regions are shown under the strips.
+    /// True to show the regions under the uptime bars.
     pub show_locations: Given<bool>,
     /// Regions for response times, by name.
     pub latency_regions: Given<Vec<String>>,
     /// Regions for up and down, by name.
     pub uptime_regions: Given<Vec<String>>,
-    /// The address label.
+    /// The slug.
     pub slug: Given<String>,
     /// The owner's own hostname.
     pub custom_domain: Given<String>,
     /// The visitors' password.
     pub password: Given<Password>,
-    /// Whether only allowed people see it.
+    /// True to restrict the page to allowed people.
     pub private: Given<bool>,
-    /// Mailboxes that may see it while it is private.
+    /// Email addresses that may see it while it is private.
     pub allowed_people: Given<Vec<String>>,
-    /// Domains of mail that may see it while it is private.
+    /// Email domains that may see it while it is private.
     pub allowed_domains: Given<Vec<String>>,
-    /// Whether search engines are asked to leave it out.
+    /// True to ask search engines not to index it.
     pub noindex: Given<bool>,
     /// Light, dark or automatic.
     pub theme: Given<String>,
-    /// Colour of links and the like.
+    /// Accent colour, as of links.
     pub accent_color: Given<String>,
-    /// A picture beside the headline, as a `data:` URL. It is read by whoever keeps pictures.
+    /// Logo as a `data:` URL. The store of pictures decodes it.
     pub logo: Given<String>,
-    /// A picture in the browser's tab, as a `data:` URL. It is read by whoever keeps pictures.
+    /// Favicon as a `data:` URL. The store of pictures decodes it.
     pub favicon: Given<String>,
-    /// Language of the fixed words.
+    /// Language of the service's own texts.
     pub language: Given<String>,
-    /// Fields that were sent and that no edit changes, each with the rule that says so.
+    /// Errors for fields that were sent and can't be edited.
     pub refused: Refusals,
 }
 
-/// What settling an edit has to know besides the page.
+/// Context for validating an edit, besides the page.
 #[derive(Debug, Clone, Copy)]
 pub struct Ground<'a> {
     /// The service's own hostname.
     pub own_host: Option<&'a str>,
-    /// Domain under which pages have their labels, where there is one.
+    /// Domain under which pages have their slugs, if configured.
     pub root_domain: Option<&'a str>,
-    /// What a new claim of a hostname is shown by: random, used once.
+    /// Token for a new claim of a hostname: random, used once.
     pub token: &'a str,
-    /// When it is settled.
+    /// Current time.
     pub now: Timestamp,
 }
 
 impl PageEdit {
-    /// The page that comes of what stands and what was sent: all but a new password's hash and pictures, which are made
-    /// by whoever keeps them. A change of who may see the page raises its `access_revision`.
+    /// Validates an edit of a page, except for a new password's hash and for pictures, which the caller
+    /// makes. A change of the access rules increments `access_revision`.
     ///
     /// # Errors
     /// Every field that breaks a rule.
@@ -157,7 +157,7 @@ impl PageEdit {
             self.latency_regions.optional("latencyLocations", page.latency_regions, &mut faults, |names| {
                 text::regions(names).map(Some)
             });
-        // Every region is the same as all of them, those added later included.
+        // A list of every region means all of them, including those added later.
         let uptime_regions =
             self.uptime_regions.optional("uptimeRegions", page.uptime_regions, &mut faults, |names| {
                 text::regions(names).map(|set| (set != RegionSet::ALL).then_some(set))
@@ -209,8 +209,8 @@ impl PageEdit {
         }
     }
 
-    /// The verified hostname, and the one that is asked for. Null gives both up; one that is verified, or asked for
-    /// already, is not asked for again; another leaves what is verified until it is verified itself.
+    /// The verified hostname and the claimed one. Null removes both. A hostname that is verified or claimed
+    /// already is not claimed again. A new one leaves the verified one in place until it is verified itself.
     fn domain(
         &self,
         page: &Page,
@@ -233,7 +233,7 @@ impl PageEdit {
         }
     }
 
-    /// The password's hash where it stays, whether the page is private, and who may see it then.
+    /// The unchanged password hash, the privacy flag, and the people allowed.
     fn access(&self, page: &Page, faults: &mut Refusals) -> (Option<String>, Option<bool>, Allowed) {
         let stays = page.password.clone();
         let password = self
@@ -256,7 +256,7 @@ impl PageEdit {
         (password, private, allowed)
     }
 
-    /// Theme and accent colour; pictures as they stand.
+    /// Theme and accent colour; pictures stay unchanged.
     fn look(&self, page: &Page, faults: &mut Refusals) -> Look {
         let before = page.look.clone();
         let theme = self
@@ -269,7 +269,7 @@ impl PageEdit {
     }
 }
 
-/// A page's name.
+/// Validates a page's name.
 ///
 /// # Errors
 /// The rule that the text breaks.
@@ -277,7 +277,7 @@ pub fn read_name(name: &str) -> Result<String, Rule> {
     text::line(name, 1..=MAX_NAME)
 }
 
-/// A page's address label: 1 to 63 of a-z, 0-9 and inner hyphens, none that is reserved.
+/// Validates a slug: 1 to 63 of a-z, 0-9 and inner hyphens, and not reserved.
 ///
 /// # Errors
 /// The rule that the text breaks.
@@ -290,7 +290,7 @@ pub fn read_slug(slug: &str) -> Result<String, Rule> {
     if !is_label {
         return Err("must be 1 to 63 characters of a-z, 0-9 and inner hyphens".to_owned());
     }
-    // A label with hyphens in third and fourth place is read as an encoded international one (RFC 5891 4.2.3.1).
+    // Hyphens in third and fourth position mark an encoded international label (RFC 5891 4.2.3.1).
     if RESERVED.contains(&slug) || slug.get(2..4) == Some("--") {
         return Err("is reserved".to_owned());
     }

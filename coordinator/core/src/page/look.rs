@@ -1,4 +1,4 @@
-//! How a page looks: its theme, its accent colour, its pictures, and the language of its fixed words.
+//! Branding of a page: theme, accent colour, pictures, and the language of the service's own texts.
 
 use std::fmt;
 
@@ -7,28 +7,28 @@ use serde::{Deserialize, Serialize};
 use crate::refusal::Rule;
 use crate::text;
 
-/// Bytes that a logo may have.
+/// Maximum size of a logo, in bytes.
 pub const MAX_LOGO: usize = 64 << 10;
-/// Bytes that a favicon may have.
+/// Maximum size of a favicon, in bytes.
 pub const MAX_FAVICON: usize = 32 << 10;
 
-/// A page's colours and pictures.
+/// A page's theme, colours and pictures.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Look {
-    /// Light, dark, or as the visitor's system has it.
+    /// Light, dark, or the visitor's system setting.
     pub theme: Theme,
-    /// Of links and the like; none means the service's own.
+    /// Accent colour, as of links; none means the service's own.
     pub accent: Option<Color>,
-    /// Beside the headline.
+    /// Picture next to the headline.
     pub logo: Option<Picture>,
-    /// In the browser's tab.
+    /// Picture in the browser's tab.
     pub favicon: Option<Picture>,
 }
 
-/// Light, dark, or as the visitor's system has it. Variants are only ever added at the end, in every type here.
+/// Light, dark, or the visitor's system setting. In every type here new variants are added only at the end.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Theme {
-    /// As the visitor's system has it.
+    /// The visitor's system setting.
     #[default]
     Auto,
     /// Dark on light.
@@ -64,7 +64,7 @@ impl Theme {
 pub struct Color(pub [u8; 3]);
 
 impl Color {
-    /// A colour written as `#rrggbb`, in letters of either size.
+    /// Parses a colour written as `#rrggbb`, in either case.
     ///
     /// # Errors
     /// The rule that the text breaks.
@@ -85,7 +85,7 @@ impl fmt::Display for Color {
     }
 }
 
-/// A picture of a page, as far as it is known without its bytes.
+/// A page's picture without its bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Picture {
     /// Its format.
@@ -95,7 +95,7 @@ pub struct Picture {
 }
 
 impl Picture {
-    /// The digest as it stands in addresses: 32 small hexadecimal digits.
+    /// Digest as used in URLs: 32 lower-case hexadecimal digits.
     pub fn hex(&self) -> String {
         self.digest.iter().fold(String::with_capacity(32), |text, byte| text + &format!("{byte:02x}"))
     }
@@ -128,7 +128,7 @@ impl PictureKind {
         }
     }
 
-    /// Whether bytes begin as the format has it (SVG: text that has an `svg` element at its beginning).
+    /// Returns true if the bytes begin like the format (SVG: text that begins with an `svg` element).
     pub fn fits(self, bytes: &[u8]) -> bool {
         match self {
             Self::Png => bytes.starts_with(b"\x89PNG\r\n\x1a\n"),
@@ -139,20 +139,20 @@ impl PictureKind {
     }
 }
 
-/// Which of a page's pictures.
+/// The use of a page's picture.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum PictureUse {
-    /// Beside the headline.
+    /// Logo next to the headline.
     Logo,
-    /// In the browser's tab.
+    /// Favicon in the browser's tab.
     Favicon,
 }
 
 impl PictureUse {
-    /// Both.
+    /// Both uses.
     pub const ALL: [Self; 2] = [Self::Logo, Self::Favicon];
 
-    /// Its name: that of the field, and of the first part of its address.
+    /// Name of the field, and first part of the URL.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Logo => "logo",
@@ -160,7 +160,7 @@ impl PictureUse {
         }
     }
 
-    /// Bytes that it may have.
+    /// Maximum size in bytes.
     pub const fn most(self) -> usize {
         match self {
             Self::Logo => MAX_LOGO,
@@ -179,7 +179,7 @@ impl Look {
     }
 }
 
-/// The language of what a page says in the service's own words.
+/// Language of the service's own texts on a page.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Language {
     /// English.
@@ -222,7 +222,8 @@ impl Language {
     }
 }
 
-/// Whether a text is an SVG document as far as its first element tells: what may stand before it is skipped.
+/// Returns true if a text is an SVG document as far as its first element shows; prolog and comments are
+/// skipped.
 fn begins_as_svg(text: &str) -> bool {
     let mut rest = text.trim_start_matches('\u{feff}').trim_start();
     loop {

@@ -1,30 +1,30 @@
-//! When the record of a hostname that was asked for is looked for, and what the answer says.
+//! Verification of a custom domain: the times of DNS look-ups, and the judgement of their results.
 
 use crate::page::domain::DomainClaim;
 use crate::time::{DAY, HOUR, SECOND, Timestamp};
 
-/// Milliseconds for which a hostname is looked for by itself; later on request alone.
+/// Milliseconds for which a hostname is looked up automatically; later only on request.
 pub const PATIENCE: i64 = 7 * DAY;
-/// Pauses between two looks: as long as the owner has waited already, within these.
+/// Bounds of the delay between two look-ups, which grows with the age of the claim.
 const SHORTEST: i64 = 20 * SECOND;
 const LONGEST: i64 = 6 * HOUR;
-/// Characters of somebody's record that are repeated to the owner.
+/// Maximum length of a foreign record that is quoted to the owner, in characters.
 const REPEATED: usize = 100;
 
-/// Why no record was seen.
+/// The reason for which no record was read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unseen {
-    /// The name servers say that there is none.
+    /// The name servers responded that there is none.
     Absent,
-    /// The name servers answer with a fault.
+    /// The name servers responded with an error.
     Fault,
-    /// They did not answer.
+    /// The name servers did not respond.
     Silence,
-    /// Nobody could be asked: the trouble is ours.
+    /// The look-up could not be made: the problem is on our side.
     Ours,
 }
 
-/// When the hostname is looked for next; none once it was for as long as it is by itself.
+/// Time of the next look-up; none once the automatic look-ups are over.
 pub fn next_look(claim: &DomainClaim) -> Option<Timestamp> {
     let last = claim.asked_at + PATIENCE;
     let next = match claim.checked_at {
@@ -38,10 +38,10 @@ pub fn next_look(claim: &DomainClaim) -> Option<Timestamp> {
     Some(next)
 }
 
-/// Whether what was found shows that the owner asks; else why not, in words for the owner. `now` is when it was found.
+/// Judges a look-up made at `now`.
 ///
 /// # Errors
-/// The words.
+/// The reason for which it proves no ownership, in words for the owner.
 pub fn judge(claim: &DomainClaim, found: Result<&[String], Unseen>, now: Timestamp) -> Result<(), String> {
     let (name, value) = (claim.record_name(), claim.record_value());
     let words = match found {
@@ -54,13 +54,13 @@ pub fn judge(claim: &DomainClaim, found: Result<&[String], Unseen>, now: Timesta
             None => absent(&name),
         },
         Err(Unseen::Absent) => absent(&name),
-        Err(Unseen::Fault) => format!("the name servers of {} answered with a fault", claim.host),
-        Err(Unseen::Silence) => format!("the name servers of {} did not answer", claim.host),
-        Err(Unseen::Ours) => "it could not be looked for just now; the trouble is on our side".to_owned(),
+        Err(Unseen::Fault) => format!("the name servers of {} returned an error", claim.host),
+        Err(Unseen::Silence) => format!("the name servers of {} did not respond", claim.host),
+        Err(Unseen::Ours) => "the look-up failed because of a problem on our side".to_owned(),
     };
     let is_over = now.since(claim.asked_at) >= PATIENCE;
     Err(if is_over {
-        format!("{words}; it was looked for during seven days and is now looked for on request alone")
+        format!("{words}; automatic look-ups ended after seven days, and only a manual check looks again")
     } else {
         words
     })
@@ -110,11 +110,11 @@ mod tests {
         assert!(say(Ok(&["x\u{7}".repeat(500)]), 0).chars().count() < 220);
         assert_eq!(say(Ok(&[]), 0), say(Err(Unseen::Absent), 0));
         assert!(say(Err(Unseen::Absent), 0).starts_with("there is no TXT record at _parallax-challenge."));
-        assert!(say(Err(Unseen::Fault), 0).ends_with("answered with a fault"));
+        assert!(say(Err(Unseen::Fault), 0).ends_with("returned an error"));
         assert!(say(Err(Unseen::Ours), 0).ends_with("on our side"));
-        assert!(say(Err(Unseen::Silence), PATIENCE - 1).ends_with("did not answer"));
+        assert!(say(Err(Unseen::Silence), PATIENCE - 1).ends_with("did not respond"));
         assert!(say(Err(Unseen::Silence), PATIENCE).ends_with("on request alone"));
-        // Nobody else's token, and nobody else's name.
+        // Neither another token nor another name.
         let others = DomainClaim { token: "abd".to_owned(), ..claim.clone() };
         assert!(judge(&others, Ok(&[value]), at(0)).is_err());
     }

@@ -1,4 +1,4 @@
-//! Tables and properties of quarantine: who goes in, who stays in, and who is let out.
+//! Tables and properties of quarantine: entry, stay and release.
 
 use proptest::prelude::*;
 
@@ -14,7 +14,7 @@ fn at(second: i64) -> Timestamp {
     Timestamp::from_millis(second * SECOND)
 }
 
-/// Places 1, 2 and so on, on these networks.
+/// Vantages 1, 2 and so on, on these networks.
 fn mesh(networks: &[u16]) -> Mesh {
     Mesh::new((1..).zip(networks).map(|(no, network)| Place {
         no: PlaceNo(no),
@@ -26,12 +26,12 @@ fn mesh(networks: &[u16]) -> Mesh {
     }))
 }
 
-/// A target of an account, of so many that have monitors.
+/// Target of an account, with the number of accounts that have monitors.
 fn target(host: u64, account: u128, accounts: usize) -> CheckTarget {
     CheckTarget { host, account: AccountId::from_u128(account), accounts }
 }
 
-/// A round on which places have spoken in that order, each with whether it passed.
+/// Round with outcomes of these vantages in order, each with whether it passed.
 fn round(seen: &[(u16, bool)]) -> RoundReport {
     let mut seen = seen.iter().map(|(no, passed)| {
         let failed = Outcome::Failed(Facts::default(), Failure::Refused);
@@ -62,7 +62,7 @@ fn round(seen: &[(u16, bool)]) -> RoundReport {
     }
 }
 
-/// Hears rounds on targets one second apart, and when a place was put in, spared or let out.
+/// Applies rounds on targets one second apart, and lists when a vantage was quarantined, spared or released.
 fn story(
     quarantine: &mut Quarantine,
     mesh: &Mesh,
@@ -112,7 +112,7 @@ fn fewer_failures_or_targets_or_disputes_do_not() {
         &[1, 2, 3, 4].map(|target| (DISPUTED, target)),
         &[1, 2, 1, 2, 1, 2].map(|target| (DISPUTED, target)),
         &[(CONFIRMED, 1), (DISPUTED, 2), (CONFIRMED, 3), (DISPUTED, 1), (CONFIRMED, 2), (DISPUTED, 3)],
-        // Two sites are disputed; that two more are down for everybody makes them no more.
+        // Two sites are disputed; two more that are down for everyone do not add to them.
         &[(CONFIRMED, 3), (CONFIRMED, 4), (DISPUTED, 1), (DISPUTED, 2), (DISPUTED, 1), (DISPUTED, 2)],
     ];
     for rounds in cases {
@@ -131,7 +131,7 @@ fn the_odd_one_of_three_is_the_suspect_whether_it_looked_first_or_not() {
 fn one_that_disputes_alone_puts_nobody_in_where_others_could_as_well() {
     let rounds = [1, 2, 3, 4, 5, 6].map(|target| (BY_ONE, target));
     for (networks, told) in [
-        // Where one other network is all there is, its word is enough; where it has other places, not that of one.
+        // If there is only one other network, its outcome suffices; if that has more vantages, one of them does not.
         (&[1, 2, 3][..], vec![]),
         (&[1, 2, 2], vec![]),
         (&[1, 2, 1], vec![(4, 1, "held")]),
@@ -142,7 +142,7 @@ fn one_that_disputes_alone_puts_nobody_in_where_others_could_as_well() {
 
 #[test]
 fn never_more_than_a_third_of_the_places_are_in() {
-    // Two that fail whatever they check.
+    // Two vantages that fail every check.
     let rounds = [1, 2, 3, 1, 2].map(|target| (&[(4, false), (2, true), (3, true)][..], target));
     let mut quarantine = held();
     let four = mesh(&[1, 2, 3, 4]);
@@ -151,9 +151,9 @@ fn never_more_than_a_third_of_the_places_are_in() {
     assert_eq!(quarantine.poll_timeout(), Some(at(304)));
     assert_eq!(quarantine.handle_timeout(at(304)), []);
     assert!(quarantine.suspects().spared.is_empty());
-    // Of six places it is the second that may be in.
+    // With six vantages a second one may be quarantined.
     assert_eq!(story(&mut held(), &mesh(&[1, 2, 3, 4, 5, 6]), &rounds), [(4, 4, "held")]);
-    // Of two none is.
+    // With two, none may.
     let rounds = [1, 2, 3, 1, 2].map(|target| (BY_ONE, target));
     assert_eq!(story(&mut Quarantine::default(), &mesh(&[1, 2]), &rounds), [(4, 1, "spared")]);
 }
@@ -183,7 +183,7 @@ fn ten_agreeing_words_let_it_out() {
 fn five_calm_minutes_and_three_agreeing_words_let_it_out() {
     let mut quarantine = held();
     agree(&mut quarantine, 10, 2);
-    assert_eq!(quarantine.poll_timeout(), None, "two words are too few, whatever the time");
+    assert_eq!(quarantine.poll_timeout(), None, "two outcomes are too few, whatever the time");
     agree(&mut quarantine, 20, 1);
     assert_eq!(quarantine.poll_timeout(), Some(at(304)));
     assert_eq!(quarantine.handle_timeout(at(303)), []);
@@ -220,7 +220,8 @@ fn a_place_that_is_enrolled_no_more_is_forgotten() {
     assert!(!quarantine.is_quarantined(PLACE));
 }
 
-/// True where place 1 is in quarantine after rounds on hosts of accounts, one second apart, of which it alone saw failures.
+/// Returns true if vantage 1 is quarantined after rounds on hosts of accounts, one second apart, in which it alone
+/// saw failures.
 fn is_held(rounds: &[(u64, u128)], accounts: usize) -> bool {
     let (mut quarantine, mesh) = (Quarantine::default(), mesh(&[1, 2, 3]));
     for (second, (host, account)) in (0..).zip(rounds) {
@@ -235,10 +236,11 @@ fn one_account_puts_no_place_in_where_others_have_monitors() {
     for accounts in [2, 3, 100] {
         assert!(!is_held(&alone, accounts), "of {accounts}");
     }
-    assert!(is_held(&alone, 1), "nobody else could have a say");
-    // One other whose site blocks that agent helps them no more than two do, and is no help to them where only two are.
+    assert!(is_held(&alone, 1), "there is no other account");
+    // One other account whose site blocks that agent helps no more than two do, and does not help where there are
+    // only two.
     let with_one = |times| [&alone[..], &[(9, 2); 8][..times]].concat();
-    assert!(!is_held(&with_one(2), 2), "at most half count of one account");
+    assert!(!is_held(&with_one(2), 2), "at most half may come from one account");
     assert!(is_held(&with_one(3), 2), "six of eleven count");
     assert!(!is_held(&with_one(8), 3), "three accounts must have had it contradicted");
     assert!(is_held(&[&with_one(1)[..], &[(10, 3), (10, 3)]].concat(), 3));
@@ -256,14 +258,14 @@ fn one_account_keeps_no_place_in_where_others_have_monitors() {
     }
     customer(&mut quarantine, 7, 19);
     assert_eq!(agree(&mut quarantine, 19, 1), [(19, Turn::Released)]);
-    // Three of three accounts within five minutes do.
+    // Three of three accounts within five minutes suffice.
     let mut quarantine = held();
     agree(&mut quarantine, 10, 9);
     for (account, second) in [(7, 30), (8, 31), (7, 32), (9, 33)] {
         assert_eq!(customer(&mut quarantine, account, second), None);
     }
     assert_eq!(agree(&mut quarantine, 40, 9), []);
-    // What two of them had is five minutes old by then: it has been calm.
+    // Disputes of two of them are five minutes old by then, so the vantage counts as undisputed.
     let mut quarantine = held();
     agree(&mut quarantine, 10, 9);
     for (account, second) in [(7, 30), (8, 31)] {

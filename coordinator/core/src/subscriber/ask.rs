@@ -1,4 +1,4 @@
-//! What a visitor asks to be told of, and where: read once, in the forms that tell one contact from another.
+//! Subscription requests of visitors: validation, and normalization of contacts so that duplicates are found.
 
 use std::collections::BTreeSet;
 use std::net::IpAddr;
@@ -11,49 +11,49 @@ use crate::id::MonitorId;
 use crate::refusal::{Refusals, Rule};
 use crate::text;
 
-/// A word for an address that no webhook may name; none for every other.
+/// Addresses that webhooks may not point to: returns the kind of a forbidden address, else none.
 pub type Refused<'a> = &'a dyn Fn(IpAddr) -> Option<&'static str>;
 
-/// Where mail providers take dots in the name for nothing.
+/// Mail providers that ignore dots in the local part.
 const WITHOUT_DOTS: [&str; 2] = ["gmail.com", "googlemail.com"];
 
-/// A visitor's wish, as it was sent. One of the two addresses is given.
+/// A subscription request as sent. Exactly one of the two contacts is given.
 #[derive(Debug, Clone, Default)]
 pub struct Ask {
-    /// A mailbox.
+    /// Email address.
     pub email: Option<String>,
-    /// A webhook.
+    /// Webhook URL.
     pub url: Option<String>,
     /// Ids of monitors; none means the whole page.
     pub monitors: Option<Vec<String>>,
 }
 
-/// A wish that breaks no rule.
+/// A valid subscription request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Asked {
-    /// Where to.
+    /// Contact.
     pub address: Address,
-    /// Which monitors; none means the whole page.
+    /// Monitors; none means the whole page.
     pub monitors: Option<Vec<MonitorId>>,
 }
 
-/// Where a subscriber is reached.
+/// A subscriber's address.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Address {
-    /// A mailbox, its host in lower case.
+    /// Email address with its host in lower case.
     Email(String),
-    /// A web address.
+    /// Webhook.
     Webhook {
-        /// The address.
+        /// URL.
         url: String,
-        /// Its host.
+        /// Host of the URL.
         host: String,
     },
 }
 
 impl Ask {
-    /// The wish, where it breaks no rule. `on_page` are the page's monitors; `refused` has a word for each address that no
-    /// webhook may name.
+    /// Validates the request. `on_page` are the page's monitors; `refused` returns the kind of an address
+    /// that webhooks may not point to.
     ///
     /// # Errors
     /// Every field that breaks a rule: `email`, `url`, `monitors`.
@@ -63,7 +63,7 @@ impl Ask {
             (Some(email), None) => faults.take("email", mailbox(email)),
             (None, Some(url)) => faults.take("url", webhook(url, refused)),
             (None, None) => faults.take("email", Err("is required".to_owned())),
-            (Some(_), Some(_)) => faults.take("url", Err("must not be given beside email".to_owned())),
+            (Some(_), Some(_)) => faults.take("url", Err("must not be sent together with email".to_owned())),
         };
         let monitors = faults.take("monitors", chosen(self.monitors.as_deref(), on_page));
         match (address, monitors) {
@@ -74,7 +74,7 @@ impl Ask {
 }
 
 impl Address {
-    /// What tells it from others: its kind, and the address in one spelling of it.
+    /// Normalized contact for detecting duplicates: its kind, and the address in one spelling.
     pub fn plain(&self) -> String {
         match self {
             Self::Email(email) => format!("email:{}", email.to_lowercase()),
@@ -82,8 +82,8 @@ impl Address {
         }
     }
 
-    /// Who is bothered by what is sent there. Addresses that all lead to one mailbox are one: a tag after `+` is left
-    /// out, and dots where they count for nothing.
+    /// The person behind the address, for rate limits. Addresses of one mailbox are the same: a tag after `+`
+    /// is removed, and so are dots where the provider ignores them.
     pub fn receiver(&self) -> String {
         let Self::Email(email) = self else { return self.plain() };
         let email = email.to_lowercase();
@@ -96,7 +96,7 @@ impl Address {
     }
 }
 
-/// The monitors that were chosen; none means the whole page.
+/// Validates the chosen monitors; none means the whole page.
 ///
 /// # Errors
 /// The rule that the list breaks.
@@ -108,13 +108,14 @@ pub fn chosen(ids: Option<&[String]>, on_page: &BTreeSet<MonitorId>) -> Result<O
         found.insert(id.ok_or_else(|| "must be monitors of this page".to_owned())?);
     }
     if found.is_empty() {
-        Err("must name at least one".to_owned())
+        Err("must name at least one monitor".to_owned())
     } else {
         Ok(Some(found.into_iter().collect()))
     }
 }
 
-/// A mailbox: plain ASCII, as mail servers take it everywhere, and nothing that has a meaning in a header.
+/// An email address in plain ASCII, which every mail server accepts, without characters that have a meaning
+/// in a header.
 fn mailbox(text: &str) -> Result<Address, Rule> {
     let email = account::email(text)?;
     let no_email = || "must be an email address".to_owned();
@@ -129,7 +130,7 @@ fn mailbox(text: &str) -> Result<Address, Rule> {
     }
 }
 
-/// A web address that a stranger may have us post to, as far as its text tells.
+/// A webhook URL that a stranger may enter, as far as its text can be validated.
 fn webhook(text: &str, refused: Refused<'_>) -> Result<Address, Rule> {
     let address = public_url(text, refused)?;
     let mut url = Url::parse(&address).map_err(|_| "must be an http or https URL".to_owned())?;
@@ -216,7 +217,7 @@ mod tests {
         assert_eq!(told(ask(None, None, None)), "email is required");
         assert_eq!(
             told(ask(Some("a@b.example"), Some("b.example"), None)),
-            "url must not be given beside email"
+            "url must not be sent together with email"
         );
         for ids in [&[foreign.as_str()][..], &[one.as_str(), "x"]] {
             assert_eq!(
@@ -224,7 +225,10 @@ mod tests {
                 "monitors must be monitors of this page"
             );
         }
-        assert_eq!(told(ask(Some("a@b.example"), None, Some(&[]))), "monitors must name at least one");
+        assert_eq!(
+            told(ask(Some("a@b.example"), None, Some(&[]))),
+            "monitors must name at least one monitor"
+        );
         let asked = ask(Some("a@b.example"), None, Some(&[&one, &one])).unwrap();
         assert_eq!(asked.monitors, Some(vec![MonitorId::from_u128(1)]));
     }

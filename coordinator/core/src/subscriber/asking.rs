@@ -1,41 +1,42 @@
-//! How many addresses that have not agreed yet may be written to because of one page or account.
+//! Rate limits for confirmation requests: mails to unconfirmed addresses on behalf of one page or account.
 
-/// Addresses that a page's visitors may have asked within a minute, and as many its owner.
+/// Confirmation requests per minute and page from visitors, and as many from the owner.
 pub const PAGE_A_MINUTE: u32 = 30;
-/// Addresses that one visitor may have asked within an hour, over all pages: nobody uses up an account's pace alone.
+/// Confirmation requests per hour from one visitor over all pages: no visitor alone can use up an account's
+/// limit.
 pub const VISITOR_AN_HOUR: u32 = 30;
-/// Addresses that an account's owner may have unconfirmed at once.
+/// Maximum number of unconfirmed addresses entered by an account's owner.
 pub const MAX_UNCONFIRMED: usize = 200;
 
-/// The one who has an address asked.
+/// The originator of a confirmation request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Asker {
-    /// The page's owner, by the API or as a destination of alerts: for others, who did not ask.
+    /// The page's owner, through the API or as an alert destination: on behalf of others, who did not ask.
     Owner,
-    /// A visitor, by the page's form: mostly for themselves.
+    /// A visitor, through the page's form: mostly for themselves.
     Visitor,
 }
 
 impl Asker {
-    /// Addresses that an account may have asked within an hour, where so many have confirmed. Those who confirm show that
-    /// its mails are wanted.
+    /// Confirmation requests per hour and account, given the number of confirmed addresses: each confirmation
+    /// shows that the account's mails are wanted.
     pub fn an_hour(self, confirmed: usize) -> u32 {
         let (base, each, most) = self.rule();
         let confirmed = u32::try_from(confirmed).unwrap_or(u32::MAX);
         base.saturating_add(each.saturating_mul(confirmed)).min(most)
     }
 
-    /// Confirmed addresses beyond which more of them change nothing.
+    /// Number of confirmed addresses above which the limit no longer grows.
     pub fn most_counted(self) -> usize {
         let (base, each, most) = self.rule();
         usize::try_from((most - base).div_ceil(each)).unwrap_or(usize::MAX)
     }
 
-    /// Words of the rule, for a refusal.
+    /// Description of the limit for error messages.
     pub const fn words(self) -> &'static str {
         match self {
-            Self::Owner => "20, and one more for each mailbox confirmed for a day, up to 1000",
-            Self::Visitor => "1000, and ten more for each mailbox confirmed for a day, up to 10000",
+            Self::Owner => "20, plus one for each address confirmed for a day, up to 1000",
+            Self::Visitor => "1000, plus ten for each address confirmed for a day, up to 10000",
         }
     }
 

@@ -1,24 +1,24 @@
-//! The request header `Accept` (RFC 9110, section 12.5.1): which media types a reader takes, and how gladly.
+//! The request header `Accept` (RFC 9110, section 12.5.1): media ranges and their weights.
 
-/// One media range of the header.
+/// A media range of the header.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct MediaRange<'a> {
-    /// Type and subtype as they were sent, such as `text/plain` or `*/*`.
+    /// Type and subtype as sent, such as `text/plain` or `*/*`.
     pub media: &'a str,
-    /// Version that the range asks for, where it names one.
+    /// Version parameter of the range.
     pub version: Option<&'a str>,
-    /// Weight from 0 (refused) to 1; a weight that can't be read is 0.
+    /// Weight from 0 (not acceptable) to 1; an invalid weight is 0.
     pub weight: f32,
 }
 
 impl MediaRange<'_> {
-    /// Tests whether the range is exactly that type and subtype.
+    /// Returns true if the range is exactly that type and subtype.
     pub fn is(&self, media: &str) -> bool {
         self.media.eq_ignore_ascii_case(media)
     }
 }
 
-/// The media ranges of the header's values, in their order.
+/// Parses the media ranges of the header's values, in order.
 pub fn media_ranges<'a>(values: impl IntoIterator<Item = &'a str>) -> impl Iterator<Item = MediaRange<'a>> {
     values.into_iter().flat_map(|value| value.split(',')).filter_map(|range| {
         let mut parts = range.split(';').map(str::trim);
@@ -36,8 +36,8 @@ pub fn media_ranges<'a>(values: impl IntoIterator<Item = &'a str>) -> impl Itera
     })
 }
 
-/// The weight of a media type: that of the most specific range which covers it, 0 where none does. An empty header, or
-/// none, takes everything.
+/// The weight of a media type: that of the most specific matching range, 0 without a match. An empty or
+/// missing header accepts everything.
 pub fn weight<'a>(values: impl IntoIterator<Item = &'a str>, media: &str) -> f32 {
     let (mut best, mut is_empty) = (None::<(u8, f32)>, true);
     let family = media.split_once('/').map_or(media, |(family, _)| family);

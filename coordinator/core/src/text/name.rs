@@ -1,20 +1,21 @@
-//! Names that people who never asked for them may be shown: short, and nothing but a name.
+//! Plain names: names that are safe in mails to people who did not ask for them.
 
-/// Characters of such a name.
+/// Maximum length, in characters.
 const MAX_CHARACTERS: usize = 40;
-/// Words of such a name: with a fourth a sentence begins ("Your account is locked").
+/// Maximum number of words: with a fourth, a sentence is possible ("Your account is locked").
 const MAX_WORDS: usize = 3;
-/// Characters of one word: what is longer is no word, or several without spaces.
+/// Maximum length of a word: a longer one is several words without spaces.
 const MAX_WORD: usize = 20;
-/// Digits of such a name: a year, but no telephone number.
+/// Maximum number of digits: enough for a year, too few for a telephone number.
 const MAX_DIGITS: usize = 4;
-/// Characters of scripts that are written without spaces.
+/// Maximum number of characters of scripts without spaces between words.
 const MAX_UNSPACED: usize = 12;
-/// Beginnings of addresses.
+/// Words that begin a URL.
 const ADDRESS_WORDS: [&str; 4] = ["http", "https", "www", "mailto"];
 
-/// True for a text that reads as a name alone: a few words of letters, no address, telephone number or sentence. A page's
-/// owner chooses its name, and a mail with it goes to whomever they say.
+/// Returns true if the text can only be a name: a few words of letters, no address, telephone number or
+/// sentence. A page's owner chooses the page's name, and a mail with it goes to any address that they enter,
+/// which spammers would exploit.
 pub fn is_plain_name(text: &str) -> bool {
     let words = || text.split_whitespace();
     let count = |is: fn(char) -> bool| text.chars().filter(|sign| is(*sign)).count();
@@ -31,7 +32,8 @@ pub fn is_plain_name(text: &str) -> bool {
         && count(is_unspaced) <= MAX_UNSPACED
 }
 
-/// Characters that names have. Dots, colons, slashes, `@` and what ends a sentence are none of them, in any width.
+/// Characters that names may contain. Dots, colons, slashes, `@` and sentence endings, in any width, are not
+/// among them.
 fn is_of_names(sign: char) -> bool {
     sign.is_alphanumeric() || matches!(sign, ' ' | '-' | '\'' | '’' | '&' | '+' | '(' | ')')
 }

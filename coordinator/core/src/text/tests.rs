@@ -34,7 +34,7 @@ fn names_that_nobody_sees_and_characters_that_turn_text_around_are_refused() {
         "\u{fe0f}",
         "\u{115f}",
     ] {
-        assert_eq!(line(name, 1..=80), Err("must have a visible character".to_owned()), "{name:?}");
+        assert_eq!(line(name, 1..=80), Err("must contain a visible character".to_owned()), "{name:?}");
         assert_eq!(optional_line(name, 80), Ok(None), "{name:?}");
         assert!(is_blank(name), "{name:?}");
     }
@@ -43,7 +43,8 @@ fn names_that_nobody_sees_and_characters_that_turn_text_around_are_refused() {
         assert_eq!(line(name, 1..=80), Err(rule), "{name:?}");
     }
     assert_eq!(line("a\u{2028}b", 1..=80), Err("must not contain control characters".to_owned()));
-    // A family of three, a flag made of tags, Persian with a non-joiner, Arabic with a mark, Thai with a word break.
+    // A family emoji of three, a flag made of tags, Persian with a non-joiner, Arabic with a mark, Thai with
+    // a word break.
     for kept in [
         "\u{1f468}\u{200d}\u{1f469}\u{200d}\u{1f467}",
         "\u{1f3f4}\u{e0067}\u{e0062}\u{e007f}",
@@ -54,7 +55,11 @@ fn names_that_nobody_sees_and_characters_that_turn_text_around_are_refused() {
     ] {
         assert_eq!(line(kept, 1..=80), Ok(kept.to_owned()), "{kept:?}");
     }
-    assert_eq!(line("\u{feff} Shop\u{200b} ", 1..=80), Ok("Shop".to_owned()), "what was copied with it");
+    assert_eq!(
+        line("\u{feff} Shop\u{200b} ", 1..=80),
+        Ok("Shop".to_owned()),
+        "invisible characters from copied text"
+    );
 }
 
 #[test]

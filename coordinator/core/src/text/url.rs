@@ -1,20 +1,20 @@
-//! Web addresses as people write them: http and https only, `https://` where no scheme is given.
+//! Web URLs: http and https only, with `https://` as the default scheme.
 
 use ::url::{Host, Url};
 
 use crate::refusal::Rule;
 
-/// Characters that a web address may have.
+/// Maximum length of a URL, in characters.
 pub const MAX_URL: usize = 2000;
 
-/// A web address that was read.
+/// A parsed web URL.
 #[derive(Clone, PartialEq, Eq)]
 pub struct WebAddress {
-    /// The address, as written but for an added scheme and user info that was taken out.
+    /// URL as entered, with an added scheme if it had none, and without user info.
     pub url: String,
-    /// Its host in lower case, without brackets; a name in the script that it was written in.
+    /// Host in lower case, without brackets; a name in the script in which it was entered.
     pub host: String,
-    /// User name and password as they stood in it, decoded: a secret.
+    /// User name and password from the URL, decoded: a secret.
     pub user_info: Option<(String, String)>,
 }
 
@@ -24,14 +24,14 @@ impl std::fmt::Debug for WebAddress {
     }
 }
 
-/// Reads an http or https URL, adding `https://` where it has no scheme.
+/// Parses an http or https URL, adding `https://` if it has no scheme.
 ///
 /// # Errors
 /// The rule that the text breaks.
 pub fn web_address(text: &str) -> Result<WebAddress, Rule> {
     let text = super::line(text, 1..=MAX_URL)?;
     let no_url = || "must be an http or https URL".to_owned();
-    // Readers differ over where a host ends at a backslash.
+    // Parsers disagree on whether a backslash ends the host.
     if text.contains('\\') {
         return Err("must not contain backslashes".to_owned());
     }
@@ -61,12 +61,12 @@ pub fn web_address(text: &str) -> Result<WebAddress, Rule> {
     let user_info = (decoded(url.username()), decoded(url.password().unwrap_or_default()));
     url.set_username("").and_then(|()| url.set_password(None)).map_err(|()| no_url())?;
     let ascii = url.host_str().unwrap_or_default();
-    // What is left before the host is the scheme, which holds no name.
+    // Only the scheme comes before the host, so that the first match is the host.
     let url = if host.is_ascii() { url.to_string() } else { url.as_str().replacen(ascii, &host, 1) };
     Ok(WebAddress { url, host, user_info: Some(user_info) })
 }
 
-/// The part of a URL with a scheme that names user, host and port.
+/// The authority of a URL with a scheme: user, host and port.
 fn authority(url: &str) -> &str {
     let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
     rest.split(['/', '?', '#']).next().unwrap_or_default()
@@ -78,8 +78,8 @@ enum Scheme {
     Other,
 }
 
-/// Whether text starts with a scheme. `host:8080` has none though it reads like one; `mailto:x`, `http:x` and
-/// `http:/x` are refused rather than taken for a host.
+/// Classifies the scheme of a URL. `host:8080` has none though it looks like one; `mailto:x`, `http:x` and
+/// `http:/x` are rejected rather than read as a host.
 fn scheme(text: &str) -> Scheme {
     let is_scheme = |name: &str| {
         name.starts_with(|first: char| first.is_ascii_alphabetic())
@@ -89,7 +89,7 @@ fn scheme(text: &str) -> Scheme {
         return Scheme::Other;
     }
     if let Some((_, rest)) = text.split_once("://").filter(|(name, _)| is_scheme(name)) {
-        // Lenient readers skip further slashes and take the path for the host.
+        // Lenient parsers skip further slashes and read the path as the host.
         return if rest.starts_with('/') { Scheme::Other } else { Scheme::Given };
     }
     let is_port = |port: &str| !port.is_empty() && port.bytes().all(|byte| byte.is_ascii_digit());
@@ -100,7 +100,7 @@ fn scheme(text: &str) -> Scheme {
     }
 }
 
-/// Percent-encoding taken off (RFC 3986 section 2.1).
+/// Percent-decodes text (RFC 3986 section 2.1).
 fn decoded(text: &str) -> String {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();

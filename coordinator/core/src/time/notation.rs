@@ -1,15 +1,16 @@
-//! The ways in which ISO 8601 lets a moment be written, each turned into the one that RFC 3339 has.
+//! Normalization of ISO 8601 timestamps to the format of RFC 3339.
 
-/// What stands before an offset: the last is the minus sign that ISO 8601 means, for which the hyphen is written.
+/// Signs of an offset; the last is the minus sign of ISO 8601, for which a hyphen is commonly written.
 const SIGNS: [char; 3] = ['+', '-', '\u{2212}'];
 
-/// A moment as it is written out in full, where ISO 8601 can be read in one way only.
+/// Rewrites a timestamp in full, if ISO 8601 allows one reading only.
 ///
-/// That is a calendar date, `T` (RFC 3339 has `t` and a space too), a time of day and an offset. Each of the three has
-/// its separators or none: `2026-11-27` or `20261127`, `12:46:00` or `124600`, `+01:00` or `+0100`. Seconds may be left
-/// out, and of an offset the minutes; `Z` is the offset of UTC. A fraction belongs to seconds, after a point or a comma.
+/// The accepted input is a calendar date, `T` (`t` and a space are allowed by RFC 3339), a time of day and an offset.
+/// Each of the three has its separators or none: `2026-11-27` or `20261127`, `12:46:00` or `124600`, `+01:00` or
+/// `+0100`. Seconds are optional, and so are the minutes of an offset; `Z` is the offset of UTC. A fraction is
+/// allowed after seconds, with a point or a comma.
 ///
-/// Whether there is such a day, hour or offset is not asked here.
+/// Ranges of day, hour and offset are not validated here.
 pub(super) fn in_full(text: &str) -> Option<String> {
     let (date, rest) = text.split_once(['T', 't', ' '])?;
     let at = rest.find(|c| SIGNS.contains(&c) || matches!(c, 'Z' | 'z'))?;
@@ -38,7 +39,7 @@ fn in_hours(text: &str) -> Option<String> {
     Some(format!("{}{offset}", if sign == '+' { '+' } else { '-' }))
 }
 
-/// Groups of so many digits, with that mark between all of them or between none.
+/// Splits digits into groups of these lengths, with the separator between all of them or between none.
 fn groups<'a>(text: &'a str, lengths: &[usize], mark: char) -> Option<Vec<&'a str>> {
     let found: Vec<&str> = if text.contains(mark) {
         text.split(mark).collect()
@@ -68,7 +69,7 @@ mod tests {
 
     use super::super::Timestamp;
 
-    /// A moment in one of the ways to write it.
+    /// Formats a timestamp in one of the accepted notations.
     fn written(moment: DateTime<FixedOffset>, ways: [u8; 4]) -> String {
         let [date, time, fraction, offset] = ways;
         let date = moment.format(["%Y-%m-%d", "%Y%m%d"][usize::from(date % 2)]).to_string();
@@ -104,7 +105,7 @@ mod tests {
             millis in 0..253_402_300_800_000_i64, whole in 0..3_u8, minutes in -1439..=1439_i32, zero in 0..3_u8,
             ways in any::<[u8; 4]>(),
         ) {
-            // Whole minutes and UTC are too rare to come by chance.
+            // Whole minutes and UTC are too rare to occur by chance.
             let millis = match whole { 0 => millis, 1 => millis / 1000 * 1000, _ => millis / 60_000 * 60_000 };
             let minutes = match zero { 0 => minutes, 1 => minutes / 60 * 60, _ => 0 };
             let zone = FixedOffset::east_opt(minutes * 60).unwrap();
@@ -162,8 +163,8 @@ mod tests {
             "2026-11-27T12:46:00Z+01:00",
             "2026-11-27T12:46:00ZZ",
             "2026-11-27T12:46:00 CET",
-            "2026-11-27T12Z",      // 12 o'clock, or some time in that hour
-            "2026-11-27T12:46.5Z", // a part of a minute
+            "2026-11-27T12Z",      // 12 o'clock, or any time in that hour
+            "2026-11-27T12:46.5Z", // a fraction of a minute
             "2026-11-27T12.5Z",
             "2026-11-27T12:46:00.Z",
             "2026-11-27T12:46:00.5,5Z",
@@ -178,11 +179,11 @@ mod tests {
             "2026-11-27T12:46:00T00Z",
             "+2026-11-27T12:46:00Z",
             "12026-11-27T12:46:00Z",
-            "2026-W48-5T12:46:00Z", // a day of a week
-            "2026-331T12:46:00Z",   // a day of a year
+            "2026-W48-5T12:46:00Z", // week date
+            "2026-331T12:46:00Z",   // ordinal date
             "2026-02-29T12:46:00Z",
             "2026-13-01T12:46:00Z",
-            "2026-11-27T24:00:00Z", // RFC 3339 has none
+            "2026-11-27T24:00:00Z", // not allowed by RFC 3339
             "2026-11-27T25:00:00Z",
             "2026-11-27T12:60:00Z",
             "2026-11-27T12:46:61Z",

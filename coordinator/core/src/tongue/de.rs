@@ -1,4 +1,4 @@
-//! German.
+//! German texts.
 
 use super::{Singular, Tongue};
 
@@ -62,10 +62,10 @@ pub(super) static TONGUE: Tongue = Tongue {
     impact_major: "Großer Ausfall",
     line_investigating: "Wir untersuchen diesen Vorfall.",
     line_identified: "Die Ursache ist gefunden, und wir arbeiten an einer Lösung.",
-    line_monitoring: "Eine Lösung ist umgesetzt, und wir beobachten das Ergebnis.",
-    line_resolved: "Dieser Vorfall ist behoben.",
+    line_monitoring: "Eine Lösung ist umgesetzt, und wir überwachen das Ergebnis.",
+    line_resolved: "Dieser Vorfall wurde behoben.",
     line_scheduled: "Eine Wartung ist geplant.",
-    line_completed: "Die Wartung ist abgeschlossen.",
+    line_completed: "Die Wartung wurde abgeschlossen.",
     line_cancelled: "Die Wartung wurde abgesagt.",
     some_monitor: "Ein Monitor",
     title_one: "{0} ist ausgefallen",
@@ -85,9 +85,9 @@ pub(super) static TONGUE: Tongue = Tongue {
     elsewhere: "{0} Aus anderen Regionen ist der Dienst erreichbar.",
     one_back: "{0} funktioniert wieder.",
     is_back: "{0} funktioniert wieder. Die Störung dauerte {1}.",
-    all_back: "Alles Betroffene funktioniert wieder. Die Störung dauerte {0}.",
+    all_back: "Alle betroffenen Dienste funktionieren wieder. Die Störung dauerte {0}.",
     unchecked: "{0} wird nicht mehr überwacht.",
-    rest_unchecked: "Was noch ausgefallen war, wird nicht mehr überwacht.",
+    rest_unchecked: "Die noch ausgefallenen Dienste werden nicht mehr überwacht.",
     two_sentences: "{0} {1}",
     title_flapping: "{0} ist instabil",
     title_flapping_over: "{0} war instabil",
@@ -111,14 +111,14 @@ pub(super) static TONGUE: Tongue = Tongue {
     keyword_present: "Schlüsselwort gefunden",
     body_too_large: "Inhalt größer als {0} MiB, Schlüsselwort nicht im gelesenen Teil",
     too_many_redirects: "mehr als 5 Weiterleitungen",
-    bad_redirect: "eine Weiterleitung, der nicht gefolgt werden kann",
+    bad_redirect: "der Weiterleitung kann nicht gefolgt werden",
     tls_expired: "Zertifikat abgelaufen",
     tls_not_yet_valid: "Zertifikat noch nicht gültig",
     tls_name_mismatch: "Zertifikat passt nicht zum Namen",
     tls_unknown_issuer: "Aussteller des Zertifikats unbekannt",
     tls_failed: "TLS fehlgeschlagen: {0}",
     not_http: "keine gültige HTTP-Antwort: {0}",
-    dns_unexpected: "keine Antwort enthält den erwarteten Text",
+    dns_unexpected: "keine DNS-Antwort enthält den erwarteten Text",
     certificate_expires_one: "Zertifikat läuft in {0} Tag ab",
     certificate_expires: "Zertifikat läuft in {0} Tagen ab",
     domain_expires_one: "Domain läuft in {0} Tag ab",

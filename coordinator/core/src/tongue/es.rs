@@ -1,4 +1,4 @@
-//! Spanish.
+//! Spanish texts.
 
 use super::{Singular, Tongue};
 
@@ -60,7 +60,7 @@ pub(super) static TONGUE: Tongue = Tongue {
     impact_major: "Caída grave",
     line_investigating: "Estamos investigando este incidente.",
     line_identified: "Se ha identificado la causa y estamos trabajando en una solución.",
-    line_monitoring: "Se ha aplicado una solución y estamos observando los resultados.",
+    line_monitoring: "Se ha aplicado una solución y estamos supervisando los resultados.",
     line_resolved: "Este incidente está resuelto.",
     line_scheduled: "Hay un mantenimiento programado.",
     line_completed: "El mantenimiento ha terminado.",
@@ -83,9 +83,9 @@ pub(super) static TONGUE: Tongue = Tongue {
     elsewhere: "{0} Desde otras regiones sí responde.",
     one_back: "{0} vuelve a funcionar.",
     is_back: "{0} vuelve a funcionar. La interrupción duró {1}.",
-    all_back: "Todo lo afectado vuelve a funcionar. La interrupción duró {0}.",
+    all_back: "Todos los servicios afectados vuelven a funcionar. La interrupción duró {0}.",
     unchecked: "{0} ya no se supervisa.",
-    rest_unchecked: "Lo que seguía caído ya no se supervisa.",
+    rest_unchecked: "Los servicios que seguían caídos ya no se supervisan.",
     two_sentences: "{0} {1}",
     title_flapping: "{0} está inestable",
     title_flapping_over: "{0} estuvo inestable",
@@ -109,14 +109,14 @@ pub(super) static TONGUE: Tongue = Tongue {
     keyword_present: "palabra clave encontrada",
     body_too_large: "cuerpo de más de {0} MiB, la palabra clave no está en la parte leída",
     too_many_redirects: "más de 5 redirecciones",
-    bad_redirect: "una redirección que no se puede seguir",
+    bad_redirect: "la redirección no se puede seguir",
     tls_expired: "certificado caducado",
     tls_not_yet_valid: "certificado aún no válido",
     tls_name_mismatch: "el certificado no corresponde al nombre",
     tls_unknown_issuer: "emisor del certificado desconocido",
     tls_failed: "fallo de TLS: {0}",
     not_http: "respuesta HTTP no válida: {0}",
-    dns_unexpected: "ninguna respuesta contiene el texto esperado",
+    dns_unexpected: "ninguna respuesta DNS contiene el texto esperado",
     certificate_expires_one: "el certificado caduca en {0} día",
     certificate_expires: "el certificado caduca en {0} días",
     domain_expires_one: "el dominio caduca en {0} día",

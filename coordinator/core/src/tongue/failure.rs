@@ -1,10 +1,11 @@
-//! Why a check failed, in words.
+//! Texts for the reasons of failed checks.
 
 use super::{Tongue, fill};
 use crate::observation::{Failure, Phase};
 
 impl Tongue {
-    /// Why a check failed. What others said (a vendor, a server, TLS) is given as they said it.
+    /// Describes the reason of a failed check. Messages of others (a vendor, a server, TLS) are passed on
+    /// unchanged.
     pub fn failure(&self, failure: &Failure) -> String {
         let word = match failure {
             Failure::Timeout(Phase::Dns) => self.timeout_dns,

@@ -1,4 +1,4 @@
-//! Japanese.
+//! Japanese texts.
 
 use super::{Singular, Tongue};
 
@@ -103,7 +103,7 @@ pub(super) static TONGUE: Tongue = Tongue {
     tls_unknown_issuer: "証明書の発行者が不明です",
     tls_failed: "TLSエラー: {0}",
     not_http: "正しいHTTP応答ではありません: {0}",
-    dns_unexpected: "想定したテキストを含む応答がありません",
+    dns_unexpected: "想定したテキストを含むDNS応答がありません",
     certificate_expires_one: "証明書の期限まであと{0}日です",
     certificate_expires: "証明書の期限まであと{0}日です",
     domain_expires_one: "ドメインの期限まであと{0}日です",

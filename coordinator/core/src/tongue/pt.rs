@@ -1,4 +1,4 @@
-//! Portuguese.
+//! Portuguese texts.
 
 use super::{Singular, Tongue};
 
@@ -62,7 +62,7 @@ pub(super) static TONGUE: Tongue = Tongue {
     impact_major: "Falha grave",
     line_investigating: "Estamos a investigar este incidente.",
     line_identified: "A causa foi identificada e estamos a trabalhar numa solução.",
-    line_monitoring: "Foi aplicada uma correção e estamos a observar os resultados.",
+    line_monitoring: "Foi aplicada uma correção e estamos a monitorizar os resultados.",
     line_resolved: "Este incidente está resolvido.",
     line_scheduled: "Está planeada uma manutenção.",
     line_completed: "A manutenção está concluída.",
@@ -82,12 +82,12 @@ pub(super) static TONGUE: Tongue = Tongue {
     again_everywhere: "{0} está de novo indisponível visto de todas as regiões que o verificam",
     sentence: "{0}.",
     because: "{0}: {1}.",
-    elsewhere: "{0} Outras regiões conseguem aceder.",
+    elsewhere: "{0} O serviço está acessível a partir de outras regiões.",
     one_back: "{0} voltou a funcionar.",
     is_back: "{0} voltou a funcionar. A falha durou {1}.",
-    all_back: "Tudo o que foi afetado voltou a funcionar. A falha durou {0}.",
+    all_back: "Todos os serviços afetados voltaram a funcionar. A falha durou {0}.",
     unchecked: "{0} já não é monitorizado.",
-    rest_unchecked: "O que ainda estava indisponível já não é monitorizado.",
+    rest_unchecked: "Os serviços ainda indisponíveis já não são monitorizados.",
     two_sentences: "{0} {1}",
     title_flapping: "{0} está instável",
     title_flapping_over: "{0} esteve instável",
@@ -111,14 +111,14 @@ pub(super) static TONGUE: Tongue = Tongue {
     keyword_present: "palavra-chave encontrada",
     body_too_large: "corpo com mais de {0} MiB, palavra-chave ausente da parte lida",
     too_many_redirects: "mais de 5 redirecionamentos",
-    bad_redirect: "um redirecionamento que não pode ser seguido",
+    bad_redirect: "o redirecionamento não pode ser seguido",
     tls_expired: "certificado expirado",
     tls_not_yet_valid: "certificado ainda não válido",
     tls_name_mismatch: "o certificado não corresponde ao nome",
     tls_unknown_issuer: "emissor do certificado desconhecido",
     tls_failed: "falha de TLS: {0}",
     not_http: "resposta HTTP inválida: {0}",
-    dns_unexpected: "nenhuma resposta contém o texto esperado",
+    dns_unexpected: "nenhuma resposta DNS contém o texto esperado",
     certificate_expires_one: "o certificado expira em {0} dia",
     certificate_expires: "o certificado expira em {0} dias",
     domain_expires_one: "o domínio expira em {0} dia",

@@ -1,4 +1,4 @@
-//! That every catalogue says everything, and how numbers, dates and lengths go into what it says.
+//! Every catalogue is complete; numbers, dates and durations are formatted by language.
 
 use std::collections::BTreeSet;
 
@@ -18,10 +18,10 @@ fn every_catalogue_has_every_word_with_the_same_placeholders() {
     for language in Language::ALL {
         let theirs = Tongue::of(language).entries();
         for ((name, ours), (_, theirs)) in en().entries().into_iter().zip(&theirs) {
-            // Nothing stands between the parts of a length in Japanese.
+            // Japanese has no separator between the parts of a duration.
             assert!(!theirs.is_empty() || name.starts_with("length_"), "{language:?} {name}");
             assert_eq!(placeholders(ours), placeholders(theirs), "{language:?} {name}");
-            assert!(!theirs.contains(['<', '>']), "{language:?} {name}: a word is no markup");
+            assert!(!theirs.contains(['<', '>']), "{language:?} {name}: texts contain no markup");
         }
         let same = en().entries().iter().zip(&theirs).filter(|(ours, theirs)| ours.1 == theirs.1).count();
         assert!(language == Language::En || same * 4 < theirs.len(), "{language:?}: {same}");

@@ -1,4 +1,4 @@
-//! Runs of two, the words that break them, and the scope of an outage.
+//! Tests of runs of two failed rounds, the outcomes that reset them, and the scope of an outage.
 
 use super::*;
 use crate::place::Region;
@@ -76,7 +76,7 @@ fn down_from_names_regions_only_while_another_has_seen_it_up() {
     };
     let down = |from: &[Region], whole| Verdict::Down { from: (!from.is_empty()).then(|| set(from)), whole };
     assert_eq!(says(RegionSet::ALL, &[], &[Europe]), down(&[Asia], false));
-    // Nobody has looked since it began: it is not known to be up anywhere.
+    // No region has been checked since it began: it is not known to be up anywhere.
     assert_eq!(says(RegionSet::ALL, &[], &[]), down(&[], false));
     assert_eq!(says(RegionSet::ALL, &[Europe], &[Europe, Africa]), down(&[Asia, Europe], false));
     assert_eq!(says(set(&[Asia, Europe]), &[Europe], &[Europe]), down(&[], true));

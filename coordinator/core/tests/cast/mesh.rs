@@ -1,5 +1,4 @@
-//! Stories of a whole mesh's places: rounds on several hosts are told with every place's word, and who goes into quarantine
-//! must come of it.
+//! Stories of a whole mesh: rounds on several hosts with the outcome of every vantage, and the resulting quarantines.
 
 use std::collections::BTreeSet;
 
@@ -13,7 +12,7 @@ use parallax_core::time::Timestamp;
 use super::script::Line;
 use super::text::{self, Cast, Told};
 
-/// Plays a story of which the places are read already.
+/// Plays a story whose vantages have been parsed.
 pub(crate) fn play(places: &[Place], cast: &Cast, lines: &[Line<'_>]) -> Told<()> {
     let mut quarantine = Quarantine::default();
     let hosts = lines.iter().flat_map(|line| line.words.iter().filter_map(|word| word.split_once('/')));
@@ -22,11 +21,11 @@ pub(crate) fn play(places: &[Place], cast: &Cast, lines: &[Line<'_>]) -> Told<()
         let at = |error: String| format!("line {}: {error}", line.number);
         let told = turn(&mut quarantine, (places, accounts), cast, &line.words).map_err(at)?;
         if told != line.expected {
-            return Err(at(format!("what came out is {told:?}")));
+            return Err(at(format!("the result is {told:?}")));
         }
         let held: BTreeSet<PlaceNo> = quarantine.suspects().held.into_keys().collect();
         if held.len() * 3 > places.len() {
-            return Err(at("more than a third are in quarantine".to_owned()));
+            return Err(at("more than a third are quarantined".to_owned()));
         }
     }
     Ok(())
@@ -38,9 +37,9 @@ fn turn(
     cast: &Cast,
     words: &[&str],
 ) -> Told<Vec<String>> {
-    let [when, words @ ..] = words else { return Err("a line begins with a time".to_owned()) };
+    let [when, words @ ..] = words else { return Err("a line must begin with a time".to_owned()) };
     let now = text::time(when)?;
-    let place = |name: &str| cast.find(name).ok_or_else(|| format!("'{name}' is nobody here"));
+    let place = |name: &str| cast.find(name).ok_or_else(|| format!("unknown vantage '{name}'"));
     let held = quarantine.suspects().held;
     let laid = places.iter().map(|place| Place { quarantined: held.contains_key(&place.no), ..*place });
     let mesh = Mesh::new(laid.collect::<Vec<_>>());
@@ -58,13 +57,13 @@ fn turn(
             for word in seen.join(" ").split(", ") {
                 let words: Vec<&str> = word.split_whitespace().collect();
                 let [name, doing @ ..] = words.as_slice() else {
-                    return Err("nobody sees anything".to_owned());
+                    return Err("a vantage without an outcome".to_owned());
                 };
                 said.push((place(name)?, text::outcome(doing)?));
             }
             quarantine.hear_round(&report(said, now)?, target(host, accounts), &mesh, now)
         }
-        [] => return Err("nothing happens".to_owned()),
+        [] => return Err("an empty line".to_owned()),
     };
     let name = |no: PlaceNo| cast.name(no).to_owned();
     let say = |(place, turn): (PlaceNo, Turn)| match turn {
@@ -75,7 +74,7 @@ fn turn(
     Ok(turns.into_iter().map(say).collect())
 }
 
-/// A host as a story names it: `acme/shop` where it is a certain account's.
+/// Target of a host as a story names it: `acme/shop` if it belongs to a named account.
 fn target(name: &str, accounts: usize) -> CheckTarget {
     let number = |text: &str| parallax_core::assign::steady_hash(text.as_bytes());
     let account = name.split_once('/').map_or("", |(account, _)| account);
@@ -92,7 +91,7 @@ fn shadow(
     quarantine.hear_shadow(place, agrees, target, now).map(|turn| (place, turn)).into_iter().collect()
 }
 
-/// The round that those words make, as a machine reports it.
+/// Builds the report of a round with these outcomes, as a machine would.
 fn report(said: Vec<(PlaceNo, Outcome)>, now: Timestamp) -> Told<RoundReport> {
     let failed = |seen: &Option<(PlaceNo, Outcome)>| matches!(seen, Some((_, Outcome::Failed(..))));
     let mut said = said.into_iter();
@@ -112,7 +111,7 @@ fn report(said: Vec<(PlaceNo, Outcome)>, now: Timestamp) -> Told<RoundReport> {
         }
         Word::Passed
     };
-    let (first, outcome) = first.ok_or("nobody looks")?;
+    let (first, outcome) = first.ok_or("a round without outcomes")?;
     let region = parallax_core::place::Region::Europe;
     let (reason, round) = (Reason::Scheduled, Some(1));
     Ok(RoundReport {

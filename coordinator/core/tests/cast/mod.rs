@@ -1,4 +1,4 @@
-//! The cast of every story: a monitor, its places, and the machine that is told what they see.
+//! Players of stories: a monitor, its vantages, and the machine that receives their results.
 
 pub(crate) mod mesh;
 pub(crate) mod script;

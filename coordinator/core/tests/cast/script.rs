@@ -1,4 +1,4 @@
-//! Stories told line by line: at a time somebody sees something, and what must come of it stands below.
+//! Scripted stories: each line gives a time and an action, followed by the expected outputs.
 
 use std::collections::BTreeMap;
 
@@ -12,14 +12,14 @@ use parallax_core::time::{SECOND, Timestamp};
 use super::stage::Stage;
 use super::text::{self, Cast, Said, SaidKind, Told};
 
-/// A line of a story with what is expected of it.
+/// Line of a story with its expectations.
 pub(crate) struct Line<'a> {
     pub(crate) number: usize,
     pub(crate) words: Vec<&'a str>,
     pub(crate) expected: Vec<&'a str>,
 }
 
-/// A check that a place has begun and not finished: a question, or a scheduled round that waits.
+/// Unfinished check of a vantage: a probe request, or a pending scheduled round.
 #[derive(Clone, Copy)]
 enum Open {
     Ask(u32, Timestamp),
@@ -35,7 +35,7 @@ struct Script {
     now: Timestamp,
 }
 
-/// Plays a story of which settings and places are read already.
+/// Plays a story whose settings and vantages have been parsed.
 pub(crate) fn play(stage: Stage, first: Vec<Output>, cast: Cast, lines: &[Line<'_>]) -> Told<()> {
     let now = text::time("00:00")?;
     let mut script = Script { stage, cast, open: BTreeMap::new(), last: BTreeMap::new(), rounds: 0, now };
@@ -50,10 +50,10 @@ pub(crate) fn play(stage: Stage, first: Vec<Output>, cast: Cast, lines: &[Line<'
 
 impl Script {
     fn line(&mut self, words: &[&str], first: &mut Option<Vec<Output>>) -> Told<Vec<Output>> {
-        let [when, words @ ..] = words else { return Err("a line begins with a time".to_owned()) };
+        let [when, words @ ..] = words else { return Err("a line must begin with a time".to_owned()) };
         let now = text::time(when)?;
         if now < self.now {
-            return Err("time runs backwards".to_owned());
+            return Err("times must not decrease".to_owned());
         }
         if words == ["the", "monitor", "is", "made"] {
             return Ok(self.note_asks(first.take().unwrap_or_default()));
@@ -62,7 +62,7 @@ impl Script {
             return self.bring_up(first.take().unwrap_or_default());
         }
         if first.take().is_some_and(|out| out.iter().any(|output| !matches!(output, Output::Ask(_)))) {
-            return Err("the first line is 'the monitor is made'".to_owned());
+            return Err("the first line must be 'the monitor is made'".to_owned());
         }
         let expects_time = words == ["time", "passes"];
         let timely = self.pass_time(now, expects_time)?;
@@ -71,14 +71,14 @@ impl Script {
         Ok(self.note_asks(out))
     }
 
-    /// The usual beginning: every region's first round passes.
+    /// Plays the usual start: the first round of every region passes.
     fn bring_up(&mut self, first: Vec<Output>) -> Told<Vec<Output>> {
         self.note_asks(first);
         self.act(&["the", "asked", "pass"])?;
         self.assert_view(&["up"]).map(|()| Vec::new())
     }
 
-    /// Fires every timeout up to `now`. One that brings something forth must be expected, at its time.
+    /// Fires every timeout up to `now`. One that produces output must be expected, at its time.
     fn pass_time(&mut self, now: Timestamp, expects_time: bool) -> Told<Vec<Output>> {
         let mut idle = 0;
         while let Some(at) = self.stage.next_timeout().filter(|at| *at <= now) {
@@ -150,7 +150,7 @@ impl Script {
             ["ping", "log"] => Ok(self.stage.beat(Beat::Noted, now)),
             ["ping", "fail"] => Ok(self.stage.beat(Beat::Failed(None), now)),
             ["ping", "exit", code] => {
-                let code: u8 = code.parse().map_err(|_| format!("'{code}' is no exit code"))?;
+                let code: u8 = code.parse().map_err(|_| format!("'{code}' is not an exit code"))?;
                 Ok(self.stage.beat(if code == 0 { Beat::Ran } else { Beat::Failed(Some(code)) }, now))
             }
             ["it", "is", "seen", how, "from", regions] => self.assert_seen(how, regions).map(|()| Vec::new()),
@@ -161,13 +161,13 @@ impl Script {
                 Ok(self.stage.mesh_changed(now))
             }
             [name, doing @ ..] => {
-                let place = self.cast.find(name).ok_or_else(|| format!("'{name}' is nobody here"))?;
+                let place = self.cast.find(name).ok_or_else(|| format!("unknown vantage '{name}'"))?;
                 match self.move_place(place, doing) {
                     Some(()) => Ok(self.stage.mesh_changed(now)),
                     None => self.see(place, doing),
                 }
             }
-            [] => Err("nobody does anything".to_owned()),
+            [] => Err("an empty line".to_owned()),
         }
     }
 
@@ -189,12 +189,13 @@ impl Script {
         Some(())
     }
 
-    /// A place sees something: the answer to the oldest thing it has begun, or a scheduled round of its own.
+    /// Handles a result of a vantage: the response to its oldest unfinished check, or a scheduled round of its own.
     fn see(&mut self, no: PlaceNo, doing: &[&str]) -> Told<Vec<Output>> {
         let now = self.now;
-        let place = *self.stage.places.iter().find(|place| place.no == no).ok_or("it is not enrolled")?;
+        let place =
+            *self.stage.places.iter().find(|place| place.no == no).ok_or("the vantage is not enrolled")?;
         if doing == ["again"] {
-            let last = self.last.get(&no).cloned().ok_or("it has seen nothing before")?;
+            let last = self.last.get(&no).cloned().ok_or("the vantage has no earlier result")?;
             return Ok(self.stage.observe(last, now));
         }
         let mut doing = doing.to_vec();
@@ -213,7 +214,7 @@ impl Script {
                 "began" => began = text::time(value())?,
                 "ended" => ended = text::time(value())?,
                 "round" => {
-                    let after: u64 = value().parse().map_err(|_| "no round number".to_owned())?;
+                    let after: u64 = value().parse().map_err(|_| "not a round number".to_owned())?;
                     let interval = self.stage.machine.watch().interval_ms;
                     number = Some(text::round(text::time("00:00")?, interval) + after);
                 }
@@ -221,11 +222,11 @@ impl Script {
                 _ => {}
             }
         }
-        // A late round ended when it began, unless it is told otherwise.
+        // A late round ended when it began, unless stated otherwise.
         ended = if began < now && ended == now { began } else { ended };
         if doing == ["is", "silent"] {
             let Some(Open::Ask(ask, _)) = self.take_open(no, false) else {
-                return Err("it was not asked".to_owned());
+                return Err("the vantage has no open probe request".to_owned());
             };
             return Ok(self.stage.answer(ask, Answer::Nothing, now));
         }
@@ -290,7 +291,7 @@ impl Script {
         if is.first() == Some(&"disputed") || is == ["undisputed"] {
             let since = view.disputed_since.map(|at| format!("disputed since {}", text::clock(at)));
             let is_so = since.unwrap_or_else(|| "undisputed".to_owned());
-            return if is_so == is.join(" ") { Ok(()) } else { Err(format!("it is '{is_so}'")) };
+            return if is_so == is.join(" ") { Ok(()) } else { Err(format!("the state is '{is_so}'")) };
         }
         if view.unconfirmable {
             shown.push_str(" unconfirmable");
@@ -318,7 +319,7 @@ impl Script {
         {
             return Ok(());
         }
-        Err(format!("it is '{shown}'"))
+        Err(format!("the state is '{shown}'"))
     }
 
     fn assert_seen(&self, how: &str, regions: &str) -> Told<()> {
@@ -328,9 +329,9 @@ impl Script {
             "up" => view.seen_up,
             "down" => view.seen_down,
             "unconfirmed" => view.unconfirmed_from,
-            _ => return Err(format!("nothing is seen '{how}'")),
+            _ => return Err(format!("unknown state '{how}'")),
         };
-        if seen == wanted { Ok(()) } else { Err(format!("it is seen {how} from {seen:?}")) }
+        if seen == wanted { Ok(()) } else { Err(format!("it is {how} in {seen:?}")) }
     }
 
     fn compare(&self, out: &[Output], expected: &[&str]) -> Told<()> {
@@ -353,12 +354,12 @@ impl Script {
                 .iter()
                 .position(|said| said.must == must && may.iter().all(|part| said.may.contains(part)));
             let Some(found) = found else {
-                return Err(format!("'{wanted}' did not come out, but: {}", all(&said)));
+                return Err(format!("missing output '{wanted}'; all: {}", all(&said)));
             };
             listed.push(open.remove(found).kind);
         }
         match open.iter().find(|said| listed.contains(&said.kind)) {
-            Some(more) => Err(format!("also came out: '{}'; all: {}", more.must, all(&said))),
+            Some(more) => Err(format!("unexpected output '{}'; all: {}", more.must, all(&said))),
             None => Ok(()),
         }
     }
@@ -376,7 +377,7 @@ fn all(said: &[Said]) -> String {
     said.iter().map(each).collect()
 }
 
-/// Times are written in more than one way; this is one.
+/// Normalizes the notation of times.
 fn normal(text: &str) -> String {
     let word = |word: &str| text::time(word).map_or_else(|_| word.to_owned(), text::clock);
     text.split_whitespace().map(word).collect::<Vec<_>>().join(" ")

@@ -1,4 +1,4 @@
-//! A stage for one machine: the mesh around it, restarts through its written state, and its outputs.
+//! Test stage for one machine: its mesh, restarts through its stored state, and its outputs.
 
 use std::collections::BTreeMap;
 
@@ -12,14 +12,14 @@ use parallax_core::place::{Mesh, Place, Region, RegionSet};
 use parallax_core::time::Timestamp;
 use parallax_core::watch::{Confirmation, Watch};
 
-/// A machine with the mesh that it is told of.
+/// A machine and its mesh.
 pub(crate) struct Stage {
     pub(crate) places: Vec<Place>,
     pub(crate) machine: Machine,
-    /// Plain passes go the short way, as the driver sends them.
+    /// Set to use the fast path for plain passes, as the engine does.
     pub(crate) fast: bool,
     stopped: Option<Timestamp>,
-    /// The monitor as it is by now, where it was edited while the coordinator was away.
+    /// Current settings, if they were edited while the coordinator was away.
     edited: Option<Watch>,
 }
 
@@ -83,23 +83,23 @@ impl Stage {
         self.step(now, Machine::handle_mesh)
     }
 
-    /// The machine's next deadline, while it runs.
+    /// Next deadline of the machine, while it runs.
     pub(crate) fn next_timeout(&self) -> Option<Timestamp> {
         self.machine.poll_timeout().filter(|_| self.stopped.is_none())
     }
 
-    /// The coordinator stops: what the machine must remember is what was written.
+    /// Stops the coordinator: only the stored state survives.
     pub(crate) fn stop(&mut self, now: Timestamp) {
         self.stopped = Some(now);
     }
 
-    /// The coordinator starts again, as it really does: with the written state, and a mesh that it does not know yet;
-    /// then it learns who is enrolled.
+    /// Starts the coordinator as in production: with the stored state and an empty mesh first, then with the enrolled
+    /// vantages.
     pub(crate) fn start(&mut self, now: Timestamp) -> Vec<Output> {
         let away_since = self.stopped.take().unwrap_or(now);
         let written = postcard::to_allocvec(self.machine.state()).unwrap();
         let state: State = postcard::from_bytes(&written).unwrap();
-        assert_eq!(&state, self.machine.state(), "the state reads back as it was written");
+        assert_eq!(&state, self.machine.state(), "the state survives a round trip");
         let (empty, mut out) = (Mesh::default(), Vec::new());
         let watch = self.edited.take().unwrap_or_else(|| self.machine.watch().clone());
         self.machine =
@@ -109,7 +109,7 @@ impl Stage {
     }
 }
 
-/// A monitor of that type with that interval, and nothing else set.
+/// Settings of a monitor of that type and interval, with defaults for the rest.
 pub(crate) fn watch(kind: CheckKind, interval_ms: u32) -> Watch {
     Watch {
         monitor: MonitorId::from_u128(7),

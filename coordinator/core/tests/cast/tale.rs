@@ -1,4 +1,4 @@
-//! One monitor whose places answer at once, and what it told.
+//! Test driver for one monitor whose vantages respond at once, with the alerts it sent.
 
 use parallax_core::check::CheckKind;
 use parallax_core::event::{AlertKind, Answer, Ask, Status, What};
@@ -11,7 +11,7 @@ use crate::stage::{self, Stage};
 
 pub(crate) const START: Timestamp = Timestamp::from_millis(1_800_000_000_000);
 
-/// Places of Europe; those from the third on are in Asia.
+/// Vantages in Europe; those from the third on are in Asia.
 pub(crate) fn places(count: u16) -> Vec<Place> {
     let place = |no| Place {
         no: PlaceNo(no),
@@ -41,12 +41,12 @@ pub(crate) fn passed() -> Outcome {
     Outcome::Passed(Facts { latency_ms: Some(40), ..Facts::default() })
 }
 
-/// One monitor, and how many questions it has asked.
+/// One monitor, and the number of its probe requests.
 pub(crate) struct Tale {
     pub(crate) stage: Stage,
     pub(crate) asked: usize,
     pub(crate) told: Vec<AlertKind>,
-    /// Asia's answer where it does not see what all see; none: it is silent.
+    /// Response of Asia if it differs from the others; none if it does not respond.
     pub(crate) asia: Option<Option<Outcome>>,
 }
 
@@ -63,14 +63,14 @@ impl Tale {
         tale
     }
 
-    /// Every place that is asked answers at once.
+    /// Makes every requested vantage respond at once.
     pub(crate) fn hear(&mut self, out: Vec<Output>, now: Timestamp, answer: &Outcome) {
         let mut left: std::collections::VecDeque<Output> = out.into();
         while let Some(output) = left.pop_front() {
             match output {
                 Output::Ask(Ask { number, place, .. }) => {
                     self.asked += 1;
-                    assert!(self.asked < 200, "it asks without end");
+                    assert!(self.asked < 200, "endless probe requests");
                     let elsewhere = self.asia.clone().filter(|_| region(place) == Region::Asia);
                     let Some(answer) = elsewhere.unwrap_or(Some(answer.clone())) else { continue };
                     let seen = Answer::Seen(seen(place, None, now, answer));
@@ -103,7 +103,7 @@ impl Tale {
         }
     }
 
-    /// The clock steps at that moment, which it then shows another time.
+    /// Steps the clock at that time; returns the new time.
     pub(crate) fn step(&mut self, at: Timestamp, jump: i64, outcome: &Outcome) -> Timestamp {
         let out = self.stage.step(at + jump, |machine, step| machine.handle_step(jump, None, step));
         self.hear(out, at + jump, outcome);
@@ -115,7 +115,7 @@ impl Tale {
         self.stage.machine.view(&self.stage.mesh(), now).down_from
     }
 
-    /// Everything fails from then on, for a minute.
+    /// Makes everything fail from then on, for a minute.
     pub(crate) fn fail_from(&mut self, now: Timestamp) {
         self.round(now, &refused());
         self.pass_time(now + MINUTE, &refused());

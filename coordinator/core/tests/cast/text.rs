@@ -1,4 +1,4 @@
-//! The words of stories: times, regions, settings and outcomes read, outputs said.
+//! Language of stories: parses times, regions, settings and outcomes, and formats outputs.
 
 use std::collections::BTreeMap;
 
@@ -12,52 +12,52 @@ use parallax_core::watch::{Confirmation, Watch};
 
 use super::stage;
 
-/// When every story begins: 00:00.
+/// Start of every story: 00:00.
 const BEGIN: i64 = 20_000 * DAY;
 
-/// A line that a story can't be read by.
+/// Result of parsing or playing a story, with an error text.
 pub(crate) type Told<T> = Result<T, String>;
 
-/// Reads `MM:SS` or `MM:SS.mmm`.
+/// Parses `MM:SS` or `MM:SS.mmm`.
 pub(crate) fn time(word: &str) -> Told<Timestamp> {
-    let bad = || format!("'{word}' is no time");
+    let bad = || format!("'{word}' is not a time");
     let (minutes, seconds) = word.split_once(':').ok_or_else(bad)?;
     let minutes: i64 = minutes.parse().map_err(|_| bad())?;
     let seconds: f64 = seconds.parse().map_err(|_| bad())?;
     Ok(Timestamp::from_millis(BEGIN + minutes * MINUTE + (seconds * 1000.0).round() as i64))
 }
 
-/// Says a time as stories write it.
+/// Formats a time in the notation of stories.
 pub(crate) fn clock(at: Timestamp) -> String {
     let millis = at.as_millis() - BEGIN;
     let text = format!("{:02}:{:02}.{:03}", millis / MINUTE, millis % MINUTE / SECOND, millis % SECOND);
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
-/// Number of the round that is due about then.
+/// Number of the round that is due at about that time.
 pub(crate) fn round(at: Timestamp, interval_ms: u32) -> u64 {
     at.as_millis().unsigned_abs() / u64::from(interval_ms.max(1))
 }
 
-/// Reads `60s`, `5m`, `200ms`, `1h` as milliseconds.
+/// Parses `60s`, `5m`, `200ms`, `1h` to milliseconds.
 pub(crate) fn span(word: &str) -> Told<i64> {
     let digits = word.trim_end_matches(|c: char| c.is_ascii_alphabetic());
-    let count: i64 = digits.parse().map_err(|_| format!("'{word}' is no length of time"))?;
+    let count: i64 = digits.parse().map_err(|_| format!("'{word}' is not a duration"))?;
     match &word[digits.len()..] {
         "ms" => Ok(count),
         "s" => Ok(count * SECOND),
         "m" => Ok(count * MINUTE),
         "h" => Ok(count * 60 * MINUTE),
-        _ => Err(format!("'{word}' is no length of time")),
+        _ => Err(format!("'{word}' is not a duration")),
     }
 }
 
-/// Reads a region.
+/// Parses a region.
 pub(crate) fn region(word: &str) -> Told<Region> {
-    word.parse().map_err(|_| format!("'{word}' is no region"))
+    word.parse().map_err(|_| format!("'{word}' is not a region"))
 }
 
-/// Reads `asia+europe`.
+/// Parses `asia+europe`.
 pub(crate) fn regions(word: &str) -> Told<RegionSet> {
     word.split('+').map(region).collect()
 }
@@ -66,13 +66,13 @@ fn say_regions(set: RegionSet) -> String {
     set.iter().map(Region::name).collect::<Vec<_>>().join("+")
 }
 
-/// Reads what a monitor line says after `monitor`.
+/// Parses the settings of a monitor line.
 pub(crate) fn monitor(words: &[&str]) -> Told<Watch> {
     let kind = words.first().copied().unwrap_or_default();
     let kind = CheckKind::ALL
         .into_iter()
         .find(|known| known.name() == kind)
-        .ok_or_else(|| format!("'{kind}' is no type"))?;
+        .ok_or_else(|| format!("'{kind}' is not a monitor type"))?;
     let mut watch = stage::watch(kind, 60_000);
     let mut rest = words.get(1..).unwrap_or_default();
     while let [setting, value, after @ ..] = rest {
@@ -84,7 +84,7 @@ pub(crate) fn monitor(words: &[&str]) -> Told<Watch> {
 
 /// Sets one setting of a monitor.
 pub(crate) fn set(watch: &mut Watch, setting: &str, value: &str) -> Told<()> {
-    let number = |value: &str| value.parse::<u32>().map_err(|_| format!("'{value}' is no number"));
+    let number = |value: &str| value.parse::<u32>().map_err(|_| format!("'{value}' is not a number"));
     match setting {
         "every" if watch.kind == CheckKind::Heartbeat => {
             watch.interval_ms = 0;
@@ -108,12 +108,12 @@ pub(crate) fn set(watch: &mut Watch, setting: &str, value: &str) -> Told<()> {
         "repeat" if value == "off" => watch.repeat_minutes = None,
         "repeat" => watch.repeat_minutes = u16::try_from(span(value)? / MINUTE).ok(),
         "confirmation" if value == "repeat" => watch.confirmation = Confirmation::Repeat,
-        _ => return Err(format!("'{setting} {value}' is no setting")),
+        _ => return Err(format!("unknown setting '{setting} {value}'")),
     }
     Ok(())
 }
 
-/// Names of places, and the places.
+/// Vantages by name.
 #[derive(Default)]
 pub(crate) struct Cast {
     pub(crate) names: Vec<String>,
@@ -121,9 +121,9 @@ pub(crate) struct Cast {
 }
 
 impl Cast {
-    /// Reads `fra1 europe A`.
+    /// Parses `fra1 europe A`.
     pub(crate) fn place(&mut self, words: &[&str]) -> Told<Place> {
-        let [name, of, network] = words else { return Err("a place is: name region network".to_owned()) };
+        let [name, of, network] = words else { return Err("expected: place NAME REGION NETWORK".to_owned()) };
         self.names.push((*name).to_owned());
         let next = NetworkNo(self.networks.len() as u16 + 1);
         Ok(Place {
@@ -150,7 +150,8 @@ impl Cast {
     }
 }
 
-/// Reads what a check saw: `passes 80ms`, `passes degraded`, `passes expiring`, `fails refused`, `cannot look`.
+/// Parses the outcome of a check: `passes 80ms`, `passes degraded`, `passes expiring`, `fails refused`, `cannot
+/// look`.
 pub(crate) fn outcome(words: &[&str]) -> Told<Outcome> {
     match words {
         ["passes"] => Ok(Outcome::Passed(Facts::default())),
@@ -164,10 +165,10 @@ pub(crate) fn outcome(words: &[&str]) -> Told<Outcome> {
         }
         ["fails", reason @ ..] => Ok(Outcome::Failed(Facts::default(), failure(reason)?)),
         ["cannot", "look"] => Ok(Outcome::Inconclusive(OwnFault::NoRoute)),
-        // As agents said it before they gave the reason.
+        // Reported by older agents, without a reason.
         ["cannot", "read", "the", "page"] => Ok(Outcome::Inconclusive(OwnFault::VendorUnreadable)),
         ["cannot", "judge", reason @ ..] => Ok(Outcome::Inconclusive(OwnFault::OtherSide(reason.join(" ")))),
-        _ => Err(format!("'{}' is nothing that can be seen", words.join(" "))),
+        _ => Err(format!("unknown outcome '{}'", words.join(" "))),
     }
 }
 
@@ -176,15 +177,19 @@ fn failure(words: &[&str]) -> Told<Failure> {
         ["refused"] => Ok(Failure::Refused),
         ["timeout"] => Ok(Failure::Timeout(Phase::Connect)),
         ["reset"] => Ok(Failure::Reset),
-        ["status", code] => Ok(Failure::UnexpectedStatus(code.parse().map_err(|_| "no status".to_owned())?)),
+        ["status", code] => {
+            Ok(Failure::UnexpectedStatus(code.parse().map_err(|_| "not a status code".to_owned())?))
+        }
         ["expired"] => Ok(Failure::TlsExpired),
-        ["expiring", days] => Ok(Failure::DomainExpiring(days.parse().map_err(|_| "no days".to_owned())?)),
+        ["expiring", days] => {
+            Ok(Failure::DomainExpiring(days.parse().map_err(|_| "not a number of days".to_owned())?))
+        }
         ["vendor", rest @ ..] => Ok(Failure::VendorOutage(rest.join(" "))),
-        _ => Err(format!("'{}' is no failure", words.join(" "))),
+        _ => Err(format!("unknown failure '{}'", words.join(" "))),
     }
 }
 
-/// What an output is said as: the part that an expectation must give, and more that it may.
+/// Text of an output: the part that an expectation must give, and optional parts.
 pub(crate) struct Said {
     pub(crate) kind: SaidKind,
     pub(crate) must: String,
@@ -198,7 +203,7 @@ pub(crate) enum SaidKind {
     Change,
 }
 
-/// Says an output. Scheduled rounds that were also told of as an event are said once.
+/// Formats an output. Scheduled rounds that were also emitted as an event are listed once.
 pub(crate) fn say(output: &Output, cast: &Cast) -> Option<Said> {
     let said = |kind, must: String| Some(Said { kind, must, may: Vec::new() });
     match output {

@@ -1,5 +1,5 @@
-//! Stories of a whole mesh: places run their rounds and answer questions themselves, a target is well or is not, and
-//! what is told of it must come in time.
+//! Simulated worlds: vantages run their rounds and respond to probe requests themselves, a target is up or not, and
+//! alerts must arrive in time.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -16,9 +16,9 @@ use super::script::Line;
 use super::stage::Stage;
 use super::text::{self, Cast, SaidKind, Told};
 
-/// Milliseconds that a message takes over the mesh.
+/// Milliseconds that a message takes through the mesh.
 const HOP: i64 = 60;
-/// Milliseconds of one turn of the world.
+/// Milliseconds of one step of the simulation.
 const TICK: i64 = 50;
 
 #[derive(Clone, Copy)]
@@ -43,20 +43,20 @@ enum News {
 
 struct World {
     stage: Stage,
-    /// The coordinator is: what is under way to it waits.
+    /// Set while the coordinator is away: messages to it wait.
     away: bool,
     now: Timestamp,
     moods: Vec<(Seen, Mood)>,
-    /// What is on its way to the coordinator, by when it arrives.
+    /// Messages in transit to the coordinator, by time of arrival.
     under_way: BTreeMap<(Timestamp, u64), News>,
     sent: u64,
-    /// What each place runs, as of the last change of the mesh.
+    /// Shares of each vantage, as of the last change of the mesh.
     shares: Vec<(Place, Share)>,
     begun: BTreeSet<(PlaceNo, u64)>,
     told: Vec<(Timestamp, Timestamp, String)>,
 }
 
-/// Plays a world of which settings and places are read already.
+/// Plays a world whose settings and vantages have been parsed.
 pub(crate) fn play(stage: Stage, first: Vec<Output>, cast: &Cast, lines: &[Line<'_>]) -> Told<()> {
     let mut world = World::new(stage, text::time("00:00")?);
     world.take(first, cast);
@@ -66,7 +66,7 @@ pub(crate) fn play(stage: Stage, first: Vec<Output>, cast: &Cast, lines: &[Line<
         let from = text::time(when).map_err(at)?;
         world.run_until(from, cast);
         if !world.told.is_empty() {
-            return Err(at(format!("before it came {:?}", world.said())));
+            return Err(at(format!("before this line came {:?}", world.said())));
         }
         world.turn(words, cast).map_err(at)?;
         let next = lines.get(index + 1).and_then(|line| line.words.first());
@@ -77,17 +77,17 @@ pub(crate) fn play(stage: Stage, first: Vec<Output>, cast: &Cast, lines: &[Line<
     Ok(())
 }
 
-/// Delays with which an outage everywhere was reported.
+/// Delays of the alerts for an outage everywhere.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Delays {
-    /// Milliseconds from its begin to went-down.
+    /// Milliseconds from its start to went-down.
     pub(crate) down: i64,
     /// Milliseconds from its end to recovered.
     pub(crate) up: i64,
 }
 
-/// Has the target refuse, or else hang, for two minutes from so many milliseconds after 02:00, and measures how late that
-/// is told. It must be told once, as an outage everywhere.
+/// Makes the target refuse or hang for two minutes, starting this many milliseconds after 02:00, and measures the
+/// delays of the alerts. There must be one outage, reported as everywhere.
 pub(crate) fn measure(
     stage: Stage,
     first: Vec<Output>,
@@ -107,7 +107,7 @@ pub(crate) fn measure(
     world.moods.push((Seen::Everywhere, Mood::Well(80)));
     world.run_until(ends + 60 * SECOND, cast);
     let said = world.said();
-    // While regions come back one after the other, it is down from fewer and fewer.
+    // While regions recover one after the other, the scope shrinks.
     world.told.retain(|(at, _, what)| *at < ends || !what.starts_with("scope"));
     match world.told.as_slice() {
         [(down, _, went_down), (up, _, recovered)]
@@ -115,7 +115,7 @@ pub(crate) fn measure(
         {
             Ok(Delays { down: down.since(begins), up: up.since(ends) })
         }
-        _ => Err(format!("told was {said:?}")),
+        _ => Err(format!("the alerts were {said:?}")),
     }
 }
 
@@ -162,7 +162,7 @@ impl World {
                     ["answers", "in", latency] => {
                         Mood::Well(u32::try_from(text::span(latency)?).unwrap_or(0))
                     }
-                    _ => return Err(format!("'{}' is no mood", mood.join(" "))),
+                    _ => return Err(format!("unknown target state '{}'", mood.join(" "))),
                 };
                 let seen = if *seen == "everywhere" {
                     Seen::Everywhere
@@ -171,13 +171,16 @@ impl World {
                 } else if let Some(network) = cast.network(seen) {
                     Seen::Network(network)
                 } else {
-                    Seen::Place(cast.find(seen).ok_or_else(|| format!("'{seen}' is nowhere"))?)
+                    Seen::Place(
+                        cast.find(seen)
+                            .ok_or_else(|| format!("unknown region, network or vantage '{seen}'"))?,
+                    )
                 };
                 self.moods.push((seen, mood));
                 Vec::new()
             }
             [name, doing @ ("disconnects" | "connects")] => {
-                let no = cast.find(name).ok_or_else(|| format!("'{name}' is nobody here"))?;
+                let no = cast.find(name).ok_or_else(|| format!("unknown vantage '{name}'"))?;
                 let connected = *doing == "connects";
                 self.stage
                     .places
@@ -186,7 +189,7 @@ impl World {
                     .for_each(|place| place.connected = connected);
                 self.stage.mesh_changed(now)
             }
-            _ => return Err(format!("'{}' can't happen", words.join(" "))),
+            _ => return Err(format!("unknown action '{}'", words.join(" "))),
         };
         self.take(out, cast);
         self.assign();
@@ -215,7 +218,7 @@ impl World {
         }
     }
 
-    /// Agents are told of their shares.
+    /// Sends agents their shares.
     fn assign(&mut self) {
         let mesh = self.stage.mesh();
         let watch = self.stage.machine.watch();
@@ -233,7 +236,7 @@ impl World {
             shares.filter_map(|place| Some((*place, assign::share(&scheduled, &mesh, place.no)?))).collect();
     }
 
-    /// Agents run what is due of their shares, whether the coordinator is there or not.
+    /// Runs the rounds that are due, whether the coordinator is running or not.
     fn begin_rounds(&mut self, before: Timestamp) {
         for (place, share) in self.shares.clone() {
             let (interval, offset) = (i64::from(share.interval_ms), i64::from(share.offset_ms));
@@ -247,7 +250,7 @@ impl World {
         }
     }
 
-    /// A place runs a check, and tells of it over the mesh.
+    /// Runs a check at a vantage and sends its results through the mesh.
     fn check(&mut self, place: &Place, round: Option<u64>, started: Timestamp, ask: Option<u32>) {
         let seen = |outcome, after| Observation {
             revision: 1,
@@ -325,7 +328,8 @@ impl World {
         self.told.iter().map(say).collect()
     }
 
-    /// Everything that was told since `from` must be expected, in order, in time, and hold since then.
+    /// Compares the alerts since `from` with the expected ones: complete, in order, in time, and with the right
+    /// start.
     fn compare(&mut self, from: Timestamp, expected: &[&str]) -> Told<()> {
         let said = self.said();
         let mut told = std::mem::take(&mut self.told);
@@ -335,16 +339,16 @@ impl World {
         let expected: Vec<&&str> =
             expected.iter().filter(|wanted| !["nothing", "scope changes"].contains(wanted)).collect();
         if told.len() != expected.len() {
-            return Err(format!("told was {said:?}"));
+            return Err(format!("the alerts were {said:?}"));
         }
         for (wanted, (at, since, what)) in expected.into_iter().zip(told) {
             let (must, within) =
-                wanted.split_once(" within ").ok_or("an expectation ends with 'within …'")?;
+                wanted.split_once(" within ").ok_or("an expectation must end with 'within …'")?;
             let until = from + text::span(within)?;
             let (must, earlier) =
                 must.strip_suffix(" since earlier").map_or((must, false), |must| (must, true));
             if must != what || at > until || (since < from - TICK) != earlier || since > until {
-                return Err(format!("'{wanted}', but told was {said:?}"));
+                return Err(format!("expected '{wanted}', but the alerts were {said:?}"));
             }
         }
         Ok(())

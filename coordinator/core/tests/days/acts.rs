@@ -1,4 +1,4 @@
-//! What befalls the world from outside, and the judgement at the end of a calm.
+//! External actions on the world, and the judgement at the end of a calm period.
 
 use parallax_core::event::Status;
 use parallax_core::machine::Machine;
@@ -50,7 +50,7 @@ impl World {
             Act::Thaw => {
                 let frozen = self.process.as_mut().and_then(|process| process.frozen.take());
                 if let Some(since) = frozen {
-                    // What was edited meanwhile is read before anything is judged.
+                    // Edits made meanwhile are read before anything is judged.
                     let (covered, watch) = (self.windows > 0, self.plan.watch.clone());
                     self.step(|machine, step| machine.handle_window(covered, step));
                     self.step(|machine, step| machine.handle_absence(since, step));
@@ -96,7 +96,7 @@ impl World {
         }
     }
 
-    /// After half an hour of the same, what is so is known, and told where no window covers it.
+    /// Checks that after half an hour without changes the state is known, and announced unless a window covers it.
     pub(super) fn judge(&mut self, mood: Mood) {
         let Some(process) = &self.process else { panic!("it runs") };
         let (mesh, watch) = (self.mesh(), &self.plan.watch);
@@ -111,11 +111,11 @@ impl World {
                 if slow && watch.kind.has_latency() { Status::Slow } else { Status::Up }
             }
         };
-        assert_eq!(process.machine.status(), wanted, "what is so is known: {mood:?}");
+        assert_eq!(process.machine.status(), wanted, "the state must be known: {mood:?}");
         let whole = process.machine.view(&mesh, self.wall()).down_from.is_none();
         assert!(whole, "it is down everywhere");
         if self.windows == 0 && wanted != Status::Unknown {
-            assert_eq!(self.held.told, wanted, "and told");
+            assert_eq!(self.held.told, wanted, "the status must be announced");
         }
     }
 
@@ -125,7 +125,7 @@ impl World {
         self.assign();
     }
 
-    /// The machine is told of the monitor as it is. What was told before a pause is over without a word.
+    /// Passes the current settings to the machine. What was announced before a pause is over without an alert.
     pub(super) fn take_edit(&mut self) {
         if self.is_up() {
             let watch = self.plan.watch.clone();

@@ -1,4 +1,4 @@
-//! Agents: what they run, see and tell, whether or not anybody hears them.
+//! Agents: the checks they run and the results they send, whether or not the coordinator is available.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use super::{Agent, Next, World};
 use crate::plan::{Mood, Seen};
 
 impl World {
-    /// Agents that can be reached are told of their shares.
+    /// Sends their shares to the agents that can be reached.
     pub(super) fn assign(&mut self) {
         if !self.is_up() {
             return;
@@ -41,7 +41,7 @@ impl World {
         }
     }
 
-    /// The agent's next round after now.
+    /// Schedules the agent's next round after now.
     pub(super) fn line_up(&mut self, index: usize) {
         let agent = &self.agents[index];
         let Some(share) = agent.share else { return };
@@ -75,7 +75,7 @@ impl World {
         }
     }
 
-    /// What a place sees when it runs the check now, in true time.
+    /// Results of a vantage that runs the check now, in real time.
     pub(super) fn check(&self, index: usize, round: Option<u64>) -> Vec<Observation> {
         let Agent { place, revision, .. } = &self.agents[index];
         let started = Timestamp::from_millis(self.now);

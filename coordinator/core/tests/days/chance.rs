@@ -1,6 +1,6 @@
-//! Chance out of a seed: the same seed gives the same day.
+//! Seeded random numbers: the same seed gives the same day.
 
-/// Numbers that follow from a seed alone (splitmix64).
+/// Pseudo-random numbers from a seed (splitmix64).
 pub(crate) struct Chance(u64);
 
 impl Chance {
@@ -16,13 +16,13 @@ impl Chance {
         mixed ^ (mixed >> 31)
     }
 
-    /// A number from `from` on and below `to`.
+    /// Random number from `from` up to, not including, `to`.
     pub(crate) fn within(&mut self, from: i64, to: i64) -> i64 {
         let span = to.saturating_sub(from).max(1).unsigned_abs();
         from + i64::try_from(self.next() % span).unwrap_or(0)
     }
 
-    /// A length of time between the two: short ones as often as long ones.
+    /// Random duration between the two, with short ones as likely as long ones.
     pub(crate) fn span(&mut self, shortest: i64, longest: i64) -> i64 {
         let mut longest = longest;
         while longest > shortest * 2 && self.one_in(2) {

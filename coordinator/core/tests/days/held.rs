@@ -1,4 +1,4 @@
-//! What must hold of everything that a machine tells, in the order in which it became durable.
+//! Invariants of everything that a machine emits, in the order in which it became durable.
 
 use std::collections::BTreeMap;
 
@@ -9,29 +9,29 @@ use parallax_core::observation::{Outcome, Word};
 use parallax_core::place::{NetworkNo, PlaceNo, Region};
 use parallax_core::time::{MINUTE, SECOND, Timestamp};
 
-/// Milliseconds that the readings journal goes back at least.
+/// Minimum time in milliseconds covered by the readings journal.
 pub(crate) const JOURNAL: i64 = 20 * MINUTE;
 
-/// What has been told so far.
+/// Everything emitted so far.
 pub(crate) struct Held {
-    /// Judged by regions; else all rounds are of one lane.
+    /// Set if judged by region; otherwise all rounds belong to one region state.
     pub(crate) regional: bool,
     pub(crate) networks: BTreeMap<PlaceNo, NetworkNo>,
-    /// The status, by the changes.
+    /// Status according to the changes.
     pub(crate) status: Status,
     pub(crate) since: Option<Timestamp>,
-    /// The status that people were told of.
+    /// Status last announced.
     pub(crate) told: Status,
-    /// Rounds that are in history, by the life of the coordinator that kept them, and when.
+    /// Rounds in history, each with the coordinator life that stored it, and when.
     pub(crate) kept: BTreeMap<(Region, u64), (u64, i64)>,
-    /// Starts of rounds that failed at two networks since the region's last pass.
+    /// Starts of rounds that failed on two networks since the region's last pass.
     failed: BTreeMap<Region, Vec<Timestamp>>,
     /// Start of each region's newest passed round.
     passed: BTreeMap<Region, Timestamp>,
     pub(crate) alerts: BTreeMap<AlertKind, usize>,
-    /// Whether rounds keep their numbers all day, so that each is kept once.
+    /// Set if rounds keep their numbers all day, so that each is stored once.
     pub(crate) unique: bool,
-    /// A number for all of it.
+    /// Digest of all outputs.
     pub(crate) digest: u64,
 }
 
@@ -69,7 +69,11 @@ impl Held {
                         Aspect::Availability => Status::Down,
                         Aspect::Speed => Status::Slow,
                     };
-                    assert_eq!(steady.is_bad, self.told == told, "it is steady as it was told last");
+                    assert_eq!(
+                        steady.is_bad,
+                        self.told == told,
+                        "the steady state is the one last announced"
+                    );
                     assert!(steady.flapping.changes >= CHANGES);
                 }
                 other => panic!("a machine reports no {other:?}"),
@@ -77,11 +81,12 @@ impl Held {
         }
     }
 
-    /// What is older than the journal goes back may be told again after a restart: history has it, and keeps the first.
+    /// Checks that a round is stored once. One older than the journal may be emitted again after a restart: history
+    /// already has it, and keeps the first.
     fn reading(&mut self, finished: &Finished, life: u64, now: i64) {
         let before = self.kept.insert((self.lane(finished.region), finished.round), (life, now));
         let again = before.is_none_or(|(of, at)| of < life && now - at > JOURNAL);
-        assert!(again || !self.unique, "a round is kept once: {finished:?}");
+        assert!(again || !self.unique, "a round is stored once: {finished:?}");
         if matches!(finished.word, Word::Passed | Word::Disputed) {
             self.break_runs(finished.region, finished.started);
         }
@@ -104,7 +109,11 @@ impl Held {
             Word::Failed => {
                 if let Some((second, Outcome::Failed(..))) = &report.second {
                     let network = |place: PlaceNo| self.networks.get(&place).copied();
-                    assert_ne!(network(*second), network(report.first), "another network agrees: {report:?}");
+                    assert_ne!(
+                        network(*second),
+                        network(report.first),
+                        "another network must agree: {report:?}"
+                    );
                     let lane = self.lane(report.region);
                     self.failed.entry(lane).or_default().push(report.started);
                 }
@@ -118,7 +127,7 @@ impl Held {
         self.failed.entry(lane).or_default().retain(|failed| *failed > started);
     }
 
-    /// The region that judges a round of that one, and where it counts once.
+    /// Region whose state a round of that region affects, and under which it counts once.
     pub(crate) fn lane(&self, region: Region) -> Region {
         if self.regional { region } else { Region::Europe }
     }
@@ -126,21 +135,21 @@ impl Held {
     fn changed(&mut self, change: &Change) {
         if change.alert == Some(AlertKind::StillDown) {
             assert_eq!((change.from, change.to, self.told), (Status::Down, Status::Down, Status::Down));
-            assert_eq!(Some(change.since), self.since, "it is down since it went down");
+            assert_eq!(Some(change.since), self.since, "the start of the status must not change");
         } else if change.alert.is_some() && change.from != self.status {
-            // The end of a window tells of what is so: of a recovery first, where it is slow since.
+            // At the end of a window a recovery is announced first, followed by slowness.
             let first = (Status::Slow, Some(AlertKind::Recovered));
             assert!(change.to == self.status || (self.status, change.alert) == first, "{change:?}");
         } else {
-            assert_eq!(change.from, self.status, "one event leads to the next: {change:?}");
-            assert_ne!(change.from, change.to, "an event is a change");
+            assert_eq!(change.from, self.status, "events must chain: {change:?}");
+            assert_ne!(change.from, change.to, "an event must be a change");
             if change.to == Status::Down && change.alert.is_some() {
                 let two = |starts: &Vec<Timestamp>| {
                     starts.iter().any(|one| starts.iter().any(|two| two.since(*one) >= 4 * SECOND))
                 };
                 assert!(
                     self.failed.values().any(two),
-                    "two failed rounds in a row, each of two networks: {change:?}, {:?}",
+                    "two consecutive failed rounds, each on two networks: {change:?}, {:?}",
                     self.failed
                 );
             }
@@ -157,15 +166,16 @@ impl Held {
             (Status::Down, AlertKind::Recovered) | (Status::Slow, AlertKind::BackToNormal) => Status::Up,
             (Status::Up, AlertKind::WentSlow) => Status::Slow,
             (Status::Down, AlertKind::StillDown) => Status::Down,
-            (told, alert) => panic!("{alert:?} is told while {told:?} was: {change:?}"),
+            (told, alert) => panic!("{alert:?} is announced while {told:?}: {change:?}"),
         };
         self.told = next;
     }
 
-    /// A first alert has the rounds that led to it, and names regions only where another has seen the target up since.
+    /// Checks that a went-down alert has the rounds that led to it, and names regions only if another has seen the
+    /// target up since.
     fn explained(&self, change: &Change) {
-        assert!(!change.evidence.is_empty(), "its rounds explain it: {change:?}");
-        // A clock that was corrected dates rounds of the same moment otherwise.
+        assert!(!change.evidence.is_empty(), "evidence is required: {change:?}");
+        // After a correction of the clock, rounds of the same moment have different times.
         if let Some(from) = change.down_from.filter(|_| self.unique) {
             let mut others = self.passed.iter().filter(|(region, _)| !from.contains(**region));
             assert!(others.any(|(_, at)| *at >= change.since), "some region saw it up since: {change:?}");

@@ -1,4 +1,4 @@
-//! What befalls one day: the mesh, the monitor, and every fault with its moment, drawn before the day begins.
+//! Plan of one day: the mesh, the monitor, and every fault with its time, drawn before the day begins.
 
 use std::collections::BTreeMap;
 
@@ -10,20 +10,20 @@ use parallax_core::watch::{Confirmation, Watch};
 
 use super::chance::Chance;
 
-/// Milliseconds from one calm to the next.
+/// Milliseconds from one calm period to the next.
 const TURN: i64 = 2 * HOUR;
 
-/// How the target, or a place, is.
+/// State of the target or of a vantage.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Mood {
     Well(u32),
     Refuses,
     Hangs,
-    /// The place's own fault.
+    /// The vantage's own fault.
     Blind,
 }
 
-/// Who sees it so.
+/// Scope of a state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Seen {
     Everywhere,
@@ -32,7 +32,7 @@ pub(crate) enum Seen {
     Place(PlaceNo),
 }
 
-/// What happens at a moment.
+/// Action at a given time.
 #[derive(Debug, Clone)]
 pub(crate) enum Act {
     Mood(u64, Seen, Mood),
@@ -40,10 +40,10 @@ pub(crate) enum Act {
     Connect(usize, bool),
     Quarantine(usize, bool),
     Revoke(usize),
-    /// The process ends at once, and what was not committed is lost.
+    /// The process is killed, and anything not committed is lost.
     Crash,
     Start,
-    /// The process stands still.
+    /// The process is suspended.
     Freeze,
     Thaw,
     Window(bool),
@@ -52,22 +52,22 @@ pub(crate) enum Act {
     Retarget,
     Interval(u32),
     Pause(bool),
-    /// The wall clock goes that far from time itself.
+    /// The wall clock deviates by that much from real time.
     Skew(i64),
-    /// Every fault is over, and the target is the same everywhere.
+    /// Every fault ends, and the target is the same everywhere.
     Calm(Mood),
-    /// The end of the calm: what is so must be known by now.
+    /// End of a calm period: the state must be known by now.
     Judge(Mood),
 }
 
-/// A day.
+/// Plan of one day.
 pub(crate) struct Plan {
     pub(crate) watch: Watch,
     pub(crate) places: Vec<Place>,
     pub(crate) acts: Vec<(i64, Act)>,
-    /// Whether rounds keep their numbers all day.
+    /// Set if rounds keep their numbers all day.
     pub(crate) numbered: bool,
-    /// Messages that are lost: one in so many.
+    /// One in this many messages is lost.
     pub(crate) lost: u64,
 }
 
@@ -91,14 +91,14 @@ impl Plan {
             let at = chance.within(0, DAY);
             plan.acts.push((at, Act::Revoke(chance.index(plan.places.len()))));
         }
-        // Of what falls on one moment, what was drawn first comes first.
+        // Actions at the same time are executed in the order in which they were drawn.
         plan.acts.sort_by_key(|(at, _)| *at);
         plan
     }
 
     fn storm(&mut self, chance: &mut Chance, from: i64, to: i64, skews: bool) {
         let mut acts = Vec::new();
-        // Whatever lasts is over before the calm.
+        // Every fault is over before the calm period.
         let mut put = |at: i64, act| acts.push((at.min(to - 1), act));
         for _ in 0..chance.within(0, 8) {
             let at = chance.within(from, to);
@@ -137,7 +137,7 @@ impl Plan {
         for _ in 0..chance.within(0, 3) {
             let at = chance.within(from, to);
             put(at, Act::Window(true));
-            // But a window may well last over it.
+            // A window may extend beyond it.
             self.acts.push((at + chance.span(MINUTE, 3 * HOUR), Act::Window(false)));
         }
         if chance.one_in(2) {
@@ -177,7 +177,7 @@ fn places(chance: &mut Chance) -> Vec<Place> {
     let count = chance.index(7) + 3;
     let place = |index: usize, chance: &mut Chance| {
         let no = u16::try_from(index).unwrap_or(0);
-        // Two networks at least.
+        // At least two networks.
         let network = if no < 2 { no } else { chance.pick(&[0, 1, 2, 3]) % networks };
         Place {
             no: PlaceNo(no + 1),

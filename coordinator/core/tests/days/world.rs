@@ -1,5 +1,5 @@
-//! One monitor's day: agents that keep their schedule, whatever happens, a coordinator that commits, crashes and starts
-//! again from what it wrote, and a mesh that is slow, repeats itself and loses things.
+//! One monitor's day: agents that keep their schedule whatever happens, a coordinator that commits, crashes and
+//! restarts from its stored state, and a mesh that is slow, duplicates messages and loses them.
 
 mod acts;
 mod agents;
@@ -18,45 +18,46 @@ use super::chance::Chance;
 use super::held::{Held, JOURNAL};
 use super::plan::{Act, Mood, Plan, Seen};
 
-/// The most that a machine's written state may take, in bytes.
+/// Maximum size of a machine's stored state, in bytes.
 const STATE_BYTES: usize = 24 * 1024;
 /// Milliseconds from a change to its commit.
 const COMMIT: i64 = 30;
-/// Questions of one hour at most: six regions, each with a second round, confirmations by three and a sweep, all the time.
+/// Maximum number of probe requests in one hour: six regions, each with second rounds, confirmations by three
+/// vantages and sweeps, all the time.
 const QUESTIONS: usize = 6_000;
 
-/// What is on its way, or due, by true time.
+/// Scheduled action or message in transit, by real time.
 enum Next {
     Act(Act),
-    /// A place's next scheduled round, of its plan of that number.
+    /// Next scheduled round of a vantage, with the number of its plan.
     Due(usize, u64, u64),
-    /// A result of a place, sent on its connection of that number.
+    /// Result of a vantage, with the number of the connection that it was sent on.
     Result(usize, u64, u64, Observation),
-    /// A question, on a connection, of that life of the coordinator.
+    /// Probe request, with its connection and coordinator life.
     Question(usize, u64, u64, u32),
     Answer(u64, u32, Answer),
     Commit(u64),
 }
 
-/// An agent.
+/// One agent.
 struct Agent {
     place: Place,
     enrolled: bool,
-    /// Raised whenever its connection ends.
+    /// Incremented whenever its connection ends.
     connection: u64,
     plan: u64,
     share: Option<Share>,
     revision: u32,
-    /// Finished results that were not acknowledged.
+    /// Finished results that are not acknowledged.
     unsent: BTreeMap<u64, Observation>,
 }
 
-/// The coordinator's process.
+/// Process of the coordinator.
 struct Process {
     machine: Machine,
-    /// Brought forth and not committed yet.
+    /// Outputs not committed yet.
     fresh: Vec<Output>,
-    /// Results taken in and not acknowledged yet: agent and number.
+    /// Results received but not acknowledged yet: agent and number.
     heard: Vec<(usize, u64)>,
     commit_due: bool,
     frozen: Option<Timestamp>,
@@ -82,14 +83,15 @@ pub(crate) struct World {
     held: Held,
     /// Rounds that ended and reached the coordinator: each must be in history.
     ran: BTreeSet<(Region, u64)>,
-    /// Rounds that nobody need keep: they came while the monitor was paused, or from a place that does not count.
+    /// Rounds that need not be stored: they arrived while the monitor was paused, or from a vantage that does not
+    /// count.
     excused: BTreeSet<(Region, u64)>,
     questions: Vec<i64>,
     failed_second: usize,
 }
 
 impl World {
-    /// Lives through the day of that seed; a number for everything that came of it, and the alerts.
+    /// Simulates the day of that seed. Returns a digest of all outputs, and the alerts.
     pub(crate) fn live(seed: u64) -> (u64, BTreeMap<AlertKind, usize>) {
         let mut chance = Chance::new(seed);
         let plan = Plan::of(&mut chance);
@@ -143,7 +145,7 @@ impl World {
         self.queue.insert((at.max(self.now), self.count), next);
     }
 
-    /// What the coordinator's clock shows.
+    /// Time on the coordinator's clock.
     fn wall(&self) -> Timestamp {
         Timestamp::from_millis(self.now + self.skew)
     }
@@ -156,7 +158,7 @@ impl World {
         self.process.as_ref().is_some_and(|process| process.frozen.is_none())
     }
 
-    /// Does what is next: what the machine waits for, or what comes from outside. False at the end of the day.
+    /// Runs the next deadline of the machine or the next queued action. Returns false at the end of the day.
     fn turn(&mut self) -> bool {
         let outside = self.queue.keys().next().map(|(at, _)| *at);
         let inside = self.process.as_ref().filter(|process| process.frozen.is_none());
@@ -211,7 +213,7 @@ impl World {
         }
     }
 
-    /// Times of a place, which are true, in the coordinator's clock as it is now.
+    /// Converts the real times of a vantage to the coordinator's current clock.
     fn as_here(&self, mut seen: Observation) -> Observation {
         seen.started = (seen.started + self.skew).min(self.wall());
         seen.ended = seen.ended + self.skew;
@@ -225,7 +227,7 @@ impl World {
         self.bring(out);
     }
 
-    /// What a step brought forth.
+    /// Handles the outputs of a step.
     fn bring(&mut self, out: Vec<Output>) {
         let Some(process) = &mut self.process else { return };
         self.alive = Timestamp::from_millis(self.now + self.skew);
@@ -237,7 +239,7 @@ impl World {
                     if let What::Changed(change) = &**what {
                         assert!(
                             change.alert.is_none() || self.windows == 0,
-                            "nothing is told in a window: {change:?}"
+                            "no alerts during a window: {change:?}"
                         );
                     }
                 }
@@ -253,11 +255,11 @@ impl World {
         for ask in asked {
             self.questions.retain(|at| self.now - at < 60 * MINUTE);
             self.questions.push(self.now);
-            assert!(self.questions.len() < QUESTIONS, "it asks without end");
+            assert!(self.questions.len() < QUESTIONS, "too many probe requests");
             if let Some((since, mood)) = self.calm {
                 let settled = self.now - since > 25 * MINUTE && self.plan.watch.kind == CheckKind::Tcp;
                 let quiet = matches!(mood, Mood::Well(_));
-                assert!(!settled || !quiet, "nothing is asked while all is well: {ask:?}");
+                assert!(!settled || !quiet, "no probe requests while everything is up: {ask:?}");
             }
             let index = self.agents.iter().position(|agent| agent.place.no == ask.place);
             let index = index.filter(|index| self.agents[*index].place.connected);
@@ -279,7 +281,7 @@ impl World {
             let bytes = postcard::to_allocvec(process.machine.state()).unwrap();
             assert!(bytes.len() < STATE_BYTES, "{} bytes of state", bytes.len());
             self.written = postcard::from_bytes(&bytes).unwrap();
-            assert!(&self.written == process.machine.state(), "the state reads back as it was written");
+            assert!(&self.written == process.machine.state(), "the state survives a round trip");
         }
         let (fresh, heard) = (std::mem::take(&mut process.fresh), std::mem::take(&mut process.heard));
         for output in &fresh {
@@ -292,7 +294,7 @@ impl World {
         let view = process.map(|process| process.machine.view(&self.mesh(), self.wall()));
         if let Some(view) = view {
             assert_eq!(view.status, self.held.status, "no status without an event");
-            assert_eq!(view.since, self.held.since, "since moves with an event alone");
+            assert_eq!(view.since, self.held.since, "since changes only with an event");
             assert!(view.down_from.is_none() || view.status == Status::Down);
         }
         for (index, number) in heard {
@@ -304,7 +306,7 @@ impl World {
         }
     }
 
-    /// The process is there, with what was written, and knows nobody yet.
+    /// Starts the process with the stored state and an empty mesh.
     fn begin(&mut self) {
         self.life += 1;
         let (now, mesh, mut out) = (self.wall(), Mesh::default(), Vec::new());
@@ -326,7 +328,7 @@ impl World {
             Some(Process { machine, fresh: Vec::new(), heard: Vec::new(), commit_due: false, frozen: None });
         self.bring(out);
         self.forget_while_paused();
-        // Agents come back one by one.
+        // Agents reconnect one by one.
         let there: Vec<usize> =
             (0..self.agents.len()).filter(|at| self.agents[*at].place.connected).collect();
         for index in &there {
@@ -339,7 +341,7 @@ impl World {
         }
     }
 
-    /// Every round that was run and told of is in history, once.
+    /// Checks that every round that was run and delivered is in history, once.
     fn end(&mut self) {
         if self.is_up() {
             self.commit();
@@ -354,7 +356,7 @@ impl World {
             .iter()
             .filter(|key| key.1 < old && !self.held.kept.contains_key(key) && !self.excused.contains(key))
             .collect();
-        assert!(missing.is_empty(), "rounds that nobody kept: {missing:?}");
+        assert!(missing.is_empty(), "rounds missing from history: {missing:?}");
     }
 }
 

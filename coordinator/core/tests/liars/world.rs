@@ -1,4 +1,5 @@
-//! A service of six monitors: places that keep their schedules and answer questions, machines, and the quarantine between.
+//! Simulated service of six monitors: vantages that keep their schedules and respond to probe requests, machines, and
+//! the quarantine between them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -16,20 +17,20 @@ use parallax_core::watch::{Confirmation, Watch};
 
 use super::chance::Chance;
 
-/// Length of a day: as long as six outages of every monitor take.
+/// Length of a day: enough for six outages of every monitor.
 const END: i64 = 8 * HOUR;
 const MONITORS: usize = 6;
-/// Accounts that have them: one has the first three, and three have one of the others each.
+/// Number of accounts: one has the first three monitors, and three have one of the others each.
 const ACCOUNTS: usize = 4;
 /// Milliseconds within which an outage must be reported.
 const REPORTED: i64 = 6 * MINUTE;
 
-/// Answer of the lying place to every question.
+/// Behaviour of the lying vantage.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Lie {
     Passes,
     Fails,
-    /// It is honest: one customer has sites that refuse it alone.
+    /// It is honest, but one customer has sites that refuse it alone.
     Shunned,
 }
 
@@ -51,7 +52,7 @@ enum Next {
 struct Monitor {
     machine: Machine,
     mood: Mood,
-    /// When the target's present state began, and whether it was seen as down since.
+    /// Start of the target's present state; `is_reported` is set once it was seen as down since.
     since: i64,
     is_reported: bool,
 }
@@ -66,10 +67,10 @@ pub(crate) struct World {
     monitors: Vec<Monitor>,
     quarantine: Quarantine,
     mesh: Mesh,
-    /// Raised whenever the shares change.
+    /// Incremented whenever the shares change.
     plan: u64,
     pub(crate) is_liar_found: bool,
-    /// Milliseconds from the begin of an outage to its alert.
+    /// Milliseconds from the start of an outage to its alert.
     pub(crate) delays: Vec<i64>,
 }
 
@@ -107,7 +108,7 @@ impl World {
         world
     }
 
-    /// Six outages an hour or so apart, of one monitor or of all at once.
+    /// Schedules six outages about an hour apart, of one monitor or of all at once.
     fn outages(&mut self) {
         for turn in 0..6 {
             let whole = self.chance.one_in(2);
@@ -142,7 +143,7 @@ impl World {
         }
     }
 
-    /// A region in which two networks look beside the liar's.
+    /// Returns a region with two networks other than the liar's.
     fn pin(&self) -> Option<Region> {
         let lies = self.liar.map(|(liar, _)| self.mesh.place(liar).unwrap().network);
         let networks = |region: &Region| -> BTreeSet<NetworkNo> {
@@ -210,13 +211,13 @@ impl World {
                 let was_seen = monitor.is_reported || monitor.mood == Mood::Well;
                 assert!(
                     was_seen,
-                    "monitor {index} ({:?}): an outage of {} ms was not told; places {:?}, liar {:?}",
+                    "monitor {index} ({:?}): an outage of {} ms was not reported; vantages {:?}, liar {:?}",
                     monitor.machine.watch().pinned,
                     self.now - monitor.since,
                     self.places.iter().map(|it| (it.no, it.region, it.network)).collect::<Vec<_>>(),
                     self.liar
                 );
-                // One that is down still, by a place that fails whatever it checks, is down already.
+                // A monitor that is still down because of a vantage that fails every check counts as reported.
                 let is_down = monitor.machine.status() == Status::Down;
                 (monitor.mood, monitor.since, monitor.is_reported) = (mood, self.now, is_down);
             }
@@ -270,33 +271,34 @@ impl World {
         }
     }
 
-    /// An alert: the target must be down, or have been until a moment ago.
+    /// Handles a went-down alert: the target must be down, or have been until a moment ago.
     fn told(&mut self, index: usize) {
         let (now, monitor) = (self.now, &mut self.monitors[index]);
         let after = now - monitor.since;
         if monitor.mood == Mood::Well {
-            assert!(after < 30 * SECOND, "monitor {index}: a false alarm");
+            assert!(after < 30 * SECOND, "monitor {index}: a false alert");
         } else if !std::mem::replace(&mut monitor.is_reported, true) {
-            assert!(after < REPORTED, "monitor {index}: told after {after} ms");
+            assert!(after < REPORTED, "monitor {index}: reported after {after} ms");
             self.delays.push(after);
         }
     }
 
-    /// A recovery: the target must be well. Where two networks are all that work, one that lies can report it too early.
+    /// Handles a recovery: the target must be up. If only two networks work, a lying one can report it too early.
     fn recovered(&self, index: usize) {
         let monitor = &self.monitors[index];
         let since = self.now - monitor.since;
         let is_well = monitor.mood == Mood::Well || since < 30 * SECOND;
         assert!(
             is_well || !self.is_decided_by_three(index),
-            "monitor {index} ({:?}): recovered {since} ms after it went down; places {:?}, liar {:?}",
+            "monitor {index} ({:?}): recovered {since} ms after it went down; vantages {:?}, liar {:?}",
             monitor.machine.watch().pinned,
             self.mesh,
             self.liar
         );
     }
 
-    /// True where two honest networks look beside the liar's, in the monitor's own region if it is pinned.
+    /// Returns true if two honest networks other than the liar's check the monitor, in its own region if it is
+    /// pinned.
     fn is_decided_by_three(&self, index: usize) -> bool {
         let pinned = self.monitors[index].machine.watch().pinned;
         let lies = self.liar.map(|(liar, _)| self.mesh.place(liar).unwrap().network);
@@ -313,12 +315,12 @@ impl World {
         for (place, turn) in turns {
             if let Turn::Held(found) = turn {
                 let is_liar = self.liar.is_some_and(|(liar, lie)| liar == place && lie != Lie::Shunned);
-                assert!(is_liar, "an honest place is in quarantine: {place:?}, {found:?}");
+                assert!(is_liar, "an honest vantage is quarantined: {place:?}, {found:?}");
                 self.is_liar_found = true;
             }
         }
         let held = self.quarantine.suspects().held;
-        assert!(held.len() * 3 <= self.places.len(), "more than a third are in quarantine");
+        assert!(held.len() * 3 <= self.places.len(), "more than a third are quarantined");
         let laid =
             self.places.iter().map(|place| Place { quarantined: held.contains_key(&place.no), ..*place });
         let before = std::mem::replace(&mut self.mesh, Mesh::new(laid.collect::<Vec<_>>()));
@@ -356,7 +358,7 @@ impl World {
         self.put(at, Next::Due(index, place, self.plan, round.unsigned_abs()));
     }
 
-    /// Observations of a place that runs the check now, or says that it does.
+    /// Results of a vantage that runs the check now, including the pending report.
     fn check(&self, index: usize, place: Place, round: Option<u64>) -> Vec<Observation> {
         let started = self.moment();
         let seen = |outcome, after| Observation {
@@ -398,7 +400,7 @@ fn target(index: usize) -> CheckTarget {
     CheckTarget { host: index as u64, account: account(index), accounts: ACCOUNTS }
 }
 
-/// Three to eight places of three networks or more, in one region or several.
+/// Three to eight vantages on three networks or more, in one region or several.
 fn places(chance: &mut Chance) -> Vec<Place> {
     let regions = chance.index(4) + 1;
     let count = chance.index(6) + 3;

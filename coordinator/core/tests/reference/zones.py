@@ -1,4 +1,4 @@
-"""Reads `zone every first number` a line and answers each with the moment, by Python's zoneinfo alone."""
+"""Reference for recurrences: reads lines of `zone every first number`, prints each occurrence, using Python zoneinfo only."""
 
 import calendar
 import datetime as dt

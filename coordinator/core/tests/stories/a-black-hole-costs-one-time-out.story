@@ -1,5 +1,6 @@
-# No answer for three seconds: confirmation and sweep begin at once, so that the failure is confirmed as it ends. The second
-# round begins beside the first and is confirmed from its start. The alert waits until the other region's word is there.
+# No response for three seconds: confirmation and sweep begin at once, so the failure is confirmed when it ends. The
+# second round begins while the first is pending, and is confirmed from its start. The alert waits for the outcome
+# of the other region.
 monitor http every 60s
 place fra1 europe A
 place fra2 europe B
@@ -25,9 +26,9 @@ place nyc1 north-america C
   -> nothing
 01:15 fra1 fails timeout
   -> nothing
-01:15.1 fra2 fails timeout        # the word on the second round
+01:15.1 fra2 fails timeout        # outcome of the second round's confirmation
   -> second round europe failed
-01:16 fra2 fails timeout          # the word on North America's round
+01:16 fra2 fails timeout          # confirmation of North America's round
   -> sweep round north-america failed
   -> asks nyc1 for a second round
   -> asks fra1 to confirm

@@ -1,4 +1,4 @@
-# A monitor that is pinned to another region is looked at from there at once, and its old region says nothing.
+# A monitor that is pinned to another region is checked from there at once; its old region has no status any more.
 monitor http every 60s pinned europe
 place fra1 europe A
 place sin1 asia B

@@ -1,4 +1,4 @@
-# Judged anew at once, events included.
+# A changed region list is judged at once, with an event.
 monitor http every 60s uptime europe
 place sin1 asia A
 place sin2 asia B

@@ -1,4 +1,4 @@
-# It keeps its status; a pass of the new target ends the outage.
+# The status stays; a pass of the new target ends the outage.
 monitor http every 60s
 place fra1 europe A
 place fra2 europe B

@@ -1,4 +1,4 @@
-# A round that claims to begin in the future began now: those that follow are not late.
+# A round that claims to begin in the future is dated now: the rounds after it do not count as late.
 monitor http every 60s
 place fra1 europe A
 place fra2 europe B

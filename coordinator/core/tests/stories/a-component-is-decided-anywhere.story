@@ -1,4 +1,4 @@
-# What regions do not judge for themselves is decided by a third network wherever it is.
+# Types that are not judged by region use a third network anywhere to decide a dispute.
 monitor component every 60s
 place fra1 europe A
 place portal europe B

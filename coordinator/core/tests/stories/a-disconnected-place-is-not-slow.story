@@ -1,4 +1,4 @@
-# Only connected places make a region slow.
+# Only connected vantages make a region slow.
 monitor http every 60s threshold 500
 place fra1 europe A
 place fra2 europe B

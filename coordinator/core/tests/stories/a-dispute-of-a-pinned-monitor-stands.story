@@ -1,4 +1,5 @@
-# Where the region of a pinned monitor has two networks, their dispute stands, also with other places elsewhere.
+# If the region of a pinned monitor has two networks, a dispute between them remains undecided, even with vantages
+# elsewhere.
 monitor http every 60s pinned europe
 place fra1 europe A
 place fra2 europe B

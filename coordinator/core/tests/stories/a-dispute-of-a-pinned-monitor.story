@@ -1,4 +1,4 @@
-# The third network that decides about a pinned monitor is one of its region.
+# The third network that decides about a pinned monitor is in the monitor's region.
 monitor http every 60s pinned europe
 place fra1 europe A
 place portal europe B

@@ -1,4 +1,4 @@
-# The coordinator stops while a third network is asked: it is asked again, and decides.
+# The coordinator stops while a probe request to a third network is open: it is sent again, and decides.
 monitor http every 60s
 place fra1 europe A
 place portal europe B

@@ -1,4 +1,5 @@
-# With two networks in all a dispute stands. A third one that has no word leaves it standing too, and another is asked first.
+# With two networks in total a dispute remains. A third network without a conclusive outcome does not decide it
+# either, but another vantage is tried first.
 monitor http every 60s
 place fra1 europe A
 place fra2 europe B

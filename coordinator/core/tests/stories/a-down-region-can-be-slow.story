@@ -1,4 +1,5 @@
-# Asia does not count for up and down, but it decides slowness: its readings speak for three intervals, down or not.
+# Asia does not count for up and down, but it counts for slowness: its readings are valid for three intervals, down
+# or not.
 monitor http every 60s threshold 300 latency asia uptime europe
 place fra1 europe A
 place sin1 asia B

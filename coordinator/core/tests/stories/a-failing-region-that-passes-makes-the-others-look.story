@@ -1,5 +1,5 @@
-# Europe is down, Asia has only failed once. Asia passes: a hint that it is over, so Europe looks again without waiting for
-# its turn, which may be most of an interval away.
+# Europe is down, Asia has failed only once. A pass in Asia is a hint of recovery, so Europe is checked again
+# without waiting for its next scheduled round, which may be most of an interval away.
 monitor http every 60s
 place fra1 europe A
 place fra2 europe B

@@ -1,4 +1,4 @@
-# A failure that arrives over 15 seconds after it ended can't be confirmed any more.
+# A failure that arrives more than 15 seconds after it ended can no longer be confirmed.
 monitor http every 60s
 place fra1 europe A
 place fra2 europe B

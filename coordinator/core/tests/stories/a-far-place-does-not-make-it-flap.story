@@ -1,4 +1,5 @@
-# Places of a region take turns. While the newest reading of any of them is above the threshold, it is slow.
+# Vantages of a region take turns. While the newest reading of any of them is above the threshold, the monitor is
+# slow.
 monitor http every 60s threshold 500
 place fra1 europe A
 place fra2 europe B

@@ -1,5 +1,5 @@
-# It waits for six seconds and then passes, or another network says that it passes: the second round that was begun beside
-# it counts for nothing, whatever it says and whenever.
+# The first round is pending for six seconds and then passes, or another network passes: the early second round does
+# not count, whatever its outcome and whenever it ends.
 monitor http every 60s
 place fra1 europe A
 place fra2 europe B
@@ -16,7 +16,7 @@ place fra2 europe B
   -> nothing
 01:06 fra1 passes 6000ms
   -> round europe passed
-01:06.1 fra1 fails refused       # the second round, which nobody waits for any more
+01:06.1 fra1 fails refused       # second round, no longer needed
   -> nothing
 02:03 fra1 waits
   -> asks fra2 to confirm

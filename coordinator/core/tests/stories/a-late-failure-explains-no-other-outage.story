@@ -24,7 +24,7 @@ place nyc2 north-america D
 01:15 nyc1 fails timeout
 01:18 nyc2 fails timeout
   -> round north-america failed
-  -> asks nobody                # it looks again already
+  -> asks nobody                # a check is already running
 01:18.1 nyc2 passes 60ms
   -> second round north-america passed
 01:18.2 nyc1 is silent

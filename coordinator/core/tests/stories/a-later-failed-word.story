@@ -1,5 +1,5 @@
-# A region whose failed word comes after the others have begun their second round begins its own at that word. It waited for
-# too short a time to begin it with them.
+# A region whose failure arrives after the other second rounds have begun starts its own at that time. It was not
+# pending long enough to start together with the others.
 monitor http every 60s
 place fra1 europe A
 place fra2 europe B

@@ -1,5 +1,5 @@
-# The third change within 30 minutes is flapping; after 30 minutes without one it is steady, and counted from the start.
-# Alerts go out for each change all the same.
+# The third change within 30 minutes is flapping; after 30 minutes without a change the monitor is stable, and
+# counting starts over. Alerts are still sent for every change.
 monitor http every 60s repeat 20m
 place fra1 europe A
 place fra2 europe B

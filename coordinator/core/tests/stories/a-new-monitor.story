@@ -1,4 +1,4 @@
-# Its first rounds are run at once, everywhere; regions whose places come later are asked as they come.
+# First rounds run at once in every region; regions whose vantages join later are checked as they join.
 monitor http every 60s
 place fra1 europe A
 place nyc1 north-america B

@@ -1,5 +1,5 @@
-# Behind a black hole nobody's answer comes at once. Who says that it waits has the time of a check, and a pass ends no
-# outage before.
+# Behind a black hole every response takes long. A vantage that reports its check as pending has the full time of a
+# check, and a pass does not end an outage before that.
 monitor http every 60s
 place fra1 europe A
 place fra2 europe B

@@ -1,4 +1,4 @@
-# The coordinator stops while a pass waits for another network's word: it is asked for again.
+# The coordinator stops while a pass waits for confirmation: confirmation is requested again.
 monitor http every 60s
 place fra1 europe A
 place fra2 europe B

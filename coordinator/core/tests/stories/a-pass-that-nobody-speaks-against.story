@@ -1,5 +1,5 @@
-# A recovery is not withheld for a place that has no word: each is waited for four seconds, and where none is left the pass
-# stands.
+# A recovery is not withheld because vantages return no outcome: each has four seconds, and if none is left the pass
+# counts.
 monitor http every 60s
 place fra1 europe A
 place fra2 europe B

@@ -1,4 +1,4 @@
-# One place fails whatever it checks: it does not make an outage last, since a third network sees the target up.
+# One vantage fails every check: it does not prolong an outage, since a third network sees the target up.
 monitor http every 60s
 place fra1 europe A
 place fra2 europe B

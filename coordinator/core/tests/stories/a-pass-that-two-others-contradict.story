@@ -1,4 +1,5 @@
-# A place that passes whatever it checks does not end an outage: two other networks see the target fail. The round is theirs.
+# A vantage that passes every check does not end an outage: two other networks see the target fail, and the round
+# counts as failed.
 monitor http every 60s
 place fra1 europe A
 place fra2 europe B

@@ -1,4 +1,4 @@
-# A failed round that waits for another's word when the monitor is paused is kept: as one that nobody confirmed.
+# A failed round that waits for confirmation when the monitor is paused is stored as unconfirmed.
 monitor http every 60s
 place fra1 europe A
 place fra2 europe B

@@ -1,4 +1,4 @@
-# The sweep was early and its word is there; it counts at the moment the waiting check fails.
+# The sweep started early and has its outcome; it counts at the moment the pending check fails.
 monitor http every 60s
 place fra1 europe A
 place fra2 europe B

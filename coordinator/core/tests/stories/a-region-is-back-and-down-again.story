@@ -1,4 +1,4 @@
-# Down, back, and down again: two outages, each told once.
+# Down, up, and down again: two outages, each announced once.
 monitor http every 60s
 place fra1 europe A
 place fra2 europe B

@@ -1,4 +1,4 @@
-# Asia still waits as Europe's second round begins: its own begins at the same instant.
+# Asia is still pending when Europe's second round begins: its own begins at the same instant.
 monitor http every 60s
 place fra1 europe A
 place fra2 europe B
@@ -21,7 +21,7 @@ place nyc1 north-america E
 01:05.1 fra2 fails refused
 01:05.2 fra1 fails refused
   -> second round europe failed
-01:08.2 time passes           # Asia's confirmation is out: three seconds are waited for it
+01:08.2 time passes           # Asia's confirmation is open: wait three seconds for it
   -> DOWN went-down since 01:00 from europe
 01:10.1 sin2 fails timeout
   -> nothing

@@ -1,4 +1,4 @@
-# It was due while the coordinator was away: it is asked for as soon as somebody is there.
+# The second round was due while the coordinator was away: it is requested as soon as a vantage is available.
 monitor http every 60s
 place fra1 europe A
 place fra2 europe B

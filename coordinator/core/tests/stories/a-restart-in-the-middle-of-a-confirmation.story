@@ -1,4 +1,5 @@
-# The coordinator stops while the second word is out. Back again, it asks as soon as somebody is there, and goes on.
+# The coordinator stops while a confirmation is open. After the restart it is requested again as soon as a vantage
+# is available.
 monitor http every 60s
 place fra1 europe A
 place fra2 europe B

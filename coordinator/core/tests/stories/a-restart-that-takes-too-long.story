@@ -1,4 +1,4 @@
-# After fifteen seconds a failure can't be confirmed any more.
+# After fifteen seconds a failure can no longer be confirmed.
 monitor http every 60s
 place fra1 europe A
 place fra2 europe B

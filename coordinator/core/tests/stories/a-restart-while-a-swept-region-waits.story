@@ -1,5 +1,5 @@
-# A region that was asked to look waits, and its second round runs beside it, as the coordinator stops: it is asked again,
-# and the second round is void.
+# The round of a swept region is pending, with its second round in progress, when the coordinator stops: it is
+# requested again, and the second round is void.
 monitor http every 60s
 place fra1 europe A
 place fra2 europe B

@@ -1,4 +1,4 @@
-# Nothing is told twice, and nothing is stale for what was before the restart.
+# Nothing is announced twice, and no region is stale because of the time before the restart.
 monitor http every 60s
 place fra1 europe A
 place fra2 europe B

@@ -1,4 +1,4 @@
-# That no agent is connected yet makes nothing faster: nothing is told twice.
+# Disconnected agents after a start make nothing faster: no alert is sent twice.
 monitor http every 60s threshold 500
 place fra1 europe A
 place fra2 europe B

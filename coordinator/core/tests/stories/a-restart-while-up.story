@@ -7,5 +7,5 @@ place fra2 europe B
 30:00 the coordinator starts
 30:01 everybody connects
 30:02 it is up since 00:00
-35:00 time passes              # five minutes from its own start
+35:00 time passes              # five minutes after the start
   -> UNKNOWN since 35:00

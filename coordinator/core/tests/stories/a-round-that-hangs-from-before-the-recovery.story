@@ -1,5 +1,6 @@
-# A down region that was looking already when another is back cannot be asked with the rest. Its round, begun before,
-# ends in a time-out; it looks again at once, and not only at its next turn.
+# A down region with a running round cannot be part of the sweep when another region recovers. That round began
+# before the recovery and ends in a timeout; the region is checked again at once instead of at its next scheduled
+# round.
 monitor http every 60s
 place fra1 europe A
 place nyc1 north-america B

@@ -1,5 +1,5 @@
-# A round waits as its second is due: that one begins beside it, confirmed from its start, and counts once the first has
-# failed.
+# A round is still pending when its second one is due: the second begins, is confirmed from its start, and counts
+# once the first has failed.
 monitor http every 60s
 place fra1 europe A
 place fra2 europe B
@@ -15,9 +15,9 @@ place fra3 europe C
   -> nothing
 01:10 fra1 fails timeout
   -> nothing
-01:13 fra2 fails timeout         # its word on the first
+01:13 fra2 fails timeout         # confirms the first round
   -> round europe failed
   -> asks nobody
-01:15 fra1 fails timeout         # its second round
+01:15 fra1 fails timeout         # result of the second round
   -> second round europe failed
   -> DOWN went-down since 01:00, because timed out connecting, 2 rounds as evidence

@@ -1,5 +1,5 @@
-# Both words of a second round hang from before the recovery. They are of the outage that is over: they open no new one,
-# and the region looks again at once.
+# Both outcomes of a second round began before the recovery. They belong to the previous outage: they do not start a
+# new one, and the region is checked again at once.
 monitor http every 60s
 place fra1 europe A
 place fra2 europe B

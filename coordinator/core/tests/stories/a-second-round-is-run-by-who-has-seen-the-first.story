@@ -1,5 +1,5 @@
-# Of three networks in a region one passes whatever it checks. The second round of a suspicion is run by a place that has seen
-# the first fail: else the liar's turn would end each suspicion.
+# One of three networks in a region passes every check. The second round of a suspicion is run by a vantage that has
+# seen the first fail: otherwise the lying vantage would end every suspicion in its turn.
 monitor http every 60s
 place fra1 europe A
 place portal europe B

@@ -1,5 +1,5 @@
-# The second round beside a first that waits ends sooner than that: its word is held until the first has its own, over a
-# restart too.
+# An early second round ends before the pending first: its outcome is held until the first has its own, even across
+# a restart.
 monitor http every 60s
 place fra1 europe A
 place fra2 europe B
@@ -22,7 +22,7 @@ place fra4 europe A
 01:07 the coordinator starts
 01:08 everybody connects
 01:10 fra1 fails timeout
-  -> asks fra2 to confirm       # what was said on it before the restart is forgotten
+  -> asks fra2 to confirm       # confirmations before the restart are lost
 01:10.1 fra2 fails timeout
   -> round europe failed
   -> second round europe failed

@@ -1,4 +1,4 @@
-# The second round beside a first that waits can't be confirmed. Once the first has failed, another second round is run.
+# An early second round cannot be confirmed. Once the first has failed, another second round is run.
 monitor http every 60s
 place fra1 europe A
 place fra2 europe B

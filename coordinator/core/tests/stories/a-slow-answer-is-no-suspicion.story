@@ -1,4 +1,4 @@
-# It waits three seconds, then answers. What confirmation and sweep saw meanwhile counts for nothing.
+# A check is pending for three seconds, then passes. Confirmation and sweep in the meantime do not count.
 monitor http every 60s
 place fra1 europe A
 place fra2 europe B
@@ -13,7 +13,7 @@ place nyc1 north-america C
 01:03.2 nyc1 fails refused
   -> asks fra2 to confirm
 01:03.3 fra2 fails refused
-  -> nothing                    # the sweep's word is held
+  -> nothing                    # the outcome of the sweep is held
 01:04 fra1 passes 4000ms
   -> sweep round north-america failed
   -> round europe passed

@@ -1,4 +1,4 @@
-# A reading speaks for three intervals.
+# A reading is valid for three intervals.
 monitor http every 60s threshold 500
 place fra1 europe A
 place fra2 europe B

@@ -1,4 +1,5 @@
-# It ends when no round of it runs and each of its regions is down or has passed. A later failure opens a new one.
+# A suspicion ends when no round of it is running and each of its regions is down or has passed. A later failure
+# opens a new one.
 monitor http every 60s
 place fra1 europe A
 place fra2 europe B
@@ -17,7 +18,7 @@ place nyc1 north-america C
 01:30.1 the asked fail refused
   -> round north-america failed
   -> asks fra1 to sweep
-01:30.2 fra1 fails refused        # a sweep's failure starts no sweep
+01:30.2 fra1 fails refused        # a failure found by a sweep does not sweep again
   -> asks fra2 to confirm
 01:30.3 fra2 fails refused
   -> sweep round europe failed

@@ -1,5 +1,5 @@
-# A region whose running or newest round began after the suspicion's first gives that one. What began before it may be of
-# the time before the outage: that region looks again.
+# A region whose running or newest round began after the suspicion's first needs no other round. An older round may
+# show the time before the outage: that region is checked again.
 monitor http every 60s
 place fra1 europe A
 place fra2 europe B
@@ -10,7 +10,7 @@ place sin1 asia D
 00:59 sin1 passes 90ms
 01:00 fra1 fails refused
   -> asks fra2 to confirm
-01:00.2 nyc1 passes 90ms        # since the suspicion's first began
+01:00.2 nyc1 passes 90ms        # began after the suspicion's first round
 01:00.4 fra2 fails refused
   -> round europe failed
   -> asks sin1 to sweep

@@ -1,4 +1,4 @@
-# A region whose round is running gives that one to the sweep.
+# If a round of a region is already running, the sweep uses it.
 monitor http every 60s
 place fra1 europe A
 place fra2 europe B

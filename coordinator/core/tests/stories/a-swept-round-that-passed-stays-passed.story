@@ -1,4 +1,5 @@
-# A swept round that passed at its place before its second word came has passed: what another network says later is no failure.
+# A swept round that passed before its confirmation arrived has passed: a later failure on another network does not
+# change that.
 monitor http every 60s
 place fra1 europe A
 place fra2 europe B

@@ -1,5 +1,5 @@
-# A black hole, and a place that passes whatever it checks: the third network is asked while the first still waits for its
-# answer, so that the liar costs no time-out. What the early second round is asked goes the same way.
+# A black hole, and a vantage that passes every check: the third network is requested while the first is still
+# pending, so that the lying vantage costs no extra timeout. The early second round is confirmed the same way.
 monitor http every 60s
 place fra1 europe A
 place portal europe B

@@ -1,4 +1,4 @@
-# A changed threshold is held against the readings that are there, events included.
+# A changed threshold is applied to the existing readings, with an event.
 monitor http every 60s
 place fra1 europe A
 place fra2 europe B

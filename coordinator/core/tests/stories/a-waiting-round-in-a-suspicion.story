@@ -1,4 +1,4 @@
-# A suspicion sweeps once: a round that waits while one is on is confirmed early, but sweeps nobody again.
+# A suspicion sweeps once: a round that becomes pending during one is confirmed early, but does not sweep again.
 monitor http every 60s
 place fra1 europe A
 place fra2 europe B

@@ -1,4 +1,4 @@
-# Two places run the same round (one was thought to be away). The one that waits comes second: dropped.
+# Two vantages run the same round (one was assumed to be away). The pending one finishes second and is dropped.
 monitor http every 60s
 place fra1 europe A
 place fra2 europe B

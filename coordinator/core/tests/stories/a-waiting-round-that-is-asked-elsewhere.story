@@ -1,4 +1,4 @@
-# The place of a round that waits is gone: another one runs it, and the second round that began beside it is void.
+# The vantage of a pending round is gone: another one runs it, and the early second round is void.
 monitor http every 60s
 place fra1 europe A
 place fra2 europe B
@@ -26,7 +26,7 @@ place nyc1 north-america E
   -> DOWN went-down since 01:00 from europe
 01:06.1 sin2 is silent
   -> nothing
-01:06.2 sin1 fails refused       # its confirmation and its second round are of no use any more
+01:06.2 sin1 fails refused       # its confirmation and its second round are void
 01:06.3 sin1 fails refused
   -> nothing
 01:06.4 sin1 passes 200ms

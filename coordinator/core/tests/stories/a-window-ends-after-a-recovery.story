@@ -1,4 +1,5 @@
-# What was told as down before the window and is up at its end is told as recovered; a restart in between changes nothing.
+# An outage announced before the window that is over at its end is announced as recovered; a restart in between
+# changes nothing.
 monitor http every 60s threshold 500
 place fra1 europe A
 place fra2 europe B

@@ -1,4 +1,4 @@
-# Down before and slow after: recovered, then went-slow. And slow before, up after: back to normal.
+# Down before and slow after: recovered, then went-slow. Slow before and up after: back to normal.
 monitor http every 60s threshold 500
 place fra1 europe A
 place fra2 europe B

@@ -1,5 +1,5 @@
-# What went down within the window, and is unknown at its end, was never told: a pass ends it without a word, and an
-# outage after it is told.
+# An outage that began within the window, with an unknown status at its end, was never announced: a pass ends it
+# without an alert, and an outage after that is announced.
 monitor http every 60s
 place fra1 europe A
 place fra2 europe B

@@ -1,4 +1,4 @@
-# Told as slow before the window, and unknown at its end: the next pass tells that it is back to normal.
+# Announced as slow before the window, and unknown at its end: the next pass announces back to normal.
 monitor http every 60s threshold 500
 place fra1 europe A
 place fra2 europe B

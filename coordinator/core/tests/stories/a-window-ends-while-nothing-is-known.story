@@ -1,4 +1,5 @@
-# Told as down before the window, back within it, and unknown at its end: nothing is told then, and the next pass tells it.
+# Announced as down before the window, up within it, and unknown at its end: no alert then; the next pass announces
+# the recovery.
 monitor http every 60s
 place fra1 europe A
 place fra2 europe B

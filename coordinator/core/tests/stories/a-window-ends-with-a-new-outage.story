@@ -1,4 +1,5 @@
-# What went down in the window, and is down at its end, is told then, dated from its true start; its recovery too.
+# An outage that began in the window and continues at its end is announced then, dated from its real start; its
+# recovery too.
 monitor http every 60s
 place fra1 europe A
 place fra2 europe B

@@ -1,4 +1,5 @@
-# While a window covers the monitor its status is judged and nothing is told; what is the same at its end is not told.
+# While a window covers the monitor its status is judged but not announced; an unchanged status at its end is not
+# announced either.
 monitor http every 60s
 place fra1 europe A
 place fra2 europe B

@@ -1,4 +1,5 @@
-# Down before and down after is nothing new, even where it was up in between; it recovers from the outage that is true.
+# Down before and down after is no change, even with a recovery in between; the later recovery refers to the current
+# outage.
 monitor http every 60s
 place fra1 europe A
 place fra2 europe B

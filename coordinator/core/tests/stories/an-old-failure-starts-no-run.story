@@ -1,4 +1,4 @@
-# A failed round that began over three intervals ago starts no run of two.
+# A failed round that began more than three intervals ago does not start a run of two.
 monitor http every 30s
 place fra1 europe A
 place fra2 europe B

@@ -1,4 +1,4 @@
-# Two failed rounds over three intervals apart are no run of two: the later is a first one.
+# Two failed rounds more than three intervals apart are not a run of two: the later one is a first one.
 monitor http every 30s
 place fra1 europe A
 place fra2 europe B

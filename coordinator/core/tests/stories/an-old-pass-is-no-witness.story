@@ -1,5 +1,5 @@
-# A region that is cut off has looked only before the outage: nobody sees it up, so it is down as far as anyone knows. Once
-# that region is back and passes, it is a witness.
+# A disconnected region was last checked before the outage: no region has seen the target up since, so it is down
+# everywhere. Once that region is connected and passes, it is a witness.
 monitor http every 15s
 place fra1 europe A
 place fra2 europe B

@@ -1,4 +1,4 @@
-# The operator made the interval longer and started again: rounds have lower numbers now, and count as before.
+# The operator made the interval longer and restarted: rounds have lower numbers now, and count as before.
 monitor http every 30s
 place fra1 europe A
 place fra2 europe B

@@ -1,4 +1,5 @@
-# The interval changes while the monitor is paused: its rounds are numbered anew all the same, and count once it is resumed.
+# The interval changes while the monitor is paused: its rounds are renumbered all the same, and count once it is
+# resumed.
 monitor http every 60s
 place fra1 europe A
 place fra2 europe B

@@ -1,4 +1,4 @@
-# The first region that is back makes the other down regions look at once: recovered when no counted region is down.
+# The first region to recover triggers a check of the other down regions: recovered once no counted region is down.
 monitor http every 60s
 place fra1 europe A
 place nyc1 north-america B
@@ -12,7 +12,7 @@ place sin1 asia C
 01:00.4 the asked fail refused
 01:05 time passes
 01:05.1 the asked fail refused
-01:05.2 the asked fail refused    # nothing is left to wait for once every region's newest round failed
+01:05.2 the asked fail refused    # every region's newest round has failed: nothing to wait for
   -> DOWN went-down since 01:00
 01:05.3 the asked fail refused
 01:30 nyc1 fails refused

@@ -1,4 +1,4 @@
-# The expiry that the newest check read is shown.
+# The expiry date from the newest check is shown.
 monitor certificate every 1h
 place fra1 europe A
 place fra2 europe B

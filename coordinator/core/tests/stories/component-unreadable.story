@@ -1,4 +1,4 @@
-# A page that can't be read: shown, status unchanged; for half an hour: unknown.
+# A page that cannot be read: shown, status unchanged; after half an hour: unknown.
 monitor component every 60s
 place fra1 europe A
 place sin1 asia B

@@ -1,4 +1,5 @@
-# Read from one place, confirmed like any other. Degraded is slow; the vendor's words are the reason; no scope.
+# Checked from one vantage, confirmed like any other. Degraded counts as slow; the vendor's text is the reason; no
+# scope.
 monitor component every 60s
 place fra1 europe A
 place sin1 asia B

@@ -1,4 +1,4 @@
-# A dispute between two failed rounds: they are not two in a row.
+# A dispute between two failed rounds: they are not consecutive.
 monitor http every 30s
 place fra1 europe A
 place fra2 europe B

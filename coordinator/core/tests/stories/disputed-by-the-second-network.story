@@ -1,4 +1,5 @@
-# Only one network can't reach it: disputed. Nobody is told, the owner sees both words, its latency is not used.
+# Only one network cannot reach the target: disputed. No alert is sent, the owner sees both outcomes, the latency is
+# not used.
 monitor http every 60s threshold 100
 place fra1 europe A
 place fra2 europe B

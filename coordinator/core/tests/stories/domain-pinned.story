@@ -1,4 +1,4 @@
-# A pinned domain is asked for, and confirmed, from its region alone.
+# A pinned domain is checked and confirmed from its region only.
 monitor domain every 6h pinned asia
 place fra1 europe A
 place sin1 asia B

@@ -1,4 +1,5 @@
-# A registry that can't be read is inconclusive, never "expiring": the status stays, and the last check says why.
+# A registry that cannot be read is inconclusive, never "expiring": the status stays, and the last check gives the
+# reason.
 monitor domain every 6h
 place fra1 europe A
 place sin1 asia B

@@ -1,5 +1,5 @@
-# One place an interval for the whole mesh. A second network confirms, a minute later the second round; hourly while down.
-# No sweep, and no scope.
+# One vantage checks in each interval for the whole mesh. A second network confirms, and the second round follows a
+# minute later; hourly while down. No sweep, and no scope.
 monitor domain every 6h
 place fra1 europe A
 place sin1 asia B

@@ -1,4 +1,5 @@
-# The target is changed just before the coordinator is killed: the old target's failure is not the first of two.
+# The target is changed just before the coordinator is killed: the failure of the old target is not the first of
+# two.
 monitor http every 60s
 place fra1 europe A
 place fra2 europe B

@@ -1,4 +1,4 @@
-# Regions that say nothing are neither down nor up: where no region is up, it is down from everywhere.
+# Regions without data are neither down nor up: if no region is up, it is down everywhere.
 monitor http every 60s
 place fra1 europe A
 place fra2 europe B

@@ -1,4 +1,4 @@
-# A ping that comes a moment after the deadline ends the outage; it does not undo it.
+# A ping that arrives just after the deadline ends the outage; it does not undo it.
 monitor heartbeat every 60m grace 5m
 place fra1 europe A
 

@@ -1,4 +1,4 @@
-# However long we were away, the job has a period at most from our return.
+# However long the coordinator was away, the job has at most one period from its return.
 monitor heartbeat every 10m grace 5m
 place fra1 europe A
 

@@ -1,5 +1,5 @@
-# A nightly job is late although we restarted in the last tenth of its period: two seconds of ours move nothing, and two
-# seconds at the deadline move it by the grace and five minutes, never by a day.
+# A nightly job is late, and the coordinator restarted in the last tenth of its period: two seconds away do not move
+# the deadline, and two seconds at the deadline move it by the grace and five minutes, never by a day.
 monitor heartbeat every 1440m grace 60m
 place fra1 europe A
 

@@ -1,4 +1,4 @@
-# We were away long before the ping was expected: the deadline stays.
+# The coordinator was away long before the ping was expected: the deadline stays.
 monitor heartbeat every 60m grace 5m
 place fra1 europe A
 

@@ -1,5 +1,5 @@
-# We were away when the ping may have come: from our return the job gets its grace, the time that we were away and five
-# minutes, once between two pings.
+# The coordinator was away when the ping may have arrived: from its return the job gets its grace, the time away and
+# five minutes, once between two pings.
 monitor heartbeat every 60m grace 5m
 place fra1 europe A
 

@@ -1,4 +1,4 @@
-# A reported failure or an exit code makes it down at once; nobody else has to agree. Exit code 0 is success.
+# A reported failure or exit code makes it down at once, without confirmation. Exit code 0 is success.
 monitor heartbeat every 60m grace 5m
 place fra1 europe A
 

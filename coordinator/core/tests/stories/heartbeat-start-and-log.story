@@ -1,4 +1,4 @@
-# A start and a log line never move the deadline, and are no first ping.
+# A start and a log entry never move the deadline, and do not count as a first ping.
 monitor heartbeat every 60m grace 5m
 place fra1 europe A
 

@@ -1,4 +1,4 @@
-# A changed period does not take back the time that our absence gave.
+# A changed period does not take back the extension for the coordinator's absence.
 monitor heartbeat every 60m grace 5m
 place fra1 europe A
 

@@ -1,4 +1,5 @@
-# Unknown until the first ping; up; down at the deadline, which is period and grace after the last ping; up by the next.
+# Unknown until the first ping; then up; down at the deadline, which is period and grace after the last ping; up
+# with the next.
 monitor heartbeat every 60m grace 5m
 place fra1 europe A
 

@@ -1,4 +1,5 @@
-# The place has no route, no resolver, no descriptors: no word on the target, nobody is asked, nothing is shown.
+# The vantage has no route, no resolver or no descriptors: no outcome for the target, no confirmation, nothing is
+# shown.
 monitor http every 60s
 place fra1 europe A
 place fra2 europe B

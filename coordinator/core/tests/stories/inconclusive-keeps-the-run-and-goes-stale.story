@@ -1,4 +1,5 @@
-# Inconclusive rounds break no run of two; and they are no fresh rounds: five minutes of them and nothing is known.
+# Inconclusive rounds do not reset a run of two, and do not count as current: after five minutes of them the status
+# is unknown.
 monitor http every 60s
 place fra1 europe A
 place fra2 europe B

@@ -1,4 +1,5 @@
-# None of the latency regions has a place enrolled: every region that has one is judged. A pinned region counts itself.
+# If none of the latency regions has an enrolled vantage, every region with one is judged. A pinned region counts
+# itself.
 monitor http every 60s threshold 300 latency africa
 place fra1 europe A
 place sin1 asia B

@@ -1,4 +1,4 @@
-# While it is down, another region joins and leaves: the scope is kept true, without an alert.
+# While it is down, another region joins and leaves: the scope is updated without an alert.
 monitor http every 60s
 place fra1 europe A
 place fra2 europe B
@@ -21,7 +21,7 @@ place nyc1 north-america E
 02:00 sin1 fails refused
 02:00.1 sin2 fails refused
   -> round asia failed
-  -> asks nyc1 to sweep       # a new suspicion, with a sweep, also while it is down
+  -> asks nyc1 to sweep       # a new suspicion sweeps even while down
   -> asks fra2 to sweep
   -> scope europe+asia
 02:00.2 nyc1 fails refused

@@ -1,4 +1,4 @@
-# A place that fails whatever it checks contradicts each recovery: two others pass, and it is the suspect.
+# A vantage that fails every check contradicts each recovery: two others pass, so it is suspected.
 mesh
 place fra1 europe A
 place broken europe B

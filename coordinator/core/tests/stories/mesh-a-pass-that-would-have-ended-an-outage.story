@@ -1,5 +1,5 @@
-# A pass that would end an outage is asked of others, and judged as a failure is: of three the odd one is contradicted. One
-# that nobody else spoke on says nothing.
+# A pass that would end an outage is confirmed and judged like a failure: of three, the odd one out is contradicted.
+# A pass without other outcomes does not judge a vantage.
 mesh
 place fra1 europe A
 place portal europe B

@@ -1,5 +1,5 @@
-# Two of five places fail whatever they check. One is put into quarantine; of the other the operator is told, since more than
-# a third would be in it.
+# Two of five vantages fail every check. One is quarantined; for the other the operator is alerted, since more than
+# a third would be in quarantine.
 mesh
 place fra1 europe A
 place fra2 europe B

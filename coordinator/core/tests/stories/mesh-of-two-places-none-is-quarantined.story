@@ -1,4 +1,5 @@
-# Of two places neither can be the liar by the other's word: the operator is told who contradicts whom, and both go on.
+# With two vantages, neither can be judged by the other alone: the operator is alerted of the contradiction, and
+# both stay active.
 mesh
 place fra1 europe A
 place portal europe B

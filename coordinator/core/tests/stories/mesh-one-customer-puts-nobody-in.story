@@ -1,5 +1,5 @@
-# A customer has three sites of theirs refuse one agent: two networks contradict it each time, and it goes on. That takes
-# targets of three accounts.
+# A customer makes three sites refuse one agent: two networks contradict it each time, but it stays active.
+# Quarantine requires targets of three accounts.
 mesh
 place fra1 europe A
 place fra2 europe B
@@ -15,7 +15,7 @@ place nyc1 north-america C
 00:08 acme/shop fra1 fails refused, fra2 passes, nyc1 passes
 00:09 blogs/home fra1 fails refused, fra2 passes, nyc1 passes
   -> fra1 is quarantined: 9 of 9 results contradicted, 9 by fra2, 9 by nyc1
-# Nor do they keep it there.
+# Nor can they keep it in quarantine.
 01:00 fra1 disagrees on evil/a
 01:10 fra1 agrees
 01:20 fra1 disagrees on evil/b

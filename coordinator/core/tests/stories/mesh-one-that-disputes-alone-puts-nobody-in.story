@@ -1,5 +1,5 @@
-# Disputes that come from one place alone, where others could have looked too, put nobody into quarantine: of a monitor that
-# is pinned to a region of two networks, nobody else has a word.
+# Disputes by a single vantage, although others could have checked too, quarantine no one: a monitor pinned to a
+# region with two networks has no third outcome.
 mesh
 place fra1 europe A
 place portal europe B
@@ -11,7 +11,7 @@ place nyc1 north-america C
 00:04 shop fra1 fails refused, portal passes
 00:05 blog fra1 fails refused, portal passes
 00:06 mail fra1 fails refused, portal passes
-# Once one that is not pinned is down, it is the portal that two networks contradict.
+# Once a monitor that is not pinned is down, two networks contradict the portal.
 00:07 wiki fra1 fails refused, portal passes, nyc1 fails refused
 00:08 docs fra1 fails refused, portal passes, nyc1 fails refused
 00:09 chat fra1 fails refused, portal passes, nyc1 fails refused

@@ -1,5 +1,5 @@
-# A place that passes whatever it checks is contradicted by two networks each time it is asked, and is the suspect: not those
-# that it contradicts. Ten results that agree with the others let it out.
+# A vantage that passes every check is contradicted by two networks each time it confirms, so it is suspected, not
+# the ones it contradicts. Ten results that agree with the others release it.
 mesh
 place fra1 europe A
 place portal europe B

@@ -1,4 +1,4 @@
-# While a region is down its failing rounds are not confirmed again, and count as failed.
+# While a region is down its failed rounds are not confirmed again, and count as failed.
 monitor http every 60s
 place fra1 europe A
 place fra2 europe B

@@ -1,4 +1,4 @@
-# One network in the whole mesh, set to repeat: it looks again after five seconds instead.
+# One network in the whole mesh, with repetition enabled: the same network checks again after five seconds instead.
 monitor http every 60s confirmation repeat
 place fra1 europe A
 place fra2 europe A

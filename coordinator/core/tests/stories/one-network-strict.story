@@ -1,4 +1,4 @@
-# One network in the whole mesh, and a second is demanded: nothing is ever confirmed, and that is shown.
+# One network in the whole mesh, with a second one required: nothing is ever confirmed, and that is shown.
 monitor http every 60s
 place fra1 europe A
 place nyc1 north-america A
@@ -12,6 +12,6 @@ place nyc1 north-america A
   -> round north-america unconfirmed
 02:00 fra1 fails refused
   -> round europe unconfirmed
-05:01 fra1 fails refused       # and such rounds keep the region from going stale
+05:01 fra1 fails refused       # such rounds keep the region from going stale
 05:02 nyc1 fails refused
 08:00 it is up since 00:00

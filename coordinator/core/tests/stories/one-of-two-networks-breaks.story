@@ -1,4 +1,5 @@
-# Two networks are enrolled, and one of them breaks: nothing can be confirmed any more. The owner reads from where it fails.
+# Two networks are enrolled, and one of them breaks: nothing can be confirmed any more. The owner sees in which
+# regions it fails.
 monitor http every 60s
 place fra1 europe A
 place fra2 europe B
@@ -11,13 +12,13 @@ place sin2 asia B
 00:30 sin2 is unfit
 00:31 it is unconfirmable last ok at 00:00
 01:00 fra1 fails refused
-  -> round europe unconfirmed   # a host that is not fit confirms nothing
+  -> round europe unconfirmed   # an unfit host cannot confirm
 01:01 it is seen unconfirmed from europe
 01:30 sin1 fails refused
   -> round asia unconfirmed
 01:31 it is seen unconfirmed from europe+asia
 01:32 it is unconfirmable last failed at 01:30 with connection refused
-02:00 fra1 cannot look           # it says nothing, so what it said before stands
+02:00 fra1 cannot look           # inconclusive: the previous outcome remains
 02:01 it is seen unconfirmed from europe+asia
 02:10 sin2 is fit
 02:30 sin1 fails refused

@@ -1,4 +1,4 @@
-# Only Asia can't reach it. The others look and are well: down, but from Asia only.
+# Only Asia cannot reach the target. The sweep passes elsewhere: down, but only in Asia.
 monitor http every 60s
 place sin1 asia A
 place sin2 asia B

@@ -1,5 +1,5 @@
-# Europe refuses, its second network agrees, then every other region too: one outage, told once, with its whole scope.
-# The second rounds begin together, five seconds after the first; the alert waits for all of them.
+# Refused in Europe and confirmed by a second network, then in every other region: one outage, announced once, with
+# its whole scope. The second rounds begin together, five seconds after the first; the alert waits for all of them.
 monitor http every 60s
 place fra1 europe A
 place fra2 europe B

@@ -1,4 +1,4 @@
-# Paused in the middle of a suspicion: answers that come later are dropped.
+# Paused in the middle of a suspicion: later responses are dropped.
 monitor http every 60s
 place fra1 europe A
 place fra2 europe B

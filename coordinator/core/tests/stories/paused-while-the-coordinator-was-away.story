@@ -1,4 +1,4 @@
-# A monitor that was paused just before the coordinator was killed does not go on showing what it was.
+# A monitor that was paused just before the coordinator was killed does not keep its old status.
 monitor http every 60s
 place fra1 europe A
 place fra2 europe B

@@ -1,4 +1,4 @@
-# Paused: unknown, no rounds, nobody told, and an outage is over without a word. Resumed: first rounds at once.
+# Paused: unknown, no rounds, no alerts, and an open outage ends without one. Resumed: first rounds at once.
 monitor http every 60s
 place fra1 europe A
 place fra2 europe B

@@ -1,4 +1,4 @@
-# A pinned monitor is looked at from its region alone, and confirmed only within it.
+# A pinned monitor is checked from its region only, and confirmed only within it.
 monitor http every 60s pinned europe
 place fra1 europe A
 place fra2 europe B
@@ -14,7 +14,7 @@ place nyc1 north-america C
 01:00.1 fra2 is silent
   -> round europe unconfirmed
   -> asks nobody
-01:30 nyc1 fails refused        # not its business
+01:30 nyc1 fails refused        # wrong region: ignored
   -> nothing
 02:00 fra1 fails refused
 02:00.1 fra2 fails refused

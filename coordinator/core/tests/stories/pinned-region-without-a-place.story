@@ -1,4 +1,4 @@
-# The last place of the pinned region is revoked: unknown, never judged from elsewhere.
+# The last vantage of the pinned region is revoked: unknown, never judged from elsewhere.
 monitor http every 60s pinned asia
 place sin1 asia A
 place sin2 asia B

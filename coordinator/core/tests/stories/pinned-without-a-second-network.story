@@ -1,4 +1,4 @@
-# Pinned to a region with one network: its outages can't be confirmed, and that is shown.
+# Pinned to a region with one network: its outages cannot be confirmed, and that is shown.
 monitor http every 60s pinned asia
 place sin1 asia A
 place fra1 europe B

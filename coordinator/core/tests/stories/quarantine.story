@@ -1,4 +1,5 @@
-# A place in quarantine runs no counted rounds and confirms nobody; its word on an open question is not taken.
+# A quarantined vantage runs no counted rounds and confirms nothing; its response to an open probe request is
+# ignored.
 monitor http every 60s
 place fra1 europe A
 place fra2 europe B
@@ -10,7 +11,7 @@ place nyc1 north-america C
   -> nothing
 01:10 fra1 passes 900ms
   -> nothing
-02:00 fra2 fails refused          # Europe has no other place that is fit
+02:00 fra2 fails refused          # Europe has no other available vantage
   -> asks nyc1 to confirm
 02:00.1 nyc1 is quarantined
   -> nothing

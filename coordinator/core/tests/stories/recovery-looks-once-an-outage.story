@@ -1,4 +1,4 @@
-# The sweep for a recovery is made once an outage, and not within ten minutes of the last recovered.
+# The recovery sweep runs once for each outage, and not within ten minutes of the last recovery.
 monitor http every 60s
 place fra1 europe A
 place nyc1 north-america B
@@ -20,7 +20,7 @@ place sin1 asia C
   -> asks sin1 to sweep
   -> scope north-america+asia
 02:00.1 the asked fail refused
-02:10 nyc1 passes 50ms           # the second region that is back, but it has been looked at
+02:10 nyc1 passes 50ms           # second region to recover, after the sweep
   -> round north-america passed
   -> asks nobody
   -> scope asia

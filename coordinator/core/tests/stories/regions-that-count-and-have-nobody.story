@@ -1,4 +1,5 @@
-# None of the regions that count has a place enrolled: every region that has one counts. Enrolled is enough.
+# If none of the counted regions has an enrolled vantage, every region with one counts. A disconnected one is
+# enough.
 monitor http every 60s uptime oceania
 place fra1 europe A
 place fra2 europe B

@@ -1,4 +1,4 @@
-# uptimeRegions: only Europe counts. Asia may fail as long as it likes: no suspicion, no sweep, no outage.
+# uptimeRegions: only Europe counts. Failures in Asia cause no suspicion, no sweep and no outage.
 monitor http every 60s uptime europe
 place sin1 asia A
 place sin2 asia B
@@ -16,7 +16,7 @@ place fra2 europe A
 03:00 sin1 fails refused          # Asia is down, so it is not confirmed again
   -> round asia failed
   -> asks nobody
-03:01 it is seen down from asia   # what it sees is shown all the same
+03:01 it is seen down from asia   # its results are still shown
 03:01 it is seen up from europe
 03:01 it is up since 00:00 last ok at 00:00
 04:00 fra1 fails reset
@@ -34,7 +34,7 @@ place fra2 europe A
   -> asks sin2 to confirm
 05:00.1 sin2 passes 80ms
   -> round asia passed
-  -> asks fra2 to sweep        # perhaps Europe is back too
+  -> asks fra2 to sweep        # Europe may have recovered too
 05:00.2 fra2 fails reset
   -> sweep round europe failed
 06:00 fra1 passes 80ms

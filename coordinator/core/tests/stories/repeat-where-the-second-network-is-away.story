@@ -1,4 +1,5 @@
-# The mesh has a second network, which is away: one network is left to confirm, so it repeats the check where that is set.
+# The mesh has a second network, which is disconnected: one network is left, so it repeats the check if that is
+# enabled.
 monitor http every 60s confirmation repeat
 place fra1 europe A
 place fra2 europe A
@@ -23,5 +24,5 @@ place nyc1 north-america B
 02:00 nyc1 connects
 03:00 fra1 passes 80ms
   -> UP recovered since 03:00
-04:00 fra1 fails refused         # the other network is back, and confirms again
+04:00 fra1 fails refused         # the other network is connected and confirms again
   -> asks nyc1 to confirm

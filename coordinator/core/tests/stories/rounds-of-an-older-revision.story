@@ -1,4 +1,5 @@
-# The target was changed meanwhile: what places saw of the old one is history only. Status stays, counters go.
+# The target was changed meanwhile: results for the old one are history only. The status stays, the counters are
+# reset.
 monitor http every 60s
 place fra1 europe A
 place fra2 europe B

@@ -1,4 +1,4 @@
-# Slow goes straight to unknown when nobody is left to look; the pass that ends unknown tells those who were told of it.
+# Slow goes straight to unknown when no vantage is left; the pass that ends unknown sends back-to-normal.
 monitor http every 60s threshold 500
 place fra1 europe A
 

@@ -1,4 +1,4 @@
-# Recovered closes the earlier went-slow and clears all marks: slowness is judged from the next reading.
+# Recovered closes the earlier went-slow and clears all slowness, which is judged from the next reading on.
 monitor http every 60s threshold 500
 place fra1 europe A
 place fra2 europe B

@@ -1,4 +1,4 @@
-# Readings grow old before a region does: it is back to normal, then unknown. The pass that ends unknown leads to up.
+# Readings expire before a region goes stale: back to normal, then unknown. The pass that ends unknown leads to up.
 monitor http every 60s threshold 500
 place fra1 europe A
 place fra2 europe B

@@ -4,7 +4,7 @@ place fra1 europe A
 place nyc1 north-america B
 
 00:00 everybody is up
-01:00 nyc1 passes 900ms        # response times are judged in Europe, where nothing else is set
+01:00 nyc1 passes 900ms        # response times are judged in Europe by default
   -> round north-america passed
 01:30 fra1 passes 500ms        # not above
   -> round europe passed

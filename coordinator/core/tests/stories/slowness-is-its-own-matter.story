@@ -1,4 +1,5 @@
-# A region outside uptimeRegions has no say in up and down, but it makes the monitor slow where latencyLocations names it.
+# A region outside uptimeRegions does not count for up and down, but it can make the monitor slow if
+# latencyLocations contains it.
 monitor http every 60s threshold 300 latency asia uptime europe
 place fra1 europe A
 place sin1 asia B

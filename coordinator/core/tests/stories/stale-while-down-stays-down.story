@@ -1,4 +1,4 @@
-# The places of a down region go silent: it stays down. It is no longer down when its last place is revoked.
+# The vantages of a down region go silent: it stays down. It is no longer down when its last vantage is revoked.
 monitor http every 60s
 place sin1 asia A
 place sin2 asia B
@@ -22,7 +22,7 @@ place fra1 europe C
 08:00 fra1 passes 50ms
 12:00 fra1 passes 50ms
 12:01 it is down since 01:00 from asia
-12:01 it is seen down from nowhere          # nobody looks from there any more
+12:01 it is seen down from nowhere          # no vantage is left there
 12:01 it is seen up from europe
 13:00 sin1 is revoked
   -> nothing

@@ -1,4 +1,4 @@
-# A region that is silent for three intervals (five minutes at least) says nothing; the others decide alone.
+# A region that is silent for three intervals (at least five minutes) has no status; the others decide alone.
 monitor http every 60s
 place fra1 europe A
 place nyc1 north-america B
@@ -16,5 +16,5 @@ place nyc1 north-america B
 08:05 time passes
 08:05.1 nyc1 passes 90ms
   -> second round north-america passed
-13:05.1 time passes       # Europe was heard last at 08:00.2, North America at 08:05.1
+13:05.1 time passes       # last results: Europe 08:00.2, North America 08:05.1
   -> UNKNOWN since 13:05.1

@@ -1,4 +1,4 @@
-# A restart repeats nothing, and what fell due meanwhile is not made up for.
+# A restart repeats no alert, and alerts that fell due meanwhile are skipped.
 monitor http every 60s repeat 5m
 place fra1 europe A
 place fra2 europe B

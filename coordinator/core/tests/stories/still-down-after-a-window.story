@@ -1,4 +1,4 @@
-# An outage that began in a window is told at its end; only after that it is still going on.
+# An outage that began in a window is announced at its end; still-down alerts follow only after that.
 monitor heartbeat every 60m grace 5m repeat 5m
 place fra1 europe A
 

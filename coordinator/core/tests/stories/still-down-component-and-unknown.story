@@ -1,4 +1,4 @@
-# A vendor's component. While nothing is known nothing is said, nor made up for; the outage goes on where it was.
+# A vendor's component. While the status is unknown, alerts are skipped; afterwards the outage continues.
 monitor component every 60s repeat 10m
 place fra1 europe A
 place fra2 europe B

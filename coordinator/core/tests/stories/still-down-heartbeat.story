@@ -1,4 +1,4 @@
-# A job that does not report: counted from its deadline. A further failure starts nothing anew.
+# A job that does not report: intervals count from its deadline. Further failures do not restart them.
 monitor heartbeat every 60m grace 5m repeat 30m
 place fra1 europe A
 

@@ -1,4 +1,4 @@
-# Nothing is said while a window covers it. After that the same moments count as before.
+# No alerts while a window covers the monitor. After that the same times apply as before.
 monitor heartbeat every 60m grace 5m repeat 5m
 place fra1 europe A
 

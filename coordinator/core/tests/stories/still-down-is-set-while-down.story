@@ -1,4 +1,4 @@
-# Another interval, or one at all, counts from the outage's beginning too, and only from now on.
+# A new or changed interval also counts from the start of the outage, and applies only from now on.
 monitor http every 60s
 place fra1 europe A
 place fra2 europe B

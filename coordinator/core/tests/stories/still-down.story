@@ -1,4 +1,4 @@
-# While an outage lasts it is said again, at whole intervals since it began; the next outage has its own.
+# While an outage lasts, alerts are repeated at whole intervals since it began; the next outage has its own.
 monitor http every 60s repeat 5m
 place fra1 europe A
 place fra2 europe B

@@ -1,4 +1,5 @@
-# Europe is down, Asia's second round still waits. After three seconds it is told as it is known.
+# Europe is down, Asia's second round is still pending. After three seconds the alert is sent with the scope known
+# so far.
 monitor http every 60s
 place fra1 europe A
 place fra2 europe B

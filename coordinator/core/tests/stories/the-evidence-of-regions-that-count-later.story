@@ -1,5 +1,5 @@
-# Asia is down and does not count. Once it does, the rounds that made it down explain the outage; also where it counted
-# before, and was told of.
+# Asia is down but does not count. Once it counts, the rounds that made it down are the evidence of the outage, even
+# if it counted before and was announced.
 monitor http every 60s uptime europe
 place sin1 asia A
 place sin2 asia B

@@ -1,4 +1,4 @@
-# Of one round the first that arrives counts, from whichever place; what comes again is dropped.
+# The first result of a round counts, from whichever vantage; repeated ones are dropped.
 monitor http every 60s
 place fra1 europe A
 place fra2 europe B

@@ -1,4 +1,5 @@
-# A failure asks at most three places of other networks, near ones first; then it stays unconfirmed.
+# A failure is sent to at most three vantages on other networks for confirmation, near ones first; then it stays
+# unconfirmed.
 monitor http every 60s
 place fra1 europe A
 place fra2 europe B
@@ -13,7 +14,7 @@ place syd1 oceania E
   -> asks syd1 to confirm
 01:00.2 syd1 cannot look
   -> asks nyc1 to confirm
-01:12.2 time passes           # no answer for twelve seconds
+01:12.2 time passes           # no response for twelve seconds
   -> round europe unconfirmed
   -> asks nobody
 01:13 nyc1 fails refused      # too late

@@ -1,5 +1,5 @@
-# A region's own threshold goes before the general one; a region without either is never slow.
-# From where it is slow is said while another region that counts is not.
+# A region's own threshold takes precedence over the general one; a region without either is never slow. Slow
+# regions are named while another counted region is not slow.
 monitor http every 60s threshold asia=800 latency europe+asia
 place fra1 europe A
 place sin1 asia B

@@ -1,4 +1,4 @@
-# Two scheduled rounds of a short interval: four seconds apart are not two, five are.
+# Two scheduled rounds of a short interval: four seconds apart do not count as two, five do.
 monitor http every 30s
 place fra1 europe A
 place fra2 europe B

@@ -1,5 +1,5 @@
-# A second network that passes whatever it checks (a captive portal, an intercepting proxy) vetoes no outage: a third one is
-# asked at once, and two of three decide.
+# A second network that passes every check (a captive portal, an intercepting proxy) cannot veto an outage: a third
+# one is requested at once, and two of three decide.
 monitor http every 60s
 place fra1 europe A
 place portal europe B

@@ -1,5 +1,5 @@
-# A place that fails whatever it checks makes no outage, and neither does one network's trouble: two others pass. The owner
-# sees how long they contradict each other, from five minutes on; a pass of its own network ends that.
+# Neither a vantage that fails every check nor a problem of one network causes an outage: two others pass. From five
+# minutes on the owner sees how long they have contradicted each other; a pass of its own network ends that.
 monitor http every 60s
 place broken europe A
 place fra2 europe B

@@ -1,4 +1,4 @@
-# Nobody on another network could answer: the round counts for nothing and breaks nothing.
+# No vantage on another network could respond: the round does not count, and does not reset the run.
 monitor http every 60s
 place fra1 europe A
 place fra2 europe B

@@ -1,5 +1,5 @@
-# Down in Europe, which is then all that counts and whose page can't be looked at... our mesh's fault, not the target's.
-# A pass afterwards sends recovered; had it failed, nothing new would be sent.
+# Down in Europe, the only counted region, which then cannot be checked because of the mesh, not the target. A later
+# pass sends recovered; a failure would have sent nothing new.
 monitor component every 60s
 place fra1 europe A
 place fra2 europe B

@@ -1,4 +1,4 @@
-# From unknown it takes the same two failed rounds, and it is told.
+# From unknown it takes the same two failed rounds, and an alert is sent.
 monitor http every 60s
 place fra1 europe A
 place fra2 europe B

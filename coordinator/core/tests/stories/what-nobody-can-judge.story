@@ -1,4 +1,5 @@
-# A domain that nobody can read: the last check says why from the first round on, and its owner is told once, after three rounds.
+# A domain that cannot be read: the last check gives the reason from the first round on, and the owner is notified
+# once, after three rounds.
 monitor domain every 6h
 place fra1 europe A
 place sin1 asia B
@@ -10,7 +11,7 @@ place sin1 asia B
 00:02 it is unknown last failed at 00:01 with registry: its answer has no expiry date
 360:00 sin1 cannot judge registry: timed out connecting
   -> round asia inconclusive
-361:00 sin1 cannot look    # its own fault: neither shown nor counted
+361:00 sin1 cannot look    # own fault: neither shown nor counted
   -> round asia inconclusive
 361:01 it is unknown last failed at 360:00 with registry: timed out connecting
 720:00 fra1 cannot judge registry: its answer has no expiry date
@@ -25,7 +26,7 @@ place sin1 asia B
 2160:01 it is up since 1440:00 last failed at 2160:00 with registry: it answers with status 500
 2520:00 time passes
   -> UNKNOWN since 2520:00
-2520:01 sin1 cannot judge registry: it answers with status 500    # told within the last 30 days
+2520:01 sin1 cannot judge registry: it answers with status 500    # reported within the last 30 days
   -> round asia inconclusive
 2521:01 the target is changed
 2521:02 sin1 cannot judge registry: it answers with status 404

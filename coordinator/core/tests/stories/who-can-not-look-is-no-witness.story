@@ -1,5 +1,5 @@
-# A region without a resolver says nothing, and one whose answer or confirmation is slow does not say that it is up: neither
-# is a witness by what it saw before the outage.
+# A region without a resolver has no conclusive rounds, and one whose response or confirmation is slow has not seen
+# the target up: neither is a witness because of what it saw before the outage.
 monitor http every 60s
 place fra1 europe A
 place fra2 europe B
@@ -33,7 +33,7 @@ place sin1 asia D
 01:30 sin1 passes 90ms
   -> round asia passed
   -> scope europe+north-america
-02:30 sin1 cannot look           # it has seen it up, and says nothing else now
+02:30 sin1 cannot look           # it has seen the target up; this is inconclusive
   -> round asia inconclusive
 03:30 sin1 fails refused
 03:30.1 nyc1 cannot look

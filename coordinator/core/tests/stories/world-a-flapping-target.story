@@ -1,4 +1,4 @@
-# Well and not well for less than two rounds: never an outage.
+# Alternating between up and failing for less than two rounds: never an outage.
 world http every 60s
 place fra1 europe A
 place fra2 europe B

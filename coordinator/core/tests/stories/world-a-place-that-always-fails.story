@@ -1,4 +1,4 @@
-# One of three networks sees everything fail, and any other is asked to confirm it: that is no outage.
+# One of three networks sees every check fail, and all others are asked to confirm it: no outage.
 world http every 60s
 place fra1 europe A
 place nyc1 north-america B

@@ -1,4 +1,4 @@
-# One of three networks sees everything well: an outage is reported all the same, and in time.
+# One of three networks sees every check pass: an outage is still reported, and in time.
 world http every 60s
 place fra1 europe A
 place nyc1 north-america B

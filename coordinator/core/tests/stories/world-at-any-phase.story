@@ -1,4 +1,4 @@
-# The same, wherever in the interval it begins; a second outage within ten minutes of a recovery is not swept for its end.
+# The same at any phase of the interval; a second outage within ten minutes of a recovery has no recovery sweep.
 world http every 60s
 place fra1 europe A
 place fra2 europe B

@@ -1,4 +1,4 @@
-# No answer at all, everywhere: down within 35 s.
+# No response at all, everywhere: down within 35 s.
 world http every 60s
 place fra1 europe A
 place fra2 europe B

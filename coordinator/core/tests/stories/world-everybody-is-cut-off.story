@@ -1,4 +1,4 @@
-# Every agent is gone: unknown, which no customer hears of; then they are back.
+# Every agent is disconnected: unknown, without an alert to customers; then they reconnect.
 world http every 60s
 place fra1 europe A
 place fra2 europe B

@@ -1,4 +1,4 @@
-# An outage that began and ended while the coordinator was away is history.
+# An outage that began and ended while the coordinator was away is history only.
 world http every 60s
 place fra1 europe A
 place fra2 europe B

@@ -1,4 +1,4 @@
-# It begins in Asia and spreads: one outage, whose scope is kept true.
+# An outage begins in Asia and spreads: one outage, whose scope is updated.
 world http every 60s
 place fra1 europe A
 place fra2 europe B

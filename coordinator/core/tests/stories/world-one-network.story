@@ -1,4 +1,4 @@
-# One network can't reach it, from anywhere: never an outage.
+# One network cannot reach the target, from anywhere: never an outage.
 world http every 60s
 place fra1 europe A
 place fra2 europe B

@@ -1,4 +1,4 @@
-# One place's network dies: its failures are disputed. Nothing is told.
+# The network of one vantage fails: its failures are disputed. No alert is sent.
 world http every 60s
 place fra1 europe A
 place fra2 europe B

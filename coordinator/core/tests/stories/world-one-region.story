@@ -1,4 +1,4 @@
-# Asia alone can't reach it: down from Asia, within a minute and ten seconds, and no one else is drawn in.
+# Only Asia cannot reach the target: down in Asia, within a minute and ten seconds, with no other region included.
 world http every 60s
 place fra1 europe A
 place fra2 europe B

@@ -1,4 +1,4 @@
-# Six regions, two networks each, every minute. Refused everywhere: down within 20 s. Back: up within 12 s.
+# Six regions, two networks each, every minute. Refused everywhere: down within 20 s. Recovered: up within 12 s.
 world http every 60s
 place fra1 europe A
 place fra2 europe B

@@ -1,4 +1,4 @@
-# Every answer takes four seconds: no suspicion, no second round, nothing told where no threshold is set.
+# Every response takes four seconds: no suspicion, no second round, no alert if no threshold is set.
 world http every 60s
 place fra1 europe A
 place fra2 europe B

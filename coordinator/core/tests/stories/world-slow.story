@@ -1,4 +1,4 @@
-# Slow in Europe: told once, and once that it is back, while places take turns.
+# Slow in Europe: announced once, and once when back to normal, while vantages take turns.
 world http every 30s threshold 500
 place fra1 europe A
 place fra2 europe B

@@ -1,4 +1,4 @@
-# It stops in the middle of an outage's beginning and starts again: one outage, told once, and nothing is lost.
+# The coordinator stops at the start of an outage and starts again: one outage, announced once, and nothing is lost.
 world http every 60s
 place fra1 europe A
 place fra2 europe B

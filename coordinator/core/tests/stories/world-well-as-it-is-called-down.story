@@ -1,5 +1,5 @@
-# A black hole that ends just as it was called down: rounds that hang from before fail after the first region is back.
-# Their regions look again at once, so that it is up within 12 s here too.
+# A black hole that ends just as it is reported as down: rounds begun before fail after the first region has
+# recovered. Their regions are checked again at once, so that it is up within 12 s here too.
 world http every 60s
 place fra1 europe A
 place fra2 europe B

@@ -1,4 +1,4 @@
-//! Each matter in the journal once when it begins and once when it is over, whatever restarts come between.
+//! Each operator alert is in the journal once when it begins and once when it ends, across restarts.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -8,7 +8,7 @@ use parallax_core::notice::PATIENCE;
 use super::*;
 use crate::storage::contract::samples::{agent, at};
 
-/// Nothing that is to be told.
+/// Inputs without any problem.
 fn sources(store: &Store, clock: &Clock) -> Sources {
     Sources {
         store: store.clone(),
@@ -44,7 +44,7 @@ fn a_certificate_is_near_its_end_in_the_last_sixth_of_its_life() {
     let life = 30 * 86_400;
     let mut agent = agent(1);
     agent.standing.valid_from = 0;
-    assert_eq!(certificate(&agent, life, at(0)), None, "none was noted");
+    assert_eq!(certificate(&agent, life, at(0)), None, "none was recorded");
     agent.standing.valid_from = 1;
     let ends = |now| certificate(&agent, life, at(now)).map(|(_, ends)| ends);
     assert_eq!((ends(25 * DAY), ends(25 * DAY + 1001)), (Some(false), Some(true)));
@@ -63,7 +63,7 @@ async fn each_matter_is_in_the_journal_once_over_any_restart() {
     let lookout = async || {
         let sources = Sources { certificate_life: life, ..sources(&store, &clock) };
         let mut lookout = Lookout::start(sources).await.unwrap();
-        // The store in memory has no disk that could be full.
+        // The in-memory store has no disk that could fill up.
         for _ in 0..3 {
             lookout.looks = 1;
             lookout.look().await.unwrap();
@@ -103,7 +103,7 @@ async fn a_host_that_is_not_fit_is_told_once_and_stays_so_while_its_agent_is_awa
             let mut view = view.lock().unwrap();
             view.connected_since = connected.then_some(at(0));
             view.unfit = faults.iter().map(|fault| (*fault).to_owned()).collect();
-            // Those are not the only ones.
+            // There are other faults too.
             let icmp = "this host may not send ICMP".to_owned();
             view.faults = view.unfit.iter().cloned().chain([icmp]).collect();
         }
@@ -121,7 +121,7 @@ async fn a_host_that_is_not_fit_is_told_once_and_stays_so_while_its_agent_is_awa
     assert_eq!(look(true, &[]).await, []);
     let dead = ("this host's resolver does not answer".to_owned(), false);
     assert_eq!(look(true, &[&dead.0]).await, std::slice::from_ref(&dead));
-    assert_eq!(look(false, &[]).await, std::slice::from_ref(&dead), "nothing is known of it");
+    assert_eq!(look(false, &[]).await, std::slice::from_ref(&dead), "its state is unknown");
     assert_eq!(look(true, &["this host has no route", &dead.0]).await, std::slice::from_ref(&dead));
     assert_eq!(look(true, &[]).await, [dead, (String::new(), true)]);
 }
@@ -264,7 +264,7 @@ async fn own_addresses_that_can_not_be_read_are_a_notice_until_they_can() {
     let works = Arc::new(AtomicI64::new(0));
     let known = Arc::clone(&works);
     let own = OwnAddresses::read_by(move || match known.load(Ordering::Relaxed) {
-        // EAFNOSUPPORT, as of a unit without AF_NETLINK.
+        // EAFNOSUPPORT, as in a systemd unit without AF_NETLINK.
         0 => Err(std::io::Error::from_raw_os_error(97)),
         _ => Ok(Vec::new()),
     });

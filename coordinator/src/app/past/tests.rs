@@ -1,4 +1,4 @@
-//! Reads of the past: when a monitor was checked, and response times of a young one.
+//! Reads of the past: when a monitor was watched, and response times of a recent one.
 
 use std::sync::Arc;
 
@@ -44,7 +44,7 @@ fn monitor() -> Monitor {
     }
 }
 
-/// A store with a monitor's rounds from so many milliseconds after it was made on, each `true` where it passed.
+/// A store with a monitor's rounds at these milliseconds after its creation, each `true` if it passed.
 async fn seen(rounds: impl IntoIterator<Item = (i64, bool)>) -> (Store, Arc<History>) {
     let store = Store::in_memory().unwrap();
     let mut batch = Batch::new();
@@ -96,7 +96,7 @@ async fn half_a_minute_of_outage_stays_half_a_minute_however_long_the_pause_is()
             WatchedTime::of_rounds(looked[&made].watched(life, pauses), counts.tally()).minutes_down()
         };
         assert_eq!(down(&pause), 0.5, "{age}");
-        // Where nothing is known of a pause, the hour that was looked at counts, and none after it.
+        // Without a known pause, the hour with a check counts, and no later one.
         assert!(down(&[]) <= 6.0, "{age}: {}", down(&[]));
         if age == 90 * MINUTE {
             let spans = parallax_core::board::Range::Day.slices(now, page().timezone);
@@ -117,7 +117,7 @@ async fn what_is_checked_every_six_hours_is_watched_in_between() {
         from: start_of_day(second, page().timezone).unwrap(),
         to: end_of_day(second, page().timezone).unwrap(),
     };
-    // All four rounds of the day, and without the third: from one hour after it was expected on nobody looked.
+    // All four rounds of the day, and all but the third: from one hour after it was due, the monitor was not watched.
     for (lost, expected) in [(None, None), (Some(4), Some(19 * HOUR))] {
         let rounds = (0..8).filter(|n| Some(*n) != lost);
         let (store, history) = seen(rounds.map(|n| (n * every, n != 3))).await;
@@ -134,10 +134,10 @@ async fn what_is_checked_every_six_hours_is_watched_in_between() {
 
 #[tokio::test]
 async fn of_a_day_that_was_watched_throughout_nothing_more_is_read() {
-    // From midnight on after it was made.
+    // From the midnight after its creation.
     let first = DAY - MADE.as_millis().rem_euclid(DAY);
     let every = 5 * MINUTE;
-    // Two days: a whole one, and one that lacks its first six hours.
+    // Two days: a whole one, and one without its first six hours.
     let rounds = (0..2 * DAY / every).filter(|n| !(288..360).contains(n));
     let (store, history) = seen(rounds.map(|n| (first + n * every, n % 288 != 100))).await;
     let now = MADE + 3 * DAY;

@@ -1,4 +1,4 @@
-//! Mails as files of a folder, for a service that nobody gave a mail server yet: the newest of them, one file each.
+//! Mail folder for a service without a mail server: one file per mail, only the newest are kept.
 
 use std::fs::{self, DirBuilder};
 use std::io;
@@ -10,14 +10,14 @@ use parallax_core::delivery::Outcome;
 use super::failed;
 use crate::deliver::post::{Parcel, Posted};
 
-/// Mails that are kept: the newest.
+/// Maximum number of mails in the folder; the oldest are deleted.
 const KEPT: usize = 1_000;
-/// What a mail's file ends with.
+/// File extension of a mail.
 const SUFFIX: &str = ".eml";
 
-/// Keeps a mail. One that is sent again takes the place of its first try.
+/// Writes a mail to the folder. A retry overwrites the file of the first attempt.
 pub(super) async fn keep(folder: PathBuf, parcel: &Parcel, message: Vec<u8>) -> Posted {
-    // Names sort by time; thirteen digits reach until the year 2286.
+    // Names sort by time; thirteen digits suffice until the year 2286.
     let name = format!("{:013}-{}{SUFFIX}", parcel.date.as_millis(), parcel.delivery);
     let written = tokio::task::spawn_blocking(move || write(&folder, &name, &message)).await;
     match written.unwrap_or_else(|error| Err(io::Error::other(error))) {
@@ -29,7 +29,7 @@ pub(super) async fn keep(folder: PathBuf, parcel: &Parcel, message: Vec<u8>) -> 
             is_ours: false,
         },
         Err(error) => {
-            failed(Outcome::NotNow(None), &format!("our side: the folder for mails: {error}"), true)
+            failed(Outcome::NotNow(None), &format!("our side: can't write to the mail folder: {error}"), true)
         }
     }
 }

@@ -1,4 +1,5 @@
-//! Talks to a mail server step by step, so that a refusal is known by its step, over connections that are used again.
+//! SMTP client that runs the protocol step by step, so that a rejection is attributed to its step.
+//! Connections are reused.
 
 use std::fmt;
 use std::future::Future;
@@ -22,9 +23,9 @@ use super::step::{self, Step};
 use super::{MailError, SmtpConfig, Tls, failed, kept};
 use crate::deliver::post::Posted;
 
-/// Connections at once.
+/// Maximum number of concurrent connections.
 const CONNECTIONS: usize = 4;
-/// How long one that is not needed is kept open.
+/// Idle time after which a connection is closed.
 const IDLE: Duration = Duration::from_secs(20);
 
 /// A mail server.
@@ -42,10 +43,10 @@ impl fmt::Debug for Smtp {
 }
 
 impl Smtp {
-    /// Sets TLS up; nothing is connected to.
+    /// Sets up TLS; doesn't connect.
     ///
     /// # Errors
-    /// [`MailError::Tls`] for certificates that can't be read.
+    /// [`MailError::Tls`] if a certificate can't be parsed.
     pub(super) fn new(config: &SmtpConfig) -> Result<Self, MailError> {
         let tls = match config.tls {
             Tls::Off => None,
@@ -60,10 +61,10 @@ impl Smtp {
         Ok(Self { config: config.clone(), tls, turns: Semaphore::new(CONNECTIONS), idle: Mutex::default() })
     }
 
-    /// One try to send a message.
+    /// Attempts once to send a message.
     pub(super) async fn send(&self, envelope: &Envelope, message: &[u8]) -> Posted {
         let Ok(_turn) = self.turns.acquire().await else { return step::late(Step::Connect) };
-        // A connection that waited may have been closed by the server meanwhile; then nothing was said on it.
+        // The server may have closed an idle connection in the meantime; then no command has been sent on it.
         while let Some(mut connection) = self.waiting() {
             if self.begin(&mut connection, envelope).await.is_ok() {
                 return self.hand_over(connection, envelope, message).await;
@@ -82,13 +83,13 @@ impl Smtp {
         }
     }
 
-    /// Up to the sender.
+    /// Runs the steps up to the sender (`MAIL FROM`).
     async fn begin(&self, connection: &mut AsyncSmtpConnection, envelope: &Envelope) -> Result<(), Posted> {
         let mut parameters = Vec::new();
         let is_ascii = |address: &Address| AsRef::<str>::as_ref(address).is_ascii();
         if !envelope.to().iter().chain(envelope.from()).all(is_ascii) {
             if !connection.server_info().supports_feature(Extension::SmtpUtfEight) {
-                let error = "the mail server can't send to addresses beyond ASCII (no SMTPUTF8)";
+                let error = "the mail server can't send to non-ASCII addresses (no SMTPUTF8)";
                 return Err(failed(Outcome::Refused, error, false));
             }
             parameters.push(MailParameter::SmtpUtfEight);
@@ -97,7 +98,7 @@ impl Smtp {
         self.within(Step::Sender, from).await.map(|_| ())
     }
 
-    /// From the recipient on.
+    /// Runs the steps from the recipient (`RCPT TO`) on.
     async fn hand_over(
         &self,
         mut connection: AsyncSmtpConnection,
@@ -107,7 +108,8 @@ impl Smtp {
         let sent = match self.transfer(&mut connection, envelope, message).await {
             Ok(sent) | Err(sent) => sent,
         };
-        // After a reply the server waits for the next command; after anything else nobody knows.
+        // After a reply the server waits for the next command; in any other case the connection's state is
+        // unknown.
         let can_go_on = sent.status.is_some()
             && (sent.outcome == Outcome::Taken
                 || self.within(Step::Connect, connection.command(Rset)).await.is_ok());
@@ -157,11 +159,11 @@ impl Smtp {
         Ok(connection)
     }
 
-    /// A connection that was used before and has not waited for long.
+    /// Takes a reusable connection that has not been idle for too long.
     fn waiting(&self) -> Option<AsyncSmtpConnection> {
         let mut idle = self.idle();
         let now = Instant::now();
-        // The rest is dropped, which closes it.
+        // Dropping the others closes them.
         idle.retain(|(connection, since)| !connection.has_broken() && now - *since < IDLE);
         idle.pop().map(|(connection, _)| connection)
     }
@@ -171,7 +173,7 @@ impl Smtp {
     }
 
     async fn leave(&self, mut connection: AsyncSmtpConnection) {
-        // Whether the server hears it is its own affair.
+        // Best effort: the server may not receive the QUIT.
         let _ = tokio::time::timeout(Duration::from_secs(1), connection.abort()).await;
     }
 

@@ -1,4 +1,4 @@
-//! What a mail server's refusal means, by the step at which it came: who is to blame, and whether to try again.
+//! Classification of SMTP rejections by step: whose fault it is, and whether to retry.
 
 use lettre::transport::smtp::Error;
 use parallax_core::delivery::Outcome;
@@ -6,23 +6,23 @@ use parallax_core::delivery::Outcome;
 use super::kept;
 use crate::deliver::post::Posted;
 
-/// A step on the way of a mail.
+/// Step of an SMTP transaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Step {
-    /// To the server, with TLS and its greeting.
+    /// Connection, greeting and TLS.
     Connect,
-    /// Who we are.
+    /// Authentication.
     Login,
-    /// Whom it is from.
+    /// `MAIL FROM`.
     Sender,
-    /// Whom it is for.
+    /// `RCPT TO`.
     Recipient,
-    /// Its text.
+    /// `DATA` and the content.
     Content,
 }
 
 impl Step {
-    /// Whether a server that puts it off may do so because of whom the mail is for.
+    /// Returns true if a temporary rejection at this step may be due to the recipient.
     const fn is_of_receiver(self) -> bool {
         matches!(self, Self::Recipient | Self::Content)
     }
@@ -33,13 +33,13 @@ impl Step {
             Self::Login => "the mail server refuses our login",
             Self::Sender => "the mail server refuses our sender address",
             Self::Recipient => "the mail server refuses the address",
-            Self::Content => "the mail server did not take the mail",
+            Self::Content => "the mail server did not accept the mail",
         }
     }
 }
 
-/// What is noted of an error at a step. Only what is certain to be about the address is held against it: a server that
-/// takes nothing from us must not cost its owners their addresses.
+/// Result to record for an error at a step. Only an error that is certainly about the address counts against
+/// it: a server that rejects all of our mail must not get its users' addresses switched off.
 pub(super) fn failed(step: Step, error: &Error) -> Posted {
     let status = error.status().map(u16::from);
     let said = describe(error);
@@ -56,7 +56,7 @@ pub(super) fn failed(step: Step, error: &Error) -> Posted {
     }
 }
 
-/// A step that took too long.
+/// Result of a step that timed out.
 pub(super) fn late(step: Step) -> Posted {
     let error = format!("our side: {}: no answer in time", step.words());
     super::failed(Outcome::NotNow(None), &error, true)
@@ -78,19 +78,21 @@ fn describe(error: &Error) -> String {
 fn is_about_address(step: Step, status: u16, said: &str) -> bool {
     match (step, enhanced(said)) {
         (Step::Connect | Step::Login | Step::Sender, _) => false,
-        // 5.1 is the address (but for 5.1.7 and 5.1.8, which are the sender's), 5.2 the mailbox (RFC 3463 section 3).
+        // 5.1 is the address (except 5.1.7 and 5.1.8, which concern the sender), 5.2 the mailbox (RFC 3463
+        // section 3).
         (Step::Recipient | Step::Content, Some((subject, detail))) => match subject {
             1 => !matches!(detail, 7 | 8),
             2 => true,
             _ => step == Step::Recipient && !matches!(subject, 3 | 4 | 5 | 7),
         },
-        // Who asks for a login, or can't read what we say, judges no address (RFC 5321 section 4.2.3, RFC 4954).
+        // A server that requires a login or can't parse a command says nothing about the address (RFC 5321
+        // section 4.2.3, RFC 4954).
         (Step::Recipient, None) => matches!(status, 550..=553 | 556),
         (Step::Content, None) => false,
     }
 }
 
-/// Subject and detail of an enhanced code of class 5 (RFC 3463): `5.1.1` is 1 and 1.
+/// Subject and detail of an enhanced status code of class 5 (RFC 3463): `5.1.1` yields 1 and 1.
 fn enhanced(said: &str) -> Option<(u16, u16)> {
     said.split(|sign: char| !(sign.is_ascii_digit() || sign == '.')).find_map(|word| {
         let mut parts = word.strip_prefix("5.")?.split('.');

@@ -1,4 +1,4 @@
-//! Whose turn it is, in every way that slots run out.
+//! Queue order and slot limits.
 
 use parallax_core::id::{DestinationId, MonitorId};
 
@@ -19,13 +19,13 @@ fn waiting(receiver: u128, monitor: u128, seq: u64) -> Waiting {
     }
 }
 
-/// A receiver's host is its number's hundreds.
+/// Class of a receiver; its host is its number divided by 100.
 fn class(receiver: Recipient, last: Option<bool>) -> Class {
     let Recipient::Destination(id) = receiver else { return Class { host: None, last } };
     Class { host: Some(format!("h{}", id.to_u128() / 100).into()), last }
 }
 
-/// Takes all that may go out.
+/// Takes everything that may be sent.
 fn take(queue: &mut Queue, last: Option<bool>) -> Vec<(Lane, DeliveryId)> {
     let mut looks = usize::MAX;
     std::iter::from_fn(|| queue.next(NOW, &mut looks, |to| class(to, last))).collect()
@@ -83,7 +83,7 @@ fn slots_are_shared_as_they_should_be() {
 
 #[test]
 fn every_slot_that_is_given_back_is_taken_again_until_nothing_is_left() {
-    // Receivers that fail, that are new and that are well, on hosts of a hundred each.
+    // Receivers that fail, new ones and healthy ones, a hundred on each host.
     let all = many(0..400, 7);
     let mut queue = filled(&all);
     let last = |to: Recipient| {

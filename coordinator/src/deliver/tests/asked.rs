@@ -1,4 +1,4 @@
-//! The question to a mailbox that is to get alerts: sent as long as it stands, and nothing else.
+//! Confirmation requests to alert mailboxes: sent only while they are current.
 
 use parallax_core::destination::Health;
 

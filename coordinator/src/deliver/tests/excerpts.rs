@@ -1,4 +1,4 @@
-//! The excerpt that is kept of a receiver's answer: short, so that the log is no way to read what an address serves.
+//! Stored excerpts of responses: short, so that the log can't be used to read internal services.
 
 use parallax_core::delivery::ANSWER_KEPT;
 

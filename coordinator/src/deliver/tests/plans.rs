@@ -1,4 +1,4 @@
-//! Deliveries of an account whose plan has no webhooks any more.
+//! Deliveries of an account whose plan no longer includes webhooks.
 
 use parallax_core::plan::Plan;
 

@@ -1,4 +1,4 @@
-//! A receiver on loopback that notes what it gets and answers as it is told.
+//! A receiver on loopback that records requests and responds as configured.
 
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
@@ -10,7 +10,7 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
-/// A request that came.
+/// A received request.
 #[derive(Debug, Clone)]
 pub(crate) struct Got {
     pub(crate) head: String,
@@ -18,22 +18,22 @@ pub(crate) struct Got {
 }
 
 impl Got {
-    /// A header's value.
+    /// Value of a header.
     pub(crate) fn header(&self, name: &str) -> Option<&str> {
         let lines = self.head.lines().filter_map(|line| line.split_once(": "));
         lines.filter(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, value)| value).next()
     }
 }
 
-/// What is done with a request.
+/// Response to a request.
 pub(crate) enum Reply {
-    /// These bytes, then the end.
+    /// Sends these bytes, then closes.
     Bytes(Vec<u8>),
-    /// Nothing, ever.
+    /// Never responds.
     Hang,
 }
 
-/// An answer with that status and these header lines (each with its end).
+/// Response with this status and these header lines (each with its line ending).
 pub(crate) fn status(status: u16, lines: &str) -> Reply {
     Reply::Bytes(format!("HTTP/1.1 {status} Told\r\n{lines}Content-Length: 2\r\n\r\nok").into_bytes())
 }
@@ -46,7 +46,7 @@ pub(crate) struct Receiver {
 }
 
 impl Receiver {
-    /// A receiver whose answer to its n-th request, from 0 on, is what `answer` says.
+    /// Starts a receiver; `answer` returns the response to the n-th request, counted from 0.
     pub(crate) async fn start(answer: impl Fn(usize, &Got) -> Reply + Send + Sync + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
@@ -74,7 +74,7 @@ impl Receiver {
         Self { address, got, count, serving }
     }
 
-    /// One that takes everything.
+    /// Starts a receiver that accepts everything.
     pub(crate) async fn healthy() -> Self {
         Self::start(|_, _| status(200, "")).await
     }
@@ -83,7 +83,7 @@ impl Receiver {
         format!("http://{}/in", self.address)
     }
 
-    /// Waits until so many requests came, and gives them all.
+    /// Waits until `count` requests have arrived, and returns all of them.
     pub(crate) async fn has(&self, count: usize) -> Vec<Got> {
         let mut seen = self.count.clone();
         let waiting = seen.wait_for(|now| *now >= count);

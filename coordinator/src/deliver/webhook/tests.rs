@@ -1,4 +1,4 @@
-//! The client against receivers that misbehave, and addresses that it must not reach.
+//! The client against misbehaving receivers and forbidden addresses.
 
 use parallax_dial::stub::{Answer as StubAnswer, StubServer};
 use rcgen::{CertificateParams, KeyPair};
@@ -31,7 +31,7 @@ async fn an_answer_is_read_to_a_bound_and_its_start_kept() {
     };
     let answer = posted(huge).await.unwrap();
     assert_eq!((answer.status, answer.text), (StatusCode::OK, "x".repeat(ANSWER_READ)));
-    // What is no text shows nothing, whether its bytes or its media type say so.
+    // Non-text bodies are not shown, whether their bytes or their media type reveal it.
     for (media, body, text) in [
         ("", b"a\xffb".as_slice(), ""),
         ("", b"a\0b", ""),
@@ -48,7 +48,7 @@ async fn an_answer_is_read_to_a_bound_and_its_start_kept() {
         let shown = if answer.is_text { answer.text.as_str() } else { "" };
         assert_eq!(shown, text, "{media}{body:?}");
     }
-    // A body that stops in the middle does not undo what its head said.
+    // A truncated body does not invalidate the response headers.
     let short = || Reply::Bytes(b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nab".to_vec());
     assert_eq!(posted(short).await.unwrap().text, "ab");
 }
@@ -137,7 +137,7 @@ async fn no_address_of_ones_own_is_reached_however_it_is_written() {
     }
     for interface in if_addrs::get_if_addrs().unwrap() {
         let refused = client.guard.refusal(interface.ip());
-        assert!(refused.unwrap().is_some(), "{interface:?} is this host's own");
+        assert!(refused.unwrap().is_some(), "{interface:?} belongs to this host");
     }
     assert!(receiver.got().is_empty());
     for url in ["ftp://example.com/", "unix:/run/x", "file:///etc/passwd"] {
@@ -168,7 +168,7 @@ async fn a_name_that_only_the_own_network_knows_is_told_like_one_that_nobody_kno
 #[tokio::test]
 async fn while_own_addresses_can_not_be_read_nothing_is_delivered_and_it_is_no_fault_of_the_receiver() {
     let receiver = Receiver::start(|_, _| status(200, "")).await;
-    // EAFNOSUPPORT, as of a unit without AF_NETLINK.
+    // EAFNOSUPPORT, as in a systemd unit without AF_NETLINK.
     let unreadable = || Err(std::io::Error::from_raw_os_error(97));
     let mut client = Client::new(false, &[]).unwrap();
     let policy = Policy { allow_private: true, ..Policy::default() };
@@ -179,7 +179,7 @@ async fn while_own_addresses_can_not_be_read_nothing_is_delivered_and_it_is_no_f
         assert_eq!(error, DeliverError::Ours(DialError::OwnAddressesUnreadable), "{url}");
         assert!(error.is_ours());
     }
-    assert!(client.said.lock().unwrap().is_some(), "the operator reads it in the log");
+    assert!(client.said.lock().unwrap().is_some(), "logged for the operator");
     assert!(receiver.got().is_empty());
 }
 

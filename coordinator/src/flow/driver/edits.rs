@@ -1,4 +1,4 @@
-//! Edits as the journal tells of them: machines, schedule, tokens and history follow.
+//! Monitor edits from the event journal, applied to machines, schedule, tokens and history.
 
 use std::time::{Duration, Instant};
 
@@ -6,22 +6,22 @@ use super::{Channels, Driver};
 use crate::flow::warmup;
 use crate::storage::StoreError;
 
-/// How long edits that can't be read wait before they are tried again.
+/// Delay before edits that can't be read are retried.
 const RETRY: Duration = Duration::from_secs(1);
 
 impl Driver {
-    /// Reads the edits, where they are to be read by now. What can't be read is tried again.
+    /// Reads the edits that are due. A failed read is retried.
     pub(super) async fn catch_up(&mut self, channels: &Channels) {
         if self.behind.take_if(|at| *at <= Instant::now()).is_none() {
             return;
         }
         if let Err(error) = self.follow_edits(channels).await {
-            tracing::error!(%error, "edits can't be read; trying again");
+            tracing::error!(%error, "edits can't be read; retrying");
             self.behind = Some(Instant::now() + RETRY);
         }
     }
 
-    /// Takes in what was edited since the last time.
+    /// Applies the edits since the last read.
     pub(super) async fn follow_edits(&mut self, channels: &Channels) -> Result<(), StoreError> {
         let (cursor, judging, shard) = (self.cursor, self.judging, self.shard);
         let edits = self.store.read(move |read| warmup::edits(read, cursor, &judging, shard)).await?;
@@ -54,7 +54,7 @@ impl Driver {
         Ok(())
     }
 
-    /// Hands out what agents are to run.
+    /// Publishes the schedule that agents are to run.
     pub(super) fn publish(&self, channels: &Channels) {
         channels.schedules.send_replace(self.schedule());
     }

@@ -1,4 +1,4 @@
-//! Looks at a monitor on request: a question for one place in each region, beside the machines and unknown to them.
+//! Check now: one probe request to a vantage in each region, independent of the machines.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,21 +13,22 @@ use tokio::sync::oneshot;
 use super::Driver;
 use crate::flow::{Able, CheckNow, Question, Sighting};
 
-/// Numbers from here on are of such questions; a machine counts its own from 0.
+/// First number of these probe requests; machines count their own from 0.
 const FIRST_NUMBER: u32 = 1 << 31;
-/// Looks under way at most.
+/// Open requests, at most.
 const AT_ONCE: usize = 256;
-/// Of one account.
+/// Open requests per account, at most.
 const AT_ONCE_OF_ONE: usize = AT_ONCE / 4;
 
-/// Looks under way.
+/// Open check-now requests.
 #[derive(Debug, Default)]
 pub(super) struct Looks {
-    /// Who can look at what.
+    /// Check types that each vantage can run.
     pub(super) able: Arc<Able>,
     next: u32,
     open: BTreeMap<u32, Look>,
-    /// The look that a question is of, and the sighting that it is to fill in, by the question's number.
+    /// For each probe request, by its number: the check-now request it belongs to, and the index of the result to fill
+    /// in.
     asked: BTreeMap<u32, (u32, usize)>,
 }
 
@@ -46,13 +47,13 @@ impl Looks {
         FIRST_NUMBER | self.next
     }
 
-    /// True where there is room for another look of that account.
+    /// Returns true if the account may open another request.
     fn admits(&self, account: AccountId) -> bool {
         let of_account = || self.open.values().filter(|look| look.account == account).count();
         self.open.len() < AT_ONCE && of_account() < AT_ONCE_OF_ONE
     }
 
-    /// Takes an answer; false where it is none to a question of these.
+    /// Handles a probe response. Returns false if it belongs to no check-now request.
     pub(super) fn hear(&mut self, number: u32, answer: &Answer) -> bool {
         if number < FIRST_NUMBER {
             return false;
@@ -71,13 +72,13 @@ impl Looks {
         if open.left == 0
             && let Some(done) = self.open.remove(&look)
         {
-            // Who asked may have gone away.
+            // The requester may have disconnected.
             let _ = done.answer.send(done.sightings);
         }
         true
     }
 
-    /// Lets go of looks whose time is up, with what came of them.
+    /// Ends requests whose time is up, with the results so far.
     pub(super) fn expire(&mut self, now: Timestamp) {
         let over: Vec<u32> =
             self.open.iter().filter(|(_, look)| look.until <= now).map(|(number, _)| *number).collect();
@@ -92,8 +93,8 @@ impl Looks {
 }
 
 impl Driver {
-    /// Asks one place in each of the monitor's regions, of those that can run its type. Of several fit ones they take
-    /// turns.
+    /// Sends a probe request to one vantage in each of the monitor's regions. Vantages that can run the check type
+    /// take turns.
     pub(super) fn look(&mut self, wanted: CheckNow) {
         let now = self.clock.now();
         self.looks.expire(now);

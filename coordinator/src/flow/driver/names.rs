@@ -1,4 +1,4 @@
-//! Failures to resolve a name that are nobody's but ours are no word on what was checked.
+//! Excuses for DNS failures: while nearly all names fail to resolve, a failure proves nothing about the target.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -10,7 +10,7 @@ use parallax_core::observation::{Observation, Outcome, OwnFault};
 use super::Driver;
 use crate::storage::Store;
 
-/// Resolutions of late, and the accounts of pages that had any.
+/// Recent resolutions, and the accounts of the pages that had any.
 #[derive(Debug, Default)]
 pub(super) struct Names {
     late: names::Names,
@@ -18,7 +18,7 @@ pub(super) struct Names {
 }
 
 impl Names {
-    /// The page's account; none where the page is gone or can't be read.
+    /// Returns the page's account; `None` if the page is gone or can't be read.
     fn account(&mut self, page: PageId, store: &Store) -> Option<AccountId> {
         match self.accounts.entry(page) {
             Entry::Occupied(known) => Some(*known.get()),
@@ -31,8 +31,8 @@ impl Names {
 }
 
 impl Driver {
-    /// Hears how the name of that monitor's target was resolved. Where nearly all names fail at once at all places, this
-    /// failure says nothing of the target.
+    /// Records how the name of the monitor's target was resolved. While nearly all names fail at all vantages, a
+    /// failure becomes inconclusive.
     pub(super) fn mind_names(&mut self, slot: u32, seen: &mut Observation) {
         let is_calm = self.names.late.is_calm();
         let Some(failed) = resolution(&seen.outcome).filter(|failed| *failed || !is_calm) else { return };
@@ -52,7 +52,7 @@ impl Driver {
         }
     }
 
-    /// Ends what was not seen for a while.
+    /// Expires old resolutions.
     pub(super) fn expire_names(&mut self) {
         if self.names.late.expire(self.clock.now()) {
             self.places.set_names_fail(false);

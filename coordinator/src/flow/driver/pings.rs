@@ -1,4 +1,4 @@
-//! Pings as they come in: to their machine at once, and into the next commit; one write a second for each heartbeat.
+//! Incoming pings: each goes to its machine at once and into the next commit, with one write a second per heartbeat.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::Ordering;
@@ -12,13 +12,13 @@ use crate::flow::Ping;
 use crate::flow::driver::Channels;
 use crate::storage::Op;
 
-/// A heartbeat is written once in this time, however many pings it gets; a change of its status is never held back.
+/// Minimum interval between writes of one heartbeat. A change of its status is never delayed.
 const EVERY: Duration = Duration::from_secs(1);
-/// Pings that wait for their heartbeat's next write, at most: each holds a connection of the server's, which has 4096.
+/// Pings waiting for their heartbeat's next write, at most. Each holds one of the server's 4096 connections.
 const HELD: usize = 3072;
 
-/// Pings to be written, and their senders to notify then. The store keeps a heartbeat's newest pings alone, so no more of
-/// them are written, or kept here, however many are answered together.
+/// Pings to be written, and the senders to notify afterwards. The store keeps only a heartbeat's newest pings, so no
+/// more of them are written or held here, however many are answered together.
 #[derive(Debug, Default)]
 struct Waiting {
     ops: VecDeque<Op>,
@@ -35,18 +35,19 @@ impl Waiting {
     }
 }
 
-/// When heartbeats were written, and the pings that wait for the next time.
+/// Per-heartbeat write pacing, with the pings that wait for the next write.
 #[derive(Debug, Default)]
 pub(super) struct Pace {
-    /// Heartbeats that were written less than [`EVERY`] ago, and the pings that wait of each.
+    /// Heartbeats that were written less than [`EVERY`] ago, each with its waiting pings.
     written: BTreeMap<u32, Waiting>,
-    /// When each of them may be written again, the next first.
+    /// The earliest next write of each, soonest first.
     again: VecDeque<(Instant, u32)>,
     held: usize,
 }
 
 impl Pace {
-    /// Lets a ping wait, where its heartbeat was written less than [`EVERY`] ago and there is room; else gives it back.
+    /// Holds a ping back if its heartbeat was written less than [`EVERY`] ago and the limit allows; otherwise returns
+    /// it.
     fn hold(&mut self, slot: u32, op: Op, durable: oneshot::Sender<()>) -> Option<(Op, oneshot::Sender<()>)> {
         match self.written.get_mut(&slot) {
             Some(waiting) if self.held < HELD => {
@@ -58,7 +59,7 @@ impl Pace {
         }
     }
 
-    /// The heartbeat is written now: what waits of it.
+    /// Records a write of the heartbeat and returns its waiting pings.
     fn write(&mut self, slot: u32, now: Instant) -> Waiting {
         let waited = self.written.insert(slot, Waiting::default());
         if waited.is_none() {
@@ -69,7 +70,7 @@ impl Pace {
         waited
     }
 
-    /// A heartbeat that may be written again, with what waits of it.
+    /// Returns a heartbeat that may be written again, with its waiting pings.
     fn next_due(&mut self, now: Instant, all: bool) -> Option<(u32, Waiting)> {
         let (_, slot) = self.again.pop_front_if(|(at, _)| all || *at <= now)?;
         let waited = self.written.remove(&slot).unwrap_or_default();
@@ -77,14 +78,14 @@ impl Pace {
         Some((slot, waited))
     }
 
-    /// How long until the next may be written again.
+    /// Returns the time until the next heartbeat may be written again.
     pub(super) fn next(&self, now: Instant) -> Option<Duration> {
         self.again.front().map(|(at, _)| at.saturating_duration_since(now))
     }
 }
 
 impl Driver {
-    /// Takes a ping in. One of a monitor that the driver has not read of yet waits for [`Driver::meet_newcomers`].
+    /// Accepts a ping. If its monitor is not known to the driver yet, it waits for [`Driver::meet_newcomers`].
     pub(super) fn hear_ping(&mut self, mut ping: Ping) {
         let (slot, now) = (ping.listed.slot, Instant::now());
         let was_wanted = self.harvest.changed.contains(&slot);
@@ -95,7 +96,7 @@ impl Driver {
         };
         self.counters.pings.fetch_add(1, Ordering::Relaxed);
         let mut told = Some((op, ping.durable));
-        // What changes its status is not held back, nor what is written anyway.
+        // A ping that changes the status is not held back, nor one whose machine is written anyway.
         let waits = self.harvest.events.len() == events && !was_wanted;
         if waits && let Some((op, durable)) = told.take() {
             told = self.pace.hold(slot, op, durable);
@@ -124,7 +125,7 @@ impl Driver {
         }
     }
 
-    /// Lets go of what waits of a monitor that is gone: its senders are told so.
+    /// Drops the waiting pings of a deleted monitor. Their senders see the closed channel.
     pub(super) fn forget_pings(&mut self, slot: u32) {
         if let Some(waiting) = self.pace.written.get_mut(&slot) {
             self.pace.held = self.pace.held.saturating_sub(waiting.told.len());
@@ -137,15 +138,15 @@ impl Driver {
         self.durable.extend(pings.told);
     }
 
-    /// Reads the journal for the monitors of pings that came before their monitor was read of. What is still unknown
-    /// then is gone: who sent it is told so by the end of its wait.
+    /// Reads the journal for the monitors of pings that arrived before their monitor was known. If one is still
+    /// unknown afterwards, it is deleted: the dropped channel notifies the sender.
     pub(super) async fn meet_newcomers(&mut self, channels: &Channels) {
         if self.early.is_empty() {
             return;
         }
         let waiting = std::mem::take(&mut self.early);
         if let Err(error) = self.follow_edits(channels).await {
-            tracing::error!(%error, "edits can't be read for pings that wait: they are not taken");
+            tracing::error!(%error, "edits can't be read; waiting pings of new monitors were dropped");
             return;
         }
         waiting.into_iter().for_each(|ping| self.hear_ping(ping));

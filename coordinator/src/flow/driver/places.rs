@@ -1,4 +1,4 @@
-//! Judges places by the rounds in which they have spoken: who goes into quarantine, and who comes out.
+//! Quarantine decisions by the driver: judges vantages by the rounds they took part in.
 
 use parallax_core::event::What;
 use parallax_core::observation::Observation;
@@ -10,7 +10,7 @@ use crate::flow::machines::Machines;
 use crate::flow::places::turned;
 
 impl Driver {
-    /// Judges the places that have spoken in rounds since the last look: one may go into quarantine.
+    /// Judges the vantages that took part in rounds since the last call. One may go into quarantine.
     pub(super) fn judge_places(&mut self, channels: &Channels) {
         let now = self.clock.now();
         let mut turns = Vec::new();
@@ -31,7 +31,7 @@ impl Driver {
         }
     }
 
-    /// A place in quarantine ran a shadow round: does it see what the others see?
+    /// Compares a shadow round of a quarantined vantage with the results of the others.
     pub(super) fn hear_shadow(&mut self, slot: u32, seen: &Observation, channels: &Channels) {
         let now = self.clock.now();
         let Some(agrees) = self.machines.agrees(slot, seen, (self.places.mesh(), now)) else { return };

@@ -1,4 +1,4 @@
-//! Whether the coordinator was there all the time, and whether the wall clock goes as time itself does.
+//! Detection of stalls of the coordinator and of wall clock steps.
 
 use parallax_core::time::{SECOND, Timestamp};
 
@@ -8,12 +8,13 @@ use super::{Driver, UPKEEP};
 use crate::flow::warmup::{self, ALIVE};
 use crate::storage::Op;
 
-/// Milliseconds between two looks from which on the coordinator was not there: it looks every five seconds.
+/// Milliseconds between two clock checks from which on the coordinator counts as stalled. It checks every five
+/// seconds.
 const AWAY: i64 = 10 * SECOND;
 
 impl Driver {
-    /// Notes that the coordinator runs, so that the next start knows how long it was away; and whether the wall clock has
-    /// stepped, or nobody was here meanwhile.
+    /// Records that the coordinator runs, so that the next start knows how long it was down. Detects wall clock steps
+    /// and stalls.
     pub(super) async fn mind_the_clock(&mut self) {
         let (now, steady) = (self.clock.now(), self.clock.steady());
         let (then, before) = std::mem::replace(&mut self.looked, (now, steady));
@@ -24,10 +25,16 @@ impl Driver {
         }
         let away_since = (passed >= AWAY).then(|| now - passed);
         if away_since.is_some() {
-            tracing::warn!(milliseconds = passed, "the coordinator stood still");
+            tracing::warn!(
+                milliseconds = passed,
+                "the coordinator was stalled; no monitor is blamed for that time"
+            );
         }
         if jump.abs() > STEP {
-            tracing::warn!(milliseconds = jump, "the wall clock stepped: what is under way moves with it");
+            tracing::warn!(
+                milliseconds = jump,
+                "the wall clock stepped; open rounds and deadlines were shifted"
+            );
             self.with(|machines, cx| machines.clock_stepped(jump, away_since, cx));
         } else if let Some(since) = away_since {
             self.with(|machines, cx| machines.was_away(since, cx));
@@ -39,7 +46,7 @@ impl Driver {
         }
     }
 
-    /// Windows whose start came meanwhile cover their monitors before anything is judged, whoever notes it first.
+    /// Applies maintenance windows that began meanwhile before anything is judged.
     async fn cover_what_began(&mut self, now: Timestamp) {
         let shard = self.shard;
         match self.store.read(move |read| warmup::covered_at(read, now, shard)).await {
@@ -48,7 +55,7 @@ impl Driver {
                     self.with(|machines, cx| machines.cover(monitor, true, cx));
                 }
             }
-            Err(error) => tracing::error!(%error, "maintenance windows can't be read"),
+            Err(error) => tracing::error!(%error, "maintenance windows can't be read; they may be ignored"),
         }
     }
 }

@@ -1,15 +1,15 @@
-//! Looks at the machines, answered between two arrivals: none before the driver has read the edits that it is to show.
+//! Queries for machine state, answered between two arrivals and not before the edits they must reflect.
 
 use std::time::Instant;
 
 use super::Driver;
 use crate::flow::Query;
 
-/// Looks that wait for an edit at most; one more is answered with what is known.
+/// Queries that wait for an edit, at most. Beyond that a query is answered with the current state.
 const WAITING: usize = 1024;
 
 impl Driver {
-    /// Answers a look, or keeps it until the edits that it asks for were read.
+    /// Answers a query, or holds it until the edits it must reflect were read.
     pub(super) fn take_query(&mut self, query: Query) {
         if query.after <= self.cursor || self.waiting.len() >= WAITING {
             self.answer(query);
@@ -19,7 +19,7 @@ impl Driver {
         self.waiting.push(query);
     }
 
-    /// Answers the looks whose edits were read; those that nobody waits for any longer are dropped.
+    /// Answers the queries whose edits were read. Those whose receiver is gone are dropped.
     pub(super) fn answer_waiting(&mut self) {
         if self.waiting.is_empty() {
             return;
@@ -36,7 +36,7 @@ impl Driver {
     fn answer(&self, query: Query) {
         let (mesh, now) = (self.places.mesh(), self.clock.now());
         let views = query.monitors.iter().map(|id| self.machines.view(*id, mesh, now)).collect();
-        // Who asked may have gone away.
+        // The requester may have disconnected.
         let _ = query.answer.send(views);
     }
 }

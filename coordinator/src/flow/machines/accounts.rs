@@ -1,4 +1,4 @@
-//! Accounts that have monitors in the schedule, and the target of a monitor as quarantine counts it.
+//! Accounts that have monitors in the schedule, and a monitor's target as quarantine counts it.
 
 use std::collections::BTreeMap;
 
@@ -7,17 +7,17 @@ use parallax_core::quarantine::CheckTarget;
 
 use super::Machines;
 
-/// Accounts with monitors in the schedule, each with how many.
+/// Number of scheduled monitors per account.
 #[derive(Debug, Default)]
 pub(super) struct Accounts(BTreeMap<AccountId, u32>);
 
 impl Accounts {
-    /// How many there are.
+    /// Returns the number of accounts.
     pub(super) fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// Counts a monitor that left the schedule of one account, or came into that of one, or both.
+    /// Counts a monitor that left one account's schedule, or joined another's, or both.
     pub(super) fn recount(&mut self, left: Option<AccountId>, reached: Option<AccountId>) {
         if left == reached {
             return;
@@ -36,12 +36,12 @@ impl Accounts {
 }
 
 impl Machines {
-    /// The target of a monitor, for which several monitors of one host have the same number.
+    /// Returns the target of a monitor. Monitors of one host share its host number.
     pub fn target_of(&self, monitor: MonitorId) -> Option<CheckTarget> {
         self.target_in(*self.numbers.get(&monitor)?)
     }
 
-    /// The target of the monitor with that dense number.
+    /// Returns the target of the monitor with that slot.
     pub fn target_in(&self, slot: u32) -> Option<CheckTarget> {
         let kept = self.get(slot)?;
         let account = kept.machine.watch().account;

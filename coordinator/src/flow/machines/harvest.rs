@@ -1,4 +1,4 @@
-//! What a turn of the driver brings forth, until it is committed.
+//! Outputs of the driver that wait for the next commit.
 
 use std::collections::BTreeSet;
 
@@ -7,17 +7,17 @@ use parallax_core::observation::Reading;
 
 use crate::flow::Question;
 
-/// What one turn of the driver brought forth and what must be committed together.
+/// Outputs that must be committed together.
 #[derive(Debug, Default)]
 pub struct Harvest {
     /// Finished rounds.
     pub readings: Vec<Reading>,
-    /// What happened, in order.
+    /// Events, in order.
     pub events: Vec<Event>,
-    /// Numbers of machines whose state must be written.
+    /// Slots of machines whose state must be written.
     pub changed: BTreeSet<u32>,
-    /// Questions for the mesh.
+    /// Probe requests for the mesh.
     pub questions: Vec<Question>,
-    /// How many of the events have been looked at for what they tell of places.
+    /// Number of these events that quarantine has already judged.
     pub judged: usize,
 }

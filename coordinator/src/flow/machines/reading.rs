@@ -1,4 +1,4 @@
-//! A finished round as history keeps it: with its monitor's number, and the moment it was due.
+//! Readings of finished rounds: the stored form, with the monitor's slot and the due time.
 
 use parallax_core::assign;
 use parallax_core::machine::Finished;
@@ -7,11 +7,11 @@ use parallax_core::place::{Mesh, RegionSet};
 use parallax_core::time::{MINUTE, Timestamp};
 use parallax_core::watch::Watch;
 
-/// Milliseconds that a round may begin off the moment it was due.
+/// Milliseconds that a round may begin off its due time.
 const OFF: i64 = MINUTE;
 
-/// The reading of a finished round. A round that began far from where its number stands in the schedule was of another
-/// one, before the monitor's domain, its pin or the mesh changed: then it was due when it began.
+/// Builds the reading of a finished round. A round that began far from its number's due time belongs to an earlier
+/// schedule, before the monitor's domain, its pinned region or the mesh changed; its due time is its start.
 pub(super) fn reading(slot: u32, finished: &Finished, spread: u64, watch: &Watch, mesh: &Mesh) -> Reading {
     let regions = if watch.kind.is_regional() {
         assign::regions_in_use(watch.kind, watch.pinned, mesh)

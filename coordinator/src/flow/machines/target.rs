@@ -1,4 +1,4 @@
-//! What a look at a monitor on request needs to know of it.
+//! Check-now data of a monitor: what to check, and from which regions.
 
 use std::sync::Arc;
 
@@ -10,28 +10,28 @@ use parallax_core::place::{Mesh, RegionSet};
 
 use super::Machines;
 
-/// What a look on request is told of a monitor.
+/// A monitor as a check-now request needs it.
 #[derive(Debug)]
 pub struct Target {
-    /// Its dense number.
+    /// Its slot.
     pub slot: u32,
     /// Account that its page belongs to.
     pub account: AccountId,
-    /// Revision of what is checked.
+    /// Revision of the check.
     pub revision: u32,
-    /// What to check.
+    /// The check to run.
     pub check: Arc<Check>,
     /// The regions it is checked from.
     pub regions: RegionSet,
 }
 
 impl Machines {
-    /// The monitor's check, its page, and its status.
+    /// Returns the monitor's check, page and status.
     pub fn named(&self, slot: u32) -> Option<(&Check, PageId, Status)> {
         self.get(slot).map(|kept| (kept.check.as_ref(), kept.page, kept.machine.status()))
     }
 
-    /// What is to be checked for a look on request, and where from.
+    /// Returns what a check-now request is to check, and from where.
     pub fn target(&self, monitor: MonitorId, mesh: &Mesh) -> Option<Target> {
         let slot = *self.numbers.get(&monitor)?;
         let kept = self.get(slot)?;

@@ -1,4 +1,4 @@
-//! Edits and looks: a look that asks for an edit shows what the edit makes of the monitor.
+//! Tests of edits and queries: a query that waits for an edit reflects it.
 
 use super::*;
 
@@ -36,7 +36,7 @@ async fn a_look_after_an_edit_shows_the_status_by_the_edit() {
     assert_eq!(after(|it| it.slow_threshold_ms = Some(40)).await, Status::Up);
     assert_eq!(after(|it| it.latency_regions = Some(parallax_core::place::RegionSet::ALL)).await, Status::Up);
     assert_eq!(after(|it| it.paused = true).await, Status::Unknown);
-    assert_eq!(after(|it| it.paused = false).await, Status::Unknown, "nobody has looked since");
+    assert_eq!(after(|it| it.paused = false).await, Status::Unknown, "no reading since");
     stream.stop().await;
 }
 

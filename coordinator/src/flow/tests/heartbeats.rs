@@ -1,4 +1,4 @@
-//! Heartbeats through the real driver, the clock moved by hand.
+//! Tests of heartbeats through the real driver with a manual clock.
 
 use std::sync::atomic::Ordering;
 
@@ -11,12 +11,12 @@ use parallax_core::time::{MINUTE, SECOND};
 use super::*;
 use crate::flow::{Ping, Tokens};
 
-/// Milliseconds from a ping to the moment at which the next is missed.
+/// Milliseconds from a ping to the deadline of the next.
 const DUE: i64 = 6 * MINUTE;
-/// Milliseconds between two pings: as long as a job gets at most after an absence of ours.
+/// Milliseconds between two pings, which is also the most that a job gets after a stall of the coordinator.
 const PERIOD: i64 = 5 * MINUTE;
 
-/// A store with one heartbeat of five minutes, and a minute of grace.
+/// Creates a store with one heartbeat of five minutes with a minute of grace.
 async fn store_with_a_heartbeat() -> Store {
     let store = store_with_a_monitor().await;
     let mut batch = storage::Batch::new();
@@ -31,7 +31,7 @@ fn heartbeat() -> Monitor {
 }
 
 impl Stream {
-    /// Sends a ping; gives what is told once it is durable.
+    /// Sends a ping. Returns the receiver that is notified once it is durable.
     async fn ping(&self, beat: Beat) -> oneshot::Receiver<()> {
         let tokens = Tokens::default();
         tokens.put(&heartbeat());
@@ -52,7 +52,7 @@ impl Stream {
         told
     }
 
-    /// The moment is so long after the start, and the driver has seen it, and was there all the time until then.
+    /// Advances the clock to that time after the start, without a stall in between.
     async fn moment(&self, since_start: i64) {
         let until = START + since_start;
         while self.clock.now() < until {
@@ -91,7 +91,7 @@ async fn our_own_absence_gives_a_job_a_period_at_most_and_says_so() {
     let stream = Stream::start(&store, &clock).await;
     stream.ping(Beat::Ran).await.await.unwrap();
     stream.stop().await;
-    // The deadline passes while nobody could have heard the ping.
+    // The deadline passes while the coordinator could not receive the ping.
     clock.set(START + 2 * DUE);
     let stream = Stream::start(&store, &clock).await;
     assert_eq!(stream.view().await.unwrap().status, Status::Up);
@@ -113,7 +113,7 @@ async fn a_coordinator_that_stood_still_tells_of_no_job_that_it_could_not_hear()
     let (store, clock) = (store_with_a_heartbeat().await, Clock::by_hand(START));
     let stream = Stream::start(&store, &clock).await;
     stream.ping(Beat::Ran).await.await.unwrap();
-    // Its host slept over the deadline, and the job's next ping is the first that it hears of.
+    // The coordinator's host was suspended past the deadline, and the job's next ping is the first that arrives.
     clock.set(START + 2 * DUE);
     stream.ping(Beat::Ran).await.await.unwrap();
     clock.set(START + 4 * DUE);
@@ -145,7 +145,7 @@ async fn a_window_that_began_while_the_coordinator_stood_still_covers_what_is_ju
     let (store, clock) = (store_with_a_heartbeat().await, Clock::by_hand(START));
     let stream = Stream::start(&store, &clock).await;
     stream.ping(Beat::Ran).await.await.unwrap();
-    // Away twice before the next ping: the second time its deadline is not moved any more.
+    // Stalled twice before the next ping: the second time its deadline does not move any more.
     clock.set(START + 2 * DUE);
     stream.send(PlaceNo(0), Vec::new()).await;
     let window = storage::contract::samples::window(1, 5, 0, true);
@@ -164,7 +164,7 @@ async fn a_window_that_began_while_the_coordinator_stood_still_covers_what_is_ju
     clock.set(START + 3 * DUE + MINUTE);
     stream.becomes(Status::Down).await;
     stream.send(PlaceNo(0), Vec::new()).await;
-    assert_eq!(stream.changes().last(), Some(&(Status::Down, None)), "nothing is told in a window");
+    assert_eq!(stream.changes().last(), Some(&(Status::Down, None)), "no notification in a window");
     stream.stop().await;
 }
 
@@ -179,7 +179,7 @@ async fn a_flood_of_pings_is_written_once_a_second_and_every_one_is_kept() {
     for _ in 0..5 {
         waiting.push(stream.ping(Beat::Ran).await);
     }
-    // What is sent after them is durable at once, and they are not.
+    // A ping sent after them is durable at once; they are not.
     stream.send(PlaceNo(0), Vec::new()).await;
     assert_eq!((written(), waiting[0].try_recv().is_err()), (1, true));
     for told in waiting {
@@ -187,7 +187,7 @@ async fn a_flood_of_pings_is_written_once_a_second_and_every_one_is_kept() {
     }
     assert_eq!((written(), stream.counters.pings.load(Ordering::Relaxed)), (6, 6));
 
-    // A change of status takes along what waits.
+    // A change of status writes the waiting ones too.
     let noted = stream.ping(Beat::Noted).await;
     stream.ping(Beat::Failed(Some(1))).await.await.unwrap();
     assert_eq!((written(), stream.view().await.unwrap().status), (8, Status::Down));
@@ -230,7 +230,7 @@ async fn an_outage_is_said_again_by_the_page_s_interval_also_after_a_restart() {
     clock.set(START + 18 * MINUTE);
     let stream = Stream::start(&store, &clock).await;
     stream.moment(20 * MINUTE).await;
-    assert_eq!(still(&stream), 2, "what was due while nobody was there is not made up for");
+    assert_eq!(still(&stream), 2, "reminders missed during a stall are not sent later");
     stream.moment(21 * MINUTE).await;
     stream.moment(21 * MINUTE + SECOND).await;
     assert_eq!(still(&stream), 3);

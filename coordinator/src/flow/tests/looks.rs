@@ -1,4 +1,4 @@
-//! Looks on request: who is asked, and what is said of a region where nobody can be.
+//! Tests of check now: which vantages are probed, and the result for a region where none can be.
 
 use std::collections::BTreeSet;
 
@@ -30,7 +30,7 @@ async fn only_a_place_that_can_run_the_type_is_asked() {
         let Some((able_one, others)) = here.split_first() else { continue };
         let others: Vec<_> = others.iter().map(|place| (place.0, CheckKind::Http)).collect();
         able(&stream, &others).await;
-        // Places take turns; whoever's turn it is, it is the one that can.
+        // Vantages take turns, but only those that can run the check.
         for _ in 0..3 {
             let told = look(&stream).await;
             let mut asked = Vec::new();

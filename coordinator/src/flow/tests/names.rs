@@ -1,4 +1,4 @@
-//! Failures to resolve a name, beside names that never resolved.
+//! Tests of DNS failures next to names that never resolved.
 
 use super::*;
 
@@ -6,7 +6,7 @@ fn missing() -> Outcome {
     Outcome::Failed(Facts::default(), Failure::NameNotFound)
 }
 
-/// Monitors of names that nobody registered, by their slots.
+/// Slots of monitors with unregistered names.
 const DEAD: std::ops::RangeInclusive<u32> = 1..=20;
 
 async fn store_with_dead_names() -> Store {

@@ -1,4 +1,4 @@
-//! Rounds of another schedule than the monitor's present one: history, at the moment they were run.
+//! Tests of rounds from another schedule than the current one: they go to history at the time they ran.
 
 use parallax_core::check::DomainCheck;
 use parallax_core::place::RegionSet;
@@ -6,7 +6,7 @@ use parallax_core::time::{HOUR, MINUTE};
 
 use super::*;
 
-/// Six hours of rounds, numbered since the epoch.
+/// Six hours: rounds are numbered since the epoch.
 const INTERVAL: i64 = 6 * HOUR;
 
 fn domain(revision: u32, host: &str) -> Monitor {
@@ -46,7 +46,7 @@ fn a_round_of_the_domain_before_the_edit_is_kept_at_the_moment_it_began() {
     let round = START.as_millis() / INTERVAL;
     let (old, new) = (domain(1, "first.example"), domain(2, "second.test"));
     let (began, other) = (due("first.example", round), due("second.test", round));
-    assert!(began.since(other).abs() > 2 * MINUTE, "the tale needs two different turns");
+    assert!(began.since(other).abs() > 2 * MINUTE, "the test needs two different due times");
     let now = began.max(other) + 3 * HOUR;
     let mut cx = Cx { now, mesh: &mesh, harvest: &mut harvest };
     machines.put(&old, watch(&old), &mut cx);

@@ -1,4 +1,4 @@
-//! Edits whose events were trimmed before the driver read them: every monitor is looked at.
+//! Tests of edits whose events were trimmed before the driver read them: every monitor is reloaded.
 
 use std::collections::BTreeSet;
 
@@ -36,5 +36,9 @@ async fn a_journal_that_was_trimmed_before_it_was_read_makes_the_driver_look_at_
     let (monitor, watch) = found.put.into_iter().next().unwrap();
     machines.put(&monitor, watch.clone(), &mut cx);
     machines.put(&Monitor { id: MONITOR, slot: 0, ..monitor }, Watch { monitor: MONITOR, ..watch }, &mut cx);
-    assert_eq!(machines.others(&BTreeSet::from([next])), [MONITOR], "what the store has no more is gone");
+    assert_eq!(
+        machines.others(&BTreeSet::from([next])),
+        [MONITOR],
+        "a monitor missing in the store is deleted"
+    );
 }

@@ -1,9 +1,9 @@
-//! Hours that become days read back as they came, and old days go.
+//! Hours folded into days read back unchanged, and expired days are deleted.
 
 use super::*;
 
 impl World {
-    /// Every reading that was taken in before `until` is there, and no other.
+    /// Every reading appended before `until` is there, and no other.
     fn reads_back(&self, until: Timestamp) {
         let read = self.store.reader();
         for region in Region::ALL {
@@ -20,7 +20,7 @@ impl World {
         }
     }
 
-    /// Upkeep in each hour of a day, counted from the start.
+    /// Runs the upkeep in each hour of a day, counted from the start.
     async fn day(&self, day: i64) {
         for hour in 1..=24 {
             self.upkeep(at(day * DAY + hour * HOUR)).await;
@@ -40,7 +40,7 @@ async fn old_blocks_go_and_roll_ups_stay() {
     let kept = |region| read.blocks(monitor_no(SLOT), region, 0..i64::MAX).unwrap().len();
     assert_eq!(kept(Region::Europe), 1);
     assert_eq!(read.hours(monitor_no(SLOT), 0..i64::MAX).unwrap().len(), 2);
-    // A monitor that is not checked any more loses its readings too.
+    // A monitor that is no longer checked loses its readings, too.
     world.day(64).await;
     assert_eq!(kept(Region::Europe), 0);
     assert_eq!(read.hours(monitor_no(SLOT), 0..i64::MAX).unwrap().len(), 2);
@@ -64,7 +64,7 @@ proptest! {
                 let first = hour * HOUR / INTERVAL;
                 let mut readings: Vec<Reading> =
                     (first..first + HOUR / INTERVAL).map(|n| passed(Region::Europe, n)).collect();
-                // Some of them of a day that is folded.
+                // Some of them belong to a folded day.
                 for (region, _, back, place, word, latency) in late.iter().filter(|it| it.1 == hour) {
                     let n = first - back * HOUR / INTERVAL + i64::from(*place);
                     readings.push(reading(regions[*region], n, *place, word_of(*word), Some(*latency)));

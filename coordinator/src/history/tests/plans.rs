@@ -1,4 +1,4 @@
-//! What counts as slow by the account's plan.
+//! The account's plan decides which slow threshold applies.
 
 use parallax_core::account::Account;
 use parallax_core::plan::Plan;
@@ -16,7 +16,7 @@ async fn a_threshold_of_a_region_counts_where_the_plan_uses_regions() {
         batch.write(account).write(page()).write(Monitor { slow_thresholds: own, ..monitor(SLOT) });
         store.commit(batch).await.unwrap();
         let mut world = World::of(store);
-        // Faster than 200 ms, which counts everywhere else.
+        // Faster than 200 ms, the threshold everywhere else.
         world.take(&[passed(Region::Asia, 0), passed(Region::Europe, 0)]).await;
         world.upkeep(at(2 * HOUR)).await;
         let hours =

@@ -1,4 +1,4 @@
-//! Which maintenance windows are looked at, however many there are.
+//! Queries for maintenance windows are bounded, however many there are.
 
 use parallax_core::incident::Incident;
 use parallax_core::uptime::Span;
@@ -8,7 +8,7 @@ use crate::storage::contract::samples;
 
 const SHOP: u128 = 77;
 
-/// A store with a page and its windows, from each of these moments on for that long.
+/// A store with a page and its windows, from each of these times on for that long.
 async fn with(windows: impl IntoIterator<Item = (i64, i64)>) -> Store {
     let store = Store::in_memory().unwrap();
     let mut batch = Batch::new();

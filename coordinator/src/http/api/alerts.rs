@@ -36,7 +36,7 @@ pub(in crate::http) async fn edit(context: Arc<Context>, mut call: Call<Caller>)
     Ok(done(StatusCode::OK, changed, answer))
 }
 
-/// Rules that a body is held against.
+/// Validation rules of the body.
 const RULES: Rules = Rules {
     hints: &[("repeat", "send it as repeatMinutes"), ("repeatSeconds", "send it as repeatMinutes")],
     elsewhere: &[],
@@ -45,31 +45,34 @@ const RULES: Rules = Rules {
     measured: &[],
 };
 
-/// The fields as they were sent; others are ignored.
+/// Reads the fields as sent; others are ignored.
 pub(in crate::http) fn read(mut body: impl Fields) -> TellingEdit {
     TellingEdit {
         repeat_minutes: body.whole(
-            field("repeatMinutes", "Minutes between two alerts of an outage that lasts. Null: one alert.")
+            field("repeatMinutes", "Minutes between repeated alerts during an outage. Null: one alert.")
                 .from(*REPEAT.start(), *REPEAT.end())
                 .nullable()
                 .example(30),
         ),
         automatic_incidents: body.flag(
-            field("automaticIncidents", "Whether monitors that go down open incidents. Null: they do.")
-                .nullable(),
+            field(
+                "automaticIncidents",
+                "Open an incident automatically when a monitor goes down. Null: true.",
+            )
+            .nullable(),
         ),
         ..TellingEdit::default()
     }
 }
 
-/// How a page tells of its monitors.
+/// Alert settings of a page.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(rename = "AlertSettings")]
 pub(in crate::http) struct AlertsDocument {
-    /// Minutes between two alerts of an outage that lasts; null: one alert.
+    /// Minutes between repeated alerts during an outage; null means one alert.
     repeat_minutes: Option<u16>,
-    /// Whether monitors that go down open incidents.
+    /// True if an incident opens automatically when a monitor goes down.
     automatic_incidents: bool,
 }
 

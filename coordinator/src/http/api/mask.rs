@@ -1,12 +1,12 @@
-//! What readers see of addresses and secrets that they may not use: enough to tell them apart.
+//! Masks for addresses and secrets that a reader may not use: enough stays visible to tell them apart.
 
 use parallax_core::destination::edit::MASK;
 use url::Url;
 
-/// In the place of a secret.
+/// Mask of a whole secret.
 pub(super) const ALL: &str = MASK;
 
-/// An address with nothing but its scheme, host and port.
+/// Masks an address except for its scheme, host and port.
 pub(super) fn url(address: &str) -> String {
     match Url::parse(address) {
         Ok(read) => format!("{}/{MASK}", read.origin().ascii_serialization()),
@@ -14,7 +14,7 @@ pub(super) fn url(address: &str) -> String {
     }
 }
 
-/// A mailbox with the first character of its name, and its domain.
+/// Masks a mailbox except for its first character and its domain.
 pub(super) fn email(mailbox: &str) -> String {
     let (name, domain) = mailbox.rsplit_once('@').unwrap_or((mailbox, ""));
     let first: String = name.chars().take(1).collect();

@@ -1,4 +1,4 @@
-//! The key that asks, and what its account's plan allows.
+//! The current API key, and its account's plan.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use crate::http::route::{Answer, Call};
 use crate::service::Caller;
 use crate::service::usage::Usage;
 
-/// The answer to `GET /me`.
+/// The response to `GET /me`.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(in crate::http) struct MeDocument {
@@ -23,7 +23,7 @@ pub(in crate::http) struct MeDocument {
     plan: PlanDocument,
 }
 
-/// A key as the API shows it.
+/// A key as the API returns it.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(rename = "Key")]
@@ -34,57 +34,57 @@ pub(in crate::http) struct KeyDocument {
     name: String,
     #[schemars(with = "words::Access")]
     access: &'static str,
-    /// The one page that the key reaches; null means every page.
+    /// The one page the key reaches; null means every page.
     page_id: Option<String>,
-    /// When it was made.
+    /// Creation time.
     #[schemars(with = "words::Moment")]
     created_at: String,
 }
 
-/// The plan of the key's account: what it allows, and how much of that is used.
+/// Plan of the key's account: limits and usage.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(rename = "Plan")]
 struct PlanDocument {
     #[schemars(with = "words::PlanName")]
     name: &'static str,
-    /// Monitors of the account, those of type component not counted.
+    /// Monitors of the account, not counting component monitors.
     monitors: Quota,
     /// Pages of the account.
     pages: Quota,
-    /// Requests that the key may make in a minute.
+    /// Requests the key may make per minute.
     requests_per_minute: u32,
     /// Seconds between two checks of an http, tcp, dns or ping monitor in a region.
     check_interval_seconds: u32,
-    /// The same of a certificate monitor.
+    /// Seconds between two checks of a certificate monitor.
     certificate_interval_seconds: u32,
-    /// The same of a domain monitor.
+    /// Seconds between two checks of a domain monitor.
     domain_interval_seconds: u32,
-    /// Seconds between two looks at a vendor's status page; null where the plan has no component monitors.
+    /// Seconds between two checks of a vendor's status page; null if the plan has no component monitors.
     component_interval_seconds: Option<u32>,
     features: Features,
 }
 
-/// How much of something a plan allows, and how much is used. After a change to a smaller plan more may be used.
+/// A limit of the plan and its usage, which may be above the limit after a change to a smaller plan.
 #[derive(Debug, Serialize, JsonSchema)]
 struct Quota {
-    /// How many there are.
+    /// Number in use.
     used: u64,
-    /// How many there may be.
+    /// Maximum number.
     limit: u64,
 }
 
-/// Features of a plan, beside its numbers.
+/// Features of the plan.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "PlanFeatures")]
 struct Features {
-    /// Alerts and news go out by mail.
+    /// Alerts and updates can be sent by mail.
     email: bool,
-    /// Alerts go out by webhook and to chats.
+    /// Alerts can be sent to webhooks and chats.
     webhooks: bool,
-    /// Regions, and thresholds of regions, are used and not only stored.
+    /// Region settings and per-region thresholds are applied, not only stored.
     regions: bool,
-    /// Monitors may follow a vendor's status page.
+    /// Monitors can follow a vendor's status page.
     components: bool,
 }
 
@@ -102,7 +102,7 @@ pub(in crate::http) async fn show(context: Arc<Context>, call: Call<Caller>) -> 
         },
         plan: plan(&usage, context.keys.limit()),
     };
-    // The plan has a number of monitors, and never had another name for it.
+    // Plain JSON: the plan's number of monitors never had an old name.
     Ok(Reply::json(StatusCode::OK, &document))
 }
 

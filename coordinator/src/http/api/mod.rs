@@ -28,7 +28,7 @@ use super::route::Call;
 use crate::service::once::{Done, Ticket};
 use crate::service::{self, Caller};
 
-/// The ticket of a request that has no body. Whoever does not reach what it is about is told that, and not of a fault in
+/// Reads the idempotency key of a request without a body. An unreachable resource is reported before an error in
 /// the header.
 fn ticket(
     call: &Call<Caller>,
@@ -37,8 +37,8 @@ fn ticket(
     call.ticket(&[]).or_else(|fault| reaches().map_err(Refused::from).and(Err(fault)))
 }
 
-/// The body of a request that changes a thing, and its ticket. Whoever does not reach the thing is told so, and not of a
-/// fault in the body; but a request that was done before is answered as it was then, though the thing is gone since.
+/// Reads the body and the idempotency key of a request that changes a resource. An unreachable resource is reported
+/// before an error in the body. A repeated request is replayed even if the resource is gone by now.
 async fn object_of(
     context: &Context,
     call: &mut Call<Caller>,
@@ -56,17 +56,17 @@ async fn object_of(
     Err(unreached.into())
 }
 
-/// A document under its name, with the old names beside the new ones, as bytes.
+/// Serializes a document under its name, with the old names next to the new ones.
 fn wrapped(name: &'static str, document: &impl Serialize) -> Vec<u8> {
     bare(&Wrapped { name, document, warnings: &[] })
 }
 
-/// The same, with warnings beside it where there are any.
+/// Serializes a document under its name, with warnings if there are any.
 fn warned(name: &'static str, document: &impl Serialize, warnings: &[String]) -> Vec<u8> {
     bare(&Wrapped { name, document, warnings })
 }
 
-/// A document with the old names beside the new ones, as bytes.
+/// Serializes a document with the old names next to the new ones.
 fn bare(document: &impl Serialize) -> Vec<u8> {
     legacy::written(document)
 }
@@ -88,7 +88,7 @@ impl<T: Serialize> Serialize for Wrapped<'_, T> {
     }
 }
 
-/// What came of a write that makes something in the list at `path`: done, with where it is to be found.
+/// Replies to a write that creates a resource in the list at `path`: the document and its location.
 fn made<T>(path: &str, name: &str, made: Done<T>, answer: impl FnOnce(&T) -> Vec<u8>) -> Reply {
     let is_again = matches!(made, Done::Again(_));
     let (document, is_replay) = match made {
@@ -96,7 +96,7 @@ fn made<T>(path: &str, name: &str, made: Done<T>, answer: impl FnOnce(&T) -> Vec
         Done::Before(answer) => (answer, true),
         Done::Again(value) => (answer(&value), true),
     };
-    // The first answer is read for the id, so that a repetition has the same address.
+    // The id is read from the document, so that a replay has the same location.
     let id = serde_json::from_slice::<Value>(&document)
         .ok()
         .and_then(|whole| whole.get(name)?.get("id")?.as_str().map(str::to_owned));
@@ -109,7 +109,8 @@ fn made<T>(path: &str, name: &str, made: Done<T>, answer: impl FnOnce(&T) -> Vec
     }
 }
 
-/// The reply to a write: the answer of now, or of its first sending; of a long one, the thing as it is now.
+/// Replies to a write: with the fresh response, or a replay of the first one; for a long one, with the current
+/// resource.
 fn done<T>(status: StatusCode, done: Done<T>, answer: impl FnOnce(&T) -> Vec<u8>) -> Reply {
     match done {
         Done::Now(value) => Reply::written(status, answer(&value)),

@@ -1,16 +1,16 @@
-//! What follows a path's question mark: names with plain values.
+//! Query parameters: names with plain values.
 
 use std::str::FromStr;
 
 use parallax_core::refusal::Refusals;
 use percent_encoding::percent_decode_str;
 
-/// Things in one part of a list, where nothing else is asked for.
+/// Items on one page of a list by default.
 pub(in crate::http) const STANDARD: usize = 50;
-/// Things in one part of a list at most.
+/// Items on one page of a list at most.
 pub(in crate::http) const MAX: usize = 200;
 
-/// The value of that name, read as forms write it; none where it is left out. The last of several counts.
+/// Returns the value of that name, decoded like form data; none if it is left out. The last of several counts.
 pub(super) fn value<T>(
     query: &str,
     name: &str,
@@ -28,7 +28,7 @@ pub(super) fn value<T>(
     }
 }
 
-/// A value that is true or false; none where it is left out.
+/// Returns a value that is true or false; none if it is left out.
 pub(super) fn flag(query: &str, name: &str) -> Result<Option<bool>, Refusals> {
     value(query, name, "must be true or false", |text| match text {
         "true" => Some(true),
@@ -37,7 +37,7 @@ pub(super) fn flag(query: &str, name: &str) -> Result<Option<bool>, Refusals> {
     })
 }
 
-/// How many things are wanted: 1 to 200, else 50.
+/// Returns the number of items requested: 1 to 200, by default 50.
 pub(super) fn limit(query: &str) -> Result<usize, Refusals> {
     let is_plain = |text: &str| text.bytes().all(|digit| digit.is_ascii_digit());
     let read =

@@ -1,4 +1,4 @@
-//! Where checks come from: what a firewall must let in.
+//! Regions with their networks and addresses, for firewall allowlists.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -15,17 +15,17 @@ use crate::http::reply::Reply;
 use crate::http::route::{Answer, Call};
 use crate::service::Caller;
 
-/// A region with places in service.
+/// A region with agents in service.
 #[derive(Debug, Default, Serialize, JsonSchema)]
 #[schemars(rename = "RegionInService")]
 pub(in crate::http) struct RegionDocument {
     #[schemars(with = "words::Region")]
     region: &'static str,
-    /// How many places there are.
+    /// Number of agents.
     places: usize,
-    /// The networks that they are on.
+    /// Networks of the agents.
     networks: BTreeSet<String>,
-    /// The public addresses that checks come from.
+    /// Public addresses that checks come from.
     addresses: BTreeSet<String>,
 }
 

@@ -1,5 +1,6 @@
-//! Bodies as they were sent, held against what is shown: what is only shown and comes back unchanged counts for nothing, a
-//! field that another route changes is refused with that route, and a name that is most likely a slip is warned of.
+//! Compares request bodies with the current document: a read-only field that comes back unchanged is ignored, a
+//! field that another route changes is refused with the name of that route, and a likely typo is reported as a
+//! warning.
 
 use parallax_core::refusal::Refusals;
 use parallax_core::time::Timestamp;
@@ -10,52 +11,53 @@ use strsim::osa_distance;
 use crate::http::fields::Asked;
 use crate::http::json::Object;
 
-/// Warnings of one answer at most.
+/// Warnings in one response at most.
 const MOST: usize = 20;
-/// Names that are not known and that are looked at.
+/// Unknown names that are examined at most.
 const LOOKED: usize = 100;
-/// Characters of a name that are repeated.
+/// Characters of a name that a warning repeats.
 const REPEATED: usize = 60;
-/// Letters in which a slip may differ from a name; half as many where one of the two is short.
+/// Edit distance of a typo from a known name; half of it if one of the two is short.
 const SLIP: usize = 2;
-/// Letters of the shortest name that isn't short.
+/// Length from which a name isn't short.
 const SHORT: usize = 4;
-/// Two fields that are read together: where the second is sent, the first counts though it is as it was.
+/// Two fields that are merged: if the second is sent, the first counts even if it is unchanged.
 const TOGETHER: (&str, &str) = ("monitors", "monitorIds");
-/// A field that counts as it comes back only beside another one that comes back too, which says where its value is from.
+/// A field, and the field that gives the cause of its value. The first is an echo only if the second comes back
+/// with it.
 const BESIDE: (&str, &str) = ("paused", "pausedBy");
-/// A value that is left out.
+/// The value of a missing member.
 static NULL: Value = Value::Null;
-/// Fields that nobody sends: the service sets them once.
+/// Fields that the service sets once and nobody sends.
 const GIVEN: [&str; 3] = ["id", "pageId", "createdAt"];
 
-/// Rules that a body is held against, beside the names that its reader asks for.
+/// Validation rules of a body, in addition to the names that its reader requests.
 #[derive(Debug)]
 pub(super) struct Rules {
-    /// Names that say something that is sent otherwise, each with how.
+    /// Names of fields that are sent differently, each with a hint.
     pub(super) hints: &'static [(&'static str, &'static str)],
-    /// Fields that this route does not change, each with the rule, which names what does.
+    /// Fields that this route does not change, each with the rule, which names the route that does.
     pub(super) elsewhere: &'static [(&'static str, &'static str)],
-    /// The same for any other field that is shown.
+    /// The rule for any other field of the document.
     pub(super) other: &'static str,
-    /// Fields that are shown in another form than they are sent in: as they are shown, they may come back.
+    /// Fields whose format differs between request and response; the response format may be sent back.
     pub(super) echoes: &'static [&'static str],
-    /// Fields that become different by themselves, so that an old value may come back; inner ones too.
+    /// Fields that change on their own, so that an old value may be sent back; nested ones too.
     pub(super) measured: &'static [&'static str],
 }
 
-/// A body that was read.
+/// A parsed request body.
 #[derive(Debug)]
 pub(super) struct Sent<T> {
-    /// Edit that its reader made of it.
+    /// Edit built by the body's reader.
     pub(super) edit: T,
     /// Fields that this route does not change.
     pub(super) refused: Refusals,
-    /// Warnings for its sender.
+    /// Warnings for the sender.
     pub(super) warnings: Vec<String>,
 }
 
-/// Reads the body of something new, and what its sender should know of it.
+/// Reads the body of a new resource, and warnings for the sender.
 pub(super) fn read_new<T>(
     object: &Object,
     rules: &Rules,
@@ -75,8 +77,8 @@ pub(super) fn read_new<T>(
     (edit, warnings)
 }
 
-/// Reads the body of a change of something that is shown so; none where it is not there any more. Fields that only come
-/// back as they are shown are taken out of the body.
+/// Reads the body of a change to a resource with that document; none if it is gone. Fields that only come back
+/// unchanged are removed from the body.
 pub(super) fn read_change<T>(
     object: &mut Object,
     shown: Option<&Value>,
@@ -122,7 +124,7 @@ pub(super) fn read_change<T>(
     Sent { edit, refused, warnings }
 }
 
-/// A document as a body is held against it.
+/// Converts a document to the form that bodies are compared with.
 pub(super) fn shown(document: &impl Serialize) -> Option<Value> {
     serde_json::to_value(document).ok()
 }
@@ -136,14 +138,14 @@ fn find(list: &'static [(&'static str, &'static str)], name: &str) -> Option<&'s
     list.iter().find(|(known, _)| *known == name).map(|(_, words)| *words)
 }
 
-/// Warning of a name that is not known: how it is sent, or the known name that it most likely should be.
+/// Builds the warning about an unknown name: how it is sent, or the known name that was probably meant.
 fn warning(name: &str, hint: Option<String>, known: &[&str]) -> Option<String> {
     let words = hint.or_else(|| nearest(name, known).map(|known| format!("did you mean {known}?")))?;
     Some(format!("{name:.REPEATED$} was ignored: {words}"))
 }
 
-/// The known name that a name most likely should be: it is the same but for its case and the signs between its words, or
-/// two letters from it, or one where it is short.
+/// Returns the known name that was probably meant: equal except for case and punctuation, or within two edits, or
+/// within one if it is short.
 fn nearest<'a>(name: &str, known: &[&'a str]) -> Option<&'a str> {
     if name.len() > REPEATED {
         return None;
@@ -162,8 +164,8 @@ fn nearest<'a>(name: &str, known: &[&'a str]) -> Option<&'a str> {
         .map(|(_, it)| it)
 }
 
-/// Compares a value that was sent with what is shown: numbers and moments count however they are written, and objects
-/// without members that become different by themselves.
+/// Compares a value that was sent with the current one: numbers and times match in any notation, and members that
+/// change on their own are ignored.
 fn is_same(sent: &Value, shown: &Value, rules: &Rules) -> bool {
     match (sent, shown) {
         (Value::Number(sent), Value::Number(shown)) => sent == shown || sent.as_f64() == shown.as_f64(),

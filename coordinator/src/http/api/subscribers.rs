@@ -27,7 +27,7 @@ use crate::service::{Caller, Error};
 pub(in crate::http) async fn list(context: Arc<Context>, call: Call<Caller>) -> Answer {
     let page = call.page()?;
     context.service.page(&call.caller, page)?;
-    let rule = "must be the nextCursor of the part before";
+    let rule = "must be the nextCursor of the previous page";
     let after = query::value(&call.query, "cursor", rule, |id| id.parse().ok())?;
     let limit = query::limit(&call.query)?;
     let part = context.service.subscribers(&call.caller, page, after, limit).await?;
@@ -63,7 +63,7 @@ pub(in crate::http) async fn delete(context: Arc<Context>, call: Call<Caller>) -
     Ok(done(StatusCode::NO_CONTENT, deleted, nothing))
 }
 
-/// Rules that a body is held against.
+/// Validation rules of the body.
 const RULES: Rules = Rules {
     hints: &[
         ("to", "send it as email"),
@@ -76,23 +76,23 @@ const RULES: Rules = Rules {
     measured: &[],
 };
 
-/// A subscriber's fields, as they were sent.
+/// Fields of a subscriber, as sent.
 pub(in crate::http) struct New {
     email: Given<String>,
     monitor_ids: Given<Vec<String>>,
 }
 
-/// The fields as they were sent; others are ignored.
+/// Reads the fields as sent; others are ignored.
 pub(in crate::http) fn read(mut body: impl Fields) -> New {
     New {
         email: body.text(
-            field("email", "The mailbox. Its reader is asked first.")
+            field("email", "Email address. It has to be confirmed first.")
                 .required()
                 .characters(3, MAX_EMAIL)
                 .example("reader@example.com"),
         ),
         monitor_ids: body.ids(
-            field("monitorIds", "Monitors that it is told of, by id. Null: the whole page.")
+            field("monitorIds", "Monitors to be notified about, by id. Null: the whole page.")
                 .least(1)
                 .nullable(),
             MAX_AFFECTED,
@@ -107,7 +107,7 @@ fn settled(new: &New) -> Result<Ask, Refusals> {
     if faults.is_empty() { Ok(Ask { email, url: None, monitors }) } else { Err(faults) }
 }
 
-/// The same refusal with the fields by the names that the API has for them.
+/// Renames the fields of a validation error to their API names.
 fn in_our_words(error: Error) -> Error {
     let Error::Invalid(faults) = error else { return error };
     let mut ours = Refusals::none();
@@ -118,45 +118,45 @@ fn in_our_words(error: Error) -> Error {
     ours.into()
 }
 
-/// A part of a page's subscribers.
+/// A page of a list of subscribers.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(in crate::http) struct SubscriberList {
     /// Oldest first.
     subscribers: Vec<SubscriberDocument>,
-    /// What `cursor` has to be for the next part; null where there is none.
+    /// Value of `cursor` for the next page; null on the last page.
     next_cursor: Option<String>,
 }
 
-/// One who is told of a page's incidents and maintenance.
+/// A subscriber to a page's incidents and maintenance.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(rename = "Subscriber")]
 pub(in crate::http) struct SubscriberDocument {
     /// Subscriber id.
     id: String,
-    /// The page.
+    /// Page it is subscribed to.
     page_id: String,
-    /// How it is reached.
+    /// Channel.
     #[serde(rename = "type")]
     #[schemars(with = "words::SubscriberType")]
     kind: &'static str,
-    /// email: the mailbox. Masked for a read key.
+    /// email: email address. Masked for a read key.
     email: Option<String>,
-    /// webhook: where to. Masked but for its host.
+    /// webhook: URL, masked except for its host.
     url: Option<String>,
-    /// Monitors that it is told of; null means the whole page.
+    /// Monitors it is notified about; null means the whole page.
     monitor_ids: Option<Vec<String>>,
-    /// When its reader confirmed; null until then: nothing is sent before.
+    /// Time of the confirmation; null until then, while nothing is sent.
     #[schemars(with = "Option<words::Moment>")]
     confirmed_at: Option<String>,
-    /// Since when nothing is sent to it, since it takes nothing.
+    /// Time since which nothing is sent to it, because deliveries failed.
     #[schemars(with = "Option<words::Moment>")]
     off_since: Option<String>,
-    /// Why nothing is sent to it.
+    /// Reason nothing is sent to it.
     #[schemars(with = "Option<words::OffReason>")]
     off_reason: Option<&'static str>,
-    /// When it was made.
+    /// Creation time.
     #[schemars(with = "words::Moment")]
     created_at: String,
 }
@@ -165,7 +165,7 @@ fn document(subscriber: &Subscriber, writes: bool) -> SubscriberDocument {
     let (email, url) = match &subscriber.contact {
         Contact::Email(email) if writes => (Some(email.clone()), None),
         Contact::Email(email) => (Some(mask::email(email)), None),
-        // Its owner may have put a secret into it, and gave it to us alone.
+        // Always masked: the URL may hold a secret that the subscriber gave to the service alone.
         Contact::Webhook { url, .. } => (None, Some(mask::url(url))),
     };
     let (monitors, health) = (subscriber.monitors.as_ref(), &subscriber.health);

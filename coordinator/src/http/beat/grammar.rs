@@ -1,27 +1,27 @@
-//! The grammar of pings: the path and `rid` as Healthchecks has them, and the query of Uptime Kuma's push addresses.
+//! The format of pings: the path and `rid` of Healthchecks, and the query of Uptime Kuma's push URLs.
 //!
-//! A word that is not known is refused: a report of a failure must never pass for a success.
+//! An unknown signal is refused, so that a reported failure never passes for a success.
 
 use std::borrow::Cow;
 
 use parallax_core::heartbeat::Beat;
 use parallax_core::refusal::Refusals;
 
-/// Report in a ping's query.
+/// The report in a ping's query.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Query {
     /// Reported event, with the parameter that names it.
     pub(super) beat: Option<(&'static str, Beat)>,
-    /// The run that `rid` names.
+    /// The run named by `rid`.
     pub(super) run: Option<u128>,
-    /// Text for the owner; it stands for a body where there is none.
+    /// Text for the owner, used as the body if there is none.
     pub(super) message: String,
-    /// How long the run took, in milliseconds.
+    /// Duration of the run, in milliseconds.
     pub(super) run_ms: Option<u64>,
 }
 
-/// The token of an address below `/ping/`, and what its last part says. Slashes at the end, or twice, tell no address from
-/// another: clients put addresses together of parts.
+/// Splits the path below `/ping/` into the token and the signal in its last part. Trailing and double slashes are
+/// ignored, because clients join URLs from parts.
 pub(super) fn path(address: &str) -> Option<(&str, Option<Beat>)> {
     let mut parts = address.split('/').filter(|part| !part.is_empty());
     let token = parts.next()?;
@@ -32,13 +32,13 @@ pub(super) fn path(address: &str) -> Option<(&str, Option<Beat>)> {
     parts.next().is_none().then_some((token, beat))
 }
 
-/// Reads a ping's query. Parameters that nobody knows are left alone, and so is a length that is none.
+/// Reads a ping's query. Unknown parameters and invalid durations are ignored.
 pub(super) fn query(query: &str) -> Result<Query, Refusals> {
     let mut read = Query::default();
     let mut is_named = false;
     for (name, value) in url::form_urlencoded::parse(query.as_bytes()) {
         match name.as_ref() {
-            // The first one counts, as clients of Healthchecks know it.
+            // The first one counts, as in Healthchecks.
             "rid" if !is_named => {
                 is_named = true;
                 read.run = Some(uuid(&value).ok_or_else(|| Refusals::one("rid", "must be a UUID"))?);
@@ -53,7 +53,7 @@ pub(super) fn query(query: &str) -> Result<Query, Refusals> {
     Ok(read)
 }
 
-/// Combines the reports of a ping's path and of its query: two different ones are refused, and none is a success.
+/// Combines the reports of a ping's path and query: two different ones are refused, and none means success.
 pub(super) fn beat(path: Option<Beat>, query: Option<(&'static str, Beat)>) -> Result<Beat, Refusals> {
     match (path, query) {
         (Some(path), Some((field, query))) if !is_alike(path, query) => {
@@ -64,7 +64,7 @@ pub(super) fn beat(path: Option<Beat>, query: Option<(&'static str, Beat)>) -> R
     }
 }
 
-/// Report in the last part of a ping's path.
+/// Reads the signal in the last part of a ping's path.
 fn signal_of(signal: &str) -> Option<Beat> {
     match signal {
         "start" => Some(Beat::Started),
@@ -103,12 +103,12 @@ fn lower(value: &str) -> Cow<'_, str> {
     }
 }
 
-/// Notes what a parameter says, which may not be another thing than one before it said.
+/// Stores the report of a parameter, which must not contradict an earlier one.
 fn said(read: &mut Query, field: &'static str, beat: Result<Beat, &'static str>) -> Result<(), Refusals> {
     let beat = beat.map_err(|rule| Refusals::one(field, rule))?;
     match read.beat {
         Some((_, before)) if !is_alike(before, beat) => {
-            Err(Refusals::one(field, "must not contradict what the query says before"))
+            Err(Refusals::one(field, "must not contradict an earlier parameter of the query"))
         }
         Some(_) => Ok(()),
         None => {
@@ -118,7 +118,7 @@ fn said(read: &mut Query, field: &'static str, beat: Result<Beat, &'static str>)
     }
 }
 
-/// True where two reports are the same, but for an exit code.
+/// Returns true if two reports are the same except for an exit code.
 const fn is_alike(one: Beat, other: Beat) -> bool {
     matches!(
         (one, other),
@@ -129,14 +129,14 @@ const fn is_alike(one: Beat, other: Beat) -> bool {
     )
 }
 
-/// A length in milliseconds, which clients send with decimals, or empty where they know none.
+/// Reads a duration in milliseconds, which clients send with decimals, or empty if unknown.
 fn milliseconds(value: &str) -> Option<u64> {
     let value: f64 = value.trim().parse().ok()?;
-    // A cast cuts what is too large; the heartbeat keeps no run of more than days.
+    // The cast saturates; the heartbeat stores no run longer than days.
     (value.is_finite() && value >= 0.0).then(|| value.round() as u64)
 }
 
-/// A UUID as RFC 9562 writes it.
+/// Reads a UUID as RFC 9562 writes it.
 fn uuid(text: &str) -> Option<u128> {
     let hyphens = [8, 13, 18, 23];
     let is_one = text.len() == 36
@@ -215,8 +215,8 @@ mod tests {
             ("status=complete", "status must be up, 1 or ok, or down, 0 or fail"),
             ("state=", "state must be run, complete or fail"),
             ("state=down", "state must be run, complete or fail"),
-            ("status=up&status=down", "status must not contradict what the query says before"),
-            ("status=down&state=complete", "state must not contradict what the query says before"),
+            ("status=up&status=down", "status must not contradict an earlier parameter of the query"),
+            ("status=down&state=complete", "state must not contradict an earlier parameter of the query"),
         ] {
             assert_eq!(query(text).unwrap_err().to_string(), words, "{text}");
         }

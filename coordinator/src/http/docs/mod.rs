@@ -1,4 +1,4 @@
-//! The reference of the API for people, drawn of the same description that `openapi.json` is.
+//! The human-readable API reference, rendered from the same description as `openapi.json`.
 
 mod model;
 mod shell;
@@ -14,13 +14,13 @@ use crate::views::Unprintable;
 
 const HTML: &str = "text/html; charset=utf-8";
 
-/// `GET /api/v1/docs`: needs no key, and is the same for everybody.
+/// `GET /api/v1/docs`: needs no key and is the same for everybody.
 pub(super) async fn show(context: Arc<Context>, call: Call<()>) -> Answer {
     let document = context.reference.get_or_try_init(|| drawn(&context)).await?;
     Ok(reference(document, context.service.base_url(), &call.headers))
 }
 
-/// Draws the page, which takes as long as its compression does: once, and where nobody else waits.
+/// Renders the page once, on a blocking thread, because compression takes long.
 async fn drawn(context: &Arc<Context>) -> crate::service::Result<Document> {
     let context = Arc::clone(context);
     off_the_runtime(move || {

@@ -1,4 +1,4 @@
-//! Builds the reference's content from the API's description.
+//! Content of the API reference, built from the API description.
 
 use parallax_core::check::CheckKind;
 use parallax_core::destination::ChannelKind;
@@ -13,7 +13,7 @@ use crate::views::reference::{
     Group, Hook, Object, Operation, Plan as PlanRow, Reference, Refusal, Row, SAMPLES, Tool,
 };
 
-/// The reference of the service behind that context.
+/// Builds the reference of the service behind that context.
 pub(super) fn reference(context: &Context) -> Reference {
     let service = &context.service;
     let description = openapi::description(service.base_url());
@@ -49,7 +49,7 @@ pub(super) fn reference(context: &Context) -> Reference {
     }
 }
 
-/// The operations by their tags, in the order of both.
+/// Groups the operations by tag, in the order of both.
 fn groups<'a>(description: &'a Value, components: &Components<'a>) -> Vec<Group> {
     let paths = description.get("paths").and_then(Value::as_object);
     let all: Vec<(&str, &str, &'a Value)> = paths
@@ -105,7 +105,7 @@ fn operation<'a>(path: &str, method: &str, it: &'a Value, components: &Component
     }
 }
 
-/// A parameter, which may be one of the shared ones.
+/// Builds the row of a parameter, which may be a shared one.
 fn parameter<'a>(parameter: &'a Value, components: &Components<'a>) -> Row {
     let shared = parameter.get("$ref").and_then(Value::as_str).and_then(|it| it.rsplit('/').next());
     let found = shared.and_then(|name| components.0.get("parameters")?.get(name)).unwrap_or(parameter);
@@ -123,7 +123,7 @@ fn parameter<'a>(parameter: &'a Value, components: &Components<'a>) -> Row {
     }
 }
 
-/// Objects that a row may lead to: components with fields, but for the frames around answers.
+/// Returns the objects a row may link to: components with fields, without the wrappers of responses.
 fn objects<'a>(components: &Components<'a>) -> Vec<Object> {
     let schemas = components.0.get("schemas").and_then(Value::as_object);
     schemas
@@ -158,7 +158,7 @@ fn webhooks<'a>(description: &'a Value, components: &Components<'a>) -> Vec<Hook
     webhooks.into_iter().flatten().filter_map(|(_, webhook)| hook(webhook)).collect()
 }
 
-/// The shared refusals by status; a refusal of routes, which no operation has, among them.
+/// Returns the shared error responses by status, plus 405, which the router returns and no operation lists.
 fn refusals(components: &Components<'_>) -> Vec<Refusal> {
     let statuses = [
         ("400", "BadRequest"),
@@ -205,7 +205,7 @@ fn tool(listed: &Value) -> Tool {
     }
 }
 
-/// The example of a schema, or of what it refers to.
+/// Returns the example of a schema, or of the schema it refers to.
 fn example<'a>(schema: &'a Value, components: &Components<'a>) -> Option<&'a Value> {
     let reference = schema.get("$ref").and_then(Value::as_str);
     let schema = reference.and_then(|it| components.find(it)).map_or(schema, |(_, schema)| schema);

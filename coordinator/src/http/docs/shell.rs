@@ -1,8 +1,8 @@
-//! Requests as command lines, to be copied into a shell.
+//! Requests as curl commands, to be copied into a shell.
 
 use serde_json::Value;
 
-/// The request as a curl line: ids are variables of the shell, and the key is one.
+/// Formats a request as a curl command; ids and the key are shell variables.
 pub(super) fn curl(method: &str, path: &str, body: Option<&Value>) -> String {
     let mut line = String::from("curl");
     if method != "GET" {
@@ -16,7 +16,7 @@ pub(super) fn curl(method: &str, path: &str, body: Option<&Value>) -> String {
     line
 }
 
-/// A path with a variable in the place of each id: `{monitorId}` as `$MONITOR`.
+/// Replaces each id in a path with a variable: `{monitorId}` with `$MONITOR`.
 fn variables(path: &str) -> String {
     let part = |part: &str| match part.strip_prefix('{').and_then(|part| part.strip_suffix("Id}")) {
         Some(name) => format!("${}", name.to_uppercase()),
@@ -25,7 +25,7 @@ fn variables(path: &str) -> String {
     path.split('/').map(part).collect::<Vec<_>>().join("/")
 }
 
-/// A text as it stands between single quotes.
+/// Escapes a text for single quotes.
 fn quoted(text: &str) -> String {
     text.replace('\'', r"'\''")
 }

@@ -1,4 +1,4 @@
-//! The reference as its readers get it, and its code against a signed request.
+//! The reference as readers get it, and its code samples against a signed request.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -102,7 +102,7 @@ async fn all_that_is_described_stands_in_it_and_every_link_leads_somewhere() {
     assert!(!page.contains("{{") && !page.contains("{%"));
 }
 
-/// The webhook of the description: its secret, body and headers by their lower-case names.
+/// Returns the webhook of the API description: its secret, body and headers by their lower-case names.
 fn signed() -> Value {
     let description = openapi::description("https://status.example");
     let webhook = &description["webhooks"]["alert"]["post"];
@@ -114,7 +114,7 @@ fn signed() -> Value {
     json!({ "secret": openapi::EXAMPLE_SECRET, "body": body, "headers": headers })
 }
 
-/// Output of a sample's caller: one word for each good or bad request, in this order.
+/// Output of a sample's caller: one result for each valid or invalid request, in this order.
 const CASES: &str = "true false false true false false false";
 
 #[test]
@@ -133,7 +133,7 @@ fn the_samples_tell_a_genuine_webhook_from_another() {
         fs::write(at(file), sample.code).unwrap();
         fs::write(at(caller), call).unwrap();
         let Ok(ran) = Command::new(program).arg(caller).current_dir(folder.path()).output() else {
-            eprintln!("{program} is not here, so its sample was not run");
+            eprintln!("{program} is not installed; its sample was not run");
             continue;
         };
         let (said, faults) = (String::from_utf8_lossy(&ran.stdout), String::from_utf8_lossy(&ran.stderr));

@@ -1,21 +1,21 @@
-//! Schemas in words: what a field is, and its bounds.
+//! Schemas in words: the type, description and bounds of a field.
 
 use serde_json::{Map, Value};
 
 use crate::views::markdown;
 use crate::views::reference::Row;
 
-/// The description's components, which references lead to.
+/// The description's components, which references point to.
 pub(super) struct Components<'a>(pub(super) &'a Value);
 
 impl<'a> Components<'a> {
-    /// The schema that a reference leads to, and its name.
+    /// Returns the name and schema that a reference points to.
     pub(super) fn find(&self, reference: &'a str) -> Option<(&'a str, &'a Value)> {
         let name = reference.rsplit('/').next()?;
         Some((name, self.0.get("schemas")?.get(name)?))
     }
 
-    /// The fields of a schema, or of the one that it refers to.
+    /// Returns the fields of a schema, or of the schema it refers to.
     pub(super) fn rows(&self, schema: &'a Value) -> Vec<Row> {
         let reference = schema.get("$ref").and_then(Value::as_str);
         let schema = reference.and_then(|it| self.find(it)).map_or(schema, |(_, schema)| schema);
@@ -40,13 +40,13 @@ impl<'a> Components<'a> {
         row
     }
 
-    /// The words of what a schema refers to.
+    /// Returns the description of the schema that a reference points to.
     fn about(&self, schema: &'a Value) -> Option<&'a str> {
         let (_, found) = self.find(schema.get("$ref")?.as_str()?)?;
         found.get("description")?.as_str()
     }
 
-    /// Writes type, words and link of a schema into the row.
+    /// Writes the type, the enum values and the link of a schema into the row.
     fn tell(&self, schema: &'a Value, row: &mut Row) {
         let Value::Object(object) = schema else { return };
         if let Some((name, found)) = object.get("$ref").and_then(Value::as_str).and_then(|it| self.find(it)) {
@@ -102,12 +102,12 @@ impl<'a> Components<'a> {
     }
 }
 
-/// Words of a closed list, without null and the empty word, which type and description mention.
+/// Returns the values of an enum without null and the empty value, which the type and description mention.
 fn plain(words: &[Value]) -> Vec<String> {
     words.iter().filter_map(Value::as_str).filter(|word| !word.is_empty()).map(str::to_owned).collect()
 }
 
-/// The bounds of a schema, and of what is in it.
+/// Formats the bounds of a schema, and of its items.
 pub(super) fn bounds(schema: &Value) -> String {
     let number = |name: &str| schema.get(name).filter(|bound| bound.is_number()).map(ToString::to_string);
     let range = |least: &str, most: &str, unit: &str| match (number(least), number(most)) {

@@ -1,4 +1,4 @@
-//! Fields as they are read, and as they are described.
+//! Tests of parsing fields and of building their schema.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! The messages of one POST, each with an answer of its own, whatever becomes of the others.
+//! Processes the messages of one POST. Each gets its own response, independent of the others.
 
 use std::pin::pin;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -14,37 +14,38 @@ use super::super::error::LOGS;
 use super::rpc::{self, Message};
 use super::{Called, House, revision};
 
-/// What the messages of a POST share.
+/// State shared by the messages of one POST.
 pub(super) struct Post<'a, H> {
     pub(super) house: &'a H,
     pub(super) headers: &'a HeaderMap,
-    /// They came as a list, be it of one.
+    /// True if the messages came as a list, even of one.
     pub(super) is_batch: bool,
-    /// When the last of them has to be answered.
+    /// Deadline for all responses.
     until: Instant,
-    /// Bytes of the answers so far.
+    /// Bytes of the responses so far.
     bytes: AtomicUsize,
-    /// A tool was called that may change something.
+    /// True once a tool was called that may change something.
     wrote: AtomicBool,
 }
 
-/// Bytes of a batch's answers, after which no further call is begun.
+/// Size of the responses of a batch after which no further call is started, in bytes.
 const MAX_BYTES: usize = 1 << 20;
 
 impl<'a, H: House> Post<'a, H> {
-    /// A POST that is answered within that time.
+    /// Creates the state of a POST with a time limit.
     pub(super) fn new(house: &'a H, headers: &'a HeaderMap, is_batch: bool, patience: Duration) -> Self {
         let until = Instant::now() + patience;
         Self { house, headers, is_batch, until, bytes: AtomicUsize::new(0), wrote: AtomicBool::new(false) }
     }
 
-    /// True where a tool was called that may change something.
+    /// Returns true if a tool was called that may change something.
     pub(super) fn wrote(&self) -> bool {
         self.wrote.load(Ordering::Relaxed)
     }
 
-    /// The answers of those that want one, in the order of the messages. The messages are done in that order too, but
-    /// for calls that wait for somebody else, such as agents: they begin in their turn and hold up nobody behind them.
+    /// Processes the messages and returns the responses in the same order; notifications have none. Messages run one
+    /// after the other, except for calls that wait for another party, such as agents: they start in order and then run
+    /// concurrently.
     pub(super) async fn answers(&self, members: Vec<Value>) -> Vec<(StatusCode, Value)> {
         let mut answers = Vec::with_capacity(members.len());
         let mut waiting = FuturesUnordered::new();
@@ -59,7 +60,7 @@ impl<'a, H: House> Post<'a, H> {
             loop {
                 tokio::select! {
                     biased;
-                    // First, so that what came before has begun.
+                    // Polled first, so that earlier calls have started.
                     Some(answer) = waiting.next() => answers.push(answer),
                     answer = &mut answer => {
                         answers.push(answer);
@@ -73,7 +74,7 @@ impl<'a, H: House> Post<'a, H> {
         answers.into_iter().filter_map(|(_, answer)| answer).collect()
     }
 
-    /// The answer to one message, and the status that it has by itself.
+    /// Processes one message. Returns the response and its HTTP status if it is the only one.
     async fn answer(&self, member: Value) -> Option<(StatusCode, Value)> {
         let outcome = match rpc::message(member) {
             Ok(Message::Silent) if self.is_batch => return None,
@@ -93,14 +94,15 @@ impl<'a, H: House> Post<'a, H> {
         })
     }
 
-    /// Calls a tool: none where there is no tool of that name.
+    /// Calls a tool within the deadline; `None` if there is no tool of that name.
     pub(super) async fn called(&self, name: String, arguments: Map<String, Value>) -> Option<Called> {
-        // A call would be begun all the same, and nobody would be told what came of it.
+        // Otherwise the call would start, and its result would be lost.
         if Instant::now() >= self.until {
-            return Some(Called::Not("internal: it was not begun, since no time was left".to_owned()));
+            return Some(Called::Not("internal: not started, since the time limit was reached".to_owned()));
         }
         if self.bytes.load(Ordering::Relaxed) >= MAX_BYTES {
-            let words = "it was not begun, since the answers before it are long enough; send it by itself";
+            let words =
+                "not started, since the earlier results of this batch are too long; call it separately";
             return Some(Called::Not(words.to_owned()));
         }
         if self.house.writes(&name) {
@@ -110,17 +112,14 @@ impl<'a, H: House> Post<'a, H> {
             Ok(called) => called,
             Err(_) => {
                 if let Some(omitted) = LOGS.admit("tool call") {
-                    tracing::error!(
-                        omitted,
-                        "a call of a tool was not done in time; the store may be stalled"
-                    );
+                    tracing::error!(omitted, "an MCP tool call timed out; the store may be stalled");
                 }
-                Some(Called::Not("internal: it was not done in time, and may still be done".to_owned()))
+                Some(Called::Not("internal: timed out, and may still complete".to_owned()))
             }
         }
     }
 
-    /// Counts an answer's bytes.
+    /// Adds to the bytes of the responses.
     pub(super) fn count(&self, bytes: usize) {
         self.bytes.fetch_add(bytes, Ordering::Relaxed);
     }
@@ -145,10 +144,10 @@ mod tests {
 
     use super::*;
 
-    /// Longer than any of these tests takes where all is well.
+    /// Time limit that no passing test reaches.
     const PATIENCE: Duration = Duration::from_secs(20);
 
-    /// A house where looks end once all are begun that are waited for.
+    /// Tools whose slow calls end once the expected number of them has started.
     struct Slow {
         done: Mutex<Vec<String>>,
         begun: Barrier,
@@ -203,7 +202,7 @@ mod tests {
         }
 
         fn admit(&self, _: u32) -> Result<Allowance, Allowance> {
-            unreachable!("what was admitted comes here")
+            unreachable!("messages are counted before")
         }
     }
 
@@ -236,7 +235,7 @@ mod tests {
 
     #[tokio::test]
     async fn writes_keep_their_order_and_wait_for_no_look() {
-        // No look ends before the last write has come.
+        // No slow call ends before the last write has started.
         let house = Slow::waiting_for(3);
         let answers = sent(&house, PATIENCE, &["write", "look", "write", "none", "look", "last"]).await;
         let done = house.done.lock().unwrap().clone();
@@ -253,7 +252,7 @@ mod tests {
         assert_eq!(is_error, [false, true, true], "{answers:?}");
         for answer in &answers[1..] {
             let told = &answer["result"]["content"][0]["text"];
-            assert_eq!(told, "internal: it was not done in time, and may still be done");
+            assert_eq!(told, "internal: timed out, and may still complete");
         }
     }
 }

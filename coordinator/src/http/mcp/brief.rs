@@ -1,4 +1,4 @@
-//! Answers of tools as a model wants them: only monitors of some statuses, and short forms.
+//! Filters of tool results for models: only monitors with some statuses, and a short form.
 
 use parallax_core::event::Status;
 use serde_json::{Map, Value, json};
@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 use crate::http::api::monitors::statuses;
 use crate::http::legacy;
 
-/// Fields of a monitor in short.
+/// Fields of a monitor in the short form.
 const MONITOR: [&str; 10] = [
     "id",
     "name",
@@ -19,38 +19,38 @@ const MONITOR: [&str; 10] = [
     "uptime24h",
     "latencyMs24h",
 ];
-/// Fields of an incident or window in short, beside the newest update.
+/// Fields of an incident or maintenance window in the short form, besides the newest update.
 const INCIDENT: [&str; 9] =
     ["id", "kind", "title", "status", "impact", "startedAt", "endsAt", "resolvedAt", "monitors"];
-/// Fields of a page in short, where it stands in its status document.
+/// Fields of a page in the short form of its status document.
 const PAGE: [&str; 4] = ["id", "name", "url", "timezone"];
 
-/// The part of an answer that a call asks for.
+/// The part of a result that a call requests.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Wanted {
-    /// The short form.
+    /// Return the short form.
     brief: bool,
-    /// Monitors of these statuses; none: of all.
+    /// Return only monitors with these statuses; `None` for all.
     statuses: Option<Vec<Status>>,
 }
 
-/// The arguments of a tool that has a short form, or that narrows monitors down to statuses.
+/// Schemas of the filter arguments: `brief`, and `status` if the tool lists monitors.
 pub(super) fn arguments(has_status: bool) -> Map<String, Value> {
     let mut arguments = Map::new();
-    let about = "Only what is needed to see how things are.";
+    let about = "Return only the most important fields.";
     arguments.insert("brief".to_owned(), json!({ "type": "boolean", "description": about }));
     if has_status {
-        let about = "Only monitors of this status: up, slow, down or unknown; several with commas between.";
+        let about = "Only monitors with this status: up, slow, down or unknown; separate several by commas.";
         arguments.insert("status".to_owned(), json!({ "type": "string", "description": about }));
     }
     arguments
 }
 
 impl Wanted {
-    /// Takes what is wanted out of a call's arguments.
+    /// Removes the filter arguments from the arguments of a call and parses them.
     ///
     /// # Errors
-    /// The first wrong argument, in words.
+    /// Message on the first invalid argument.
     pub(super) fn take(arguments: &mut Map<String, Value>, has_status: bool) -> Result<Self, String> {
         let brief = match arguments.shift_remove("brief") {
             None | Some(Value::Null) => false,
@@ -65,7 +65,7 @@ impl Wanted {
         Ok(Self { brief, statuses })
     }
 
-    /// Reduces an answer to that part.
+    /// Filters a result.
     pub(super) fn of(&self, mut document: Value) -> Value {
         if let Some(statuses) = &self.statuses {
             for name in ["monitors", legacy::MONITORS] {
@@ -86,9 +86,9 @@ impl Wanted {
     }
 }
 
-const RULE: &str = "status must be one or several of up, slow, down, unknown, with commas between";
+const RULE: &str = "status must be one or more of up, slow, down, unknown, separated by commas";
 
-/// Leaves what the short form has: of lists by their name, of a page what names it.
+/// Reduces known lists and the page to the fields of the short form.
 fn shorten(document: &mut Value) {
     let Value::Object(document) = document else { return };
     for (name, value) in document.iter_mut() {
@@ -105,7 +105,7 @@ fn shorten(document: &mut Value) {
     }
 }
 
-/// Keeps those fields of an object that say anything; of updates the newest, which is the first.
+/// Keeps the given fields of an object if they are not null, and the newest update, which is the first.
 fn keep(item: &mut Value, fields: &[&str]) {
     let Value::Object(item) = item else { return };
     let latest = item.get("updates").and_then(|updates| updates.get(0)).cloned();

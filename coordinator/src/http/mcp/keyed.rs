@@ -1,4 +1,4 @@
-//! The tools of a key: it may do by tools what it may do by requests.
+//! MCP tools of an API key: each call runs as the matching API request, with the access of the key.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -18,10 +18,10 @@ use crate::http::route::{Call, Seal, Table};
 use crate::http::{Context, json, legacy, run};
 use crate::service::Caller;
 
-/// The tool whose answer is the document that visitors see, with what only the page's people may know.
+/// Tool whose result is the public status document, extended by the reasons of failures.
 const STATUS: &str = "get_status";
 
-/// The house of a key: it may do by tools what it may do by requests.
+/// The tools of an API key.
 pub(super) struct Keyed {
     context: Arc<Context>,
     table: Arc<Table>,
@@ -29,12 +29,12 @@ pub(super) struct Keyed {
 }
 
 impl Keyed {
-    /// The tools of that caller's key, each of which is a request of the table.
+    /// Creates the tools of the caller's key, which run requests through the route table.
     pub(super) fn new(context: Arc<Context>, table: Arc<Table>, caller: Caller) -> Self {
         Self { context, table, caller }
     }
 
-    /// The answer to the request that a call is.
+    /// Runs the API request of a tool call.
     async fn answered(&self, asked: Asked) -> Called {
         let mut headers = HeaderMap::new();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
@@ -55,14 +55,14 @@ impl Keyed {
         if reply.status().is_success() { Called::Done(document) } else { Called::Not(refusal(&document)) }
     }
 
-    /// Adds `downReason` to each monitor of a status document. A key of the page may read it; a visitor may not.
+    /// Adds `downReason` to each monitor of a status document, which keys may read and visitors may not.
     async fn add_reasons(&self, page: PageId, document: &mut Value) {
         let Ok(monitors) = self.context.service.monitors(&self.caller, page).await else { return };
         let reasons = monitors.iter().filter_map(|shown| Some((shown.monitor.id, down_reason(shown)?)));
         add_reasons(document, reasons);
     }
 
-    /// The present moment, in a page's zone where one is named.
+    /// Returns the current time, in the timezone of a page if one is given.
     fn time(&self, mut arguments: Map<String, Value>) -> Called {
         let service = &self.context.service;
         let zone = match arguments.shift_remove("pageId") {
@@ -70,7 +70,8 @@ impl Keyed {
             Some(id) => {
                 let id = id.as_str().and_then(|id| id.parse().ok());
                 let page = id.and_then(|id| service.page(&self.caller, id).ok());
-                page.map(|page| page.timezone).ok_or_else(|| "there is no such page for this key".to_owned())
+                page.map(|page| page.timezone)
+                    .ok_or_else(|| "not found, or not accessible with this key".to_owned())
             }
         };
         let zone = zone.and_then(|zone| time::zone(&mut arguments, zone));
@@ -94,7 +95,7 @@ impl House for Keyed {
         Vec::new()
     }
 
-    /// A key in a browser is one that any script beside it can read, and no setting names sites that may have one.
+    /// Always false: any script on a page could read a key in the browser, and no setting lists trusted origins.
     fn is_open(&self) -> bool {
         false
     }
@@ -114,9 +115,7 @@ impl House for Keyed {
             }
             let tools = self.context.tools();
             if tools.writes(&name)? && !self.caller.key.access.writes() {
-                return Some(Called::Not(
-                    "this key may only read; a key with write access can do this".to_owned(),
-                ));
+                return Some(Called::Not("this key may only read; use a key with write access".to_owned()));
             }
             let page = arguments.get("pageId").filter(|_| name == STATUS).and_then(Value::as_str);
             let page = page.and_then(|id| id.parse().ok());
@@ -142,7 +141,7 @@ impl House for Keyed {
     }
 }
 
-/// Adds to each monitor of a status document its reason as `downReason`, or null.
+/// Sets `downReason` of each monitor of a status document to its reason or null.
 fn add_reasons(document: &mut Value, reasons: impl Iterator<Item = (MonitorId, String)>) {
     let reasons: BTreeMap<MonitorId, String> = reasons.collect();
     for name in ["monitors", legacy::MONITORS] {
@@ -154,7 +153,7 @@ fn add_reasons(document: &mut Value, reasons: impl Iterator<Item = (MonitorId, S
     }
 }
 
-/// A refusal of the API in words.
+/// Formats an API error as text.
 fn refusal(document: &Value) -> String {
     let part = |name: &str| document.pointer(name).and_then(Value::as_str).unwrap_or_default();
     format!("{}: {}", part("/error/code"), part("/error/message"))

@@ -1,7 +1,8 @@
-//! The door for agents (Model Context Protocol): the API's operations as tools, at one address for four revisions.
+//! MCP server (Model Context Protocol): the API's operations as tools, on one endpoint for four protocol versions.
 //!
-//! Nothing is kept between requests: no session, no stream of news. Up to 2025-11-25 a client says hello and may send batches
-//! (of 2025-03-26: they are taken from every such client); from 2026-07-28 on each request stands for itself.
+//! The server is stateless: no sessions, no event stream to the client. Clients of versions up to 2025-11-25 send
+//! `initialize` and may send batches (defined in 2025-03-26, but accepted from all such clients). From 2026-07-28 on each
+//! request is self-contained.
 
 mod batch;
 mod brief;
@@ -39,40 +40,40 @@ use keyed::Keyed;
 use revision::Era;
 use rpc::Fault;
 
-/// Messages that one POST may carry.
+/// Limit of messages in one POST.
 const MAX_MESSAGES: usize = 20;
-/// How long the messages of a POST are worked on: longer than a look takes, and shorter than the whole request may.
+/// Time limit for the messages of a POST: longer than a check, and shorter than the limit of the whole request.
 const PATIENCE: Duration = overdue::LOOK.saturating_sub(Duration::from_secs(1));
-/// How long clients may keep the list of tools, in milliseconds.
+/// Time for which clients may cache the list of tools, in milliseconds.
 const KEEP_MS: u32 = 3_600_000;
 
-/// Who answers: the tools of a key, or those of a public page.
+/// A set of tools: those of an API key, or those of a public page.
 trait House: Send + Sync {
-    /// The tools as they are listed.
+    /// Tool definitions, as listed to clients.
     fn listed(&self) -> Vec<&Value>;
-    /// True where everybody is answered alike.
+    /// Returns true if all clients get the same results.
     fn is_public(&self) -> bool;
-    /// Addresses of this door beside the base URL, whose sites may speak to it.
+    /// Origins besides the base URL from which browsers may call this endpoint.
     fn addresses(&self) -> Vec<String>;
-    /// True where pages of every site may speak to this door.
+    /// Returns true if browsers may call this endpoint from any origin.
     fn is_open(&self) -> bool;
-    /// True where a tool of that name waits for somebody else.
+    /// Returns true if the tool waits for another party, such as agents.
     fn waits(&self, name: &str) -> bool;
-    /// True where a tool of that name may change something.
+    /// Returns true if the tool may change something.
     fn writes(&self, _name: &str) -> bool {
         false
     }
-    /// Calls a tool: none where there is no tool of that name.
+    /// Calls a tool; `None` if there is no tool of that name.
     fn call(&self, name: String, arguments: Map<String, Value>) -> BoxFuture<'_, Option<Called>>;
-    /// Counts that many messages.
+    /// Counts messages against the rate limit.
     fn admit(&self, messages: u32) -> Result<Allowance, Allowance>;
 }
 
-/// What came of a call.
+/// Result of a tool call.
 enum Called {
-    /// It was done, and this came of it.
+    /// The call succeeded, with this result.
     Done(Value),
-    /// It was not done, for a reason that a model can act on.
+    /// The call failed, with a message that a model can act on.
     Not(String),
 }
 
@@ -82,10 +83,10 @@ pub(super) async fn post(context: Arc<Context>, table: Arc<Table>, mut call: Cal
     Ok(answer(&context, &house, PATIENCE, (&call.headers, &mut call.body)).await)
 }
 
-/// The answer to a POST with one message or a batch of them.
+/// Handles a POST with one message or a batch.
 ///
-/// Whatever is sent counts as one message before it is looked at, so that nothing that is no message is free; the rest
-/// of a batch is counted before any of it runs.
+/// Every POST counts as one message before it is parsed, so that invalid ones are not free; the other messages of a
+/// batch are counted before any of them runs.
 async fn answer(
     context: &Context,
     house: &impl House,
@@ -125,7 +126,7 @@ async fn answer(
     reply.of_write(post.wrote()).with_allowance(&allowance)
 }
 
-/// The messages of a POST, and whether they come as a batch.
+/// Parses a POST into its messages, and returns whether they are a batch.
 async fn members(
     context: &Context,
     house: &impl House,
@@ -142,12 +143,12 @@ async fn members(
     }
 }
 
-/// True where the messages of a batch may come as they come.
+/// Checks that a batch is allowed and has a valid size.
 fn batch(headers: &HeaderMap, members: &[Value]) -> Result<(), Fault> {
     let words = if revision::is_modern(headers, members) {
-        "this version of the protocol has no batches".to_owned()
+        "this protocol version does not support batches".to_owned()
     } else if members.is_empty() {
-        "a batch must have a message".to_owned()
+        "a batch must have at least one message".to_owned()
     } else if members.len() > MAX_MESSAGES {
         format!("a batch must have at most {MAX_MESSAGES} messages")
     } else {
@@ -163,7 +164,7 @@ impl<H: House> Post<'_, H> {
         match era {
             Era::Modern => {
                 revision::agrees(self.headers, method, &params)?;
-                // A key has the tools of its access, and its instructions name no other.
+                // The tools and instructions of a key depend on its access.
                 let scope = if house.is_public() { "public" } else { "private" };
                 let mut done = match method {
                     "server/discover" => {
@@ -184,7 +185,7 @@ impl<H: House> Post<'_, H> {
                 done["_meta"] = json!({ "io.modelcontextprotocol/serverInfo": server() });
                 Ok(done)
             }
-            // The status of an older revision's answer says only that there is one.
+            // In older versions the status is 200 for every JSON-RPC response.
             Era::Legacy => {
                 self.legacy(method, params).await.map_err(|fault| fault.with_status(StatusCode::OK))
             }
@@ -242,12 +243,12 @@ impl<H: House> Post<'_, H> {
     }
 }
 
-/// The tools. They are listed whole, so no cursor leads anywhere.
+/// Lists the tools. The list has one page, so any cursor is invalid.
 fn listed<'a>(house: &'a impl House, params: &Map<String, Value>) -> Result<Vec<&'a Value>, Fault> {
     match params.get("cursor") {
         None | Some(Value::Null) => Ok(house.listed()),
         Some(_) => {
-            Err(Fault::new(rpc::INVALID_PARAMS, "cursor must be one that was given, and none ever is"))
+            Err(Fault::new(rpc::INVALID_PARAMS, "cursor is not supported: the list has only one page"))
         }
     }
 }
@@ -259,7 +260,7 @@ fn unknown(method: &str) -> Fault {
 
 fn too_many(allowance: &Allowance) -> Reply {
     let words = format!(
-        "more than {} messages in a minute; the minute is up in {} seconds",
+        "more than {} messages in a minute; retry in {} seconds",
         allowance.limit, allowance.reset_seconds
     );
     let fault = Fault::new(rpc::RATE_LIMITED, words).with_status(StatusCode::TOO_MANY_REQUESTS);
@@ -268,7 +269,7 @@ fn too_many(allowance: &Allowance) -> Reply {
         .with_allowance(allowance)
 }
 
-/// A fault by itself.
+/// Builds the response for an error that concerns the whole POST.
 fn alone(id: &Value, fault: &Fault) -> Reply {
     Reply::json(fault.status, &fault.answer(id))
 }

@@ -1,18 +1,18 @@
-//! Whose page may speak to this door: a browser on another site must not (DNS rebinding; MCP, "Transports", "Security").
+//! Origin check of the MCP endpoints, against requests from other sites and DNS rebinding (MCP, "Transports",
+//! "Security").
 
 use ::http::HeaderMap;
 use ::http::header::{HOST, ORIGIN};
 use url::{Host, Url};
 
-/// Whether the request is not of another site's page: ours is the site of the base URL, and those of this door's own
-/// addresses. A door that is open to every site (`is_open`) shows what everybody may see, and takes nothing that would say
-/// who asks; what it has against a stranger's name is below.
+/// Checks that a request does not come from another site. Allowed origins are the base URL and the endpoint's own
+/// addresses. An endpoint that allows any origin (`is_open`) serves only public data and accepts no credentials.
 ///
-/// A service on loopback, which its host alone is to reach, is open to no other site, and also looks at the name that it
-/// was called by, since a stranger's name may lead there.
+/// A service on loopback allows only loopback origins, and also checks the `Host` header, since an attacker's domain
+/// may resolve to loopback (DNS rebinding).
 ///
 /// # Errors
-/// What is wrong, in words.
+/// Message on the invalid header.
 pub(super) fn judged(
     headers: &HeaderMap,
     base_url: &str,
@@ -32,7 +32,7 @@ pub(super) fn judged(
             ours.iter().any(|ours| ours.origin() == origin.origin()) || (is_local && is_loopback(&origin))
         });
         if !good {
-            return Err("this origin may not speak to this address");
+            return Err("requests from this origin are not allowed");
         }
     }
     let host = headers.get(HOST).and_then(|host| host.to_str().ok());

@@ -1,6 +1,6 @@
-//! Which revision of the protocol a message is of, and whether its headers agree with it.
+//! MCP protocol versions: detects the version of a message and checks that its headers match.
 //!
-//! Up to 2025-11-25 a client says hello first (`initialize`); from 2026-07-28 on each request carries what it needs.
+//! Up to 2025-11-25 a client first sends `initialize`; from 2026-07-28 on each request is self-contained.
 
 use ::http::{HeaderMap, StatusCode};
 use base64::Engine;
@@ -9,26 +9,26 @@ use serde_json::{Map, Value, json};
 
 use super::rpc::{Fault, HEADER_MISMATCH, INVALID_PARAMS, UNSUPPORTED_VERSION};
 
-/// The revision without a hello.
+/// The version without `initialize`.
 pub(super) const MODERN: &str = "2026-07-28";
-/// Revisions with a hello, newest first.
+/// Versions with `initialize`, newest first.
 pub(super) const LEGACY: [&str; 3] = ["2025-11-25", "2025-06-18", "2025-03-26"];
 
-/// Where a modern request says its revision.
+/// Field of `_meta` with the protocol version of a modern request.
 const VERSION_FIELD: &str = "io.modelcontextprotocol/protocolVersion";
-/// Where it says what its client can do.
+/// Field of `_meta` with the capabilities of the client.
 const CAPABILITIES_FIELD: &str = "io.modelcontextprotocol/clientCapabilities";
 
-/// How a client speaks.
+/// Style of the protocol that a client uses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Era {
-    /// It has said hello, or is about to.
+    /// The client sends `initialize` first.
     Legacy,
-    /// Each request stands for itself.
+    /// Each request is self-contained.
     Modern,
 }
 
-/// The era of a request, by what it carries and by the header of its POST.
+/// Detects the era of a request from its parameters and the header of its POST.
 pub(super) fn era(headers: &HeaderMap, params: &Map<String, Value>) -> Result<Era, Fault> {
     let header = header(headers, "mcp-protocol-version")?;
     let named = params.get("_meta").and_then(|meta| meta.get(VERSION_FIELD));
@@ -53,7 +53,7 @@ pub(super) fn era(headers: &HeaderMap, params: &Map<String, Value>) -> Result<Er
     }
 }
 
-/// Whether the header names a revision that is spoken here, or none.
+/// Checks that the version header, if there is one, names a supported version.
 pub(super) fn known(headers: &HeaderMap) -> Result<(), Fault> {
     match header(headers, "mcp-protocol-version")? {
         None | Some(MODERN) => Ok(()),
@@ -62,7 +62,7 @@ pub(super) fn known(headers: &HeaderMap) -> Result<(), Fault> {
     }
 }
 
-/// Whether a batch is of the revision without a hello, by its header or by any of its messages.
+/// Returns true if the header or any message of a batch names the modern version.
 pub(super) fn is_modern(headers: &HeaderMap, members: &[Value]) -> bool {
     headers.get("mcp-protocol-version").is_some_and(|version| version == MODERN)
         || members.iter().any(|member| {
@@ -71,7 +71,7 @@ pub(super) fn is_modern(headers: &HeaderMap, members: &[Value]) -> bool {
         })
 }
 
-/// Whether the headers of a modern request say what it says.
+/// Checks that the headers of a modern request match its content.
 pub(super) fn agrees(headers: &HeaderMap, method: &str, params: &Map<String, Value>) -> Result<(), Fault> {
     let capabilities = params.get("_meta").and_then(|meta| meta.get(CAPABILITIES_FIELD));
     if !capabilities.is_some_and(Value::is_object) {
@@ -96,14 +96,14 @@ pub(super) fn agrees(headers: &HeaderMap, method: &str, params: &Map<String, Val
     }
 }
 
-/// A revision that is not spoken here, and those that are.
+/// The error for an unsupported version; lists the supported ones.
 pub(super) fn unsupported(requested: &str) -> Fault {
     let mut supported = vec![MODERN];
     supported.extend(LEGACY);
     Fault {
         status: StatusCode::BAD_REQUEST,
         code: UNSUPPORTED_VERSION,
-        message: "this version of the protocol is not supported".to_owned(),
+        message: "this protocol version is not supported".to_owned(),
         data: Some(Box::new(json!({ "supported": supported, "requested": requested }))),
     }
 }
@@ -120,11 +120,11 @@ fn header<'a>(headers: &'a HeaderMap, name: &str) -> Result<Option<&'a str>, Fau
             Ok(text) => Ok(Some(text.trim())),
             Err(_) => Err(mismatch(&format!("the header {name} must be visible ASCII"))),
         },
-        (Some(_), Some(_)) => Err(mismatch(&format!("the header {name} stands twice"))),
+        (Some(_), Some(_)) => Err(mismatch(&format!("the header {name} must be sent only once"))),
     }
 }
 
-/// A header's value that may be wrapped as `=?base64?…?=`, since headers hold no other letters.
+/// Decodes a header value, which is wrapped as `=?base64?…?=` if it is not ASCII.
 fn decoded(value: &str) -> Option<String> {
     match value.strip_prefix("=?base64?").and_then(|rest| rest.strip_suffix("?=")) {
         Some(wrapped) => String::from_utf8(STANDARD.decode(wrapped).ok()?).ok(),

@@ -1,65 +1,65 @@
-//! JSON-RPC 2.0 as the Model Context Protocol uses it: messages in, results and errors out.
+//! JSON-RPC 2.0 as used by the Model Context Protocol: parses messages, and builds results and errors.
 
 use ::http::StatusCode;
 use serde_json::{Map, Value, json};
 
-/// The text is no JSON.
+/// The text is not valid JSON.
 pub(super) const PARSE_ERROR: i64 = -32700;
-/// The message is no request.
+/// The message is not a valid request.
 pub(super) const INVALID_REQUEST: i64 = -32600;
-/// There is no such method.
+/// The method does not exist.
 pub(super) const METHOD_NOT_FOUND: i64 = -32601;
-/// The parameters are not what the method takes.
+/// The parameters are invalid for the method.
 pub(super) const INVALID_PARAMS: i64 = -32602;
-/// A header says something else than the message (MCP 2026-07-28, "Transports").
+/// A header does not match the message (MCP 2026-07-28, "Transports").
 pub(super) const HEADER_MISMATCH: i64 = -32020;
-/// A revision that is not spoken here (MCP 2026-07-28, "Versioning").
+/// The protocol version is not supported (MCP 2026-07-28, "Versioning").
 pub(super) const UNSUPPORTED_VERSION: i64 = -32022;
-/// Requests of a minute are used up: a code of our own.
+/// The rate limit is exceeded; not a standard code.
 pub(super) const RATE_LIMITED: i64 = 429;
 
-/// One message of a client.
+/// Message from a client.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Message {
-    /// It wants an answer.
+    /// A request, which gets a response.
     Request {
-        /// What its answer carries.
+        /// Id that the response repeats.
         id: Value,
-        /// What it asks for.
+        /// Method name.
         method: String,
-        /// With what.
+        /// Parameters.
         params: Map<String, Value>,
     },
-    /// It wants none: a notification, or an answer to a question that is never asked here.
+    /// A message without a response: a notification, or a response, although the server sends no requests.
     Silent,
 }
 
-/// Why a message gets no result.
+/// JSON-RPC error.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Fault {
-    /// Status of an answer that holds this alone.
+    /// HTTP status if this is the only response.
     pub(super) status: StatusCode,
-    /// The protocol's code.
+    /// JSON-RPC error code.
     pub(super) code: i64,
-    /// In words.
+    /// Message for people.
     pub(super) message: String,
-    /// For programs.
+    /// Details for programs.
     pub(super) data: Option<Box<Value>>,
 }
 
 impl Fault {
-    /// A fault whose answer is of status 400.
+    /// Creates an error with HTTP status 400.
     pub(super) fn new(code: i64, message: impl Into<String>) -> Self {
         Self { status: StatusCode::BAD_REQUEST, code, message: message.into(), data: None }
     }
 
-    /// The same with another status.
+    /// Sets the HTTP status.
     pub(super) const fn with_status(mut self, status: StatusCode) -> Self {
         self.status = status;
         self
     }
 
-    /// The answer that tells of it.
+    /// Builds the error response.
     pub(super) fn answer(&self, id: &Value) -> Value {
         let mut error = json!({ "code": self.code, "message": self.message });
         if let Some(data) = &self.data {
@@ -69,12 +69,12 @@ impl Fault {
     }
 }
 
-/// The answer to a request.
+/// Builds the response with a result.
 pub(super) fn result(id: &Value, result: Value) -> Value {
     json!({ "jsonrpc": "2.0", "id": id, "result": result })
 }
 
-/// Reads one message. The fault comes with the id that its answer carries, as far as one can be made out.
+/// Parses one message. The error comes with the id for its response, or null if there is no valid one.
 pub(super) fn message(value: Value) -> Result<Message, (Value, Fault)> {
     let Value::Object(mut object) = value else {
         return Err((Value::Null, Fault::new(INVALID_REQUEST, "a message must be an object")));

@@ -1,8 +1,8 @@
-//! Schemas of tools' arguments, as short as a model needs them: what a client sends in every conversation costs it.
+//! Compact schemas of tool arguments: clients send them to the model in every conversation, so each byte costs.
 
 use serde_json::{Map, Value, json};
 
-/// Keywords that a model does not need. What they say, the description says, or the refusal of a wrong value.
+/// Keywords that a model does not need: the description or the error for an invalid value says the same.
 const LEFT_OUT: [&str; 11] = [
     "default",
     "examples",
@@ -16,12 +16,12 @@ const LEFT_OUT: [&str; 11] = [
     "propertyNames",
     "title",
 ];
-/// Words that a list's values may be out of, at most, for each to be named.
+/// Limit of allowed values of a list or map that its schema still names.
 const MOST_WORDS: usize = 5;
-/// The argument of a change that names the fields to clear.
+/// Argument of update tools that lists the fields to clear.
 pub(super) const CLEAR: &str = "clear";
 
-/// A schema without what a model does not need, and without null: an argument that is not given is left out.
+/// Removes from a schema what a model does not need, and null, since a missing argument is simply omitted.
 pub(super) fn terse(schema: &Value) -> Value {
     let Value::Object(object) = schema else { return schema.clone() };
     let mut terse = Map::new();
@@ -43,8 +43,8 @@ pub(super) fn terse(schema: &Value) -> Value {
     Value::Object(terse)
 }
 
-/// Shortens the schema of what a list or map holds. A long list of words is left out: it stands beside another argument, or
-/// a tool lists it.
+/// Compacts the schema of the entries of a list or map. A long list of allowed values is omitted: another argument or a
+/// tool names them.
 fn short(inner: &Value) -> Value {
     let mut inner = terse(inner);
     if let Some(object) = inner.as_object_mut()
@@ -59,7 +59,7 @@ fn terse_properties(properties: &Map<String, Value>) -> Value {
     properties.iter().map(|(name, property)| (name.clone(), terse(property))).collect()
 }
 
-/// The fields of a change that null clears.
+/// Fields of an update that null clears.
 pub(super) fn clearable(properties: &Map<String, Value>) -> Vec<String> {
     let is_nullable = |property: &Value| {
         property.get("type").and_then(Value::as_array).is_some_and(|kinds| kinds.contains(&json!("null")))
@@ -67,7 +67,7 @@ pub(super) fn clearable(properties: &Map<String, Value>) -> Vec<String> {
     properties.iter().filter(|(_, property)| is_nullable(property)).map(|(name, _)| name.clone()).collect()
 }
 
-/// The argument that names fields to clear. Their names stand beside it, so that it need not list them.
+/// Schema of the argument that lists fields to clear. It does not name them, since they are arguments too.
 pub(super) fn clear() -> Value {
     json!({ "type": "array", "items": { "type": "string" }, "description": "Names of fields to clear." })
 }
@@ -85,7 +85,7 @@ mod tests {
         let expected = json!({ "type": "string", "enum": ["a"], "description": "Which.", "maximum": 5 });
         assert_eq!(terse(&schema), expected);
         let list = json!({ "type": "array", "items": { "properties": { "title": schema } }, "minItems": 1 });
-        // A field may be called what a keyword is.
+        // A field may have the name of a keyword.
         assert_eq!(
             terse(&list),
             json!({ "type": "array", "items": { "properties": { "title": expected } } })

@@ -1,4 +1,4 @@
-//! Answers as a stream of events (MCP, "Streamable HTTP": a client that takes nothing else gets its answers so).
+//! Responses as server-sent events (MCP, "Streamable HTTP"), for clients that accept nothing else.
 
 use ::http::header::ACCEPT;
 use ::http::{HeaderMap, StatusCode};
@@ -9,15 +9,15 @@ use crate::http::reply::{Reply, values};
 
 const EVENTS: &str = "text/event-stream";
 
-/// Tests whether a client takes events and no JSON. One that takes both gets JSON, which needs no stream.
+/// Returns true if the client accepts events but not JSON. A client that accepts both gets JSON.
 pub(super) fn is_wanted(headers: &HeaderMap) -> bool {
     let weight = |media| weight(values(headers, &ACCEPT), media);
     weight("application/json") <= 0.0 && weight(EVENTS) > 0.0
 }
 
-/// The answers as events, after which the stream ends: nothing follows of which a client would have to be told later.
+/// Builds an event stream of the responses, which ends after them, since the server sends no later messages.
 pub(super) fn events<'a>(answers: impl Iterator<Item = &'a Value>) -> Reply {
-    // JSON has no bare line breaks, so each answer is one line.
+    // JSON contains no bare line breaks, so each response is one line.
     let body: String = answers.map(|answer| format!("event: message\ndata: {answer}\n\n")).collect();
     Reply::bytes(EVENTS, body)
         .with(::http::header::CACHE_CONTROL, ::http::HeaderValue::from_static("no-store"))

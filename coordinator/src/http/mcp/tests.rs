@@ -1,4 +1,4 @@
-//! The door for agents without sockets: each revision's manners, tools by credential, counting, batches.
+//! Tests of the MCP server without sockets: protocol versions, tools by credential, rate limits, batches and origins.
 
 mod manners;
 mod minute;
@@ -33,7 +33,7 @@ async fn asked(client: &Client, key: &str, body: Value) -> Value {
     answered.body
 }
 
-/// A request of the revision without a hello, and its answer.
+/// Sends a request of the modern version, without `initialize`.
 async fn modern(client: &Client, method: &str, mut params: Value) -> Answered {
     let mut meta = json!({ "io.modelcontextprotocol/clientCapabilities": {} });
     for (name, value) in MODERN_META {
@@ -95,7 +95,7 @@ async fn a_key_has_the_tools_of_its_access() {
     assert_eq!(done["result"]["structuredContent"]["monitor"]["url"], "https://a.example");
     let listed = asked(&client, &client.read, tool(4, old_list, json!({ "pageId": page }))).await;
     assert_eq!(listed["result"]["structuredContent"]["monitors"].as_array().unwrap().len(), 1);
-    // Another page's key finds nothing there, by tool as by request.
+    // A key of another page can't access the page, neither by tool nor by API.
     let foreign = asked(&client, &client.bound, tool(5, "list_monitors", json!({ "pageId": page }))).await;
     assert!(foreign["result"]["content"][0]["text"].as_str().unwrap().starts_with("not_found"));
     let bad = json!({ "pageId": page, "url": "ftp://a.example" });
@@ -154,7 +154,7 @@ async fn messages_above_the_keys_minute_are_refused_as_a_whole() {
     assert_eq!(
         client.call(&client.read, "GET", "/api/v1/me", Value::Null).await.status,
         429,
-        "one minute for both doors"
+        "MCP and API share one limit"
     );
 }
 
@@ -243,7 +243,7 @@ async fn a_pages_door_is_open_to_every_site_as_far_as_the_page_is_everybodys() {
         (preflight.status, preflight.headers.contains_key("access-control-allow-origin")),
         (401, false)
     );
-    // A key's door is the base URL's alone.
+    // The endpoint for keys allows only the origin of the base URL.
     let own = [("origin", "https://shop.pages.example")];
     let refused = sent(&client, &client.write, &own, &message(1, "ping", json!({}))).await;
     assert_eq!((refused.status, &refused.body["error"]["code"]), (403, &json!(-32600)));

@@ -1,4 +1,4 @@
-//! The tool that tells the time: a model knows none, and plans windows and reads "since" by it.
+//! The `get_time` tool: models do not know the current time, but need it to plan windows and to read timestamps.
 
 use chrono::{DateTime, Datelike, Weekday};
 use chrono_tz::Tz;
@@ -8,28 +8,29 @@ use serde_json::{Map, Value, json};
 /// Name of the tool.
 pub(super) const NAME: &str = "get_time";
 
-/// The tool as it is listed; `pages` of which the zone may be asked, where there are several.
+/// Tool definition, as listed to clients; with a page argument if there may be several pages.
 pub(super) fn listed(has_pages: bool) -> Value {
     let mut properties = Map::new();
     if has_pages {
-        let about = "A page's id: the local time is that of its zone.";
+        let about = "Page id: use the timezone of this page.";
         properties.insert("pageId".to_owned(), json!({ "type": "string", "description": about }));
     }
-    let about = "IANA zone, such as Europe/Berlin.";
+    let about = "IANA timezone, such as Europe/Berlin.";
     properties.insert("timezone".to_owned(), json!({ "type": "string", "description": about }));
-    let zone = if has_pages { "a page's zone or any other" } else { "the page's zone or any other" };
+    let zone =
+        if has_pages { "the timezone of a page or any other" } else { "the page's timezone or any other" };
     json!({
         "name": NAME,
-        "description": format!("Tell the time. The present moment in UTC, and as local time in {zone}."),
+        "description": format!("Get the current time in UTC, and as local time in {zone}."),
         "inputSchema": { "type": "object", "properties": properties, "additionalProperties": false },
         "annotations": { "readOnlyHint": true, "openWorldHint": false },
     })
 }
 
-/// Takes the zone that is asked for out of a call's arguments; else it is `zone`.
+/// Removes the timezone from the arguments of a call; defaults to `zone`.
 ///
 /// # Errors
-/// Fault of the arguments, in words.
+/// Message on the invalid argument.
 pub(super) fn zone(arguments: &mut Map<String, Value>, zone: Tz) -> Result<Tz, String> {
     let asked = arguments.shift_remove("timezone");
     if let Some(name) = arguments.keys().next() {
@@ -44,7 +45,7 @@ pub(super) fn zone(arguments: &mut Map<String, Value>, zone: Tz) -> Result<Tz, S
     }
 }
 
-/// The answer.
+/// Builds the result: the current time in UTC and in the timezone.
 pub(super) fn told(now: Timestamp, zone: Tz) -> Value {
     let local = now.to_utc().map(|moment| moment.with_timezone(&zone));
     json!({

@@ -1,4 +1,4 @@
-//! Tools: each operation of the API is one, with its description's schemas in short, and is called as a request of it.
+//! MCP tools generated from the operations of the API: each has a compact schema, and its calls become API requests.
 
 use std::collections::BTreeMap;
 
@@ -12,56 +12,56 @@ use crate::http::openapi::operation::Operation;
 use crate::http::openapi::part_about;
 use crate::http::{legacy, overdue};
 
-/// What may stand in a part of a path or query as it is.
+/// Characters to escape in path segments and query values: all but the unreserved ones.
 const PLAIN: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
 
-/// Operations whose answers have a short form; whether they take `status` too, which the API has no parameter for.
+/// Operations whose results can be filtered, and whether they take `status` too, which is not an API parameter.
 const BRIEF: [(&str, bool); 3] = [("getStatus", true), ("listIncidents", false), ("listMonitors", false)];
 
-/// Every tool, by name.
+/// All tools, by name.
 #[derive(Debug)]
 pub(in crate::http) struct Tools {
     tools: BTreeMap<String, Tool>,
-    /// The tool that tells the time, as a client lists it.
+    /// Definition of the `get_time` tool.
     time: Value,
 }
 
 #[derive(Debug)]
 struct Tool {
     operation: Operation,
-    /// As a client lists it.
+    /// Tool definition, as listed to clients.
     listed: Value,
-    /// Names of the body's fields.
+    /// Names of the body fields.
     fields: Vec<String>,
-    /// Those of them that null clears, of a change.
+    /// Body fields that null clears, for updates.
     clearable: Vec<String>,
-    /// It has a short form; whether it takes `status` beside it.
+    /// Set if the result can be filtered; true if it can be by `status` too.
     brief: Option<bool>,
 }
 
-/// A call of a tool as the request that it is.
+/// A tool call as an API request.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Asked {
-    /// Method of the request.
+    /// HTTP method.
     pub(super) method: Method,
-    /// Its path.
+    /// Path.
     pub(super) path: String,
-    /// Its query, without the question mark.
+    /// Query string without the question mark.
     pub(super) query: String,
-    /// Its body, where it has one.
+    /// Body, if there is one.
     pub(super) body: Option<Vec<u8>>,
-    /// The part of the answer that is asked for.
+    /// Filter of the result.
     pub(super) wanted: Wanted,
 }
 
 impl Tools {
-    /// The tools that these operations are.
+    /// Generates the tools of these operations.
     pub(in crate::http) fn new(operations: Vec<Operation>) -> Self {
         let tools = operations.into_iter().map(|operation| (snake(operation.id), Tool::new(operation)));
         Self { tools: tools.collect(), time: time::listed(true) }
     }
 
-    /// The tools as a client lists them: those that read, and where it may write the others too.
+    /// Tool definitions for a key: those that read, and those that write if it has write access.
     pub(in crate::http) fn listed(&self, writes: bool) -> Vec<&Value> {
         let may = |tool: &&Tool| writes || !tool.operation.writes();
         let mut listed: Vec<&Value> = self.tools.values().filter(may).map(|tool| &tool.listed).collect();
@@ -71,20 +71,20 @@ impl Tools {
         listed
     }
 
-    /// Whether a tool of that name changes something; none where there is no such tool.
+    /// Returns whether a tool changes something; `None` if it does not exist.
     pub(super) fn writes(&self, name: &str) -> Option<bool> {
         self.find(name).map(|tool| tool.operation.writes())
     }
 
-    /// Whether a tool of that name waits for somebody else, such as agents.
+    /// Returns true if a tool waits for another party, such as agents.
     pub(super) fn waits(&self, name: &str) -> bool {
         self.find(name).is_some_and(|tool| overdue::limit_of(tool.operation.path) > overdue::LIMIT)
     }
 
-    /// The request that a call of the tool is.
+    /// Converts a tool call to an API request.
     ///
     /// # Errors
-    /// Fault of the arguments, in words.
+    /// Message on the invalid argument.
     pub(super) fn asked(&self, name: &str, mut arguments: Map<String, Value>) -> Result<Asked, String> {
         let Some(Tool { operation, fields, clearable, brief, .. }) = self.find(name) else {
             return Err(format!("there is no tool {name}"));
@@ -122,7 +122,7 @@ impl Tools {
         if operation.body.is_some() {
             legacy::read_old_names(&mut arguments);
         }
-        // A name that is not known is most likely a slip, which an answer that says nothing of it would hide.
+        // An unknown name is most likely a mistake, which ignoring it would hide.
         if let Some(name) = arguments.keys().find(|name| !fields.contains(name)) {
             return Err(format!("there is no argument {name}"));
         }
@@ -153,7 +153,7 @@ impl Tool {
         if let Some(body) = &operation.body {
             if let Some(Value::Object(described)) = body.schema.get("properties") {
                 fields.extend(described.keys().cloned());
-                // What can't be changed is none of a change's arguments, though it may be sent as it was.
+                // An immutable field is not listed as an argument of updates, although the API accepts it unchanged.
                 let is_fixed = |name: &str| operation.method == Method::PATCH && name == "type";
                 let taken = described.iter().filter(|(name, _)| !is_fixed(name));
                 properties.extend(taken.map(|(name, field)| (name.clone(), schema::terse(field))));
@@ -186,7 +186,7 @@ impl Tool {
     }
 }
 
-/// Describes a tool in sentences.
+/// Builds the description of a tool.
 fn words(operation: &Operation, fields: &[String]) -> String {
     let about = operation.note.unwrap_or(operation.about);
     let mut words = format!("{}.", operation.summary);
@@ -198,8 +198,8 @@ fn words(operation: &Operation, fields: &[String]) -> String {
     words
 }
 
-/// Hints for clients (MCP, `ToolAnnotations`). A tool that overwrites or deletes is destructive; one that only adds is not. The
-/// open world is every host, mailbox or name server that the call reaches. A tool that reads has no hint about writing.
+/// Builds the hints for clients (MCP, `ToolAnnotations`). Tools that overwrite or delete are destructive. The open
+/// world is every host, mailbox or name server that the call contacts. Read-only tools have no hints about writing.
 fn annotations(operation: &Operation) -> Value {
     let open_world = operation.tells || operation.reaches_out;
     if !operation.writes() {
@@ -214,33 +214,33 @@ fn annotations(operation: &Operation) -> Value {
     hints
 }
 
-/// Puts null in the place of each field that is to be cleared.
+/// Replaces the `clear` argument by null values of the fields it lists.
 fn clear(arguments: &mut Map<String, Value>, clearable: &[String]) -> Result<(), String> {
     let names = match arguments.shift_remove(schema::CLEAR) {
         None | Some(Value::Null) => return Ok(()),
         Some(Value::Array(names)) => names,
-        Some(_) => return Err("clear must be a list of names of fields".to_owned()),
+        Some(_) => return Err("clear must be a list of field names".to_owned()),
     };
     for name in names {
         let known = name.as_str().and_then(|name| clearable.iter().find(|known| *known == name));
         let Some(known) = known else {
-            return Err(format!("clear must be names out of {}", clearable.join(", ")));
+            return Err(format!("clear must be names from {}", clearable.join(", ")));
         };
         if arguments.insert(known.clone(), Value::Null).is_some_and(|value| !value.is_null()) {
-            return Err(format!("{known} must not be set and cleared at once"));
+            return Err(format!("{known} must not be both set and cleared"));
         }
     }
     Ok(())
 }
 
-const TELLS: &str = "Subscribers are told by mail and webhook unless notify is false.";
+const TELLS: &str = "Notifies subscribers by email and webhook unless notify is false.";
 
-/// An argument by its name, or by the name that monitors had.
+/// Removes an argument by its name, or by its old one.
 fn take(arguments: &mut Map<String, Value>, name: &str) -> Option<Value> {
     arguments.shift_remove(name).or_else(|| arguments.shift_remove(legacy::old_argument(name)?))
 }
 
-/// `listMonitors` as `list_monitors`.
+/// Converts `listMonitors` to `list_monitors`.
 fn snake(id: &str) -> String {
     let mut name = String::with_capacity(id.len() + 4);
     for letter in id.chars() {
@@ -257,7 +257,7 @@ mod tests {
     use super::*;
     use crate::http::openapi::operations;
 
-    /// Bytes of the list of tools at most, which every conversation with a model carries.
+    /// Limit of the list of tools in bytes, since it is part of every conversation with a model.
     const MOST_BYTES: usize = 40_000;
 
     fn tools() -> Tools {
@@ -324,7 +324,7 @@ mod tests {
         };
         assert_eq!(sent(json!(["keyword"])).unwrap(), r#"{"name":"New","keyword":null}"#);
         assert_eq!(sent(Value::Null).unwrap(), r#"{"name":"New"}"#);
-        assert!(sent(json!(["type"])).unwrap_err().starts_with("clear must be names out of groupName, "));
+        assert!(sent(json!(["type"])).unwrap_err().starts_with("clear must be names from groupName, "));
         assert!(sent(json!("keyword")).is_err());
         let both = json!({ "pageId": "p", "monitorId": "m", "keyword": "x", "clear": ["keyword"] });
         assert!(tools().asked("update_monitor", object(both)).unwrap_err().starts_with("keyword must not"));

@@ -1,4 +1,4 @@
-//! The OpenAPI 3.1 document, made once of the operations and of the types that print answers.
+//! The OpenAPI 3.1 document, generated once from the operations and the response types.
 
 use std::collections::BTreeMap;
 
@@ -10,22 +10,22 @@ use super::operation::Operation;
 use super::{errors, examples, named, part_about, tags, webhooks};
 use crate::http::legacy;
 
-/// The version of the description, not of the paths.
+/// Version of the API description. The version in the paths is separate.
 const VERSION: &str = "1.0.0";
 
-const ABOUT: &str = "Everything that the dashboard does. JSON in and JSON out; ids stay the same; times are ISO 8601 in UTC \
-unless stated otherwise. A time that is sent names its offset (`Z`, `+01:00`, `+0100`); where a `timezone` stands beside it, the offset may \
-be left out.\n\nEvery request carries a key \
-(`Authorization: Bearer plx_…`). A key may make 120 requests a minute; every answer says what is left in \
-`RateLimit-Limit`, `RateLimit-Remaining` and `RateLimit-Reset`.\n\nA write may carry an `Idempotency-Key`: the same key \
-and body within 24 hours give the first answer again. Where that had more than 8 KiB, the incident is shown as it is by then, \
-with `Idempotency-Answer: current` (404 where it was deleted). The newest 1,000 answers of a key are remembered, 2 MiB of them at \
-most.\n\nIn a PATCH, a field that is left out keeps its value and null \
-clears it. What was read may be sent back: a field that comes back unchanged counts for nothing, and one that a route \
-can't change is 400 with the route that does. Unknown fields are ignored; `warnings` beside the answer names those that look \
-like a slip. New fields may appear in answers, and new words in a list of words.";
+const ABOUT: &str = "Everything the dashboard does. JSON in and JSON out; ids are stable; times are ISO 8601 in UTC \
+unless stated otherwise. A time you send includes its offset (`Z`, `+01:00`, `+0100`); next to a `timezone` field, \
+the offset may be left out.\n\nEvery request carries a key (`Authorization: Bearer plx_…`). A key may make 120 \
+requests a minute; every response reports the remaining budget in `RateLimit-Limit`, `RateLimit-Remaining` and \
+`RateLimit-Reset`.\n\nA write may carry an `Idempotency-Key`: a repeat with the same key and body within 24 hours \
+returns the first response. If that response was over 8 KiB, the incident is returned in its current state, with \
+`Idempotency-Answer: current` (404 if it was deleted). The newest 1,000 responses of a key are remembered, up to 2 \
+MiB in total.\n\nIn a PATCH, a field that is left out keeps its value and null clears it. You may send back what you \
+read: an unchanged field is ignored, and a changed field that this route can't change returns 400 with the route \
+that does. Unknown fields are ignored; `warnings` in the response names those that look like typos. New fields and \
+new enum values may be added to responses.";
 
-/// The document, for a service at that address.
+/// Builds the document for a service at that base URL.
 pub(super) fn document(base_url: &str, operations: &[Operation]) -> Value {
     let mut generator = generator();
     let mut components = BTreeMap::new();
@@ -52,7 +52,8 @@ pub(super) fn document(base_url: &str, operations: &[Operation]) -> Value {
             "contact": { "name": "The operator of this service", "url": base_url },
             "license": { "name": "Apache-2.0 OR MIT", "identifier": "Apache-2.0 OR MIT" },
         },
-        "externalDocs": { "url": format!("{base_url}/api/v1/docs"), "description": "The reference for people." },
+        "externalDocs": { "url": format!("{base_url}/api/v1/docs"), "description": "The human-readable API \
+         reference." },
         "servers": [{ "url": format!("{base_url}/api/v1") }],
         "security": [{ "bearerAuth": [] }],
         "tags": tags(),
@@ -67,7 +68,8 @@ pub(super) fn document(base_url: &str, operations: &[Operation]) -> Value {
                     "name": "Idempotency-Key",
                     "in": "header",
                     "required": false,
-                    "description": "The same key and body within 24 hours give the first answer again; of a long one, the incident as it is now.",
+                    "description": "A repeat with the same key and body within 24 hours returns the first response; \
+                     if that was long, the incident in its current state.",
                     "schema": { "type": "string", "minLength": 1, "maxLength": 255 },
                     "example": "8e03978e-40d5-43e8-bc93-6894a57f9324",
                 },
@@ -75,7 +77,7 @@ pub(super) fn document(base_url: &str, operations: &[Operation]) -> Value {
                     "name": "If-None-Match",
                     "in": "header",
                     "required": false,
-                    "description": "The `ETag` of an earlier answer: 304 where it would be the same again.",
+                    "description": "The `ETag` of an earlier response. Returns 304 if nothing has changed.",
                     "schema": { "type": "string" },
                     "example": errors::TAG,
                 },
@@ -87,7 +89,7 @@ pub(super) fn document(base_url: &str, operations: &[Operation]) -> Value {
     })
 }
 
-/// The schema of a document with all that it refers to, to hold answers against.
+/// Returns the self-contained schema of a document, to validate responses against.
 #[cfg(test)]
 pub(in crate::http) fn standalone(document: &super::operation::Document) -> Value {
     let mut generator = SchemaSettings::draft2020_12().for_serialize().into_generator();

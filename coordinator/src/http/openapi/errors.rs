@@ -1,14 +1,14 @@
-//! What is refused, as the description tells of it: shared responses, their schema, and the headers of a key's minute.
+//! Error responses in the API description: shared responses, their schema, and the rate-limit headers.
 
 use serde_json::{Value, json};
 
 use super::operation::Operation;
 use crate::http::error::OVERLOADED;
 
-/// What a tag of an answer looks like.
+/// Example of an `ETag`.
 pub(super) const TAG: &str = "\"5d1f0c3a9b7e2486d0c4f1a85b3e9726\"";
 
-/// Refusals that an operation may answer, by status, each with the name of its shared response.
+/// Returns the error responses of an operation, by status, each with the name of its shared response.
 pub(super) fn of(operation: &Operation) -> Vec<(&'static str, &'static str)> {
     let mut refusals = Vec::new();
     if !operation.writes() {
@@ -31,7 +31,7 @@ pub(super) fn of(operation: &Operation) -> Vec<(&'static str, &'static str)> {
     refusals
 }
 
-/// The shared responses.
+/// Returns the shared responses.
 pub(super) fn responses() -> Value {
     let refusal = |about: &str, code: &str, message: &str| {
         json!({
@@ -53,39 +53,39 @@ pub(super) fn responses() -> Value {
         response
     };
     let mut responses = json!({
-        "BadRequest": refusal("What was sent breaks rules; `fields` lists all of them.", "bad_request", "name is required"),
-        "Unauthenticated": refusal("No key, or none that is good.", "unauthenticated",
+        "BadRequest": refusal("Invalid request; `fields` lists every problem.", "bad_request", "name is required"),
+        "Unauthenticated": refusal("The key is missing or invalid.", "unauthenticated",
             "the key is cut off: it has 53 characters, and 41 were sent",
         ),
         "ReadOnly": both(
-            ("The key may only read.", "read_only", "this key may only read"),
-            ("It reaches one page only.", "one_page", "this key reaches one page only"),
+            ("The key is read-only.", "read_only", "this key may only read"),
+            ("The key is limited to one page.", "one_page", "this key is limited to one page"),
         ),
         "NotFound": refusal(
-            "Nothing by that id that the key reaches.", "not_found", "not found, or not accessible with this key",
+            "Not found, or not accessible with this key.", "not_found", "not found, or not accessible with this key",
         ),
         "PlanLimit": both(
             ("The plan does not allow it.", "plan_limit", "the plan allows 10 monitors"),
             (
-                "The `Idempotency-Key` came with another request before.", "idempotency_key_reused",
-                "this Idempotency-Key was used for another request",
+                "The `Idempotency-Key` was already used for a different request.", "idempotency_key_reused",
+                "this Idempotency-Key was already used for another request",
             ),
         ),
         "RateLimited": refusal(
-            "More requests than a minute allows, or more of what this route sends than its page or account may; the \
-             message names the rule.",
+            "Too many requests in a minute, or more sends through this route than its page or account may make; the \
+             message names the limit.",
             "rate_limited",
-            "more than 120 requests in a minute; the minute is up in 12 seconds",
+            "more than 120 requests in a minute; retry in 12 seconds",
         ),
-        "Internal": refusal("A fault on our side.", "internal", "something went wrong on our side"),
+        "Internal": refusal("An error on our side.", "internal", "something went wrong on our side"),
         "Overloaded": refusal(
-            "Long answers of this account are under way that nobody takes.", "overloaded", OVERLOADED,
+            "Too many long responses of this account are still being read.", "overloaded", OVERLOADED,
         ),
     });
     responses["BadRequest"]["content"]["application/json"]["example"]["error"]["fields"] =
         json!([{ "field": "name", "rule": "is required" }]);
     responses["NotModified"] =
-        json!({ "description": "The same as before; no body.", "headers": with(allowance(), "ETag") });
+        json!({ "description": "Not modified; no body.", "headers": with(allowance(), "ETag") });
     for name in ["RateLimited", "Overloaded"] {
         responses[name]["headers"]["Retry-After"] = json!({ "$ref": "#/components/headers/Retry-After" });
     }
@@ -93,12 +93,12 @@ pub(super) fn responses() -> Value {
     responses
 }
 
-/// A refusal's body.
+/// Builds the body of an error response.
 fn refused(code: &str, message: &str) -> Value {
     json!({ "error": { "code": code, "message": message } })
 }
 
-/// References to the headers that an operation's answer has.
+/// Returns references to the headers of an operation's response.
 pub(super) fn headers_of(operation: &Operation) -> Value {
     if !operation.writes() {
         return with(allowance(), "ETag");
@@ -107,44 +107,44 @@ pub(super) fn headers_of(operation: &Operation) -> Value {
     if operation.answer.status == 201 { with(headers, "Location") } else { headers }
 }
 
-/// The same with a reference to one more.
+/// Adds a reference to one more header.
 fn with(mut headers: Value, name: &str) -> Value {
     headers[name] = json!({ "$ref": format!("#/components/headers/{name}") });
     headers
 }
 
-/// References to the headers of a key's minute.
+/// Returns references to the rate-limit headers.
 pub(super) fn allowance() -> Value {
     let names = ["RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset"];
     let reference = |name: &str| json!({ "$ref": format!("#/components/headers/{name}") });
     Value::Object(names.into_iter().map(|name| (name.to_owned(), reference(name))).collect())
 }
 
-/// The headers of a key's minute.
+/// Returns the shared headers.
 pub(super) fn headers() -> Value {
     let number = |about: &str, example: u32| json!({ "description": about, "schema": { "type": "integer", "minimum": 0 }, "example": example });
     let text = |about: &str, example: &str| json!({ "description": about, "schema": { "type": "string" }, "example": example });
     json!({
-        "RateLimit-Limit": number("Requests that the key may make in a minute.", 120),
-        "RateLimit-Remaining": number("Requests that are left of this minute.", 117),
-        "RateLimit-Reset": number("Seconds until the minute is up.", 42),
+        "RateLimit-Limit": number("Requests the key may make per minute.", 120),
+        "RateLimit-Remaining": number("Requests left in the current minute.", 117),
+        "RateLimit-Reset": number("Seconds until the current minute ends.", 42),
         "Retry-After": number("Seconds to wait before the next request.", 12),
-        "ETag": text("Names this answer; send it as `If-None-Match`.", TAG),
-        "Location": text("Path of what was made.", "/api/v1/pages/pg_1/monitors/mon_1"),
-        "Idempotency-Replayed": text("`true` where this is the first answer to the same `Idempotency-Key`.", "true"),
+        "ETag": text("Version of this response; send it as `If-None-Match`.", TAG),
+        "Location": text("Path of the new resource.", "/api/v1/pages/pg_1/monitors/mon_1"),
+        "Idempotency-Replayed": text("`true` if this repeats the first response to this `Idempotency-Key`.", "true"),
     })
 }
 
-/// The schema of a refusal.
+/// Returns the schemas of an error response.
 pub(super) fn schemas() -> [(String, Value); 3] {
     let field = json!({
         "type": "object",
         "required": ["field", "rule"],
         "properties": {
             "field": {
-                "type": "string", "description": "The field's name, as it was to be sent; `$` is the body as a whole.",
+                "type": "string", "description": "Name of the field; `$` is the whole body.",
             },
-            "rule": { "type": "string", "description": "What it breaks, in words." },
+            "rule": { "type": "string", "description": "The rule it breaks, in words." },
         },
         "examples": [{ "field": "port", "rule": "must be a whole number from 1 to 65535" }],
     });
@@ -152,11 +152,11 @@ pub(super) fn schemas() -> [(String, Value); 3] {
         "type": "object",
         "required": ["code", "message"],
         "properties": {
-            "code": { "type": "string", "description": "The reason, for programs." },
-            "message": { "type": "string", "description": "The reason, in words." },
+            "code": { "type": "string", "description": "Machine-readable reason." },
+            "message": { "type": "string", "description": "Human-readable reason." },
             "fields": {
                 "type": "array", "items": { "$ref": "#/components/schemas/ApiErrorField" },
-                "description": "All that is wrong with what was sent, in a refusal of code `bad_request`.",
+                "description": "Every problem with the request, if the code is `bad_request`.",
             },
         },
         "examples": [{ "code": "not_found", "message": "not found, or not accessible with this key" }],

@@ -1,4 +1,4 @@
-//! Examples of what the API takes and gives, one for each schema: a small shop, its page and what happens to it.
+//! Examples of requests and responses, one for each schema: a small shop and its status page.
 
 mod alerts;
 mod keys;
@@ -10,15 +10,15 @@ use serde_json::{Value, json};
 
 use super::webhooks;
 
-/// The page of the examples.
+/// The example page.
 pub(super) const PAGE: PageId = PageId::from_u128(0x019c_a9f0_6c12_7be2_9d41_c08e_51f7_3a60);
-/// Its monitor.
+/// The page's monitor.
 pub(super) const MONITOR: MonitorId = MonitorId::from_u128(0x019c_a9f1_b7a0_4c1e_8f22_6d90_e3b5_174c);
-/// What is delivered of it.
+/// A delivery of one of the monitor's alerts.
 pub(super) const DELIVERY: DeliveryId = DeliveryId::from_u128(0x019c_aa7e_0d31_52f8_b6c4_19a7_7e02_d5f3);
 /// The page's address.
 pub(super) const PAGE_URL: &str = "https://status.shop.example";
-/// What the monitor requests.
+/// The URL the monitor requests.
 pub(super) const TARGET: &str = "https://shop.example/health";
 
 const HEARTBEAT: MonitorId = MonitorId::from_u128(0x019c_a9f2_3e55_7a08_93bd_f41c_0562_e8d7);
@@ -27,7 +27,7 @@ const UPDATE: UpdateId = UpdateId::from_u128(0x019c_aa7e_5d8c_20f7_8e16_b39a_4cd
 const DEPLOY: DeployId = DeployId::from_u128(0x019c_aa60_f94e_13a5_bd78_02e6_9fc1_584b);
 const SERIES: SeriesId = SeriesId::from_u128(0x019c_aa10_2b67_58d0_97a3_e4f1_6b0c_d928);
 
-/// What a part of a path, or a field that holds an id, looks like.
+/// Returns an example of a path parameter, or of a field that holds an id.
 pub(super) fn id(name: &str) -> String {
     match name {
         "pageId" => PAGE.to_string(),
@@ -41,7 +41,7 @@ pub(super) fn id(name: &str) -> String {
     }
 }
 
-/// Gives every component that has none an example: its own, or where it is put together of others, theirs.
+/// Adds an example to every component that has none: its own, or one composed from its parts.
 pub(super) fn fill(components: &mut BTreeMap<String, Value>) {
     for (name, schema) in components.iter_mut() {
         let own = of(name);
@@ -61,7 +61,7 @@ pub(super) fn fill(components: &mut BTreeMap<String, Value>) {
     }
 }
 
-/// An example that follows from the schema: that of what it refers to, the first of its words, or all its properties.
+/// Composes an example from the schema: the example of its reference, its first enum value, or all its properties.
 fn compose(schema: &Value, components: &BTreeMap<String, Value>) -> Option<Value> {
     if let Some(first) = schema.pointer("/examples/0").or_else(|| schema.pointer("/enum/0")) {
         return Some(first.clone());
@@ -77,7 +77,7 @@ fn compose(schema: &Value, components: &BTreeMap<String, Value>) -> Option<Value
     all.collect::<Option<_>>().map(Value::Object)
 }
 
-/// Examples that are written down: of things, and of bodies.
+/// Returns the examples written by hand: of resources and of bodies.
 fn of(name: &str) -> Vec<Value> {
     match name {
         "Alert" => vec![webhooks::example()],
@@ -139,7 +139,7 @@ fn of(name: &str) -> Vec<Value> {
     }
 }
 
-/// Examples of what is sent.
+/// Returns the examples of request bodies.
 fn bodies(name: &str) -> Vec<Value> {
     match name {
         "PageCreate" => {
@@ -357,7 +357,7 @@ fn repeat(stopped_at: &Value) -> Value {
     })
 }
 
-/// What a subscriber's links carry.
+/// Returns the token in a subscriber's links.
 pub(super) fn link() -> String {
     let id = alerts::SUBSCRIBER.to_string();
     parallax_core::link::write(&id, parallax_core::id::SubscriberId::PREFIX, [0x5a; 16])

@@ -1,4 +1,5 @@
-//! The machine-readable description of the API (OpenAPI 3.1), made of the readers of bodies and the types of answers.
+//! The machine-readable description of the API (OpenAPI 3.1), generated from the body readers and the response
+//! types.
 
 mod document;
 mod errors;
@@ -24,24 +25,24 @@ use super::Context;
 use super::reply::Reply;
 use super::route::{Answer, Call};
 
-/// `GET /api/v1/openapi.json`: needs no key, and may be read from any site.
+/// `GET /api/v1/openapi.json`: needs no key and can be read cross-origin.
 pub(super) async fn show(context: Arc<Context>, call: Call<()>) -> Answer {
     let (written, tag) = context.description();
     let reply = Reply::written(StatusCode::OK, written.clone()).lasting();
     Ok(reply.with(ACCESS_CONTROL_ALLOW_ORIGIN, HeaderValue::from_static("*")).tagged_as(tag, &call.headers))
 }
 
-/// The description, for a service at that address.
+/// Returns the description for a service at that base URL.
 pub(super) fn description(base_url: &str) -> Value {
     document::document(base_url, &operations())
 }
 
-/// The same, written.
+/// Returns the description as bytes.
 pub(super) fn written(base_url: &str) -> Vec<u8> {
     serde_json::to_vec(&description(base_url)).unwrap_or_default()
 }
 
-/// What a part of a path names.
+/// Returns the description of a path parameter.
 pub(in crate::http) fn part_about(name: &str) -> &'static str {
     match name {
         "pageId" => "The page's id.",
@@ -55,18 +56,18 @@ pub(in crate::http) fn part_about(name: &str) -> &'static str {
     }
 }
 
-/// The resources, in their order.
+/// Returns the resources, in display order.
 fn tags() -> Value {
     json!([
-        { "name": "Keys", "description": "The key that asks." },
-        { "name": "Regions", "description": "Where checks come from." },
-        { "name": "Pages", "description": "Status pages and what they show." },
-        { "name": "Monitors", "description": "Checks, their state and their figures." },
-        { "name": "Incidents", "description": "Incidents and maintenance, with their updates." },
-        { "name": "Deploys", "description": "What was released when." },
-        { "name": "Alerts", "description": "Where alerts go, what was sent, and what came of it." },
-        { "name": "Subscribers", "description": "Who is told of incidents and maintenance." },
-        { "name": "Webhooks", "description": "What is sent to you when a monitor changes state." },
+        { "name": "Keys", "description": "The API key used for the request." },
+        { "name": "Regions", "description": "Regions that checks run from." },
+        { "name": "Pages", "description": "Status pages and their settings." },
+        { "name": "Monitors", "description": "Monitors, their checks, state and statistics." },
+        { "name": "Incidents", "description": "Incidents and maintenance windows, with their updates." },
+        { "name": "Deploys", "description": "Deploy markers." },
+        { "name": "Alerts", "description": "Alert destinations and deliveries." },
+        { "name": "Subscribers", "description": "People and webhooks notified of incidents and maintenance." },
+        { "name": "Webhooks", "description": "Requests sent to your endpoints." },
     ])
 }
 

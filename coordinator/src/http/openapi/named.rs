@@ -1,14 +1,13 @@
-//! Names for the parts of a body: generators of clients make a type of each name, and invent one where there is none.
+//! Names for the parts of a body. Client generators make a type for each name, and invent one if it is missing.
 
 use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
 
-/// Objects within bodies, by the field whose list they are in.
+/// Objects within bodies, keyed by the list field that holds them.
 const OBJECTS: [(&str, &str); 1] = [("monitors", "AffectedMonitorInput")];
 
-/// Gives every closed list of words in that body, and every object in it, a component of its own. Words that are known
-/// already keep their name.
+/// Gives every enum and every object in that body a component of its own. Known enums keep their name.
 pub(super) fn name_parts(body: &str, components: &mut BTreeMap<String, Value>) {
     let Some(mut schema) = components.remove(body) else { return };
     if let Some(properties) = schema.get_mut("properties").and_then(Value::as_object_mut) {
@@ -36,7 +35,7 @@ fn name_properties(of: &str, properties: &mut Map<String, Value>, components: &m
     }
 }
 
-/// Puts a reference in the place of a list of words. An empty word says as much as null, and is only described.
+/// Replaces an enum with a reference to a component. An empty value means the same as null and is only described.
 fn name_words(of: &str, schema: &mut Value, components: &mut BTreeMap<String, Value>) {
     let Some(object) = schema.as_object_mut() else { return };
     let Some(Value::Array(mut words)) = object.shift_remove("enum") else { return };

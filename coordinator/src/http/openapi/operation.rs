@@ -1,4 +1,4 @@
-//! One operation of the API as its description tells of it: what it takes and gives, and the tool that it is for agents.
+//! An operation of the API description: its parameters, body and response, and its MCP tool.
 
 use ::http::Method;
 use schemars::{JsonSchema, SchemaGenerator};
@@ -7,88 +7,88 @@ use serde_json::{Map, Value, json};
 use crate::http::api::query;
 use crate::http::fields::Description;
 
-/// One operation.
+/// An operation of the API.
 #[derive(Debug, Clone)]
 pub(in crate::http) struct Operation {
-    /// Its name, unique: a verb and a noun.
+    /// Unique name: a verb and a noun.
     pub(in crate::http) id: &'static str,
-    /// Its method.
+    /// HTTP method.
     pub(in crate::http) method: Method,
-    /// Its path below `/api/v1`, with names of parts as in the contract.
+    /// Path below `/api/v1`, with the contract's parameter names.
     pub(in crate::http) path: &'static str,
-    /// The resource that it belongs to.
+    /// Resource it belongs to.
     pub(in crate::http) tag: &'static str,
-    /// What it does, in a few words.
+    /// Summary, in a few words.
     pub(in crate::http) summary: &'static str,
-    /// What one has to know beside that.
+    /// Details beyond the summary.
     pub(in crate::http) about: &'static str,
-    /// Parameters of the query.
+    /// Query parameters.
     pub(in crate::http) query: Vec<Parameter>,
-    /// The body that it takes.
+    /// Request body.
     pub(in crate::http) body: Option<Body>,
-    /// What it answers when all is well.
+    /// Response on success.
     pub(in crate::http) answer: Answer,
-    /// Description of the tool, where `about` says more than a model needs.
+    /// Description of the MCP tool, if `about` has more than a model needs.
     pub(in crate::http) note: Option<&'static str>,
-    /// People may be told of it by mail.
+    /// True if it may send mail to people.
     pub(in crate::http) tells: bool,
-    /// It reaches others than us otherwise: their hosts, name servers or receivers.
+    /// True if it reaches external systems: customers' hosts, name servers or receivers.
     pub(in crate::http) reaches_out: bool,
-    /// It replaces something that can't be had back, though it is no change of fields.
+    /// True if it irreversibly replaces something, though it changes no fields.
     pub(in crate::http) replaces: bool,
-    /// It does its work each time that it is asked, so that a request that is sent again is another one.
+    /// True if it does its work on every call, so that a repeated request is a new one.
     pub(in crate::http) each_time: bool,
 }
 
-/// How many things a part of a list is asked for.
+/// Returns the schema of a list's `limit` parameter.
 pub(in crate::http) fn limit() -> Value {
     json!({ "type": "integer", "minimum": 1, "maximum": query::MAX })
 }
 
-/// Description of such a parameter.
-pub(in crate::http) const LIMIT: &str = "How many at most; 50 unless given.";
-const _: () = assert!(query::STANDARD == 50, "as the text says");
+/// Description of a list's `limit` parameter.
+pub(in crate::http) const LIMIT: &str = "Maximum number of items. Default: 50.";
+const _: () = assert!(query::STANDARD == 50, "LIMIT states it");
 
-/// Things that bodies make and change, by the names under which they are answered.
+/// Wrapper names of the resources that bodies create and change.
 const WARNED: [&str; 7] = ["page", "monitor", "incident", "deploy", "destination", "subscriber", "alerts"];
 
-/// A parameter of a query.
+/// A query parameter.
 #[derive(Debug, Clone)]
 pub(in crate::http) struct Parameter {
-    /// Its name.
+    /// Parameter name.
     pub(in crate::http) name: &'static str,
-    /// What it does.
+    /// Description.
     pub(in crate::http) about: &'static str,
-    /// What it may be.
+    /// Schema of its value.
     pub(in crate::http) schema: Value,
-    /// One that it may be.
+    /// Example value.
     pub(in crate::http) example: Value,
 }
 
-/// A body: a component of that name.
+/// A request body, described by the component of that name.
 #[derive(Debug, Clone)]
 pub(in crate::http) struct Body {
-    /// Its name among the components.
+    /// Component name.
     pub(in crate::http) name: &'static str,
-    /// Its schema.
+    /// Schema.
     pub(in crate::http) schema: Map<String, Value>,
 }
 
-/// What an operation answers.
+/// The response of an operation on success.
 #[derive(Debug, Clone)]
 pub(in crate::http) struct Answer {
-    /// Its status.
+    /// HTTP status.
     pub(in crate::http) status: u16,
-    /// What it means.
+    /// Description.
     pub(in crate::http) about: &'static str,
-    /// Its document: none where it has no body.
+    /// Response document; `None` if there is no body.
     pub(in crate::http) document: Option<Document>,
 }
 
-/// A document that is answered: a component of that name.
+/// A response document, described by the component of that name.
 #[derive(Clone)]
 pub(in crate::http) struct Document {
-    /// Its name among the components.
+    /// Component name.
     pub(in crate::http) name: &'static str,
     schema: fn(&mut SchemaGenerator, &'static str) -> Value,
     field: &'static str,
@@ -102,7 +102,7 @@ impl std::fmt::Debug for Document {
 }
 
 impl Operation {
-    /// An operation that answers 200 with nothing said of the document yet.
+    /// Creates an operation that answers 200, without a document yet.
     pub(in crate::http) fn new(id: &'static str, method: Method, path: &'static str) -> Self {
         Self {
             id,
@@ -122,50 +122,50 @@ impl Operation {
         }
     }
 
-    /// What it does, and of what.
+    /// Sets the tag and the summary.
     pub(in crate::http) const fn does(mut self, tag: &'static str, summary: &'static str) -> Self {
         self.tag = tag;
         self.summary = summary;
         self
     }
 
-    /// What one has to know.
+    /// Sets the details.
     pub(in crate::http) const fn about(mut self, about: &'static str) -> Self {
         self.about = about;
         self
     }
 
-    /// Sets the description of the tool, in place of `about`.
+    /// Sets the description of the MCP tool, which replaces `about` there.
     pub(in crate::http) const fn note(mut self, note: &'static str) -> Self {
         self.note = Some(note);
         self
     }
 
-    /// It reaches others: what is checked, looked up or delivered.
+    /// Marks the operation as reaching external systems by a check, a look-up or a delivery.
     pub(in crate::http) const fn reaches_out(mut self) -> Self {
         self.reaches_out = true;
         self
     }
 
-    /// It replaces something that can't be had back.
+    /// Marks the operation as irreversibly replacing something.
     pub(in crate::http) const fn replaces(mut self) -> Self {
         self.replaces = true;
         self
     }
 
-    /// It mails people unless told not to.
+    /// Marks the operation as mailing people unless `notify` is false.
     pub(in crate::http) const fn tells(mut self) -> Self {
         self.tells = true;
         self
     }
 
-    /// It does its work each time, whatever idempotency key comes with it.
+    /// Marks the operation as doing its work on every call, whatever idempotency key it carries.
     pub(in crate::http) const fn each_time(mut self) -> Self {
         self.each_time = true;
         self
     }
 
-    /// It takes a parameter in its query.
+    /// Adds a query parameter.
     pub(in crate::http) fn query(
         mut self,
         name: &'static str,
@@ -177,8 +177,9 @@ impl Operation {
         self
     }
 
-    /// It takes a body, whose reader describes it. Defaults stand in the descriptions: generators of clients take a field
-    /// with a `default` for one that has to be sent. What is left out of a change keeps its value; there null sets it.
+    /// Sets the request body, which its reader describes. Defaults are put into the descriptions, because client
+    /// generators treat a field with a `default` as required. In a PATCH, a field that is left out keeps its value
+    /// and null resets it to the default.
     pub(in crate::http) fn takes<T>(
         mut self,
         name: &'static str,
@@ -196,17 +197,17 @@ impl Operation {
         self
     }
 
-    /// Warnings that an answer to a body may have beside its document.
+    /// Returns the schema of the warnings that a response to a body may have next to its document.
     pub(in crate::http) fn warnings() -> Value {
         json!({
             "type": "array", "items": { "type": "string" },
-            "description": "What the sender should know: a field that was ignored since it is a slip, or is sent otherwise. Of a \
-                            monitor also that no second network can confirm its failures.",
+            "description": "Notes for the caller: a field that was ignored because its name looks like a typo or is \
+                            sent differently. For a monitor also that no second network can confirm its failures.",
             "examples": [["group was ignored: send it as groupName"]],
         })
     }
 
-    /// Its body must have that field, which a change may leave out.
+    /// Makes that field of the body required; in a PATCH it may be left out.
     pub(in crate::http) fn requires(mut self, field: &'static str) -> Self {
         if let Some(body) = &mut self.body
             && let Value::Array(required) = body.schema.entry("required").or_insert_with(|| json!([]))
@@ -216,7 +217,7 @@ impl Operation {
         self
     }
 
-    /// Fields of its body may be null, which is to leave them out; in a change they may not.
+    /// Makes fields of the body nullable, which is the same as leaving them out; in a PATCH they are not nullable.
     pub(in crate::http) fn may_be_null(mut self, fields: &[&str]) -> Self {
         let properties = self.body.as_mut().and_then(|body| body.schema.get_mut("properties"));
         let mut properties = properties.and_then(Value::as_object_mut);
@@ -230,8 +231,8 @@ impl Operation {
         self
     }
 
-    /// The document stands under a name in an object, which is a component by itself. Warnings
-    /// may stand beside what a body makes or changes.
+    /// Sets the response: an object with the document under the name `field`. The response to a body that creates
+    /// or changes a resource may have warnings next to it.
     pub(in crate::http) fn gives<T: JsonSchema>(
         self,
         status: u16,
@@ -243,12 +244,12 @@ impl Operation {
         self.answers(status, about, Some(Document { name, schema: wrapped::<T>, field, beside }))
     }
 
-    /// The document stands by itself.
+    /// Sets the response to the document itself.
     pub(in crate::http) fn gives_bare<T: JsonSchema>(self, name: &'static str, about: &'static str) -> Self {
         self.answers(200, about, Some(Document { name, schema: bare::<T>, field: "", beside: None }))
     }
 
-    /// Its answer may have another field beside the document.
+    /// Adds another field next to the document in the response.
     pub(in crate::http) fn beside(mut self, name: &'static str, schema: Value) -> Self {
         if let Some(document) = &mut self.answer.document {
             document.beside = Some((name, schema));
@@ -256,7 +257,7 @@ impl Operation {
         self
     }
 
-    /// It answers 204.
+    /// Sets the response to 204, without a body.
     pub(in crate::http) fn gives_nothing(self, about: &'static str) -> Self {
         self.answers(204, about, None)
     }
@@ -266,19 +267,19 @@ impl Operation {
         self
     }
 
-    /// Whether it changes something.
+    /// Returns true if the operation changes something.
     pub(in crate::http) fn writes(&self) -> bool {
         !self.method.is_safe()
     }
 
-    /// The names in its path, in their order.
+    /// Returns the names of its path parameters, in order.
     pub(in crate::http) fn parts(&self) -> impl Iterator<Item = &'static str> {
         self.path.split('/').filter_map(|part| part.strip_prefix('{')?.strip_suffix('}'))
     }
 }
 
 impl Document {
-    /// Its schema; what it refers to goes into the generator.
+    /// Returns the schema of the document; the schemas it refers to are added to the generator.
     pub(in crate::http) fn schema(&self, generator: &mut SchemaGenerator) -> Value {
         let mut schema = (self.schema)(generator, self.field);
         if let (Some((name, beside)), Some(properties)) = (&self.beside, schema.get_mut("properties")) {
@@ -288,7 +289,7 @@ impl Document {
     }
 }
 
-/// Puts a field's default into its description.
+/// Moves a field's default into its description.
 fn tell_default(property: &mut Map<String, Value>, is_change: bool) {
     let Some(default) = property.shift_remove("default") else { return };
     let is_nullable = property.get("type").is_some_and(Value::is_array);

@@ -1,4 +1,4 @@
-//! The description tells of every route, and of nothing else.
+//! The description covers every route and nothing else.
 
 mod rules;
 
@@ -10,7 +10,7 @@ use super::*;
 use crate::http::route::Route;
 use crate::http::rows;
 
-/// A part of a path as the table of routes names it.
+/// Converts a path to the form in the route table.
 fn routed(path: &str) -> String {
     path.replace("Id}", "}")
 }

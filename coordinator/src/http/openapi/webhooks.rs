@@ -1,4 +1,4 @@
-//! The webhooks as the description tells of it: their headers, their bodies, and signed examples that can be checked.
+//! Webhooks in the API description: their headers, their bodies, and signed examples that can be verified.
 
 pub(super) mod news;
 
@@ -18,32 +18,33 @@ use crate::letters::{News, PlaceName, PlaceNames};
 
 /// The secret that the examples are signed with: the numbers from 0 to 31.
 pub(in crate::http) const SECRET: &str = "whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=";
-/// When the example's outage began.
+/// Start of the example outage.
 const DOWN_SINCE: Timestamp = Timestamp::from_millis(1_772_357_400_000);
 /// Milliseconds between two examples.
 const STEP: i64 = 300_000;
 
-const ABOUT: &str = "Sent to the destinations of type Webhook in a page's alert settings (Hobby and Pro), once for each \
-change of state, and again by the repeat interval while an outage lasts. Any 2xx takes it; redirects are not followed, and \
-10 seconds are waited for an answer. Else it is sent again after 5 s, 30 s, 2 m, 10 m, 30 m, 1 h, 3 h, 6 h and 12 h (20 % \
-more or less; after a 429 or 503 with `Retry-After` when that says, 1 h at most), with the same body and the same `webhook-id`, by \
-which a receiver knows what it has had. 410 switches the destination off.\n\nEach request is signed twice with the secret \
-that is shown beside the destination, over the raw bytes of the body:\n\n- `X-Service-Signature` is `sha256=` and the hex of \
-HMAC-SHA256 of the body, keyed with the secret's whole text.\n- `webhook-signature` (Standard Webhooks 1.0) is `v1,` and the \
-base64 of HMAC-SHA256 of `webhook-id`, `webhook-timestamp` and the body, joined by dots, keyed with the bytes whose base64 \
-follows `whsec_`.\n\nAfter `rotate-secret` the new secret signs beside the old one in `webhook-signature`, separated by a \
-blank; `X-Service-Signature` is made with the old one until `activate-secret`, or for 24 hours. A test alert has \
-`X-Service-Test: 1` and `test` in its body.\n\nCompute either, compare in constant time, and drop what differs. Refuse a `webhook-timestamp` that is \
-over five minutes old.";
+const ABOUT: &str = "Sent to a page's alert destinations of type webhook (Hobby and Pro), once for each change of \
+state, and again at the repeat interval while an outage lasts. Any 2xx response accepts it; redirects are not \
+followed, and the time-out is 10 seconds. Otherwise it is retried after 5 s, 30 s, 2 m, 10 m, 30 m, 1 h, 3 h, 6 h \
+and 12 h (plus or minus 20 %; after a 429 or 503 at the time in `Retry-After`, at most 1 h), with the same body and \
+the same `webhook-id`, so that receivers can detect duplicates. 410 switches the destination off.\n\nEach request is \
+signed twice with the secret shown with the destination, over the raw bytes of the body:\n\n- `X-Service-Signature` \
+is `sha256=` and the hex of HMAC-SHA256 of the body, keyed with the secret's whole text.\n- `webhook-signature` \
+(Standard Webhooks 1.0) is `v1,` and the base64 of HMAC-SHA256 of `webhook-id`, `webhook-timestamp` and the body, \
+joined by dots, keyed with the bytes whose base64 follows `whsec_`.\n\nAfter `rotate-secret` the new secret signs \
+next to the old one in `webhook-signature`, separated by a space; `X-Service-Signature` uses the old one until \
+`activate-secret`, or for 24 hours. A test alert has `X-Service-Test: 1` and `test` in its body.\n\nCompute either \
+signature, compare in constant time, and drop the request if they differ. Refuse a `webhook-timestamp` more than \
+five minutes old.";
 
-/// The webhooks; what their bodies refer to goes into the generator.
+/// Builds the webhooks; the schemas their bodies refer to are added to the generator.
 pub(super) fn webhooks(generator: &mut SchemaGenerator) -> Value {
     let schema = generator.subschema_for::<Alert>();
     let kind = AlertKind::WentDown;
     let bytes = alert(kind).bytes();
     let body = String::from_utf8_lossy(&bytes);
     let about = format!(
-        "{ABOUT}\n\nThe example's headers sign, with the secret `{SECRET}`, this body:\n\n```\n{body}\n```"
+        "{ABOUT}\n\nThe headers in the example sign this body with the secret `{SECRET}`:\n\n```\n{body}\n```"
     );
     let mut headers =
         parameters(json!({ "$ref": "#/components/schemas/AlertEvent" }), at(kind) + 1_200, &bytes);
@@ -51,15 +52,15 @@ pub(super) fn webhooks(generator: &mut SchemaGenerator) -> Value {
     let mut webhooks = json!({ "alert": { "post": {
         "operationId": "receiveAlert",
         "tags": ["Webhooks"],
-        "summary": "Take an alert",
+        "summary": "Receive an alert",
         "description": about,
         "security": [],
         "parameters": headers,
         "requestBody": { "required": true, "content": { "application/json": { "schema": schema, "examples": bodies() } } },
         "responses": {
-            "204": { "description": "It is taken. Any other 2xx says so too." },
-            "410": { "description": "Nobody is here any more: the destination is switched off." },
-            "503": { "description": "Not now; a `Retry-After` is respected. Any other status is tried again too." },
+            "204": { "description": "Accepted. Any other 2xx works too." },
+            "410": { "description": "Gone: the destination is switched off." },
+            "503": { "description": "Try again later; `Retry-After` is respected. Any other status is retried too." },
         },
     } } });
     for (name, webhook) in news::webhooks(generator) {
@@ -68,20 +69,20 @@ pub(super) fn webhooks(generator: &mut SchemaGenerator) -> Value {
     webhooks
 }
 
-/// An alert as it is sent, for the schema's own example.
+/// Returns an example alert as it is sent, for the schema's own example.
 pub(super) fn example() -> Value {
     json!(alert(AlertKind::WentDown))
 }
 
-/// The headers of a body that was sent then; `schema` is that of its event's name.
+/// Returns the header parameters of a request sent at that time; `schema` describes the event's name.
 fn parameters(schema: Value, at: Timestamp, body: &[u8]) -> Vec<Value> {
     let about = [
-        "The event's name, so that a receiver can route without reading the body.",
-        "`sha256=` and the hex of HMAC-SHA256 of the raw body, keyed with the secret as it is shown.",
-        "The delivery's id, the same over all attempts.",
+        "Event name, so that a receiver can route without parsing the body.",
+        "`sha256=` and the hex of HMAC-SHA256 of the raw body, keyed with the secret as shown.",
+        "Delivery id, the same for all attempts.",
         "The same id, as Standard Webhooks names it.",
-        "When this attempt was made, in seconds since the epoch.",
-        "`v1,` and base64 (Standard Webhooks); several, with blanks between, while a secret is being replaced.",
+        "Time of this attempt, in seconds since the epoch.",
+        "`v1,` and base64 (Standard Webhooks); several, separated by spaces, while a secret is being replaced.",
     ];
     let schemas = [
         schema,
@@ -106,16 +107,16 @@ fn parameters(schema: Value, at: Timestamp, body: &[u8]) -> Vec<Value> {
         .collect()
 }
 
-/// The header that only a test alert has.
+/// Returns the header that only test alerts have.
 fn test_header() -> Value {
     json!({
         "name": sign::TEST, "in": "header", "required": false,
-        "description": "There in a test alert alone: nothing happened.",
+        "description": "Present only in test alerts.",
         "schema": { "type": "string", "const": "1" }, "example": "1",
     })
 }
 
-/// One body for each event.
+/// Returns one body for each event.
 fn bodies() -> Map<String, Value> {
     let one =
         |kind: AlertKind| (kind.name().to_owned(), json!({ "summary": words(kind), "value": alert(kind) }));
@@ -124,15 +125,15 @@ fn bodies() -> Map<String, Value> {
 
 const fn words(kind: AlertKind) -> &'static str {
     match kind {
-        AlertKind::WentDown => "A monitor counts as down.",
-        AlertKind::StillDown => "It still does.",
-        AlertKind::Recovered => "It is back.",
-        AlertKind::WentSlow => "A monitor turned slow.",
-        AlertKind::BackToNormal => "It is back to normal speed.",
+        AlertKind::WentDown => "A monitor went down.",
+        AlertKind::StillDown => "The monitor is still down.",
+        AlertKind::Recovered => "The monitor is back up.",
+        AlertKind::WentSlow => "A monitor became slow.",
+        AlertKind::BackToNormal => "The monitor is back to normal speed.",
     }
 }
 
-/// When the example of that kind happens.
+/// Returns the time of the example of that kind.
 fn at(kind: AlertKind) -> Timestamp {
     match kind {
         AlertKind::WentDown => DOWN_SINCE + 5_600,
@@ -182,7 +183,7 @@ fn alert(kind: AlertKind) -> Alert {
     })
 }
 
-/// The two rounds that the example's outage is known by.
+/// Returns the two rounds that are the evidence of the example outage.
 fn rounds() -> Vec<RoundReport> {
     let failed = |latency| {
         let facts = Facts { status_code: Some(503), latency_ms: Some(latency), ..Facts::default() };

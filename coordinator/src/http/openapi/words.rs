@@ -1,4 +1,4 @@
-//! Names of the API's words for a schema: each closed list of words is one named component, and times are one format.
+//! Schemas of the API's enums and times: each enum is one named component, and times have one format.
 
 use std::borrow::Cow;
 
@@ -17,7 +17,7 @@ use parallax_core::time::Timestamp;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Serialize;
 
-/// A moment as answers write it.
+/// A time as responses write it.
 #[derive(Debug)]
 pub(in crate::http) struct Moment;
 
@@ -35,17 +35,17 @@ impl JsonSchema for Moment {
     }
 }
 
-/// A way of writing moments.
+/// A format for times in responses.
 pub(in crate::http) trait Time {
-    /// The moment, written.
+    /// Formats the time.
     fn of(at: Timestamp) -> Self;
 }
 
-/// A moment in ISO 8601.
+/// A time in ISO 8601.
 #[derive(Debug, Serialize)]
 pub(in crate::http) struct Iso(String);
 
-/// A moment in milliseconds since the epoch.
+/// A time in milliseconds since the epoch.
 #[derive(Debug, Serialize)]
 pub(in crate::http) struct Millis(i64);
 
@@ -61,7 +61,7 @@ impl Time for Millis {
     }
 }
 
-/// Its name stands for nothing in the names of what is made of it.
+/// An empty schema name, so that types generic over it get no prefix.
 impl JsonSchema for Iso {
     fn inline_schema() -> bool {
         true
@@ -76,7 +76,7 @@ impl JsonSchema for Iso {
     }
 }
 
-/// Its name tells what is made of it for visitors.
+/// The schema name `Public`, which prefixes the types that visitors see.
 impl JsonSchema for Millis {
     fn inline_schema() -> bool {
         true
@@ -91,7 +91,7 @@ impl JsonSchema for Millis {
     }
 }
 
-/// Names one list of words.
+/// Defines one enum schema.
 macro_rules! words {
     ($($name:ident: $about:literal, $all:expr;)*) => {$(
         #[doc = $about]
@@ -112,29 +112,29 @@ macro_rules! words {
 }
 
 words! {
-    MonitorType: "What kind of check a monitor is.", CheckKind::ALL.map(CheckKind::name);
+    MonitorType: "Type of a monitor.", CheckKind::ALL.map(CheckKind::name);
     MonitorStatus: "State of a monitor; unknown before its first check.", Status::ALL.map(Status::name);
     Region: "A region that checks run from. More may be added.", CoreRegion::ALL.map(CoreRegion::name);
     Method: "Method of an http check.", CheckMethod::ALL.map(CheckMethod::name);
     DnsType: "Type of a DNS record.", RecordType::ALL.map(RecordType::name);
-    Presence: "Whether a keyword must be there.", KeywordMode::ALL.map(KeywordMode::name);
-    RoundResult: "How a round ended: disputed means that other networks passed.", Word::ALL.map(Word::name);
-    RoundReason: "Why a round was run.", Reason::ALL.map(Reason::name);
-    EventKind: "What kind of event it is.", ["status-changed", "regions-changed", "deadline-extended"];
-    IncidentKind: "Whether it is an incident or maintenance.", Kind::ALL.map(Kind::name);
-    IncidentStatus: "Where an incident or maintenance stands.", Progress::ALL.map(Progress::name);
-    Impact: "How much is affected.", CoreImpact::ALL.map(CoreImpact::name);
-    Every: "How often a window repeats.", CoreEvery::ALL.map(CoreEvery::name);
-    AlertEvent: "What happened to the monitor.", AlertKind::ALL.map(AlertKind::name);
-    DestinationType: "How a destination is reached.", ChannelKind::ALL.map(ChannelKind::name);
-    DestinationStatus: "Whether a destination gets alerts.", ["active", "pending", "off"];
-    PausedBy: "Who or what paused a monitor.", ["owner", "plan"];
-    OffReason: "Why a receiver was switched off.", CoreOffReason::ALL.map(CoreOffReason::name);
-    NewsEvent: "What happened to an incident or maintenance.", crate::letters::update::EVENTS;
-    ChallengeEvent: "A webhook is asked.", [crate::service::subscribers::CHALLENGE];
-    SubscriberType: "How a subscriber is reached.", ["email", "webhook"];
-    DeliveryStatus: "Where a delivery stands; dropped is what says nothing new any more, or has no receiver.", Stage::NAMES;
-    Access: "What a key may do; write includes reading.", KeyAccess::ALL.map(KeyAccess::name);
+    Presence: "Required presence or absence of a keyword.", KeywordMode::ALL.map(KeywordMode::name);
+    RoundResult: "Outcome of a round; disputed means that networks disagree.", Word::ALL.map(Word::name);
+    RoundReason: "Reason of a round.", Reason::ALL.map(Reason::name);
+    EventKind: "Type of an event.", ["status-changed", "regions-changed", "deadline-extended"];
+    IncidentKind: "Incident or maintenance window.", Kind::ALL.map(Kind::name);
+    IncidentStatus: "Status of an incident or maintenance window.", Progress::ALL.map(Progress::name);
+    Impact: "Severity of the impact.", CoreImpact::ALL.map(CoreImpact::name);
+    Every: "Repetition of a maintenance window.", CoreEvery::ALL.map(CoreEvery::name);
+    AlertEvent: "The monitor's change of state.", AlertKind::ALL.map(AlertKind::name);
+    DestinationType: "Channel of a destination.", ChannelKind::ALL.map(ChannelKind::name);
+    DestinationStatus: "State of a destination.", ["active", "pending", "off"];
+    PausedBy: "Cause of a monitor's pause.", ["owner", "plan"];
+    OffReason: "Reason a receiver was switched off.", CoreOffReason::ALL.map(CoreOffReason::name);
+    NewsEvent: "Type of an incident update.", crate::letters::update::EVENTS;
+    ChallengeEvent: "Confirmation request to a webhook.", [crate::service::subscribers::CHALLENGE];
+    SubscriberType: "Channel of a subscriber.", ["email", "webhook"];
+    DeliveryStatus: "Status of a delivery; dropped means outdated or without a receiver.", Stage::NAMES;
+    Access: "Access level of a key; write includes read.", KeyAccess::ALL.map(KeyAccess::name);
     PlanName: "The plan of an account.", Plan::ALL.map(Plan::name);
-    Indicator: "The state of a page as a whole.", CoreIndicator::ALL.map(CoreIndicator::name);
+    Indicator: "Overall state of a page.", CoreIndicator::ALL.map(CoreIndicator::name);
 }

@@ -1,4 +1,4 @@
-//! Badges of a page and its monitors, as pictures and as what Shields draws them of.
+//! Badges of a page and its monitors, as SVG and as Shields endpoint JSON.
 
 use std::sync::Arc;
 
@@ -17,13 +17,13 @@ use crate::http::route::{Answer, Call, Route, open};
 use crate::service::Error;
 use crate::views::badge::{Badge, DAYS, MAX_LABEL, Metric, Style};
 
-/// A picture draws itself and loads nothing.
+/// The image contains its styles and loads nothing.
 const POLICY: HeaderValue =
     HeaderValue::from_static("default-src 'none'; style-src 'unsafe-inline'; sandbox");
-/// How badges are drawn: by this version of the program, and by this template.
+/// Version of the drawing: the program's version and the template.
 const DRAWING: (&str, &str) = (env!("CARGO_PKG_VERSION"), include_str!("../../../templates/feeds/badge.svg"));
-/// For how long one may be kept, so that with the age of what it is drawn of (`Paper::Badges`) it shows nothing that is
-/// older than a minute. One that can't be renewed is no badge any more.
+/// Cache lifetime. Together with the age of its data (`Paper::Badges`), a badge is at most a minute old. Stale
+/// badges must not be shown.
 const FRESH: HeaderValue = HeaderValue::from_static("public, max-age=30, s-maxage=30, must-revalidate");
 
 /// The routes.
@@ -59,7 +59,8 @@ async fn shields(context: Arc<Context>, call: Call<()>) -> Answer {
         .await
 }
 
-/// Writes the badge that is wished for. One of nothing is the same whether nothing is there or nobody may see it.
+/// Writes the requested badge. The placeholder badge is the same for a missing page and one the visitor may not
+/// see.
 async fn answer(
     context: &Context,
     call: Call<()>,
@@ -91,7 +92,7 @@ async fn answer(
     let reply = if page.is_guarded() {
         guarded(Reply::bytes(media, write(&badge, wish.style)?))
     } else {
-        // Its tag is of what it says and how: whoever has it is told so before anything is drawn.
+        // The tag covers content and style, so a visitor who has the badge gets 304 before anything is drawn.
         let tag = tag_of(&(DRAWING, media, &badge, wish.style));
         let body = if is_known(&tag, &call.headers) { Vec::new() } else { write(&badge, wish.style)? };
         Reply::bytes(media, body).tagged_as(&tag, &call.headers)
@@ -100,7 +101,7 @@ async fn answer(
     Ok(reply.with(CONTENT_SECURITY_POLICY, POLICY))
 }
 
-/// What a badge is to tell, and how it is to look.
+/// Content and style of a requested badge.
 #[derive(Debug, PartialEq, Eq)]
 struct Wish {
     metric: Metric,
@@ -109,7 +110,8 @@ struct Wish {
 }
 
 impl Wish {
-    /// Reads `metric`, `days`, `style` and `label`; whatever else is asked is somebody's way around a cache.
+    /// Reads `metric`, `days`, `style` and `label`; other parameters are ignored, since they are used to bypass
+    /// caches.
     fn read(query: &str) -> Result<Self, Refused> {
         let (mut metric, mut days, mut style, mut label) = (None, None, None, None);
         for (key, value) in url::form_urlencoded::parse(query.as_bytes()) {

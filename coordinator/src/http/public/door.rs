@@ -1,6 +1,6 @@
-//! The way into a guarded page: its password, or a link by mail; and the way out. All by forms, without a script.
+//! Login to a protected page by password or mailed link, and logout, as plain forms without scripts.
 //!
-//! These pages say nothing of the page behind them, not its name either: whoever stands here may be anybody.
+//! These forms reveal nothing about the page behind them, not even its name, since anybody can see them.
 
 mod cookie;
 
@@ -27,12 +27,12 @@ use crate::views::tongue;
 
 pub(super) use cookie::passes;
 
-/// Bytes of a path that somebody is led back to.
+/// Bytes of a path that a visitor can be redirected to.
 const MAX_PATH: usize = 300;
-/// Paths of the way in and out, to which nobody is led back.
+/// Paths of login and logout, which are never redirect targets.
 const WAYS: [&str; 4] = ["/password", "/sign-in", "/sign-in/link", "/sign-out"];
 
-/// `GET /p/{slug}/password`, `GET /p/{slug}/sign-in`: the form, or the page for whoever may see it already.
+/// `GET /p/{slug}/password`, `GET /p/{slug}/sign-in`: the form, or a redirect for a visitor who has access already.
 pub(super) async fn ask(context: Arc<Context>, call: Call<()>) -> Answer {
     gate::enter_or_ask(&context, &call)?;
     Ok(led_to(&At::of(&context, &call)?, ""))
@@ -104,7 +104,8 @@ pub(super) async fn send_link(context: Arc<Context>, mut call: Call<()>) -> Answ
     }
 }
 
-/// `GET /p/{slug}/sign-in/link?t=`: a button. Mail scanners and previews follow links, so looking at one changes nothing.
+/// `GET /p/{slug}/sign-in/link?t=`: a confirmation button. Mail scanners and previews follow links, so a GET
+/// changes nothing.
 pub(super) async fn look(context: Arc<Context>, call: Call<()>) -> Answer {
     let at = At::of(&context, &call)?;
     match gate::entry(&context, &call, None)? {
@@ -154,7 +155,7 @@ pub(super) async fn leave(context: Arc<Context>, call: Call<()>) -> Answer {
     })
 }
 
-/// The form by which a visitor comes in, who is then led to what he asked for.
+/// Renders the form by which a visitor gets access and is then redirected to the requested path.
 pub(super) fn form(context: &Context, call: &Call<()>, entry: &Entry) -> Result<String, Refused> {
     let at = At::of(context, call)?;
     let prefix = format!("/p/{}", at.slug);
@@ -172,14 +173,14 @@ pub(super) fn form(context: &Context, call: &Call<()>, entry: &Entry) -> Result<
     .html())
 }
 
-/// Where a visitor stands.
+/// Address data of a login request.
 struct At {
     slug: String,
     place: Place,
-    /// The page's address as he came to it.
+    /// Address of the page as the visitor requested it.
     address: String,
     is_https: bool,
-    /// What tells this page from others where tries are counted, whether there is one or not.
+    /// Number that distinguishes this page in the login throttle, whether the page exists or not.
     number: u128,
 }
 
@@ -202,13 +203,13 @@ impl At {
     }
 }
 
-/// Whether browsers come by https. Own hosts are served as the base URL is.
+/// Returns true if browsers connect by https. Custom hosts are served like the base URL.
 pub(super) fn is_https(context: &Context) -> bool {
     context.service.base_url().starts_with("https://")
 }
 
-/// A path of the page, or none where the text is no such path: none leads to another host (a second slash, a backslash),
-/// out of the page (dots), or into a header.
+/// Returns a path of the page, or an empty text for anything else, so that no redirect leads to another host (a
+/// second slash, a backslash), out of the page (dots), or into a header.
 fn inside(to: &str) -> &str {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"/-_.~?=&".contains(&byte);
     let is_inside = to.len() <= MAX_PATH
@@ -233,12 +234,12 @@ fn let_in(at: &At, pass: &Pass, to: &str) -> Reply {
     }
 }
 
-/// A page of the way in. Browsers say where its form comes from, but to no other site.
+/// Replies with a login page. Its referrer policy sends the origin to the service's own host only.
 fn page(door: &DoorPage) -> Reply {
     dressed(shown(door.html()))
 }
 
-/// What every page of the way in has.
+/// Adds the headers of every login page.
 pub(in crate::http) fn dressed(reply: Reply) -> Reply {
     reply.with(REFERRER_POLICY, HeaderValue::from_static("same-origin"))
 }
@@ -253,7 +254,7 @@ fn too_many(at: &At, seconds: u32) -> Reply {
         .with(RETRY_AFTER, HeaderValue::from(seconds))
 }
 
-/// Whose wishes for a link are counted, where that is known.
+/// Returns the key under which this visitor's link requests are counted, if their address is known.
 fn place_of(call: &Call<()>) -> Option<u128> {
     visitor::of(call.peer, &call.headers).map(|visitor| auth::place_of(visitor.address))
 }

@@ -1,4 +1,4 @@
-//! What other people's pages show of a page: a frame, and a script that shows a notice. Nothing else may be framed.
+//! Embeds of a page in other sites: a frame, and a script that shows a notice. Nothing else may be framed.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};
@@ -19,12 +19,12 @@ use crate::publish::{Document, HTML, Paper, off_the_runtime};
 use crate::views::embed::{self, Embed};
 use crate::views::print;
 
-/// The page's own policy, but for who may frame it.
+/// The page's own policy, except that any site may frame it.
 const POLICY: HeaderValue = HeaderValue::from_static(
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; base-uri 'none'; \
      form-action 'none'; frame-ancestors *",
 );
-/// For how long the script may be kept.
+/// Cache lifetime of the script.
 const FRESH: HeaderValue = HeaderValue::from_static("public, max-age=3600, stale-while-revalidate=86400");
 
 /// The routes.
@@ -53,7 +53,7 @@ async fn frame(context: Arc<Context>, call: Call<()>) -> Answer {
         off_the_runtime(move || print(&Embed::new(&board, admitted.root(), &address, theme))).await
     };
     let drawn = context.boards.kept(&page, Paper::Embed(theme.name()), HTML, draw).await?;
-    // In a frame that is walled off (`sandbox`) its own script is one of another site.
+    // In a sandboxed frame, the page's own script is cross-origin.
     Ok(shared(&page, document(&page, &drawn, &call.headers)).with(CONTENT_SECURITY_POLICY, POLICY))
 }
 
@@ -66,7 +66,7 @@ async fn widget(context: Arc<Context>, call: Call<()>) -> Answer {
     let page = enter(&context, &call)?;
     let pressed = PRESSED.get(&page.page().language).ok_or(Refused::Route)?;
     let reply = for_long(&page, document(&page, pressed, &call.headers), FRESH);
-    // A page that lets in only what agrees to it lets this in.
+    // Allows the script on pages with a cross-origin embedder policy.
     let shared = HeaderName::from_static("cross-origin-resource-policy");
     Ok(reply.with(shared, HeaderValue::from_static("cross-origin")))
 }

@@ -1,4 +1,4 @@
-//! What programs read of a page: the shape of hosted status pages, feeds, and the calendar of maintenance.
+//! Machine-readable views of a page: the API of hosted status pages, feeds, and the maintenance calendar.
 
 use std::cmp::Reverse;
 use std::convert::Infallible;
@@ -18,7 +18,7 @@ use crate::service::gate::Admitted;
 use crate::views::feeds::v2::{self, Sheet};
 use crate::views::feeds::{Site, Unwritable, atom, calendar, listed, rss};
 
-/// For how long one may be kept, and used while a new one is fetched.
+/// Cache lifetime, and for how long a stale copy may be used while a new one is fetched.
 const FRESH: HeaderValue = HeaderValue::from_static("public, max-age=30, stale-while-revalidate=60");
 
 /// The routes.
@@ -73,12 +73,12 @@ async fn sheet(context: Arc<Context>, call: Call<()>, name: &'static str, sheet:
     served(&context, &call.headers, &page, (Paper::Sheet(name), "application/json"), draw).await
 }
 
-/// `GET /p/{slug}/feed.atom`, and where readers of other status pages look for it.
+/// `GET /p/{slug}/feed.atom`, and the paths that other status pages use.
 async fn atom(context: Arc<Context>, call: Call<()>) -> Answer {
     feed(context, call, ATOM).await
 }
 
-/// `GET /p/{slug}/feed.rss`, and where readers of other status pages look for it.
+/// `GET /p/{slug}/feed.rss`, and the paths that other status pages use.
 async fn rss(context: Arc<Context>, call: Call<()>) -> Answer {
     feed(context, call, RSS).await
 }
@@ -103,15 +103,15 @@ async fn calendar(context: Arc<Context>, call: Call<()>) -> Answer {
     served(&context, &call.headers, &page, (Paper::Other("maintenance.ics"), calendar::MEDIA), draw).await
 }
 
-/// Writes a feed whose own address that is.
+/// Writes a feed; the second argument is the feed's own address.
 type Write = fn(Site<'_>, &str, &[Notice]) -> Result<Vec<u8>, Unwritable>;
 
-/// One of the feeds.
+/// A feed format.
 #[derive(Clone, Copy)]
 struct Kind {
-    /// Its path below the page's address.
+    /// Path below the page's address.
     path: &'static str,
-    /// What it is kept as: where it is read by a token, it names another address of its own.
+    /// Cache names: plain and by token, since the feed contains its own address.
     names: [&'static str; 2],
     media: &'static str,
     write: Write,
@@ -130,8 +130,8 @@ const RSS: Kind = Kind {
     write: rss::write,
 };
 
-/// The feed of what was told of last. One that is read by a token names the address with it, so that a reader who follows
-/// that stays in.
+/// Serves the feed of recent incidents and maintenance. A feed read by token names its address with the token, so
+/// that readers who follow the link keep access.
 async fn feed(context: Arc<Context>, call: Call<()>, kind: Kind) -> Answer {
     let page = enter_feed(&context, &call)?;
     let (service, admitted) = (context.service.clone(), page.clone());

@@ -1,4 +1,4 @@
-//! Forms as visitors send them: bounded, and only from pages of ours where they let somebody in.
+//! Visitors' forms: bounded in size, and for logins accepted only from the service's own pages.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -15,13 +15,13 @@ use crate::http::json;
 use crate::http::reply::Reply;
 use crate::http::route::Call;
 
-/// What these pages may do: send their forms to where they come from, and have their style and theme from there.
+/// Content security policy of form pages: forms, styles, scripts and images of the same origin only.
 pub(super) const POLICY: HeaderValue = HeaderValue::from_static(
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; base-uri 'none'; form-action 'self'; \
      frame-ancestors 'none'",
 );
 
-/// A page that nobody keeps, finds by a search, or learns the address of.
+/// Replies with a page that is never cached or indexed.
 pub(in crate::http) fn shown(html: String) -> Reply {
     Reply::html(html)
         .with(CACHE_CONTROL, HeaderValue::from_static("no-store"))
@@ -29,14 +29,14 @@ pub(in crate::http) fn shown(html: String) -> Reply {
         .with(HeaderName::from_static("x-robots-tag"), HeaderValue::from_static("noindex"))
 }
 
-/// What the address carries as `t`; empty where it carries none.
+/// Returns the query's parameter `t`; empty if it is missing.
 pub(super) fn in_query(query: &str) -> String {
     let found = form_urlencoded::parse(query.as_bytes()).find(|(name, _)| name == "t");
     found.map(|(_, value)| value.into_owned()).unwrap_or_default()
 }
 
-/// Refuses a form that a browser sends for a page of another site (Fetch Metadata; RFC 6454, 7.3). What is no browser
-/// says neither, and no visitor's cookies go with it.
+/// Refuses a form that a browser sends from another site (Fetch Metadata; RFC 6454, 7.3). Clients other than
+/// browsers send neither header, and carry no visitor's cookies.
 pub(super) fn from_own_page(headers: &HeaderMap, base_url: &str) -> Result<(), Refused> {
     let text = |name: HeaderName| headers.get(name).map(|value| value.to_str().unwrap_or_default());
     let is_own = match (text(HeaderName::from_static("sec-fetch-site")), text(ORIGIN)) {
@@ -44,7 +44,7 @@ pub(super) fn from_own_page(headers: &HeaderMap, base_url: &str) -> Result<(), R
         (None, Some(origin)) => Url::parse(origin).is_ok_and(|origin| {
             let named = text(HOST).and_then(|host| Url::parse(&format!("{}://{host}", origin.scheme())).ok());
             let is_named = named.is_some_and(|named| named.origin() == origin.origin());
-            // A proxy may call us by another name.
+            // A proxy may forward the request under another host name.
             is_named || Url::parse(base_url).is_ok_and(|base| base.origin() == origin.origin())
         }),
         (None, None) => true,
@@ -52,8 +52,8 @@ pub(super) fn from_own_page(headers: &HeaderMap, base_url: &str) -> Result<(), R
     if is_own { Ok(()) } else { Err(Refused::Alien) }
 }
 
-/// The same for a button on the pages themselves, which tell nobody where a form comes from (`no-referrer`): over plain
-/// HTTP a browser then says nothing else of it either (Fetch, 3.2.5).
+/// Like [`from_own_page`], for buttons on the pages themselves, whose policy is `no-referrer`: over plain HTTP a
+/// browser then sends `Origin: null` and nothing else (Fetch, 3.2.5).
 pub(super) fn not_from_another(headers: &HeaderMap, base_url: &str) -> Result<(), Refused> {
     let is_untold = headers.get(ORIGIN).is_some_and(|origin| origin == "null");
     if is_untold && !headers.contains_key("sec-fetch-site") {
@@ -62,11 +62,11 @@ pub(super) fn not_from_another(headers: &HeaderMap, base_url: &str) -> Result<()
     from_own_page(headers, base_url)
 }
 
-/// A form as it was sent.
+/// A submitted form.
 pub(super) struct Fields(Vec<(String, String)>);
 
 impl Fields {
-    /// Reads a form, of bounded size (`application/x-www-form-urlencoded`, URL standard).
+    /// Reads a form of bounded size (`application/x-www-form-urlencoded`, URL standard).
     pub(super) async fn read(call: &mut Call<()>) -> Result<Self, Refusals> {
         let kind = call.headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
         let kind = kind.split(';').next().unwrap_or_default().trim();
@@ -78,17 +78,17 @@ impl Fields {
         Ok(Self(form_urlencoded::parse(&body).map(owned).collect()))
     }
 
-    /// A field's first value as it was typed.
+    /// Returns a field's first value as it was typed.
     pub(super) fn raw(&self, name: &str) -> &str {
         self.0.iter().find(|(field, _)| field == name).map_or("", |(_, value)| value)
     }
 
-    /// A field's first value; none where it is empty, as fields are that nobody filled in.
+    /// Returns a field's first value; none if it is empty.
     pub(super) fn one(&self, name: &str) -> Option<String> {
         Some(self.raw(name).trim()).filter(|value| !value.is_empty()).map(str::to_owned)
     }
 
-    /// The monitors that were ticked; none where none was, which stands for the whole page.
+    /// Returns the selected monitors; none if no box is ticked, which means the whole page.
     pub(super) fn monitors(&self) -> Option<Vec<String>> {
         let ids: BTreeSet<&String> =
             self.0.iter().filter(|(name, _)| name == "monitors").map(|(_, id)| id).collect();

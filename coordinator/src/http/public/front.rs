@@ -1,5 +1,5 @@
-//! The shortest way to a document: requests that were answered before are known by host and path, and need neither the
-//! table of routes nor the gate for as long as nothing is edited.
+//! Index of responses for the fast path: a request that was answered before is found by host and path, and skips
+//! routing and the access check until the next edit.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -23,27 +23,27 @@ use crate::http::short::{Found, Question, Written};
 use crate::publish::{Document, Paper};
 use crate::service::gate::{Admitted, Door};
 
-/// Requests that are known at most; for one more, all are forgotten.
+/// Indexed requests at most; one more clears the index.
 const MOST: usize = 4096;
-/// Bytes of a host with its port: a name has 253, a port five.
+/// Bytes of a host with its port: a name has at most 253, a port five.
 const MAX_HOST: usize = 260;
 
-/// Bytes that heads may take in all; one that has no room left is made each time.
+/// Bytes of all cached response heads; a head beyond that is built for each request.
 const MOST_OF_HEADS: usize = 4 << 20;
 
-/// What requests were answered with.
+/// Index of answered requests.
 #[derive(Debug, Default)]
 pub(in crate::http) struct Front {
     known: RwLock<Known>,
-    /// Bytes that the heads of what is known take.
+    /// Bytes of the cached response heads.
     taken: Arc<AtomicUsize>,
 }
 
 #[derive(Debug, Default)]
 struct Known {
-    /// The last edit of anything when the gate let everybody in.
+    /// Number of the last edit when access was checked.
     edit: u64,
-    /// By host (a name in its one form, without a port), then by path with its query.
+    /// Entries by host (normalized, without a port), then by path and query.
     hosts: BTreeMap<String, BTreeMap<String, Arc<Entry>>>,
     count: usize,
 }
@@ -52,20 +52,20 @@ struct Known {
 struct Entry {
     page: Admitted,
     paper: Paper,
-    /// What its document was last sent with.
+    /// Response heads of the document that was sent last.
     heads: ArcSwapOption<Heads>,
 }
 
-/// The heads of answers with one document.
+/// Response heads for one document.
 #[derive(Debug)]
 struct Heads {
     /// The document's tag.
     tag: String,
-    /// Bytes of its bodies: documents of one tag may differ in when they were written.
+    /// Sizes of the bodies: documents with the same tag may differ in their time of writing.
     sizes: [usize; 2],
     brotli: Pair,
     gzip: Pair,
-    /// Bytes that they take, which are given back with them, and those of all.
+    /// Bytes of these heads, which are released with them, and the total of all heads.
     own: AtomicUsize,
     taken: Arc<AtomicUsize>,
 }
@@ -82,7 +82,7 @@ impl Heads {
         }
     }
 
-    /// Takes room for so many bytes, where there is any.
+    /// Reserves that many bytes; returns false if there are not enough.
     fn has_room(&self, bytes: usize) -> bool {
         let more = |taken: usize| taken.checked_add(bytes).filter(|taken| *taken <= MOST_OF_HEADS);
         let is_taken = self.taken.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).is_ok();
@@ -99,7 +99,7 @@ impl Drop for Heads {
     }
 }
 
-/// Status and head of an answer with the document, and of one to a reader who has it.
+/// Status and head of the full response, and of the 304 response.
 #[derive(Debug, Default)]
 struct Pair {
     whole: OnceLock<(StatusCode, Bytes)>,
@@ -107,8 +107,8 @@ struct Pair {
 }
 
 impl Entry {
-    /// The answer with that document, which is sent as it is kept; who takes it in no other way than plain is not known, and
-    /// a long one goes the whole way, where it is counted.
+    /// Returns the response with that document. Clients that accept no compression are not served from here, and
+    /// long documents take the regular path, where they are counted.
     fn written(
         &self,
         context: &Context,
@@ -141,7 +141,7 @@ impl Entry {
             let reply = shown(context, &self.page, document, &asked);
             let made = (reply.status(), reply.head());
             if heads.has_room(made.1.len()) {
-                // Another may have been as quick; both are the same.
+                // A concurrent request may have set it; both are equal.
                 let _ = kept.set(made.clone());
             }
             made
@@ -152,7 +152,7 @@ impl Entry {
 }
 
 impl Front {
-    /// The answer to a request that is known, whose document is at hand; every other goes its whole way.
+    /// Returns the response to an indexed request whose document is cached; all others take the regular path.
     pub(in crate::http) fn answer<B>(&self, context: &Context, request: &Request<B>) -> Option<Reply> {
         let headers = request.headers();
         let is_plain = request.method() == Method::GET
@@ -165,7 +165,7 @@ impl Front {
         Some(shown(context, &entry.page, &held, headers))
     }
 
-    /// The same answer, to a question that came over HTTP/1.1, or the drawing of what is known and not at hand.
+    /// Returns the response to a request over HTTP/1.1, or the rendering of an indexed document that is not cached.
     pub(in crate::http) fn written(&self, context: &Context, question: &Question<'_>) -> Option<Found> {
         let mut hosts = question.values("host");
         let host = hosts.next().filter(|_| hosts.next().is_none()).and_then(in_one_form)?;
@@ -183,30 +183,30 @@ impl Front {
         entry.written(context, &held, encoding, is_unchanged).map(Found::Written)
     }
 
-    /// What is known of a host and path, where nothing was edited since.
+    /// Finds the entry of a host and path, if nothing was edited since.
     fn known(&self, context: &Context, host: &str, path: &str) -> Option<Arc<Entry>> {
         let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
         let is_of_now = known.edit == context.service.last_edit();
         known.hosts.get(host).filter(|_| is_of_now)?.get(path).map(Arc::clone)
     }
 
-    /// Has a request known from now on, where everybody may see what it asks for.
+    /// Adds a request to the index if everybody may see its document.
     pub(super) fn keep(&self, context: &Context, call: &Call<()>, page: &Admitted, paper: &Paper) {
         let edit = context.service.last_edit();
         let (slug, door) = (&page.page().slug, page.door());
-        // Whether the host is a page's own is judged by what was read of the journal.
+        // Custom hosts are known only as far as the journal has been read.
         if call.method != Method::GET || context.boards.is_behind() || !is_usual(&call.query) {
             return;
         }
         let Some(host) = host(&call.headers) else { return };
         let own = context.service.page_at(host).ok().flatten();
         let is_own = own.as_ref() == Some(slug);
-        // Whoever makes hosts up fills no memory with them.
+        // Made-up hosts must not fill the memory.
         let is_known = is_own || (own.is_none() && context.service.is_base_host(host));
         if is_own != (door == Door::Own) || !is_known {
             return;
         }
-        // The gate is asked once more: what it said before may be of before the edit.
+        // Access is checked again: the earlier check may predate the edit.
         let Ok(page) = context.service.admit(slug, door) else { return };
         if page.is_guarded() {
             return;
@@ -236,13 +236,13 @@ impl Front {
     }
 }
 
-/// Whether a query is one that a page's links have: whoever makes others up fills no memory with them.
+/// Returns true for the queries that a page's links have. Made-up queries must not fill the memory.
 fn is_usual(query: &str) -> bool {
     query.is_empty() || query.strip_prefix("range=").is_some_and(|name| Range::named(name).is_some())
 }
 
-/// The host that a request names, once, where it is written in the one form that hosts are compared in. Its port tells
-/// no page from another, and is left out.
+/// Returns the request's host if there is exactly one and it is normalized. The port does not distinguish pages and
+/// is left out.
 fn host(headers: &HeaderMap) -> Option<&str> {
     let mut named = headers.get_all(HOST).iter();
     let host = named.next()?.to_str().ok().filter(|_| named.next().is_none())?;

@@ -1,4 +1,4 @@
-//! Where each route of a page begins: which page is meant, by host or by path, and whether its visitor may see it.
+//! Access check at the start of every page route: finds the page by host or path, and checks the visitor's access.
 
 use ::http::HeaderMap;
 use ::http::header::HOST;
@@ -12,20 +12,20 @@ use crate::service::doors::Shown;
 use crate::service::gate::{Admitted, Door, Entry};
 use crate::service::hosts::Whose;
 
-/// What the paths of hosts that belong to no page begin with, where a page's own host has them too.
+/// Path prefix that a page's own host shares with the base host.
 const SHARED: &str = "/assets/";
-/// What the paths of pings begin with: a job may know us by any name, and a lost ping would be taken for a lost job.
+/// Path prefix of pings, which are accepted under any host name: a lost ping would look like a lost job.
 const ANYWHERE: &str = "/ping/";
-/// The part of a path by which a feed token is kept.
+/// Name under which the feed token of a path is stored.
 const TOKEN: &str = "feed token";
 
-/// The page of a request to one of [`rows`](super::rows), for a visitor who may see it. What a program reads is answered
-/// for everybody else as though there were no page.
+/// Returns the page of a request to one of [`rows`](super::rows), for a visitor with access. Programs without
+/// access get the same response as for a missing page.
 ///
 /// # Errors
-/// [`Refused::Page`] where there is none, or none that this visitor may see: alike.
+/// [`Refused::Page`] both for a missing page and for one the visitor may not see.
 pub(in crate::http) fn enter(context: &Context, call: &Call<()>) -> Result<Admitted, Refused> {
-    // A token opens what says that it does, and nothing else.
+    // A token gives access to feed routes only.
     if token_of(call).is_some() {
         call.seal.set();
         return Err(Refused::Page);
@@ -33,10 +33,11 @@ pub(in crate::http) fn enter(context: &Context, call: &Call<()>) -> Result<Admit
     quietly(entry(context, call, None)?)
 }
 
-/// The same for what people look at: who may not see the page is asked for what lets him in, and led back.
+/// Like [`enter`], for pages that people view: a visitor without access gets the login form and is redirected back
+/// afterwards.
 ///
 /// # Errors
-/// [`Refused::Page`] where there is none, [`Refused::Locked`] where this visitor may not see it.
+/// [`Refused::Page`] if there is no page, [`Refused::Locked`] if this visitor may not see it.
 pub(in crate::http) fn enter_or_ask(context: &Context, call: &Call<()>) -> Result<Admitted, Refused> {
     if token_of(call).is_some() {
         return enter(context, call);
@@ -47,7 +48,7 @@ pub(in crate::http) fn enter_or_ask(context: &Context, call: &Call<()>) -> Resul
     }
 }
 
-/// The same for what feed readers, calendars and badges fetch: a token in the path opens it too, as
+/// Like [`enter`], for what feed readers, calendars and badges fetch: a token in the path also gives access, as
 /// `/p/{slug}/t/{token}/...`.
 ///
 /// # Errors
@@ -56,10 +57,10 @@ pub(in crate::http) fn enter_feed(context: &Context, call: &Call<()>) -> Result<
     quietly(entry(context, call, token_of(call).map(str::to_owned))?)
 }
 
-/// What the gate says to this visitor. What he is answered is kept by nobody where the page is not everybody's.
+/// Checks the visitor's access. Responses about protected pages are marked as uncacheable.
 ///
 /// # Errors
-/// [`Refused::Page`] where there is no such page.
+/// [`Refused::Page`] if there is no such page.
 pub(super) fn entry(context: &Context, call: &Call<()>, token: Option<String>) -> Result<Entry, Refused> {
     let (slug, door) = asked_for(context, call)?;
     let shown = Shown { passes: door::passes(&call.headers, door::is_https(context)), token };
@@ -73,20 +74,20 @@ pub(super) fn entry(context: &Context, call: &Call<()>, token: Option<String>) -
     })
 }
 
-/// The label that was asked for, and by which address.
+/// Returns the requested slug, and whether the address is the page's own host.
 ///
 /// # Errors
-/// A fault of the store.
+/// A storage error.
 pub(super) fn asked_for<'a>(context: &Context, call: &'a Call<()>) -> Result<(&'a str, Door), Refused> {
     let slug = call.param("slug")?;
     let own = host(&call.headers).map(|host| context.service.page_at(host)).transpose()?.flatten();
     Ok((slug, if own.as_deref() == Some(slug) { Door::Own } else { Door::Shared }))
 }
 
-/// The path under which the table has what a page's own host was asked for; none for every other host.
+/// Returns the internal path of a request to a page's own host; none for other hosts.
 ///
 /// # Errors
-/// [`Refused::Elsewhere`] for a host that is nobody's here, and a fault of the store.
+/// [`Refused::Elsewhere`] for an unknown host, or a storage error.
 pub(in crate::http) fn inner_path(
     context: &Context,
     headers: &HeaderMap,
@@ -101,7 +102,7 @@ pub(in crate::http) fn inner_path(
     }
 }
 
-/// The path under which the table has what was asked for with a feed token, and what the call notes of it.
+/// Returns the internal path of a request with a feed token, and the token as a call parameter.
 pub(in crate::http) fn without_token(path: &str) -> Option<(String, (String, String))> {
     let (slug, rest) = path.strip_prefix("/p/")?.split_once("/t/")?;
     let (token, rest) = rest.split_once('/')?;
@@ -116,7 +117,7 @@ fn quietly(entry: Entry) -> Result<Admitted, Refused> {
     }
 }
 
-/// The feed token that a request's path has.
+/// Returns the feed token in a request's path.
 pub(super) fn token_of(call: &Call<()>) -> Option<&str> {
     call.param(TOKEN).ok()
 }

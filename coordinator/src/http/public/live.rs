@@ -1,4 +1,4 @@
-//! The event stream of a page: a line whenever something of it changed, for as long as its visitor reads.
+//! The event stream of a page: a line for each change, as long as the visitor stays connected.
 
 use std::convert::Infallible;
 use std::ops::RangeInclusive;
@@ -19,16 +19,16 @@ use crate::http::reply::{Parts, Reply};
 use crate::http::route::{Answer, Call};
 use crate::service::gate::Admitted;
 
-/// How long a silent stream goes without a word; proxies end those that say nothing for a minute.
+/// Interval of keep-alive comments; proxies close streams that are silent for a minute.
 const WORD: Duration = Duration::from_secs(25);
-/// How long a stream lasts; the browser opens another.
+/// Lifetime of a stream; the browser opens another.
 const LIFE: Duration = Duration::from_secs(60 * 60);
-/// After how many milliseconds a browser comes back whose stream has ended.
+/// Milliseconds after which a browser reconnects.
 const BACK: RangeInclusive<u32> = 3000..=12_000;
-/// Changes within this time are told as one.
+/// Changes within this time are sent as one.
 const TOGETHER: Duration = Duration::from_millis(500);
 
-/// `GET /p/{slug}/events`: server-sent events (WHATWG HTML, 9.2). Each says only that there is something new.
+/// `GET /p/{slug}/events`: server-sent events (WHATWG HTML, 9.2). Each only signals a change.
 pub(super) async fn events(context: Arc<Context>, call: Call<()>) -> Answer {
     let page = enter(&context, &call)?;
     let changes = context.boards.watch(page.page().id);
@@ -39,15 +39,15 @@ pub(super) async fn events(context: Arc<Context>, call: Call<()>) -> Answer {
     Ok(reply.followed_by(rest.parts()))
 }
 
-/// The first words of a stream: after how many milliseconds its browser comes back. Each is told another time, so that after
-/// a restart not all of them come at once.
+/// Returns the first line of a stream, the reconnection delay. It is random, so that not all browsers reconnect at
+/// once after a restart.
 fn greeting() -> String {
     format!("retry: {}\n\n", rand::rng().random_range(BACK))
 }
 
 struct Stream {
     context: Arc<Context>,
-    /// What its visitor showed.
+    /// The visitor's request with its credentials.
     call: Call<()>,
     changes: watch::Receiver<u64>,
     stopping: watch::Receiver<bool>,
@@ -63,7 +63,7 @@ impl Stream {
         .boxed()
     }
 
-    /// The next words; none at the end.
+    /// Returns the next part; none at the end.
     async fn next(&mut self) -> Option<Bytes> {
         tokio::select! {
             biased;
@@ -73,7 +73,7 @@ impl Stream {
                 changed.ok()?;
                 sleep(TOGETHER).await;
                 let seq = *self.changes.borrow_and_update();
-                // What changed may be that this visitor may see it no more.
+                // The change may have revoked this visitor's access.
                 let _page: Admitted = enter(&self.context, &self.call).ok()?;
                 Some(Bytes::from(format!("data: {seq}\n\n")))
             }
@@ -83,7 +83,7 @@ impl Stream {
 }
 
 async fn told(stopping: &mut watch::Receiver<bool>) {
-    // Who would tell is gone: that too is a reason to stop.
+    // A dropped sender is a reason to stop, too.
     let _ = stopping.wait_for(|stop| *stop).await;
 }
 
@@ -101,7 +101,7 @@ mod tests {
             })
             .collect();
         assert!(told.iter().all(|millis| BACK.contains(millis)), "{told:?}");
-        // Of nine seconds, each has some: all but once in 10^19 runs.
+        // Each of the nine seconds occurs, except once in 10^19 runs.
         for second in 3..12_u32 {
             assert!(told.iter().any(|millis| millis / 1000 == second), "{second}: {told:?}");
         }

@@ -1,4 +1,4 @@
-//! The visitor's side: the routes of a public page, each of which begins at the gate.
+//! Routes of public pages, each of which begins with an access check.
 
 mod badge;
 mod door;
@@ -34,9 +34,9 @@ pub(super) use nothing::to_people;
 pub(super) use served::{reference, shared};
 pub(super) use slash::without_slash;
 
-/// Every route of a page. `/p/{slug}` stands for wherever the page is: a request to a host of its own is led here by
-/// [`inner_path`]. A handler's first step is [`enter`], [`enter_or_ask`] where people look, or [`enter_feed`] where a
-/// token in the path is good too: nothing else gives the page.
+/// Returns every route of a page. `/p/{slug}` covers all addresses: [`inner_path`] maps a request to a page's own
+/// host to it. A handler's first step is [`enter`], [`enter_or_ask`] for pages that people view, or [`enter_feed`]
+/// if a token in the path also gives access. Nothing else returns the page.
 pub(super) fn rows() -> Vec<(&'static str, Vec<(Method, Route)>)> {
     const GET: Method = Method::GET;
     const POST: Method = Method::POST;

@@ -1,4 +1,4 @@
-//! Documents of a page as Markdown: by their path's ending, or because their reader likes that as well as HTML.
+//! Pages as Markdown, by the path's extension or by content negotiation.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -82,7 +82,7 @@ async fn guide(context: Arc<Context>, call: Call<()>) -> Answer {
     note(&context, &call.headers, &page, Paper::Other("llms.txt")).await
 }
 
-/// A document of the page as Markdown.
+/// Serves a document of the page as Markdown.
 pub(super) async fn note(context: &Context, headers: &HeaderMap, page: &Admitted, paper: Paper) -> Answer {
     let (service, admitted, which) = (context.service.clone(), page.clone(), paper.clone());
     let draw = move || async move { written(&service, &admitted, which).await.map(String::into_bytes) };
@@ -94,7 +94,7 @@ pub(super) async fn note(context: &Context, headers: &HeaderMap, page: &Admitted
     Ok(varying(page, document(page, &kept, headers)))
 }
 
-/// An answer that depends on what its reader likes.
+/// Marks a response as depending on the `Accept` header.
 pub(super) fn varying(page: &Admitted, reply: crate::http::reply::Reply) -> crate::http::reply::Reply {
     let vary = if page.is_guarded() { "accept, accept-encoding, cookie" } else { "accept, accept-encoding" };
     reply.with(VARY, HeaderValue::from_static(vary))
@@ -127,12 +127,13 @@ async fn written(service: &Service, page: &Admitted, paper: Paper) -> Result<Str
     }
 }
 
-/// Whether a reader names Markdown, and likes it as well as HTML (RFC 9110, 12.5.1). No browser names it.
+/// Returns true if the client lists Markdown and prefers it at least as much as HTML (RFC 9110, 12.5.1). Browsers
+/// don't list it.
 pub(super) fn likes_markdown(headers: &HeaderMap) -> bool {
     is_markdown_liked(values(headers, &ACCEPT))
 }
 
-/// The same of the values of `accept`.
+/// Like [`likes_markdown`], for values of `accept`.
 pub(super) fn is_markdown_liked<'a>(accepted: impl Iterator<Item = &'a str>) -> bool {
     let (mut markdown, mut html) = (0.0, 0.0);
     for range in media_ranges(accepted) {

@@ -1,5 +1,5 @@
-//! What people read where nothing is. It is the same whether there is no such page or none that they may see, so it has no
-//! page's look, language or name.
+//! The 404 page for people. It is the same for a missing page and one the visitor may not see, so it has no page's
+//! branding, language or name.
 
 use ::http::HeaderMap;
 
@@ -9,7 +9,7 @@ use crate::http::error::Refused;
 use crate::service::gate::Door;
 use crate::views::door::DoorPage;
 
-/// What a request for nothing is refused with: people get a document, programs what any refusal is.
+/// Converts a not-found error: people get an HTML page, programs JSON.
 pub(in crate::http) fn to_people(
     context: &Context,
     headers: &HeaderMap,

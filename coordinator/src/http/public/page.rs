@@ -1,4 +1,4 @@
-//! The documents of a page: the page itself, its months, incidents and monitors, and its status as JSON.
+//! The HTML pages of a status page: overview, history, incidents and monitors, and its status as JSON.
 
 use std::sync::Arc;
 
@@ -50,7 +50,7 @@ pub(super) async fn status(context: Arc<Context>, call: Call<()>) -> Answer {
 pub(super) async fn history(context: Arc<Context>, call: Call<()>) -> Answer {
     let page = enter_or_ask(&context, &call)?;
     let (year, month) = context.service.this_month(&page);
-    // Which month that is hangs on the day: it is not to be known as this one's from now on.
+    // Not indexed, since the current month depends on the date.
     drawn(&context, &call.headers, &page, &Paper::Month(year, month)).await
 }
 
@@ -77,14 +77,14 @@ pub(super) async fn monitor(context: Arc<Context>, call: Call<()>) -> Answer {
     found(&context, call, &page, asked).await
 }
 
-/// The range that an address asks for. Any other word asks for none, so that there are few documents: one of each range, and
-/// one of what the age of the page fills.
+/// Reads the range from the query. Unknown values mean none, so that there are few documents: one for each range,
+/// and one for the default.
 fn range(query: &str) -> Option<Range> {
     let asked = url::form_urlencoded::parse(query.as_bytes()).find(|(name, _)| name == "range");
     asked.and_then(|(_, name)| Range::named(&name))
 }
 
-/// The document that was asked for. People who ask for what is not there are told so in the page's language.
+/// Serves the requested document. People get a not-found page in the page's language.
 async fn found(context: &Context, call: Call<()>, page: &Admitted, asked: Option<Paper>) -> Answer {
     let is_for_people = likes_html(&call.headers);
     let answer = match asked {
@@ -100,7 +100,7 @@ async fn found(context: &Context, call: Call<()>, page: &Admitted, asked: Option
     }
 }
 
-/// Whether an answer is for a browser's window: programs take anything, and are told in JSON.
+/// Returns true for a browser's page load. Programs accept anything and get JSON.
 pub(super) fn likes_html(headers: &HeaderMap) -> bool {
     headers
         .get(ACCEPT)
@@ -125,14 +125,15 @@ async fn drawn(context: &Context, headers: &HeaderMap, page: &Admitted, paper: &
     Ok(shown(context, page, &drawn, headers))
 }
 
-/// The answer with a document that people look at.
+/// Builds the response with a document for people.
 pub(super) fn shown(context: &Context, page: &Admitted, drawn: &Document, headers: &HeaderMap) -> Reply {
     linked(context, page, varying(page, document(page, drawn, headers)))
 }
 
-/// An answer that names what there is for programs (RFC 8288; `status` and `service-desc`: RFC 8631; `api-catalog`: RFC 9727).
+/// Adds links to the machine-readable views (RFC 8288; `status` and `service-desc`: RFC 8631; `api-catalog`: RFC
+/// 9727).
 fn linked(context: &Context, page: &Admitted, reply: Reply) -> Reply {
-    // A page's own host has no API.
+    // A page's own host serves no API.
     let (root, base) = (page.root(), context.service.base_url());
     let links = format!(
         "<{root}/status.json>; rel=\"status\"; type=\"application/json\", \
@@ -146,7 +147,7 @@ fn linked(context: &Context, page: &Admitted, reply: Reply) -> Reply {
     }
 }
 
-/// Reads a month as its address has it: `2026-11`.
+/// Reads a month from its path: `2026-11`.
 pub(super) fn year_and_month(text: &str) -> Option<(i32, u32)> {
     let (year, month) = text.split_once('-')?;
     let is_plain =

@@ -1,4 +1,4 @@
-//! A page's pictures and its accent colour as a style sheet: at addresses that change with what is there.
+//! A page's images, and its accent colour as a style sheet, at addresses that change with the content.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use crate::service::Error;
 use crate::service::gate::Admitted;
 use crate::views::accent;
 
-/// What a picture may do where somebody opens it by itself: be styled, in an origin of its own.
+/// Content security policy for an image that is opened directly: styles allowed, sandboxed.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; sandbox";
 
 /// `GET /p/{slug}/logo/{digest}` and `GET /p/{slug}/favicon/{digest}`
@@ -40,7 +40,7 @@ pub(super) async fn accent(context: Arc<Context>, call: Call<()>) -> Answer {
     Ok(kept(&page, Reply::bytes("text/css; charset=utf-8", accent::sheet(color))))
 }
 
-/// For good where everybody may see the page, else by nobody.
+/// Makes the response cacheable forever if everybody may see the page, and uncacheable otherwise.
 fn kept(page: &Admitted, reply: Reply) -> Reply {
     if page.is_guarded() {
         reply

@@ -1,4 +1,4 @@
-//! How a document of a page goes out: compressed as its reader likes it, with what browsers and caches must know.
+//! Responses with documents: compressed as the client accepts, with caching and security headers.
 
 use std::sync::{Arc, LazyLock};
 
@@ -17,19 +17,20 @@ use crate::publish::Document;
 use crate::service::gate::Admitted;
 use crate::views::assets;
 
-/// What a page may load and do: its own files alone, and nothing written into it.
+/// Content security policy of a page: only its own files, nothing inline.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; \
                       form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
-/// What a page asks no visitor for, whatever is loaded into it.
+/// Browser features a page never uses.
 const PERMISSIONS: &str = "camera=(), geolocation=(), microphone=(), payment=(), usb=()";
-/// For how long an open page may be kept, and used while a new one is fetched or there is none to be had.
+/// Cache lifetime of an open page, and for how long a stale copy may be used while a new one is fetched or can't
+/// be.
 const OPEN: &str = "public, max-age=15, stale-while-revalidate=60, stale-if-error=86400";
-/// For how long the API's reference may be kept.
+/// Cache lifetime of the API reference.
 const REFERENCE: &str = "public, max-age=300, stale-while-revalidate=86400, stale-if-error=86400";
-/// A file's name changes with what is in it.
+/// Cache lifetime of an asset, whose name changes with its content.
 pub(super) const FOREVER: &str = "public, max-age=31536000, immutable";
 
-/// The answer with a document of a page that has let its visitor in.
+/// Builds the response with a document of a page the visitor may see.
 pub(in crate::http) fn document(page: &Admitted, document: &Document, headers: &HeaderMap) -> Reply {
     let reply = if page.is_guarded() { whole(document, headers) } else { tagged(document, headers) };
     let reply = policed(reply);
@@ -44,7 +45,7 @@ pub(in crate::http) fn document(page: &Admitted, document: &Document, headers: &
     }
 }
 
-/// The answer with the API's reference, which is the same for everybody until the service is another one.
+/// Builds the response with the API reference, which is the same for everybody until the service is updated.
 pub(in crate::http) fn reference(document: &Document, base_url: &str, headers: &HeaderMap) -> Reply {
     let reply = policed(tagged(document, headers)).with(CACHE_CONTROL, HeaderValue::from_static(REFERENCE));
     match HeaderValue::try_from(format!("<{base_url}/api/v1/openapi.json>; rel=\"service-desc\"")) {
@@ -53,7 +54,7 @@ pub(in crate::http) fn reference(document: &Document, base_url: &str, headers: &
     }
 }
 
-/// The same, which may load and do no more than a page may.
+/// Adds a page's security headers.
 fn policed(reply: Reply) -> Reply {
     reply
         .with(CONTENT_SECURITY_POLICY, HeaderValue::from_static(POLICY))
@@ -61,7 +62,7 @@ fn policed(reply: Reply) -> Reply {
         .with(HeaderName::from_static("permissions-policy"), HeaderValue::from_static(PERMISSIONS))
 }
 
-/// An answer of a page that not everybody may see: nobody keeps it, and no search finds it.
+/// Adds the headers of a protected page: uncacheable and not indexed.
 pub(super) fn guarded(reply: Reply) -> Reply {
     reply
         .with(CACHE_CONTROL, HeaderValue::from_static("private, no-store"))
@@ -69,18 +70,18 @@ pub(super) fn guarded(reply: Reply) -> Reply {
         .with(HeaderName::from_static("x-robots-tag"), HeaderValue::from_static("noindex"))
 }
 
-/// The same for scripts of other sites, where everybody may see the page.
+/// Allows cross-origin reads if everybody may see the page.
 pub(in crate::http) fn shared(page: &Admitted, reply: Reply) -> Reply {
     if page.is_guarded() {
         return reply;
     }
-    // A frame that is walled off has to know how old a copy is.
+    // A sandboxed frame needs to know the age of a copy.
     reply
         .with(ACCESS_CONTROL_ALLOW_ORIGIN, HeaderValue::from_static("*"))
         .with(ACCESS_CONTROL_EXPOSE_HEADERS, HeaderValue::from_static("age, date"))
 }
 
-/// The same, which may be kept as that says where everybody may see the page.
+/// Sets the cache lifetime if everybody may see the page.
 pub(in crate::http) fn for_long(page: &Admitted, reply: Reply, fresh: HeaderValue) -> Reply {
     if page.is_guarded() { reply } else { reply.with(CACHE_CONTROL, fresh) }
 }
@@ -98,7 +99,8 @@ pub(super) async fn asset(_context: Arc<Context>, call: Call<()>) -> Answer {
     Ok(tagged(pressed, &call.headers).with(CACHE_CONTROL, HeaderValue::from_static(FOREVER)))
 }
 
-/// The document with its tag, or the tag alone where the reader has that document already: then none is unpacked.
+/// Builds the response with the document and its tag, or a 304 without decompressing if the client has the
+/// document.
 pub(super) fn tagged(document: &Document, headers: &HeaderMap) -> Reply {
     let reply = if is_known(&document.tag, headers) {
         varied(Reply::bytes(document.media, Bytes::new()).unchanged())
@@ -136,8 +138,8 @@ pub(super) enum Encoding {
     Plain,
 }
 
-/// The smallest that a reader takes who sends these values of `accept-encoding` (RFC 9110, 12.5.3); a weight of nought
-/// refuses.
+/// Chooses the smallest encoding that these values of `accept-encoding` allow (RFC 9110, 12.5.3); a weight of 0
+/// excludes an encoding.
 pub(super) fn encoding<'a>(accepted: impl Iterator<Item = &'a str>) -> Encoding {
     let (mut brotli, mut gzip) = (false, false);
     for one in accepted.flat_map(|value| value.split(',')) {

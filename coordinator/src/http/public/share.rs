@@ -1,4 +1,4 @@
-//! The picture that a link to a page shows where it is shared.
+//! The preview image of links to a page.
 
 use std::sync::Arc;
 
@@ -16,9 +16,9 @@ use crate::publish::{Paper, off_the_runtime};
 use crate::service::Error;
 use crate::views::share::{Sight, draw};
 
-/// Pictures that are drawn at once: each takes 3 MB and some ten milliseconds of a processor.
+/// Concurrent drawings at most: each takes 3 MB and about ten milliseconds of CPU.
 static DRAWING: Semaphore = Semaphore::const_new(2);
-/// For how long one may be kept. Its address changes with it, but an old address shows what is so now.
+/// Cache lifetime. The address changes with the state, but an old address shows the current state.
 const FRESH: HeaderValue = HeaderValue::from_static("public, max-age=300, stale-while-revalidate=3600");
 
 /// The route.

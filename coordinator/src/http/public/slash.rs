@@ -1,4 +1,4 @@
-//! Addresses of pages with a slash too many at their end: whoever types one is led to the address without it.
+//! Redirects from addresses of pages with a trailing slash to those without.
 
 use ::http::header::CACHE_CONTROL;
 use ::http::{HeaderValue, Method, StatusCode};
@@ -6,11 +6,11 @@ use ::http::{HeaderValue, Method, StatusCode};
 use crate::http::reply::Reply;
 use crate::http::route::Table;
 
-/// What the paths of pages begin with in the table.
+/// Path prefix of pages in the route table.
 const PAGES: &str = "/p/";
 
-/// Leads a look at `asked` to the same address without the slash at its end, where the table has a document of pages
-/// there; `path` is what it is looked for under. Whether there is such a page is not asked, so nobody learns it.
+/// Redirects `asked` to the same address without its trailing slash if the route table has a page document at
+/// `path`. It does not check that the page exists, so the redirect reveals nothing.
 pub(in crate::http) fn without_slash(
     table: &Table,
     method: &Method,
@@ -18,13 +18,13 @@ pub(in crate::http) fn without_slash(
     path: &str,
 ) -> Option<Reply> {
     let path = path.strip_suffix('/').filter(|path| path.starts_with(PAGES))?;
-    // What begins with two slashes would lead to another host.
+    // A path starting with two slashes would redirect to another host.
     let asked = asked.strip_suffix('/').filter(|asked| !asked.starts_with("//"))?;
     let is_look = matches!(*method, Method::GET | Method::HEAD) && table.find(method, path).is_ok();
     let to = if query.is_empty() { asked.to_owned() } else { format!("{asked}?{query}") };
     is_look.then(|| {
         let led = Reply::empty(StatusCode::PERMANENT_REDIRECT).at(&to);
-        // It says nothing of the page, but the address itself may be somebody's secret.
+        // It reveals nothing about the page, but the address itself may be secret.
         led.with(CACHE_CONTROL, HeaderValue::from_static("private, max-age=3600"))
     })
 }

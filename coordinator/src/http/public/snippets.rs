@@ -1,4 +1,4 @@
-//! The page that tells how other sites show a page's status.
+//! The page with instructions for embedding a status page in other sites.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::publish::{HTML, Paper, off_the_runtime};
 use crate::views::print;
 use crate::views::snippets::SnippetsPage;
 
-/// The page's own policy, but that it shows the frame as well.
+/// The page's own policy, plus the embedded frame.
 const POLICY: HeaderValue = HeaderValue::from_static(
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; frame-src 'self'; \
      form-action 'self'; base-uri 'none'; frame-ancestors 'none'",

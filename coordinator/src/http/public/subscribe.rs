@@ -1,4 +1,4 @@
-//! The forms by which visitors subscribe, confirm, choose and leave, without a script. Looking at one changes nothing.
+//! Forms for visitors to subscribe, confirm, choose and unsubscribe, without scripts. A GET changes nothing.
 
 pub(super) mod mailbox;
 
@@ -87,11 +87,11 @@ pub(in crate::http) async fn leave(context: Arc<Context>, call: Call<()>) -> Ans
     enter_to_leave(&context, &call, &link)?.shows(&context, Step::Leave { link })
 }
 
-/// `POST /p/{slug}/unsubscribe?t=`: by the form, or by a mail program with one click (RFC 8058).
+/// `POST /p/{slug}/unsubscribe?t=`: from the form, or by one click in a mail program (RFC 8058).
 pub(in crate::http) async fn unsubscribe(context: Arc<Context>, mut call: Call<()>) -> Answer {
     let mut link = in_query(&call.query);
     if link.is_empty() {
-        // A mail program's body may have any form; what it says is in the address.
+        // A mail program's body may have any format; the token is in the address.
         entered(&context, &call)?;
         link = Fields::read(&mut call).await?.one("t").unwrap_or_default();
     }
@@ -103,20 +103,20 @@ pub(in crate::http) async fn unsubscribe(context: Arc<Context>, mut call: Call<(
     }
 }
 
-/// The page that a form is of, and what its paths begin with there.
+/// The page of a form, and the prefix of its paths.
 struct At {
     page: Page,
     root: String,
 }
 
 impl At {
-    /// A document that nobody keeps, finds by a search, or learns the address of.
+    /// Replies with a page that is never cached or indexed and sends no referrer.
     fn shows(&self, context: &Context, step: Step) -> Answer {
         let view = FormPage::new(&self.page, &self.root, step, context.service.now());
         Ok(shown(view.html()).with(REFERRER_POLICY, HeaderValue::from_static("no-referrer")))
     }
 
-    /// Where programs that keep no cookies read a guarded page.
+    /// Returns the feed address of a protected page, for programs that keep no cookies.
     fn programs(&self, context: &Context) -> Option<String> {
         context.service.feed_address(&self.page)
     }
@@ -131,21 +131,21 @@ fn entered(context: &Context, call: &Call<()>) -> Result<At, Refused> {
         .map(|admitted| At { page: admitted.page().clone(), root: admitted.root().to_owned() })
 }
 
-/// The page of those who leave: where it hides from visitors by now, whoever has a good link is still let go.
+/// Returns the page for an unsubscribe link. A valid link works even if the page is hidden by now.
 fn enter_to_leave(context: &Context, call: &Call<()>, link: &str) -> Result<At, Refused> {
     let Some(page) = context.service.page_of_link(link)? else { return entered(context, call) };
     let root = root_of(context, call, &page)?;
     Ok(At { page, root })
 }
 
-/// What a page's paths begin with where it was asked for, for those whom a good link led to it.
+/// Returns the prefix of the page's paths at the requested host, for visitors with a valid link.
 fn root_of(context: &Context, call: &Call<()>, page: &Page) -> Result<String, Error> {
     let host = call.headers.get(HOST).and_then(|host| host.to_str().ok());
     let is_own = host.map(|host| context.service.page_at(host)).transpose()?.flatten().is_some();
     Ok(if is_own { String::new() } else { format!("{}/p/{}", context.service.base_path(), page.slug) })
 }
 
-/// The form by which one who was asked confirms, or changes what he hears of.
+/// Serves the form to confirm a subscription or change its monitors.
 async fn chosen(context: &Context, at: &At, link: String, faults: Refusals) -> Answer {
     let subscriber = match context.service.subscription(&at.page, &link) {
         Ok(subscriber) => subscriber,
@@ -163,13 +163,14 @@ async fn chosen(context: &Context, at: &At, link: String, faults: Refusals) -> A
     at.shows(context, Step::Choose { address, is_new, link, choice, faults })
 }
 
-/// Counts a wish of this visitor, where it is known whose it is; in how many seconds to come again where it is one too many.
+/// Counts a subscription request of this visitor, if their address is known; returns the seconds to wait if it is
+/// one too many.
 fn refused(context: &Context, call: &Call<()>) -> Option<u32> {
     let now = context.service.now();
     context.wishes.admit_all(place(call)?, 1, now).err().map(|allowance| allowance.reset_seconds)
 }
 
-/// The visitor's address or network, where it is known.
+/// Returns the visitor's address or network, if it is known.
 fn place(call: &Call<()>) -> Option<u128> {
     visitor::of(call.peer, &call.headers).map(|visitor| auth::place_of(visitor.address))
 }

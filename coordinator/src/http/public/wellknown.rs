@@ -1,5 +1,5 @@
-//! What is looked for at every host without a link to it: what crawlers may read (RFC 9309) and what there is to read, an
-//! icon, and where the descriptions for programs are (RFC 9727).
+//! Paths requested at every host without a link: crawler rules (RFC 9309), the sitemap, the icon, and the API
+//! catalogue (RFC 9727).
 
 use std::sync::Arc;
 
@@ -20,14 +20,14 @@ use crate::service::gate::{Admitted, Door};
 use crate::views::assets;
 use crate::views::feeds::{Site, sitemap};
 
-/// For how long one may be kept.
+/// Cache lifetime.
 const FRESH: HeaderValue = HeaderValue::from_static("public, max-age=3600, stale-while-revalidate=86400");
-/// The media type of a set of links (RFC 9264), of the kind that a catalogue is (RFC 9727, 7.2).
+/// Media type of an API catalogue (RFC 9727, 7.2), a set of links (RFC 9264).
 const LINKSET: &str = "application/linkset+json; profile=\"https://www.rfc-editor.org/info/rfc9727\"";
-/// Where a catalogue is.
+/// Path of the API catalogue.
 const CATALOG: &str = "/.well-known/api-catalog";
 
-/// The routes: those of the base host, and those of each page.
+/// Returns the routes of the base host and of each page.
 pub(super) fn rows() -> Vec<(&'static str, Vec<(Method, Route)>)> {
     macro_rules! row {
         ($path:literal, $handler:ident) => {
@@ -45,14 +45,14 @@ pub(super) fn rows() -> Vec<(&'static str, Vec<(Method, Route)>)> {
     ]
 }
 
-/// `GET /robots.txt`: a ping that no job sent would hide that the job is lost, and a stream of events has no end.
+/// `GET /robots.txt`: a crawler's ping would hide a lost job, and an event stream never ends.
 async fn robots(context: Arc<Context>, _call: Call<()>) -> Answer {
     let base = context.service.base_path();
     let closed = ["/api/", "/ping/", "/p/*/events"].map(|path| format!("Disallow: {base}{path}\n"));
     Ok(text(format!("User-agent: *\n{}", closed.concat())).with(CACHE_CONTROL, FRESH))
 }
 
-/// `GET /p/{slug}/robots.txt`: who is to see that a page wants to be in no search must be let read it.
+/// `GET /p/{slug}/robots.txt`: a `noindex` page stays open to crawlers, since they have to read it to see that.
 async fn page_robots(context: Arc<Context>, call: Call<()>) -> Answer {
     let page = enter(&context, &call)?;
     let mut rules = format!("User-agent: *\nDisallow: {}/events\n", page.root());
@@ -79,11 +79,11 @@ async fn page_sitemap(context: Arc<Context>, call: Call<()>) -> Answer {
         .await
     };
     let drawn = context.boards.kept(&page, Paper::Other("sitemap.xml"), sitemap::MEDIA, draw).await?;
-    // It names what is on the page, so it is kept no longer than the page.
+    // It lists the page's content, so it is cached no longer than the page.
     Ok(document(&page, &drawn, &call.headers))
 }
 
-/// Whether the page may be found by searches.
+/// Returns true if search engines may index the page.
 fn is_found(page: &Admitted) -> bool {
     !page.page().noindex && !page.is_guarded()
 }
@@ -136,13 +136,13 @@ async fn page_catalog(context: Arc<Context>, call: Call<()>) -> Answer {
     Ok(for_long(&page, shared(&page, linkset(&address, &links)), FRESH))
 }
 
-/// Where the API is described.
+/// Returns the link to the API description.
 fn description(context: &Context) -> Value {
     let href = format!("{}/api/v1/openapi.json", context.service.base_url());
     json!({ "href": href, "type": "application/json" })
 }
 
-/// The catalogue of what is at that address, which says that it is one.
+/// Replies with the API catalogue of that address, which links to itself as such.
 fn linkset(address: &str, links: &Value) -> Reply {
     let reply = Reply::bytes(LINKSET, json!({ "linkset": links }).to_string());
     match HeaderValue::try_from(format!("<{address}{CATALOG}>; rel=\"api-catalog\"")) {

@@ -1,8 +1,8 @@
-//! Which requests are plain questions, and what is written around an answer.
+//! Tests of which requests the fast path accepts, and of the date header.
 
 use super::*;
 
-/// What is known of a head, by whoever knows everything: path, host, bytes, and whether the connection ends.
+/// Looks up a request in a cache that has every document: path, host, length, and whether the connection closes.
 fn seen(head: &str) -> Option<(String, String, usize, bool)> {
     let mut asked = None;
     let look = |question: &Question<'_>| {
@@ -18,7 +18,7 @@ fn a_plain_question_is_answered_here() {
     let head = "GET /p/shop?range=7d HTTP/1.1\r\nHost: a.example\r\nAccept: */*\r\n\r\n";
     let expected = ("/p/shop?range=7d".to_owned(), "a.example".to_owned(), head.len(), false);
     assert_eq!(seen(head), Some(expected.clone()));
-    // What follows is another request.
+    // More bytes belong to the next request.
     assert_eq!(seen(&format!("{head}GET")), Some(expected));
     for (connection, closes) in
         [("keep-alive", false), ("Keep-Alive", false), ("close", true), ("CLOSE", true)]

@@ -1,4 +1,4 @@
-//! The plan in the answer to `GET /me`, and the headers of answers on old paths.
+//! Tests of the plan in the response to `GET /me`, and of the deprecation headers of old paths.
 
 use parallax_core::plan::Plan;
 
@@ -52,7 +52,7 @@ async fn answers_on_old_paths_say_since_when_they_are_deprecated() {
             link,
             "<https://status.example/api/v1/docs#versions>; rel=\"deprecation\"; type=\"text/html\""
         );
-        assert!(!answered.headers.contains_key("sunset"), "no end is set");
+        assert!(!answered.headers.contains_key("sunset"), "no end date is set");
     }
     let stranger = client.send("GET", &old(""), &[], "").await;
     assert_eq!((stranger.status, &stranger.headers["deprecation"]), (401, &"@1789344000".parse().unwrap()));

@@ -1,10 +1,10 @@
-//! Pings without sockets: the grammar, the limits, and who sees what jobs say.
+//! Tests of pings without sockets: their syntax, their limits, and who sees the output of jobs.
 
 use serde_json::{Value, json};
 
 use super::*;
 
-/// A heartbeat's id and the path of its pings.
+/// Creates a heartbeat; returns its id and the path of its pings.
 async fn heartbeat(client: &Client) -> (String, String) {
     let body = json!({ "type": "heartbeat", "name": "Backup", "periodMinutes": 60, "graceMinutes": 5 });
     let made = client.make(body).await;
@@ -47,7 +47,7 @@ async fn a_ping_is_answered_as_its_clients_expect() {
     assert_eq!(told("body"), ["half way", "disk is full", "", ""]);
     assert_eq!((&kept[0]["runId"], &kept[0]["userAgent"]), (&json!(rid), &json!("runitor")));
     assert_eq!(kept[0]["address"], "192.0.2.1");
-    // A job's output is for those who may write.
+    // The output of a job is visible only with write access.
     assert_eq!(pings(&client, &client.read, &id).await[0]["body"], Value::Null);
 }
 
@@ -66,7 +66,7 @@ async fn what_is_no_ping_is_refused() {
         let answered = client.send(method, &path, &[], "").await;
         assert_eq!(answered.status, status, "{method} {path}");
         let words = answered.body["error"]["message"].as_str().unwrap();
-        assert!(status != 404 || (words.contains("ping address") && !words.contains("key")), "{words}");
+        assert!(status != 404 || (words.contains("ping URL") && !words.contains("key")), "{words}");
     }
 }
 
@@ -103,7 +103,7 @@ async fn a_push_that_reports_a_failure_is_no_success() {
     let (up, down) = (&kept[3], &kept[4]);
     assert_eq!((&down["body"], &down["durationMs"]), (&json!("disk is full"), &json!(1250)));
     assert_eq!((&up["body"], &up["durationMs"]), (&json!("OK"), &Value::Null));
-    // A body of its own counts before the text.
+    // A body takes precedence over the `msg` parameter.
     client.send("POST", &format!("{path}?status=0&msg=short"), &[], "the whole log").await;
     assert_eq!(pings(&client, &client.write, &id).await[0]["body"], "the whole log");
     for (query, field) in [("status=warn", "status"), ("state=", "state"), ("state=run&status=up", "status")]
@@ -113,7 +113,7 @@ async fn a_push_that_reports_a_failure_is_no_success() {
         assert_eq!((refused.status, fault["field"].as_str()), (400, Some(field)), "{query}: {refused:?}");
         assert!(fault["rule"].as_str().is_some_and(|rule| rule.starts_with("must ")), "{refused:?}");
     }
-    assert_eq!(pings(&client, &client.write, &id).await.len(), 6, "what is refused is no ping");
+    assert_eq!(pings(&client, &client.write, &id).await.len(), 6, "rejected pings are not stored");
 }
 
 #[tokio::test]

@@ -1,4 +1,4 @@
-//! What goes beyond the contract: pages made and deleted, tags, repeated writes, pauses, and looks back.
+//! Tests beyond the contract: creating and deleting pages, ETags, repeated writes, paused monitors, and history.
 
 use parallax_core::event::{Change, Event, Status, What};
 use serde_json::{Value, json};
@@ -24,7 +24,7 @@ async fn a_page_is_made_and_deleted_with_all_that_is_on_it() {
         assert_eq!(client.get(gone).await.status, 404, "{gone}");
     }
     assert_eq!(client.send("GET", "/p/manual", &[], "").await.status, 404);
-    // The address is free again.
+    // The slug is free again.
     let again = json!({ "name": "Docs", "slug": "manual" });
     assert_eq!(client.call(&client.write, "POST", "/api/v1/pages", again).await.status, 201);
     let wrong = client.call(&client.write, "POST", "/api/v1/pages", json!({ "uptimeTarget": 5 })).await;
@@ -113,7 +113,7 @@ async fn a_monitor_is_paused_and_goes_on() {
     assert_eq!(made["paused"], true);
     let path = client.shop(&format!("/monitors/{}", made["id"].as_str().unwrap()));
     let renamed = client.call(&client.write, "PATCH", &path, json!({ "name": "New" })).await;
-    assert_eq!(renamed.body["monitor"]["paused"], true, "left out keeps");
+    assert_eq!(renamed.body["monitor"]["paused"], true, "omitted fields keep their value");
     let resumed = client.call(&client.write, "PATCH", &path, json!({ "paused": false })).await;
     assert_eq!(resumed.body["monitor"]["paused"], false);
 }

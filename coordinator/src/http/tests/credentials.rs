@@ -1,4 +1,4 @@
-//! Every route by every credential: status, code, and what is left of the minute.
+//! Tests of every route with every credential: status, error code and rate limit headers.
 
 use serde_json::{Value, json};
 
@@ -30,7 +30,7 @@ async fn every_route_answers_each_credential_as_it_must() {
     let delivery = client.shop(&format!("/deliveries/{}", tested["delivery"]["id"].as_str().unwrap()));
     let reader = json!({ "email": "reader@example.com" });
     let subscriber = made("subscriber", reader).await;
-    // Method, path, body, then the status for: no good key, a read key, a write key, one bound to another page, and one
+    // Method, path, body, then the status for: no valid key, a read key, a write key, a key of another page, and a key
     // of another account.
     let table = [
         ("GET", "/api/v1/me".to_owned(), Value::Null, [401, 200, 200, 200, 200]),
@@ -223,7 +223,7 @@ async fn every_route_answers_each_credential_as_it_must() {
             Some(client.write.as_str()),
         ];
         for (index, (key, at)) in keys.into_iter().zip([0, 0, 0, 0, 1, 3, 4, 2]).enumerate() {
-            // The stranger's own page is not foreign to the stranger.
+            // The foreign page belongs to the account of this key.
             if key == Some(&client.alien) && path.contains(&foreign.to_string()) {
                 continue;
             }
@@ -253,14 +253,14 @@ async fn every_route_answers_each_credential_as_it_must() {
                 }
             }
         }
-        // Many rows, one minute: the next row has a new one.
+        // Move on the clock, so that no row hits the rate limit.
         let later = client.world.service.now() + 1000 * i64::try_from(row + count).unwrap_or(0);
         client.world.clock.set(later);
     }
-    assert_eq!(unseen, [], "every route has a row in this table");
+    assert_eq!(unseen, [], "every route needs a row in this table");
 }
 
-/// Whether a path is one of the pattern's.
+/// Returns true if a path matches the pattern.
 fn is_of(pattern: &str, path: &str) -> bool {
     let path = path.split('?').next().unwrap_or_default();
     let (pattern, path): (Vec<_>, Vec<_>) = (pattern.split('/').collect(), path.split('/').collect());

@@ -1,5 +1,5 @@
-//! The description of the API held against what the API does: every operation, every field, every bound. Whoever adds
-//! an operation or a field adds nothing here, unless it is told what a good value of it looks like.
+//! Tests that the API conforms to its OpenAPI description: every operation, field and bound. New operations and fields
+//! are covered automatically, and need an entry here only if they need special valid values.
 
 mod bounds;
 mod hostile;
@@ -17,10 +17,10 @@ use super::*;
 use crate::http::openapi::operation::Operation;
 use crate::http::openapi::operations;
 
-/// Ids by the names that they have in paths.
+/// Ids by the names of path parameters.
 type Ids = BTreeMap<&'static str, String>;
 
-/// A page with one of everything, and what makes more of it.
+/// Fixture: a page with one of everything.
 struct Shop {
     client: Client,
     ids: Ids,
@@ -36,7 +36,7 @@ impl Shop {
         Self { ids: shop.things(page).await, ..shop }
     }
 
-    /// One of everything on a page.
+    /// Creates one of everything on a page.
     async fn things(&self, page: String) -> Ids {
         let mut ids = Ids::from([("pageId", page)]);
         for (part, path, name, body) in [
@@ -56,36 +56,36 @@ impl Shop {
         ids
     }
 
-    /// A number that none had before.
+    /// Returns a unique number.
     fn next(&self) -> u32 {
         self.serial.set(self.serial.get() + 1);
         self.serial.get()
     }
 
-    /// A mailbox that nobody was asked for.
+    /// Returns a unique email address.
     fn mailbox(&self) -> String {
         format!("reader{}@example.com", self.next())
     }
 
-    /// The moment that lies so far ahead of now.
+    /// Returns the time `millis` from now.
     fn ahead(&self, millis: i64) -> Timestamp {
         self.client.world.service.now() + millis
     }
 
-    /// A request by the write key. Each has a minute to itself, so that no pace is ever used up.
+    /// Sends a request with the write key, in a minute of its own, so that no rate limit is reached.
     async fn send(&self, method: &str, path: &str, body: Value) -> Answered {
         self.client.world.clock.set(self.ahead(60_000));
         self.client.call(&self.client.write, method, &format!("/api/v1{path}"), body).await
     }
 
-    /// The path of an operation on those things.
+    /// Fills the path of an operation with ids.
     fn path(operation: &Operation, ids: &Ids) -> String {
         operation.parts().fold(operation.path.to_owned(), |path, part| {
             path.replace(&format!("{{{part}}}"), ids.get(part).map_or("missing", String::as_str))
         })
     }
 
-    /// Something to try an operation's field on: ids for its path, and a body that is good without the field.
+    /// Prepares a request to test a field: ids for the path, and a body that is valid without the field.
     async fn bench(&self, operation: &Operation, field: &str) -> (Ids, Value) {
         let mut ids = self.ids.clone();
         let body = match operation.id {
@@ -100,7 +100,7 @@ impl Shop {
                 ids.insert("incidentId", self.made("incident", self.incident(field)).await);
                 json!({})
             }
-            // Only who ends maintenance need not say anything.
+            // The message is optional only when maintenance is completed.
             "postUpdate" if field == "message" => {
                 ids.insert("incidentId", self.made("incident", self.incident("startsAt")).await);
                 json!({ "status": "completed" })
@@ -117,12 +117,12 @@ impl Shop {
             }
             "createSubscriber" => json!({ "email": self.mailbox() }),
             "updatePage" | "updatePageAddress" | "updateAlerts" => json!({}),
-            other => panic!("what is a good body of {other}?"),
+            other => panic!("add a valid body for {other}"),
         };
         (ids, body)
     }
 
-    /// An incident, or a window where the field belongs to one.
+    /// Body of an incident, or of a maintenance window if the field belongs to one.
     fn incident(&self, field: &str) -> Value {
         let mut body = json!({ "title": "x" });
         if matches!(field, "startsAt" | "endsAt" | "repeat" | "timezone") {
@@ -137,7 +137,7 @@ impl Shop {
         body
     }
 
-    /// A destination of a type that has the field.
+    /// Body of a destination of a type that has the field.
     fn destination(&self, field: &str) -> Value {
         match field {
             "to" => json!({ "type": "email", "name": "x", "to": self.mailbox() }),
@@ -148,14 +148,14 @@ impl Shop {
         }
     }
 
-    /// Makes one more on the page: its id.
+    /// Creates another resource on the page and returns its id.
     async fn made(&self, kind: &str, body: Value) -> String {
         let made = self.send("POST", &format!("/pages/{}/{kind}s", self.ids["pageId"]), body).await;
         assert_eq!(made.status, 201, "{made:?}");
         text_of(&made.body[kind]["id"])
     }
 
-    /// Takes out what was made for a trial, so that no plan fills up.
+    /// Deletes what a test created, so that no plan limit is reached.
     async fn clear(&self, operation: &Operation, ids: &Ids, answered: &Answered) {
         let made = answered.headers.get("location").filter(|_| operation.id != "postUpdate");
         let mut paths: Vec<String> =
@@ -174,10 +174,10 @@ impl Shop {
     }
 }
 
-/// A monitor of a type that has the field.
+/// Body of a monitor of a type that has the field.
 fn monitor(field: &str) -> Value {
     let mut body = match field {
-        // How a keyword is meant is shown beside one.
+        // The mode is shown only with a keyword.
         "keywordMode" => return json!({ "url": "https://a.example", "keyword": "ok" }),
         "host" => json!({ "type": "ping" }),
         "port" => json!({ "type": "tcp" }),
@@ -203,10 +203,10 @@ fn hook() -> Value {
 }
 
 fn text_of(value: &Value) -> String {
-    value.as_str().unwrap_or_else(|| panic!("{value} is no text")).to_owned()
+    value.as_str().unwrap_or_else(|| panic!("{value} is not a string")).to_owned()
 }
 
-/// Whether an answer is a refusal in the contract's shape, with that status and code.
+/// Returns true if the response is an error in the format of the contract, with the given status and code.
 fn is_refused(answered: &Answered, status: u16, code: &str) -> bool {
     let error = &answered.body["error"];
     answered.status == status

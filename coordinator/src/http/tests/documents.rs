@@ -1,4 +1,4 @@
-//! What documents of a page say beside what is on it: one best address, what a reader has already, small scripts.
+//! Tests of page documents: canonical URLs, related incidents, ETags, script sizes and the subscribe dialog.
 
 use parallax_core::time::{DAY, HOUR, MINUTE};
 
@@ -28,7 +28,7 @@ async fn a_document_has_one_best_address_by_whichever_it_is_reached() {
         let picture = shared.split("og:image\" content=\"").nth(1).unwrap().split('"').next().unwrap();
         pictures.insert(picture.to_owned());
     }
-    assert_eq!(pictures.len(), 1, "all of them show how the page is: {pictures:?}");
+    assert_eq!(pictures.len(), 1, "all previews show the status of the page: {pictures:?}");
 }
 
 #[tokio::test]
@@ -85,7 +85,7 @@ async fn a_monitors_page_tells_of_its_incidents_and_of_windows_of_the_whole_page
             assert_eq!((till.contains(title), door.contains(title)), (of_till, of_door), "{title}{path}");
         }
     }
-    assert!(document(&client, "/p/shop").await.contains("ongoing, "), "the day names what is open");
+    assert!(document(&client, "/p/shop").await.contains("ongoing, "), "the day lists the open incident");
 }
 
 #[tokio::test]
@@ -100,7 +100,7 @@ async fn who_has_a_document_has_it_until_something_in_it_is_another() {
         .call(&client.write, "POST", &client.shop(&format!("/incidents/{id}/updates")), update.clone())
         .await;
     let own = [("host", "shop.pages.example")];
-    // By the day: what is shown by the hour changes with it.
+    // Documents with daily figures, since hourly figures would change in between.
     let paths = ["/?range=90d", "/history/2026-11", &format!("/incidents/{id}"), "/embed"];
     let written = |bytes: &[u8]| {
         let text = String::from_utf8_lossy(bytes).into_owned();
@@ -109,7 +109,7 @@ async fn who_has_a_document_has_it_until_something_in_it_is_another() {
     };
     for path in paths {
         let first = client.send("GET", path, &own, "").await;
-        // Past what may be handed out once more: it is drawn anew.
+        // The cached document has expired and is rendered again.
         let begin = client.world.service.now();
         client.world.clock.set(begin + 20 * MINUTE);
         let tag = first.headers["etag"].to_str().unwrap();
@@ -152,5 +152,8 @@ async fn every_way_to_be_told_is_in_the_dialog_of_a_page() {
         assert!(dialog.contains(&format!("<a href=\"/p/shop/{way}\">")), "{way}: {dialog}");
         assert_eq!(client.fetch(&format!("/p/shop/{way}")).await.status, 200, "{way}");
     }
-    assert!(document(&client, "/p/shop/subscribe").await.contains("name=\"url\""), "a webhook");
+    assert!(
+        document(&client, "/p/shop/subscribe").await.contains("name=\"url\""),
+        "the page offers webhooks"
+    );
 }

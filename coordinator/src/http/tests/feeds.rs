@@ -1,4 +1,4 @@
-//! What a page serves programs: each route's type, who may keep it, and that it follows what happens.
+//! Tests of feeds, badges and the JSON documents of a page: content types, caching and updates.
 
 use parallax_core::event::Status;
 use parallax_core::machine::View;
@@ -75,7 +75,7 @@ async fn every_face_of_a_page_is_typed_tagged_and_new_at_once() {
         let known = client.send("GET", &format!("/p/shop/{path}"), &[("if-none-match", tag)], "").await;
         assert_eq!((known.status, known.bytes.len()), (304, 0), "{path}");
         let own = client.send("GET", &format!("/{path}"), &[("host", "shop.pages.example")], "").await;
-        assert_eq!(own.status, 200, "{path} at the page's own host");
+        assert_eq!(own.status, 200, "{path} on the page's host");
         let shared = seen.headers.get("access-control-allow-origin").map(|it| it.to_str().unwrap());
         let is_for_scripts =
             *media == json || ["badge", "embed"].iter().any(|it| path.contains(it)) || *fresh == long;
@@ -105,13 +105,13 @@ async fn a_badge_is_known_again_by_what_it_says_and_how() {
         seen.headers["etag"].to_str().unwrap().to_owned()
     };
     let first = tag("badge.svg").await;
-    assert_eq!(tag("badge.svg?style=flat&v=2").await, first, "the same picture");
+    assert_eq!(tag("badge.svg?style=flat&v=2").await, first, "the image is the same");
     for other in ["badge.svg?style=flat-square", "badge.svg?label=x", "badge.svg?metric=uptime", "badge.json"]
     {
         assert_ne!(tag(other).await, first, "{other}");
     }
     let id = client.make(json!({ "url": "a.example" })).await["id"].as_str().unwrap().to_owned();
-    assert_eq!(tag("badge.svg").await, first, "it still says that nothing is known");
+    assert_eq!(tag("badge.svg").await, first, "the status is still unknown");
     let view = View { status: Status::Up, ..View::default() };
     client.world.views.lock().unwrap().insert(id.parse().unwrap(), view);
     client.world.mesh.stand(&[Region::Asia]);

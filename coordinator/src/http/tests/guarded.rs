@@ -1,4 +1,4 @@
-//! Guarded pages: who is let in by what, how long, and that nobody else learns anything through any route.
+//! Tests of protected pages: access by password, its duration, and that no route reveals anything without access.
 
 mod private;
 mod tries;
@@ -9,9 +9,9 @@ use parallax_core::time::{DAY, MINUTE, SECOND};
 use super::*;
 
 const FORM: (&str, &str) = ("content-type", "application/x-www-form-urlencoded");
-/// The name of a monitor, which nobody may read who is not let in.
+/// Name of a monitor, which must not be visible without access.
 const CANARY: &str = "Canary in the coal mine";
-/// What people look at, so that they are asked for what lets them in. All else is read by programs.
+/// Routes for people, which show the login form. All others are for programs.
 const FOR_PEOPLE: [&str; 14] = [
     "/p/{slug}",
     "/p/{slug}/history",
@@ -41,7 +41,7 @@ impl Client {
         self.send("POST", path, &headers, body).await
     }
 
-    /// The shop's page, guarded by a password, with a monitor that must not be seen.
+    /// Protects the page "shop" with a password.
     async fn locked(&self, password: &str) -> Page {
         let hash = crate::service::password::hash(password).await.unwrap();
         let page = Page { password: Some(hash), ..self.world.shop.clone() };
@@ -54,13 +54,13 @@ impl Client {
     }
 }
 
-/// The cookie of an answer, as a browser sends it back.
+/// Returns the cookie set by a response, as a browser sends it back.
 fn cookie(answered: &Answered) -> String {
     let set = answered.headers["set-cookie"].to_str().unwrap();
     set.split(';').next().unwrap().to_owned()
 }
 
-/// Whether nobody may keep the answer.
+/// Returns true if the response forbids caching and indexing.
 fn is_sealed(answered: &Answered) -> bool {
     let header = |name: &str| answered.headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or("");
     header("cache-control") == "private, no-store"
@@ -70,7 +70,7 @@ fn is_sealed(answered: &Answered) -> bool {
         && !answered.headers.contains_key("access-control-allow-origin")
 }
 
-/// The routes of a page, each with its row, a method and a path whose parts would be found on an open page.
+/// Lists the routes of a page: pattern, method, and a path that exists on a public page.
 fn walked(slug: &str, monitor: &str) -> Vec<(&'static str, Method, String)> {
     let rows = public::rows().into_iter().filter(|(path, _)| path.starts_with("/p/{slug}"));
     rows.flat_map(|(row, methods)| {
@@ -92,10 +92,7 @@ async fn nobody_learns_anything_of_a_guarded_page_through_any_route() {
     let client = Client::new().await;
     let made = client.make(json!({ "url": "a.example", "name": CANARY })).await;
     let monitor = made["id"].as_str().unwrap().to_owned();
-    assert!(
-        client.seen_with("/p/shop", None).await.text.contains(CANARY),
-        "everybody sees it on an open page"
-    );
+    assert!(client.seen_with("/p/shop", None).await.text.contains(CANARY), "it is visible on a public page");
     let shop = client.world.shop.clone();
     let password = Some("$argon2id$".to_owned());
     for (hidden, asks) in [
@@ -122,7 +119,7 @@ async fn nobody_learns_anything_of_a_guarded_page_through_any_route() {
                         let told = format!("{method} {path} {headers:?}: {seen:?}");
                         assert!(!seen.text.contains(CANARY) && !seen.text.contains("Shop"), "{told}");
                         if FOR_PEOPLE.contains(&row) && seen.text.contains("<main") && seen.status != 404 {
-                            // 400 where there was nothing typed in.
+                            // 400 for an empty form.
                             assert!(is_sealed(&seen) && matches!(seen.status, 403 | 400), "{told}");
                             let is_form = seen.text.contains(asks) || path.contains("/link");
                             assert!(is_form && !seen.headers.contains_key("www-authenticate"), "{told}");
@@ -159,7 +156,7 @@ async fn the_password_opens_every_route_and_leads_to_where_one_wanted_to_go() {
     assert!(form.text.contains("name=\"to\" value=\"/monitors/x?span=7\""), "{}", form.text);
     let wrong = client.try_password("sesame").await;
     assert_eq!((wrong.status, wrong.headers.contains_key("set-cookie")), (403, false));
-    assert!(wrong.text.contains("That is not the password") && is_sealed(&wrong), "{wrong:?}");
+    assert!(wrong.text.contains("Wrong password") && is_sealed(&wrong), "{wrong:?}");
     let right = client.try_password("open%2Bsesame").await;
     assert_eq!((right.status, right.headers["location"].to_str().unwrap()), (303, "/p/shop/history"));
     let set = right.headers["set-cookie"].to_str().unwrap();
@@ -178,7 +175,7 @@ async fn the_password_opens_every_route_and_leads_to_where_one_wanted_to_go() {
     assert!(client.seen_with("/p/shop", Some(&pass)).await.text.contains(CANARY));
     let posted = client.send("POST", "/p/shop/mcp", &[("cookie", &pass)], "{}").await;
     assert_eq!((posted.status, is_sealed(&posted)), (400, true));
-    // Whoever is in is led on by the form's own address, and out by a button.
+    // With access, the login form redirects to the page, which has a sign-out button.
     assert_eq!(client.seen_with("/p/shop/password", Some(&pass)).await.headers["location"], "/p/shop");
     assert!(client.seen_with("/p/shop", Some(&pass)).await.text.contains("action=\"/p/shop/sign-out\""));
     let out = client.post_form("/p/shop/sign-out", Some(&pass), "").await;
@@ -188,7 +185,7 @@ async fn the_password_opens_every_route_and_leads_to_where_one_wanted_to_go() {
     assert_eq!(
         client.send("GET", "/history", &own, "").await.status,
         200,
-        "a pass is of the page, not the host"
+        "access is valid for the page on any host"
     );
 }
 
@@ -219,11 +216,11 @@ async fn a_pass_is_good_for_its_page_as_it_is_guarded_and_for_thirty_days() {
     let pass = cookie(&client.try_password("one").await);
     let status = async |path: &str, pass: &str| client.seen_with(path, Some(pass)).await.status;
     assert_eq!((status("/p/shop", &pass).await, status("/p/journal", &pass).await), (200, 403));
-    // One page's pass under another's name.
+    // The token of one page in the cookie of another.
     let other = client.post_form("/p/journal/password", None, "password=one").await;
     let (other, (_, value)) = (cookie(&other), pass.split_once('=').unwrap());
     assert_eq!(status("/p/journal", &format!("{}={value}", other.split_once('=').unwrap().0)).await, 403);
-    // Side by side neither is in the other's way.
+    // Both cookies together work for both pages.
     let both = format!("{pass}; {other}");
     assert_eq!((status("/p/shop", &both).await, status("/p/journal", &both).await), (200, 200));
     for at in 0..pass.len() {
@@ -236,7 +233,7 @@ async fn a_pass_is_good_for_its_page_as_it_is_guarded_and_for_thirty_days() {
         let name = pass.split_once('=').unwrap().0;
         assert_eq!(status("/p/shop", &format!("{name}={bad}")).await, 403, "{bad}");
     }
-    // Over https a cookie that another host could have set is none.
+    // Over HTTPS, a cookie without the `__Host-` prefix is ignored, since another host could have set it.
     assert_eq!(status("/p/shop", pass.trim_start_matches("__Host-")).await, 403);
     let start = client.world.service.now();
     client.world.clock.set(start + (30 * DAY - SECOND));
@@ -244,7 +241,7 @@ async fn a_pass_is_good_for_its_page_as_it_is_guarded_and_for_thirty_days() {
     client.world.clock.set(start + 30 * DAY);
     assert_eq!(status("/p/shop", &pass).await, 403);
     client.world.clock.set(start);
-    // The same password once more is another: whoever knew it before shows it again.
+    // Setting the same password again revokes access: everyone has to log in again.
     client.locked("one").await;
     assert_eq!(status("/p/shop", &pass).await, 403);
     client.world.put_page(Page { private: true, ..page.clone() }).await;
@@ -276,7 +273,7 @@ async fn a_form_of_another_site_opens_nothing() {
 async fn a_token_opens_what_programs_read_and_nothing_else() {
     let client = Client::new().await;
     client.make(json!({ "url": "a.example", "name": CANARY })).await;
-    assert_eq!(client.world.service.feed_token(&client.world.shop), None, "an open page needs none");
+    assert_eq!(client.world.service.feed_token(&client.world.shop), None, "a public page needs none");
     let page = client.locked("one").await;
     let token = client.world.service.feed_token(&page).unwrap();
     let at = |rest: &str| format!("/p/shop/t/{token}{rest}");
@@ -346,8 +343,8 @@ async fn an_open_stream_ends_with_what_it_was_opened_by() {
         client.call(&client.write, "PATCH", &client.shop(""), json!({ "name": name })).await
     };
     rename("Till").await;
-    assert!(next().await.is_some(), "what changes is told to whoever may see it");
+    assert!(next().await.is_some(), "changes are sent to visitors with access");
     client.locked("two").await;
     rename("Counter").await;
-    assert!(next().await.is_none(), "and to nobody else");
+    assert!(next().await.is_none(), "and to no one else");
 }

@@ -1,4 +1,4 @@
-//! Incidents, maintenance and deploys over the API: every field and bound, the old names, lists and the life of each.
+//! Tests of incidents, maintenance windows and deploys: every field and bound, old names, lists and life cycles.
 
 use parallax_core::time::{DAY, HOUR, MINUTE};
 use serde_json::{Value, json};
@@ -49,7 +49,7 @@ async fn an_incident_shows_every_field_of_the_contract() {
     assert_eq!(client.get(&path(&client, &made, "")).await.body["incident"], expected);
     let listed = client.get(&client.shop("/incidents")).await.body;
     assert_eq!(listed["incidents"], json!([expected]));
-    // A monitor that is deleted is shown no more.
+    // A deleted monitor is no longer listed.
     let gone = client.shop(&format!("/monitors/{}", monitor["id"].as_str().unwrap()));
     client.call(&client.write, "DELETE", &gone, Value::Null).await;
     assert_eq!(client.get(&path(&client, &made, "")).await.body["incident"]["monitors"], json!([]));
@@ -123,7 +123,7 @@ async fn each_field_takes_its_last_good_value_and_refuses_its_first_bad_one() {
         window("endsAt", json!(at(HOUR + 7 * DAY))),
         window("repeat", json!("weekly")),
         window("repeat", Value::Null),
-        // What belongs to the other kind counts for nothing.
+        // Fields of the other kind are ignored.
         window("status", json!("scheduled")),
         incident("startsAt", json!(at(0))),
         incident("endsAt", Value::Null),
@@ -206,7 +206,7 @@ async fn updates_lead_an_incident_to_its_end() {
     assert_eq!(patched.status, 200, "{patched:?}");
     let incident = &patched.body["incident"];
     assert_eq!((&incident["postmortem"], &incident["impact"]), (&json!("## Why\n"), &json!("degraded")));
-    assert_eq!(incident["updates"].as_array().unwrap().len(), 3, "a change posts nothing");
+    assert_eq!(incident["updates"].as_array().unwrap().len(), 3, "an edit posts no update");
     let cleared =
         client.call(&client.write, "PATCH", &path(&client, &made, ""), json!({ "postmortem": null })).await;
     assert_eq!(

@@ -1,11 +1,11 @@
-//! The cost of much: requests that are sent twice, writes that change nothing, and documents of incidents with much to say.
+//! Tests of large amounts of text: replayed requests, writes without changes, limits of open text, and pagination.
 
 use parallax_core::incident::MAX_OPEN_BYTES;
 use serde_json::{Value, json};
 
 use super::{Answered, Client, code};
 
-/// A message of four thousand characters, which are four bytes each.
+/// Makes a message of the maximum of 4,000 characters, of four bytes each.
 fn long() -> String {
     "\u{1f525}".repeat(4000)
 }
@@ -48,7 +48,7 @@ async fn a_write_that_changes_nothing_writes_nothing_but_what_its_key_stands_for
             assert_eq!(answered.status, 200, "{path} {answered:?}");
             assert_eq!(client.world.revision().await, before + 1, "{path} {body}");
         }
-        // With a key it is done once, so that its repetition does not undo what came between.
+        // With an idempotency key it runs once, so that a repetition does not undo a change in between.
         let first = sent(&client, key, "PATCH", &path, &same).await;
         assert_eq!(
             (first.status, first.headers.contains_key("idempotency-replayed")),
@@ -60,7 +60,7 @@ async fn a_write_that_changes_nothing_writes_nothing_but_what_its_key_stands_for
         let before = client.world.revision().await;
         let again = sent(&client, key, "PATCH", &path, &same).await;
         assert_eq!((again.status, &again.headers["idempotency-replayed"]), (200, &"true".parse().unwrap()));
-        assert!(!again.headers.contains_key("idempotency-answer"), "it is short, and kept as it is");
+        assert!(!again.headers.contains_key("idempotency-answer"), "short responses are stored");
         assert_eq!(again.body, first.body, "{path}");
         assert_eq!(client.world.revision().await, before + 1, "{path}");
         let reused = sent(&client, key, "PATCH", &path, &other).await;
@@ -80,12 +80,12 @@ async fn a_long_answer_is_drawn_again_and_nothing_is_made_twice() {
     client.call(&client.write, "PATCH", &one, json!({ "title": "Later" })).await;
     let again = sent(&client, "new", "POST", &all, &new).await;
     assert_eq!((again.status, &again.body["incident"]["id"]), (201, &json!(id)));
-    assert_eq!(again.body["incident"]["title"], "Later", "as it is now");
+    assert_eq!(again.body["incident"]["title"], "Later", "the current state");
     let headers =
         ["idempotency-replayed", "idempotency-answer"].map(|name| again.headers[name].to_str().unwrap());
     assert_eq!((headers, again.headers["location"].to_str().unwrap()), (["true", "current"], one.as_str()));
     assert_eq!(client.get(&all).await.body["incidents"].as_array().unwrap().len(), 1);
-    // An update and a change of it, too.
+    // The same for updates, and for edits of them.
     let updates = format!("{one}/updates");
     for (key, method, path, body, status) in [
         ("update", "POST", updates.as_str(), json!({ "message": "More" }), 201),
@@ -97,7 +97,7 @@ async fn a_long_answer_is_drawn_again_and_nothing_is_made_twice() {
         assert_eq!(again.headers["idempotency-answer"], "current");
     }
     assert_eq!(client.get(&one).await.body["incident"]["updates"].as_array().unwrap().len(), 2);
-    // What was deleted since is not there, and not made again.
+    // An incident deleted in between is not created again.
     client.call(&client.write, "DELETE", &one, Value::Null).await;
     assert_eq!(sent(&client, "new", "POST", &all, &new).await.status, 404);
     assert_eq!(client.get(&all).await.body["incidents"], json!([]));
@@ -111,7 +111,7 @@ async fn a_page_has_so_much_text_open_and_what_ends_makes_room() {
     let mut ids = Vec::new();
     let mut now = client.world.service.now();
     let refused = loop {
-        // Each minute has its requests.
+        // Move on the clock, so that no rate limit is reached.
         now = now + parallax_core::time::MINUTE;
         client.world.clock.set(now);
         let made = post(&all, json!({ "title": "x", "message": long() })).await;
@@ -131,7 +131,7 @@ async fn a_page_has_so_much_text_open_and_what_ends_makes_room() {
     assert_eq!((told.status, named(&told)), (400, json!("message")));
     let told = patch(json!({ "postmortem": long() })).await;
     assert_eq!((told.status, named(&told)), (400, json!("postmortem")));
-    // What makes it no longer, and its end, are taken.
+    // Changes that add no text, and resolving the incident, are accepted.
     assert_eq!(patch(json!({ "title": "y" })).await.status, 200);
     assert_eq!(post(&updates, json!({ "status": "resolved", "message": long() })).await.status, 201);
     assert_eq!(post(&all, json!({ "title": "x", "message": "short" })).await.status, 201);
@@ -145,7 +145,7 @@ async fn the_last_room_of_a_page_is_taken_once_though_many_come_together() {
     let mut now = client.world.service.now();
     let mut ids = Vec::new();
     loop {
-        // Each minute has its requests.
+        // Move on the clock, so that no rate limit is reached.
         now = now + parallax_core::time::MINUTE;
         client.world.clock.set(now);
         let made = post(&all, json!({ "title": "x", "message": long() })).await;
@@ -162,7 +162,7 @@ async fn the_last_room_of_a_page_is_taken_once_though_many_come_together() {
     let posted = paths.iter().map(|path| post(path, json!({ "message": long() })));
     let posted = futures_util::future::join_all(posted).await;
     let taken = posted.iter().filter(|answered| answered.status == 201).count();
-    assert!(taken <= 1, "{taken} took the last room");
+    assert!(taken <= 1, "{taken} requests got the last space");
 }
 
 #[tokio::test]
@@ -171,7 +171,7 @@ async fn a_list_is_given_in_parts_and_the_status_document_has_the_newest_updates
     let all = client.shop("/incidents");
     let mut ids = Vec::new();
     for n in 0..5 {
-        // Of the past, so that no page is full of them.
+        // Resolved incidents, which do not count toward the limit of a page.
         let body = json!({
             "title": format!("{n}"), "message": long(),
             "startedAt": (client.world.service.now() - 9000 + n).to_string(),
@@ -180,7 +180,7 @@ async fn a_list_is_given_in_parts_and_the_status_document_has_the_newest_updates
         let made = client.call(&client.write, "POST", &all, body).await;
         assert_eq!(made.status, 201, "{made:?}");
         let id = made.body["incident"]["id"].as_str().unwrap().to_owned();
-        // As long as one can be: its post-mortem and its updates have bounds of their own.
+        // The maximum size: post-mortem and updates have separate limits.
         let fill = |incident: &mut parallax_core::incident::Incident| {
             incident.updates = vec![incident.updates[0].clone(); 30];
         };
@@ -198,7 +198,7 @@ async fn a_list_is_given_in_parts_and_the_status_document_has_the_newest_updates
     }
     assert_eq!((found, sizes), (ids.clone(), vec![2, 2, 1]));
     let exact = client.get(&format!("{all}?limit=1&before={}", ids[3])).await;
-    assert_eq!(exact.body.get("nextBefore"), None, "it is the last");
+    assert_eq!(exact.body.get("nextBefore"), None, "it is the last page");
 
     let made = client.call(&client.write, "POST", &all, json!({ "title": "Open" })).await;
     let id = made.body["incident"]["id"].as_str().unwrap();

@@ -1,4 +1,4 @@
-//! The names that monitors had: paths, bodies and answers of every route below a page.
+//! Tests of the old names of monitors in paths, request bodies and responses.
 
 use serde_json::{Value, json};
 
@@ -30,7 +30,7 @@ async fn every_route_of_a_monitor_answers_the_same_under_its_old_path() {
     assert_eq!(
         client.call(&client.write, "POST", &again, Value::Null).await.status,
         429,
-        "it is one monitor"
+        "both paths name the same monitor"
     );
 }
 

@@ -1,5 +1,5 @@
-//! The letter of the contract where two rules meet: which refusal comes first, what null does, what is read of a body
-//! and of a query, and what a request that is sent twice gets.
+//! Tests of the contract where two rules meet: order of errors, null values, parsing of bodies and queries, and
+//! idempotency keys.
 
 use serde_json::{Value, json};
 
@@ -252,7 +252,7 @@ async fn a_refused_request_may_be_mended_under_the_same_idempotency_key() {
     let elsewhere = format!("/api/v1/pages/{}/incidents", client.world.blog.id);
     let other = send(&client.write, &elsewhere, good.clone()).await;
     assert_eq!((other.status, code(&other)), (422, "idempotency_key_reused"));
-    // Another key has its own, and does not get the first one's answer.
+    // Idempotency keys are separate for each API key.
     let bound = send(&client.bound, &elsewhere, good.clone()).await;
     assert_eq!((bound.status, bound.headers.contains_key("idempotency-replayed")), (201, false));
     assert_eq!(send(&client.read, &shop, good.clone()).await.status, 403);

@@ -1,4 +1,4 @@
-//! What owners set about a page: every bound of it, its pictures as visitors get them, and its address.
+//! Tests of page settings: every bound, images as visitors get them, slug and custom domain.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -70,8 +70,8 @@ async fn every_bound_of_a_look_holds_at_its_edge() {
     let all = json!({ "theme": 1, "logo": "x", "private": null, "language": "xx" });
     let refused = patch(&client, "", all).await;
     let fields = refused.body["error"]["fields"].as_array().unwrap().len();
-    assert_eq!(fields, 4, "all faults at once: {}", refused.text);
-    assert_eq!(client.get(&client.shop("")).await.body, before, "nothing is half done");
+    assert_eq!(fields, 4, "all errors are reported: {}", refused.text);
+    assert_eq!(client.get(&client.shop("")).await.body, before, "nothing was changed");
 }
 
 #[tokio::test]
@@ -85,7 +85,11 @@ async fn a_password_is_kept_as_a_hash_and_ends_what_let_visitors_in() {
     assert!(kept.password.as_ref().is_some_and(|hash| hash.starts_with("$argon2id$")));
     assert_eq!(kept.access_revision, 1);
     patch(&client, "", json!({ "description": "Other" })).await;
-    assert_eq!((page(&client).password, page(&client).access_revision), (kept.password, 1), "left out keeps");
+    assert_eq!(
+        (page(&client).password, page(&client).access_revision),
+        (kept.password, 1),
+        "omitted fields keep their value"
+    );
     let cleared = patch(&client, "", json!({ "password": null })).await;
     assert_eq!(cleared.body["page"]["passwordProtected"], false);
     assert_eq!((page(&client).password, page(&client).access_revision), (None, 2));
@@ -181,7 +185,7 @@ async fn an_address_is_changed_by_a_path_of_its_own() {
         (json!({ "slug": "journal" }), "slug is taken"),
         (json!({ "slug": null }), "slug must not be null"),
         (json!({ "customDomain": "localhost" }), "customDomain must be a hostname"),
-        (json!({ "customDomain": "status.example" }), "customDomain must not be this service's own address"),
+        (json!({ "customDomain": "status.example" }), "customDomain must not be this service's own hostname"),
         (json!({ "customDomain": "a.pages.example" }), "customDomain must not be below"),
     ] {
         let (status, message) = refused(body.clone()).await;
@@ -200,10 +204,10 @@ async fn an_address_is_changed_by_a_path_of_its_own() {
     );
     assert_eq!(proof["recordValue"].as_str().map(str::len), Some("parallax-domain-verification=".len() + 40));
     let again = patch(&client, "/address", json!({ "customDomain": "status.shop.example" })).await;
-    assert_eq!(again.body["page"]["domainVerification"], *proof, "it is asked for already");
+    assert_eq!(again.body["page"]["domainVerification"], *proof, "the verification is pending already");
     assert_eq!(client.send("GET", "/p/shop", &[], "").await.status, 404);
     assert_eq!(client.send("GET", &format!("/p/{}", "b".repeat(63)), &[], "").await.status, 200);
-    // Once it is another's, and for a while after, nobody else gets it.
+    // A domain in use by another page is refused, also for a while after it is released.
     let journal = client.world.blog.clone();
     let owned = Page { custom_domain: Some("status.shop.example".to_owned()), ..journal.clone() };
     client.world.put_page(owned).await;

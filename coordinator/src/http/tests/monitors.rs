@@ -1,4 +1,4 @@
-//! Monitors over the API: every type and field, edits, idempotency, and the status document.
+//! Tests of monitors: every type and field, edits, idempotency, and the status document.
 
 use parallax_core::event::Status;
 use parallax_core::machine::{LastCheck, View};
@@ -162,7 +162,7 @@ async fn a_request_sent_twice_gets_the_first_answer_again() {
         assert_eq!(client.send("DELETE", &path, &headers, "").await.status, 204);
     }
     assert_eq!(client.call(&client.write, "DELETE", &path, Value::Null).await.status, 404);
-    // What was answered once is answered so again, though the monitor is gone; whatever else is asked finds none.
+    // The stored response is replayed although the monitor was deleted; any other request gets 404.
     let again = client.send("PATCH", &path, &change("edit"), r#"{"name": "New"}"#).await;
     assert_eq!((again.status, &again.body), (200, &renamed.body));
     assert_eq!(again.headers["idempotency-replayed"], "true");
@@ -263,14 +263,14 @@ async fn a_domain_that_nobody_can_read_is_said_at_save_and_in_its_last_check() {
     let german = json!({ "type": "domain", "host": "www.example.de" });
     let saved = client.call(&client.write, "POST", &path, german).await.body;
     let words =
-        "the registry of .de publishes no expiry dates, so this monitor can't warn before the domain ends";
+        "the registry of .de publishes no expiry dates, so this monitor can't warn before the domain expires";
     assert_eq!(saved["warnings"], json!([words]));
     let other = json!({ "type": "domain", "host": "example.sk" });
     let saved = client.call(&client.write, "POST", &path, other).await.body;
     assert_eq!(saved.get("warnings"), None);
 
     let id = saved["monitor"]["id"].as_str().unwrap().to_owned();
-    let reason = "registry: its expiry date 0001-01-01 can't be one";
+    let reason = "registry: its expiry date 0001-01-01 is not plausible";
     let view = View {
         last_check: Some(LastCheck {
             at: START + 1,
@@ -331,7 +331,7 @@ async fn a_page_that_nobody_looks_at_is_unknown_to_programs_but_for_what_people_
     let json = [("content-type", "application/json")];
     let mut told = Vec::new();
     for regions in [&[Region::Asia][..], &[]] {
-        // Long after, so that no document of before is served once more.
+        // Much later, so that no cached document is served.
         client.world.clock.set(client.world.service.now() + HOUR);
         client.world.mesh.stand(regions);
         let whole = client.get("/p/shop/api/v2/status.json").await.body["status"].clone();
@@ -348,7 +348,7 @@ async fn a_page_that_nobody_looks_at_is_unknown_to_programs_but_for_what_people_
     }
     let (seen, stale) = told.split_at(4);
     assert!(seen[..3].iter().all(|said| said == "All systems operational"), "{told:?}");
-    assert!(stale[..3].iter().all(|said| said == "Nothing is being checked right now"), "{told:?}");
+    assert!(stale[..3].iter().all(|said| said == "Monitoring is currently unavailable"), "{told:?}");
     assert_eq!(stale[3], "\"minor\" \"Status unknown\"");
     let incident = json!({ "title": "A cable is cut", "impact": "partial" });
     client.call(&client.write, "POST", &client.shop("/incidents"), incident).await;

@@ -1,4 +1,4 @@
-//! Destinations, deliveries, subscribers and alert settings over HTTP: who sees what, and what is told of a test.
+//! Tests of destinations, deliveries, subscribers and alert settings: what each key sees, test alerts and plans.
 
 use serde_json::{Value, json};
 
@@ -55,7 +55,7 @@ async fn secrets_are_whole_only_where_one_destination_is_shown_to_a_writer() {
     assert!(!listed.contains("secret-path") && listed.contains("https://hooks.slack.com/***"), "{listed}");
     assert!(!listed.contains("whsec_") && listed.contains("o***@example.com"), "{listed}");
     let listed = client.get(&client.shop("/destinations")).await.body.to_string();
-    assert!(listed.contains("secret-path@example.com"), "whoever may write sees mailboxes");
+    assert!(listed.contains("secret-path@example.com"), "keys with write access see email addresses");
     assert!(!listed.contains("whsec_") && !listed.contains("12345:secret-path"), "{listed}");
 }
 
@@ -67,7 +67,7 @@ async fn what_a_masked_reader_saw_is_not_taken_for_the_address() {
     assert_eq!(seen["id"], made["id"]);
     let refused = client.call(&client.write, "PATCH", &client.one(&made), seen.clone()).await;
     assert_eq!((refused.status, &refused.body["error"]["fields"][0]["field"]), (400, &json!("url")));
-    // What was shown whole goes back as it came.
+    // The unmasked document can be sent back unchanged.
     seen = made.clone();
     let same = client.call(&client.write, "PATCH", &client.one(&made), seen).await;
     assert_eq!((same.status, &same.body["destination"]), (200, &made));
@@ -93,7 +93,7 @@ async fn a_new_secret_waits_beside_the_old_one_until_it_is_activated_or_a_day_is
         (&made["secretPending"], &rotated["secretPending"], &rotated["secretRotatedAt"]),
         (&json!(false), &json!(true), &json!(client.world.service.now().to_string()))
     );
-    // A second one replaces the one that waits; the first secret of all stays the active one.
+    // A second rotation replaces the pending secret; the original one stays active.
     client.world.clock.set(client.world.service.now() + parallax_core::time::HOUR);
     let second = client.call(&client.write, "POST", &path, Value::Null).await.body["destination"].clone();
     assert_ne!(second["secret"], rotated["secret"]);
@@ -109,7 +109,7 @@ async fn a_new_secret_waits_beside_the_old_one_until_it_is_activated_or_a_day_is
         assert_eq!(active["secret"], second["secret"]);
         assert_eq!((&active["secretPending"], &active["oldSecretUntil"]), (&json!(false), &Value::Null));
     }
-    // Left alone, it is the active one after a day.
+    // A pending secret becomes active after a day.
     client.call(&client.write, "POST", &path, Value::Null).await;
     client.world.clock.set(client.world.service.now() + parallax_core::time::DAY);
     let over = client.get(&client.one(&made)).await.body["destination"].clone();
@@ -214,7 +214,7 @@ async fn a_smaller_plan_switches_off_what_it_does_not_have_and_a_larger_one_swit
     let paused = client.get(&one).await.body["monitor"].clone();
     assert_eq!((&paused["paused"], &paused["pausedBy"]), (&json!(true), &json!("plan")));
     put_on(Plan::Pro).await;
-    assert_eq!(mails(), 1, "nothing stops by a larger plan");
+    assert_eq!(mails(), 1, "a larger plan stops nothing");
     let on = client.get(&client.one(&made)).await.body["destination"].clone();
     assert_eq!((&on["status"], &on["offReason"]), (&json!("active"), &Value::Null));
     assert_eq!(client.call(&client.write, "POST", &again, Value::Null).await.status, 200);
@@ -251,7 +251,7 @@ async fn a_subscriber_whom_the_owner_adds_is_asked_first() {
     assert_eq!(added.status, 201, "{added:?}");
     let subscriber = &added.body["subscriber"];
     assert_eq!((&subscriber["confirmedAt"], &subscriber["type"]), (&Value::Null, &json!("email")));
-    // Its mail holds the link that only its reader may follow.
+    // The email holds the confirmation link, so its content is not shown.
     let deliveries = client.get(&client.shop("/deliveries")).await.body["deliveries"].clone();
     assert_eq!(deliveries[0]["subscriberId"], subscriber["id"], "{deliveries}");
     let id = deliveries[0]["id"].as_str().unwrap();
@@ -259,7 +259,7 @@ async fn a_subscriber_whom_the_owner_adds_is_asked_first() {
     assert_eq!((&mail["body"], &mail["subject"]), (&Value::Null, &Value::Null));
     let again = client.shop(&format!("/deliveries/{id}/redeliver"));
     assert_eq!(client.call(&client.write, "POST", &again, Value::Null).await.status, 400);
-    // Whoever is added twice is asked once.
+    // A subscriber added twice gets only one confirmation email.
     assert_eq!(add(json!({ "email": "reader@example.com" })).await.body, added.body);
     let deliveries = client.get(&client.shop("/deliveries")).await.body["deliveries"].clone();
     assert_eq!(deliveries.as_array().unwrap().len(), 1);

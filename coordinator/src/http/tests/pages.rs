@@ -1,4 +1,4 @@
-//! Public pages: by which addresses they are found, and how they are served.
+//! Tests of public pages: host names and paths, headers, escaping, and redirects.
 
 use parallax_core::page::Page;
 use parallax_core::page::look::Language;
@@ -15,7 +15,7 @@ async fn a_page_is_found_by_its_label_and_by_its_domain() {
     for host in ["shop.pages.example", "SHOP.Pages.Example.:443"] {
         assert_eq!(name(host, "/status.json").await, (200, json!("Shop")), "{host}");
     }
-    // The service's own addresses have no page at their root.
+    // The hosts of the service itself serve no page at the root.
     for host in ["status.example", "STATUS.example.:443", "localhost:8080", "[::1]:8080", "127.0.0.1:8080"] {
         assert_eq!(name(host, "/status.json").await.0, 404, "{host}");
         assert_eq!(name(host, "/p/shop/status.json").await, (200, json!("Shop")), "{host}");
@@ -29,7 +29,7 @@ async fn a_page_is_found_by_its_label_and_by_its_domain() {
             assert_eq!((seen.status, seen.text.as_str()), (421, ""), "{host}{path}");
         }
         let token = format!("/ping/{}", "a".repeat(32));
-        assert_eq!(name(host, &token).await.0, 404, "a job may know us by any name");
+        assert_eq!(name(host, &token).await.0, 404, "pings are accepted on any host");
     }
     for host in ["none.pages.example", "a.shop.pages.example", ".pages.example"] {
         for path in ["/status.json", "/p/shop/status.json", "/api/v1/me", "/"] {
@@ -39,18 +39,26 @@ async fn a_page_is_found_by_its_label_and_by_its_domain() {
     let domain = Some("status.shop.example".to_owned());
     client.world.put_page(Page { custom_domain: domain, ..client.world.shop.clone() }).await;
     assert_eq!(name("Status.shop.example:8443", "/status.json").await, (200, json!("Shop")));
-    assert_eq!(name("status.shop.example", "/p/journal/status.json").await.0, 404, "another's page");
+    assert_eq!(
+        name("status.shop.example", "/p/journal/status.json").await.0,
+        404,
+        "the page has another host"
+    );
     client.world.put_page(client.world.shop.clone()).await;
-    assert_eq!(name("status.shop.example", "/status.json").await.0, 421, "it is not its domain any more");
+    assert_eq!(
+        name("status.shop.example", "/status.json").await.0,
+        421,
+        "the domain was removed from the page"
+    );
 }
 
-/// What a page opens where one asks to be told.
+/// Returns the subscribe dialog of a page.
 pub(super) fn dialog(page: &str) -> &str {
     let (_, after) = page.split_once("<div class=\"panel\">").unwrap_or_else(|| panic!("{page}"));
     after.split("</details>").next().unwrap_or_default()
 }
 
-/// A document of the shop's page as text.
+/// Fetches a document as text.
 pub(super) async fn document(client: &Client, path: &str) -> String {
     let seen = client.send("GET", path, &[], "").await;
     assert_eq!(seen.status, 200, "{path}: {seen:?}");
@@ -146,11 +154,11 @@ async fn what_people_write_can_not_become_markup() {
             format!("/p/shop/incidents/{incident}"),
         ] {
             let text = document(&client, &path).await;
-            assert!(text.contains("alert(1)") || text.contains("7 * 7"), "it is there as text: {path}");
+            assert!(text.contains("alert(1)") || text.contains("7 * 7"), "it is shown as text: {path}");
             for markup in ["<script>", "<img", "<svg onload", "<u>"] {
                 assert!(!text.contains(markup), "{markup}: {path}");
             }
-            // Between tags, and in a quoted value, it is text; in a tag beside its values it would be an attribute.
+            // Between tags and in quoted values it is text; in a tag outside of quoted values it would be an attribute.
             let tags = text.split('<').filter_map(|part| part.split_once('>')).map(|(tag, _)| tag);
             let mut beside_values = tags.flat_map(|tag| tag.split('"').step_by(2));
             assert!(!beside_values.any(|it| it.contains("onmouse") || it.contains("onerror")), "{path}");
@@ -200,7 +208,7 @@ async fn the_short_way_says_what_the_long_one_does_and_ends_with_an_edit() {
     }
     for path in ["/p/shop?x=1", "/p/shop?range=1y", "/p/shop/status.json", "/p/shop/history"] {
         client.send("GET", path, &[("host", shared)], "").await;
-        assert!(short("GET", shared, path, &[]).is_none(), "{path} is not kept");
+        assert!(short("GET", shared, path, &[]).is_none(), "{path} is not on the fast path");
     }
     for (method, host, path, more) in [
         ("POST", shared, "/p/shop", &[][..]),
@@ -236,7 +244,7 @@ async fn people_are_told_in_the_pages_language_that_nothing_is_there() {
             "{path}"
         );
         assert!(
-            told.text.contains("<html lang=\"de\"") && told.text.contains("Hier ist nichts"),
+            told.text.contains("<html lang=\"de\"") && told.text.contains("Seite nicht gefunden"),
             "{}",
             told.text
         );
@@ -246,12 +254,8 @@ async fn people_are_told_in_the_pages_language_that_nothing_is_there() {
     for path in ["/p/none", "/p/none/incidents/x", "/p/shop/none", "/none"] {
         let none = client.send("GET", path, &[browser], "").await;
         assert_eq!(none.status, 404, "{path}");
-        let plain = none.text.contains("<html lang=\"en\"") && none.text.contains("There is nothing here");
-        assert!(
-            plain && !none.text.contains("Shop"),
-            "a page that is not there has no language: {}",
-            none.text
-        );
+        let plain = none.text.contains("<html lang=\"en\"") && none.text.contains("Page not found");
+        assert!(plain && !none.text.contains("Shop"), "an unknown page has no language: {}", none.text);
         let program = client.send("GET", path, &[("accept", "*/*")], "").await;
         let told = (program.status, &program.body["error"]["code"], &program.headers["vary"]);
         assert_eq!(told.0, 404, "{path}");
@@ -305,7 +309,7 @@ async fn an_address_with_a_slash_at_its_end_leads_to_the_one_without() {
         let seen = client.send("GET", path, &[("host", host)], "").await;
         assert!(seen.status == 404 && !seen.headers.contains_key("location"), "{host}{path}: {seen:?}");
     }
-    // Whether a page is there is told by the address without the slash, or not at all.
+    // The redirect does not reveal whether a page exists.
     let answer = async |path: &str| {
         let seen = client.send("GET", path, &[], "").await;
         (seen.status, seen.headers, seen.text)

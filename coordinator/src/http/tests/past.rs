@@ -1,4 +1,4 @@
-//! What a page tells of its past: each outage once, and incidents from before the page.
+//! Tests of the history of a page: outages, incidents before the page was created, and heartbeat events.
 
 use parallax_core::event::{AlertKind, Change, Event, Status, What};
 use parallax_core::id::MonitorId;
@@ -10,7 +10,7 @@ use parallax_core::time::MINUTE;
 use super::*;
 use crate::service::tests::START;
 
-/// A change of status, of an outage that began so many minutes after the start, where it is of one.
+/// Makes a status change; `outage` is the start of its outage in minutes.
 fn change(from: Status, to: Status, since: i64, outage: Option<i64>) -> Change {
     Change {
         from,
@@ -40,7 +40,7 @@ impl Client {
         self.send("GET", path, &[], "").await
     }
 
-    /// The lines on a monitor's outages as Markdown has them, and the rows of its page: how many, how many of them open.
+    /// Outages of a monitor: lines of the Markdown page, and numbers of all and ongoing ones in the HTML page.
     async fn outages(&self, monitor: MonitorId) -> (Vec<String>, (usize, usize)) {
         let notes = self.visit(&format!("/p/shop/monitors/{monitor}.md")).await.text;
         let listed = notes.split("## Outages").nth(1).unwrap().lines().filter(|line| line.starts_with("- "));
@@ -62,7 +62,7 @@ async fn an_outage_is_told_once_however_often_it_was_said_and_whoever_looked_awa
         (Up, Down, 1, Some(1)),
         (Down, Down, 6, Some(1)),
         (Down, Down, 11, Some(1)),
-        // Nobody looks for a while, and that ends nothing.
+        // No checks for a while, which does not end the outage.
         (Down, Unknown, 12, None),
         (Unknown, Down, 20, Some(1)),
         (Down, Down, 26, Some(1)),
@@ -76,12 +76,12 @@ async fn an_outage_is_told_once_however_often_it_was_said_and_whoever_looked_awa
     let second = "- 2026-11-27T13:26:00.000Z to now: unexpected status 503";
     let both = vec![second.to_owned(), first.to_owned()];
     assert_eq!(client.outages(id).await, (both.clone(), (2, 1)));
-    // Nobody looks again: the machine remembers that it lasts.
+    // No checks again; the state machine remembers the outage.
     let lasting = View { outage_since: Some(START + 40 * MINUTE), ..View::default() };
     client.world.views.lock().unwrap().insert(id, lasting);
     client.changed(id, change(Down, Unknown, 50, None)).await;
     assert_eq!(client.outages(id).await, (both, (2, 1)));
-    // It is paused, which ends what was on.
+    // The monitor is paused, which ends the outage.
     client.world.views.lock().unwrap().insert(id, View::default());
     client.changed(id, change(Unknown, Up, 55, None)).await;
     let ended = "- 2026-11-27T13:26:00.000Z to 2026-11-27T13:36:00.000Z: unexpected status 503";
@@ -129,8 +129,8 @@ async fn an_incident_from_before_the_page_is_found_in_its_month() {
         assert!(seen.status == 200 && seen.text.contains("Christmas"), "{month}: {seen:?}");
     }
     assert_eq!(client.visit("/p/shop/history/2025-11").await.status, 404);
-    assert_eq!(client.visit("/p/shop/history/2026-12").await.status, 404, "it has not begun");
-    // The way there leads over every month in between, and ends there.
+    assert_eq!(client.visit("/p/shop/history/2026-12").await.status, 404, "the month is in the future");
+    // The links lead through every month in between, and end at the oldest.
     let between = client.visit("/p/shop/history/2026-01").await;
     assert!(between.text.contains("href=\"/p/shop/history/2025-12\""), "{}", between.text);
     let first = client.visit("/p/shop/history/2025-12").await;

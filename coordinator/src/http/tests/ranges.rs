@@ -1,4 +1,4 @@
-//! The range that a page opens with: the one that its age fills, unless its visitor chose another.
+//! Tests of the chart range of a page: the default follows the age of its data, unless the visitor selects one.
 
 use parallax_core::time::{DAY, MINUTE};
 
@@ -6,7 +6,7 @@ use super::*;
 use crate::service::tests::START;
 
 impl Client {
-    /// The range that is shown there.
+    /// Returns the selected range of a document.
     async fn shown(&self, path: &str) -> String {
         let document = self.send("GET", path, &[("accept", "text/html")], "").await;
         assert_eq!(document.status, 200, "{path}");
@@ -21,14 +21,14 @@ impl Client {
 #[tokio::test]
 async fn a_young_page_opens_with_what_its_age_fills_and_is_drawn_again_when_that_changes() {
     let client = Client::new().await;
-    // The page is older than what is on it, and there is nothing to be seen of that time.
+    // The page is older than its only monitor, so the age of the monitor counts.
     client.world.clock.set(START + 100 * DAY);
     let made = client.make(json!({ "url": "a.example" })).await;
     let own = format!("/p/shop/monitors/{}", made["id"].as_str().unwrap());
     for (age, expected) in [
         (MINUTE, "24 hours"),
         (DAY - 1, "24 hours"),
-        // What was drawn a moment ago is as old as it may be, but for this.
+        // The document cached just before is still fresh, except that the range has changed.
         (DAY, "7 days"),
         (7 * DAY - 1, "7 days"),
         (7 * DAY, "30 days"),
@@ -54,7 +54,7 @@ async fn a_choice_goes_along_to_a_monitors_own_page() {
     for (query, link) in [("", format!("{path}\"")), ("?range=90d", format!("{path}?range=90d\""))] {
         let page = client.send("GET", &format!("/p/shop{query}"), &[], "").await.text;
         assert!(page.contains(&format!("href=\"{link}")), "{link}: {page}");
-        // Each range has an address that means it at any age.
+        // Each range has a URL that works at any age.
         for name in ["24h", "7d", "30d", "90d"] {
             assert!(page.contains(&format!("href=\"/p/shop?range={name}\"")), "{name}");
         }

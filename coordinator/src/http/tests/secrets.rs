@@ -1,4 +1,4 @@
-//! What no answer may show: request headers and bodies, credentials of a URL, and for readers the address of pings.
+//! Tests that no response reveals secrets: headers and bodies of checks, URL credentials, and ping URLs for read keys.
 
 use serde_json::{Value, json};
 
@@ -23,7 +23,7 @@ async fn no_answer_shows_what_a_monitor_sends() {
     let path = answers[0].headers["location"].to_str().unwrap().to_owned();
     answers.push(client.send("POST", &list, &headers, &secrets.to_string()).await);
     answers.push(client.send("POST", &list, &headers, "{\"headers\": {\"A\": \"s3cret\"}}").await);
-    // Refusals name the field and the rule, not the value.
+    // Errors name the field and the rule, but not the value.
     for wrong in [
         json!({ "headers": { "X-Token": "s3cret\r\n" } }),
         json!({ "headers": { "X-Token": ["s3cret"] } }),
@@ -71,8 +71,8 @@ async fn no_reader_learns_where_a_heartbeat_reports() {
     let read = client.call(&client.read, "GET", &of(""), Value::Null).await;
     assert_eq!(read.body["monitor"]["heartbeat"].get("pingUrl"), Some(&Value::Null));
     let write = client.get(&of("")).await;
-    assert_ne!(read.headers["etag"], write.headers["etag"], "what a writer has is not what a reader gets");
-    // The status document is for visitors, whoever asks.
+    assert_ne!(read.headers["etag"], write.headers["etag"], "read and write keys get different documents");
+    // The status document is public, even for a write key.
     assert!(!client.get(&client.shop("/status")).await.body.to_string().contains(&token));
 }
 

@@ -1,5 +1,5 @@
-//! Documents that are read and sent back: unchanged they change nothing, and a field that a route does not change is
-//! refused or warned of.
+//! Tests of sending back documents that were read: unchanged they change nothing, and fields that a route can't change
+//! are rejected or cause a warning.
 
 use parallax_core::flapping::Flapping;
 use parallax_core::incident::Progress;
@@ -12,7 +12,7 @@ use serde_json::json;
 use super::*;
 use crate::service::tests::START;
 
-/// Every kind of thing that a PATCH changes: its path, and the member of the answer that holds it.
+/// Creates one of every resource with a PATCH route; returns paths and the names of the resources in responses.
 async fn things(client: &Client) -> Vec<(String, &'static str)> {
     let mut things = Vec::new();
     for body in [
@@ -67,13 +67,13 @@ async fn everything_can_be_sent_back_as_it_was_read() {
     let mut sent_back = 0;
     for (path, name) in things(&client).await {
         let read = client.get(&path).await.body;
-        // Its status is another one meanwhile, and it is read again by then.
+        // Time passes, and the status may have changed in between.
         client.world.clock.set(client.world.service.now() + 1000);
         let document = read[name].clone();
         let same = client.call(&client.write, "PATCH", &path, document.clone()).await;
         assert_eq!((same.status, same.body.get("warnings")), (200, None), "{path} {same:?}");
         assert_eq!(same.body[name], document, "{path}");
-        // With one field changed that one alone is.
+        // Only the edited field changes.
         let field = if name == "incident" { "title" } else { "name" };
         if document.get(field).is_some() {
             let mut edited = document.clone();
@@ -83,7 +83,7 @@ async fn everything_can_be_sent_back_as_it_was_read() {
             assert_eq!(changed.body[name], edited, "{path}");
         }
         sent_back += 1;
-        // A minute has 120 requests.
+        // Move on the clock, so that the rate limit is not reached.
         client.world.clock.set(client.world.service.now() + 60_000);
     }
     assert_eq!(sent_back, 17);
@@ -121,7 +121,7 @@ async fn a_field_that_another_route_changes_is_refused_with_that_route() {
             json!({ "name": "x" }),
             "name can't be changed here: PATCH /api/v1/pages/{pageId} changes",
         ),
-        (of("monitor"), json!({ "type": "tcp" }), "type can't change after creation"),
+        (of("monitor"), json!({ "type": "tcp" }), "type can't be changed after creation"),
         (of("monitor"), json!({ "position": 7 }), "position can't be changed: monitors stand in the order"),
         (
             of("monitor"),
@@ -155,7 +155,7 @@ async fn a_field_that_another_route_changes_is_refused_with_that_route() {
     let refused = client.call(&client.write, "PATCH", &of("page"), both).await;
     let fields: Vec<_> =
         refused.body["error"]["fields"].as_array().unwrap().iter().map(|it| &it["field"]).collect();
-    assert_eq!(fields, ["slug", "name"], "all at once");
+    assert_eq!(fields, ["slug", "name"], "all are reported");
     assert_eq!(client.get(&of("page")).await.body["page"]["name"], "Shop");
 }
 
@@ -167,12 +167,7 @@ async fn a_slip_is_told_beside_what_was_done() {
     let window = things.iter().filter(|(_, it)| *it == "incident").nth(2).unwrap().0.clone();
     for (method, path, sent, warning) in [
         ("PATCH", of("monitor"), json!({ "group": "B" }), "group was ignored: send it as groupName"),
-        (
-            "PATCH",
-            of("monitor"),
-            json!({ "status": "up" }),
-            "status was ignored: it is what the checks found",
-        ),
+        ("PATCH", of("monitor"), json!({ "status": "up" }), "status was ignored: the checks set it"),
         ("PATCH", of("monitor"), json!({ "keywrod": "x" }), "keywrod was ignored: did you mean keyword?"),
         (
             "POST",
@@ -292,14 +287,14 @@ async fn an_incident_is_sent_back_though_it_went_on_by_then() {
         (sent.status, sent.body["incident"]["title"].clone(), sent.body["warnings"].clone())
     };
     let read = client.get(&path).await.body["incident"].clone();
-    // A person's update has one text, so another one is a change.
+    // The text of a manual update is compared, so a different one is a change.
     change(|incident| incident.updates[0].body = "It changed 4 times.".to_owned()).await;
     assert_eq!(send_back(&read, "y").await.0, 400);
     change(|incident| incident.automatic = true).await;
     let read = client.get(&path).await.body["incident"].clone();
     change(|incident| incident.updates[0].body = "It changed 5 times.".to_owned()).await;
     assert_eq!(send_back(&read, "y").await, (200, json!("y"), Value::Null));
-    // It resolves itself.
+    // The automatic incident resolves.
     change(|incident| {
         let mut last = incident.updates[0].clone();
         last.id = parallax_core::id::UpdateId::from_u128(7);
@@ -337,11 +332,15 @@ async fn a_pause_by_the_plan_is_no_pause_of_the_owner() {
     let stays = json!(["the monitor stays paused: the account's plan has no component monitors"]);
     put_on(Plan::Free).await;
     let read = client.get(&path).await.body["monitor"].clone();
-    assert_eq!(send(read).await, (200, json!(true), json!("plan"), Value::Null), "an echo");
+    assert_eq!(send(read).await, (200, json!(true), json!("plan"), Value::Null), "sent back unchanged");
     assert_eq!(send(json!({ "paused": false })).await, (200, json!(true), json!("plan"), stays.clone()));
     assert_eq!(send(json!({ "paused": true })).await, (200, json!(true), json!("owner"), Value::Null));
     put_on(Plan::Pro).await;
-    assert_eq!(client.get(&path).await.body["monitor"]["pausedBy"], "owner", "it holds on a larger plan");
+    assert_eq!(
+        client.get(&path).await.body["monitor"]["pausedBy"],
+        "owner",
+        "the pause by the owner stays on a larger plan"
+    );
     put_on(Plan::Free).await;
     assert_eq!(send(json!({ "paused": false })).await, (200, json!(true), json!("plan"), stays));
     put_on(Plan::Pro).await;

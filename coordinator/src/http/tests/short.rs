@@ -1,4 +1,4 @@
-//! The shortest way on a connection, over real sockets: it says what the long one does, and nobody can tell where it ends.
+//! Tests of the fast path over real sockets: its responses equal those of hyper, also when a connection is handed over.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -15,7 +15,7 @@ use super::socket::{Server, exchange, server, server_within};
 use crate::http::server::Limits;
 use crate::http::short::{Found, Question, known};
 
-/// What came over the socket: status, headers but for those of the moment, and the body.
+/// Response read from a socket: status, headers without date and length, and body.
 #[derive(Debug, PartialEq, Eq)]
 struct Got {
     status: u16,
@@ -27,7 +27,7 @@ fn request(path: &str, more: &str) -> String {
     format!("GET {path} HTTP/1.1\r\nHost: status.example\r\nAccept-Encoding: gzip\r\n{more}\r\n")
 }
 
-/// Reads one answer whose length is told.
+/// Reads one response with a content length.
 async fn answer(stream: &mut TcpStream) -> Got {
     let mut head = Vec::new();
     while !head.ends_with(b"\r\n\r\n") {
@@ -46,7 +46,7 @@ async fn answer(stream: &mut TcpStream) -> Got {
     Got { status, headers, body }
 }
 
-/// Whether a request would be answered at once.
+/// Returns true if the fast path has a response to the request.
 fn is_known(client: &Client, request: &str) -> bool {
     matches!(found(client, request), Some(Found::Written(_)))
 }
@@ -66,11 +66,13 @@ async fn documents_of_one_tag_go_out_with_their_own_lengths() {
     let (path, begin) = ("/p/shop/history/2026-11", client.world.service.now());
     let (mut tags, mut lengths) = (BTreeSet::new(), BTreeSet::new());
     for number in 0..30 {
-        // Drawn anew each time, and written at another moment: nothing else differs.
+        // Rendered again each time; only the time in it differs.
         client.world.clock.set(begin + number * (7 * MINUTE + 1234));
         let drawn = client.send("GET", path, &[("host", "status.example")], "").await;
         tags.insert(drawn.headers["etag"].to_str().unwrap().to_owned());
-        let Some(Found::Written(written)) = found(&client, &request(path, "")) else { panic!("it is known") };
+        let Some(Found::Written(written)) = found(&client, &request(path, "")) else {
+            panic!("it is cached")
+        };
         let head = String::from_utf8(written.head.to_vec()).unwrap().to_ascii_lowercase();
         assert!(head.contains(&format!("content-length: {}\r\n", written.body.len())), "{head}");
         lengths.insert(written.body.len());
@@ -120,13 +122,13 @@ async fn requests_one_after_the_other_in_parts_and_at_once_are_answered_in_order
     let client = Client::new().await;
     let server = server(&client).await;
     let page = request("/p/shop", "");
-    // Asked for once, it is known.
+    // The first request fills the cache.
     assert!(
         exchange(&server, request("/p/shop", "Connection: close\r\n").as_bytes()).await.contains(" 200 ")
     );
     assert!(is_known(&client, &page));
     let mut stream = visitor(&server).await;
-    // Two known ones, one that is not, and again a known one.
+    // Two cached documents, one that is not cached, and a cached one again.
     let at_once = [&page, &page, &request("/p/none", ""), &page].map(String::as_str).concat();
     stream.write_all(at_once.as_bytes()).await.unwrap();
     let mut statuses = Vec::new();
@@ -134,7 +136,7 @@ async fn requests_one_after_the_other_in_parts_and_at_once_are_answered_in_order
         statuses.push(answer(&mut stream).await.status);
     }
     assert_eq!(statuses, [200, 200, 404, 200]);
-    // A head in two parts, whose first goes with an earlier request.
+    // Headers in two parts, the first one sent together with the previous request.
     let (first, rest) = page.split_at(20);
     let mut stream = visitor(&server).await;
     stream.write_all(format!("{page}{first}").as_bytes()).await.unwrap();
@@ -149,7 +151,7 @@ async fn the_last_answer_ends_the_connection_and_so_does_silence_after_it() {
     let server =
         server_within(Limits { head: Duration::from_millis(100), ..Limits::default() }, &client).await;
     let last = request("/p/shop", "Connection: close\r\n");
-    // The long way, and then the short one.
+    // Through hyper first, then on the fast path.
     for _ in 0..2 {
         let mut stream = visitor(&server).await;
         stream.write_all(last.as_bytes()).await.unwrap();

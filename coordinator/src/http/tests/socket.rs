@@ -1,4 +1,4 @@
-//! The server over real sockets: heads, bodies, limits of time, and its end.
+//! Tests of the server over real sockets: headers, bodies, timeouts, connection limits and shutdown.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -42,7 +42,7 @@ pub(super) async fn exchange(server: &Server, bytes: &[u8]) -> String {
     let mut stream = TcpStream::connect(server.address).await.unwrap();
     stream.write_all(bytes).await.unwrap();
     let mut answer = Vec::new();
-    // A server that refuses may close before all is read.
+    // The server may close the connection before it has read everything.
     let _ = stream.read_to_end(&mut answer).await;
     String::from_utf8_lossy(&answer).into_owned()
 }
@@ -167,7 +167,7 @@ async fn whoever_does_not_finish_a_head_is_let_go() {
 async fn connections_above_the_limit_wait_for_a_place() {
     let client = Client::new().await;
     let server = server_within(Limits { connections: 1, ..Limits::default() }, &client).await;
-    // Its body is still to come.
+    // The body is sent later.
     let more = "Content-Type: application/json\r\nContent-Length: 2\r\nExpect: 100-continue\r\n";
     let mut first = TcpStream::connect(server.address).await.unwrap();
     first.write_all(&head(&format!("POST {}", client.shop("/monitors")), &client.write, more)).await.unwrap();
@@ -176,7 +176,7 @@ async fn connections_above_the_limit_wait_for_a_place() {
     assert_eq!(&line, b"HTTP/1.1 100 Continue\r\n\r\n");
     let second = exchange(&server, b"GET / HTTP/1.1\r\nHost: status.example\r\nConnection: close\r\n\r\n");
     tokio::pin!(second);
-    // The place is free only once the first is gone.
+    // The slot is free only when the first request has ended.
     assert!(tokio::time::timeout(Duration::from_millis(100), &mut second).await.is_err());
     first.write_all(b"{}").await.unwrap();
     let mut refused = [0; 12];
@@ -193,7 +193,7 @@ async fn the_connection_idle_for_longest_makes_room_and_no_flood_shuts_out_a_req
     let mut idle = Vec::new();
     for number in 0..20 {
         let mut stream = TcpStream::connect(server.address).await.unwrap();
-        // Some say nothing, some begin a head.
+        // Half of them send nothing, half send a part of the headers.
         if number % 2 == 0 {
             stream.write_all(b"GET / HT").await.unwrap();
         }
@@ -202,7 +202,7 @@ async fn the_connection_idle_for_longest_makes_room_and_no_flood_shuts_out_a_req
     let answer =
         exchange(&server, b"GET / HTTP/1.1\r\nHost: status.example\r\nConnection: close\r\n\r\n").await;
     assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
-    // All but the newest three have been closed, oldest first; with bytes unread that is a reset.
+    // All but the newest three have been closed, oldest first; unread bytes cause a reset.
     let newest = idle.split_off(17);
     for mut stream in idle {
         let mut rest = Vec::new();

@@ -1,4 +1,4 @@
-//! The visitors' forms: looking changes nothing, one click does, and asking tells nobody anything.
+//! Tests of the subscription forms: GET requests change nothing, and responses do not reveal who is subscribed.
 
 use parallax_core::page::Page;
 use parallax_core::page::look::Language;
@@ -53,7 +53,7 @@ async fn a_visitor_asks_confirms_and_leaves_without_a_script() {
                 assert!(policy.contains(part), "{policy}");
             }
         }
-        assert_eq!(client.subscribers(), std::slice::from_ref(&who), "looking changes nothing");
+        assert_eq!(client.subscribers(), std::slice::from_ref(&who), "a GET request changes nothing");
     }
     let choice = client.look(&confirm).await.text;
     assert!(choice.contains(&format!("value=\"{id}\" checked")), "{choice}");
@@ -86,11 +86,11 @@ async fn a_mailbox_is_pending_until_its_reader_confirms_by_a_form_whoever_may_se
         let seen = client.send(method, &path, &[], "").await;
         assert_eq!((seen.status, &seen.headers["cache-control"].to_str().unwrap()), (200, &"no-store"));
         let shown = client.call(&client.write, "GET", &one, Value::Null).await.body;
-        assert_eq!(shown["destination"]["status"], "pending", "looking changes nothing");
+        assert_eq!(shown["destination"]["status"], "pending", "a GET request changes nothing");
     }
     let form = client.look(&path).await.text;
     assert!(form.contains("ann@example.com") && form.contains("action=\"confirm-alerts\""), "{form}");
-    // Of the hidden page a bad link shows its form alone.
+    // On a private page, an invalid link gives only the login form.
     for (path, body, status) in
         [("/p/shop/confirm-alerts", "t=x", 403), ("/p/nothing/confirm-alerts?t=x", "", 404)]
     {
@@ -115,7 +115,7 @@ async fn one_click_of_a_mail_program_unsubscribes_and_may_be_repeated() {
         ),
     ] {
         let who = client.world.subscribed("ann@example.com").await;
-        // The page may have got another name since, and may hide by now.
+        // The page may have been renamed and made private in between.
         let hidden = Page { private: true, slug: "new".to_owned(), ..client.world.shop.clone() };
         client.world.keep_page(hidden).await;
         let path = format!("/p/shop/unsubscribe?t={}", who.link());
@@ -190,7 +190,7 @@ async fn an_address_and_a_page_have_so_many_wishes_in_a_minute() {
     assert_eq!(wish(9).await, 200);
     for n in 10..35 {
         client.world.clock.set(client.world.service.now() + 60_000);
-        assert_eq!(wish(n).await, if n < 34 { 200 } else { 429 }, "{n}: thirty an hour of one address");
+        assert_eq!(wish(n).await, if n < 34 { 200 } else { 429 }, "{n}: thirty per hour and address");
     }
 }
 

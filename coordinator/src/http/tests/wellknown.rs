@@ -1,4 +1,4 @@
-//! What is looked for at every host without a link to it: at the base, at a page's own, and at one that wants no search.
+//! Tests of well-known URLs such as robots.txt: on the base host, on page hosts, and for pages with noindex.
 
 use super::*;
 
@@ -11,7 +11,7 @@ impl Client {
         self.send("GET", path, &[OWN], "").await
     }
 
-    /// What an address of ours answers.
+    /// Fetches a URL of the service or of the page.
     async fn at(&self, address: &str) -> Answered {
         match address.strip_prefix(PAGE) {
             Some(path) => self.own(path).await,

@@ -1,8 +1,8 @@
-//! Texts that would be more than texts somewhere, over every channel and event.
+//! Hostile texts on every channel and event.
 
 use super::*;
 
-/// Every text of a body, with its path.
+/// Collects every string of a body with its path.
 fn texts<'a>(value: &'a Value, path: &str, found: &mut Vec<(String, &'a str)>) {
     match value {
         Value::String(text) => found.push((path.to_owned(), text)),
@@ -62,7 +62,7 @@ fn a_text_from_outside_stays_a_text_in_every_chat() {
                         assert!(shown.encode_utf16().count() <= 3_000, "{at}");
                     }
                     ChannelKind::Discord => {
-                        // A footer knows no Markdown.
+                        // A footer doesn't support Markdown.
                         assert!(path.ends_with("/footer/text") || is_literal(shown), "{at}");
                         assert!(!shown.contains("@everyone"), "{at}");
                     }
@@ -79,7 +79,7 @@ fn a_text_from_outside_stays_a_text_in_every_chat() {
     }
 }
 
-/// True where Discord shows it as it is: nothing in it that no backslash stands before is markup.
+/// Returns true if Discord shows the text literally: everything that isn't escaped is no markup.
 fn is_literal(shown: &str) -> bool {
     let (mut bare, mut signs) = (String::new(), shown.chars().peekable());
     while let Some(sign) = signs.next() {

@@ -1,4 +1,4 @@
-//! The words of mails in German.
+//! German texts of mails.
 
 use super::Words;
 
@@ -10,7 +10,7 @@ pub(super) static WORDS: Words = Words {
     resolved: "Behoben",
     planned: "Wartung geplant",
     soon: "Noch {0} bis zur Wartung",
-    begins: "Wartung beginnt",
+    begins: "Wartung gestartet",
     completed: "Wartung abgeschlossen",
     cancelled: "Wartung abgesagt",
     status: "Status",
@@ -21,20 +21,20 @@ pub(super) static WORDS: Words = Words {
     to: "Bis",
     over: "Beendet",
     open: "Auf der Statusseite ansehen",
-    subscribed: "Sie haben die Neuigkeiten von {0} abonniert.",
+    subscribed: "Sie erhalten diese E-Mail, weil Sie die Meldungen von {0} abonniert haben.",
     unsubscribe: "Abbestellen",
     named: "{0} ({1})",
     confirm: "Bestätigen Sie Ihr Abonnement: {0}",
-    confirm_lead: "Jemand, vermutlich Sie, hat darum gebeten, dass dieser Adresse Vorfälle und Wartungen von {0} mitgeteilt werden. Wenn Sie es waren, öffnen Sie den Link und bestätigen Sie. Wenn nicht, ignorieren Sie diese E-Mail: Es kommt nichts weiter.",
+    confirm_lead: "Jemand, vermutlich Sie, möchte unter dieser Adresse Meldungen zu Vorfällen und Wartungen von {0} erhalten. Wenn Sie das waren, öffnen Sie den Link und bestätigen Sie. Wenn nicht, ignorieren Sie diese E-Mail; Sie erhalten keine weiteren.",
     confirm_link: "Abonnement bestätigen",
-    confirm_note: "Eine Anfrage, die nicht innerhalb von zwei Tagen bestätigt wird, verfällt.",
-    alerts: "Bestätigen Sie, dass Sie die Alarme von {0} erhalten möchten",
-    alerts_lead: "Wer {0} betreut, hat darum gebeten, dass diese Adresse eine E-Mail bekommt, sobald ein Monitor der Seite ausfällt, wiederkommt oder langsam ist. Wenn Sie das möchten, öffnen Sie den Link und bestätigen Sie. Wenn nicht, ignorieren Sie diese E-Mail: Es kommt nichts weiter.",
+    confirm_note: "Dieser Link läuft in zwei Tagen ab.",
+    alerts: "Bestätigen Sie die Alarme von {0}",
+    alerts_lead: "Der Inhaber von {0} möchte an diese Adresse Alarme senden, wenn ein Monitor ausfällt, wieder funktioniert oder langsam ist. Um sie zu erhalten, öffnen Sie den Link und bestätigen Sie. Wenn Sie sie nicht möchten, ignorieren Sie diese E-Mail; Sie erhalten keine weiteren.",
     alerts_link: "Alarme bestätigen",
-    alerts_note: "Der Link gilt zwei Tage.",
+    alerts_note: "Dieser Link läuft in zwei Tagen ab.",
     sign_in: "Anmelden bei {0}",
-    sign_in_lead: "Jemand, vermutlich Sie, möchte {0} sehen. Wenn Sie es waren, öffnen Sie den Link in dem Browser, in dem Sie darum gebeten haben. Wenn nicht, ignorieren Sie diese E-Mail: Ohne den Link kommt niemand hinein.",
-    sign_in_once: "Der Link gilt einmal, innerhalb von 15 Minuten.",
+    sign_in_lead: "Jemand, vermutlich Sie, möchte sich bei {0} anmelden. Wenn Sie das waren, öffnen Sie den Link im selben Browser. Wenn nicht, ignorieren Sie diese E-Mail; ohne den Link kann sich niemand anmelden.",
+    sign_in_once: "Der Link funktioniert einmal und läuft in 15 Minuten ab.",
     sign_in_link: "Anmelden",
-    sign_in_note: "Sie bekommen diese E-Mail, weil der Inhaber der Seite Ihrer Adresse erlaubt, sie zu sehen.",
+    sign_in_note: "Sie erhalten diese E-Mail, weil der Inhaber der Seite Ihrer Adresse Zugang gegeben hat.",
 };

@@ -1,4 +1,4 @@
-//! The words of mails in Spanish.
+//! Spanish texts of mails.
 
 use super::Words;
 
@@ -10,7 +10,7 @@ pub(super) static WORDS: Words = Words {
     resolved: "Resuelto",
     planned: "Mantenimiento programado",
     soon: "Mantenimiento dentro de {0}",
-    begins: "Comienza el mantenimiento",
+    begins: "Mantenimiento iniciado",
     completed: "Mantenimiento terminado",
     cancelled: "Mantenimiento cancelado",
     status: "Estado",
@@ -25,16 +25,16 @@ pub(super) static WORDS: Words = Words {
     unsubscribe: "Darse de baja",
     named: "{0} ({1})",
     confirm: "Confirme su suscripción a {0}",
-    confirm_lead: "Alguien, probablemente usted, ha pedido que se informe a esta dirección de los incidentes y mantenimientos de {0}. Si fue usted, abra el enlace y confirme. Si no, ignore este correo: no llegará nada más.",
+    confirm_lead: "Alguien, probablemente usted, ha pedido recibir en esta dirección novedades sobre incidentes y mantenimientos de {0}. Si fue usted, abra el enlace y confirme. Si no, ignore este correo; no recibirá ninguno más.",
     confirm_link: "Confirmar la suscripción",
-    confirm_note: "Si no se confirma en dos días, la solicitud caduca.",
-    alerts: "Confirme que quiere recibir las alertas de {0}",
-    alerts_lead: "Quien cuida de {0} ha pedido que esta dirección reciba un correo cuando uno de sus monitores caiga, vuelva o vaya lento. Si lo desea, abra el enlace y confirme. Si no, ignore este correo: no llegará nada más.",
+    confirm_note: "Este enlace caduca en dos días.",
+    alerts: "Confirme las alertas de {0}",
+    alerts_lead: "El propietario de {0} quiere enviar alertas a esta dirección cuando un monitor se caiga, se recupere o vaya lento. Para recibirlas, abra el enlace y confirme. Si no las desea, ignore este correo; no recibirá ninguno más.",
     alerts_link: "Confirmar las alertas",
-    alerts_note: "El enlace es válido durante dos días.",
+    alerts_note: "Este enlace caduca en dos días.",
     sign_in: "Inicie sesión en {0}",
-    sign_in_lead: "Alguien, probablemente usted, ha pedido ver {0}. Si fue usted, abra el enlace en el navegador desde el que lo pidió. Si no, ignore este correo: nadie entra sin el enlace.",
-    sign_in_once: "El enlace funciona una vez, en un plazo de 15 minutos.",
+    sign_in_lead: "Alguien, probablemente usted, ha pedido iniciar sesión en {0}. Si fue usted, abra el enlace en el mismo navegador. Si no, ignore este correo; nadie puede iniciar sesión sin el enlace.",
+    sign_in_once: "El enlace funciona una vez y caduca en 15 minutos.",
     sign_in_link: "Iniciar sesión",
-    sign_in_note: "Recibe este correo porque el propietario de la página permite que su dirección la vea.",
+    sign_in_note: "Recibe este correo porque el propietario de la página dio acceso a su dirección.",
 };

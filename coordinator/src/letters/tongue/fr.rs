@@ -1,4 +1,4 @@
-//! The words of mails in French.
+//! French texts of mails.
 
 use super::Words;
 
@@ -10,7 +10,7 @@ pub(super) static WORDS: Words = Words {
     resolved: "Résolu",
     planned: "Maintenance prévue",
     soon: "Maintenance dans {0}",
-    begins: "Début de la maintenance",
+    begins: "Maintenance commencée",
     completed: "Maintenance terminée",
     cancelled: "Maintenance annulée",
     status: "État",
@@ -21,20 +21,20 @@ pub(super) static WORDS: Words = Words {
     to: "Fin",
     over: "Terminé",
     open: "Voir sur la page d’état",
-    subscribed: "Vous recevez les nouvelles de {0} à votre demande.",
+    subscribed: "Vous recevez cet e-mail car vous êtes abonné aux mises à jour de {0}.",
     unsubscribe: "Se désabonner",
     named: "{0} ({1})",
     confirm: "Confirmez votre abonnement à {0}",
-    confirm_lead: "Quelqu’un, sans doute vous, a demandé que cette adresse soit informée des incidents et des maintenances de {0}. Si c’était vous, ouvrez le lien et confirmez. Sinon, ignorez cet e-mail : rien d’autre ne viendra.",
+    confirm_lead: "Quelqu’un, sans doute vous, a demandé à recevoir à cette adresse les informations sur les incidents et les maintenances de {0}. Si c’était vous, ouvrez le lien et confirmez. Sinon, ignorez cet e-mail ; vous n’en recevrez pas d’autre.",
     confirm_link: "Confirmer l’abonnement",
-    confirm_note: "Une demande qui n’est pas confirmée dans les deux jours est oubliée.",
-    alerts: "Confirmez que vous voulez recevoir les alertes de {0}",
-    alerts_lead: "La personne qui s’occupe de {0} a demandé que cette adresse reçoive un e-mail chaque fois qu’un de ses moniteurs tombe en panne, revient ou est lent. Si vous le voulez, ouvrez le lien et confirmez. Sinon, ignorez cet e-mail : rien d’autre ne viendra.",
+    confirm_note: "Ce lien expire dans deux jours.",
+    alerts: "Confirmez les alertes de {0}",
+    alerts_lead: "Le propriétaire de {0} souhaite envoyer des alertes à cette adresse lorsqu’un moniteur tombe en panne, se rétablit ou est lent. Pour les recevoir, ouvrez le lien et confirmez. Sinon, ignorez cet e-mail ; vous n’en recevrez pas d’autre.",
     alerts_link: "Confirmer les alertes",
-    alerts_note: "Le lien est valable deux jours.",
+    alerts_note: "Ce lien expire dans deux jours.",
     sign_in: "Connexion à {0}",
-    sign_in_lead: "Quelqu’un, sans doute vous, a demandé à voir {0}. Si c’était vous, ouvrez le lien dans le navigateur d’où vient la demande. Sinon, ignorez cet e-mail : personne n’entre sans ce lien.",
-    sign_in_once: "Le lien fonctionne une seule fois, dans les 15 minutes.",
+    sign_in_lead: "Quelqu’un, sans doute vous, a demandé à se connecter à {0}. Si c’était vous, ouvrez le lien dans le même navigateur. Sinon, ignorez cet e-mail ; personne ne peut se connecter sans ce lien.",
+    sign_in_once: "Le lien fonctionne une seule fois et expire dans 15 minutes.",
     sign_in_link: "Se connecter",
-    sign_in_note: "Vous recevez cet e-mail car le propriétaire de cette page autorise votre adresse à la voir.",
+    sign_in_note: "Vous recevez cet e-mail car le propriétaire de la page a donné accès à votre adresse.",
 };

@@ -1,4 +1,4 @@
-//! The words of mails in Portuguese.
+//! Portuguese texts of mails.
 
 use super::Words;
 
@@ -10,7 +10,7 @@ pub(super) static WORDS: Words = Words {
     resolved: "Resolvido",
     planned: "Manutenção planeada",
     soon: "Manutenção dentro de {0}",
-    begins: "Início da manutenção",
+    begins: "Manutenção iniciada",
     completed: "Manutenção concluída",
     cancelled: "Manutenção cancelada",
     status: "Estado",
@@ -25,16 +25,16 @@ pub(super) static WORDS: Words = Words {
     unsubscribe: "Cancelar a subscrição",
     named: "{0} ({1})",
     confirm: "Confirme a sua subscrição de {0}",
-    confirm_lead: "Recebemos um pedido para que este endereço seja informado dos incidentes e manutenções de {0}. Se o pedido foi seu, abra o link e confirme. Se não foi, ignore este e-mail: nada mais será enviado.",
+    confirm_lead: "Alguém, provavelmente você, pediu para receber neste endereço novidades sobre incidentes e manutenções de {0}. Se o pedido foi seu, abra o link e confirme. Se não foi, ignore este e-mail; não receberá mais nenhum.",
     confirm_link: "Confirmar a subscrição",
-    confirm_note: "Um pedido que não seja confirmado em dois dias é esquecido.",
-    alerts: "Confirme que quer receber os alertas de {0}",
-    alerts_lead: "Quem cuida de {0} pediu que este endereço receba um e-mail sempre que um dos seus monitores caia, volte ou esteja lento. Se o deseja, abra o link e confirme. Se não, ignore este e-mail: nada mais será enviado.",
+    confirm_note: "Este link expira em dois dias.",
+    alerts: "Confirme os alertas de {0}",
+    alerts_lead: "O proprietário de {0} quer enviar alertas para este endereço quando um monitor falha, recupera ou está lento. Para os receber, abra o link e confirme. Se não os quiser, ignore este e-mail; não receberá mais nenhum.",
     alerts_link: "Confirmar os alertas",
-    alerts_note: "O link é válido durante dois dias.",
+    alerts_note: "Este link expira em dois dias.",
     sign_in: "Entrar em {0}",
-    sign_in_lead: "Recebemos um pedido para ver {0}. Se o pedido foi seu, abra o link no navegador em que o fez. Se não foi, ignore este e-mail: ninguém entra sem o link.",
-    sign_in_once: "O link funciona uma vez, no prazo de 15 minutos.",
+    sign_in_lead: "Alguém, provavelmente você, pediu para entrar em {0}. Se o pedido foi seu, abra o link no mesmo navegador. Se não foi, ignore este e-mail; ninguém pode entrar sem o link.",
+    sign_in_once: "O link funciona uma vez e expira em 15 minutos.",
     sign_in_link: "Entrar",
-    sign_in_note: "Recebe este e-mail porque o proprietário da página permite que o seu endereço a veja.",
+    sign_in_note: "Recebe este e-mail porque o proprietário da página deu acesso ao seu endereço.",
 };

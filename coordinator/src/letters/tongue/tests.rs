@@ -1,4 +1,4 @@
-//! That each mail to visitors and subscribers is in the page's language from end to end.
+//! Each mail to visitors and subscribers is entirely in the page's language.
 
 use parallax_core::delivery::Mail;
 use parallax_core::id::{IncidentId, PageId, UpdateId};
@@ -12,7 +12,7 @@ use super::*;
 const AT: Timestamp = Timestamp::from_millis(1_772_357_400_000);
 const URL: &str = "https://0.example/1?2";
 
-/// An incident or a window whose own texts are numbers, which belong to no language.
+/// An incident or window whose own texts are numbers, which belong to no language.
 fn incident(kind: Kind, status: Progress, impact: Impact) -> Incident {
     let update =
         Update { id: UpdateId::from_u128(4), status: String::new(), body: "345".to_owned(), created_at: AT };
@@ -57,7 +57,7 @@ fn news(what: News, incident: &Incident, language: Language) -> Mail {
     written.unwrap().mail
 }
 
-/// Every mail that a visitor or subscriber can get, without a word that is not ours.
+/// Every mail that a visitor or subscriber can receive, with no words except those of the catalogue.
 fn all(language: Language) -> Vec<Mail> {
     let mut page = page(language);
     page.name = "910".to_owned();
@@ -78,7 +78,7 @@ fn all(language: Language) -> Vec<Mail> {
     all.iter().map(|letter| mail::with_unsubscribe(letter, &page, URL)).collect()
 }
 
-/// Mails to those who have agreed to nothing yet.
+/// Mails to recipients who have not agreed to anything yet.
 fn asking(page: &parallax_core::page::Page) -> [Mail; 3] {
     [confirmation(page, URL, URL), alerts_confirmation(page, URL, URL), sign_in(page, URL, URL)]
 }
@@ -104,7 +104,7 @@ fn a_name_that_is_more_than_a_name_is_in_no_mail_to_who_has_not_agreed() {
     }
 }
 
-/// The words of a text. An address is none.
+/// Words of a text, without URLs.
 fn said(text: &str) -> Vec<String> {
     let text = text.replace(URL, " ").replace("/incidents/inc_00000000000000000000000001", " ");
     let words = text.split(|sign: char| !sign.is_alphabetic()).filter(|word| !word.is_empty());
@@ -126,7 +126,7 @@ fn every_catalogue_has_every_word_with_the_same_placeholders() {
 
 #[test]
 fn no_mail_holds_a_word_of_english_in_another_language() {
-    // Words that are the same in both, and the zone's name.
+    // Words that are the same in both languages, and the zone's name.
     let shared = |language| match language {
         Language::De => &["browser", "in", "link", "mail", "status", "utc"][..],
         Language::Es => &["a", "ignore", "mar", "utc"][..],

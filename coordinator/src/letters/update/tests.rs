@@ -1,4 +1,4 @@
-//! News of incidents and windows as subscribers and owners get them.
+//! Updates about incidents and windows for subscribers and owners.
 
 use parallax_core::id::{IncidentId, PageId, UpdateId};
 use parallax_core::incident::{Affected, Progress};
@@ -79,7 +79,7 @@ fn subscribers_read_what_happened_and_what_was_said() {
          Impact: Partial outage\n\
          Since: 1 Mar 2026, 10:30 (Europe/Berlin, UTC+01:00)\n\
          \n\
-         Open on the status page: https://shop.example/incidents/inc_00000000000000000000000001\n"
+         View on the status page: https://shop.example/incidents/inc_00000000000000000000000001\n"
     );
     assert!(written.mail.html.contains("<p>We are <strong>looking</strong> into it.</p>"));
     assert!(written.mail.html.contains("<li>soon</li>"));
@@ -104,16 +104,16 @@ fn each_news_has_its_name_and_what_is_nobodys_is_not_told() {
     let window = incident(Kind::Maintenance, "Upgrade", "Soon.");
     let told = |what| {
         let written = news(what, &window, "Shop", update)?;
-        assert_eq!(written.mail.subject, "[Shop] Upgrade", "one subject for all");
+        assert_eq!(written.mail.subject, "[Shop] Upgrade", "all mails share one subject");
         Some((written.event, written.mail.text.lines().next().unwrap_or_default().to_owned()))
     };
     for (what, event, title) in [
         (What::Opened, "incident.created", "Incident"),
         (What::Updated, "maintenance.updated", "Update"),
         (What::Resolved, "incident.resolved", "Resolved"),
-        (What::Scheduled, "maintenance.scheduled", "Maintenance planned"),
+        (What::Scheduled, "maintenance.scheduled", "Maintenance scheduled"),
         (What::Reminder(HOUR), "maintenance.reminder", "Maintenance in 1 hour"),
-        (What::Started, "maintenance.started", "Maintenance begins"),
+        (What::Started, "maintenance.started", "Maintenance started"),
         (What::Completed, "maintenance.completed", "Maintenance completed"),
     ] {
         assert_eq!(told(what), Some((event, format!("{title}: Upgrade (Shop)"))));
@@ -147,7 +147,7 @@ fn all_mails_of_an_automatic_incident_have_one_subject() {
     let subject = |incident: &Incident| news(What::Resolved, incident, "Shop", update).unwrap().mail.subject;
     assert_eq!(subject(&incident), "[Shop] Checkout is down");
     incident.title = "The cable again".to_owned();
-    assert_eq!(subject(&incident), "[Shop] The cable again", "a person's title");
+    assert_eq!(subject(&incident), "[Shop] The cable again", "an edited title");
 }
 
 #[test]
@@ -179,7 +179,7 @@ fn a_long_incident_is_told_with_its_newest_updates() {
     }
     let written = news(What::Updated, &incident, "Shop", update).unwrap();
     let told: Value = serde_json::from_slice(&written.json).unwrap();
-    assert_eq!(told["incident"]["updates"].as_array().unwrap().len(), 3, "in bytes too");
+    assert_eq!(told["incident"]["updates"].as_array().unwrap().len(), 3, "limited in bytes too");
 }
 
 #[test]
@@ -254,32 +254,32 @@ fn the_operator_is_told_of_each_matter_and_of_its_end() {
         (Matter::TwoNetworks, "only two networks have working agents"),
         (
             Matter::Contradicted { agent: "tokyo-1".to_owned(), by: "5 of 5".to_owned() },
-            "agents contradict agent tokyo-1",
+            "other agents contradict agent tokyo-1",
         ),
         (Matter::NobodyConnected(None), "no agent is connected"),
         (Matter::NobodyConnected(Some(Region::Asia)), "no agent in Asia is connected"),
-        (Matter::OneNetwork(None), "outages can't be confirmed: one network is left"),
-        (Matter::OneNetwork(Some(Region::Asia)), "Asia has one network"),
+        (Matter::OneNetwork(None), "outages can't be confirmed: only one network left"),
+        (Matter::OneNetwork(Some(Region::Asia)), "Asia has only one network"),
         (Matter::StoreLow(64 << 20), "the store is low on space"),
         (
             Matter::CertificateEnding { agent: Some("tokyo-1".to_owned()), ends_at: AT },
-            "certificate of agent tokyo-1 ends soon",
+            "certificate of agent tokyo-1 expires soon",
         ),
-        (Matter::CertificateEnding { agent: None, ends_at: AT }, "the authority's certificate ends soon"),
+        (Matter::CertificateEnding { agent: None, ends_at: AT }, "the authority's certificate expires soon"),
         (
             Matter::HostsEnding { first: "shop.example".to_owned(), count: 1, ends_at: AT },
-            "certificates of hostnames end soon",
+            "certificates of hostnames expire soon",
         ),
-        (Matter::OwnEnding(AT), "the certificate in your files ends soon"),
-        (Matter::PartsBroken(1), "a part of the coordinator broke off"),
-        (Matter::PartsBroken(2), "a part of the coordinator broke off"),
+        (Matter::OwnEnding(AT), "the certificate in your files expires soon"),
+        (Matter::PartsBroken(1), "a task of the coordinator crashed"),
+        (Matter::PartsBroken(2), "a task of the coordinator crashed"),
         (Matter::NamesFail, "nearly all names fail to resolve"),
         (Matter::DeliveriesBlocked, "webhooks and chats are not delivered"),
         (Matter::Quarantined(None), "all agents are in quarantine"),
         (Matter::Quarantined(Some(Region::Asia)), "all agents in Asia are in quarantine"),
         (
             Matter::HostUnfit { agent: "tokyo-1".to_owned(), faults: "no route".to_owned() },
-            "the host of agent tokyo-1 is not fit to check",
+            "the host of agent tokyo-1 is not fit to run checks",
         ),
     ];
     for (matter, title) in matters {
@@ -290,7 +290,7 @@ fn the_operator_is_told_of_each_matter_and_of_its_end() {
             assert_eq!((&told["event"], &told["ended"]), (&json!(matter.name()), &json!(ended)));
             assert_eq!(told["at"], AT.as_millis());
             assert!(Matter::NAMES.contains(&matter.name()));
-            let over = if ended { format!("Over: {title}") } else { title.to_owned() };
+            let over = if ended { format!("Resolved: {title}") } else { title.to_owned() };
             let subject = format!("[status.example] {over}");
             assert_eq!(mail.subject.to_lowercase(), subject.to_lowercase());
             assert_eq!(told["installation"], "status.example");

@@ -1,4 +1,4 @@
-//! Rounds of one place: by share, by time, over cuts and starts of the coordinator.
+//! Tests of a vantage's rounds: by share, by time, across disconnects and restarts of the coordinator.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use parallax_core::place::{NetworkNo, Place};
 
 use super::*;
 
-/// Moment of the wall clock; the steady clock began ten days before.
+/// Wall clock time; the monotonic clock started ten days before.
 const NOW: i64 = 1_790_000_000_000;
 const STEADY: i64 = 864_000_000;
 const ME: (PlaceNo, Region) = (PlaceNo(1), Region::Asia);
@@ -26,7 +26,7 @@ fn monitor(seed: u128) -> Scheduled {
     }
 }
 
-/// Places of Asia of those numbers, connected, and one of Europe.
+/// Builds a mesh of connected vantages in Asia with those numbers, and one in Europe.
 fn mesh(places: &[u16]) -> Arc<Mesh> {
     let place = |no, region| Place {
         no: PlaceNo(no),
@@ -44,7 +44,7 @@ fn basis(places: &[u16]) -> Basis {
     Basis { mesh: mesh(places), ..Basis::default() }
 }
 
-/// A history of which the first share has been in force for an hour.
+/// Builds a history whose first share has been in force for an hour.
 fn history(places: &[u16]) -> AssignmentHistory {
     let mut history = AssignmentHistory::default();
     history.connect(false, STEADY - 3_600_000);
@@ -57,7 +57,7 @@ fn share_of(monitor: &Scheduled, places: &[u16], place: u16) -> Share {
     share(monitor, &mesh(places), PlaceNo(place)).unwrap()
 }
 
-/// The place's newest own round that is due by that long from now.
+/// Returns the vantage's newest own round that is due within `from_now` of now.
 fn own_round(monitor: &Scheduled, places: &[u16], place: u16, from_now: i64) -> u64 {
     let share = share_of(monitor, places, place);
     let at = NOW + from_now - i64::from(share.offset_ms);
@@ -117,7 +117,7 @@ fn a_share_counts_until_the_agent_has_confirmed_the_next() {
     let mut history = history(&[1]);
     history.send(&basis(&[1, 2]), 2, STEADY - 50_000);
     let of_the_other = own_round(&monitor, &[1, 2], 2, -10_000);
-    assert!(has(&history, &monitor, of_the_other), "the agent may not have heard of it");
+    assert!(has(&history, &monitor, of_the_other), "the agent may not have received the next share");
     history.confirm(2, STEADY - 40_000);
     assert!(!has(&history, &monitor, of_the_other));
     assert!(has(&history, &monitor, own_round(&monitor, &[1, 2], 2, -60_000)), "catching up");
@@ -175,7 +175,7 @@ fn a_share_is_confirmed_by_the_first_revision_of_it() {
     let monitor = monitor(7);
     let mut history = history(&[1]);
     history.send(&basis(&[1, 2]), 2, STEADY - 50_000);
-    // An edit was sent before the agent could answer.
+    // An edit was sent before the agent could respond.
     history.send(&basis(&[1, 2]), 3, STEADY - 49_000);
     history.confirm(2, STEADY - 48_000);
     assert!(!has(&history, &monitor, own_round(&monitor, &[1, 2], 2, -10_000)));
@@ -192,7 +192,7 @@ fn rounds_that_are_looked_up_in_older_shares_are_bounded() {
     let mut rounds = history.rounds(ME, Timestamp::from_millis(NOW), STEADY);
     let round = NOW.unsigned_abs() / 86_400_000;
     for _ in 0..20 {
-        // By its number it is no share's.
+        // Its number fits no share.
         rounds.has(&monitor, 1, round);
     }
     assert_eq!(rounds.lookups, 0);
@@ -203,7 +203,8 @@ fn rounds_that_are_looked_up_in_older_shares_are_bounded() {
 fn an_agent_that_was_cut_off_tells_the_rounds_of_the_share_it_held() {
     let monitor = monitor(7);
     let mut history = history(&[1]);
-    // The new share was sent into a cut; what it held counts until it confirms what it gets after.
+    // The new share was sent while the agent was disconnected; its old share counts until it confirms the next one
+    // it gets.
     history.send(&basis(&[1, 2]), 2, STEADY - 1_000_000);
     history.connect(true, STEADY - 1_000);
     history.send(&basis(&[1, 2]), 3, STEADY - 1_000);
@@ -221,7 +222,7 @@ fn after_a_start_of_the_coordinator_what_agents_held_counts_until_they_have_the_
         history.connect(holds, STEADY - 40_000);
         history.send(&basis(&[1, 2]), 1, STEADY - 40_000);
         let before = own_round(&monitor, &[1, 2], 2, -60_000);
-        assert!(has(&history, &monitor, before), "of a time that nothing is known of");
+        assert!(has(&history, &monitor, before), "nothing is known about that time");
         let since = own_round(&monitor, &[1, 2], 2, -10_000);
         assert_eq!(has(&history, &monitor, since), holds);
         history.confirm(1, STEADY - 39_000);
@@ -234,7 +235,7 @@ fn a_round_is_the_places_own_by_the_number_that_it_went_by() {
     let (monitor, both) = (monitor(7), history(&[1, 2]));
     let round = own_round(&monitor, &[1, 2], 1, 0);
     let mut rounds = both.rounds(ME, Timestamp::from_millis(NOW), STEADY);
-    // The clock went forth by one round meanwhile.
+    // The clock was set forward by one round meanwhile.
     assert!(rounds.has(&monitor, round - 1 + 1, round) && !rounds.has(&monitor, round - 1, round));
 }
 

@@ -1,4 +1,4 @@
-//! Results of agents as observations, and what is sent to them.
+//! Tests of the conversion of agents' results to observations, and of checks to their wire form.
 
 use parallax_core::id::AgentId;
 use parallax_core::place::{NetworkNo, PlaceNo};
@@ -149,7 +149,7 @@ fn a_target_on_an_agents_own_host_accuses_neither_the_target_nor_the_agent() {
     };
     let seen::Outcome::Inconclusive(fault) = refused(wire::AddressClass::Own) else { panic!("judged") };
     assert!(fault.is_other_sides() && fault.to_string().contains("the agent's own host"), "{fault}");
-    // Every agent says the same of these.
+    // Every agent reports the same for these.
     assert!(matches!(refused(wire::AddressClass::Private), seen::Outcome::Failed(..)));
 }
 

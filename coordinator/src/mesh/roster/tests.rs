@@ -1,4 +1,4 @@
-//! Who has a place, who shares one, and what is known of each.
+//! Tests of the roster: connections, shared identities, and the state of each agent.
 
 use parallax_core::member::Standing;
 use parallax_core::place::{NetworkNo, Region};
@@ -93,7 +93,7 @@ fn a_flapping_pair_is_set_aside_and_let_out_when_it_rests() {
     assert_eq!(roster.settle(Timestamp::from_millis(100_000)), []);
     let over = Timestamp::from_millis(5_000 + TAKEOVER_SPAN_MS + 1);
     assert_eq!(roster.settle(over), [AgentId::from_u128(1)]);
-    assert_eq!(roster.settle(over), [], "told once");
+    assert_eq!(roster.settle(over), [], "reported once");
     assert!(roster.mesh().place(PlaceNo(1)).is_some_and(|place| !place.quarantined));
 }
 
@@ -158,7 +158,7 @@ fn a_host_that_can_not_check_confirms_nobody_until_it_can() {
         // It checks everything else.
         (vec![OwnFault::NotPermitted], false),
         (vec![OwnFault::NotPermitted, OwnFault::NoDescriptors], true),
-        // A busy host confirms as before, and the operator is not alarmed.
+        // A busy host still confirms, and the operator is not notified.
         (vec![OwnFault::Overloaded], false),
     ] {
         assert!(roster.note_faults(PlaceNo(1), 1, &faults));
@@ -186,7 +186,7 @@ fn an_agent_that_is_contradicted_is_shown_with_those_that_do() {
         let one = |view: AgentView| (view.is_quarantined, view.contradicted);
         roster.view().into_iter().map(one).collect::<Vec<_>>()
     };
-    let words = Some("5 of 6 results contradicted, 5 by a2 (AS1), 3 by place 9".to_owned());
+    let words = Some("5 of 6 results contradicted, 5 by a2 (AS1), 3 by agent number 9".to_owned());
     assert_eq!(shown(&roster), [(true, words.clone()), (false, None), (false, words)]);
     assert!(roster.mesh().place(PlaceNo(1)).unwrap().quarantined);
     assert!(!roster.mesh().place(PlaceNo(3)).unwrap().quarantined);

@@ -1,4 +1,4 @@
-//! What an agent trusts and shows: renewal over the live connection, and the word of a change of authorities.
+//! An agent's credentials: certificate renewal over the live connection, and notification of changed authorities.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -19,27 +19,27 @@ use super::super::roster::Held;
 use super::super::{Counters, join};
 use super::{Fault, Hub, Session, enrolled};
 
-/// Longest of the shortest times between two renewals on one connection.
+/// Upper bound of the minimum time between two renewals on one connection.
 const SPACING: Duration = Duration::from_secs(60);
-/// Shortest of them.
+/// Lower bound of that time.
 const SPACING_SHORT: Duration = Duration::from_secs(1);
-/// Certificates made on one connection that are remembered until the agent says which it holds.
+/// Issued certificates remembered per connection until the agent reports which one it holds.
 const REMEMBERED: usize = 4;
 
 /// The certificates of one connection.
 pub(super) struct Certificates {
-    /// Those that the agent may hold, by serial: the one it showed, and those made for it since.
+    /// Certificates that the agent may hold, by serial: the one presented, and those issued since.
     known: BTreeMap<Vec<u8>, Certificate>,
-    /// First millisecond at which the connection is over.
+    /// First millisecond after the connection's end.
     ends: Arc<AtomicI64>,
-    /// Serial of the one that the agent last said to hold.
+    /// Serial of the certificate that the agent last reported.
     held: Vec<u8>,
     renewed_at: Option<Instant>,
 }
 
 #[derive(Debug, Clone, Copy)]
 struct Certificate {
-    /// Hash of its authority's key.
+    /// Key hash of its authority.
     authority: Option<[u8; 32]>,
     ends: i64,
     /// First second of its validity.
@@ -47,7 +47,7 @@ struct Certificate {
 }
 
 impl Certificates {
-    /// Begins with the certificate that was shown in the handshake.
+    /// Starts with the certificate presented in the handshake.
     pub(super) fn new(shown: &Identity, authority: Option<[u8; 32]>) -> Self {
         let ends = end_of(shown.life.not_after);
         let held = shown.serial.as_bytes().to_vec();
@@ -56,18 +56,18 @@ impl Certificates {
         Self { known, ends: Arc::new(AtomicI64::new(ends)), held, renewed_at: None }
     }
 
-    /// The end of the connection, which moves when the agent holds a newer certificate.
+    /// Returns the end of the connection, which moves when the agent holds a newer certificate.
     pub(super) fn ends(&self) -> Arc<AtomicI64> {
         Arc::clone(&self.ends)
     }
 
-    /// The one that the agent last said to hold, as records have it.
+    /// Returns the certificate that the agent last reported, in stored form.
     fn held(&self) -> member::Certificate {
         let valid_from = self.known.get(&self.held).map_or(0, |one| one.valid_from);
         member::Certificate { serial: self.held.clone(), valid_from }
     }
 
-    /// Takes what the agent holds into its record, where that does not say so yet.
+    /// Writes the agent's certificate to its record, if the record does not have it yet.
     pub(super) async fn note_shown(&self, hub: &Hub, agent: &Agent) {
         let held = self.held();
         match agent.footing(&held) {
@@ -77,7 +77,7 @@ impl Certificates {
                 if let Some(omitted) = hub.logs.admit((Some(agent.id), "certificate ahead")) {
                     warn!(
                         agent = %agent.id, name = agent.name, serial = %Hex(&held.serial), omitted,
-                        "the agent's certificate is newer than its record: the store was restored from before it; it is taken for the newest",
+                        "the agent's certificate is newer than its record, so the store was restored from an older backup; it is accepted as the newest",
                     );
                 }
             }
@@ -93,21 +93,21 @@ impl Certificates {
         self.known.insert(serial, certificate);
     }
 
-    /// Whether any certificate that the agent may hold is of that authority.
+    /// Returns true if any certificate that the agent may hold was issued by that authority.
     fn has_one_of(&self, authority: [u8; 32]) -> bool {
         self.known.values().any(|one| one.authority == Some(authority))
     }
 }
 
 impl Session {
-    /// Tells the agent whom to trust, and whether its certificate should be exchanged.
+    /// Sends the agent the trusted authorities, and whether its certificate should be renewed.
     pub(super) async fn tell_authorities(&mut self) -> Result<(), Fault> {
         let trust = self.hub.trust.load_full();
         let renew = !self.certificates.has_one_of(trust.signing.key_hash());
         self.say(&ToAgent::Authorities(Authorities { authorities_der: trust.authorities_der(), renew })).await
     }
 
-    /// Notes what the agent holds. Where that is a newer certificate, the connection lasts as long as that.
+    /// Records the certificate that the agent holds. If it is a newer one, the connection lasts as long as that.
     pub(super) async fn note_held(&mut self, holds: Holds) -> Result<(), Fault> {
         if holds.authorities.is_empty() || holds.authorities.len() > 2 {
             let rule = "must be one or two";
@@ -115,7 +115,10 @@ impl Session {
         }
         let Some(certificate) = self.certificates.known.get(&holds.serial).copied() else {
             if let Some(omitted) = self.hub.logs.admit((Some(self.agent.id), "unknown certificate")) {
-                warn!(agent = %self.agent.id, omitted, "the agent holds a certificate that this connection knows nothing of");
+                warn!(
+                    agent = %self.agent.id, omitted,
+                    "the agent reported a certificate that was not issued on this connection",
+                );
             }
             return Ok(());
         };
@@ -127,14 +130,14 @@ impl Session {
         }
         let held = Held { trusts: holds.authorities, certified_by: certificate.authority };
         self.hub.with_roster(|roster| roster.note_held(self.agent.place, held));
-        // The authority may have been exchanged while the answer was on its way.
+        // The authority may have changed while the response was in flight.
         if is_another && certificate.authority != Some(self.hub.trust.load().signing.key_hash()) {
             self.tell_authorities().await?;
         }
         Ok(())
     }
 
-    /// Answers a request for a new certificate.
+    /// Handles a request for a new certificate.
     pub(super) async fn renew(&mut self, request: &[u8]) -> Result<(), Fault> {
         let answer = match self.try_renew(request).await {
             Ok(renewed) => ToAgent::Renewed(renewed),
@@ -154,7 +157,7 @@ impl Session {
         let life = self.hub.settings.certificate_life;
         let spacing = Duration::from_secs(life.unsigned_abs() / 30).clamp(SPACING_SHORT, SPACING);
         let is_soon = self.certificates.renewed_at.is_some_and(|last| now.duration_since(last) < spacing);
-        // Whose authority is to go need not wait.
+        // A certificate of an outgoing authority may be renewed without waiting.
         if is_soon && self.certificates.has_one_of(signing) {
             return Err(CloseReason::RateLimited);
         }
@@ -165,7 +168,7 @@ impl Session {
         let valid_from = issued.life.not_before;
         let by = self.certificates.held();
         let made = member::Certificate { serial: serial.clone(), valid_from };
-        // Judged in the commit that notes it, and sent only after: of two who ask at once, one is too late.
+        // Decided in the commit that records it, and sent only after: of two concurrent requests, one is too late.
         let note = Note::Issued { made, by: by.clone() };
         let noted = self.hub.note(self.agent.id, note).await.ok_or(CloseReason::Internal)?;
         let is_superseded = noted == Noted::Superseded;
@@ -175,7 +178,7 @@ impl Session {
                 warn!(
                     agent = %self.agent.id, name = self.agent.name, remote = %self.connection.remote_address(),
                     serial = %Hex(&by.serial), omitted,
-                    "renewal refused: another certificate has taken the place of this one; the identity was copied, or the agent's folder was put back",
+                    "renewal refused: this certificate was replaced by another; the identity was copied, or the agent's folder was restored from a backup",
                 );
             }
             return Err(CloseReason::Superseded);
@@ -194,8 +197,8 @@ impl Session {
     }
 }
 
-/// Until the certificate's last second has passed by the coordinator's clock, which may be set at any time, as may the
-/// end.
+/// Waits until the certificate has expired by the coordinator's clock. Both the clock and the expiry may change at
+/// any time.
 pub(super) async fn expired(hub: &Hub, ends: &AtomicI64) {
     let mut tick = interval(Duration::from_secs(1));
     while hub.clock.now() < Timestamp::from_millis(ends.load(Ordering::Acquire)) {
@@ -203,7 +206,7 @@ pub(super) async fn expired(hub: &Hub, ends: &AtomicI64) {
     }
 }
 
-/// A serial as people compare it.
+/// A serial number in hex, as shown to people.
 struct Hex<'a>(&'a [u8]);
 
 impl fmt::Display for Hex<'_> {

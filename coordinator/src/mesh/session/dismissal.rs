@@ -1,4 +1,4 @@
-//! The word to an agent that was revoked or forgotten: it is to delete what it holds of customers.
+//! Dismissal: tells a revoked or removed agent to delete its customer data.
 
 use std::time::Duration;
 
@@ -12,11 +12,11 @@ use tokio::time::timeout;
 use super::super::hub::Hub;
 use super::super::wire::{self, Frames};
 
-/// Longest time that an agent may take to open its control stream and to read why it is not let in.
+/// Time limit for an agent to open its control stream and read the reason for the refusal.
 const LIMIT: Duration = Duration::from_secs(5);
 
-/// Checks that an agent which is refused was revoked or forgotten. One that is merely unknown may have joined after the
-/// backup that this store was restored from: it must not delete what the newer store may yet be asked for.
+/// Returns true if a refused agent was revoked or removed. An agent that is merely unknown may have joined after
+/// the backup that this store was restored from: it must not delete data that the newer store may still need.
 pub(super) async fn is_due(hub: &Hub, identity: &Identity, reason: CloseReason) -> bool {
     match (reason, identity.agent.parse()) {
         (CloseReason::Revoked, _) => true,
@@ -25,11 +25,12 @@ pub(super) async fn is_due(hub: &Hub, identity: &Identity, reason: CloseReason) 
     }
 }
 
-/// Says why in a frame on the control stream, where the agent has `opened` it or does so now, and waits until the agent
-/// has it. An agent believes no connection's close before its welcome, since those who see a handshake can forge one.
+/// Sends the reason in a frame on the control stream, which the agent has `opened` or opens now, and waits until
+/// the agent has received it. Before its welcome an agent trusts no connection close, since anyone who observes a
+/// handshake can forge one.
 pub(super) async fn tell(connection: &Connection, reason: CloseReason, opened: Option<(SendStream, Frames)>) {
     let told = async {
-        // The stream's other half is kept: an agent that can't write its hello would read nothing.
+        // The stream's other half is held: an agent that can't write its hello would read nothing.
         let (mut control, _frames, _hello) = match opened {
             Some((control, frames)) => (control, Some(frames), None),
             None => {
@@ -41,6 +42,6 @@ pub(super) async fn tell(connection: &Connection, reason: CloseReason, opened: O
         control.finish().ok()?;
         control.stopped().await.ok()
     };
-    // An agent that does not listen is told at its next connection.
+    // An agent that does not read it is told at its next connection.
     let _ = timeout(LIMIT, told).await;
 }

@@ -1,4 +1,4 @@
-//! An agent's `Hello`: heard, and held against its bounds.
+//! An agent's `Hello`: reads it and checks its limits.
 
 use parallax_protocol::close::CloseReason;
 use parallax_protocol::error::ProtocolError;
@@ -9,10 +9,10 @@ use quinn::{Connection, SendStream};
 use super::super::wire::{Fault, Frames};
 use super::MOST_NAMED;
 
-/// Longest version text of an agent, in bytes.
+/// Bytes of an agent's version text, at most.
 const MOST_SOFTWARE: usize = 64;
 
-/// Hears the agent's first frame.
+/// Reads the agent's first frame.
 pub(super) async fn greet(connection: &Connection) -> Result<(SendStream, Frames, Hello), Fault> {
     let (control, receive) = connection.accept_bi().await.map_err(|_| Fault::Lost)?;
     let mut frames = Frames::new(receive, MAX_FRAME);
@@ -22,7 +22,7 @@ pub(super) async fn greet(connection: &Connection) -> Result<(SendStream, Frames
     }
 }
 
-/// Checks the bounds of a `Hello`.
+/// Checks the limits of a `Hello`.
 pub(super) fn check_bounds(hello: &Hello) -> Result<(), Fault> {
     let invalid = |field, rule| Err(Fault::Protocol(ProtocolError::Invalid { field, rule }));
     if hello.software.len() > MOST_SOFTWARE {

@@ -1,4 +1,4 @@
-//! An agent's reports of its host: a clock that is off, faults, results that it had no room for.
+//! An agent's reports about its host: clock skew, faults, and results it dropped.
 
 use std::time::Duration;
 
@@ -11,10 +11,10 @@ use super::super::wire::Fault;
 use super::super::{FITNESS, results};
 use super::{MOST_NAMED, Session};
 
-/// Shortest time between two changes of an agent's faults: each has all agents' shares dealt again.
+/// Minimum time between two changes of an agent's faults: each one recomputes all agents' shares.
 const FITNESS_PACE: Duration = Duration::from_secs(5);
 
-/// An agent's word of its faults that waits for its time; a newer one takes its place.
+/// Delays an agent's fault reports to that interval; a newer report replaces a waiting one.
 #[derive(Debug, Default)]
 pub(super) struct FitnessPace {
     noted_at: Option<Instant>,
@@ -22,12 +22,12 @@ pub(super) struct FitnessPace {
 }
 
 impl FitnessPace {
-    /// Takes a word in.
+    /// Stores a report.
     fn hear(&mut self, faults: Vec<OwnFault>) {
         self.waiting = Some(faults);
     }
 
-    /// Gives the newest word where it is time for one.
+    /// Returns the newest report if one is due.
     fn take_due(&mut self, now: Instant) -> Option<Vec<OwnFault>> {
         if self.noted_at.is_some_and(|noted| now.duration_since(noted) < FITNESS_PACE) {
             return None;
@@ -39,21 +39,21 @@ impl FitnessPace {
 }
 
 impl Session {
-    /// Takes in what keeps the host from checking, at once or when it is time for it.
+    /// Handles a report of faults that keep the host from checking, at once or when it is due.
     pub(super) fn hear_fitness(&mut self, mut faults: Vec<OwnFault>) {
         faults.truncate(MOST_NAMED);
         self.fitness.hear(faults);
         self.note_due_fitness();
     }
 
-    /// Notes the faults that wait, where it is time for them.
+    /// Applies the waiting report if it is due.
     pub(super) fn note_due_fitness(&mut self) {
         if let Some(faults) = self.fitness.take_due(Instant::now()) {
             self.note_fitness(&faults);
         }
     }
 
-    /// Notes by how much the host's wall clock is off.
+    /// Records the host's clock skew.
     pub(super) fn note_skew(&self, skew_ms: i64) {
         let place = self.agent.place;
         if self.hub.with_roster(|roster| roster.note_skew(place, skew_ms))
@@ -63,7 +63,7 @@ impl Session {
         }
     }
 
-    /// Notes what keeps the host from checking, or that nothing does any more.
+    /// Records the faults that keep the host from checking, or that there are none any more.
     fn note_fitness(&self, faults: &[OwnFault]) {
         let words: Vec<_> = faults.iter().map(ToString::to_string).collect();
         let (place, number, told) = (self.agent.place, self.seated.number, words.join("; "));
@@ -80,14 +80,14 @@ impl Session {
         }
     }
 
-    /// Takes numbers that will never come out of what is waited for.
+    /// Handles a gap report: its numbers will never arrive.
     pub(super) async fn gap(&mut self, gap: Gap) -> Result<(), Fault> {
         self.memory.ledger().gap(gap.boot, gap.from, gap.through).map_err(results::refusal)?;
         results::count_gone(&self.hub, &self.memory);
         if let Some(omitted) = self.may_log("gap") {
             warn!(
                 agent = %self.agent.id, count = gap.count(), from_ms = gap.from_ms, through_ms = gap.through_ms, omitted,
-                "the agent dropped results for want of room",
+                "the agent dropped results because its spool is full",
             );
         }
         self.acknowledge().await

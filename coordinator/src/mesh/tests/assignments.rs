@@ -1,4 +1,4 @@
-//! An agent with a valid certificate that tells more than it was dealt.
+//! Tests of a malicious agent with a valid certificate that reports rounds it was not assigned.
 
 use parallax_core::assign::{due_ms, share};
 use parallax_core::observation::Observation;
@@ -32,7 +32,7 @@ async fn rounds_of_before_an_edit_are_no_fault_of_the_agent() {
     let newest = (NOW.as_millis() + MINUTE - i64::from(share.offset_ms)).div_euclid(MINUTE).unsigned_abs();
     let (own, other) =
         if newest % 2 == u64::from(share.from) { (newest, newest + 1) } else { (newest - 1, newest) };
-    // Of the revision before, of another interval, and as it should be.
+    // Of the previous revision, of another interval, and a correct one.
     let mut all = [claim(1, other), claim(2, own * 6 + 1), claim(3, own)];
     (all[1].result.revision, all[2].result.revision) = (2, 2);
     let slot = |_: wire_id::MonitorId| Some(1);
@@ -64,7 +64,7 @@ async fn only_rounds_that_were_dealt_to_the_place_and_are_due_are_handed_on() {
     let liar = world.member(1).await;
     let _other = world.connect(&world.member(2).await).await;
     let mut liar = world.connect(&liar).await;
-    // Both are there: each second round is the liar's. It says that it holds the schedule.
+    // Both agents are connected: every second round belongs to the liar, who claims to hold the schedule.
     let revision = loop {
         if let ToAgent::Schedule(change) = liar.hear_of_work().await
             && change.put.iter().any(|one| one.every == 2)
@@ -73,7 +73,7 @@ async fn only_rounds_that_were_dealt_to_the_place_and_are_due_are_handed_on() {
         }
     };
     liar.say(&ToCoordinator::ScheduleHeld { book: 5, revision }).await;
-    // Answered after that was taken in.
+    // The response comes after the result was processed.
     liar.say(&ToCoordinator::TimeAsk { sent_us: 1 }).await;
     while !matches!(liar.hear().await, ToAgent::Time(_)) {}
     world.clock.set(NOW + MINUTE);
@@ -95,7 +95,7 @@ async fn only_rounds_that_were_dealt_to_the_place_and_are_due_are_handed_on() {
     assert!(!own.is_empty());
     let refused = world.mesh.counters().rounds_refused.load(Ordering::Relaxed);
     assert_eq!(refused, (claims.len() - own.len()) as u64);
-    // The lot is acknowledged: an agent must not send it for ever.
+    // Everything is acknowledged: otherwise an agent would resend it forever.
     batch.durable.send(()).unwrap();
     assert!(matches!(liar.hear_more().await, ToAgent::Ack(mark) if mark.through == 7));
 }

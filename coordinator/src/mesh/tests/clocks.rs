@@ -1,4 +1,5 @@
-//! Whole agents on hosts whose wall clock is wrong: they join, their results are of now, and the clock is shown.
+//! Tests of whole agents on hosts with a wrong wall clock: they join, their results have the right time, and the
+//! skew is shown.
 
 use parallax_agent::config::{Config, NameServers};
 use parallax_core::observation::Outcome;
@@ -7,10 +8,10 @@ use tokio::sync::oneshot;
 
 use super::*;
 
-/// How far a result's moments may lie from the coordinator's own on a busy host: the least clock here is ten minutes off.
+/// Tolerance for a result's times on a busy host; the smallest skew tested here is ten minutes.
 const NEAR_MS: i64 = 60_000;
 
-/// Runs an agent whose host's clock is ahead of the coordinator's by so many milliseconds, until it was seen to work.
+/// Runs an agent whose host clock is ahead of the coordinator's by `ahead_ms`, until it has proved to work.
 async fn works_on_a_host_that_is_ahead(ahead_ms: i64) {
     let present = move || Timestamp::from_millis(Clock::system().now().as_millis() - ahead_ms);
     let authority = Authority::make(present().as_millis().div_euclid(SECOND)).unwrap();
@@ -66,13 +67,13 @@ async fn works_on_a_host_that_is_ahead(ahead_ms: i64) {
             tokio::task::yield_now().await;
         }
     };
-    timeout(LIMIT, shown).await.expect("the clock is told");
+    timeout(LIMIT, shown).await.expect("the skew is reported");
     let view = world.mesh.agents().remove(0);
     let skew = view.skew_ms.unwrap();
     assert!((skew - ahead_ms).abs() < NEAR_MS, "{skew} ms shown of {ahead_ms}");
     assert_eq!(view.is_clock_off, ahead_ms.abs() > 2_000 + NEAR_MS, "{ahead_ms}");
 
-    // And its certificate, which lives for seconds, is renewed by the coordinator's time.
+    // Its certificate, which is valid for seconds, is renewed by the coordinator's time.
     let renewed = async {
         while world.mesh.counters().renewed.load(Ordering::Relaxed) == 0 {
             let batch = world.batch().await;

@@ -1,4 +1,4 @@
-//! Certificates over time: renewed, ended, revoked, exchanged for those of another authority, and used by two hosts.
+//! Tests of certificates over time: renewal, expiry, revocation, rotation of the authority, and use by two hosts.
 
 use parallax_certs::identity::Identity;
 use parallax_certs::rotation::Authorities;
@@ -8,7 +8,7 @@ use rustls::client::Resumption;
 
 use super::*;
 
-/// The next word of whom to trust.
+/// Returns the next authorities frame.
 async fn told(agent: &mut Agentlike) -> message::Authorities {
     loop {
         if let ToAgent::Authorities(told) = agent.hear().await {
@@ -17,7 +17,7 @@ async fn told(agent: &mut Agentlike) -> message::Authorities {
     }
 }
 
-/// Renews over the live connection and gives what the host shows from then on.
+/// Renews over the live connection. Returns the new credentials.
 async fn renew(agent: &mut Agentlike, member: &Member) -> (Member, Roots) {
     let key = AgentKey::generate().unwrap();
     agent.say(&ToCoordinator::Renew { csr_der: key.request().unwrap() }).await;
@@ -32,7 +32,7 @@ fn holds(member: &Member, roots: &Roots) -> ToCoordinator {
     ToCoordinator::Holds(Holds { authorities: roots.key_hashes().unwrap(), serial })
 }
 
-/// Waits until what was said before has been heard.
+/// Waits until the frames sent before have been processed.
 async fn settled(agent: &mut Agentlike) {
     agent.say(&ToCoordinator::TimeAsk { sent_us: 7 }).await;
     assert!(matches!(agent.hear_more().await, ToAgent::Time(_)));
@@ -101,7 +101,7 @@ async fn a_revoked_agent_gets_no_new_certificate_and_is_closed_for_asking() {
     let world = World::start().await;
     let member = world.member(1).await;
     let mut agent = world.connect(&member).await;
-    // Nobody has told the mesh: the records alone say so.
+    // The mesh was not notified: only the records have the revocation.
     world.records.agents.lock().unwrap().get_mut(&member.id).unwrap().revoked_at = Some(NOW);
     let key = AgentKey::generate().unwrap();
     agent.say(&ToCoordinator::Renew { csr_der: key.request().unwrap() }).await;
@@ -129,9 +129,9 @@ async fn a_session_is_never_resumed_so_revocation_is_looked_up_each_time() {
     world.records.agents.lock().unwrap().get_mut(&member.id).unwrap().revoked_at = Some(NOW);
     world.mesh.refresh();
     assert_eq!(closed(&first).await, CloseReason::Revoked);
-    // There is no ticket to send anything early with; and a whole handshake ends in a look at the records.
+    // There is no ticket for early data, and a full handshake ends with a look-up in the records.
     let again = match dial().into_0rtt() {
-        Ok(_) => panic!("a ticket was given"),
+        Ok(_) => panic!("a ticket was issued"),
         Err(connecting) => connecting.await.unwrap(),
     };
     assert_eq!(closed(&again).await, CloseReason::Revoked);
@@ -172,11 +172,11 @@ async fn an_authority_is_exchanged_while_agents_are_connected_and_one_is_away() 
     assert_eq!(view(0).unwrap().certified_by, Some(new));
     assert!(agent.connection.close_reason().is_none(), "the same connection all the time");
 
-    // Who was away knows the old authority alone: it comes in, and is told.
+    // A disconnected agent knows only the old authority: it can connect and receives the new one.
     let mut late = world.connect(&away).await;
     let word = told(&mut late).await;
     assert!(word.renew && word.authorities_der.len() == 2);
-    // A token of before is still good, and so is the renewed certificate.
+    // A token from before is still valid, and so is the renewed certificate.
     assert!(matches!(
         world.join(&world.invite(3).expose(), &AgentKey::generate().unwrap()).await,
         Ok(JoinAnswer::Joined(_))
@@ -184,7 +184,7 @@ async fn an_authority_is_exchanged_while_agents_are_connected_and_one_is_away() 
     let mut agent = world.connect_trusting(&fresh, &both).await;
     assert!(!told(&mut agent).await.renew);
 
-    // Taken back: the old one signs again, and whoever has moved on is asked to come back.
+    // Rolled back: the old authority signs again, and agents that moved on are asked to renew.
     held.switch_back().unwrap();
     world.mesh.set_trust(Trust::from(&held)).unwrap();
     assert!(told(&mut agent).await.renew);
@@ -196,9 +196,9 @@ async fn an_authority_is_exchanged_while_agents_are_connected_and_one_is_away() 
     world.mesh.set_trust(Trust::from(&held)).unwrap();
     assert_eq!(told(&mut agent).await.authorities_der.len(), 1);
     world.connect_trusting(&fresh, &both).await;
-    // Whoever never came to renew is not let in any more.
+    // An agent that never renewed can't connect any more.
     let late = world.dial_mesh(&away.credentials).await;
-    assert!(late.is_err(), "the coordinator shows an authority that it does not know");
+    assert!(late.is_err(), "the coordinator presents an authority that it does not know");
 }
 
 #[tokio::test]
@@ -217,7 +217,7 @@ async fn two_hosts_with_one_identity_are_found_and_the_newest_has_the_place() {
     assert_eq!(shared, [false, false, true, true], "found at the third take-over");
     let mesh = world.mesh.mesh();
     assert!(mesh.borrow().place(PlaceNo(1)).is_some_and(|place| place.connected && place.quarantined));
-    assert_eq!(world.mesh.counters().shared.load(Ordering::Relaxed), 1, "told once");
+    assert_eq!(world.mesh.counters().shared.load(Ordering::Relaxed), 1, "reported once");
 }
 
 #[tokio::test]
@@ -245,7 +245,7 @@ async fn a_certificate_whose_successor_was_used_gets_no_new_one_and_the_operator
     assert_eq!(thief.hear_more().await, ToAgent::RenewRefused { reason: CloseReason::Superseded });
     assert_eq!(world.mesh.counters().renewed.load(Ordering::Relaxed), 1);
     assert!(world.mesh.agents()[0].is_superseded);
-    // The one who holds the newest goes on, and what it asks for clears the note.
+    // The holder of the newest certificate continues, and its renewal clears the note.
     let mut agent = world.connect(&fresh).await;
     renew(&mut agent, &fresh).await;
     assert!(!world.mesh.agents()[0].is_superseded);
@@ -259,7 +259,7 @@ async fn an_agent_whose_new_certificate_was_lost_on_the_way_gets_another_for_the
         let mut agent = world.connect(&member).await;
         renew(&mut agent, &member).await;
     }
-    // One of them arrived after all: from then on the older one makes no more.
+    // One of them arrived after all: from then on the older one can't be used for a renewal.
     let mut agent = world.connect(&member).await;
     let (fresh, _) = renew(&mut agent, &member).await;
     world.connect(&fresh).await;
@@ -280,7 +280,7 @@ async fn an_agent_whose_certificate_is_newer_than_the_restored_records_renews_as
     *world.records.agents.lock().unwrap() = snapshot;
     let mut agent = world.connect(&fresh).await;
     renew(&mut agent, &fresh).await;
-    // The record has caught up, so the oldest is out.
+    // The record has caught up, so the oldest one is superseded.
     let mut old = world.connect(&member).await;
     old.say(&ToCoordinator::Renew { csr_der: AgentKey::generate().unwrap().request().unwrap() }).await;
     assert_eq!(old.hear_more().await, ToAgent::RenewRefused { reason: CloseReason::Superseded });
@@ -304,6 +304,6 @@ async fn a_pair_that_was_found_is_on_record_and_let_out_there_when_it_rests() {
         }
     })
     .await
-    .expect("let out");
+    .expect("released");
     assert!(!world.mesh.agents()[0].is_shared);
 }

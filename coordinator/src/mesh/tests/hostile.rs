@@ -1,5 +1,5 @@
-//! Random, cut and oversized bytes where anybody can send them: no panic, nothing kept, a named end, and the agents that
-//! are there stay.
+//! Tests of random, truncated and oversized bytes wherever a peer can send them: no panic, nothing stored, a named
+//! close reason, and connected agents stay connected.
 
 use std::net::SocketAddr;
 
@@ -9,10 +9,11 @@ use proptest::test_runner::TestRunner;
 
 use super::*;
 
-/// Streams of each kind that are tried.
+/// Streams tried, of each kind.
 const CASES: usize = 60;
 
-/// Bytes as a stranger may send them: noise, a length with noise, and a whole frame that is cut or changed.
+/// Builds streams that an unknown peer may send: noise, a length with noise, and a whole frame that is truncated or
+/// altered.
 fn streams(whole: Vec<u8>) -> Vec<Vec<u8>> {
     let noise = prop::collection::vec(any::<u8>(), 0..300);
     let framed = prop::collection::vec(any::<u8>(), 0..200)
@@ -30,10 +31,11 @@ fn streams(whole: Vec<u8>) -> Vec<Vec<u8>> {
     (0..CASES).map(|_| any_of.new_tree(&mut runner).unwrap().current()).collect()
 }
 
-/// Sends a stream, ends it, and gives the reason for which the connection ended; none where we were answered.
+/// Sends a stream, ends it, and returns the reason for which the connection was closed; `None` if there was a
+/// response.
 async fn send(connection: Connection, bytes: &[u8]) -> Option<CloseReason> {
     let (mut control, mut receive) = connection.open_bi().await.ok()?;
-    // The far end may close while this is still being written.
+    // The peer may close while this is still being written.
     let _ = control.write_all(bytes).await;
     let _ = control.finish();
     let mut first = [0; 1];
@@ -65,7 +67,7 @@ async fn whatever_is_said_first_ends_in_an_answer_or_in_a_named_reason() {
         assert!(ended.is_none_or(|reason| named.contains(&reason)), "{ended:?} for {bytes:02x?}");
     }
     standing.say(&ToCoordinator::TimeAsk { sent_us: 1 }).await;
-    assert!(matches!(standing.hear_more().await, ToAgent::Time(_)), "who was there is still there");
+    assert!(matches!(standing.hear_more().await, ToAgent::Time(_)), "the connected agent is still connected");
 }
 
 #[tokio::test]
@@ -97,7 +99,7 @@ async fn datagrams_of_noise_and_broken_handshakes_leave_those_who_are_connected_
     for turn in 0..3_000_usize {
         let mut bytes = noise.new_tree(&mut runner).unwrap().current();
         match turn % 4 {
-            // A client's first packet as it is, again and again; with one byte changed; and cut.
+            // A client's first packet unchanged, again and again; with one byte changed; and truncated.
             0 => bytes.clone_from(&first),
             1 => {
                 let at = bytes.len() % first.len();
@@ -120,7 +122,7 @@ async fn datagrams_of_noise_and_broken_handshakes_leave_those_who_are_connected_
     world.connect(&world.member(2).await).await;
 }
 
-/// The first datagram that a client of ours sends.
+/// Returns the first datagram of a regular client.
 async fn first_datagram() -> Vec<u8> {
     let listener = tokio::net::UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
     let config = join_config([1; 32], &[JOIN_V1], clock(|| NOW.as_millis() / SECOND)).unwrap();

@@ -1,4 +1,4 @@
-//! Invitations: each is good once, for a while, for its secret, at its own installation.
+//! Tests of invitations: each is valid once, for a limited time, with its secret, at its own installation.
 
 use super::*;
 

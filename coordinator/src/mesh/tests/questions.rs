@@ -1,4 +1,5 @@
-//! Questions: carried to the place asked, answered once, and with nothing where nobody answers.
+//! Tests of probe requests: sent to the right agent, answered once, and ended without an outcome if no agent
+//! responds.
 
 use std::collections::BTreeSet;
 
@@ -129,7 +130,7 @@ async fn many_questions_to_one_place_are_put_in_order_and_all_are_answered() {
 async fn an_account_that_asks_thousands_leaves_another_its_turn() {
     let mut world = World::start().await;
     let agent = world.connect(&world.member(1).await).await;
-    // More than may wait and be under way, and nothing of it is answered.
+    // More than can be queued and in flight, and none of them is answered.
     for number in 0..1_500 {
         world.questions.send(question(number, 1, 120_000)).await.unwrap();
     }
@@ -144,7 +145,7 @@ async fn an_account_that_asks_thousands_leaves_another_its_turn() {
         under_way.push(send);
     }
     assert!(under_way.len() < 240, "{} were asked before it", under_way.len());
-    // Those that had no room are answered at once, and none of them is the other's.
+    // Those that were evicted are answered at once, and none of them is the other account's.
     let (evicted, answer) = world.answer().await;
     assert!(evicted < 1_500 && answer == Answer::Nothing, "{evicted}");
 }

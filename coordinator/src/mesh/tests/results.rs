@@ -1,4 +1,4 @@
-//! Results: handed on once, acknowledged when durable, and never lost between two connections.
+//! Tests of results: handed to the engine once, acknowledged when durable, and never lost between two connections.
 
 use parallax_core::observation::Outcome;
 use parallax_protocol::batch::{ResultBatch, ResultFrame};
@@ -48,7 +48,7 @@ async fn a_result_is_acknowledged_only_after_the_river_says_that_it_is_durable()
     let (_, seen) = &batch.observations[0];
     assert!(matches!(&seen.outcome, Outcome::Passed(facts) if facts.latency_ms == Some(80)));
     assert_eq!((seen.ended, seen.round), (NOW - 10, Some(1)));
-    // A question and its answer on the same stream come by before any acknowledgement.
+    // A time request and its response on the same stream arrive before any acknowledgement.
     agent.say(&ToCoordinator::TimeAsk { sent_us: 1 }).await;
     assert!(matches!(agent.hear_more().await, ToAgent::Time(_)));
     batch.durable.send(()).unwrap();
@@ -168,7 +168,7 @@ async fn a_step_of_the_wall_clock_is_told_at_once_and_results_of_before_it_move_
         send(&mut results, &[passed(1, 1)]).await;
         world.batch().await.durable.send(()).unwrap();
         world.clock.step(jump);
-        // By the clock as it was: the agent has not heard of it.
+        // By the old clock: the agent has not synchronized yet.
         send(&mut results, &[passed(2, 1)]).await;
         let batch = world.batch().await;
         let (_, seen) = &batch.observations[0];

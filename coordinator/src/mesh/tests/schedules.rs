@@ -1,4 +1,4 @@
-//! Schedules: all at first, then only what changed, and nothing that an agent holds already.
+//! Tests of schedules: all at first, then only changes, and nothing that an agent holds already.
 
 use parallax_protocol::assignment::ScheduleChange;
 use parallax_protocol::version::MESH_V2;
@@ -63,7 +63,7 @@ async fn an_agent_that_comes_back_with_its_schedule_is_sent_nothing_it_holds() {
     world.schedule([monitor(1, 1), monitor(2, 1), monitor(3, 1)]);
     let missed = change(&mut agent).await.revision;
     let mut stale = world.connect_holding(&member, Some(held)).await;
-    assert_eq!(change(&mut stale).await.base, None, "what it missed is not known any more");
+    assert_eq!(change(&mut stale).await.base, None, "the changes it missed are no longer known");
     let newest = HeldSchedule { book: 5, revision: missed + 1 };
     let mut agent = world.connect_holding(&member, Some(newest)).await;
     agent.say(&ToCoordinator::TimeAsk { sent_us: 1 }).await;

@@ -1,4 +1,4 @@
-//! Who may connect, who has the place, and what ends a connection.
+//! Tests of sessions: which agents may connect, which connection is current, and what ends it.
 
 use parallax_core::place::Region;
 use parallax_protocol::message::TimeReport;
@@ -84,7 +84,7 @@ async fn a_revoked_or_forgotten_agent_that_comes_back_is_told_in_a_frame() {
 async fn an_agent_that_a_restored_store_does_not_know_is_not_told_to_delete_anything() {
     let world = World::start().await;
     let newer = world.member(1).await;
-    // Neither revoked nor forgotten: the store is older than its join.
+    // Neither revoked nor removed: the store is older than its join.
     world.records.agents.lock().unwrap().remove(&newer.id);
     let connection = world.dial_mesh(&newer.credentials).await.unwrap();
     let (mut control, receive) = connection.open_bi().await.unwrap();
@@ -169,7 +169,7 @@ async fn a_seat_is_given_up_however_its_session_ends() {
     let mut world = World::start().await;
     let _agent = world.connect(&world.member(1).await).await;
     world.until_connected(1, true).await;
-    // As where the listener breaks off: its sessions end where they are.
+    // As if the listener task had crashed: its sessions end immediately.
     let rooms = std::mem::replace(&mut world.mesh.rooms, Watch::default().rooms());
     rooms.stop().await;
     world.until_connected(1, false).await;

@@ -1,4 +1,5 @@
-//! Who is refused in the handshake or right after it: each for a reason of its own, and nothing is kept of it.
+//! Tests of peers that are refused in the handshake or right after it: each for its own reason, and nothing is
+//! stored.
 
 use parallax_certs::files;
 use parallax_protocol::batch::{ResultBatch, ResultFrame};
@@ -15,7 +16,7 @@ use super::*;
 
 const NAME: &str = "spiffe://parallax/agent/00000000000000000000000000000009";
 
-/// A leaf that says to be an agent.
+/// Builds a certificate that claims to be an agent's.
 fn leaf(usages: Vec<ExtendedKeyUsagePurpose>) -> CertificateParams {
     let mut params = CertificateParams::default();
     params.distinguished_name.push(DnType::CommonName, "agent");
@@ -25,7 +26,7 @@ fn leaf(usages: Vec<ExtendedKeyUsagePurpose>) -> CertificateParams {
     params
 }
 
-/// The key of the world's own authority: what a thief of the coordinator's disk would have.
+/// Returns the key of the test's own authority: what a thief of the coordinator's disk would have.
 fn thief(world: &World) -> Issuer<'static, KeyPair> {
     let text = world.authority.to_pem();
     let key = PrivatePkcs8KeyDer::from(private_key(&text));
@@ -37,12 +38,12 @@ fn shown(chain: Vec<CertificateDer<'static>>, key: &KeyPair) -> Credentials {
     Credentials::new(chain, key.serialize_der()).unwrap()
 }
 
-/// Dials with credentials and gives the words with which the coordinator refuses.
+/// Dials with credentials and returns the text of the coordinator's refusal.
 async fn refusal(world: &World, credentials: &Credentials) -> String {
     let now = clock(|| NOW.as_millis() / SECOND);
     let honest = world.authority.issue_coordinator().unwrap();
     let mut config = agent_config(&honest, &world.roots, &[MESH_V1], now, KnownTime::new(None)).unwrap();
-    // Past the client's own checks of what it shows.
+    // Bypasses the client's own checks of its certificate.
     let key = PrivatePkcs8KeyDer::from(pkcs8(credentials)).into();
     let key = rustls::crypto::ring::sign::any_supported_type(&key).unwrap();
     let shown = rustls::sign::CertifiedKey::new(credentials.chain().to_vec(), key);
@@ -86,14 +87,14 @@ async fn every_stranger_is_refused_for_a_reason_of_its_own_and_nothing_is_kept()
     let cases = [
         ("another installation's", theirs, "UnknownIssuer"),
         ("a coordinator's as an agent's", as_agent, "allows server authentication"),
-        ("self-signed", self_signed, "vouches for itself"),
+        ("self-signed", self_signed, "is self-signed"),
         ("of a wrong usage", wrong_usage, "allows 1, 3, 6, 1, 5, 5, 7, 3, 3"),
         ("of no usage", no_usage, "identity unknown"),
         ("in a chain of eleven", long, "more than two"),
         ("of 10 kB", large, "longer than 8192 bytes"),
         ("of 1 MB", giant, "HandshakePayloadTooLarge"),
         ("without an agent's name", nameless, "identity unknown"),
-        ("of an agent that nobody enrolled", unknown, "identity unknown"),
+        ("of an agent that is not enrolled", unknown, "identity unknown"),
         ("of an authority", authority, "CaUsedAsEndEntity"),
     ];
     let before = world.records.agents.lock().unwrap().len();
@@ -144,7 +145,7 @@ async fn an_agent_that_shows_its_certificate_as_a_coordinator_is_not_believed() 
             .await;
         assert!(dialled.is_err());
     }
-    assert!(!serve.is_finished(), "nothing was opened to it");
+    assert!(!serve.is_finished(), "no stream was opened");
     serve.abort();
 }
 
@@ -152,7 +153,7 @@ async fn an_agent_that_shows_its_certificate_as_a_coordinator_is_not_believed() 
 async fn what_an_agent_calls_itself_counts_for_nothing() {
     let mut world = World::start().await;
     let (one, two) = (world.member(1).await, world.member(2).await);
-    // A request for another's name and for a coordinator's: only its key is taken.
+    // A request for another agent's name and for a coordinator's: only its key is used.
     let mut agent = world.connect(&one).await;
     let key = KeyPair::generate().unwrap();
     let mut claims = CertificateParams::default();
@@ -169,7 +170,7 @@ async fn what_an_agent_calls_itself_counts_for_nothing() {
     let identity = parallax_certs::identity::Identity::of_agent(&certificate).unwrap();
     assert_eq!(identity.agent, one.id.to_string());
 
-    // What it sends is of its own place, region and network, whatever it says.
+    // Its results get its own vantage, region and network, whatever it claims.
     world.schedule([monitor(1, 1)]);
     let mut results = agent.connection.open_uni().await.unwrap();
     let result = CheckResult {
@@ -192,7 +193,7 @@ fn private_key(pem: &str) -> Vec<u8> {
     PrivatePkcs8KeyDer::from_pem_slice(pem.as_bytes()).unwrap().secret_pkcs8_der().to_vec()
 }
 
-/// The private key of credentials.
+/// Returns the private key of credentials.
 fn pkcs8(credentials: &Credentials) -> Vec<u8> {
     private_key(&credentials.to_pem())
 }

@@ -1,10 +1,11 @@
-//! Versions: the newest that both ends speak is taken; whoever speaks none of ours is told so.
+//! Tests of protocol versions: the newest that both ends support is used; an agent without any is refused with that
+//! reason.
 
 use parallax_protocol::version::MESH_V2;
 
 use super::*;
 
-/// Dials as an agent that offers those names, and gives the one that was agreed on.
+/// Dials as an agent that offers those protocol names, and returns the negotiated one.
 async fn agreed(world: &World, member: &Member, offered: &[&[u8]]) -> Result<Vec<u8>, ConnectionError> {
     let now = clock(|| NOW.as_millis() / SECOND);
     let config = agent_config(&member.credentials, &world.roots, offered, now, KnownTime::new(None)).unwrap();
@@ -61,7 +62,7 @@ async fn an_agent_that_speaks_no_version_of_ours_is_refused_for_that() {
     let member = world.member(1).await;
     for offered in [&[b"parallax/3".as_slice()][..], &[b"parallax/0"], &[b"h3", b"http/1.1"]] {
         let refused = agreed(&world, &member, offered).await.unwrap_err().to_string();
-        // TLS alert 120, no_application_protocol (RFC 7301, 3.2).
+        // TLS alert 120, no_application_protocol (RFC 7301, section 3.2).
         assert!(refused.contains("error 120"), "{refused}");
     }
     assert!(world.mesh.agents().iter().all(|agent| agent.connected_since.is_none()));
@@ -74,7 +75,7 @@ async fn rounds_go_to_agents_that_can_do_them() {
     let (able, unable) = (world.member(1).await, world.member(2).await);
     let only = |kind| Hello { kinds: vec![kind], ..hello(None) };
     let mut unable = world.connect_as(&unable, only(parallax_protocol::check::CheckKind::Http)).await;
-    // Alone it has the rounds: it says itself that it can't do them, and nobody takes that for an outage.
+    // Alone it gets the rounds: it reports itself that it can't run them, and that does not count as an outage.
     let ToAgent::Schedule(alone) = unable.hear_of_work().await else { panic!("no schedule") };
     assert_eq!(alone.put.len(), 1);
     let mut able = world.connect_as(&able, only(parallax_protocol::check::CheckKind::Tcp)).await;

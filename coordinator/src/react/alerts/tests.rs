@@ -1,4 +1,4 @@
-//! Alerts: who is told of what, by which letter, under which id.
+//! Alerts: recipients, contents and delivery ids.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ use crate::storage::contract::samples::{
 };
 use crate::storage::{Op, Store};
 
-/// A page of a Pro account with two monitors, and a reader that has begun.
+/// A page of a Pro account with two monitors, and a started consumer.
 pub(crate) struct Bench {
     pub(crate) store: Store,
     pub(crate) clock: Clock,
@@ -63,7 +63,7 @@ impl Bench {
     }
 }
 
-/// The change that leads to that alert.
+/// The change that leads to an alert of this kind.
 pub(crate) fn told(kind: AlertKind, of: u128, moment: i64) -> Event {
     let (from, to) = match kind {
         AlertKind::WentDown => (Status::Up, Status::Down),
@@ -123,7 +123,7 @@ async fn the_owner_hears_once_that_nobody_can_judge_a_monitor() {
         monitor: Some(monitor_id(of)),
         what: what.clone(),
     };
-    // The second one's monitor is gone.
+    // The second one's monitor doesn't exist.
     bench.happens(vec![event(1), event(99)]).await;
     while bench.turn().await.unwrap() != Turn::Rests {}
     let all = bench.deliveries();
@@ -131,7 +131,7 @@ async fn the_owner_hears_once_that_nobody_can_judge_a_monitor() {
     let owner = account(1).id;
     assert_eq!((delivery.to, delivery.event.as_str()), (Recipient::Owner(owner), "monitor.unjudged"));
     let Letter::Mail(mail) = &delivery.letter else { panic!("no mail") };
-    assert!(mail.text.contains(reason) && mail.text.contains("no alert is sent"), "{}", mail.text);
+    assert!(mail.text.contains(reason) && mail.text.contains("no alert was sent"), "{}", mail.text);
 }
 
 #[tokio::test]
@@ -161,7 +161,7 @@ async fn each_destination_that_hears_of_it_gets_one_letter_finished_at_that_mome
         (&json["monitor"], &json["pageUrl"]),
         (&"Monitor 1".into(), &"https://status.example/p/shop".into())
     );
-    assert_eq!(json["at"], 40_000, "the moment of the event, not of the letter");
+    assert_eq!(json["at"], 40_000, "the time of the event, not of the message");
     assert_eq!(bench.alerts.told()[0], (AlertKind::WentDown, 1));
 }
 
@@ -290,10 +290,10 @@ async fn of_what_flaps_a_chat_hears_twice_and_everybody_else_of_each_change() {
     assert_eq!(flags[..2], [false, false]);
     let texts: Vec<String> = heard(3).iter().map(|it| json(it)["text"].to_string()).collect();
     assert!(
-        texts[2].contains("Flapping: Monitor 1") && texts[3].contains("Steady again: Monitor 1"),
+        texts[2].contains("Flapping: Monitor 1") && texts[3].contains("Stable again: Monitor 1"),
         "{texts:?}"
     );
     let began: Vec<_> = heard(2).iter().map(|it| it.began).collect();
     assert_eq!(began[..2], [Some(at(40_000)), Some(at(40_001))]);
-    assert_eq!(bench.alerts.told()[0], (AlertKind::WentDown, 20), "counted all the same");
+    assert_eq!(bench.alerts.told()[0], (AlertKind::WentDown, 20), "every alert is counted");
 }

@@ -1,4 +1,4 @@
-//! The mail to a page's owner that no check of a monitor can be judged, for a reason on the other side.
+//! Mail to a page's owner that no check of a monitor can be judged, for a reason on the target's side.
 
 use parallax_core::delivery::{Delivery, Letter, Recipient, Stage};
 use parallax_core::event::{Unjudged, What};
@@ -8,10 +8,11 @@ use crate::letters;
 use crate::react::delivery_id;
 use crate::storage::{Read, Recorded, Result};
 
-/// The name of the event in the list of deliveries.
+/// Event name of the delivery.
 const EVENT: &str = "monitor.unjudged";
 
-/// The delivery that such an event leads to; none of any other event, nor where monitor or page are gone.
+/// Creates the delivery for an `Unjudged` event; `None` for any other event, or if the monitor or page is
+/// gone.
 pub(super) fn delivery(recorded: &Recorded, read: &dyn Read, now: Timestamp) -> Result<Option<Delivery>> {
     let What::Unjudged(unjudged) = &recorded.event.what else { return Ok(None) };
     let (Some(page), Some(monitor)) = (recorded.event.page, recorded.event.monitor) else { return Ok(None) };

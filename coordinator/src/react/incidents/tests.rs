@@ -1,4 +1,4 @@
-//! The reaction over a store: what one batch of events leads to, who may come in between, and kills at any moment.
+//! The consumer with a store: results of one batch of events, concurrent edits, and crashes at any point.
 
 use std::sync::Arc;
 
@@ -55,7 +55,7 @@ fn back(when: i64, n: u128) -> Event {
     change(when, n, (Status::Down, Status::Up), Some(AlertKind::Recovered))
 }
 
-/// A store with a page of three monitors, and the reaction to it.
+/// A store with a page of three monitors, and the consumer.
 struct World {
     store: Store,
     reaction: Arc<Incidents>,
@@ -91,7 +91,7 @@ impl World {
         self.store.commit(batch).await.unwrap();
     }
 
-    /// Reads the journal to its end.
+    /// Processes the journal to its end.
     async fn reacts(&self) {
         while turn(&self.reaction, &self.store, &self.clock).await.unwrap() != Turn::Rests {}
     }
@@ -223,12 +223,13 @@ async fn a_person_who_comes_in_between_is_seen_and_then_left_alone() {
     world.write(by_hand.clone()).await;
     assert!(matches!(world.store.commit(late).await, Err(StoreError::Conflict(_))));
     world.reacts().await;
-    assert_eq!(world.told(), [(News::Opened, true)], "recovery adds nothing");
+    assert_eq!(world.told(), [(News::Opened, true)], "the recovery adds no event");
     assert_eq!(world.store.reader().incident(by_hand.id).unwrap().unwrap().value, by_hand);
     assert!(world.outages().is_empty());
 }
 
-/// The same history, with a kill after so many of its steps, or none: what was told, and what is kept.
+/// Runs the same history with or without crashes between steps, and returns the events and the stored
+/// incidents.
 async fn history(seed: u64, kills: bool) -> (Vec<parallax_core::incident::Told>, Vec<Incident>) {
     let folder = tempfile::tempdir().unwrap();
     let mut world = World::over(Store::on_disk(folder.path(), small()).unwrap()).await;
@@ -241,7 +242,7 @@ async fn history(seed: u64, kills: bool) -> (Vec<parallax_core::incident::Told>,
         is_down[n] = !is_down[n];
         world.happens([happened]).await;
         if kills && deaths.random_bool(0.3) {
-            // It has read the event and decided, and is gone before anything is written; or right after.
+            // The consumer crashes after reading the events and before writing, or right after writing.
             if deaths.random_bool(0.5) {
                 world.reacts().await;
             } else {
@@ -301,7 +302,7 @@ async fn what_flaps_has_one_incident_until_it_is_steady_whatever_is_read_togethe
         let open = world.open();
         assert_eq!((open.len(), open[0].value.updates.len()), (1, 1), "{at_once}");
         assert!(open[0].value.updates[0].body.contains(" 12 times since "), "{open:?}");
-        assert!(world.outages().is_empty(), "nothing is down, and it is open all the same");
+        assert!(world.outages().is_empty(), "no outage is open, but the incident is");
         world.happens([last]).await;
         world.reacts().await;
         assert!(world.open().is_empty());

@@ -1,4 +1,4 @@
-//! News and its way out: who is told what, when, in which order, and over a crash.
+//! Bulletins: recipients, times, order, and crash safety.
 
 mod kill;
 
@@ -21,7 +21,7 @@ use crate::storage::contract::samples::{
     account, at, bulletin, incident, monitor, monitor_id, page, page_id, subscriber, window,
 };
 
-/// A page with as many subscribers, its reaction, and a clock.
+/// A page with a number of subscribers, the consumer, and a clock.
 struct House {
     store: Store,
     clock: Clock,
@@ -34,7 +34,7 @@ impl House {
         let clock = Clock::by_hand(at(HOUR));
         let reaction = Arc::new(Subscribers::new("https://status.example".to_owned(), None));
         let house = Self { store, clock, reaction };
-        // The first event of all is none that a reader hears of.
+        // A consumer never receives the very first event.
         house.happens(IncidentId::from_u128(0), News::Changed, None, false).await;
         begin::<Subscribers>(&house.store).await.unwrap();
         house.put(account(1)).await;
@@ -75,7 +75,7 @@ impl House {
         fanout::turn(&self.store, &self.clock).await.unwrap()
     }
 
-    /// Sends everything that waits.
+    /// Marks everything that waits as sent.
     async fn send(&self) {
         for delivery in self.deliveries() {
             if let Stage::Waiting(_) = delivery.stage {
@@ -84,7 +84,7 @@ impl House {
         }
     }
 
-    /// Who got how many deliveries.
+    /// Number of deliveries by subscriber.
     fn got(&self) -> BTreeMap<u128, usize> {
         let mut got = BTreeMap::new();
         for delivery in self.deliveries() {
@@ -120,7 +120,7 @@ fn broken() -> Incident {
 #[tokio::test]
 async fn each_word_on_an_incident_is_one_bulletin_of_its_moment() {
     let house = House::new(1).await;
-    // Both are read late: it is over by now.
+    // Both events are read late, when the incident is already resolved.
     house.put(broken()).await;
     house.happens(broken().id, News::Opened, Some(1), true).await;
     house.happens(broken().id, News::Resolved, Some(2), true).await;
@@ -179,7 +179,7 @@ async fn silence_is_kept_where_nobody_is_to_be_told() {
         house.react().await;
         assert_eq!(house.news(), []);
     }
-    assert_eq!(house.deliveries(), [], "nobody's page has no owner, and what is closed needs no update");
+    assert_eq!(house.deliveries(), [], "a deleted page has no owner, and a closed incident needs no update");
 }
 
 #[tokio::test]
@@ -188,7 +188,7 @@ async fn an_owner_is_reminded_of_an_incident_that_is_still_open() {
     house.put(incident(7, 1, HOUR, true)).await;
     house.happens(IncidentId::from_u128(7), News::OwnerReminder(HOUR), None, true).await;
     house.react().await;
-    let [reminder] = &house.deliveries()[..] else { panic!("one is made") };
+    let [reminder] = &house.deliveries()[..] else { panic!("expected one delivery") };
     assert_eq!((reminder.to, reminder.once), (Recipient::Owner(page(1, 1, "one").account), false));
     assert!(matches!(&reminder.letter, Letter::Mail(mail) if mail.text.contains("no update for 1 h")));
 }
@@ -239,7 +239,7 @@ async fn who_leaves_gets_nothing_from_the_next_slice_on() {
     while house.fan_out().await != fanout::Turn::Rests {
         house.send().await;
     }
-    // Its bulletin names no monitor, so whoever chose some hears of it too.
+    // The bulletin names no monitor, so subscribers to single monitors receive it too.
     let missing: Vec<u128> = (1..=120).filter(|n| !house.got().contains_key(n)).collect();
     assert_eq!(missing, [SLICE as u128 + 1, 60, 61, 120]);
 }

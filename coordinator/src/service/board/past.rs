@@ -1,4 +1,4 @@
-//! The past of a page's monitors: its days, the slices of a short range, and response times.
+//! The past of a page's monitors: days, slices of a short range, and response times.
 
 use chrono::{Days, NaiveDate};
 use parallax_core::board::{DAYS, Day, Past, Range, Slice, Stretch};
@@ -13,7 +13,8 @@ use super::super::history::Timed;
 use super::super::{Result, Service, monitors};
 
 impl Service {
-    /// The past of each of a page's monitors, in the same order, with slices of that range and charts of that stretch.
+    /// Returns the past of each of a page's monitors, in the same order, with slices of that range and charts of that
+    /// period.
     pub(super) async fn pasts(
         &self,
         page: &Page,
@@ -33,7 +34,7 @@ impl Service {
         } else {
             self.0.figures.slices(page, &monitors, &spans).await?.into_iter()
         };
-        // Once for all monitors: zones are slow to ask.
+        // Computed once for all monitors: time-zone look-ups are slow.
         let bounds = |date| {
             let bounds = start_of_day(date, page.timezone).zip(end_of_day(date, page.timezone));
             (date, bounds.map(|(from, to)| Span { from, to }))
@@ -79,9 +80,9 @@ impl Service {
     }
 }
 
-/// Stretches of a monitor's life that a figure is computed from.
+/// Parts of a monitor's life that an uptime figure is computed from.
 struct Life<'a> {
-    /// Its time down, where it has no rounds of its own.
+    /// Its downtime, for types without rounds of their own.
     timed: Option<&'a Timed>,
     made: Timestamp,
     now: Timestamp,
@@ -89,8 +90,8 @@ struct Life<'a> {
 }
 
 impl Life<'_> {
-    /// How much of a stretch was watched, and how much of that it was down, by its rounds that counted. Where it is not said
-    /// when it was looked at, all of its life that was no pause counts as watched.
+    /// Computes how much of a period was watched, and how much of that the monitor was down, from its counted rounds.
+    /// Without times of checks, all of its life outside pauses counts as watched.
     fn time(&self, span: Span, counts: Counts, looked: Option<&Looked>) -> WatchedTime {
         if let Some(timed) = self.timed {
             return timed.time_in(span);

@@ -1,7 +1,8 @@
-//! Mailboxes that are to get a page's alerts: each but the account's own is asked first, and its reader says so by a form.
+//! Confirmation of destination mailboxes: each but the account's own gets a mail first, and its reader confirms
+//! through a form.
 //!
-//! Whoever makes a destination has a mailbox written to once a day at most, whatever page or form asks for it, and learns
-//! nothing of the link: what was sent is shown to nobody, and the store has the link's hash alone.
+//! The creator of a destination can cause at most one such mail a day to a mailbox, over all pages and forms, and
+//! never learns the link: the mail's content is shown to nobody, and the store has only the link's hash.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -24,26 +25,26 @@ use crate::service::subscribers::asked_name;
 use crate::service::{Error, Result, Service};
 use crate::storage::{Batch, Expect, Is, Op, Remembered, Versioned};
 
-/// What a mailbox is asked by.
+/// Event name of the confirmation mail.
 const CONFIRMATION: &str = "destination.confirmation";
 
-/// A destination whose reader has a link to it.
+/// A destination found by the link sent to its mailbox.
 #[derive(Debug, Clone)]
 pub struct Linked {
     /// Its page.
     pub page: Page,
     /// Its mailbox.
     pub mailbox: String,
-    /// Whether its reader has said that he wants alerts.
+    /// True if its reader has confirmed.
     pub is_confirmed: bool,
 }
 
 impl Service {
-    /// The destination that a link was made for, as it may be shown to whoever has the link. The page may hide from
-    /// visitors: its alerts go to those whom its owner names.
+    /// Returns the destination that a link belongs to, as it may be shown to the bearer of the link. The page may be
+    /// hidden from visitors: its owner chooses who gets its alerts.
     ///
     /// # Errors
-    /// [`Error::NotFound`] for a link that is none, or came too late.
+    /// [`Error::NotFound`] for an invalid or expired link.
     pub fn linked_destination(&self, link: &str) -> Result<Linked> {
         let destination = self.by_link(link)?.value;
         let page = self.store().reader().page(destination.page)?.ok_or(Error::NotFound)?.value;
@@ -54,10 +55,10 @@ impl Service {
         Ok(Linked { page, mailbox, is_confirmed: destination.asked_at().is_none() })
     }
 
-    /// Confirms that a mailbox's reader wants the alerts. Doing so again changes nothing.
+    /// Confirms that a mailbox's reader wants the alerts. Idempotent.
     ///
     /// # Errors
-    /// [`Error::NotFound`] as [`Self::linked_destination`] does.
+    /// [`Error::NotFound`] as for [`Self::linked_destination`].
     pub async fn confirm_destination(&self, link: &str) -> Result<Linked> {
         let id = self.by_link(link)?.value.id;
         let confirmed = self.change(id.to_u128(), || async move {
@@ -79,11 +80,13 @@ impl Service {
         Ok(linked)
     }
 
-    /// Adds to the batch that the mailbox of a destination is asked, where it is to be: `before` is what stood of it.
+    /// Adds a confirmation mail to the batch if the destination's mailbox needs one; `before` is the stored
+    /// destination.
     ///
     /// # Errors
-    /// [`Error::Invalid`] where it is new and was asked within the day, for whatever page or subscription;
-    /// [`Error::PageAsks`], [`Error::AccountAsks`] and [`Error::PlanLimit`] as for a subscriber that the owner adds.
+    /// [`Error::Invalid`] if the mailbox is new and got such a mail within the last day, for any page or
+    /// subscription; [`Error::PageAsks`], [`Error::AccountAsks`] and [`Error::PlanLimit`] as for a subscriber that
+    /// the owner adds.
     pub(super) async fn ask_mailbox(
         &self,
         page: &Page,
@@ -102,10 +105,10 @@ impl Service {
         let name = asked_name(&Address::Email(mailbox.clone()));
         let last = self.store().reader().remembered(&name)?;
         if last.as_ref().is_some_and(|last| last.value.expires_at > now) {
-            let rule = "was asked to confirm within the last day; only its reader can go on";
+            let rule = "was sent a confirmation mail within the last day: its reader must confirm";
             return if is_known { Ok(()) } else { Err(Refusals::one("to", rule).into()) };
         }
-        // Once a request, however often it is decided again.
+        // Counted once per request, however often the change is retried.
         if !is_counted.swap(true, Ordering::Relaxed) {
             self.admit_asking(page, Asker::Owner).await?;
             self.hold_unconfirmed(page.account, Pending::Destination(destination.id, mailbox.clone()))
@@ -126,7 +129,8 @@ impl Service {
         Ok(())
     }
 
-    /// The mail that asks at that moment, which is the destination's too: one that was asked since is not sent another's.
+    /// Builds the confirmation mail. Its time is also the destination's, so that a mail superseded by a newer one is
+    /// not sent.
     fn asking(&self, page: &Page, destination: &Destination, token: [u8; 16], now: Timestamp) -> Delivery {
         let url = self.page_url(page);
         let link = link::write(&destination.id.to_string(), DestinationId::PREFIX, token);
@@ -141,7 +145,7 @@ impl Service {
             seq: 0,
             letter: Letter::Mail(letters::alerts_confirmation(page, &url, &confirm)),
             once: false,
-            // The moment that the destination has of it: one that was asked anew since is not sent.
+            // The time stored in the destination: a mail superseded by a newer request is not sent.
             created_at: now,
             stage: Stage::Waiting(now),
             tries: Default::default(),
@@ -163,12 +167,12 @@ impl Service {
     }
 }
 
-/// The name under which it is remembered which link to a destination is good.
+/// The key under which the valid link of a destination is stored.
 fn link_name(id: DestinationId) -> String {
     format!("confirm/{id}")
 }
 
-/// What is kept of a link: good for that mailbox alone.
+/// The stored fingerprint of a link, valid for that mailbox only.
 fn fingerprint(token: [u8; 16], mailbox: &str) -> [u8; 32] {
     Sha256::new().chain_update(token).chain_update(mailbox.as_bytes()).finalize().into()
 }

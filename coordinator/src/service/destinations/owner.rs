@@ -1,4 +1,5 @@
-//! The destination that every new page has, its owner's mailbox; and the pages that were made before there were any.
+//! The default destination of every new page, its owner's mailbox; also added once to pages from before destinations
+//! existed.
 
 use parallax_core::destination::{Channel, Destination};
 use parallax_core::id::{AccountId, DestinationId, PageId};
@@ -7,16 +8,16 @@ use parallax_core::time::Timestamp;
 
 use crate::storage::{Batch, Expect, Is, Op, Read, Result, Store, StoreError};
 
-/// What it is called.
+/// Name of the destination.
 const OWNER: &str = "Owner";
-/// The cursor that says that pages of before were looked through.
+/// Cursor that marks the one-time migration of old pages as done.
 const LOOKED: &str = "owners-are-told";
-/// What it is set to: beyond every event, so that it keeps none from being trimmed.
+/// Value of the cursor: beyond every event, so that it keeps none from being trimmed.
 const DONE: u64 = u64::MAX;
-/// Pages that get theirs with one batch.
+/// Pages handled per batch.
 const AT_ONCE: usize = 64;
 
-/// The destination that a new page has: its owner's mailbox.
+/// Builds the default destination of a page: its owner's mailbox.
 pub(in crate::service) fn of_owner(page: PageId, email: String, now: Timestamp) -> Destination {
     Destination {
         id: DestinationId::new(now, rand::random()),
@@ -31,11 +32,11 @@ pub(in crate::service) fn of_owner(page: PageId, email: String, now: Timestamp) 
     }
 }
 
-/// Gives each page that has no destination and was never sent for its owner's, once in a store's life: such pages were
-/// made before there were alerts. Called before anything else runs. Gives how many got one.
+/// Adds the owner's mailbox to each page without destinations and deliveries, once in a store's life: such pages were
+/// created before alerts existed. Called before anything else runs. Returns the number of pages.
 ///
 /// # Errors
-/// When the store can't be read or written.
+/// Fails if the store can't be read or written.
 pub async fn tell_owners(store: &Store, now: Timestamp) -> Result<usize> {
     if store.reader().cursor(LOOKED)? != 0 {
         return Ok(0);
@@ -50,7 +51,7 @@ pub async fn tell_owners(store: &Store, now: Timestamp) -> Result<usize> {
         }
         store.commit(batch).await?;
     }
-    // Last: a kill before it has the rest looked through again.
+    // Last: after a crash before it the remaining pages are handled at the next start.
     let mut batch = Batch::new();
     batch.write(Op::SetCursor(LOOKED.to_owned(), DONE));
     store.commit(batch).await?;
@@ -91,6 +92,6 @@ mod tests {
         assert_eq!((made.name.as_str(), made.mailbox()), (OWNER, Some(email.as_str())));
         assert_eq!((of(68).len(), of(69).len(), of(70).len()), (1, 0, 1));
         store.commit(Batch::new().write(Op::DeleteDestination(made.id)).clone()).await.unwrap();
-        assert_eq!(tell_owners(&store, samples::at(6)).await, Ok(0), "who deletes it has done so");
+        assert_eq!(tell_owners(&store, samples::at(6)).await, Ok(0), "an owner's deletion is final");
     }
 }

@@ -1,7 +1,8 @@
-//! The link by which a mailbox's reader stops a page's alerts, which is in each alert to it.
+//! The unsubscribe link in each alert mail, by which the mailbox's reader stops a page's alerts.
 //!
-//! It is made of the destination and its mailbox by a key of ours, so nothing is kept of it, and another mailbox of the
-//! same destination has another. What is stopped waits for its reader's word again: saving it sends nothing but a question.
+//! The link's token is an HMAC over the destination and its mailbox, so nothing is stored, and a new mailbox of the
+//! same destination has another link. A stopped destination must be confirmed again: saving it only sends a
+//! confirmation mail.
 
 use parallax_core::delivery::{Delivery, Letter, Recipient, Stage};
 use parallax_core::destination::{Destination, Health, OffReason};
@@ -18,12 +19,12 @@ use crate::service::subscribers::asked_name;
 use crate::service::{Error, Result, Service};
 use crate::storage::{Batch, Expect, Is, Op, Remembered, Versioned};
 
-/// Name among deliveries of the mail that tells the owner.
+/// Event name of the mail that notifies the owner.
 const STOPPED: &str = "destination.stopped";
 
 impl Service {
-    /// Address by which the reader of a destination's mailbox stops its alerts; none for the account's own mailbox, whose
-    /// reader does so in the page's settings.
+    /// Returns the URL by which the reader of a destination's mailbox stops its alerts; `None` for the account's own
+    /// mailbox, whose reader uses the page's settings.
     pub fn stop_url(&self, destination: &Destination) -> Option<String> {
         let mailbox = destination.mailbox()?;
         let page = self.store().reader().page(destination.page).ok()??.value;
@@ -36,20 +37,20 @@ impl Service {
         Some(format!("{}/stop-alerts?t={link}", self.page_url(&page)))
     }
 
-    /// The destination that a link of an alert leads to.
+    /// Returns the destination that a link in an alert belongs to.
     ///
     /// # Errors
-    /// [`Error::NotFound`] for a link that is none, or of another mailbox.
+    /// [`Error::NotFound`] for an invalid link, or one of another mailbox.
     pub fn stoppable_destination(&self, link: &str) -> Result<Linked> {
         let (destination, page) = self.by_stop_link(link)?;
         let mailbox = destination.value.mailbox().ok_or(Error::NotFound)?.to_owned();
         Ok(Linked { page, mailbox, is_confirmed: destination.value.asked_at().is_none() })
     }
 
-    /// Stops the alerts to a mailbox, as its reader wants, and tells the page's owner. Doing so again changes nothing.
+    /// Stops the alerts to a mailbox at its reader's request, and notifies the page's owner. Idempotent.
     ///
     /// # Errors
-    /// [`Error::NotFound`] as [`Self::stoppable_destination`] does.
+    /// [`Error::NotFound`] as for [`Self::stoppable_destination`].
     pub async fn stop_alerts(&self, link: &str) -> Result<Linked> {
         let id = self.by_stop_link(link)?.0.value.id;
         self.change(id.to_u128(), || async move {
@@ -69,7 +70,7 @@ impl Service {
                 name.clone(),
                 last.map_or(Is::Absent, |last| Is::At(last.revision)),
             ));
-            // Nobody has this mailbox asked again on the same day.
+            // This mailbox gets no other confirmation mail on the same day.
             let asked =
                 Remembered { fingerprint: [0; 32], answer: Vec::new(), expires_at: now + ASKED_AGAIN };
             batch.write(Op::Remember(name, asked)).write(self.told_of_stop(&page, &destination));

@@ -1,5 +1,5 @@
-//! Incidents and windows in lists: read a few at a time, bounded in bytes, and beside many others with their newest
-//! updates alone.
+//! Lists of incidents and windows: read a few at a time, bounded in bytes, with only the newest updates in long
+//! lists.
 
 use parallax_core::id::{IncidentId, PageId};
 use parallax_core::incident::{Incident, MAX_OPEN_BYTES, MAX_UNFINISHED};
@@ -10,27 +10,27 @@ use parallax_core::time::Timestamp;
 use crate::service::{Result, Service};
 use crate::storage::{Read, Versioned};
 
-/// Read from the store at once: each may be as long as [`MAX_OPEN_BYTES`].
+/// Incidents read per query: each may be as long as [`MAX_OPEN_BYTES`].
 const AT_ONCE: usize = 4;
-/// Bytes of a list that the API gives; its first is given whatever its length.
+/// Maximum bytes of a list in the API; the first item is returned whatever its length.
 pub const MAX_LIST: usize = 1 << 20;
-/// Updates of each open incident and window that a page shows in its own documents.
+/// Updates of each open incident and window in a page's own documents.
 pub const OPEN_UPDATES: usize = 10;
 
-/// The part of each incident that a list has: its newest updates, so many at most, and bytes of their texts at most.
+/// Limits per incident in a list: its newest updates, up to that number and that many bytes of text.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::service) struct Newest {
     pub(in crate::service) updates: usize,
     pub(in crate::service) bytes: usize,
 }
 
-/// An incident as a list has it, and how many of its updates are left out.
+/// An incident in a list, and the number of its updates omitted.
 pub(in crate::service) type Cut = (Versioned<Incident>, usize);
 
 type Place = (Timestamp, IncidentId);
 
-/// Up to `limit` incidents and windows of a page, newest first, as [`Read::incidents_of`] gives them, each cut as it is
-/// read.
+/// Returns up to `limit` incidents and windows of a page, newest first, in the order of [`Read::incidents_of`], each
+/// truncated as it is read.
 pub(in crate::service) fn cut(
     store: &dyn Read,
     (page, open): (PageId, bool),
@@ -47,7 +47,7 @@ pub(in crate::service) fn cut(
     Ok(found)
 }
 
-/// Up to `limit` of them as they are, of [`MAX_LIST`] bytes at most; and whether there are more.
+/// Returns up to `limit` of them in full, at most [`MAX_LIST`] bytes; and whether there are more.
 pub(super) fn whole(
     store: &dyn Read,
     (page, open): (PageId, bool),
@@ -66,7 +66,7 @@ pub(super) fn whole(
     Ok((found, has_more))
 }
 
-/// Gives them to `take` as long as that wants more.
+/// Passes them to `take` until it returns false.
 fn each(
     store: &dyn Read,
     (page, open): (PageId, bool),
@@ -94,8 +94,8 @@ fn each(
 }
 
 impl Service {
-    /// Refuses what would make a page's open incidents and windows longer than its documents may be. What makes one
-    /// shorter, or ends it, is taken always.
+    /// Refuses a change that would make a page's open incidents and windows longer than its documents may be. A
+    /// change that shortens or ends one is always allowed.
     pub(super) async fn has_text_room(
         &self,
         page: &Page,
@@ -138,6 +138,6 @@ impl Service {
     }
 }
 
-/// The rule of [`MAX_OPEN_BYTES`].
+/// Rule for exceeding [`MAX_OPEN_BYTES`].
 const FULL: &str =
-    "has no room: a page's open incidents and maintenance hold at most 2 MiB of text; resolve some first";
+    "is too long: a page's open incidents and maintenance hold at most 2 MiB of text; resolve some first";

@@ -1,5 +1,5 @@
-//! Automatic incidents of a page where a person renames, pauses or deletes a monitor: they keep no name that is gone, and
-//! none stays open for what is no longer monitored.
+//! Effects on automatic incidents when a person renames, pauses or deletes a monitor: titles lose the old name, and
+//! no incident stays open for an unmonitored one.
 
 use std::collections::BTreeMap;
 
@@ -12,18 +12,18 @@ use parallax_core::telling::Outages;
 use crate::service::{Result, Service};
 use crate::storage::{Batch, Expect, Is, Read, Versioned};
 
-/// Act of a person on a monitor.
+/// A person's change of a monitor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Act<'a> {
-    /// It has another name from now on.
+    /// It gets this name.
     Rename(&'a str),
-    /// It is not checked any longer, and has this name from now on.
+    /// It is paused, and gets this name.
     Pause(&'a str),
-    /// It is gone.
+    /// It is deleted.
     Delete,
 }
 
-/// A page's open automatic incidents, its outages, and its monitors as they were before the act.
+/// A page's open automatic incidents, its announced outages, and its monitors before the change.
 struct Found {
     incidents: Vec<Versioned<Incident>>,
     outages: Outages,
@@ -31,8 +31,8 @@ struct Found {
 }
 
 impl Service {
-    /// Adds to the batch what the act makes of incidents. Where the last monitor that was down leaves, its incident is over;
-    /// subscribers hear of that where `notify` says so.
+    /// Adds the effects on incidents to the batch. When the last monitor that is down leaves an incident, it is
+    /// resolved; subscribers are notified of that if `notify` is true.
     pub(super) async fn act_on_incidents(
         &self,
         page: &Page,
@@ -62,7 +62,7 @@ impl Service {
 
 fn found(store: &dyn Read, page: parallax_core::id::PageId) -> crate::storage::Result<Found> {
     let outages = store.outages(page)?.map(|outages| outages.value).unwrap_or_default();
-    // Without an outage that was told, and where nothing flaps, no automatic incident is open.
+    // Automatic incidents are open only for announced outages or flapping monitors.
     if outages.are_over() {
         return Ok(Found { incidents: Vec::new(), outages, monitors: BTreeMap::new() });
     }
@@ -73,7 +73,7 @@ fn found(store: &dyn Read, page: parallax_core::id::PageId) -> crate::storage::R
 }
 
 impl Found {
-    /// The incident after the act, and its news; none where it stays as it is.
+    /// Returns the incident after the change, and the kind of change; `None` if it stays the same.
     fn after(
         &self,
         incident: &Incident,

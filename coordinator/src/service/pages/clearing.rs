@@ -1,4 +1,4 @@
-//! Pages deleted: gone for everybody with one batch, and what lies on a large one cleared away in slices after it.
+//! Deletion of pages: invisible after one batch; the contents of large pages are then deleted in slices.
 
 use std::time::Duration;
 
@@ -10,26 +10,27 @@ use crate::service::once::{Done, Once};
 use crate::service::{Caller, Result, Service};
 use crate::storage::{self, Batch, Expect, Is, Op, Read, StoreError};
 
-/// Monitors that one batch takes out.
+/// Monitors deleted per batch.
 const MONITORS_AT_ONCE: usize = 4096;
-/// Incidents, and deploy markers, that one batch takes out.
+/// Incidents deleted per batch, and deploy markers.
 const OTHERS_AT_ONCE: usize = 256;
-/// Subscribers, and deliveries, that are left to the last batch; of more, a slice takes what the store takes out at once.
+/// Subscribers and deliveries left for the last batch; if there are more, a slice deletes as many as the store does
+/// at once.
 const OUTGOING_AT_ONCE: usize = 256;
-/// How long a slice that failed is waited for.
+/// Pause after a failed slice.
 const RETRY: Duration = Duration::from_secs(10);
 
-/// Some of what lies on a page, to be taken out.
+/// A batch that deletes part of a page's contents.
 struct Slice {
     batch: Batch,
-    /// Whether nothing that takes several is left after it.
+    /// True if no further slice is needed after it.
     is_last: bool,
 }
 
 impl Service {
-    /// Deletes a page with its monitors and the keys that are bound to it. All of it is gone for everybody with one
-    /// batch. A page that holds more than a batch takes is nobody's from then on, and is cleared in slices by
-    /// [`Self::keep_clearing`], also after a crash; the monitors' history follows in the store's own.
+    /// Deletes a page with its monitors and the keys that are bound to it. One batch makes all of it inaccessible. A
+    /// page with more contents than a batch takes is marked as deleted, and its contents are deleted in slices by
+    /// [`Self::keep_clearing`], even after a crash; the store deletes the monitors' history in slices of its own.
     ///
     /// # Errors
     /// [`Error::ReadOnly`](crate::service::Error::ReadOnly), [`Error::OnePage`](crate::service::Error::OnePage) for a
@@ -68,33 +69,35 @@ impl Service {
         Ok(done)
     }
 
-    /// Clears pages that were deleted, as long as the coordinator runs; begins with what the last run left.
+    /// Deletes the contents of deleted pages, as long as the coordinator runs; starts with those left by the last
+    /// run.
     pub async fn keep_clearing(self) {
         loop {
             match self.clear_pages().await {
                 Ok(()) => self.0.let_go.notified().await,
                 Err(StoreError::Closed) => return,
                 Err(error) => {
-                    error.log_retry("a deleted page can't be cleared");
+                    error.log_retry("the contents of a deleted page can't be removed");
                     tokio::time::sleep(RETRY).await;
                 }
             }
         }
     }
 
-    /// Clears every page that nobody has.
+    /// Deletes the contents of every deleted page.
     pub(in crate::service) async fn clear_pages(&self) -> storage::Result<()> {
         while self.clear_some().await? {}
         Ok(())
     }
 
-    /// Takes out one slice of a page that nobody has; whether there was one.
+    /// Deletes one slice of a deleted page; returns whether there was one.
     pub(in crate::service) async fn clear_some(&self) -> storage::Result<bool> {
         let pages = self.store().read(|store| store.pages_of(NOBODY)).await?;
         let Some(page) = pages.first().map(|page| page.value.id) else { return Ok(false) };
         let Slice { mut batch, is_last } = self.slice_of(page).await?;
         if is_last {
-            // Whatever was being put on it while it was let go goes with it; monitors are made in the same turn.
+            // Objects created on it during its deletion are deleted with it; monitors are created under the same
+            // lock.
             batch.write(Op::DeletePage(page)).expect(Expect::Page(page, Is::Present));
         }
         self.store().commit(batch).await?;

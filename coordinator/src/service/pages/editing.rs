@@ -1,4 +1,4 @@
-//! Pages changed: by a key that reaches them, or by the operator; with their pictures, passwords and hostnames.
+//! Page edits, by API key or by the operator, including pictures, passwords and hostnames.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -17,7 +17,7 @@ use crate::service::once::{Done, Once};
 use crate::service::{Caller, Error, Result, Service, password};
 use crate::storage::{Batch, Expect, Is, Op, Versioned};
 
-/// A page as an edit makes it, with what is written beside it.
+/// An edited page with the other records to write.
 #[derive(Debug)]
 pub(super) struct Settled {
     pub(super) page: Page,
@@ -25,7 +25,7 @@ pub(super) struct Settled {
 }
 
 impl Service {
-    /// Changes a page.
+    /// Edits a page.
     ///
     /// # Errors
     /// [`Error::ReadOnly`], [`Error::NotFound`], [`Error::Invalid`].
@@ -40,7 +40,7 @@ impl Service {
         self.edit(id, edit, once, &|| self.reached(caller, id)).await
     }
 
-    /// The operator changes a page.
+    /// Edits a page; called by the operator.
     ///
     /// # Errors
     /// [`Error::NotFound`], [`Error::Invalid`].
@@ -50,15 +50,15 @@ impl Service {
         match self.edit(id, edit, &once, &found).await? {
             Done::Now(page) => Ok(page),
             Done::Before(_) | Done::Again(_) => {
-                Err(Error::Internal("an edit without a ticket was made before".to_owned()))
+                Err(Error::Internal("an edit without an idempotency key was replayed".to_owned()))
             }
         }
     }
 
-    /// The bytes of a page's picture, for a visitor who knows it by its digest.
+    /// Returns the bytes of a page's picture, identified by its digest.
     ///
     /// # Errors
-    /// [`Error::NotFound`] where the page's picture is another, or none.
+    /// [`Error::NotFound`] if the page has another picture or none.
     pub async fn picture(
         &self,
         page: &Admitted,
@@ -68,7 +68,7 @@ impl Service {
         let picture = page.page().look.picture(usage).filter(|picture| picture.hex() == digest);
         let (picture, id) = (picture.ok_or(Error::NotFound)?, page.page().id);
         let bytes = self.store().read(move |store| store.picture(id, usage)).await?;
-        // The page may be of before an edit, and what was read of after it.
+        // The page may be from before an edit, and the bytes from after it.
         let is_asked = |bytes: &Vec<u8>| Sha256::digest(bytes).iter().take(16).eq(picture.digest.iter());
         Ok((picture.kind, bytes.filter(is_asked).ok_or(Error::NotFound)?))
     }
@@ -84,7 +84,7 @@ impl Service {
         if let Some(answer) = self.answered(once)? {
             return Ok(Done::Before(answer));
         }
-        // Nothing is hashed for what would be refused.
+        // An edit that would be refused must not cost a hash.
         self.settled(edit, &before)?;
         let hash = &hashed(edit).await?;
         self.change(id.to_u128(), || async move {
@@ -111,7 +111,7 @@ impl Service {
         .await
     }
 
-    /// What comes of an edit, all but a new password's hash.
+    /// Applies an edit, except for a new password's hash.
     ///
     /// # Errors
     /// [`Error::Invalid`] with every field that breaks a rule.
@@ -156,25 +156,25 @@ impl Service {
         if faults.is_empty() { Ok(Settled { page: changed, ops }) } else { Err(faults.into()) }
     }
 
-    /// What keeps the hostname that a page gives up from others for a while.
+    /// Reserves the hostname that a page releases, for a while.
     pub(in crate::service) fn given_up(&self, page: &Page) -> Vec<Op> {
         let Some(host) = &page.custom_domain else { return Vec::new() };
         let freed = Freed { account: page.account, until: self.now() + FREED_FOR };
         vec![Op::ForgetFreed(self.now()), Op::PutFreed(host.clone(), freed)]
     }
 
-    /// Why a page may not have a hostname, where another has it, or had it lately.
+    /// Returns the reason why a page may not claim a hostname: another page has it or had it recently.
     pub(in crate::service) fn host_refused(&self, host: &str, page: &Page) -> Result<Option<Rule>> {
         let reader = self.store().reader();
         if reader.page_by_host(host)?.is_some_and(|owner| owner.value.id != page.id) {
-            return Ok(Some("is another page's".to_owned()));
+            return Ok(Some("is another page's domain".to_owned()));
         }
         let is_kept = reader.freed(host)?.is_some_and(|freed| freed.holds_against(page.account, self.now()));
-        Ok(is_kept.then(|| "was another page's in the last 30 days".to_owned()))
+        Ok(is_kept.then(|| "was another page's domain within the last 30 days".to_owned()))
     }
 }
 
-/// The hash of the password that an edit sets.
+/// Hashes the password that an edit sets.
 pub(super) async fn hashed(edit: &PageEdit) -> Result<Option<String>> {
     match &edit.password {
         Given::Value(text) => password::hash(text.reveal()).await.map(Some),
@@ -182,26 +182,26 @@ pub(super) async fn hashed(edit: &PageEdit) -> Result<Option<String>> {
     }
 }
 
-/// 160 random bits in hexadecimal digits.
+/// Returns 160 random bits in hexadecimal.
 fn token() -> String {
     rand::random::<[u8; 20]>()
         .iter()
         .fold(String::with_capacity(40), |text, byte| text + &format!("{byte:02x}"))
 }
 
-/// A picture out of a `data:` URL (RFC 2397) in base64, whose bytes are what its media type says.
+/// Parses a picture from a base64 `data:` URL (RFC 2397), and checks that the bytes match its media type.
 fn read_picture(usage: PictureUse, url: &str) -> std::result::Result<(Picture, Vec<u8>), Rule> {
-    let rule = || "must be a data: URL in base64 of a PNG, JPEG, WebP or SVG picture".to_owned();
+    let rule = || "must be a base64 data: URL of a PNG, JPEG, WebP or SVG image".to_owned();
     let (media, coded) =
         url.trim().strip_prefix("data:").and_then(|rest| rest.split_once(',')).ok_or_else(rule)?;
     let media = media.strip_suffix(";base64").ok_or_else(rule)?;
-    // SVG is text, and may say in which encoding; only UTF-8 fits.
+    // SVG is text and may declare an encoding; only UTF-8 is accepted.
     let media = media.split(';').next().unwrap_or_default();
     let kind = PictureKind::ALL
         .into_iter()
         .find(|kind| kind.media().eq_ignore_ascii_case(media))
         .ok_or_else(rule)?;
-    // Four characters carry three bytes: nothing that is too long is decoded.
+    // Four characters encode three bytes: anything too long is refused without decoding.
     let most = usage.most();
     let too_long = || format!("must be at most {most} bytes");
     if coded.len() > most.div_ceil(3) * 4 {
@@ -212,7 +212,7 @@ fn read_picture(usage: PictureUse, url: &str) -> std::result::Result<(Picture, V
         return Err(too_long());
     }
     if !kind.fits(&bytes) {
-        return Err(format!("must be of the type that it names: {}", kind.media()));
+        return Err(format!("must contain an image of its media type, {}", kind.media()));
     }
     let mut digest = [0; 16];
     digest.iter_mut().zip(Sha256::digest(&bytes)).for_each(|(to, from)| *to = from);
@@ -279,11 +279,11 @@ mod tests {
             &data("text/html", b"<svg/>"),
         ] {
             assert!(
-                read_picture(PictureUse::Logo, bad).unwrap_err().starts_with("must be a data: URL"),
+                read_picture(PictureUse::Logo, bad).unwrap_err().starts_with("must be a base64 data: URL"),
                 "{bad}"
             );
         }
         let wrong = read_picture(PictureUse::Logo, &data("image/png", b"<svg/>"));
-        assert_eq!(wrong, Err("must be of the type that it names: image/png".to_owned()));
+        assert_eq!(wrong, Err("must contain an image of its media type, image/png".to_owned()));
     }
 }

@@ -1,4 +1,4 @@
-//! Pages made by those whose key reaches all of an account.
+//! Creation of pages by API keys that are not bound to a page.
 
 use parallax_core::event::Edited;
 use parallax_core::given::Given;
@@ -15,10 +15,10 @@ use crate::service::once::{Done, Once};
 use crate::service::{Caller, Error, Result, Service};
 use crate::storage::{Batch, Expect, Is};
 
-/// What a new page is to be: its address label, and the fields that its owner may change later.
+/// A new page: its slug, and the fields that can be edited later.
 #[derive(Debug, Clone, Default)]
 pub struct NewPage {
-    /// The address label.
+    /// The slug.
     pub slug: Given<String>,
     /// The other fields; the name is required.
     pub edit: PageEdit,
@@ -41,11 +41,11 @@ impl NewPage {
 }
 
 impl Service {
-    /// Makes a page on the key's account.
+    /// Creates a page on the key's account.
     ///
     /// # Errors
     /// [`Error::ReadOnly`], [`Error::OnePage`] for a key that is bound to a page, [`Error::Invalid`], and
-    /// [`Error::PlanLimit`] where the account has all the pages of its plan.
+    /// [`Error::PlanLimit`] if the account has the maximum of pages of its plan.
     pub async fn add_page(
         &self,
         caller: &Caller,
@@ -59,7 +59,7 @@ impl Service {
         let id = caller.key.account;
         let Settled { mut page, ops } = new.settle(self, id)?;
         page.password = hashed(&new.edit).await?;
-        // One at a time, so that the last page of a plan is made once.
+        // One at a time, so that a plan's last page is created once.
         let _making = self.0.making.lock().await;
         let (page, ops) = (&page, &ops);
         self.change(page.id.to_u128(), || async move {
@@ -89,7 +89,7 @@ impl Service {
         .await
     }
 
-    /// Whether the key may make and delete pages.
+    /// Checks that the key may create and delete pages.
     ///
     /// # Errors
     /// [`Error::ReadOnly`] and [`Error::OnePage`].
@@ -99,7 +99,7 @@ impl Service {
     }
 }
 
-/// A page with nothing set but its name and address.
+/// A page with defaults for everything except its name and slug.
 pub(super) fn blank(account: AccountId, name: String, slug: String, now: Timestamp) -> Page {
     Page { name, ..Page::blank(PageId::new(now, rand::random()), account, slug, now) }
 }

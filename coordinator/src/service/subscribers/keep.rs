@@ -1,4 +1,5 @@
-//! What becomes of requests with time: a webhook's answer confirms it, and what nobody confirms is dropped.
+//! Background task for subscription requests: confirms webhooks by their answers, and deletes requests that nobody
+//! confirms.
 
 use std::ops::Bound;
 use std::sync::PoisonError;
@@ -16,19 +17,19 @@ use super::question_id;
 use crate::letters::challenge;
 use crate::storage::{self, Batch, Expect, Is, Op, Read, StoreError, Versioned};
 
-/// How often answers are looked for while some are awaited.
+/// Interval at which pending challenges are checked.
 const LOOK: Duration = Duration::from_secs(1);
-/// How often requests that nobody confirmed are looked for.
+/// Interval at which unconfirmed requests are swept.
 const SWEEP: Duration = Duration::from_secs(3600);
 /// Pause after a failure.
 const RETRY: Duration = Duration::from_secs(10);
-/// Subscribers read at once.
+/// Subscribers read per query.
 const AT_ONCE: usize = 512;
-/// Answers that are awaited at once; those of others are found by the next sweep.
+/// Maximum pending challenges tracked; the next sweep finds the others.
 const MAX_PENDING: usize = 10_000;
 
 impl Service {
-    /// Confirms webhooks by their answers and drops what nobody confirmed, as long as the coordinator runs.
+    /// Confirms webhooks by their answers and deletes expired requests, as long as the coordinator runs.
     pub async fn keep_subscribers(self) {
         let mut swept: Option<Instant> = None;
         loop {
@@ -39,20 +40,20 @@ impl Service {
             };
             match done {
                 Ok(()) if self.awaits_none() => {
-                    // What is asked meanwhile has left its mark. That the time is up is no fault.
+                    // A challenge sent in the meantime has left a permit. A timeout is expected.
                     let _ = timeout(SWEEP, self.0.wishes.asked.notified()).await;
                 }
                 Ok(()) => sleep(LOOK).await,
                 Err(StoreError::Closed) => return,
                 Err(error) => {
-                    error.log_retry("requests of subscribers can't be kept up");
+                    error.log_retry("subscription requests can't be processed");
                     sleep(RETRY).await;
                 }
             }
         }
     }
 
-    /// Drops requests that nobody confirmed in time, on every page, and notes which webhooks have not answered yet.
+    /// Deletes expired requests on every page, and tracks webhooks that have not answered yet.
     pub(in crate::service) async fn sweep_subscribers(&self) -> storage::Result<()> {
         let pages = self.store().read(|store| store.pages()).await?;
         for page in pages.into_iter().map(|page| page.value.id) {
@@ -86,7 +87,7 @@ impl Service {
         Ok(())
     }
 
-    /// Looks at what came of each challenge that is under way.
+    /// Checks the outcome of each pending challenge.
     pub(in crate::service) async fn hear_answers(&self) -> storage::Result<()> {
         let mut after = Bound::Unbounded;
         while let Some(id) = self.next_pending(after) {
@@ -98,7 +99,7 @@ impl Service {
         Ok(())
     }
 
-    /// True where the answer is still to come; where it is here and good, the subscriber is confirmed.
+    /// Returns true if the answer is still pending; confirms the subscriber if it has arrived and is correct.
     async fn hear_answer(&self, id: SubscriberId) -> storage::Result<bool> {
         let reader = self.store().reader();
         let Some(found) = reader.subscriber(id)?.filter(|it| it.value.confirmed_at.is_none()) else {
@@ -123,13 +124,13 @@ impl Service {
                 }
                 Ok(false)
             }
-            // It fares otherwise since, or is gone: it is looked at again.
+            // Changed or deleted in the meantime: it is checked again.
             Err(StoreError::Conflict(_)) => Ok(true),
             Err(error) => Err(error),
         }
     }
 
-    /// Notes that a webhook was asked.
+    /// Tracks a webhook that got a challenge.
     pub(super) fn await_answer(&self, id: SubscriberId) {
         let mut pending = self.pending();
         if pending.len() < MAX_PENDING {
@@ -152,11 +153,11 @@ impl Service {
     }
 }
 
-/// Some of a page's subscribers.
+/// Slice of a page's subscribers.
 struct Slice {
-    /// Those that are not confirmed.
+    /// Unconfirmed subscribers of the slice.
     found: Vec<Versioned<Subscriber>>,
-    /// The last that was looked at; none where there was none.
+    /// The last one read; `None` at the end.
     last: Option<SubscriberId>,
 }
 
@@ -167,7 +168,7 @@ fn unconfirmed(store: &dyn Read, page: PageId, after: Option<SubscriberId>) -> s
     Ok(Slice { found, last })
 }
 
-/// True where a challenge was taken, and its value is the answer.
+/// Returns true if a challenge was accepted and answered with its value.
 fn is_answered(question: &Delivery) -> bool {
     let (Stage::Delivered(_), Some(last)) = (question.stage, question.log.last()) else { return false };
     challenge::value(question).is_some_and(|value| challenge::is_answer(&value, &last.answer))

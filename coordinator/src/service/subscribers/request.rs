@@ -1,4 +1,4 @@
-//! A subscriber as its request makes it, and as it is kept where it was known.
+//! The subscriber that a request creates, or the update of a known one.
 
 use parallax_core::destination::{Health, Secrets};
 use parallax_core::id::SubscriberId;
@@ -10,7 +10,7 @@ use parallax_core::time::Timestamp;
 use super::{fingerprint, hex};
 use crate::service::destinations::secret;
 
-/// Values made for a new subscriber, used or not.
+/// Values for a new subscriber, whether used or not.
 pub(super) struct Fresh {
     pub(super) id: SubscriberId,
     pub(super) by_owner: bool,
@@ -59,8 +59,9 @@ impl Fresh {
     }
 }
 
-/// The subscriber as it is kept once it is asked, or that it is not: `before` is what stands of that contact, `new` what
-/// would be made, `is_lately` whether the contact was asked within the day, for whatever page.
+/// Returns the subscriber to store when a confirmation request is sent, or `None` if none is: `before` is the stored
+/// subscriber of that contact, `new` the one to create, `is_lately` true if the contact got a request within the last
+/// day, for any page.
 pub(super) fn asked_now(before: Option<&Subscriber>, new: Subscriber, is_lately: bool) -> Option<Subscriber> {
     if is_lately {
         return None;
@@ -69,9 +70,9 @@ pub(super) fn asked_now(before: Option<&Subscriber>, new: Subscriber, is_lately:
     let is_mail = matches!(before.contact, Contact::Email(_));
     match (before.health.off, before.confirmed_at) {
         (Some(_), _) => None,
-        // The mail leads its reader to what is chosen; the one who asked changes nothing of it.
+        // The mail links its reader to the current choice; the request itself changes nothing of it.
         (None, Some(_)) => is_mail.then(|| Subscriber { asked_at: new.asked_at, ..before.clone() }),
-        // Earlier mails stay good.
+        // Links in earlier mails stay valid.
         (None, None) => is_mail.then_some(Subscriber {
             id: before.id,
             token: before.token,

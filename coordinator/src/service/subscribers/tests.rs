@@ -1,4 +1,4 @@
-//! Who asks, who is asked, and what anybody can learn of others by asking.
+//! Subscription requests: who gets a message, and that a request reveals nothing about others.
 
 use parallax_core::delivery::{Outcome, Try};
 use parallax_core::destination::OffReason;
@@ -30,7 +30,7 @@ impl World {
         found.into_iter().map(|it| it.value).collect()
     }
 
-    /// One who is told of the shop.
+    /// Subscribes an address to the shop.
     pub(crate) async fn subscribed(&self, address: &str) -> Subscriber {
         self.service.subscribe(&self.shop, &mail(address)).await.unwrap();
         let asked = self.subscribers(&self.shop).into_iter();
@@ -47,7 +47,7 @@ impl World {
         self.service.store().commit(Batch::new().write(subscriber).clone()).await.unwrap();
     }
 
-    /// The receiver of the newest letter about the page answers with that.
+    /// The receiver of the newest message about the page answers with that.
     async fn answers(&self, page: &Page, outcome: Outcome, answer: &str) {
         let mut delivery = self.asked(page).remove(0);
         let now = self.service.now();
@@ -82,7 +82,7 @@ async fn whoever_asks_is_told_the_same_and_the_address_is_asked_once_a_day() {
     world.clock.set(service.now() + ASKED_AGAIN);
     service.subscribe(shop, &mail("ann@example.com")).await.unwrap();
     assert_eq!((world.asked(shop).len(), world.subscribers(shop).len()), (2, 1));
-    assert_eq!(world.subscribers(shop)[0].link(), who.link(), "both mails are good");
+    assert_eq!(world.subscribers(shop)[0].link(), who.link(), "both mails are valid");
 }
 
 #[tokio::test]
@@ -124,7 +124,7 @@ async fn who_is_asked_depends_on_what_stands() {
         assert_eq!(asked_now(before.as_ref(), new.clone(), true), None, "{before:?}");
         let after = asked_now(before.as_ref(), new.clone(), false);
         let keeps = |it: &Subscriber| before.as_ref().is_none_or(|old| old.confirmed_at == it.confirmed_at);
-        assert!(after.as_ref().is_none_or(keeps), "nobody is confirmed or undone by being asked for");
+        assert!(after.as_ref().is_none_or(keeps), "a request confirms nobody and changes nobody");
     }
 }
 
@@ -151,7 +151,7 @@ async fn only_the_link_of_this_page_and_in_time_confirms() {
     let chosen = [made.monitor.id.to_string()];
     let sure = service.confirm(shop, &who.link(), Some(&chosen)).await.unwrap();
     assert_eq!((sure.confirmed_at, sure.monitors), (Some(service.now()), Some(vec![made.monitor.id])));
-    // The same link changes the choice later, and never the moment of consent.
+    // The same link changes the choice later, and never the time of consent.
     world.clock.set(service.now() + 9 * DAY);
     let wider = service.confirm(shop, &who.link(), None).await.unwrap();
     assert_eq!((wider.confirmed_at, &wider.monitors), (sure.confirmed_at, &None));
@@ -170,7 +170,7 @@ async fn a_webhook_is_confirmed_by_its_answer_alone() {
     let who = world.subscribers(shop).remove(0);
     assert_eq!(link, who.link());
     assert!(matches!(&who.contact, Contact::Webhook { secret: kept, .. } if kept.present == secret));
-    assert_eq!(service.confirm(shop, &link, None).await, Err(Error::NotFound), "whoever asked has the link");
+    assert_eq!(service.confirm(shop, &link, None).await, Err(Error::NotFound), "the requester has the link");
     let asked = world.asked(shop).remove(0);
     let Letter::Json(sent) = &asked.letter else { panic!("{asked:?}") };
     let value: serde_json::Value = serde_json::from_slice(sent).unwrap();
@@ -188,17 +188,17 @@ async fn a_webhook_is_confirmed_by_its_answer_alone() {
     world.answers(shop, Outcome::Gone, &value).await;
     service.await_answer(who.id);
     service.hear_answers().await.unwrap();
-    assert_eq!(world.subscribers(shop)[0].confirmed_at, None, "an error page shows it");
+    assert_eq!(world.subscribers(shop)[0].confirmed_at, None, "an error page may echo it");
     for good in [format!("{{\"challenge\": \"{value}\"}}\n"), format!(" {value}\r\n"), format!("\"{value}\"")]
     {
         world.answers(shop, Outcome::Taken, &good).await;
         world.keep(who.clone()).await;
-        // As after a restart: the sweep finds what is under way.
+        // As after a restart: the sweep finds the pending ones.
         service.sweep_subscribers().await.unwrap();
         service.hear_answers().await.unwrap();
         assert_eq!(world.subscribers(shop)[0].confirmed_at, Some(service.now()), "{good}");
     }
-    assert!(service.subscription(shop, &link).is_ok(), "now the link changes what it hears of");
+    assert!(service.subscription(shop, &link).is_ok(), "now the link changes its choice");
 }
 
 #[tokio::test]
@@ -251,7 +251,7 @@ async fn leaving_needs_the_link_alone_and_works_on_a_hidden_page() {
     service.subscribe(shop, &mail("ann@example.com")).await.unwrap();
     let who = world.subscribers(shop).remove(0);
     let wrong = Subscriber { token: [1; 16], ..who.clone() };
-    assert_eq!(service.unsubscribe(&wrong.link()).await, Ok(()), "it tells nothing");
+    assert_eq!(service.unsubscribe(&wrong.link()).await, Ok(()), "it reveals nothing");
     assert_eq!(world.subscribers(shop).len(), 1);
     let hidden = Page { private: true, slug: "elsewhere".to_owned(), ..shop.clone() };
     service.store().commit(Batch::new().write(hidden).clone()).await.unwrap();

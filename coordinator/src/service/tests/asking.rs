@@ -1,4 +1,4 @@
-//! Addresses that have not agreed yet: how many a page, an account and its owner may have asked.
+//! Confirmation requests to unconfirmed addresses: limits per page, account and owner.
 
 use parallax_core::destination::Destination;
 use parallax_core::destination::edit::DestinationEdit;
@@ -67,13 +67,13 @@ async fn an_owner_has_twenty_addresses_asked_an_hour_and_one_more_for_each_that_
     }
     let made = made.unwrap();
     world.moves(&caller, &made, 100).await.unwrap();
-    // Whatever way the owner takes, and on whatever page.
+    // By any way of adding, and on any page.
     assert_eq!(world.adds(&caller, &world.blog, 50).await.unwrap_err(), paced(20, 3600));
     assert_eq!(world.alerts(&caller, 50).await.unwrap_err(), paced(20, 3600));
     assert_eq!(world.moves(&caller, &made, 101).await.unwrap_err(), paced(20, 3600));
     let own = DestinationEdit { to: Given::Value("owner@example.com".to_owned()), ..moved(0) };
     let saved = world.service.edit_destination(&caller, world.blog.id, made.id, &own, &each_time()).await;
-    assert!(saved.is_ok(), "the account's own mailbox is not asked");
+    assert!(saved.is_ok(), "the account's own mailbox needs no confirmation");
     assert_eq!(world.sent("subscription.confirmation").len(), 10);
 
     world.clock.set(began + HOUR);
@@ -96,8 +96,8 @@ async fn an_owner_has_twenty_addresses_asked_an_hour_and_one_more_for_each_that_
     let refused = paced(23, 7).to_string();
     assert_eq!(
         refused,
-        "an account may ask 23 addresses an hour to confirm (20, and one more for each mailbox confirmed for a day, up \
-         to 1000); again in 7 seconds"
+        "an account can send 23 confirmation requests an hour (20, plus one for each address confirmed for a day, \
+         up to 1000); try again in 7 seconds"
     );
 }
 
@@ -150,20 +150,24 @@ async fn an_owner_has_two_hundred_unconfirmed_addresses_at_once() {
     assert_eq!(world.adds(&caller, &world.blog, 900).await.unwrap_err(), full);
     assert_eq!(world.alerts(&caller, 901).await.unwrap_err(), full);
     world.service.subscribe(&world.shop, &ask(902)).await.unwrap();
-    // A restart reads them from the store, and not those whom visitors asked.
+    // After a restart they are read from the store, without those that visitors added.
     world.service.unconfirmed().clear();
     assert_eq!(world.adds(&caller, &world.blog, 903).await.unwrap_err(), full);
     let one = world.subscribers(&world.shop).remove(0);
     let deleted = world.service.delete_subscriber(&caller, world.shop.id, one.id, &each_time()).await;
     deleted.unwrap();
-    assert_eq!(world.adds(&caller, &world.blog, 904).await.unwrap_err(), full, "it was asked all the same");
+    assert_eq!(
+        world.adds(&caller, &world.blog, 904).await.unwrap_err(),
+        full,
+        "it got the mail all the same"
+    );
     world.service.delete_destination(&caller, world.blog.id, destination.id, &each_time()).await.unwrap();
     assert_eq!(world.adds(&caller, &world.blog, 905).await.unwrap_err(), full);
     let one = world.subscribers(&world.shop).remove(0);
     world.service.confirm(&world.shop, &one.link(), None).await.unwrap();
     world.adds(&caller, &world.blog, 906).await.unwrap();
     assert_eq!(world.adds(&caller, &world.blog, 907).await.unwrap_err(), full);
-    // One that has confirmed takes no place, however often it is added.
+    // A confirmed address needs no slot, however often it is added.
     let Contact::Email(mailbox) = &one.contact else { panic!("{one:?}") };
     let number = mailbox.trim_start_matches('a').split('@').next().unwrap().parse().unwrap();
     world.adds(&caller, &world.shop, number).await.unwrap();
@@ -180,7 +184,7 @@ async fn visitors_from_everywhere_shut_nobody_out() {
     for n in 1..30 {
         world.service.admit_visitor(0).unwrap_or_else(|error| panic!("{n} {error}"));
     }
-    assert!(world.service.admit_visitor(0).is_err(), "who is known is counted");
+    assert!(world.service.admit_visitor(0).is_err(), "a known visitor is counted");
     world.service.subscribe_from(30_000, &world.shop, &ask(1)).await.unwrap();
     let bad = Ask { email: Some("none".to_owned()), ..Ask::default() };
     assert!(matches!(world.service.subscribe_from(1, &world.shop, &bad).await, Err(Error::Invalid(_))));

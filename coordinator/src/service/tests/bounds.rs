@@ -1,4 +1,4 @@
-//! Absolute bounds of an account: incidents, component monitors, stopped entries and keys.
+//! Limits of an account: incidents, component monitors, stopped entries and keys.
 
 use parallax_core::check::CheckKind;
 use parallax_core::check::edit::CheckEdit;
@@ -15,11 +15,11 @@ use crate::service::keys::NewKey;
 use crate::storage::Op;
 use crate::storage::contract::samples;
 
-/// Incidents and windows that an account on Free keeps.
+/// Incidents and windows of an account on the Free plan.
 const FREE: u128 = 1_000;
 
 impl World {
-    /// Puts closed incidents of those numbers on both pages: the lower its number, the older.
+    /// Puts closed incidents with those numbers on both pages: the lower the number, the older.
     async fn closed(&self, numbers: std::ops::Range<u128>) {
         let now = self.service.now();
         let mut batch = Batch::new();
@@ -65,7 +65,7 @@ async fn a_person_opens_no_incident_too_many_until_the_oldest_are_closed_for_thi
     assert!(refused.to_string().contains("delete some"), "{refused}");
     world.clock.set(world.service.now() + 30 * DAY);
     world.opens(&caller).await.unwrap();
-    assert_eq!((world.kept(), world.has(0), world.has(1)), (1_000, false, true), "the oldest made room");
+    assert_eq!((world.kept(), world.has(0), world.has(1)), (1_000, false, true), "the oldest was replaced");
 }
 
 #[tokio::test]
@@ -78,7 +78,7 @@ async fn a_smaller_plan_drops_no_incident_and_one_makes_room_for_one() {
     for _ in 0..3 {
         world.service.sweep_incidents().await.unwrap();
     }
-    assert_eq!(world.kept(), 1_300, "nothing goes because of a plan");
+    assert_eq!(world.kept(), 1_300, "a plan change deletes nothing");
     world.opens(&caller).await.unwrap();
     assert_eq!((world.kept(), world.has(0), world.has(1)), (1_300, false, true), "one for one");
 }
@@ -90,7 +90,7 @@ async fn what_opens_by_itself_beyond_the_bound_drops_as_many_as_have_come() {
     let sweep = async || world.service.sweep_incidents_to(50).await.unwrap();
     sweep().await;
     sweep().await;
-    assert_eq!(world.kept(), 60, "what was there before the program knew a bound stays");
+    assert_eq!(world.kept(), 60, "incidents from before the limit existed stay");
     world.closed(60..67).await;
     sweep().await;
     assert_eq!((world.kept(), world.has(6), world.has(7)), (60, false, true));
@@ -118,7 +118,7 @@ async fn an_account_has_so_many_component_monitors() {
     let made = world.service.create_monitor(&caller, world.shop.id, &component, &each_time()).await;
     assert_eq!(made.unwrap_err(), Error::PlanLimit(PlanRefusal::ComponentsFull { limit: 200 }));
     let made = world.service.create_monitor(&caller, world.shop.id, &http("a.example"), &each_time()).await;
-    assert!(made.is_ok(), "others count apart");
+    assert!(made.is_ok(), "others are counted separately");
     world
         .service
         .store()

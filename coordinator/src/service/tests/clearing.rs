@@ -1,4 +1,4 @@
-//! Large pages deleted: gone at once for everybody, and cleared to the last record whatever comes between.
+//! Deletion of large pages: inaccessible at once, and cleared to the last record whatever happens in between.
 
 use parallax_core::id::PageId;
 use parallax_core::page::NOBODY;
@@ -8,10 +8,10 @@ use crate::service::gate::Door;
 use crate::storage::contract::samples;
 use crate::storage::{Op, disk};
 
-/// More than one slice takes.
+/// More than one slice deletes.
 const MONITORS: u128 = 4096 + 1500;
 
-/// A page with very many monitors, made behind the service's back, and some of all else.
+/// A page with very many monitors, stored directly, and some of everything else.
 async fn crowded(world: &World) -> PageId {
     let page = samples::page(77, 0, "crowded");
     let page = Page { account: world.owner.id, ..page };
@@ -51,7 +51,7 @@ async fn a_crowded_page_is_gone_at_once_and_cleared_after_a_crash_in_between() {
     let left = world.service.store().reader().monitors_of(page).unwrap().len();
     assert!(0 < left && left < before, "{left} of {before}");
 
-    // The process ends here; nothing of it is left but the store.
+    // The process ends here; only the store remains.
     world.service.store().close().await;
     drop(std::mem::replace(&mut world, super::world().await));
     let store = reopened(|| Store::on_disk(folder.path(), samples::small())).await;
@@ -59,7 +59,7 @@ async fn a_crowded_page_is_gone_at_once_and_cleared_after_a_crash_in_between() {
     is_gone(&again, &caller, page).await;
     let free = Page { account: caller.key.account, ..samples::page(78, 0, "crowded") };
     let taken = store.commit(Batch::new().write(free).clone()).await;
-    assert!(taken.is_ok(), "its address is free before it is cleared: {taken:?}");
+    assert!(taken.is_ok(), "its slug is free before it is cleared: {taken:?}");
     again.clear_pages().await.unwrap();
     let reader = store.reader();
     assert_eq!((reader.monitors().unwrap().len(), reader.page(page).unwrap()), (0, None));
@@ -67,7 +67,7 @@ async fn a_crowded_page_is_gone_at_once_and_cleared_after_a_crash_in_between() {
     assert_eq!(reader.deploys_of(page, 9).unwrap(), []);
     assert_eq!(reader.running_series().unwrap(), []);
     assert_eq!(reader.pages_of(NOBODY).unwrap(), []);
-    // Whoever follows the journal hears of each monitor once, and of the page.
+    // A consumer of the journal sees each monitor's deletion once, and the page's.
     let deleted = |what: &What| matches!(what, What::MonitorEdited(Edited::Deleted));
     let heard = reader.events_after(0, usize::MAX).unwrap();
     let monitors: Vec<_> =
@@ -76,13 +76,13 @@ async fn a_crowded_page_is_gone_at_once_and_cleared_after_a_crash_in_between() {
     assert!(heard.iter().any(|it| it.event.what == What::PageEdited(Edited::Deleted)));
     store.close().await;
     drop((again, store));
-    // The store's own slices follow, and what is left is whole.
+    // The store deletes the history in slices of its own, and the rest is intact.
     let (reader, mut writer) = reopened(|| disk::open(folder.path(), samples::small())).await;
     while writer.tidy().unwrap() {}
     assert!(reader.verify().is_ok());
 }
 
-/// Opens the store anew: the tasks around a service let go of it once they are run.
+/// Reopens the store: the tasks around a service release it once they have run.
 async fn reopened<T>(open: impl Fn() -> crate::storage::Result<T>) -> T {
     loop {
         match open() {
@@ -93,7 +93,7 @@ async fn reopened<T>(open: impl Fn() -> crate::storage::Result<T>) -> T {
     }
 }
 
-/// A service over a store that is there already, with nobody behind it.
+/// A service over an existing store, with no driver.
 async fn world_on_top(store: Store) -> Service {
     let (queries, _) = mpsc::channel(1);
     let settings = Settings {

@@ -1,4 +1,4 @@
-//! Pages' own domains: whose they are, and whose not, whatever a name server says.
+//! Custom domains: which page they belong to, whatever a name server answers.
 
 use std::sync::Mutex as StdMutex;
 
@@ -15,12 +15,12 @@ use crate::storage::Op;
 
 const HOST: &str = "status.shop.example";
 
-/// Says what it was told to, whoever asks; and what it was asked.
+/// A fake name server with a fixed answer that records its queries.
 #[derive(Debug)]
 struct Said {
     answer: StdMutex<std::result::Result<Vec<String>, Unseen>>,
     asked: StdMutex<Vec<String>>,
-    /// Put into the store while it looks.
+    /// Stored during the look-up.
     meanwhile: StdMutex<Option<(Service, Page)>>,
 }
 
@@ -102,7 +102,7 @@ async fn a_domain_is_a_pages_once_its_record_is_there_and_not_before() {
         world.service.is_ours(HOST).unwrap()
             && world.service.names().await.unwrap().contains(&HOST.to_owned())
     );
-    assert!(*world.service.news().borrow() > before, "the journal tells of it");
+    assert!(*world.service.news().borrow() > before, "it is in the journal");
 }
 
 #[tokio::test]
@@ -116,7 +116,7 @@ async fn what_is_anothers_stays_anothers() {
     let until = world.service.now() + 30 * DAY;
     put(&world, Op::PutFreed(HOST.to_owned(), Freed { account: world.foreign.account, until })).await;
     world.service.look_for_domain(page.id).await.unwrap();
-    assert!(stands(&world, &page).1.unwrap().contains("another account's domain until lately"));
+    assert!(stands(&world, &page).1.unwrap().contains("another account's domain recently"));
     world.clock.set(until);
     world.service.look_for_domain(page.id).await.unwrap();
     assert_eq!(stands(&world, &page).0.as_deref(), Some(HOST));
@@ -156,7 +156,7 @@ async fn a_look_on_request_comes_at_once_but_not_too_often() {
     assert!(looked.domain_claim.unwrap().problem.is_some());
     let again = world.service.check_domain(&caller, page.id).await.unwrap_err();
     assert_eq!(again, Error::DomainCheckedJustNow { seconds: 10 });
-    // Long after it is looked for by itself no more, it still is on request.
+    // On request it is checked even after the automatic look-ups have stopped.
     world.clock.set(world.service.now() + PATIENCE);
     *said.answer.lock().unwrap() = Ok(vec![value(&page)]);
     let looked = world.service.check_domain(&caller, page.id).await.unwrap();
@@ -174,8 +174,8 @@ async fn the_operator_takes_a_hostname_from_a_mistaken_page_and_anothers_account
     assert_eq!((whose(&world), stands(&world, &before).0), (Whose::Nobody, None));
     *said.answer.lock().unwrap() = Ok(vec![value(&page)]);
     world.service.look_for_domain(page.id).await.unwrap();
-    assert_eq!(stands(&world, &page).0.as_deref(), Some(HOST), "once it has proven it");
-    // One that is only kept for the account that had it lately.
+    assert_eq!(stands(&world, &page).0.as_deref(), Some(HOST), "once it is proven");
+    // One that is only reserved for the account that had it recently.
     let lately = "old.shop.example".to_owned();
     let kept = Freed { account: world.foreign.account, until: world.service.now() + DAY };
     put(&world, Op::PutFreed(lately.clone(), kept)).await;
@@ -197,9 +197,9 @@ async fn claims_are_read_again_after_an_edit_and_after_a_look() {
     let mut batch = Batch::new();
     batch.write(other.clone());
     world.service.store().commit(batch).await.unwrap();
-    assert_eq!(due().await, [page.id], "nothing tells of it, so they are not read again");
+    assert_eq!(due().await, [page.id], "no event, so they are not read again");
     world.put_page(other.clone()).await;
     assert_eq!(due().await.len(), 2);
     world.service.look_for_domain(page.id).await.unwrap();
-    assert_eq!(due().await, [other.id], "the other was looked for just now");
+    assert_eq!(due().await, [other.id], "the other was just looked up");
 }

@@ -1,4 +1,4 @@
-//! Incidents by their service: what the journal hears, and many hands on one incident.
+//! Incidents through the service: journal events, and concurrent edits of one incident.
 
 use std::collections::BTreeSet;
 
@@ -63,7 +63,7 @@ async fn the_journal_hears_of_every_step_and_who_is_to_be_told() {
     }
     let edit = IncidentEdit { postmortem: value("Why"), ..IncidentEdit::default() };
     service.edit_incident(&caller, page, id, &edit, &each_time()).await.unwrap();
-    // What changes nothing is no news.
+    // An edit that changes nothing emits no event.
     service.edit_incident(&caller, page, id, &edit, &each_time()).await.unwrap();
     service.delete_incident(&caller, page, id, &each_time()).await.unwrap();
     assert_eq!(
@@ -129,7 +129,7 @@ async fn a_window_that_changes_before_its_deletion_is_cancelled_above_its_last_v
 }
 
 impl World {
-    /// Changes an incident as the service itself does.
+    /// Changes an incident directly in the store.
     pub(crate) async fn change_incident(&self, id: IncidentId, change: impl FnOnce(&mut Incident)) {
         let mut incident = self.service.store().reader().incident(id).unwrap().unwrap().value;
         change(&mut incident);
@@ -139,7 +139,7 @@ impl World {
     }
 }
 
-/// A page with three monitors, and an incident that opened by itself for all of them, with that title.
+/// A page with three monitors, and an automatic incident with that title for all of them.
 async fn automatic(title: &str) -> (World, Caller, Vec<MonitorId>, IncidentId) {
     let world = world().await;
     let caller = world.caller(Access::Write).await;
@@ -169,7 +169,7 @@ async fn for_an_incident_that_says_what_went_down_the_headline_names_what_is_dow
             world.views.lock().unwrap().insert(*id, view);
         }
         let overview = world.service.overview(&caller, world.shop.id).await.unwrap();
-        assert_eq!(overview.indicator, Indicator::Partial, "the contract's word is the incident's");
+        assert_eq!(overview.indicator, Indicator::Partial, "the indicator follows the incident");
         overview.headline
     };
     world.mesh.stand(&[Region::Asia]);
@@ -179,21 +179,21 @@ async fn for_an_incident_that_says_what_went_down_the_headline_names_what_is_dow
         ([Up, Down, Down], true, false, "Shop and 1 other are down"),
         ([Down, Down, Down], false, false, "API and 2 others are down"),
         ([Down, Down, Down], true, false, "API and 2 others are down"),
-        // None is seen down: it is not over all the same.
+        // None is down now: the incident is still open.
         ([Up, Slow, Up], false, false, "API and 2 others are down"),
         ([Unknown, Up, Down], false, true, "Mail is down"),
         ([Unknown, Up, Up], false, true, "API and 2 others are down"),
     ] {
         assert_eq!(headline(states, asia, unseen).await, expected, "{states:?}");
     }
-    // Where nobody looks, not all is known to be down.
+    // Without agents, not all monitors are known to be down.
     world.mesh.stand(&[]);
     assert_eq!(headline([Up, Down, Down], false, false).await, "Shop and 1 other are down");
     let (world, caller, _, _) = automatic("A cable is cut").await;
     assert_eq!(world.service.overview(&caller, world.shop.id).await.unwrap().headline, "A cable is cut");
 }
 
-/// The same, where those monitors are down as far as it was told.
+/// The same, with announced outages of those monitors.
 async fn with_outages(title: &str, down: &[usize]) -> (World, Caller, Vec<MonitorId>, IncidentId) {
     let (world, caller, ids, id) = automatic(title).await;
     let told = || ToldOutage { since: START, reason: None, down_from: None, incident: Some(id) };
@@ -219,10 +219,10 @@ async fn an_incident_keeps_no_name_that_is_gone_and_ends_with_its_last_monitor()
     service.edit_monitor(&caller, page, ids[0], &rename("Core"), &each_time()).await.unwrap();
     assert_eq!(last(&world, id).await.0, "Core and 2 others are down");
     service.edit_monitor(&caller, page, ids[1], &rename("Store"), &each_time()).await.unwrap();
-    assert_eq!(last(&world, id).await.0, "Core and 2 others are down", "it does not name that one");
+    assert_eq!(last(&world, id).await.0, "Core and 2 others are down", "the title does not name that one");
     service.delete_monitor(&caller, page, ids[0], false, &each_time()).await.unwrap();
     let (title, is_open, _) = last(&world, id).await;
-    assert_eq!((title.as_str(), is_open), ("Store and 1 other are down", true), "another one is down still");
+    assert_eq!((title.as_str(), is_open), ("Store and 1 other are down", true), "another one is still down");
     service.edit_monitor(&caller, page, ids[1], &pause(Given::Absent), &each_time()).await.unwrap();
     let (title, is_open, said) = last(&world, id).await;
     assert_eq!((title.as_str(), is_open), ("Store and 1 other were down", false));
@@ -254,7 +254,7 @@ async fn a_pause_with_a_new_name_leaves_no_name_that_is_gone() {
     for (title, down, at, expected, said) in [
         ("API and 2 others are down", vec![0], 0, "Core and 2 others were down", Some("Core")),
         ("API and 2 others are down", vec![2], 2, "API and 2 others were down", Some("Core")),
-        // Another one is down still.
+        // Another one is still down.
         ("API and 2 others are down", vec![0, 1], 0, "Core and 2 others are down", None),
         ("API and 2 others are down", vec![0, 1], 1, "API and 2 others are down", None),
         ("A cable is cut", vec![0], 0, "A cable is cut", Some("Core")),

@@ -1,11 +1,11 @@
-//! Edits and the driver: an answer shows what the driver makes of the edit.
+//! Edits and the driver: an answer shows the effect of the edit on monitors.
 
 use parallax_core::event::Status;
 use parallax_core::incident::edit::IncidentEdit;
 
 use super::*;
 
-/// A driver that says what is put down for it; once it is asked to read an edit, what is put down for that too.
+/// A driver that returns the given views; once it is asked to process an edit, also those for after it.
 pub(super) fn drive(mut asked: mpsc::Receiver<Query>, views: Views, judged: Views) {
     tokio::spawn(async move {
         while let Some(query) = asked.recv().await {

@@ -19,7 +19,8 @@ async fn what_lasted_into_the_days_of_the_newest_two_hundred_is_listed_with_them
         ..samples::incident(number, 1, 0, false)
     };
     let mut batch = Batch::new();
-    // One lasted until yesterday, one ended before the oldest that is listed; between them lie more than a list has.
+    // One lasted until yesterday, one ended before the oldest that is listed; between them are more than a list
+    // holds.
     batch.write(incident(1, now - 80 * DAY, now - DAY));
     batch.write(incident(2, now - 79 * DAY, now - 30 * DAY));
     for number in 0..450 {

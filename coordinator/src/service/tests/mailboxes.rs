@@ -1,4 +1,5 @@
-//! Mailboxes of destinations: each but the account's own is asked, by a link that only its reader sees.
+//! Mailboxes of destinations: each but the account's own gets a confirmation mail with a link that only its reader
+//! sees.
 
 use parallax_core::delivery::{Delivery, Letter, Recipient};
 use parallax_core::destination::Destination;
@@ -8,14 +9,14 @@ use parallax_core::subscriber::ask::Ask;
 use super::*;
 
 impl World {
-    /// Mails that ask a mailbox of the shop's destinations, newest first.
+    /// Confirmation mails to mailboxes of the shop's destinations, newest first.
     fn asked_mailboxes(&self) -> Vec<Delivery> {
         let found = self.service.store().reader().deliveries_of(Some(self.shop.id), None, 100).unwrap();
         let is_asked = |it: &Delivery| matches!(it.to, Recipient::Asked(_));
         found.into_iter().map(|it| it.value).filter(is_asked).collect()
     }
 
-    /// What the newest of them links to.
+    /// The link in the newest of them.
     pub(crate) fn mailbox_link(&self) -> String {
         let Letter::Mail(mail) = self.asked_mailboxes().remove(0).letter else {
             panic!("a mailbox gets mails")
@@ -49,7 +50,7 @@ fn now_done(done: Result<Done<Destination>>) -> Result<Destination> {
     }
 }
 
-const LATELY: &str = "to was asked to confirm within the last day; only its reader can go on";
+const LATELY: &str = "to was sent a confirmation mail within the last day: its reader must confirm";
 
 #[tokio::test]
 async fn a_mailbox_gets_nothing_before_its_reader_confirms_by_a_link_that_nobody_else_sees() {
@@ -62,9 +63,9 @@ async fn a_mailbox_gets_nothing_before_its_reader_confirms_by_a_link_that_nobody
     assert_eq!(made.asked_at(), Some(service.now()));
     let [mail] = world.asked_mailboxes().try_into().unwrap();
     let shown = service.delivery(&caller, world.shop.id, mail.id).unwrap();
-    assert_eq!((shown.subject, shown.body), (None, None), "its maker may not confirm for its reader");
+    assert_eq!((shown.subject, shown.body), (None, None), "its creator may not confirm for its reader");
     let refused = service.test_destination(&caller, world.shop.id, made.id).await.unwrap_err();
-    let words = "can't be sent: the reader of its mailbox has not confirmed yet";
+    let words = "can't be sent: its mailbox has not been confirmed yet";
     assert_eq!(refused.to_string(), words);
     let refused = service.redeliver(&caller, world.shop.id, mail.id, &each_time()).await.unwrap_err();
     assert!(refused.to_string().contains("once a day"), "{refused}");
@@ -84,7 +85,7 @@ async fn a_mailbox_gets_nothing_before_its_reader_confirms_by_a_link_that_nobody
     }
     let sure = service.destination(&caller, world.shop.id, made.id).unwrap();
     assert_eq!(sure.health, Default::default());
-    // Who is known to read it may be asked for something else on the same day.
+    // A confirmed reader may get another confirmation mail on the same day.
     assert!(world.made_mailbox(&caller, "ann@example.com").await.is_ok());
 }
 
@@ -99,7 +100,7 @@ async fn a_mailbox_is_asked_once_a_day_whatever_asks_for_it() {
     }
     let ask = Ask { email: Some("ann@example.com".to_owned()), ..Ask::default() };
     service.subscribe(&world.shop, &ask).await.unwrap();
-    assert_eq!(world.subscribers(&world.shop), [], "nor by the form of visitors");
+    assert_eq!(world.subscribers(&world.shop), [], "nor through the visitors' form");
     let name = DestinationEdit { name: Given::Value("Other".to_owned()), ..DestinationEdit::default() };
     let saved = world.saved(&caller, &made, &name).await.unwrap();
     assert_eq!((saved.asked_at(), world.asked_mailboxes().len()), (made.asked_at(), 1));
@@ -107,7 +108,7 @@ async fn a_mailbox_is_asked_once_a_day_whatever_asks_for_it() {
     world.clock.set(service.now() + DAY);
     let saved = world.saved(&caller, &saved, &DestinationEdit::default()).await.unwrap();
     assert_eq!((saved.asked_at(), world.asked_mailboxes().len()), (Some(service.now()), 2));
-    assert!(service.linked_destination(&first).is_err(), "the newest link is the good one");
+    assert!(service.linked_destination(&first).is_err(), "only the newest link is valid");
     assert!(service.linked_destination(&world.mailbox_link()).is_ok());
     world.clock.set(service.now() + 2 * DAY);
     assert!(service.linked_destination(&world.mailbox_link()).is_err(), "for two days");
@@ -138,7 +139,7 @@ async fn a_mailboxs_reader_stops_alerts_by_the_link_in_each_and_the_owner_is_tol
     let caller = world.caller(Access::Write).await;
     let service = &world.service;
     let own = world.made_mailbox(&caller, "Owner@example.com").await.unwrap();
-    assert_eq!(service.stop_url(&own), None, "the account's own has the page's settings");
+    assert_eq!(service.stop_url(&own), None, "the account's own uses the page's settings");
     let made = world.made_mailbox(&caller, "ann@example.com").await.unwrap();
     service.confirm_destination(&world.mailbox_link()).await.unwrap();
     let link =
@@ -156,15 +157,19 @@ async fn a_mailboxs_reader_stops_alerts_by_the_link_in_each_and_the_owner_is_tol
     }
     let told = world.sent("destination.stopped");
     let [Delivery { letter: Letter::Mail(mail), .. }] = &told[..] else { panic!("once: {told:?}") };
-    assert!(mail.text.contains("has stopped them"), "{}", mail.text);
+    assert!(mail.text.contains("The recipient stopped the alerts"), "{}", mail.text);
     let asked = world.asked_mailboxes().len();
     let saved = world.saved(&caller, &made, &DestinationEdit::default()).await.unwrap();
     assert!(saved.asked_at().is_some(), "saving it does not switch it on");
-    assert_eq!(world.asked_mailboxes().len(), asked, "nor is anything sent on that day");
+    assert_eq!(world.asked_mailboxes().len(), asked, "and nothing is sent on that day");
     world.clock.set(service.now() + DAY);
     world.saved(&caller, &made, &DestinationEdit::default()).await.unwrap();
     service.confirm_destination(&world.mailbox_link()).await.unwrap();
     let moved = world.saved(&caller, &made, &to("bob@example.com")).await.unwrap();
     assert_ne!(link(&moved), good);
-    assert_eq!(service.stop_alerts(&good).await.unwrap_err(), Error::NotFound, "another mailbox has another");
+    assert_eq!(
+        service.stop_alerts(&good).await.unwrap_err(),
+        Error::NotFound,
+        "another mailbox has another link"
+    );
 }

@@ -1,4 +1,4 @@
-//! A mesh that stands as a test says, and whose places looked at all monitors.
+//! A fake mesh with the given regions in service and the regions that checked all monitors.
 
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
@@ -20,7 +20,7 @@ use crate::service::Result;
 use crate::service::figures::{Figure, Figures, NoFigures, SeenByDay, SeenBySlice};
 use crate::service::history::{Place, Stand};
 
-/// The regions with a place in service, and those that looked in the last 24 hours.
+/// The regions with an agent in service, and those that ran checks in the last 24 hours.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Mesh(Arc<Mutex<(RegionSet, RegionSet)>>);
 

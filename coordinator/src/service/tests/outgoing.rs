@@ -1,4 +1,4 @@
-//! Destinations, deliveries and alert settings: who may have what, and what a page takes with it.
+//! Destinations, deliveries and alert settings: limits, permissions, and deletion with the page.
 
 use parallax_core::delivery::{Delivery, Letter, Outcome, Recipient, Stage, Try};
 use parallax_core::destination::edit::DestinationEdit;
@@ -10,7 +10,7 @@ use super::*;
 use crate::service::deliveries::{Opened, TESTS, Wanted};
 
 impl World {
-    /// Takes whatever is sent, as a good receiver would.
+    /// Accepts every delivery, as a working receiver would.
     pub(crate) fn receive(&self) {
         let service = self.service.clone();
         tokio::spawn(async move {
@@ -36,12 +36,12 @@ impl World {
         });
     }
 
-    /// The shop's deliveries that are called so, oldest first.
+    /// The shop's deliveries of that event, oldest first.
     pub(crate) fn sent(&self, event: &str) -> Vec<Delivery> {
         self.sent_of(Some(self.shop.id), event)
     }
 
-    /// Deliveries of no page that are called so, oldest first.
+    /// Deliveries without a page of that event, oldest first.
     pub(crate) fn sent_of_no_page(&self, event: &str) -> Vec<Delivery> {
         self.sent_of(None, event)
     }
@@ -53,7 +53,7 @@ impl World {
         found
     }
 
-    /// Puts deliveries to that destination into the store, as if they had failed: their ids, oldest first.
+    /// Stores failed deliveries to that destination: their ids, oldest first.
     pub(crate) async fn failed(&self, destination: &Destination, count: usize) -> Vec<DeliveryId> {
         let mut ids = Vec::new();
         for number in 0..count {
@@ -188,7 +188,7 @@ async fn secrets_are_fresh_and_the_active_one_stays_while_a_new_one_waits() {
     assert_eq!(world.service.destination(&caller, world.shop.id, made.id), Ok(rotated.clone()));
     let again = world.service.rotate_secret(&caller, world.shop.id, made.id, &each_time()).await.unwrap();
     let Done::Now(again) = again else { panic!("nothing was sent twice") };
-    assert_eq!(secret(&again).before, Some((secret(&made).present, until)), "the one that waited is gone");
+    assert_eq!(secret(&again).before, Some((secret(&made).present, until)), "the pending one is gone");
     assert_ne!(secret(&again).present, secret(&rotated).present);
     let active = world.service.activate_secret(&caller, world.shop.id, made.id, &each_time()).await.unwrap();
     let Done::Now(active) = active else { panic!("nothing was sent twice") };
@@ -274,7 +274,7 @@ async fn only_what_somebody_takes_is_sent_once_more() {
     assert!(matches!(on, Ok(Done::Now(on)) if on.health.off.is_none()), "any edit switches it on");
     assert!(again().await.is_ok());
     world.service.delete_destination(&caller, world.shop.id, made.id, &each_time()).await.unwrap();
-    assert_eq!(again().await.unwrap_err().to_string(), "can't be sent: its destination is gone");
+    assert_eq!(again().await.unwrap_err().to_string(), "can't be sent: its destination was deleted");
 }
 
 #[tokio::test]
@@ -292,7 +292,7 @@ async fn a_change_of_the_alert_settings_is_an_edit_of_the_page() {
     );
     let edits = world.events().await;
     let changed = edits.iter().filter(|what| **what == What::PageEdited(Edited::Changed)).count();
-    assert_eq!(changed, 1, "what changes nothing is no edit");
+    assert_eq!(changed, 1, "an edit that changes nothing is no event");
 }
 
 #[tokio::test]

@@ -1,4 +1,4 @@
-//! What a page has room for: the last that fits, the first that does not, and room again after one is over.
+//! Limits of a page: the last object that fits, the first that does not, and a free slot after one is closed.
 
 use parallax_core::deploy::{DeployEdit, KEPT};
 use parallax_core::given::Given;
@@ -34,7 +34,7 @@ async fn a_page_has_room_for_so_many_open_incidents() {
     let full = Error::PlanLimit(PlanRefusal::OpenFull);
     assert_eq!(open(&world, &caller, &titled).await.unwrap_err(), full);
     assert!(full.to_string().contains("200 open incidents"), "{full}");
-    // What is over already needs no room.
+    // A closed incident needs no slot.
     let over = IncidentEdit { resolved_at: value(&world.service.now().to_string()), ..titled.clone() };
     open(&world, &caller, &over).await.unwrap();
     let resolved = UpdatePost { status: value("resolved"), message: value("Mended"), notify: Given::Absent };
@@ -86,7 +86,7 @@ async fn of_deploy_markers_the_oldest_goes_and_an_older_one_is_refused() {
         world.service.create_deploy(&caller, world.shop.id, &edit, &each_time()).await
     };
     let kept = || world.service.store().reader().deploys_of(world.shop.id, usize::MAX).unwrap();
-    assert!(mark(-5000).await.is_ok(), "the last that there is room for");
+    assert!(mark(-5000).await.is_ok(), "the last that fits");
     assert_eq!((kept().len(), kept().last().unwrap().value.at), (KEPT, START - 1_005_000));
     let refused = mark(-6000).await.unwrap_err();
     assert_eq!(refused, Error::PlanLimit(PlanRefusal::DeployTooOld));

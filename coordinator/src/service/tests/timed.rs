@@ -1,4 +1,4 @@
-//! Uptime of monitors without rounds of their own, on a page with more windows than are counted.
+//! Uptime of monitors without rounds of their own, on a page with more windows than the limit.
 
 use parallax_core::downtime::Downtime;
 use parallax_core::id::IncidentId;

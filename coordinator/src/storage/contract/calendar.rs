@@ -1,4 +1,4 @@
-//! Incidents, windows, repeating entries and deploys: their order, their pages, and what is left of them.
+//! Contract for incidents, windows, series and deploys: order, pages, and deletion.
 
 use parallax_core::id::{DeployId, IncidentId, SeriesId};
 use parallax_core::incident::{Affected, Incident};
@@ -39,7 +39,7 @@ pub(super) fn incidents_are_listed_newest_first_and_open_ones_alone(bench: &mut 
     assert_eq!(listed(reader, false, Some((20, 4)), 2), [3, 2]);
     assert_eq!(listed(reader, true, Some((20, 4)), 9), [3, 5]);
     assert_eq!(numbers(reader.open_incidents()), [5, 3, 1, 6]);
-    // One that is moved or closed leaves its old places.
+    // An incident that is moved or closed leaves its old list entries.
     bench.write(incident(3, 1, 40, false));
     assert_eq!(listed(bench.reader.as_ref(), false, None, 9), [3, 1, 4, 2, 5]);
     assert_eq!(listed(bench.reader.as_ref(), true, None, 9), [1, 5]);
@@ -67,7 +67,7 @@ pub(super) fn windows_and_series_are_found(bench: &mut Bench) {
     assert_eq!(newest(bench, 0, 99, 2), [span(20, 25), span(30, 40)]);
     assert_eq!(newest(bench, 0, 30, 1), [span(20, 25)]);
     assert_eq!(newest(bench, 0, 99, 0), []);
-    // Whoever asks for one monitor's is given as many of its own.
+    // A query for one monitor returns up to the limit of its own.
     bench.write(Incident {
         affected: vec![Affected { monitor: monitor_id(2), impact: None }],
         ..window(5, 1, 35, true)
@@ -78,7 +78,7 @@ pub(super) fn windows_and_series_are_found(bench: &mut Bench) {
         found.iter().map(|window| window.span).collect()
     };
     assert_eq!((covering(1, 1), covering(2, 1)), (vec![span(30, 40)], vec![span(35, 45)]));
-    assert_eq!(covering(2, 2), [span(5, 10), span(35, 45)], "one that names nobody covers the page");
+    assert_eq!(covering(2, 2), [span(5, 10), span(35, 45)], "a window without monitors covers the page");
     assert_eq!(covering(3, 9), [span(5, 10)]);
     bench.write(Op::DeleteIncident(IncidentId::from_u128(5)));
     bench.write(Op::DeleteIncident(IncidentId::from_u128(6)));
@@ -98,7 +98,7 @@ pub(super) fn windows_and_series_are_found(bench: &mut Bench) {
     bench.write(series(5, 1, Some(3)));
     bench.write(Op::DropStoppedSeries(page_id(1), 1));
     let left = [1, 2, 4, 5].map(|n| stopped(bench, n).is_some());
-    assert_eq!(left, [true, false, false, true], "the newest stopped one stays, and what repeats");
+    assert_eq!(left, [true, false, false, true], "the newest stopped series stays, and the running ones");
 }
 
 pub(super) fn deploys_are_listed_newest_first(bench: &mut Bench) {

@@ -1,4 +1,4 @@
-//! The rules of blocks and roll-ups: found by range, the same whether folded or not, dropped by days.
+//! Contract for blocks and roll-ups: found by range, the same whether compacted or not, deleted by days.
 
 use parallax_core::place::Region;
 
@@ -49,7 +49,7 @@ pub(super) fn history_is_found_by_range(bench: &mut Bench) {
     );
 }
 
-/// Everything of a monitor's history.
+/// Returns a monitor's whole history.
 fn all(bench: &Bench, n: u128) -> (Vec<Block>, Vec<Block>, Vec<Rollup>, Vec<Rollup>) {
     let (id, always) = (monitor_id(n), i64::MIN..i64::MAX);
     let blocks = |region| bench.reader.blocks(id, region, always.clone()).unwrap();
@@ -58,7 +58,7 @@ fn all(bench: &Bench, n: u128) -> (Vec<Block>, Vec<Block>, Vec<Rollup>, Vec<Roll
     (blocks(Region::Asia), blocks(Region::Africa), rollups.0, rollups.1)
 }
 
-/// Blocks of two regions and roll-ups of that many hours, and as many days.
+/// Writes blocks of two regions and roll-ups of those hours, and as many days.
 fn fill(bench: &mut Bench, n: u128, hours: std::ops::Range<i64>) {
     let mut batch = Batch::new();
     batch.write(monitor(n, 1, 0));
@@ -89,7 +89,7 @@ pub(super) fn folding_changes_no_answer(bench: &mut Bench) {
         assert_eq!(found, before.1.iter().filter(|it| range.contains(&it.hour)).cloned().collect::<Vec<_>>());
     }
 
-    // What comes late stands in place of what was folded, and is folded in turn.
+    // A late block replaces the compacted one, and is compacted in turn.
     let mut late = Batch::new();
     late.write(Op::PutBlock(block(1, Region::Asia, 5, vec![77; 9]))).write(Op::PutHour(rollup(
         1,
@@ -116,7 +116,7 @@ pub(super) fn folding_changes_no_answer(bench: &mut Bench) {
         Ok(vec![block(1, Region::Europe, 5, vec![79])])
     );
 
-    // More than one fold gathers.
+    // More than one compaction covers.
     fill(bench, 3, 0..FOLD_AT_ONCE as i64 + 40);
     let before = all(bench, 3);
     for _ in 0..3 {
@@ -128,7 +128,7 @@ pub(super) fn folding_changes_no_answer(bench: &mut Bench) {
     assert_eq!(all(bench, 1), (Vec::new(), Vec::new(), Vec::new(), Vec::new()));
     assert_eq!(all(bench, 2), other);
     fill(bench, 1, 0..1);
-    assert_eq!(all(bench, 1).0.len(), 1, "one made anew inherits nothing");
+    assert_eq!(all(bench, 1).0.len(), 1, "a recreated monitor inherits nothing");
     assert!(bench.reader.verify().is_ok());
 }
 
@@ -138,7 +138,7 @@ pub(super) fn old_days_are_dropped_the_oldest_first_and_few_at_once(bench: &mut 
     fill(bench, 2, 0..30);
     let other = all(bench, 2);
     bench.write(Op::Fold(id, 24 * 3 + 7));
-    // A late block of a day that is folded.
+    // A late block of a day that is compacted.
     bench.write(Op::PutBlock(block(1, Region::Asia, 30, vec![1])));
     let first = |bench: &Bench| {
         let (asia, africa, hours, days) = all(bench, 1);

@@ -1,4 +1,4 @@
-//! Destinations, subscribers, news and deliveries: their lists, what waits, and what is left of them.
+//! Contract for destinations, subscribers, bulletins and deliveries: lists, waiting ones, and deletion.
 
 use parallax_core::delivery::Stage;
 use parallax_core::id::{DeliveryId, DestinationId, SubscriberId};
@@ -89,7 +89,7 @@ pub(super) fn what_waits_is_listed_until_it_does_not(bench: &mut Bench) {
     bench.commit(&batch).unwrap();
     assert_eq!(bench.reader.waiting().unwrap().len(), 2);
     assert_eq!(bench.reader.delivery(done.id).unwrap().unwrap().value, done);
-    // Old ones go, but for those that still wait.
+    // Old ones are deleted, except those that still wait.
     bench.write(Op::DropDeliveries(at(20)));
     assert_eq!((of(bench, Some(1), None, 9), of(bench, None, None, 9)), (vec![second.id], vec![ours.id]));
 }

@@ -1,4 +1,4 @@
-//! What hangs on pages alone: hostnames of their own, pictures, and hostnames that were freed.
+//! Contract for pages: custom hostnames, pictures, and reserved hostnames.
 
 use parallax_core::page::look::PictureUse;
 

@@ -1,4 +1,4 @@
-//! Pings: the newest are kept, the body is bounded, and they go with their monitor.
+//! Contract for pings: the newest are stored, and they are deleted with their monitor.
 
 use parallax_core::heartbeat::{BODY_KEPT, PINGS_KEPT};
 

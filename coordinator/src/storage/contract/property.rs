@@ -1,4 +1,4 @@
-//! Whatever is written, in whatever groups, both engines give the same answers.
+//! Property test: whatever is written, in any groups, both engines return equal results.
 
 use parallax_core::id::{AgentId, DeployId, DestinationId, IncidentId, InvitationId, KeyId, SubscriberId};
 use parallax_core::machine::State;
@@ -110,7 +110,7 @@ fn batch() -> impl Strategy<Value = Batch> {
     })
 }
 
-/// Every question, answered in words.
+/// Returns the results of all queries as text.
 pub(crate) fn everything(reader: &dyn Read) -> Vec<String> {
     let mut told = vec![
         format!("{:?} {:?}", reader.accounts(), reader.pages()),

@@ -1,4 +1,4 @@
-//! The rules of remembered answers: until they expire, and so many of one API key.
+//! Contract for stored responses: kept until they expire, and bounded per API key.
 
 use parallax_core::id::KeyId;
 
@@ -34,7 +34,7 @@ pub(super) fn an_api_keys_answers_are_bounded_and_the_oldest_go_first(bench: &mu
         bench.commit(&batch).unwrap();
     };
     let is_there = |bench: &Bench, name: &str| bench.reader.remembered(name).unwrap().is_some();
-    // A name of the service's own has no bound, and another key's flood leaves a key's answers alone.
+    // A name of the service itself has no bound, and another key's flood does not affect a key's responses.
     write(bench, vec![("visitor/1".to_owned(), small(1)), (name(2, 0), small(1))]);
     for slice in (0..MAX_REMEMBERED + 5).collect::<Vec<_>>().chunks(100) {
         write(bench, slice.iter().map(|n| (name(1, *n), small(10 + n))).collect());
@@ -45,11 +45,11 @@ pub(super) fn an_api_keys_answers_are_bounded_and_the_oldest_go_first(bench: &mu
         (MAX_REMEMBERED, false, true)
     );
     assert!(is_there(bench, "visitor/1") && is_there(bench, &name(2, 0)));
-    // One that is remembered again counts once, and the newest stays though the clock was put back.
+    // A response that is stored again counts once, and the newest stays even if the clock was set back.
     write(bench, vec![(name(1, 7), small(5000)), (name(1, MAX_REMEMBERED + 5), small(2))]);
     assert_eq!((left(bench), is_there(bench, &name(1, 5))), (MAX_REMEMBERED, false));
     assert!(is_there(bench, &name(1, 7)) && is_there(bench, &name(1, MAX_REMEMBERED + 5)));
-    // By bytes: a long one pushes out as many as it needs, and none more than itself is ever kept.
+    // By bytes: a long response evicts as many as it needs, and the newest one is never evicted.
     let long = |bytes: usize| Remembered { answer: vec![7; bytes], ..small(6000) };
     write(bench, vec![(name(1, MAX_REMEMBERED + 6), long(MAX_REMEMBERED_BYTES / 2))]);
     assert_eq!(left(bench), MAX_REMEMBERED);
@@ -57,7 +57,7 @@ pub(super) fn an_api_keys_answers_are_bounded_and_the_oldest_go_first(bench: &mu
     assert_eq!(left(bench), 1);
     write(bench, vec![(name(1, MAX_REMEMBERED + 8), long(MAX_REMEMBERED_BYTES * 2))]);
     assert_eq!(left(bench), 1);
-    // What expires makes room.
+    // Expired responses free space.
     bench.write(Op::ForgetExpired(at(6000)));
     assert_eq!(left(bench), 0);
     write(bench, (0..10).map(|n| (name(1, n), small(7000 + n))).collect());

@@ -1,4 +1,4 @@
-//! Things to store, told apart by small numbers.
+//! Sample records for tests, numbered for distinction.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -32,7 +32,7 @@ use parallax_core::time::Timestamp;
 use crate::storage::memory::Memory;
 use crate::storage::{Batch, Block, Committed, Op, Read, Remembered, Result, Rollup, Write, disk};
 
-/// An engine under test.
+/// A storage engine under test.
 #[derive(Debug)]
 pub(crate) struct Bench {
     pub(crate) reader: Arc<dyn Read>,
@@ -67,7 +67,7 @@ impl Bench {
     }
 }
 
-/// Settings that a test's disk has room for.
+/// Returns store settings with small disk limits.
 pub(crate) fn small() -> disk::Options {
     disk::Options {
         cache: 8 << 20,
@@ -116,7 +116,7 @@ pub(crate) fn page(n: u128, account: u128, slug: &str) -> Page {
     }
 }
 
-/// A page that has a hostname of its own.
+/// Builds a page with a custom hostname.
 pub(crate) fn hosted(n: u128, slug: &str, host: &str) -> Page {
     Page { custom_domain: Some(host.to_owned()), ..page(n, n, slug) }
 }
@@ -284,7 +284,7 @@ pub(crate) fn subscriber(n: u128, page: u128, fingerprint: u8) -> Subscriber {
     }
 }
 
-/// News that was made in that millisecond.
+/// Builds a bulletin created in that millisecond.
 pub(crate) fn bulletin(millis: i64, page: u128, done: bool) -> Bulletin {
     Bulletin {
         id: BulletinId::new(at(millis), [7; 10]),
@@ -305,7 +305,7 @@ pub(crate) fn bulletin(millis: i64, page: u128, done: bool) -> Bulletin {
     }
 }
 
-/// A delivery that was made in that millisecond; `due` is when it is to be sent, none where it was.
+/// Builds a delivery created in that millisecond; `due` is when it is to be sent, `None` if it was sent.
 pub(crate) fn delivery(millis: i64, page: Option<u128>, due: Option<i64>) -> Delivery {
     Delivery {
         id: DeliveryId::new(at(millis), [page.unwrap_or(9) as u8; 10]),

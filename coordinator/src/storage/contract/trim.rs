@@ -1,4 +1,4 @@
-//! The rule of dropping events: oldest first, in slices, and none that a reader has not seen.
+//! Contract for trimming events: oldest first, in slices, and none that a consumer has not processed.
 
 use super::samples::*;
 use crate::storage::batch::TRIM_AT_ONCE;
@@ -16,7 +16,7 @@ pub(super) fn events_are_dropped_in_slices_and_never_before_a_reader_saw_them(be
         }
         bench.commit(&batch).unwrap();
     }
-    // A cursor that counts something else stands beyond every event, and is no reader.
+    // A cursor that counts something else has a higher value than any event, and holds nothing back.
     bench.write(Op::SetCursor("clock".to_owned(), 1_700_000_000_000));
     bench.write(Op::SetCursor("slow".to_owned(), 7));
     bench.write(Op::SetCursor("quick".to_owned(), total));
@@ -25,9 +25,13 @@ pub(super) fn events_are_dropped_in_slices_and_never_before_a_reader_saw_them(be
 
     bench.write(Op::TrimEvents(3));
     assert_eq!(first(bench), Some(4));
-    assert_eq!(of_monitor(bench).last().map(|it| it.seq), Some(5), "they are gone from the monitor's too");
+    assert_eq!(
+        of_monitor(bench).last().map(|it| it.seq),
+        Some(5),
+        "they are removed from the monitor's list too"
+    );
     bench.write(Op::TrimEvents(u64::MAX));
-    assert_eq!(first(bench), Some(8), "the slow reader has seen seven");
+    assert_eq!(first(bench), Some(8), "the slow consumer has processed seven");
     bench.write(Op::TrimEvents(2));
     assert_eq!(first(bench), Some(8));
 
@@ -36,7 +40,7 @@ pub(super) fn events_are_dropped_in_slices_and_never_before_a_reader_saw_them(be
     assert_eq!(first(bench), Some(8 + TRIM_AT_ONCE as u64), "no more than a slice at once");
     bench.write(Op::TrimEvents(u64::MAX));
     assert_eq!((first(bench), of_monitor(bench).len()), (None, 0));
-    assert_eq!(bench.reader.last_event(), Ok(total), "numbers go on");
+    assert_eq!(bench.reader.last_event(), Ok(total), "numbers continue");
     let committed = bench.commit(Batch::new().event(event(1, Some(1)))).unwrap();
     assert_eq!(committed.last_event, total + 1);
     assert_eq!(first(bench), Some(total + 1));

@@ -1,18 +1,18 @@
-//! The engine's cache, kept to its size while the whole tree is walked.
+//! Cache eviction: keeps the store engine's cache within its size while the whole tree is walked.
 
 use sled::Tree;
 
-/// Uses of each record that was walked: those of the 9 to 17 on a page are about as many as a queue holds.
+/// Uses recorded per walked record: those of the 9 to 17 records of a page roughly fill a queue.
 const USES: u32 = 5;
 
-/// Tells the engine of records that were just walked, so that it lets go of pages before them.
+/// Records uses of the given walked records with the engine, so that it evicts the pages before them.
 ///
-/// It notes uses in 256 queues and looks at each only once 64 are in it. A walk uses a page once, and so up to 16,384 of
-/// them would stay in memory whatever the cache's size is.
+/// The engine records uses in 256 queues and processes a queue only once it has 64. A walk uses each page once, so
+/// up to 16,384 pages would stay in memory whatever the cache's size is.
 pub(super) fn walked<'k>(tree: &Tree, keys: impl Iterator<Item = &'k [u8]>) {
     for key in keys {
         for _ in 0..USES {
-            // What can't be read is found out where it matters.
+            // A read error is reported where the record is used.
             let _ = tree.contains_key(key);
         }
     }

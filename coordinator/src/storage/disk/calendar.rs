@@ -1,4 +1,4 @@
-//! Incidents, windows, repeating entries and deploy markers: their records, and the lists of each page in time.
+//! Incidents, windows, series and deploy markers in the store: their records, and each page's lists by time.
 
 use std::ops::Range;
 
@@ -18,7 +18,7 @@ use super::sealing::Records;
 use super::stage::{document, put_document};
 use crate::storage::{Result, Standing, Versioned};
 
-/// Keeps an incident and its places in the lists, where its page is there.
+/// Stores an incident and its list entries, if its page exists.
 pub(super) fn put_incident(pending: &mut Pending<'_>, incident: &Incident) -> Result<()> {
     if !pending.contains(&layout::page(incident.page))? {
         return Ok(());
@@ -34,13 +34,13 @@ pub(super) fn put_incident(pending: &mut Pending<'_>, incident: &Incident) -> Re
     put_document(pending, layout::incident(incident.id), incident)
 }
 
-/// Takes an incident out.
+/// Deletes an incident.
 pub(super) fn delete_incident(pending: &mut Pending<'_>, id: IncidentId) -> Result<()> {
     unlist(pending, id)?;
     pending.delete(layout::incident(id))
 }
 
-/// Keeps a repeating entry, where its page is there.
+/// Stores a series, if its page exists.
 pub(super) fn put_series(pending: &mut Pending<'_>, series: &Series) -> Result<()> {
     if !pending.contains(&layout::page(series.page))? {
         return Ok(());
@@ -52,7 +52,7 @@ pub(super) fn put_series(pending: &mut Pending<'_>, series: &Series) -> Result<(
     put_document(pending, layout::series(series.id), series)
 }
 
-/// Takes out a page's stopped entries but the newest, by id.
+/// Deletes a page's stopped series, except the `kept` with the highest ids.
 pub(super) fn drop_stopped(pending: &mut Pending<'_>, page: PageId, kept: usize) -> Result<()> {
     let mut stopped = Vec::new();
     for (key, _) in pending.scan(layout::beginning(&layout::series_of(page)), usize::MAX)? {
@@ -69,7 +69,7 @@ pub(super) fn drop_stopped(pending: &mut Pending<'_>, page: PageId, kept: usize)
     Ok(())
 }
 
-/// Keeps a deploy marker, where its page is there.
+/// Stores a deploy marker, if its page exists.
 pub(super) fn put_deploy(pending: &mut Pending<'_>, deploy: &Deploy) -> Result<()> {
     if !pending.contains(&layout::page(deploy.page))? {
         return Ok(());
@@ -80,7 +80,7 @@ pub(super) fn put_deploy(pending: &mut Pending<'_>, deploy: &Deploy) -> Result<(
     put_document(pending, layout::deploy(deploy.id), deploy)
 }
 
-/// Takes a deploy marker out.
+/// Deletes a deploy marker.
 pub(super) fn delete_deploy(pending: &mut Pending<'_>, id: DeployId) -> Result<()> {
     let key = layout::deploy(id);
     let Some((_, old)) = document::<Deploy>(pending, &key)? else { return Ok(()) };
@@ -88,7 +88,7 @@ pub(super) fn delete_deploy(pending: &mut Pending<'_>, id: DeployId) -> Result<(
     pending.delete(key)
 }
 
-/// Takes out all that lies on a page.
+/// Deletes a page's incidents, series and deploy markers.
 pub(super) fn clear(pending: &mut Pending<'_>, page: PageId) -> Result<()> {
     for id in ids(pending, &layout::on_page(layout::INCIDENTS_OF, page))? {
         delete_incident(pending, IncidentId::from_u128(id))?;
@@ -104,7 +104,7 @@ pub(super) fn clear(pending: &mut Pending<'_>, page: PageId) -> Result<()> {
     Ok(())
 }
 
-/// The newest of a page within a range of keys.
+/// Returns a page's newest records within a range of keys.
 pub(super) fn newest<T: DeserializeOwned>(
     tree: &Records,
     range: Range<Key>,
@@ -122,7 +122,7 @@ pub(super) fn newest<T: DeserializeOwned>(
     Ok(found)
 }
 
-/// The oldest incidents and windows of a page.
+/// Returns the oldest incidents and windows of a page.
 pub(super) fn oldest(tree: &Records, page: PageId, limit: usize) -> Result<Vec<Versioned<Incident>>> {
     let mut found = Vec::new();
     for key in tree.scan_prefix(layout::on_page(layout::INCIDENTS_OF, page)).keys().take(limit) {
@@ -132,7 +132,8 @@ pub(super) fn oldest(tree: &Records, page: PageId, limit: usize) -> Result<Vec<V
     Ok(found)
 }
 
-/// The newest incidents and windows of a page, or its open ones alone, before a moment and id where one is given.
+/// Returns the newest incidents and windows of a page, or only the open ones; with `before`, those before that time
+/// and id.
 pub(super) fn incidents(
     tree: &Records,
     (page, open): (PageId, bool),
@@ -147,7 +148,7 @@ pub(super) fn incidents(
     newest(tree, start..end, limit, |id| layout::incident(IncidentId::from_u128(id)))
 }
 
-/// The newest windows of a page, or of one of its monitors, that start within a time, oldest first.
+/// Returns the newest windows of a page, or of one of its monitors, that start within a range, oldest first.
 pub(super) fn windows(
     tree: &Records,
     (page, covering): (PageId, Option<MonitorId>),
@@ -171,7 +172,7 @@ pub(super) fn windows(
     Ok(newest)
 }
 
-/// How much there is on a page, counted in its lists.
+/// Counts a page's incidents and series from its lists.
 pub(super) fn standing(tree: &Records, page: PageId) -> Result<Standing> {
     let mut standing = Standing::default();
     for (prefix, count) in

@@ -1,4 +1,4 @@
-//! The files beside the engine's own: the lock, the watermark, and the ballast that keeps a full disk openable.
+//! Files next to the engine's: the lock, the watermark, and the ballast that lets the store open on a full disk.
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, Write as _};
@@ -10,12 +10,12 @@ use std::time::{Duration, Instant};
 use super::io_failed;
 use crate::storage::{Result, StoreError};
 
-/// How long a lock is waited for: one that ends takes a moment to be gone, and a process that is just being started by
-/// this one holds copies of its files until it runs.
+/// Time to wait for the lock: a process that ends releases it a moment later, and a child process that is just
+/// being started holds copies of this one's files until it executes.
 const LOCK_WAIT: Duration = Duration::from_millis(500);
 const LOCK_PERIOD: Duration = Duration::from_millis(10);
 
-/// Takes the store for this process until the file is dropped.
+/// Locks the store for this process until the returned file is dropped.
 pub(super) fn lock(folder: &Path) -> Result<File> {
     let file = open(&folder.join("LOCK"))?;
     let begun = Instant::now();
@@ -29,13 +29,14 @@ pub(super) fn lock(folder: &Path) -> Result<File> {
     }
 }
 
-/// Refuses a store whose files this process may not use, and says whose they are: started as another user once, say.
+/// Refuses a store with files that this process may not access, for instance after it ran as another user; the
+/// error names their owner.
 pub(super) fn own(folder: &Path) -> Result<()> {
     let user = rustix::process::geteuid().as_raw();
     let mut folders = vec![folder.to_owned()];
     while let Some(folder) = folders.pop() {
         let denied = |path: &Path, error: io::Error| {
-            // Of what lies in a folder that is closed to us nothing is known: then it is that folder.
+            // Inside a folder without access nothing can be examined: the error names the folder then.
             let foreign = |path: &Path| Some((path.to_owned(), std::fs::metadata(path).ok()?.uid()));
             match path.ancestors().filter_map(foreign).find(|(_, owner)| *owner != user) {
                 Some((path, owner)) if error.kind() == io::ErrorKind::PermissionDenied => {
@@ -69,9 +70,9 @@ pub(super) fn sync_folder(folder: &Path) -> Result<()> {
     File::open(folder).and_then(|folder| folder.sync_all()).map_err(io_failed)
 }
 
-/// What the store must have reached: the last durable group's number and checksum.
+/// Watermark: number and checksum of the last durable group, which the store must have reached.
 ///
-/// Two places are written in turn, so that a power cut in the middle of one leaves the other.
+/// Two positions are written alternately, so that a power cut while one is written leaves the other.
 #[derive(Debug)]
 pub(super) struct Watermark(File);
 
@@ -84,7 +85,7 @@ impl Watermark {
         open(&folder.join("WATERMARK")).map(Self)
     }
 
-    /// The highest mark that is whole; none before the first.
+    /// Returns the highest valid mark; `None` before the first.
     pub(super) fn read(&self) -> Result<Option<(u64, u32)>> {
         let mut highest = None;
         for place in 0..PLACES {
@@ -122,7 +123,7 @@ fn parse(bytes: [u8; PLACE]) -> Option<(u64, u32)> {
     (group > 0 && compose(group, chain) == bytes).then_some((group, chain))
 }
 
-/// How much space there must be.
+/// Limits of free disk space.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Bounds {
     pub(super) refuse_below: u64,
@@ -130,7 +131,7 @@ pub(super) struct Bounds {
     pub(super) ballast: u64,
 }
 
-/// Watches the space that is left, and holds a file that gives some back when the store must be opened without any.
+/// Monitors free disk space, and holds a ballast file that is released when the store must open on a full disk.
 #[derive(Debug)]
 pub(super) struct Space {
     folder: PathBuf,
@@ -143,7 +144,7 @@ impl Space {
         Self { folder: folder.to_owned(), bounds, short: false }
     }
 
-    /// Before the engine opens: lets the ballast go where space is short, since it can't open on a full disk.
+    /// Releases the ballast before the engine opens if space is short: the engine can't open on a full disk.
     pub(super) fn make_room(&mut self) -> Result<()> {
         if self.is_short()? {
             match std::fs::remove_file(self.ballast()) {
@@ -154,7 +155,7 @@ impl Space {
         Ok(())
     }
 
-    /// Puts the ballast (back) in its place, where there is space for it.
+    /// Creates the ballast (again), if there is space for it.
     pub(super) fn load_ballast(&mut self) -> Result<()> {
         let path = self.ballast();
         let there = std::fs::metadata(&path).map_or(0, |file| file.len());
@@ -163,14 +164,14 @@ impl Space {
         }
         let filled = fill(&path, self.bounds.ballast);
         if filled.is_err() {
-            // Half of it helps nobody.
+            // A partial ballast is useless.
             let _ = std::fs::remove_file(&path);
         }
         filled
     }
 
-    /// Whether writes must wait for space: from below one bound until above the other. Says so when that changes, and
-    /// takes the ballast back in once there is space for it.
+    /// Returns true if writes must wait for space: from below the lower limit until above the upper one. Logs every
+    /// change, and recreates the ballast once there is space.
     pub(super) fn is_short(&mut self) -> Result<bool> {
         let free = free(&self.folder)?;
         let before = self.short;
@@ -179,12 +180,12 @@ impl Space {
             (false, true) => tracing::error!(
                 free,
                 resume_above = self.bounds.resume_above,
-                "the disk is nearly full: nothing is written until there is space; reads go on"
+                "the disk is nearly full: nothing is written until there is space; reads continue"
             ),
             (true, false) => {
-                tracing::info!(free, "there is space again: writes go on");
+                tracing::info!(free, "the disk has space again: writes continue");
                 if let Err(error) = self.load_ballast() {
-                    tracing::warn!(%error, "the ballast could not be put back");
+                    tracing::warn!(%error, "the ballast could not be recreated");
                 }
             }
             (true, true) | (false, false) => {}
@@ -197,13 +198,13 @@ impl Space {
     }
 }
 
-/// Bytes that are left for the store.
+/// Returns the bytes available to the store.
 pub(super) fn free(folder: &Path) -> Result<u64> {
     let stat = rustix::fs::statvfs(folder).map_err(|error| io_failed(error.into()))?;
     Ok(stat.f_bavail.saturating_mul(stat.f_frsize))
 }
 
-/// Writes zeros, for a file that is only stretched takes no space.
+/// Writes zeros: a sparse file would take no space.
 fn fill(path: &Path, bytes: u64) -> Result<()> {
     let mut file = open(path)?;
     let zeros = vec![0; 1 << 16];

@@ -1,10 +1,11 @@
-//! Folding: the hours of a monitor become few records, since every record costs the engine space and memory.
+//! Compaction of history: a monitor's hours become few records, since every record costs the engine space and
+//! memory.
 //!
-//! The engine keeps 9 to 17 records on a page, knows every page in memory, and holds at least 256 of them. So records
-//! should be few, and not much longer than some thousand bytes: blocks of eight hours, roll-ups of a day.
+//! The engine stores 9 to 17 records on a page, tracks every page in memory, and holds at least 256 of them. So
+//! records should be few, and not much longer than some thousand bytes: blocks of eight hours, roll-ups of a day.
 //!
-//! What is not folded yet, or came for a folded span later, stands beside under a key of its own: it was written later,
-//! so it counts. A fold moves it over in one batch, and no answer changes by it.
+//! Data that is not compacted yet, or was written for a compacted span later, is stored under a key of its own and
+//! takes precedence. Compaction moves it over in one batch, and reads return the same as before.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -20,22 +21,22 @@ use super::{failed, record};
 use crate::storage::batch::{DAYS_AT_ONCE, FOLD_AT_ONCE};
 use crate::storage::{Result, StoreError};
 
-/// Hours of a day.
+/// Hours per day.
 const DAY: i64 = 24;
-/// Hours of blocks that are one record: they divide a day.
+/// Hours of blocks per record; must divide a day.
 const BLOCKS: i64 = 8;
-/// Days whose roll-ups are one record.
+/// Days of roll-ups per record.
 const DAYS: i64 = 32;
-/// Days before the present one that are still written: a day of some zone may last so long.
+/// Days before the current one that may still be written: a time zone's day may end that late.
 const OPEN_DAYS: i64 = 2;
 
-/// Stands for the region of what has none.
+/// Region number of data without a region.
 pub(super) const NO_REGION: u8 = 0;
 
-/// The monitor's dense number (0 with roll-ups), and what its writer packed.
+/// The monitor's slot (0 for roll-ups), and the packed data.
 pub(super) type Piece = (u32, Vec<u8>);
 
-/// What is folded.
+/// Kind of compacted data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     /// Blocks of eight hours, of all regions.
@@ -46,7 +47,7 @@ pub(super) enum Kind {
     Days,
 }
 
-/// A folded record: the monitor's dense number, and the pieces by region and by place in the span.
+/// A compacted record: the monitor's slot, and the pieces by region and offset in the span.
 #[derive(Debug, Serialize, Deserialize)]
 struct Folded<'a> {
     slot: u32,
@@ -55,7 +56,7 @@ struct Folded<'a> {
 }
 
 impl Kind {
-    /// How many hours or days one folded record spans.
+    /// Returns the hours or days that one compacted record spans.
     const fn length(self) -> i64 {
         match self {
             Self::Blocks => BLOCKS,
@@ -76,7 +77,7 @@ impl Kind {
         layout::folded(self.prefix(), monitor, span)
     }
 
-    /// The key of what is not folded.
+    /// Returns the key of data that is not compacted.
     fn loose(self, monitor: MonitorId, region: u8, at: i64) -> Key {
         match self {
             Self::Blocks => layout::block(monitor, region, at),
@@ -85,7 +86,7 @@ impl Kind {
         }
     }
 
-    /// The regions that have keys of their own.
+    /// Returns the regions that have keys of their own.
     fn regions(self) -> Vec<u8> {
         match self {
             Self::Blocks => Region::ALL.into_iter().map(|region| region as u8).collect(),
@@ -93,7 +94,7 @@ impl Kind {
         }
     }
 
-    /// What stands under a key of its own, out of its record.
+    /// Decodes the record of data that is not compacted.
     fn unpack<B, F>(self, key: &[u8], head: &[u8], piece: F) -> Result<Piece>
     where
         B: AsRef<[u8]>,
@@ -106,7 +107,7 @@ impl Kind {
     }
 }
 
-/// What is kept of a monitor in a region within that range of hours or days, in order of time.
+/// Reads a monitor's data in a region within a range of hours or days, in order of time.
 pub(super) fn read(
     tree: &Tree,
     kind: Kind,
@@ -138,7 +139,7 @@ pub(super) fn read(
     Ok(found)
 }
 
-/// Folds what is kept of a monitor's hours before that one, and of its days some days before it.
+/// Compacts a monitor's hours before that one, and its days up to some days before it.
 pub(super) fn fold(pending: &mut Pending<'_>, monitor: MonitorId, before: i64) -> Result<()> {
     if !pending.contains(&layout::monitor(monitor))? {
         return Ok(());
@@ -149,7 +150,7 @@ pub(super) fn fold(pending: &mut Pending<'_>, monitor: MonitorId, before: i64) -
     fold_kind(pending, Kind::Days, monitor, days)
 }
 
-/// Takes out what is kept of the oldest days before that one.
+/// Deletes data of the oldest days before that one.
 pub(super) fn drop_days(
     pending: &mut Pending<'_>,
     kind: Kind,
@@ -182,7 +183,7 @@ pub(super) fn drop_days(
 }
 
 fn fold_kind(pending: &mut Pending<'_>, kind: Kind, monitor: MonitorId, before: i64) -> Result<()> {
-    /// The pieces of one span.
+    /// Pieces of one span, by region and offset.
     type Span = BTreeMap<(u8, u8), Vec<u8>>;
     let mut spans: BTreeMap<i64, Span> = BTreeMap::new();
     let mut number = 0;
@@ -217,7 +218,7 @@ fn fold_kind(pending: &mut Pending<'_>, kind: Kind, monitor: MonitorId, before: 
     Ok(())
 }
 
-/// The time of the first key of a range.
+/// Returns the time of the first key in a range.
 fn first_of(pending: &Pending<'_>, range: Range<Key>) -> Result<Option<i64>> {
     Ok(pending.scan(range, 1)?.first().and_then(|(key, _)| layout::last_time(key)))
 }
@@ -227,7 +228,7 @@ fn unfold<'a>(key: &[u8], payload: &'a [u8]) -> Result<Folded<'a>> {
         .map_err(|_| StoreError::Damaged(format!("the record under {} can't be read", key.escape_ascii())))
 }
 
-/// The hour or day that a piece of a folded record stands for.
+/// Returns the hour or day of a piece in a compacted record.
 fn time(kind: Kind, key: &[u8], place: u8) -> i64 {
     let span = layout::last_time(key).unwrap_or_default();
     span.saturating_mul(kind.length()).saturating_add(i64::from(place))

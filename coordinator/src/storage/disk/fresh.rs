@@ -1,4 +1,4 @@
-//! A fresh store in the place of another: filled beside it, proved, and swapped in at once.
+//! Rebuilding a store: a new one is filled next to the current one, verified, and swapped in atomically.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -17,13 +17,13 @@ use super::tally::Tally;
 use super::{Options, Shared, engine_config, engine_folder, failed, io_failed, moment, open_engine};
 use crate::storage::{Compacted, Restored, Result, Whole};
 
-/// Bytes that are handed to the engine at once.
+/// Bytes per write to the engine.
 const BATCH: usize = 1 << 20;
-/// Ends the name of a store that is on its way to another name.
+/// Suffix of a store that is being renamed.
 const BETWEEN: &str = "between";
 
-/// Puts a snapshot in the place of the store in `folder`, which is kept under a name that begins with `aside`. Files that
-/// lay beside the store are put back where none is there now.
+/// Restores a snapshot into `folder`. The current store is kept under a name that begins with `aside`. Files next
+/// to the store are restored where they are missing.
 pub(super) fn restore(folder: &Path, file: &Path, aside: &str, options: &Options) -> Result<Restored> {
     recover(folder)?;
     fs::create_dir_all(folder).map_err(io_failed)?;
@@ -33,23 +33,23 @@ pub(super) fn restore(folder: &Path, file: &Path, aside: &str, options: &Options
     swap(folder, &aside)?;
     files::sync_folder(parent(folder))?;
     if is_empty {
-        // The store is in its place; an empty folder that stays beside it is no fault.
+        // The store is in place; a leftover empty folder does no harm.
         let _ = fs::remove_dir_all(&aside);
         return Ok(Restored { whole, aside: None });
     }
     Ok(Restored { whole, aside: Some(aside) })
 }
 
-/// Does all of a restore that can fail, but the exchange: makes the fresh store under the name that the old one gets by
-/// the exchange, and puts missing files back. A kill before the exchange leaves the old store as it was, and one after it
-/// leaves nothing to do; no later restore or compaction removes what has that name.
+/// Does everything of a restore that can fail, except the swap: builds the new store under the name that the old
+/// one will have afterwards, and restores missing files. A kill before the swap leaves the old store as it was, and
+/// one after it leaves nothing to do. No later restore or compaction deletes the folder with that name.
 pub(super) fn prepare(
     folder: &Path,
     file: &Path,
     aside: &str,
     options: &Options,
 ) -> Result<(PathBuf, Whole)> {
-    // Proved before anything is touched.
+    // Verified before anything is touched.
     let (head, _, _) = snapshot::prove(file)?;
     let mut reset = BTreeMap::new();
     for name in &options.reset {
@@ -60,7 +60,7 @@ pub(super) fn prepare(
     let mut fresh = Fresh::make(folder, options)?;
     snapshot::read(file, |key, value| fresh.put(key, reset.get(key).map_or(value, Vec::as_slice)))?;
     let (fresh, whole) = fresh.finish()?;
-    // Before the exchange: with the store, but without its authority, the coordinator would make another one.
+    // Before the swap: a coordinator with the store but without its authority would create another authority.
     for (name, bytes) in head.beside.iter().filter(|(name, _)| options.beside.contains(name)) {
         put_back(&folder.with_file_name(name), bytes)?;
     }
@@ -70,7 +70,7 @@ pub(super) fn prepare(
     Ok((aside, whole))
 }
 
-/// A name beside the store that nothing has: two restores may fall into one second.
+/// Returns an unused name next to the store: two restores may fall into one second.
 fn unused(folder: &Path, aside: &str) -> PathBuf {
     let first = std::iter::once(aside.to_owned());
     let names = first.chain((2_u64..).map(|number| format!("{aside}-{number}")));
@@ -78,8 +78,8 @@ fn unused(folder: &Path, aside: &str) -> PathBuf {
     paths.find(|path| fs::symlink_metadata(path).is_err()).unwrap_or_else(|| folder.to_owned())
 }
 
-/// Brings back a store that a kill left between two names, where the file system can't exchange two folders in one step.
-/// Its lock went with it: a process that still has it is exchanging them now.
+/// Recovers a store that a kill left between two names, on file systems that can't exchange two folders in one
+/// step. Its lock moved with it: a process that holds the lock is swapping them right now.
 pub(super) fn recover(folder: &Path) -> Result<()> {
     let between = folder.with_added_extension(BETWEEN);
     if fs::symlink_metadata(&between).is_err() {
@@ -87,13 +87,13 @@ pub(super) fn recover(folder: &Path) -> Result<()> {
     }
     files::own(&between)?;
     let _lock = files::lock(&between)?;
-    // With a store in its place, it is the old one, which is kept.
+    // If there is a store in place, this is the old one, which is kept.
     let to = if folder.exists() { unused(folder, "before-kill") } else { folder.to_owned() };
     fs::rename(&between, &to).map_err(io_failed)
 }
 
-/// Puts a fresh copy of an open store in its place: the engine never gives space back by itself. Where there is a key
-/// for secrets, all that hold some are sealed with the newest.
+/// Replaces an open store with a compacted copy: the engine never frees space by itself. If there is an encryption
+/// key, all records with secrets are sealed with the newest one.
 pub(super) fn compact(shared: &Shared, options: &Options) -> Result<Compacted> {
     let before = shared.db.size_on_disk().map_err(failed)?;
     let mut fresh = Fresh::make(&shared.folder, options)?;
@@ -112,7 +112,7 @@ pub(super) fn compact(shared: &Shared, options: &Options) -> Result<Compacted> {
     Ok(Compacted { before, after, whole })
 }
 
-/// A store that is being filled.
+/// A new store that is being filled.
 struct Fresh {
     folder: PathBuf,
     db: Db,
@@ -122,7 +122,8 @@ struct Fresh {
 }
 
 impl Fresh {
-    /// Beside the store in `folder`, whose lock the caller holds; what a killed one left is removed.
+    /// Creates it next to the store in `folder`, whose lock the caller holds; leftovers of a killed process are
+    /// removed.
     fn make(folder: &Path, options: &Options) -> Result<Self> {
         let folder = folder.with_added_extension("new");
         match fs::remove_dir_all(&folder) {
@@ -149,7 +150,7 @@ impl Fresh {
         self.db.apply_batch(std::mem::take(&mut self.batch)).map_err(failed)
     }
 
-    /// Makes it durable, and proves that it is whole.
+    /// Makes it durable and verifies that it is complete.
     fn finish(mut self) -> Result<(PathBuf, Whole)> {
         self.write()?;
         let (meta, whole) = self.tally.finish()?;
@@ -165,7 +166,7 @@ impl Fresh {
     }
 }
 
-/// Two folders take each other's names, in one step where the file system can.
+/// Exchanges the names of two folders, in one step if the file system can.
 fn swap(one: &Path, other: &Path) -> Result<()> {
     match renameat_with(CWD, one, CWD, other, RenameFlags::EXCHANGE) {
         Ok(()) => Ok(()),
@@ -180,7 +181,7 @@ fn swap(one: &Path, other: &Path) -> Result<()> {
     }
 }
 
-/// Writes a secret file where none is.
+/// Writes a secret file if it is missing.
 fn put_back(path: &Path, bytes: &[u8]) -> Result<()> {
     use std::io::Write as _;
     use std::os::unix::fs::OpenOptionsExt;

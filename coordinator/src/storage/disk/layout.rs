@@ -1,48 +1,49 @@
-//! The one table of keys: every prefix, what follows it, and what stands under it.
+//! The key layout of the store: every prefix, its suffix, and the value.
 //!
 //! | prefix | then | value |
 //! |---|---|---|
 //! | `!s` | | schema, `u32` |
 //! | `!m` | | [`Meta`](super::meta::Meta) |
 //! | `da` `dp` `dm` `dk` `dg` `di` | id of account, page, monitor, key, agent, invitation | revision and record |
-//! | `dn` `ds` `dd` | id of incident, repeating entry, deploy | revision and record |
+//! | `dn` `ds` `dd` | id of incident, series, deploy | revision and record |
 //! | `dt` `du` `db` | id of destination, subscriber, bulletin | revision and record |
-//! | `df` `do` | page | revision and alert settings, or told outages |
-//! | `dr` | idempotency name | revision and remembered answer |
-//! | `xs` `xh` | slug, own hostname | page id |
+//! | `df` `do` | page | revision and alert settings, or announced outages |
+//! | `dr` | idempotency name | revision and stored response |
+//! | `xs` `xh` | slug, custom hostname | page id |
 //! | `xp` | account, page | |
-//! | `xm` | page, monitor | whether it counts for the plan's limit |
+//! | `xm` | page, monitor | true if it counts for the plan's limit |
 //! | `xk` | account, key | |
 //! | `xn` `xo` | page, start, incident (open ones in `xo`) | |
 //! | `xw` | page, start, incident that is a window | [`Window`](parallax_core::window::Window) |
-//! | `xr` | page, repeating entry | whether it runs |
-//! | `xd` | page, moment, deploy | |
+//! | `xr` | page, series | true if it runs |
+//! | `xd` | page, time, deploy | |
 //! | `xt` `xu` `xb` `xl` | page (255s: none), destination, subscriber, bulletin, delivery | |
 //! | `xc` | page, fingerprint of a contact | subscriber |
 //! | `xe` | expiry, idempotency name | |
-//! | `xi` | API key, expiry, rest of the idempotency name | bytes of the remembered answer |
-//! | `xj` | API key | how many answers are remembered, and their bytes |
+//! | `xi` | API key, expiry, rest of the idempotency name | bytes of the stored response |
+//! | `xj` | API key | number of stored responses, and their bytes |
 //! | `xv` | monitor, event sequence | |
 //! | `ms` | monitor | machine state |
-//! | `pi` | monitor, number modulo how many are kept | ping |
+//! | `pi` | monitor, ping number modulo the pings kept per monitor | ping |
 //! | `ev` | sequence | event |
-//! | `cu` | reader | sequence |
+//! | `cu` | name | sequence |
 //! | `or` | sequence | readings |
 //! | `vd` | delivery | revision and record |
-//! | `vq` | delivery that waits | lane, place in it, and when it is due |
-//! | `vb` | bulletin that has not reached everybody | |
+//! | `vq` | waiting delivery | ordering key, position in it, and due time |
+//! | `vb` | unfinished bulletin | |
 //! | `bl` | monitor, region, hour | slot and packed readings |
-//! | `rh` `rd` | monitor, hour or day | packed figures |
-//! | `fb` `fh` `fd` | monitor, 8 hours, day or 32 days | [folded](super::fold) blocks, hour and day roll-ups |
+//! | `rh` `rd` | monitor, hour or day | packed statistics |
+//! | `fb` `fh` `fd` | monitor, 8 hours, day or 32 days | [compacted](super::fold) blocks, hour and day roll-ups |
 //! | `tc` | part | sequence and packed tails |
-//! | `ns` `np` | | next slot, next place |
+//! | `ns` `np` | | next slot, next vantage number |
 //! | `nn` | network label | its number |
 //! | `pl` | page, use of a picture | its bytes |
-//! | `th` | hostname that a page had | for whom it is kept, and until when |
-//! | `gm` | monitor | nothing: its history is to be dropped |
-//! | `+` | another key, part number | continuation of a value that is too long for one |
+//! | `th` | reserved hostname | the account it is reserved for, and until when |
+//! | `gm` | monitor | empty: its history is to be deleted |
+//! | `+` | another key, part number | continuation of a value that is too long for one record |
 //!
-//! Numbers are big-endian, times with their sign bit turned, so that a range of keys is a question.
+//! Numbers are big-endian, times with the sign bit flipped, so that key order is numeric order and a query is a key
+//! range.
 
 use std::ops::Range;
 
@@ -54,8 +55,8 @@ use parallax_core::id::{
 use parallax_core::page::look::PictureUse;
 use parallax_core::time::Timestamp;
 
-/// The schema that this program writes, and the newest that it reads. 2 since events are trimmed, 3 since hours are
-/// folded, 4 since alerts leave the house, 5 since pages have a look (see `migrate`).
+/// The schema that this program writes, and the newest that it reads. 2: events are trimmed; 3: hours are compacted;
+/// 4: alerts and subscribers; 5: page branding (see `migrate`).
 pub(super) const SCHEMA: u32 = 5;
 
 pub(super) type Key = Vec<u8>;
@@ -65,20 +66,20 @@ pub(super) const META_KEY: &[u8] = b"!m";
 pub(super) const NEXT_SLOT: &[u8] = b"ns";
 pub(super) const NEXT_PLACE: &[u8] = b"np";
 
-/// Prefixes of what is read as a whole.
+/// Prefixes that are read as a whole.
 pub(super) const DOCUMENTS: &[u8] = b"d";
 pub(super) const ACCOUNTS: &[u8] = b"da";
 pub(super) const PAGES: &[u8] = b"dp";
 pub(super) const MONITORS: &[u8] = b"dm";
 pub(super) const AGENTS: &[u8] = b"dg";
 pub(super) const INVITATIONS: &[u8] = b"di";
-/// Prefixes of what lies on a page in time: all incidents, open ones, windows, deploys; and its repeating entries.
+/// Prefixes of a page's lists by time: all incidents, open ones, windows, deploys; and its series.
 pub(super) const INCIDENTS_OF: &[u8] = b"xn";
 pub(super) const OPEN_OF: &[u8] = b"xo";
 pub(super) const WINDOWS_OF: &[u8] = b"xw";
 pub(super) const DEPLOYS_OF: &[u8] = b"xd";
 pub(super) const SERIES: &[u8] = b"ds";
-/// Prefixes of what a page has of what leaves the house.
+/// Prefixes of a page's notifications.
 pub(super) const DESTINATIONS_OF: &[u8] = b"xt";
 pub(super) const SUBSCRIBERS_OF: &[u8] = b"xu";
 pub(super) const BULLETINS_OF: &[u8] = b"xb";
@@ -94,7 +95,7 @@ pub(super) const CHECKPOINTS: &[u8] = b"tc";
 pub(super) const NETWORKS: &[u8] = b"nn";
 pub(super) const GONE: &[u8] = b"gm";
 pub(super) const FREED: &[u8] = b"th";
-/// Prefixes of folded blocks, hour roll-ups and day roll-ups.
+/// Prefixes of compacted blocks, hour roll-ups and day roll-ups.
 pub(super) const FOLDED_BLOCKS: &[u8] = b"fb";
 pub(super) const FOLDED_HOURS: &[u8] = b"fh";
 pub(super) const FOLDED_DAYS: &[u8] = b"fd";
@@ -172,7 +173,7 @@ pub(super) fn queued(id: DeliveryId) -> Key {
     join(QUEUED, &[&id.to_u128().to_be_bytes()])
 }
 
-/// A page's deliveries; of no page: the operator's.
+/// Returns the prefix of a page's deliveries; without a page, of the operator's.
 pub(super) fn deliveries_of(page: Option<PageId>) -> Key {
     join(b"xl", &[&page.map_or(u128::MAX, PageId::to_u128).to_be_bytes()])
 }
@@ -181,22 +182,22 @@ pub(super) fn delivery_of(page: Option<PageId>, id: u128) -> Key {
     join(&deliveries_of(page), &[&id.to_be_bytes()])
 }
 
-/// Something of a page under one of its prefixes, by id.
+/// Returns the key of a page's list entry by id.
 pub(super) fn listed(prefix: &[u8], page: PageId, id: u128) -> Key {
     join(&on_page(prefix, page), &[&id.to_be_bytes()])
 }
 
-/// Everything of a page under one of the prefixes in time.
+/// Returns the prefix of a page's list.
 pub(super) fn on_page(prefix: &[u8], page: PageId) -> Key {
     join(prefix, &[&page.to_u128().to_be_bytes()])
 }
 
-/// Where something of a page begins at a moment, before any id.
+/// Returns the first possible key of a page's list at a time.
 pub(super) fn on_page_from(prefix: &[u8], page: PageId, at: Timestamp) -> Key {
     join(&on_page(prefix, page), &[&time(at.as_millis())])
 }
 
-/// Something of a page, by moment and id.
+/// Returns the key of a page's list entry by time and id.
 pub(super) fn on_page_at(prefix: &[u8], page: PageId, at: Timestamp, id: u128) -> Key {
     join(&on_page_from(prefix, page, at), &[&id.to_be_bytes()])
 }
@@ -257,12 +258,12 @@ pub(super) fn expiry(at: Timestamp, name: &str) -> Key {
     join(b"xe", &[&time(at.as_millis()), name.as_bytes()])
 }
 
-/// Keys of what expired at or before then.
+/// Returns the key range of everything that expired at or before then.
 pub(super) fn expired(now: Timestamp) -> Range<Key> {
     join(b"xe", &[])..join(b"xe", &[&time(now.as_millis().saturating_add(1))])
 }
 
-/// The idempotency name that an [`expiry`] key ends with.
+/// Returns the idempotency name at the end of an [`expiry`] key.
 pub(super) fn expired_name(key: &[u8]) -> Option<&str> {
     std::str::from_utf8(key.get(10..)?).ok()
 }
@@ -323,7 +324,7 @@ pub(super) fn day(monitor: MonitorId, day: i64) -> Key {
     join(&days_of(monitor), &[&time(day)])
 }
 
-/// Everything of a monitor that is folded, under one of the prefixes for it.
+/// Returns the prefix of a monitor's compacted records.
 pub(super) fn folded_of(prefix: &[u8], monitor: MonitorId) -> Key {
     join(prefix, &[&monitor.to_u128().to_be_bytes()])
 }
@@ -348,11 +349,11 @@ pub(super) fn part(key: &[u8], number: u16) -> Key {
     join(PARTS, &[key, &number.to_be_bytes()])
 }
 
-/// Every key that begins so.
+/// Returns the range of all keys with a prefix.
 pub(super) fn beginning(prefix: &[u8]) -> Range<Key> {
     let mut end = prefix.to_vec();
     while let Some(last) = end.pop() {
-        // No prefix of the table ends in 255 alone; ids may, and then the byte before it counts up.
+        // No prefix of the table ends in 255 alone. Ids may; then the byte before is incremented.
         if let Some(next) = last.checked_add(1) {
             end.push(next);
             break;
@@ -361,22 +362,22 @@ pub(super) fn beginning(prefix: &[u8]) -> Range<Key> {
     prefix.to_vec()..end
 }
 
-/// The 16-byte id that a key ends with.
+/// Returns the 16-byte id at the end of a key.
 pub(super) fn last_id(key: &[u8]) -> Option<u128> {
     key.last_chunk::<16>().map(|bytes| u128::from_be_bytes(*bytes))
 }
 
-/// The number of 8 bytes that a key ends with.
+/// Returns the 8-byte number at the end of a key.
 pub(super) fn last_seq(key: &[u8]) -> Option<u64> {
     key.last_chunk::<8>().map(|bytes| u64::from_be_bytes(*bytes))
 }
 
-/// The time, hour or day that a key ends with.
+/// Returns the time, hour or day at the end of a key.
 pub(super) fn last_time(key: &[u8]) -> Option<i64> {
     last_seq(key).map(|turned| (turned ^ SIGN).cast_signed())
 }
 
-/// The part number that a key of [`checkpoint`] ends with.
+/// Returns the part number at the end of a [`checkpoint`] key.
 pub(super) fn last_part(key: &[u8]) -> Option<u32> {
     key.last_chunk::<4>().map(|bytes| u32::from_be_bytes(*bytes))
 }

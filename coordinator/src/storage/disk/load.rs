@@ -1,4 +1,4 @@
-//! How records are read out of the tree.
+//! Reading records from the tree.
 
 use serde::de::DeserializeOwned;
 use sled::IVec;
@@ -31,7 +31,7 @@ pub(super) fn versioned<T>((revision, value): (u64, T)) -> Versioned<T> {
     Versioned { revision, value }
 }
 
-/// The first key behind that one.
+/// Returns the first possible key after that one.
 pub(super) fn behind(key: &[u8]) -> Key {
     [key, &[0]].concat()
 }

@@ -1,4 +1,4 @@
-//! What the engine knows of itself: numbers of the last commit, ends of the journals, and how much there must be.
+//! The store's own state: number of the last commit, ends of the journals, and record counts.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,10 +6,10 @@ use super::layout::{META_KEY, SCHEMA};
 use super::record;
 use crate::storage::{Result, StoreError};
 
-/// Written with every group of commits, in the same atomic batch.
+/// State written with every group of commits, in the same atomic batch.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Meta {
-    /// Number of the last group made durable: what the watermark is compared with.
+    /// Number of the last durable group, which the watermark is compared with.
     pub(super) group: u64,
     /// Checksum over everything ever written, in order.
     pub(super) chain: u32,
@@ -17,19 +17,19 @@ pub(super) struct Meta {
     pub(super) revision: u64,
     /// Sequence number of the newest event.
     pub(super) last_event: u64,
-    /// Sequence number of the oldest entry of the readings journal that is kept, or will be.
+    /// Sequence number of the oldest entry of the readings journal, or of the next one if it is empty.
     pub(super) first_reading: u64,
     /// Sequence number of the newest entry of the readings journal.
     pub(super) last_reading: u64,
-    /// How many documents there are.
+    /// Number of documents.
     pub(super) documents: u64,
-    /// How many keys there are, parts and the engine's own not counted.
+    /// Number of keys, not counting parts and the store's own.
     pub(super) records: u64,
-    /// Sequence number of the oldest event that is kept, or will be. Since schema 2.
+    /// Sequence number of the oldest event, or of the next one if there is none. Since schema 2.
     pub(super) first_event: u64,
 }
 
-/// The state as schema 1 has it: without `first_event`, since every event was kept.
+/// The state in schema 1: without `first_event`, since no event was ever trimmed.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub(super) struct MetaOfSchema1 {
     pub(super) group: u64,
@@ -43,19 +43,19 @@ pub(super) struct MetaOfSchema1 {
 }
 
 impl Meta {
-    /// That of an empty store.
+    /// Returns the state of an empty store.
     pub(super) fn new() -> Self {
         Self { first_reading: 1, first_event: 1, ..Self::default() }
     }
 
-    /// The state out of its record, as a store of that schema has it.
+    /// Decodes the state of a store with that schema.
     pub(super) fn decode(schema: u32, head: &[u8]) -> Result<Self> {
         let none = |_: &[u8]| Ok(None::<Vec<u8>>);
         match schema {
             1 => record::decode::<MetaOfSchema1, _, _>(META_KEY, head, none).map(Self::from),
             2..=SCHEMA => record::decode(META_KEY, head, none),
             found if found > SCHEMA => Err(StoreError::Newer { found, known: SCHEMA }),
-            found => Err(StoreError::Damaged(format!("there was never a schema {found}"))),
+            found => Err(StoreError::Damaged(format!("unknown schema {found}"))),
         }
     }
 }

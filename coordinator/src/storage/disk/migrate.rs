@@ -1,6 +1,6 @@
-//! From an older schema to this one: a snapshot first, then one step after another, each atomic and durable.
+//! Migration from an older schema: a snapshot first, then one step after another, each atomic and durable.
 //!
-//! A step that would touch much writes in slices that may be done twice, and the schema's number with the last.
+//! A step with many writes does them in slices that may be repeated, and writes the schema number with the last.
 
 use std::fs;
 
@@ -15,19 +15,22 @@ use super::writer::Durable;
 use super::{Shared, failed, io_failed, record, snapshot, snapshots};
 use crate::storage::{Result, StoreError};
 
-/// What a step changes, besides the schema's number; gives the state after it.
+/// A migration step: adds its changes to the batch, except the schema number, and returns the state after it.
 type Step = fn(&Records, &mut sled::Batch, Meta) -> Result<Meta>;
 
-/// The step from each schema to the next, from 1 on.
+/// The steps, starting with schema 1 to 2.
 const STEPS: [Step; SCHEMA as usize - 1] = [to_schema_2, to_schema_3, to_schema_4, to_schema_5];
 
-/// Brings a proved store of an older schema to this one.
+/// Migrates a verified store of an older schema to this one.
 pub(super) fn migrate(shared: &Shared, found: u32, mut meta: Meta, durable: &mut Durable) -> Result<Meta> {
     let folder = snapshots(&shared.folder);
     fs::create_dir_all(&folder).map_err(io_failed)?;
     let file = folder.join(format!("before-schema-{SCHEMA}.snapshot"));
     snapshot::export(shared, found, &file, true)?;
-    tracing::info!(from = found, to = SCHEMA, snapshot = %file.display(), "the store is migrated");
+    tracing::info!(
+        from = found, to = SCHEMA, snapshot = %file.display(),
+        "migrating the store; the snapshot has its state before",
+    );
     for (step, to) in STEPS.iter().zip(2..).skip(found.saturating_sub(1) as usize) {
         let mut batch = sled::Batch::default();
         meta = step(&shared.records, &mut batch, meta)?;
@@ -41,7 +44,7 @@ pub(super) fn migrate(shared: &Shared, found: u32, mut meta: Meta, durable: &mut
     Ok(meta)
 }
 
-/// The state's record as that schema has it.
+/// Encodes the state for that schema.
 fn state_of(schema: u32, meta: Meta) -> Result<Vec<u8>> {
     if (2..=SCHEMA).contains(&schema) {
         Ok(record::encode(META_KEY, &meta, None)?.head)
@@ -50,22 +53,22 @@ fn state_of(schema: u32, meta: Meta) -> Result<Vec<u8>> {
     }
 }
 
-/// The state learns where the events begin: up to now with the first of all.
+/// Adds the position of the first event to the state: until now, always the first ever.
 fn to_schema_2(_: &Records, _: &mut sled::Batch, meta: Meta) -> Result<Meta> {
     Ok(Meta { first_event: 1, ..meta })
 }
 
-/// Hours that are not folded stay as they are: they are read beside those that are.
+/// Hours that are not compacted stay as they are: both forms are read.
 fn to_schema_3(_: &Records, _: &mut sled::Batch, meta: Meta) -> Result<Meta> {
     Ok(meta)
 }
 
-/// Nothing has left the house yet.
+/// Nothing to convert: schema 3 has no alerts or subscribers.
 fn to_schema_4(_: &Records, _: &mut sled::Batch, meta: Meta) -> Result<Meta> {
     Ok(meta)
 }
 
-/// Pages get what is new of them, each as it was shown before; hostnames of their own get their list.
+/// Adds the new page fields with values that keep its appearance, and an index of custom hostnames.
 fn to_schema_5(tree: &Records, batch: &mut sled::Batch, mut meta: Meta) -> Result<Meta> {
     let mut put = |key: &[u8], encoded: record::Encoded| {
         batch.insert(key, encoded.head);

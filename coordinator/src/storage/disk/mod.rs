@@ -1,9 +1,9 @@
-//! The engine on disk: sled, with what it does not do itself built around it.
+//! The store on disk: sled, with durability, checksums and recovery built around it.
 //!
-//! A folder holds sled's own folder and, beside it, the lock, the watermark and the ballast. A group of commits is one
-//! atomic batch in one tree, then a flush, then an fsync of sled's file (its flush alone is not proof against a power
-//! cut), then the watermark. Every value bears a checksum, and none is so long that sled would move it to a file of
-//! its own.
+//! A folder holds sled's own folder and, next to it, the lock, the watermark and the ballast. A group of commits is
+//! one atomic batch in one tree, then a flush, then an fsync of sled's file (its flush alone does not survive a power
+//! cut), then the watermark. Every value has a checksum, and none is so long that sled would move it to a file of its
+//! own.
 
 mod cache;
 mod calendar;
@@ -52,23 +52,24 @@ use super::{Compacted, Read, Restored, Result, StoreError, Whole, Write};
 /// Settings of the store on disk; sizes are in bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Options {
-    /// Memory for the engine's pages.
+    /// Memory for the engine's page cache.
     pub cache: u64,
-    /// Size of the file that is let go when the store must be opened on a full disk.
+    /// Size of the ballast file, which is released when the store must open on a full disk.
     pub ballast: u64,
-    /// Below so much free space nothing is written.
+    /// Free space below which nothing is written.
     pub refuse_below: u64,
-    /// Above so much it is again.
+    /// Free space above which writes resume.
     pub resume_above: u64,
-    /// A store up to this size is read whole and checked when it is opened; a larger one in what all else hangs on.
+    /// A store up to this size is read and verified completely when it is opened; of a larger one, only the essential
+    /// parts.
     pub verify_up_to: u64,
-    /// Names of files that lie beside the store's folder and go into its snapshots.
+    /// Names of files next to the store's folder that are part of its snapshots.
     pub beside: Vec<String>,
-    /// Cursors that a restore sets back to 0, since what they stand for is no longer so.
+    /// Cursors that a restore resets to 0, since their values no longer apply.
     pub reset: Vec<String>,
-    /// Keys for records that hold customers' secrets; none keeps them in clear.
+    /// Keys for records that hold customers' secrets; `None` stores them in plain text.
     pub keyring: Option<Arc<Keyring>>,
-    /// What a commit leaves out, to show that the tests of kills and power cuts would notice.
+    /// A step that commits skip, to prove that the kill and power cut tests would notice.
     #[cfg(test)]
     pub(crate) skip: writer::Skip,
 }
@@ -91,12 +92,17 @@ impl Default for Options {
     }
 }
 
-/// Opens the store in a folder, or makes one there: the two sides for [`Store::start`](super::Store::start).
+/// Opens the store in a folder, or creates one there; returns both sides for [`Store::start`](super::Store::start).
+/// Blocking.
 ///
-/// Fails with [`StoreError::Locked`] where another process has it, [`StoreError::Newer`] where a later version wrote
-/// it, [`StoreError::Denied`] where its files are somebody else's, [`StoreError::KeyMissing`] where secrets in it are
-/// sealed with a key that is not given, and [`StoreError::Damaged`] where it holds less, or
-/// other, than was made durable. An older schema is brought up to date after a snapshot. Blocks.
+/// # Errors
+/// - [`StoreError::Locked`] if another process has it open,
+/// - [`StoreError::Newer`] if a later version wrote it,
+/// - [`StoreError::Denied`] if its files belong to another user,
+/// - [`StoreError::KeyMissing`] if secrets in it are sealed with a key that is not given,
+/// - [`StoreError::Damaged`] if it holds less than, or something other than, was made durable.
+///
+/// An older schema is migrated after a snapshot.
 pub fn open(folder: &Path, options: Options) -> Result<(Arc<dyn Read>, Box<dyn Write>)> {
     let folder = folder.to_owned();
     guarded(move || {
@@ -107,19 +113,19 @@ pub fn open(folder: &Path, options: Options) -> Result<(Arc<dyn Read>, Box<dyn W
     })
 }
 
-/// Puts a snapshot in the place of the store in `folder`; what was there is kept beside it under a name that has
-/// `aside` behind the store's. Files that lay beside the store are put back where none is there now.
+/// Restores a snapshot into `folder`. The current store is kept next to it, under its name with `aside` appended.
+/// Files next to the store are restored where they are missing. Blocking.
 ///
-/// Nothing is touched where the snapshot is not whole ([`StoreError::Damaged`]), or a process has the store open
-/// ([`StoreError::Locked`]). Blocks.
+/// Nothing is touched if the snapshot is incomplete ([`StoreError::Damaged`]) or a process has the store open
+/// ([`StoreError::Locked`]).
 pub fn restore(folder: &Path, file: &Path, aside: &str, options: &Options) -> Result<Restored> {
     let (folder, file, aside, options) =
         (folder.to_owned(), file.to_owned(), aside.to_owned(), options.clone());
     guarded(move || fresh::restore(&folder, &file, &aside, &options))
 }
 
-/// Writes the store in `folder` anew, which gives back what the engine holds and does not need. Fails as [`open`] does;
-/// the store is then as it was. Blocks.
+/// Rewrites the store in `folder`, which frees space that the engine holds and does not need. Fails as [`open`] does;
+/// the store is unchanged then. Blocking.
 pub fn compact(folder: &Path, options: &Options) -> Result<Compacted> {
     let (folder, options) = (folder.to_owned(), options.clone());
     guarded(move || {
@@ -128,35 +134,37 @@ pub fn compact(folder: &Path, options: &Options) -> Result<Compacted> {
     })
 }
 
-/// Reads a snapshot whole: what is in it, where it is all there. Blocks.
+/// Reads and verifies a whole snapshot, and returns its counts. Blocking.
 pub fn check(file: &Path) -> Result<Whole> {
     snapshot::prove(file).map(|(_, _, whole)| whole)
 }
 
-/// The folder of the snapshots of the store in `folder`: beside it.
+/// Returns the snapshots folder of the store in `folder`, which is next to it.
 pub fn snapshots(folder: &Path) -> PathBuf {
     folder.with_file_name("snapshots")
 }
 
-/// Works on a thread of its own: sled can panic on damaged files, and there that is an answer, not the end.
+/// Runs work on a separate thread: sled can panic on damaged files, and there a panic becomes an error.
 fn guarded<T: Send + 'static>(work: impl FnOnce() -> Result<T> + Send + 'static) -> Result<T> {
     let working = thread::Builder::new().name("store-open".to_owned()).spawn(work);
-    working.map_err(io_failed)?.join().unwrap_or_else(|_| {
-        Err(StoreError::Damaged("the engine could not make sense of its files".to_owned()))
-    })
+    working
+        .map_err(io_failed)?
+        .join()
+        .unwrap_or_else(|_| Err(StoreError::Damaged("the engine can't read its files".to_owned())))
 }
 
-/// What both sides share.
+/// State shared by the reader and the writer.
 struct Shared {
     db: Db,
-    /// The same tree, as records are read and written.
+    /// The same tree, with sealing.
     records: Records,
-    /// Held for writing while a batch is applied, for reading within one question: so each answer is of one moment.
+    /// Locked for writing while a batch is applied, for reading during one query: so each query sees one point in
+    /// time.
     gate: RwLock<()>,
     moments: Moments,
     folder: PathBuf,
     beside: Vec<String>,
-    /// After `db`, so that the engine's files are let go before the store is.
+    /// Declared after `db`, so that the engine's files are closed before the lock is released.
     _lock: File,
 }
 
@@ -169,7 +177,7 @@ impl Shared {
         self.gate.write().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// How many files lie in the engine's folder for oversized pages.
+    /// Counts the files for oversized pages in the engine's folder.
     fn blobs(&self) -> Result<u64> {
         match std::fs::read_dir(engine_folder(&self.folder).join("blobs")) {
             Ok(entries) => Ok(entries.count() as u64),
@@ -209,7 +217,7 @@ fn open_here(folder: &Path, options: &Options) -> Result<(Arc<Shared>, Writer)> 
         _lock: lock,
     });
     if shared.blobs()? > 0 {
-        return Err(StoreError::Damaged("the engine keeps pages in files that are not durable".to_owned()));
+        return Err(StoreError::Damaged("the engine has pages in files that are not durable".to_owned()));
     }
     let engine = engine_folder(folder);
     let file = File::options().read(true).write(true).open(engine.join("db")).map_err(io_failed)?;
@@ -235,7 +243,7 @@ fn open_here(folder: &Path, options: &Options) -> Result<(Arc<Shared>, Writer)> 
         writer.found()?;
     }
     writer.list_key()?;
-    // The first open may have been cut off just before this.
+    // The first open may have been interrupted just before this.
     files::sync_folder(&engine)?;
     files::sync_folder(folder)?;
     files::sync_folder(snapshot::parent(folder))?;
@@ -250,8 +258,8 @@ fn engine_config(folder: &Path, options: &Options) -> sled::Config {
         .flush_every_ms(Some(500))
 }
 
-/// Opens sled. Its own lock can outlive a store that this process has just closed by a moment, for as long as a task of
-/// its pool holds the file; our lock is held by now, so nobody else can be the reason and waiting is safe.
+/// Opens sled. Its own lock can briefly outlive a store that this process has just closed, while a task of its pool
+/// holds the file. The store's lock is held by now, so no other process can be the reason and waiting is safe.
 fn open_engine(config: &sled::Config) -> Result<Db> {
     let mut waits = LOCK_WAITS;
     loop {
@@ -265,7 +273,7 @@ fn open_engine(config: &sled::Config) -> Result<Db> {
     }
 }
 
-/// How sled begins to say that it could not take its lock; it has no kind of error for that.
+/// Start of sled's message that it could not take its lock; it has no error kind for that.
 const LOCK_WORDS: &str = "could not acquire lock";
 const LOCK_WAIT: Duration = Duration::from_millis(20);
 const LOCK_WAITS: u32 = 250;

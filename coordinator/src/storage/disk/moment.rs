@@ -1,4 +1,5 @@
-//! One moment of the store, walked key by key while commits go on: what they change is kept aside until it was walked.
+//! A point-in-time reader: walks the store key by key while commits continue, and keeps aside old values that they
+//! overwrite.
 
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -10,32 +11,32 @@ use super::layout::Key;
 use super::{Shared, cache, failed};
 use crate::storage::{Result, StoreError};
 
-/// Keys that are read in one go, before a commit may come between.
+/// Keys read at once, before a commit may come between.
 const SLICE: usize = 256;
-/// Bytes of what was changed before it was walked, at most: more, and the walk is given up.
+/// Bytes of values kept aside, at most; beyond that the walk fails.
 const MAX_ASIDE: usize = 256 << 20;
 
-/// The walk that is under way, if any. One at a time; others wait.
+/// The current walk, if any. One at a time; others wait.
 #[derive(Debug, Default)]
 pub(super) struct Moments {
     turn: Mutex<()>,
     aside: Mutex<Option<Aside>>,
 }
 
-/// Values of the walk's moment that are no longer in the tree.
+/// Values at the walk's point in time that are no longer in the tree.
 #[derive(Debug, Default)]
 struct Aside {
     /// Keys before this one were walked.
     next: Key,
-    /// What stood under keys from `next` on that were changed since; none where nothing did.
+    /// Old values of keys from `next` on that were changed since; `None` for keys that did not exist.
     old: BTreeMap<Key, Option<IVec>>,
     bytes: usize,
     gave_up: bool,
 }
 
 impl Moments {
-    /// Keeps what stands under the keys that a commit is about to change. Called with the gate closed.
-    /// Where that can't be done the walk is given up, never the commit.
+    /// Keeps the old values of the keys that a commit is about to change. Called while the gate is locked. If that
+    /// fails the walk fails, never the commit.
     pub(super) fn note<'k>(&self, tree: &Tree, mut keys: impl Iterator<Item = &'k [u8]>) {
         let mut aside = locked(&self.aside);
         let Some(aside) = aside.as_mut().filter(|aside| !aside.gave_up) else { return };
@@ -57,7 +58,7 @@ impl Aside {
     }
 }
 
-/// Gives every key and value, in order of keys, as they stand at one moment. Commits wait for a slice at most.
+/// Passes every key and value to `take`, in key order, as of one point in time. Commits wait for one slice at most.
 pub(super) fn walk(shared: &Shared, mut take: impl FnMut(&[u8], &[u8]) -> Result<()>) -> Result<()> {
     let _turn = locked(&shared.moments.turn);
     {
@@ -75,15 +76,15 @@ pub(super) fn walk(shared: &Shared, mut take: impl FnMut(&[u8], &[u8]) -> Result
         Ok(())
     }));
     *locked(&shared.moments.aside) = None;
-    walked.unwrap_or_else(|_| Err(StoreError::Damaged("the engine can't read a page of it".to_owned())))
+    walked.unwrap_or_else(|_| Err(StoreError::Damaged("the engine can't read one of its pages".to_owned())))
 }
 
-/// The next entries, and whether there may be more.
+/// Returns the next entries, and true if there may be more.
 fn slice(shared: &Shared) -> Result<(BTreeMap<Key, IVec>, bool)> {
     let _gate = shared.reading();
     let mut aside = locked(&shared.moments.aside);
     let Some(aside) = aside.as_mut().filter(|aside| !aside.gave_up) else {
-        return Err(StoreError::Io("too much was changed before it could be written down".to_owned()));
+        return Err(StoreError::Io("too much changed while the snapshot was written; try again".to_owned()));
     };
     let mut entries = BTreeMap::new();
     for item in shared.db.range(aside.next.clone()..).take(SLICE) {
@@ -92,7 +93,7 @@ fn slice(shared: &Shared) -> Result<(BTreeMap<Key, IVec>, bool)> {
     }
     let more = entries.len() == SLICE;
     let changed = if let Some((last, _)) = entries.last_key_value().filter(|_| more) {
-        // The first key behind the last.
+        // The first possible key after the last one.
         aside.next = [last.as_slice(), &[0]].concat();
         let later = aside.old.split_off(&aside.next);
         std::mem::replace(&mut aside.old, later)

@@ -1,4 +1,4 @@
-//! Records as older schemas have them, read by the migration alone.
+//! Records of older schemas, read only by the migration.
 
 use parallax_core::id::{AccountId, PageId};
 use parallax_core::page::Page;
@@ -85,7 +85,7 @@ mod tests {
 
     #[test]
     fn a_page_of_schema_4_is_read_from_its_bytes_of_then() {
-        // The page of the samples, as schema 4 wrote it.
+        // The sample page, as schema 4 wrote it.
         let hex = include_str!("old/page-of-schema-4.hex").trim();
         let bytes: Vec<u8> =
             (0..hex.len() / 2).map(|at| u8::from_str_radix(&hex[at * 2..at * 2 + 2], 16).unwrap()).collect();
@@ -97,8 +97,8 @@ mod tests {
     fn an_incident_of_before_edits_were_noted_is_read() {
         let incident = Incident { edited_at: None, planned_at: None, ..incident(3, 1, 5, true) };
         let mut bytes = postcard::to_allocvec(&(7u64, &incident)).unwrap();
-        // A record ended with the edit, and before with the moment that it was made at; what follows is that nothing was
-        // noted.
+        // An older record ends before the edit time, and a still older one before the planning time; the missing
+        // fields are read as `None`.
         for _ in ["planned_at", "edited_at"] {
             assert_eq!(bytes.pop(), Some(0));
             assert_eq!(postcard::from_bytes::<(u64, Incident)>(&bytes).unwrap(), (7, incident.clone()));
@@ -144,7 +144,7 @@ mod tests {
         older(&delivery(1, Some(1), None));
     }
 
-    /// Asserts that a record is read whose last field, which holds nothing, is not there yet.
+    /// Asserts that a record is read whose last field, an empty one, is missing.
     fn older<T: Serialize + serde::de::DeserializeOwned + PartialEq + std::fmt::Debug>(record: &T) {
         let mut bytes = postcard::to_allocvec(&(7u64, record)).unwrap();
         assert_eq!(bytes.pop(), Some(0));

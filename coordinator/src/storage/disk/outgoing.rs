@@ -1,4 +1,5 @@
-//! What leaves the house: destinations, subscribers, news and deliveries, with their lists; and what a page told.
+//! Notifications in the store: destinations, subscribers, bulletins and deliveries with their lists, and announced
+//! outages.
 
 use std::ops::Range;
 
@@ -20,10 +21,10 @@ use super::stage::{document, put_document};
 use crate::storage::batch::TRIM_AT_ONCE;
 use crate::storage::{Outgoing, Result, Versioned, Waiting};
 
-/// What stands in the list of waiting deliveries.
+/// Entry in the list of waiting deliveries.
 type Queued = (Lane, u64, Timestamp);
 
-/// Keeps a destination, where its page is there.
+/// Stores a destination, if its page exists.
 pub(super) fn put_destination(pending: &mut Pending<'_>, destination: &Destination) -> Result<()> {
     if !pending.contains(&layout::page(destination.page))? {
         return Ok(());
@@ -34,7 +35,7 @@ pub(super) fn put_destination(pending: &mut Pending<'_>, destination: &Destinati
     put_document(pending, layout::destination(destination.id), destination)
 }
 
-/// Takes a destination out.
+/// Deletes a destination.
 pub(super) fn delete_destination(pending: &mut Pending<'_>, id: DestinationId) -> Result<()> {
     let key = layout::destination(id);
     let Some((_, old)) = document::<Destination>(pending, &key)? else { return Ok(()) };
@@ -42,7 +43,7 @@ pub(super) fn delete_destination(pending: &mut Pending<'_>, id: DestinationId) -
     pending.delete(key)
 }
 
-/// Keeps a subscriber, where its page is there.
+/// Stores a subscriber, if its page exists.
 pub(super) fn put_subscriber(pending: &mut Pending<'_>, subscriber: &Subscriber) -> Result<()> {
     if !pending.contains(&layout::page(subscriber.page))? {
         return Ok(());
@@ -54,7 +55,7 @@ pub(super) fn put_subscriber(pending: &mut Pending<'_>, subscriber: &Subscriber)
     put_document(pending, layout::subscriber(subscriber.id), subscriber)
 }
 
-/// Takes a subscriber out.
+/// Deletes a subscriber.
 pub(super) fn delete_subscriber(pending: &mut Pending<'_>, id: SubscriberId) -> Result<()> {
     let key = layout::subscriber(id);
     let Some((_, old)) = document::<Subscriber>(pending, &key)? else { return Ok(()) };
@@ -66,7 +67,7 @@ pub(super) fn delete_subscriber(pending: &mut Pending<'_>, id: SubscriberId) -> 
     pending.delete(key)
 }
 
-/// Keeps news, where its page is there.
+/// Stores a bulletin, if its page exists.
 pub(super) fn put_bulletin(pending: &mut Pending<'_>, bulletin: &Bulletin) -> Result<()> {
     if !pending.contains(&layout::page(bulletin.page))? {
         return Ok(());
@@ -88,7 +89,7 @@ fn delete_bulletin(pending: &mut Pending<'_>, id: BulletinId) -> Result<()> {
     pending.delete(key)
 }
 
-/// Keeps a delivery, where its page, if it is of one, is there.
+/// Stores a delivery, if its page exists or it has none.
 pub(super) fn put_delivery(pending: &mut Pending<'_>, delivery: &Delivery) -> Result<()> {
     if let Some(page) = delivery.page
         && !pending.contains(&layout::page(page))?
@@ -112,7 +113,7 @@ fn delete_delivery(pending: &mut Pending<'_>, id: DeliveryId) -> Result<()> {
     pending.delete(key)
 }
 
-/// Takes out old deliveries that wait no more, and old news that has reached everybody.
+/// Deletes old deliveries that wait no more, and old bulletins that are finished.
 pub(super) fn drop_old(pending: &mut Pending<'_>, before: Timestamp) -> Result<()> {
     let end = layout::delivery(DeliveryId::new(before, [0; 10]));
     for (key, _) in pending.scan(layout::DELIVERIES.to_vec()..end, TRIM_AT_ONCE)? {
@@ -131,7 +132,7 @@ pub(super) fn drop_old(pending: &mut Pending<'_>, before: Timestamp) -> Result<(
     Ok(())
 }
 
-/// Takes out some of a page's deliveries, subscribers and news, at most `limit` of each.
+/// Deletes some of a page's deliveries, subscribers and bulletins, at most `limit` of each.
 pub(super) fn clear_some(pending: &mut Pending<'_>, page: PageId, limit: usize) -> Result<()> {
     for id in ids(pending, &layout::deliveries_of(Some(page)), limit)? {
         delete_delivery(pending, DeliveryId::from_u128(id))?;
@@ -145,7 +146,7 @@ pub(super) fn clear_some(pending: &mut Pending<'_>, page: PageId, limit: usize) 
     Ok(())
 }
 
-/// Takes out all of a page.
+/// Deletes a page's notifications, destinations, alert settings and announced outages.
 pub(super) fn clear(pending: &mut Pending<'_>, page: PageId) -> Result<()> {
     clear_some(pending, page, usize::MAX)?;
     for id in ids(pending, &layout::on_page(layout::DESTINATIONS_OF, page), usize::MAX)? {
@@ -155,7 +156,7 @@ pub(super) fn clear(pending: &mut Pending<'_>, page: PageId) -> Result<()> {
     pending.delete(layout::outages(page))
 }
 
-/// Keeps a document that a page has one of, where the page is there.
+/// Stores a document that a page has one of, if the page exists.
 pub(super) fn put_of_page<T: Serialize>(
     pending: &mut Pending<'_>,
     page: PageId,
@@ -253,7 +254,7 @@ impl Outgoing for Reader {
 }
 
 impl Reader {
-    /// Up to `limit` records whose ids stand in a list, from its front or from its back.
+    /// Returns up to `limit` records listed by id, from the front or the back of a list.
     fn listed<T: DeserializeOwned>(
         &self,
         keys: Range<Key>,

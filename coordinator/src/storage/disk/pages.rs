@@ -1,4 +1,4 @@
-//! Pages with what hangs on them alone: their names, their pictures, and hostnames that they gave up.
+//! Pages in the store, with their names, pictures and hostname reservations.
 
 use parallax_core::id::PageId;
 use parallax_core::page::Page;
@@ -12,7 +12,7 @@ use super::stage::{document, put_document};
 use crate::storage::Result;
 use crate::storage::batch::FORGET_AT_ONCE;
 
-/// Keeps a page, and its slug and hostname with it.
+/// Stores a page, with its slug and hostname.
 pub(super) fn put(pending: &mut Pending<'_>, page: &Page) -> Result<()> {
     unlist(pending, page.id)?;
     pending.put(layout::slug(&page.slug), &page.id)?;
@@ -23,7 +23,7 @@ pub(super) fn put(pending: &mut Pending<'_>, page: &Page) -> Result<()> {
     put_document(pending, layout::page(page.id), page)
 }
 
-/// Takes a page out, with its names and pictures.
+/// Deletes a page, with its names and pictures.
 pub(super) fn delete(pending: &mut Pending<'_>, id: PageId) -> Result<()> {
     unlist(pending, id)?;
     for usage in PictureUse::ALL {
@@ -32,7 +32,7 @@ pub(super) fn delete(pending: &mut Pending<'_>, id: PageId) -> Result<()> {
     pending.delete(layout::page(id))
 }
 
-/// Keeps a picture, where its page is there.
+/// Stores a picture, if its page exists.
 pub(super) fn put_picture(
     pending: &mut Pending<'_>,
     page: PageId,
@@ -46,7 +46,7 @@ pub(super) fn put_picture(
     }
 }
 
-/// Forgets hostnames that are kept from others no longer.
+/// Deletes hostname reservations that have ended.
 pub(super) fn forget_freed(pending: &mut Pending<'_>, now: Timestamp) -> Result<()> {
     let mut over = Vec::new();
     for (key, head) in pending.scan(layout::beginning(layout::FREED), usize::MAX)? {

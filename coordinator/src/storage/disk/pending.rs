@@ -1,4 +1,5 @@
-//! A group of batches before it is written: changes by key over the tree, so that each batch sees those before it.
+//! Pending changes: a group of batches before it is written, as changes by key over the tree, so that each batch
+//! sees the ones before it.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -15,7 +16,7 @@ use crate::storage::Result;
 
 type Changes = BTreeMap<Key, Option<IVec>>;
 
-/// Changes that are not in the tree yet: those of accepted batches, and over them those of the batch under way.
+/// Changes that are not in the tree yet: those of accepted batches, and over them those of the current batch.
 #[derive(Debug)]
 pub(super) struct Pending<'a> {
     tree: &'a Records,
@@ -23,7 +24,7 @@ pub(super) struct Pending<'a> {
     accepted_meta: Meta,
     batch: Changes,
     bytes: usize,
-    /// As it is with the batch under way.
+    /// State including the current batch.
     pub(super) meta: Meta,
 }
 
@@ -33,7 +34,7 @@ impl<'a> Pending<'a> {
         Self { tree, accepted: empty(), accepted_meta: meta, batch: empty(), bytes: 0, meta }
     }
 
-    /// Ends the batch under way and keeps its changes.
+    /// Ends the current batch and keeps its changes.
     pub(super) fn accept(&mut self) {
         self.bytes += self
             .batch
@@ -44,34 +45,34 @@ impl<'a> Pending<'a> {
         self.accepted_meta = self.meta;
     }
 
-    /// Ends the batch under way and drops its changes.
+    /// Ends the current batch and drops its changes.
     pub(super) fn discard(&mut self) {
         self.batch.clear();
         self.meta = self.accepted_meta;
     }
 
-    /// Roughly how many bytes the accepted batches write.
+    /// Returns the approximate number of bytes that the accepted batches write.
     pub(super) fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// The accepted changes.
+    /// Returns the accepted changes.
     pub(super) fn into_changes(self) -> BTreeMap<Key, Option<IVec>> {
         self.accepted
     }
 
-    /// The value under a key.
+    /// Returns the value of a key.
     pub(super) fn get<T: DeserializeOwned>(&self, key: &[u8]) -> Result<Option<T>> {
         let Some(head) = self.head(key)? else { return Ok(None) };
         record::open(key, &head, |part| self.head(part), self.tree.keyring()).map(Some)
     }
 
-    /// Whether there is a value under a key.
+    /// Returns true if the key has a value.
     pub(super) fn contains(&self, key: &[u8]) -> Result<bool> {
         self.head(key).map(|head| head.is_some())
     }
 
-    /// The first keys of a range with their heads, at most `limit`.
+    /// Returns the first keys of a range with their heads, at most `limit`.
     pub(super) fn scan(&self, range: Range<Key>, limit: usize) -> Result<Vec<(Key, IVec)>> {
         let mut found = Vec::new();
         for item in self.tree.range(range.clone()) {
@@ -92,7 +93,7 @@ impl<'a> Pending<'a> {
         Ok(found)
     }
 
-    /// Writes a value over what may stand under the key.
+    /// Writes a value, replacing any old one.
     pub(super) fn put<T: Serialize + ?Sized>(&mut self, key: Key, value: &T) -> Result<()> {
         let old = match self.head(&key)? {
             Some(head) => record::pieces(&key, &head)?,
@@ -109,7 +110,7 @@ impl<'a> Pending<'a> {
         Ok(())
     }
 
-    /// Writes a value under a key that is known to be new.
+    /// Writes a value of a key that is known to be new.
     pub(super) fn append<T: Serialize + ?Sized>(&mut self, key: Key, value: &T) -> Result<()> {
         let encoded = record::encode(&key, value, self.tree.keyring())?;
         self.count(&key, 1);
@@ -117,7 +118,7 @@ impl<'a> Pending<'a> {
         Ok(())
     }
 
-    /// Takes a value out, where there is one.
+    /// Deletes a value, if there is one.
     pub(super) fn delete(&mut self, key: Key) -> Result<()> {
         if let Some(head) = self.head(&key)? {
             self.remove(key, &head)?;
@@ -125,7 +126,7 @@ impl<'a> Pending<'a> {
         Ok(())
     }
 
-    /// Takes out a value whose head is known.
+    /// Deletes a value whose head is known.
     pub(super) fn remove(&mut self, key: Key, head: &[u8]) -> Result<()> {
         for number in 0..record::pieces(&key, head)? {
             self.batch.insert(layout::part(&key, number), None);
@@ -135,7 +136,7 @@ impl<'a> Pending<'a> {
         Ok(())
     }
 
-    /// Takes out entries of the readings journal without reading them: their numbers have no gaps.
+    /// Deletes entries of the readings journal without reading them: their numbers have no gaps.
     pub(super) fn trim(&mut self, seqs: Range<u64>) -> Result<()> {
         let parts =
             layout::part(&layout::readings(seqs.start), 0)..layout::part(&layout::readings(seqs.end), 0);
@@ -150,7 +151,7 @@ impl<'a> Pending<'a> {
         Ok(())
     }
 
-    /// What stands under a key.
+    /// Returns the head of a key.
     pub(super) fn head(&self, key: &[u8]) -> Result<Option<IVec>> {
         match self.batch.get(key).or_else(|| self.accepted.get(key)) {
             Some(change) => Ok(change.clone()),

@@ -1,4 +1,4 @@
-//! The questions, answered from the tree.
+//! The reading side of the store on disk: answers queries from the tree.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -41,10 +41,9 @@ use crate::storage::{
     StoreError, Versioned, Whole,
 };
 
-/// How many records of an unbounded list are read in one go, before a commit may come between.
+/// Records of an unbounded list read at once, before a commit may come between.
 const SLICE: usize = 256;
 
-/// The reading side.
 #[derive(Debug)]
 pub(super) struct Reader(Arc<Shared>);
 
@@ -53,11 +52,11 @@ impl Reader {
         Self(shared)
     }
 
-    /// Answers from one moment of the tree. sled can panic on damaged pages: that is damage, and no more.
+    /// Runs a query at one point in time. A panic of sled on a damaged page becomes an error.
     pub(super) fn ask<T>(&self, question: impl FnOnce(&Records) -> Result<T>) -> Result<T> {
         let _gate = self.0.reading();
         catch_unwind(AssertUnwindSafe(|| question(&self.0.records)))
-            .unwrap_or_else(|_| Err(StoreError::Damaged("the engine can't read a page of it".to_owned())))
+            .unwrap_or_else(|_| Err(StoreError::Damaged("the engine can't read one of its pages".to_owned())))
     }
 
     pub(super) fn one<T: DeserializeOwned>(&self, key: &[u8]) -> Result<Option<T>> {
@@ -68,7 +67,7 @@ impl Reader {
         Ok(self.one(key)?.map(versioned))
     }
 
-    /// The first records of a range, a slice at a time.
+    /// Returns the first records of a range, read in slices.
     fn first<T: DeserializeOwned>(&self, range: Range<Key>, limit: usize) -> Result<Vec<(IVec, T)>> {
         let Range { mut start, end } = range;
         let mut found = Vec::new();
@@ -85,7 +84,7 @@ impl Reader {
         }
     }
 
-    /// Everything under a prefix.
+    /// Returns all records with a prefix.
     pub(super) fn all<T: DeserializeOwned>(&self, prefix: &[u8]) -> Result<Vec<(IVec, T)>> {
         self.first(layout::beginning(prefix), usize::MAX)
     }
@@ -94,7 +93,7 @@ impl Reader {
         Ok(self.all(prefix)?.into_iter().map(|(_, document)| versioned(document)).collect())
     }
 
-    /// The documents that an index names with the last id of its keys.
+    /// Returns the documents whose ids end the keys of an index.
     pub(super) fn indexed<T, F>(&self, index: &[u8], key: F) -> Result<Vec<Versioned<T>>>
     where
         T: DeserializeOwned,
@@ -120,7 +119,7 @@ impl Reader {
         })
     }
 
-    /// What is kept of a monitor's hours or days, folded or not.
+    /// Returns a monitor's hours or days, compacted or not.
     fn history(
         &self,
         kind: Kind,

@@ -1,7 +1,7 @@
-//! How a value is written: format version, checksum, then postcard, cut where it is too long for the engine.
+//! Record format: format version, checksum, then postcard, split where it is too long for the engine.
 //!
-//! A head is `version, crc32c, number of further parts, first bytes`. Its checksum covers the key and the whole value,
-//! so that neither bytes of another moment nor those of another key pass for it.
+//! A head is `version, crc32c, number of further parts, first bytes`. Its checksum covers the key and the whole
+//! value, so that neither an older value nor one of another key is mistaken for it.
 
 use std::borrow::Cow;
 
@@ -13,23 +13,24 @@ use super::layout;
 use super::sealing::holds_secrets;
 use crate::storage::{Result, StoreError};
 
-/// The longest piece of a value in bytes. The engine gathers up to 20 pieces on one page, and a page of more than a
+/// Longest piece of a value, in bytes. The engine puts up to 20 pieces on one page, and a page of more than a
 /// quarter of its segment (512 KiB) would go to a file of its own that is never made durable.
 pub(super) const PIECE: usize = 24 << 10;
 
-/// Formats: in clear, and sealed (see [`super::sealing`]). Pieces bear the first: the whole is sealed before it is cut.
+/// Formats: plain, and sealed (see [`super::sealing`]). Pieces have the first: a value is sealed as a whole before
+/// it is split.
 const VERSION: u8 = 1;
 const SEALED: u8 = 2;
 const HEADER: usize = 7;
 
-/// A value as it is written: the head, and the pieces that follow it.
+/// An encoded value: the head, and the pieces that follow it.
 #[derive(Debug)]
 pub(super) struct Encoded {
     pub(super) head: Vec<u8>,
     pub(super) more: Vec<(layout::Key, Vec<u8>)>,
 }
 
-/// Encodes a value for its key, sealed where it may hold secrets and there is a key for them.
+/// Encodes a value for its key, sealed if it may hold secrets and there is an encryption key.
 pub(super) fn encode<T: Serialize + ?Sized>(
     key: &[u8],
     value: &T,
@@ -45,7 +46,7 @@ pub(super) fn encode<T: Serialize + ?Sized>(
     }
 }
 
-/// Encodes a value whose bytes are known.
+/// Encodes a value from its plain bytes.
 pub(super) fn encode_bytes(key: &[u8], plain: &[u8], keyring: Option<&Keyring>) -> Result<Encoded> {
     let mut head = vec![0; HEADER];
     match keyring.filter(|_| holds_secrets(key)) {
@@ -59,7 +60,7 @@ pub(super) fn encode_bytes(key: &[u8], plain: &[u8], keyring: Option<&Keyring>) 
     cut(key, head, VERSION)
 }
 
-/// A sealed record's head with a checksum that is right, whatever it holds.
+/// Builds a sealed record's head with a valid checksum, whatever it holds.
 #[cfg(test)]
 pub(super) fn stamped_for_tests(key: &[u8], sealed: &[u8]) -> Vec<u8> {
     let mut head = vec![0; HEADER];
@@ -82,13 +83,12 @@ fn cut(key: &[u8], mut head: Vec<u8>, version: u8) -> Result<Encoded> {
     Ok(Encoded { more: more.collect(), head })
 }
 
-/// How many pieces follow this head.
+/// Returns the number of pieces that follow this head.
 pub(super) fn pieces(key: &[u8], head: &[u8]) -> Result<u16> {
     parse(key, head).map(|(_, pieces, _)| pieces)
 }
 
-/// Decodes the value of a key from its head, of a record that is never sealed; `piece` gives what stands under a piece's
-/// key.
+/// Decodes a value of a kind that is never sealed from its head; `piece` returns the bytes of a piece's key.
 pub(super) fn decode<T, B, F>(key: &[u8], head: &[u8], piece: F) -> Result<T>
 where
     T: DeserializeOwned,
@@ -98,7 +98,7 @@ where
     open(key, head, piece, None)
 }
 
-/// Decodes the value of a key from its head, and opens it where it is sealed.
+/// Decodes a value from its head, unsealing it if necessary.
 pub(super) fn open<T, B, F>(key: &[u8], head: &[u8], piece: F, keyring: Option<&Keyring>) -> Result<T>
 where
     T: DeserializeOwned,
@@ -109,7 +109,7 @@ where
     postcard::from_bytes(&plain).map_err(|_| damaged(key, "can't be read"))
 }
 
-/// The value's bytes in clear.
+/// Returns a value's plain bytes.
 pub(super) fn plain<'a, B, F>(
     key: &[u8],
     head: &'a [u8],
@@ -135,7 +135,7 @@ where
     opened.map(Cow::Owned)
 }
 
-/// The value's bytes as they are kept, proved to be what was written under this key.
+/// Returns a value's stored bytes, verified to be what was written under this key.
 pub(super) fn payload<'a, B, F>(key: &[u8], head: &'a [u8], mut piece: F) -> Result<Cow<'a, [u8]>>
 where
     B: AsRef<[u8]>,
@@ -151,7 +151,7 @@ where
     if checksum(key, &whole) == wanted { Ok(whole) } else { Err(damaged(key, "does not match its checksum")) }
 }
 
-/// Proves a value without gathering it; `piece` gives the checksum and length of what [`check_piece`] proved.
+/// Verifies a value without assembling it; `piece` returns the checksum and length from [`check_piece`].
 pub(super) fn check<F>(key: &[u8], head: &[u8], mut piece: F) -> Result<()>
 where
     F: FnMut(&[u8]) -> Option<(u32, usize)>,
@@ -166,7 +166,7 @@ where
     if sum == wanted { Ok(()) } else { Err(damaged(key, "does not match its checksum")) }
 }
 
-/// Proves one piece; gives checksum and length of its bytes for [`check`].
+/// Verifies one piece. Returns the checksum and length of its bytes for [`check`].
 pub(super) fn check_piece(part: &[u8], bytes: &[u8]) -> Result<(u32, usize)> {
     let (wanted, _, payload) = parse(part, bytes)?;
     if checksum(part, payload) != wanted {

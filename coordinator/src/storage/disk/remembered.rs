@@ -1,4 +1,4 @@
-//! Remembered answers: bounded for each API key, the oldest first out, and dropped once they expire.
+//! Stored responses for idempotency: bounded per API key, evicted oldest first, and deleted once they expire.
 
 use parallax_core::time::Timestamp;
 
@@ -9,12 +9,12 @@ use crate::storage::Result;
 use crate::storage::batch::FORGET_AT_ONCE;
 use crate::storage::packed::{MAX_REMEMBERED, MAX_REMEMBERED_BYTES, Remembered, owner_of};
 
-/// A remembered answer as it is kept.
+/// A response as it is stored.
 pub(super) type Answer = ([u8; 32], Vec<u8>, Timestamp);
-/// How many of an API key are remembered, and their bytes.
+/// Number of stored responses of an API key, and their bytes.
 type Total = (u64, u64);
 
-/// Remembers an answer, in place of one under the same name. Where its API key has too many, its oldest are dropped.
+/// Stores a response, replacing one of the same name. If its API key has too many, its oldest are evicted.
 pub(super) fn remember(pending: &mut Pending<'_>, name: &str, it: &Remembered) -> Result<()> {
     forget(pending, name)?;
     pending.put(layout::expiry(it.expires_at, name), &())?;
@@ -26,20 +26,20 @@ pub(super) fn remember(pending: &mut Pending<'_>, name: &str, it: &Remembered) -
     (count, sum) = (count + 1, sum + bytes);
     pending.put(total_of(owner), &(count, sum))?;
     while count > MAX_REMEMBERED as u64 || sum > MAX_REMEMBERED_BYTES as u64 {
-        // Beside the new one: a clock that was put back makes that the oldest.
+        // Except the new one: after the clock was set back, that would be the oldest.
         let oldest = pending.scan(layout::beginning(&all_of(owner)), 2)?;
         let names = oldest.iter().filter_map(|(key, _)| Some((key, name_of(owner, key)?)));
         let Some((key, oldest)) = names.into_iter().find(|(_, oldest)| oldest != name) else { break };
         let key = key.clone();
         forget(pending, &oldest)?;
-        // An older program that ran meanwhile dropped the answer alone.
+        // An older version of this program that ran meanwhile deleted only the response.
         unlist(pending, owner, key)?;
         (count, sum) = total(pending, owner)?;
     }
     Ok(())
 }
 
-/// Drops what expired, a slice of it.
+/// Deletes expired responses, some at a time.
 pub(super) fn forget_expired(pending: &mut Pending<'_>, now: Timestamp) -> Result<()> {
     for (key, _) in pending.scan(layout::expired(now), FORGET_AT_ONCE)? {
         if let Some(name) = layout::expired_name(&key) {
@@ -61,7 +61,7 @@ fn forget(pending: &mut Pending<'_>, name: &str) -> Result<()> {
     }
 }
 
-/// Takes an answer out of its API key's list, where it stands there: those of older programs do not.
+/// Removes a response from its API key's list, if it is there: those of older versions are not.
 fn unlist(pending: &mut Pending<'_>, owner: &str, key: layout::Key) -> Result<()> {
     let Some(bytes) = pending.get::<u64>(&key)? else { return Ok(()) };
     pending.delete(key)?;
@@ -76,7 +76,7 @@ fn total(pending: &Pending<'_>, owner: &str) -> Result<Total> {
     Ok(pending.get(&total_of(owner))?.unwrap_or_default())
 }
 
-/// Keys of all that is remembered of an API key, the oldest first.
+/// Returns the prefix of an API key's stored responses, oldest first.
 fn all_of(owner: &str) -> layout::Key {
     layout::join(b"xi", &[owner.as_bytes(), b"/"])
 }
@@ -85,7 +85,7 @@ fn of_owner(owner: &str, expires_at: Timestamp, rest: &str) -> layout::Key {
     layout::join(&all_of(owner), &[&layout::time(expires_at.as_millis()), rest.as_bytes()])
 }
 
-/// The idempotency name that a key of [`of_owner`] stands for.
+/// Returns the idempotency name in an [`of_owner`] key.
 fn name_of(owner: &str, key: &[u8]) -> Option<String> {
     let rest = key.get(2 + owner.len() + 1 + 8..)?;
     Some(format!("{owner}/{}", std::str::from_utf8(rest).ok()?))

@@ -1,18 +1,19 @@
-//! Records that hold customers' secrets, sealed with the operator's key before the engine sees them.
+//! Sealing: records that hold customers' secrets are encrypted with the operator's key before the engine stores them.
 //!
-//! | sealed | since it may hold |
+//! | sealed | because it may hold |
 //! |---|---|
 //! | `dm` monitors | headers, bodies, addresses with credentials, ping tokens |
 //! | `dt` destinations | webhook secrets, bot tokens, chat addresses |
 //! | `du` subscribers | mail addresses, webhook secrets and addresses |
-//! | `vd` deliveries | the same of their receivers, and whole messages with links that need no sign-in |
-//! | `dr` remembered answers | whatever an answer showed once |
+//! | `vd` deliveries | the same of their recipients, and whole messages with links that need no sign-in |
+//! | `dr` stored responses | secrets that a response showed once |
 //! | `pi` pings | bodies that jobs sent |
 //!
-//! Everything else stays in clear: what is measured (`ms`, `or`, `bl`, `r*`, `f*`, `tc`), what happened (`ev`) and what
-//! pages show; accounts, keys, invitations and page passwords, of which only hashes are kept; and indexes, which hold ids.
+//! Everything else stays in plain text: measurements (`ms`, `or`, `bl`, `r*`, `f*`, `tc`), events (`ev`) and the
+//! content of pages; accounts, keys, invitations and page passwords, of which only hashes are stored; and indexes,
+//! which hold ids.
 //!
-//! A record in clear stays readable and is sealed when it is next written; [`compact`](super::compact) seals all. The
+//! A plain record stays readable and is sealed when it is next written; [`compact`](super::compact) seals all. The
 //! record `!k` lists the keys that have sealed anything, so that a store is not opened without one of them.
 
 use std::ops::Deref;
@@ -25,18 +26,18 @@ use super::layout::{self, Key};
 use super::{failed, record};
 use crate::storage::{Result, StoreError};
 
-/// Key of the record that lists the ids of all keys that have sealed anything.
+/// Key of the record with the ids of all encryption keys that have sealed anything.
 pub(super) const KEYS_KEY: &[u8] = b"!k";
 
 /// Prefixes of records that are sealed.
 const SEALED: [&[u8]; 6] = [b"dm", b"dt", b"du", b"vd", b"dr", b"pi"];
 
-/// True for records that are sealed once there is a key.
+/// Returns true for records that are sealed once there is an encryption key.
 pub(super) fn holds_secrets(key: &[u8]) -> bool {
     SEALED.iter().any(|prefix| key.starts_with(prefix))
 }
 
-/// The engine's tree, with what opens and seals its records.
+/// The engine's tree, with the keyring that seals and unseals its records.
 #[derive(Debug)]
 pub(super) struct Records {
     tree: Tree,
@@ -52,8 +53,8 @@ impl Records {
         self.keyring.as_deref()
     }
 
-    /// The ids to be listed in [`KEYS_KEY`], where the sealing key is not there yet. Fails with
-    /// [`StoreError::KeyMissing`] where a key is listed that we don't have.
+    /// Returns the ids to store in [`KEYS_KEY`] if the sealing key is not listed yet. Fails with
+    /// [`StoreError::KeyMissing`] if a listed key is not in the keyring.
     pub(super) fn keys_to_list(&self) -> Result<Option<Vec<[u8; KeyId::LENGTH]>>> {
         let mut listed: Vec<[u8; KeyId::LENGTH]> = super::load::load(self, KEYS_KEY)?.unwrap_or_default();
         let has = |id: KeyId| self.keyring().is_some_and(|keyring| keyring.has(id));
@@ -66,8 +67,8 @@ impl Records {
         Ok(Some(listed))
     }
 
-    /// A record as it is to be kept from now on: pieces and head of the same value, sealed with the newest key. None for
-    /// pieces of sealed records, which come with their head.
+    /// Re-encodes a record, sealed with the newest key: the pieces and the head. Returns nothing for pieces of
+    /// sealed records, which come with their head.
     pub(super) fn reseal(&self, key: &[u8], value: &[u8]) -> Result<Vec<(Key, Vec<u8>)>> {
         let of_piece = key.strip_prefix(layout::PARTS);
         let Some(keyring) = self.keyring() else { return Ok(vec![(key.to_vec(), value.to_vec())]) };
@@ -83,7 +84,7 @@ impl Records {
         Ok(more)
     }
 
-    /// The list of keys once everything is sealed with the newest.
+    /// Returns the list of keys for a store in which everything is sealed with the newest.
     pub(super) fn newest_key(&self) -> Result<Option<Vec<u8>>> {
         let newest = self.keyring().and_then(Keyring::sealing_key).map(|id| vec![id.to_bytes()]);
         newest.map(|list| Ok(record::encode(KEYS_KEY, &list, None)?.head)).transpose()

@@ -1,13 +1,13 @@
-//! The file of a snapshot: a line that says what it is, then frames, each proved by a checksum over all before it.
+//! Snapshot file format: a title line, then frames, each with a checksum over everything before it.
 //!
-//! | frame | holds |
+//! | frame | content |
 //! |---|---|
-//! | 0, first | the schema, and the files that lay beside the store, by name |
+//! | 0, first | the schema, and the files next to the store, by name |
 //! | 1 | keys and values as the engine has them: lengths of both (`u16`, `u32`), key, value |
-//! | 2, last | how many keys there were |
+//! | 2, last | the number of keys |
 //!
-//! A frame is its length and its checksum (`u32` each, little-endian), its kind in one byte, and what it holds. The
-//! checksum goes on from that of the frame before, so that no frame is left out, doubled or moved unnoticed.
+//! A frame is its length and its checksum (`u32` each, little-endian), its kind in one byte, and its content. The
+//! checksum continues that of the frame before, so that a missing, repeated or moved frame is noticed.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufReader, BufWriter, Read as _, Write as _};
@@ -27,26 +27,26 @@ const TITLE: &[u8] = b"parallax snapshot 1\n";
 const HEAD: u8 = 0;
 const ENTRIES: u8 = 1;
 const END: u8 = 2;
-/// A frame of entries ends once it has so many bytes.
+/// Size from which on a frame of entries ends.
 const FRAME: usize = 256 << 10;
-/// No frame is longer: a file that says so is damaged.
+/// Longest valid frame: a file with a longer one is damaged.
 const MAX_FRAME: usize = 4 << 20;
-/// Longest file beside the store that a snapshot takes with it, in bytes.
+/// Longest file next to the store that a snapshot includes, in bytes.
 const MAX_BESIDE: u64 = 64 << 10;
 
-/// What the first frame holds.
+/// Content of the first frame.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Head {
     schema: u32,
-    /// Files that lay beside the store: name and bytes.
+    /// Files next to the store: name and bytes.
     pub(super) beside: Vec<(String, Vec<u8>)>,
 }
 
-/// Writes one moment of the store to a file, reads that back, and only then gives it its name. A file of that name is
-/// replaced only by a migration of the same store that was cut off.
+/// Writes the store at one point in time to a file, reads that back, and only then gives it its name. An existing
+/// file is replaced only by a repeated migration of the same store.
 pub(super) fn export(shared: &Shared, schema: u32, to: &Path, replace: bool) -> Result<Exported> {
     if !replace && to.exists() {
-        return Err(StoreError::Io(format!("{} is there already", to.display())));
+        return Err(StoreError::Io(format!("{} already exists", to.display())));
     }
     let part = to.with_added_extension("part");
     let exported = write(shared, schema, &part).and_then(|()| {
@@ -57,13 +57,13 @@ pub(super) fn export(shared: &Shared, schema: u32, to: &Path, replace: bool) -> 
         Ok(Exported { bytes, whole })
     });
     if exported.is_err() {
-        // What is left of it is of no use; that it can't be removed is not the fault to tell.
+        // The rest of it is useless; a failure to remove it is not the error to report.
         let _ = fs::remove_file(&part);
     }
     exported
 }
 
-/// Reads a snapshot whole and proves it.
+/// Reads and verifies a whole snapshot.
 pub(super) fn prove(file: &Path) -> Result<(Head, Meta, Whole)> {
     let mut tally = Tally::default();
     let head = read(file, |key, value| tally.add(key, value))?;
@@ -71,19 +71,19 @@ pub(super) fn prove(file: &Path) -> Result<(Head, Meta, Whole)> {
     Ok((head, meta, whole))
 }
 
-/// Reads a snapshot and gives each key and value; whoever takes them must wait for the end to know that they are good.
+/// Reads a snapshot and passes on each key and value. They are verified only once this returns.
 pub(super) fn read(file: &Path, mut take: impl FnMut(&[u8], &[u8]) -> Result<()>) -> Result<Head> {
     let opened = File::open(file).map_err(|error| StoreError::Io(format!("{}: {error}", file.display())))?;
     let mut input = Input { file: BufReader::with_capacity(FRAME, opened), sum: crc32c::crc32c(TITLE) };
     let mut title = [0; TITLE.len()];
     let titled = input.file.read_exact(&mut title);
     if titled.is_err() || title != *TITLE {
-        return damaged("it is no snapshot, or its beginning is lost");
+        return damaged("the file is not a snapshot, or its beginning is missing");
     }
     let (kind, payload) = input.frame()?;
     let head: Head = match (kind, postcard::from_bytes(&payload)) {
         (HEAD, Ok(head)) => head,
-        _ => return damaged("it does not begin with what it is of"),
+        _ => return damaged("its first frame is invalid"),
     };
     if head.schema > SCHEMA {
         return Err(StoreError::Newer { found: head.schema, known: SCHEMA });
@@ -94,29 +94,30 @@ pub(super) fn read(file: &Path, mut take: impl FnMut(&[u8], &[u8]) -> Result<()>
         match kind {
             ENTRIES => count += entries(&payload, &mut take)?,
             END if postcard::from_bytes(&payload) == Ok(count) => break,
-            _ => return damaged("its frames are not those that were written"),
+            _ => return damaged("a frame is missing or out of order"),
         }
     }
     match input.file.read(&mut [0]) {
         Ok(0) => Ok(head),
-        Ok(_) => damaged("it goes on behind its end"),
+        Ok(_) => damaged("it has data after its end"),
         Err(error) => Err(io_failed(error)),
     }
 }
 
 fn write(shared: &Shared, schema: u32, part: &Path) -> Result<()> {
     let mut options = OpenOptions::new();
-    // It holds keys: for its owner alone.
+    // It holds secrets: only its owner may read it.
     let file = options.write(true).create(true).truncate(true).mode(0o600).open(part);
     let file = file.map_err(|error| StoreError::Io(format!("{}: {error}", part.display())))?;
     let file = stream(shared, schema, file)?;
     file.sync_all().map_err(io_failed)?;
-    // So that reading it back asks the disk and not the memory; a host that can't forget is no fault.
+    // Drops it from the page cache, so that reading it back reads the disk. A host that does not support that is
+    // fine.
     let _ = fadvise(&file, 0, None, Advice::DontNeed);
     Ok(())
 }
 
-/// Writes one moment of the store to `sink` and returns it. Only reading it back proves what was written.
+/// Writes the store at one point in time to `sink` and returns it. Only reading it back verifies what was written.
 pub(super) fn stream<W: io::Write>(shared: &Shared, schema: u32, sink: W) -> Result<W> {
     let mut output = Output { sink: BufWriter::with_capacity(FRAME, sink), sum: crc32c::crc32c(TITLE) };
     output.sink.write_all(TITLE).map_err(io_failed)?;
@@ -146,7 +147,7 @@ pub(super) fn stream<W: io::Write>(shared: &Shared, schema: u32, sink: W) -> Res
     output.sink.into_inner().map_err(|error| io_failed(error.into_error()))
 }
 
-/// The files beside the store that go with it.
+/// Reads the files next to the store that belong to its snapshots.
 fn beside(shared: &Shared) -> Result<Vec<(String, Vec<u8>)>> {
     let mut found = Vec::new();
     for name in &shared.beside {
@@ -156,7 +157,7 @@ fn beside(shared: &Shared) -> Result<Vec<(String, Vec<u8>)>> {
                 let mut bytes = Vec::new();
                 file.take(MAX_BESIDE + 1).read_to_end(&mut bytes).map_err(io_failed)?;
                 if bytes.len() as u64 > MAX_BESIDE {
-                    return Err(StoreError::TooLarge("a file beside the store"));
+                    return Err(StoreError::TooLarge("a file next to the store"));
                 }
                 found.push((name.clone(), bytes));
             }
@@ -192,22 +193,18 @@ struct Input {
 }
 
 impl Input {
-    /// The next frame's kind and what it holds.
+    /// Reads the next frame's kind and content.
     fn frame(&mut self) -> Result<(u8, Vec<u8>)> {
         let (length, sum) = (u32::from_le_bytes(self.bytes()?), u32::from_le_bytes(self.bytes()?));
         let [kind] = self.bytes()?;
         let length = (length as usize).wrapping_sub(1);
         if length > MAX_FRAME {
-            return damaged("a frame of it is longer than any");
+            return damaged("a frame is too long");
         }
         let mut payload = vec![0; length];
         self.fill(&mut payload)?;
         self.sum = crc32c::crc32c_append(crc32c::crc32c_append(self.sum, &[kind]), &payload);
-        if self.sum == sum {
-            Ok((kind, payload))
-        } else {
-            damaged("a frame of it does not match its checksum")
-        }
+        if self.sum == sum { Ok((kind, payload)) } else { damaged("a frame does not match its checksum") }
     }
 
     fn bytes<const N: usize>(&mut self) -> Result<[u8; N]> {
@@ -218,7 +215,7 @@ impl Input {
 
     fn fill(&mut self, bytes: &mut [u8]) -> Result<()> {
         self.file.read_exact(bytes).map_err(|error| match error.kind() {
-            io::ErrorKind::UnexpectedEof => StoreError::Damaged("it is cut off".to_owned()),
+            io::ErrorKind::UnexpectedEof => StoreError::Damaged("the file is truncated".to_owned()),
             _ => io_failed(error),
         })
     }
@@ -233,7 +230,7 @@ fn entries(mut frame: &[u8], take: &mut impl FnMut(&[u8], &[u8]) -> Result<()>) 
             let (value, rest) = rest.split_at_checked(u32::from_le_bytes(*of_value) as usize)?;
             Some((key, value, rest))
         });
-        let Some((key, value, rest)) = entry else { return damaged("an entry of it is cut off") };
+        let Some((key, value, rest)) = entry else { return damaged("an entry is truncated") };
         take(key, value)?;
         frame = rest;
         count += 1;
@@ -245,7 +242,7 @@ fn encoded<T: Serialize>(value: &T) -> Result<Vec<u8>> {
     postcard::to_stdvec(value).map_err(|error| StoreError::Io(error.to_string()))
 }
 
-/// The folder that a file lies in.
+/// Returns the folder of a file.
 pub(super) fn parent(path: &Path) -> &Path {
     path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }

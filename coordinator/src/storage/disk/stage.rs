@@ -1,4 +1,4 @@
-//! One batch over a pending group: are its expectations true, and which keys does it change.
+//! Staging: checks a batch's conditions against a pending group, and adds its changes to it.
 
 use parallax_core::check::CheckKind;
 use parallax_core::delivery::Delivery;
@@ -28,7 +28,7 @@ use super::remembered::{self, Answer};
 use crate::storage::batch::TRIM_AT_ONCE;
 use crate::storage::{Batch, Committed, Expect, Is, Op, Result, StoreError};
 
-/// Stages a batch: its changes are in `pending` afterwards, or, with an error, those of half of it.
+/// Stages a batch. Afterwards `pending` has its changes; after an error, some of them.
 pub(super) fn stage(pending: &mut Pending<'_>, batch: &Batch) -> Result<Committed> {
     batch.check_size()?;
     for expect in &batch.expect {
@@ -51,7 +51,7 @@ pub(super) fn stage(pending: &mut Pending<'_>, batch: &Batch) -> Result<Committe
     Ok(Committed { revision: pending.meta.revision, last_event: pending.meta.last_event, readings })
 }
 
-/// Drops up to `limit` records of a monitor that is gone. Gives whether none is left.
+/// Deletes up to `limit` records of a deleted monitor. Returns true if none is left.
 pub(super) fn drop_history(pending: &mut Pending<'_>, id: MonitorId, limit: usize) -> Result<bool> {
     let kinds = [
         layout::blocks_of(id),
@@ -136,12 +136,12 @@ fn holds(pending: &Pending<'_>, expect: &Expect) -> Result<bool> {
     })
 }
 
-/// How many stand in a page's list, counted up to a limit.
+/// Counts a page's list, up to a limit.
 fn listed(pending: &Pending<'_>, prefix: &[u8], page: PageId, limit: usize) -> Result<usize> {
     Ok(pending.scan(layout::beginning(&layout::on_page(prefix, page)), limit)?.len())
 }
 
-/// Monitors of an account: those that its plan counts, or those of type component.
+/// Counts an account's monitors: those that its plan counts, or those of type component.
 fn monitors(pending: &Pending<'_>, account: AccountId, counted: bool) -> Result<usize> {
     let mut count = 0;
     for (key, _) in pending.scan(layout::beginning(&layout::pages_of(account)), usize::MAX)? {
@@ -231,7 +231,7 @@ fn apply(pending: &mut Pending<'_>, op: &Op) -> Result<()> {
     }
 }
 
-/// Writes what belongs to a monitor, where the monitor is there.
+/// Writes a record that belongs to a monitor, if the monitor exists.
 fn put_of<T: Serialize>(pending: &mut Pending<'_>, monitor: MonitorId, key: Key, value: &T) -> Result<()> {
     if pending.contains(&layout::monitor(monitor))? { pending.put(key, value) } else { Ok(()) }
 }
@@ -248,7 +248,7 @@ fn put_monitor(pending: &mut Pending<'_>, monitor: &Monitor) -> Result<()> {
     match document::<Monitor>(pending, &layout::monitor(id))? {
         Some((_, old)) if old.page != monitor.page => pending.delete(layout::monitor_of(old.page, id))?,
         Some(_) => {}
-        // Made anew under an id that was deleted: it must not inherit what is not dropped yet.
+        // Recreated under a deleted id: it must not inherit history that is not deleted yet.
         None if pending.contains(&layout::gone(id))? => {
             drop_history(pending, id, usize::MAX)?;
         }

@@ -1,4 +1,4 @@
-//! Whether a stream of keys and values is a whole store: each proved by its checksum, none missing, none too many.
+//! Integrity check of a stream of keys and values: each checksum is verified, and nothing may be missing or extra.
 
 use std::collections::BTreeMap;
 
@@ -7,14 +7,14 @@ use super::meta::Meta;
 use super::{Shared, moment, record};
 use crate::storage::{Result, StoreError, Whole};
 
-/// Reads one moment of an open store whole and proves it.
+/// Reads and verifies a whole open store, as of one point in time.
 pub(super) fn whole(shared: &Shared) -> Result<Whole> {
     let mut tally = Tally::default();
     moment::walk(shared, |key, value| tally.add(key, value))?;
     tally.finish().map(|(_, whole)| whole)
 }
 
-/// Counts and proves entries as they come, in order of keys.
+/// Counts and verifies entries, which must come in key order.
 #[derive(Debug, Default)]
 pub(super) struct Tally {
     /// Checksum and length of pieces whose head is still to come.
@@ -27,7 +27,7 @@ pub(super) struct Tally {
     events: Run,
 }
 
-/// Numbers of a journal.
+/// Sequence numbers of a journal.
 #[derive(Debug, Default)]
 struct Run {
     first: u64,
@@ -36,7 +36,7 @@ struct Run {
 }
 
 impl Tally {
-    /// Takes an entry in.
+    /// Adds an entry.
     pub(super) fn add(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
         if key.starts_with(layout::PARTS) {
             self.pieces.insert(key.to_vec(), record::check_piece(key, value)?);
@@ -60,10 +60,10 @@ impl Tally {
         Ok(())
     }
 
-    /// Whether everything was there; what the store knows of itself, and what there is in it.
+    /// Checks that nothing is missing. Returns the store's own state and its counts.
     pub(super) fn finish(self) -> Result<(Meta, Whole)> {
         let (Some(schema), Some(meta)) = (self.schema, self.meta) else {
-            return damaged("it has lost its own state".to_owned());
+            return damaged("its state record is missing".to_owned());
         };
         let meta = Meta::decode(schema, &meta)?;
         self.readings.is("readings", meta.first_reading, meta.last_reading)?;
@@ -72,7 +72,7 @@ impl Tally {
             [("documents", meta.documents, self.documents), ("records", meta.records, self.records)]
         {
             if wanted != found {
-                return damaged(format!("it holds {found} {what}, and {wanted} were written"));
+                return damaged(format!("it has {found} {what} instead of {wanted}"));
             }
         }
         let whole = Whole {
@@ -96,14 +96,14 @@ impl Run {
         self.count += 1;
     }
 
-    /// As many as there are numbers, from the first to the last: so there is no gap.
+    /// Checks that there are as many entries as numbers from the first to the last, so that there is no gap.
     fn is(&self, what: &str, first: u64, last: u64) -> Result<()> {
         let wanted = last.saturating_add(1).saturating_sub(first);
         if self.count != wanted {
-            return damaged(format!("it holds {} {what}, and {wanted} were written", self.count));
+            return damaged(format!("it has {} {what} instead of {wanted}", self.count));
         }
         if wanted > 0 && (self.first, self.last) != (first, last) {
-            return damaged(format!("its {what} do not go from {first} to {last}"));
+            return damaged(format!("its {what} are not those from {first} to {last}"));
         }
         Ok(())
     }

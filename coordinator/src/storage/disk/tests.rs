@@ -1,4 +1,4 @@
-//! What only the engine on disk must do: survive kills, damage and restarts.
+//! Tests of the engine on disk alone: it must survive kills, damage and restarts.
 
 mod crash;
 mod kill;
@@ -18,7 +18,7 @@ use crate::storage::contract::everything;
 use crate::storage::contract::samples::*;
 use crate::storage::{Batch, Block, Op};
 
-/// The batch number `n`: one of everything that a round of checks writes.
+/// Builds batch number `n`, with one record of everything that a check writes.
 fn numbered(n: u64) -> Batch {
     let id = u128::from(n % 4);
     let mut batch = Batch { readings: readings(40, n), ..Batch::new() };
@@ -32,7 +32,7 @@ fn numbered(n: u64) -> Batch {
     batch
 }
 
-/// The one block that [`numbered`] writes: of another hour of the monitor each time.
+/// Returns the one block that [`numbered`] writes: a different hour of the monitor each time.
 fn block_of(n: u64) -> Block {
     block(u128::from(n % 4), Region::Asia, (n / 4) as i64, n.to_be_bytes().repeat(8))
 }
@@ -58,7 +58,7 @@ fn copy(from: &Path, to: &Path) {
     }
 }
 
-/// The engine itself, for what a store would never do.
+/// Opens the engine itself, for changes that a store would never make.
 fn engine(folder: &Path) -> Db {
     open_engine(&sled::Config::new().path(engine_folder(folder)).segment_size(2 << 20)).unwrap()
 }
@@ -105,7 +105,7 @@ fn a_full_disk_stops_writes_and_not_reads() {
     let before = filled(folder.path(), 2);
     let full = Options { refuse_below: u64::MAX, resume_above: u64::MAX, ..small() };
     let (reader, mut writer) = open(folder.path(), full).unwrap();
-    assert!(!folder.path().join("BALLAST").exists(), "the ballast is let go");
+    assert!(!folder.path().join("BALLAST").exists(), "the ballast is released");
     assert_eq!(
         writer.commit(&[numbered(3), numbered(4)]),
         vec![Err(StoreError::Full), Err(StoreError::Full)]
@@ -148,7 +148,7 @@ fn an_older_copy_of_the_engines_files_is_noticed() {
     let words = Bench::open(folder.path()).unwrap_err().to_string();
     assert!(words.contains("the newest are lost"), "{words}");
     fs::remove_file(folder.path().join("WATERMARK")).unwrap();
-    assert!(is_damaged(&Bench::open(folder.path())), "without its watermark nothing is proved");
+    assert!(is_damaged(&Bench::open(folder.path())), "nothing can be verified without the watermark");
 }
 
 #[test]
@@ -205,7 +205,7 @@ fn damaged_files_are_whole_or_refused() {
 
 #[test]
 fn a_store_opens_again_right_after_it_was_closed() {
-    // Several at once: the engine's one pool is then late to let go of a file.
+    // Several at once: the engine's thread pool is then late to close a file.
     std::thread::scope(|scope| {
         for _ in 0..8 {
             scope.spawn(|| {

@@ -1,4 +1,4 @@
-//! What is checked when a store is opened: that it has reached its watermark, and that nothing in it is missing.
+//! Checks when a store is opened: it must have reached its watermark, and nothing in it may be missing.
 
 use sled::{IVec, Tree};
 
@@ -8,10 +8,10 @@ use super::tally::Tally;
 use super::{cache, failed, record};
 use crate::storage::{Result, StoreError};
 
-/// How many of the newest events are looked at in a store that is not read whole.
+/// Newest events checked in a store that is not read completely.
 const EVENTS: u64 = 10_000;
 
-/// The store's schema and state, proved to be no older than the watermark; none in a new store.
+/// Returns the store's schema and state, verified to be no older than the watermark; `None` for a new store.
 pub(super) fn state(tree: &Tree, watermark: Option<(u64, u32)>) -> Result<Option<(u32, Meta)>> {
     let none = |_: &[u8]| Ok(None::<IVec>);
     let schema = tree.get(layout::SCHEMA_KEY).map_err(failed)?;
@@ -24,24 +24,24 @@ pub(super) fn state(tree: &Tree, watermark: Option<(u64, u32)>) -> Result<Option
         if watermark.is_none() && tree.is_empty() {
             return Ok(None);
         }
-        return damaged("it has lost its own state".to_owned());
+        return damaged("its state record is missing".to_owned());
     };
     let meta = Meta::decode(schema, &meta)?;
     match watermark {
-        // The first group of all may have been cut off before its mark.
+        // The very first group may have been interrupted before its mark.
         None if meta.group > 1 => damaged("its watermark is missing".to_owned()),
         Some((group, _)) if meta.group < group => damaged(format!(
             "it ends at group {} of commits, and {group} were made durable: the newest are lost",
             meta.group
         )),
         Some((group, chain)) if meta.group == group && meta.chain != chain => {
-            damaged(format!("its group {group} of commits is not the one that was made durable"))
+            damaged(format!("its group {group} of commits differs from the one that was made durable"))
         }
         None | Some(_) => Ok(Some((schema, meta))),
     }
 }
 
-/// Proves that the records are whole: all of them, or (in a large store) documents and both journals' ends.
+/// Verifies the records: all of them, or in a large store only the documents and the ends of both journals.
 pub(super) fn records(tree: &Tree, meta: &Meta, whole: bool) -> Result<()> {
     if whole {
         let mut tally = Tally::default();
@@ -61,7 +61,7 @@ pub(super) fn records(tree: &Tree, meta: &Meta, whole: bool) -> Result<()> {
 fn journal(what: &str, tree: &Tree, key: fn(u64) -> layout::Key, first: u64, last: u64) -> Result<()> {
     let wanted = last.saturating_add(1).saturating_sub(first);
     expect(what, wanted, count(tree, tree.range(key(first)..=key(u64::MAX)))?)?;
-    // As many as there are numbers, and none before the first or behind the last: so there is no gap.
+    // There are as many entries as numbers, and none before the first or after the last: so there is no gap.
     match tree.get_lt(key(u64::MAX)).map_err(failed)? {
         Some((newest, _)) if wanted > 0 && *newest != *key(last) => {
             damaged(format!("its {what} do not end at {last}"))
@@ -82,11 +82,7 @@ fn count(tree: &Tree, items: sled::Iter) -> Result<u64> {
 }
 
 fn expect(what: &str, wanted: u64, found: u64) -> Result<()> {
-    if wanted == found {
-        Ok(())
-    } else {
-        damaged(format!("it holds {found} {what}, and {wanted} were written"))
-    }
+    if wanted == found { Ok(()) } else { damaged(format!("it has {found} {what} instead of {wanted}")) }
 }
 
 fn damaged<T>(how: String) -> Result<T> {

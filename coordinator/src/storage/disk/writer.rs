@@ -1,4 +1,5 @@
-//! The one place that commits: a group becomes one atomic batch, and is durable before anybody is told.
+//! The writer of the store on disk: a group of batches becomes one atomic batch, and is durable before any sender
+//! is notified.
 
 use std::fs::File;
 use std::sync::Arc;
@@ -14,22 +15,22 @@ use super::stage::{drop_history, stage};
 use super::{Shared, failed, io_failed, record};
 use crate::storage::{Batch, Committed, Result, StoreError, Write};
 
-/// A group is written once it has so many bytes, however many batches wait.
+/// Bytes from which on a group is written, however many batches wait.
 const GROUP_BYTES: usize = 8 << 20;
-/// How many records of a deleted monitor are dropped at a time.
+/// Records of a deleted monitor deleted at a time.
 const SLICE: usize = 1024;
 
-/// What makes a group of commits durable.
+/// Makes a group of commits durable.
 #[derive(Debug)]
 pub(super) struct Durable {
-    /// A second handle of sled's file: its own is out of reach, and any handle's fsync covers the file.
+    /// A second handle of sled's file: its own is not accessible, and an fsync on any handle covers the file.
     file: File,
     watermark: Watermark,
     #[cfg(test)]
     skip: Skip,
 }
 
-/// What is left out of a commit in a test.
+/// A step that a commit skips in a test.
 #[cfg(test)]
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum Skip {
@@ -56,7 +57,7 @@ impl Durable {
         self.skip = skip;
     }
 
-    /// Makes everything that was applied durable, and says so in the watermark.
+    /// Makes everything applied so far durable and records it in the watermark.
     pub(super) fn make(&mut self, shared: &Shared, meta: &Meta) -> Result<()> {
         #[cfg(test)]
         if self.skip == Skip::Flush {
@@ -72,14 +73,14 @@ impl Durable {
     }
 }
 
-/// The writing side.
+/// The writing side of the store.
 #[derive(Debug)]
 pub(super) struct Writer {
     shared: Arc<Shared>,
     durable: Durable,
     space: Space,
     meta: Meta,
-    /// Why nothing is written any more: after a failed write or fsync nobody knows what is on disk.
+    /// Reason why nothing is written any more: after a failed write or fsync, the contents of the disk are unknown.
     broken: Option<StoreError>,
 }
 
@@ -88,7 +89,7 @@ impl Writer {
         Self { shared, durable, space, meta, broken: None }
     }
 
-    /// Writes what a new store begins with.
+    /// Writes the first records of a new store.
     pub(super) fn found(&mut self) -> Result<()> {
         let shared = Arc::clone(&self.shared);
         let mut pending = Pending::new(&shared.records, self.meta);
@@ -97,7 +98,7 @@ impl Writer {
         self.persist(pending)
     }
 
-    /// Writes down that a new key seals from now on, before it seals anything.
+    /// Records that a new key seals from now on, before it seals anything.
     pub(super) fn list_key(&mut self) -> Result<()> {
         let shared = Arc::clone(&self.shared);
         let Some(keys) = shared.records.keys_to_list()? else { return Ok(()) };
@@ -115,7 +116,7 @@ impl Writer {
         }
     }
 
-    /// Stages batches from the front until the group is full, writes them, and gives what came of each.
+    /// Stages batches from the front until the group is full, writes them, and returns the result of each.
     fn commit_some(&mut self, group: &[Batch]) -> Vec<Result<Committed>> {
         let shared = Arc::clone(&self.shared);
         let mut pending = Pending::new(&shared.records, self.meta);
@@ -144,12 +145,12 @@ impl Writer {
     }
 
     fn persist(&mut self, pending: Pending<'_>) -> Result<()> {
-        // Should sled panic on the way, this is what is found afterwards.
+        // If sled panics during the write, this error remains.
         self.broken = Some(StoreError::Io("a write was not finished".to_owned()));
         let written = self.write(pending);
         self.broken = written.as_ref().err().cloned();
         if self.broken.is_some() {
-            // Closing the engine would write and fsync once more, and panic where that fails too: it is never closed.
+            // Closing the engine would write and fsync once more, and panic if that fails too: it is never closed.
             std::mem::forget(self.shared.db.clone());
         }
         written

@@ -1,4 +1,4 @@
-//! What leaves the house, in maps.
+//! Notifications in memory: destinations, subscribers, bulletins and deliveries in maps.
 
 use std::collections::BTreeMap;
 
@@ -54,7 +54,7 @@ impl Kept {
         self.outages.remove(&page);
     }
 
-    /// Does what an operation asks of what is kept here; others are none of its affair.
+    /// Applies an operation if it concerns notifications; ignores all others.
     pub(super) fn apply(&mut self, op: &Op, revision: u64, is_page: impl Fn(PageId) -> bool) {
         fn put<K: Ord, T: Clone>(records: &mut Records<K, T>, revision: u64, key: K, value: &T) {
             records.insert(key, Versioned { revision, value: value.clone() });

@@ -1,4 +1,4 @@
-//! The questions, answered from the maps.
+//! Queries of the store in memory.
 
 use std::collections::BTreeMap;
 use std::ops::{Bound, Range};

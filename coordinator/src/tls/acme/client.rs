@@ -1,7 +1,7 @@
-//! Requests to the authority: over TLS alone, by the public roots and the operator's, with bounds of time and length.
+//! HTTP client for the ACME server: HTTPS only, trusts the public roots and the operator's, limits time and size.
 //!
-//! The operator has chosen the address, and the authority's directory the others, so there is no guard as before what
-//! customers choose.
+//! Addresses come from the operator and the ACME directory, not from customers, so requests do not pass the guard
+//! against internal addresses.
 
 use std::future::Future;
 use std::path::Path;
@@ -24,17 +24,17 @@ use tokio::time::timeout;
 use super::AcmeError;
 use crate::tls::files;
 
-/// How long an answer may take, from the question's first byte to its last.
+/// Time limit of a request, until the last byte of the response.
 const LIMIT: Duration = Duration::from_secs(30);
-/// Bytes of an answer.
+/// Size limit of a response, in bytes.
 const MAX_ANSWER: usize = 1 << 20;
 
-/// The client, cheap to clone.
+/// The client. Cheap to clone.
 #[derive(Clone)]
 pub(super) struct Client(Pool<HttpsConnector<HttpConnector>, BodyWrapper<Bytes>>);
 
 impl Client {
-    /// A client that trusts the public roots and those of the file.
+    /// Creates a client that trusts the public roots and those in the file.
     pub(super) fn new(roots: Option<&Path>) -> Result<Self, AcmeError> {
         let mut trusted = RootCertStore { roots: webpki_roots::TLS_SERVER_ROOTS.to_vec() };
         if let Some(path) = roots {

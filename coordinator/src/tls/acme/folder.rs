@@ -1,4 +1,4 @@
-//! What ACME keeps on disk: the account's key, and each name's certificate with its key, one file each.
+//! ACME state on disk: the account key, and one file for each host with its certificate and key.
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
@@ -11,28 +11,28 @@ use rustls::pki_types::DnsName;
 use super::AcmeError;
 use crate::tls::Pair;
 
-/// Of the files of certificates.
+/// File extension of certificates.
 const EXTENSION: &str = "pem";
 
-/// A folder that only its owner may reach.
+/// A folder that only its owner can access.
 #[derive(Debug, Clone)]
 pub(super) struct Folder(PathBuf);
 
 impl Folder {
-    /// Makes it where it is not there.
+    /// Opens the folder, and creates it if it does not exist.
     pub(super) fn open(path: &Path) -> Result<Self, AcmeError> {
         files::private_folder(path)?;
         Ok(Self(path.to_owned()))
     }
 
-    /// The account at that directory; none where there is none yet.
+    /// Reads the account for an ACME directory; `None` if there is none.
     pub(super) fn account(&self, directory: &str) -> Result<Option<AccountCredentials>, AcmeError> {
         let Some(text) = files::read_secret(&self.account_at(directory))? else { return Ok(None) };
-        // One that can't be read is made anew: an account is worth nothing by itself.
+        // An account that can't be parsed is replaced by a new one; it has no value of its own.
         Ok(serde_json::from_str(&text).ok())
     }
 
-    /// Keeps the account.
+    /// Saves the account for an ACME directory.
     pub(super) fn keep_account(
         &self,
         directory: &str,
@@ -42,16 +42,16 @@ impl Folder {
         Ok(files::write_secret(&self.account_at(directory), &text)?)
     }
 
-    /// Forgets the account at that directory.
+    /// Removes the account for an ACME directory.
     pub(super) fn forget_account(&self, directory: &str) {
         if let Err(error) = std::fs::remove_file(self.account_at(directory))
             && error.kind() != std::io::ErrorKind::NotFound
         {
-            tracing::warn!(%error, "an account of no use was not removed");
+            tracing::warn!(%error, "an unknown ACME account could not be removed");
         }
     }
 
-    /// The certificate of a name; none where there is none, or none that can be shown.
+    /// Reads the certificate of a host; `None` if there is no valid one.
     pub(super) fn pair(&self, name: &str) -> Option<Pair> {
         let text = match files::read_secret(&self.pair_at(name)?) {
             Ok(text) => text?,
@@ -61,32 +61,34 @@ impl Folder {
             }
         };
         Pair::read(&text, &text)
-            .inspect_err(|error| tracing::warn!(%name, %error, "a certificate on disk is of no use"))
+            .inspect_err(|error| tracing::warn!(%name, %error, "a certificate on disk is invalid"))
             .ok()
     }
 
-    /// Keeps the certificate of a name: key and chain in one file, so that they are never apart.
+    /// Saves the certificate of a host: key and chain in one file, so that they always match.
     pub(super) fn keep_pair(&self, name: &str, pem: &str) -> Result<(), AcmeError> {
-        let path = self.pair_at(name).ok_or_else(|| AcmeError::Folder(format!("{name} is no name")))?;
+        let path = self
+            .pair_at(name)
+            .ok_or_else(|| AcmeError::Folder(format!("{name} is not a valid host name")))?;
         Ok(files::write_secret(&path, pem)?)
     }
 
-    /// Forgets the certificate of a name.
+    /// Removes the certificate of a host.
     pub(super) fn forget(&self, name: &str) {
         if let Some(path) = self.pair_at(name)
             && let Err(error) = std::fs::remove_file(path)
             && error.kind() != std::io::ErrorKind::NotFound
         {
-            tracing::warn!(%name, %error, "a certificate of no use was not removed");
+            tracing::warn!(%name, %error, "an unused certificate could not be removed");
         }
     }
 
-    /// Forgets the certificates of all names but those.
+    /// Removes the certificates of all hosts but the given ones.
     pub(super) fn sweep(&self, names: &BTreeSet<&str>) {
         let entries = match std::fs::read_dir(&self.0) {
             Ok(entries) => entries,
             Err(error) => {
-                tracing::warn!(%error, "certificates of no use were not looked for");
+                tracing::warn!(%error, "unused certificates could not be listed");
                 return;
             }
         };
@@ -95,7 +97,7 @@ impl Folder {
                 && let Some(name) = path.file_stem().and_then(OsStr::to_str)
                 && !names.contains(name)
             {
-                tracing::info!(%name, "a name is no longer ours; its certificate is removed");
+                tracing::info!(%name, "removed the certificate of a host that is no longer used");
                 self.forget(name);
             }
         }
@@ -107,7 +109,7 @@ impl Folder {
         self.0.join(format!("account-{short}.json"))
     }
 
-    /// None for what is no name: it might lead out of the folder.
+    /// Path of a certificate; `None` for an invalid host name, which might lead out of the folder.
     fn pair_at(&self, name: &str) -> Option<PathBuf> {
         DnsName::try_from(name).ok()?;
         Some(self.0.join(format!("{name}.{EXTENSION}")))

@@ -1,7 +1,7 @@
-//! Certificates by ACME (RFC 8555): which names lack one or have one that ends soon, ordered one after the other.
+//! Obtains and renews certificates by ACME (RFC 8555), one order at a time.
 //!
-//! What was issued lies in a folder and is shown from the start on, network or not. A name that is no longer ours loses
-//! its certificate.
+//! Issued certificates are stored in a folder and loaded at startup, so they work without network. The certificate of a
+//! host that is no longer used is removed.
 
 mod client;
 mod folder;
@@ -30,44 +30,44 @@ use self::reach::Reach;
 use super::{Challenges, Pair, Shown};
 use crate::clock::Clock;
 
-/// Where an authority connects to for a proof.
+/// Port that the ACME server connects to for HTTP-01 challenges.
 const PORT: u16 = 80;
-/// Pause between two looks at the names.
+/// Interval of checks for changed hosts.
 const LOOK: Duration = Duration::from_secs(5);
 
-/// Whoever says which names are to have certificates, the most important first; none where that can't be told now.
+/// Lists the hosts that need certificates, most important first; `None` if they can't be listed at the moment.
 pub type List = Arc<dyn Fn() -> BoxFuture<'static, Option<Vec<String>>> + Send + Sync>;
 
-/// The names that are to have certificates.
+/// The hosts that need certificates.
 #[derive(Clone)]
 pub struct Names {
-    /// Asked at the start, and after each change.
+    /// Called at the start and after each change.
     pub list: List,
-    /// Changes where they may be others.
+    /// Changes when the list may have changed.
     pub changes: watch::Receiver<u64>,
-    /// That of the base URL, where it has one.
+    /// Host name of the base URL, if it has one.
     pub base: Option<String>,
 }
 
-/// What is to be told of certificates. Cheap to clone.
+/// Status of certificates, for page owners and the operator. Cheap to clone.
 #[derive(Debug, Clone, Default)]
 pub struct Told(Arc<Mutex<Words>>);
 
 #[derive(Debug, Default)]
 struct Words {
-    /// Why names have no certificate, or no new one, in words for their owners.
+    /// By host, the reason why its certificate is missing or not renewed, for page owners.
     problems: BTreeMap<String, String>,
     ending: Option<Ending>,
 }
 
 impl Told {
-    /// Why a name has no certificate, or its certificate is not renewed, in words for its owner; none where all is well,
-    /// or the trouble is not the owner's.
+    /// Returns the reason, for its owner, why the certificate of a host is missing or not renewed. `None` if there is
+    /// no problem, or the owner can't solve it.
     pub fn problem(&self, name: &str) -> Option<String> {
         self.words().problems.get(name).cloned()
     }
 
-    /// What an operator has to look after: certificates that end soon.
+    /// Returns certificates that expire soon, which the operator has to look after.
     pub fn ending(&self) -> Option<Ending> {
         self.words().ending.clone()
     }
@@ -77,14 +77,14 @@ impl Told {
     }
 }
 
-/// Why certificates can't be kept.
+/// Error when ACME is set up.
 #[derive(Debug, thiserror::Error)]
 pub enum AcmeError {
-    /// The roots that are trusted.
+    /// The trusted roots are invalid.
     #[error("acme.roots: {0}")]
     Roots(String),
-    /// The folder of keys and certificates.
-    #[error("the folder of certificates can't be used: {0}")]
+    /// The certificate folder can't be used.
+    #[error("the certificate folder can't be used: {0}")]
     Folder(String),
 }
 
@@ -94,16 +94,16 @@ impl From<parallax_certs::Error> for AcmeError {
     }
 }
 
-/// What is needed to keep certificates.
+/// Settings of ACME.
 #[derive(Debug, Clone)]
 pub struct Settings {
-    /// Folder of keys and certificates.
+    /// Folder for keys and certificates.
     pub folder: PathBuf,
-    /// URL of the authority's directory.
+    /// URL of the ACME directory.
     pub directory: String,
-    /// Mailbox that the authority may write to.
+    /// Contact email address of the account.
     pub contact: Option<String>,
-    /// File of roots that are trusted beside the public ones.
+    /// File with trusted roots in addition to the public ones.
     pub roots: Option<PathBuf>,
 }
 
@@ -113,26 +113,26 @@ impl fmt::Debug for Names {
     }
 }
 
-/// What a keeper works with.
+/// Dependencies of a [`Keeper`].
 #[derive(Debug, Clone)]
 pub struct Tools {
-    /// Folder, authority and account.
+    /// Folder, ACME server and account.
     pub settings: Settings,
-    /// What is to have certificates.
+    /// Hosts that need certificates.
     pub names: Names,
-    /// The present moment.
+    /// Clock.
     pub clock: Clock,
-    /// What the listener shows.
+    /// Certificate resolver of the listener.
     pub shown: Shown,
-    /// What the plain listener answers.
+    /// Challenges served by the plain HTTP listener.
     pub challenges: Challenges,
-    /// The way to where names lead.
+    /// Guard for connections to hosts, which customers choose.
     pub guard: Guard,
-    /// Where it is told what goes wrong.
+    /// Status to report problems to.
     pub told: Told,
 }
 
-/// Keeps the certificates of all names.
+/// Obtains and renews the certificates of all hosts.
 pub struct Keeper {
     tools: Tools,
     folder: Folder,
@@ -140,23 +140,23 @@ pub struct Keeper {
     reach: Reach,
     account: Option<Account>,
     plan: Plan,
-    /// All names, as they were last listed.
+    /// All hosts, as last listed.
     listed: Vec<String>,
-    /// Whether they may be others by now.
+    /// True if the list may have changed since.
     is_stale: bool,
-    /// The operator's own certificate when the plan was made: it needs no other beside it.
+    /// The operator's certificate for which the plan was made; hosts that it covers need no other.
     own: Option<Pair>,
-    /// Whether certificates of names that went while the process did not run were looked for.
+    /// True once certificates of hosts that were removed while the process did not run have been deleted.
     is_swept: bool,
-    /// Names of which the log has told, once, that their certificates end soon.
+    /// Hosts whose expiring certificate was already logged.
     told: BTreeSet<String>,
 }
 
 impl Keeper {
-    /// A keeper that has asked nobody anything, and shows what lies in its folder.
+    /// Creates a manager and loads the certificates in its folder, without network access.
     ///
     /// # Errors
-    /// [`AcmeError`] where the folder or the roots can't be used.
+    /// [`AcmeError`] if the folder or the roots can't be used.
     pub async fn start(tools: Tools) -> Result<Self, AcmeError> {
         let folder = Folder::open(Path::new(&tools.settings.folder))?;
         let client = Client::new(tools.settings.roots.as_deref())?;
@@ -180,25 +180,25 @@ impl Keeper {
         Ok(keeper)
     }
 
-    /// A keeper in the place of one that broke off. What that one put up is shown on, so that a folder or roots that can't
-    /// be used just then are waited for: they end nothing.
+    /// Creates a manager after the previous one crashed. Its certificates are still served, so if the folder or the
+    /// roots can't be used, this retries until they can.
     pub async fn start_anew(tools: Tools, pause: Duration) -> Self {
         loop {
             match Self::start(tools.clone()).await {
                 Ok(keeper) => return keeper,
                 Err(error) => {
-                    tracing::error!(%error, "certificates are shown, but can't be renewed now; trying again");
+                    tracing::error!(%error, "certificates are served but can't be renewed; retrying");
                 }
             }
             tokio::time::sleep(pause).await;
         }
     }
 
-    /// Runs as long as the coordinator does.
+    /// Runs until the coordinator stops.
     pub async fn run(mut self) {
         let mut looked: Option<Instant> = None;
         loop {
-            // Between two orders too: they may take minutes each, and there may be many.
+            // Between orders too, since each may take minutes and there may be many.
             if looked.is_none_or(|looked| looked.elapsed() >= LOOK) {
                 self.look().await;
                 looked = Some(Instant::now());
@@ -217,9 +217,9 @@ impl Keeper {
         }
     }
 
-    /// Takes over which names there are, where they may be others, and looks which certificates end soon.
+    /// Updates the hosts if they may have changed, and checks which certificates expire soon.
     async fn look(&mut self) {
-        // Marked before they are listed: what changes meanwhile is listed again.
+        // Marked as seen before listing, so that a change in between causes another listing.
         if self.tools.names.changes.has_changed().unwrap_or_default() {
             self.tools.names.changes.borrow_and_update();
             self.is_stale = true;
@@ -230,7 +230,7 @@ impl Keeper {
             (Some(own), Some(before)) => own.is_same(before),
             (own, before) => own.is_none() && before.is_none(),
         };
-        // While the names are not known, none is taken for gone.
+        // While the hosts are unknown, no certificate is removed.
         if is_new || (!is_same && !self.is_stale) {
             self.own = own;
             self.take_names().await;
@@ -238,13 +238,13 @@ impl Keeper {
         let now = self.tools.clock.now();
         for name in &self.listed {
             if self.plan.ends_soon(name, now) && self.told.insert(name.clone()) {
-                tracing::error!(%name, "a certificate ends within 14 days and is not renewed yet");
+                tracing::error!(%name, "a certificate expires within 14 days and is not renewed; see earlier warnings");
             }
         }
         self.tools.told.words().ending = self.plan.ending(now);
     }
 
-    /// Lists the names anew; whether that could be done.
+    /// Lists the hosts again; returns true if that succeeded.
     async fn list(&mut self) -> bool {
         let Some(listed) = (self.tools.names.list)().await else { return false };
         self.listed = listed;
@@ -252,23 +252,23 @@ impl Keeper {
         true
     }
 
-    /// Plans for the names that are listed, with what lies on disk for those that are new.
+    /// Plans the renewals of the listed hosts, and loads certificates on disk for new ones.
     async fn take_names(&mut self) {
-        // The operator's own goes first, so nothing is ordered beside it.
+        // The operator's certificate takes precedence, so hosts that it covers need no other.
         let (own, mut names) = (self.own.as_ref(), self.listed.clone());
         names.retain(|name| own.is_none_or(|own| !own.covers(name)));
         for name in self.plan.set_names(names.clone()) {
-            tracing::info!(%name, "a name is no longer ours; its certificate is removed");
+            tracing::info!(%name, "removed the certificate of a host that is no longer used");
             self.tools.shown.forget(&name);
             self.folder.forget(&name);
             self.told.remove(&name);
             self.tools.told.words().problems.remove(&name);
         }
-        // What is shown may be so since an earlier keeper, of which this plan knows nothing.
+        // Certificates already served may come from a previous manager, unknown to this plan.
         names.retain(|name| !self.plan.has(name));
         let sweep = (!self.is_swept).then(|| self.listed.clone());
         let folder = self.folder.clone();
-        // There may be thousands of files.
+        // Blocking, since there may be thousands of files.
         let reading = tokio::task::spawn_blocking(move || {
             if let Some(all) = sweep {
                 folder.sweep(&all.iter().map(String::as_str).collect());
@@ -284,14 +284,14 @@ impl Keeper {
                 }
             }
             Err(error) => {
-                tracing::error!(%error, "certificates on disk can't be read; trying again");
+                tracing::error!(%error, "certificates on disk can't be read; retrying");
                 self.is_stale = true;
             }
         }
     }
 
     fn show(&mut self, name: &str, pair: Pair) {
-        tracing::info!(%name, ?pair, "a certificate is shown");
+        tracing::info!(%name, ?pair, "a certificate was installed");
         self.plan.issued(name, pair.not_before, pair.not_after);
         self.tools.shown.put_issued(name, pair);
         self.told.remove(name);
@@ -302,13 +302,13 @@ impl Keeper {
         let now = self.tools.clock.now();
         let next = self.plan.failed(name, error.failure, now, rand::random());
         let minutes = next.map_or(0, |next| next.since(now) / 60_000);
-        tracing::warn!(%name, %error, minutes, "no certificate was issued; trying again after these minutes");
+        tracing::warn!(%name, %error, minutes, "no certificate was issued; retrying after `minutes`");
         let words = match error.failure {
             Failure::Astray => Some(error.to_string()),
             Failure::Refused => {
-                Some("the certificate authority refused it; it is asked again by itself".to_owned())
+                Some("the certificate authority refused it; this is retried automatically".to_owned())
             }
-            // The trouble is ours.
+            // The owner of the page can't solve it.
             Failure::Unreached => None,
         };
         if let Some(words) = words.filter(|_| next.is_some()) {
@@ -318,11 +318,11 @@ impl Keeper {
 
     async fn obtain(&mut self, name: &str) -> Result<Pair, Failed> {
         self.reach.look(name).await?;
-        // What was wrong with where it leads is no more.
+        // The host points here now.
         self.tools.told.words().problems.remove(name);
         let pem = match self.order(name).await {
             Err(error) if error.is_unknown => {
-                tracing::warn!(%error, "the authority does not know our account; a new one is made");
+                tracing::warn!(%error, "the ACME server does not know the account; a new one is created");
                 self.account = None;
                 self.folder.forget_account(&self.tools.settings.directory);
                 self.order(name).await?
@@ -331,7 +331,7 @@ impl Keeper {
         };
         let pair = Pair::read(&pem, &pem).map_err(|error| Failed::refused(&error.to_string()))?;
         if let Err(error) = self.folder.keep_pair(name, &pem) {
-            tracing::warn!(%name, %error, "a certificate is shown, but could not be kept");
+            tracing::warn!(%name, %error, "a certificate is in use but could not be saved");
         }
         Ok(pair)
     }
@@ -341,7 +341,7 @@ impl Keeper {
         order::order(&account, name, &self.tools.challenges).await
     }
 
-    /// The account at the authority: the one on disk, or a new one.
+    /// Returns the ACME account: the one on disk, or a new one.
     async fn account(&mut self) -> Result<Account, Failed> {
         if let Some(account) = &self.account {
             return Ok(account.clone());
@@ -362,7 +362,7 @@ impl Keeper {
                 };
                 let (account, made) = builder.create(&wanted, directory.clone(), None).await?;
                 if let Err(error) = self.folder.keep_account(&directory, &made) {
-                    tracing::warn!(%error, "the account at the authority is used, but could not be kept");
+                    tracing::warn!(%error, "the ACME account is in use but could not be saved");
                 }
                 account
             }

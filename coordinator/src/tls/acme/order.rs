@@ -1,4 +1,4 @@
-//! One order: from a name to its certificate, with the proof at the plain listener (RFC 8555, HTTP-01).
+//! Orders one certificate (RFC 8555) with an HTTP-01 challenge, served by the plain HTTP listener.
 
 use std::time::Duration;
 
@@ -10,32 +10,32 @@ use rcgen::{CertificateParams, DistinguishedName, KeyPair};
 use super::plan::Failure;
 use crate::tls::Challenges;
 
-/// How long the authority may take to look.
+/// Polling of the validation.
 const PATIENCE: RetryPolicy = RetryPolicy::new()
     .initial_delay(Duration::from_millis(250))
     .backoff(1.5)
     .timeout(Duration::from_secs(60));
-/// The same to sign: by then it counts a certificate as issued, so it is worth waiting for.
+/// Polling of the issuance: longer, since the certificate already counts against the limits of the ACME server.
 const PATIENCE_TO_SIGN: RetryPolicy = RetryPolicy::new()
     .initial_delay(Duration::from_millis(250))
     .backoff(1.25)
     .timeout(Duration::from_secs(5 * 60));
-/// RFC 8555, section 6.7.
+/// Error type for an unknown account (RFC 8555, section 6.7).
 const NO_ACCOUNT: &str = "urn:ietf:params:acme:error:accountDoesNotExist";
 
-/// Why an order gave no certificate.
+/// Error of an order.
 #[derive(Debug, thiserror::Error)]
 #[error("{words}")]
 pub(super) struct Failed {
-    /// What is known of it.
+    /// Message.
     words: String,
-    /// Whose trouble it is, which says how long to wait.
+    /// Kind of failure, which determines when to retry.
     pub(super) failure: Failure,
-    /// The authority does not know the account (any more).
+    /// True if the ACME server does not know the account.
     pub(super) is_unknown: bool,
 }
 
-/// Orders a certificate for one name; gives the key and the chain, in PEM.
+/// Orders a certificate for one host. Returns the key and the chain, in PEM.
 pub(super) async fn order(account: &Account, name: &str, challenges: &Challenges) -> Result<String, Failed> {
     let names = [Identifier::Dns(name.to_owned())];
     let mut order = account.new_order(&NewOrder::new(&names)).await?;
@@ -60,13 +60,13 @@ async fn fulfil(
             continue;
         }
         let Some(mut challenge) = one.challenge(ChallengeType::Http01) else {
-            return Err(Failed::refused("the authority offers no proof by HTTP"));
+            return Err(Failed::refused("the ACME server offers no HTTP-01 challenge"));
         };
         challenges.put(&challenge.token, challenge.key_authorization().as_str());
         open.push(challenge.token.clone());
         challenge.set_ready().await?;
     }
-    // From here on the authority counts what fails, whether its answer comes through or not.
+    // From here on failures count against the limits of the ACME server, even if its response is lost.
     if order.poll_ready(&PATIENCE).await.map_err(Failed::counted)? != OrderStatus::Ready {
         return Err(Failed::refused(&why_not(order).await));
     }
@@ -80,7 +80,7 @@ async fn fulfil(
     Ok(format!("{}{chain}", key.serialize_pem()))
 }
 
-/// What the authority says of a proof that it could not see.
+/// Reads the error of a failed validation.
 async fn why_not(order: &mut Order) -> String {
     let mut all = order.authorizations();
     while let Some(one) = all.next().await {
@@ -91,7 +91,7 @@ async fn why_not(order: &mut Order) -> String {
             return problem.to_string();
         }
     }
-    "the authority did not see the proof".to_owned()
+    "the ACME server could not validate the challenge".to_owned()
 }
 
 impl Failed {
@@ -99,17 +99,17 @@ impl Failed {
         Self { words: words.to_owned(), failure: Failure::Refused, is_unknown: false }
     }
 
-    /// The authority was not asked, for a reason that is the name's owner's affair.
+    /// Creates the error for a host that points elsewhere, which its owner has to fix. Nothing was ordered.
     pub(super) fn astray(words: &str) -> Self {
         Self { words: words.to_owned(), failure: Failure::Astray, is_unknown: false }
     }
 
-    /// The authority was not asked, for a reason of ours.
+    /// Creates the error for a failure on this side, before anything was ordered.
     pub(super) fn unreached(words: &str) -> Self {
         Self { words: words.to_owned(), failure: Failure::Unreached, is_unknown: false }
     }
 
-    /// A failure after the proof was offered.
+    /// Creates the error for a failure after the challenge was offered.
     fn counted(error: Error) -> Self {
         Self { failure: Failure::Refused, ..Self::from(error) }
     }

@@ -1,82 +1,82 @@
-//! Which name's certificate is ordered next, and when: no IO, the time is an argument.
+//! Plans the orders of certificates: which host is next, and when. No IO; the time is an argument.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use parallax_core::time::{DAY, HOUR, MINUTE, SECOND, Timestamp};
 
-/// Orders in an hour, of all names: an authority counts them.
+/// Limit of orders per hour, since ACME servers limit them.
 const ORDERS: usize = 50;
-/// Those of them that names without a certificate may have, so that the others are renewed in time.
+/// Share of hosts without a certificate, so that renewals are not delayed.
 const ORDERS_OF_NEW: usize = 40;
-/// Pauses after the first failure, and the longest one. Authorities allow few failed proofs of a name in an hour.
+/// Shortest and longest pause after a failure. ACME servers allow few failed validations per host and hour.
 const FIRST_PAUSE: i64 = HOUR;
 const LONGEST_PAUSE: i64 = 6 * HOUR;
-/// The same where the authority was not asked, as the name leads elsewhere: whoever points it here later than they said
-/// does not wait for long.
+/// Shortest pause for a host that points elsewhere, so that an owner who changes the DNS entry does not wait for long.
+/// The ACME server was not contacted.
 const ASTRAY_PAUSE: i64 = 20 * SECOND;
-/// The same where the authority was not reached, and counted nothing.
+/// The same if the ACME server could not be reached, which does not count against its limits.
 const SHORT_PAUSE: i64 = MINUTE;
 const LONGEST_SHORT_PAUSE: i64 = HOUR;
-/// A certificate that is still not renewed within that time before its end is told of.
+/// Remaining validity below which a certificate that is not renewed is reported.
 const NEAR_ITS_END: i64 = 14 * DAY;
 
-/// Why there is no certificate after an order.
+/// Kind of a failed order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Failure {
-    /// The authority was not reached, or nothing was asked of it yet.
+    /// The ACME server was not reached, or the order failed before it was contacted.
     Unreached,
-    /// It refused, or could not see the proof.
+    /// The ACME server refused, or could not validate the challenge.
     Refused,
-    /// The name does not lead here, so the authority was not asked: its owner can mend that, and nobody else.
+    /// The host does not point here, which only its owner can fix. The ACME server was not contacted.
     Astray,
 }
 
-/// Certificates that end soon though they should have been renewed long before, by no fault of their names' owners.
+/// Certificates that expire soon although they should have been renewed, for reasons that page owners can't fix.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ending {
-    /// Whose ends first.
+    /// Host whose certificate expires first.
     pub first: String,
-    /// How many there are.
+    /// Number of expiring certificates.
     pub count: u32,
-    /// When the first of them ends.
+    /// Expiry of the first one.
     pub ends_at: Timestamp,
 }
 
-/// The names, and what is known of each.
+/// The hosts and their state.
 #[derive(Debug, Default)]
 pub(super) struct Plan {
-    /// In the order of their importance.
+    /// Most important first.
     names: Vec<String>,
     states: BTreeMap<String, State>,
-    /// When the orders of the last hour began, and whether each was for a name without a certificate.
+    /// Orders of the last hour: their start, and whether the host had no certificate.
     began: VecDeque<(Timestamp, bool)>,
 }
 
 #[derive(Debug, Default)]
 struct State {
-    /// From when on it is to be renewed, and until when it is good; none: there is no certificate.
+    /// Renewal time and expiry; `None` without a certificate.
     good: Option<(Timestamp, Timestamp)>,
-    /// The last failures, all of one kind, and how many.
+    /// Kind and number of the latest consecutive failures of one kind.
     failures: Option<(Failure, u32)>,
-    /// Since when it is not tried, and until when.
+    /// Start and end of the pause before the next attempt.
     pause: Option<(Timestamp, Timestamp)>,
 }
 
 impl State {
     fn is_due(&self, now: Timestamp) -> bool {
-        // A pause that begins later than now is of a clock that was wrong.
+        // A pause that starts in the future was set while the clock was wrong.
         let rests = self.pause.is_some_and(|(from, until)| (from..until).contains(&now));
         !rests && self.good.is_none_or(|(renew, _)| now >= renew)
     }
 
-    /// Whether more than half of the time for its renewal is over.
+    /// Returns true if more than half of the time from renewal to expiry has passed.
     fn is_urgent(&self, now: Timestamp) -> bool {
         self.good.is_some_and(|(renew, until)| now >= renew + until.since(renew) / 2)
     }
 }
 
 impl Plan {
-    /// The names from now on; gives those that are gone.
+    /// Sets the hosts, and returns those removed.
     pub(super) fn set_names(&mut self, names: Vec<String>) -> Vec<String> {
         let ours: BTreeSet<&String> = names.iter().collect();
         let gone: Vec<String> = self.states.keys().filter(|name| !ours.contains(name)).cloned().collect();
@@ -90,20 +90,20 @@ impl Plan {
         gone
     }
 
-    /// Whether there is a certificate for that name.
+    /// Returns true if the host has a certificate.
     pub(super) fn has(&self, name: &str) -> bool {
         self.states.get(name).is_some_and(|state| state.good.is_some())
     }
 
-    /// There is a certificate for that name, good from then until then. It is renewed when a third of that is left.
+    /// Records the certificate of a host and its validity. It is renewed when a third of the validity is left.
     pub(super) fn issued(&mut self, name: &str, from: Timestamp, until: Timestamp) {
         let Some(state) = self.states.get_mut(name) else { return };
         let renew = Timestamp::from_millis(until.as_millis() - until.since(from) / 3);
         *state = State { good: Some((renew, until)), failures: None, pause: None };
     }
 
-    /// That certificate was ordered just now. Where it is to be renewed at once, because it is short-lived beyond reason
-    /// or one of the clocks is wrong, the next order waits.
+    /// Records that the certificate was just ordered. If it is already due for renewal, because it is very short-lived
+    /// or a clock is wrong, the next order is delayed.
     pub(super) fn ordered(&mut self, name: &str, now: Timestamp) {
         let Some(state) = self.states.get_mut(name) else { return };
         if state.is_due(now) {
@@ -111,8 +111,8 @@ impl Plan {
         }
     }
 
-    /// The order that began last failed; `share` in 0 to 1 spreads the next tries of many names. Gives when that name is
-    /// tried again.
+    /// Records that the latest order failed, and returns the time of the next attempt for the host. `share`, from 0 to
+    /// 1, spreads the attempts of many hosts.
     pub(super) fn failed(
         &mut self,
         name: &str,
@@ -121,7 +121,7 @@ impl Plan {
         share: f64,
     ) -> Option<Timestamp> {
         if failure != Failure::Refused {
-            // The authority has not counted it.
+            // It does not count against the limits of the ACME server.
             self.began.pop_back();
         }
         let state = self.states.get_mut(name)?;
@@ -133,17 +133,17 @@ impl Plan {
         let before = state.failures.filter(|(kind, _)| *kind == failure).map_or(0, |(_, count)| count);
         let pause = first.saturating_mul(1 << before.min(16)).min(longest);
         state.failures = Some((failure, before.saturating_add(1)));
-        // A fifth more or less.
+        // Plus or minus 20%.
         let spread = (pause as f64 * (share.clamp(0.0, 1.0) - 0.5) * 0.4) as i64;
         let next = now + pause + spread;
         state.pause = Some((now, next));
         Some(next)
     }
 
-    /// The name whose certificate is to be ordered now: urgent renewals go first, then names that have none, then other
-    /// renewals.
+    /// Returns the host whose certificate is to be ordered now: urgent renewals first, then hosts without a
+    /// certificate, then other renewals.
     pub(super) fn due(&mut self, now: Timestamp) -> Option<String> {
-        // One that began later than now is of a clock that was wrong.
+        // Orders that start in the future were recorded while the clock was wrong.
         self.began.retain(|(at, _)| (0..HOUR).contains(&now.since(*at)));
         if self.began.len() >= ORDERS {
             return None;
@@ -157,8 +157,8 @@ impl Plan {
             Some(_) => Some(2),
         };
         let due = all.filter(|(_, state)| state.is_due(now));
-        // Of the most pressing, those that failed least often, so that names which lead nowhere hold up no others; of
-        // these, the first in the order of importance.
+        // Within a rank, fewest failures first, so that hosts that point elsewhere do not delay others; then by
+        // importance.
         let failures = |state: &State| state.failures.map_or(0, |(_, count)| count);
         let (_, name, is_new) = due
             .filter_map(|(name, state)| Some(((rank(state)?, failures(state)), name, state.good.is_none())))
@@ -168,7 +168,7 @@ impl Plan {
         Some(name)
     }
 
-    /// The certificates that end soon for another reason than that their names lead elsewhere; none where there are none.
+    /// Returns the certificates that expire soon, except those of hosts that point elsewhere.
     pub(super) fn ending(&self, now: Timestamp) -> Option<Ending> {
         let ours = |name: &&String| {
             let state = self.states.get(*name);
@@ -181,7 +181,7 @@ impl Plan {
         Some(Ending { first: first.clone(), count, ends_at })
     }
 
-    /// Whether the certificate of that name ends soon though it should have been renewed long before.
+    /// Returns true if the certificate of the host expires soon although it should have been renewed.
     pub(super) fn ends_soon(&self, name: &str, now: Timestamp) -> bool {
         self.states.get(name).is_some_and(|state| {
             state.is_urgent(now) && state.good.is_some_and(|(_, until)| until.since(now) < NEAR_ITS_END)
@@ -264,7 +264,7 @@ mod tests {
             };
             std::iter::from_fn(|| plan.due(now).map(|name| issue(plan, name))).collect()
         };
-        // Two that may be renewed, and one that is past half of the time for it.
+        // Two due for renewal, and one that is urgent.
         for (name, left) in [("n0", 29), ("n1", 28), ("n70", 14)] {
             plan.issued(name, at((left - 90) * DAY), at(left * DAY));
         }
@@ -275,7 +275,7 @@ mod tests {
         assert_eq!(orders(&mut plan, at(HOUR - 1)), [""; 0]);
         let left = 99 - expected.len();
         assert_eq!(orders(&mut plan, at(HOUR)).len(), left.min(ORDERS_OF_NEW));
-        // All are renewed later, as many as the hour has orders.
+        // Later all are due, up to the limit of the hour.
         let later = at(80 * DAY);
         assert_eq!(orders(&mut plan, later).len(), ORDERS);
     }
@@ -332,7 +332,7 @@ mod tests {
         plan.failed("c", Failure::Astray, at(78 * DAY), 0.5);
         assert_eq!(told(&plan, 78), ending("b", 2, 90));
         plan.failed("b", Failure::Refused, at(78 * DAY), 0.5);
-        assert_eq!(told(&plan, 95), ending("b", 2, 90), "those that have ended too");
+        assert_eq!(told(&plan, 95), ending("b", 2, 90), "expired ones are included");
         for name in ["a", "b"] {
             plan.issued(name, at(80 * DAY), at(170 * DAY));
         }

@@ -1,8 +1,9 @@
-//! Whether a name leads here, looked at before an authority is asked to: of proofs that it can't see, it allows few.
+//! Checks that a host points to this server before a certificate is ordered, since ACME servers allow few failed
+//! validations.
 //!
-//! A name with an address of the base URL's host leads here, and nobody is connected to: many a host can't reach itself by
-//! its own public address. Any other name may still lead here, by way of somebody's proxy, so it is asked for a proof as
-//! the authority would ask. What that says is for the name's owner.
+//! A host that shares an address with the base URL's host points here; no connection is made, since many servers can't
+//! reach themselves by their public address. Other hosts may point here through a proxy, so a challenge is fetched from
+//! them as the ACME server would. The result is shown to the owner of the host.
 
 use std::convert::Infallible;
 use std::future::pending;
@@ -22,30 +23,30 @@ use tokio::time::{Instant, timeout_at};
 use super::order::Failed;
 use crate::tls::{CHALLENGE, Challenges};
 
-/// How long a look may take.
+/// Time limit of a check.
 const LIMIT: Duration = Duration::from_secs(10);
-/// Bytes of an answer.
+/// Size limit of a response, in bytes.
 const MAX_ANSWER: usize = 1024;
 
-/// Whoever looks.
+/// Checks where hosts point to.
 #[derive(Debug, Clone)]
 pub(super) struct Reach {
-    /// Names are customers' choice.
+    /// Guard for connections, since customers choose the hosts.
     pub(super) guard: Guard,
-    /// The base URL's name, where it has one.
+    /// Host name of the base URL, if it has one.
     pub(super) base: Option<String>,
     pub(super) challenges: Challenges,
-    /// Where an authority asks: 80 but in tests.
+    /// Port of HTTP-01 challenges: 80 except in tests.
     pub(super) port: u16,
 }
 
 impl Reach {
-    /// Looks whether a name leads here. What can't be told is taken for a yes.
+    /// Checks that a host points here. Passes if that can't be determined.
     ///
     /// # Errors
-    /// [`Failed`]: why an authority would see no proof of it.
+    /// [`Failed`] with the reason why a validation would fail.
     pub(super) async fn look(&self, name: &str) -> Result<(), Failed> {
-        // The operator's own name needs nobody's word.
+        // The operator's own host is not checked.
         if self.base.as_deref() == Some(name) {
             return Ok(());
         }
@@ -66,12 +67,12 @@ impl Reach {
             Ok(Some(answer)) if answer == proof => Ok(()),
             Ok(None) => Ok(()),
             Ok(Some(_)) => Err(self.astray(&format!("another server answers for {name}"))),
-            // A host that does not know its own address may not reach itself by it.
+            // A server may not reach itself by its own public address, or may not know it.
             Err(error) if error.fault() == Fault::Own || ours.is_none() => Ok(()),
             Err(DialError::AddressNotAllowed(_)) => {
-                Err(self.astray(&format!("{name} has an address that is none of the Internet's")))
+                Err(self.astray(&format!("{name} has an address that is not public")))
             }
-            Err(error) => Err(self.astray(&format!("nobody answers for {name} at port 80 ({error})"))),
+            Err(error) => Err(self.astray(&format!("{name} does not respond on port 80 ({error})"))),
         }
     }
 
@@ -82,7 +83,7 @@ impl Reach {
         Ok(v6.chain(found.v4.into_iter().map(IpAddr::V4)).collect())
     }
 
-    /// What is answered to a question for the token's proof; none for a redirect, which an authority follows.
+    /// Fetches the challenge of the token from a host; `None` for a redirect, which ACME servers follow.
     async fn ask(&self, name: &str, token: &str, until: Instant) -> Result<Option<String>, DialError> {
         let host = Host::parse(name).map_err(|_| DialError::NotFound)?;
         let admitted = self.guard.admit(&host, self.port, Mode::DropBlocked, until).await?;
@@ -93,13 +94,11 @@ impl Reach {
 
     fn unknown(&self, name: &str, error: DialError) -> Failed {
         match error {
-            DialError::NotFound => self.astray(&format!("there is no {name} in the DNS")),
-            DialError::NoAddress => self.astray(&format!("{name} has no address in the DNS")),
-            DialError::ServFail { .. } => {
-                self.astray(&format!("the name servers of {name} answer with a fault"))
-            }
-            DialError::DnsTimeout => self.astray(&format!("the name servers of {name} do not answer")),
-            _ => Failed::unreached(&format!("names can't be looked up here: {error}")),
+            DialError::NotFound => self.astray(&format!("{name} does not exist in DNS")),
+            DialError::NoAddress => self.astray(&format!("{name} has no address in DNS")),
+            DialError::ServFail { .. } => self.astray(&format!("the name servers of {name} return an error")),
+            DialError::DnsTimeout => self.astray(&format!("the name servers of {name} do not respond")),
+            _ => Failed::unreached(&format!("DNS look-ups fail on this server: {error}")),
         }
     }
 
@@ -119,7 +118,7 @@ async fn exchange(stream: TcpStream, name: &str, token: &str) -> Result<Option<S
             .header(USER_AGENT, concat!("parallax/", env!("CARGO_PKG_VERSION")))
             .header(CONNECTION, "close")
             .body(Empty::<Bytes>::new());
-        // A name and a token of hexadecimal digits make a request.
+        // A host name and a hexadecimal token always make a valid request.
         let Ok(request) = request else { return Ok(Some(String::new())) };
         let (head, body) = sender.send_request(request).await?.into_parts();
         if head.status.is_redirection() {
@@ -131,7 +130,7 @@ async fn exchange(stream: TcpStream, name: &str, token: &str) -> Result<Option<S
         };
         Ok(Some(String::from_utf8_lossy(&text).trim().to_owned()))
     };
-    // It may have ended before its answer was taken in; where it broke, the answer says so.
+    // The connection may end before its response is read; if it failed, reading the response fails too.
     let driven = async {
         let _ = connection.await;
         pending::<Infallible>().await
@@ -142,7 +141,7 @@ async fn exchange(stream: TcpStream, name: &str, token: &str) -> Result<Option<S
     }
 }
 
-/// 128 random bits in hexadecimal digits.
+/// Returns 128 random bits in hexadecimal.
 fn random() -> String {
     format!("{:032x}", rand::random::<u128>())
 }
@@ -174,7 +173,7 @@ mod tests {
         StubServer::start(zone).await.unwrap()
     }
 
-    /// Answers at 127.0.0.2 by the host that is named; gives the port.
+    /// Starts a server at 127.0.0.2 that responds by the `Host` header; returns its port.
     async fn there(challenges: Challenges) -> u16 {
         let listener = TcpListener::bind((Ipv4Addr::new(127, 0, 0, 2), 0)).await.unwrap();
         let port = listener.local_addr().unwrap().port();
@@ -230,23 +229,23 @@ mod tests {
             ("leads.example", "yes"),
             ("another.example", "another server answers for another.example"),
             ("broken.example", "another server answers for broken.example"),
-            ("nobody.example", "nobody answers for nobody.example at port 80 (connection refused)"),
-            ("none.example", "there is no none.example in the DNS"),
-            ("empty.example", "empty.example has no address in the DNS"),
-            ("fault.example", "the name servers of fault.example answer with a fault"),
+            ("nobody.example", "nobody.example does not respond on port 80 (connection refused)"),
+            ("none.example", "none.example does not exist in DNS"),
+            ("empty.example", "empty.example has no address in DNS"),
+            ("fault.example", "the name servers of fault.example return an error"),
         ] {
             assert_eq!(said(&known, name).await, expected, "{name}");
         }
-        // Where our own address is not known, nobody's silence says anything.
+        // If our own address is unknown, a host that does not respond may still be this server.
         for base in [None, Some("elsewhere.example".to_owned())] {
             let lost = Reach { base, ..reach(true) };
             assert!(lost.look("nobody.example").await.is_ok());
             assert!(lost.look("another.example").await.is_err());
         }
-        // The same address needs no connection, so it may be one that nobody may be sent to.
+        // The same address needs no connection, so it may be one that the guard blocks.
         let guarded = reach(false);
         assert_eq!(said(&guarded, "here.example").await, "yes");
         let refused = said(&guarded, "proxied.example").await;
-        assert_eq!(refused, "proxied.example has an address that is none of the Internet's");
+        assert_eq!(refused, "proxied.example has an address that is not public");
     }
 }

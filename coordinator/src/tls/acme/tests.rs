@@ -1,4 +1,4 @@
-//! A keeper over its folder, with an authority that is never reached.
+//! Tests of the ACME manager with its folder, and with an ACME server that can't be reached.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -10,10 +10,10 @@ use tempfile::TempDir;
 use super::super::pair::tests::pem;
 use super::*;
 
-/// When certificates until 2021 end.
+/// Expiry of certificates valid until 2021.
 const END: Timestamp = Timestamp::from_millis(1_609_459_200_000);
 
-/// What a keeper is given, and who changes that.
+/// Dependencies of a manager, and handles to change them.
 struct World {
     tools: Tools,
     names: Arc<Mutex<Option<Vec<String>>>>,
@@ -52,7 +52,7 @@ impl World {
         Self { tools, names, changes, listed, folder }
     }
 
-    /// Has a certificate for that name lie in the folder.
+    /// Saves a certificate for a host in the folder.
     fn keep(&self, name: &str, until: i32) {
         let (certificate, key) = pem(&[name], until);
         let folder = Folder::open(&self.folder.path().join("tls")).unwrap();
@@ -87,12 +87,12 @@ async fn certificates_that_are_not_renewed_are_told_in_time_and_owners_why() {
     keeper.note("shop.example", &Failed::astray("it leads elsewhere; point it to status.example"));
     keeper.note("status.example", &Failed::unreached("no network"));
     keeper.look().await;
-    assert_eq!(told.ending(), ending("status.example", 1), "where a name leads is its owner's affair");
+    assert_eq!(told.ending(), ending("status.example", 1), "where a host points to is up to its owner");
     assert_eq!(
         told.problem("shop.example").as_deref(),
         Some("it leads elsewhere; point it to status.example")
     );
-    assert_eq!(told.problem("status.example"), None, "that is our trouble");
+    assert_eq!(told.problem("status.example"), None, "the owner can't fix it");
     keeper.note("shop.example", &Failed::refused("429 at acme.example/account/7"));
     let words = told.problem("shop.example").unwrap();
     assert!(words.contains("refused it") && !words.contains("account"), "{words}");
@@ -116,8 +116,8 @@ async fn names_are_listed_once_and_again_after_a_change() {
     }
     assert_eq!(listed(), 1);
     assert!(world.is_shown("a.example") && !world.is_shown("c.example"));
-    assert!(keeper.folder.pair("old.example").is_none(), "nobody's, and swept");
-    // One that can't be listed now is, as soon as it can.
+    assert!(keeper.folder.pair("old.example").is_none(), "an unused certificate is removed");
+    // If the hosts can't be listed, they are as soon as they can.
     world.keep("c.example", 2030);
     world.set(None);
     keeper.look().await;
@@ -127,7 +127,7 @@ async fn names_are_listed_once_and_again_after_a_change() {
     assert_eq!(listed(), 3);
     assert!(world.is_shown("c.example") && !world.is_shown("b.example"));
     assert!(keeper.folder.pair("b.example").is_none());
-    // What the operator's own covers needs no other.
+    // A host covered by the operator's certificate needs no other.
     let (certificate, key) = pem(&["a.example", "c.example"], 2030);
     world.tools.shown.put_own(Pair::read(&certificate, &key).unwrap());
     keeper.look().await;
@@ -140,7 +140,7 @@ async fn a_keeper_begun_anew_orders_nothing_that_is_there_and_takes_nothing_for_
     world.keep("a.example", 2030);
     let (certificate, key) = pem(&["other.example"], 2030);
     world.tools.shown.put_own(Pair::read(&certificate, &key).unwrap());
-    // At its start the names can't be listed.
+    // At the start the hosts can't be listed.
     world.set(None);
     let mut keeper = Keeper::start(world.tools.clone()).await.unwrap();
     assert!(keeper.folder.pair("a.example").is_some());

@@ -1,4 +1,4 @@
-//! The certificate that the demo serves, and the authority that its agents trust for it; both live as long as the demo.
+//! The demo's certificate and the authority that its agents trust for it; both live as long as the demo.
 
 use std::fmt::Display;
 use std::sync::Arc;
@@ -12,22 +12,22 @@ use tokio_rustls::TlsAcceptor;
 
 use crate::up::UpError;
 
-/// A name of this host's own (RFC 6761), known without any name server.
+/// A name that resolves to this host (RFC 6761) without any name server.
 pub(super) const HOST: &str = "shop.localhost";
-/// How long the certificate is good for, in seconds: as long as those of public authorities.
+/// Lifetime of the certificate in seconds: as long as those of public authorities.
 const LIFE: i64 = 90 * 24 * 60 * 60;
-/// How long before now it begins, in seconds.
+/// Seconds before now at which its validity starts.
 const BACKDATE: i64 = 60 * 60;
 
-/// Its authority and what serves it.
+/// The authority's root certificate and the TLS acceptor.
 pub(in crate::up) struct Certificate {
-    /// For those who are to trust it.
+    /// Root certificate for clients to trust.
     pub(in crate::up) root: CertificateDer<'static>,
     pub(super) acceptor: TlsAcceptor,
 }
 
 impl Certificate {
-    /// Makes both anew.
+    /// Creates both.
     pub(in crate::up) fn make(now: Timestamp) -> Result<Self, UpError> {
         let mut authority = params(&[], "Parallax demo authority", now)?;
         authority.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));

@@ -1,4 +1,4 @@
-//! The demo's receiver of webhooks: it answers challenges, keeps the newest deliveries, and shows them to whoever looks.
+//! The demo's webhook receiver: it answers challenges, stores the newest deliveries, and displays them.
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
@@ -21,11 +21,11 @@ use tokio::time::timeout;
 
 use super::targets::{PATIENCE, accept};
 
-/// Deliveries that are kept.
+/// Number of deliveries stored.
 const KEPT: usize = 100;
-/// The largest body that is read, in bytes.
+/// Maximum size of a body, in bytes.
 const MAX_BODY: usize = 256 << 10;
-/// Headers of a delivery that are shown.
+/// Headers of a delivery that are displayed.
 const SHOWN: [&str; 5] = [
     "x-service-event",
     "x-service-delivery",
@@ -34,11 +34,11 @@ const SHOWN: [&str; 5] = [
     "webhook-signature",
 ];
 
-/// What came in, oldest first.
+/// Received deliveries, oldest first.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Inbox(Arc<Mutex<VecDeque<Received>>>);
 
-/// One delivery.
+/// A received delivery.
 #[derive(Debug, Clone)]
 struct Received {
     path: String,
@@ -47,7 +47,7 @@ struct Received {
 }
 
 impl Inbox {
-    /// Serves until told to stop.
+    /// Serves until shutdown.
     pub(super) async fn serve(self, listener: TcpListener, stop: watch::Receiver<bool>) {
         let connection = move |stream: TcpStream, _: SocketAddr| {
             let inbox = self.clone();
@@ -58,7 +58,7 @@ impl Inbox {
                 });
                 let mut http = http1::Builder::new();
                 http.timer(TokioTimer::new()).header_read_timeout(PATIENCE);
-                // How a connection ended is its peer's affair.
+                // Errors of a connection are its peer's.
                 let _ = http.serve_connection(TokioIo::new(stream), service).await;
             }
         };
@@ -72,12 +72,12 @@ impl Inbox {
         let (head, body) = request.into_parts();
         let body = Limited::new(body, MAX_BODY).collect();
         let Ok(Ok(body)) = timeout(PATIENCE, body).await else {
-            return text(StatusCode::BAD_REQUEST, "not read\n".to_owned());
+            return text(StatusCode::BAD_REQUEST, "could not read the body\n".to_owned());
         };
         text(StatusCode::OK, self.take(head.uri.path(), &head.headers, &body.to_bytes()))
     }
 
-    /// Keeps a delivery; gives what it is answered.
+    /// Stores a delivery and returns the response.
     fn take(&self, path: &str, headers: &HeaderMap, body: &[u8]) -> String {
         let json: Option<Value> = serde_json::from_slice(body).ok();
         let challenge = json.as_ref().and_then(|json| json.get("challenge")?.as_str().map(str::to_owned));
@@ -93,15 +93,15 @@ impl Inbox {
             kept.pop_front();
         }
         kept.push_back(received);
-        challenge.unwrap_or_else(|| "taken\n".to_owned())
+        challenge.unwrap_or_else(|| "accepted\n".to_owned())
     }
 
-    /// Everything that is kept, newest first.
+    /// Renders all stored deliveries, newest first.
     fn page(&self) -> String {
         let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut page = format!("{} deliveries, newest first; {KEPT} are kept.\n", kept.len());
+        let mut page = format!("{} deliveries, newest first; the last {KEPT} are kept.\n", kept.len());
         for received in kept.iter().rev() {
-            // Writing to a text can't fail.
+            // Writing to a string can't fail.
             let _ = writeln!(page, "\nPOST {}", received.path);
             for (name, value) in &received.headers {
                 let _ = writeln!(page, "{name}: {value}");
@@ -117,7 +117,7 @@ fn text(status: StatusCode, text: String) -> Response<Full<Bytes>> {
     *response.status_mut() = status;
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
-    // What a body says is never taken for a page.
+    // A body must never be interpreted as HTML.
     headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     response
 }
@@ -134,7 +134,7 @@ mod tests {
         headers.insert("cookie", HeaderValue::from_static("private"));
         for n in 0..KEPT + 5 {
             let body = format!("{{\"n\":{n}}}");
-            assert_eq!(inbox.take("/alerts", &headers, body.as_bytes()), "taken\n");
+            assert_eq!(inbox.take("/alerts", &headers, body.as_bytes()), "accepted\n");
         }
         let page = inbox.page();
         assert!(page.starts_with("100 deliveries") && page.contains("x-service-event: went-down"), "{page}");

@@ -1,5 +1,5 @@
-//! Who is told in the demo: a webhook destination and a webhook subscriber, both at the demo's receiver, and a visitor whose
-//! mailbox is asked to confirm.
+//! The demo's receivers: a webhook destination and a webhook subscriber, both at the demo's own endpoint, and a
+//! visitor with an unconfirmed mailbox.
 
 use parallax_core::destination::edit::DestinationEdit;
 use parallax_core::destination::{Channel, Destination};
@@ -12,19 +12,19 @@ use super::{Owner, UpError, targets};
 use crate::service::Error;
 use crate::service::once::Once;
 
-/// What the destination is called: by this it is known at a later start.
+/// Name of the destination, by which a later start finds it.
 const NAME: &str = "Demo receiver";
-/// The visitor's mailbox: nobody's.
+/// The visitor's mailbox, which does not exist.
 const VISITOR: &str = "visitor@example.com";
 
 impl Owner<'_> {
-    /// Binds the receiver where the destination of an earlier start has it, or on a free port.
+    /// Binds the endpoint on the port of an earlier start's destination, or on a free port.
     pub(super) async fn receiver(&self) -> Result<(TcpListener, u16), UpError> {
         let known = self.destination().await?.and_then(|destination| port(&destination));
         targets::bind(known).await.map_err(UpError::Target)
     }
 
-    /// Makes the destination and the subscribers that are not made yet, or lets them follow to another port.
+    /// Creates the destination and the subscribers that are missing, or updates their port.
     pub(super) async fn make_listeners(&self, port: u16) -> Result<(), Error> {
         let page = self.first.page.id;
         let url = |path: &str| format!("http://127.0.0.1:{port}/{path}");

@@ -1,4 +1,4 @@
-//! What the demo remembers from start to start, in `DIR/demo.json`: each target's port and its monitor.
+//! State of the demo between starts, in `DIR/demo.json`: the port and monitor of each target.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -9,20 +9,20 @@ use serde::{Deserialize, Serialize};
 
 use crate::up::UpError;
 
-/// Everything remembered.
+/// All stored targets.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Memory(BTreeMap<String, Known>);
 
 /// A target and its monitor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Known {
-    /// The target's port, where it is ours.
+    /// Port of the target, if the demo serves it.
     pub(super) port: Option<u16>,
-    /// The monitor.
+    /// Its monitor.
     pub(super) monitor: MonitorId,
 }
 
-/// An entry as it is written.
+/// An entry of the file.
 #[derive(Debug, Serialize, Deserialize)]
 struct Entry {
     port: Option<u16>,
@@ -30,7 +30,7 @@ struct Entry {
 }
 
 impl Memory {
-    /// Reads it; where nothing is written, nothing is remembered.
+    /// Reads the file; without one, nothing is stored.
     pub(super) fn read(data: &Path) -> Result<Self, UpError> {
         let path = path(data);
         let fault = |reason: String| UpError::Memory { path: path.display().to_string(), reason };
@@ -46,17 +46,17 @@ impl Memory {
         known.collect::<Result<_, UpError>>().map(Self)
     }
 
-    /// What is remembered of a target.
+    /// Returns the entry of a target.
     pub(super) fn of(&self, key: &str) -> Option<Known> {
         self.0.get(key).copied()
     }
 
-    /// Remembers a target.
+    /// Stores a target.
     pub(super) fn note(&mut self, key: &str, port: Option<u16>, monitor: MonitorId) {
         self.0.insert(key.to_owned(), Known { port, monitor });
     }
 
-    /// Writes it, whole.
+    /// Writes the file atomically.
     pub(super) fn write(&self, data: &Path) -> Result<(), UpError> {
         let path = path(data);
         let fault = |reason: String| UpError::Memory { path: path.display().to_string(), reason };

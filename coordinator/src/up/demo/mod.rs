@@ -1,5 +1,5 @@
-//! A small simulated world: targets on loopback that are well or not, judged by where a check comes from, and the
-//! monitors that watch them.
+//! A small simulated world: targets on loopback whose state depends on where a check comes from, and their
+//! monitors.
 
 mod certificate;
 mod inbox;
@@ -31,18 +31,18 @@ use super::first::First;
 use crate::service::once::{Done, Once};
 use crate::service::{Caller, Error, Service};
 
-/// Targets that are served.
+/// The running demo.
 #[derive(Debug)]
 pub(super) struct Demo {
-    /// The port at which deliveries can be looked at.
+    /// Port of the page that shows deliveries.
     pub(super) inbox: u16,
     tasks: JoinSet<()>,
     stop: watch::Sender<bool>,
 }
 
 impl Demo {
-    /// Serves the targets and makes the monitors that are not made yet. On a later start of the same folder nothing is
-    /// made twice: targets have the ports they had, and where one is taken by now its monitor follows to another.
+    /// Serves the targets and creates the missing monitors. A later start in the same folder creates nothing twice:
+    /// targets keep their ports, and if one is taken, its monitor is moved to another.
     pub(super) async fn start(
         data: &Path,
         service: &Service,
@@ -94,7 +94,7 @@ impl Demo {
         Ok(Self { inbox, tasks, stop })
     }
 
-    /// Ends the targets.
+    /// Stops the targets.
     pub(super) async fn stop(mut self) {
         self.stop.send_replace(true);
         self.tasks.shutdown().await;
@@ -114,7 +114,7 @@ impl Owner<'_> {
             return Ok(());
         }
         let edit = PageEdit {
-            description: Given::Value("A small simulated world of sites that are well, or not.".to_owned()),
+            description: Given::Value("A small simulated world of healthy and failing sites.".to_owned()),
             show_locations: Given::Value(true),
             ..PageEdit::default()
         };
@@ -123,7 +123,7 @@ impl Owner<'_> {
         Ok(())
     }
 
-    /// Makes a monitor, or finds the one that a start which was cut short has made.
+    /// Creates a monitor, or finds the one that an interrupted start created.
     async fn monitor(&self, spec: &Spec, port: Option<u16>) -> Result<MonitorId, Error> {
         let page = self.first.page.id;
         let shown = self.service.monitors(&self.caller, page).await?;
@@ -134,12 +134,12 @@ impl Owner<'_> {
         match self.service.create_monitor(&self.caller, page, &spec.edit(port), &once).await? {
             Done::Now(shown) => Ok(shown.monitor.id),
             Done::Before(_) | Done::Again(_) => {
-                Err(Error::Internal("a monitor without a ticket was made before".to_owned()))
+                Err(Error::Internal("a request without an idempotency key was replayed".to_owned()))
             }
         }
     }
 
-    /// Lets a monitor follow its target to another port; one that was deleted stays so.
+    /// Updates a monitor to its target's new port; a deleted one stays deleted.
     async fn move_monitor(&self, id: MonitorId, spec: &Spec, port: Option<u16>) -> Result<MonitorId, Error> {
         let edit = MonitorEdit { check: spec.target(port), ..MonitorEdit::default() };
         let once = Once::new(None, &|_| Vec::new());

@@ -1,4 +1,4 @@
-//! The demo's monitors, as a customer would send them.
+//! The demo's monitors, as a customer would create them.
 
 use parallax_core::check::edit::CheckEdit;
 use parallax_core::given::Given;
@@ -9,37 +9,37 @@ use super::certificate::HOST;
 use super::outside::{COMPONENT, DOMAIN};
 use super::targets::Behaviour;
 
-/// What a monitor watches.
+/// Target of a monitor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Watched {
-    /// A site of ours.
+    /// A site of the demo.
     Site(Behaviour),
-    /// An open port of ours.
+    /// An open port of the demo.
     Port,
-    /// A name's addresses.
+    /// Addresses of a name.
     Name,
-    /// A host that replies to echoes.
+    /// A host that answers ICMP echo requests.
     Host,
-    /// A domain's registration.
+    /// Registration of a domain.
     Domain,
-    /// A vendor's component.
+    /// A component on a vendor's status page.
     Vendor,
-    /// A host's certificate.
+    /// Certificate of a host.
     Certificate,
-    /// Pings of a job.
+    /// Pings from a job.
     Pings,
 }
 
-/// One monitor of the demo.
+/// A monitor of the demo.
 #[derive(Debug)]
 pub(super) struct Spec {
-    /// What it is known by in `demo.json`.
+    /// Key in `demo.json`.
     pub(super) key: &'static str,
-    /// Its name on the page.
+    /// Name on the page.
     pub(super) name: &'static str,
-    /// Its group on the page.
+    /// Group on the page.
     pub(super) group: &'static str,
-    /// What it watches.
+    /// Target.
     pub(super) watched: Watched,
 }
 
@@ -65,11 +65,11 @@ pub(super) const SPECS: &[Spec] = &[
     spec("backup", "Nightly backup", "Jobs", Watched::Pings),
 ];
 
-/// A response slower than this is slow, in milliseconds.
+/// Threshold of a slow response, in milliseconds.
 const SLOW_MS: i64 = 400;
 
 impl Spec {
-    /// The monitor as it is sent to be made.
+    /// Builds the edit that creates the monitor.
     pub(super) fn edit(&self, port: Option<u16>) -> MonitorEdit {
         let kind = match self.watched {
             Watched::Site(_) => "http",
@@ -92,14 +92,14 @@ impl Spec {
             edit.slow_threshold_ms = Given::Value(SLOW_MS);
         }
         if let Watched::Site(Behaviour::SlowFrom(region)) = self.watched {
-            // Europe alone counts for response times where nothing is said.
+            // By default, only Europe counts for response times.
             let regions = [Region::Europe, region].map(|region| region.name().to_owned());
             edit.latency_regions = Given::Value(regions.to_vec());
         }
         edit
     }
 
-    /// What is checked.
+    /// Builds the target's fields.
     pub(super) fn target(&self, port: Option<u16>) -> CheckEdit {
         let mut check = CheckEdit::default();
         match (self.watched, port) {
@@ -132,7 +132,7 @@ impl Spec {
                 check.period_minutes = Given::Value(24 * 60);
                 check.grace_minutes = Given::Value(60);
             }
-            // What we serve has a port by then.
+            // Served targets always have a port.
             (Watched::Site(_) | Watched::Port | Watched::Certificate | Watched::Vendor, None) => {}
         }
         check

@@ -1,4 +1,4 @@
-//! What the demo's monitors ask others about: a registry of domains, and a vendor's status page.
+//! External services of the demo's monitors: a domain registry, and a vendor's status page.
 
 use std::convert::Infallible;
 use std::io;
@@ -19,37 +19,37 @@ use url::Url;
 
 use super::targets::{PATIENCE, accept, bind};
 
-/// The domain that the demo watches (RFC 2606).
+/// Domain that the demo monitors (RFC 2606).
 pub(super) const DOMAIN: &str = "shop.example";
-/// The vendor's component that the demo follows.
+/// Vendor component that the demo follows.
 pub(super) const COMPONENT: &str = "Card payments";
-/// Days until the domain's registration ends.
+/// Days until the domain's registration expires.
 const DAYS_LEFT: i64 = 200;
 
-/// The registry that the demo's agents ask about every domain; there before they are.
+/// The registry that the demo's agents query about every domain; it is bound before they start.
 #[derive(Debug)]
 pub(in crate::up) struct Registry {
-    /// Where it is asked.
+    /// URL of the registry.
     pub(in crate::up) url: Url,
     pub(super) listener: TcpListener,
 }
 
 impl Registry {
-    /// Binds it, on a free port of loopback.
+    /// Binds it to a free port on loopback.
     pub(in crate::up) async fn bind() -> io::Result<Self> {
         let (listener, port) = bind(None).await?;
         let url = Url::parse(&format!("http://127.0.0.1:{port}/")).map_err(io::Error::other)?;
         Ok(Self { url, listener })
     }
 
-    /// Answers until told to stop.
+    /// Serves until shutdown.
     pub(super) async fn serve(self, now: Timestamp, stop: watch::Receiver<bool>) {
         let answer = move |path: &str| path.strip_prefix("/domain/").map(|domain| registration(domain, now));
         serve(self.listener, answer, stop).await;
     }
 }
 
-/// Serves the vendor's status page until told to stop.
+/// Serves the vendor's status page until shutdown.
 pub(super) async fn serve_vendor(listener: TcpListener, stop: watch::Receiver<bool>) {
     serve(listener, |path| (path == "/api/v2/summary.json").then(summary), stop).await;
 }
@@ -68,7 +68,7 @@ async fn serve(
             });
             let mut http = http1::Builder::new();
             http.timer(TokioTimer::new()).header_read_timeout(PATIENCE);
-            // How a connection ended is its peer's affair.
+            // Errors of a connection are its peer's.
             let _ = http.serve_connection(TokioIo::new(stream), service).await;
         }
     };
@@ -82,7 +82,7 @@ fn response(body: Option<String>) -> Response<Full<Bytes>> {
     response
 }
 
-/// What a registry says of a domain (RFC 9083).
+/// Builds a registry's response about a domain (RFC 9083).
 fn registration(domain: &str, now: Timestamp) -> String {
     json!({
         "objectClassName": "domain",
@@ -93,7 +93,7 @@ fn registration(domain: &str, now: Timestamp) -> String {
     .to_string()
 }
 
-/// A summary in the form of Atlassian Statuspage.
+/// Builds a summary in the format of Atlassian Statuspage.
 fn summary() -> String {
     json!({
         "page": { "id": "demo", "name": "Payment vendor" },

@@ -1,26 +1,26 @@
-//! The demo's twelve places: six regions, two networks in each, every one with a loopback address of its own.
+//! The demo's twelve agents: six regions with two networks each, every agent with its own loopback address.
 
 use std::net::{IpAddr, Ipv4Addr};
 
 use parallax_core::place::Region;
 
-/// Numbers for documentation (RFC 5398).
+/// AS numbers reserved for documentation (RFC 5398).
 const NETWORKS: [&str; 2] = ["AS64500", "AS64501"];
 
-/// A place of the demo.
+/// An agent of the demo.
 #[derive(Debug)]
 pub(in crate::up) struct Place {
-    /// Its agent's name.
+    /// Name of the agent.
     pub(in crate::up) name: &'static str,
-    /// Where it stands.
+    /// Region of the agent.
     pub(in crate::up) region: Region,
-    /// Its network.
+    /// Network of the agent.
     pub(in crate::up) network: &'static str,
     /// Last byte of its address.
     host: u8,
 }
 
-/// Every place.
+/// Every agent of the demo.
 pub(in crate::up) const PLACES: [Place; 12] = [
     place("fra1", Region::Europe, 0, 1),
     place("ams1", Region::Europe, 1, 2),
@@ -37,13 +37,13 @@ pub(in crate::up) const PLACES: [Place; 12] = [
 ];
 
 impl Place {
-    /// The address that it connects and checks from.
+    /// Returns the address that it connects and checks from.
     pub(in crate::up) const fn address(&self) -> Ipv4Addr {
         Ipv4Addr::new(127, 0, 1, self.host)
     }
 }
 
-/// Where a caller stands, by its address; none for one that is no place.
+/// Returns the region of a client by its address; none if it is no agent of the demo.
 pub(super) fn region_of(address: IpAddr) -> Option<Region> {
     let address = address.to_canonical();
     PLACES.iter().find(|place| IpAddr::V4(place.address()) == address).map(|place| place.region)

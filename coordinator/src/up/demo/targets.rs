@@ -1,4 +1,5 @@
-//! The demo's targets: plain HTTP sites that are well or not, judged by where a check comes from, an open port, and one that speaks TLS.
+//! The demo's targets: HTTP sites that are healthy or not depending on where a check comes from, an open port, and
+//! a TLS server.
 
 use std::convert::Infallible;
 use std::io;
@@ -22,34 +23,34 @@ use tokio_rustls::TlsAcceptor;
 
 use super::places::region_of;
 
-/// Connections of one target at once.
+/// Concurrent connections of one target.
 const CONNECTIONS: usize = 256;
-/// How long a request's head may take, and an open port's connection may last.
+/// Time limit for a request's head, and lifetime of a connection to the open port.
 pub(super) const PATIENCE: Duration = Duration::from_secs(10);
-/// Pause after the host could not accept.
+/// Pause after a failed accept.
 const BACK_OFF: Duration = Duration::from_millis(50);
-/// How slow a slow answer is.
+/// Delay of a slow response.
 const SLOW: Duration = Duration::from_millis(700);
-/// A flapping site's turn, and the part of it, at its end, in which it fails.
+/// Period of a flapping site, and the part at its end during which it fails.
 const TURN: Duration = Duration::from_secs(240);
 const ILL: Duration = Duration::from_secs(90);
 
-/// How a site is.
+/// Behaviour of a site.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Behaviour {
-    /// Well from everywhere.
+    /// Healthy from everywhere.
     Well,
-    /// Slow where the caller stands in that region.
+    /// Slow for clients in that region.
     SlowFrom(Region),
-    /// Failing where the caller stands in that region.
+    /// Failing for clients in that region.
     DownFrom(Region),
     /// Failing from everywhere.
     Down,
-    /// Well and failing in turns.
+    /// Alternates between healthy and failing.
     Flapping,
 }
 
-/// What a site answers: whether it is well, and how long it takes.
+/// Response of a site: its health and delay.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Answer {
     is_well: bool,
@@ -57,7 +58,7 @@ struct Answer {
 }
 
 impl Behaviour {
-    /// The answer to a caller, so long after the start.
+    /// Returns the response to a client, that long after the start.
     fn answer(self, from: Option<Region>, since_start: Duration) -> Answer {
         let (is_well, delay) = match self {
             Self::Well => (true, Duration::ZERO),
@@ -74,7 +75,7 @@ impl Behaviour {
     }
 }
 
-/// Binds a target on loopback: on the port it had, or on a free one where that is taken or none is known.
+/// Binds a target on loopback: on its previous port, or on a free one if that is taken or unknown.
 pub(super) async fn bind(port: Option<u16>) -> io::Result<(TcpListener, u16)> {
     let at = |port| SocketAddr::from((Ipv4Addr::LOCALHOST, port));
     let listener = match TcpListener::bind(at(port.unwrap_or(0))).await {
@@ -85,7 +86,7 @@ pub(super) async fn bind(port: Option<u16>) -> io::Result<(TcpListener, u16)> {
     Ok((listener, port))
 }
 
-/// Serves a site until told to stop.
+/// Serves a site until shutdown.
 pub(super) async fn serve_site(
     listener: TcpListener,
     name: &'static str,
@@ -102,34 +103,34 @@ pub(super) async fn serve_site(
         });
         let mut http = http1::Builder::new();
         http.timer(TokioTimer::new()).header_read_timeout(PATIENCE);
-        // How a connection ended is its peer's affair.
+        // Errors of a connection are its peer's.
         let _ = http.serve_connection(TokioIo::new(stream), service).await;
     };
     accept(listener, stop, connection).await;
 }
 
-/// Keeps a port open until told to stop: connections are taken, and end with their peers.
+/// Keeps a port open until shutdown: connections are accepted and last until the peer closes them.
 pub(super) async fn serve_port(listener: TcpListener, stop: watch::Receiver<bool>) {
     let connection = |mut stream: TcpStream, _| async move {
         let mut said = [0; 1024];
         let listening = async { while matches!(stream.read(&mut said).await, Ok(1..)) {} };
-        // One that stays is let go.
+        // A connection that stays open is closed after the limit.
         let _ = timeout(PATIENCE, listening).await;
     };
     accept(listener, stop, connection).await;
 }
 
-/// Shakes hands with whoever connects, until told to stop.
+/// Accepts TLS handshakes until shutdown.
 pub(super) async fn serve_tls(listener: TcpListener, acceptor: TlsAcceptor, stop: watch::Receiver<bool>) {
     let connection = move |stream: TcpStream, _| {
         let acceptor = acceptor.clone();
-        // How a handshake ends is its peer's affair.
+        // Errors of a handshake are its peer's.
         async move { timeout(PATIENCE, acceptor.accept(stream)).await.map(drop).unwrap_or_default() }
     };
     accept(listener, stop, connection).await;
 }
 
-/// Takes connections until told to stop, so many at once.
+/// Accepts connections until shutdown, with a limit on concurrent ones.
 pub(super) async fn accept<F>(
     listener: TcpListener,
     mut stop: watch::Receiver<bool>,
@@ -166,9 +167,12 @@ pub(super) async fn accept<F>(
 
 fn response(name: &str, answer: Answer, from: Option<Region>) -> Response<Full<Bytes>> {
     let from = from.map_or("elsewhere", Region::title);
-    let (status, state) =
-        if answer.is_well { (StatusCode::OK, "well") } else { (StatusCode::SERVICE_UNAVAILABLE, "not well") };
-    let text = format!("{name} is {state}. You come from {from}.\n");
+    let (status, state) = if answer.is_well {
+        (StatusCode::OK, "healthy")
+    } else {
+        (StatusCode::SERVICE_UNAVAILABLE, "failing")
+    };
+    let text = format!("{name} is {state}. Your region: {from}.\n");
     let mut response = Response::new(Full::new(Bytes::from(text)));
     *response.status_mut() = status;
     response

@@ -1,4 +1,4 @@
-//! The demo's world on paper: places, monitors, and what is remembered.
+//! The demo's definitions: agents, monitors, and stored state.
 
 use std::collections::BTreeSet;
 

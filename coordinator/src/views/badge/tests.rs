@@ -1,4 +1,4 @@
-//! Badges say what is known, readably.
+//! Badges are readable and show the known data.
 
 use parallax_core::event::Status;
 

@@ -1,4 +1,4 @@
-//! The thresholds of a chart: where they are drawn, and what is said of them.
+//! Slowness thresholds of a chart: positions and labels.
 
 use std::collections::BTreeMap;
 
@@ -9,21 +9,21 @@ use super::super::tongue::{Words, fill};
 use super::super::words;
 use super::class;
 
-/// A threshold above which it is slow.
+/// A slowness threshold.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Limit {
-    /// The class of its line, which has the colour of its region where it is of one alone.
+    /// CSS class of its line, which has the region's color if the threshold applies to one region only.
     pub class: String,
-    /// The regions that it is of; none where it is of all that count.
+    /// Regions it applies to; `None` if it applies to all counted regions.
     pub regions: Option<String>,
-    /// What is said of it.
+    /// Label.
     pub words: String,
-    /// Its height; none where it lies far above everything that was measured.
+    /// Position; `None` if it is far above all values.
     pub y: Option<String>,
 }
 
-/// The thresholds of a chart, least first: one for all regions that count, or one for those that share it. Of one that lies
-/// beyond what is drawn, that is said; where nothing is drawn, there is nothing to be beyond.
+/// Builds the thresholds of a chart in ascending order: one for all counted regions, or one per set of
+/// regions that share it. The label of a threshold outside the chart says so, unless nothing is drawn.
 pub(super) fn limits(
     chart: &Chart,
     said: &Words,
@@ -78,7 +78,7 @@ mod tests {
                     "limit r4: Asia slow above 300 ms at 0",
                 ],
             ),
-            // Far above all that was measured: the words alone.
+            // Far above all values: label only.
             (RegionSet::only(asia), vec![(asia, 301)], vec!["limit: slow above 301 ms, beyond this chart"]),
             (
                 all,

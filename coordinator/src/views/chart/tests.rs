@@ -1,4 +1,4 @@
-//! Scales, labels, lines and tables of charts, and what is said of them.
+//! Scales, labels, lines, tables and texts of charts.
 
 use std::collections::BTreeMap;
 
@@ -50,7 +50,7 @@ fn a_line_breaks_where_nothing_was_measured() {
     assert_eq!(path(&[None, None], f64::from), (String::new(), String::new()));
 }
 
-/// A chart of a day whose parts in Europe are those.
+/// A one-day chart with these points in Europe.
 fn of_a_day(parts: Vec<Option<u32>>) -> Chart {
     let (from, to) = (Timestamp::from_millis(0), Timestamp::from_millis(DAY));
     let regions = BTreeMap::from([(Region::Europe, parts)]);
@@ -68,7 +68,7 @@ fn a_few_points_are_told_and_not_drawn() {
     {
         let drawing = drawn([vec![None; 48 - points], vec![Some(80); points]].concat()).unwrap();
         assert_eq!((drawing.is_sparse, drawing.limits[0].words.as_str()), (is_sparse, limit), "{points}");
-        assert_eq!(drawing.table.last().unwrap().1, ["80 ms"], "the table has them all the same");
+        assert_eq!(drawing.table.last().unwrap().1, ["80 ms"], "the table has the data");
     }
 }
 

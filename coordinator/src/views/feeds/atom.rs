@@ -1,4 +1,4 @@
-//! A page's incidents and maintenance as an Atom feed (RFC 4287): an entry stays the same one while it is told of.
+//! Atom feed (RFC 4287) of a page's incidents and maintenance: an entry keeps its id across updates.
 
 use std::io;
 
@@ -9,13 +9,13 @@ use quick_xml::events::BytesText;
 use super::frame::{self, Ink, link, text};
 use super::{MINT, Site, Unwritable, first_word};
 
-/// Its media type.
+/// Media type.
 pub const MEDIA: &str = "application/atom+xml; charset=utf-8";
 
-/// Writes the feed of those, which is read again at the address `own`.
+/// Writes the feed; `own` is its URL.
 ///
 /// # Errors
-/// Where a writer gives up, which none does over memory.
+/// If the XML writer fails, which it doesn't in memory.
 pub fn write(site: Site<'_>, own: &str, notices: &[Notice]) -> Result<Vec<u8>, Unwritable> {
     let page = site.page;
     frame::write(site, notices, |ink, told| {

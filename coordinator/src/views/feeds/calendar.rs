@@ -1,4 +1,4 @@
-//! A page's maintenance as a calendar (RFC 5545): an event for each window, under a name that stays.
+//! iCalendar feed (RFC 5545) of a page's maintenance: one event per window, with a stable UID.
 
 use icalendar::{Calendar, Component, Event, EventLike, EventStatus, Property};
 use parallax_core::board::Notice;
@@ -9,15 +9,15 @@ use super::Site;
 use crate::plain_text::plain_text;
 use crate::views::tongue::{fill, words};
 
-/// Its media type.
+/// Media type.
 pub const MEDIA: &str = "text/calendar; charset=utf-8";
-/// Bytes of a description, about.
+/// Approximate maximum size of a description in bytes.
 const MAX_DESCRIPTION: usize = 16 * 1024;
-/// How long a reader may keep it.
+/// Refresh interval for clients.
 const FRESH: &str = "PT1H";
 
-/// Writes the calendar of those windows, each with the number of the commit that wrote it last, which grows with each
-/// change, and of those that were deleted.
+/// Writes the calendar of maintenance windows, each with the revision of its record, which grows with each
+/// change, and of deleted windows.
 pub fn write(site: Site<'_>, windows: &[(u64, Notice)], deleted: &[CancelledWindow]) -> Vec<u8> {
     let name = plain(&fill(words(site.page.language).calendar_name, &[&site.page.name]));
     let mut calendar = Calendar::empty();
@@ -31,7 +31,7 @@ pub fn write(site: Site<'_>, windows: &[(u64, Notice)], deleted: &[CancelledWind
     ] {
         calendar.append_property((key, value));
     }
-    // Two younger ones (RFC 7986), of whose types the writer has to be told.
+    // Two newer properties (RFC 7986), whose types the library doesn't know.
     calendar.append_property(Property::new("NAME", &name).add_parameter("VALUE", "TEXT").done());
     let fresh = Property::new("REFRESH-INTERVAL", FRESH).add_parameter("VALUE", "DURATION").done();
     calendar.append_property(fresh);
@@ -48,7 +48,7 @@ pub fn write(site: Site<'_>, windows: &[(u64, Notice)], deleted: &[CancelledWind
     calendar.to_string().into_bytes()
 }
 
-/// A window that was deleted: one that has read of it takes it out. What it said is said no more.
+/// A deleted window as a cancelled event, so that clients remove it. Its title and text are not repeated.
 fn cancelled(site: Site<'_>, window: &CancelledWindow) -> Option<Event> {
     let deleted = window.deleted_at.to_utc()?;
     let mut event = Event::new();
@@ -65,7 +65,7 @@ fn cancelled(site: Site<'_>, window: &CancelledWindow) -> Option<Event> {
     Some(event.done())
 }
 
-/// The name that a window keeps.
+/// UID of a window.
 fn uid(id: IncidentId) -> String {
     format!("{id}@parallax")
 }
@@ -77,7 +77,7 @@ fn sequence(version: u64) -> u32 {
 fn event(site: Site<'_>, revision: u64, notice: &Notice) -> Option<Event> {
     let incident = &notice.incident;
     let ends_at = incident.ends_at?;
-    // One that was over before its time ends then; one that was called off keeps the time it was planned for.
+    // A window that ended early ends then; a cancelled one keeps its planned time.
     let end =
         incident.resolved_at.filter(|at| *at > incident.started_at).map_or(ends_at, |at| at.min(ends_at));
     let changed = incident.last_word().to_utc()?;
@@ -100,19 +100,20 @@ fn event(site: Site<'_>, revision: u64, notice: &Notice) -> Option<Event> {
     Some(event.done())
 }
 
-/// Its monitors, and what was last said of it.
+/// Affected monitors and the newest update.
 fn description(site: Site<'_>, notice: &Notice) -> String {
     let names: Vec<String> = notice.monitors.iter().map(|(_, name, _)| name.clone()).collect();
     let words = words(site.page.language);
     let names = words.tongue().list(&names);
-    // A calendar knows no markup.
+    // Calendars don't support markup.
     let said = notice.incident.updates.last().map(|update| plain_text(&update.body, MAX_DESCRIPTION));
     let parts = [if names.is_empty() { String::new() } else { fill(words.affected, &[&names]) }];
     let parts = parts.into_iter().chain(said).filter(|part| !part.is_empty());
     plain(&parts.collect::<Vec<_>>().join("\n\n"))
 }
 
-/// A text as a calendar may hold it: line breaks of one kind, which are escaped, and no other control characters.
+/// Text that is valid in a calendar: uniform line breaks, which the library escapes, and no other control
+/// characters.
 fn plain(text: &str) -> String {
     let text = text.replace("\r\n", "\n").replace('\r', "\n");
     text.chars().filter(|sign| !sign.is_control() || matches!(sign, '\n' | '\t')).collect()

@@ -1,4 +1,4 @@
-//! What a feed's entry says of an incident or a window: all of its updates as HTML, newest first.
+//! Content of a feed entry: all updates of an incident or window as HTML, newest first.
 
 use askama::Template;
 use parallax_core::board::Notice;
@@ -8,7 +8,7 @@ use crate::views::incident::Card;
 use crate::views::print;
 use crate::views::tongue::{Voice, Words, fill};
 
-/// Bytes of an entry's updates in a feed of usual length; the newest is given whatever its length.
+/// Size in bytes of an entry's updates in a feed of normal length; the newest update is always included.
 const TOLD: usize = 64 * 1024;
 
 #[derive(Debug, Clone, Template)]
@@ -16,7 +16,7 @@ const TOLD: usize = 64 * 1024;
 struct Entry {
     t: &'static Words,
     card: Card,
-    /// Where the updates are that there is no room for.
+    /// URL of the updates that don't fit.
     link: String,
 }
 
@@ -30,7 +30,7 @@ impl Entry {
     }
 }
 
-/// The content of an entry, one of so many, whose links are whole addresses.
+/// Renders the content of one of `count` entries, with absolute links.
 pub(super) fn content(site: Site<'_>, notice: &Notice, count: usize) -> Result<String, Unwritable> {
     let mut shown = notice.clone();
     let mut room = share_of(TOLD, count);
@@ -44,11 +44,11 @@ pub(super) fn content(site: Site<'_>, notice: &Notice, count: usize) -> Result<S
     }
     let more = notice.incident.updates.len() - kept;
     shown.incident.updates.drain(..more);
-    // As of its beginning, so that an entry of which nothing new is to be said stays the same.
+    // As of its start, so that an entry without news stays the same.
     let voice = Voice::of(site.page);
     let mut card = Card::of(&shown, site.address, voice, notice.incident.started_at, false);
     card.more = more + notice.more;
-    // What time has made of a window is told once it is noted, which is a change to be read of.
+    // The state of a window is included only once it is stored, which changes the entry anyway.
     card.course = card.course.filter(|_| notice.incident.begun);
     let printed = print(&Entry { t: voice.words, card, link: site.incident(&notice.incident) })?;
     Ok(xml(&String::from_utf8_lossy(&printed)))

@@ -1,4 +1,4 @@
-//! What both kinds of feed have in common: one document of XML, with an entry for each incident and window.
+//! Common part of Atom and RSS: an XML document with one entry per incident and window.
 
 use std::io;
 
@@ -11,29 +11,29 @@ use quick_xml::events::{BytesDecl, BytesText, Event};
 use super::{Site, Unwritable, entry, xml};
 use crate::views::tongue::{Words, fill, words};
 
-/// Writes into memory.
+/// XML writer into memory.
 pub(super) type Ink = Writer<Vec<u8>>;
 
-/// What a feed tells.
+/// Content of a feed.
 pub(super) struct Told<'a> {
     pub(super) site: Site<'a>,
-    /// When something was last said of any of it.
+    /// Time of the newest update.
     pub(super) updated: Timestamp,
     entries: Vec<(&'a Incident, String)>,
 }
 
 impl Told<'_> {
-    /// The feed's title.
+    /// Title of the feed.
     pub(super) fn title(&self) -> String {
         fill(self.words().feed_title, &[&self.site.page.name])
     }
 
-    /// The words of the page's language.
+    /// Texts in the page's language.
     pub(super) fn words(&self) -> &'static Words {
         words(self.site.page.language)
     }
 
-    /// Writes an element of that name for each entry, with what `inside` makes of the incident and of its updates in HTML.
+    /// Writes an element per entry; `inside` writes its content from the incident and its updates in HTML.
     pub(super) fn entries(
         &self,
         ink: &mut Ink,
@@ -47,10 +47,10 @@ impl Told<'_> {
     }
 }
 
-/// Writes the document whose root element is what `root` writes.
+/// Writes the document; `root` writes the root element.
 ///
 /// # Errors
-/// Where a writer gives up, which none does over memory.
+/// If the XML writer fails, which it doesn't in memory.
 pub(super) fn write<'a>(
     site: Site<'a>,
     notices: &'a [Notice],
@@ -64,10 +64,10 @@ pub(super) fn write<'a>(
     document(|ink| root(ink, &Told { site, updated, entries }))
 }
 
-/// A document of XML whose root element is what `root` writes.
+/// Writes an XML document; `root` writes the root element.
 ///
 /// # Errors
-/// Where a writer gives up, which none does over memory.
+/// If the XML writer fails, which it doesn't in memory.
 pub(super) fn document(root: impl FnOnce(&mut Ink) -> io::Result<()>) -> Result<Vec<u8>, Unwritable> {
     let mut ink = Writer::new(Vec::new());
     ink.write_event(Event::Decl(BytesDecl::new("1.0", Some("utf-8"), None)))?;
@@ -75,13 +75,13 @@ pub(super) fn document(root: impl FnOnce(&mut Ink) -> io::Result<()>) -> Result<
     Ok(ink.into_inner())
 }
 
-/// An element with a text, whatever is in that.
+/// Writes an element with a text, without characters that XML doesn't allow.
 pub(super) fn text(ink: &mut Ink, name: &str, text: &str) -> io::Result<()> {
     ink.create_element(name).write_text_content(BytesText::new(&xml(text)))?;
     Ok(())
 }
 
-/// An empty element that leads to an address.
+/// Writes an empty element with a link.
 pub(super) fn link(ink: &mut Ink, name: &str, relation: &str, media: &str, address: &str) -> io::Result<()> {
     let link = ink.create_element(name).with_attribute(("rel", relation));
     link.with_attribute(("type", media)).with_attribute(("href", address)).write_empty()?;

@@ -1,4 +1,4 @@
-//! A page for programs: the widely read shape of hosted status pages, feeds, and a calendar of maintenance.
+//! Machine-readable forms of a page: a Statuspage-compatible API, feeds, and a calendar of maintenance.
 
 pub mod atom;
 pub mod calendar;
@@ -13,34 +13,35 @@ use parallax_core::incident::{Incident, Kind};
 use parallax_core::page::Page;
 use parallax_core::time::Timestamp;
 
-/// Who mints the names of entries (RFC 4151). It is no host, since a page's host may change while its entries stay.
+/// Prefix of entry ids (RFC 4151). It contains no host, since a page's host may change while its entries
+/// stay.
 const MINT: &str = "tag:parallax,2026:";
 
-/// A feed that can't be written.
+/// A feed or document could not be written.
 #[derive(Debug, thiserror::Error)]
 pub enum Unwritable {
-    /// The writer of XML gave up.
-    #[error("a feed can't be written: {0}")]
+    /// The XML writer failed.
+    #[error("can't write a feed: {0}")]
     Xml(#[from] std::io::Error),
-    /// The writer of JSON gave up.
-    #[error("a document can't be written: {0}")]
+    /// The JSON writer failed.
+    #[error("can't write a JSON document: {0}")]
     Json(#[from] serde_json::Error),
-    /// A template gave up.
+    /// A template failed.
     #[error(transparent)]
     View(#[from] super::Unprintable),
 }
 
-/// Whose feed it is.
+/// Page of a feed.
 #[derive(Debug, Clone, Copy)]
 pub struct Site<'a> {
     /// The page.
     pub page: &'a Page,
-    /// Where visitors find it, without a slash at the end.
+    /// Public URL, without a trailing slash.
     pub address: &'a str,
 }
 
 impl Site<'_> {
-    /// An address on the page.
+    /// URL of a path on the page.
     pub(in crate::views) fn at(&self, path: &str) -> String {
         format!("{}{path}", self.address)
     }
@@ -50,12 +51,14 @@ impl Site<'_> {
     }
 }
 
-/// Incidents and windows of one document at most, unless more are open.
+/// Maximum number of incidents and windows in one document, unless more are open.
 pub const LISTED: usize = 50;
-/// Those that are over in one document at least, where there are as many: the end of a long list of open ones is told too.
+/// Minimum number of closed ones in one document, if there are as many, so that closings are also visible
+/// when many are open.
 const OVER: usize = 10;
 
-/// The part of a list that one document has, in its order: all that are open, and as many others as there is room for.
+/// Returns the part of a list that fits in one document, in order: all open ones, and as many others as there
+/// is space for.
 pub fn listed<'a>(notices: impl Iterator<Item = &'a Notice> + Clone) -> impl Iterator<Item = &'a Notice> {
     let open = notices.clone().filter(|notice| notice.incident.is_open()).count();
     let mut room = LISTED.saturating_sub(open).max(OVER);
@@ -69,24 +72,24 @@ pub fn listed<'a>(notices: impl Iterator<Item = &'a Notice> + Clone) -> impl Ite
     })
 }
 
-/// Bytes of one's updates, where `most` is the share of each in a document of [`LISTED`]: a longer list is no longer a
-/// document.
+/// Size in bytes of one entry's updates, where `most` is the share in a document of [`LISTED`] entries: more
+/// entries don't make the document larger.
 fn share_of(most: usize, count: usize) -> usize {
     most * LISTED / count.max(LISTED)
 }
 
-/// When it was first to be read of: a window before it begins.
+/// Time when it was first published: for a window, before it begins.
 fn first_word(incident: &Incident) -> Timestamp {
     incident.started_at.min(incident.made_at())
 }
 
-/// Whether it is a window that is under way.
+/// Returns true for a maintenance window that is in progress.
 pub(in crate::views) fn is_under_way(incident: &Incident, now: Timestamp) -> bool {
     incident.kind == Kind::Maintenance && incident.is_open() && (incident.begun || incident.started_at <= now)
 }
 
-/// A text as XML 1.0 may hold it (its section 2.2): other characters are left out, and line breaks are as a reader of XML
-/// gives them back.
+/// Removes characters that XML 1.0 doesn't allow (section 2.2) and normalizes line breaks as an XML parser
+/// does.
 pub(in crate::views) fn xml(text: &str) -> String {
     let is_held = |sign: &char| matches!(sign, '\t' | '\n' | '\r' | ' '..='\u{d7ff}' | '\u{e000}'..='\u{fffd}' | '\u{1_0000}'..='\u{10_ffff}');
     text.replace("\r\n", "\n")

@@ -1,5 +1,5 @@
-//! The same as RSS 2.0. Its readers show an item whose `guid` is new and no other, so an item has a new one with each
-//! update, and with each edit after that.
+//! RSS 2.0 feed. Readers only show items with a new `guid`, so an item gets a new one with each update and
+//! each later edit.
 
 use std::io;
 
@@ -14,15 +14,15 @@ use super::{MINT, Site, Unwritable};
 use crate::views::tongue::fill;
 use crate::views::words::formatted;
 
-/// Its media type.
+/// Media type.
 pub const MEDIA: &str = "application/rss+xml; charset=utf-8";
-/// Minutes that a reader may keep it.
+/// Cache time for readers in minutes.
 const TTL: &str = "5";
 
-/// Writes the feed of those, which is read again at the address `own`.
+/// Writes the feed; `own` is its URL.
 ///
 /// # Errors
-/// Where a writer gives up, which none does over memory.
+/// If the XML writer fails, which it doesn't in memory.
 pub fn write(site: Site<'_>, own: &str, notices: &[Notice]) -> Result<Vec<u8>, Unwritable> {
     frame::write(site, notices, |ink, told| {
         let rss = ink.create_element("rss").with_attribute(("version", "2.0"));
@@ -59,7 +59,7 @@ fn item(ink: &mut Ink, site: Site<'_>, incident: &Incident, content: &str) -> io
     text(ink, "description", content)
 }
 
-/// As RFC 822 has it, with the year in full.
+/// Formats a time as in RFC 822, with a four-digit year.
 fn moment(at: Timestamp) -> String {
     formatted(at, Tz::UTC, "%a, %d %b %Y %H:%M:%S +0000")
 }

@@ -1,5 +1,4 @@
-//! What searches may find of a page (the protocol of sitemaps.org): the page, its history, its monitors, and what it told
-//! of last.
+//! Sitemap (sitemaps.org) of a page: the page, its history, its monitors, and its latest incidents.
 
 use std::io;
 
@@ -9,19 +8,19 @@ use parallax_core::time::Timestamp;
 use super::frame::{Ink, document, text};
 use super::{Site, Unwritable};
 
-/// Its media type.
+/// Media type.
 pub const MEDIA: &str = "application/xml";
 const NAMESPACE: &str = "http://www.sitemaps.org/schemas/sitemap/0.9";
 
-/// Writes it.
+/// Writes the sitemap.
 ///
 /// # Errors
-/// Where a writer gives up, which none does over memory.
+/// If the XML writer fails, which it doesn't in memory.
 pub fn write(site: Site<'_>, board: &Board, notices: &[Notice]) -> Result<Vec<u8>, Unwritable> {
     document(|ink| {
         let all = ink.create_element("urlset").with_attribute(("xmlns", NAMESPACE));
         all.write_inner_content(|ink| {
-            // What changes with every check has no moment that would tell anything.
+            // No `lastmod` for what changes with every check.
             url(ink, site.address, None)?;
             url(ink, &site.at("/history"), None)?;
             for shown in &board.monitors {

@@ -1,4 +1,4 @@
-//! What is written for programs is read back by other readers than ours, whatever was in the texts.
+//! Documents for programs are parsed back by other libraries, whatever the texts contain.
 
 use parallax_core::board::{Board, Notice};
 use parallax_core::event::Status;
@@ -35,7 +35,7 @@ fn site(board: &Board) -> Site<'_> {
     Site { page: &board.page, address: ADDRESS }
 }
 
-/// A page that says that everywhere.
+/// A page with `text` in every field.
 pub(crate) fn saying(text: &str) -> Board {
     let mut board = board();
     board.page.name = text.to_owned();
@@ -65,7 +65,7 @@ fn sheet(sheet: Sheet, board: &Board) -> Value {
     serde_json::from_slice(&written).unwrap()
 }
 
-/// The texts of elements of that name, as an XML reader gives them.
+/// Texts of all elements of a name, as parsed by an XML reader.
 pub(crate) fn texts(document: &[u8], name: &str) -> Vec<String> {
     let mut reader = Reader::from_str(std::str::from_utf8(document).unwrap());
     reader.config_mut().check_comments = true;
@@ -91,7 +91,7 @@ pub(crate) fn texts(document: &[u8], name: &str) -> Vec<String> {
     }
 }
 
-/// The values of that name in a calendar, unfolded and unescaped.
+/// Values of a property in a calendar, unfolded and unescaped.
 fn values(calendar: &str, name: &str) -> Vec<String> {
     let unfolded = calendar.replace("\r\n ", "");
     let lines = unfolded.split("\r\n").filter_map(|line| line.split_once(':'));
@@ -253,7 +253,7 @@ fn an_entry_keeps_its_name_in_atom_and_gets_a_new_one_with_each_update_in_rss() 
     let moved = Site { page: &board.page, address: "https://status.northwind.example" };
     let all = notices(&board);
     let (atom, rss) = (atom::write(moved, OWN, &all).unwrap(), rss::write(moved, OWN, &all).unwrap());
-    assert_eq!(texts(&atom, "id"), texts(&old_atom, "id"), "names do not follow the host");
+    assert_eq!(texts(&atom, "id"), texts(&old_atom, "id"), "ids don't depend on the host");
     let (old, new) = (texts(&old_rss, "guid"), texts(&rss, "guid"));
     let differ: Vec<usize> = (0..3).filter(|at| old[*at] != new[*at]).collect();
     assert_eq!(differ, [1], "{old:?} {new:?}");
@@ -262,7 +262,7 @@ fn an_entry_keeps_its_name_in_atom_and_gets_a_new_one_with_each_update_in_rss() 
         let link = format!("rel=\"self\" type=\"application/{kind}+xml\" href=\"{OWN}\"");
         String::from_utf8_lossy(feed).contains(&link)
     };
-    assert!(is_own(&atom, "atom") && is_own(&rss, "rss"), "each is read again where it was read");
+    assert!(is_own(&atom, "atom") && is_own(&rss, "rss"), "each feed links to itself");
     let content = &texts(&atom, "content")[1];
     let at = |time: &str| content.find(time).unwrap();
     assert!(at("13:46") < at("12:40") && at("12:40") < at("12:32"), "newest first: {content}");
@@ -295,7 +295,7 @@ fn an_edit_is_news_to_every_reader() {
     );
     assert!(after[1][0].starts_with(&before[1][0]) && after[1][0] != before[1][0], "{:?}", after[1]);
     assert_eq!((&after[1][1..], &after[2][1..]), (&before[1][1..], &before[2][1..]));
-    // An update that came after the edit has a name of its own already.
+    // An update after the edit already has an id of its own.
     let incident = &mut board.incidents[0].incident;
     let said = incident.updates.last().unwrap().created_at;
     incident.edited_at = Some(said - HOUR);
@@ -312,14 +312,14 @@ fn what_nobody_looks_at_is_neither_well_nor_well_again() {
     };
     board.indicator = Indicator::Unknown;
     board.regions = RegionSet::default();
-    assert_eq!(whole(&board), ["major", "Status unknown", "unknown"], "it was down when it was last seen");
+    assert_eq!(whole(&board), ["major", "Status unknown", "unknown"], "it was down at the last check");
     board.monitors.retain(|shown| shown.view.status != Status::Down);
     assert_eq!(whole(&board), ["minor", "Status unknown", "unknown"]);
     board.monitors.retain(|shown| shown.view.status == Status::Up);
     assert_eq!(whole(&board), ["minor", "Status unknown", "unknown"]);
     let components = sheet(Sheet::Components, &board)["components"].take();
-    assert_eq!(components[1]["start_date"], "2026-09-28", "the day that it was made");
-    // Each of these says that something was known once.
+    assert_eq!(components[1]["start_date"], "2026-09-28", "the day it was created");
+    // Each of these shows that data existed.
     let seen = board.monitors.clone();
     for shown in &mut board.monitors {
         (shown.view, shown.past) = Default::default();

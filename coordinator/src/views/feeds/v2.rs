@@ -1,5 +1,5 @@
-//! The shape of Atlassian Statuspage's `/api/v2/`, which readers of status pages know: names, words and nesting are
-//! theirs. What it has no word for stands in fields of ours, which begin with `parallax_`.
+//! Statuspage-compatible API (`/api/v2/` of Atlassian Statuspage): field names, values and nesting are
+//! theirs. Additional fields begin with `parallax_`.
 
 mod words;
 
@@ -15,36 +15,36 @@ use sha2::{Digest, Sha256};
 
 use super::{Site, Unwritable, is_under_way, listed, share_of};
 
-/// Bytes of an incident's updates in a list of usual length; the newest is given whatever its length.
+/// Size in bytes of an incident's updates in a list of normal length; the newest update is always included.
 const TOLD: usize = 16 * 1024;
-/// Components of an incident in such a list.
+/// Maximum number of components of an incident in such a list.
 const TOUCHED: usize = 500;
 
-/// One of the documents.
+/// A document of the API.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sheet {
-    /// All that is of the present.
+    /// Everything current.
     Summary,
-    /// The whole in one word.
+    /// Overall status.
     Status,
     /// Monitors and their groups.
     Components,
-    /// The newest incidents.
+    /// Newest incidents.
     Incidents,
-    /// The open ones.
+    /// Open incidents.
     Unresolved,
-    /// The newest windows.
+    /// Newest maintenance windows.
     Maintenances,
-    /// Those to come.
+    /// Upcoming maintenance windows.
     Upcoming,
-    /// Those under way.
+    /// Maintenance windows in progress.
     Active,
 }
 
-/// Writes a document of a page, whose incidents and windows are given newest first.
+/// Writes a document of a page; `notices` are newest first.
 ///
 /// # Errors
-/// None that is known: what is written is made of texts, numbers and lists.
+/// None known: the document consists of strings, numbers and lists.
 pub fn write(sheet: Sheet, site: Site<'_>, board: &Board, notices: &[Notice]) -> Result<Vec<u8>, Unwritable> {
     let scene = Scene { site, board, notices, components: components(board) };
     let of = |kind: Kind, wanted: &dyn Fn(&Notice) -> bool| {
@@ -76,7 +76,7 @@ pub fn write(sheet: Sheet, site: Site<'_>, board: &Board, notices: &[Notice]) ->
     Ok(serde_json::to_vec(&document)?)
 }
 
-/// A document: the page, and whichever of the rest it is of.
+/// A document: the page and the parts that belong to it.
 #[derive(Debug, Default, Serialize)]
 struct Document<'a> {
     page: PageOf,
@@ -99,7 +99,7 @@ struct PageOf {
     updated_at: String,
 }
 
-/// A monitor, or a group of them.
+/// A monitor or a group of monitors.
 #[derive(Debug, Clone, Serialize)]
 struct Component {
     id: String,
@@ -121,7 +121,7 @@ struct Component {
     parallax_status: Option<&'static str>,
 }
 
-/// An incident or a window.
+/// An incident or a maintenance window.
 #[derive(Debug, Serialize)]
 struct Event {
     id: String,
@@ -216,7 +216,7 @@ impl Scene<'_> {
     }
 }
 
-/// Newest first, as many as there is room for.
+/// Newest first, as many as fit.
 fn updates(notice: &Notice, mut room: usize) -> Vec<Said> {
     let incident = &notice.incident;
     let mut said = Vec::new();
@@ -226,7 +226,7 @@ fn updates(notice: &Notice, mut room: usize) -> Vec<Said> {
         }
         room = room.saturating_sub(update.body.len());
         let at = update.created_at.to_string();
-        // Who was affected then is not kept; the newest is of those who are affected now.
+        // Past affected monitors are not stored; the newest update gets those affected now.
         let touched = said.is_empty().then(|| {
             let touched =
                 |(id, name, _): &(MonitorId, String, _)| Touched { code: id.to_string(), name: name.clone() };
@@ -247,7 +247,7 @@ fn updates(notice: &Notice, mut room: usize) -> Vec<Said> {
     said
 }
 
-/// Monitors in page order, each group before its first one.
+/// Monitors in page order, each group before its first monitor.
 fn components(board: &Board) -> Vec<Component> {
     let mut groups: BTreeMap<&str, Vec<&Shown>> = BTreeMap::new();
     for shown in &board.monitors {
@@ -309,11 +309,11 @@ fn container(board: &Board, name: &str, id: &str, children: &[&Shown], position:
     }
 }
 
-/// A group has no record, and so no id but one that follows from its page and its name.
+/// A group has no record, so its id is derived from the page and its name.
 fn group_id(board: &Board, name: &str) -> String {
     let mut id = String::from("grp_");
     for byte in Sha256::digest(format!("{}\n{name}", board.page.id).as_bytes()).iter().take(13) {
-        // Writing to a text does not fail.
+        // Writing to a string does not fail.
         let _ = write!(id, "{byte:02x}");
     }
     id

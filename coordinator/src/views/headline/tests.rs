@@ -1,4 +1,4 @@
-//! What headlines say of pages by their monitors, and beside open incidents.
+//! Headlines of pages by their monitors, alone and with open incidents.
 
 use parallax_core::id::MonitorId;
 use parallax_core::incident::{Affected, Incident, Progress};
@@ -8,7 +8,8 @@ use parallax_core::time::HOUR;
 use super::*;
 use crate::views::tests::{board, incident, notice, shown, window};
 
-/// A page without incidents of monitors by a letter each: up, slow, down, unknown, paused, in a window (and down).
+/// A page without incidents whose monitors are given by letters: up, slow, down, unknown (`?`), paused, in a
+/// window (and down).
 fn page(letters: &str) -> Board {
     let monitor = |(at, letter): (usize, char)| {
         let status = match letter {
@@ -34,7 +35,7 @@ fn what_reports_itself_was_not_checked_by_us() {
     use parallax_core::time::MINUTE;
 
     let now = board().now;
-    // Each monitor: what it is (a heartbeat, or paused), and minutes since its last check.
+    // Each monitor: its kind (a heartbeat, or paused), and minutes since its last check.
     for (monitors, checked, regions) in [
         ("", None, 0),
         ("h1", Some(1), 0),
@@ -79,11 +80,11 @@ fn a_headline_claims_no_more_than_is_seen() {
         ("uu?", "up", "Everything we have data for is working", "1 has no data."),
         ("u?", "none", "Everything we have data for is working", "1 has no data."),
         ("u?????????", "none", "Everything we have data for is working", "9 have no data."),
-        // Nobody waits for news of what is paused.
+        // Paused monitors don't count.
         ("upppppp", "up", "All systems operational", ""),
         ("uup?", "up", "Everything we have data for is working", "1 has no data."),
         ("u?p", "none", "Everything we have data for is working", "1 has no data."),
-        ("u?w", "none", "Everything we have data for is working", "Maintenance is under way. 1 has no data."),
+        ("u?w", "none", "Everything we have data for is working", "Maintenance in progress. 1 has no data."),
         ("??p", "none", "No data yet", ""),
         ("pp", "none", "No data yet", ""),
         ("ddd", "down", "All systems are down", ""),
@@ -113,10 +114,10 @@ fn a_headline_claims_no_more_than_is_seen() {
     slow.monitors[0].view.slow_from = Some(RegionSet::only(Region::Oceania));
     assert_eq!(Headline::of(&slow).title, "M1 is slow from Oceania");
     let told = Board { indicator: Indicator::Partial, monitors: page("dd").monitors, ..board() };
-    assert_eq!(Headline::of(&told).class, "part", "an incident speaks first");
+    assert_eq!(Headline::of(&told).class, "part", "incidents take precedence");
 }
 
-/// An open incident of its first so many monitors, with that title.
+/// An open incident of the first `count` monitors.
 fn told(title: &str, count: u32, impact: Impact, automatic: bool) -> Notice {
     let id = |number: u32| MonitorId::from_u128(u128::from(number));
     let affected = (1..=count).map(|number| Affected { monitor: id(number), impact: None }).collect();
@@ -129,7 +130,7 @@ fn told(title: &str, count: u32, impact: Impact, automatic: bool) -> Notice {
     }
 }
 
-/// Class, title and text of a page's headline while that is open.
+/// Class, title and text of a page's headline while `open` are open.
 fn beside(mut page: Board, open: Vec<Notice>) -> String {
     let worst = open.iter().map(|notice| notice.incident.impact).max();
     page.indicator = Indicator::of(worst, [], false);
@@ -155,20 +156,20 @@ fn beside_an_incident_that_only_says_what_went_down_it_says_what_is_down_now() {
             Impact::Partial,
             "part: 3 of 5 services are down. 1 more is slow.",
         ),
-        // In whichever language its page spoke when it was opened.
+        // In any language of the page at the time it was opened.
         ("uud", "M1 ist ausgefallen", Impact::Partial, "part: M3 is down. Everything else is working."),
-        // Back, while the incident is about to be resolved: it is open.
+        // Recovered, while the incident is still open.
         ("uu", "M1 is down", Impact::Partial, "part: M1 is down. Everything else is working."),
         ("us", "M1 is down", Impact::Partial, "part: M1 is down. 1 more is slow."),
-        // A person said that it is less.
+        // Its impact was edited to be lower.
         ("du", "M1 is down", Impact::Degraded, "slow: M1 is down. Everything else is working."),
-        // Paused, in a window, and not seen.
+        // Paused, in a window, and without data.
         ("pdu", "M1 and 1 other are down", Impact::Partial, "part: M2 is down. Everything else is working."),
         ("pd", "M1 and 1 other are down", Impact::Major, "down: M2 is down."),
         ("wdu", "M1 and 1 other are down", Impact::Partial, "part: M2 is down."),
         ("?du", "M1 and 1 other are down", Impact::Partial, "part: M2 is down. 1 has no data."),
         ("?u", "M1 is down", Impact::Partial, "part: M1 is down. 1 has no data."),
-        // A title that a person gave it, or that names what has another name now, stays.
+        // A title that was edited, or that names a renamed monitor, stays.
         (
             "uud",
             "M1 is on fire",
@@ -185,7 +186,7 @@ fn beside_an_incident_that_only_says_what_went_down_it_says_what_is_down_now() {
     assert_eq!(
         beside(page("uud"), vec![persons]),
         "part: M1 is down. M3 is down. Everything else is working.",
-        "a person says so"
+        "a manual incident"
     );
 }
 
@@ -198,7 +199,7 @@ fn beside_such_an_incident_it_says_from_where_and_what_nobody_sees_any_more() {
     asia.monitors.truncate(1);
     let alone = vec![told("M1 is down", 1, Impact::Major, true)];
     assert_eq!(beside(asia, alone), "part: M1 is down from Asia.");
-    // Its outage lasts, as far as anybody knows.
+    // As far as is known, its outage continues.
     for (monitors, expected) in
         [("?uu", "part: M1 is down. 1 has no data."), ("?du", "part: M2 is down. 1 has no data.")]
     {
@@ -219,7 +220,7 @@ fn in_a_window_it_stands_and_beside_people_who_say_more_it_is_theirs() {
         ..window()
     };
     covered.maintenance = vec![notice(Incident { status: Progress::Scheduled, ..running })];
-    // It is not over because a window is silent of it.
+    // A window doesn't end it.
     assert_eq!(beside(covered, vec![open()]), "part: M1 is down.");
     for (monitors, impact, expected) in [
         ("duu", Impact::None, "part: M1 is down. Everything else is working."),

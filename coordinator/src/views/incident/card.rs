@@ -1,4 +1,4 @@
-//! The card of an incident or a maintenance window: what it is, how it stands at the moment, and what was said of it.
+//! Card of an incident or maintenance window: kind, current state, and updates.
 
 use parallax_core::board::Notice;
 use parallax_core::incident::{Impact, Incident, Kind, Progress};
@@ -11,62 +11,62 @@ use crate::views::markdown::{self, Markup};
 use crate::views::tongue::{Voice, Words, in_english};
 use crate::views::words::{self, Moment};
 
-/// Updates that a card shows; the incident's own page has all of them.
+/// Number of updates on a card; the incident's own page has all of them.
 const UPDATES: usize = 5;
 
-/// An incident or a window, ready to print.
+/// A card, ready to render.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Card {
-    /// Class and icon.
+    /// CSS class and icon.
     pub class: &'static str,
-    /// Its address on the page.
+    /// Path of its page.
     pub path: String,
-    /// Its title.
+    /// Title.
     pub title: String,
-    /// What kind of thing it is, and how bad; of an incident that is over, that it is.
+    /// Kind and severity; for a closed incident, that it is resolved.
     pub kind: &'static str,
-    /// How bad an incident was that is over.
+    /// Severity of a closed incident.
     pub was: Option<&'static str>,
-    /// When it began, or is planned to, and how the script is to print that.
+    /// Actual or planned start, and the format that the script uses.
     pub from: (Moment, &'static str),
-    /// When it ends or ended, and how the script is to print that: the time alone where it is the same day.
+    /// Actual or planned end, and the format that the script uses: the time only, if it is on the same day.
     pub to: Option<(Moment, &'static str)>,
-    /// What the script counts down to: the start or the end of a window, and what it says of the latter.
+    /// Target of the script's countdown: start or end of a window, and the text for the end.
     pub awaited: Option<(Moment, Option<&'static str>)>,
-    /// How long it has lasted, or lasted.
+    /// Duration so far, or total.
     pub length: String,
-    /// How often a window that is not over repeats.
+    /// Recurrence of a window that is not over.
     pub repeats: Option<&'static str>,
-    /// Whether it is over.
+    /// True if closed.
     pub is_over: bool,
-    /// Whether it is maintenance.
+    /// True for maintenance.
     pub is_window: bool,
-    /// Names of its monitors; empty where it names none.
+    /// Names of the affected monitors; empty if there are none.
     pub monitors: String,
-    /// A monitor's going down opened it.
+    /// True if an outage opened it automatically.
     pub automatic: bool,
-    /// What time alone has made of a window since its last update.
+    /// State change of a window by time alone since its last update.
     pub course: Option<Said>,
-    /// Newest first.
+    /// Updates, newest first.
     pub updates: Vec<Said>,
-    /// Updates that are left out.
+    /// Number of updates left out.
     pub more: usize,
-    /// Its post-mortem.
+    /// Post-mortem.
     pub postmortem: Option<Markup>,
 }
 
 /// An update.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Said {
-    /// Its status in a word.
+    /// Status.
     pub status: String,
-    /// When it was posted.
+    /// Time of posting.
     pub at: Moment,
-    /// What was said.
+    /// Text.
     pub body: Markup,
 }
 
-/// Where a window stands.
+/// Stage of an incident or window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Stage {
     Planned,
@@ -75,7 +75,7 @@ enum Stage {
 }
 
 impl Stage {
-    /// That of an incident or a window; an incident is never planned.
+    /// Returns the stage; an incident is never planned.
     fn of(incident: &Incident, now: Timestamp) -> Self {
         match incident.kind {
             _ if !incident.is_open() => Self::Over,
@@ -86,7 +86,7 @@ impl Stage {
 }
 
 impl Card {
-    /// The card of a notice, with its newest updates alone where `short`.
+    /// Builds a card; `short` limits it to the newest updates.
     pub fn of(notice: &Notice, root: &str, voice: Voice, now: Timestamp, short: bool) -> Self {
         let (incident, words) = (&notice.incident, voice.words);
         let is_window = incident.kind == Kind::Maintenance;
@@ -128,7 +128,7 @@ impl Card {
     }
 }
 
-/// When it ended, or when it is planned to: also of a window that was called off before it began.
+/// Actual or planned end, also of a window that was cancelled before it began.
 fn end_of(incident: &Incident) -> Option<Timestamp> {
     let ended =
         incident.resolved_at.filter(|at| incident.kind == Kind::Incident || *at > incident.started_at);
@@ -144,7 +144,7 @@ fn until(from: Timestamp, to: Timestamp, voice: Voice) -> (Moment, &'static str)
     (words::moment(to, voice), "t")
 }
 
-/// What time alone has made of a window, which no update says: that it has begun, or is over.
+/// State change of a window by time alone that no update reports: it has begun, or is over.
 fn course(incident: &Incident, stage: Stage, voice: Voice) -> Option<Said> {
     let words = voice.words;
     let is_said = incident.updates.iter().any(|update| update.status == Progress::Completed.name());
@@ -229,7 +229,7 @@ mod tests {
     fn planned(from: i64, to: i64) -> Incident {
         let scheduled = Update {
             status: "scheduled".to_owned(),
-            body: "Maintenance is planned.".to_owned(),
+            body: "Maintenance is scheduled.".to_owned(),
             created_at: NOW - 9 * DAY,
             ..incident(1, "").updates[0].clone()
         };
@@ -243,25 +243,25 @@ mod tests {
     #[test]
     fn a_window_says_what_has_become_of_it_where_no_update_does() {
         let before = card(planned(2 * DAY, 2 * DAY + HOUR));
-        assert_eq!((before.kind, course(&before)), ("Planned maintenance", None));
+        assert_eq!((before.kind, course(&before)), ("Scheduled maintenance", None));
         assert_eq!(before.awaited, Some((before.from.0.clone(), None)));
         for begun in [true, false] {
             let running = card(Incident { begun, ..planned(-MINUTE, HOUR) });
-            assert_eq!(running.kind, "Maintenance under way");
-            let said = ("Under way", "2026-11-27T12:45:00.000Z", "<p>The maintenance has begun.</p>\n");
+            assert_eq!(running.kind, "Maintenance in progress");
+            let said = ("In progress", "2026-11-27T12:45:00.000Z", "<p>The maintenance has started.</p>\n");
             assert_eq!(course(&running), Some(said));
             let (end, says) = running.awaited.as_ref().unwrap();
             assert_eq!((end.iso.as_str(), *says), ("2026-11-27T13:46:00.000Z", Some("ends in {0}")));
-            assert_eq!(running.updates.len(), 1, "what was said stays as it was");
+            assert_eq!(running.updates.len(), 1, "the update is unchanged");
         }
         let closed = Incident { status: Progress::Completed, begun: true, ..planned(-2 * HOUR, -HOUR) };
         let by_time = card(Incident { resolved_at: closed.ends_at, ..closed.clone() });
-        let said = ("Completed", "2026-11-27T11:46:00.000Z", "<p>The maintenance is completed.</p>\n");
+        let said = ("Completed", "2026-11-27T11:46:00.000Z", "<p>The maintenance has been completed.</p>\n");
         assert_eq!((course(&by_time), &by_time.awaited), (Some(said), &None));
         let mut told = closed;
         told.updates.push(Update { status: "completed".to_owned(), ..told.updates[0].clone() });
         assert_eq!(course(&card(told.clone())), None, "an update says so");
-        // Called off a day before it was to begin: what it was planned for is shown, and that it is cancelled.
+        // Cancelled a day before its start: shows the planned time and that it is cancelled.
         let (start, now) = (NOW + DAY, NOW);
         let cancelled = Incident { started_at: now, planned_at: Some(start), resolved_at: Some(now), ..told };
         let cancelled = card(Incident { ends_at: Some(start + HOUR), begun: false, ..cancelled });

@@ -1,7 +1,7 @@
-//! Text from outside as Markdown's text: nothing of it is taken for markup.
+//! Escapes user-supplied text for Markdown.
 
-/// One line. Every sign that could begin markup is escaped (CommonMark 0.31, section 2.4), those that do so only at a
-/// line's beginning there alone.
+/// Returns one line in which every character that could start markup is escaped (CommonMark 0.31, section
+/// 2.4); characters that do so only at the start of a line are escaped only there.
 pub(in crate::views) fn line(text: &str) -> String {
     let mut safe = String::with_capacity(text.len() + 8);
     for sign in text.chars() {
@@ -17,7 +17,7 @@ pub(in crate::views) fn line(text: &str) -> String {
     }
     let digits = safe.bytes().take_while(u8::is_ascii_digit).count();
     match safe.as_bytes().get(digits) {
-        // A number with a full stop or a bracket would begin a list.
+        // A number followed by a period or parenthesis would start a list.
         Some(b'.' | b')') if digits > 0 => safe.insert(digits, '\\'),
         Some(b'-' | b'+' | b'=') if digits == 0 => safe.insert(0, '\\'),
         Some(_) | None => {}
@@ -25,7 +25,7 @@ pub(in crate::views) fn line(text: &str) -> String {
     safe
 }
 
-/// Markdown that a person wrote, as a quotation.
+/// Renders user-written Markdown as a block quote.
 pub(super) fn quote(text: &str) -> String {
     let mut quoted = String::with_capacity(text.len() + 16);
     for line in text.replace("\r\n", "\n").replace('\r', "\n").lines() {

@@ -1,38 +1,38 @@
-//! Text for pictures: a typeface in two weights, as outlines; and whether it has all that is to be said in it.
+//! Text outlines for the preview image: a typeface in two weights, and a check that it covers a text.
 
 use tiny_skia::{Path, PathBuilder};
 use ttf_parser::{Face, OutlineBuilder};
 
-/// What a line ends with that is cut off.
+/// Marks truncated text.
 const CUT: char = '…';
 
-/// One weight of the typeface: Latin, Greek and Cyrillic letters.
+/// A weight of the typeface: Latin, Greek and Cyrillic letters.
 pub(super) struct Lettering(Face<'static>);
 
 impl Lettering {
-    /// For what is read first; none where it can't be read, which the tests would show.
+    /// Bold weight; `None` if the font can't be parsed, which tests would show.
     pub(super) fn bold() -> Option<Self> {
         Face::parse(ttf_noto_sans::BOLD, 0).ok().map(Self)
     }
 
-    /// For what stands beside it; none as there.
+    /// Regular weight; `None` if the font can't be parsed.
     pub(super) fn regular() -> Option<Self> {
         Face::parse(ttf_noto_sans::REGULAR, 0).ok().map(Self)
     }
 
-    /// Whether it has every letter of a text, and the text reads as they stand one after the other.
+    /// Returns true if the typeface has all letters of a text, and they can be placed one after the other.
     pub(super) fn has(&self, text: &str) -> bool {
         text.chars().all(|letter| stands_alone(letter) && self.0.glyph_index(letter).is_some())
     }
 
-    /// A text in lines of that width at most, broken between words; what does not fit into so many is cut off.
+    /// Breaks a text into at most `most` lines of the given width between words; the rest is truncated.
     pub(super) fn lines(&self, text: &str, size: f32, width: f32, most: usize) -> Vec<String> {
         let mut lines: Vec<String> = Vec::new();
         for word in text.split_whitespace() {
             let is_last = lines.len() == most;
             if let Some(line) = lines.last_mut() {
                 let longer = format!("{line} {word}");
-                // The last one takes all that is left, and is cut below.
+                // The last line takes the whole rest and is truncated below.
                 if is_last || self.width(&longer, size) <= width {
                     *line = longer;
                     continue;
@@ -46,7 +46,7 @@ impl Lettering {
         lines
     }
 
-    /// Outlines of a line that begins there, on that height.
+    /// Outlines of a line at a position.
     pub(super) fn path(&self, line: &str, size: f32, (x, y): (f32, f32)) -> Option<Path> {
         let scale = self.scale(size);
         let mut pen = Pen { path: PathBuilder::new(), scale, x, y };
@@ -79,8 +79,7 @@ impl Lettering {
     }
 }
 
-/// Whether a letter is of those that need nothing but their place in a line: the scripts that go from right to left,
-/// join, or put marks over others need more.
+/// Returns true if a letter needs no shaping: scripts that run right to left, join letters or stack marks do.
 const fn stands_alone(letter: char) -> bool {
     matches!(letter,
         ' '..='\u{2ff}' // Latin
@@ -91,7 +90,7 @@ const fn stands_alone(letter: char) -> bool {
     )
 }
 
-/// Draws outlines, whose heights go up, on a picture, whose heights go down.
+/// Converts font outlines (y up) to image coordinates (y down).
 struct Pen {
     path: PathBuilder,
     scale: f32,

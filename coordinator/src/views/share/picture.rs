@@ -1,5 +1,5 @@
-//! The picture of a shared link: the page's name, the state's sign in its colour and its sentence, and the days as bars.
-//! Where the typeface lacks a letter there is no text.
+//! Preview image of a shared link: the page's name, the status icon and headline, and the days as bars.
+//! Without text if the typeface lacks a letter.
 
 use parallax_core::board::DAYS;
 use tiny_skia::{
@@ -10,38 +10,38 @@ use super::Sight;
 use super::lettering::Lettering;
 use crate::views::strip::Look;
 
-/// Its size in pixels, which is what those who show links ask for.
+/// Size in pixels, as recommended for link previews.
 const WIDTH: u16 = 1200;
 const HEIGHT: u16 = 630;
-/// Middle of the sign and its half width: where it stands alone, and beside text.
+/// Center and half width of the icon: alone, and next to text.
 const SIGN: (f32, f32, f32) = (600.0, 220.0, 110.0);
 const SIGN_BESIDE: (f32, f32, f32) = (146.0, 278.0, 60.0);
-/// Begin, base, size and width of the name, and of the first line of the sentence; from one of its lines to the next.
+/// Position, font size and width of the name and of the headline's first line; below, the line height.
 const NAME: (f32, f32, f32, f32) = (86.0, 132.0, 50.0, 1028.0);
 const SENTENCE: (f32, f32, f32, f32) = (246.0, 262.0, 60.0, 868.0);
 const LEADING: f32 = 72.0;
-/// Lines of the sentence at most.
+/// Maximum number of lines of the headline.
 const LINES: usize = 2;
-/// Where the bars begin, from one to the next, and how wide one is.
+/// Left edge, spacing and width of the bars.
 const BARS: (f32, f32, f32) = (86.0, 11.45, 8.0);
 /// Top and height of the bars.
 const STRIP: (f32, f32) = (440.0, 110.0);
 
-/// A picture that was not drawn.
+/// The image could not be drawn.
 #[derive(Debug, thiserror::Error)]
 pub enum Undrawn {
-    /// There is no room for its pixels, or a shape has no size.
-    #[error("a picture can't be laid out")]
+    /// Not enough memory for the pixels, or a shape without size.
+    #[error("can't lay out a preview image")]
     Shape,
-    /// The writer of PNG gave up.
-    #[error("a picture can't be written: {0}")]
+    /// The PNG encoder failed.
+    #[error("can't encode a preview image: {0}")]
     Png(#[from] png::EncodingError),
 }
 
-/// Draws it, as PNG.
+/// Draws the image as PNG.
 ///
 /// # Errors
-/// Where there is no memory for its 3 MB.
+/// If there is no memory for its 3 MB.
 pub fn draw(sight: &Sight) -> Result<Vec<u8>, Undrawn> {
     let mut picture = Pixmap::new(u32::from(WIDTH), u32::from(HEIGHT)).ok_or(Undrawn::Shape)?;
     picture.fill(Color::from_rgba8(0x0e, 0x10, 0x13, 0xff));
@@ -53,7 +53,7 @@ pub fn draw(sight: &Sight) -> Result<Vec<u8>, Undrawn> {
     if let Some((regular, bold)) = &letters {
         write(&mut picture, regular, &regular.lines(name, NAME.2, NAME.3, 1), NAME, [0x9c, 0xa4, 0xb0]);
         let lines = bold.lines(sentence, SENTENCE.2, SENTENCE.3, LINES);
-        // One line alone stands in the middle beside the sign.
+        // A single line is centered next to the icon.
         let lower = if lines.len() > 1 { 0.0 } else { LEADING / 2.0 };
         let (x, y, size, width) = SENTENCE;
         write(&mut picture, bold, &lines, (x, y + lower, size, width), [0xec, 0xee, 0xf1]);
@@ -63,12 +63,12 @@ pub fn draw(sight: &Sight) -> Result<Vec<u8>, Undrawn> {
     picture.fill_path(&circle, &colour, FillRule::Winding, Transform::identity(), None);
     let pen =
         Stroke { width: 1.7, line_cap: LineCap::Round, line_join: LineJoin::Round, ..Stroke::default() };
-    // Signs are drawn in a square of sixteen units, as on the page.
+    // Icons are drawn in a square of sixteen units, as on the page.
     let scale = half / 10.5;
     let to = Transform::from_row(scale, 0.0, 0.0, scale, x - 8.0 * scale, y - 8.0 * scale);
     picture.stroke_path(&sign(sight.class)?, &paint([0xff, 0xff, 0xff]), &pen, to, None);
     let (left, step, wide) = BARS;
-    // Fewer days are wider: together they are as wide as all.
+    // Fewer bars are wider: the total width is always the same.
     let days = u16::try_from(sight.days.len().max(1)).unwrap_or(u16::MAX);
     let scale = f32::from(u16::try_from(DAYS).unwrap_or(u16::MAX)) / f32::from(days);
     let (step, wide) = (step * scale, wide * scale);
@@ -82,7 +82,7 @@ pub fn draw(sight: &Sight) -> Result<Vec<u8>, Undrawn> {
     written(&picture)
 }
 
-/// Writes lines below each other.
+/// Draws lines of text below each other.
 fn write(
     picture: &mut Pixmap,
     letters: &Lettering,
@@ -93,13 +93,13 @@ fn write(
     let ink = paint(colour);
     for (at, line) in (0_u8..).zip(lines) {
         let below = f32::from(at).mul_add(LEADING, y);
-        // A line of nothing but spaces has no outline.
+        // A line of spaces has no outline.
         let Some(path) = letters.path(line, size, (x, below)) else { continue };
         picture.fill_path(&path, &ink, FillRule::Winding, Transform::identity(), None);
     }
 }
 
-/// As PNG, without transparency, of which there is none. A row is mostly the one above it.
+/// Encodes PNG without an alpha channel. Most rows equal the one above, hence the filter.
 fn written(picture: &Pixmap) -> Result<Vec<u8>, Undrawn> {
     let solid: Vec<u8> =
         picture.pixels().iter().flat_map(|pixel| [pixel.red(), pixel.green(), pixel.blue()]).collect();
@@ -131,7 +131,7 @@ fn paint([red, green, blue]: [u8; 3]) -> Paint<'static> {
     paint
 }
 
-/// The page's own fills.
+/// Fill colors of the page.
 fn colour(class: &str) -> [u8; 3] {
     match class {
         "up" => [0x0f, 0x7a, 0x56],
@@ -143,7 +143,7 @@ fn colour(class: &str) -> [u8; 3] {
     }
 }
 
-/// A day's colour, and its share of the strip's height: no two states differ by colour alone.
+/// Color and relative height of a day's bar: states never differ by color alone.
 const fn of_day(day: Look) -> ([u8; 3], f32) {
     match day {
         Look::None => ([0x41, 0x48, 0x53], 0.12),
@@ -155,7 +155,7 @@ const fn of_day(day: Look) -> ([u8; 3], f32) {
     }
 }
 
-/// The state's sign.
+/// Icon of a status.
 fn sign(class: &str) -> Result<Path, Undrawn> {
     let mut path = PathBuilder::new();
     let mut line = |points: &[(f32, f32)]| {

@@ -1,4 +1,4 @@
-//! What was seen of a stretch of time: how its cell looks, and what is said of it.
+//! Data of one uptime bar: its state and label.
 
 use parallax_core::board::Day;
 use parallax_core::rollup::Counts;
@@ -8,35 +8,35 @@ use super::super::tongue::{Words, fill};
 use super::super::words;
 use super::Look;
 
-/// Minutes down from which a cell counts as one with an outage, rather than with a short one.
+/// Minutes of downtime from which a bar shows a long outage.
 const LONG: f64 = 20.0;
-/// Minutes down that a cell may have without being shown as another than a good one; its label tells of them.
+/// Minutes of downtime up to which a bar still shows as up; its label states the downtime.
 const BRIEF: f64 = 1.0;
 
-/// What was seen of a stretch of time.
+/// Data of one uptime bar.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Seen {
     pub counts: Counts,
     pub uptime: Option<f64>,
-    /// How much of it was watched, and how much of that it was down.
+    /// Monitored time and downtime.
     pub time: WatchedTime,
-    /// Whether it holds the present, and an outage is under way.
+    /// True if the bar includes the present and an outage is ongoing.
     pub is_down: bool,
 }
 
 impl Seen {
-    /// What was seen of a day, whatever is under way.
+    /// Data of a day, without a current outage.
     pub(super) const fn of(day: &Day) -> Self {
         Self { counts: day.counts, uptime: day.uptime, time: day.time, is_down: false }
     }
 }
 
-/// What is said of a stretch of time.
+/// Label of a bar.
 pub(super) fn label(title: String, seen: Seen, incidents: usize, said: &Words) -> String {
     let mut parts = Vec::new();
     match seen.uptime {
         None if seen.counts.excluded > 0 => parts.push(said.maintenance.to_owned()),
-        // Before the first round of a day that it is down on, this is all that is known.
+        // Before a day's first round nothing else is known.
         None if seen.is_down => {}
         None => parts.push(said.no_data.to_owned()),
         Some(uptime) => {
@@ -58,7 +58,7 @@ pub(super) fn label(title: String, seen: Seen, incidents: usize, said: &Words) -
     format!("{title}: {}", parts.join(said.tongue().comma()))
 }
 
-/// How a stretch of time was. None that holds an outage is a good one, however short the outage is yet.
+/// State of a bar. A bar with a current outage never shows as up, however short the outage is.
 pub(super) fn look(seen: Seen) -> Look {
     match so_far(seen) {
         long @ (Look::Short | Look::Down) => long,
@@ -67,7 +67,7 @@ pub(super) fn look(seen: Seen) -> Look {
     }
 }
 
-/// How it was by what was counted. One that has just begun, and was down for most of it, is no good one either.
+/// State by the counted rounds. A bar that has just begun and was mostly down doesn't show as up.
 fn so_far(Seen { counts, uptime, time, .. }: Seen) -> Look {
     if uptime.is_none() {
         return if counts.excluded > 0 { Look::Maintenance } else { Look::None };
@@ -113,7 +113,7 @@ mod tests {
             (counts(0, 1, 0, 0), DAY, Look::Down),
             (counts(1440, 0, 144, 0), DAY, Look::Slow),
             (counts(1440, 0, 100, 0), DAY, Look::Up),
-            // Half an hour, and half of an hour.
+            // Ten minutes of an hour, and half of an hour.
             (counts(50, 10, 0, 0), HOUR, Look::Short),
             (counts(30, 30, 0, 0), HOUR, Look::Down),
             // Ten minutes after midnight, down for one of them.

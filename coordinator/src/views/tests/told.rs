@@ -1,8 +1,8 @@
-//! What documents tell: their best address, what is wrong with a monitor, and what is folded away.
+//! Contents of documents: canonical URL, open incidents, and collapsed details.
 
 use super::*;
 
-/// One of [`documents`].
+/// Returns one of [`documents`].
 fn named(name: &str) -> String {
     documents().into_iter().find(|(known, _)| *known == name).map(|(_, document)| document).unwrap()
 }
@@ -159,18 +159,18 @@ fn a_window_that_is_under_way_says_so_and_when_it_ends_wherever_it_is_told_of() 
     let own = IncidentPage::new((&board.page, ""), &board.maintenance[0], FOUND, NOW);
     let own = String::from_utf8(crate::views::print(&own).unwrap()).unwrap();
     for text in [printed(&board), embed, own] {
-        assert!(text.contains("Maintenance under way") && text.contains(until), "{text}");
+        assert!(text.contains("Maintenance in progress") && text.contains(until), "{text}");
     }
     let site = crate::views::feeds::Site { page: &board.page, address: ADDRESS };
-    let told = "Maintenance, under way since 2026-11-27T12:45:00.000Z, ends at 2026-11-30T14:16:00.000Z";
+    let told = "Maintenance, in progress since 2026-11-27T12:45:00.000Z, ends at 2026-11-30T14:16:00.000Z";
     assert!(crate::views::notes::page(site, &board).contains(told));
     let feed = crate::views::feeds::atom::write(site, ADDRESS, &board.maintenance).unwrap();
-    let told = "&lt;strong&gt;Under way&lt;/strong&gt; · 27 Nov 2026, 12:45 UTC";
+    let told = "&lt;strong&gt;In progress&lt;/strong&gt; · 27 Nov 2026, 12:45 UTC";
     assert!(String::from_utf8(feed).unwrap().contains(told));
-    // Until that is noted, the feed has nothing to tell of it.
+    // Until the start is stored, the feed has nothing new.
     let planned = [notice(window())];
     let feed = crate::views::feeds::atom::write(site, ADDRESS, &planned).unwrap();
-    assert!(!String::from_utf8(feed).unwrap().contains("Under way"));
+    assert!(!String::from_utf8(feed).unwrap().contains("In progress"));
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! The table against every vector we know, and against random addresses inside each block.
+//! Tests of the table against all known vectors, and against random addresses inside each block.
 
 use super::*;
 use proptest::prelude::*;

@@ -1,4 +1,4 @@
-//! How addresses are judged.
+//! Tests of the judgement of addresses.
 
 use super::*;
 
@@ -49,7 +49,7 @@ fn this_host_is_refused_in_every_form_and_allowed_by_its_own_setting_alone() {
     const OWN: &[&str] = &["127.0.0.1", "5.9.9.9", "10.0.0.5", "2600::5", "fd00::5"];
     let closed = Some(Class::OwnHost);
     let (own, private) = (Some(Class::Loopback), Some(Class::Private));
-    // Neither, `allow_private`, `allow_own_host`, both.
+    // Results under: neither, `allow_private`, `allow_own_host`, both.
     for (ip, told) in [
         ("5.9.9.9", [closed, closed, None, None]),
         ("::ffff:5.9.9.9", [closed, closed, None, None]),

@@ -1,4 +1,4 @@
-//! The part of a page that is kept from one reading to the next.
+//! The part of a page that is cached between readings.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -9,22 +9,23 @@ use parallax_protocol::result::VendorReading;
 
 use crate::probe::vendor::{NoReading, Page};
 
-/// Bytes of a page that is kept whole; of a larger one only what monitors ask for.
+/// Maximum size in bytes of a page that is cached whole; for a larger one only the requested readings are
+/// cached.
 const MAX_WHOLE: usize = 64 << 10;
 
-/// A component's reading, or why the page has none.
+/// A component's reading, or the reason why the page has none.
 pub(in crate::probe::component) type Said = Result<VendorReading, NoReading>;
 
-/// The last reading as it is kept, never its documents beside it.
+/// The cached last reading, without its documents.
 #[derive(Debug)]
 pub(super) enum Held {
     Page(Page),
-    /// Of a page that is large: what it says of each component that is asked for.
+    /// For a large page: the reading of each requested component.
     Readings(BTreeMap<Option<String>, Said>),
 }
 
 impl Held {
-    /// Keeps a small page whole, and of a large one the readings that monitors want.
+    /// Caches a small page whole, and for a large one only the requested readings.
     pub(super) fn new(mut page: Page, wanted: &BTreeSet<Option<String>>) -> Self {
         page.finish();
         if page.weight() <= MAX_WHOLE {
@@ -33,7 +34,7 @@ impl Held {
         Self::Readings(wanted.iter().map(|name| (name.clone(), page.reading(name.as_deref()))).collect())
     }
 
-    /// Its reading of a component; `None` where that was not kept. `component` is as names are compared.
+    /// Returns the reading of a component; `None` if it is not cached. `component` is a normalised name.
     pub(super) fn said_of(&self, component: Option<&str>) -> Option<Said> {
         match self {
             Self::Page(page) => Some(page.reading(component)),

@@ -1,4 +1,4 @@
-//! Fetching the documents of one page.
+//! Fetching of one page's documents.
 
 use std::collections::BTreeSet;
 
@@ -14,19 +14,19 @@ use crate::probe::{
     vendor::{self, Format, Id},
 };
 
-/// Bytes of a document that is read for a page's id.
+/// Maximum size in bytes of a document that is read for a page's id.
 const MAX_ID_DOCUMENT: usize = 1024 * 1024;
 
-/// Why there is no document.
+/// Reason why there is no document.
 #[derive(Debug)]
 pub(super) enum Miss {
-    /// It isn't there, or is another one.
+    /// It is missing, or is another document.
     Document(String),
-    /// The page as a whole can't be reached.
+    /// The page as a whole is unreachable.
     Trouble(Trouble),
 }
 
-/// How to fetch: what every request of one reading shares.
+/// Shared context of all requests of one reading.
 pub(super) struct Way<'a> {
     pub(super) base: &'a str,
     pub(super) net: &'a Net,
@@ -34,12 +34,12 @@ pub(super) struct Way<'a> {
     pub(super) deadline: Instant,
     pub(super) facts: &'a mut Facts,
     pub(super) wanted: &'a BTreeSet<Option<String>>,
-    /// Bytes of documents that may still be read.
+    /// Number of bytes of documents that may still be read.
     pub(super) left: usize,
 }
 
 impl Way<'_> {
-    /// The page's id, out of its address or a document.
+    /// Returns the page's id, from its address or a document.
     pub(super) async fn id(&mut self, format: &Format) -> Result<String, Miss> {
         if let Some(id) = format.ids.iter().find_map(|id| id.of(self.base)) {
             return Ok(id);
@@ -57,10 +57,10 @@ impl Way<'_> {
                 return Ok(id);
             }
         }
-        Err(Miss::Document("its id is not there".to_owned()))
+        Err(Miss::Document("it has no page id".to_owned()))
     }
 
-    /// Asks for a document of so many bytes at most.
+    /// Fetches a document with a size limit.
     pub(super) async fn fetch(
         &mut self,
         url: &str,
@@ -71,7 +71,7 @@ impl Way<'_> {
         let most = most.min(self.left);
         let want = Want { url, headers, most, account: self.account };
         match fetch(want, self.net, self.deadline, self.facts).await {
-            // The server's own trouble, or ours with it, tells nothing of what lies where.
+            // A fault of the server, or of this host, reveals nothing about the addresses.
             Ok(answer) if matches!(answer.status, 429 | 500..) => {
                 Err(Miss::Trouble(unreadable(format!("it answers with status {}", answer.status))))
             }
@@ -79,7 +79,7 @@ impl Way<'_> {
                 self.left = self.left.saturating_sub(answer.body.len());
                 Ok(answer)
             }
-            // What lies at this place is no document; another place may have one.
+            // There is no document at this address; another one may have it.
             Err(Trouble::Target(
                 failure @ (Failure::BodyTooLarge
                 | Failure::BodyUndecodable

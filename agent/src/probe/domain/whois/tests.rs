@@ -1,4 +1,4 @@
-//! WHOIS as the registries write it: each form under `tests/fixtures/whois.txt`, and what is no answer.
+//! Tests of WHOIS responses: each registry's form under `tests/fixtures/whois.txt`, and invalid ones.
 
 use super::*;
 
@@ -7,7 +7,7 @@ const DAY: i64 = 1_818_115_200_000;
 /// 1 January 2027.
 const NOW: i64 = 1_798_761_600_000;
 
-/// The registries' forms: `=== domain end`, then the answer.
+/// Responses by registry: `=== domain end`, then the response.
 const FORMS: &str = include_str!("../../../../tests/fixtures/whois.txt");
 
 #[test]
@@ -55,7 +55,7 @@ fn the_end_is_found_under_its_many_names() {
     }
     let text = "Domain: example.zz\nExpiry Date: 2027-08-13\nDomain Status: redemptionPeriod https://icann.example\n";
     assert!(read(text, "example.zz").unwrap().unwrap().is_lapsed);
-    // Of several names the plainest counts, and the registrar's own date never does.
+    // Of several labels the clearest counts, and the registrar's own date never does.
     let text = "Domain: example.zz\nRenewal date: 2026-01-01\nRegistrar Registration Expiration Date: 2029-01-01\n\
                 Expiry date: never\nexpires: 2027-08-13\n";
     assert_eq!(read(text, "example.zz").unwrap().unwrap().end(NOW), Ok(DAY));

@@ -1,5 +1,5 @@
-//! Brotli (RFC 7932), with the memory of its decoder counted: a few bytes can ask it for a window of 16 MiB, and for
-//! Huffman tables of 3 MiB.
+//! Brotli (RFC 7932), with its decoder's memory accounted: a few bytes can make it allocate a window of 16
+//! MiB, and Huffman tables of 3 MiB.
 
 use std::io::{self, Write};
 use std::mem::size_of;
@@ -12,7 +12,7 @@ use brotli_decompressor::{Allocator, SliceWrapper, StandardAlloc};
 use super::{Next, PIECE, Stage, broken};
 use crate::probe::http::budget::Share;
 
-/// Bytes that a decoder holds at most; windows beyond the standard's take more.
+/// Maximum memory of a decoder in bytes; windows beyond the standard's take more.
 const MAX_HELD: usize = 32 << 20;
 
 type Memory<T> = <StandardAlloc as Allocator<T>>::AllocatedMemory;
@@ -20,7 +20,7 @@ type Memory<T> = <StandardAlloc as Allocator<T>>::AllocatedMemory;
 type Decoder =
     DecompressorWriterCustomAlloc<Next, Memory<u8>, CountingAllocator, CountingAllocator, CountingAllocator>;
 
-/// Undoes brotli.
+/// Decodes brotli.
 pub(super) struct Brotli {
     stream: Decoder,
     held: Arc<AtomicUsize>,
@@ -49,7 +49,7 @@ impl Write for Brotli {
             return Err(broken("brotli"));
         }
         self.share.grow_to(held)?;
-        // Less is taken at the end of the stream alone.
+        // Fewer bytes are consumed only at the end of the stream.
         self.is_over = taken < piece.len();
         Ok(piece.len())
     }
@@ -66,7 +66,7 @@ impl Stage for Brotli {
     }
 }
 
-/// Allocates for the decoder and counts how much it holds.
+/// Allocates for the decoder and counts its memory.
 #[derive(Clone)]
 struct CountingAllocator {
     held: Arc<AtomicUsize>,

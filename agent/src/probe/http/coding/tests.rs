@@ -1,4 +1,4 @@
-//! Every coding, whole, cut anywhere, broken, and made to burst.
+//! Tests of every coding: whole, split anywhere, broken, and as decompression bombs.
 
 use std::sync::{Arc, Mutex};
 
@@ -12,7 +12,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::probe::http::budget::Budget;
 
-/// Keeps what comes through, up to a bound.
+/// Collects the decoded bytes, up to a bound.
 #[derive(Clone, Default)]
 struct Kept(Arc<Mutex<Vec<u8>>>);
 
@@ -75,7 +75,7 @@ fn zstd(text: &[u8]) -> Vec<u8> {
     ruzstd::encoding::compress_to_vec(text, ruzstd::encoding::CompressionLevel::Fastest)
 }
 
-/// "hello hello hello hello\n" as made by the reference encoder.
+/// "hello hello hello hello\n", encoded by the reference encoder.
 const BROTLI: &[u8] =
     &[27, 23, 0, 248, 141, 148, 110, 222, 68, 85, 134, 214, 10, 32, 108, 111, 74, 17, 121, 226, 128, 174, 22];
 /// 16 MiB of zeros, likewise.
@@ -97,7 +97,7 @@ fn every_coding_is_undone_however_it_is_cut() {
             ("br", BROTLI.to_vec()),
             ("identity", text.to_vec()),
             ("deflate, gzip", gzip(&zlib(text))),
-            // Tokens that are no codings.
+            // Tokens that name no coding.
             ("UTF-8", text.to_vec()),
             ("none", text.to_vec()),
             ("aws-chunked", text.to_vec()),
@@ -135,7 +135,7 @@ fn a_body_that_breaks_off_or_lies_is_not_undone() {
     }
     assert!(undone("br", &BROTLI[..BROTLI.len() - 2], 1000).is_err());
     assert!(undone("br", b"<html>not at all</html>", 1000).is_err());
-    assert!(undone("zstd, IDENTITY, br", &text, 1000).is_err(), "not what it says");
+    assert!(undone("zstd, IDENTITY, br", &text, 1000).is_err(), "not the declared coding");
     assert!(undone("gzip, none, gzip, gzip", b"", 1).is_err(), "too many");
 }
 
@@ -156,7 +156,7 @@ fn a_bomb_ends_at_the_bound() {
 
 #[test]
 fn what_comes_to_nothing_ends_too() {
-    // A frame to be passed over that is longer than the bound.
+    // A skippable frame that is longer than the bound.
     let length = u32::try_from(2 * MAX_BETWEEN).unwrap();
     let nothing =
         [&[0x50, 0x2a, 0x4d, 0x18], length.to_le_bytes().as_slice(), &vec![0; 2 * MAX_BETWEEN]].concat();

@@ -1,4 +1,4 @@
-//! Heads that keep the rules, and heads that don't.
+//! Tests of valid and invalid heads.
 
 use super::*;
 use proptest::prelude::*;
@@ -21,7 +21,7 @@ fn status(text: &str) -> Result<Option<u16>, Failure> {
     read(&[text.as_bytes()], false)
 }
 
-/// The headers of an answer with these lines, as `name: value`.
+/// Returns the headers of a response with these lines, as `name: value`.
 fn headers(lines: &[u8], keep: Keep) -> Result<Vec<String>, Failure> {
     let head = [b"HTTP/1.1 302 Found\r\n", lines, b"\r\n"].concat();
     let Some((head, _, _)) = whole(&[&head], false, keep)? else { panic!("no head") };

@@ -1,4 +1,4 @@
-//! Requests as they leave for a check.
+//! Tests of the requests that a check sends.
 
 use super::*;
 use parallax_protocol::{
@@ -52,7 +52,7 @@ fn own_headers_replace_ours_whatever_their_case() {
     assert_eq!(header_of(&plan, "user-agent").unwrap(), "me");
     assert_eq!(header_of(&plan, "host").unwrap(), "other.example");
     assert_eq!(plan.request().unwrap().uri(), "http://other.example/");
-    assert_eq!(plan.host.to_string(), "example.com", "the connection goes where the URL says");
+    assert_eq!(plan.host.to_string(), "example.com", "the connection goes to the URL's host");
 }
 
 #[test]
@@ -117,7 +117,7 @@ fn addresses_keep_their_brackets_in_the_host_header() {
     assert_eq!(header_of(&plan, "host").unwrap(), "[2001:db8::1]:81");
 }
 
-/// A check with a header of each kind, at the address that it is redirected to.
+/// Returns a check with a header of each kind, after a redirect to this address.
 fn moved(from: &str, to: &[&str]) -> Plan {
     let headers = [
         ("User-Agent", "me"),

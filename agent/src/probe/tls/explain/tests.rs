@@ -1,4 +1,4 @@
-//! Chains with keys that our library can't reckon with, and with an issuer out of its time.
+//! Tests with chains whose keys the TLS library can't verify, and with an issuer outside its validity period.
 
 use rcgen::{
     BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair, KeyUsagePurpose,
@@ -18,8 +18,9 @@ type Authority = CertifiedIssuer<'static, KeyPair>;
 /// 1 July 2027.
 const NOW: u64 = 1_814_400_000;
 
-/// Made with OpenSSL, since our library makes no such keys: authorities with keys of P-256, P-521, RSA-1024 and RSA-2048;
-/// leaves for `a.example` with keys of P-521 and RSA-1024 under the first, and P-256 under the others, the last by SHA-1.
+/// Created with OpenSSL, since the TLS library makes no such keys: authorities with keys of P-256, P-521,
+/// RSA-1024 and RSA-2048; leaves for `a.example` with keys of P-521 and RSA-1024 under the first, and P-256
+/// under the others, the last by SHA-1.
 fn odd() -> Vec<CertificateDer<'static>> {
     CertificateDer::pem_slice_iter(include_bytes!("odd.pem")).map(Result::unwrap).collect()
 }
@@ -52,7 +53,7 @@ fn a_key_that_the_library_lacks_is_named() {
     };
     let of_issuer =
         |key: &str| Err(format!("an issuer of its certificate has {key}, which this check can't verify"));
-    // The issuer is shown, or not.
+    // With and without the issuer in the chain.
     for others in [vec![], vec![p521.clone()]] {
         assert_eq!(verdict(p521, &others, by_p521, "a.example"), of_issuer("a P-521 key"));
     }
@@ -61,7 +62,7 @@ fn a_key_that_the_library_lacks_is_named() {
     }
     let other = verdict(rsa1024, &[], by_rsa1024, "b.example").unwrap_err();
     assert!(other.contains("NotValidForName"), "{other}");
-    // A leaf's own key is needed for its proof alone.
+    // A leaf's own key is needed only for its proof of possession.
     for (leaf, key) in [(leaf_p521, "a P-521 key"), (leaf_rsa1024, "a 1024-bit RSA key")] {
         assert_eq!(verdict(p256, &[], leaf, "a.example"), Ok(()));
         let error = signature(CertificateError::BadSignature.into(), leaf);
@@ -70,12 +71,12 @@ fn a_key_that_the_library_lacks_is_named() {
     }
     let wrong = signature(CertificateError::BadSignature.into(), by_p521);
     assert_eq!(wrong, CertificateError::BadSignature.into());
-    // Browsers refuse SHA-1 too, and an issuer that nobody knows.
+    // Browsers refuse SHA-1 too, and an unknown issuer.
     for others in [vec![], vec![rsa1024.clone()], vec![p521.clone(), rsa2048.clone(), rsa1024.clone()]] {
         let sha1 = verdict(rsa2048, &others, by_sha1, "a.example").unwrap_err();
         assert!(sha1.contains("UnsupportedSignatureAlgorithm"), "{sha1}");
     }
-    // A certificate that is shown beside the leaf's path excuses nothing.
+    // A certificate outside the leaf's path is no excuse.
     assert_eq!(unreckoned(leaf_p521, &[p256.clone(), rsa1024.clone()]), None);
     assert!(unreckoned(by_rsa1024, &[p256.clone(), rsa1024.clone()]).is_some());
     let stranger = verdict(p256, &[], by_rsa1024, "a.example").unwrap_err();

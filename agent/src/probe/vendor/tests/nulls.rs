@@ -1,8 +1,9 @@
-//! Documents in which one field is null, odd or gone: the rest is read as before, and nothing turns well by it.
+//! Tests with documents in which one field is null, odd or missing: the rest is read as before, and nothing
+//! becomes operational by it.
 
 use super::*;
 
-/// The places in a document, as JSON pointers, the root left out.
+/// Collects the positions in a document as JSON pointers, without the root.
 fn places(value: &Value, at: &str, found: &mut Vec<String>) {
     let children: Vec<(String, &Value)> = match value {
         Value::Object(fields) => {
@@ -18,7 +19,7 @@ fn places(value: &Value, at: &str, found: &mut Vec<String>) {
     }
 }
 
-/// The document without the outermost item of a list that the place lies in; `None` where it lies in none.
+/// Returns the document without the outermost list item that contains the position; `None` if there is none.
 fn without_item(document: &Value, place: &str) -> Option<Value> {
     let steps: Vec<&str> = place.split('/').skip(1).collect();
     let is_item = |n: &usize| {
@@ -33,7 +34,7 @@ fn without_item(document: &Value, place: &str) -> Option<Value> {
     Some(rest)
 }
 
-/// The field without which a document is not known for what it is, or has nothing else to read.
+/// Returns true for a field without which a document is not recognised, or has nothing else to read.
 fn is_mark(product: &str, case: &str, place: &str) -> bool {
     let kind = case.rsplit('.').next().unwrap_or(case);
     match (product, kind) {
@@ -48,7 +49,7 @@ fn is_mark(product: &str, case: &str, place: &str) -> bool {
     }
 }
 
-/// The names of well components, and of all, as they are read one by one.
+/// Returns the names and states of the components, read one by one.
 fn states(page: &Page) -> Vec<(String, Option<VendorState>)> {
     page.components.iter().map(|one| (one.name.clone(), one.word.state)).collect()
 }
@@ -69,7 +70,7 @@ fn one_null_or_odd_field_takes_nothing_else_with_it() {
                 continue;
             };
             let product = product.file_name().into_string().unwrap();
-            // In UTF-16, of which the same stands there in UTF-8.
+            // UTF-16 documents have a UTF-8 copy with the same contents.
             let Ok(document) = serde_json::from_slice::<Value>(&std::fs::read(&path).unwrap()) else {
                 continue;
             };
@@ -89,26 +90,26 @@ fn one_null_or_odd_field_takes_nothing_else_with_it() {
     assert!(tried > 2000, "{tried} documents");
 }
 
-/// Puts `odd` at the place and compares.
+/// Puts `odd` at the position and compares.
 fn check(product: &str, case: &str, document: &Value, place: &str, odd: &Value) -> Result<(), String> {
     let read = |document: &Value| reader(product, case)(document.to_string().as_bytes());
     let before = read(document).ok_or("the document itself is not read")?;
     let mut changed = document.clone();
     *changed.pointer_mut(place).ok_or("no such place")? = odd.clone();
     let Some(after) = read(&changed) else {
-        // What tells a product from another has to be of its form; null alone is let pass.
+        // A field that identifies the product must be of its type; only null is tolerated.
         let is_all = before.components.is_empty()
             || is_mark(product, case, place)
             || document.as_array().is_some_and(|list| list.len() == 1 && place == "/0");
         return if odd.is_null() && !is_all { Err("not read".to_owned()) } else { Ok(()) };
     };
-    // Lists of incidents, by which components are ill.
+    // Lists of incidents, which determine the components' states.
     let lists_incidents = match product {
         "slack" => true,
         "google" | "aws" => !case.ends_with(".products") && !case.ends_with(".services"),
         _ => false,
     };
-    // The other items of the list are read as they are without the one that was changed.
+    // The other items of the list are read as without the changed one.
     let rest = without_item(document, place).filter(|_| !lists_incidents);
     if let Some(rest) = rest.and_then(|rest| read(&rest)) {
         let mut left = states(&after);
@@ -117,11 +118,11 @@ fn check(product: &str, case: &str, document: &Value, place: &str, odd: &Value) 
             left.remove(at);
         }
     }
-    // These say that all is well by naming nothing.
+    // In these, the absence of incidents means that all is well.
     if matches!(product, "google" | "statuspal" | "slack" | "aws") {
         return Ok(());
     }
-    // Null there means that another field beside it counts.
+    // Null there means that another field counts instead.
     let stands_aside = match product {
         "cachet3" => place.ends_with("/latest_status"),
         "statusio" => place.ends_with("/status_code"),
@@ -133,12 +134,12 @@ fn check(product: &str, case: &str, document: &Value, place: &str, odd: &Value) 
     for (name, state) in states(&after) {
         let of_before: Vec<_> = before.components.iter().filter(|one| one.name == name).collect();
         if is_well(state) && !of_before.is_empty() && !of_before.iter().any(|one| is_well(one.word.state)) {
-            return Err(format!("{name} has become well"));
+            return Err(format!("{name} has become operational"));
         }
     }
     let whole = |page: &Page| page.reading(None).ok().map(|reading| reading.state);
     if is_well(whole(&after)) && !is_well(whole(&before)) {
-        return Err("the whole has become well".to_owned());
+        return Err("the overall state has become operational".to_owned());
     }
     Ok(())
 }

@@ -1,10 +1,10 @@
-//! Documents whose words no reader knows, and documents that are none.
+//! Tests with documents that contain unknown words, and with invalid documents.
 
 use proptest::prelude::*;
 
 use super::*;
 
-/// Every word of a status, in a document, replaced by another.
+/// Replaces every status word in a document.
 fn with_words(value: &mut Value, word: &Value) {
     const WORDS: [&str; 13] = [
         "status",
@@ -50,7 +50,7 @@ fn an_unknown_word_is_never_read_as_well() {
                 continue;
             };
             let product = product.file_name().into_string().unwrap();
-            // These say that all is well by naming nothing; the next test has words for them.
+            // In these, the absence of incidents means that all is well; the next test covers them.
             if matches!(product.as_str(), "google" | "statuspal") || case.ends_with(".services") {
                 continue;
             }
@@ -102,7 +102,7 @@ fn an_unknown_word_is_not_read_as_well_where_silence_is() {
     assert_eq!(page.reading(Some("rds")), Err(NoReading::Unknown("status 9".to_owned())));
     assert_eq!(page.reading(Some("SQS")), Err(NoReading::Unknown("status ".to_owned())));
 
-    // Types that a page has made up are there.
+    // Includes types that a page has defined itself.
     let summary = json!({
         "status_page": {"current_incident_type": "splendid"},
         "services": [{"name": "DNS", "current_incident_type": "splendid"}],
@@ -124,7 +124,7 @@ fn an_unknown_word_is_not_read_as_well_where_silence_is() {
     assert_eq!(page.reading(Some("Key Vault")), Err(NoReading::Unknown("Splendid".to_owned())));
 }
 
-/// JSON made of the names and words that the readers look for, and of others.
+/// Generates JSON from the names and words that the readers look for, and others.
 fn documents() -> impl Strategy<Value = Value> {
     let name = prop::sample::select(vec![
         "page",

@@ -1,4 +1,4 @@
-//! Checks as they come of what people send.
+//! Checks built from requests: credentials, defaults and host names.
 
 use super::*;
 
@@ -26,7 +26,8 @@ fn user_info_of_a_url_becomes_a_secret_header() {
     assert_eq!(http.sent_headers(), [("Authorization".to_owned(), "Basic YTpi".to_owned())]);
 }
 
-/// The Authorization that is sent after the edits, each of a URL and an Authorization among the headers.
+/// The Authorization header that is sent after some edits, each of a URL and of an Authorization among the
+/// headers.
 fn sent_after(edits: &[(Option<&str>, Option<&str>)]) -> Option<String> {
     let mut check = None;
     for (url, header) in edits {

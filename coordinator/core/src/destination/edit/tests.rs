@@ -1,4 +1,4 @@
-//! Every bound of a destination's fields, and what an edit keeps.
+//! Bounds of a destination's fields, and the values that an edit keeps.
 
 use super::*;
 use crate::destination::OLD_SECRET;
@@ -54,7 +54,7 @@ fn each_type_needs_its_own_fields_and_no_others() {
         let made = made(edit).unwrap();
         assert_eq!(made.channel.kind(), kind);
         assert!(made.enabled && made.events.is_none() && made.monitors.is_none());
-        // A wrong value in a field of another type is no fault.
+        // A wrong value in a field of another type is no error.
         let wrong = || Given::Wrong("must be a string".to_owned());
         let noisy = match kind {
             ChannelKind::Email => DestinationEdit { url: wrong(), key: wrong(), ..edit.clone() },
@@ -142,9 +142,9 @@ fn an_edit_keeps_what_is_left_out_and_switches_on_again() {
     before.health.off = None;
     let moved = DestinationEdit { url: value("https://other.example/"), ..DestinationEdit::default() };
     let after = changed(&moved, &before).unwrap();
-    assert_eq!(after.health, Health::default(), "another receiver is not to blame");
+    assert_eq!(after.health, Health::default(), "a new receiver starts with fresh health");
     assert!(matches!(&after.channel, Channel::Webhook { secret, .. } if secret.present == SECRET));
-    // What was named before may be named again, though it is gone.
+    // Monitors that were already listed may be sent again even if they no longer exist.
     let again = DestinationEdit {
         monitor_ids: Given::Value(vec![MonitorId::from_u128(9).to_string()]),
         ..DestinationEdit::default()
@@ -155,7 +155,7 @@ fn an_edit_keeps_what_is_left_out_and_switches_on_again() {
         (DestinationEdit { url: Given::Null, ..DestinationEdit::default() }, "url must not be null"),
         (
             DestinationEdit { url: value("https://hooks.example.com/***"), ..DestinationEdit::default() },
-            "url is masked: send it whole, or leave it out to keep it",
+            "url is masked: send the full value, or omit the field to keep it",
         ),
     ] {
         assert_eq!(changed(&wrong, &before).unwrap_err(), rule);
@@ -175,7 +175,7 @@ fn a_new_secret_waits_for_a_day_and_a_second_one_takes_its_place() {
     assert_eq!((second.active(later()), second.pending(later())), (SECRET, Some("whsec_CCCC")));
     assert_eq!(second.pending_until(later()), Some(later() + OLD_SECRET));
     let third = second.rotated("whsec_DDDD".to_owned(), later() + OLD_SECRET);
-    assert_eq!(third.active(later() + OLD_SECRET), "whsec_CCCC", "its day was over");
+    assert_eq!(third.active(later() + OLD_SECRET), "whsec_CCCC", "the old secret has expired");
     let active = after.activated().unwrap();
     let secret = active.secrets().unwrap();
     assert_eq!((secret.active(now()), secret.pending(now())), ("whsec_BBBB", None));
@@ -188,7 +188,7 @@ fn a_mailbox_is_asked_unless_it_is_the_accounts_own_and_stays_asked_until_its_re
     let to = |address: &str| DestinationEdit { to: value(address), ..DestinationEdit::default() };
     let of =
         |address: &str| made(&DestinationEdit { name: value("Ops"), kind: value("email"), ..to(address) });
-    assert_eq!(made(&webhook()).unwrap().asked_at(), None, "nobody reads a webhook");
+    assert_eq!(made(&webhook()).unwrap().asked_at(), None, "a webhook needs no confirmation");
     let own = of("Owner@Example.com").unwrap();
     assert_eq!((own.asked_at(), &own.health), (None, &Health::default()));
     let asked = of("owner+x@example.com").unwrap();
@@ -207,5 +207,5 @@ fn a_mailbox_is_asked_unless_it_is_the_accounts_own_and_stays_asked_until_its_re
         assert_eq!(after(edit, before), wanted, "{before:?} {edit:?}");
     }
     let sure = Destination { health: Health::default(), ..asked };
-    assert_eq!(after(&named, &sure), None, "who said so is not asked again");
+    assert_eq!(after(&named, &sure), None, "a confirmed mailbox stays confirmed");
 }

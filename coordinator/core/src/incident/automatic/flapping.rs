@@ -1,4 +1,4 @@
-//! Automatic incidents of monitors that flap: one update says so and is renewed in place, and one says that it is over.
+//! Flapping monitors in automatic incidents: one update that is refreshed in place, and one at the end.
 
 use super::{Desk, Ended, silently, words};
 use crate::flapping::{Flapping, Steady};
@@ -8,8 +8,8 @@ use crate::telling::FlappingNotice;
 use crate::time::Timestamp;
 
 impl Desk {
-    /// Says how often it has changed by now, where it was said before that it flaps. An incident that a
-    /// person took over, or closed, is theirs.
+    /// Refreshes the number of changes in the flapping update, if there is one. An incident that a person
+    /// took over or closed is left alone.
     pub(super) fn renew(&mut self, monitor: MonitorId, flapping: Flapping) -> Option<Told> {
         let notice = *self.outages.flapping.get(&monitor)?;
         let tongue = self.tongue();
@@ -25,13 +25,13 @@ impl Desk {
         Some(silently(notice.incident))
     }
 
-    /// Notes where it was said that a monitor flaps.
+    /// Stores which update reports that a monitor flaps.
     pub(super) fn note_flapping(&mut self, monitor: MonitorId, told: Told) {
         let notice = FlappingNotice { incident: told.incident, update: told.update };
         self.outages.flapping.insert(monitor, notice);
     }
 
-    /// A monitor came back and flaps by that: its incident says so, and stays open.
+    /// Reports in its incident that a monitor came back but flaps; the incident stays open.
     pub(super) fn begin_flapping(
         &mut self,
         monitor: MonitorId,
@@ -47,7 +47,8 @@ impl Desk {
         Some(told)
     }
 
-    /// A monitor is steady again. Where its incident ends by that, what is said of it is in the second value.
+    /// Handles a monitor that is steady again. If its incident ends by that, the second value carries the
+    /// text for the final update.
     pub(super) fn become_steady(
         &mut self,
         monitor: MonitorId,
@@ -69,7 +70,8 @@ impl Desk {
         (self.say(id, text, true, at, random), Ended::Back)
     }
 
-    /// Gives an incident of one monitor the title of what flaps, or of what is down, unless a person wrote another.
+    /// Gives an incident of one monitor the generated title for flapping or for down, unless a person wrote
+    /// another.
     fn retitle(&mut self, id: IncidentId, flaps: bool) {
         let tongue = self.tongue();
         let Some(incident) = self.incidents.get_mut(&id).filter(|it| it.affected.len() < 2) else { return };

@@ -1,32 +1,32 @@
-//! Incidents that outages belong to: one that is there, a new one, or none.
+//! Choice of the incident for an outage: an existing one, a new one, or none.
 
 use super::{Desk, JOINABLE};
 use crate::id::{IncidentId, MonitorId};
 use crate::incident::{Impact, Incident, MAX_OPEN};
 use crate::time::Timestamp;
 
-/// Where an outage belongs.
+/// The incident that an outage belongs to.
 pub(super) enum Home {
-    /// To an automatic incident that it was in before.
+    /// The automatic incident that already lists the monitor.
     Own(IncidentId),
-    /// To a person's incident, which says it already.
+    /// A person's incident, which covers the outage.
     Persons(IncidentId),
-    /// To an automatic incident that is young.
+    /// A recent automatic incident.
     Joins(IncidentId),
-    /// To one that is opened for it.
+    /// A new incident.
     New,
-    /// To none.
+    /// None.
     Nowhere,
 }
 
 impl Desk {
-    /// Where a monitor's outage belongs.
+    /// Chooses the incident for a monitor's outage.
     pub(super) fn home(&self, monitor: MonitorId, at: Timestamp) -> Home {
         let names = |incident: &Incident| incident.affected.iter().any(|one| one.monitor == monitor);
         if let Some(own) = self.automatic().find(|incident| names(incident)) {
             return Home::Own(own.id);
         }
-        // Somebody has said that much of it already.
+        // A person has already reported at least this impact.
         let says_it = |incident: &&Incident| {
             incident
                 .affected

@@ -1,4 +1,4 @@
-//! What becomes of an outage that was told: other regions, and its end; and what its incident says of that.
+//! Later stages of an announced outage: changed regions, the end, and the updates about them.
 
 use super::{Desk, silently, words};
 use crate::flapping::Flapping;
@@ -9,14 +9,14 @@ use crate::telling::ToldOutage;
 use crate::time::Timestamp;
 
 impl Desk {
-    /// The regions that a monitor is down from are others: what was last said of it says so.
+    /// Updates the text of the last update after the regions that a monitor is down from changed.
     pub(super) fn rescope(&mut self, monitor: MonitorId, down_from: Option<RegionSet>) -> Option<Told> {
         let before = self.outages.rescope(monitor, down_from)?;
         self.restate(monitor, &before, down_from).then_some(before.incident?).map(silently)
     }
 
-    /// A monitor is back, while others of its incident may still be down: that is said there. While it flaps, no more
-    /// than how often it has changed.
+    /// Handles a monitor that is up again while others of its incident may still be down: posts an update.
+    /// While it flaps, only the number of changes is refreshed.
     pub(super) fn come_back(
         &mut self,
         monitor: MonitorId,
@@ -42,22 +42,22 @@ impl Desk {
         }
     }
 
-    /// A monitor's outage is over. Its regions came back one after another, and what was last said of it named fewer each
-    /// time: from now on it says the widest scope. Gives the incident, and whether anything there is another.
+    /// Ends a monitor's outage. Regions recover one after another, so the last update names fewer and fewer;
+    /// it now names the widest scope instead. Returns the incident, and whether its text changed.
     pub(super) fn end(&mut self, monitor: MonitorId) -> Option<(IncidentId, bool)> {
         let (outage, widest) = self.outages.end(monitor)?;
         let is_restated = outage.down_from != widest && self.restate(monitor, &outage, widest);
         Some((outage.incident?, is_restated))
     }
 
-    /// What was last said of an outage says that it is from there. Whether anything was.
+    /// Rewrites the regions in the last update about an outage. Returns true if there was one.
     fn restate(&mut self, monitor: MonitorId, said: &ToldOutage, down_from: Option<RegionSet>) -> bool {
         let tongue = self.tongue();
         let incident = said.incident.and_then(|id| self.incidents.get_mut(&id));
         let incident = incident.filter(|incident| incident.automatic && incident.is_open());
         let (Some(incident), Some(watched)) = (incident, self.monitors.get(&monitor)) else { return false };
         let ways = words::ways(watched, said);
-        // What was said before it is of another outage.
+        // Earlier updates are about another outage.
         let mut of_this =
             incident.updates.iter_mut().rev().take_while(|update| update.created_at >= said.since);
         let last = of_this.find_map(|update| {

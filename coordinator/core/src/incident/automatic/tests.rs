@@ -1,4 +1,4 @@
-//! Automatic incidents told as stories, and what must hold of them for any stream of outages and people's acts.
+//! Automatic incidents as scenarios, and their invariants over any sequence of outages and people's actions.
 
 mod flapping;
 mod outages;
@@ -19,7 +19,7 @@ fn id(n: u128) -> MonitorId {
     MonitorId::from_u128(n)
 }
 
-/// A page with so many monitors, and a clock.
+/// A page with that many monitors, and a clock.
 struct Page {
     desk: Desk,
     now: i64,
@@ -116,7 +116,7 @@ const AGAIN: (News, bool) = (News::Updated, false);
 const ONE_BACK: (News, bool) = (News::Updated, false);
 const RESOLVED: (News, bool) = (News::Resolved, true);
 const SILENT: (News, bool) = (News::Changed, false);
-/// Over since nobody looks any more, which subscribers are not told by itself.
+/// Resolved because monitoring ended; subscribers are not notified automatically.
 const LEFT: (News, bool) = (News::Resolved, false);
 
 #[test]
@@ -131,7 +131,7 @@ fn an_outage_opens_one_incident_and_its_end_resolves_it() {
     page.wait(12 * MINUTE);
     assert_eq!(page.back(1), [RESOLVED]);
     assert_eq!((page.newest().resolved_at, page.newest().automatic), (Some(at(12 * MINUTE)), true));
-    assert_eq!(page.last_words(), "M1 is back. This lasted 12 minutes.");
+    assert_eq!(page.last_words(), "M1 is back up. The outage lasted 12 minutes.");
     assert!(page.back(1).is_empty() && page.desk.outages.down.is_empty());
 }
 
@@ -160,7 +160,7 @@ fn a_monitor_joins_within_ten_minutes_and_rejoins_at_any_age() {
     assert_eq!(page.down(3), [OPENED], "the first is too old");
     page.wait(99 * MINUTE);
     assert_eq!(page.back(2), [ONE_BACK]);
-    assert_eq!(page.down(2), [AGAIN], "it was in that one before");
+    assert_eq!(page.down(2), [AGAIN], "it belonged to that one before");
     assert_eq!((page.back(1), page.back(2), page.back(3)), (vec![ONE_BACK], vec![RESOLVED], vec![RESOLVED]));
 }
 
@@ -175,10 +175,10 @@ fn a_persons_update_takes_it_over_and_nothing_is_added_by_itself() {
     assert_eq!(
         (page.back(1), page.down(1), page.back(1)),
         (vec![], vec![], vec![]),
-        "somebody said it already"
+        "a person has reported it already"
     );
     assert_eq!(page.newest(), &taken);
-    assert_eq!(page.down(2), [OPENED], "of another monitor nobody did");
+    assert_eq!(page.down(2), [OPENED], "but not the other monitor");
 }
 
 #[test]
@@ -200,8 +200,8 @@ fn pausing_and_deleting_count_as_back() {
         page.down(2);
         page.back(1);
         let told = if delete { page.delete(2) } else { page.pause(2, true) };
-        assert_eq!(told, [LEFT], "{delete}: subscribers hear of it if a person says so");
-        assert_eq!(page.last_words(), "What was still down is no longer monitored.");
+        assert_eq!(told, [LEFT], "{delete}: subscribers are notified only by a person");
+        assert_eq!(page.last_words(), "The services that were still down are no longer monitored.");
         assert_eq!(page.down(2), [], "what is not checked opens nothing");
     }
 }
@@ -216,7 +216,10 @@ fn a_change_of_scope_changes_the_newest_words_and_tells_nobody() {
         assert_eq!(page.take(Happened::Rescoped(id(2), Some(region))), [SILENT]);
     }
     assert_eq!(page.take(Happened::Rescoped(id(2), Some(asia))), [], "no news");
-    assert_eq!(page.last_words(), "M2 is down from Asia: connection refused. Other regions reach it.");
+    assert_eq!(
+        page.last_words(),
+        "M2 is down from Asia: connection refused. It is reachable from other regions."
+    );
     assert_eq!((page.newest().updates.len(), page.open()), (2, 1), "six regions, one outage, one incident");
     assert!(page.newest().updates[0].body.starts_with("M1 is down from every region"));
 }
@@ -233,7 +236,7 @@ fn it_speaks_the_pages_language_and_knows_its_own_words_in_any() {
     );
     page.desk.language = Language::Fr;
     assert_eq!(page.down(2), [JOINED]);
-    assert_eq!(page.newest().title, "M1 et 1 autre sont en panne", "it was nobody's but ours");
+    assert_eq!(page.newest().title, "M1 et 1 autre sont en panne", "a generated title follows the language");
     page.take(Happened::Rescoped(id(1), Some(RegionSet::only(Region::Asia))));
     assert!(page.newest().updates[0].body.starts_with("M1 est en panne vu de certaines régions (Asie) : "));
     page.desk.incidents.values_mut().for_each(|incident| incident.title = "Ours".to_owned());
@@ -282,7 +285,7 @@ fn events_mean_what_they_should() {
     let recovered = change(Status::Down, Status::Up, Some(AlertKind::Recovered), Some(at(0)));
     assert_eq!(Happened::of(&recovered), back);
     let covered = change(Status::Down, Status::Up, None, Some(at(0)));
-    assert_eq!(Happened::of(&covered), None, "in a window nothing is over until it was told");
+    assert_eq!(Happened::of(&covered), None, "the end of an outage in a window counts once announced");
     assert_eq!(
         Happened::of(&change(Status::Unknown, Status::Up, None, None)),
         back,
@@ -336,7 +339,7 @@ proptest! {
                 page.desk.incidents.values().filter(|it| it.is_open()).nth(which).map(|it| it.id)
             };
             match act {
-                // A machine tells of an outage once.
+                // A machine announces an outage once.
                 Act::Down(n) if before.outages.down.contains_key(&id(n)) => {}
                 Act::Down(n) => told = page.down(n),
                 Act::Back(n) => told = page.back(n),
@@ -365,7 +368,7 @@ proptest! {
             prop_assert_eq!(told.iter().filter(|one| **one == OPENED).count(), opened);
             prop_assert!(opened <= 1);
             resolved += told.iter().filter(|one| one.0 == News::Resolved).count();
-            // An outage keeps the incident that it was given.
+            // An outage keeps the incident that it was assigned.
             homes.retain(|monitor, _| page.desk.outages.down.contains_key(monitor));
             for (monitor, outage) in &page.desk.outages.down {
                 prop_assert_eq!(*homes.entry(*monitor).or_insert(outage.incident), outage.incident);

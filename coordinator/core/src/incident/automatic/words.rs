@@ -1,4 +1,5 @@
-//! What automatic incidents say: their titles and updates, in Markdown that nothing in a name or a reason breaks.
+//! Texts of automatic incidents: titles and updates, in Markdown that is safe against any name or failure
+//! reason.
 
 use std::collections::BTreeMap;
 
@@ -14,21 +15,21 @@ use crate::telling::ToldOutage;
 use crate::time::Timestamp;
 use crate::tongue::{Tongue, fill};
 
-/// Characters of a reason that are told.
+/// Maximum length of a failure reason in a text, in characters.
 const REASON: usize = 300;
 
-/// Whether a title says what is, or what was.
+/// Tense and kind of a title.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Tense {
     Present,
     Past,
-    /// One monitor goes down and comes back again and again.
+    /// A single monitor keeps going down and up.
     Flapping,
-    /// One did.
+    /// A single monitor did.
     Flapped,
 }
 
-/// The title: the first monitor's name, and how many others there are.
+/// Builds a title: the first monitor's name and the number of others.
 pub(super) fn title(first: &str, count: usize, tense: Tense, tongue: &Tongue) -> String {
     let (one, two, many) = match tense {
         Tense::Present => (tongue.title_one, tongue.title_two, tongue.title_many),
@@ -43,14 +44,14 @@ pub(super) fn title(first: &str, count: usize, tense: Tense, tongue: &Tongue) ->
     }
 }
 
-/// Whether an incident has a title of ours, in whichever language its page had then. `first` is the name of the first of
-/// its monitors, where that is still there.
+/// Returns true if an incident has a generated title, in whichever language its page had then. `first` is the
+/// name of the first of its monitors, if that still exists.
 pub(super) fn is_title(incident: &Incident, first: Option<&str>) -> bool {
     [Tense::Present, Tense::Past].into_iter().any(|tense| is_in(incident, first, tense))
         || says_flapping(incident, first)
 }
 
-/// True for a title which says of the only monitor that it flaps, or did.
+/// Returns true for a title that reports the only monitor as flapping, now or in the past.
 fn says_flapping(incident: &Incident, first: Option<&str>) -> bool {
     [Tense::Flapping, Tense::Flapped].into_iter().any(|tense| is_in(incident, first, tense))
 }
@@ -64,26 +65,27 @@ fn is_in(incident: &Incident, first: Option<&str>, tense: Tense) -> bool {
 }
 
 impl Incident {
-    /// The name of the first of its monitors, of names by id, where that is still there.
+    /// The name of the first of its monitors, looked up by id, if that still exists.
     pub fn first_of<'a>(&self, names: &'a [(MonitorId, String, Option<Impact>)]) -> Option<&'a str> {
         let first = self.affected.first()?.monitor;
         names.iter().find(|(id, ..)| *id == first).map(|(_, name, _)| name.as_str())
     }
 
-    /// Whether it is automatic and nobody has given it another title than ours, which says what went down and not what is
-    /// down now. `first` is the name of the first of its monitors.
+    /// Returns true if it is automatic and still has its generated title, which names the monitors that went
+    /// down and not those that are down now. `first` is the name of the first of its monitors.
     pub fn has_title_of_ours(&self, first: Option<&str>) -> bool {
         self.automatic && is_title(self, first)
     }
 
-    /// The title of ours that it began with, whatever has become of it; none where a person wrote the one that it has.
+    /// The generated title that it was opened with, whatever it has become since; none if a person replaced
+    /// it.
     pub fn title_at_first(&self, first: Option<&str>, language: Language) -> Option<String> {
         let tongue = Tongue::of(language);
         let title = || title(first.unwrap_or(tongue.some_monitor), 1, Tense::Present, tongue);
         self.has_title_of_ours(first).then(title)
     }
 
-    /// The title that says what was down; none where a person wrote the one that it has.
+    /// The generated title in the past tense; none if a person replaced it.
     pub fn title_in_past(&self, first: Option<&str>, language: Language) -> Option<String> {
         let tongue = Tongue::of(language);
         let tense = if says_flapping(self, first) { Tense::Flapped } else { Tense::Past };
@@ -93,8 +95,8 @@ impl Incident {
 }
 
 impl Incident {
-    /// The incident once the last of its monitors that was down, called so, is no longer monitored: it is over. `first` is
-    /// the name of the first of its monitors.
+    /// Returns the resolved incident after `name`, the last of its monitors that was down, is no longer
+    /// monitored. `first` is the name of the first of its monitors.
     #[must_use]
     pub fn ended_unmonitored(
         &self,
@@ -115,15 +117,16 @@ impl Incident {
         after
     }
 
-    /// Gives it a title of ours, which says that the first of its monitors, called so, is down with as many others; or that
-    /// it flaps, where the title with the name before says so.
+    /// Sets the generated title for the first monitor, named `first`, and as many others; or the one for
+    /// flapping if the title with the earlier name was that.
     pub fn retitle(&mut self, before: Option<&str>, first: &str, language: Language) {
         let tense = if says_flapping(self, before) { Tense::Flapping } else { Tense::Present };
         self.title = title(first, self.affected.len(), tense, Tongue::of(language));
     }
 }
 
-/// A title for monitors that are down now, each with the regions that it is down from alone; none where none is down.
+/// Builds a title for monitors that are down now, each with the regions that it is down from if others see it
+/// up; none without such monitors.
 pub fn title_of(down: &[(&str, Option<RegionSet>)], language: Language) -> Option<String> {
     let tongue = Tongue::of(language);
     match down {
@@ -133,7 +136,7 @@ pub fn title_of(down: &[(&str, Option<RegionSet>)], language: Language) -> Optio
     }
 }
 
-/// That a monitor is down, where, and why.
+/// Text of the outage of a monitor: regions and reason.
 pub(super) fn down(watched: &Watched, outage: &ToldOutage, again: bool, tongue: &Tongue) -> String {
     let name = plain(&watched.name);
     let regions = outage.down_from.map(|regions| tongue.regions(regions));
@@ -156,19 +159,19 @@ pub(super) fn down(watched: &Watched, outage: &ToldOutage, again: bool, tongue: 
     if regions.is_some() { fill(tongue.elsewhere, &[&text]) } else { text }
 }
 
-/// All that we may have said of it, in whichever language its page had then; each with whether it says "again".
+/// All texts that may have been posted about an outage, in any language; each with whether it says "again".
 pub(super) fn ways(watched: &Watched, outage: &ToldOutage) -> Vec<(String, bool)> {
     let of =
         |language| [false, true].map(|again| (down(watched, outage, again, Tongue::of(language)), again));
     Language::ALL.into_iter().flat_map(of).collect()
 }
 
-/// That a monitor is back while others of its incident are not.
+/// Text of the recovery of one monitor while others of the incident are still down.
 pub(super) fn back(watched: &Watched, tongue: &Tongue) -> String {
     fill(tongue.one_back, &[&plain(&watched.name)])
 }
 
-/// That an incident is over, and how long it took.
+/// Text of the end of an incident, with its duration.
 pub(super) fn over(
     incident: &Incident,
     monitors: &BTreeMap<MonitorId, Watched>,
@@ -188,20 +191,20 @@ pub(super) fn over(
     }
 }
 
-/// Says that a monitor flaps: how often it has changed, and since when.
+/// Text about a flapping monitor: the number of changes and their beginning.
 pub(super) fn flapping(watched: &Watched, flapping: Flapping, zone: Tz, tongue: &Tongue) -> String {
     let (changes, since) = (flapping.changes.to_string(), moment(flapping.since, zone, tongue));
     fill(tongue.flapping, &[&plain(&watched.name), &changes, &since])
 }
 
-/// Says that a monitor which was flapping is up, or down, and stays so.
+/// Text about a monitor that has stopped flapping and stays up, or down.
 pub(super) fn steady(watched: &Watched, steady: &Steady, zone: Tz, tongue: &Tongue) -> String {
     let pattern = if steady.is_bad { tongue.steady_down } else { tongue.steady_up };
     let (changes, last) = (steady.flapping.changes.to_string(), moment(steady.last, zone, tongue));
     fill(pattern, &[&plain(&watched.name), &last, &changes])
 }
 
-/// A moment in a zone: `1 Mar 2026, 10:30 UTC+01:00`.
+/// Formats a time in a zone: `1 Mar 2026, 10:30 UTC+01:00`.
 fn moment(at: Timestamp, zone: Tz, tongue: &Tongue) -> String {
     let Some(utc) = at.to_utc() else { return at.to_string() };
     let local = utc.with_timezone(&zone);
@@ -212,13 +215,13 @@ fn moment(at: Timestamp, zone: Tz, tongue: &Tongue) -> String {
     tongue.date_time(local.date_naive(), &format!("{} {offset}", local.format("%H:%M")))
 }
 
-/// The name of the first of an incident's monitors, where that is still there.
+/// The name of the first of an incident's monitors, if that still exists.
 pub(super) fn first<'a>(incident: &Incident, monitors: &'a BTreeMap<MonitorId, Watched>) -> Option<&'a str> {
     let first = incident.affected.first().and_then(|first| monitors.get(&first.monitor));
     first.map(|watched| watched.name.as_str())
 }
 
-/// Text that means itself in Markdown: neither emphasis nor link nor HTML comes of it.
+/// Escapes text for Markdown, so that it can't become emphasis, a link or HTML.
 fn plain(text: &str) -> String {
     let mut plain = String::with_capacity(text.len());
     for c in text.chars() {
@@ -269,12 +272,12 @@ mod tests {
             (
                 true,
                 Some(two),
-                "Shop is down from Europe and Asia: connection refused. Other regions reach it.",
+                "Shop is down from Europe and Asia: connection refused. It is reachable from other regions.",
             ),
             (
                 true,
                 Some(three),
-                "Shop is down from Europe, Africa and Asia: connection refused. Other regions reach it.",
+                "Shop is down from Europe, Africa and Asia: connection refused. It is reachable from other regions.",
             ),
         ] {
             assert_eq!(

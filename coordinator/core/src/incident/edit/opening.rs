@@ -1,4 +1,4 @@
-//! A new incident or window out of the fields that belong to its kind.
+//! New incidents and windows, built from the fields of their kind.
 
 use super::zoned::read_zone;
 use super::{AHEAD, Common, IncidentEdit, Opened, Seat, check_length, of_the_past, read_impact};
@@ -22,10 +22,10 @@ impl IncidentEdit {
         let resolved_at = self.resolved_at.optional("resolvedAt", None, faults, |text| {
             let at = self.time(text)?;
             if at > now + AHEAD {
-                return Err("must not lie ahead".to_owned());
+                return Err("must not be in the future".to_owned());
             }
             if started_at.is_some_and(|started_at| at < started_at) {
-                return Err("must not lie before startedAt".to_owned());
+                return Err("must not be before startedAt".to_owned());
             }
             Ok(Some(at))
         });
@@ -71,7 +71,7 @@ impl IncidentEdit {
         let zone = self.timezone.defaulted("timezone", None, chrono_tz::UTC, faults, |zone| read_zone(zone));
         let (starts_at, ends_at, zone) = (starts_at?, ends_at?, zone?);
         let is_unsaid = common.message.is_none();
-        // A window that repeats is the first of a series; every other is made as if it were.
+        // A recurring window is the first of a series; a single one is built the same way.
         let series = Series {
             id: seat.series,
             page: seat.page,
@@ -108,8 +108,8 @@ impl IncidentEdit {
         Some(Opened { notify: incident.notify, incident, series, news })
     }
 
-    /// The form of what belongs to windows alone: nobody sends a time that is none on purpose. Null is how an incident is
-    /// shown, and what was read may be sent back.
+    /// Checks the syntax of the fields that belong to windows alone: a malformed time is always a mistake.
+    /// Null is accepted: an incident is returned with null there, and may be sent back as it was read.
     pub(super) fn read_of_window(&self, faults: &mut Refusals) {
         self.starts_at.optional("startsAt", None, faults, |text| self.time(text).map(Some));
         self.ends_at.optional("endsAt", None, faults, |text| self.time(text).map(Some));
@@ -117,7 +117,7 @@ impl IncidentEdit {
         self.read_of_zone(faults);
     }
 
-    /// The form of what belongs to incidents alone. A window is shown with a status of its own.
+    /// Checks the syntax of the fields that belong to incidents alone. A window has statuses of its own.
     pub(super) fn read_of_incident(&self, faults: &mut Refusals) {
         self.status.optional("status", None, faults, |name| {
             text::one_of(name, &Progress::ALL, Progress::name).map(Some)

@@ -1,4 +1,4 @@
-//! Every bound of an incident's fields: the last good value and the first bad one.
+//! Bounds of an incident's fields: the last good value and the first bad one.
 
 use super::*;
 use crate::id::{IncidentId, UpdateId};
@@ -125,8 +125,8 @@ fn one_entered_after_it_was_over_is_resolved_and_nobody_is_told() {
     assert_eq!((incident.status, incident.resolved_at), (Progress::Resolved, Some(at(-5))));
     assert_eq!((incident.updates[0].created_at, incident.updates[0].status.as_str()), (at(-5), "resolved"));
     assert!(open(&past(-5, -5)).is_ok());
-    assert_eq!(open(&past(-5, -6)).unwrap_err(), "resolvedAt must not lie before startedAt");
-    assert_eq!(open(&past(-5, AHEAD + 1)).unwrap_err(), "resolvedAt must not lie ahead");
+    assert_eq!(open(&past(-5, -6)).unwrap_err(), "resolvedAt must not be before startedAt");
+    assert_eq!(open(&past(-5, AHEAD + 1)).unwrap_err(), "resolvedAt must not be in the future");
 }
 
 #[test]
@@ -151,7 +151,7 @@ fn a_window_wholly_in_the_past_is_completed_and_nobody_is_told() {
     let opened = open_all(&planned(-2 * HOUR, 0)).unwrap();
     assert_eq!((opened.news, opened.notify), (News::Completed, false));
     assert_eq!((opened.incident.status, opened.incident.resolved_at), (Progress::Completed, Some(at(0))));
-    assert_eq!(opened.incident.updates[0].body, "The maintenance is completed.");
+    assert_eq!(opened.incident.updates[0].body, "The maintenance has been completed.");
     let said = IncidentEdit { message: value("It went well."), ..planned(-2 * HOUR, 0) };
     assert_eq!(open_all(&said).unwrap().incident.updates[0].body, "It went well.");
     let running = open_all(&planned(-2 * HOUR, 1)).unwrap();
@@ -187,11 +187,11 @@ fn a_window_is_planned_in_local_time() {
         ..titled()
     };
     let window = open(&local(value("Europe/Berlin"))).unwrap();
-    // The clocks go forward at 2: it takes an hour.
+    // The clocks go forward at 2 o'clock: the window takes an hour.
     assert_eq!(window.ends_at.map(|end| end.since(window.started_at)), Some(HOUR));
     assert_eq!(window.started_at.to_string(), "2027-03-28T00:30:00.000Z");
     let refused = open(&local(Given::Absent)).unwrap_err();
-    assert!(refused.contains("startsAt") && refused.contains("timezone beside it"), "{refused}");
+    assert!(refused.contains("startsAt") && refused.contains("also send timezone"), "{refused}");
     assert_eq!(open(&local(value("Mars/Base"))).unwrap_err().matches("timezone must").count(), 1);
     let moved = IncidentEdit {
         ends_at: value("2027-03-28T04:00:00"),
@@ -315,7 +315,7 @@ fn a_window_whose_end_is_moved_into_the_past_is_over_at_once() {
     let running = Incident { begun: true, notify: true, ..window(-HOUR, HOUR) };
     let over = amended(&running, 2);
     assert_eq!((over.incident.status, over.incident.resolved_at), (Progress::Completed, Some(at(2))));
-    assert_eq!((over.news, over.incident.notify), (News::Completed, true), "told as at its end by itself");
+    assert_eq!((over.news, over.incident.notify), (News::Completed, true), "announced as at its own end");
     let later = amended(&running, 2 * HOUR);
     assert_eq!((later.incident.status, later.news), (Progress::Scheduled, News::Changed));
     let entered = amended(&Incident { notify: true, ..window(-HOUR, HOUR) }, 2);
@@ -367,7 +367,7 @@ fn a_windows_times_can_be_moved_until_it_is_over() {
     let planned = window(HOUR, 2 * HOUR);
     let past = moved(time(-2 * HOUR), time(-HOUR), &planned).unwrap();
     assert_eq!((past.status, past.resolved_at, past.notify), (Progress::Completed, Some(at(-HOUR)), false));
-    assert_eq!(past.next_due(), None, "nothing more is told of it");
+    assert_eq!(past.next_due(), None, "nothing more is announced");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Times as people send them: with an offset, or as the local time of the zone that stands beside them.
+//! Times in requests: with an offset, or as local time in the zone of the `timezone` field.
 
 use chrono_tz::Tz;
 
@@ -9,8 +9,8 @@ use crate::refusal::{Refusals, Rule};
 use crate::time::Timestamp;
 
 impl IncidentEdit {
-    /// Reads a time of these fields. Without an offset it is local time in `timezone`: one that a change of clocks skips is
-    /// the first moment after the gap, one that comes twice the first of the two.
+    /// Parses a time. Without an offset it is local time in `timezone`: a time that a clock change skips is
+    /// the first moment after the gap; one that occurs twice is the first of the two.
     ///
     /// # Errors
     /// The rule that the text breaks.
@@ -18,12 +18,12 @@ impl IncidentEdit {
         read_time(text, self.zone())
     }
 
-    /// The form of `timezone`, where nothing else is read of it.
+    /// Validates `timezone` where its value is not used.
     pub(super) fn read_of_zone(&self, faults: &mut Refusals) {
         self.timezone.optional("timezone", None, faults, |zone| read_zone(zone).map(Some));
     }
 
-    /// The zone that was sent; none where it can't be read, which is refused on its own account.
+    /// The time zone that was sent; none if it is invalid, which is reported for that field.
     fn zone(&self) -> Option<Tz> {
         match &self.timezone {
             Given::Value(zone) => read_zone(zone).ok(),
@@ -32,7 +32,7 @@ impl IncidentEdit {
     }
 }
 
-/// A moment in ISO 8601: with an offset, or in the zone where one is given.
+/// Parses a time in ISO 8601: with an offset, or in the given zone.
 ///
 /// # Errors
 /// The rule that the text breaks.
@@ -41,11 +41,11 @@ pub(super) fn read_time(text: &str, zone: Option<Tz>) -> Result<Timestamp, Rule>
     Timestamp::parse_iso(text).or_else(local).ok_or_else(|| {
         let is_local = zone.is_none() && Timestamp::parse_local(text).is_some();
         let rule = "must be an ISO 8601 time with an offset, like 2026-01-31T12:00:00Z";
-        if is_local { format!("{rule}; a local time needs timezone beside it") } else { rule.to_owned() }
+        if is_local { format!("{rule}; for a local time, also send timezone") } else { rule.to_owned() }
     })
 }
 
-/// An IANA time zone.
+/// Parses an IANA time zone.
 ///
 /// # Errors
 /// The rule that the text breaks.
@@ -63,9 +63,9 @@ mod tests {
         for (text, zone, expected) in [
             ("2027-01-31T12:00:00", berlin, Some("2027-01-31T11:00:00.000Z")),
             ("2027-07-31 12:00", berlin, Some("2027-07-31T10:00:00.000Z")),
-            // An offset counts for more than the zone.
+            // An offset takes precedence over the zone.
             ("2027-07-31T12:00:00Z", berlin, Some("2027-07-31T12:00:00.000Z")),
-            // The clocks go from 2 to 3 on 28 March, and from 3 to 2 on 31 October.
+            // The clocks go from 2 to 3 o'clock on 28 March, and from 3 to 2 on 31 October.
             ("2027-03-28T02:30:00", berlin, Some("2027-03-28T01:00:00.000Z")),
             ("2027-10-31T02:30:00", berlin, Some("2027-10-31T00:30:00.000Z")),
             ("2027-01-31", berlin, None),

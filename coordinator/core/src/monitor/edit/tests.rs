@@ -14,7 +14,7 @@ fn long(length: usize) -> Given<String> {
     Given::Value("é".repeat(length))
 }
 
-/// The least that makes a monitor of the type.
+/// The minimal edit that creates a monitor of the type.
 fn least(kind: &str) -> MonitorEdit {
     let mut edit = MonitorEdit { kind: given(kind), ..MonitorEdit::default() };
     match kind {

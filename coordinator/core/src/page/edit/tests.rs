@@ -196,7 +196,7 @@ fn a_hostname_is_asked_for_before_it_is_the_pages() {
     assert_eq!(claim.record_name(), "_parallax-challenge.status.shop.example");
     assert_eq!(claim.record_value(), "parallax-domain-verification=t0ken");
     let later = Ground { token: "other", now: Timestamp::from_millis(9), ..GROUND };
-    assert_eq!(edit("status.shop.example").settle(&asked, &later), Ok(asked.clone()), "asked for already");
+    assert_eq!(edit("status.shop.example").settle(&asked, &later), Ok(asked.clone()), "claimed already");
     let verified = Page { custom_domain: Some(claim.host), domain_claim: None, ..page() };
     assert_eq!(edit("status.shop.example").settle(&verified, &later), Ok(verified.clone()));
     let moving = edit("new.shop.example").settle(&verified, &later).unwrap();

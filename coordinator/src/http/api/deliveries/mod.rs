@@ -1,4 +1,4 @@
-//! What was sent of a page: list, show with each try, and send once more.
+//! Deliveries of a page: list, show with all attempts, and redeliver.
 
 pub(in crate::http) mod view;
 
@@ -51,7 +51,7 @@ fn answer(opened: &Opened) -> Vec<u8> {
     wrapped("delivery", &view::opened(opened))
 }
 
-/// What of the list is wanted.
+/// Reads the query of the list.
 fn read_query(text: &str) -> Result<Wanted, Refusals> {
     let rule = "must be the id of a destination";
     let destination = query::value(text, "destinationId", rule, |id| id.parse().ok())?;

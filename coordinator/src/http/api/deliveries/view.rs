@@ -1,4 +1,4 @@
-//! A delivery as the API shows it, in a list and by itself.
+//! A delivery as the API returns it, in a list and on its own.
 
 use parallax_core::delivery::{Delivery, Recipient, Stage, Try, excerpt};
 use schemars::JsonSchema;
@@ -7,13 +7,13 @@ use serde::Serialize;
 use crate::http::openapi::words;
 use crate::service::deliveries::{Opened, Part, TEST};
 
-/// A part of a page's deliveries.
+/// A page of a list of deliveries.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(in crate::http) struct DeliveryList {
     /// Newest first.
     deliveries: Vec<DeliveryDocument>,
-    /// What `before` has to be for the next part; null where there is none. A part may be short though more follow.
+    /// Value of `before` for the next page; null on the last page. A page may be short even if more follow.
     next_before: Option<String>,
 }
 
@@ -22,75 +22,75 @@ pub(in crate::http) struct DeliveryList {
 #[serde(rename_all = "camelCase")]
 #[schemars(rename = "Delivery")]
 pub(in crate::http) struct DeliveryDocument {
-    /// Delivery id, which a receiver sees as `webhook-id`.
+    /// Delivery id; receivers see it as `webhook-id`.
     id: String,
-    /// The page that it is about.
+    /// Page it is about.
     page_id: String,
-    /// The destination that it is for; null where it is for another.
+    /// Destination it goes to; null for other receivers.
     destination_id: Option<String>,
-    /// The subscriber that it is for; null where it is for another.
+    /// Subscriber it goes to; null for other receivers.
     subscriber_id: Option<String>,
-    /// What it tells of: an alert, an incident's event such as `incident.created`, `test`, or `destination.confirmation`,
-    /// which asks a mailbox whether it wants alerts. Of a monitor that changes to and fro a chat gets `flapping` once, in
-    /// place of alerts, and `steady` once it has not changed for 30 minutes.
+    /// Its event: an alert, an incident event such as `incident.created`, `test`, or `destination.confirmation`,
+    /// which asks a mailbox to confirm that it wants alerts. For a flapping monitor, a chat gets `flapping` once
+    /// instead of alerts, and `steady` after 30 minutes without a change.
     event: String,
-    /// Whether it only shows what an alert looks like.
+    /// True if it is a test alert.
     test: bool,
-    /// The monitor that it is about.
+    /// Monitor it is about.
     monitor_id: Option<String>,
-    /// The incident that it is about.
+    /// Incident it is about.
     incident_id: Option<String>,
-    /// Where it stands.
+    /// Status.
     #[schemars(with = "words::DeliveryStatus")]
     status: &'static str,
-    /// Since when it stands so; while it waits, when it is due.
+    /// Time of the last status change; while waiting, the time of the next attempt.
     #[schemars(with = "words::Moment")]
     status_at: String,
-    /// Tries since it was made, or asked for anew.
+    /// Attempts since it was created or redelivered.
     tries: u32,
-    /// The status that the newest try was answered with, of HTTP or SMTP.
+    /// HTTP or SMTP status of the newest attempt.
     last_status: Option<u16>,
-    /// Why the newest try had no good answer.
+    /// Reason the newest attempt failed.
     last_error: Option<String>,
-    /// When it was made.
+    /// Creation time.
     #[schemars(with = "words::Moment")]
     created_at: String,
 }
 
-/// A delivery with what was sent and what came of each try.
+/// A delivery with its content and the result of each attempt.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(rename = "DeliveryDetail")]
 pub(in crate::http) struct DetailDocument {
     #[serde(flatten)]
     delivery: DeliveryDocument,
-    /// A mail's subject.
+    /// Subject of a mail.
     subject: Option<String>,
-    /// What was sent, without secrets: JSON, or a mail's text. Null where it is for one reader's eyes.
+    /// Content without secrets: JSON, or the text of a mail. Null if it is private to one reader.
     body: Option<String>,
-    /// The newest tries, oldest first.
+    /// The newest attempts, oldest first.
     log: Vec<TryDocument>,
 }
 
-/// One try.
+/// An attempt.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(rename = "DeliveryTry")]
 pub(in crate::http) struct TryDocument {
-    /// When it began.
+    /// Start of the attempt.
     #[schemars(with = "words::Moment")]
     at: String,
-    /// How long it took, in milliseconds.
+    /// Duration, in milliseconds.
     duration_ms: u32,
-    /// The status that the receiver answered with, of HTTP or SMTP.
+    /// HTTP or SMTP status of the response.
     status: Option<u16>,
-    /// Why there was no good answer.
+    /// Reason the attempt failed.
     error: Option<String>,
-    /// The first 200 characters of the answer, where it is text.
+    /// First 200 characters of the response, if it is text.
     answer: String,
 }
 
-/// A part of a list.
+/// Builds one page of the list.
 pub(in crate::http) fn list(part: &Part) -> DeliveryList {
     DeliveryList {
         deliveries: part.deliveries.iter().map(document).collect(),
@@ -98,7 +98,7 @@ pub(in crate::http) fn list(part: &Part) -> DeliveryList {
     }
 }
 
-/// A delivery by itself.
+/// Builds a single delivery.
 pub(in crate::http) fn opened(opened: &Opened) -> DetailDocument {
     DetailDocument {
         delivery: document(&opened.delivery),

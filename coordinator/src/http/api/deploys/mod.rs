@@ -47,12 +47,12 @@ pub(in crate::http) async fn delete(context: Arc<Context>, call: Call<Caller>) -
     Ok(done(StatusCode::NO_CONTENT, deleted, answer))
 }
 
-/// Rules that a body is held against.
+/// Validation rules of the body.
 const RULES: Rules = Rules {
     hints: &[
         ("monitors", "send their ids as monitorIds"),
         ("message", "send it as note"),
-        ("createdAt", "send when it was deployed as at"),
+        ("createdAt", "send the deploy time as at"),
     ],
     elsewhere: &[],
     other: "",
@@ -60,46 +60,46 @@ const RULES: Rules = Rules {
     measured: &[],
 };
 
-/// The fields as they were sent; others are ignored.
+/// Reads the fields as sent; others are ignored.
 pub(in crate::http) fn read(mut body: impl Fields) -> DeployEdit {
     DeployEdit {
         version: body.text(
-            field("version", "What was deployed: a version, a tag or a commit.")
+            field("version", "Deployed version, tag or commit.")
                 .required()
                 .characters(1, MAX_VERSION)
                 .example("v2.4.1"),
         ),
-        url: body.text(field("url", "Where the release lives.").characters(0, MAX_URL).nullable()),
-        note: body.text(field("note", "A line about it.").characters(0, MAX_NOTE).nullable()),
-        at: body.text(field("at", "When; now unless given.").moment().nullable()),
+        url: body.text(field("url", "Link to the release.").characters(0, MAX_URL).nullable()),
+        note: body.text(field("note", "Short note.").characters(0, MAX_NOTE).nullable()),
+        at: body.text(field("at", "Time of the deploy. Default: now.").moment().nullable()),
         monitor_ids: body.ids(
-            field("monitorIds", "Monitors concerned, by id. Null, or none: all.").nullable(),
+            field("monitorIds", "Affected monitors, by id. Null or empty: all.").nullable(),
             MAX_AFFECTED,
         ),
     }
 }
 
-/// A deploy marker as the API shows it.
+/// A deploy marker as the API returns it.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(rename = "Deploy")]
 pub(in crate::http) struct DeployDocument {
     /// Deploy id.
     id: String,
-    /// The page it is on.
+    /// Page it is on.
     page_id: String,
-    /// What was deployed.
+    /// Deployed version, tag or commit.
     version: String,
-    /// Where the release lives.
+    /// Link to the release.
     url: Option<String>,
-    /// A line about it.
+    /// Short note.
     note: Option<String>,
-    /// Monitors concerned; null means all.
+    /// Affected monitors; null means all.
     monitor_ids: Option<Vec<String>>,
-    /// When.
+    /// Time of the deploy.
     #[schemars(with = "words::Moment")]
     at: String,
-    /// When the marker was made.
+    /// Creation time of the marker.
     #[schemars(with = "words::Moment")]
     created_at: String,
 }

@@ -1,4 +1,4 @@
-//! The bodies that make and change a destination.
+//! Request bodies that create and change a destination.
 
 use parallax_core::destination::ChannelKind;
 use parallax_core::destination::edit::{
@@ -10,11 +10,11 @@ use parallax_core::incident::MAX_AFFECTED;
 use crate::http::api::sent::Rules;
 use crate::http::fields::{Fields, field};
 
-/// Rules that a body is held against.
+/// Validation rules of the body.
 pub(in crate::http::api) const RULES: Rules = Rules {
     hints: &[
         ("email", "send it as to"),
-        ("address", "send it as url, or a mailbox as to"),
+        ("address", "send it as url, or an email address as to"),
         ("monitors", "send their ids as monitorIds"),
     ],
     elsewhere: &[(
@@ -34,10 +34,10 @@ pub(in crate::http::api) const RULES: Rules = Rules {
     ],
 };
 
-/// A new destination: what may be changed later, and its type.
+/// Reads a new destination: the editable fields, and its type.
 pub(in crate::http) fn read_new(mut body: impl Fields) -> DestinationEdit {
     let kind = body.text(
-        field("type", "How it is reached. It can't be changed later.")
+        field("type", "Channel. It can't be changed later.")
             .required()
             .words(ChannelKind::ALL.map(ChannelKind::name)),
     );
@@ -46,50 +46,50 @@ pub(in crate::http) fn read_new(mut body: impl Fields) -> DestinationEdit {
     DestinationEdit { name, kind, ..read_common(&mut body) }
 }
 
-/// The fields as they were sent; others are ignored.
+/// Reads the fields as sent; others are ignored.
 pub(in crate::http) fn read(mut body: impl Fields) -> DestinationEdit {
     let kind = body.text(
-        field("type", "It can't be changed; the same is taken.")
+        field("type", "Can't be changed; the current value is accepted.")
             .words(ChannelKind::ALL.map(ChannelKind::name)),
     );
     let name = body.text(field("name", NAME).characters(1, MAX_NAME).example("On call"));
     DestinationEdit { name, kind, ..read_common(&mut body) }
 }
 
-const NAME: &str = "What it is called: one line.";
+const NAME: &str = "Name, on one line.";
 
 fn read_common(body: &mut impl Fields) -> DestinationEdit {
     DestinationEdit {
         url: body.text(
             field(
                 "url",
-                "webhook, slack (also Mattermost), discord, teams, ntfy: where to, http or https. Of ntfy the topic's \
-                 address.",
+                "webhook, slack (also Mattermost), discord, teams, ntfy: http or https URL to send to. For ntfy the \
+                 topic's URL.",
             )
             .characters(1, MAX_URL)
             .example("https://hooks.shop.example/alerts"),
         ),
-        to: body.text(field("to", "email: the mailbox.").characters(3, MAX_EMAIL).example("ops@shop.example")),
+        to: body.text(field("to", "email: address to send to.").characters(3, MAX_EMAIL).example("ops@shop.example")),
         token: body.text(
-            field("token", "telegram: the bot's token. ntfy: an access token, where the topic asks for one.")
+            field("token", "telegram: the bot's token. ntfy: an access token, if the topic needs one.")
                 .characters(0, MAX_TOKEN)
                 .nullable(),
         ),
         chat: body.text(
-            field("chat", "telegram: the chat's number, or a channel's `@name`.").characters(1, MAX_CHAT),
+            field("chat", "telegram: chat id, or a channel's `@name`.").characters(1, MAX_CHAT),
         ),
         key: body.text(
             field("key", "pagerduty: the integration key of a service (Events API v2).").characters(KEY, KEY),
         ),
         events: body.words(
-            field("events", "Alerts that it gets. Null: all.").nullable(),
+            field("events", "Alerts to send. Null: all.").nullable(),
             &AlertKind::ALL.map(AlertKind::name),
         ),
         monitor_ids: body.ids(
-            field("monitorIds", "Monitors whose alerts it gets, by id. Null: all of the page.").least(1).nullable(),
+            field("monitorIds", "Monitors to send alerts for, by id. Null: all of the page.").least(1).nullable(),
             MAX_AFFECTED,
         ),
-        enabled: body.flag(field("enabled", "Whether it is used.").default(true).nullable()),
+        enabled: body.flag(field("enabled", "Send alerts to it.").default(true).nullable()),
         ..DestinationEdit::default()
     }
 }

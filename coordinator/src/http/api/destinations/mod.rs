@@ -1,4 +1,4 @@
-//! Destinations of a page's alerts: list, create, show, edit, delete, test, and their secrets.
+//! Alert destinations of a page: list, create, show, edit, delete, test, and their secrets.
 
 pub(in crate::http) mod body;
 pub(in crate::http) mod view;
@@ -57,11 +57,11 @@ pub(in crate::http) async fn edit(context: Arc<Context>, mut call: Call<Caller>)
     let (page, id) = (call.page()?, destination(&call)?);
     let reached = reaches(&context, &call);
     let (mut object, ticket) = object_of(&context, &mut call, reached).await?;
-    // One that is gone is answered as it was before, or not found.
+    // If it was deleted, the response is a replay or 404.
     let before = context.service.destination(&call.caller, page, id).ok();
     let now = context.service.now();
     let before = before.and_then(|destination| sent::shown(&view::whole(&destination, now)));
-    // In lists it is null.
+    // Lists show it as null.
     object.retain(|name, value| name != "secret" || !value.is_null());
     let Sent { edit, refused, warnings } =
         sent::read_change(&mut object, before.as_ref(), &body::RULES, |body| body::read(body));
@@ -117,7 +117,7 @@ fn reaches(context: &Context, call: &Call<Caller>) -> service::Result<()> {
     context.service.destination(&call.caller, page, id).map(drop)
 }
 
-/// Writes the answer about one destination for a key that may write: all of it, and what the sender should know.
+/// Writes the response about one destination for a write key: all fields, and warnings for the caller.
 fn whole(context: &Context, warnings: Vec<String>) -> impl Fn(&Destination) -> Vec<u8> + use<> {
     let now = context.service.now();
     move |destination| warned("destination", &view::whole(destination, now), &warnings)

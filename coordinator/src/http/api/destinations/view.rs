@@ -1,4 +1,4 @@
-//! A destination as the API shows it: whole to whoever may change it, masked to others and in lists.
+//! A destination as the API returns it: complete to a write key, masked to a read key and in lists.
 
 use parallax_core::destination::{Channel, Destination, OLD_SECRET};
 use parallax_core::event::AlertKind;
@@ -9,71 +9,70 @@ use serde::Serialize;
 use crate::http::api::mask;
 use crate::http::openapi::words;
 
-/// Where a page's alerts go. Fields that do not belong to its type are null.
+/// A destination of a page's alerts. Fields that do not apply to its type are null.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(rename = "Destination")]
 pub(in crate::http) struct DestinationDocument {
     /// Destination id.
     id: String,
-    /// The page whose alerts it gets.
+    /// Page it belongs to.
     page_id: String,
-    /// What it is called.
+    /// Name.
     name: String,
-    /// How it is reached.
+    /// Channel.
     #[serde(rename = "type")]
     #[schemars(with = "words::DestinationType")]
     kind: &'static str,
-    /// webhook, slack, discord, teams, ntfy: where to. Masked in lists and for a read key.
+    /// webhook, slack, discord, teams, ntfy: URL to send to. Masked in lists and for a read key.
     url: Option<String>,
-    /// email: the mailbox. Masked for a read key.
+    /// email: address to send to. Masked for a read key.
     to: Option<String>,
-    /// telegram, ntfy: the token. Masked in lists and for a read key.
+    /// telegram, ntfy: token. Masked in lists and for a read key.
     token: Option<String>,
-    /// telegram: the chat.
+    /// telegram: chat.
     chat: Option<String>,
-    /// pagerduty: the integration key. Masked in lists and for a read key.
+    /// pagerduty: integration key. Masked in lists and for a read key.
     key: Option<String>,
-    /// webhook: what deliveries are signed with; while secretPending, the new one. Null in lists and for a read key.
+    /// webhook: signing secret; the new one while secretPending. Null in lists and for a read key.
     secret: Option<String>,
-    /// webhook: a new secret waits to be activated. `webhook-signature` has one signature by it and one by the secret
-    /// before it; `X-Service-Signature` is made with the secret before it.
+    /// webhook: a new secret waits to be activated. `webhook-signature` has one signature for the new secret and
+    /// one for the old; `X-Service-Signature` uses the old one.
     secret_pending: bool,
-    /// webhook: when the pending secret was made; null where none waits.
+    /// webhook: creation time of the pending secret; null if none is pending.
     #[schemars(with = "Option<words::Moment>")]
     secret_rotated_at: Option<String>,
-    /// webhook: when the pending secret becomes the active one by itself, and the one before it ends; null where none
-    /// waits.
+    /// webhook: time at which the pending secret replaces the old one automatically; null if none is pending.
     #[schemars(with = "Option<words::Moment>")]
     old_secret_until: Option<String>,
-    /// Alerts that it gets; null means all.
+    /// Alerts to send; null means all.
     #[schemars(with = "Option<Vec<words::AlertEvent>>")]
     events: Option<Vec<&'static str>>,
-    /// Monitors whose alerts it gets; null means all of the page.
+    /// Monitors to send alerts for; null means all of the page.
     monitor_ids: Option<Vec<String>>,
-    /// Whether its owner wants it to be used.
+    /// True if its owner has enabled it.
     enabled: bool,
-    /// `active` gets alerts where it is enabled; `pending` is a mailbox whose reader was asked and has not confirmed, and
-    /// gets nothing before; `off` was switched off by the service.
+    /// `active` gets alerts if it is enabled; `pending` is a mailbox that has not been confirmed yet and gets
+    /// nothing; `off` was switched off by the service.
     #[schemars(with = "words::DestinationStatus")]
     status: &'static str,
-    /// Since when every delivery failed; null while they are taken.
+    /// Time since which every delivery has failed; null while deliveries succeed.
     #[schemars(with = "Option<words::Moment>")]
     failing_since: Option<String>,
-    /// Since when it is switched off by the service, which any change ends but where the plan is the reason; of a pending
-    /// one when its mailbox was asked.
+    /// Time at which the service switched it off; any change switches it on again unless the plan is the reason.
+    /// For a pending destination, the time its confirmation was sent.
     #[schemars(with = "Option<words::Moment>")]
     off_since: Option<String>,
-    /// Why it is switched off: it answered 410, five days of nothing but failures, its mail server refused the mailbox for
-    /// good, the mailbox's reader has not confirmed, or the account's plan does not have its type.
+    /// Reason it is off: it answered 410, all deliveries failed for five days, its mail server rejected the mailbox
+    /// permanently, the mailbox has not been confirmed, or the account's plan does not include its type.
     #[schemars(with = "Option<words::OffReason>")]
     off_reason: Option<&'static str>,
-    /// When it was made.
+    /// Creation time.
     #[schemars(with = "words::Moment")]
     created_at: String,
 }
 
-/// All of it, secrets too.
+/// Builds the complete document, including secrets.
 pub(in crate::http) fn whole(destination: &Destination, now: Timestamp) -> DestinationDocument {
     let mut document = blank(destination, now);
     let some = |text: &String| Some(text.clone());
@@ -92,7 +91,8 @@ pub(in crate::http) fn whole(destination: &Destination, now: Timestamp) -> Desti
     document
 }
 
-/// The same without what would let its reader write to the receiver. Who may write sees mailboxes.
+/// Builds the document without anything that would allow its reader to write to the receiver. A write key sees
+/// mailboxes.
 pub(in crate::http) fn listed(
     destination: &Destination,
     writes: bool,

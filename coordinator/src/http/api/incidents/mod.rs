@@ -1,4 +1,4 @@
-//! Incidents and maintenance of a page: list, open, show, edit, delete, and their updates.
+//! Incidents and maintenance windows of a page: list, open, show, edit, delete, and their updates.
 
 pub(in crate::http) mod body;
 pub(in crate::http) mod view;
@@ -53,7 +53,7 @@ pub(in crate::http) async fn edit(context: Arc<Context>, mut call: Call<Caller>)
     let (page, id) = (call.page()?, incident(&call)?);
     let reached = context.service.reaches_incident(&call.caller, page, id);
     let (mut object, ticket) = object_of(&context, &mut call, reached).await?;
-    // One that is gone is answered as it was before, or not found.
+    // If it was deleted, the response is a replay or 404.
     let before = context.service.incident(&call.caller, page, id).await.ok();
     let kind = before.as_ref().map(|shown| shown.incident.kind).unwrap_or_default();
     let mut before = before.and_then(|shown| sent::shown(&view::document(&shown)));
@@ -93,8 +93,9 @@ fn incident(call: &Call<Caller>) -> Result<IncidentId, Refused> {
     call.id("incident")
 }
 
-/// Sets back what became different since the sender read the incident, so that it does not count as a change: updates
-/// that were posted since, those of an automatic incident that were renewed in place, and the status if it followed.
+/// Undoes in `shown` what changed since the sender read the incident, so that sending it back is not a change:
+/// updates posted since, updates of an automatic incident that were renewed in place, and a status that followed
+/// them.
 fn keep_posted(sent: &Object, shown: Option<&mut Value>) {
     let Some(Value::Object(shown)) = shown else { return };
     let is_automatic = shown.get("automatic") == Some(&Value::Bool(true));
@@ -116,7 +117,7 @@ fn keep_posted(sent: &Object, shown: Option<&mut Value>) {
     }
 }
 
-/// True where two objects have the same member of that name.
+/// Returns true if two objects have the same value for that name.
 fn is_given(one: &Value, other: &Value, name: &str) -> bool {
     one.get(name).is_some_and(|value| other.get(name) == Some(value))
 }

@@ -1,4 +1,4 @@
-//! An incident or a window as the API shows it, and as the status document does.
+//! An incident or a maintenance window as the API returns it, and as the status document does.
 
 use parallax_core::incident::Update;
 use parallax_core::incident::edit::MAX_MESSAGE;
@@ -9,7 +9,7 @@ use serde::Serialize;
 use crate::http::openapi::words::{self, Iso, Millis, Time};
 use crate::service::incidents::{Part, Shown};
 
-/// A part of a page's incidents and maintenance.
+/// A page of a list of incidents and maintenance windows.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct IncidentList {
@@ -18,7 +18,7 @@ pub(super) struct IncidentList {
     next_before: Option<String>,
 }
 
-/// An incident, or a maintenance window, as its owner sees it.
+/// An incident or a maintenance window, as its owner sees it.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(rename = "Incident")]
@@ -27,14 +27,14 @@ pub(in crate::http) struct IncidentDocument {
     shown: Entry<Iso>,
     /// Opened by a monitor that went down; it resolves itself.
     automatic: bool,
-    /// When subscribers (maintenance) or the owner (incident) are reminded.
+    /// Reminder times, for subscribers (maintenance) or the owner (incident).
     remind: Option<Vec<String>>,
 }
 
-/// An incident, or a maintenance window, as visitors see it: times in milliseconds since the epoch.
+/// An incident or a maintenance window as visitors see it, with times in milliseconds since the epoch.
 pub(in crate::http) type PublicIncident = Entry<Millis>;
 
-/// What everybody sees of an incident or a maintenance window.
+/// The public fields of an incident or a maintenance window.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(rename = "{T}Entry")]
@@ -49,51 +49,51 @@ pub(in crate::http) struct Entry<T> {
     status: &'static str,
     #[schemars(with = "words::Impact")]
     impact: &'static str,
-    /// When it began, or begins.
+    /// Start time.
     started_at: T,
-    /// Maintenance: when it ends.
+    /// maintenance: end time.
     ends_at: Option<T>,
-    /// When it was over.
+    /// Time it was resolved or completed.
     resolved_at: Option<T>,
-    /// Maintenance: how it repeats.
+    /// maintenance: its repetition.
     repeat: Option<Repeat<T>>,
-    /// The post-mortem, in Markdown, once it is written.
+    /// Post-mortem, in Markdown, once it is written.
     postmortem: Option<String>,
     /// Affected monitors.
     monitors: Vec<AffectedDocument>,
     /// Newest first; in a page's status document the newest ten.
     updates: Vec<UpdateDocument<T>>,
-    /// In a page's status document: older updates, where there are any.
+    /// In a page's status document: older updates, if there are any.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "MoreUpdates")]
     more_updates: Option<MoreUpdates>,
 }
 
-/// Updates that a document leaves out.
+/// Updates left out of a document.
 #[derive(Debug, Serialize, JsonSchema)]
 struct MoreUpdates {
-    /// How many.
+    /// Number of updates left out.
     count: usize,
-    /// Where all of them are shown.
+    /// Page that shows all updates.
     url: String,
 }
 
-/// How a maintenance window repeats.
+/// Repetition of a maintenance window.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(rename = "{T}Repeat")]
 struct Repeat<T> {
     #[schemars(with = "words::Every")]
     every: &'static str,
-    /// The zone whose local time it keeps.
+    /// Zone in which it keeps its local time.
     timezone: &'static str,
-    /// Shared by every window of the same entry.
+    /// Shared by every window of the same repeating entry.
     series_id: String,
-    /// When it was stopped.
+    /// Time it was stopped.
     stopped_at: Option<T>,
 }
 
-/// A monitor that is affected.
+/// An affected monitor.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "AffectedMonitor")]
 struct AffectedDocument {
@@ -101,7 +101,7 @@ struct AffectedDocument {
     id: String,
     /// Shown on the page.
     name: String,
-    /// How much this one is affected, where that was said.
+    /// Severity for this monitor, if it was set.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "words::Impact")]
     impact: Option<&'static str>,
@@ -114,15 +114,15 @@ struct AffectedDocument {
 pub(in crate::http) struct UpdateDocument<T> {
     /// Update id.
     id: String,
-    /// The incident's status when it was posted; imported history may carry other words.
+    /// Incident status when it was posted; imported history may carry other values.
     status: String,
-    /// The text, in Markdown.
+    /// Text, in Markdown.
     body: String,
-    /// When it was posted.
+    /// Creation time.
     created_at: T,
 }
 
-/// The documents of a part of the list.
+/// Builds one page of the list.
 pub(super) fn list(part: &Part) -> IncidentList {
     IncidentList {
         incidents: part.incidents.iter().map(document).collect(),
@@ -130,7 +130,7 @@ pub(super) fn list(part: &Part) -> IncidentList {
     }
 }
 
-/// For its owner, with times in ISO 8601.
+/// Builds the document for the owner, with times in ISO 8601.
 pub(super) fn document(shown: &Shown) -> IncidentDocument {
     let incident = &shown.incident;
     let remind: Vec<String> = incident.remind.iter().map(ToString::to_string).collect();
@@ -141,7 +141,7 @@ pub(super) fn document(shown: &Shown) -> IncidentDocument {
     }
 }
 
-/// For visitors of the page at that URL, with times in milliseconds since the epoch.
+/// Builds the document for visitors of the page at that URL, with times in milliseconds since the epoch.
 pub(in crate::http::api) fn public(shown: &Shown, page: &str) -> PublicIncident {
     let mut entry: PublicIncident = entry(shown);
     for update in &mut entry.updates {

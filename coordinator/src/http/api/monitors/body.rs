@@ -1,4 +1,4 @@
-//! The body that makes or changes a monitor.
+//! Request bodies that create and change a monitor.
 
 use parallax_core::check::edit::{
     CERTIFICATE_WARN_DAYS, CheckEdit, DOMAIN_WARN_DAYS, GRACE_MINUTES, MAX_BODY, MAX_COMPONENT, MAX_EXPECT,
@@ -12,20 +12,20 @@ use parallax_core::text::{MAX_HEADER_CHARACTERS, MAX_HEADERS, MAX_URL};
 use crate::http::api::sent::Rules;
 use crate::http::fields::{Fields, field};
 
-/// Rules that a body is held against.
+/// Validation rules of the body.
 pub(in crate::http::api) const RULES: Rules = Rules {
     hints: &[
         ("group", "send it as groupName"),
-        ("heartbeat", "send its parts as periodMinutes and graceMinutes"),
+        ("heartbeat", "send periodMinutes and graceMinutes"),
         ("periodSeconds", "send it as periodMinutes"),
         ("graceSeconds", "send it as graceMinutes"),
-        ("status", "it is what the checks found"),
-        ("interval", "the plan says how often a monitor is checked"),
-        ("timeout", "a check has ten seconds"),
+        ("status", "the checks set it"),
+        ("interval", "the plan sets the check interval"),
+        ("timeout", "it is ten seconds for every check"),
     ],
     elsewhere: &[
         ("target", "can't be changed: it follows url, host and port"),
-        ("position", "can't be changed: monitors stand in the order in which they were made"),
+        ("position", "can't be changed: monitors are ordered by creation"),
     ],
     other: "can't be changed: the service sets it",
     echoes: &["paused"],
@@ -48,18 +48,18 @@ pub(in crate::http::api) const RULES: Rules = Rules {
     ],
 };
 
-/// The fields as they were sent; others are ignored, and so are later those that do not belong to the type.
+/// Reads the fields as sent. Unknown fields are ignored, and later also those that do not apply to the type.
 pub(in crate::http) fn read(mut body: impl Fields) -> MonitorEdit {
     MonitorEdit {
         kind: body.text(
-            field("type", "What kind of check it is. It can't change after creation.")
+            field("type", "Type of check. It can't be changed after creation.")
                 .words(CheckKind::ALL.map(CheckKind::name))
                 .default(CheckKind::Http.name()),
         ),
         name: body.text(
             field(
                 "name",
-                "Shown on the page. Left out on a new monitor: the host of `url` or `host`. Required for heartbeat and \
+                "Shown on the page. Default on a new monitor: the host of `url` or `host`. Required for heartbeat and \
                  component.",
             )
             .characters(1, MAX_NAME)
@@ -76,7 +76,7 @@ pub(in crate::http) fn read(mut body: impl Fields) -> MonitorEdit {
                 .nullable(),
         ),
         slow_thresholds: body.thresholds(
-            field("slowThresholds", "http, tcp, dns, ping: thresholds of single regions, in milliseconds.")
+            field("slowThresholds", "http, tcp, dns, ping: per-region thresholds, in milliseconds.")
                 .nullable(),
             *THRESHOLD_MS.start(),
             *THRESHOLD_MS.end(),
@@ -91,13 +91,13 @@ pub(in crate::http) fn read(mut body: impl Fields) -> MonitorEdit {
         pinned: body.text(
             field(
                 "pinnedRegion",
-                "http, tcp, dns, ping, certificate, domain: the one region to check from. Null or empty: every region.",
+                "http, tcp, dns, ping, certificate, domain: only region to check from. Null or empty: every region.",
             )
             .words(Region::ALL.iter().map(|region| region.name()).chain([""]))
             .nullable(),
         ),
         paused: body.flag(
-            field("paused", "Not checked while true: its status is unknown, and nobody is told of it.")
+            field("paused", "Pauses checks and alerts; the status is unknown meanwhile.")
                 .default(false)
                 .nullable(),
         ),
@@ -105,7 +105,7 @@ pub(in crate::http) fn read(mut body: impl Fields) -> MonitorEdit {
             url: body.text(
                 field(
                     "url",
-                    "http: the URL to request; without a scheme, https:// is added. Up to 5 redirects are followed, unless \
+                    "http: URL to request; without a scheme, https:// is added. Up to 5 redirects are followed, unless \
                      `expectStatus` is one.",
                 )
                 .characters(1, MAX_URL)
@@ -114,21 +114,21 @@ pub(in crate::http) fn read(mut body: impl Fields) -> MonitorEdit {
             host: body.text(
                 field(
                     "host",
-                    "tcp, dns, ping, certificate, domain: the host. A name may be of any script. dns: `.` is the root.",
+                    "tcp, dns, ping, certificate, domain: host. Names in any script. dns: `.` is the root.",
                 )
                 .example("shop.example"),
             ),
             port: body.whole(
-                field("port", "tcp: the port, required. certificate: the port, 443 unless given.").from(1, 65_535),
+                field("port", "tcp: port, required. certificate: port, default 443.").from(1, 65_535),
             ),
             dns_type: body.text(
-                field("dnsType", "dns: the type of record to ask for.")
+                field("dnsType", "dns: record type to query.")
                     .words(RecordType::ALL.map(RecordType::name))
                     .default(RecordType::A.name())
                     .nullable(),
             ),
             dns_expect: body.text(
-                field("dnsExpect", "dns: text that an answer must contain.").characters(0, MAX_EXPECT).nullable(),
+                field("dnsExpect", "dns: text an answer must contain.").characters(0, MAX_EXPECT).nullable(),
             ),
             warn_days: body.whole(
                 field("warnDays", WARN_DAYS_ABOUT).from(*WARN_DAYS.start(), *WARN_DAYS.end()).nullable(),
@@ -144,7 +144,7 @@ pub(in crate::http) fn read(mut body: impl Fields) -> MonitorEdit {
                     .nullable(),
             ),
             vendor_url: body.text(
-                field("vendorUrl", "component: the vendor's status page to follow, required.")
+                field("vendorUrl", "component: vendor status page to follow, required.")
                     .characters(1, MAX_URL)
                     .example("https://www.githubstatus.com"),
             ),
@@ -154,7 +154,7 @@ pub(in crate::http) fn read(mut body: impl Fields) -> MonitorEdit {
                     .nullable(),
             ),
             method: body.text(
-                field("method", "http: the method of the request.")
+                field("method", "http: request method.")
                     .words(Method::ALL.map(Method::name))
                     .default(Method::Get.name())
                     .nullable(),
@@ -162,23 +162,23 @@ pub(in crate::http) fn read(mut body: impl Fields) -> MonitorEdit {
             headers: body.pairs(
                 field(
                     "headers",
-                    "http: request headers, name to value, up to 4000 characters in all. They are stored and never shown.",
+                    "http: request headers, name to value, up to 4000 characters in all. Stored, never returned.",
                 )
                 .nullable(),
                 MAX_HEADERS,
             ),
             body: body.text(
-                field("body", "http: the body of the request. It is stored and never shown.")
+                field("body", "http: request body. Stored, never returned.")
                     .characters(0, MAX_BODY)
                     .nullable(),
             ),
             expect_status: body.whole(
-                field("expectStatus", "http: the exact status expected. Null: any 2xx.")
+                field("expectStatus", "http: exact status expected. Null: any 2xx.")
                     .from(*STATUS_CODES.start(), *STATUS_CODES.end())
                     .nullable(),
             ),
             keyword: body.text(
-                field("keyword", "http: text that the response body must contain, or must not.")
+                field("keyword", "http: text the response body must contain, or must not.")
                     .characters(0, MAX_KEYWORD)
                     .nullable(),
             ),
@@ -193,17 +193,18 @@ pub(in crate::http) fn read(mut body: impl Fields) -> MonitorEdit {
     }
 }
 
-/// The fields of a change as they were sent: what a new one has, and whom to tell.
+/// Reads the fields of a change as sent: those of a new monitor, and `notify`.
 pub(in crate::http) fn read_change(mut body: impl Fields) -> MonitorEdit {
     let edit = read(&mut body);
     let notify = body.flag(field(
         "notify",
-        "With `paused`: whether subscribers are told that the incident of a monitor that is down is over, since it is no \
-         longer monitored. They are not unless given.",
+        "With `paused`: notify subscribers that the monitor's incident is over because it is no \
+         longer monitored. Default: false.",
     ));
     MonitorEdit { notify, ..edit }
 }
 
-const WARN_DAYS_ABOUT: &str = "certificate, domain: fails this many days before expiry; 14 for a certificate and 30 for a domain unless given.";
-const _: () = assert!(CERTIFICATE_WARN_DAYS == 14 && DOMAIN_WARN_DAYS == 30, "as the text above says");
-const _: () = assert!(MAX_HEADER_CHARACTERS == 4000, "as the text of the headers says");
+const WARN_DAYS_ABOUT: &str = "certificate, domain: fails this many days before expiry. Default: 14 for certificate, \
+    30 for domain.";
+const _: () = assert!(CERTIFICATE_WARN_DAYS == 14 && DOMAIN_WARN_DAYS == 30, "the text above states them");
+const _: () = assert!(MAX_HEADER_CHARACTERS == 4000, "the text of the headers states it");

@@ -1,4 +1,4 @@
-//! What was seen of a monitor: its checks, its events, its days, and a look on request.
+//! History of a monitor: its checks, events and daily uptime; and checks on demand.
 
 use std::sync::Arc;
 
@@ -66,6 +66,6 @@ fn read_place(text: &str) -> Option<(Timestamp, Region)> {
 }
 
 fn read_date(text: &str) -> Option<NaiveDate> {
-    // One way of writing it only: four digits, two, two.
+    // Only one notation is accepted: four digits, two, two.
     (text.len() == 10).then(|| NaiveDate::parse_from_str(text, "%Y-%m-%d").ok())?
 }

@@ -24,13 +24,13 @@ use crate::service::monitors::Shown;
 use crate::service::once::Once;
 use crate::service::{Caller, Service};
 
-/// Rule of the list's parameter `status`.
-const STATUSES_RULE: &str = "must be one or several of up, slow, down, unknown, with commas between";
+/// Rule for the list's parameter `status`.
+const STATUSES_RULE: &str = "must be one or more of up, slow, down, unknown, separated by commas";
 
-/// Warning for the sender of `paused: false` where that does not start the checks.
+/// Warning for the sender of `paused: false` if that does not resume checks.
 const STAYS_PAUSED: &str = "the monitor stays paused: the account's plan has no component monitors";
 
-/// Reads a list of statuses with commas between.
+/// Reads a comma-separated list of statuses.
 pub(in crate::http) fn statuses(text: &str) -> Option<Vec<Status>> {
     text.split(',').map(|name| Status::ALL.into_iter().find(|status| status.name() == name.trim())).collect()
 }
@@ -82,7 +82,7 @@ pub(in crate::http) async fn edit(context: Arc<Context>, mut call: Call<Caller>)
     let reached = service.reaches_monitor(&call.caller, page, monitor);
     let (mut object, ticket) = object_of(&context, &mut call, reached).await?;
     let caller = &call.caller;
-    // One that is gone is answered as it was before, or not found.
+    // If it was deleted, the response is a replay or 404.
     let before = service.monitor(caller, page, monitor).await.ok();
     let before = before
         .and_then(|shown| sent::shown(&view::document(&shown, service.ping_url(caller, &shown.monitor))));
@@ -112,7 +112,7 @@ pub(in crate::http) async fn delete(context: Arc<Context>, call: Call<Caller>) -
     Ok(done(StatusCode::NO_CONTENT, deleted, answer))
 }
 
-/// A monitor that was saved, and what its owner should know of it and of what was sent.
+/// Writes the response for a saved monitor, with warnings about it and about the body.
 fn saved(service: &Service, caller: &Caller, shown: &Shown, of_body: &[String]) -> Vec<u8> {
     let document = view::document(shown, service.ping_url(caller, &shown.monitor));
     let mut warnings = view::warnings(shown);

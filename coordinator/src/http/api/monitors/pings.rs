@@ -1,4 +1,4 @@
-//! A heartbeat's newest pings, with what their jobs had to say.
+//! Latest pings of a heartbeat monitor, with the reports of their jobs.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -28,27 +28,27 @@ pub(in crate::http) async fn list(context: Arc<Context>, call: Call<Caller>) -> 
 #[serde(rename_all = "camelCase")]
 #[schemars(rename = "Ping")]
 pub(in crate::http) struct PingDocument {
-    /// Its number, from 1.
+    /// Sequence number, from 1.
     number: u64,
-    /// When it arrived.
+    /// Arrival time.
     #[schemars(with = "words::Moment")]
     at: String,
     /// success, start, fail or log.
     kind: &'static str,
-    /// The exit code that its job sent.
+    /// Exit code that the job sent.
     exit_code: Option<u8>,
-    /// The run that it belongs to, as its job named it.
+    /// Id of the run, as the job named it.
     run_id: Option<String>,
-    /// Milliseconds since its run began.
+    /// Milliseconds since the run began.
     duration_ms: Option<u64>,
-    /// Method of the request.
+    /// HTTP method of the request.
     method: String,
-    /// The address that it came from.
+    /// Source address.
     #[schemars(with = "Option<String>")]
     address: Option<IpAddr>,
-    /// What its client calls itself.
+    /// User agent of the client.
     user_agent: String,
-    /// What its job had to say, 10,000 bytes at most; null for a read key.
+    /// Text that the job sent, at most 10,000 bytes; null for a read key.
     body: Option<String>,
 }
 

@@ -1,4 +1,4 @@
-//! Checks, events and days as the API shows them.
+//! Checks, events and daily uptime as the API returns them.
 
 use parallax_core::event::{Change, RoundReport, What};
 use parallax_core::observation::{Facts, Outcome, Phases};
@@ -9,35 +9,35 @@ use serde::Serialize;
 use crate::http::openapi::words;
 use crate::service::history::{Check, Day, Places, Recorded, Sighting};
 
-/// A part of the list of checks, newest first.
+/// A page of a list of checks, newest first.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(in crate::http) struct CheckList {
     pub(super) checks: Vec<CheckDocument>,
-    /// What to send as `cursor` for older ones; null where there are none.
+    /// Value of `cursor` for the next page; null on the last page.
     pub(super) next_cursor: Option<String>,
 }
 
-/// A part of the list of events, newest first.
+/// A page of a list of events, newest first.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(in crate::http) struct EventList {
     pub(super) events: Vec<EventDocument>,
-    /// What to send as `cursor` for older ones; null where there are none.
+    /// Value of `cursor` for the next page; null on the last page.
     pub(super) next_cursor: Option<String>,
 }
 
-/// A finished round. `first`, `second` and `third` are what the journal keeps: of rounds that were no plain pass.
+/// A finished round. `first`, `second` and `third` are kept only for rounds that did not simply pass.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(rename = "CheckRecord")]
 pub(in crate::http) struct CheckDocument {
-    /// When it was due, or happened.
+    /// Time it was due or happened.
     #[schemars(with = "words::Moment")]
     at: String,
     #[schemars(with = "words::Region")]
     region: &'static str,
-    /// Number of the round in the schedule.
+    /// Round number in the schedule.
     round: u64,
     #[schemars(with = "words::RoundResult")]
     result: &'static str,
@@ -46,44 +46,44 @@ pub(in crate::http) struct CheckDocument {
     place: PlaceDocument,
     first: Option<WordDocument>,
     second: Option<WordDocument>,
-    /// A third network, where the others contradict each other: two of three decide.
+    /// Outcome from a third network if the first two contradict each other: two of three decide.
     third: Option<WordDocument>,
 }
 
-/// Who looked; the network is null for a place that is known no more.
+/// The agent that ran the check; the network is null if the agent is no longer known.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(rename = "Place")]
 struct PlaceDocument {
-    /// Its number.
+    /// Agent number.
     number: u16,
-    /// Where it stands.
+    /// Region of the agent.
     #[schemars(with = "Option<words::Region>")]
     region: Option<&'static str>,
-    /// Its network.
+    /// Network of the agent.
     network: Option<String>,
 }
 
-/// What one place saw. `ok` is null where it could not look.
+/// The outcome of one agent. `ok` is null if it could not check.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(rename = "Sight")]
 struct WordDocument {
     place: PlaceDocument,
-    /// Whether it passed.
+    /// True if the check passed.
     ok: Option<bool>,
-    /// http: the status received.
+    /// http: status received.
     status_code: Option<u16>,
     /// Response time in milliseconds.
     latency_ms: Option<u32>,
-    /// The address that was checked.
+    /// IP address that was checked.
     address: Option<String>,
     phases: Option<PhasesDocument>,
-    /// Why it did not pass.
+    /// Reason it did not pass.
     error: Option<String>,
 }
 
-/// Where the time went, in microseconds.
+/// Duration of each phase, in microseconds.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(rename = "Phases")]
@@ -95,70 +95,70 @@ struct PhasesDocument {
     transfer_us: Option<u32>,
 }
 
-/// A change of status, or of the regions that see the monitor down, with the rounds that led to it; or a heartbeat that got
-/// more time, since the service was away when its ping may have come.
+/// A change of status, or of the regions the monitor is down from, with the rounds that led to it; or a heartbeat
+/// deadline that was extended because the service was not running when the ping may have arrived.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(rename = "MonitorEvent")]
 pub(in crate::http) struct EventDocument {
-    /// Event id; a later one is greater.
+    /// Event id; later events have greater ids.
     id: String,
-    /// When it was due, or happened.
+    /// Time it was due or happened.
     #[schemars(with = "words::Moment")]
     at: String,
     #[schemars(with = "words::EventKind")]
     kind: &'static str,
-    /// The status before.
+    /// Status before.
     #[schemars(with = "Option<words::MonitorStatus>")]
     from: Option<&'static str>,
-    /// The status after.
+    /// Status after.
     #[schemars(with = "Option<words::MonitorStatus>")]
     to: Option<&'static str>,
-    /// Since when the new status holds.
+    /// Start of the new status.
     #[schemars(with = "Option<words::Moment>")]
     since: Option<String>,
-    /// When the outage began.
+    /// Start of the outage.
     #[schemars(with = "Option<words::Moment>")]
     down_since: Option<String>,
-    /// The regions that it is down from, while others see it up.
+    /// Regions the monitor is down from, while others see it up.
     #[schemars(with = "Option<Vec<words::Region>>")]
     down_from: Option<Vec<&'static str>>,
-    /// Why it is, or was, down.
+    /// Reason of the outage.
     reason: Option<String>,
     /// Response time in milliseconds.
     latency_ms: Option<u32>,
-    /// The threshold that was crossed, in milliseconds.
+    /// Threshold that was crossed, in milliseconds.
     threshold_ms: Option<u32>,
-    /// Length of what ended, in milliseconds.
+    /// Duration of what ended, in milliseconds.
     duration_ms: Option<u64>,
-    /// The monitor changed to and fro by then: it was at least the third change within 30 minutes.
+    /// True if the monitor was flapping: at least the third change within 30 minutes.
     flapping: bool,
-    /// The rounds that led to it.
+    /// Rounds that led to it.
     evidence: Vec<RoundDocument>,
-    /// deadline-extended: when the service was away. A ping of that time may be lost.
+    /// deadline-extended: time the service was not running. Pings sent then may be lost.
     away: Option<AwayDocument>,
-    /// deadline-extended: until when the ping is awaited now.
+    /// deadline-extended: new deadline for the ping.
     #[schemars(with = "Option<words::Moment>")]
     deadline: Option<String>,
-    /// deadline-extended: until when it was awaited before.
+    /// deadline-extended: previous deadline.
     #[schemars(with = "Option<words::Moment>")]
     deadline_before: Option<String>,
 }
 
-/// A time in which the service was away.
+/// A time in which the service was not running.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(rename = "Away")]
 struct AwayDocument {
-    /// When it was last known to run.
+    /// Last time it was known to run.
     #[schemars(with = "words::Moment")]
     from: String,
-    /// When it was back.
+    /// Time it was back.
     #[schemars(with = "words::Moment")]
     until: String,
 }
 
-/// A round with both places' words.
+/// A round with the outcomes of its agents.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(rename = "Round")]
@@ -167,9 +167,9 @@ struct RoundDocument {
     region: &'static str,
     #[schemars(with = "words::RoundReason")]
     why: &'static str,
-    /// Number of the round in the schedule; null for one out of turn.
+    /// Round number in the schedule; null for an unscheduled round.
     round: Option<u64>,
-    /// When it began.
+    /// Start of the round.
     #[schemars(with = "words::Moment")]
     started_at: String,
     #[schemars(with = "words::RoundResult")]
@@ -178,14 +178,14 @@ struct RoundDocument {
     second: Option<WordDocument>,
 }
 
-/// One day. Of heartbeats and components `uptime` is the share of time not down.
+/// A day. For heartbeat and component monitors, `uptime` is the share of time not down.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(rename = "UptimeDay")]
 pub(in crate::http) struct DayDocument {
-    /// The day in the zone of the page.
+    /// Day in the page's time zone.
     date: String,
-    /// Share of rounds that passed, or of time not down, in percent; null where nothing counted or is known.
+    /// Share of rounds that passed, or of time not down, in percent; null if nothing counted or is known.
     uptime: Option<f64>,
     passed: u32,
     failed: u32,
@@ -195,18 +195,18 @@ pub(in crate::http) struct DayDocument {
     unknown: u32,
 }
 
-/// What was seen on request in one region; `seen` is null where nobody could look in time.
+/// Result of a check on demand in one region; `seen` is null if no agent could check in time.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(rename = "Sighting")]
 pub(in crate::http) struct SightingDocument {
     #[schemars(with = "words::Region")]
     region: &'static str,
-    /// When the look began.
+    /// Start of the check.
     #[schemars(with = "Option<words::Moment>")]
     at: Option<String>,
     seen: Option<WordDocument>,
-    /// Why nothing was seen.
+    /// Reason there is no result.
     error: Option<&'static str>,
 }
 
@@ -225,7 +225,7 @@ pub(super) fn check(check: &Check, places: &Places) -> CheckDocument {
     }
 }
 
-/// The document of an event; none for a kind that is not listed.
+/// Builds the document of an event; none for a kind that is not listed.
 pub(super) fn event(recorded: &Recorded, places: &Places) -> Option<EventDocument> {
     let common = EventDocument {
         id: recorded.seq.to_string(),
@@ -301,9 +301,9 @@ pub(super) fn sighting(sighting: &Sighting, places: &Places) -> SightingDocument
         region: sighting.region.name(),
         at: seen.map(|seen| seen.started.to_string()),
         error: match (sighting.place, seen) {
-            (None, _) if sighting.unable => Some("no place in this region can run checks of this type"),
-            (None, _) => Some("no place in this region is in service"),
-            (Some(_), None) => Some("the place gave no answer in time"),
+            (None, _) if sighting.unable => Some("no agent in this region can run checks of this type"),
+            (None, _) => Some("no agent in this region is in service"),
+            (Some(_), None) => Some("the agent did not answer in time"),
             (Some(_), Some(_)) => None,
         },
         seen: seen.map(|seen| word(seen.place, &seen.outcome, places)),
@@ -344,7 +344,7 @@ fn word(no: PlaceNo, outcome: &Outcome, places: &Places) -> WordDocument {
     }
 }
 
-/// Null where none was measured.
+/// Returns none if no phase was measured.
 fn phases(facts: &Facts) -> Option<PhasesDocument> {
     let Phases { dns_us, connect_us, tls_us, first_byte_us, transfer_us } = facts.phases;
     (facts.phases != Phases::default()).then_some(PhasesDocument {

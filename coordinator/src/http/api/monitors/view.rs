@@ -1,4 +1,4 @@
-//! A monitor as the API shows it: every field of the contract, null where it does not belong to the type.
+//! A monitor as the API returns it: every field of the contract, null if it does not apply to the type.
 
 use std::collections::BTreeMap;
 
@@ -13,14 +13,14 @@ use serde::Serialize;
 use crate::http::openapi::words;
 use crate::service::monitors::Shown;
 
-/// A monitor as the API shows it. Request headers and body are stored and never shown.
+/// A monitor. Request headers and body are stored and never returned.
 #[derive(Debug, Default, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(rename = "Monitor")]
 pub(in crate::http) struct MonitorDocument {
     /// Monitor id.
     id: String,
-    /// The page it is on.
+    /// Page it is on.
     page_id: String,
     /// Shown on the page.
     name: String,
@@ -28,16 +28,16 @@ pub(in crate::http) struct MonitorDocument {
     r#type: &'static str,
     /// URL, host and port, or record, in words.
     target: String,
-    /// http: the URL requested.
+    /// http: URL requested.
     url: Option<String>,
-    /// tcp, dns, ping, certificate, domain: the host.
+    /// tcp, dns, ping, certificate, domain: host.
     host: Option<String>,
-    /// tcp, certificate: the port.
+    /// tcp, certificate: port.
     port: Option<u16>,
-    /// dns: type of record.
+    /// dns: record type.
     #[schemars(with = "Option<words::DnsType>")]
     dns_type: Option<&'static str>,
-    /// dns: text that an answer must contain.
+    /// dns: text an answer must contain.
     dns_expect: Option<String>,
     /// certificate, domain: fails this many days before expiry.
     warn_days: Option<u16>,
@@ -48,28 +48,28 @@ pub(in crate::http) struct MonitorDocument {
     heartbeat: Option<HeartbeatDocument>,
     /// Monitors with the same group are shown together.
     group: Option<String>,
-    /// http: method of the request.
+    /// http: request method.
     #[schemars(with = "Option<words::Method>")]
     method: Option<&'static str>,
     /// http: exact status expected; null means any 2xx.
     expect_status: Option<u16>,
-    /// http: text that the body must contain, or must not.
+    /// http: text the body must contain, or must not.
     keyword: Option<String>,
-    /// http: which of the two.
+    /// http: whether the keyword must be present or absent.
     #[schemars(with = "Option<words::Presence>")]
     keyword_mode: Option<&'static str>,
     /// A successful response slower than this many milliseconds is slow.
     slow_threshold_ms: Option<u32>,
-    /// Thresholds of single regions, in milliseconds.
+    /// Per-region thresholds, in milliseconds.
     #[schemars(with = "Option<BTreeMap<String, u32>>")]
     slow_thresholds: Option<BTreeMap<&'static str, u32>>,
-    /// The monitor's own regions for response times; null means its page's.
+    /// The monitor's own regions for response times; null means the page's.
     #[schemars(with = "Option<Vec<words::Region>>")]
     latency_locations: Option<Vec<&'static str>>,
-    /// The one region it is checked from; null means every region.
+    /// Only region it is checked from; null means every region.
     #[schemars(with = "Option<words::Region>")]
     pinned_region: Option<&'static str>,
-    /// component: the vendor's status page.
+    /// component: vendor status page.
     vendor_url: Option<String>,
     /// component: one component on that page, by name.
     vendor_component: Option<String>,
@@ -77,54 +77,57 @@ pub(in crate::http) struct MonitorDocument {
     position: u32,
     #[schemars(with = "words::MonitorStatus")]
     status: &'static str,
-    /// Since when it has that status.
+    /// Start of the current status.
     #[schemars(with = "Option<words::Moment>")]
     since: Option<String>,
     /// While down from some regions and up in others: those regions.
     #[schemars(with = "Option<Vec<words::Region>>")]
     down_from: Option<Vec<&'static str>>,
-    /// While down: why, as the first failed round of the outage saw it, and from where it is seen. Null when not down.
+    /// While down: the reason, from the first failed round of the outage, and the regions it is seen from. Null
+    /// when not down.
     down_reason: Option<String>,
     /// The newest finished check.
     last_check: Option<LastCheckDocument>,
-    /// A second network can confirm its failures; else it is never called down.
+    /// True if a second network can confirm its failures; otherwise it is never marked down.
     confirmable: bool,
-    /// While it fails without a second network that could confirm it, and so isn't called down: the regions it fails from.
+    /// While failures can't be confirmed by a second network, so that it isn't marked down: the regions it fails
+    /// from.
     #[schemars(with = "Option<Vec<words::Region>>")]
     unconfirmed_from: Option<Vec<&'static str>>,
-    /// Since when networks contradict each other in each check of a region; null under 5 minutes.
+    /// Time since which networks contradict each other in every check of a region; null under 5 minutes.
     #[schemars(with = "Option<words::Moment>")]
     disputed_since: Option<String>,
-    /// Not checked while true.
+    /// True if it is paused and not checked.
     paused: bool,
-    /// Reason of a pause: `owner`, who set `paused`, or `plan`, which does not have its type. Null while it is checked.
+    /// Cause of a pause: `owner`, by setting `paused`, or `plan`, which does not include its type. Null while it is
+    /// checked.
     #[schemars(with = "Option<words::PausedBy>")]
     paused_by: Option<&'static str>,
-    /// While it changes to and fro: since when, and how often. Null otherwise.
+    /// While it is flapping: start and number of changes. Null otherwise.
     flapping: Option<FlappingDocument>,
     /// Share of checks passed in the last 24 hours, in percent; null while paused.
     uptime24h: Option<f64>,
     /// Median response time over 24 hours, in milliseconds.
     latency_ms24h: Option<u32>,
-    /// When it was made.
+    /// Creation time.
     #[schemars(with = "words::Moment")]
     created_at: String,
 }
 
-/// Changes of a monitor between up and down, or slow and normal: at least three within 30 minutes, and none 30 minutes
-/// after the one before it.
+/// Changes of a flapping monitor between up and down, or slow and normal: at least three within 30 minutes, until
+/// there is none for 30 minutes.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(rename = "Flapping")]
 struct FlappingDocument {
-    /// When the first of them was.
+    /// Time of the first change.
     #[schemars(with = "words::Moment")]
     since: String,
-    /// How many there were.
+    /// Number of changes.
     changes: u32,
 }
 
-/// What a heartbeat monitor waits for.
+/// Settings and pings of a heartbeat monitor.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(rename = "Heartbeat")]
@@ -133,12 +136,12 @@ struct HeartbeatDocument {
     period_seconds: u32,
     /// Seconds of grace after the period.
     grace_seconds: u32,
-    /// The newest ping.
+    /// Time of the newest ping.
     #[schemars(with = "Option<words::Moment>")]
     last_ping_at: Option<String>,
-    /// Milliseconds that the newest measured run took.
+    /// Duration of the newest measured run, in milliseconds.
     last_run_ms: Option<u64>,
-    /// The address that the job requests each time it runs, by GET, HEAD or POST: alone for success, or followed by `/start`,
+    /// URL that the job requests on each run, by GET, HEAD or POST: as it is for success, or followed by `/start`,
     /// `/fail`, `/log` or an exit code; null for a read key.
     ping_url: Option<String>,
 }
@@ -148,21 +151,21 @@ struct HeartbeatDocument {
 #[serde(rename_all = "camelCase")]
 #[schemars(rename = "LastCheck")]
 struct LastCheckDocument {
-    /// When it ended.
+    /// End of the check.
     #[schemars(with = "words::Moment")]
     at: String,
-    /// Whether it passed.
+    /// True if it passed.
     ok: bool,
-    /// http: the status received.
+    /// http: status received.
     status_code: Option<u16>,
     /// Response time in milliseconds.
     latency_ms: Option<u32>,
-    /// Why it failed, when it did; or why it could not be judged, when the reason lies with a registry, a vendor's page or
-    /// the server's TLS: `ok` is false then, and the status unchanged.
+    /// Reason it failed; or the reason it could not be judged, if that lies with a registry, a vendor's page or the
+    /// server's TLS: `ok` is false then, and the status unchanged.
     error: Option<String>,
 }
 
-/// The document of a monitor; `ping_url` where the reader may know it.
+/// Builds the document of a monitor; `ping_url` is set if the reader may know it.
 pub(super) fn document(shown: &Shown, ping_url: Option<String>) -> MonitorDocument {
     let Shown { monitor, view, figure, paused_by_plan } = shown;
     let kind = monitor.check.kind();
@@ -248,8 +251,8 @@ pub(super) fn document(shown: &Shown, ping_url: Option<String>) -> MonitorDocume
     }
 }
 
-/// Why a monitor is down, and in which regions that is seen; none while it is not down. For its owner alone, since the
-/// words may name hosts that visitors of a page are not shown.
+/// Returns why a monitor is down and in which regions; none while it is not down. For the owner only, since the
+/// text may name hosts that visitors of a page must not see.
 pub(in crate::http) fn down_reason(shown: &Shown) -> Option<String> {
     let reason = shown.view.down_reason.as_ref()?;
     let seen = shown.view.down_from.unwrap_or(shown.view.seen_down);
@@ -260,8 +263,8 @@ pub(in crate::http) fn down_reason(shown: &Shown) -> Option<String> {
     Some(format!("{reason} (from {})", seen.join(", ")))
 }
 
-/// Warnings for the owner of a monitor that fails without a second network to confirm it, on which networks contradict each
-/// other, or of which no failure can be confirmed at present.
+/// Returns warnings for the owner of a monitor that fails without a second network to confirm it, on which networks
+/// contradict each other, or whose failures can't be confirmed at present.
 pub(super) fn warnings(shown: &Shown) -> Vec<String> {
     let mut warnings = Vec::new();
     if let Some(regions) = unconfirmed(&shown.view) {
@@ -285,7 +288,7 @@ pub(super) fn warnings(shown: &Shown) -> Vec<String> {
     warnings
 }
 
-/// The regions that it fails from without a second network to confirm it, while it isn't down.
+/// Returns the regions it fails from without confirmation by a second network, while it isn't down.
 fn unconfirmed(view: &View) -> Option<RegionSet> {
     (view.status != Status::Down && !view.unconfirmed_from.is_empty()).then_some(view.unconfirmed_from)
 }

@@ -1,4 +1,4 @@
-//! The bodies that make and change a page.
+//! Request bodies that create and change a page.
 
 use parallax_core::page::access::{MAX_DOMAINS, MAX_PEOPLE, PASSWORD, Password};
 use parallax_core::page::domain::MAX_HOST;
@@ -12,7 +12,7 @@ use crate::http::api::sent::Rules;
 use crate::http::fields::{Field, Fields, field};
 use crate::service::pages::making::NewPage;
 
-/// Rules that the body of a page is held against.
+/// Validation rules of the body of a page.
 pub(in crate::http::api) const RULES: Rules = Rules {
     hints: &[
         ("domain", "PATCH /api/v1/pages/{pageId}/address sets customDomain"),
@@ -25,14 +25,14 @@ pub(in crate::http::api) const RULES: Rules = Rules {
         ("url", FOLLOWS_ADDRESS),
         ("plan", PLAN),
         ("passwordProtected", "can't be changed: it follows password"),
-        ("privateFeedUrl", "can't be changed: it follows password, private and who is allowed"),
+        ("privateFeedUrl", "can't be changed: it follows password, private and the allowed visitors"),
     ],
     other: "can't be changed: the service sets it",
     echoes: &["logo", "favicon"],
     measured: MEASURED,
 };
 
-/// Rules that the body of a page's address is held against.
+/// Validation rules of the body of a page's address.
 pub(in crate::http::api) const ADDRESS_RULES: Rules = Rules {
     hints: &[("domain", "send it as customDomain")],
     elsewhere: &[("url", FOLLOWS_ADDRESS), ("plan", PLAN)],
@@ -44,30 +44,30 @@ pub(in crate::http::api) const ADDRESS_RULES: Rules = Rules {
 const ADDRESS: &str = "can't be changed here: PATCH /api/v1/pages/{pageId}/address changes it";
 const FOLLOWS_ADDRESS: &str =
     "can't be changed: it follows slug and customDomain, which PATCH /api/v1/pages/{pageId}/address changes";
-const PLAN: &str = "can't be changed by the API: the operator of this service sets it";
+const PLAN: &str = "can't be changed through the API: the operator of this service sets it";
 const MEASURED: &[&str] = &["customDomainProblem", "domainVerification"];
 
-/// A new page: what may be changed later, and the address label.
+/// Reads a new page: the editable fields, and the slug.
 pub(in crate::http) fn read_new(mut body: impl Fields) -> NewPage {
-    let slug = field("slug", "Address label: small letters, digits and inner hyphens; unique.")
+    let slug = field("slug", "Address label: lower-case letters, digits and inner hyphens; unique.")
         .required()
         .characters(1, MAX_SLUG)
         .example("shop");
     NewPage { slug: body.text(slug), edit: read(&mut body) }
 }
 
-/// A page's address: its label, and its owner's own hostname.
+/// Reads a page's address: its slug and custom hostname.
 pub(in crate::http) fn read_address(mut body: impl Fields) -> PageEdit {
     PageEdit {
         slug: body.text(
-            field("slug", "Address label: small letters, digits and inner hyphens; unique.")
+            field("slug", "Address label: lower-case letters, digits and inner hyphens; unique.")
                 .characters(1, MAX_SLUG)
                 .example("shop"),
         ),
         custom_domain: body.text(
             field(
                 "customDomain",
-                "Owner's own hostname. It is the page's once the record of `domainVerification` was found. Null gives it up.",
+                "Custom hostname. It is set once the record in `domainVerification` is found. Null removes it.",
             )
             .characters(1, MAX_HOST)
             .nullable()
@@ -77,13 +77,13 @@ pub(in crate::http) fn read_address(mut body: impl Fields) -> PageEdit {
     }
 }
 
-/// The fields as they were sent; others are ignored.
+/// Reads the fields as sent; others are ignored.
 pub(in crate::http) fn read(mut body: impl Fields) -> PageEdit {
     PageEdit {
         name: body
             .text(field("name", "Shown in the headline.").characters(1, MAX_NAME).example("Example Shop")),
         description: body.text(
-            field("description", "One line under the headline. Null clears.")
+            field("description", "Line of text under the headline. Null clears.")
                 .characters(0, MAX_DESCRIPTION)
                 .nullable(),
         ),
@@ -99,8 +99,8 @@ pub(in crate::http) fn read(mut body: impl Fields) -> PageEdit {
                 .nullable(),
         ),
         timezone: body.text(field("timezone", "IANA time zone.").example("Europe/Berlin")),
-        show_deploys: body.flag(field("showDeploys", "Deploy markers are drawn on the public page.")),
-        show_locations: body.flag(field("showLocations", "Each region is shown under the strips.")),
+        show_deploys: body.flag(field("showDeploys", "Draw deploy markers on the public page.")),
+        show_locations: body.flag(field("showLocations", "Show each region under the uptime bars.")),
         latency_regions: body.regions(
             field("latencyLocations", "Regions counted for response times and slow alerts. Null: Europe.")
                 .nullable(),
@@ -108,56 +108,53 @@ pub(in crate::http) fn read(mut body: impl Fields) -> PageEdit {
         uptime_regions: body.regions(
             field(
                 "uptimeRegions",
-                "Regions counted for uptime. Null, or every region: all, also later ones.",
+                "Regions counted for uptime. Null or every region: all, including ones added later.",
             )
             .nullable(),
         ),
         password: body
             .text(
-                field("password", "What visitors are asked for; it is never shown. Null clears.")
+                field("password", "Password for visitors. Stored, never returned. Null clears.")
                     .characters(*PASSWORD.start(), *PASSWORD.end())
                     .nullable(),
             )
             .map(Password::new),
-        private: body
-            .flag(field("private", "Only the people and domains that are allowed can see the page.")),
+        private: body.flag(field("private", "Only allowed people and email domains can see the page.")),
         allowed_people: body.texts(
-            field("allowedPeople", "Email addresses that may see the page while it is private. Null: none.")
+            field("allowedPeople", "Email addresses that can see the page while it is private. Null: none.")
                 .most(MAX_PEOPLE)
                 .nullable(),
         ),
         allowed_domains: body.texts(
             field(
                 "allowedDomains",
-                "Domains whose email addresses may see the page while it is private. Null: none.",
+                "Domains whose email addresses can see the page while it is private. Null: none.",
             )
             .most(MAX_DOMAINS)
             .nullable()
             .example(json!(["shop.example"])),
         ),
-        noindex: body.flag(field("noindex", "Search engines are asked to leave the page out.")),
+        noindex: body.flag(field("noindex", "Ask search engines not to index the page.")),
         theme: body.text(
-            field(
-                "theme",
-                "Colours of the page, until its visitor chooses. Null: as the visitor's system has it.",
-            )
-            .words(Theme::ALL.map(Theme::name))
-            .nullable(),
+            field("theme", "Colour scheme, until the visitor chooses. Null: the visitor's system setting.")
+                .words(Theme::ALL.map(Theme::name))
+                .nullable(),
         ),
         accent_color: body.text(
-            field(
-                "accentColor",
-                "Colour of links and buttons, made darker or lighter where it could not be read. Null: none.",
-            )
-            .nullable()
-            .example("#1a7f4b"),
+            field("accentColor", "Colour of links and buttons, adjusted for contrast if needed. Null: none.")
+                .nullable()
+                .example("#1a7f4b"),
         ),
-        logo: body.text(picture("logo", "Picture beside the headline, of 64 KiB at most")),
-        favicon: body.text(picture("favicon", "Picture in the browser's tab, of 32 KiB at most")),
+        logo: body.text(picture("logo", "Image next to the headline, at most 64 KiB")),
+        favicon: body.text(picture("favicon", "Icon in the browser tab, at most 32 KiB")),
         language: body.text(
-            field("language", "Language of the page's fixed words, of mails to its subscribers and of what incidents say by themselves. Null: English.")
-                .words(Language::ALL.map(Language::tag))
-                .nullable(),
+            field(
+                "language",
+                "Language of the page, of mails to its subscribers and of automatic incident texts. \
+                Null: English.",
+            )
+            .words(Language::ALL.map(Language::tag))
+            .nullable(),
         ),
         ..PageEdit::default()
     }

@@ -1,4 +1,4 @@
-//! Pages: list, make, show, edit, delete.
+//! Pages: list, create, show, edit, delete.
 
 pub(in crate::http) mod body;
 pub(in crate::http) mod status;

@@ -26,8 +26,8 @@ pub(in crate::http) async fn show(context: Arc<Context>, call: Call<Caller>) -> 
     Ok(Reply::written(StatusCode::OK, written).known_by(undated))
 }
 
-/// The document without the moment at which it was written, the one thing that differs from reading to reading. Within a
-/// text its name would have no bare quotes.
+/// Returns the document without `generatedAt`, the only part that differs between two reads. A string value can't
+/// contain the searched name, since its quotes would be escaped.
 fn undated(written: &[u8]) -> Vec<u8> {
     const NAME: &[u8] = b"\"generatedAt\":";
     let Some(at) = written.windows(NAME.len()).rposition(|part| part == NAME) else {
@@ -38,31 +38,31 @@ fn undated(written: &[u8]) -> Vec<u8> {
     before.iter().chain(rest).copied().collect()
 }
 
-/// The state of a page, as its visitors may know it.
+/// The state of a page, as visitors see it.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(in crate::http) struct StatusDocument {
     page: PublicPage,
     status: PageStatus,
-    /// In the order of the page.
+    /// In page order.
     monitors: Vec<PublicMonitor>,
     /// Open incidents.
     incidents: Vec<PublicIncident>,
     /// Maintenance in progress, or planned within the next week.
     maintenance: Vec<PublicIncident>,
-    /// When the newest check ended that anything here rests on.
+    /// End of the newest check that this document is based on.
     #[schemars(with = "Option<words::Moment>")]
     checked_at: Option<String>,
-    /// The regions in service that anything here was seen from in the last 24 hours.
+    /// Regions in service that contributed to this document in the last 24 hours.
     #[schemars(with = "Vec<words::Region>")]
     seen_from: Vec<&'static str>,
-    /// Whether what is said of monitors is no longer what is seen: no region is connected that could check them.
+    /// True if the states of monitors may be out of date, because no region that could check them is connected.
     stale: bool,
-    /// When this was written, in milliseconds since the epoch.
+    /// Time this was written, in milliseconds since the epoch.
     generated_at: i64,
 }
 
-/// A page, as its visitors may know it.
+/// A page, as visitors see it.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 struct PublicPage {
@@ -70,13 +70,13 @@ struct PublicPage {
     id: String,
     /// Shown in the headline.
     name: String,
-    /// Where visitors are served the page.
+    /// Public address of the page.
     url: String,
-    /// One line under the headline.
+    /// Line of text under the headline.
     description: Option<String>,
     /// Link under the headline.
     support_url: Option<String>,
-    /// IANA zone that the page shows times in.
+    /// IANA zone in which the page shows times.
     timezone: &'static str,
 }
 
@@ -85,11 +85,11 @@ struct PublicPage {
 struct PageStatus {
     #[schemars(with = "words::Indicator")]
     indicator: &'static str,
-    /// The same in words.
+    /// The indicator in words.
     headline: String,
 }
 
-/// A monitor, as visitors may know it: never what is checked.
+/// A monitor, as visitors see it, without what is checked.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 struct PublicMonitor {
@@ -105,7 +105,7 @@ struct PublicMonitor {
     position: u32,
     #[schemars(with = "words::MonitorStatus")]
     status: &'static str,
-    /// Since when it has that status.
+    /// Start of the current status.
     #[schemars(with = "Option<words::Moment>")]
     since: Option<String>,
     /// While down from some regions and up in others: those regions.
@@ -117,7 +117,7 @@ struct PublicMonitor {
     latency_ms24h: Option<u32>,
 }
 
-/// The document with the old names beside the new ones.
+/// Builds the document with the old names next to the new ones.
 pub(in crate::http) fn written(service: &Service, overview: &Overview) -> Value {
     serde_json::from_slice(&bare(&document(service, overview))).unwrap_or(Value::Null)
 }

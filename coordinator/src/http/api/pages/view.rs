@@ -1,4 +1,4 @@
-//! A page as the API shows it.
+//! A page as the API returns it.
 
 use parallax_core::page::Page;
 use parallax_core::page::domain::DomainClaim;
@@ -10,7 +10,7 @@ use serde::Serialize;
 use crate::http::openapi::words;
 use crate::service::Service;
 
-/// A page as the API shows it.
+/// A page.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(rename = "Page")]
@@ -21,28 +21,28 @@ pub(in crate::http) struct PageDocument {
     name: String,
     /// Address label under the root domain.
     slug: String,
-    /// Where visitors are served the page.
+    /// Public address of the page.
     url: String,
-    /// Owner's own hostname, where one is set.
+    /// Custom hostname, if one is set.
     custom_domain: Option<String>,
-    /// One line under the headline.
+    /// Line of text under the headline.
     description: Option<String>,
     /// Link under the headline.
     support_url: Option<String>,
-    /// IANA zone that the page shows times in.
+    /// IANA zone in which the page shows times.
     timezone: &'static str,
     /// Uptime target in percent.
     uptime_target: Option<f64>,
     /// Visitors need the page's password.
     password_protected: bool,
-    /// Only people and email domains that the owner allows can see it.
+    /// Only people and email domains the owner allows can see it.
     private: bool,
-    /// Where feed readers read a page that not everybody may see; whoever has the address reads along. It changes with
-    /// the page's password, with private, and with who is allowed. Null for an open page.
+    /// Feed address of a page that is not open to everybody; anyone with the address can read the feed. It changes
+    /// with the page's password, with private, and with the allowed people and domains. Null for an open page.
     private_feed_url: Option<String>,
     /// Deploy markers are drawn on the public page.
     show_deploys: bool,
-    /// The public page shows each region under the strips.
+    /// The public page shows each region under the uptime bars.
     show_locations: bool,
     /// Regions whose readings count toward response times; null means Europe.
     #[schemars(with = "Option<Vec<words::Region>>")]
@@ -50,50 +50,50 @@ pub(in crate::http) struct PageDocument {
     /// Regions whose checks count toward uptime; null means all.
     #[schemars(with = "Option<Vec<words::Region>>")]
     uptime_regions: Option<Vec<&'static str>>,
-    /// When it was made.
+    /// Creation time.
     #[schemars(with = "words::Moment")]
     created_at: String,
-    /// Why the page can't be visited at customDomain over TLS, or will not be for long: mostly that the hostname does not
-    /// point to this service. Null where all is well.
+    /// Reason the page can't be visited at customDomain over TLS, or soon won't be: usually that the hostname does
+    /// not point to this service. Null if there is no problem.
     custom_domain_problem: Option<String>,
-    /// A hostname that is asked for and not verified yet.
+    /// Hostname that was requested and is not verified yet.
     domain_verification: Option<DomainVerification>,
-    /// Email addresses that may see it while it is private.
+    /// Email addresses that can see it while it is private.
     allowed_people: Vec<String>,
-    /// Domains whose email addresses may see it while it is private.
+    /// Domains whose email addresses can see it while it is private.
     allowed_domains: Vec<String>,
-    /// Search engines are asked to leave it out.
+    /// Search engines are asked not to index it.
     noindex: bool,
-    /// Its colours, until its visitor chooses: auto, light or dark.
+    /// Colour scheme, until the visitor chooses: auto, light or dark.
     theme: &'static str,
     /// Colour of links and buttons, as it was set.
     accent_color: Option<String>,
-    /// Where the picture beside the headline is served.
+    /// Address of the image next to the headline.
     logo: Option<String>,
-    /// Where the picture in the browser's tab is served.
+    /// Address of the icon in the browser tab.
     favicon: Option<String>,
-    /// Language of its fixed words, as a tag (BCP 47).
+    /// Language of the page, as a BCP 47 tag.
     language: &'static str,
 }
 
-/// A hostname that is asked for: the TXT record that shows it to be the owner's.
+/// A requested hostname, and the TXT record that proves its ownership.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(in crate::http) struct DomainVerification {
-    /// The hostname.
+    /// Hostname.
     host: String,
     /// Name of the TXT record.
     record_name: String,
-    /// Its value.
+    /// Value of the TXT record.
     record_value: String,
-    /// When it was last looked for.
+    /// Time of the last look-up.
     #[schemars(with = "Option<words::Moment>")]
     checked_at: Option<String>,
-    /// Why it was not found then.
+    /// Reason the record was not found.
     problem: Option<String>,
 }
 
-/// The document of a page.
+/// Builds the document of a page.
 pub(super) fn document(service: &Service, page: &Page) -> PageDocument {
     PageDocument {
         id: page.id.to_string(),

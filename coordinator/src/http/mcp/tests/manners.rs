@@ -1,4 +1,4 @@
-//! Clients of the revision without a hello, versions that do not agree, and how answers are written.
+//! Tests of the modern protocol version, of mismatched versions and headers, and of event streams.
 
 use super::*;
 
@@ -95,7 +95,7 @@ async fn a_client_that_takes_events_alone_gets_its_answers_as_events() {
     let page = [("accept", "text/event-stream"), ("content-type", "application/json")];
     let public = client.send("POST", "/p/shop/mcp", &page, &message(1, "ping", json!({})).to_string()).await;
     assert_eq!(public.headers["content-type"], "text/event-stream");
-    // What both take, what wants no answer, and what is refused as a whole is no stream.
+    // No stream: if the client accepts both, if there is no response, or if the whole POST is rejected.
     let both = [("accept", "application/json, text/event-stream")];
     let answered = sent(&client, &client.read, &both, &message(1, "ping", json!({}))).await;
     assert_eq!(answered.headers["content-type"], "application/json");
@@ -103,7 +103,7 @@ async fn a_client_that_takes_events_alone_gets_its_answers_as_events() {
     assert_eq!(sent(&client, &client.read, &events, &note).await.status, 202);
     let refused = sent(&client, &client.read, &events, &json!(5)).await;
     assert_eq!((refused.status, &refused.body["error"]["code"]), (400, &json!(-32600)));
-    // No stream of news is offered.
+    // The server offers no event stream by GET.
     for (path, allowed) in [("/api/v1/mcp", "POST"), ("/p/shop/mcp", "POST, OPTIONS")] {
         let bearer = format!("Bearer {}", client.read);
         let headers = [("accept", "text/event-stream"), ("authorization", bearer.as_str())];

@@ -1,11 +1,11 @@
-//! What counts against a minute: all that is sent, whether or not it is a message.
+//! Tests of rate limits: every POST counts, even an invalid one.
 
 use super::*;
 
-/// Headers, body, and the status of the answer.
+/// Headers, body, and the expected status.
 type Worthless = (Vec<(&'static str, &'static str)>, String, u16);
 
-/// What is no message, or comes from where it must not: at the door of a public page none does.
+/// Invalid messages, and messages of forbidden origins. Public pages allow every origin.
 fn worthless(is_public: bool) -> Vec<Worthless> {
     let json = ("content-type", "application/json");
     let ping = message(1, "ping", json!({}));
@@ -25,7 +25,7 @@ fn worthless(is_public: bool) -> Vec<Worthless> {
     ]
 }
 
-/// Sends it until the minute is used up, and each of it once more.
+/// Sends invalid messages until the limit is reached, and then each once more.
 async fn is_counted(client: &Client, path: &str, credentials: &[(&'static str, &str)]) {
     let send = async |headers: &[(&'static str, &'static str)], body: &str| {
         let headers: Vec<_> = credentials.iter().chain(headers).copied().collect();
@@ -60,7 +60,7 @@ async fn what_is_no_message_counts_against_the_keys_minute() {
 async fn what_is_no_message_counts_against_the_pages_minute() {
     let client = Client::new().await;
     is_counted(&client, "/p/shop/mcp", &[]).await;
-    assert_eq!(client.get("/api/v1/me").await.status, 200, "no key's minute");
+    assert_eq!(client.get("/api/v1/me").await.status, 200, "it does not count against a key");
 }
 
 #[tokio::test]

@@ -1,4 +1,4 @@
-//! The protocol as a model meets it: instructions, short lists of tools, short answers, reasons, and the time.
+//! Tests of what a model sees: instructions, size of the tool list, filtered results, reasons, and the time.
 
 use parallax_core::event::Status;
 use parallax_core::machine::View;
@@ -7,7 +7,7 @@ use parallax_core::place::{Region, RegionSet};
 
 use super::*;
 
-/// Tools of a page, or of a key where there is one.
+/// Sends a message with a key, or to the public page without one.
 async fn ask(client: &Client, key: Option<&str>, body: &Value) -> Value {
     match key {
         Some(key) => asked(client, key, body.clone()).await,
@@ -155,7 +155,7 @@ async fn a_window_is_planned_in_local_time() {
     bare.as_object_mut().unwrap().remove("timezone");
     let refused = asked(&client, &client.write, tool(2, "create_incident", bare)).await;
     let words = refused["result"]["content"][0]["text"].as_str().unwrap().to_owned();
-    assert!(words.contains("a local time needs timezone beside it"), "{words}");
+    assert!(words.contains("for a local time, also send timezone"), "{words}");
 }
 
 #[tokio::test]
@@ -167,13 +167,13 @@ async fn words_are_whole_sentences() {
     let refused = asked(&client, &client.write, check).await;
     assert_eq!(
         refused["result"]["content"][0]["text"],
-        "bad_request: a heartbeat reports itself and can't be checked"
+        "bad_request: a heartbeat can't be checked on request: its job reports by ping"
     );
     let list = asked(&client, &client.write, message(2, "tools/list", json!({}))).await;
     for tool in list["result"]["tools"].as_array().unwrap() {
         let words = tool["description"].as_str().unwrap();
         assert!(words.ends_with('.') && !words.contains("..") && !words.contains('$'), "{words}");
-        // Of a monitor that leaves, subscribers are told where it says so.
+        // For monitors, notify is off by default, so the sentence does not apply.
         let is_asked = tool["name"].as_str().is_some_and(|name| name.ends_with("_monitor"));
         let has_notify = tool["inputSchema"]["properties"].get("notify").is_some() && !is_asked;
         assert_eq!(words.contains("unless notify is false"), has_notify, "{words}");

@@ -1,4 +1,4 @@
-//! Every tool is called, and what it gives and takes is held against what it says of itself.
+//! Calls every tool, and checks its arguments and results against its schemas.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use super::*;
 use crate::http::openapi::{operations, standalone};
 use crate::service::domains::Lookup;
 
-/// Finds nothing, whatever is looked for.
+/// DNS stub that finds no records.
 #[derive(Debug)]
 struct NoRecords;
 
@@ -33,7 +33,7 @@ async fn listed(client: &Client, key: &str) -> Vec<Value> {
     list["result"]["tools"].as_array().unwrap().clone()
 }
 
-/// A page with something of everything: its id, a monitor's, a heartbeat's and an incident's.
+/// Creates one of everything on a page. Returns the ids of the page, a monitor, a heartbeat and an incident.
 async fn full(client: &Client) -> [String; 4] {
     let page = client.world.shop.id.to_string();
     let id = |made: &Value| made["id"].as_str().unwrap().to_owned();
@@ -115,7 +115,7 @@ async fn every_tool_takes_and_gives_what_its_schemas_say() {
     let subscriber = made("create_subscriber", json!({ "email": "a@example.com" })).await;
     let subscriber = with(&of_page, json!({ "subscriberId": subscriber["subscriber"]["id"] }));
     client.world.service.look_up_by(Arc::new(NoRecords));
-    // In an order in which nothing is gone before it is asked for.
+    // Ordered so that nothing is deleted before it is used.
     let calls = [
         ("get_key", json!({})),
         ("get_time", of_page.clone()),
@@ -184,7 +184,7 @@ async fn every_tool_takes_and_gives_what_its_schemas_say() {
         let given = asked(&client, &client.write, tool(2, name, arguments)).await;
         assert_eq!(given["result"]["isError"], false, "{name} {given}");
         let content = &given["result"]["structuredContent"];
-        // What the API's description says of an answer holds here too; the tool itself says nothing of it.
+        // Results match the response schemas of the API; tools declare no output schema.
         assert_eq!(tool_of.get("outputSchema"), None, "{name}");
         if let Some(schema) = documents.get(&name.replace('_', "")) {
             assert_eq!(faults(schema, content), [""; 0], "{name} {content}");
@@ -279,7 +279,7 @@ async fn a_refusal_names_every_field_and_its_rule() {
 async fn a_change_that_would_come_to_nothing_is_not_taken() {
     let client = Client::new().await;
     let [page, _, _, incident] = full(&client).await;
-    // An incident is closed by an update; a change passes over its status.
+    // An incident is closed by posting an update; update_incident has no status argument.
     let closing = json!({ "pageId": page, "incidentId": incident, "status": "resolved" });
     let refused = asked(&client, &client.write, tool(1, "update_incident", closing)).await;
     assert_eq!(refused["result"]["content"][0]["text"], "there is no argument status");

@@ -1,4 +1,4 @@
-//! Examples of destinations, deliveries and alert settings, and of the bodies that make and change them.
+//! Examples of destinations, deliveries and alert settings, and of the bodies that create and change them.
 
 use parallax_core::id::{DestinationId, SubscriberId};
 use serde_json::{Value, json};
@@ -6,15 +6,15 @@ use serde_json::{Value, json};
 use super::{DELIVERY, MONITOR, PAGE};
 use crate::http::openapi::webhooks;
 
-/// Where the examples' alerts go.
+/// The example destination.
 pub(super) const DESTINATION: DestinationId =
     DestinationId::from_u128(0x019c_a9f5_11c8_7f3e_a04b_d65c_92e1_38b7);
 
-/// Who is told of the examples' page.
+/// The example subscriber.
 pub(super) const SUBSCRIBER: SubscriberId =
     SubscriberId::from_u128(0x019c_a9f7_52d3_6a40_b91c_4e08_7fd5_c263);
 
-/// Examples that are written down.
+/// Returns the examples written by hand.
 pub(super) fn of(name: &str) -> Vec<Value> {
     match name {
         "Destination" => vec![destination()],

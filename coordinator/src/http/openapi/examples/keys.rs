@@ -8,7 +8,7 @@ use super::PAGE;
 /// The key.
 const KEY: KeyId = KeyId::from_u128(0x019c_a9f0_9e83_4d6a_b51f_7c20_e8a4_3690);
 
-/// Examples of that component.
+/// Returns the examples of that component.
 pub(super) fn of(name: &str) -> Vec<Value> {
     match name {
         "Key" => vec![json!({

@@ -1,4 +1,4 @@
-//! Destinations of alerts, what was sent, a page's alert settings and its subscribers, as the description tells of them.
+//! Operations of alert destinations, deliveries, alert settings and subscribers.
 
 use ::http::Method;
 use parallax_core::delivery::Stage;
@@ -16,36 +16,36 @@ const SUBSCRIBERS: &str = "Subscribers";
 const ALL: &str = "/pages/{pageId}/destinations";
 const ONE: &str = "/pages/{pageId}/destinations/{destinationId}";
 
-const KINDS: &str = "Mail on every plan; webhooks and chats on Hobby and Pro. An address in a private or loopback network is \
-refused, and so is one of a chat service under another type. A page may have 20 destinations: 422 for the next. \
-A mailbox other than the account's own is `pending` until its reader has confirmed by a link that is \
-mailed to it, once a day at most for whatever page; 400 where it was asked within the day. Until then nothing else is sent to \
-it. Saving a pending one again after a day asks anew.";
+const KINDS: &str = "Mail on every plan; webhooks and chats on Hobby and Pro. Private and loopback addresses are \
+refused, and so are a chat service's addresses under another type. A page may have 20 destinations; the next returns \
+422. A mailbox other than the account's own is `pending` until its owner follows a confirmation link, which is \
+mailed at most once a day across all pages; a second request within the day returns 400. Until then nothing else is \
+sent to it. Saving a pending destination again after a day sends a new link.";
 
 pub(super) fn operations() -> Vec<Operation> {
     vec![
         Operation::new("listDestinations", Method::GET, ALL)
-            .does(TAG, "List a page's destinations of alerts")
+            .does(TAG, "List a page's alert destinations")
             .about("Oldest first. Addresses and tokens are masked.")
             .gives::<Vec<DestinationDocument>>(200, "DestinationListResponse", "destinations", "The destinations."),
         Operation::new("createDestination", Method::POST, ALL)
-            .does(TAG, "Make a destination of alerts")
+            .does(TAG, "Create an alert destination")
             .about(KINDS)
-            .note("A mailbox other than the account's own is pending until its reader has confirmed by a link.")
+            .note("A mailbox other than the account's own is pending until its owner follows a link.")
             .reaches_out()
             .takes("DestinationCreate", |description| body::read_new(description))
-            .gives::<DestinationDocument>(201, "DestinationResponse", "destination", "The destination that was made."),
+            .gives::<DestinationDocument>(201, "DestinationResponse", "destination", "The new destination."),
         Operation::new("getDestination", Method::GET, ONE)
             .does(TAG, "Show a destination")
-            .about("A key that may write sees its address, tokens and secret; another sees them masked.")
+            .about("A write key sees its address, tokens and secret; a read key sees them masked.")
             .gives::<DestinationDocument>(200, "DestinationResponse", "destination", "The destination."),
         Operation::new("updateDestination", Method::PATCH, ONE)
             .does(TAG, "Change a destination")
-            .note("One that the service switched off is on again by it.")
+            .note("Any change switches a destination on again that the service turned off.")
             .reaches_out()
             .about(
-                "One that the service switched off is on again by it. A masked value is refused. Another mailbox is asked \
-                 first, as a new one is; so is a pending one that was asked over a day ago.",
+                "Any change switches a destination on again that the service turned off. Masked values are refused. A \
+                 new mailbox has to be confirmed first; a pending one is sent a new link after a day.",
             )
             .takes("DestinationUpdate", |description| body::read(description))
             .gives::<DestinationDocument>(
@@ -53,97 +53,100 @@ pub(super) fn operations() -> Vec<Operation> {
             ),
         Operation::new("deleteDestination", Method::DELETE, ONE)
             .does(TAG, "Delete a destination")
-            .about("What waits to be sent to it is not sent. It can't be undone.")
-            .gives_nothing("It is gone."),
+            .about("Its waiting deliveries are not sent. This can't be undone.")
+            .gives_nothing("Deleted."),
         Operation::new("testDestination", Method::POST, "/pages/{pageId}/destinations/{destinationId}/test")
             .does(TAG, "Send a test alert")
-            .note("Sends it once and answers with the result. Five a minute for a page.")
+            .note("Sends it once and returns the result. Five a minute per page.")
             .each_time()
             .reaches_out()
             .about(
-                "Sends a signed alert that is marked as a test, once, and answers with what came of it, within 15 \
-                 seconds; `status` is waiting where nothing has come of it by then. Five a minute for a page; 400 while it is pending.",
+                "Sends a signed alert marked as a test, once, and returns the result within 15 seconds; `status` is \
+                 waiting if there is none by then. Five a minute per page; 400 while the destination is pending.",
             )
             .gives::<DetailDocument>(200, "DeliveryResponse", "delivery", "The delivery."),
         Operation::new(
             "rotateSecret", Method::POST, "/pages/{pageId}/destinations/{destinationId}/rotate-secret",
         )
-            .does(TAG, "Give a webhook a new secret")
-            .note("It signs beside the active one until it is activated, or 24 hours are over.")
+            .does(TAG, "Rotate a webhook's secret")
+            .note("The new secret signs next to the active one until it is activated, or for 24 hours.")
             .replaces()
             .about(
-                "The new secret is shown and signs beside the old one in `webhook-signature`. `X-Service-Signature` stays \
-                 the old one's until the new one is activated, or 24 hours are over. A secret that waits already is replaced.",
+                "Returns the new secret, which signs next to the old one in `webhook-signature`. \
+                 `X-Service-Signature` keeps using the old one until the new one is activated, or for 24 hours. A \
+                 secret that is already pending is replaced.",
             )
-            .gives::<DestinationDocument>(200, "DestinationResponse", "destination", "With the new secret."),
+            .gives::<DestinationDocument>(200, "DestinationResponse", "destination", "The destination."),
         Operation::new(
             "activateSecret", Method::POST, "/pages/{pageId}/destinations/{destinationId}/activate-secret",
         )
             .does(TAG, "Activate a webhook's new secret")
             .replaces()
             .about(
-                "Call it once the receiver knows the new secret: both signatures are made with it alone, and the old one \
-                 ends. Without one that waits nothing changes.",
+                "Call this once the receiver knows the new secret: both signatures use only the new one, and the old \
+                 one stops. Without a pending secret nothing changes.",
             )
-            .gives::<DestinationDocument>(200, "DestinationResponse", "destination", "With its one secret."),
+            .gives::<DestinationDocument>(200, "DestinationResponse", "destination", "The destination with its only \
+                secret."),
         Operation::new("listDeliveries", Method::GET, "/pages/{pageId}/deliveries")
-            .does(TAG, "List what was sent of a page")
-            .about("Newest first. Each is kept for 30 days.")
+            .does(TAG, "List a page's deliveries")
+            .about("Newest first. Deliveries are kept for 30 days.")
             .query(
-                "destinationId", "Only those to this destination.", json!({ "type": "string" }),
+                "destinationId", "Only deliveries to this destination.", json!({ "type": "string" }),
                 examples::id("destinationId"),
             )
-            .query("status", "Only those that stand so.", json!({ "type": "string", "enum": Stage::NAMES }), "failed")
+            .query("status", "Only this status.", json!({ "type": "string", "enum": Stage::NAMES }), "failed")
             .query(
-                "before", "The `nextBefore` of the part before, for older ones.", json!({ "type": "string" }),
+                "before", "Cursor: `nextBefore` of the previous page.", json!({ "type": "string" }),
                 examples::id("deliveryId"),
             )
             .query("limit", LIMIT, limit(), 20)
             .gives_bare::<DeliveryList>("DeliveryListResponse", "The deliveries."),
         Operation::new("getDelivery", Method::GET, "/pages/{pageId}/deliveries/{deliveryId}")
             .does(TAG, "Show a delivery")
-            .about("With what was sent, and the status, duration and answer of each try.")
+            .about("Includes its content, and the status, duration and response of each attempt.")
             .gives::<DetailDocument>(200, "DeliveryResponse", "delivery", "The delivery."),
         Operation::new("redeliver", Method::POST, "/pages/{pageId}/deliveries/{deliveryId}/redeliver")
-            .does(TAG, "Send a delivery once more")
+            .does(TAG, "Redeliver")
             .reaches_out()
-            .about("Now, under the same id and with the same body.")
-            .gives::<DetailDocument>(200, "DeliveryResponse", "delivery", "The delivery, which waits to be sent."),
+            .about("Sends it again now, with the same id and body.")
+            .gives::<DetailDocument>(200, "DeliveryResponse", "delivery", "The delivery, waiting to be sent."),
         Operation::new("listSubscribers", Method::GET, "/pages/{pageId}/subscribers")
             .does(SUBSCRIBERS, "List a page's subscribers")
-            .about("Confirmed or not, oldest first.")
+            .about("Oldest first, confirmed or not.")
             .query(
-                "cursor", "The `nextCursor` of the part before, for later ones.", json!({ "type": "string" }),
+                "cursor", "Cursor: `nextCursor` of the previous page.", json!({ "type": "string" }),
                 examples::id("subscriberId"),
             )
             .query("limit", LIMIT, limit(), 20)
             .gives_bare::<SubscriberList>("SubscriberListResponse", "The subscribers."),
         Operation::new("createSubscriber", Method::POST, "/pages/{pageId}/subscribers")
-            .does(SUBSCRIBERS, "Ask a mailbox to subscribe")
+            .does(SUBSCRIBERS, "Invite a mailbox to subscribe")
             .about(
-                "Its reader gets one mail with a link, and gets nothing else before it was followed. A mailbox is asked \
-                 once a day at most, for whatever page. A page may have 30 addresses asked a minute, and an account 20 an \
-                 hour and one more for each confirmed for a day, up to 1,000: 429 for the next. An account may have 200 \
-                 that have not confirmed: 422. Addresses of new or changed destinations count too.",
+                "Sends one mail with a confirmation link; nothing else is sent until it is followed. A mailbox is \
+                 invited at most once a day across all pages. A page may invite 30 addresses a minute, and an \
+                 account 20 an hour plus one for each subscriber confirmed for at least a day, up to 1,000; the next \
+                 returns 429. An account may have 200 unconfirmed subscribers; the next returns 422. Addresses of \
+                 new or changed destinations count too.",
             )
             .note(
-                "Its reader gets one mail with a link, and is told of nothing before it was followed. A mailbox is asked \
-                 once a day at most, for whatever page.",
+                "Sends one mail with a confirmation link; nothing else is sent until it is followed. A mailbox is \
+                 invited at most once a day across all pages.",
             )
             .tells()
             .takes("SubscriberCreate", |description| subscribers::read(description))
-            .gives::<SubscriberDocument>(201, "SubscriberResponse", "subscriber", "The subscriber that was asked."),
+            .gives::<SubscriberDocument>(201, "SubscriberResponse", "subscriber", "The new subscriber, unconfirmed."),
         Operation::new("deleteSubscriber", Method::DELETE, "/pages/{pageId}/subscribers/{subscriberId}")
             .does(SUBSCRIBERS, "Delete a subscriber")
-            .about("What waits to be sent to it is not sent. It can't be undone.")
-            .gives_nothing("It is gone."),
+            .about("Its waiting deliveries are not sent. This can't be undone.")
+            .gives_nothing("Deleted."),
         Operation::new("getAlerts", Method::GET, "/pages/{pageId}/alerts")
             .does(TAG, "Show a page's alert settings")
-            .about("How often an outage that lasts is told again, and whether incidents open by themselves.")
+            .about("The repeat interval of alerts, and whether incidents open automatically.")
             .gives::<AlertsDocument>(200, "AlertsResponse", "alerts", "The settings."),
         Operation::new("updateAlerts", Method::PATCH, "/pages/{pageId}/alerts")
             .does(TAG, "Change a page's alert settings")
-            .about("A field that is left out stays; null sets its default: told once, and incidents open by themselves.")
+            .about("Null resets a field to its default: one alert, and incidents open automatically.")
             .takes("AlertsUpdate", |description| alerts::read(description))
             .gives::<AlertsDocument>(200, "AlertsResponse", "alerts", "The settings after the change."),
     ]

@@ -1,4 +1,4 @@
-//! Monitors, as the description tells of them.
+//! Operations of monitors.
 
 use ::http::Method;
 use parallax_core::event::Status;
@@ -12,14 +12,14 @@ const TAG: &str = "Monitors";
 const ALL: &str = "/pages/{pageId}/monitors";
 const ONE: &str = "/pages/{pageId}/monitors/{monitorId}";
 
-const SENT: &str = "Only fields that belong to the type count. A component monitor needs the Pro plan; regions and \
-thresholds of regions are stored on every plan and used on Hobby and Pro.";
+const SENT: &str = "Only fields relevant to the type count. Component monitors need the Pro plan; regions and \
+per-region thresholds are stored on every plan and used on Hobby and Pro.";
 
 pub(super) fn operations() -> Vec<Operation> {
     let warnings = || {
         json!({
             "type": "array", "items": { "type": "string" },
-            "description": "Warnings for its owner: that it fails and no second network can confirm that, for one.",
+            "description": "Warnings for the owner, such as failures that no second network can confirm.",
             "examples": [[
                 "failing from 6 regions, can't be confirmed, so it isn't called down",
                 "no outage of this monitor can be confirmed, so it will not be called down: there are no two working \
@@ -31,32 +31,32 @@ pub(super) fn operations() -> Vec<Operation> {
     vec![
         Operation::new("listMonitors", Method::GET, ALL)
             .does(TAG, "List a page's monitors")
-            .about("In the order of the page.")
+            .about("In page order.")
             .query(
                 "status",
-                "Only those of this status: up, slow, down or unknown; several with commas between.",
+                "Only monitors with this status: up, slow, down or unknown; separate several with commas.",
                 json!({ "type": "string", "pattern": format!("^({all})(,({all}))*$", all = statuses.join("|")) }),
                 "down,slow",
             )
             .gives::<Vec<MonitorDocument>>(200, "MonitorListResponse", "monitors", "The monitors."),
         Operation::new("createMonitor", Method::POST, ALL)
-            .does(TAG, "Make a monitor")
+            .does(TAG, "Create a monitor")
             .about(SENT)
-            .note("Only fields that belong to the type count.")
+            .note("Only fields relevant to the type count.")
             .reaches_out()
             .takes("MonitorCreate", |description| body::read(description))
             .may_be_null(&["type", "name"])
-            .gives::<MonitorDocument>(201, "MonitorResponse", "monitor", "The monitor that was made.")
+            .gives::<MonitorDocument>(201, "MonitorResponse", "monitor", "The new monitor.")
             .beside("warnings", warnings()),
         Operation::new("getMonitor", Method::GET, ONE)
             .does(TAG, "Show a monitor")
-            .about("Its settings, its state and its figures of 24 hours.")
+            .about("Settings, state and 24-hour statistics.")
             .gives::<MonitorDocument>(200, "MonitorResponse", "monitor", "The monitor.")
             .beside("warnings", warnings()),
         Operation::new("updateMonitor", Method::PATCH, ONE)
             .does(TAG, "Change a monitor")
             .about(SENT)
-            .note("Only fields that belong to its type count.")
+            .note("Only fields relevant to its type count.")
             .reaches_out()
             .takes("MonitorUpdate", |description| body::read_change(description))
             .gives::<MonitorDocument>(200, "MonitorResponse", "monitor", "The monitor after the change.")
@@ -64,56 +64,55 @@ pub(super) fn operations() -> Vec<Operation> {
         Operation::new("deleteMonitor", Method::DELETE, ONE)
             .does(TAG, "Delete a monitor")
             .about(
-                "Removes the monitor and its history. It can't be undone. The automatic incident of a monitor that is down is \
-                 over by it.",
+                "Removes the monitor and its history. This can't be undone. If it is down, its automatic incident \
+                 ends.",
             )
             .query(
                 "notify",
-                "Whether subscribers are told that its incident is over, since it is no longer monitored; they are not unless given.",
+                "Notify subscribers that its incident is over because it is no longer monitored. Default: false.",
                 json!({ "type": "boolean" }),
                 false,
             )
-            .gives_nothing("It is gone."),
+            .gives_nothing("Deleted."),
         Operation::new("checkMonitor", Method::POST, "/pages/{pageId}/monitors/{monitorId}/check")
             .does(TAG, "Check a monitor now")
             .each_time()
             .reaches_out()
             .about(
-                "Asks a place in each region that the monitor is checked from, of those that can run its type, to look \
-                 now, and answers with what each saw, within 15 seconds. It counts for no figure.",
+                "Runs one check in each of the monitor's regions, from an agent that can run its type, \
+                 and returns the results within 15 seconds. They don't affect status or uptime.",
             )
-            .note("One place of each region looks now, within 15 seconds. It counts for no figure.")
-            .gives::<Vec<SightingDocument>>(200, "CheckNowResponse", "regions", "What each region saw."),
+            .note("One agent in each region checks now, within 15 seconds. Status and uptime are unaffected.")
+            .gives::<Vec<SightingDocument>>(200, "CheckNowResponse", "regions", "The result of each region."),
         Operation::new("listChecks", Method::GET, "/pages/{pageId}/monitors/{monitorId}/checks")
             .does(TAG, "List a monitor's finished checks")
             .about(
-                "Newest first. What each place saw in words is kept for rounds that were no plain pass.",
+                "Newest first. Each agent's outcome is kept for rounds that did not simply pass.",
             )
             .note("Newest first.")
-            .query("cursor", "The `nextCursor` of the part before, for older ones.", json!({ "type": "string" }), "1772357405000-0")
+            .query("cursor", "Cursor: `nextCursor` of the previous page.", json!({ "type": "string" }), "1772357405000-0")
             .query("limit", LIMIT, limit(), 20)
             .gives_bare::<CheckList>("CheckListResponse", "The checks."),
         Operation::new("listEvents", Method::GET, "/pages/{pageId}/monitors/{monitorId}/events")
-            .does(TAG, "List a monitor's changes, each with what explains it")
-            .about("Newest first: which rounds led to it, and what which places saw on which networks.")
-            .query("cursor", "The `nextCursor` of the part before, for older ones.", json!({ "type": "string" }), "48213")
+            .does(TAG, "List a monitor's events, with evidence")
+            .about("Newest first, each with the rounds that led to it and each agent's outcome and network.")
+            .query("cursor", "Cursor: `nextCursor` of the previous page.", json!({ "type": "string" }), "48213")
             .query("limit", LIMIT, limit(), 20)
             .gives_bare::<EventList>("EventListResponse", "The events."),
         Operation::new("getUptime", Method::GET, "/pages/{pageId}/monitors/{monitorId}/uptime")
-            .does(TAG, "Show a monitor's uptime by days")
+            .does(TAG, "Show a monitor's daily uptime")
             .about(
-                "Days are those of the page's time zone. Of a heartbeat and a component uptime is the share of time not \
-                 down; pauses and maintenance are left out. Their outages are known for 400 days, but no more than the \
-                 newest 96 of them: days before are null. Of more than 96 outages within a day the first are kept as a \
-                 sum.",
+                "Days are in the page's time zone. For heartbeat and component monitors, uptime is the share of time \
+                 not down, without pauses and maintenance. Their outages are kept for 400 days, but only the newest \
+                 96; earlier days are null. If a day has more than 96 outages, the first ones are kept as a total.",
             )
-            .note("Days are those of the page's time zone.")
+            .note("Days are in the page's time zone.")
             .query("from", "The first day.", date(), "2026-03-01")
             .query("to", "The last day.", date(), "2026-03-31")
             .gives::<Vec<DayDocument>>(200, "UptimeResponse", "days", "The days."),
         Operation::new("listPings", Method::GET, "/pages/{pageId}/monitors/{monitorId}/pings")
-            .does(TAG, "List a heartbeat's newest pings")
-            .about("The newest ten, newest first.")
+            .does(TAG, "List a heartbeat monitor's latest pings")
+            .about("The last ten, newest first.")
             .gives::<Vec<PingDocument>>(200, "PingListResponse", "pings", "The pings."),
     ]
 }

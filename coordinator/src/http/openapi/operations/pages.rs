@@ -1,4 +1,4 @@
-//! Pages and the key, as the description tells of them.
+//! Operations of pages and of the API key.
 
 use ::http::Method;
 
@@ -12,67 +12,69 @@ const TAG: &str = "Pages";
 pub(super) fn operations() -> Vec<Operation> {
     vec![
         Operation::new("getKey", Method::GET, "/me")
-            .does("Keys", "Show the key that asks, and its account's plan")
-            .about("What the key may do and which pages it reaches; what the plan allows, and how much of it is used.")
+            .does("Keys", "Show the current key and its account's plan")
+            .about("The key's access and pages, and the plan's limits and usage.")
             .gives_bare::<MeDocument>("KeyResponse", "The key and the plan."),
         Operation::new("listRegions", Method::GET, "/regions")
-            .does("Regions", "List the regions that checks come from")
-            .about("With the public addresses of their places: what a firewall must let in.")
+            .does("Regions", "List the regions that checks run from")
+            .about("With the public addresses of their agents, for firewall allowlists.")
             .gives::<Vec<RegionDocument>>(200, "RegionListResponse", "regions", "The regions."),
         Operation::new("listPages", Method::GET, "/pages")
-            .does(TAG, "List the pages that the key reaches")
+            .does(TAG, "List the pages the key can access")
             .about("Oldest first.")
             .gives::<Vec<PageDocument>>(200, "PageListResponse", "pages", "The pages."),
         Operation::new("createPage", Method::POST, "/pages")
-            .does(TAG, "Make a page")
-            .about("For a key that reaches every page.")
+            .does(TAG, "Create a page")
+            .about("Needs a key for every page.")
             .takes("PageCreate", |description| body::read_new(description))
             .requires("name")
-            .gives::<PageDocument>(201, "PageResponse", "page", "The page that was made."),
+            .gives::<PageDocument>(201, "PageResponse", "page", "The new page."),
         Operation::new("deletePage", Method::DELETE, "/pages/{pageId}")
             .does(TAG, "Delete a page")
             .about(
-                "For a key that reaches every page. Removes the page, its monitors and their history. It can't be \
+                "Needs a key for every page. Removes the page, its monitors and their history. This can't be \
                  undone.",
             )
-            .gives_nothing("It is gone."),
+            .gives_nothing("Deleted."),
         Operation::new("getPage", Method::GET, "/pages/{pageId}")
             .does(TAG, "Show a page")
-            .about("Its settings; how it is doing is told by its status document.")
+            .about("Its settings. For its state, see the status document.")
             .gives::<PageDocument>(200, "PageResponse", "page", "The page."),
         Operation::new("updatePage", Method::PATCH, "/pages/{pageId}")
             .does(TAG, "Change a page")
-            .about("Its plan can't be changed here; its address and its domain have a path of their own.")
+            .about("The plan can't be changed here; the address and domain have their own path.")
             .takes("PageUpdate", |description| body::read(description))
             .gives::<PageDocument>(200, "PageResponse", "page", "The page after the change."),
         Operation::new("checkDomain", Method::POST, "/pages/{pageId}/domain/check")
-            .does(TAG, "Look at once for a page's own domain")
-            .note("Looks for its TXT record. Once in ten seconds.")
+            .does(TAG, "Verify a page's custom domain now")
+            .note("Looks up its TXT record. At most once every ten seconds.")
             .each_time()
             .reaches_out()
             .about(
-                "For a domain that was asked for: its TXT record is looked for now, beside the looks that come by \
-                 themselves for seven days. Once in ten seconds. Where the record is not there, the page says why.",
+                "For a requested domain: looks up its TXT record now, in addition to the automatic look-ups during \
+                 the first seven days. At most once every ten seconds. If the record is missing, the page gives the \
+                 reason.",
             )
-            .gives::<PageDocument>(200, "PageResponse", "page", "The page after the look."),
+            .gives::<PageDocument>(200, "PageResponse", "page", "The page after the look-up."),
         Operation::new("updatePageAddress", Method::PATCH, "/pages/{pageId}/address")
             .does(TAG, "Change a page's address")
             .reaches_out()
             .about(
-                "Its label, and its owner's own hostname. A hostname is asked for first: the page's `domainVerification` \
-                 tells of the TXT record that shows it to be the owner's, and `customDomain` once it was found. Whoever \
-                 followed the old address finds nothing there.",
+                "Its slug, and its custom hostname. A hostname has to be verified first: the page's \
+                 `domainVerification` has the TXT record to create, and `customDomain` is set once the record is \
+                 found. The old address does not redirect.",
             )
-            .note("A hostname is used once the TXT record of the page's domainVerification was found.")
+            .note("A hostname is used once the TXT record in domainVerification is found.")
             .takes("PageAddressUpdate", |description| body::read_address(description))
             .gives::<PageDocument>(200, "PageResponse", "page", "The page after the change."),
         Operation::new("getStatus", Method::GET, "/pages/{pageId}/status")
             .does(TAG, "Show a page's status document")
             .about(
-                "What the public page serves at `/status.json`, whatever the page's password: the headline, every \
-                 monitor, open incidents, and maintenance in progress or planned within the next week.",
+                "The document that the public page serves at `/status.json`, whatever the page's password: the \
+                 headline, every monitor, open incidents, and maintenance in progress or planned within the next \
+                 week.",
             )
-            .note("The headline, every monitor (with downReason), open incidents and coming maintenance.")
+            .note("The headline, every monitor (with downReason), open incidents and upcoming maintenance.")
             .gives_bare::<StatusDocument>("StatusDocument", "The status document."),
     ]
 }

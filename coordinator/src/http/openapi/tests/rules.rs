@@ -1,4 +1,4 @@
-//! The rules that make good clients of the description: names, nulls, refusals, tags; and examples for all there is.
+//! The rules that make generated clients good: names, nulls, errors, tags, and an example for everything.
 
 use serde_json::json;
 
@@ -9,7 +9,7 @@ fn whole() -> Value {
     serde_json::from_slice(&written("https://status.example")).unwrap()
 }
 
-/// What is wrong with a value by a schema of the document.
+/// Returns the errors of a value against a schema of the document.
 fn faults(document: &Value, schema: &Value, value: &Value) -> Vec<String> {
     let schema = json!({ "allOf": [schema], "components": document["components"] });
     let validator = jsonschema::draft202012::new(&schema).unwrap();
@@ -20,20 +20,20 @@ fn schemas(document: &Value) -> &serde_json::Map<String, Value> {
     document["components"]["schemas"].as_object().unwrap()
 }
 
-/// Every operation with its path.
+/// Returns every operation with its path.
 fn described(document: &Value) -> Vec<(&String, &String, &Value)> {
     let paths = document["paths"].as_object().unwrap();
     let of = |path| move |(method, operation)| (path, method, operation);
     paths.iter().flat_map(|(path, methods)| methods.as_object().unwrap().iter().map(of(path))).collect()
 }
 
-/// Calls for every object in the document, with the way to it.
+/// Calls `call` for every object in the document, with its path.
 fn each<'a>(value: &'a Value, way: &str, call: &mut impl FnMut(&str, &'a serde_json::Map<String, Value>)) {
     match value {
         Value::Object(object) => {
             call(way, object);
             for (name, value) in object {
-                // What is in an example is no schema.
+                // Examples contain no schemas.
                 if !matches!(name.as_str(), "example" | "examples") {
                     each(value, &format!("{way}/{name}"), call);
                 }
@@ -106,7 +106,7 @@ fn words_and_objects_are_named_and_null_is_a_type_of_its_own() {
     let document = whole();
     each(&document["components"]["schemas"], "", &mut |way, object| {
         let Some(words) = object.get("enum").and_then(Value::as_array) else { return };
-        assert!(!words.contains(&Value::Null), "{way}: generators make no type of null among words");
+        assert!(!words.contains(&Value::Null), "{way}: generators can't handle null in an enum");
         let is_component = way.matches('/').count() == 1;
         assert!(is_component || way.ends_with("/propertyNames"), "{way} has no name");
     });
@@ -142,11 +142,11 @@ fn answers_require_what_they_show_and_nothing_has_a_default() {
                     .is_some_and(|kinds| kinds.contains(&json!({ "type": "null" })));
             assert!(
                 required.contains(field.as_str()) || !is_nullable,
-                "{name}.{field}: optional and nullable is two ways to say one thing"
+                "{name}.{field}: optional and nullable is two ways to express one thing"
             );
         }
     }
-    // Generators for TypeScript take a field with a default for one that has to be sent.
+    // TypeScript generators treat a field with a default as required.
     each(&document, "", &mut |way, object| {
         assert!(!object.contains_key("default"), "{way} has a default");
     });
@@ -197,7 +197,7 @@ fn a_webhook_is_described_with_signatures_that_hold() {
         let found = parameters.iter().find(|parameter| parameter["name"] == name);
         found.unwrap_or_else(|| panic!("{name}"))["example"].as_str().unwrap().to_owned()
     };
-    // By Python's hmac and hashlib, of the body as it stands in the words.
+    // Computed with Python's hmac and hashlib from the body in the description.
     let words = webhook["description"].as_str().unwrap();
     let body = words.split("```").nth(1).unwrap().trim();
     assert_eq!(serde_json::from_str::<Value>(body).unwrap(), schemas(&document)["Alert"]["examples"][0]);
@@ -234,7 +234,7 @@ fn what_subscribers_get_is_described_by_examples_of_it() {
         assert_eq!((headers.len(), &headers[0]["example"]), (6, &json!(event)), "{name}");
     }
     let said = &document["webhooks"]["subscriberNews"]["post"]["requestBody"]["content"]["application/json"];
-    // What the letters write has these members, and the one that is the subscriber's own.
+    // The payload has these members plus the subscriber's own `unsubscribeUrl`.
     let members: Vec<&String> = said["example"].as_object().unwrap().keys().collect();
     assert_eq!(members, ["event", "page", "pageUrl", "incident", "update", "at", "unsubscribeUrl"]);
 }

@@ -1,4 +1,4 @@
-//! What a page's webhook subscribers get, as the description tells of it: the challenge that confirms one, and the news.
+//! Webhooks for a page's subscribers in the API description: the confirmation challenge and the incident updates.
 
 use parallax_core::time::Timestamp;
 use schemars::{JsonSchema, SchemaGenerator};
@@ -12,19 +12,19 @@ use crate::http::openapi::words::{self, Iso};
 use crate::letters::update::EVENTS;
 use crate::service::subscribers::CHALLENGE;
 
-/// When the example's update was posted.
+/// Time of the example update.
 const SAID: Timestamp = Timestamp::from_millis(1_772_357_540_000);
 
-const NEWS: &str = "Sent to the webhook subscribers of a page that have answered their challenge, once for each word on an \
-incident or maintenance that subscribers are told of. It is signed with the subscriber's own secret, shown to whoever asked, \
-and sent again as an alert is. `update` is what was said, null where a window began or ended by itself. A POST to \
-`unsubscribeUrl` ends it; so does an answer of 410.";
+const NEWS: &str = "Sent to a page's confirmed webhook subscribers, once for each update of an incident or maintenance \
+that notifies subscribers. It is signed with the subscriber's own secret, which is shown on subscribing, \
+and retried like an alert. `update` is null if a window started or ended by itself. A POST to \
+`unsubscribeUrl` unsubscribes; so does a 410 response.";
 
-const ASKED: &str = "Sent once to an address that somebody subscribed to a page's news. A 2xx confirms it whose body is the \
-value of `challenge`: alone, or as the one member `challenge` of a JSON object. Nothing else is sent to an address that has \
-not answered so. It is signed like the news.";
+const ASKED: &str = "Sent once to an address that somebody subscribed to a page's updates. To confirm, respond with \
+2xx and the value of `challenge` as the body: on its own, or as the only member `challenge` of a JSON object. \
+Nothing else is sent to an unconfirmed address. It is signed like the updates.";
 
-/// News of an incident or of maintenance.
+/// An update of an incident or maintenance window.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(rename = "SubscriberNews")]
@@ -35,19 +35,19 @@ struct News {
     page: String,
     /// The page's address.
     page_url: String,
-    /// The incident or window as it then was, with its newest updates: 20 at most, of 32 KiB together.
+    /// The incident or window at that time, with its newest updates: at most 20, 32 KiB in total.
     #[schemars(with = "IncidentDocument")]
     incident: Value,
-    /// What was said with it.
+    /// The update itself.
     #[schemars(with = "Option<UpdateDocument<Iso>>")]
     update: Value,
-    /// When, in milliseconds since the epoch.
+    /// Time, in milliseconds since the epoch.
     at: i64,
-    /// Where this subscriber leaves, by a POST: its own, and for nobody else.
+    /// This subscriber's own unsubscribe URL, to be called by POST.
     unsubscribe_url: String,
 }
 
-/// What a webhook is asked by.
+/// The request that confirms a webhook.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(rename = "SubscriberChallenge")]
@@ -58,13 +58,13 @@ struct Challenge {
     page: String,
     /// The page's address.
     page_url: String,
-    /// What has to be the answer.
+    /// The value to respond with.
     challenge: String,
-    /// When, in milliseconds since the epoch.
+    /// Time, in milliseconds since the epoch.
     at: i64,
 }
 
-/// Both; what their bodies refer to goes into the generator.
+/// Builds both webhooks; the schemas their bodies refer to are added to the generator.
 pub(super) fn webhooks(generator: &mut SchemaGenerator) -> [(&'static str, Value); 2] {
     let (news, asked) = (generator.subschema_for::<News>(), generator.subschema_for::<Challenge>());
     let one = |about: &str, id: &str, summary: &str, event: Value, schema: Value, body: Value| {
@@ -73,14 +73,16 @@ pub(super) fn webhooks(generator: &mut SchemaGenerator) -> [(&'static str, Value
             "operationId": id,
             "tags": ["Webhooks"],
             "summary": summary,
-            "description": format!("{about}\n\nThe example's headers sign, with the secret `{SECRET}`, the example."),
+            "description": format!("{about}\n\nThe headers in the example sign the example body with the secret \
+             `{SECRET}`."),
             "security": [],
             "parameters": parameters(event, SAID + STEP, &bytes),
             "requestBody": { "required": true, "content": { "application/json": { "schema": schema, "example": body } } },
             "responses": {
-                "200": { "description": "It is taken. Any other 2xx says so too." },
-                "410": { "description": "Nobody is here any more: the subscriber is switched off." },
-                "503": { "description": "Not now; a `Retry-After` is respected. Any other status is tried again too." },
+                "200": { "description": "Accepted. Any other 2xx works too." },
+                "410": { "description": "Gone: the subscriber is switched off." },
+                "503": { "description": "Try again later; `Retry-After` is respected. Any other status is retried \
+                 too." },
             },
         } })
     };
@@ -88,7 +90,7 @@ pub(super) fn webhooks(generator: &mut SchemaGenerator) -> [(&'static str, Value
     [
         (
             "subscriberNews",
-            one(NEWS, "receiveNews", "Take a page's news", event("NewsEvent"), json!(news), example()),
+            one(NEWS, "receiveNews", "Receive a page's updates", event("NewsEvent"), json!(news), example()),
         ),
         (
             "subscriberChallenge",
@@ -104,7 +106,7 @@ pub(super) fn webhooks(generator: &mut SchemaGenerator) -> [(&'static str, Value
     ]
 }
 
-/// News as it is sent.
+/// Returns an example update as it is sent.
 pub(in crate::http::openapi) fn example() -> Value {
     let incident = examples::incident();
     let [_, updated, ..] = EVENTS;
@@ -119,7 +121,7 @@ pub(in crate::http::openapi) fn example() -> Value {
     })
 }
 
-/// A challenge as it is sent.
+/// Returns an example challenge as it is sent.
 pub(in crate::http::openapi) fn challenge() -> Value {
     json!(Challenge {
         event: CHALLENGE,

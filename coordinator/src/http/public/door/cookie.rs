@@ -1,20 +1,20 @@
-//! Cookies by which a browser shows what lets it in (RFC 6265): its own host's alone, and no script's.
+//! Access cookies of browsers (RFC 6265): bound to one host and hidden from scripts.
 
 use ::http::header::COOKIE;
 use ::http::{HeaderMap, HeaderValue};
 
 use crate::service::sign_in::Browser;
 
-/// What our cookies' names begin with.
+/// Prefix of the names of the service's cookies.
 const OURS: &str = "plx-";
-/// What a browser takes over https alone, from this very host, for all of its paths (RFC 6265bis, 4.1.3.2).
+/// Prefix of cookies that a browser accepts over https only, from this host, for all paths (RFC 6265bis, 4.1.3.2).
 const HOST: &str = "__Host-";
-/// Name of the cookie that tells a browser from others.
+/// Name of the cookie that identifies a browser.
 const BROWSER: &str = "browser";
-/// Cookies that are looked at.
+/// Cookies examined per request.
 const MOST: usize = 64;
 
-/// The passes that a browser shows, by their names.
+/// Returns the access tokens in the request's cookies, by name.
 pub(in crate::http::public) fn passes(headers: &HeaderMap, is_https: bool) -> Vec<(String, String)> {
     let values = headers.get_all(COOKIE).iter().filter_map(|value| value.to_str().ok());
     let pairs = values.flat_map(|value| value.split(';')).filter_map(|pair| pair.trim().split_once('='));
@@ -25,7 +25,7 @@ pub(in crate::http::public) fn passes(headers: &HeaderMap, is_https: bool) -> Ve
     ours.take(MOST).collect()
 }
 
-/// The browser, where it is known.
+/// Returns the browser's id, if it has one.
 pub(super) fn browser(headers: &HeaderMap, is_https: bool) -> Option<Browser> {
     let shown = passes(headers, is_https);
     let (_, value) = shown.iter().find(|(name, _)| name == BROWSER)?;
@@ -33,7 +33,7 @@ pub(super) fn browser(headers: &HeaderMap, is_https: bool) -> Option<Browser> {
     is_ours.then(|| u128::from_str_radix(value, 16).ok().map(u128::to_be_bytes))?
 }
 
-/// A pass that the browser is to keep for so many seconds; none of them takes it away.
+/// Formats a cookie that the browser keeps for that many seconds; 0 deletes it.
 pub(super) fn kept(name: &str, value: &str, seconds: i64, is_https: bool) -> Option<HeaderValue> {
     let (host, secure) = if is_https { (HOST, "; Secure") } else { ("", "") };
     let text =
@@ -41,7 +41,7 @@ pub(super) fn kept(name: &str, value: &str, seconds: i64, is_https: bool) -> Opt
     HeaderValue::try_from(text).ok()
 }
 
-/// What tells this browser from others, to be kept by it for so many seconds.
+/// Formats the cookie that identifies this browser for that many seconds.
 pub(super) fn known(browser: Browser, seconds: i64, is_https: bool) -> Option<HeaderValue> {
     kept(BROWSER, &format!("{:032x}", u128::from_be_bytes(browser)), seconds, is_https)
 }

@@ -1,4 +1,4 @@
-//! The forms by which a mailbox's reader asks for a page's alerts, and stops them. Looking at one changes nothing.
+//! Forms for a mailbox owner to confirm a page's alerts, and to stop them. A GET changes nothing.
 
 use std::sync::Arc;
 
@@ -47,11 +47,11 @@ pub(in crate::http) async fn leave(context: Arc<Context>, call: Call<()>) -> Ans
     shown(&context, &call, found.map(step))
 }
 
-/// `POST /p/{slug}/stop-alerts?t=`: by the form, or by a mail program with one click (RFC 8058).
+/// `POST /p/{slug}/stop-alerts?t=`: from the form, or by one click in a mail program (RFC 8058).
 pub(in crate::http) async fn stop(context: Arc<Context>, mut call: Call<()>) -> Answer {
     let mut link = in_query(&call.query);
     if link.is_empty() {
-        // A mail program's body may have any form; what it says is in the address.
+        // A mail program's body may have any format; the token is in the address.
         entered(&context, &call)?;
         link = Fields::read(&mut call).await?.one("t").unwrap_or_default();
     }
@@ -76,7 +76,8 @@ fn shown(context: &Context, call: &Call<()>, found: Result<(Page, Step), Error>)
             let root = root_of(context, call, &page)?;
             At { page, root }.shows(context, step)
         }
-        // A good link leads to it though the page hides; another shows no more of the page than there is to see.
+        // A valid link works even if the page is hidden; any other reveals no more of the page than the visitor may
+        // see.
         Err(Error::NotFound) => {
             let at = entered(context, call)?;
             Ok(at.shows(context, Step::AlertsTooLate)?.of(StatusCode::NOT_FOUND))

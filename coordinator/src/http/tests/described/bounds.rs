@@ -1,9 +1,9 @@
-//! Every bound that the description tells of, by its last good and its first bad value; and every type.
+//! Tests of every bound in the OpenAPI description by its last valid and first invalid value, and of every type.
 
 use super::values::Rules;
 use super::*;
 
-/// Each field of each body, with the operation that takes it.
+/// Lists all body fields with their operations.
 fn fields() -> Vec<(Operation, String, Value)> {
     let mut fields = Vec::new();
     for operation in operations() {
@@ -16,7 +16,7 @@ fn fields() -> Vec<(Operation, String, Value)> {
 }
 
 impl Shop {
-    /// What comes of a field with that value.
+    /// Sends a request with the value for the field.
     async fn tried(&self, operation: &Operation, field: &str, value: &Value) -> Answered {
         let (ids, mut body) = self.bench(operation, field).await;
         let mut ids = ids;
@@ -43,7 +43,7 @@ impl Shop {
     }
 }
 
-/// A destination of that type.
+/// Body of a destination of a type.
 fn destination_of(kind: &str) -> Value {
     let mut body = hook();
     match kind {
@@ -102,7 +102,7 @@ async fn null_is_taken_where_the_description_says_so_and_nowhere_else() {
     let mut faults = Vec::new();
     for (operation, field, schema) in fields() {
         let answered = shop.tried(&operation, &field, &Value::Null).await;
-        // What a window has to have is null on an incident alone.
+        // Null is valid for these fields only on incidents; maintenance windows require them.
         let is_of_window = matches!(field.as_str(), "startsAt" | "endsAt");
         let is_taken = Rules(&schema).is_nullable() && !is_of_window;
         let expected = if is_taken { operation.answer.status } else { 400 };
@@ -167,7 +167,7 @@ async fn every_parameter_of_a_query_keeps_what_the_description_says() {
             {
                 for value in values {
                     let query = format!("{path}?{}={}", parameter.name, value.replace(' ', "%20"));
-                    // What a deletion takes well it does: once, and then there is nothing left to look at.
+                    // A valid deletion would remove the resource needed for the next values.
                     if operation.writes() && status == 200 {
                         continue;
                     }

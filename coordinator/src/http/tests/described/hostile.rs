@@ -1,8 +1,8 @@
-//! Bodies that mean harm, at every door that takes one.
+//! Tests of malicious and malformed bodies with every operation that takes one.
 
 use super::*;
 
-/// Bodies that no door may take, by what they are.
+/// Bodies that every endpoint must reject, with names.
 fn bodies() -> Vec<(&'static str, Vec<u8>)> {
     let deep = |open: &str, close: &str| (open.repeat(100_000) + &close.repeat(100_000)).into_bytes();
     let named =
@@ -11,29 +11,29 @@ fn bodies() -> Vec<(&'static str, Vec<u8>)> {
         ("deep lists", deep("[", "]")),
         ("deep objects", deep("{\"name\":", "}")),
         ("deep below a field", [&b"{\"headers\":"[..], &deep("[", "]"), b"}"].concat()),
-        ("deep and open", b"{\"a\":".repeat(50_000)),
-        ("a name twice", br#"{"name": "a", "name": "a"}"#.to_vec()),
-        ("a name twice, once escaped", br#"{"name": "a", "n\u0061me": "a"}"#.to_vec()),
-        ("a name twice below", br#"{"headers": {"a": "b", "a": "b"}}"#.to_vec()),
+        ("deep and unclosed", b"{\"a\":".repeat(50_000)),
+        ("a duplicate name", br#"{"name": "a", "name": "a"}"#.to_vec()),
+        ("a duplicate name, once escaped", br#"{"name": "a", "n\u0061me": "a"}"#.to_vec()),
+        ("a duplicate nested name", br#"{"headers": {"a": "b", "a": "b"}}"#.to_vec()),
         ("a lone surrogate", named(r#""\ud800""#)),
-        ("surrogates the wrong way round", named(r#""\udc00\ud800""#)),
+        ("surrogates in the wrong order", named(r#""\udc00\ud800""#)),
         ("a lone surrogate as a name", br#"{"\ud800": 1}"#.to_vec()),
         ("a raw NUL", named("\"a\0b\"")),
-        ("no double", br#"{"port": 1e400}"#.to_vec()),
-        ("no double, below", br#"{"more": [-1e400]}"#.to_vec()),
-        ("no UTF-8", b"{\"name\": \"\xff\xfe\"}".to_vec()),
-        ("UTF-8 that is too long", b"{\"name\": \"\xc0\xaf\"}".to_vec()),
+        ("a number out of range", br#"{"port": 1e400}"#.to_vec()),
+        ("a nested number out of range", br#"{"more": [-1e400]}"#.to_vec()),
+        ("invalid UTF-8", b"{\"name\": \"\xff\xfe\"}".to_vec()),
+        ("overlong UTF-8", b"{\"name\": \"\xc0\xaf\"}".to_vec()),
         ("a surrogate in UTF-8", b"{\"name\": \"\xed\xa0\x80\"}".to_vec()),
         ("UTF-16", b"\xff\xfe{\0}\0".to_vec()),
         ("two byte order marks", b"\xef\xbb\xbf\xef\xbb\xbf{}".to_vec()),
         ("ten megabytes", vec![b' '; 10 << 20]),
         ("ten megabytes in a text", [&b"{\"name\": \""[..], &vec![b'a'; 10 << 20], b"\"}"].concat()),
         ("two documents", b"{} {}".to_vec()),
-        ("a comma too many", b"{\"name\": \"a\",}".to_vec()),
+        ("a trailing comma", b"{\"name\": \"a\",}".to_vec()),
         ("NaN", br#"{"port": NaN}"#.to_vec()),
-        ("nothing", Vec::new()),
+        ("an empty body", Vec::new()),
         ("a list", b"[[]]".to_vec()),
-        ("a word", b"null".to_vec()),
+        ("null", b"null".to_vec()),
     ]
 }
 
@@ -49,7 +49,7 @@ async fn every_door_that_takes_a_body_refuses_what_means_harm() {
         for (what, body) in &bodies {
             let before = client.world.service.last_edit();
             let path = format!("/api/v1{}", Shop::path(&operation, &shop.ids));
-            // What has no body to read does what it does.
+            // Operations that do not read a body would succeed.
             if operation.body.is_none() && operation.method != Method::POST {
                 continue;
             }

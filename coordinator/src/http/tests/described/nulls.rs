@@ -1,15 +1,15 @@
-//! A change: what is left out stays, null clears, and an answer shows what came of it.
+//! Tests of PATCH requests: omitted fields are kept, null clears, and the response shows the result.
 
 use super::values::Rules;
 use super::*;
 
-/// Fields, each with one that shows something of it.
+/// Fields, each with another field that depends on it.
 const LINKED: [(&str, &str); 2] = [("monitorIds", "monitors"), ("keyword", "keywordMode")];
-/// Fields that are stored and never shown.
+/// Fields that are stored but never returned.
 const UNSHOWN: [&str; 3] = ["headers", "body", "timezone"];
 
 impl Shop {
-    /// The thing that an operation changes, as its answer shows it.
+    /// Applies a change and returns the resource in the response.
     async fn changed(&self, operation: &Operation, path: &str, body: Value) -> Value {
         let answered = self.send("PATCH", path, body).await;
         assert_eq!(answered.status, 200, "{} {answered:?}", operation.id);
@@ -25,7 +25,7 @@ async fn what_is_left_out_of_a_change_stays_and_null_clears() {
         let properties = operation.body.as_ref().unwrap().schema["properties"].as_object().unwrap().clone();
         for (field, schema) in &properties {
             let rules = Rules(schema);
-            // Of a window, null stops the repeating entry, and is no moment.
+            // For maintenance windows, null stops the repetition, and is not a valid time.
             let is_of_window = operation.id == "updateIncident"
                 && matches!(field.as_str(), "repeat" | "startsAt" | "endsAt");
             if !rules.is_nullable() || is_of_window {
@@ -34,7 +34,7 @@ async fn what_is_left_out_of_a_change_stays_and_null_clears() {
             let (ids, _) = shop.bench(&operation, field).await;
             let path = Shop::path(&operation, &ids);
             let bare = shop.changed(&operation, &path, json!({ (field): null })).await;
-            // The last is never the default: the longest, the latest word, or false where true is.
+            // The last value is never the default: the longest text, the last choice, or false if true is the default.
             let values = shop.good(&operation, field, &rules);
             let mut seen = 0;
             for value in values.into_iter().filter(|value| *value != json!("")) {
@@ -62,7 +62,7 @@ async fn a_change_of_one_field_leaves_every_other_as_it_was() {
         let (ids, _) = shop.bench(&operation, "").await;
         let path = Shop::path(&operation, &ids);
         for (field, schema) in &properties {
-            // A type that has the field, a window, a repeating entry: those are not this thing.
+            // Fields of other types, maintenance windows or repeating entries do not apply to this resource.
             let rules = Rules(schema);
             let Some(value) = shop.good(&operation, field, &rules).pop() else { continue };
             let answered = shop.send("PATCH", &path, json!({ (field): value })).await;

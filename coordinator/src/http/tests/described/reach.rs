@@ -1,9 +1,9 @@
-//! Every operation by every credential, and by ids that are nobody's, somebody else's, or another page's.
+//! Tests of every operation with every credential, and with ids that are unknown or of another account or page.
 
 use super::*;
 use crate::http::openapi::standalone;
 
-/// An id in the form of that one, which nothing has.
+/// Returns an unknown id with the prefix of the given one.
 fn nobodys(id: &str) -> String {
     let (prefix, rest) = id.split_once('_').unwrap_or_default();
     format!("{prefix}_{}a", "0".repeat(rest.len() - 1))
@@ -25,7 +25,7 @@ async fn every_operation_refuses_each_credential_that_is_not_enough() {
         };
         let bad = ["plx_wrong", "", client.revoked.as_str()].map(|key| Some((key, 401, "unauthenticated")));
         for (key, status, code) in bad.into_iter().chain([read, alien, bound]).flatten() {
-            // A body that is refused too must not be told of first.
+            // The invalid body must not be reported before the credential.
             let answered = client.call(key, method, &path, json!({ "name": 5, "title": 5 })).await;
             assert!(is_refused(&answered, status, code), "{} {code} {answered:?}", operation.id);
             for name in ["ratelimit-limit", "ratelimit-remaining", "ratelimit-reset"] {
@@ -77,11 +77,11 @@ async fn every_list_of_a_new_page_is_an_empty_list() {
     let page = text_of(&page.body["page"]["id"]);
     let mut ids = Ids::from([("pageId", page.clone())]);
     let mut seen = 0;
-    // What has monitors comes last: until then there is none.
+    // Operations on monitors come last, since a monitor is created for them.
     let mut all = operations();
     all.sort_by_key(|operation| operation.parts().count());
     for operation in all.into_iter().filter(|operation| !operation.writes()) {
-        // Pages are there, days are always as many as were asked for, and a page is made with its owner's mailbox.
+        // These are never empty: the page exists, days are always filled, and a page starts with its owner's email.
         if matches!(operation.id, "listPages" | "getUptime" | "listDestinations") {
             continue;
         }

@@ -1,23 +1,23 @@
-//! Values that a field's schema allows and ones that it does not: the last good and the first bad of each bound.
+//! Generates valid and invalid values from the schema of a field: the last valid and first invalid of each bound.
 
 use super::*;
 
-/// What the schema of a field says of it.
+/// Schema of a field.
 pub(super) struct Rules<'a>(pub(super) &'a Value);
 
 impl Rules<'_> {
-    /// Its type, null left out.
+    /// Type, without null.
     pub(super) fn kind(&self) -> &str {
         let kind = &self.0["type"];
         kind.as_str().or_else(|| kind[0].as_str()).unwrap_or_else(|| panic!("{} has no type", self.0))
     }
 
-    /// Whether it may be null.
+    /// Returns true if null is allowed.
     pub(super) fn is_nullable(&self) -> bool {
         self.0["type"].as_array().is_some_and(|kinds| kinds.contains(&json!("null")))
     }
 
-    /// Its words; none where it takes others.
+    /// Allowed values; `None` if they are not enumerated.
     pub(super) fn words(&self) -> Option<Vec<Value>> {
         let words = self.0["enum"].as_array()?;
         Some(words.iter().filter(|word| !word.is_null()).cloned().collect())
@@ -29,9 +29,9 @@ impl Rules<'_> {
 }
 
 impl Shop {
-    /// Values that must be taken, of the field of that operation.
+    /// Valid values of a field of an operation.
     pub(super) fn good(&self, operation: &Operation, field: &str, rules: &Rules<'_>) -> Vec<Value> {
-        // What a thing is can't be changed, and a repeating entry can only be stopped: what stands is taken.
+        // These can't be changed, so only the current value is accepted.
         match (operation.id, field) {
             ("updateMonitor", "type") => return vec![json!("http")],
             ("updateDestination", "type") => return vec![json!("webhook")],
@@ -68,11 +68,11 @@ impl Shop {
                 let most = rules.length("maxProperties").unwrap();
                 vec![json!({}), json!({ "X-Name": "value" }), headers(most)]
             }
-            other => panic!("{field} is of the type {other}"),
+            other => panic!("{field} has the unknown type {other}"),
         }
     }
 
-    /// Values that must be refused.
+    /// Invalid values of a field of an operation.
     pub(super) fn bad(&self, operation: &Operation, field: &str, rules: &Rules<'_>) -> Vec<Value> {
         let mut bad = match rules.kind() {
             "boolean" => vec![json!("true"), json!(1), json!([])],
@@ -114,7 +114,7 @@ impl Shop {
                 bad.extend(rules.length("maxProperties").map(|most| headers(most + 1)));
                 bad
             }
-            other => panic!("{field} is of the type {other}"),
+            other => panic!("{field} has the unknown type {other}"),
         };
         if let (Some(words), "updateMonitor" | "updateDestination") = (rules.words(), operation.id)
             && field == "type"
@@ -125,7 +125,7 @@ impl Shop {
         bad
     }
 
-    /// A text of that many characters that is good in all else; none where none of that length can be.
+    /// Makes an otherwise valid text of a length in characters; `None` if the format does not allow that length.
     pub(super) fn formed(&self, operation: &Operation, field: &str, length: usize) -> Option<String> {
         let filled = |start: &str| {
             let rest = length.checked_sub(start.len())?;
@@ -145,7 +145,7 @@ impl Shop {
             (_, "token") => filled(""),
             (_, "key") => Some("0".repeat(length)),
             (_, "body" | "password") => Some("\u{e9}".repeat(length)),
-            // Characters count, not bytes, and not what lies around them.
+            // Lengths are in characters, not bytes, without surrounding whitespace.
             _ if length > 0 => {
                 Some(format!("  {}\n", "\u{1f6a2}".repeat(length)).trim_end_matches('\n').to_owned())
             }
@@ -162,7 +162,7 @@ impl Shop {
         json!(self.ahead(ahead).to_string())
     }
 
-    /// A list of that many things that are good for the field.
+    /// Makes a list of `count` valid entries.
     fn list(&self, field: &str, rules: &Rules<'_>, count: usize) -> Value {
         let words = rules.0["items"]["enum"].as_array();
         let one = |number: usize| match (field, words) {
@@ -172,7 +172,7 @@ impl Shop {
             ("remind", _) => json!(format!("{}h", number + 1)),
             ("allowedPeople", _) => json!(format!("reader{number}@example.com")),
             ("allowedDomains", _) => json!(format!("shop{number}.example")),
-            _ => panic!("what is a good entry of {field}?"),
+            _ => panic!("add a valid entry of {field}"),
         };
         (0..count).map(one).collect()
     }
@@ -182,7 +182,7 @@ fn headers(count: usize) -> Value {
     (0..count).map(|number| (format!("X-{number}"), json!("x"))).collect::<serde_json::Map<_, _>>().into()
 }
 
-/// A host of that many characters, which ends so; none where there is none.
+/// Makes a host name of a length with the given ending; `None` if that is impossible.
 fn host(end: &str, length: usize) -> Option<String> {
     let mut host = end.to_owned();
     while host.len() < length {

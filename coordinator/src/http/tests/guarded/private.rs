@@ -1,4 +1,4 @@
-//! Private pages: a link by mail to those who are allowed, good once, for a while, in the browser that asked.
+//! Tests of private pages: a sign-in link by email to allowed people, valid once, for a limited time, in one browser.
 
 use parallax_core::delivery::{Delivery, Letter};
 use parallax_core::page::Page;
@@ -8,7 +8,7 @@ use super::*;
 use crate::service::sign_in::Asking;
 
 impl Client {
-    /// The shop's page, for these people and domains alone.
+    /// Makes the page "shop" private, for these people and domains.
     async fn private(&self, people: &str, domains: &str) -> Page {
         let list = |text: &str| text.split_whitespace().map(str::to_owned).collect();
         let page = Page {
@@ -20,20 +20,20 @@ impl Client {
         page
     }
 
-    /// Asks for a link, each time in another minute.
+    /// Requests a sign-in link, one second after the previous request.
     async fn ask(&self, email: &str, cookie: Option<&str>) -> Answered {
         self.world.clock.set(self.world.service.now() + SECOND);
         let body = format!("to=%2Fhistory&email={}", email.replace('@', "%40").replace('+', "%2B"));
         self.post_form("/p/shop/sign-in", cookie, &body).await
     }
 
-    /// The mails with links so far, oldest first.
+    /// Sign-in emails so far, oldest first.
     fn links(&self) -> Vec<Delivery> {
         self.world.sent("page.sign-in")
     }
 }
 
-/// The token of the link in a mail.
+/// Returns the token of the link in an email.
 fn token(mail: &Delivery) -> String {
     let Letter::Mail(mail) = &mail.letter else { panic!("{mail:?}") };
     assert!(mail.text.contains("Shop"), "{mail:?}");
@@ -48,7 +48,7 @@ async fn a_link_lets_in_once_the_browser_that_asked_and_leads_on() {
     let form = client.seen_with("/p/shop/history", None).await;
     assert!(form.status == 403 && form.text.contains("action=\"/p/shop/sign-in\""), "{form:?}");
     let asked = client.ask("Ann@example.com", None).await;
-    assert!(asked.status == 200 && asked.text.contains("Look into your mailbox"), "{asked:?}");
+    assert!(asked.status == 200 && asked.text.contains("Check your inbox"), "{asked:?}");
     let browser = cookie(&asked);
     assert!(browser.starts_with("__Host-plx-browser=") && is_sealed(&asked), "{browser}");
     let mails = client.links();
@@ -58,14 +58,14 @@ async fn a_link_lets_in_once_the_browser_that_asked_and_leads_on() {
         "{mail:?}"
     );
     let body = format!("t={}", token(mail));
-    // A program that follows links changes nothing, and another browser gets nowhere.
+    // Link scanners change nothing, and the link does not work in another browser.
     for _ in 0..3 {
         let seen = client.seen_with(&link, None).await;
         assert!(seen.status == 403 && seen.text.contains("another browser"), "{seen:?}");
         let seen = client.post_form("/p/shop/sign-in/link", None, &body).await;
         assert!(seen.status == 403 && seen.text.contains("another browser"), "{seen:?}");
         let seen = client.seen_with(&link, Some(&browser)).await;
-        assert!(seen.status == 200 && seen.text.contains("One more click"), "{seen:?}");
+        assert!(seen.status == 200 && seen.text.contains("Click once more"), "{seen:?}");
     }
     let other = cookie(&client.ask("bob@example.com", None).await);
     assert_eq!(client.post_form("/p/shop/sign-in/link", Some(&other), &body).await.status, 403);
@@ -92,13 +92,17 @@ async fn a_link_ends_after_a_quarter_of_an_hour_and_with_the_right_to_it() {
     client.private("bob@example.com", "").await;
     assert_eq!(client.post_form("/p/shop/sign-in/link", Some(&browser), &second).await.status, 403);
     client.private("ann@example.com", "").await;
-    // A link is of the page that it was asked for.
+    // A link is valid only for the page that it was requested for.
     client.world.put_page(Page { private: true, ..client.world.blog.clone() }).await;
     assert_eq!(client.post_form("/p/journal/sign-in/link", Some(&browser), &second).await.status, 403);
     let pass = cookie(&client.post_form("/p/shop/sign-in/link", Some(&browser), &second).await);
     assert_eq!(client.seen_with("/p/shop", Some(&pass)).await.status, 200);
     client.private("bob@example.com", "").await;
-    assert_eq!(client.seen_with("/p/shop", Some(&pass)).await.status, 403, "who is taken out is out at once");
+    assert_eq!(
+        client.seen_with("/p/shop", Some(&pass)).await.status,
+        403,
+        "a removed person loses access at once"
+    );
 }
 
 #[tokio::test]
@@ -146,7 +150,7 @@ async fn nobody_can_have_a_mailbox_written_to_over_and_over() {
     client.world.clock.set(client.world.service.now() + 60 * MINUTE);
     assert_eq!(client.ask("ann@example.com", None).await.status, 200);
     assert_eq!(client.links().len(), 4);
-    // What was sent is shown to nobody, its owner included.
+    // The content of the email is not shown to anyone, not even the page owner.
     let id = client.links()[0].id.to_string();
     let opened = client.get(&client.shop(&format!("/deliveries/{id}"))).await;
     assert!(opened.status == 200 && !opened.text.contains("sign-in/link"), "{opened:?}");
@@ -174,7 +178,7 @@ async fn strangers_at_one_place_use_up_nobodys_links() {
     for place in 4..30 {
         ask(place).await;
     }
-    assert_eq!(ask(30).await, 12, "strangers at many places are no reason to fill a mailbox");
+    assert_eq!(ask(30).await, 12, "requests from many addresses do not flood a mailbox");
 }
 
 #[tokio::test]

@@ -1,4 +1,4 @@
-//! Wrong passwords: whom they count for, and what they cost.
+//! Tests of wrong passwords: rate limits and response times.
 
 use parallax_core::time::MINUTE;
 
@@ -14,16 +14,16 @@ async fn wrong_passwords_are_counted_by_visitor_and_by_page() {
     }
     let refused = client.try_password("one").await;
     assert_eq!((refused.status, refused.headers["retry-after"].to_str().unwrap()), (429, "60"));
-    assert!(refused.text.contains("Too many tries") && is_sealed(&refused));
+    assert!(refused.text.contains("Too many attempts") && is_sealed(&refused));
     let of_none = client.post_form("/p/none/password", None, "password=one").await;
-    assert_eq!(of_none.status, 429, "nor does he learn which pages there are");
+    assert_eq!(of_none.status, 429, "the limit does not reveal which pages exist");
     client.world.clock.set(client.world.service.now() + MINUTE);
     assert_eq!(client.try_password("one").await.status, 303);
-    // The right one is not counted.
+    // Correct passwords are not counted.
     for _ in 0..12 {
         assert_eq!(client.try_password("one").await.status, 303);
     }
-    // Many strangers together are wrong sixty times; then those who were wrong wait, and others do not.
+    // After sixty wrong attempts from many addresses, those addresses have to wait, and others do not.
     let now = client.world.service.now();
     let slug = "shop";
     let number = {
@@ -39,7 +39,7 @@ async fn wrong_passwords_are_counted_by_visitor_and_by_page() {
             .map(drop)
             .unwrap();
     }
-    assert_eq!(client.try_password("one").await.status, 303, "nobody is locked out by others");
+    assert_eq!(client.try_password("one").await.status, 303, "other clients are not locked out");
     assert_eq!(client.try_password("two").await.status, 403);
     assert_eq!(client.try_password("one").await.status, 429);
 }
@@ -59,7 +59,7 @@ async fn one_behind_a_proxy_on_this_host_holds_up_no_other_there() {
     }
     assert_eq!(tried(&client, one, "one").await, 429);
     assert_eq!(tried(&client, other, "one").await, 303);
-    // Whoever comes by himself is believed nothing.
+    // The headers of a client that is not a local proxy are ignored.
     client.peer = "198.51.100.1";
     assert_eq!(tried(&client, other, "one").await, 429);
 }
@@ -74,11 +74,11 @@ async fn a_wrong_password_costs_the_same_whether_there_is_a_page_or_not() {
         for (path, shortest) in paths.iter().zip(&mut took) {
             let began = std::time::Instant::now();
             client.post_form(path, None, "password=two").await;
-            // Whatever else runs on this host makes it longer, and nothing shorter.
+            // Other load on this machine makes it longer, but nothing makes it shorter.
             *shortest = began.elapsed().min(*shortest);
         }
     }
-    // None is answered without the work, which takes a hundred times as long as all the rest.
+    // Every response includes the password hashing, which takes a hundred times as long as the rest.
     let (least, most) = (took.iter().min().unwrap(), took.iter().max().unwrap());
     assert!(*most < *least * 10, "{took:?}");
 }

@@ -1,4 +1,5 @@
-//! kill -9 while news goes out: everybody gets it, hardly anybody twice, and nobody who has left.
+//! kill -9 while bulletins are sent: every subscriber gets them, almost nobody twice, and nobody who has
+//! left.
 
 use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader, Write as _};
@@ -15,10 +16,10 @@ use crate::storage::disk::Options;
 use crate::storage::{Expect, Is};
 
 const FOLDER: &str = "PARALLAX_NEWS_UNDER_TEST";
-/// Letters under way at a time.
+/// Concurrent deliveries.
 const SLOTS: usize = 8;
 
-/// A process that tells of what happened and sends what is to be sent: a line on its output is a letter that was taken.
+/// A process that handles events and sends deliveries; each line of its output is an accepted delivery.
 #[test]
 #[ignore = "not a test: the process that the tests of kills stop"]
 fn sender() {
@@ -43,7 +44,7 @@ fn sender() {
     });
 }
 
-/// Sends a letter, then notes that it was sent: between the two a kill makes it come again.
+/// Sends a delivery, then records it: a kill in between makes it come again.
 async fn send(store: &Store, id: DeliveryId) {
     let found = store.reader().delivery(id).unwrap().unwrap();
     let Recipient::Subscriber(to) = found.value.to else { panic!("{found:?}") };
@@ -59,7 +60,8 @@ async fn send(store: &Store, id: DeliveryId) {
     store.commit(batch).await.unwrap();
 }
 
-/// Lets the process run until it has sent so many letters, and kills it; none lets it come to its end. What it sent.
+/// Lets the process run until it has sent `letters` deliveries and kills it; `None` lets it finish. Returns
+/// what it sent.
 fn round(folder: &Path, letters: Option<usize>) -> Vec<(String, String)> {
     let mut child = Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "react::tests::kill::sender", "--nocapture", "--include-ignored"])
@@ -82,7 +84,7 @@ fn round(folder: &Path, letters: Option<usize>) -> Vec<(String, String)> {
         child.kill().unwrap();
     }
     child.wait().unwrap();
-    // What it sent before it died counts too.
+    // Lines that were written before the kill count too.
     sent.extend(lines);
     sent
 }
@@ -92,7 +94,7 @@ async fn kills(subscribers: u128, kills: usize) {
     let open = || Store::on_disk(folder.path(), Options::default()).unwrap();
     let store = open();
     begin::<Subscribers>(&store).await.unwrap();
-    // The first event of all is none that a reader hears of.
+    // A consumer never receives the very first event.
     let first =
         Event { at: at(0), page: None, monitor: None, what: What::AgentJoined(AgentId::from_u128(1)) };
     store.commit(Batch::new().event(first).clone()).await.unwrap();
@@ -120,11 +122,11 @@ async fn kills(subscribers: u128, kills: usize) {
     for n in 0..=kills {
         let until = (n < kills).then(|| random.random_range(1..most));
         for (id, to) in round(folder.path(), until) {
-            assert!(!left.contains(&to), "kill {n}: {to} had left");
+            assert!(!left.contains(&to), "kill {n}: {to} had unsubscribed");
             got.entry(to).or_default().push(id);
             letters += 1;
         }
-        // Some of those who have nothing yet leave, of the next slice and of the last.
+        // Some subscribers without a delivery leave, both of the next slice and of the last.
         let store = open();
         for unread in (1..=subscribers).map(SubscriberId::from_u128).filter(|_| n < kills) {
             if !got.contains_key(&unread.to_string()) && random.random_bool(0.02) {
@@ -138,9 +140,9 @@ async fn kills(subscribers: u128, kills: usize) {
         assert_ne!(got.contains_key(&to), left.contains(&to), "{to}");
     }
     let ids: BTreeSet<&String> = got.values().flatten().collect();
-    assert_eq!(ids.len(), got.len(), "a letter that comes again has its old id");
+    assert_eq!(ids.len(), got.len(), "a repeated delivery has the same id");
     let twice = letters - got.len();
-    assert!(twice <= kills * SLOTS, "{twice} came again");
+    assert!(twice <= kills * SLOTS, "{twice} repeated");
 }
 
 #[tokio::test]

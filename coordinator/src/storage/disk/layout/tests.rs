@@ -1,4 +1,4 @@
-//! That keys sort as what they are made of.
+//! Tests of the key layout: keys sort like the values they encode.
 
 use super::*;
 

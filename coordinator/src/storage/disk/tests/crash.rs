@@ -1,4 +1,4 @@
-//! A process that commits until it is stopped, and what must be there afterwards: what kills and power cuts share.
+//! A process that commits until it is stopped, and the checks afterwards, shared by the kill and power cut tests.
 
 use std::collections::VecDeque;
 use std::io::{BufRead, BufReader, Lines, Write as _};
@@ -11,14 +11,15 @@ use crate::storage::Store;
 const FOLDER: &str = "PARALLAX_STORE_UNDER_TEST";
 const SKIP: &str = "PARALLAX_COMMIT_SKIPS";
 
-/// A process that commits numbered batches to a store, and says which are acknowledged.
+/// A process that commits numbered batches to a store and reports the acknowledged ones.
 pub(super) struct Committer {
     pub(super) child: Child,
     lines: Lines<BufReader<ChildStdout>>,
 }
 
 impl Committer {
-    /// Starts one, and waits until so many commits are acknowledged. None where it could not open the store.
+    /// Starts one and waits until that many commits are acknowledged. Returns `None` if it could not open the
+    /// store.
     pub(super) fn start(folder: &Path, skip: Skip, commits: usize) -> Option<(Self, u64)> {
         let mut child = Command::new(std::env::current_exe().unwrap())
             .args(["--exact", "storage::disk::tests::crash::committer", "--nocapture", "--include-ignored"])
@@ -40,11 +41,11 @@ impl Committer {
         }
     }
 
-    /// Kills it, and gives the last commit that it said was acknowledged, after `seen`.
+    /// Kills it and returns the last commit reported as acknowledged, after `seen`.
     pub(super) fn kill(mut self, seen: u64) -> u64 {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
-        // What it said before it died counts too.
+        // Lines written before it died count too.
         self.lines.map_while(std::result::Result::ok).filter_map(number).last().unwrap_or(seen)
     }
 }
@@ -64,7 +65,7 @@ fn committer() {
         let store = Store::on_disk(Path::new(&folder), options).unwrap();
         let mut waiting = VecDeque::new();
         for n in store.reader().last_event().unwrap() + 1.. {
-            // Many under way at a time.
+            // Many in flight at a time.
             waiting.push_back(store.send(numbered(n)).await.unwrap());
             if waiting.len() > 16 {
                 let committed = waiting.pop_front().unwrap().await.unwrap().unwrap();
@@ -74,7 +75,7 @@ fn committer() {
     });
 }
 
-/// Whether a store holds every acknowledged commit, no hole, and nothing that was not committed.
+/// Checks that a store holds every acknowledged commit, no gap, and nothing that was not committed.
 pub(super) fn survives(folder: &Path, acknowledged: u64) -> std::result::Result<u64, String> {
     let bench = Bench::open(folder).map_err(|error| error.to_string())?;
     let reader = &bench.reader;

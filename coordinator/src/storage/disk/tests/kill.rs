@@ -1,10 +1,10 @@
-//! kill -9 at any moment: nothing acknowledged is lost, and a commit that is not flushed would be found out.
+//! Tests of kill -9 at any moment: nothing acknowledged is lost, and a commit without its flush would be detected.
 
 use super::super::writer::Skip;
 use super::crash::{Committer, survives};
 use super::*;
 
-/// Kills a committing process so often, on one store, and says what was lost.
+/// Kills a committing process `rounds` times on one store, and reports any loss.
 fn kills(rounds: u32, skip: Skip) -> std::result::Result<(), String> {
     let folder = tempfile::tempdir().unwrap();
     let mut random = StdRng::from_os_rng();

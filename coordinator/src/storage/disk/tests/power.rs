@@ -1,7 +1,8 @@
-//! A power cut: the image of a disk as it stands while commits run, mounted anew. Without flush or fsync it would show.
+//! Tests of power cuts: the image of a disk while commits run, mounted again. A missing flush or fsync would show.
 //!
-//! A file system in a file (ext4 in a loop device) is the disk: what was not made durable is in the host's memory and
-//! not in that file. The committing process is stopped, so that the copy is of one moment, and never goes on.
+//! The disk is a file system in a file (ext4 on a loop device): data that was not made durable is in the host's
+//! memory and not in that file. The committing process is stopped for good, so that the copy is from one point in
+//! time.
 
 use std::io::Write as _;
 use std::process::Command;
@@ -16,7 +17,7 @@ use super::*;
 
 /// Set to 1 where a disk that can't be mounted is a failure.
 const REQUIRE: &str = "PARALLAX_REQUIRE_MOUNT";
-/// Names a file that gets one line for every test left out.
+/// Path of a file that gets one line for every skipped test.
 const SKIP_LOG: &str = "PARALLAX_SKIP_LOG";
 /// Size of the disk.
 const SIZE: u64 = 256 << 20;
@@ -45,7 +46,7 @@ impl Disk {
         self.mounted.path().join("store")
     }
 
-    /// The disk as it stands at this moment, as another.
+    /// Copies the disk in its current state to another one.
     fn copy(&self, name: &str) -> Self {
         let image = self.image.with_file_name(name);
         run(Command::new("cp").arg("--sparse=always").arg(&self.image).arg(&image)).unwrap();
@@ -66,7 +67,7 @@ impl Drop for Disk {
     }
 }
 
-/// Cuts the power so often and says what was lost; none where no disk can be mounted here.
+/// Cuts the power `rounds` times and reports any loss; `None` if no disk can be mounted here.
 fn cuts(test: &str, rounds: u32, skip: Skip) -> Option<std::result::Result<(), String>> {
     let folder = tempfile::tempdir().unwrap();
     let disk = match Disk::make(folder.path()) {
@@ -94,18 +95,18 @@ fn cuts(test: &str, rounds: u32, skip: Skip) -> Option<std::result::Result<(), S
     Some(Ok(()))
 }
 
-/// Stops a process in the middle of what it does, and waits until it stands.
+/// Stops a process and waits until all of its threads have stopped.
 fn stop(committer: &Committer) {
     let id = committer.child.id();
     kill_process(Pid::from_raw(id as i32).unwrap(), Signal::STOP).unwrap();
     let stands = |task: fs::DirEntry| {
         let stat = fs::read_to_string(task.path().join("stat")).unwrap_or_default();
-        // The state stands behind the name, which is in brackets and may hold anything.
+        // The state comes after the name, which is in brackets and may contain anything.
         stat.rsplit_once(") ").is_some_and(|(_, rest)| rest.starts_with('T'))
     };
     let begun = Instant::now();
     while !fs::read_dir(format!("/proc/{id}/task")).unwrap().all(|task| stands(task.unwrap())) {
-        assert!(begun.elapsed() < Duration::from_secs(10), "the process does not stand");
+        assert!(begun.elapsed() < Duration::from_secs(10), "the process has not stopped");
         thread::park_timeout(Duration::from_millis(1));
     }
 }
@@ -116,7 +117,7 @@ fn run(command: &mut Command) -> std::result::Result<(), String> {
     if output.status.success() { Ok(()) } else { Err(format!("{command:?}: {}", words.trim())) }
 }
 
-/// Says that a test was left out, where it can be counted.
+/// Reports that a test was skipped, where it can be counted.
 fn leave_out(test: &str, reason: &str) {
     let line =
         format!("{test}: left out, no disk can be mounted: {}", reason.lines().last().unwrap_or_default());

@@ -1,4 +1,4 @@
-//! Customers' secrets at rest: in clear without a key, sealed with one, and lost with it.
+//! Tests of sealing: customers' secrets are plain without a key, sealed with one, and unreadable without it.
 
 use parallax_certs::sealing::{Keyring, write_new_key};
 use parallax_core::check::{Check, TcpCheck};
@@ -35,7 +35,7 @@ fn secrets() -> Batch {
     batch
 }
 
-/// The canaries that are in any file below a folder.
+/// Returns the canaries that are in any file below a folder.
 fn found(folder: &Path) -> Vec<&'static str> {
     fn bytes_below(folder: &Path, all: &mut Vec<u8>) {
         for entry in fs::read_dir(folder).unwrap() {
@@ -75,13 +75,13 @@ fn no_secret_is_in_any_file_where_there_is_a_key() {
     fs::create_dir_all(&clear).unwrap();
     fs::create_dir_all(&sealed).unwrap();
     let before = fill(&clear.join("store"), small());
-    assert_eq!(found(&clear), CANARIES, "without a key all of them are");
+    assert_eq!(found(&clear), CANARIES, "without a key all of them are found");
     assert_eq!(fill(&sealed.join("store"), with_keys(&key)), before);
     let (reader, writer) = open(&sealed.join("store"), with_keys(&key)).unwrap();
     reader.export(&sealed.join("backup")).unwrap();
     drop((reader, writer));
     assert_eq!(found(&sealed), [""; 0]);
-    // Its bytes are proved and put back without the key, and read with it alone.
+    // Its bytes are verified and restored without the key, and readable only with it.
     assert!(check(&sealed.join("backup")).is_ok());
     assert!(restore(&sealed.join("store"), &sealed.join("backup"), "old", &small()).is_ok());
     let missing = StoreError::KeyMissing(id.to_string());
@@ -115,9 +115,9 @@ fn a_key_is_rotated_and_the_old_one_is_of_no_use_after_compacting() {
     let newest = fs::read_to_string(&both).unwrap().lines().next().unwrap().to_owned();
     fs::copy(&old, &new).unwrap();
     fs::write(&new, newest).unwrap();
-    assert!(lacks_key(content(&store, with_keys(&new))), "what is there needs the old one");
+    assert!(lacks_key(content(&store, with_keys(&new))), "the records need the old key");
     assert_eq!(content(&store, with_keys(&both)), Ok(before.clone()));
-    assert!(lacks_key(content(&store, with_keys(&old))), "the new one may have sealed by now");
+    assert!(lacks_key(content(&store, with_keys(&old))), "the new key may have sealed records by now");
     compact(&store, &with_keys(&both)).unwrap();
     assert_eq!(content(&store, with_keys(&new)), Ok(before));
     assert!(lacks_key(content(&store, with_keys(&old))));
@@ -135,7 +135,7 @@ fn a_sealed_record_that_was_changed_or_moved_is_damage() {
     let none = |_: &[u8]| Ok(None::<Vec<u8>>);
     let head = db.get(&of).unwrap().unwrap();
     let kept = record::payload(&of, &head, none).unwrap().into_owned();
-    // Somebody who can write our files makes the checksum right too.
+    // An attacker who can write the files can also fix the checksum.
     let stamped = |key: &[u8], sealed: &[u8]| record::stamped_for_tests(key, sealed);
     let mut changed = kept.clone();
     *changed.last_mut().unwrap() ^= 1;

@@ -1,4 +1,5 @@
-//! Snapshots: one exact moment while commits go on, found out when damaged, put back, and taken before a migration.
+//! Tests of snapshots: a point in time while commits continue, detected when damaged, restored, and taken before a
+//! migration.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -10,7 +11,7 @@ use super::super::sealing::Records;
 use super::crash::survives;
 use super::*;
 
-/// A store in a folder of its own, with a name that others can lie beside.
+/// Creates a store in a folder of its own, with a name that others can be next to.
 fn home() -> (tempfile::TempDir, PathBuf) {
     let home = tempfile::tempdir().unwrap();
     let store = home.path().join("store");
@@ -50,7 +51,7 @@ fn a_snapshot_puts_back_everything_and_keeps_what_was_there() {
     let aside = restored.aside.unwrap();
     assert_eq!(aside, home.path().join("store.old"));
     assert_eq!(everything(&*Bench::on_disk(&store).reader), before);
-    assert_eq!(Bench::on_disk(&aside).reader.last_event(), Ok(31), "what was there is kept");
+    assert_eq!(Bench::on_disk(&aside).reader.last_event(), Ok(31), "the replaced store is kept");
     assert_eq!(fs::read_to_string(home.path().join("secret")).unwrap(), "key");
     assert!(!home.path().join("store.new").exists());
 
@@ -87,19 +88,19 @@ fn a_restore_that_is_killed_leaves_the_old_store_or_the_new_one_in_its_place() {
     fs::remove_file(home.path().join("secret")).unwrap();
     let last = |folder: &Path| Bench::on_disk(folder).reader.last_event().unwrap();
 
-    // Killed just before the exchange: everything else is done, and nothing was replaced.
+    // Killed just before the swap: everything else is done, and nothing was replaced.
     let (aside, _) = fresh::prepare(&store, &file, "before-1", &options()).unwrap();
     assert_eq!(fs::read_to_string(home.path().join("secret")).unwrap(), "key");
     assert_eq!((last(&store), last(&aside)), (11, 10));
-    // What has a name is not removed by what comes later, so the old store is safe from the exchange on.
+    // A later restore does not delete that folder, so the old store is safe from the swap on.
     compact(&store, &small()).unwrap();
     let restored = restore(&store, &file, "before-1", &options()).unwrap();
     assert_eq!((last(&store), last(&aside), last(&restored.aside.unwrap())), (10, 10, 11));
 
-    // Killed between the steps of a file system that knows no exchange.
+    // Killed between the steps on a file system without an atomic exchange.
     let between = home.path().join("store.between");
     fs::rename(&store, &between).unwrap();
-    // One that is not killed, but between the steps, has the store's lock.
+    // A process that is alive between the steps holds the store's lock.
     let lock = files::lock(&between).unwrap();
     assert_eq!(Bench::open(&store).unwrap_err(), StoreError::Locked);
     assert_eq!(restore(&store, &file, "before-1", &options()).unwrap_err(), StoreError::Locked);
@@ -154,7 +155,7 @@ fn a_snapshot_is_of_one_moment_while_commits_go_on() {
         }
         done.store(true, Ordering::Release);
     });
-    assert!(taken.iter().any(|(_, before, after)| after > before), "commits went on meanwhile");
+    assert!(taken.iter().any(|(_, before, after)| after > before), "commits continued meanwhile");
     for (round, (file, before, after)) in taken.iter().enumerate() {
         let store = home.path().join(format!("again-{round}"));
         restore(&store, file, "old", &small()).unwrap();
@@ -206,7 +207,7 @@ fn a_store_that_is_written_anew_is_smaller_and_the_same() {
     assert_eq!(left, ["store"]);
 }
 
-/// Makes a store one of an older schema.
+/// Converts a store to an older schema.
 fn make_old(store: &Path, schema: u32) {
     let db = engine(store);
     for (key, (revision, page)) in
@@ -268,5 +269,9 @@ fn is_migrated(schema: u32) {
     let file = home.path().join("snapshots/before-schema-5.snapshot");
     assert_eq!(check(&file).unwrap().events, 12);
     restore(&store, &file, "old", &small()).unwrap();
-    assert_eq!(everything(&*Bench::on_disk(&store).reader), before, "and what was before can be put back");
+    assert_eq!(
+        everything(&*Bench::on_disk(&store).reader),
+        before,
+        "and the store from before can be restored"
+    );
 }

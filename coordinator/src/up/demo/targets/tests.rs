@@ -1,4 +1,4 @@
-//! The demo's targets, asked from the places' own addresses.
+//! The demo's targets, requested from the agents' own addresses.
 
 use std::net::IpAddr;
 
@@ -31,7 +31,7 @@ fn a_flapping_site_is_well_first_and_takes_turns() {
     assert_eq!([0, 149, 150, 239, 240, 389, 390].map(is_well), [true, true, false, false, true, true, false]);
 }
 
-/// Asks the site at that port from an address; gives the answer's status line and body.
+/// Requests the site at that port from an address; returns the response's status line and body.
 async fn ask(source: IpAddr, port: u16) -> String {
     let socket = TcpSocket::new_v4().unwrap();
     socket.bind(SocketAddr::new(source, 0)).unwrap();

@@ -1,4 +1,4 @@
-//! Calendars of maintenance: windows as other calendars take them in, and take them out again.
+//! Calendars of maintenance: events that clients add and remove.
 
 use parallax_core::id::IncidentId;
 use parallax_core::incident::cancelled::CancelledWindow;

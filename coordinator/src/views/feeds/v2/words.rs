@@ -1,4 +1,4 @@
-//! Our words in those of that shape: states, impacts, progress, and the whole.
+//! Mapping to Statuspage's values: component status, impact, progress, and overall status.
 
 use parallax_core::board::{Board, Shown};
 use parallax_core::event::Status;
@@ -9,10 +9,10 @@ use serde::Serialize;
 
 use super::is_under_way;
 
-/// Description of a page of which nothing is known any more.
+/// Description of a page whose status is no longer known.
 const LOST: &str = "Status unknown";
 
-/// The whole in one word, in theirs and in ours.
+/// Overall status, in their terms and in ours.
 #[derive(Debug, Serialize)]
 pub(super) struct Whole {
     indicator: &'static str,
@@ -20,13 +20,14 @@ pub(super) struct Whole {
     parallax_indicator: &'static str,
 }
 
-/// How a page is. Most of its monitors down is more than some; no more than that follows from an incident.
+/// Overall status of a page. More than half of the monitors down is worse than some; otherwise it follows
+/// from the incidents.
 pub(super) fn status(board: &Board) -> Whole {
     let is_told = board.incidents.iter().any(|notice| notice.incident.impact > Impact::None);
     let down = board.with_status(Status::Down).count();
     let (indicator, description) = match board.indicator {
-        // They have no word for what nothing is known of. What was seen before is not said to be well, and what was down
-        // when it was last seen is not said to be well again.
+        // Statuspage has no value for an unknown status. A page that had data is not reported as operational,
+        // and one with monitors that were down is not reported as recovered.
         Indicator::Unknown if !was_ever_known(board) => ("none", board.indicator.headline()),
         Indicator::Unknown => (if down > 0 { "major" } else { "minor" }, LOST),
         Indicator::Operational => ("none", "All Systems Operational"),
@@ -42,7 +43,7 @@ pub(super) fn status(board: &Board) -> Whole {
     Whole { indicator, description, parallax_indicator: board.indicator.name() }
 }
 
-/// True where any of its monitors was ever seen, or reported itself.
+/// Returns true if any monitor was ever checked, or received a ping.
 fn was_ever_known(board: &Board) -> bool {
     board.monitors.iter().any(|shown| {
         let view = &shown.view;
@@ -53,7 +54,7 @@ fn was_ever_known(board: &Board) -> bool {
     })
 }
 
-/// A monitor's state. They have no word for what nothing is known of.
+/// Component status of a monitor. Statuspage has no value for an unknown status.
 pub(super) fn state(shown: &Shown) -> &'static str {
     if shown.covered {
         return "under_maintenance";
@@ -66,7 +67,7 @@ pub(super) fn state(shown: &Shown) -> &'static str {
     }
 }
 
-/// The worst state of some monitors.
+/// Worst component status of some monitors.
 pub(super) fn worst(children: &[&Shown]) -> &'static str {
     const ORDER: [&str; 5] =
         ["major_outage", "partial_outage", "degraded_performance", "under_maintenance", "operational"];

@@ -1,9 +1,9 @@
-//! A monitor that flaps: one update that is renewed, one that says that it is over, and an incident in between.
+//! A flapping monitor: one update that is refreshed, one at the end, and one incident throughout.
 
 use super::*;
 use crate::flapping::Flaps;
 
-/// A page whose monitors' changes are counted as machines do.
+/// A page whose changes are counted as the machines count them.
 struct Counted {
     page: Page,
     flaps: BTreeMap<u128, Flaps>,
@@ -14,7 +14,7 @@ impl Counted {
         Self { page: Page::with(monitors), flaps: BTreeMap::new() }
     }
 
-    /// Minutes pass, and the monitor goes down, or comes back.
+    /// Advances by some minutes, then takes the monitor down or up.
     fn change(&mut self, minutes: i64, n: u128, kind: AlertKind) -> Vec<(News, bool)> {
         self.page.wait(minutes * MINUTE);
         let now = at(self.page.now);
@@ -77,7 +77,7 @@ fn forty_changes_are_two_updates_of_one_incident_that_stays_open() {
     assert_eq!(page.steady(30, 1), [RESOLVED]);
     let (title, said) = page.said();
     assert_eq!((title, said.len()), ("M1 was flapping", 2));
-    assert!(said[1].starts_with("M1 is steady again: it has been up since "), "{said:?}");
+    assert!(said[1].starts_with("M1 is stable again: it has been up since "), "{said:?}");
     assert!(said[1].ends_with(" UTC. It had changed 42 times."), "{said:?}");
     assert!(page.page.desk.outages.are_over() && page.page.open() == 0);
 }
@@ -103,7 +103,7 @@ fn it_is_said_in_the_incident_that_it_belongs_to() {
     let mut page = Counted::with(3);
     page.down(0, 2);
     assert_eq!((page.down(1, 1), page.back(1, 1)), (vec![JOINED], vec![ONE_BACK]));
-    assert_eq!(page.down(1, 1), [JOINED], "the third change is told");
+    assert_eq!(page.down(1, 1), [JOINED], "the third change is announced");
     assert_eq!((page.back(1, 1), page.down(1, 1)), (vec![SILENT], vec![SILENT]));
     assert_eq!((page.page.open(), page.said().0, page.said().1.len()), (1, "M2 and 1 other are down", 4));
     assert_eq!(page.back(1, 2), [ONE_BACK]);
@@ -112,10 +112,10 @@ fn it_is_said_in_the_incident_that_it_belongs_to() {
     let said = page.said().1;
     let last = said.last().unwrap();
     assert!(
-        last.contains("is steady again") && last.contains("Everything that was affected is back."),
+        last.contains("is stable again") && last.contains("All affected services are back up."),
         "{last}"
     );
-    // Where others are still down, it is told that this one is steady.
+    // While others are still down, an update reports that this one is steady.
     page.down(60, 2);
     for _ in 0..2 {
         page.down(1, 1);

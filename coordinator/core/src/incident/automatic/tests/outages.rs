@@ -1,4 +1,4 @@
-//! What incidents say of outages that change and end: from where, who is back, and that it was.
+//! Updates about outages that change and end: the regions, the recovered monitors, and the past tense.
 
 use super::*;
 
@@ -7,7 +7,7 @@ fn regions(names: &str) -> Option<RegionSet> {
     (names != "all").then(named)
 }
 
-/// The words of a monitor's first update, from the regions that it names on.
+/// The text of a monitor's first update, from the regions on.
 fn scope(page: &Page) -> &str {
     let said = page.newest().updates[0].body.strip_prefix("M1 is down from ").unwrap();
     said.split(':').next().unwrap()
@@ -19,14 +19,14 @@ fn the_text_follows_the_scope_and_keeps_the_widest_once_the_monitor_is_back() {
     for (scopes, while_down, after) in [
         ("all", ALL, ALL),
         ("asia", "Asia", "Asia"),
-        // Back region by region: what was everywhere stays so.
+        // Regions recover one by one: the widest scope is kept.
         ("all europe+asia asia", "Asia", ALL),
-        // It spread, and went the same way.
+        // It spread, and receded in the same order.
         ("asia europe+asia all europe+asia europe", "Europe", ALL),
         ("asia europe+asia asia", "Asia", "Europe and Asia"),
         ("asia europe+africa+asia europe+asia asia", "Asia", "Europe, Africa and Asia"),
         ("asia all", ALL, ALL),
-        // As many elsewhere are no more.
+        // Equally many other regions are not a wider scope.
         ("asia europe", "Europe", "Asia"),
     ] {
         for (others, paused) in [(false, false), (true, false), (false, true), (true, true)] {
@@ -50,7 +50,7 @@ fn the_text_follows_the_scope_and_keeps_the_widest_once_the_monitor_is_back() {
                 (true, true) if while_down == after => &[],
                 (true, true) => &[SILENT],
             };
-            assert_eq!(told, expected, "one word on it: {others} {paused}");
+            assert_eq!(told, expected, "one update: {others} {paused}");
         }
     }
 }
@@ -69,11 +69,11 @@ fn each_outage_of_a_monitor_keeps_a_scope_of_its_own() {
         said[1..],
         [
             "M1 is down from every region that checks it: connection refused.",
-            "M1 is back.",
-            "M1 is down again from Europe and Asia: connection refused. Other regions reach it.",
-            "M1 is back.",
-            "M1 is down again from Africa: connection refused. Other regions reach it.",
-            "M1 is back.",
+            "M1 is back up.",
+            "M1 is down again from Europe and Asia: connection refused. It is reachable from other regions.",
+            "M1 is back up.",
+            "M1 is down again from Africa: connection refused. It is reachable from other regions.",
+            "M1 is back up.",
         ]
     );
 }
@@ -97,7 +97,7 @@ fn who_is_back_is_said_while_there_is_room_for_more_than_the_end() {
     page.down(2);
     while page.newest().updates.len() + 1 < MAX_UPDATES {
         assert_eq!(page.back(2), [ONE_BACK]);
-        assert_eq!(page.down(2), if page.last_words() == "M2 is back." { [SILENT] } else { [AGAIN] });
+        assert_eq!(page.down(2), if page.last_words() == "M2 is back up." { [SILENT] } else { [AGAIN] });
     }
     let count = page.newest().updates.len();
     assert_eq!((page.back(2), page.newest().updates.len()), (vec![SILENT], count));
@@ -119,7 +119,7 @@ fn a_title_of_ours_says_what_was_once_it_is_over_and_one_of_a_persons_stays() {
     ] {
         for (count, title) in (1..).zip(titles) {
             let mut page = Page::with(4);
-            // What its page speaks at the end counts, whatever it spoke at the beginning.
+            // The page's language at the end counts, whatever it was at the beginning.
             page.desk.language = Language::Fr;
             (1..=count).for_each(|n| assert_eq!(page.down(n).len(), 1));
             page.desk.language = language;
@@ -133,7 +133,7 @@ fn a_title_of_ours_says_what_was_once_it_is_over_and_one_of_a_persons_stays() {
     for (title, delete, expected) in [
         ("Our shop is down", false, "Our shop is down"),
         ("M2 is down", false, "M2 is down"),
-        // Nobody knows any more what it was called.
+        // Its name is no longer known.
         ("M1 is down", true, "M1 is down"),
     ] {
         let mut page = Page::with(2);
