@@ -8,7 +8,7 @@ FROM debian:bookworm-slim
 RUN useradd --system --uid 10001 --home-dir /var/lib/parallax --shell /usr/sbin/nologin parallax \
     && install -d -o parallax -g parallax -m 0700 /var/lib/parallax
 COPY --from=build /src/target/release/parallax /usr/local/bin/parallax
-# As in coordinator.service: two heaps, and long pieces given back.
+# As in coordinator.service: two arenas, and large blocks returned to the system.
 ENV MALLOC_ARENA_MAX=2 MALLOC_MMAP_THRESHOLD_=131072 MALLOC_TRIM_THRESHOLD_=131072
 USER parallax
 VOLUME /var/lib/parallax

@@ -9,10 +9,10 @@ pub const SHORTEST: Duration = Duration::from_millis(500);
 /// Longest wait after a temporary fault.
 pub const LONGEST: Duration = Duration::from_secs(30);
 /// Bounds of the wait after a permanent refusal (revoked, unknown, another version).
-pub const LASTING: (Duration, Duration) = (Duration::from_secs(60), Duration::from_secs(300));
+pub const PERMANENT: (Duration, Duration) = (Duration::from_secs(60), Duration::from_secs(300));
 
 /// Initial upper bound. It spreads the agents of a restarted coordinator over two and a half seconds.
-const FIRST: Duration = Duration::from_secs(3);
+const INITIAL_BOUND: Duration = Duration::from_secs(3);
 
 /// Draws waits at random, reproducibly from the seed.
 #[derive(Debug)]
@@ -24,7 +24,7 @@ pub struct Backoff {
 impl Backoff {
     /// Starts at the shortest waits.
     pub fn new(seed: u64) -> Self {
-        Self { bound: FIRST, random: StdRng::seed_from_u64(seed) }
+        Self { bound: INITIAL_BOUND, random: StdRng::seed_from_u64(seed) }
     }
 
     /// Returns the next wait, between [`SHORTEST`] and a bound that doubles up to [`LONGEST`].
@@ -35,13 +35,13 @@ impl Backoff {
     }
 
     /// Returns a wait after a permanent refusal.
-    pub fn lasting_wait(&mut self) -> Duration {
-        self.random.random_range(LASTING.0..=LASTING.1)
+    pub fn permanent_wait(&mut self) -> Duration {
+        self.random.random_range(PERMANENT.0..=PERMANENT.1)
     }
 
     /// Restarts at the shortest waits after a stable connection.
     pub fn reset(&mut self) {
-        self.bound = FIRST;
+        self.bound = INITIAL_BOUND;
     }
 }
 
@@ -53,7 +53,7 @@ mod tests {
     fn waits_stay_within_their_bounds_and_grow() {
         for seed in 0..200 {
             let mut backoff = Backoff::new(seed);
-            let mut bound = FIRST;
+            let mut bound = INITIAL_BOUND;
             for _ in 0..12 {
                 let wait = backoff.next_wait();
                 assert!(wait >= SHORTEST && wait <= bound, "{wait:?}");
@@ -79,7 +79,7 @@ mod tests {
             backoff.next_wait();
         }
         backoff.reset();
-        assert!(backoff.next_wait() <= FIRST);
-        assert!(backoff.lasting_wait() >= LASTING.0);
+        assert!(backoff.next_wait() <= INITIAL_BOUND);
+        assert!(backoff.permanent_wait() >= PERMANENT.0);
     }
 }

@@ -2,11 +2,11 @@
 
 mod check;
 
-use crate::clock::Clock;
-use crate::config::Config;
-use crate::error::Error;
-use crate::out::{complain, say, usage};
-use crate::{Agent, service_manager};
+use crate::clock::AgentClock;
+use crate::config::AgentConfig;
+use crate::console::{print_error, print_line, print_usage};
+use crate::error::AgentError;
+use crate::{AgentRuntime, service_manager};
 use clap::{Args, Parser, Subcommand};
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
@@ -52,13 +52,7 @@ struct Settings {
     #[arg(long, global = true, value_name = "LEVEL", env = "PARALLAX_AGENT_LOG", default_value = "info")]
     log: String,
     /// Log format
-    #[arg(
-        long,
-        global = true,
-        value_name = "FORMAT",
-        env = "PARALLAX_AGENT_LOG_FORMAT",
-        default_value = "text"
-    )]
+    #[arg(long, global = true, value_name = "FORMAT", env = "PARALLAX_AGENT_LOG_FORMAT", default_value = "text")]
     log_format: LogFormat,
 }
 
@@ -79,12 +73,7 @@ enum Command {
         #[arg(long, value_name = "HOST:PORT")]
         coordinator: String,
         /// The join token
-        #[arg(
-            long,
-            env = "PARALLAX_AGENT_TOKEN",
-            hide_env_values = true,
-            required_unless_present = "token_file"
-        )]
+        #[arg(long, env = "PARALLAX_AGENT_TOKEN", hide_env_values = true, required_unless_present = "token_file")]
         token: Option<String>,
         /// A file with the join token
         #[arg(long, value_name = "FILE", env = "PARALLAX_AGENT_TOKEN_FILE", conflicts_with = "token")]
@@ -124,11 +113,11 @@ pub fn main() -> ExitCode {
     let _ = rustls::crypto::ring::default_provider().install_default();
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
-        Err(error) => return ExitCode::from(usage(&error)),
+        Err(error) => return ExitCode::from(print_usage(&error)),
     };
     let filter = EnvFilter::try_new(&cli.settings.log);
     let Ok(filter) = filter else {
-        complain("--log: must be error, warn, info, debug, trace, or a filter");
+        print_error("--log: must be error, warn, info, debug, trace, or a filter");
         return ExitCode::from(2);
     };
     let lines = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
@@ -144,20 +133,20 @@ pub fn main() -> ExitCode {
     match command(cli, given.or_else(|| found.clone()).as_deref()) {
         Ok(code) => code,
         Err(error) => {
-            complain(&error.to_string());
+            print_error(&error.to_string());
             if let Some(file) = found {
-                complain(&format!("using the settings in {}", file.display()));
+                print_error(&format!("using the settings in {}", file.display()));
             }
             ExitCode::from(match error {
-                Error::Setting { .. } => 2,
-                Error::Departed { .. } => 4,
+                AgentError::Setting { .. } => 2,
+                AgentError::Departed { .. } => 4,
                 _ => 1,
             })
         }
     }
 }
 
-fn command(cli: Cli, file: Option<&Path>) -> Result<ExitCode, Error> {
+fn command(cli: Cli, file: Option<&Path>) -> Result<ExitCode, AgentError> {
     // The settings may name the file that is to be created.
     if let Command::NewSecretsKey { file, rotate } = &cli.command {
         return new_secrets_key(file, *rotate);
@@ -166,15 +155,15 @@ fn command(cli: Cli, file: Option<&Path>) -> Result<ExitCode, Error> {
     // One thread: a check is a handful of system calls, and waking another thread costs half as much as
     // those.
     let runtime =
-        tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Error::file("tokio"))?;
+        tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(AgentError::file("tokio"))?;
     match cli.command {
         Command::Join { coordinator, token, token_file } => {
             let token = match token_file {
-                Some(path) => std::fs::read_to_string(&path).map_err(Error::file(path))?,
+                Some(path) => std::fs::read_to_string(&path).map_err(AgentError::file(path))?,
                 None => token.unwrap_or_default(),
             };
             let record = runtime.block_on(crate::join::join(&config, &coordinator, &token))?;
-            say(&format!(
+            print_line(&format!(
                 "joined mesh {} as {} ({}, {}); start it with: parallax-agent run --data {}",
                 record.mesh,
                 record.name,
@@ -186,17 +175,17 @@ fn command(cli: Cli, file: Option<&Path>) -> Result<ExitCode, Error> {
         }
         Command::Run { coordinator } => {
             if let Some(coordinator) = coordinator {
-                let checked = crate::config::checked_coordinator(&coordinator);
+                let checked = crate::config::parse_coordinator_address(&coordinator);
                 config.coordinator =
-                    Some(checked.map_err(|rule| Error::Setting { field: "--coordinator".into(), rule })?);
+                    Some(checked.map_err(|rule| AgentError::Setting { field: "--coordinator".into(), rule })?);
             }
             runtime.block_on(run(config))?;
             Ok(ExitCode::SUCCESS)
         }
         Command::Status { json } => {
-            let now_ms = Clock::new(0).wall_ms();
+            let now_ms = AgentClock::new(0).wall_ms();
             let (text, connected) = crate::status::report(&config.data, now_ms, json)?;
-            say(&text)?;
+            print_line(&text)?;
             Ok(ExitCode::from(u8::from(!connected)))
         }
         Command::Check(args) => runtime.block_on(check::check(&config, args)),
@@ -205,17 +194,17 @@ fn command(cli: Cli, file: Option<&Path>) -> Result<ExitCode, Error> {
 }
 
 /// Creates the key file, or adds a new key at its start.
-fn new_secrets_key(file: &Path, rotate: bool) -> Result<ExitCode, Error> {
+fn new_secrets_key(file: &Path, rotate: bool) -> Result<ExitCode, AgentError> {
     let id = parallax_certs::sealing::write_new_key(file, rotate)?;
     let next = match rotate {
         true => "restart the agent; then remove the older keys",
         false => "make the agent's user its owner, set `secrets_key_file` to its path, and restart the agent",
     };
-    say(&format!("{}: new key {id}\nNext: {next}", file.display()))?;
+    print_line(&format!("{}: new key {id}\nNext: {next}", file.display()))?;
     Ok(ExitCode::SUCCESS)
 }
 
-fn configure(settings: Settings, file: Option<&Path>) -> Result<Config, Error> {
+fn configure(settings: Settings, file: Option<&Path>) -> Result<AgentConfig, AgentError> {
     let flags = [
         ("data", settings.data),
         ("source", settings.source),
@@ -227,15 +216,15 @@ fn configure(settings: Settings, file: Option<&Path>) -> Result<Config, Error> {
     let environment = std::env::vars_os()
         .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
         .filter(|(name, _)| !name.starts_with("PARALLAX_AGENT_TOKEN"));
-    Config::load(file, environment, given)
+    AgentConfig::load(file, environment, given)
 }
 
-async fn run(config: Config) -> Result<(), Error> {
-    let mut terminate = signal(SignalKind::terminate()).map_err(Error::file("SIGTERM"))?;
-    let mut interrupt = signal(SignalKind::interrupt()).map_err(Error::file("SIGINT"))?;
-    let agent = Agent::open(config)?;
+async fn run(config: AgentConfig) -> Result<(), AgentError> {
+    let mut terminate = signal(SignalKind::terminate()).map_err(AgentError::file("SIGTERM"))?;
+    let mut interrupt = signal(SignalKind::interrupt()).map_err(AgentError::file("SIGINT"))?;
+    let agent = AgentRuntime::open(config)?;
     service_manager::ready(&format!("Running checks as {}", agent.identity()));
-    let watchdog = service_manager::watchdog(agent.turns());
+    let watchdog = service_manager::watchdog(agent.runner_loop_count());
     let running = agent.run(async move {
         tokio::select! {
             _ = terminate.recv() => {}
@@ -252,9 +241,8 @@ async fn run(config: Config) -> Result<(), Error> {
 /// Returns this host's settings file, if it exists and neither a file nor a data folder is given: a folder
 /// may mean another agent.
 fn host_file(settings: &Settings, place: &Path) -> Option<PathBuf> {
-    let is_given = settings.config.is_some()
-        || settings.data.is_some()
-        || std::env::var_os("PARALLAX_AGENT_DATA").is_some();
+    let is_given =
+        settings.config.is_some() || settings.data.is_some() || std::env::var_os("PARALLAX_AGENT_DATA").is_some();
     // An unreadable file is an error, not a reason to act on another agent.
     (!is_given && place.symlink_metadata().is_ok()).then(|| place.to_owned())
 }
@@ -317,8 +305,7 @@ mod tests {
 
     /// Returns the commands of `parallax-agent` in the code blocks, without comments.
     fn readme_commands(text: &str) -> Vec<String> {
-        let blocks =
-            text.split("```").skip(1).step_by(2).filter_map(|block| block.trim_start().strip_prefix("sh\n"));
+        let blocks = text.split("```").skip(1).step_by(2).filter_map(|block| block.trim_start().strip_prefix("sh\n"));
         let lines = blocks.flat_map(|block| {
             let block = block.replace("\\\n", " ");
             block.lines().map(str::to_owned).collect::<Vec<_>>()

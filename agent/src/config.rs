@@ -3,12 +3,12 @@
 
 mod resolvers;
 
-pub(crate) use resolvers::public as public_resolver;
+pub(crate) use resolvers::public_resolver;
 pub use resolvers::{NameServers, PUBLIC_V4, PUBLIC_V6};
 
-use crate::error::Error;
+use crate::error::AgentError;
 use crate::spool::Spool;
-use parallax_dial::{Host, Name, Policy, Prefix, Source};
+use parallax_dial::{AddressPrefix, DialPolicy, Host, HostName, SourceAddresses};
 use rustls_pki_types::CertificateDer;
 use rustls_pki_types::pem::PemObject;
 use std::collections::BTreeMap;
@@ -16,10 +16,10 @@ use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use url::Url;
 
-/// Validated settings. Create them with [`Config::new`] and change fields, or read them with
-/// [`Config::load`].
+/// Validated settings. Create them with [`AgentConfig::new`] and change fields, or read them with
+/// [`AgentConfig::load`].
 #[derive(Debug, Clone)]
-pub struct Config {
+pub struct AgentConfig {
     /// Folder with identity, schedule and spool; mode 0700.
     pub data: PathBuf,
     /// The coordinator's `HOST:PORT`; `None` for the one from the join.
@@ -33,11 +33,11 @@ pub struct Config {
     /// True if this host reaches IPv4 by NAT64.
     pub nat64: bool,
     /// Addresses that are never checked.
-    pub deny: Vec<Prefix>,
+    pub deny: Vec<AddressPrefix>,
     /// Name servers for checks.
     pub resolvers: NameServers,
     /// Zones in which a working name server answers for random names; empty for some large ones.
-    pub resolver_zones: Vec<Name>,
+    pub resolver_zones: Vec<HostName>,
     /// Root certificates that checks trust in addition to those of browsers.
     pub trust: Vec<CertificateDer<'static>>,
     /// The RDAP service for all domains; `None` for those of the registries.
@@ -64,7 +64,7 @@ enum Origin {
 }
 
 /// Known settings, in the order of the sample file.
-const KNOWN: [&str; 15] = [
+const SETTING_NAMES: [&str; 15] = [
     "data",
     "secrets_key_file",
     "coordinator",
@@ -85,7 +85,7 @@ const KNOWN: [&str; 15] = [
 /// Prefix of every environment variable.
 const PREFIX: &str = "PARALLAX_AGENT_";
 
-impl Config {
+impl AgentConfig {
     /// Returns the defaults for this folder.
     pub fn new(data: impl Into<PathBuf>) -> Self {
         Self {
@@ -111,23 +111,23 @@ impl Config {
     /// Reads the file, then `PARALLAX_AGENT_…` from `environment`, then `flags` (setting and value).
     ///
     /// # Errors
-    /// [`Error::Setting`] or [`Error::SettingsFile`] with the setting, its source, and the rule; for an
+    /// [`AgentError::Setting`] or [`AgentError::SettingsFile`] with the setting, its source, and the rule; for an
     /// unknown one, the most similar known one.
     pub fn load(
         file: Option<&Path>,
         environment: impl IntoIterator<Item = (String, String)>,
         flags: impl IntoIterator<Item = (&'static str, String)>,
-    ) -> Result<Self, Error> {
+    ) -> Result<Self, AgentError> {
         let mut values: BTreeMap<String, (Origin, String)> = BTreeMap::new();
         if let Some(path) = file {
-            let text = std::fs::read_to_string(path).map_err(Error::file(path))?;
-            let table: toml::Table = toml::from_str(&text).map_err(|error| Error::SettingsFile {
+            let text = std::fs::read_to_string(path).map_err(AgentError::file(path))?;
+            let table: toml::Table = toml::from_str(&text).map_err(|error| AgentError::SettingsFile {
                 field: path.display().to_string(),
                 rule: error.to_string().trim().replace('\n', " "),
             })?;
             for (name, value) in table {
-                known(&name, Origin::File)?;
-                values.insert(name.clone(), (Origin::File, flat(&name, value)?));
+                check_known(&name, Origin::File)?;
+                values.insert(name.clone(), (Origin::File, setting_text(&name, value)?));
             }
         }
         for (variable, value) in environment {
@@ -136,7 +136,7 @@ impl Config {
                 if matches!(name.as_str(), "config" | "log" | "log_format") {
                     continue;
                 }
-                known(&name, Origin::Environment)?;
+                check_known(&name, Origin::Environment)?;
                 values.insert(name, (Origin::Environment, value));
             }
         }
@@ -145,20 +145,20 @@ impl Config {
         }
         let mut config = Self::new("parallax-agent-data");
         for (name, (origin, value)) in values {
-            config.set(&name, value.trim()).map_err(|rule| fault(&name, origin, rule))?;
+            config.set(&name, value.trim()).map_err(|rule| setting_error(&name, origin, rule))?;
         }
         Ok(config)
     }
 
     /// Returns the policy for addresses that may be checked, and the source address.
-    pub fn policy(&self) -> Policy {
-        let mut source = Source::default();
+    pub fn policy(&self) -> DialPolicy {
+        let mut source = SourceAddresses::default();
         match self.source {
             Some(IpAddr::V4(v4)) => source.v4 = Some(v4),
             Some(IpAddr::V6(v6)) => source.v6 = Some(v6),
             None => {}
         }
-        Policy {
+        DialPolicy {
             allow_private: self.allow_private,
             allow_own_host: self.allow_own_host,
             nat64: self.nat64,
@@ -168,7 +168,7 @@ impl Config {
     }
 
     /// Returns true if `dns` monitors use public name servers although all other checks use the host's own.
-    pub fn hides_system_records(&self) -> bool {
+    pub fn uses_public_record_resolvers(&self) -> bool {
         self.resolvers == NameServers::Unset && !self.allow_private
     }
 
@@ -176,15 +176,14 @@ impl Config {
         match name {
             "data" if value.is_empty() => return Err("must not be empty".into()),
             "data" => self.data = value.into(),
-            "coordinator" => self.coordinator = Some(checked_coordinator(value)?),
+            "coordinator" => self.coordinator = Some(parse_coordinator_address(value)?),
             "source" => self.source = Some(value.parse().map_err(|_| "must be an IP address")?),
             "allow_private" => self.allow_private = boolean(value)?,
             "allow_own_host" => self.allow_own_host = boolean(value)?,
             "nat64" => self.nat64 = boolean(value)?,
             "deny" => {
-                self.deny = list(value, |entry| {
-                    entry.parse().map_err(|_| format!("{entry} is not an address or prefix"))
-                })?;
+                self.deny =
+                    list(value, |entry| entry.parse().map_err(|_| format!("{entry} is not an address or prefix")))?;
             }
             "resolvers" => self.resolvers = value.parse()?,
             "resolver_zones" => {
@@ -226,7 +225,7 @@ impl Config {
 ///
 /// # Errors
 /// The rule it breaks.
-pub fn checked_coordinator(value: &str) -> Result<String, String> {
+pub fn parse_coordinator_address(value: &str) -> Result<String, String> {
     let port = value.rsplit_once(':').filter(|(host, _)| !host.is_empty()).map(|(_, port)| port);
     match port.and_then(|port| port.parse::<u16>().ok()) {
         Some(port) if port > 0 => Ok(value.to_owned()),
@@ -243,37 +242,37 @@ fn list<T>(value: &str, read: impl Fn(&str) -> Result<T, String>) -> Result<Vec<
 }
 
 /// Converts a file's value to the text that the environment would contain.
-fn flat(name: &str, value: toml::Value) -> Result<String, Error> {
+fn setting_text(name: &str, value: toml::Value) -> Result<String, AgentError> {
     match value {
         toml::Value::String(text) => Ok(text),
         toml::Value::Integer(_) | toml::Value::Boolean(_) => Ok(value.to_string()),
         toml::Value::Array(entries) => {
-            let entries = entries.into_iter().map(|entry| flat(name, entry));
+            let entries = entries.into_iter().map(|entry| setting_text(name, entry));
             Ok(entries.collect::<Result<Vec<_>, _>>()?.join(","))
         }
         toml::Value::Float(_) | toml::Value::Datetime(_) | toml::Value::Table(_) => {
-            Err(fault(name, Origin::File, "must be a text, a number, true or false, or a list".into()))
+            Err(setting_error(name, Origin::File, "must be a text, a number, true or false, or a list".into()))
         }
     }
 }
 
-fn known(name: &str, origin: Origin) -> Result<(), Error> {
-    if KNOWN.contains(&name) {
+fn check_known(name: &str, origin: Origin) -> Result<(), AgentError> {
+    if SETTING_NAMES.contains(&name) {
         return Ok(());
     }
-    let nearest = KNOWN.iter().min_by_key(|known| distance(known, name)).copied().unwrap_or_default();
-    Err(fault(name, origin, format!("is unknown; did you mean {nearest}?")))
+    let nearest = SETTING_NAMES.iter().min_by_key(|known| distance(known, name)).copied().unwrap_or_default();
+    Err(setting_error(name, origin, format!("is unknown; did you mean {nearest}?")))
 }
 
-fn fault(name: &str, origin: Origin, rule: String) -> Error {
+fn setting_error(name: &str, origin: Origin, rule: String) -> AgentError {
     let field = match origin {
         Origin::File => name.to_owned(),
         Origin::Environment => format!("{PREFIX}{}", name.to_ascii_uppercase()),
         Origin::Flag => format!("--{}", name.replace('_', "-")),
     };
     match origin {
-        Origin::File => Error::SettingsFile { field, rule },
-        Origin::Environment | Origin::Flag => Error::Setting { field, rule },
+        Origin::File => AgentError::SettingsFile { field, rule },
+        Origin::Environment | Origin::Flag => AgentError::Setting { field, rule },
     }
 }
 

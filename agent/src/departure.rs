@@ -10,16 +10,16 @@
 //! their keys are not secret (RFC 9001, section 5.2). So a reason counts only if it came in a frame, or on a
 //! connection after the welcome.
 
-use crate::error::Error;
-use crate::home::life_of;
-use crate::shared::{Shared, locked};
+use crate::context::{AgentContext, lock};
+use crate::data_folder::validity_of;
+use crate::error::AgentError;
 use parallax_protocol::close::CloseReason;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 use tokio::time::sleep;
 
 /// Interval of the expiry checks.
-const LOOK: Duration = Duration::from_secs(1);
+const CHECK_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Reason why an agent has left its mesh.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,17 +27,17 @@ pub enum Departure {
     /// The operator revoked it.
     Revoked,
     /// The coordinator has no such agent.
-    Forgotten,
+    Deleted,
     /// Its certificate has expired.
     Expired,
 }
 
 impl Departure {
     /// Returns the departure that a close reason implies; `None` if the membership continues.
-    pub(crate) fn told_by(reason: CloseReason) -> Option<Self> {
+    pub(crate) fn from_close_reason(reason: CloseReason) -> Option<Self> {
         match reason {
             CloseReason::Revoked => Some(Self::Revoked),
-            CloseReason::Unknown => Some(Self::Forgotten),
+            CloseReason::UnknownAgent => Some(Self::Deleted),
             _ => None,
         }
     }
@@ -46,14 +46,14 @@ impl Departure {
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Revoked => "revoked",
-            Self::Forgotten => "forgotten",
+            Self::Deleted => "forgotten",
             Self::Expired => "expired",
         }
     }
 
     /// Parses that name.
-    pub(crate) fn named(name: &str) -> Option<Self> {
-        [Self::Revoked, Self::Forgotten, Self::Expired].into_iter().find(|one| one.name() == name)
+    pub(crate) fn from_name(name: &str) -> Option<Self> {
+        [Self::Revoked, Self::Deleted, Self::Expired].into_iter().find(|one| one.name() == name)
     }
 }
 
@@ -61,9 +61,7 @@ impl std::fmt::Display for Departure {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
             Self::Revoked => "this agent was revoked; its schedule, results and identity were deleted",
-            Self::Forgotten => {
-                "the coordinator has no such agent; its schedule, results and identity were deleted"
-            }
+            Self::Deleted => "the coordinator has no such agent; its schedule, results and identity were deleted",
             Self::Expired => "this agent's certificate has ended; its schedule and results were deleted",
         })
     }
@@ -71,29 +69,29 @@ impl std::fmt::Display for Departure {
 
 /// Returns true if the certificate has expired, by the later of the present time and the coordinator's last
 /// known time.
-pub(crate) fn has_expired(shared: &Shared) -> bool {
+pub(crate) fn has_expired(shared: &AgentContext) -> bool {
     let told_ms = shared.membership().record.coordinator_ms;
     has_ended(shared, shared.clock.coordinator_ms().max(told_ms))
 }
 
 /// Resolves once the certificate has certainly expired. In case of doubt the schedule is deleted, and the
 /// agent keeps trying to connect.
-pub(crate) async fn expired(shared: &Shared) {
+pub(crate) async fn until_expired(shared: &AgentContext) {
     loop {
-        let is_told = shared.counts.connections.load(Ordering::Relaxed) > 0;
+        let is_told = shared.counters.connections.load(Ordering::Relaxed) > 0;
         let by_host = has_ended(shared, shared.clock.wall_ms());
-        match judge(has_expired(shared), by_host, is_told) {
-            End::No => {}
-            End::InDoubt => suspend(shared, is_told),
-            End::Sure => return,
+        match judge_expiry(has_expired(shared), by_host, is_told) {
+            Expiry::No => {}
+            Expiry::InDoubt => suspend(shared, is_told),
+            Expiry::Sure => return,
         }
-        sleep(LOOK).await;
+        sleep(CHECK_INTERVAL).await;
     }
 }
 
 /// Certainty of a certificate's expiry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum End {
+enum Expiry {
     No,
     InDoubt,
     Sure,
@@ -102,40 +100,40 @@ enum End {
 /// Decides by the clocks: `by_any` by the present time or the last known one, `by_host` by the host's clock.
 /// A wrong clock must not end an agent, or every agent of a mesh, for good: so the coordinator must have sent
 /// its time since the start, and this host's clock must agree.
-const fn judge(by_any: bool, by_host: bool, is_told: bool) -> End {
+const fn judge_expiry(by_any: bool, by_host: bool, is_told: bool) -> Expiry {
     match (by_any, by_host && is_told) {
-        (false, _) => End::No,
-        (true, false) => End::InDoubt,
-        (true, true) => End::Sure,
+        (false, _) => Expiry::No,
+        (true, false) => Expiry::InDoubt,
+        (true, true) => Expiry::Sure,
     }
 }
 
-fn has_ended(shared: &Shared, now_ms: i64) -> bool {
+fn has_ended(shared: &AgentContext, now_ms: i64) -> bool {
     let membership = shared.membership();
-    life_of(&membership.credentials).is_ok_and(|life| now_ms / 1000 > life.not_after)
+    validity_of(&membership.credentials).is_ok_and(|life| now_ms / 1000 > life.not_after)
 }
 
 /// Stops checking until a coordinator sends a schedule again.
-fn suspend(shared: &Shared, is_told: bool) {
-    let _files = locked(&shared.erased);
+fn suspend(shared: &AgentContext, is_told: bool) {
+    let _files = lock(&shared.is_erased);
     if shared.schedule().clear() {
         let by = match is_told {
             true => "by the coordinator's clock, not by this host's",
             false => "by this host's clock, and the coordinator has not been reached since the start",
         };
         tracing::warn!("the certificate has ended {by}: checks are suspended");
-        if let Err(error) = shared.home.delete_schedule() {
+        if let Err(error) = shared.data_folder.delete_schedule() {
             tracing::error!(%error, "the schedule can't be deleted");
         }
     }
 }
 
 /// Deletes the files that must not outlive the membership. Nothing is written to the folder afterwards.
-pub(crate) fn erase(shared: &Shared, departure: Departure) -> Error {
-    *locked(&shared.erased) = true;
-    crate::status::remove(shared.home.folder());
-    match shared.home.depart(departure) {
-        Ok(()) => Error::Departed { departure, folder: shared.home.folder().to_owned() },
+pub(crate) fn erase(shared: &AgentContext, departure: Departure) -> AgentError {
+    *lock(&shared.is_erased) = true;
+    crate::status::remove(shared.data_folder.folder());
+    match shared.data_folder.erase_membership(departure) {
+        Ok(()) => AgentError::Departed { departure, folder: shared.data_folder.folder().to_owned() },
         Err(error) => {
             tracing::error!(%error, "some files could not be deleted; the next start tries again");
             error
@@ -149,9 +147,9 @@ mod tests {
 
     #[test]
     fn one_clock_alone_ends_no_agent_for_good() {
-        assert_eq!(judge(false, false, true), End::No);
-        assert_eq!(judge(true, true, false), End::InDoubt, "a host years ahead, its coordinator away");
-        assert_eq!(judge(true, false, true), End::InDoubt, "a coordinator whose clock stepped");
-        assert_eq!(judge(true, true, true), End::Sure);
+        assert_eq!(judge_expiry(false, false, true), Expiry::No);
+        assert_eq!(judge_expiry(true, true, false), Expiry::InDoubt, "a host years ahead, its coordinator away");
+        assert_eq!(judge_expiry(true, false, true), Expiry::InDoubt, "a coordinator whose clock stepped");
+        assert_eq!(judge_expiry(true, true, true), Expiry::Sure);
     }
 }

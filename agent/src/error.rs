@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 /// A fault of the agent, its folder, its settings or its connection.
 #[derive(Debug, thiserror::Error)]
-pub enum Error {
+pub enum AgentError {
     /// A setting of the command line or the environment breaks a rule.
     #[error("{field}: {rule}")]
     Setting {
@@ -41,9 +41,7 @@ pub enum Error {
         rule: &'static str,
     },
     /// The data folder has no identity.
-    #[error(
-        "{0}: no identity yet; join a mesh first: parallax-agent join --coordinator HOST:PORT --token TOKEN"
-    )]
+    #[error("{0}: no identity yet; join a mesh first: parallax-agent join --coordinator HOST:PORT --token TOKEN")]
     NotJoined(PathBuf),
     /// The data folder already has an identity.
     #[error("{0}: already joined; use another --data folder, or remove this one")]
@@ -64,7 +62,7 @@ pub enum Error {
     InUse(PathBuf),
     /// Errors of keys and certificates.
     #[error(transparent)]
-    Certs(#[from] parallax_certs::Error),
+    Certs(#[from] parallax_certs::CertsError),
     /// An invalid frame.
     #[error("coordinator: {0}")]
     Protocol(#[from] ProtocolError),
@@ -81,7 +79,7 @@ pub enum Error {
     },
     /// A task of the agent crashed; continuing without it would hide the failure.
     #[error("{0} crashed; see the log")]
-    Died(&'static str),
+    TaskCrashed(&'static str),
     /// Standard output can't be written.
     #[error("standard output can't be written: {0}")]
     Output(#[source] std::io::Error),
@@ -90,7 +88,7 @@ pub enum Error {
     Probes(String),
 }
 
-impl Error {
+impl AgentError {
     /// Returns a conversion that adds the path to an IO error.
     pub(crate) fn file(path: impl Into<PathBuf>) -> impl FnOnce(std::io::Error) -> Self {
         let path = path.into();

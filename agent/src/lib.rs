@@ -1,25 +1,26 @@
 //! An agent: runs checks from one vantage and streams their results to the coordinator.
 //!
-//! [`Agent`] is a whole agent; the coordinator's trial mode runs several in one process, each with its own
+//! [`AgentRuntime`] is a whole agent; the coordinator's trial mode runs several in one process, each with its own
 //! data folder and source address. The modules, in the order of the data flow: [`schedule`] decides which
 //! checks are due, the runner starts them, [`probe`] runs them, [`outbox`] numbers the results, [`spool`]
 //! stores those that the coordinator has not acknowledged on disk, and the session sends them. No module here
 //! judges a monitor.
 
-pub mod attempt;
 pub mod backoff;
+pub mod check_attempt;
 pub mod cli;
 pub mod clock;
 pub mod config;
+pub mod connection;
+mod console;
+mod context;
+pub mod data_folder;
 pub mod departure;
-pub mod detail;
+pub mod detail_sampling;
 pub mod error;
-pub mod home;
 pub mod join;
-pub mod link;
-mod out;
 pub mod outbox;
-mod own;
+mod own_addresses;
 pub mod probe;
 pub mod queue;
 pub mod readiness;
@@ -27,26 +28,25 @@ mod runner;
 pub mod schedule;
 mod service_manager;
 mod session;
-mod shared;
 pub mod spool;
 pub mod status;
 mod wire;
 
 use crate::backoff::Backoff;
-use crate::clock::Clock;
-use crate::config::{Config, NameServers};
+use crate::clock::AgentClock;
+use crate::config::{AgentConfig, NameServers};
+use crate::context::{AgentContext, lock};
+use crate::data_folder::DataFolder;
 use crate::departure::Departure;
-use crate::error::Error;
-use crate::home::Home;
-use crate::probe::Net;
-use crate::queue::Queue;
-use crate::shared::{Shared, locked};
+use crate::error::AgentError;
+use crate::probe::ProbeContext;
+use crate::queue::ResultQueue;
 use crate::spool::Spool;
 use parallax_certs::tls;
-use parallax_dial::{Guard, Resolver, SetupError};
+use parallax_dial::{DialGuard, DnsResolver, ResolverSetupError};
 use parallax_protocol::close::CloseReason;
 use parallax_protocol::id::BootId;
-use parallax_protocol::version::MESH_SPOKEN;
+use parallax_protocol::version::SUPPORTED_MESH_VERSIONS;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -55,27 +55,27 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, MissedTickBehavior, timeout};
 
 /// Interval at which unsaved results and schedule changes are written to disk.
-const KEEP: Duration = Duration::from_secs(1);
+const SAVE_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Interval of the status file, in multiples of [`KEEP`].
-const STATUS_TURNS: u32 = 5;
+/// Interval of the status file, in multiples of [`SAVE_INTERVAL`].
+const STATUS_EVERY: u32 = 5;
 
 /// Lifetime after which a connection counts as stable: the next attempt waits the shortest time.
-const HELD: Duration = Duration::from_secs(30);
+const STABLE_AFTER: Duration = Duration::from_secs(30);
 
 /// Time for a connection to end after its results are flushed.
-const FAREWELL: Duration = Duration::from_secs(6);
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(6);
 
 /// An enrolled agent, with its identity and its spool open.
 #[derive(Debug)]
-pub struct Agent(Arc<Shared>);
+pub struct AgentRuntime(Arc<AgentContext>);
 
-impl Agent {
+impl AgentRuntime {
     /// Opens the folder of an enrolled agent.
     ///
     /// # Errors
-    /// [`Error`] if the folder, the identity or the probes are unusable.
-    pub fn open(config: Config) -> Result<Self, Error> {
+    /// [`AgentError`] if the folder, the identity or the probes are unusable.
+    pub fn open(config: AgentConfig) -> Result<Self, AgentError> {
         Ok(Self(Arc::new(open(config)?)))
     }
 
@@ -86,36 +86,36 @@ impl Agent {
     }
 
     /// Returns a reader of the runner's loop count, which grows as long as checks can be started.
-    pub fn turns(&self) -> impl Fn() -> u64 + Send + 'static {
+    pub fn runner_loop_count(&self) -> impl Fn() -> u64 + Send + 'static {
         let shared = Arc::clone(&self.0);
-        move || shared.counts.turns.load(Ordering::Relaxed)
+        move || shared.counters.runner_loops.load(Ordering::Relaxed)
     }
 
     /// Runs until `shutdown` resolves; then waits for running checks, flushes results, and says goodbye to
     /// the coordinator. Dropping the future stops everything at once.
     ///
     /// # Errors
-    /// [`Error`] if a task crashed. An unreachable coordinator is not an error: the agent continues with its
+    /// [`AgentError`] if a task crashed. An unreachable coordinator is not an error: the agent continues with its
     /// schedule and reconnects.
-    pub async fn run(self, shutdown: impl Future<Output = ()>) -> Result<(), Error> {
+    pub async fn run(self, shutdown: impl Future<Output = ()>) -> Result<(), AgentError> {
         run_open(self.0, shutdown).await
     }
 }
 
-/// Opens an agent and runs it: see [`Agent`].
+/// Opens an agent and runs it: see [`AgentRuntime`].
 ///
 /// # Errors
-/// As for [`Agent::open`] and [`Agent::run`].
-pub async fn run(config: Config, shutdown: impl Future<Output = ()>) -> Result<(), Error> {
-    Agent::open(config)?.run(shutdown).await
+/// As for [`AgentRuntime::open`] and [`AgentRuntime::run`].
+pub async fn run(config: AgentConfig, shutdown: impl Future<Output = ()>) -> Result<(), AgentError> {
+    AgentRuntime::open(config)?.run(shutdown).await
 }
 
-async fn run_open(shared: Arc<Shared>, shutdown: impl Future<Output = ()>) -> Result<(), Error> {
+async fn run_open(shared: Arc<AgentContext>, shutdown: impl Future<Output = ()>) -> Result<(), AgentError> {
     let (stop, stopping) = watch::channel(false);
     let (drain, drained) = watch::channel(false);
     let mut tasks = JoinSet::new();
-    tasks.spawn(readiness::watch(Arc::clone(&shared)));
-    tasks.spawn(keep(Arc::clone(&shared)));
+    tasks.spawn(readiness::check_periodically(Arc::clone(&shared)));
+    tasks.spawn(save_periodically(Arc::clone(&shared)));
     let mut runner = JoinSet::new();
     runner.spawn(runner::run(Arc::clone(&shared), stopping.clone()));
     let mut connection = JoinSet::new();
@@ -129,7 +129,7 @@ async fn run_open(shared: Arc<Shared>, shutdown: impl Future<Output = ()>) -> Re
             _ => Ok(Some("the connection task")),
         },
         _ = tasks.join_next() => Ok(Some("the task for status, schedule and readiness")),
-        () = departure::expired(&shared) => Err(Departure::Expired),
+        () = departure::until_expired(&shared) => Err(Departure::Expired),
     };
     let died = match died {
         Ok(died) => died,
@@ -154,7 +154,7 @@ async fn run_open(shared: Arc<Shared>, shutdown: impl Future<Output = ()>) -> Re
             departure = ended.ok().flatten();
         }
     };
-    if timeout(FAREWELL, farewell).await.is_err() {
+    if timeout(CLOSE_TIMEOUT, farewell).await.is_err() {
         tracing::warn!("the connection did not close in time");
     }
     tasks.shutdown().await;
@@ -162,63 +162,65 @@ async fn run_open(shared: Arc<Shared>, shutdown: impl Future<Output = ()>) -> Re
     if let Some(departure) = departure {
         return Err(departure::erase(&shared, departure));
     }
-    leave(&shared);
-    died.map_or(Ok(()), |part| Err(Error::Died(part)))
+    save_at_shutdown(&shared);
+    died.map_or(Ok(()), |part| Err(AgentError::TaskCrashed(part)))
 }
 
 /// Creates the network stack of the probes from this configuration.
 ///
 /// # Errors
-/// [`Error::Probes`] if resolver or roots cannot be set up.
-pub fn net(config: &Config) -> Result<Net, Error> {
-    let fault = |error: &dyn std::error::Error| Error::Probes(error.to_string());
-    let alive = |resolver: Result<Resolver, SetupError>| -> Result<Resolver, Error> {
+/// [`AgentError::Probes`] if resolver or roots cannot be set up.
+pub fn probe_context(config: &AgentConfig) -> Result<ProbeContext, AgentError> {
+    let fault = |error: &dyn std::error::Error| AgentError::Probes(error.to_string());
+    let alive = |resolver: Result<DnsResolver, ResolverSetupError>| -> Result<DnsResolver, AgentError> {
         let resolver = resolver.map_err(|error| fault(&error))?;
         Ok(match config.resolver_zones.as_slice() {
             [] => resolver,
-            zones => resolver.alive_by(zones),
+            zones => resolver.with_liveness_zones(zones),
         })
     };
     let resolver = alive(match &config.resolvers {
-        NameServers::Servers(servers) => Resolver::with_servers(servers),
+        NameServers::Servers(servers) => DnsResolver::with_servers(servers),
         NameServers::Public => config::public_resolver(),
-        NameServers::Unset | NameServers::System => Resolver::system(),
+        NameServers::Unset | NameServers::System => DnsResolver::system(),
     })?;
-    let mut guard = Guard::new(resolver, config.policy());
-    if config.hides_system_records() {
-        guard = guard.with_records_from(alive(config::public_resolver())?);
+    let mut guard = DialGuard::new(resolver, config.policy());
+    if config.uses_public_record_resolvers() {
+        guard = guard.with_record_resolver(alive(config::public_resolver())?);
     }
     let roots = probe::net::roots(&config.trust).map_err(|error| fault(&error))?;
-    let net = Net::new(guard, roots).map_err(|error| fault(&error))?;
+    let net = ProbeContext::new(guard, roots).map_err(|error| fault(&error))?;
     Ok(match &config.rdap {
         Some(base) => net.with_rdap(base),
         None => net.with_bootstrap(config.rdap_bootstrap.as_ref(), config.data.join("rdap.json")),
     })
 }
 
-fn open(config: Config) -> Result<Shared, Error> {
-    let home = Home::open(&config.data)?.sealed_with(config.secrets_key_file.as_deref())?;
+fn open(config: AgentConfig) -> Result<AgentContext, AgentError> {
+    let home = DataFolder::open(&config.data)?.with_key_file(config.secrets_key_file.as_deref())?;
     let membership = home.membership()?;
-    let net = net(&config)?;
-    let clock = Clock::new(membership.record.skew_ms);
-    own::recall(net.guard().own(), &membership.record, config.coordinator.as_deref(), clock.wall_ms());
-    let spool = Spool::open(&home.spool(), config.spool_bytes)?;
+    let net = probe_context(&config)?;
+    let clock = AgentClock::new(membership.record.skew_ms);
+    own_addresses::restore(
+        net.guard().own_addresses(),
+        &membership.record,
+        config.coordinator.as_deref(),
+        clock.wall_ms(),
+    );
+    let spool = Spool::open(&home.spool_folder(), config.spool_bytes)?;
     if spool.damaged() > 0 {
-        tracing::warn!(
-            segments = spool.damaged(),
-            "some results on disk are damaged; the readable ones are kept"
-        );
+        tracing::warn!(segments = spool.damaged(), "some results on disk are damaged; the readable ones are kept");
     }
-    let kept = home.schedule();
+    let kept = home.load_schedule();
     if let Err(error) = home.reseal_schedule(kept.as_ref()) {
         tracing::error!(%error, "the schedule on disk could not be encrypted with the current key");
     }
     let mut boot = [0; 8];
-    tls::random(&mut boot)?;
-    let queue = Queue::new(BootId(u64::from_le_bytes(boot)), spool, clock.clone());
-    let shared = Shared::new(config, clock, home, net, membership, queue);
+    tls::fill_random(&mut boot)?;
+    let queue = ResultQueue::new(BootId(u64::from_le_bytes(boot)), spool, clock.clone());
+    let shared = AgentContext::new(config, clock, home, net, membership, queue);
     if departure::has_expired(&shared) {
-        shared.home.delete_schedule()?;
+        shared.data_folder.delete_schedule()?;
         tracing::warn!(
             "the certificate has ended by this host's clock: checks are suspended until the coordinator is reached"
         );
@@ -233,7 +235,7 @@ fn open(config: Config) -> Result<Shared, Error> {
 
 /// Connects, serves the connection, and reconnects, until the stop or the end of the membership.
 async fn stay_connected(
-    shared: Arc<Shared>,
+    shared: Arc<AgentContext>,
     mut stopping: watch::Receiver<bool>,
     drained: watch::Receiver<bool>,
 ) -> Option<Departure> {
@@ -256,33 +258,30 @@ async fn stay_connected(
                 if ended.stopped || *stopping.borrow() {
                     return None;
                 }
-                if begun.elapsed() >= HELD {
+                if begun.elapsed() >= STABLE_AFTER {
                     backoff.reset();
                 }
                 if ended.welcomed {
                     last_fault.clear();
                 }
-                note(
+                record_connection_error(
                     &shared,
                     &mut last_fault,
                     ended.reason.map_or("connection lost".into(), |reason| reason.to_string()),
                 );
                 ended.reason
             }
-            Err(Error::Refused(reason)) => {
-                note(&shared, &mut last_fault, reason.to_string());
+            Err(AgentError::Refused(reason)) => {
+                record_connection_error(&shared, &mut last_fault, reason.to_string());
                 Some(reason)
             }
             Err(error) => {
-                note(&shared, &mut last_fault, error.to_string());
+                record_connection_error(&shared, &mut last_fault, error.to_string());
                 None
             }
         };
-        let wait = if reason.is_some_and(CloseReason::is_lasting) {
-            backoff.lasting_wait()
-        } else {
-            backoff.next_wait()
-        };
+        let wait =
+            if reason.is_some_and(CloseReason::is_permanent) { backoff.permanent_wait() } else { backoff.next_wait() };
         tokio::select! {
             _ = stopping.wait_for(|&stopped| stopped) => return None,
             () = tokio::time::sleep(wait) => {}
@@ -290,22 +289,22 @@ async fn stay_connected(
     }
 }
 
-async fn dial(shared: &Shared) -> Result<link::Link, Error> {
+async fn dial(shared: &AgentContext) -> Result<connection::CoordinatorConnection, AgentError> {
     let (tls, coordinator) = {
         let membership = shared.membership();
-        let clock = join::wall_seconds(&shared.clock);
-        let known = Arc::clone(&shared.known);
-        let tls = tls::agent_config(&membership.credentials, &membership.roots, MESH_SPOKEN, clock, known)?;
+        let clock = join::wall_clock(&shared.clock);
+        let known = Arc::clone(&shared.coordinator_time);
+        let tls = tls::agent_config(&membership.credentials, &membership.roots, SUPPORTED_MESH_VERSIONS, clock, known)?;
         let coordinator = shared.config.coordinator.as_ref().unwrap_or(&membership.record.coordinator);
         (tls, coordinator.clone())
     };
-    let own = shared.net.guard().own();
-    link::dial(&coordinator, shared.config.source, tls, |found| own.add_coordinator(found)).await
+    let own = shared.probe_context.guard().own_addresses();
+    connection::dial(&coordinator, shared.config.source, tls, |found| own.add_coordinator(found)).await
 }
 
 /// Records a connection error for the status, and logs it once, not at every attempt.
-fn note(shared: &Shared, last: &mut String, fault: String) {
-    locked(&shared.link_fault).clone_from(&fault);
+fn record_connection_error(shared: &AgentContext, last: &mut String, fault: String) {
+    lock(&shared.connection_error).clone_from(&fault);
     if *last != fault {
         tracing::warn!(fault, "not connected; checks continue and results are stored");
         *last = fault;
@@ -313,27 +312,27 @@ fn note(shared: &Shared, last: &mut String, fault: String) {
 }
 
 /// Periodically saves the state that should outlive this process.
-async fn keep(shared: Arc<Shared>) {
-    let mut tick = tokio::time::interval(KEEP);
+async fn save_periodically(shared: Arc<AgentContext>) {
+    let mut tick = tokio::time::interval(SAVE_INTERVAL);
     tick.set_missed_tick_behavior(MissedTickBehavior::Skip);
-    let mut kept = shared.schedule().held();
+    let mut kept = shared.schedule().version();
     let mut shown = false;
     for turn in 0u32.. {
         tick.tick().await;
-        let held = shared.schedule().held();
+        let held = shared.schedule().version();
         let changed = held != kept;
-        let connected = locked(&shared.connected_since_ms).is_some();
-        let with_status = turn.is_multiple_of(STATUS_TURNS) || connected != shown;
+        let connected = lock(&shared.connected_since_ms).is_some();
+        let with_status = turn.is_multiple_of(STATUS_EVERY) || connected != shown;
         shown = connected;
         let shared = Arc::clone(&shared);
         let work = move || {
-            let erased = locked(&shared.erased);
+            let erased = lock(&shared.is_erased);
             if *erased {
                 return;
             }
             shared.queue().save(false, |monitor| shared.schedule().slot_of(monitor));
             if changed {
-                keep_schedule(&shared);
+                save_schedule(&shared);
             }
             if with_status {
                 write_status(&shared);
@@ -346,32 +345,32 @@ async fn keep(shared: Arc<Shared>) {
 }
 
 /// Saves state for the next start at a shutdown.
-fn leave(shared: &Shared) {
+fn save_at_shutdown(shared: &AgentContext) {
     shared.queue().save(true, |monitor| shared.schedule().slot_of(monitor));
-    keep_schedule(shared);
+    save_schedule(shared);
     let record = {
         let record = &mut shared.membership().record;
         record.coordinator_ms = shared.clock.coordinator_ms();
         record.skew_ms = shared.clock.skew_ms();
         record.clone()
     };
-    if let Err(error) = shared.home.keep_record(&record) {
+    if let Err(error) = shared.data_folder.store_record(&record) {
         tracing::warn!(%error, "the coordinator's time could not be saved");
     }
-    status::remove(shared.home.folder());
+    status::remove(shared.data_folder.folder());
 }
 
-fn keep_schedule(shared: &Shared) {
+fn save_schedule(shared: &AgentContext) {
     let snapshot = shared.schedule().snapshot();
     if let Some(snapshot) = snapshot
-        && let Err(error) = shared.home.keep_schedule(&snapshot)
+        && let Err(error) = shared.data_folder.store_schedule(&snapshot)
     {
         tracing::error!(%error, "the schedule could not be saved");
     }
 }
 
-fn write_status(shared: &Shared) {
-    if let Err(error) = status::write(shared.home.folder(), &status::take(shared)) {
+fn write_status(shared: &AgentContext) {
+    if let Err(error) = status::write(shared.data_folder.folder(), &status::snapshot(shared)) {
         tracing::debug!(%error, "the status file could not be written");
     }
 }

@@ -1,13 +1,13 @@
 //! Numbered results of this boot that are not yet acknowledged, and the timing of their batches. Free of IO.
 
 use parallax_protocol::batch::ResultBatch;
-use parallax_protocol::id::{BootId, MonitorId};
-use parallax_protocol::result::{CheckResult, Outcome};
+use parallax_protocol::id::{BootId, WireMonitorId};
+use parallax_protocol::result::{CheckResult, WireOutcome};
 use std::collections::VecDeque;
 
 /// A numbered result with the time at which it ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Kept {
+pub struct QueuedResult {
     /// Sequence number.
     pub seq: u64,
     /// End of its check, monotonic ms.
@@ -20,15 +20,15 @@ pub struct Kept {
 #[derive(Debug)]
 pub struct Outbox {
     boot: BootId,
-    fresh: Vec<(CheckResult, i64)>,
-    kept: VecDeque<Kept>,
+    unnumbered: Vec<(CheckResult, i64)>,
+    numbered: VecDeque<QueuedResult>,
     next_seq: u64,
     saved_through: u64,
     last_batch_ms: Option<i64>,
     /// True if an unnumbered result is not a pass.
-    has_fresh_news: bool,
+    has_unnumbered_non_pass: bool,
     /// Number above which all results are passes.
-    news_through: u64,
+    last_non_pass: u64,
 }
 
 impl Outbox {
@@ -42,13 +42,13 @@ impl Outbox {
     pub fn new(boot: BootId) -> Self {
         Self {
             boot,
-            fresh: Vec::new(),
-            kept: VecDeque::new(),
+            unnumbered: Vec::new(),
+            numbered: VecDeque::new(),
             next_seq: 1,
             saved_through: 0,
             last_batch_ms: None,
-            has_fresh_news: false,
-            news_through: 0,
+            has_unnumbered_non_pass: false,
+            last_non_pass: 0,
         }
     }
 
@@ -59,7 +59,7 @@ impl Outbox {
 
     /// Number of results in memory, numbered or not.
     pub fn len(&self) -> usize {
-        self.fresh.len() + self.kept.len()
+        self.unnumbered.len() + self.numbered.len()
     }
 
     /// Returns true if no result is in memory.
@@ -69,28 +69,28 @@ impl Outbox {
 
     /// Returns the lowest number in memory, or the next one to be assigned.
     pub fn first_seq(&self) -> u64 {
-        self.kept.front().map_or(self.next_seq, |kept| kept.seq)
+        self.numbered.front().map_or(self.next_seq, |kept| kept.seq)
     }
 
     /// Adds a result. Returns true if it is the first that waits for its number, the first that is not a
     /// pass, or completes a batch.
     pub fn push(&mut self, result: CheckResult, ended_mono_ms: i64) -> bool {
-        let is_news = result.report.outcome != Outcome::Passed;
-        let is_first_news = is_news && !self.has_fresh_news;
-        self.has_fresh_news |= is_news;
-        self.fresh.push((result, ended_mono_ms));
-        is_first_news || self.fresh.len() == 1 || self.fresh.len() == ResultBatch::MAX
+        let is_news = result.report.outcome != WireOutcome::Passed;
+        let is_first_news = is_news && !self.has_unnumbered_non_pass;
+        self.has_unnumbered_non_pass |= is_news;
+        self.unnumbered.push((result, ended_mono_ms));
+        is_first_news || self.unnumbered.len() == 1 || self.unnumbered.len() == ResultBatch::MAX
     }
 
     /// Numbers the new results, sorted by slot, which packs best; results of one monitor stay in order.
-    pub fn number(&mut self, mut slot_of: impl FnMut(MonitorId) -> Option<u32>) {
-        self.fresh.sort_by_cached_key(|(result, _)| slot_of(result.monitor).unwrap_or(u32::MAX));
-        for (result, ended_mono_ms) in self.fresh.drain(..) {
-            self.kept.push_back(Kept { seq: self.next_seq, ended_mono_ms, result });
+    pub fn number(&mut self, mut slot_of: impl FnMut(WireMonitorId) -> Option<u32>) {
+        self.unnumbered.sort_by_cached_key(|(result, _)| slot_of(result.monitor).unwrap_or(u32::MAX));
+        for (result, ended_mono_ms) in self.unnumbered.drain(..) {
+            self.numbered.push_back(QueuedResult { seq: self.next_seq, ended_mono_ms, result });
             self.next_seq += 1;
         }
-        if std::mem::take(&mut self.has_fresh_news) {
-            self.news_through = self.next_seq - 1;
+        if std::mem::take(&mut self.has_unnumbered_non_pass) {
+            self.last_non_pass = self.next_seq - 1;
         }
     }
 
@@ -98,14 +98,14 @@ impl Outbox {
     /// there is nothing to send.
     pub fn wait_ms(&self, from: u64, now_mono_ms: i64) -> Option<i64> {
         let numbered = usize::try_from(self.next_seq.saturating_sub(from.max(self.first_seq()))).ok()?;
-        let waiting = numbered.saturating_add(self.fresh.len());
+        let waiting = numbered.saturating_add(self.unnumbered.len());
         if waiting == 0 {
             return None;
         }
         if waiting >= ResultBatch::MAX {
             return Some(0);
         }
-        let has_news = self.has_fresh_news || self.news_through >= from;
+        let has_news = self.has_unnumbered_non_pass || self.last_non_pass >= from;
         let apart = if has_news { Self::GATHER_MS } else { Self::GATHER_PASSED_MS };
         let since = self.last_batch_ms.map_or(apart, |last| now_mono_ms.saturating_sub(last));
         Some((apart - since).clamp(0, apart))
@@ -113,27 +113,26 @@ impl Outbox {
 
     /// Returns the numbered results from `from` on, at most one batch; empty if there are none, or if `from`
     /// is no longer in memory.
-    pub fn batch(&mut self, from: u64, now_mono_ms: i64) -> Vec<Kept> {
-        let Some(skip) = from.checked_sub(self.first_seq()).and_then(|skip| usize::try_from(skip).ok())
-        else {
+    pub fn batch(&mut self, from: u64, now_mono_ms: i64) -> Vec<QueuedResult> {
+        let Some(skip) = from.checked_sub(self.first_seq()).and_then(|skip| usize::try_from(skip).ok()) else {
             return Vec::new();
         };
         self.last_batch_ms = Some(now_mono_ms);
-        self.kept.iter().skip(skip).take(ResultBatch::MAX).cloned().collect()
+        self.numbered.iter().skip(skip).take(ResultBatch::MAX).cloned().collect()
     }
 
     /// Acknowledges everything up to `through`. Unassigned numbers are ignored.
     pub fn acknowledge(&mut self, through: u64) {
-        while self.kept.front().is_some_and(|kept| kept.seq <= through) {
-            self.kept.pop_front();
+        while self.numbered.front().is_some_and(|kept| kept.seq <= through) {
+            self.numbered.pop_front();
         }
     }
 
     /// Returns numbered results that are not on disk and ended at `before_mono_ms` or earlier, with all
     /// before them; at most one batch. The caller writes them and calls [`Self::saved`].
-    pub fn unsaved(&self, before_mono_ms: i64) -> Vec<Kept> {
-        let unsaved = self.kept.iter().skip_while(|kept| kept.seq <= self.saved_through);
-        let batch: Vec<&Kept> = unsaved.take(ResultBatch::MAX).collect();
+    pub fn unsaved(&self, before_mono_ms: i64) -> Vec<QueuedResult> {
+        let unsaved = self.numbered.iter().skip_while(|kept| kept.seq <= self.saved_through);
+        let batch: Vec<&QueuedResult> = unsaved.take(ResultBatch::MAX).collect();
         let old = batch.iter().rposition(|kept| kept.ended_mono_ms <= before_mono_ms);
         batch.into_iter().take(old.map_or(0, |last| last + 1)).cloned().collect()
     }
@@ -145,10 +144,10 @@ impl Outbox {
 
     /// Evicts the oldest numbered results until at most `limit` results are in memory. Results that are not
     /// on disk are returned as lost.
-    pub fn shrink(&mut self, limit: usize) -> Vec<Kept> {
+    pub fn evict_to(&mut self, limit: usize) -> Vec<QueuedResult> {
         let mut lost = Vec::new();
         while self.len() > limit {
-            let Some(oldest) = self.kept.pop_front() else {
+            let Some(oldest) = self.numbered.pop_front() else {
                 break;
             };
             if oldest.seq > self.saved_through {
@@ -162,25 +161,25 @@ impl Outbox {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use parallax_protocol::result::{Failure, Report};
+    use parallax_protocol::result::{ProbeReport, WireFailure};
     use proptest::prelude::*;
 
     fn result(monitor: u128) -> CheckResult {
         CheckResult {
-            monitor: MonitorId(monitor),
+            monitor: WireMonitorId(monitor),
             revision: 1,
             round: Some(1),
             started_ms: 0,
             age_ms: 0,
-            report: Report::bare(Outcome::Passed),
+            report: ProbeReport::outcome_only(WireOutcome::Passed),
         }
     }
 
-    fn slot_of(monitor: MonitorId) -> Option<u32> {
+    fn slot_of(monitor: WireMonitorId) -> Option<u32> {
         u32::try_from(monitor.0).ok()
     }
 
-    fn seqs(kept: &[Kept]) -> Vec<u64> {
+    fn seqs(kept: &[QueuedResult]) -> Vec<u64> {
         kept.iter().map(|kept| kept.seq).collect()
     }
 
@@ -203,7 +202,7 @@ mod tests {
     #[test]
     fn a_failure_does_not_wait_for_passes() {
         let mut failed = result(1);
-        failed.report = Report::bare(Outcome::Failed(Failure::Refused));
+        failed.report = ProbeReport::outcome_only(WireOutcome::Failed(WireFailure::Refused));
         let mut outbox = Outbox::new(BootId(1));
         assert!(outbox.push(result(1), 0));
         outbox.number(slot_of);
@@ -258,7 +257,7 @@ mod tests {
         assert_eq!(seqs(&outbox.unsaved(15)), [1, 2]);
         outbox.saved(2);
         assert_eq!(seqs(&outbox.unsaved(100)), [3, 4]);
-        assert_eq!(seqs(&outbox.shrink(1)), [3]);
+        assert_eq!(seqs(&outbox.evict_to(1)), [3]);
         assert_eq!(outbox.first_seq(), 4);
     }
 
@@ -272,7 +271,7 @@ mod tests {
                     0 => (0..n).for_each(|m| { outbox.push(result(u128::from(m)), 0); given += 1; }),
                     1 => outbox.acknowledge(n),
                     2 => outbox.saved(n),
-                    3 => { outbox.shrink(usize::try_from(n).unwrap()); }
+                    3 => { outbox.evict_to(usize::try_from(n).unwrap()); }
                     _ => outbox.number(slot_of),
                 }
                 let from = outbox.first_seq();

@@ -1,23 +1,23 @@
 //! Queue of results until the coordinator has acknowledged them: memory first, then disk.
 
-use crate::clock::Clock;
-use crate::error::Error;
-use crate::outbox::{Kept, Outbox};
-use crate::spool::{Clocks, Position, Spool, merge_gap};
-use parallax_protocol::id::{BootId, MonitorId};
-use parallax_protocol::message::{Gap, Hello, Mark};
+use crate::clock::AgentClock;
+use crate::error::AgentError;
+use crate::outbox::{Outbox, QueuedResult};
+use crate::spool::{ClockPair, Spool, SpoolPosition, merge_gap};
+use parallax_protocol::id::{BootId, WireMonitorId};
+use parallax_protocol::message::{AgentHello, DurabilityMark, ResultGap};
 use parallax_protocol::result::{CheckResult, NumberedResult};
 
 /// The outbox, its spool, and the sending position of a connection.
 #[derive(Debug)]
-pub struct Queue {
+pub struct ResultQueue {
     outbox: Outbox,
     spool: Spool,
-    clock: Clock,
+    clock: AgentClock,
     cursor: Cursor,
-    gaps: Vec<Gap>,
+    gaps: Vec<ResultGap>,
     memory_limit: usize,
-    lost: u64,
+    dropped: u64,
     disk_fault: Option<String>,
 }
 
@@ -25,20 +25,20 @@ pub struct Queue {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Cursor {
     /// At a record; lower numbers of this boot are already sent.
-    Disk(Position, u64),
+    Disk(SpoolPosition, u64),
     Memory(u64),
 }
 
 /// A batch to send: consecutive numbers of one boot, ages as of now.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Batch {
+pub struct OutgoingBatch {
     /// The boot.
     pub boot: BootId,
     /// The results.
     pub results: Vec<NumberedResult>,
 }
 
-impl Queue {
+impl ResultQueue {
     /// Maximum number of results in memory; further ones are only on disk.
     pub const MEMORY_LIMIT: usize = 20_000;
 
@@ -46,15 +46,15 @@ impl Queue {
     pub const SAVE_AFTER_MS: i64 = 1_000;
 
     /// Creates an empty outbox for `boot`, behind the results in the spool.
-    pub fn new(boot: BootId, spool: Spool, clock: Clock) -> Self {
+    pub fn new(boot: BootId, spool: Spool, clock: AgentClock) -> Self {
         Self {
             outbox: Outbox::new(boot),
             spool,
             clock,
-            cursor: Cursor::Disk(Position::default(), 0),
+            cursor: Cursor::Disk(SpoolPosition::default(), 0),
             gaps: Vec::new(),
             memory_limit: Self::MEMORY_LIMIT,
-            lost: 0,
+            dropped: 0,
             disk_fault: None,
         }
     }
@@ -68,7 +68,7 @@ impl Queue {
     pub fn earlier_boots(&self) -> Vec<BootId> {
         let mut boots = self.spool.boots();
         boots.retain(|&boot| boot != self.boot());
-        boots.truncate(Hello::MAX_EARLIER_BOOTS);
+        boots.truncate(AgentHello::MAX_EARLIER_BOOTS);
         boots
     }
 
@@ -79,15 +79,15 @@ impl Queue {
         &mut self,
         result: CheckResult,
         ended_mono_ms: i64,
-        slot_of: impl FnMut(MonitorId) -> Option<u32>,
+        slot_of: impl FnMut(WireMonitorId) -> Option<u32>,
     ) -> bool {
         let news = self.outbox.push(result, ended_mono_ms);
         if self.outbox.len() > self.memory_limit {
             self.outbox.number(slot_of);
             self.save_until(i64::MAX);
             let boot = self.boot();
-            for lost in self.outbox.shrink(self.memory_limit / 2) {
-                self.lose(gap_of(boot, &lost));
+            for lost in self.outbox.evict_to(self.memory_limit / 2) {
+                self.record_loss(gap_of(boot, &lost));
             }
         }
         news
@@ -99,8 +99,8 @@ impl Queue {
     }
 
     /// Number of results dropped for lack of space since the start.
-    pub fn lost(&self) -> u64 {
-        self.lost
+    pub fn dropped(&self) -> u64 {
+        self.dropped
     }
 
     /// Returns the current error of the disk.
@@ -115,7 +115,7 @@ impl Queue {
 
     /// Writes results that have waited too long to disk, or everything at a shutdown (`all`). Call it every
     /// second.
-    pub fn save(&mut self, all: bool, slot_of: impl FnMut(MonitorId) -> Option<u32>) {
+    pub fn save(&mut self, all: bool, slot_of: impl FnMut(WireMonitorId) -> Option<u32>) {
         self.outbox.number(slot_of);
         let before = if all { i64::MAX } else { self.clock.mono_ms() - Self::SAVE_AFTER_MS };
         self.save_until(before);
@@ -123,14 +123,14 @@ impl Queue {
 
     /// Restarts sending at the oldest unacknowledged result, for a new connection.
     pub fn rewind(&mut self) {
-        self.cursor = Cursor::Disk(Position::default(), 0);
+        self.cursor = Cursor::Disk(SpoolPosition::default(), 0);
     }
 
     /// Acknowledges results up to the mark.
     ///
     /// # Errors
-    /// [`Error::File`] if the spool cannot remove a segment.
-    pub fn acknowledge(&mut self, mark: Mark) -> Result<(), Error> {
+    /// [`AgentError::File`] if the spool cannot remove a segment.
+    pub fn acknowledge(&mut self, mark: DurabilityMark) -> Result<(), AgentError> {
         if mark.boot == self.boot() {
             self.outbox.acknowledge(mark.through);
         }
@@ -139,7 +139,7 @@ impl Queue {
     }
 
     /// Returns the gaps that the coordinator has not acknowledged.
-    pub fn gaps(&self) -> &[Gap] {
+    pub fn gaps(&self) -> &[ResultGap] {
         &self.gaps
     }
 
@@ -154,7 +154,7 @@ impl Queue {
 
     /// Returns the next batch, oldest first; `None` if all is sent. Unreadable results on disk are skipped
     /// until the next connection.
-    pub fn next_batch(&mut self, slot_of: impl FnMut(MonitorId) -> Option<u32>) -> Option<Batch> {
+    pub fn next_batch(&mut self, slot_of: impl FnMut(WireMonitorId) -> Option<u32>) -> Option<OutgoingBatch> {
         self.outbox.number(slot_of);
         if let Cursor::Memory(seq) = self.cursor
             && seq < self.outbox.first_seq()
@@ -193,13 +193,13 @@ impl Queue {
         Some(self.batch(self.boot(), results))
     }
 
-    fn batch(&self, boot: BootId, results: Vec<Kept>) -> Batch {
+    fn batch(&self, boot: BootId, results: Vec<QueuedResult>) -> OutgoingBatch {
         let now = self.clock.mono_ms();
         let numbered = results.into_iter().map(|kept| {
             let age_ms = now.saturating_sub(kept.ended_mono_ms).max(0).unsigned_abs();
             NumberedResult { seq: kept.seq, result: CheckResult { age_ms, ..kept.result } }
         });
-        Batch { boot, results: numbered.collect() }
+        OutgoingBatch { boot, results: numbered.collect() }
     }
 
     fn save_until(&mut self, before_mono_ms: i64) {
@@ -212,7 +212,7 @@ impl Queue {
                 Ok(gaps) => {
                     self.disk_fault = None;
                     self.outbox.saved(last.seq);
-                    gaps.into_iter().for_each(|gap| self.lose(gap));
+                    gaps.into_iter().for_each(|gap| self.record_loss(gap));
                 }
                 Err(error) => {
                     if self.disk_fault.is_none() {
@@ -225,23 +225,23 @@ impl Queue {
         }
     }
 
-    fn lose(&mut self, gap: Gap) {
+    fn record_loss(&mut self, gap: ResultGap) {
         // A segment may contain results of this boot that are still in memory.
         if gap.boot == self.boot() && gap.from >= self.outbox.first_seq() {
             return;
         }
-        self.lost = self.lost.saturating_add(gap.count());
+        self.dropped = self.dropped.saturating_add(gap.count());
         merge_gap(&mut self.gaps, Some(gap));
     }
 
-    fn clocks(&self) -> Clocks {
-        Clocks { mono_ms: self.clock.mono_ms(), coordinator_ms: self.clock.coordinator_ms() }
+    fn clocks(&self) -> ClockPair {
+        ClockPair { mono_ms: self.clock.mono_ms(), coordinator_ms: self.clock.coordinator_ms() }
     }
 }
 
-fn gap_of(boot: BootId, kept: &Kept) -> Gap {
+fn gap_of(boot: BootId, kept: &QueuedResult) -> ResultGap {
     let at = kept.result.started_ms;
-    Gap { boot, from: kept.seq, through: kept.seq, from_ms: at, through_ms: at }
+    ResultGap { boot, from: kept.seq, through: kept.seq, from_ms: at, through_ms: at }
 }
 
 #[cfg(test)]

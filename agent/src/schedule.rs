@@ -1,11 +1,11 @@
 //! Scheduling of rounds. Free of IO: time is an argument, always the coordinator's as [`crate::clock`]
 //! estimates it.
 
-use crate::probe::Kept;
+use crate::probe::CheckCache;
 use parallax_protocol::assignment::{Assignment, ScheduleChange};
-use parallax_protocol::id::MonitorId;
-use parallax_protocol::message::HeldSchedule;
-use parallax_protocol::slots::{Pool, UNKNOWN_ACCOUNT};
+use parallax_protocol::fair_slots::{SlotPool, UNKNOWN_ACCOUNT};
+use parallax_protocol::id::WireMonitorId;
+use parallax_protocol::message::ScheduleVersion;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
@@ -14,31 +14,31 @@ const PROBATION: u8 = 4;
 
 /// The assignments in force and the next own round of each.
 #[derive(Debug, Default)]
-pub struct Schedule {
-    held: Option<HeldSchedule>,
-    names_accounts: bool,
-    entries: HashMap<MonitorId, Entry>,
-    queue: BTreeSet<(i64, MonitorId)>,
+pub struct AgentSchedule {
+    version: Option<ScheduleVersion>,
+    has_accounts: bool,
+    entries: HashMap<WireMonitorId, ScheduleEntry>,
+    queue: BTreeSet<(i64, WireMonitorId)>,
     missed: u64,
     withdrawn: bool,
 }
 
 #[derive(Debug)]
-struct Entry {
+struct ScheduleEntry {
     assignment: Arc<Assignment>,
-    kept: Arc<Kept>,
+    cache: Arc<CheckCache>,
     /// Next round to become due.
     round: u64,
     /// Round that waits for a slot or runs.
-    taken: u64,
-    phase: Phase,
+    current_round: u64,
+    state: RoundState,
     /// Rounds until its target counts as fast.
     probation: u8,
 }
 
 /// State of a monitor's newest due round.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Phase {
+enum RoundState {
     Idle,
     Waiting,
     Running,
@@ -48,29 +48,29 @@ enum Phase {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DueMonitor {
     /// The monitor.
-    pub monitor: MonitorId,
+    pub monitor: WireMonitorId,
     /// The account that the slot counts for.
     pub account: u32,
     /// Pool of slots that it may use.
-    pub pool: Pool,
+    pub pool: SlotPool,
 }
 
 /// A round to run now.
 #[derive(Debug, Clone)]
-pub struct Due {
+pub struct DueRound {
     /// Assignment to check.
     pub assignment: Arc<Assignment>,
     /// Cached parts of its check.
-    pub kept: Arc<Kept>,
+    pub cache: Arc<CheckCache>,
     /// The round's number.
     pub round: u64,
 }
 
 /// Error for a change based on another revision than the present one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct DoesNotFit;
+pub struct BaseMismatch;
 
-impl Schedule {
+impl AgentSchedule {
     /// Delay after which a round that could not begin is missed, in ms; half the interval if that is shorter.
     pub const GRACE_MS: i64 = 5_000;
 
@@ -78,13 +78,13 @@ impl Schedule {
     pub const SLOW_MS: i64 = 2_000;
 
     /// Returns the version of the schedule; `None` before the first.
-    pub fn held(&self) -> Option<HeldSchedule> {
-        self.held
+    pub fn version(&self) -> Option<ScheduleVersion> {
+        self.version
     }
 
     /// Returns true if every assignment came with its account, so that accounts share the slots fairly.
-    pub fn names_accounts(&self) -> bool {
-        self.names_accounts
+    pub fn has_accounts(&self) -> bool {
+        self.has_accounts
     }
 
     /// Number of assigned monitors.
@@ -103,57 +103,57 @@ impl Schedule {
         self.missed
     }
 
-    /// Returns a monitor's slot in the epoch of [`Self::held`].
-    pub fn slot_of(&self, monitor: MonitorId) -> Option<u32> {
+    /// Returns a monitor's slot in the epoch of [`Self::version`].
+    pub fn slot_of(&self, monitor: WireMonitorId) -> Option<u32> {
         self.entries.get(&monitor).map(|entry| entry.assignment.slot)
     }
 
     /// Applies a whole change. A monitor whose assignment stays the same keeps its next round.
     ///
     /// # Errors
-    /// [`DoesNotFit`] if its base is not the present revision; nothing is changed then.
-    pub fn apply(&mut self, change: ScheduleChange, now_ms: i64) -> Result<(), DoesNotFit> {
+    /// [`BaseMismatch`] if its base is not the present revision; nothing is changed then.
+    pub fn apply(&mut self, change: ScheduleChange, now_ms: i64) -> Result<(), BaseMismatch> {
         match change.base {
-            Some(revision) if self.held != Some(HeldSchedule { book: change.book, revision }) => {
-                return Err(DoesNotFit);
+            Some(revision) if self.version != Some(ScheduleVersion { slot_epoch: change.slot_epoch, revision }) => {
+                return Err(BaseMismatch);
             }
             Some(_) => change.drop.iter().for_each(|&monitor| self.remove(monitor)),
             None => {
-                let kept: BTreeSet<MonitorId> = change.put.iter().map(|a| a.monitor).collect();
-                let gone: Vec<MonitorId> =
+                let kept: BTreeSet<WireMonitorId> = change.put.iter().map(|a| a.monitor).collect();
+                let gone: Vec<WireMonitorId> =
                     self.entries.keys().copied().filter(|monitor| !kept.contains(monitor)).collect();
                 gone.into_iter().for_each(|monitor| self.remove(monitor));
             }
         }
         let is_named = change.put.iter().all(|assignment| assignment.account != UNKNOWN_ACCOUNT);
-        self.names_accounts = is_named && (change.base.is_none() || self.names_accounts);
+        self.has_accounts = is_named && (change.base.is_none() || self.has_accounts);
         for assignment in change.put {
-            self.put(assignment, now_ms);
+            self.upsert(assignment, now_ms);
         }
-        self.held = Some(HeldSchedule { book: change.book, revision: change.revision });
+        self.version = Some(ScheduleVersion { slot_epoch: change.slot_epoch, revision: change.revision });
         Ok(())
     }
 
     /// Removes everything, as before the first change. Returns false if there was nothing.
     pub fn clear(&mut self) -> bool {
-        let is_held = self.held.is_some();
+        let is_held = self.version.is_some();
         *self = Self { missed: self.missed, withdrawn: true, ..Self::default() };
         is_held
     }
 
     /// Returns the whole schedule as a snapshot, for the disk; `None` before the first change.
     pub fn snapshot(&self) -> Option<ScheduleChange> {
-        let held = self.held?;
+        let held = self.version?;
         let mut put: Vec<Assignment> =
             self.entries.values().map(|entry| Assignment::clone(&entry.assignment)).collect();
         put.sort_by_key(|assignment| assignment.monitor);
         Some(ScheduleChange {
-            book: held.book,
+            slot_epoch: held.slot_epoch,
             base: None,
             revision: held.revision,
             put,
             drop: Vec::new(),
-            more: false,
+            has_more: false,
         })
     }
 
@@ -174,23 +174,22 @@ impl Schedule {
             let (assignment, round) = (&entry.assignment, entry.round);
             let next = if now_ms.saturating_sub(at) > grace_ms(assignment) {
                 // All rounds that began before now are over, except this one's successors.
-                let next =
-                    assignment.own_round_from(assignment.round_at(now_ms).max(round).saturating_add(1));
+                let next = assignment.own_round_from(assignment.round_at(now_ms).max(round).saturating_add(1));
                 let skipped = (next - round) / u64::from(assignment.every.max(1));
                 self.missed = self.missed.saturating_add(skipped);
                 next
             } else {
-                match entry.phase {
-                    Phase::Idle => {
-                        let pool = if entry.probation > 0 { Pool::Slow } else { Pool::Fast };
+                match entry.state {
+                    RoundState::Idle => {
+                        let pool = if entry.probation > 0 { SlotPool::Slow } else { SlotPool::Fast };
                         ready(DueMonitor { monitor, account: assignment.account, pool });
-                        (entry.phase, entry.taken) = (Phase::Waiting, round);
+                        (entry.state, entry.current_round) = (RoundState::Waiting, round);
                     }
-                    Phase::Waiting => {
+                    RoundState::Waiting => {
                         self.missed = self.missed.saturating_add(1);
-                        entry.taken = round;
+                        entry.current_round = round;
                     }
-                    Phase::Running => self.missed = self.missed.saturating_add(1),
+                    RoundState::Running => self.missed = self.missed.saturating_add(1),
                 }
                 assignment.own_round_from(round.saturating_add(1))
             };
@@ -201,27 +200,27 @@ impl Schedule {
 
     /// Begins the waiting round, which has a slot now. Returns `None` if it no longer waits, or has waited
     /// too long: then it is missed.
-    pub fn begin(&mut self, monitor: MonitorId, now_ms: i64) -> Option<Due> {
-        let entry = self.entries.get_mut(&monitor).filter(|entry| entry.phase == Phase::Waiting)?;
-        let at = entry.assignment.round_start_ms(entry.taken);
+    pub fn begin(&mut self, monitor: WireMonitorId, now_ms: i64) -> Option<DueRound> {
+        let entry = self.entries.get_mut(&monitor).filter(|entry| entry.state == RoundState::Waiting)?;
+        let at = entry.assignment.round_start_ms(entry.current_round);
         if now_ms.saturating_sub(at) > grace_ms(&entry.assignment) {
-            entry.phase = Phase::Idle;
+            entry.state = RoundState::Idle;
             self.missed = self.missed.saturating_add(1);
             return None;
         }
-        entry.phase = Phase::Running;
-        let (assignment, kept) = (Arc::clone(&entry.assignment), Arc::clone(&entry.kept));
-        Some(Due { assignment, kept, round: entry.taken })
+        entry.state = RoundState::Running;
+        let (assignment, kept) = (Arc::clone(&entry.assignment), Arc::clone(&entry.cache));
+        Some(DueRound { assignment, cache: kept, round: entry.current_round })
     }
 
     /// Returns the account of a monitor; [`UNKNOWN_ACCOUNT`] for a monitor outside the schedule.
-    pub fn account_of(&self, monitor: MonitorId) -> u32 {
+    pub fn account_of(&self, monitor: WireMonitorId) -> u32 {
         self.entries.get(&monitor).map_or(UNKNOWN_ACCOUNT, |entry| entry.assignment.account)
     }
 
     /// Returns true if a monitor waits for a slot.
-    pub fn waits(&self, monitor: MonitorId) -> bool {
-        self.entries.get(&monitor).is_some_and(|entry| entry.phase == Phase::Waiting)
+    pub fn is_waiting(&self, monitor: WireMonitorId) -> bool {
+        self.entries.get(&monitor).is_some_and(|entry| entry.state == RoundState::Waiting)
     }
 
     /// Returns true if monitors have stopped waiting since the last call: remove them from the slots before
@@ -231,9 +230,9 @@ impl Schedule {
     }
 
     /// Ends a round begun by [`Self::begin`], which took that many ms.
-    pub fn finished(&mut self, monitor: MonitorId, took_ms: i64) {
-        if let Some(entry) = self.entries.get_mut(&monitor).filter(|entry| entry.phase == Phase::Running) {
-            entry.phase = Phase::Idle;
+    pub fn finish(&mut self, monitor: WireMonitorId, took_ms: i64) {
+        if let Some(entry) = self.entries.get_mut(&monitor).filter(|entry| entry.state == RoundState::Running) {
+            entry.state = RoundState::Idle;
             let is_slow = took_ms >= Self::SLOW_MS;
             entry.probation = if is_slow { PROBATION } else { entry.probation.saturating_sub(1) };
         }
@@ -244,8 +243,8 @@ impl Schedule {
     pub fn rebase(&mut self, now_ms: i64) {
         self.queue.clear();
         for (&monitor, entry) in &mut self.entries {
-            if entry.phase == Phase::Waiting {
-                entry.phase = Phase::Idle;
+            if entry.state == RoundState::Waiting {
+                entry.state = RoundState::Idle;
                 self.withdrawn = true;
             }
             entry.round = first_round(&entry.assignment, now_ms);
@@ -253,12 +252,12 @@ impl Schedule {
         }
     }
 
-    fn put(&mut self, assignment: Assignment, now_ms: i64) {
+    fn upsert(&mut self, assignment: Assignment, now_ms: i64) {
         let monitor = assignment.monitor;
         let old = self.entries.get(&monitor);
-        let (mut phase, mut taken, mut probation) = (Phase::Idle, 0, 0);
+        let (mut phase, mut taken, mut probation) = (RoundState::Idle, 0, 0);
         if let Some(entry) = old {
-            (phase, taken) = (entry.phase, entry.taken);
+            (phase, taken) = (entry.state, entry.current_round);
             if entry.assignment.revision == assignment.revision {
                 probation = entry.probation;
             }
@@ -270,8 +269,8 @@ impl Schedule {
         let round = match same_rounds {
             Some(entry) => entry.round,
             None => {
-                if phase == Phase::Waiting {
-                    phase = Phase::Idle;
+                if phase == RoundState::Waiting {
+                    phase = RoundState::Idle;
                     self.withdrawn = true;
                 }
                 first_round(&assignment, now_ms)
@@ -280,18 +279,25 @@ impl Schedule {
         let at = assignment.round_start_ms(round);
         self.unqueue(monitor);
         self.queue.insert((at, monitor));
-        let kept = Arc::new(Kept::of_account(assignment.account));
-        let entry = Entry { assignment: Arc::new(assignment), kept, round, taken, phase, probation };
+        let kept = Arc::new(CheckCache::for_account(assignment.account));
+        let entry = ScheduleEntry {
+            assignment: Arc::new(assignment),
+            cache: kept,
+            round,
+            current_round: taken,
+            state: phase,
+            probation,
+        };
         self.entries.insert(monitor, entry);
     }
 
-    fn remove(&mut self, monitor: MonitorId) {
+    fn remove(&mut self, monitor: WireMonitorId) {
         self.unqueue(monitor);
         let gone = self.entries.remove(&monitor);
-        self.withdrawn |= gone.is_some_and(|entry| entry.phase == Phase::Waiting);
+        self.withdrawn |= gone.is_some_and(|entry| entry.state == RoundState::Waiting);
     }
 
-    fn unqueue(&mut self, monitor: MonitorId) {
+    fn unqueue(&mut self, monitor: WireMonitorId) {
         if let Some(entry) = self.entries.get(&monitor) {
             self.queue.remove(&(entry.assignment.round_start_ms(entry.round), monitor));
         }
@@ -300,7 +306,7 @@ impl Schedule {
 
 /// Maximum delay of a round's start, in ms.
 fn grace_ms(assignment: &Assignment) -> i64 {
-    Schedule::GRACE_MS.min(i64::from(assignment.interval_ms) / 2)
+    AgentSchedule::GRACE_MS.min(i64::from(assignment.interval_ms) / 2)
 }
 
 /// Returns the first own round that begins at `now_ms` or later.

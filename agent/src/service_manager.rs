@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 /// Time without progress after which the runner counts as stuck. It loops every second, or when a check ends,
 /// which takes ten seconds at most.
-const STANDSTILL: Duration = Duration::from_secs(30);
+const STUCK_AFTER: Duration = Duration::from_secs(30);
 
 /// Reports that identity and spool are open, and that checks run. The coordinator may still be unreachable.
 pub(crate) fn ready(status: &str) {
@@ -16,18 +16,15 @@ pub(crate) fn ready(status: &str) {
 
 /// Reports that the process is stopping.
 pub(crate) fn stopping() {
-    notify(&[
-        NotifyState::Stopping,
-        NotifyState::Status("Stopping: waiting for running checks and sending results"),
-    ]);
+    notify(&[NotifyState::Stopping, NotifyState::Status("Stopping: waiting for running checks and sending results")]);
 }
 
 /// Pings the watchdog as long as the runner makes progress; without a watchdog it waits forever.
 pub(crate) async fn watchdog(turns: impl Fn() -> u64) -> Infallible {
     let Some(limit) = sd_notify::watchdog_enabled() else { return std::future::pending().await };
-    let mut pulse = Pulse { count: 0, changed: Instant::now() };
+    let mut pulse = ProgressWatch { count: 0, changed: Instant::now() };
     loop {
-        if pulse.turns(turns(), Instant::now()) {
+        if pulse.is_progressing(turns(), Instant::now()) {
             notify(&[NotifyState::Watchdog]);
         }
         tokio::time::sleep(limit / 4).await;
@@ -36,18 +33,18 @@ pub(crate) async fn watchdog(turns: impl Fn() -> u64) -> Infallible {
 
 /// Detects a count that no longer grows.
 #[derive(Debug)]
-struct Pulse {
+struct ProgressWatch {
     count: u64,
     changed: Instant,
 }
 
-impl Pulse {
+impl ProgressWatch {
     /// Records the count; returns true if it has changed recently.
-    fn turns(&mut self, count: u64, now: Instant) -> bool {
+    fn is_progressing(&mut self, count: u64, now: Instant) -> bool {
         if count != self.count {
             *self = Self { count, changed: now };
         }
-        now.saturating_duration_since(self.changed) < STANDSTILL
+        now.saturating_duration_since(self.changed) < STUCK_AFTER
     }
 }
 
@@ -66,9 +63,9 @@ mod tests {
     fn a_runner_that_stands_still_no_longer_feeds_the_watchdog() {
         let start = Instant::now();
         let at = |seconds: u64| start + Duration::from_secs(seconds);
-        let mut pulse = Pulse { count: 0, changed: start };
-        assert!(pulse.turns(1, at(1)) && pulse.turns(1, at(30)) && pulse.turns(2, at(40)));
-        assert!(pulse.turns(2, at(69)) && !pulse.turns(2, at(70)));
-        assert!(pulse.turns(3, at(80)), "a runner that makes progress again does");
+        let mut pulse = ProgressWatch { count: 0, changed: start };
+        assert!(pulse.is_progressing(1, at(1)) && pulse.is_progressing(1, at(30)) && pulse.is_progressing(2, at(40)));
+        assert!(pulse.is_progressing(2, at(69)) && !pulse.is_progressing(2, at(70)));
+        assert!(pulse.is_progressing(3, at(80)), "a runner that makes progress again does");
     }
 }

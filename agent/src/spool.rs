@@ -6,11 +6,11 @@
 
 mod segment;
 
-use crate::error::Error;
-use crate::outbox::Kept;
+use crate::error::AgentError;
+use crate::outbox::QueuedResult;
 use parallax_protocol::id::BootId;
-use parallax_protocol::message::{Gap, Hello, Mark};
-use segment::{Segment, SpooledResult};
+use parallax_protocol::message::{AgentHello, DurabilityMark, ResultGap};
+use segment::{SpoolSegment, SpooledResult};
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 
@@ -20,27 +20,27 @@ pub struct Spool {
     folder: PathBuf,
     limit: u64,
     segment_limit: u64,
-    segments: VecDeque<Segment>,
+    segments: VecDeque<SpoolSegment>,
     next_number: u64,
     damaged: u64,
 }
 
 /// A position in the spool. It stays valid when earlier segments are removed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
-pub struct Position {
+pub struct SpoolPosition {
     segment: u64,
     record: usize,
 }
 
 /// A record read back.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Spooled {
+pub struct SpooledRecord {
     /// The boot its numbers belong to.
     pub boot: BootId,
     /// Consecutive results; `ended_mono_ms` is by the clock of the present boot.
-    pub results: Vec<Kept>,
+    pub results: Vec<QueuedResult>,
     /// Position after it.
-    pub next: Position,
+    pub next: SpoolPosition,
 }
 
 impl Spool {
@@ -50,13 +50,13 @@ impl Spool {
     /// Opens or creates the spool in `folder`, limited to `limit` bytes.
     ///
     /// # Errors
-    /// [`Error::File`] if the folder or a segment cannot be read. A damaged segment is not an error.
-    pub fn open(folder: &Path, limit: u64) -> Result<Self, Error> {
-        std::fs::create_dir_all(folder).map_err(Error::file(folder))?;
+    /// [`AgentError::File`] if the folder or a segment cannot be read. A damaged segment is not an error.
+    pub fn open(folder: &Path, limit: u64) -> Result<Self, AgentError> {
+        std::fs::create_dir_all(folder).map_err(AgentError::file(folder))?;
         let limit = limit.max(Self::MIN_LIMIT);
         let mut numbers = Vec::new();
-        for entry in std::fs::read_dir(folder).map_err(Error::file(folder))? {
-            let name = entry.map_err(Error::file(folder))?.file_name();
+        for entry in std::fs::read_dir(folder).map_err(AgentError::file(folder))? {
+            let name = entry.map_err(AgentError::file(folder))?.file_name();
             numbers.extend(name.to_str().and_then(segment::number_of));
         }
         numbers.sort_unstable();
@@ -69,7 +69,7 @@ impl Spool {
             damaged: 0,
         };
         for number in numbers {
-            let (segment, whole) = Segment::scan(folder, number, spool.limit)?;
+            let (segment, whole) = SpoolSegment::scan(folder, number, spool.limit)?;
             spool.damaged += u64::from(!whole);
             if segment.records.is_empty() {
                 segment.remove()?;
@@ -93,7 +93,7 @@ impl Spool {
     /// Number of unacknowledged results on disk.
     pub fn len(&self) -> u64 {
         let records = self.segments.iter().flat_map(|segment| &segment.records);
-        records.filter(|record| !record.acked).map(segment::Record::count).sum()
+        records.filter(|record| !record.acked).map(segment::SegmentRecord::count).sum()
     }
 
     /// Returns true if nothing is on disk.
@@ -106,7 +106,7 @@ impl Spool {
         let mut boots = Vec::new();
         let records = self.segments.iter().flat_map(|segment| &segment.records);
         for record in records.filter(|record| !record.acked) {
-            if !boots.contains(&record.boot) && boots.len() < Hello::MAX_EARLIER_BOOTS {
+            if !boots.contains(&record.boot) && boots.len() < AgentHello::MAX_EARLIER_BOOTS {
                 boots.push(record.boot);
             }
         }
@@ -117,12 +117,17 @@ impl Spool {
     /// space.
     ///
     /// # Errors
-    /// [`Error::File`] if the disk fails; the spool is unchanged then.
-    pub fn append(&mut self, boot: BootId, results: &[Kept], clocks: Clocks) -> Result<Vec<Gap>, Error> {
+    /// [`AgentError::File`] if the disk fails; the spool is unchanged then.
+    pub fn append(
+        &mut self,
+        boot: BootId,
+        results: &[QueuedResult],
+        clocks: ClockPair,
+    ) -> Result<Vec<ResultGap>, AgentError> {
         let spooled: Vec<SpooledResult> = results.iter().map(|kept| clocks.to_disk(kept)).collect();
         let full = self.segments.back().is_none_or(|last| last.bytes >= self.segment_limit || last.closed);
         if full {
-            let segment = Segment::create(&self.folder, self.next_number)?;
+            let segment = SpoolSegment::create(&self.folder, self.next_number)?;
             self.next_number += 1;
             self.segments.push_back(segment);
         }
@@ -144,8 +149,8 @@ impl Spool {
     /// Acknowledges everything of that boot up to the mark: segments without other results are removed.
     ///
     /// # Errors
-    /// [`Error::File`] if a segment cannot be removed.
-    pub fn acknowledge(&mut self, mark: Mark) -> Result<(), Error> {
+    /// [`AgentError::File`] if a segment cannot be removed.
+    pub fn acknowledge(&mut self, mark: DurabilityMark) -> Result<(), AgentError> {
         for segment in &mut self.segments {
             for record in segment.records.iter_mut().filter(|record| record.boot == mark.boot) {
                 record.acked |= record.through <= mark.through;
@@ -163,8 +168,8 @@ impl Spool {
     /// skipped.
     ///
     /// # Errors
-    /// [`Error::File`] if a segment cannot be opened.
-    pub fn read(&self, from: Position, clocks: Clocks) -> Result<Option<Spooled>, Error> {
+    /// [`AgentError::File`] if a segment cannot be opened.
+    pub fn read(&self, from: SpoolPosition, clocks: ClockPair) -> Result<Option<SpooledRecord>, AgentError> {
         for segment in self.segments.iter().filter(|segment| segment.number >= from.segment) {
             let skip = if segment.number == from.segment { from.record } else { 0 };
             for (index, record) in segment.records.iter().enumerate().skip(skip).filter(|(_, r)| !r.acked) {
@@ -172,8 +177,8 @@ impl Spool {
                     continue;
                 };
                 let results = spooled.into_iter().map(|result| clocks.to_memory(result)).collect();
-                let next = Position { segment: segment.number, record: index + 1 };
-                return Ok(Some(Spooled { boot: record.boot, results, next }));
+                let next = SpoolPosition { segment: segment.number, record: index + 1 };
+                return Ok(Some(SpooledRecord { boot: record.boot, results, next }));
             }
         }
         Ok(None)
@@ -181,38 +186,38 @@ impl Spool {
 
     /// Returns the position of the record with this number, or of the first one after it; for a reader that
     /// has fallen behind memory.
-    pub fn find(&self, boot: BootId, seq: u64) -> Option<Position> {
+    pub fn find(&self, boot: BootId, seq: u64) -> Option<SpoolPosition> {
         self.segments.iter().find_map(|segment| {
             let record = segment.records.iter().position(|r| r.boot == boot && r.through >= seq)?;
-            Some(Position { segment: segment.number, record })
+            Some(SpoolPosition { segment: segment.number, record })
         })
     }
 }
 
 /// Both clocks at the same instant, to convert an end time from one boot of the host to another.
 #[derive(Debug, Clone, Copy)]
-pub struct Clocks {
+pub struct ClockPair {
     /// Monotonic ms.
     pub mono_ms: i64,
     /// The coordinator's time, epoch ms.
     pub coordinator_ms: i64,
 }
 
-impl Clocks {
-    fn to_disk(self, kept: &Kept) -> SpooledResult {
+impl ClockPair {
+    fn to_disk(self, kept: &QueuedResult) -> SpooledResult {
         let ended_ms = self.coordinator_ms.saturating_sub(self.mono_ms.saturating_sub(kept.ended_mono_ms));
         SpooledResult { seq: kept.seq, ended_ms, result: kept.result.clone() }
     }
 
-    fn to_memory(self, spooled: SpooledResult) -> Kept {
+    fn to_memory(self, spooled: SpooledResult) -> QueuedResult {
         let age_ms = self.coordinator_ms.saturating_sub(spooled.ended_ms).max(0);
         let ended_mono_ms = self.mono_ms.saturating_sub(age_ms);
-        Kept { seq: spooled.seq, ended_mono_ms, result: spooled.result }
+        QueuedResult { seq: spooled.seq, ended_mono_ms, result: spooled.result }
     }
 }
 
 /// Adds a gap to a list, merging it with the last one if they are adjacent.
-pub fn merge_gap(gaps: &mut Vec<Gap>, gap: Option<Gap>) {
+pub fn merge_gap(gaps: &mut Vec<ResultGap>, gap: Option<ResultGap>) {
     let Some(gap) = gap else {
         return;
     };

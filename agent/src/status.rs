@@ -1,8 +1,8 @@
 //! State that `status` prints: written by the running agent, read from its folder.
 
-use crate::error::Error;
-use crate::home::{life_of, read_record, removal};
-use crate::shared::{Shared, locked};
+use crate::context::{AgentContext, lock};
+use crate::data_folder::{read_record, removal_reason_of, validity_of};
+use crate::error::AgentError;
 use serde::{Deserialize, Serialize};
 use std::fmt::Write as _;
 use std::path::Path;
@@ -14,7 +14,7 @@ const STALE_MS: i64 = 20_000;
 /// An agent's state at one time. Times are epoch ms.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Status {
+pub struct AgentStatus {
     /// Time of writing, by the host's wall clock.
     pub written_ms: i64,
     /// Process number.
@@ -43,7 +43,8 @@ pub struct Status {
     /// Scheduled checks without a verdict because of a fault on the agent's side.
     pub inconclusive: u64,
     /// Check-nows done.
-    pub asked: u64,
+    #[serde(rename = "asked")]
+    pub check_nows: u64,
     /// Rounds not run because the host slept or was too busy.
     pub missed: u64,
     /// Results in memory that wait for acknowledgement.
@@ -63,26 +64,26 @@ pub struct Status {
 }
 
 /// Reads the state of a running agent.
-pub(crate) fn take(shared: &Shared) -> Status {
+pub(crate) fn snapshot(shared: &AgentContext) -> AgentStatus {
     let (memory, disk, bytes, lost, disk_fault) = {
         let queue = shared.queue();
         let (memory, disk) = queue.waiting();
-        (memory, disk, queue.spool_bytes(), queue.lost(), queue.disk_fault().map(str::to_owned))
+        (memory, disk, queue.spool_bytes(), queue.dropped(), queue.disk_fault().map(str::to_owned))
     };
     let (held, monitors, missed) = {
         let schedule = shared.schedule();
-        (schedule.held(), schedule.len(), schedule.missed())
+        (schedule.version(), schedule.len(), schedule.missed())
     };
-    let ends = life_of(&shared.membership().credentials).map_or(0, |life| life.not_after);
+    let ends = validity_of(&shared.membership().credentials).map_or(0, |life| life.not_after);
     let mut faults: Vec<String> = shared.faults.borrow().iter().map(ToString::to_string).collect();
     faults.extend(disk_fault);
     if !*shared.resolves_records.borrow() {
-        faults.push(crate::readiness::RECORDS.to_owned());
+        faults.push(crate::readiness::RECORD_RESOLVER_FAULT.to_owned());
     }
-    let connected_since_ms = *locked(&shared.connected_since_ms);
-    let link_fault = locked(&shared.link_fault).clone();
-    let counts = &shared.counts;
-    Status {
+    let connected_since_ms = *lock(&shared.connected_since_ms);
+    let link_fault = lock(&shared.connection_error).clone();
+    let counts = &shared.counters;
+    AgentStatus {
         written_ms: shared.clock.wall_ms(),
         pid: std::process::id(),
         software: env!("CARGO_PKG_VERSION").to_owned(),
@@ -96,7 +97,7 @@ pub(crate) fn take(shared: &Shared) -> Status {
         passed: counts.passed.load(Ordering::Relaxed),
         failed: counts.failed.load(Ordering::Relaxed),
         inconclusive: counts.inconclusive.load(Ordering::Relaxed),
-        asked: counts.asked.load(Ordering::Relaxed),
+        check_nows: counts.check_nows.load(Ordering::Relaxed),
         missed,
         waiting_memory: memory,
         waiting_disk: disk,
@@ -109,12 +110,12 @@ pub(crate) fn take(shared: &Shared) -> Status {
 }
 
 /// Writes the state into the folder atomically.
-pub(crate) fn write(folder: &Path, status: &Status) -> Result<(), Error> {
+pub(crate) fn write(folder: &Path, status: &AgentStatus) -> Result<(), AgentError> {
     let path = folder.join(FILE);
     let text = serde_json::to_vec_pretty(status)
-        .map_err(|_| Error::Damaged { path: path.clone(), rule: "does not encode" })?;
+        .map_err(|_| AgentError::Damaged { path: path.clone(), rule: "does not encode" })?;
     let beside = path.with_extension("new");
-    std::fs::write(&beside, text).and_then(|()| std::fs::rename(&beside, &path)).map_err(Error::file(&path))
+    std::fs::write(&beside, text).and_then(|()| std::fs::rename(&beside, &path)).map_err(AgentError::file(&path))
 }
 
 /// Removes the state of an agent that has stopped.
@@ -126,17 +127,17 @@ pub(crate) fn remove(folder: &Path) {
 /// Describes the agent in `folder`: as text or JSON, and whether it runs and is connected.
 ///
 /// # Errors
-/// [`Error::NotJoined`] if there is no agent; [`Error::Damaged`] for files that no agent wrote.
-pub fn report(folder: &Path, now_wall_ms: i64, json: bool) -> Result<(String, bool), Error> {
-    let record = read_record(folder)?.ok_or_else(|| Error::NotJoined(folder.to_owned()))?;
+/// [`AgentError::NotJoined`] if there is no agent; [`AgentError::Damaged`] for files that no agent wrote.
+pub fn report(folder: &Path, now_wall_ms: i64, json: bool) -> Result<(String, bool), AgentError> {
+    let record = read_record(folder)?.ok_or_else(|| AgentError::NotJoined(folder.to_owned()))?;
     let path = folder.join(FILE);
     let status = match std::fs::read(&path) {
         Ok(bytes) => {
-            let damaged = |_| Error::Damaged { path: path.clone(), rule: "is not an agent's status" };
-            Some(serde_json::from_slice::<Status>(&bytes).map_err(damaged)?)
+            let damaged = |_| AgentError::Damaged { path: path.clone(), rule: "is not an agent's status" };
+            Some(serde_json::from_slice::<AgentStatus>(&bytes).map_err(damaged)?)
         }
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
-        Err(error) => return Err(Error::file(path)(error)),
+        Err(error) => return Err(AgentError::file(path)(error)),
     };
     let status = status.filter(|status| now_wall_ms.abs_diff(status.written_ms) < STALE_MS.unsigned_abs());
     let connected = status.as_ref().is_some_and(|status| status.connected);
@@ -151,7 +152,7 @@ pub fn report(folder: &Path, now_wall_ms: i64, json: bool) -> Result<(String, bo
         });
         return Ok((format!("{value:#}"), connected));
     }
-    let removed = removal(folder);
+    let removed = removal_reason_of(folder);
     let mut text = String::new();
     let mut line = |name: &str, value: String| {
         // Writing to a string cannot fail.
@@ -178,7 +179,7 @@ pub fn report(folder: &Path, now_wall_ms: i64, json: bool) -> Result<(String, bo
         "checks",
         format!(
             "{} running, {} passed, {} failed, {} inconclusive, {} check-nows, {} missed",
-            status.running, status.passed, status.failed, status.inconclusive, status.asked, status.missed
+            status.running, status.passed, status.failed, status.inconclusive, status.check_nows, status.missed
         ),
     );
     line(
@@ -207,6 +208,6 @@ mod tests {
             "connections": 0, "scheduleRevision": null, "monitors": 0, "running": 0, "passed": 0, "failed": 0,
             "inconclusive": 0, "asked": 0, "missed": 0, "waitingMemory": 0, "waitingDisk": 0, "spoolBytes": 0,
             "lost": 0, "skewMs": 0, "certificateEndsMs": 0, "faults": []}"#;
-        assert_eq!(serde_json::from_str::<Status>(text).unwrap().link_fault, None);
+        assert_eq!(serde_json::from_str::<AgentStatus>(text).unwrap().link_fault, None);
     }
 }

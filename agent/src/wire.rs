@@ -10,10 +10,10 @@ const CHUNK: usize = 64 << 10;
 
 /// Reason why a frame could not be sent or received.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum WireError {
+pub(crate) enum FrameStreamError {
     /// The stream or its connection is closed; the connection has the reason.
     #[error("stream closed")]
-    Stream,
+    Closed,
     /// The frame is invalid.
     #[error(transparent)]
     Protocol(#[from] ProtocolError),
@@ -21,7 +21,7 @@ pub(crate) enum WireError {
 
 /// Result of reading a stream.
 #[derive(Debug)]
-pub(crate) enum Received<T> {
+pub(crate) enum StreamRead<T> {
     /// The next frame.
     Value(T),
     /// The peer has finished the stream.
@@ -31,24 +31,24 @@ pub(crate) enum Received<T> {
 /// Sends one value as a frame of at most `limit` bytes.
 ///
 /// # Errors
-/// [`WireError`].
+/// [`FrameStreamError`].
 pub(crate) async fn send<T: Serialize>(
     stream: &mut SendStream,
     value: &T,
     limit: usize,
-) -> Result<(), WireError> {
+) -> Result<(), FrameStreamError> {
     let frame = encode(value, limit)?;
-    stream.write_all(&frame).await.map_err(|_| WireError::Stream)
+    stream.write_all(&frame).await.map_err(|_| FrameStreamError::Closed)
 }
 
 /// Reads frames from a stream.
 #[derive(Debug)]
-pub(crate) struct Reader {
+pub(crate) struct FrameStreamReader {
     stream: RecvStream,
     frames: FrameReader,
 }
 
-impl Reader {
+impl FrameStreamReader {
     /// A reader of frames of at most `limit` bytes.
     pub(crate) fn new(stream: RecvStream, limit: usize) -> Self {
         Self { stream, frames: FrameReader::new(limit) }
@@ -57,12 +57,12 @@ impl Reader {
     /// Returns the next frame. Cancel-safe: bytes are taken only when they are buffered.
     ///
     /// # Errors
-    /// [`WireError::Protocol`] for a frame that is too long, does not decode, or is truncated by the stream's
+    /// [`FrameStreamError::Protocol`] for a frame that is too long, does not decode, or is truncated by the stream's
     /// end.
-    pub(crate) async fn next<T: DeserializeOwned>(&mut self) -> Result<Received<T>, WireError> {
+    pub(crate) async fn next<T: DeserializeOwned>(&mut self) -> Result<StreamRead<T>, FrameStreamError> {
         loop {
             if let Some(value) = self.frames.next_value()? {
-                return Ok(Received::Value(value));
+                return Ok(StreamRead::Value(value));
             }
             match self.stream.read_chunk(CHUNK, true).await {
                 Ok(Some(chunk)) => self.frames.feed(&chunk.bytes),
@@ -70,8 +70,8 @@ impl Reader {
                     let expected = std::any::type_name::<T>();
                     return Err(ProtocolError::Undecodable { expected }.into());
                 }
-                Ok(None) => return Ok(Received::End),
-                Err(_) => return Err(WireError::Stream),
+                Ok(None) => return Ok(StreamRead::End),
+                Err(_) => return Err(FrameStreamError::Closed),
             }
         }
     }

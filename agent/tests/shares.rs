@@ -2,11 +2,11 @@
 //! checks.
 #![allow(clippy::unwrap_used, reason = "the whole file is a test")]
 
-use parallax_agent::schedule::Schedule;
+use parallax_agent::schedule::AgentSchedule;
 use parallax_protocol::assignment::{Assignment, ScheduleChange};
-use parallax_protocol::check::{CheckSpec, TcpCheck};
-use parallax_protocol::id::MonitorId;
-use parallax_protocol::slots::{Permit, Slots};
+use parallax_protocol::check::{WireCheckSpec, WireTcpCheck};
+use parallax_protocol::fair_slots::{FairSlotPermit, FairSlots};
+use parallax_protocol::id::WireMonitorId;
 use std::collections::{BTreeMap, VecDeque};
 
 /// A whole minute.
@@ -25,7 +25,7 @@ const VICTIM: u32 = 1;
 
 /// Behaviour and owner of the black holes: how often they hang, and whose they are.
 #[derive(Debug, Clone, Copy)]
-struct Holes {
+struct BlackHoles {
     count: u32,
     accounts: u32,
     hangs_once_in: u64,
@@ -35,10 +35,10 @@ struct Holes {
 
 fn assignment(n: u32, account: u32) -> Assignment {
     Assignment {
-        monitor: MonitorId(u128::from(n)),
+        monitor: WireMonitorId(u128::from(n)),
         slot: n,
         revision: 1,
-        spec: CheckSpec::Tcp(TcpCheck { host: "example.com".into(), port: 443 }),
+        spec: WireCheckSpec::Tcp(WireTcpCheck { host: "example.com".into(), port: 443 }),
         interval_ms: 60_000,
         // Knuth's multiplicative hash spreads them as in production.
         offset_ms: n.wrapping_mul(2_654_435_761) % 60_000,
@@ -50,27 +50,27 @@ fn assignment(n: u32, account: u32) -> Assignment {
 
 /// The queue for slots: fair as in the runner, or first come, first served.
 enum Queue {
-    Fair(Slots<MonitorId>),
-    FirstCome(VecDeque<MonitorId>, usize),
+    Fair(FairSlots<WireMonitorId>),
+    FirstCome(VecDeque<WireMonitorId>, usize),
 }
 
 /// Returns the sorted delays in ms of the measured monitors' checks over five minutes, after the warm-up; a
 /// skipped round counts as the whole grace period.
-fn lateness(holes: Holes, warm: i64, mut queue: Queue) -> Vec<i64> {
+fn lateness(holes: BlackHoles, warm: i64, mut queue: Queue) -> Vec<i64> {
     let watched = (0..WATCHED).map(|n| assignment(n, VICTIM));
     let owner = |n| if holes.are_own { VICTIM } else { VICTIM + 1 + n % holes.accounts };
     let hanging = (0..holes.count).map(|n| assignment(WATCHED + n, owner(n)));
     let put: Vec<Assignment> = watched.chain(hanging).collect();
-    let mut schedule = Schedule::default();
-    let change = ScheduleChange { book: 1, base: None, revision: 1, put, drop: vec![], more: false };
+    let mut schedule = AgentSchedule::default();
+    let change = ScheduleChange { slot_epoch: 1, base: None, revision: 1, put, drop: vec![], has_more: false };
     schedule.apply(change, START).unwrap();
-    let mut ends: BTreeMap<i64, Vec<(MonitorId, i64, Option<Permit>)>> = BTreeMap::new();
+    let mut ends: BTreeMap<i64, Vec<(WireMonitorId, i64, Option<FairSlotPermit>)>> = BTreeMap::new();
     let mut late = Vec::new();
     let mut now = START;
     while now < START + (warm + 5) * MINUTE {
         let later = ends.split_off(&(now + 1));
         for (monitor, took, permit) in std::mem::replace(&mut ends, later).into_values().flatten() {
-            schedule.finished(monitor, took);
+            schedule.finish(monitor, took);
             match (&mut queue, permit) {
                 (Queue::Fair(slots), Some(permit)) => slots.release(permit),
                 (Queue::FirstCome(_, running), _) => *running -= 1,
@@ -109,7 +109,7 @@ fn lateness(holes: Holes, warm: i64, mut queue: Queue) -> Vec<i64> {
         now += GROUP;
     }
     let expected = usize::try_from(WATCHED).unwrap() * 5;
-    late.resize(late.len().max(expected - 10), Schedule::GRACE_MS);
+    late.resize(late.len().max(expected - 10), AgentSchedule::GRACE_MS);
     late.sort_unstable();
     late
 }
@@ -120,14 +120,14 @@ fn p99(late: &[i64]) -> i64 {
 
 #[test]
 fn checks_are_at_most_twice_as_late_beside_five_thousand_black_holes_of_others() {
-    let fair = || Queue::Fair(Slots::new(SLOTS));
-    let none = Holes { count: 0, accounts: 1, hangs_once_in: 1, are_own: false };
+    let fair = || Queue::Fair(FairSlots::new(SLOTS));
+    let none = BlackHoles { count: 0, accounts: 1, hangs_once_in: 1, are_own: false };
     let alone = p99(&lateness(none, 1, fair()));
     assert!(alone <= GROUP);
     for accounts in [1, 3, 10, 100] {
         // Black holes, and targets that respond just often enough to count as fast again.
         for hangs_once_in in [1, 2, 5, 6] {
-            let holes = Holes { count: HANGING, accounts, hangs_once_in, are_own: false };
+            let holes = BlackHoles { count: HANGING, accounts, hangs_once_in, are_own: false };
             let beside = p99(&lateness(holes, 1, fair()));
             assert!(beside <= 2 * alone.max(GROUP), "{holes:?}: {beside} ms, alone {alone} ms");
         }
@@ -136,7 +136,7 @@ fn checks_are_at_most_twice_as_late_beside_five_thousand_black_holes_of_others()
 
 #[test]
 fn first_come_first_served_leaves_them_none() {
-    let holes = Holes { count: HANGING, accounts: 3, hangs_once_in: 1, are_own: false };
+    let holes = BlackHoles { count: HANGING, accounts: 3, hangs_once_in: 1, are_own: false };
     let late = lateness(holes, 1, Queue::FirstCome(VecDeque::new(), 0));
     assert!(p99(&late) >= 4_000, "the black holes hold all slots: {} ms", p99(&late));
 }
@@ -145,8 +145,8 @@ fn first_come_first_served_leaves_them_none() {
 fn black_holes_of_the_same_account_hardly_delay_its_other_checks() {
     // If there are more than slots, it takes some minutes until all are known to be slow.
     for (count, warm) in [(2_000, 1), (HANGING, 5)] {
-        let holes = Holes { count, accounts: 1, hangs_once_in: 1, are_own: true };
-        let late = lateness(holes, warm, Queue::Fair(Slots::new(SLOTS)));
+        let holes = BlackHoles { count, accounts: 1, hangs_once_in: 1, are_own: true };
+        let late = lateness(holes, warm, Queue::Fair(FairSlots::new(SLOTS)));
         assert!(p99(&late) <= 100, "{count}: {} ms", p99(&late));
     }
 }

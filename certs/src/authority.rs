@@ -12,30 +12,30 @@ use rustls_pki_types::CertificateDer;
 use sha2::{Digest, Sha256};
 use x509_parser::prelude::{FromDer, X509Certificate};
 
-use crate::error::Error;
+use crate::error::CertsError;
 use crate::files;
-use crate::issue::{BACKDATE, Serial, at};
+use crate::issue::{BACKDATE, CertificateSerial, offset_date_time};
 
 /// Validity of an authority in seconds: 20 years of 365 days.
-pub const AUTHORITY_LIFE: i64 = 20 * 365 * 86_400;
+pub const AUTHORITY_VALIDITY: i64 = 20 * 365 * 86_400;
 
 /// A certificate authority: its certificate and the key that signs leaves (ECDSA P-256).
-pub struct Authority {
+pub struct MeshAuthority {
     certificate: CertificateDer<'static>,
     key: KeyPair,
-    life: Life,
+    validity: Validity,
 }
 
 /// Validity period of a certificate: first and last second, both inclusive, in unix seconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Life {
+pub struct Validity {
     /// First valid second.
     pub not_before: i64,
     /// Last valid second.
     pub not_after: i64,
 }
 
-impl Life {
+impl Validity {
     /// Returns true if `now` (unix seconds) lies within.
     #[must_use]
     pub fn contains(&self, now: i64) -> bool {
@@ -43,45 +43,44 @@ impl Life {
     }
 }
 
-impl Authority {
-    /// Creates an authority with a new key, valid from an hour before `now` for [`AUTHORITY_LIFE`].
+impl MeshAuthority {
+    /// Creates an authority with a new key, valid from an hour before `now` for [`AUTHORITY_VALIDITY`].
     ///
     /// Two authorities never have the same name, so that both can be trusted at the same time.
     ///
     /// # Errors
-    /// [`Error::Random`] without randomness, [`Error::Time`] for an out-of-range `now`.
-    pub fn make(now: i64) -> Result<Self, Error> {
+    /// [`CertsError::Random`] without randomness, [`CertsError::Time`] for an out-of-range `now`.
+    pub fn generate(now: i64) -> Result<Self, CertsError> {
         let key = KeyPair::generate_for(&PKCS_ECDSA_P256_SHA256)?;
-        let serial = Serial::random()?;
+        let serial = CertificateSerial::random()?;
         let life =
-            Life { not_before: now.saturating_sub(BACKDATE), not_after: now.saturating_add(AUTHORITY_LIFE) };
+            Validity { not_before: now.saturating_sub(BACKDATE), not_after: now.saturating_add(AUTHORITY_VALIDITY) };
         let mut name = DistinguishedName::new();
         name.push(DnType::CommonName, format!("Parallax mesh authority {serial}"));
         let mut params = CertificateParams::default();
         params.distinguished_name = name;
-        params.not_before = at(life.not_before)?;
-        params.not_after = at(life.not_after)?;
+        params.not_before = offset_date_time(life.not_before)?;
+        params.not_after = offset_date_time(life.not_after)?;
         params.serial_number = Some(SerialNumber::from_slice(serial.as_bytes()));
         params.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
         params.key_usages = vec![KeyUsagePurpose::KeyCertSign];
         let certificate = params.self_signed(&key)?.der().clone();
-        Ok(Self { certificate, key, life })
+        Ok(Self { certificate, key, validity: life })
     }
 
     /// Parses an authority from PEM text with its certificate and its key.
     ///
     /// # Errors
-    /// [`Error::Pem`] or [`Error::Certificate`] if a part is missing or is not an authority,
-    /// [`Error::KeyMismatch`] if the parts belong to two authorities.
-    pub fn from_pem(text: &str) -> Result<Self, Error> {
-        let certificate = files::one_certificate(text)?;
-        let key =
-            KeyPair::from_pkcs8_der_and_sign_algo(&files::one_key(text)?.into(), &PKCS_ECDSA_P256_SHA256)?;
+    /// [`CertsError::Pem`] or [`CertsError::Certificate`] if a part is missing or is not an authority,
+    /// [`CertsError::KeyMismatch`] if the parts belong to two authorities.
+    pub fn from_pem(text: &str) -> Result<Self, CertsError> {
+        let certificate = files::parse_one_certificate(text)?;
+        let key = KeyPair::from_pkcs8_der_and_sign_algo(&files::parse_key(text)?.into(), &PKCS_ECDSA_P256_SHA256)?;
         let (life, key_info) = read_authority(&certificate)?;
         if key_info != key.subject_public_key_info() {
-            return Err(Error::KeyMismatch);
+            return Err(CertsError::KeyMismatch);
         }
-        Ok(Self { certificate, key, life })
+        Ok(Self { certificate, key, validity: life })
     }
 
     /// Returns the certificate and the key as PEM text: a secret.
@@ -97,12 +96,12 @@ impl Authority {
     /// Certificate and key are one file, written atomically: an interrupted start leaves all or nothing.
     ///
     /// # Errors
-    /// The errors of [`files::read_secret`], [`Self::from_pem`] and [`Self::make`].
-    pub fn load_or_make(path: &Path, now: i64) -> Result<Self, Error> {
+    /// The errors of [`files::read_secret`], [`Self::from_pem`] and [`Self::generate`].
+    pub fn load_or_generate(path: &Path, now: i64) -> Result<Self, CertsError> {
         if let Some(text) = files::read_secret(path)? {
             return Self::from_pem(&text);
         }
-        let made = Self::make(now)?;
+        let made = Self::generate(now)?;
         files::write_secret(path, &made.to_pem())?;
         Ok(made)
     }
@@ -115,8 +114,8 @@ impl Authority {
 
     /// Returns the authority's validity period in unix seconds.
     #[must_use]
-    pub fn life(&self) -> Life {
-        self.life
+    pub fn validity(&self) -> Validity {
+        self.validity
     }
 
     /// Returns the SHA-256 of the authority's SubjectPublicKeyInfo, as join tokens contain it.
@@ -128,54 +127,54 @@ impl Authority {
     /// Returns a trust store with this authority alone.
     ///
     /// # Errors
-    /// [`Error::Certificate`], never for an authority created by this crate.
-    pub fn roots(&self) -> Result<Roots, Error> {
-        Roots::new(vec![self.certificate.clone()])
+    /// [`CertsError::Certificate`], never for an authority created by this crate.
+    pub fn roots(&self) -> Result<TrustRoots, CertsError> {
+        TrustRoots::new(vec![self.certificate.clone()])
     }
 
-    pub(crate) fn issuer(&self) -> Result<Issuer<'_, &KeyPair>, Error> {
+    pub(crate) fn issuer(&self) -> Result<Issuer<'_, &KeyPair>, CertsError> {
         Ok(Issuer::from_ca_cert_der(&self.certificate, &self.key)?)
     }
 }
 
-impl fmt::Debug for Authority {
+impl fmt::Debug for MeshAuthority {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Authority").field("life", &self.life).finish_non_exhaustive()
+        f.debug_struct("Authority").field("life", &self.validity).finish_non_exhaustive()
     }
 }
 
 /// The authorities that one side trusts: one, or two during a rotation.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Roots {
+pub struct TrustRoots {
     certificates: Vec<CertificateDer<'static>>,
-    life: Life,
+    validity: Validity,
 }
 
-impl Roots {
+impl TrustRoots {
     /// Trusts the given authorities.
     ///
     /// # Errors
-    /// [`Error::TooManyRoots`] unless there are one or two, [`Error::Certificate`] if one is not an
+    /// [`CertsError::TooManyRoots`] unless there are one or two, [`CertsError::Certificate`] if one is not an
     /// authority.
-    pub fn new(certificates: Vec<CertificateDer<'static>>) -> Result<Self, Error> {
+    pub fn new(certificates: Vec<CertificateDer<'static>>) -> Result<Self, CertsError> {
         if certificates.is_empty() || certificates.len() > 2 {
-            return Err(Error::TooManyRoots(certificates.len()));
+            return Err(CertsError::TooManyRoots(certificates.len()));
         }
-        let mut life = Life { not_before: i64::MAX, not_after: i64::MIN };
+        let mut life = Validity { not_before: i64::MAX, not_after: i64::MIN };
         for certificate in &certificates {
             let (one, _) = read_authority(certificate)?;
             life.not_before = life.not_before.min(one.not_before);
             life.not_after = life.not_after.max(one.not_after);
         }
-        Ok(Self { certificates, life })
+        Ok(Self { certificates, validity: life })
     }
 
     /// Parses the authorities' certificates from PEM text.
     ///
     /// # Errors
-    /// [`Error::Pem`] if it is not PEM text, and those of [`Self::new`].
-    pub fn from_pem(text: &str) -> Result<Self, Error> {
-        Self::new(files::all_certificates(text)?)
+    /// [`CertsError::Pem`] if it is not PEM text, and those of [`Self::new`].
+    pub fn from_pem(text: &str) -> Result<Self, CertsError> {
+        Self::new(files::parse_certificates(text)?)
     }
 
     /// Returns the certificates as PEM text; not secret.
@@ -192,15 +191,15 @@ impl Roots {
 
     /// Returns the period from the earliest start to the latest end of the authorities' validity.
     #[must_use]
-    pub fn life(&self) -> Life {
-        self.life
+    pub fn validity(&self) -> Validity {
+        self.validity
     }
 
     /// Returns the SHA-256 of each authority's SubjectPublicKeyInfo, in the order given.
     ///
     /// # Errors
-    /// [`Error::Certificate`], never for certificates that [`Self::new`] accepted.
-    pub fn key_hashes(&self) -> Result<Vec<[u8; 32]>, Error> {
+    /// [`CertsError::Certificate`], never for certificates that [`Self::new`] accepted.
+    pub fn key_hashes(&self) -> Result<Vec<[u8; 32]>, CertsError> {
         self.certificates.iter().map(key_hash_of).collect()
     }
 
@@ -219,8 +218,8 @@ impl Roots {
     /// Returns the trust anchors for rustls.
     ///
     /// # Errors
-    /// [`Error::Tls`], never for certificates that [`Self::new`] accepted.
-    pub fn store(&self) -> Result<RootCertStore, Error> {
+    /// [`CertsError::Tls`], never for certificates that [`Self::new`] accepted.
+    pub fn cert_store(&self) -> Result<RootCertStore, CertsError> {
         let mut store = RootCertStore::empty();
         for certificate in &self.certificates {
             store.add(certificate.clone())?;
@@ -233,24 +232,23 @@ impl Roots {
 /// self-signature: then the authority vouches for all its contents, including its validity period.
 ///
 /// # Errors
-/// [`Error::Certificate`] if it is not a self-signed authority.
-pub fn key_hash_of(certificate: &CertificateDer<'_>) -> Result<[u8; 32], Error> {
+/// [`CertsError::Certificate`] if it is not a self-signed authority.
+pub fn key_hash_of(certificate: &CertificateDer<'_>) -> Result<[u8; 32], CertsError> {
     let (_, key_info) = read_authority(certificate)?;
     Ok(Sha256::digest(key_info).into())
 }
 
 /// Returns the validity period and SubjectPublicKeyInfo of a self-signed authority certificate.
-fn read_authority(certificate: &CertificateDer<'_>) -> Result<(Life, Vec<u8>), Error> {
-    let (rest, parsed) =
-        X509Certificate::from_der(certificate).map_err(|_| Error::Certificate("is not X.509"))?;
+fn read_authority(certificate: &CertificateDer<'_>) -> Result<(Validity, Vec<u8>), CertsError> {
+    let (rest, parsed) = X509Certificate::from_der(certificate).map_err(|_| CertsError::Certificate("is not X.509"))?;
     if !rest.is_empty() {
-        return Err(Error::Certificate("has trailing bytes"));
+        return Err(CertsError::Certificate("has trailing bytes"));
     }
     if !parsed.is_ca() {
-        return Err(Error::Certificate("is not an authority's"));
+        return Err(CertsError::Certificate("is not an authority's"));
     }
-    parsed.verify_signature(None).map_err(|_| Error::Certificate("is not signed by its own key"))?;
-    let life = Life {
+    parsed.verify_signature(None).map_err(|_| CertsError::Certificate("is not signed by its own key"))?;
+    let life = Validity {
         not_before: parsed.validity().not_before.timestamp(),
         not_after: parsed.validity().not_after.timestamp(),
     };
@@ -265,38 +263,37 @@ mod tests {
 
     #[test]
     fn an_authority_lives_longer_than_ten_years_and_survives_pem() {
-        let made = Authority::make(NOW).unwrap();
-        assert!(made.life().contains(NOW - 3_600) && made.life().contains(NOW + 11 * 365 * 86_400));
-        let read = Authority::from_pem(&made.to_pem()).unwrap();
+        let made = MeshAuthority::generate(NOW).unwrap();
+        assert!(made.validity().contains(NOW - 3_600) && made.validity().contains(NOW + 11 * 365 * 86_400));
+        let read = MeshAuthority::from_pem(&made.to_pem()).unwrap();
         assert_eq!(read.key_hash(), made.key_hash());
-        assert_eq!(read.life(), made.life());
+        assert_eq!(read.validity(), made.validity());
         assert_eq!(key_hash_of(made.certificate()).unwrap(), made.key_hash());
     }
 
     #[test]
     fn the_parts_of_two_authorities_are_refused() {
-        let (one, two) = (Authority::make(NOW).unwrap(), Authority::make(NOW).unwrap());
-        let mixed =
-            files::certificates_to_pem([one.certificate()]) + &files::key_to_pem(two.key.serialized_der());
-        assert!(matches!(Authority::from_pem(&mixed), Err(Error::KeyMismatch)));
+        let (one, two) = (MeshAuthority::generate(NOW).unwrap(), MeshAuthority::generate(NOW).unwrap());
+        let mixed = files::certificates_to_pem([one.certificate()]) + &files::key_to_pem(two.key.serialized_der());
+        assert!(matches!(MeshAuthority::from_pem(&mixed), Err(CertsError::KeyMismatch)));
     }
 
     #[test]
     fn a_second_start_reads_what_the_first_made() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("authority.pem");
-        let first = Authority::load_or_make(&path, NOW).unwrap();
-        let second = Authority::load_or_make(&path, NOW + 5).unwrap();
+        let first = MeshAuthority::load_or_generate(&path, NOW).unwrap();
+        let second = MeshAuthority::load_or_generate(&path, NOW + 5).unwrap();
         assert_eq!(first.key_hash(), second.key_hash());
     }
 
     #[test]
     fn one_or_two_authorities_can_be_trusted_but_not_none_or_three() {
-        let all: Vec<_> = (0..3).map(|_| Authority::make(NOW).unwrap().certificate().clone()).collect();
-        assert!(matches!(Roots::new(Vec::new()), Err(Error::TooManyRoots(0))));
-        assert!(matches!(Roots::new(all.clone()), Err(Error::TooManyRoots(3))));
-        let two = Roots::new(all[..2].to_vec()).unwrap();
-        assert_eq!(Roots::from_pem(&two.to_pem()).unwrap(), two);
-        assert_eq!(two.store().unwrap().len(), 2);
+        let all: Vec<_> = (0..3).map(|_| MeshAuthority::generate(NOW).unwrap().certificate().clone()).collect();
+        assert!(matches!(TrustRoots::new(Vec::new()), Err(CertsError::TooManyRoots(0))));
+        assert!(matches!(TrustRoots::new(all.clone()), Err(CertsError::TooManyRoots(3))));
+        let two = TrustRoots::new(all[..2].to_vec()).unwrap();
+        assert_eq!(TrustRoots::from_pem(&two.to_pem()).unwrap(), two);
+        assert_eq!(two.cert_store().unwrap().len(), 2);
     }
 }

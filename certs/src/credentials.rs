@@ -4,7 +4,7 @@ use std::fmt;
 
 use rustls_pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
 
-use crate::error::Error;
+use crate::error::CertsError;
 use crate::files;
 
 /// Certificate chain and private key of one side of a handshake; its `Debug` hides the key.
@@ -17,10 +17,10 @@ impl Credentials {
     /// Creates credentials from a chain, leaf first, and the leaf's key as PKCS#8 DER.
     ///
     /// # Errors
-    /// [`Error::Certificate`] for an empty chain.
-    pub fn new(chain: Vec<CertificateDer<'static>>, key: Vec<u8>) -> Result<Self, Error> {
+    /// [`CertsError::Certificate`] for an empty chain.
+    pub fn new(chain: Vec<CertificateDer<'static>>, key: Vec<u8>) -> Result<Self, CertsError> {
         if chain.is_empty() {
-            return Err(Error::Certificate("chain is empty"));
+            return Err(CertsError::Certificate("chain is empty"));
         }
         Ok(Self { chain, key: PrivatePkcs8KeyDer::from(key) })
     }
@@ -28,9 +28,9 @@ impl Credentials {
     /// Parses chain and key from one PEM text.
     ///
     /// # Errors
-    /// [`Error::Pem`] if the key or every certificate is missing.
-    pub fn from_pem(text: &str) -> Result<Self, Error> {
-        Self::new(files::all_certificates(text)?, files::one_key(text)?)
+    /// [`CertsError::Pem`] if the key or every certificate is missing.
+    pub fn from_pem(text: &str) -> Result<Self, CertsError> {
+        Self::new(files::parse_certificates(text)?, files::parse_key(text)?)
     }
 
     /// Returns chain and key as one PEM text: a secret.

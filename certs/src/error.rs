@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 /// All errors of this crate; each text names the object and the rule it breaks.
 #[derive(Debug, thiserror::Error)]
-pub enum Error {
+pub enum CertsError {
     /// A file or folder could not be read or written.
     #[error("{path}: {source}", path = path.display())]
     File {
@@ -26,7 +26,7 @@ pub enum Error {
     },
     /// A file is not a regular file, or longer than any file this crate writes.
     #[error("{path}: {rule}", path = path.display())]
-    NotOurs {
+    InvalidFile {
         /// The file.
         path: PathBuf,
         /// The rule it breaks.
@@ -55,7 +55,7 @@ pub enum Error {
     TooManyRoots(usize),
     /// A rotation step that is not possible in its phase.
     #[error("the rotation {0}")]
-    Phase(&'static str),
+    RotationPhase(&'static str),
     /// A join token is not of the form `id.secret.hash`.
     #[error("join token: {0}")]
     Token(&'static str),

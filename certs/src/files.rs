@@ -9,27 +9,27 @@ use rustls_pki_types::CertificateDer;
 use rustls_pki_types::PrivatePkcs8KeyDer;
 use rustls_pki_types::pem::PemObject;
 
-use crate::error::Error;
+use crate::error::CertsError;
 
 /// Maximum size of a file that is read, in bytes.
 const MAX_FILE: u64 = 64 * 1_024;
 
 /// Mode of a file that contains a key.
-const SECRET: u32 = 0o600;
+const SECRET_FILE_MODE: u32 = 0o600;
 
 /// Mode of a folder that contains such files.
-const FOLDER: u32 = 0o700;
+const PRIVATE_FOLDER_MODE: u32 = 0o700;
 
 /// Creates a folder of mode 0700 (and its parents), or checks that an existing one is not looser.
 ///
 /// # Errors
-/// [`Error::File`] if it cannot be created, [`Error::LooseMode`] if others have access.
-pub fn private_folder(path: &Path) -> Result<(), Error> {
-    let fault = |source| Error::File { path: path.to_owned(), source };
-    DirBuilder::new().recursive(true).mode(FOLDER).create(path).map_err(fault)?;
+/// [`CertsError::File`] if it cannot be created, [`CertsError::LooseMode`] if others have access.
+pub fn ensure_private_folder(path: &Path) -> Result<(), CertsError> {
+    let fault = |source| CertsError::File { path: path.to_owned(), source };
+    DirBuilder::new().recursive(true).mode(PRIVATE_FOLDER_MODE).create(path).map_err(fault)?;
     let mode = path.metadata().map_err(fault)?.permissions().mode() & 0o777;
     if mode & 0o077 != 0 {
-        return Err(Error::LooseMode { path: path.to_owned(), mode, wanted: FOLDER });
+        return Err(CertsError::LooseMode { path: path.to_owned(), mode, wanted: PRIVATE_FOLDER_MODE });
     }
     Ok(())
 }
@@ -37,9 +37,9 @@ pub fn private_folder(path: &Path) -> Result<(), Error> {
 /// Reads a file that contains a key; returns `None` if there is no such file.
 ///
 /// # Errors
-/// [`Error::LooseMode`] if others than the owner may read or write it, [`Error::NotOurs`] if it is not a
-/// regular file, longer than 64 KiB or not text, [`Error::File`] if reading fails.
-pub fn read_secret(path: &Path) -> Result<Option<String>, Error> {
+/// [`CertsError::LooseMode`] if others than the owner may read or write it, [`CertsError::InvalidFile`] if it is not a
+/// regular file, longer than 64 KiB or not text, [`CertsError::File`] if reading fails.
+pub fn read_secret(path: &Path) -> Result<Option<String>, CertsError> {
     read_secret_up_to(path, MAX_FILE)
 }
 
@@ -47,8 +47,8 @@ pub fn read_secret(path: &Path) -> Result<Option<String>, Error> {
 ///
 /// # Errors
 /// The errors of [`read_secret`].
-pub fn read_secret_up_to(path: &Path, most: u64) -> Result<Option<String>, Error> {
-    let fault = |source| Error::File { path: path.to_owned(), source };
+pub fn read_secret_up_to(path: &Path, most: u64) -> Result<Option<String>, CertsError> {
+    let fault = |source| CertsError::File { path: path.to_owned(), source };
     let file = match File::open(path) {
         Ok(file) => file,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
@@ -56,21 +56,21 @@ pub fn read_secret_up_to(path: &Path, most: u64) -> Result<Option<String>, Error
     };
     let facts = file.metadata().map_err(fault)?;
     if !facts.is_file() {
-        return Err(Error::NotOurs { path: path.to_owned(), rule: "is not a regular file" });
+        return Err(CertsError::InvalidFile { path: path.to_owned(), rule: "is not a regular file" });
     }
     let mode = facts.permissions().mode() & 0o777;
     if mode & 0o077 != 0 {
-        return Err(Error::LooseMode { path: path.to_owned(), mode, wanted: SECRET });
+        return Err(CertsError::LooseMode { path: path.to_owned(), mode, wanted: SECRET_FILE_MODE });
     }
     if facts.len() > most {
         let rule = if most == MAX_FILE { "is longer than 64 KiB" } else { "is too long" };
-        return Err(Error::NotOurs { path: path.to_owned(), rule });
+        return Err(CertsError::InvalidFile { path: path.to_owned(), rule });
     }
     let mut bytes = Vec::new();
     file.take(most).read_to_end(&mut bytes).map_err(fault)?;
     match String::from_utf8(bytes) {
         Ok(text) => Ok(Some(text)),
-        Err(_) => Err(Error::NotOurs { path: path.to_owned(), rule: "is not text" }),
+        Err(_) => Err(CertsError::InvalidFile { path: path.to_owned(), rule: "is not text" }),
     }
 }
 
@@ -79,9 +79,9 @@ pub fn read_secret_up_to(path: &Path, most: u64) -> Result<Option<String>, Error
 /// owner.
 ///
 /// # Errors
-/// [`Error::File`] if a step fails; the previous file is intact then.
-pub fn write_secret(path: &Path, text: &str) -> Result<(), Error> {
-    let fault = |source| Error::File { path: path.to_owned(), source };
+/// [`CertsError::File`] if a step fails; the previous file is intact then.
+pub fn write_secret(path: &Path, text: &str) -> Result<(), CertsError> {
+    let fault = |source| CertsError::File { path: path.to_owned(), source };
     let before = match path.metadata() {
         Ok(facts) => Some(facts),
         Err(error) if error.kind() == io::ErrorKind::NotFound => None,
@@ -94,13 +94,13 @@ pub fn write_secret(path: &Path, text: &str) -> Result<(), Error> {
         Ok(()) | Err(_) => {}
     }
     let mut file =
-        OpenOptions::new().write(true).create_new(true).mode(SECRET).open(&beside).map_err(fault)?;
+        OpenOptions::new().write(true).create_new(true).mode(SECRET_FILE_MODE).open(&beside).map_err(fault)?;
     let owner = file.metadata().map_err(fault)?.uid();
     if let Some(before) = before.as_ref().filter(|before| before.uid() != owner) {
         fchown(&file, Some(before.uid()), Some(before.gid())).map_err(fault)?;
     }
     // Set explicitly, since the umask of the process restricts a new file's mode.
-    let mode = before.map_or(SECRET, |before| before.permissions().mode() & 0o700);
+    let mode = before.map_or(SECRET_FILE_MODE, |before| before.permissions().mode() & 0o700);
     file.set_permissions(Permissions::from_mode(mode)).map_err(fault)?;
     file.write_all(text.as_bytes()).and_then(|()| file.sync_all()).map_err(fault)?;
     std::fs::rename(&beside, path).map_err(fault)?;
@@ -109,33 +109,31 @@ pub fn write_secret(path: &Path, text: &str) -> Result<(), Error> {
 }
 
 /// Parses the only certificate in PEM text.
-pub(crate) fn one_certificate(text: &str) -> Result<CertificateDer<'static>, Error> {
-    let mut all = all_certificates(text)?;
+pub(crate) fn parse_one_certificate(text: &str) -> Result<CertificateDer<'static>, CertsError> {
+    let mut all = parse_certificates(text)?;
     match (all.pop(), all.is_empty()) {
         (Some(one), true) => Ok(one),
-        _ => Err(Error::Pem("it must have exactly one certificate")),
+        _ => Err(CertsError::Pem("it must have exactly one certificate")),
     }
 }
 
 /// Parses every certificate in PEM text, at least one.
-pub(crate) fn all_certificates(text: &str) -> Result<Vec<CertificateDer<'static>>, Error> {
+pub(crate) fn parse_certificates(text: &str) -> Result<Vec<CertificateDer<'static>>, CertsError> {
     let all = CertificateDer::pem_slice_iter(text.as_bytes())
         .collect::<Result<Vec<_>, _>>()
-        .map_err(|_| Error::Pem("a block is damaged"))?;
-    if all.is_empty() { Err(Error::Pem("it has no certificate")) } else { Ok(all) }
+        .map_err(|_| CertsError::Pem("a block is damaged"))?;
+    if all.is_empty() { Err(CertsError::Pem("it has no certificate")) } else { Ok(all) }
 }
 
 /// Parses the PKCS#8 key in PEM text and returns it as DER.
-pub(crate) fn one_key(text: &str) -> Result<Vec<u8>, Error> {
+pub(crate) fn parse_key(text: &str) -> Result<Vec<u8>, CertsError> {
     PrivatePkcs8KeyDer::from_pem_slice(text.as_bytes())
         .map(|key| key.secret_pkcs8_der().to_vec())
-        .map_err(|_| Error::Pem("it has no private key (PKCS#8)"))
+        .map_err(|_| CertsError::Pem("it has no private key (PKCS#8)"))
 }
 
 /// Encodes certificates as PEM text.
-pub(crate) fn certificates_to_pem<'a>(
-    certificates: impl IntoIterator<Item = &'a CertificateDer<'static>>,
-) -> String {
+pub(crate) fn certificates_to_pem<'a>(certificates: impl IntoIterator<Item = &'a CertificateDer<'static>>) -> String {
     certificates.into_iter().map(|one| block("CERTIFICATE", one)).collect()
 }
 
@@ -199,13 +197,13 @@ mod tests {
         write_secret(&path, "hidden").unwrap();
         for mode in [0o640, 0o604, 0o620, 0o602] {
             std::fs::set_permissions(&path, Permissions::from_mode(mode)).unwrap();
-            assert!(matches!(read_secret(&path), Err(Error::LooseMode { .. })), "{mode:o}");
+            assert!(matches!(read_secret(&path), Err(CertsError::LooseMode { .. })), "{mode:o}");
         }
         let room = folder.path().join("room");
-        private_folder(&room).unwrap();
-        private_folder(&room).unwrap();
+        ensure_private_folder(&room).unwrap();
+        ensure_private_folder(&room).unwrap();
         std::fs::set_permissions(&room, Permissions::from_mode(0o755)).unwrap();
-        assert!(matches!(private_folder(&room), Err(Error::LooseMode { mode: 0o755, wanted: 0o700, .. })));
+        assert!(matches!(ensure_private_folder(&room), Err(CertsError::LooseMode { mode: 0o755, wanted: 0o700, .. })));
     }
 
     #[test]
@@ -213,7 +211,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("key.pem");
         write_secret(&path, &"x".repeat(70_000)).unwrap();
-        assert!(matches!(read_secret(&path), Err(Error::NotOurs { rule: "is longer than 64 KiB", .. })));
+        assert!(matches!(read_secret(&path), Err(CertsError::InvalidFile { rule: "is longer than 64 KiB", .. })));
         assert!(read_secret(folder.path()).is_err());
     }
 }

@@ -10,17 +10,17 @@ use rcgen::{
 use rustls_pki_types::CertificateDer;
 use time::OffsetDateTime;
 
-use crate::authority::{Authority, Life};
+use crate::authority::{MeshAuthority, Validity};
 use crate::credentials::Credentials;
 use crate::csr;
-use crate::error::Error;
+use crate::error::CertsError;
 use crate::identity::agent_uri;
 
 /// The constant name in every coordinator's certificate; agents verify it whatever address they dial.
 pub const COORDINATOR_NAME: &str = "coordinator.parallax.internal";
 
 /// Validity of an agent's certificate in seconds: 30 days.
-pub const AGENT_LIFE: i64 = 30 * 86_400;
+pub const AGENT_VALIDITY: i64 = 30 * 86_400;
 
 /// Time by which a certificate's validity begins before its creation, in seconds: tolerance for clock skew.
 pub const BACKDATE: i64 = 3_600;
@@ -28,16 +28,16 @@ pub const BACKDATE: i64 = 3_600;
 /// A certificate's serial number: 16 bytes of which 126 bits are random, positive and of constant length in
 /// DER (RFC 5280, 4.1.2.2).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Serial([u8; 16]);
+pub struct CertificateSerial([u8; 16]);
 
-impl Serial {
+impl CertificateSerial {
     /// Creates a random serial.
     ///
     /// # Errors
-    /// [`Error::Random`] if the system returns no random bytes.
-    pub fn random() -> Result<Self, Error> {
+    /// [`CertsError::Random`] if the system returns no random bytes.
+    pub fn random() -> Result<Self, CertsError> {
         let mut bytes = [0; 16];
-        crate::tls::random(&mut bytes)?;
+        crate::tls::fill_random(&mut bytes)?;
         if let Some(first) = bytes.first_mut() {
             *first = (*first & 0x3f) | 0x40;
         }
@@ -47,12 +47,12 @@ impl Serial {
     /// Parses a serial from a certificate or a store.
     ///
     /// # Errors
-    /// [`Error::Certificate`] unless it has exactly 16 bytes and is positive.
-    pub fn from_bytes(bytes: &[u8]) -> Result<Self, Error> {
+    /// [`CertsError::Certificate`] unless it has exactly 16 bytes and is positive.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self, CertsError> {
         let bytes: [u8; 16] =
-            bytes.try_into().map_err(|_| Error::Certificate("has a serial that is not 16 bytes long"))?;
+            bytes.try_into().map_err(|_| CertsError::Certificate("has a serial that is not 16 bytes long"))?;
         if bytes[0] & 0xc0 != 0x40 {
-            return Err(Error::Certificate("has a serial that this authority never issues"));
+            return Err(CertsError::Certificate("has a serial that this authority never issues"));
         }
         Ok(Self(bytes))
     }
@@ -64,13 +64,13 @@ impl Serial {
     }
 }
 
-impl fmt::Display for Serial {
+impl fmt::Display for CertificateSerial {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
     }
 }
 
-impl fmt::Debug for Serial {
+impl fmt::Debug for CertificateSerial {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Serial({self})")
     }
@@ -78,31 +78,31 @@ impl fmt::Debug for Serial {
 
 /// A newly issued agent certificate.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Issued {
+pub struct IssuedCertificate {
     /// The certificate.
     pub certificate: CertificateDer<'static>,
     /// Its serial number.
-    pub serial: Serial,
+    pub serial: CertificateSerial,
     /// First and last valid second.
-    pub life: Life,
+    pub validity: Validity,
 }
 
-impl Authority {
+impl MeshAuthority {
     /// Creates a key and a certificate for the coordinator, for the rest of the authority's validity. The
     /// chain sent to peers is leaf and authority, since a joining agent compares the authority with its
     /// token.
     ///
     /// # Errors
-    /// [`Error::Random`] or [`Error::Sign`].
-    pub fn issue_coordinator(&self) -> Result<Credentials, Error> {
+    /// [`CertsError::Random`] or [`CertsError::Sign`].
+    pub fn issue_coordinator(&self) -> Result<Credentials, CertsError> {
         let key = KeyPair::generate_for(&PKCS_ECDSA_P256_SHA256)?;
         let name = SanType::DnsName(text(COORDINATOR_NAME)?);
         let profile = Profile {
             common_name: COORDINATOR_NAME,
             name,
             usage: ExtendedKeyUsagePurpose::ServerAuth,
-            life: self.life(),
-            serial: Serial::random()?,
+            life: self.validity(),
+            serial: CertificateSerial::random()?,
         };
         let leaf = profile.params()?.signed_by(&key, &self.issuer()?)?.der().clone();
         Credentials::new(vec![leaf, self.certificate().clone()], key.serialize_der())
@@ -115,16 +115,22 @@ impl Authority {
     /// names, usages and everything else in it are ignored.
     ///
     /// # Errors
-    /// [`Error::Request`] for a request that is not ECDSA P-256 PKCS#10 or is not signed by its key,
-    /// [`Error::AgentId`] for an invalid id, [`Error::Time`] for an out-of-range `now`.
-    pub fn issue_agent(&self, request: &[u8], agent: &str, now: i64, seconds: i64) -> Result<Issued, Error> {
-        let key: SubjectPublicKeyInfo = csr::proven_key(request)?;
+    /// [`CertsError::Request`] for a request that is not ECDSA P-256 PKCS#10 or is not signed by its key,
+    /// [`CertsError::AgentId`] for an invalid id, [`CertsError::Time`] for an out-of-range `now`.
+    pub fn issue_agent(
+        &self,
+        request: &[u8],
+        agent: &str,
+        now: i64,
+        seconds: i64,
+    ) -> Result<IssuedCertificate, CertsError> {
+        let key: SubjectPublicKeyInfo = csr::verified_key(request)?;
         let uri = agent_uri(agent)?;
-        let life = Life {
+        let life = Validity {
             not_before: now.saturating_sub(BACKDATE),
-            not_after: now.saturating_add(seconds).min(self.life().not_after),
+            not_after: now.saturating_add(seconds).min(self.validity().not_after),
         };
-        let serial = Serial::random()?;
+        let serial = CertificateSerial::random()?;
         let profile = Profile {
             common_name: agent,
             name: SanType::URI(text(&uri)?),
@@ -133,13 +139,13 @@ impl Authority {
             serial,
         };
         let certificate = profile.params()?.signed_by(&key, &self.issuer()?)?.der().clone();
-        Ok(Issued { certificate, serial, life })
+        Ok(IssuedCertificate { certificate, serial, validity: life })
     }
 }
 
 /// Converts `seconds` after the epoch for rcgen.
-pub(crate) fn at(seconds: i64) -> Result<OffsetDateTime, Error> {
-    OffsetDateTime::from_unix_timestamp(seconds).map_err(|_| Error::Time)
+pub(crate) fn offset_date_time(seconds: i64) -> Result<OffsetDateTime, CertsError> {
+    OffsetDateTime::from_unix_timestamp(seconds).map_err(|_| CertsError::Time)
 }
 
 /// Fields that differ between the two kinds of leaf.
@@ -147,19 +153,19 @@ struct Profile<'a> {
     common_name: &'a str,
     name: SanType,
     usage: ExtendedKeyUsagePurpose,
-    life: Life,
-    serial: Serial,
+    life: Validity,
+    serial: CertificateSerial,
 }
 
 impl Profile<'_> {
-    fn params(self) -> Result<CertificateParams, Error> {
+    fn params(self) -> Result<CertificateParams, CertsError> {
         let mut subject = DistinguishedName::new();
         subject.push(DnType::CommonName, self.common_name);
         let mut params = CertificateParams::default();
         params.distinguished_name = subject;
         params.subject_alt_names = vec![self.name];
-        params.not_before = at(self.life.not_before)?;
-        params.not_after = at(self.life.not_after)?;
+        params.not_before = offset_date_time(self.life.not_before)?;
+        params.not_after = offset_date_time(self.life.not_after)?;
         params.serial_number = Some(SerialNumber::from_slice(self.serial.as_bytes()));
         params.is_ca = IsCa::ExplicitNoCa;
         params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
@@ -169,7 +175,7 @@ impl Profile<'_> {
     }
 }
 
-fn text(value: &str) -> Result<Ia5String, Error> {
+fn text(value: &str) -> Result<Ia5String, CertsError> {
     Ok(Ia5String::try_from(value)?)
 }
 
@@ -177,47 +183,47 @@ fn text(value: &str) -> Result<Ia5String, Error> {
 mod tests {
     use super::*;
     use crate::csr::AgentKey;
-    use crate::identity::Identity;
+    use crate::identity::AgentIdentity;
 
     const NOW: i64 = 1_790_000_000;
 
     #[test]
     fn an_agents_certificate_says_what_the_coordinator_decided() {
-        let authority = Authority::make(NOW).unwrap();
+        let authority = MeshAuthority::generate(NOW).unwrap();
         let request = AgentKey::generate().unwrap().request().unwrap();
-        let issued = authority.issue_agent(&request, "agt_1-x", NOW, AGENT_LIFE).unwrap();
-        let identity = Identity::of_agent(&issued.certificate).unwrap();
+        let issued = authority.issue_agent(&request, "agt_1-x", NOW, AGENT_VALIDITY).unwrap();
+        let identity = AgentIdentity::of_agent(&issued.certificate).unwrap();
         assert_eq!(identity.agent, "agt_1-x");
         assert_eq!(identity.serial, issued.serial);
-        assert_eq!(identity.life, Life { not_before: NOW - 3_600, not_after: NOW + 2_592_000 });
+        assert_eq!(identity.validity, Validity { not_before: NOW - 3_600, not_after: NOW + 2_592_000 });
     }
 
     #[test]
     fn serials_differ_and_are_read_back_whole() {
-        let (one, two) = (Serial::random().unwrap(), Serial::random().unwrap());
+        let (one, two) = (CertificateSerial::random().unwrap(), CertificateSerial::random().unwrap());
         assert_ne!(one, two);
-        assert_eq!(Serial::from_bytes(one.as_bytes()).unwrap(), one);
-        assert!(Serial::from_bytes(&[0x40; 15]).is_err());
-        assert!(Serial::from_bytes(&[0x80; 16]).is_err());
+        assert_eq!(CertificateSerial::from_bytes(one.as_bytes()).unwrap(), one);
+        assert!(CertificateSerial::from_bytes(&[0x40; 15]).is_err());
+        assert!(CertificateSerial::from_bytes(&[0x80; 16]).is_err());
         assert_eq!(one.to_string().len(), 32);
     }
 
     #[test]
     fn an_agents_certificate_never_outlives_its_authority() {
-        let authority = Authority::make(NOW).unwrap();
+        let authority = MeshAuthority::generate(NOW).unwrap();
         let request = AgentKey::generate().unwrap().request().unwrap();
-        let late = authority.life().not_after - 10;
-        let issued = authority.issue_agent(&request, "a", late, AGENT_LIFE).unwrap();
-        assert_eq!(issued.life.not_after, authority.life().not_after);
+        let late = authority.validity().not_after - 10;
+        let issued = authority.issue_agent(&request, "a", late, AGENT_VALIDITY).unwrap();
+        assert_eq!(issued.validity.not_after, authority.validity().not_after);
     }
 
     #[test]
     fn impossible_ids_are_refused() {
-        let authority = Authority::make(NOW).unwrap();
+        let authority = MeshAuthority::generate(NOW).unwrap();
         let request = AgentKey::generate().unwrap().request().unwrap();
         for id in ["", "a/b", "a b", "é", &"x".repeat(65)] {
             assert!(
-                matches!(authority.issue_agent(&request, id, NOW, AGENT_LIFE), Err(Error::AgentId)),
+                matches!(authority.issue_agent(&request, id, NOW, AGENT_VALIDITY), Err(CertsError::AgentId)),
                 "{id}"
             );
         }

@@ -3,7 +3,7 @@
 //!
 //! # Trust model
 //!
-//! The coordinator creates an [`authority::Authority`] on its first start. It signs two kinds of leaf and no
+//! The coordinator creates an [`authority::MeshAuthority`] on its first start. It signs two kinds of leaf and no
 //! other:
 //!
 //! - the **coordinator's**: `serverAuth` only, one constant DNS name ([`issue::COORDINATOR_NAME`]), because
@@ -14,31 +14,31 @@
 //!   created on the agent's host and never leaves it; only the key is taken from the request, and only with
 //!   proof of possession.
 //!
-//! A new agent gets its certificate for a [`token::Token`] that contains the SHA-256 of the authority's
+//! A new agent gets its certificate for a [`token::JoinToken`] that contains the SHA-256 of the authority's
 //! public key, so that the agent can verify the coordinator *before* it sends the secret
 //! ([`tls::join_config`]).
 //!
-//! A rotation replaces the authority ([`rotation::Authorities`]): both authorities are trusted for a while,
+//! A rotation replaces the authority ([`rotation::AuthorityStore`]): both authorities are trusted for a while,
 //! and the coordinator presents each client a certificate of an authority that the client names in its first
 //! message.
 //!
 //! Session resumption and early data are disabled: a resumed TLS 1.3 session does not verify the client's
 //! certificate again. Validity times are unix seconds and always an argument; this crate reads no clock.
 
-mod admit;
 pub mod authority;
+mod authority_hint;
+mod client_verifier;
 pub mod credentials;
 pub mod csr;
 pub mod error;
 pub mod files;
-mod hint;
 pub mod identity;
 pub mod issue;
+pub mod mesh_secret;
 pub mod rotation;
 pub mod sealing;
-pub mod secret;
+pub mod server_verifier;
 pub mod tls;
 pub mod token;
-pub mod verify;
 
-pub use error::Error;
+pub use error::CertsError;

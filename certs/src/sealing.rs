@@ -17,16 +17,16 @@ use chacha20poly1305::aead::{Aead, KeyInit, Payload};
 use chacha20poly1305::{XChaCha20Poly1305, XNonce};
 use sha2::{Digest, Sha256};
 
-use crate::error::Error;
+use crate::error::CertsError;
 use crate::files::{read_secret, write_secret};
 use crate::token::hex;
 
 /// Bytes of a nonce.
 const NONCE: usize = 24;
 /// Number of bytes by which sealing lengthens a record.
-pub const OVERHEAD: usize = KeyId::LENGTH + NONCE + 16;
+pub const SEAL_OVERHEAD: usize = KeyId::LENGTH + NONCE + 16;
 /// Maximum number of keys in one file.
-const MOST_KEYS: usize = 64;
+const MAX_KEYS: usize = 64;
 
 /// Name of a key, derived from it: shown in messages and stored with each record that the key sealed.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -66,7 +66,7 @@ impl fmt::Debug for KeyId {
 
 /// Error of opening a sealed record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum OpenError {
+pub enum UnsealError {
     /// The record is shorter than any sealed record.
     #[error("is too short to be a sealed record")]
     TooShort,
@@ -93,14 +93,14 @@ impl Keyring {
     /// Reads a key file.
     ///
     /// # Errors
-    /// [`Error::File`] if it is missing, [`Error::LooseMode`] if others than the owner have access,
-    /// [`Error::NotOurs`] if a line is not a key or there is none.
-    pub fn read(path: &Path) -> Result<Self, Error> {
+    /// [`CertsError::File`] if it is missing, [`CertsError::LooseMode`] if others than the owner have access,
+    /// [`CertsError::InvalidFile`] if a line is not a key or there is none.
+    pub fn read(path: &Path) -> Result<Self, CertsError> {
         let Some(text) = read_secret(path)? else {
             let source = std::io::Error::from(std::io::ErrorKind::NotFound);
-            return Err(Error::File { path: path.to_owned(), source });
+            return Err(CertsError::File { path: path.to_owned(), source });
         };
-        Self::from_text(&text).map_err(|rule| Error::NotOurs { path: path.to_owned(), rule })
+        Self::from_text(&text).map_err(|rule| CertsError::InvalidFile { path: path.to_owned(), rule })
     }
 
     fn from_text(text: &str) -> Result<Self, &'static str> {
@@ -116,7 +116,7 @@ impl Keyring {
             .collect::<Result<Vec<_>, _>>()?;
         match keys.len() {
             0 => Err("has no key"),
-            1..=MOST_KEYS => Ok(Self { keys }),
+            1..=MAX_KEYS => Ok(Self { keys }),
             _ => Err("has more than 64 keys"),
         }
     }
@@ -127,35 +127,35 @@ impl Keyring {
     }
 
     /// Returns true if there is a key of that id.
-    pub fn has(&self, id: KeyId) -> bool {
+    pub fn contains(&self, id: KeyId) -> bool {
         self.keys.iter().any(|key| key.id == id)
     }
 
     /// Seals a record under its name.
     ///
     /// # Errors
-    /// [`Error::Random`] if the system returns no random bytes, or the record is longer than the cipher
+    /// [`CertsError::Random`] if the system returns no random bytes, or the record is longer than the cipher
     /// allows.
-    pub fn seal(&self, name: &[u8], plain: &[u8]) -> Result<Vec<u8>, Error> {
-        let key = self.keys.first().ok_or(Error::Random)?;
+    pub fn seal(&self, name: &[u8], plain: &[u8]) -> Result<Vec<u8>, CertsError> {
+        let key = self.keys.first().ok_or(CertsError::Random)?;
         let mut nonce = [0; NONCE];
-        crate::tls::random(&mut nonce)?;
+        crate::tls::fill_random(&mut nonce)?;
         let payload = Payload { msg: plain, aad: name };
-        let sealed = key.cipher.encrypt(&XNonce::from(nonce), payload).map_err(|_| Error::Random)?;
+        let sealed = key.cipher.encrypt(&XNonce::from(nonce), payload).map_err(|_| CertsError::Random)?;
         Ok([&key.id.0, nonce.as_slice(), &sealed].concat())
     }
 
     /// Opens a record that was sealed under that name.
     ///
     /// # Errors
-    /// [`OpenError`] if no key matches, or the record was changed.
-    pub fn open(&self, name: &[u8], sealed: &[u8]) -> Result<Vec<u8>, OpenError> {
-        let (id, rest) = sealed.split_first_chunk().ok_or(OpenError::TooShort)?;
-        let (nonce, ciphertext) = rest.split_first_chunk::<NONCE>().ok_or(OpenError::TooShort)?;
+    /// [`UnsealError`] if no key matches, or the record was changed.
+    pub fn open(&self, name: &[u8], sealed: &[u8]) -> Result<Vec<u8>, UnsealError> {
+        let (id, rest) = sealed.split_first_chunk().ok_or(UnsealError::TooShort)?;
+        let (nonce, ciphertext) = rest.split_first_chunk::<NONCE>().ok_or(UnsealError::TooShort)?;
         let id = KeyId(*id);
-        let key = self.keys.iter().find(|key| key.id == id).ok_or(OpenError::UnknownKey(id))?;
+        let key = self.keys.iter().find(|key| key.id == id).ok_or(UnsealError::UnknownKey(id))?;
         let payload = Payload { msg: ciphertext, aad: name };
-        key.cipher.decrypt(&XNonce::from(*nonce), payload).map_err(|_| OpenError::Tampered)
+        key.cipher.decrypt(&XNonce::from(*nonce), payload).map_err(|_| UnsealError::Tampered)
     }
 }
 
@@ -177,10 +177,10 @@ impl fmt::Debug for Keyring {
 /// and the new key is put before its keys; without it the file must not exist.
 ///
 /// # Errors
-/// [`Error::NotOurs`] if the file exists without `rotate` or is missing with it; [`Error::File`] and
-/// [`Error::LooseMode`] if it can't be read or written; [`Error::Random`] without randomness.
-pub fn write_new_key(path: &Path, rotate: bool) -> Result<KeyId, Error> {
-    let not_ours = |rule| Error::NotOurs { path: path.to_owned(), rule };
+/// [`CertsError::InvalidFile`] if the file exists without `rotate` or is missing with it; [`CertsError::File`] and
+/// [`CertsError::LooseMode`] if it can't be read or written; [`CertsError::Random`] without randomness.
+pub fn write_new_key(path: &Path, rotate: bool) -> Result<KeyId, CertsError> {
+    let not_ours = |rule| CertsError::InvalidFile { path: path.to_owned(), rule };
     let before = match (read_secret(path)?, rotate) {
         (Some(_), false) => {
             return Err(not_ours("already exists; use `--rotate` to add a new key"));
@@ -192,9 +192,9 @@ pub fn write_new_key(path: &Path, rotate: bool) -> Result<KeyId, Error> {
         Keyring::from_text(&before).map_err(not_ours)?;
     }
     let mut key = [0; 32];
-    crate::tls::random(&mut key)?;
+    crate::tls::fill_random(&mut key)?;
     let text = format!("{}\n{before}", STANDARD.encode(key));
-    let id = Keyring::from_text(&text).map_err(not_ours)?.sealing_key().ok_or(Error::Random)?;
+    let id = Keyring::from_text(&text).map_err(not_ours)?.sealing_key().ok_or(CertsError::Random)?;
     write_secret(path, &text)?;
     Ok(id)
 }
@@ -216,12 +216,12 @@ mod tests {
     fn a_record_opens_under_its_name_and_with_its_key_alone() {
         let one = keyring(&[ONE]);
         let sealed = one.seal(b"dm1", b"a secret").unwrap();
-        assert_eq!(sealed.len(), b"a secret".len() + OVERHEAD);
+        assert_eq!(sealed.len(), b"a secret".len() + SEAL_OVERHEAD);
         assert!(!sealed.windows(6).any(|bytes| bytes == b"secret"));
         assert_eq!(one.open(b"dm1", &sealed).unwrap(), b"a secret");
         assert_ne!(sealed, one.seal(b"dm1", b"a secret").unwrap(), "a nonce is used once");
-        assert_eq!(one.open(b"dm2", &sealed), Err(OpenError::Tampered));
-        let unknown = Err(OpenError::UnknownKey(one.sealing_key().unwrap()));
+        assert_eq!(one.open(b"dm2", &sealed), Err(UnsealError::Tampered));
+        let unknown = Err(UnsealError::UnknownKey(one.sealing_key().unwrap()));
         assert_eq!(keyring(&[TWO]).open(b"dm1", &sealed), unknown);
         for at in 0..sealed.len() {
             let mut changed = sealed.clone();
@@ -245,26 +245,24 @@ mod tests {
     fn a_key_file_is_made_rotated_and_read_by_its_owner_alone() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("secrets-key");
-        assert!(matches!(Keyring::read(&path), Err(Error::File { .. })));
+        assert!(matches!(Keyring::read(&path), Err(CertsError::File { .. })));
         assert!(write_new_key(&path, true).is_err());
         let first = write_new_key(&path, false).unwrap();
         assert_eq!(path.metadata().unwrap().permissions().mode() & 0o777, 0o600);
         assert!(write_new_key(&path, false).is_err(), "no key is lost");
         let second = write_new_key(&path, true).unwrap();
         let keys = Keyring::read(&path).unwrap();
-        assert!(keys.sealing_key() == Some(second) && keys.has(first) && first != second);
+        assert!(keys.sealing_key() == Some(second) && keys.contains(first) && first != second);
         std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o640)).unwrap();
-        assert!(matches!(Keyring::read(&path), Err(Error::LooseMode { .. })));
+        assert!(matches!(Keyring::read(&path), Err(CertsError::LooseMode { .. })));
     }
 
     #[test]
     fn lines_that_are_no_keys_are_refused_without_being_shown() {
-        for text in
-            ["", "# nothing", "AAAA", "not base64 !!", "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"]
-        {
+        for text in ["", "# nothing", "AAAA", "not base64 !!", "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"] {
             assert!(Keyring::from_text(text).is_err(), "{text}");
         }
-        let many = vec![ONE; MOST_KEYS + 1].join("\n");
+        let many = vec![ONE; MAX_KEYS + 1].join("\n");
         assert!(Keyring::from_text(&many).is_err());
         assert!(!format!("{:?}", keyring(&[ONE])).contains("AAAA"));
     }

@@ -14,15 +14,15 @@ use rustls::version::TLS13;
 use rustls::{ClientConfig, ServerConfig};
 use rustls_pki_types::UnixTime;
 
-use crate::admit::Bounded;
-use crate::authority::{Roots, key_hash_of};
+use crate::authority::{TrustRoots, key_hash_of};
+use crate::authority_hint::{self, HintedCertResolver};
+use crate::client_verifier::BoundedClientVerifier;
 use crate::credentials::Credentials;
-use crate::error::Error;
-use crate::hint::{self, ByHint};
-use crate::verify::{ByKeyHash, ByRoots, KnownTime};
+use crate::error::CertsError;
+use crate::server_verifier::{CoordinatorTime, KeyHashVerifier, RootsVerifier};
 
 /// Returns the coordinator's settings. A client certificate is optional, so that mesh and join share one
-/// port: the session must match the protocol (ALPN) and [`crate::identity::Identity`] before it reads
+/// port: the session must match the protocol (ALPN) and [`crate::identity::AgentIdentity`] before it reads
 /// anything. A certificate, if sent, must be valid: issued by one of `roots`, for clients, within its
 /// validity period by `clock`, in a chain of at most two certificates and 8 KiB.
 ///
@@ -30,31 +30,30 @@ use crate::verify::{ByKeyHash, ByRoots, KnownTime};
 /// presented, or else the very first.
 ///
 /// # Errors
-/// [`Error::Tls`] if rustls rejects key or certificate, [`Error::Certificate`] if the second one is not an
+/// [`CertsError::Tls`] if rustls rejects key or certificate, [`CertsError::Certificate`] if the second one is not an
 /// authority.
 pub fn coordinator_config(
     credentials: &[Credentials],
-    roots: &Roots,
+    roots: &TrustRoots,
     protocols: &[&[u8]],
     clock: Arc<dyn TimeProvider>,
-) -> Result<ServerConfig, Error> {
+) -> Result<ServerConfig, CertsError> {
     let provider = Arc::new(default_provider());
-    let verifier =
-        WebPkiClientVerifier::builder_with_provider(Arc::new(roots.store()?), Arc::clone(&provider))
-            .allow_unauthenticated()
-            .build()
-            .map_err(|_| Error::Certificate("cannot be trusted as an authority"))?;
+    let verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(roots.cert_store()?), Arc::clone(&provider))
+        .allow_unauthenticated()
+        .build()
+        .map_err(|_| CertsError::Certificate("cannot be trusted as an authority"))?;
     let mut shown = Vec::new();
     for one in credentials {
         // A leaf without its authority can't be requested by name.
-        let name = one.chain().get(1).map(key_hash_of).transpose()?.map(|hash| hint::of(&hash));
+        let name = one.chain().get(1).map(key_hash_of).transpose()?.map(|hash| authority_hint::hint_name(&hash));
         let (chain, key) = one.for_rustls();
         shown.push((name, Arc::new(CertifiedKey::from_der(chain, key, &provider)?)));
     }
     let mut config = ServerConfig::builder_with_details(provider, clock)
         .with_protocol_versions(&[&TLS13])?
-        .with_client_cert_verifier(Arc::new(Bounded(verifier)))
-        .with_cert_resolver(Arc::new(ByHint(shown)));
+        .with_client_cert_verifier(Arc::new(BoundedClientVerifier(verifier)))
+        .with_cert_resolver(Arc::new(HintedCertResolver(shown)));
     config.alpn_protocols = protocols.iter().map(|name| name.to_vec()).collect();
     config.max_early_data_size = 0;
     config.send_tls13_tickets = 0;
@@ -63,21 +62,21 @@ pub fn coordinator_config(
 }
 
 /// Returns an agent's settings for the mesh. The coordinator is verified by `roots` and its constant name, at
-/// the time that [`KnownTime::judge_by`] chooses from `clock` (the host's own) and `known`.
+/// the time that [`CoordinatorTime::validation_time`] chooses from `clock` (the host's own) and `known`.
 ///
 /// # Errors
-/// [`Error::Tls`] if rustls rejects key or certificate.
+/// [`CertsError::Tls`] if rustls rejects key or certificate.
 pub fn agent_config(
     credentials: &Credentials,
-    roots: &Roots,
+    roots: &TrustRoots,
     protocols: &[&[u8]],
     clock: Arc<dyn TimeProvider>,
-    known: Arc<KnownTime>,
-) -> Result<ClientConfig, Error> {
+    known: Arc<CoordinatorTime>,
+) -> Result<ClientConfig, CertsError> {
     let provider = Arc::new(default_provider());
     let algorithms = provider.signature_verification_algorithms;
-    let hints = roots.key_hashes()?.iter().map(hint::of).collect();
-    let verifier = Arc::new(ByRoots { roots: roots.clone(), hints, known, algorithms });
+    let hints = roots.key_hashes()?.iter().map(authority_hint::hint_name).collect();
+    let verifier = Arc::new(RootsVerifier { roots: roots.clone(), hints, coordinator_time: known, algorithms });
     let (chain, key) = credentials.for_rustls();
     let config = ClientConfig::builder_with_details(provider, clock)
         .with_protocol_versions(&[&TLS13])?
@@ -92,15 +91,15 @@ pub fn agent_config(
 /// and kind are verified too, all within the handshake, so nothing is sent to a server that fails.
 ///
 /// # Errors
-/// [`Error::Tls`] if rustls rejects the settings.
+/// [`CertsError::Tls`] if rustls rejects the settings.
 pub fn join_config(
     authority: [u8; 32],
     protocols: &[&[u8]],
     clock: Arc<dyn TimeProvider>,
-) -> Result<ClientConfig, Error> {
+) -> Result<ClientConfig, CertsError> {
     let provider = Arc::new(default_provider());
     let algorithms = provider.signature_verification_algorithms;
-    let verifier = ByKeyHash { hash: authority, hints: vec![hint::of(&authority)], algorithms };
+    let verifier = KeyHashVerifier { hash: authority, hints: vec![authority_hint::hint_name(&authority)], algorithms };
     let config = ClientConfig::builder_with_details(provider, clock)
         .with_protocol_versions(&[&TLS13])?
         .dangerous()
@@ -117,10 +116,10 @@ pub fn clock(unix_seconds: impl Fn() -> i64 + Send + Sync + 'static) -> Arc<dyn 
 /// Fills `bytes` from the system's source of randomness.
 ///
 /// # Errors
-/// [`Error::Random`] if it fails.
-pub fn random(bytes: &mut [u8]) -> Result<(), Error> {
+/// [`CertsError::Random`] if it fails.
+pub fn fill_random(bytes: &mut [u8]) -> Result<(), CertsError> {
     let provider: CryptoProvider = default_provider();
-    provider.secure_random.fill(bytes).map_err(|_| Error::Random)
+    provider.secure_random.fill(bytes).map_err(|_| CertsError::Random)
 }
 
 fn harden(mut config: ClientConfig, protocols: &[&[u8]]) -> ClientConfig {

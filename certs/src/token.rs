@@ -6,42 +6,42 @@ use std::str::FromStr;
 use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
 
-use crate::error::Error;
+use crate::error::CertsError;
 
 /// Maximum length of a token's text; a token is 130 characters.
 const MAX_TEXT: usize = 256;
 
 /// Number of the invitation that a token belongs to, printed as 32 hexadecimal digits; not secret.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct TokenId(pub u128);
+pub struct JoinTokenId(pub u128);
 
-impl fmt::Display for TokenId {
+impl fmt::Display for JoinTokenId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:032x}", self.0)
     }
 }
 
-impl fmt::Debug for TokenId {
+impl fmt::Debug for JoinTokenId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "TokenId({self})")
     }
 }
 
-impl FromStr for TokenId {
-    type Err = Error;
+impl FromStr for JoinTokenId {
+    type Err = CertsError;
 
-    fn from_str(text: &str) -> Result<Self, Error> {
+    fn from_str(text: &str) -> Result<Self, CertsError> {
         unhex(text)
             .map(|bytes| Self(u128::from_be_bytes(bytes)))
-            .ok_or(Error::Token("its id must be 32 hexadecimal digits"))
+            .ok_or(CertsError::Token("its id must be 32 hexadecimal digits"))
     }
 }
 
 /// A token's secret, 16 random bytes; its `Debug` hides it.
 #[derive(Clone)]
-pub struct Secret([u8; 16]);
+pub struct JoinTokenSecret([u8; 16]);
 
-impl Secret {
+impl JoinTokenSecret {
     /// Wraps a secret received over the wire.
     #[must_use]
     pub fn from_bytes(bytes: [u8; 16]) -> Self {
@@ -57,15 +57,15 @@ impl Secret {
     /// Returns the hash that is stored instead of the secret. One SHA-256 suffices: 128 random bits cannot be
     /// guessed from it.
     #[must_use]
-    pub fn hash(&self) -> SecretHash {
+    pub fn hash(&self) -> JoinTokenSecretHash {
         let mut hasher = Sha256::new();
         hasher.update(b"parallax join token secret\0");
         hasher.update(self.0);
-        SecretHash(hasher.finalize().into())
+        JoinTokenSecretHash(hasher.finalize().into())
     }
 }
 
-impl fmt::Debug for Secret {
+impl fmt::Debug for JoinTokenSecret {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Secret(..)")
     }
@@ -73,17 +73,17 @@ impl fmt::Debug for Secret {
 
 /// The stored hash of a token's secret.
 #[derive(Clone, Copy)]
-pub struct SecretHash(pub [u8; 32]);
+pub struct JoinTokenSecretHash(pub [u8; 32]);
 
-impl SecretHash {
+impl JoinTokenSecretHash {
     /// Returns true if `secret` matches, in constant time.
     #[must_use]
-    pub fn matches(&self, secret: &Secret) -> bool {
+    pub fn matches(&self, secret: &JoinTokenSecret) -> bool {
         self.0.ct_eq(&secret.hash().0).into()
     }
 }
 
-impl fmt::Debug for SecretHash {
+impl fmt::Debug for JoinTokenSecretHash {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("SecretHash(..)")
     }
@@ -92,24 +92,24 @@ impl fmt::Debug for SecretHash {
 /// A join token: `id.secret.hash`, each in lower-case hexadecimal, the hash being the SHA-256 of the
 /// authority's public key (SubjectPublicKeyInfo). Its `Debug` shows only the id.
 #[derive(Clone)]
-pub struct Token {
+pub struct JoinToken {
     /// Invitation that it belongs to.
-    pub id: TokenId,
+    pub id: JoinTokenId,
     /// Proof that the holder was invited.
-    pub secret: Secret,
+    pub secret: JoinTokenSecret,
     /// SHA-256 of the authority's public key, with which the holder verifies the coordinator.
     pub authority: [u8; 32],
 }
 
-impl Token {
+impl JoinToken {
     /// Creates a token with a new secret for that invitation, with the authority's key hash.
     ///
     /// # Errors
-    /// [`Error::Random`] if the system returns no random bytes.
-    pub fn generate(id: TokenId, authority: [u8; 32]) -> Result<Self, Error> {
+    /// [`CertsError::Random`] if the system returns no random bytes.
+    pub fn generate(id: JoinTokenId, authority: [u8; 32]) -> Result<Self, CertsError> {
         let mut secret = [0; 16];
-        crate::tls::random(&mut secret)?;
-        Ok(Self { id, secret: Secret(secret), authority })
+        crate::tls::fill_random(&mut secret)?;
+        Ok(Self { id, secret: JoinTokenSecret(secret), authority })
     }
 
     /// Returns the text to hand over, secret included: shown once, never stored.
@@ -119,29 +119,30 @@ impl Token {
     }
 }
 
-impl FromStr for Token {
-    type Err = Error;
+impl FromStr for JoinToken {
+    type Err = CertsError;
 
-    fn from_str(text: &str) -> Result<Self, Error> {
+    fn from_str(text: &str) -> Result<Self, CertsError> {
         let text = text.trim();
         if text.len() > MAX_TEXT {
-            return Err(Error::Token("is too long"));
+            return Err(CertsError::Token("is too long"));
         }
         let mut parts = text.split('.');
-        let (Some(id), Some(secret), Some(authority), None) =
-            (parts.next(), parts.next(), parts.next(), parts.next())
+        let (Some(id), Some(secret), Some(authority), None) = (parts.next(), parts.next(), parts.next(), parts.next())
         else {
-            return Err(Error::Token("must be three parts with dots between, as the invitation printed it"));
+            return Err(CertsError::Token("must be three parts with dots between, as the invitation printed it"));
         };
         Ok(Self {
             id: id.parse()?,
-            secret: Secret(unhex(secret).ok_or(Error::Token("its secret must be 32 hexadecimal digits"))?),
-            authority: unhex(authority).ok_or(Error::Token("its key hash must be 64 hexadecimal digits"))?,
+            secret: JoinTokenSecret(
+                unhex(secret).ok_or(CertsError::Token("its secret must be 32 hexadecimal digits"))?,
+            ),
+            authority: unhex(authority).ok_or(CertsError::Token("its key hash must be 64 hexadecimal digits"))?,
         })
     }
 }
 
-impl fmt::Debug for Token {
+impl fmt::Debug for JoinToken {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Token").field("id", &self.id).finish_non_exhaustive()
     }
@@ -168,24 +169,26 @@ mod tests {
 
     #[test]
     fn a_token_is_read_back_as_it_was_printed() {
-        let token = Token::generate(TokenId(5), [7; 32]).unwrap();
+        let token = JoinToken::generate(JoinTokenId(5), [7; 32]).unwrap();
         let text = token.expose();
         assert_eq!(text.len(), 130);
-        let read: Token = format!(" {text}\n").parse().unwrap();
+        let read: JoinToken = format!(" {text}\n").parse().unwrap();
         assert_eq!((read.id, read.authority), (token.id, [7; 32]));
         assert!(token.secret.hash().matches(&read.secret));
     }
 
     #[test]
     fn a_wrong_secret_does_not_match() {
-        let (one, two) =
-            (Token::generate(TokenId(5), [7; 32]).unwrap(), Token::generate(TokenId(5), [7; 32]).unwrap());
+        let (one, two) = (
+            JoinToken::generate(JoinTokenId(5), [7; 32]).unwrap(),
+            JoinToken::generate(JoinTokenId(5), [7; 32]).unwrap(),
+        );
         assert!(!one.secret.hash().matches(&two.secret));
     }
 
     #[test]
     fn a_token_tells_no_secret_when_printed_for_debugging() {
-        let token = Token::generate(TokenId(5), [7; 32]).unwrap();
+        let token = JoinToken::generate(JoinTokenId(5), [7; 32]).unwrap();
         let shown = format!("{token:?} {:?} {:?}", token.secret, token.secret.hash());
         assert!(!shown.contains(&hex(token.secret.expose())));
         assert!(!shown.contains(&hex(&token.secret.hash().0)));
@@ -193,21 +196,13 @@ mod tests {
 
     #[test]
     fn text_that_is_no_token_is_refused() {
-        let good = Token::generate(TokenId(5), [7; 32]).unwrap().expose();
-        for bad in [
-            "",
-            ".",
-            "..",
-            "a.b.c",
-            "a.b",
-            &good[1..],
-            &good[..129],
-            &format!("{good}.x"),
-            &good.replace('.', ":"),
-        ] {
-            assert!(bad.parse::<Token>().is_err(), "{bad}");
+        let good = JoinToken::generate(JoinTokenId(5), [7; 32]).unwrap().expose();
+        for bad in
+            ["", ".", "..", "a.b.c", "a.b", &good[1..], &good[..129], &format!("{good}.x"), &good.replace('.', ":")]
+        {
+            assert!(bad.parse::<JoinToken>().is_err(), "{bad}");
         }
-        assert!("x".repeat(10_000).parse::<Token>().is_err());
-        assert!(format!("+{}", &good[1..]).parse::<Token>().is_err());
+        assert!("x".repeat(10_000).parse::<JoinToken>().is_err());
+        assert!(format!("+{}", &good[1..]).parse::<JoinToken>().is_err());
     }
 }

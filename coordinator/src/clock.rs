@@ -12,18 +12,18 @@ pub const STEP: i64 = 2_000;
 
 /// A source of the current time. Cheap to clone.
 #[derive(Clone, Default)]
-pub struct Clock(Option<Arc<Hand>>);
+pub struct Clock(Option<Arc<ManualClock>>);
 
 /// A manually set clock, for tests.
 #[derive(Debug)]
-struct Hand {
+struct ManualClock {
     wall: AtomicI64,
     /// Monotonic time: advances with the wall clock, and never goes back.
-    steady: AtomicI64,
+    monotonic: AtomicI64,
 }
 
 #[cfg(target_os = "linux")]
-const STEADY: rustix::time::ClockId = rustix::time::ClockId::Boottime;
+const MONOTONIC_CLOCK: rustix::time::ClockId = rustix::time::ClockId::Boottime;
 #[cfg(not(target_os = "linux"))]
 const STEADY: rustix::time::ClockId = rustix::time::ClockId::Monotonic;
 
@@ -34,9 +34,9 @@ impl Clock {
     }
 
     /// A clock that stays at `at` until [`Clock::set`] moves it.
-    pub fn by_hand(at: Timestamp) -> Self {
+    pub fn manual(at: Timestamp) -> Self {
         let at = at.as_millis();
-        Self(Some(Arc::new(Hand { wall: AtomicI64::new(at), steady: AtomicI64::new(at) })))
+        Self(Some(Arc::new(ManualClock { wall: AtomicI64::new(at), monotonic: AtomicI64::new(at) })))
     }
 
     /// Returns the current wall-clock time.
@@ -53,26 +53,26 @@ impl Clock {
 
     /// Monotonic milliseconds since an arbitrary moment, unaffected by changes of the wall clock. Includes time in
     /// suspend where the system supports it.
-    pub fn steady(&self) -> i64 {
+    pub fn monotonic(&self) -> i64 {
         match &self.0 {
-            Some(hand) => hand.steady.load(Ordering::Acquire),
+            Some(hand) => hand.monotonic.load(Ordering::Acquire),
             None => {
-                let now = rustix::time::clock_gettime(STEADY);
+                let now = rustix::time::clock_gettime(MONOTONIC_CLOCK);
                 now.tv_sec.saturating_mul(1_000).saturating_add(now.tv_nsec / 1_000_000)
             }
         }
     }
 
-    /// Sets a clock made with [`Clock::by_hand`]; does nothing to the system clock. Monotonic time advances too if
+    /// Sets a clock made with [`Clock::manual`]; does nothing to the system clock. Monotonic time advances too if
     /// the new time is later.
     pub fn set(&self, at: Timestamp) {
         if let Some(hand) = &self.0 {
             let before = hand.wall.swap(at.as_millis(), Ordering::AcqRel);
-            hand.steady.fetch_add(at.as_millis().saturating_sub(before).max(0), Ordering::AcqRel);
+            hand.monotonic.fetch_add(at.as_millis().saturating_sub(before).max(0), Ordering::AcqRel);
         }
     }
 
-    /// Steps only the wall time of a clock made with [`Clock::by_hand`], by so many milliseconds: no time passes.
+    /// Steps only the wall time of a clock made with [`Clock::manual`], by so many milliseconds: no time passes.
     #[cfg(test)]
     pub fn step(&self, by: i64) {
         if let Some(hand) = &self.0 {

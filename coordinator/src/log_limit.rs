@@ -8,11 +8,11 @@ use std::time::{Duration, Instant};
 /// Minimum time between two lines of one key.
 const SPACING: Duration = Duration::from_secs(1);
 /// Idle time after which a key is dropped.
-const FORGOTTEN: Duration = Duration::from_secs(60);
+const IDLE: Duration = Duration::from_secs(60);
 
 /// Log rate limit per key. The caller keeps the number of keys bounded.
 #[derive(Debug)]
-pub struct LogLimit<K>(Mutex<BTreeMap<K, Line>>);
+pub struct LogLimit<K>(Mutex<BTreeMap<K, KeyState>>);
 
 impl<K> Default for LogLimit<K> {
     fn default() -> Self {
@@ -21,7 +21,7 @@ impl<K> Default for LogLimit<K> {
 }
 
 #[derive(Debug)]
-struct Line {
+struct KeyState {
     logged: Instant,
     omitted: u64,
 }
@@ -47,7 +47,7 @@ impl<K: Ord + Copy> LogLimit<K> {
     fn admit_at(&self, key: K, now: Instant) -> Option<Option<u64>> {
         let mut lines = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(line) = lines.get_mut(&key) else {
-            lines.insert(key, Line { logged: now, omitted: 0 });
+            lines.insert(key, KeyState { logged: now, omitted: 0 });
             return Some(None);
         };
         if now.saturating_duration_since(line.logged) < SPACING {
@@ -68,7 +68,7 @@ impl<K: Ord + Copy> LogLimit<K> {
                 omitted.push((*key, std::mem::take(&mut line.omitted)));
                 line.logged = now;
             }
-            age < FORGOTTEN || line.omitted > 0
+            age < IDLE || line.omitted > 0
         });
         omitted
     }

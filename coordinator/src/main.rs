@@ -4,14 +4,14 @@ use std::process::ExitCode;
 
 use clap::Parser;
 use parallax_coordinator::cli::{self, Cli};
-use parallax_coordinator::out;
+use parallax_coordinator::console;
 
 fn main() -> ExitCode {
     // Fails only if a provider is already installed, which is then this one.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
-        Err(error) => return ExitCode::from(out::usage(&error)),
+        Err(error) => return ExitCode::from(console::usage(&error)),
     };
     match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
         Ok(runtime) => {
@@ -21,7 +21,7 @@ fn main() -> ExitCode {
             code
         }
         Err(error) => {
-            out::fault(&format!("the async runtime can't start: {error}"));
+            console::error(&format!("the async runtime can't start: {error}"));
             ExitCode::FAILURE
         }
     }

@@ -8,24 +8,24 @@ mod rotation;
 use std::fmt;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use parallax_certs::rotation::Authorities;
-use parallax_core::event::{Event, What};
+use parallax_certs::rotation::AuthorityStore;
+use parallax_core::event::{Event, EventKind};
 use parallax_core::id::InvitationId;
-use parallax_core::member::{Agent, InvitationState, Standing, name_key};
-use parallax_core::place::{NetworkNo, PlaceNo};
+use parallax_core::member::{AgentRecord, IdentityState, InvitationState, name_key};
+use parallax_core::vantage::{NetworkNo, VantageNo};
 
-pub use self::invitations::{INVITATION_LIFE, Wish};
+pub use self::invitations::{INVITATION_LIFE, InviteRequest};
 pub use self::revocations::Revocations;
-pub use self::rotation::{Progress, Step};
+pub use self::rotation::{RotationCommand, RotationProgress};
 use crate::clock::Clock;
 pub use crate::mesh::AgentView;
-use crate::mesh::{EnrolRefusal, MeshError, Newcomer, RecordsFault, Trust};
-use crate::storage::{Batch, Expect, Is, Op, Store, StoreError};
+use crate::mesh::{EnrolError, MeshError, NewAgent, RecordsError, Trust};
+use crate::storage::{Batch, Expect, Op, Presence, Store, StoreError};
 
 /// Attempts of a change that conflicts with other changes.
 const TRIES: usize = 16;
 /// Maximum characters of a name or a network's label.
-const LABEL: usize = 60;
+const MAX_LABEL: usize = 60;
 
 /// Reason why an operator's request fails.
 #[derive(Debug, thiserror::Error)]
@@ -40,7 +40,7 @@ pub enum MemberError {
     },
     /// No agent has that name or id.
     #[error("no agent has the name or id {0:?}")]
-    Unknown(String),
+    UnknownAgent(String),
     /// Several agents have that name.
     #[error("several agents have the name {0:?}: use the id")]
     Ambiguous(String),
@@ -59,19 +59,17 @@ pub enum MemberError {
     #[error("the invitation was used by the agent {0:?}: `parallax agent revoke` removes it")]
     InvitationUsed(String),
     /// The maximum number of invitations is open.
-    #[error(
-        "1000 invitations are open, which is the maximum: `parallax agent revoke-invitation` revokes one"
-    )]
+    #[error("1000 invitations are open, which is the maximum: `parallax agent revoke-invitation` revokes one")]
     TooManyInvitations,
     /// The system returned no random bytes for a secret.
     #[error(transparent)]
-    Token(#[from] parallax_certs::Error),
+    Token(#[from] parallax_certs::CertsError),
     /// A step of a rotation would lock agents out.
     #[error(
         "{count} agents are not ready and would have to join again ({}): wait for them, revoke them, or use --force",
         named.join(", ")
     )]
-    Waiting {
+    AgentsNotReady {
         /// Number of agents.
         count: usize,
         /// Names of some of them.
@@ -87,35 +85,35 @@ pub enum MemberError {
 
 /// The members' records. Cheap to clone.
 #[derive(Debug, Clone)]
-pub struct Roll {
+pub struct MemberStore {
     store: Store,
     clock: Clock,
     /// The authorities; each token carries the hash of the signing one's public key.
-    authorities: Arc<Mutex<Authorities>>,
+    authorities: Arc<Mutex<AuthorityStore>>,
     /// Notified when records change in a way that affects live connections.
     changed: Arc<tokio::sync::Notify>,
-    mesh: Arc<OnceLock<Connected>>,
+    mesh: Arc<OnceLock<MeshHooks>>,
     /// Serializes creating and revoking invitations.
-    inviting: Arc<tokio::sync::Mutex<()>>,
+    invite_lock: Arc<tokio::sync::Mutex<()>>,
     /// Stored outside the store; `None` in tests.
     revocations: Arc<tokio::sync::Mutex<Option<Revocations>>>,
 }
 
 /// Hooks of the running mesh, if there is one.
-struct Connected {
+struct MeshHooks {
     agents: Box<dyn Fn() -> Vec<AgentView> + Send + Sync>,
     set_trust: Box<dyn Fn(Trust) -> Result<(), MeshError> + Send + Sync>,
 }
 
-impl fmt::Debug for Connected {
+impl fmt::Debug for MeshHooks {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Connected")
     }
 }
 
-impl Roll {
+impl MemberStore {
     /// Records in that store, with tokens for the signing authority.
-    pub fn new(store: Store, clock: Clock, authorities: Authorities) -> Self {
+    pub fn new(store: Store, clock: Clock, authorities: AuthorityStore) -> Self {
         let authorities = Arc::new(Mutex::new(authorities));
         Self {
             store,
@@ -123,29 +121,29 @@ impl Roll {
             authorities,
             changed: Arc::default(),
             mesh: Arc::default(),
-            inviting: Arc::default(),
+            invite_lock: Arc::default(),
             revocations: Arc::default(),
         }
     }
 
     /// Returns a function that reads the expiry of the signing authority's certificate, in seconds since the epoch.
-    pub fn authority_ends(&self) -> impl Fn() -> i64 + Send + Sync + use<> {
+    pub fn authority_expiry(&self) -> impl Fn() -> i64 + Send + Sync + use<> {
         let held = Arc::clone(&self.authorities);
-        move || held.lock().unwrap_or_else(PoisonError::into_inner).signing().life().not_after
+        move || held.lock().unwrap_or_else(PoisonError::into_inner).signing().validity().not_after
     }
 
     /// Connects the records to a running mesh, once.
-    pub fn join_mesh(
+    pub fn connect_mesh(
         &self,
         agents: impl Fn() -> Vec<AgentView> + Send + Sync + 'static,
         set_trust: impl Fn(Trust) -> Result<(), MeshError> + Send + Sync + 'static,
     ) {
         // A second mesh over the same records would be a bug of the caller; the first stays.
-        let _ = self.mesh.set(Connected { agents: Box::new(agents), set_trust: Box::new(set_trust) });
+        let _ = self.mesh.set(MeshHooks { agents: Box::new(agents), set_trust: Box::new(set_trust) });
     }
 
     /// Returns the agents as the mesh sees them now; empty without a mesh.
-    pub fn connected(&self) -> Vec<AgentView> {
+    pub fn connected_agents(&self) -> Vec<AgentView> {
         self.mesh.get().map_or_else(Vec::new, |mesh| (mesh.agents)())
     }
 
@@ -158,10 +156,10 @@ impl Roll {
     ///
     /// # Errors
     /// Fails if the store can't be read.
-    pub async fn agents(&self) -> Result<Vec<Agent>, StoreError> {
+    pub async fn agents(&self) -> Result<Vec<AgentRecord>, StoreError> {
         let agents = self.store.read(|read| read.agents()).await?;
-        let mut agents: Vec<Agent> = agents.into_iter().map(|agent| agent.value).collect();
-        agents.sort_by_key(|agent| agent.place);
+        let mut agents: Vec<AgentRecord> = agents.into_iter().map(|agent| agent.value).collect();
+        agents.sort_by_key(|agent| agent.vantage_no);
         Ok(agents)
     }
 
@@ -169,17 +167,17 @@ impl Roll {
     ///
     /// # Errors
     /// Fails if no agent or several have that name, or the store can't be written.
-    pub async fn revoke(&self, wanted: &str) -> Result<Agent, MemberError> {
-        let mut agent = self.find(wanted).await?;
+    pub async fn revoke(&self, wanted: &str) -> Result<AgentRecord, MemberError> {
+        let mut agent = self.find_agent(wanted).await?;
         let now = self.clock.now();
         // The revocation file first: an acknowledged revocation must survive a restore.
-        self.note_revocation(agent.id, agent.revoked_at.unwrap_or(now), false).await?;
+        self.record_revocation(agent.id, agent.revoked_at.unwrap_or(now), false).await?;
         if agent.revoked_at.is_none() {
             agent.revoked_at = Some(now);
             let mut batch = Batch::new();
-            let what = What::AgentRevoked(agent.id);
-            batch.expect(Expect::Agent(agent.id, Is::Present)).write(agent.clone());
-            batch.event(Event { at: now, page: None, monitor: None, what });
+            let what = EventKind::AgentRevoked(agent.id);
+            batch.expect(Expect::Agent(agent.id, Presence::Present)).write(agent.clone());
+            batch.event(Event { at: now, page: None, monitor: None, kind: what });
             self.store.commit(batch).await?;
         }
         self.changed.notify_one();
@@ -189,10 +187,10 @@ impl Roll {
     /// Removes an agent by name or id: revoked, and no longer listed.
     ///
     /// # Errors
-    /// As for [`Roll::revoke`].
-    pub async fn forget(&self, wanted: &str) -> Result<Agent, MemberError> {
+    /// As for [`MemberStore::revoke`].
+    pub async fn remove(&self, wanted: &str) -> Result<AgentRecord, MemberError> {
         let agent = self.revoke(wanted).await?;
-        self.note_revocation(agent.id, self.clock.now(), true).await?;
+        self.record_revocation(agent.id, self.clock.now(), true).await?;
         let mut batch = Batch::new();
         batch.write(Op::DeleteAgent(agent.id));
         self.store.commit(batch).await?;
@@ -200,12 +198,12 @@ impl Roll {
         Ok(agent)
     }
 
-    async fn find(&self, wanted: &str) -> Result<Agent, MemberError> {
+    async fn find_agent(&self, wanted: &str) -> Result<AgentRecord, MemberError> {
         let agents = self.agents().await?;
         if let Some(agent) = agents.iter().find(|agent| agent.id.to_string() == wanted) {
             return Ok(agent.clone());
         }
-        let (exact, others): (Vec<Agent>, Vec<Agent>) =
+        let (exact, others): (Vec<AgentRecord>, Vec<AgentRecord>) =
             agents.into_iter().partition(|agent| agent.name == wanted);
         let key = name_key(wanted);
         let alike = others.into_iter().filter(|agent| name_key(&agent.name) == key);
@@ -213,46 +211,45 @@ impl Roll {
         match (named.next(), named.next()) {
             (Some(agent), None) => Ok(agent),
             (Some(_), Some(_)) => Err(MemberError::Ambiguous(wanted.to_owned())),
-            (None, _) => Err(MemberError::Unknown(wanted.to_owned())),
+            (None, _) => Err(MemberError::UnknownAgent(wanted.to_owned())),
         }
     }
 
     async fn try_enrol(
         &self,
         id: InvitationId,
-        newcomer: &Newcomer,
-    ) -> Result<Result<Agent, EnrolRefusal>, StoreError> {
+        newcomer: &NewAgent,
+    ) -> Result<Result<AgentRecord, EnrolError>, StoreError> {
         let read = self.store.reader();
-        let Some(found) = read.invitation(id)? else { return Ok(Err(EnrolRefusal::Used)) };
+        let Some(found) = read.invitation(id)? else { return Ok(Err(EnrolError::Used)) };
         let (revision, mut invitation) = (found.revision, found.value);
         match invitation.state(newcomer.joined_at) {
-            InvitationState::Used => return Ok(Err(EnrolRefusal::Used)),
-            InvitationState::Revoked => return Ok(Err(EnrolRefusal::Revoked)),
+            InvitationState::Used => return Ok(Err(EnrolError::Used)),
+            InvitationState::Revoked => return Ok(Err(EnrolError::Revoked)),
             InvitationState::Open | InvitationState::Blocked | InvitationState::Expired => {}
         }
         let key = name_key(&invitation.name);
         if self.store.read(|read| read.agents()).await?.iter().any(|it| name_key(&it.value.name) == key) {
-            return Ok(Err(EnrolRefusal::NameTaken));
+            return Ok(Err(EnrolError::NameTaken));
         }
-        let place = read.next_place()?;
+        let place = read.next_vantage()?;
         let networks = read.networks()?;
         // A label typed in another case must not let a network confirm its own failures.
         let wanted = invitation.network.to_lowercase();
         let known = networks.iter().find(|(label, _)| label.to_lowercase() == wanted);
         let mut batch = Batch::new();
-        batch.expect(Expect::Invitation(id, Is::At(revision))).expect(Expect::NextPlace(place));
+        batch.expect(Expect::Invitation(id, Presence::At(revision))).expect(Expect::NextVantage(place));
         let (network, network_no) = if let Some((label, number)) = known {
             (label.clone(), *number)
         } else {
-            let number =
-                u16::try_from(networks.len()).map_err(|_| StoreError::TooLarge("the list of networks"))?;
+            let number = u16::try_from(networks.len()).map_err(|_| StoreError::TooLarge("the list of networks"))?;
             batch.expect(Expect::Networks(networks.len()));
             batch.write(Op::PutNetwork(invitation.network.clone(), NetworkNo(number)));
             (invitation.network.clone(), NetworkNo(number))
         };
-        let agent = Agent {
+        let agent = AgentRecord {
             id: newcomer.id,
-            place,
+            vantage_no: place,
             name: invitation.name.clone(),
             region: invitation.region,
             network,
@@ -260,46 +257,42 @@ impl Roll {
             joined_at: newcomer.joined_at,
             revoked_at: None,
             serial: newcomer.certificate.serial.clone(),
-            standing: Standing { valid_from: newcomer.certificate.valid_from, ..Standing::default() },
+            identity: IdentityState { valid_from: newcomer.certificate.valid_from, ..IdentityState::default() },
         };
         invitation.used_by = Some(agent.id);
         let next = place.0.checked_add(1).ok_or(StoreError::TooLarge("the list of places"))?;
-        batch.write(Op::SetNextPlace(PlaceNo(next))).write(invitation).write(agent.clone());
-        let what = What::AgentJoined(agent.id);
-        batch.event(Event { at: newcomer.joined_at, page: None, monitor: None, what });
+        batch.write(Op::SetNextVantage(VantageNo(next))).write(invitation).write(agent.clone());
+        let what = EventKind::AgentJoined(agent.id);
+        batch.event(Event { at: newcomer.joined_at, page: None, monitor: None, kind: what });
         self.store.commit(batch).await?;
         Ok(Ok(agent))
     }
 
     /// Commits the batch that `change` makes of a record, and retries after a conflict.
-    async fn change<F>(&self, mut change: F) -> Result<(), RecordsFault>
+    async fn commit_change<F>(&self, mut change: F) -> Result<(), RecordsError>
     where
         F: FnMut(&Store) -> Result<Option<Batch>, StoreError>,
     {
         for _ in 0..TRIES {
-            let Some(batch) = change(&self.store).map_err(fault)? else { return Ok(()) };
+            let Some(batch) = change(&self.store).map_err(records_fault)? else { return Ok(()) };
             match self.store.commit(batch).await {
                 Ok(_) => return Ok(()),
                 Err(StoreError::Conflict(_)) => {}
-                Err(error) => return Err(fault(error)),
+                Err(error) => return Err(records_fault(error)),
             }
         }
-        Err(RecordsFault("too many conflicting changes".to_owned()))
+        Err(RecordsError("too many conflicting changes".to_owned()))
     }
 }
 
-fn label(field: &'static str, text: &str) -> Result<String, MemberError> {
+fn validate_label(field: &'static str, text: &str) -> Result<String, MemberError> {
     let text = text.trim();
-    let fits = (1..=LABEL).contains(&text.chars().count()) && !text.chars().any(char::is_control);
-    if fits {
-        Ok(text.to_owned())
-    } else {
-        Err(MemberError::Invalid { field, rule: "must be 1 to 60 characters" })
-    }
+    let fits = (1..=MAX_LABEL).contains(&text.chars().count()) && !text.chars().any(char::is_control);
+    if fits { Ok(text.to_owned()) } else { Err(MemberError::Invalid { field, rule: "must be 1 to 60 characters" }) }
 }
 
 /// Normalizes a network's label: an AS number as `AS64500`, however it was typed; others with single spaces.
-fn network(label: &str) -> String {
+fn normalize_network(label: &str) -> String {
     let lower = label.to_ascii_lowercase();
     let number = lower.strip_prefix("as").unwrap_or(&lower).trim_start();
     let is_plain = number.bytes().all(|digit| digit.is_ascii_digit());
@@ -309,8 +302,8 @@ fn network(label: &str) -> String {
     }
 }
 
-fn fault(error: StoreError) -> RecordsFault {
-    RecordsFault(error.to_string())
+fn records_fault(error: StoreError) -> RecordsError {
+    RecordsError(error.to_string())
 }
 
 #[cfg(test)]

@@ -5,21 +5,21 @@ use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
 use unicode_width::UnicodeWidthStr;
 
 /// Maximum cells of all tables in a text: short rows are padded, so a few lines could otherwise become megabytes.
-const CELLS: usize = 8000;
+const MAX_CELLS: usize = 8000;
 /// Maximum width of a table in characters; wider tables are written row by row.
-const WIDTH: usize = 76;
+const MAX_TABLE_WIDTH: usize = 76;
 
 /// Maximum nesting depth of lists and quotations that is indented.
-const DEPTH: usize = 8;
+const MAX_DEPTH: usize = 8;
 /// Maximum characters of a label before a cell of a wide table.
-const LABEL: usize = 40;
+const MAX_LABEL: usize = 40;
 
 /// Parser options: strikethrough, and tables if they are of a size that people write.
-pub fn options(text: &str) -> Options {
+pub fn parser_options(text: &str) -> Options {
     // Markdown treats either as a line end.
     let lines = || text.split(['\n', '\r']);
     let widest = lines().map(|line| line.matches('|').count() + 1).max().unwrap_or_default();
-    let has_tables = lines().count().saturating_mul(widest) <= CELLS;
+    let has_tables = lines().count().saturating_mul(widest) <= MAX_CELLS;
     let tables = if has_tables { Options::ENABLE_TABLES } else { Options::empty() };
     Options::ENABLE_STRIKETHROUGH | tables
 }
@@ -27,11 +27,11 @@ pub fn options(text: &str) -> Options {
 /// Renders Markdown as plain text without a trailing line break. Stops after about `most` bytes.
 pub fn plain_text(markdown: &str, most: usize) -> String {
     let mut writer = Writer::default();
-    for event in Parser::new_ext(markdown, options(markdown)) {
+    for event in Parser::new_ext(markdown, parser_options(markdown)) {
         if writer.out.len() > most {
             break;
         }
-        writer.take(event);
+        writer.handle(event);
     }
     writer.end_line();
     writer.out.truncate(writer.out.trim_end().len());
@@ -42,7 +42,7 @@ pub fn plain_text(markdown: &str, most: usize) -> String {
 #[derive(Debug)]
 struct Margin {
     first: Option<String>,
-    others: String,
+    rest: String,
 }
 
 #[derive(Debug, Default)]
@@ -51,7 +51,7 @@ struct Writer {
     /// The current block, which may span several lines.
     line: String,
     /// True if a blank line separates the next line from the previous ones.
-    apart: bool,
+    blank_line_before: bool,
     margins: Vec<Margin>,
     /// Next number of each open list; `None` for an unordered list.
     lists: Vec<Option<u64>>,
@@ -63,7 +63,7 @@ struct Writer {
 }
 
 impl Writer {
-    fn take(&mut self, event: Event<'_>) {
+    fn handle(&mut self, event: Event<'_>) {
         match event {
             Event::Start(tag) => self.start(&tag),
             Event::End(tag) => self.end(tag),
@@ -73,25 +73,25 @@ impl Writer {
             Event::SoftBreak | Event::HardBreak => {
                 self.write(if self.table.is_some() { " " } else { "\n" });
             }
-            Event::Rule => self.part(),
+            Event::Rule => self.start_block(),
             _ => {}
         }
     }
 
     fn start(&mut self, tag: &Tag<'_>) {
         match tag {
-            Tag::Paragraph | Tag::Heading { .. } | Tag::HtmlBlock => self.part(),
+            Tag::Paragraph | Tag::Heading { .. } | Tag::HtmlBlock => self.start_block(),
             Tag::BlockQuote(_) => {
-                self.part();
-                self.margins.push(Margin { first: None, others: "> ".to_owned() });
+                self.start_block();
+                self.margins.push(Margin { first: None, rest: "> ".to_owned() });
             }
             Tag::CodeBlock(_) => {
-                self.part();
-                self.margins.push(Margin { first: None, others: "    ".to_owned() });
+                self.start_block();
+                self.margins.push(Margin { first: None, rest: "    ".to_owned() });
             }
             Tag::List(first) => {
                 self.end_line();
-                self.apart |= self.lists.is_empty();
+                self.blank_line_before |= self.lists.is_empty();
                 self.lists.push(*first);
             }
             Tag::Item => {
@@ -105,10 +105,10 @@ impl Writer {
                     _ => "- ".to_owned(),
                 };
                 let others = " ".repeat(mark.len());
-                self.margins.push(Margin { first: Some(mark), others });
+                self.margins.push(Margin { first: Some(mark), rest: others });
             }
             Tag::Table(_) => {
-                self.part();
+                self.start_block();
                 self.table = Some(Vec::new());
             }
             Tag::TableHead | Tag::TableRow => self.table.iter_mut().for_each(|rows| rows.push(Vec::new())),
@@ -124,12 +124,12 @@ impl Writer {
         match tag {
             TagEnd::Paragraph | TagEnd::Heading(_) | TagEnd::HtmlBlock => {
                 self.end_line();
-                self.apart = true;
+                self.blank_line_before = true;
             }
             TagEnd::BlockQuote(_) | TagEnd::CodeBlock => {
                 self.end_line();
                 self.margins.pop();
-                self.apart = true;
+                self.blank_line_before = true;
             }
             TagEnd::Item => {
                 self.end_line();
@@ -137,7 +137,7 @@ impl Writer {
             }
             TagEnd::List(_) => {
                 self.lists.pop();
-                self.apart |= self.lists.is_empty();
+                self.blank_line_before |= self.lists.is_empty();
             }
             TagEnd::TableCell => {
                 let cell = std::mem::take(&mut self.line);
@@ -146,9 +146,9 @@ impl Writer {
                 }
             }
             TagEnd::Table => {
-                self.line = set_out(&self.table.take().unwrap_or_default());
+                self.line = format_table(&self.table.take().unwrap_or_default());
                 self.end_line();
-                self.apart = true;
+                self.blank_line_before = true;
             }
             TagEnd::Link | TagEnd::Image => self.end_link(),
             TagEnd::Strikethrough => self.struck = self.struck.saturating_sub(1),
@@ -174,10 +174,10 @@ impl Writer {
     }
 
     /// Starts a new block, separated from the one above.
-    fn part(&mut self) {
+    fn start_block(&mut self) {
         self.end_line();
         // The first block of a list item follows its marker on the same line.
-        self.apart |= self.margins.last().is_none_or(|margin| margin.first.is_none());
+        self.blank_line_before |= self.margins.last().is_none_or(|margin| margin.first.is_none());
     }
 
     fn end_line(&mut self) {
@@ -185,14 +185,14 @@ impl Writer {
         if line.trim().is_empty() {
             return;
         }
-        if std::mem::take(&mut self.apart) && !self.out.is_empty() {
+        if std::mem::take(&mut self.blank_line_before) && !self.out.is_empty() {
             self.out.push('\n');
         }
         for line in line.trim_end().split('\n') {
             let start = self.out.len();
-            for margin in self.margins.iter_mut().take(DEPTH) {
+            for margin in self.margins.iter_mut().take(MAX_DEPTH) {
                 let text = margin.first.take();
-                self.out.push_str(text.as_deref().unwrap_or(&margin.others));
+                self.out.push_str(text.as_deref().unwrap_or(&margin.rest));
             }
             self.out.push_str(line);
             self.out.truncate(start + self.out.get(start..).unwrap_or_default().trim_end().len());
@@ -203,18 +203,17 @@ impl Writer {
 
 /// Formats a table in columns under its header row; a table that is too wide is written row by row with the header
 /// cells as labels.
-fn set_out(rows: &[Vec<String>]) -> String {
+fn format_table(rows: &[Vec<String>]) -> String {
     let Some((head, body)) = rows.split_first() else { return String::new() };
-    let width = |at: usize| {
-        rows.iter().filter_map(|row| row.get(at)).map(|cell| cell.width()).max().unwrap_or_default()
-    };
+    let width =
+        |at: usize| rows.iter().filter_map(|row| row.get(at)).map(|cell| cell.width()).max().unwrap_or_default();
     let widths: Vec<usize> = (0..head.len()).map(width).collect();
     let total = widths.iter().sum::<usize>() + 2 * widths.len().saturating_sub(1);
-    if total > WIDTH {
+    if total > MAX_TABLE_WIDTH {
         let labelled = |row: &Vec<String>| {
             let cells = head.iter().zip(row).filter(|(_, cell)| !cell.is_empty());
             let lines = cells.map(|(label, cell)| {
-                let label: String = label.chars().take(LABEL).collect();
+                let label: String = label.chars().take(MAX_LABEL).collect();
                 if label.is_empty() { cell.clone() } else { format!("{label}: {cell}") }
             });
             lines.collect::<Vec<_>>().join("\n")
@@ -223,8 +222,7 @@ fn set_out(rows: &[Vec<String>]) -> String {
     }
     let line = |row: &[String]| {
         let cells = row.iter().zip(&widths);
-        let padded =
-            cells.map(|(cell, width)| format!("{cell}{}", " ".repeat(width.saturating_sub(cell.width()))));
+        let padded = cells.map(|(cell, width)| format!("{cell}{}", " ".repeat(width.saturating_sub(cell.width()))));
         padded.collect::<Vec<_>>().join("  ").trim_end().to_owned()
     };
     let under: Vec<String> = widths.iter().map(|width| "-".repeat(*width)).collect();
@@ -262,18 +260,11 @@ mod tests {
 
     #[test]
     fn a_table_is_set_in_columns_and_a_wide_one_row_by_row() {
-        let table =
-            "Now:\n\n| Region | State |\n|---|--:|\n| Europe | **up** |\n| 東京 | down |\n| | |\n\nend";
-        assert_eq!(
-            plain_text(table, 9_999),
-            "Now:\n\nRegion  State\n------  -----\nEurope  up\n東京    down\n\nend"
-        );
+        let table = "Now:\n\n| Region | State |\n|---|--:|\n| Europe | **up** |\n| 東京 | down |\n| | |\n\nend";
+        assert_eq!(plain_text(table, 9_999), "Now:\n\nRegion  State\n------  -----\nEurope  up\n東京    down\n\nend");
         let long = "x".repeat(80);
         let wide = format!("| Name | Note |\n|---|---|\n| a | {long} |\n| b | |\n| c | {long} |");
-        assert_eq!(
-            plain_text(&wide, 9_999),
-            format!("Name: a\nNote: {long}\n\nName: b\n\nName: c\nNote: {long}")
-        );
+        assert_eq!(plain_text(&wide, 9_999), format!("Name: a\nNote: {long}\n\nName: b\n\nName: c\nNote: {long}"));
     }
 
     #[test]

@@ -6,7 +6,7 @@ use tracing_subscriber::EnvFilter;
 use tracing_subscriber::filter::LevelFilter;
 use tracing_subscriber::util::TryInitError;
 
-use crate::config::{Log, LogFormat};
+use crate::config::{LogConfig, LogFormat};
 
 /// Logging setup failed.
 #[derive(Debug, thiserror::Error)]
@@ -16,14 +16,14 @@ pub enum TelemetryError {
     Filter(#[from] tracing_subscriber::filter::ParseError),
     /// Logging is already set up.
     #[error("logging: {0}")]
-    Twice(#[from] TryInitError),
+    AlreadySet(#[from] TryInitError),
 }
 
 /// Builds the operator's log filter; limits the `h2` crate to errors unless the filter names it.
 ///
 /// `h2` logs a WARN line for each stream that a client resets beyond its own count, and similar ones: a client that
 /// opens and cancels streams in a loop could fill the log for a few bytes a line. The server itself bounds and counts
-/// such clients (`http/streams.rs`), so nothing is lost.
+/// such clients (`http/h2_guard.rs`), so nothing is lost.
 fn filter(text: &str) -> Result<EnvFilter, tracing_subscriber::filter::ParseError> {
     let filter = EnvFilter::builder().parse(text)?;
     let is_named = text.split(',').any(|directive| directive.trim().starts_with("h2"));
@@ -36,7 +36,7 @@ fn filter(text: &str) -> Result<EnvFilter, tracing_subscriber::filter::ParseErro
 ///
 /// # Errors
 /// [`TelemetryError`] if the filter can't be parsed, or on the second call.
-pub fn start(log: &Log) -> Result<(), TelemetryError> {
+pub fn start(log: &LogConfig) -> Result<(), TelemetryError> {
     use tracing_subscriber::util::SubscriberInitExt;
 
     let filter = filter(&log.filter)?;

@@ -1,9 +1,9 @@
 //! Assignments: the monitors that one agent checks, and changes to them.
 
-use crate::check::CheckSpec;
+use crate::check::WireCheckSpec;
 use crate::error::ProtocolError;
 use crate::frame::MAX_FRAME;
-use crate::id::MonitorId;
+use crate::id::WireMonitorId;
 use serde::{Deserialize, Serialize};
 
 /// A monitor as one agent checks it.
@@ -13,13 +13,13 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Assignment {
     /// The monitor.
-    pub monitor: MonitorId,
-    /// The monitor's dense number in packed results, valid within one [`ScheduleChange::book`].
+    pub monitor: WireMonitorId,
+    /// The monitor's dense number in packed results, valid within one [`ScheduleChange::slot_epoch`].
     pub slot: u32,
     /// Revision of the specification; results name it.
     pub revision: u32,
     /// Check to run.
-    pub spec: CheckSpec,
+    pub spec: WireCheckSpec,
     /// Length of a round in ms, at least 1000.
     pub interval_ms: u32,
     /// Start of round 0 in ms after the epoch, less than `interval_ms`.
@@ -28,7 +28,7 @@ pub struct Assignment {
     pub every: u32,
     /// Round that this agent runs out of each `every`; less than `every`.
     pub turn: u32,
-    /// Opaque number of the monitor's account; [`crate::slots::UNKNOWN_ACCOUNT`] if none was sent. From
+    /// Opaque number of the monitor's account; [`crate::fair_slots::UNKNOWN_ACCOUNT`] if none was sent. From
     /// version 2 on it is sent separately, in [`ScheduleChange::accounts`].
     #[serde(skip)]
     pub account: u32,
@@ -42,7 +42,7 @@ impl Assignment {
     ///
     /// # Errors
     /// [`ProtocolError::Invalid`] naming the field.
-    pub fn check(&self) -> Result<(), ProtocolError> {
+    pub fn validate(&self) -> Result<(), ProtocolError> {
         let invalid = |field, rule| Err(ProtocolError::Invalid { field, rule });
         if self.interval_ms < Self::MIN_INTERVAL_MS {
             return invalid("assignment.interval_ms", "must be at least 1000");
@@ -67,8 +67,7 @@ impl Assignment {
 
     /// Start of `round`, epoch ms by the coordinator's clock.
     pub fn round_start_ms(&self, round: u64) -> i64 {
-        let start =
-            round.saturating_mul(u64::from(self.interval_ms)).saturating_add(u64::from(self.offset_ms));
+        let start = round.saturating_mul(u64::from(self.interval_ms)).saturating_add(u64::from(self.offset_ms));
         i64::try_from(start).unwrap_or(i64::MAX)
     }
 
@@ -90,7 +89,7 @@ impl Assignment {
 pub struct ScheduleChange {
     /// Epoch of the slot numbering. The coordinator keeps it over a restart only if it keeps every slot's
     /// meaning; within one epoch a slot never comes to mean another monitor.
-    pub book: u64,
+    pub slot_epoch: u64,
     /// Revision that this change applies to; `None` for a snapshot, which replaces everything.
     pub base: Option<u64>,
     /// Revision after the change.
@@ -98,10 +97,10 @@ pub struct ScheduleChange {
     /// Assignments added or replaced.
     pub put: Vec<Assignment>,
     /// Monitors no longer assigned.
-    pub drop: Vec<MonitorId>,
+    pub drop: Vec<WireMonitorId>,
     /// True if further parts with the same `book`, `base` and `revision` follow. A change takes effect with
     /// its last part.
-    pub more: bool,
+    pub has_more: bool,
 }
 
 impl ScheduleChange {
@@ -117,14 +116,14 @@ impl ScheduleChange {
         const ROOM: usize = MAX_FRAME - 64;
         const DROP_BYTES: usize = 19;
         const ACCOUNT_BYTES: usize = 5;
-        let (book, base, revision) = (self.book, self.base, self.revision);
-        let fresh = move || Self { book, base, revision, put: Vec::new(), drop: Vec::new(), more: true };
+        let (book, base, revision) = (self.slot_epoch, self.base, self.revision);
+        let fresh =
+            move || Self { slot_epoch: book, base, revision, put: Vec::new(), drop: Vec::new(), has_more: true };
         let mut parts = Vec::new();
         let mut part = fresh();
         let mut used = 0;
         for assignment in self.put {
-            let size = postcard::experimental::serialized_size(&assignment)
-                .map_err(|_| ProtocolError::Unencodable)?
+            let size = postcard::experimental::serialized_size(&assignment).map_err(|_| ProtocolError::Unencodable)?
                 + ACCOUNT_BYTES;
             if size > ROOM {
                 return Err(ProtocolError::FrameTooLong { length: size, limit: ROOM });
@@ -144,7 +143,7 @@ impl ScheduleChange {
             used += DROP_BYTES;
             part.drop.push(monitor);
         }
-        part.more = false;
+        part.has_more = false;
         parts.push(part);
         Ok(parts)
     }
@@ -172,11 +171,11 @@ impl ScheduleChange {
 
 /// Reassembles a change from its parts.
 #[derive(Debug, Default)]
-pub struct ChangeParts {
+pub struct ScheduleChangeAssembler {
     waiting: Option<ScheduleChange>,
 }
 
-impl ChangeParts {
+impl ScheduleChangeAssembler {
     /// Takes the next part; returns the whole change with its last one. Every assignment is checked.
     ///
     /// # Errors
@@ -185,16 +184,16 @@ impl ChangeParts {
     pub fn push(&mut self, part: ScheduleChange) -> Result<Option<ScheduleChange>, ProtocolError> {
         let invalid = |field, rule| Err(ProtocolError::Invalid { field, rule });
         for assignment in &part.put {
-            if let Err(error) = assignment.check() {
+            if let Err(error) = assignment.validate() {
                 self.waiting = None;
                 return Err(error);
             }
         }
-        let more = part.more;
+        let more = part.has_more;
         let whole = match self.waiting.take() {
             None => part,
             Some(mut whole) => {
-                if (whole.book, whole.base, whole.revision) != (part.book, part.base, part.revision) {
+                if (whole.slot_epoch, whole.base, whole.revision) != (part.slot_epoch, part.base, part.revision) {
                     return invalid("schedule", "a part belongs to another change");
                 }
                 whole.put.extend(part.put);
@@ -209,21 +208,21 @@ impl ChangeParts {
             self.waiting = Some(whole);
             return Ok(None);
         }
-        Ok(Some(ScheduleChange { more: false, ..whole }))
+        Ok(Some(ScheduleChange { has_more: false, ..whole }))
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::check::TcpCheck;
+    use crate::check::WireTcpCheck;
 
     fn assignment(n: u32) -> Assignment {
         Assignment {
-            monitor: MonitorId(u128::from(n)),
+            monitor: WireMonitorId(u128::from(n)),
             slot: n,
             revision: 1,
-            spec: CheckSpec::Tcp(TcpCheck { host: "h".repeat(2000), port: 80 }),
+            spec: WireCheckSpec::Tcp(WireTcpCheck { host: "h".repeat(2000), port: 80 }),
             interval_ms: 60_000,
             offset_ms: 7_000,
             every: 3,
@@ -248,16 +247,16 @@ mod tests {
     #[test]
     fn a_big_change_is_split_into_frames_and_put_together_again() {
         let whole = ScheduleChange {
-            book: 9,
+            slot_epoch: 9,
             base: None,
             revision: 4,
             put: (0..2000).map(assignment).collect(),
-            drop: vec![MonitorId(u128::MAX)],
-            more: false,
+            drop: vec![WireMonitorId(u128::MAX)],
+            has_more: false,
         };
         let parts = whole.clone().split().unwrap();
         assert!(parts.len() > 3);
-        let mut collected = ChangeParts::default();
+        let mut collected = ScheduleChangeAssembler::default();
         let mut done = None;
         for part in parts {
             let accounts = vec![u32::MAX; part.put.len()];
@@ -272,14 +271,14 @@ mod tests {
     #[test]
     fn a_part_of_another_change_is_refused() {
         let part = |revision, more| ScheduleChange {
-            book: 1,
+            slot_epoch: 1,
             base: None,
             revision,
             put: vec![],
             drop: vec![],
-            more,
+            has_more: more,
         };
-        let mut collected = ChangeParts::default();
+        let mut collected = ScheduleChangeAssembler::default();
         assert_eq!(collected.push(part(1, true)), Ok(None));
         assert!(collected.push(part(2, false)).is_err());
         assert!(collected.push(part(2, false)).unwrap().is_some());
@@ -288,12 +287,12 @@ mod tests {
     #[test]
     fn accounts_travel_beside_the_assignments_that_older_peers_read() {
         let change = ScheduleChange {
-            book: 1,
+            slot_epoch: 1,
             base: None,
             revision: 1,
             put: (1..=3).map(assignment).collect(),
             drop: vec![],
-            more: false,
+            has_more: false,
         };
         let bytes = postcard::to_stdvec(&change).unwrap();
         let mut read: ScheduleChange = postcard::from_bytes(&bytes).unwrap();
@@ -306,6 +305,6 @@ mod tests {
     #[test]
     fn bounds_are_named() {
         let broken = Assignment { every: 0, ..assignment(1) };
-        assert_eq!(broken.check().unwrap_err().to_string(), "assignment.every: must be at least 1");
+        assert_eq!(broken.validate().unwrap_err().to_string(), "assignment.every: must be at least 1");
     }
 }

@@ -6,10 +6,10 @@
 //! The order of results is kept, so only the first sequence number is sent.
 
 use self::details::DetailRun;
-use crate::bits::{BitReader, BitWriter, best_parameter};
+use crate::bits::{RiceReader, RiceWriter, best_parameter};
 use crate::error::ProtocolError;
-use crate::id::{BootId, MonitorId};
-use crate::result::{CheckResult, NumberedResult, Outcome, Phases, Report};
+use crate::id::{BootId, WireMonitorId};
+use crate::result::{CheckResult, NumberedResult, ProbeReport, WireOutcome, WirePhases};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -42,14 +42,14 @@ pub struct ResultBatch {
 struct PlainRun {
     rounds: Vec<u64>,
     kinds: Vec<(u32, Option<u16>)>,
-    lowest: Lowest,
+    minimums: ColumnMinimums,
     parameters: [u8; COLUMNS],
     bits: Vec<u8>,
 }
 
 /// Minimum of each column that has one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-struct Lowest {
+struct ColumnMinimums {
     latency_ms: u32,
     age_ms: u64,
     slack_ms: i64,
@@ -66,7 +66,7 @@ const COLUMNS: usize = 6;
 
 /// A decoded batch.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Unpacked {
+pub struct UnpackedBatch {
     /// The boot that the sequence numbers belong to.
     pub boot: BootId,
     /// First sequence number of the batch.
@@ -79,7 +79,7 @@ pub struct Unpacked {
     pub results: Vec<NumberedResult>,
     /// Number of results left out because their slot no longer maps to a monitor; their sequence numbers
     /// count as received.
-    pub unknown: usize,
+    pub unknown_slots: usize,
 }
 
 impl ResultBatch {
@@ -97,7 +97,7 @@ impl ResultBatch {
         boot: BootId,
         sent_ms: i64,
         results: &[NumberedResult],
-        mut slot_of: impl FnMut(MonitorId) -> Option<u32>,
+        mut slot_of: impl FnMut(WireMonitorId) -> Option<u32>,
     ) -> Result<Self, ProtocolError> {
         let invalid = |rule| ProtocolError::Invalid { field: "batch", rule };
         let first_seq = results.first().ok_or_else(|| invalid("must not be empty"))?.seq;
@@ -111,7 +111,7 @@ impl ResultBatch {
                 return Err(invalid("must have consecutive numbers"));
             }
             let result = &numbered.result;
-            match plain_of(result, sent_ms).and_then(|p| Some((slot_of(result.monitor)?, p))) {
+            match plain_row_of(result, sent_ms).and_then(|p| Some((slot_of(result.monitor)?, p))) {
                 Some((slot, row)) => plain.push(PlainRow { slot, ..row }),
                 None => full.push(FullResult { index, result: result.clone() }),
             }
@@ -127,19 +127,16 @@ impl ResultBatch {
     /// [`ProtocolError::Invalid`] if the batch is not in the form that [`Self::pack`] produces.
     pub fn unpack(
         self,
-        mut monitor_of: impl FnMut(u32) -> Option<MonitorId>,
-    ) -> Result<Unpacked, ProtocolError> {
+        mut monitor_of: impl FnMut(u32) -> Option<WireMonitorId>,
+    ) -> Result<UnpackedBatch, ProtocolError> {
         let invalid = |rule| ProtocolError::Invalid { field: "batch", rule };
         let count = usize::from(self.count);
         if count == 0 || count > Self::MAX {
             return Err(invalid("must have 1 to 500 results"));
         }
-        let through = self
-            .first_seq
-            .checked_add(u64::from(self.count) - 1)
-            .ok_or_else(|| invalid("has numbers out of range"))?;
-        let plain_count =
-            count.checked_sub(self.full.len()).ok_or_else(|| invalid("has more records than results"))?;
+        let through =
+            self.first_seq.checked_add(u64::from(self.count) - 1).ok_or_else(|| invalid("has numbers out of range"))?;
+        let plain_count = count.checked_sub(self.full.len()).ok_or_else(|| invalid("has more records than results"))?;
         let mut plain = self.plain.unpack(plain_count)?;
         if let Some(details) = &self.details {
             details.unpack(&mut plain).ok_or_else(|| invalid("has broken details"))?;
@@ -156,8 +153,7 @@ impl ResultBatch {
             let row = plain.next().ok_or_else(|| invalid("has records out of order"))?;
             match monitor_of(row.slot) {
                 Some(monitor) => {
-                    let result =
-                        row.result(monitor, self.sent_ms).ok_or_else(|| invalid("has times out of range"))?;
+                    let result = row.result(monitor, self.sent_ms).ok_or_else(|| invalid("has times out of range"))?;
                     results.push(NumberedResult { seq, result });
                 }
                 None => unknown += 1,
@@ -167,7 +163,7 @@ impl ResultBatch {
             return Err(invalid("has records out of order"));
         }
         let (boot, first_seq, sent_ms) = (self.boot, self.first_seq, self.sent_ms);
-        Ok(Unpacked { boot, first_seq, through, sent_ms, results, unknown })
+        Ok(UnpackedBatch { boot, first_seq, through, sent_ms, results, unknown_slots: unknown })
     }
 }
 
@@ -175,7 +171,7 @@ impl ResultBatch {
 pub fn is_plain(result: &CheckResult) -> bool {
     let report = &result.report;
     result.round.is_some()
-        && report.outcome == Outcome::Passed
+        && report.outcome == WireOutcome::Passed
         && report.latency_ms.is_some()
         && report.expires_ms.is_none()
         && report.vendor.is_none()
@@ -189,12 +185,12 @@ struct PlainRow {
     latency_ms: u32,
     age_ms: u64,
     slack_ms: i64,
-    phases: Phases,
+    phases: WirePhases,
     address: Option<IpAddr>,
 }
 
 impl PlainRow {
-    fn result(self, monitor: MonitorId, sent_ms: i64) -> Option<CheckResult> {
+    fn result(self, monitor: WireMonitorId, sent_ms: i64) -> Option<CheckResult> {
         let started_ms = sent_ms
             .checked_sub(i64::try_from(self.age_ms).ok()?)?
             .checked_sub(i64::from(self.latency_ms))?
@@ -206,18 +202,18 @@ impl PlainRow {
             round: Some(self.round),
             started_ms,
             age_ms: self.age_ms,
-            report: Report {
+            report: ProbeReport {
                 latency_ms: Some(self.latency_ms),
                 phases: self.phases,
                 status_code,
                 address: self.address,
-                ..Report::bare(Outcome::Passed)
+                ..ProbeReport::outcome_only(WireOutcome::Passed)
             },
         })
     }
 }
 
-fn plain_of(result: &CheckResult, sent_ms: i64) -> Option<PlainRow> {
+fn plain_row_of(result: &CheckResult, sent_ms: i64) -> Option<PlainRow> {
     if !is_plain(result) {
         return None;
     }
@@ -244,7 +240,7 @@ impl PlainRun {
         let (kinds, kind_index) = dictionary(rows.iter().map(|row| row.kind));
         let mut columns: [Vec<u64>; COLUMNS] = Default::default();
         let [slots, round_column, kind_column, latencies, ages, slacks] = &mut columns;
-        let lowest = Lowest {
+        let lowest = ColumnMinimums {
             latency_ms: rows.iter().map(|row| row.latency_ms).min().unwrap_or_default(),
             age_ms: rows.iter().map(|row| row.age_ms).min().unwrap_or_default(),
             slack_ms: rows.iter().map(|row| row.slack_ms).min().unwrap_or_default(),
@@ -260,7 +256,7 @@ impl PlainRun {
             // Two's complement: a difference too large for the sign wraps back to the same value.
             slacks.push(row.slack_ms.wrapping_sub(lowest.slack_ms).cast_unsigned());
         }
-        let mut writer = BitWriter::default();
+        let mut writer = RiceWriter::default();
         let mut parameters = [0; COLUMNS];
         for (column, parameter) in columns.iter().zip(&mut parameters) {
             *parameter = best_parameter(column);
@@ -268,12 +264,12 @@ impl PlainRun {
                 writer.rice(value, *parameter);
             }
         }
-        Self { rounds, kinds, lowest, parameters, bits: writer.finish() }
+        Self { rounds, kinds, minimums: lowest, parameters, bits: writer.finish() }
     }
 
     fn unpack(&self, count: usize) -> Result<Vec<PlainRow>, ProtocolError> {
         let broken = ProtocolError::Invalid { field: "batch", rule: "has a broken packed run" };
-        let mut reader = BitReader::new(&self.bits);
+        let mut reader = RiceReader::new(&self.bits);
         let mut columns: [Vec<u64>; COLUMNS] = Default::default();
         for (column, &parameter) in columns.iter_mut().zip(&self.parameters) {
             column.reserve_exact(count);
@@ -298,10 +294,10 @@ impl PlainRun {
                 slot,
                 round: *self.rounds.get(usize::try_from(round).ok()?)?,
                 kind: *self.kinds.get(usize::try_from(kind).ok()?)?,
-                latency_ms: u32::try_from(latency).ok()?.checked_add(self.lowest.latency_ms)?,
-                age_ms: age.checked_add(self.lowest.age_ms)?,
-                slack_ms: slack.cast_signed().wrapping_add(self.lowest.slack_ms),
-                phases: Phases::default(),
+                latency_ms: u32::try_from(latency).ok()?.checked_add(self.minimums.latency_ms)?,
+                age_ms: age.checked_add(self.minimums.age_ms)?,
+                slack_ms: slack.cast_signed().wrapping_add(self.minimums.slack_ms),
+                phases: WirePhases::default(),
                 address: None,
             });
         }

@@ -29,13 +29,13 @@ fn cost(value: u64, k: u8) -> u64 {
 
 /// Writes bits, least significant first.
 #[derive(Debug, Default)]
-pub(crate) struct BitWriter {
+pub(crate) struct RiceWriter {
     bytes: Vec<u8>,
-    held: u8,
+    partial_byte: u8,
     used: u8,
 }
 
-impl BitWriter {
+impl RiceWriter {
     /// Writes one value with parameter `k`; with [`ZEROS`] writes nothing.
     pub(crate) fn rice(&mut self, value: u64, k: u8) {
         if k == ZEROS {
@@ -55,8 +55,8 @@ impl BitWriter {
     /// Returns the bytes, the last one padded with ones: no value can be decoded from the padding.
     pub(crate) fn finish(mut self) -> Vec<u8> {
         if self.used > 0 {
-            self.held |= u8::MAX << self.used;
-            self.bytes.push(self.held);
+            self.partial_byte |= u8::MAX << self.used;
+            self.bytes.push(self.partial_byte);
         }
         self.bytes
     }
@@ -75,24 +75,24 @@ impl BitWriter {
     }
 
     fn bit(&mut self, one: bool) {
-        self.held |= u8::from(one) << self.used;
+        self.partial_byte |= u8::from(one) << self.used;
         self.used += 1;
         if self.used == 8 {
-            self.bytes.push(self.held);
-            self.held = 0;
+            self.bytes.push(self.partial_byte);
+            self.partial_byte = 0;
             self.used = 0;
         }
     }
 }
 
-/// Reads what [`BitWriter`] wrote.
+/// Reads what [`RiceWriter`] wrote.
 #[derive(Debug)]
-pub(crate) struct BitReader<'a> {
+pub(crate) struct RiceReader<'a> {
     bytes: &'a [u8],
     at: usize,
 }
 
-impl<'a> BitReader<'a> {
+impl<'a> RiceReader<'a> {
     /// Reads from the start of `bytes`.
     pub(crate) fn new(bytes: &'a [u8]) -> Self {
         Self { bytes, at: 0 }
@@ -152,12 +152,12 @@ mod tests {
     proptest! {
         #[test]
         fn any_column_reads_back(column in prop::collection::vec(any::<u64>(), 0..50), k in 0..=MAX_PARAMETER) {
-            let mut writer = BitWriter::default();
+            let mut writer = RiceWriter::default();
             for &value in &column {
                 writer.rice(value, k);
             }
             let bytes = writer.finish();
-            let mut reader = BitReader::new(&bytes);
+            let mut reader = RiceReader::new(&bytes);
             for &value in &column {
                 prop_assert_eq!(reader.rice(k), Some(value));
             }

@@ -1,46 +1,46 @@
 //! Check specifications on the wire: one variant for each monitor type that an agent can probe.
 
-use crate::text::Secret;
+use crate::text::SecretText;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
 /// Check to run. New types go to the end.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub enum CheckSpec {
+pub enum WireCheckSpec {
     /// Request a URL.
-    Http(HttpCheck),
+    Http(WireHttpCheck),
     /// Open a TCP connection.
-    Tcp(TcpCheck),
+    Tcp(WireTcpCheck),
     /// Query a DNS record.
-    Dns(DnsCheck),
+    Dns(WireDnsCheck),
     /// Send an ICMP echo.
-    Ping(PingCheck),
+    Ping(WirePingCheck),
     /// Read the expiry of the certificate a host serves.
-    Certificate(CertificateCheck),
+    Certificate(WireCertificateCheck),
     /// Read the expiry of a domain's registration.
-    Domain(DomainCheck),
+    Domain(WireDomainCheck),
     /// Read a component's state from a vendor's status page.
-    Component(ComponentCheck),
+    Component(WireComponentCheck),
 }
 
-impl CheckSpec {
+impl WireCheckSpec {
     /// The type of this check.
-    pub fn kind(&self) -> CheckKind {
+    pub fn kind(&self) -> WireCheckKind {
         match self {
-            Self::Http(_) => CheckKind::Http,
-            Self::Tcp(_) => CheckKind::Tcp,
-            Self::Dns(_) => CheckKind::Dns,
-            Self::Ping(_) => CheckKind::Ping,
-            Self::Certificate(_) => CheckKind::Certificate,
-            Self::Domain(_) => CheckKind::Domain,
-            Self::Component(_) => CheckKind::Component,
+            Self::Http(_) => WireCheckKind::Http,
+            Self::Tcp(_) => WireCheckKind::Tcp,
+            Self::Dns(_) => WireCheckKind::Dns,
+            Self::Ping(_) => WireCheckKind::Ping,
+            Self::Certificate(_) => WireCheckKind::Certificate,
+            Self::Domain(_) => WireCheckKind::Domain,
+            Self::Component(_) => WireCheckKind::Component,
         }
     }
 }
 
 /// Check types, as an agent lists those it supports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub enum CheckKind {
+pub enum WireCheckKind {
     /// `http`
     Http,
     /// `tcp`
@@ -57,7 +57,7 @@ pub enum CheckKind {
     Component,
 }
 
-impl CheckKind {
+impl WireCheckKind {
     /// All types, in the order of their wire numbers.
     pub const ALL: [Self; 7] =
         [Self::Http, Self::Tcp, Self::Dns, Self::Ping, Self::Certificate, Self::Domain, Self::Component];
@@ -76,7 +76,7 @@ impl CheckKind {
     }
 }
 
-impl fmt::Display for CheckKind {
+impl fmt::Display for WireCheckKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
     }
@@ -84,40 +84,40 @@ impl fmt::Display for CheckKind {
 
 /// An http check. At most 5 redirects are followed; none if `expect_status` is a 3xx.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct HttpCheck {
+pub struct WireHttpCheck {
     /// An http or https URL.
     pub url: String,
     /// Request method.
-    pub method: Method,
+    pub method: WireMethod,
     /// Request headers in order; values are secrets. At most 4000 characters in all.
-    pub headers: Vec<Header>,
+    pub headers: Vec<WireHeader>,
     /// Request body, sent as it is with methods that take one; at most 10,000 characters.
-    pub body: Option<Secret>,
+    pub body: Option<SecretText>,
     /// The exact status expected, 100 to 599; `None` for any 2xx.
     pub expect_status: Option<u16>,
     /// Keyword that is searched in the body; at most 200 characters.
     pub keyword: Option<String>,
     /// Required presence or absence of the keyword.
-    pub keyword_mode: KeywordMode,
+    pub keyword_mode: WireKeywordMode,
 }
 
-impl HttpCheck {
+impl WireHttpCheck {
     /// Number of bytes of a body that are searched for a keyword, as sent and as decoded.
-    pub const BODY_READ: usize = 2 * 1024 * 1024;
+    pub const MAX_BODY_BYTES: usize = 2 * 1024 * 1024;
 }
 
 /// A request header.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Header {
+pub struct WireHeader {
     /// Letters, digits and hyphens.
     pub name: String,
     /// No control characters.
-    pub value: Secret,
+    pub value: SecretText,
 }
 
 /// Request methods.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Method {
+pub enum WireMethod {
     /// `GET`
     Get,
     /// `HEAD`
@@ -132,7 +132,7 @@ pub enum Method {
     Delete,
 }
 
-impl Method {
+impl WireMethod {
     /// The method's token in a request line (RFC 9110).
     pub fn token(self) -> &'static str {
         match self {
@@ -148,7 +148,7 @@ impl Method {
 
 /// Condition on the keyword.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub enum KeywordMode {
+pub enum WireKeywordMode {
     /// The body must contain the keyword.
     Present,
     /// The body must not contain the keyword.
@@ -157,7 +157,7 @@ pub enum KeywordMode {
 
 /// A tcp check.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct TcpCheck {
+pub struct WireTcpCheck {
     /// Host name or address literal.
     pub host: String,
     /// Port.
@@ -166,18 +166,18 @@ pub struct TcpCheck {
 
 /// A dns check.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct DnsCheck {
+pub struct WireDnsCheck {
     /// Name to query; `.` is the root.
     pub host: String,
     /// Record type to query.
-    pub record: RecordType,
+    pub record: WireRecordType,
     /// Text that an answer must contain; at most 500 characters.
     pub expect: Option<String>,
 }
 
 /// DNS record types that a check can query.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub enum RecordType {
+pub enum WireRecordType {
     /// IPv4 address.
     A,
     /// IPv6 address.
@@ -192,7 +192,7 @@ pub enum RecordType {
     Ns,
 }
 
-impl RecordType {
+impl WireRecordType {
     /// The type's name in zone files.
     pub fn name(self) -> &'static str {
         match self {
@@ -208,14 +208,14 @@ impl RecordType {
 
 /// A ping check.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct PingCheck {
+pub struct WirePingCheck {
     /// Host name or address literal.
     pub host: String,
 }
 
 /// A certificate check.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct CertificateCheck {
+pub struct WireCertificateCheck {
     /// Host name, which the certificate must also cover.
     pub host: String,
     /// TLS port.
@@ -226,7 +226,7 @@ pub struct CertificateCheck {
 
 /// A domain check.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct DomainCheck {
+pub struct WireDomainCheck {
     /// A name in the domain; its registrable part is looked up.
     pub host: String,
     /// Days before expiry from which the check fails.
@@ -235,7 +235,7 @@ pub struct DomainCheck {
 
 /// A component check.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ComponentCheck {
+pub struct WireComponentCheck {
     /// The vendor's status page.
     pub vendor_url: String,
     /// A component by name, at most 200 characters; `None` follows the whole page.

@@ -20,11 +20,11 @@ pub enum CloseReason {
     /// A protocol version that this side does not support.
     Version,
     /// A mesh connection without a client certificate.
-    NoIdentity,
+    MissingCertificate,
     /// The identity was revoked.
     Revoked,
     /// The identity belongs to this mesh, but no such agent is enrolled.
-    Unknown,
+    UnknownAgent,
     /// The certificate has expired.
     Expired,
     /// A newer connection with the same identity has taken over.
@@ -32,7 +32,7 @@ pub enum CloseReason {
     /// The identity is in quarantine because two hosts keep taking it from each other.
     Quarantined,
     /// The clocks differ by more than the tolerance.
-    Clock,
+    ClockSkew,
     /// Nothing arrived within the time allowed.
     TimedOut,
     /// Too many attempts from this source or by this agent.
@@ -51,7 +51,7 @@ pub enum CloseReason {
     Internal,
     /// A renewal was requested with a certificate that a newer one has replaced.
     Superseded,
-    /// The operator revoked the join token. Sent only as a close code: see [`Self::is_told_by_code`].
+    /// The operator revoked the join token. Sent only as a close code: see [`Self::is_code_only`].
     TokenRevoked,
     /// Another agent has the name that the join token is for. Sent only as a close code.
     NameTaken,
@@ -67,13 +67,13 @@ impl CloseReason {
         Self::Invalid,
         Self::OutOfOrder,
         Self::Version,
-        Self::NoIdentity,
+        Self::MissingCertificate,
         Self::Revoked,
-        Self::Unknown,
+        Self::UnknownAgent,
         Self::Expired,
         Self::Replaced,
         Self::Quarantined,
-        Self::Clock,
+        Self::ClockSkew,
         Self::TimedOut,
         Self::RateLimited,
         Self::TokenUsed,
@@ -97,14 +97,14 @@ impl CloseReason {
             Self::Invalid => 0x12,
             Self::OutOfOrder => 0x13,
             Self::Version => 0x14,
-            Self::NoIdentity => 0x20,
+            Self::MissingCertificate => 0x20,
             Self::Revoked => 0x21,
-            Self::Unknown => 0x22,
+            Self::UnknownAgent => 0x22,
             Self::Expired => 0x23,
             Self::Replaced => 0x24,
             Self::Quarantined => 0x25,
             Self::Superseded => 0x26,
-            Self::Clock => 0x30,
+            Self::ClockSkew => 0x30,
             Self::TimedOut => 0x31,
             Self::RateLimited => 0x32,
             Self::TokenUsed => 0x40,
@@ -133,14 +133,14 @@ impl CloseReason {
             Self::Invalid => "frame breaks a rule",
             Self::OutOfOrder => "frame out of order",
             Self::Version => "protocol version not supported",
-            Self::NoIdentity => "a client certificate is required",
+            Self::MissingCertificate => "a client certificate is required",
             Self::Revoked => "identity revoked",
-            Self::Unknown => "identity unknown",
+            Self::UnknownAgent => "identity unknown",
             Self::Expired => "certificate expired",
             Self::Replaced => "replaced by a newer connection with the same identity",
             Self::Quarantined => "identity quarantined: two hosts use it",
             Self::Superseded => "certificate superseded by a newer one of the same agent",
-            Self::Clock => "clocks too far apart",
+            Self::ClockSkew => "clocks too far apart",
             Self::TimedOut => "timed out",
             Self::RateLimited => "too many attempts",
             Self::TokenUsed => "join token already used",
@@ -156,17 +156,17 @@ impl CloseReason {
 
     /// Returns true for a reason newer than the first release: a frame must not carry it, since an older peer
     /// cannot decode it. The code of a closed connection may be any number.
-    pub fn is_told_by_code(self) -> bool {
+    pub fn is_code_only(self) -> bool {
         matches!(self, Self::TokenRevoked | Self::NameTaken)
     }
 
     /// Returns true if retrying soon cannot help: the agent then waits for minutes, not seconds.
-    pub fn is_lasting(self) -> bool {
+    pub fn is_permanent(self) -> bool {
         match self {
             Self::Version
-            | Self::NoIdentity
+            | Self::MissingCertificate
             | Self::Revoked
-            | Self::Unknown
+            | Self::UnknownAgent
             | Self::Expired
             | Self::Quarantined
             | Self::Superseded
@@ -184,7 +184,7 @@ impl CloseReason {
             | Self::Invalid
             | Self::OutOfOrder
             | Self::Replaced
-            | Self::Clock
+            | Self::ClockSkew
             | Self::TimedOut
             | Self::RateLimited
             | Self::Internal => false,

@@ -4,7 +4,7 @@ use crate::error::ProtocolError;
 use serde::{Serialize, de::DeserializeOwned};
 
 /// Length of the prefix in bytes.
-pub const PREFIX: usize = 4;
+pub const PREFIX_BYTES: usize = 4;
 
 /// Maximum frame body on a mesh stream, in bytes.
 pub const MAX_FRAME: usize = 1 << 20;
@@ -17,9 +17,9 @@ pub const MAX_JOIN_FRAME: usize = 8 << 10;
 /// # Errors
 /// [`ProtocolError::FrameTooLong`] when the body would exceed `limit`.
 pub fn encode<T: Serialize>(value: &T, limit: usize) -> Result<Vec<u8>, ProtocolError> {
-    let mut frame = vec![0; PREFIX];
+    let mut frame = vec![0; PREFIX_BYTES];
     frame = postcard::to_extend(value, frame).map_err(|_| ProtocolError::Unencodable)?;
-    let length = frame.len().saturating_sub(PREFIX);
+    let length = frame.len().saturating_sub(PREFIX_BYTES);
     let prefix = u32::try_from(length).ok().filter(|_| length <= limit);
     let Some(prefix) = prefix else {
         return Err(ProtocolError::FrameTooLong { length, limit });
@@ -45,23 +45,23 @@ pub fn decode<T: DeserializeOwned>(body: &[u8]) -> Result<T, ProtocolError> {
 #[derive(Debug)]
 pub struct FrameReader {
     limit: usize,
-    held: Vec<u8>,
+    buffer: Vec<u8>,
     read: usize,
 }
 
 impl FrameReader {
     /// Creates a reader that refuses frames with bodies longer than `limit` bytes.
     pub fn new(limit: usize) -> Self {
-        Self { limit, held: Vec::new(), read: 0 }
+        Self { limit, buffer: Vec::new(), read: 0 }
     }
 
     /// Adds bytes from the stream. Take every whole frame with [`Self::next_frame`] before feeding more.
     pub fn feed(&mut self, bytes: &[u8]) {
         if self.read > 0 {
-            self.held.drain(..self.read);
+            self.buffer.drain(..self.read);
             self.read = 0;
         }
-        self.held.extend_from_slice(bytes);
+        self.buffer.extend_from_slice(bytes);
     }
 
     /// Returns the body of the next whole frame, or `None` until more bytes are fed.
@@ -70,8 +70,8 @@ impl FrameReader {
     /// [`ProtocolError::FrameTooLong`] as soon as a prefix exceeds the limit; the stream is unusable after
     /// it.
     pub fn next_frame(&mut self) -> Result<Option<&[u8]>, ProtocolError> {
-        let waiting = self.held.get(self.read..).unwrap_or_default();
-        let Some((prefix, rest)) = waiting.split_first_chunk::<PREFIX>() else {
+        let waiting = self.buffer.get(self.read..).unwrap_or_default();
+        let Some((prefix, rest)) = waiting.split_first_chunk::<PREFIX_BYTES>() else {
             return Ok(None);
         };
         let length = usize::try_from(u32::from_le_bytes(*prefix)).unwrap_or(usize::MAX);
@@ -81,9 +81,9 @@ impl FrameReader {
         if rest.len() < length {
             return Ok(None);
         }
-        let start = self.read + PREFIX;
+        let start = self.read + PREFIX_BYTES;
         self.read = start + length;
-        Ok(self.held.get(start..self.read))
+        Ok(self.buffer.get(start..self.read))
     }
 
     /// Returns the next whole frame as a decoded value.
@@ -96,7 +96,7 @@ impl FrameReader {
 
     /// Returns true if bytes of an unfinished frame are buffered: a stream that ends now ends in the middle.
     pub fn is_mid_frame(&self) -> bool {
-        self.read < self.held.len()
+        self.read < self.buffer.len()
     }
 }
 
@@ -134,10 +134,7 @@ mod tests {
 
     #[test]
     fn a_value_over_the_limit_is_not_sent() {
-        assert!(matches!(
-            encode(&vec![1u8; 20], 10),
-            Err(ProtocolError::FrameTooLong { length: 21, limit: 10 })
-        ));
+        assert!(matches!(encode(&vec![1u8; 20], 10), Err(ProtocolError::FrameTooLong { length: 21, limit: 10 })));
     }
 
     #[test]

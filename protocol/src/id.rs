@@ -5,24 +5,24 @@ use std::fmt;
 
 /// A monitor's number, the same as in the coordinator's store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub struct MonitorId(pub u128);
+pub struct WireMonitorId(pub u128);
 
 /// An agent's number, as in its certificate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub struct AgentId(pub u128);
+pub struct WireAgentId(pub u128);
 
 /// A start of an agent, drawn at random. Sequence numbers run from 1 within a boot; results that survive a
 /// restart keep the boot they were numbered in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct BootId(pub u64);
 
-impl fmt::Display for MonitorId {
+impl fmt::Display for WireMonitorId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:032x}", self.0)
     }
 }
 
-impl fmt::Display for AgentId {
+impl fmt::Display for WireAgentId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:032x}", self.0)
     }
@@ -36,7 +36,7 @@ impl fmt::Display for BootId {
 
 /// Region of an agent. The coordinator's record decides it, never the agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub enum Region {
+pub enum WireRegion {
     /// `europe`
     Europe,
     /// `north-america`
@@ -51,7 +51,7 @@ pub enum Region {
     Oceania,
 }
 
-impl Region {
+impl WireRegion {
     /// All regions, in the order of their wire numbers.
     pub const ALL: [Self; 6] =
         [Self::Europe, Self::NorthAmerica, Self::SouthAmerica, Self::Africa, Self::Asia, Self::Oceania];
@@ -69,7 +69,7 @@ impl Region {
     }
 }
 
-impl fmt::Display for Region {
+impl fmt::Display for WireRegion {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
     }

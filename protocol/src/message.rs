@@ -1,10 +1,10 @@
 //! Messages of the control and check-now streams.
 
 use crate::assignment::ScheduleChange;
-use crate::check::{CheckKind, CheckSpec};
+use crate::check::{WireCheckKind, WireCheckSpec};
 use crate::close::CloseReason;
-use crate::id::{AgentId, BootId, MonitorId, Region};
-use crate::result::{CheckResult, OwnFault};
+use crate::id::{BootId, WireAgentId, WireMonitorId, WireRegion};
+use crate::result::{CheckResult, WireOwnFault};
 use serde::{Deserialize, Serialize};
 use std::net::IpAddr;
 
@@ -16,12 +16,12 @@ pub enum ToAgent {
     /// A change of the agent's schedule, or a part of one.
     Schedule(ScheduleChange),
     /// Results are durable.
-    Ack(Mark),
-    /// The response to a `TimeAsk`; with [`TimeAnswer::UNASKED`], notice that the coordinator's clock has
+    Ack(DurabilityMark),
+    /// The response to a `TimeRequest`; with [`TimeResponse::UNSOLICITED`], notice that the coordinator's clock has
     /// stepped.
-    Time(TimeAnswer),
+    Time(TimeResponse),
     /// The response to a `Renew`.
-    Renewed(Renewed),
+    Renewed(RenewedCertificate),
     /// The response to a `Renew` that is refused; the present certificate stays valid.
     RenewRefused {
         /// Reason.
@@ -32,16 +32,16 @@ pub enum ToAgent {
         /// Reason.
         reason: CloseReason,
     },
-    /// Authorities to trust from now on; answered with `Holds`.
-    Authorities(Authorities),
+    /// Authorities to trust from now on; answered with `TrustReport`.
+    Authorities(TrustedAuthorities),
     /// The address that the agent's packets come from, as the coordinator sees it: sent after the welcome,
     /// and when it changes. From version 2 on.
-    SeenFrom(SeenFrom),
+    ExternalAddress(ExternalAddress),
     /// A `Schedule` with the accounts of its assignments, in their order. Replaces it from version 2 on.
     ScheduleByAccount {
         /// The change, or a part of one.
         change: ScheduleChange,
-        /// Accounts, one for each assignment in `put`.
+        /// Accounts, one for each assignment in `schedule`.
         accounts: Vec<u32>,
     },
 }
@@ -50,21 +50,21 @@ pub enum ToAgent {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ToCoordinator {
     /// The first frame.
-    Hello(Hello),
+    Hello(AgentHello),
     /// The schedule of this revision is in force.
-    ScheduleHeld {
+    ScheduleApplied {
         /// The slot epoch.
-        book: u64,
+        slot_epoch: u64,
         /// The revision.
         revision: u64,
     },
     /// A change does not apply to the present revision: send a snapshot.
-    ScheduleLost {
+    ScheduleMismatch {
         /// The present revision.
-        held: Option<HeldSchedule>,
+        current: Option<ScheduleVersion>,
     },
     /// Requests the coordinator's time.
-    TimeAsk {
+    TimeRequest {
         /// The agent's monotonic clock in microseconds, to be echoed.
         sent_us: u64,
     },
@@ -76,22 +76,22 @@ pub enum ToCoordinator {
         csr_der: Vec<u8>,
     },
     /// Results were dropped for lack of space and will never arrive.
-    Gap(Gap),
+    Gap(ResultGap),
     /// The agent's health has changed.
     Fitness {
         /// Problems of this host; empty if it is healthy.
-        faults: Vec<OwnFault>,
+        faults: Vec<WireOwnFault>,
     },
     /// The agent is shutting down; everything it will send on this connection is sent.
     Goodbye,
     /// The authorities that the agent trusts and its certificate, once they are on its disk: the response to
     /// `Authorities` and to `Renewed`.
-    Holds(Holds),
+    TrustReport(TrustReport),
 }
 
 /// Durability watermark of one boot's results.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Mark {
+pub struct DurabilityMark {
     /// The boot.
     pub boot: BootId,
     /// Every sequence number up to and including this one is durable, dropped, or known as a gap.
@@ -102,11 +102,11 @@ pub struct Mark {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Welcome {
     /// The agent's number by its certificate.
-    pub agent: AgentId,
+    pub agent: WireAgentId,
     /// Its name by the coordinator's record.
     pub name: String,
     /// Its region by the coordinator's record.
-    pub region: Region,
+    pub region: WireRegion,
     /// Its network by the coordinator's record.
     pub network: String,
     /// The mesh's name.
@@ -116,14 +116,14 @@ pub struct Welcome {
     /// The coordinator's time, epoch ms.
     pub coordinator_ms: i64,
     /// Slot epoch of packed results on this connection.
-    pub book: u64,
+    pub slot_epoch: u64,
     /// Watermark of each boot named in `Hello` that the coordinator knows.
-    pub marks: Vec<Mark>,
+    pub watermarks: Vec<DurabilityMark>,
 }
 
 /// The agent's first frame.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Hello {
+pub struct AgentHello {
     /// The agent's software version.
     pub software: String,
     /// This start of the agent.
@@ -131,45 +131,45 @@ pub struct Hello {
     /// Earlier boots whose results are still in the spool, oldest first; at most 32.
     pub earlier_boots: Vec<BootId>,
     /// Schedule that it runs.
-    pub held: Option<HeldSchedule>,
+    pub schedule: Option<ScheduleVersion>,
     /// Its wall clock, epoch ms.
     pub wall_ms: i64,
     /// Check types that it supports; ICMP only if permitted.
-    pub kinds: Vec<CheckKind>,
+    pub kinds: Vec<WireCheckKind>,
     /// Problems of this host; empty if it is healthy.
-    pub faults: Vec<OwnFault>,
+    pub faults: Vec<WireOwnFault>,
     /// Expiry of its certificate, epoch ms.
     pub certificate_ends_ms: i64,
 }
 
-impl Hello {
+impl AgentHello {
     /// Maximum number of earlier boots.
     pub const MAX_EARLIER_BOOTS: usize = 32;
 }
 
 /// Schedule that an agent has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct HeldSchedule {
+pub struct ScheduleVersion {
     /// The slot epoch.
-    pub book: u64,
+    pub slot_epoch: u64,
     /// Its revision.
     pub revision: u64,
 }
 
 /// The coordinator's time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct TimeAnswer {
-    /// The `sent_us` of the request; [`TimeAnswer::UNASKED`] if there was none.
+pub struct TimeResponse {
+    /// The `sent_us` of the request; [`TimeResponse::UNSOLICITED`] if there was none.
     pub echo_us: u64,
     /// The coordinator's time, epoch ms.
     pub coordinator_ms: i64,
 }
 
-impl TimeAnswer {
+impl TimeResponse {
     /// Value of `echo_us` in an unsolicited message: the coordinator's clock has stepped, and the agent
     /// should request the time at once. Agents that don't know it ignore a response that precedes its
     /// request.
-    pub const UNASKED: u64 = u64::MAX;
+    pub const UNSOLICITED: u64 = u64::MAX;
 }
 
 /// The agent's wall clock against the coordinator's.
@@ -183,7 +183,7 @@ pub struct TimeReport {
 
 /// A new certificate.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Renewed {
+pub struct RenewedCertificate {
     /// Chain in DER, leaf first, for the key of the request.
     pub certificates_der: Vec<Vec<u8>>,
     /// Authorities to trust from now on, in DER.
@@ -192,7 +192,7 @@ pub struct Renewed {
 
 /// Authorities that an agent is to trust.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Authorities {
+pub struct TrustedAuthorities {
     /// An authority, or two while one replaces the other, in DER.
     pub authorities_der: Vec<Vec<u8>>,
     /// True if the agent's certificate was issued by an authority being phased out: it should renew soon.
@@ -201,14 +201,14 @@ pub struct Authorities {
 
 /// An agent's address after any network address translation on the way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct SeenFrom {
+pub struct ExternalAddress {
     /// The address.
     pub address: IpAddr,
 }
 
 /// Certificate state of an agent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Holds {
+pub struct TrustReport {
     /// SHA-256 of the public key of each trusted authority; at most two.
     pub authorities: Vec<[u8; 32]>,
     /// Serial number of the certificate that it will present on its next connection.
@@ -219,7 +219,7 @@ pub struct Holds {
 /// boot arrive in order, so a batch that begins beyond the watermark implies that the results between were
 /// lost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Gap {
+pub struct ResultGap {
     /// Boot they were numbered in.
     pub boot: BootId,
     /// First sequence number dropped.
@@ -232,7 +232,7 @@ pub struct Gap {
     pub through_ms: i64,
 }
 
-impl Gap {
+impl ResultGap {
     /// Number of dropped results.
     pub fn count(&self) -> u64 {
         self.through.saturating_sub(self.from).saturating_add(1)
@@ -241,15 +241,15 @@ impl Gap {
 
 /// Runs a check at once, outside the schedule.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct CheckNow {
+pub struct WireCheckNow {
     /// Number of the request, for logs.
     pub id: u64,
     /// The monitor.
-    pub monitor: MonitorId,
+    pub monitor: WireMonitorId,
     /// Revision of the specification.
     pub revision: u32,
     /// Check to run.
-    pub spec: CheckSpec,
+    pub spec: WireCheckSpec,
     /// Reason.
     pub reason: CheckReason,
     /// Time within which the response is useful, in ms from the arrival of the request.
@@ -262,11 +262,11 @@ pub enum CheckReason {
     /// Another vantage saw a failure.
     Confirm,
     /// The second of the two failures that make a region down.
-    Second,
+    SecondRound,
     /// Another region saw a failure.
     Sweep,
     /// The monitor is new or changed.
-    First,
+    NewMonitor,
     /// A failed certificate or domain is checked again before its interval has passed.
     FollowUp,
     /// A person requested it.
@@ -275,7 +275,7 @@ pub enum CheckReason {
 
 /// Response to a check-now. `Pending` may be sent once before `Done`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub enum CheckAnswer {
+pub enum WireCheckNowResponse {
     /// No response from the target after 3 s.
     Pending,
     /// The result; its `round` is `None`.

@@ -1,8 +1,8 @@
 //! Results of checks: outcome, cause, timings.
 
-use crate::check::CheckKind;
-use crate::id::MonitorId;
-use crate::text::Detail;
+use crate::check::WireCheckKind;
+use crate::id::WireMonitorId;
+use crate::text::ShortText;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::net::IpAddr;
@@ -11,7 +11,7 @@ use std::net::IpAddr;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CheckResult {
     /// The monitor checked.
-    pub monitor: MonitorId,
+    pub monitor: WireMonitorId,
     /// Revision of the monitor's specification that was checked.
     pub revision: u32,
     /// The scheduled round; `None` for a check-now.
@@ -21,7 +21,7 @@ pub struct CheckResult {
     /// Milliseconds between the end of the check and sending, by the agent's monotonic clock.
     pub age_ms: u64,
     /// Report of the probe.
-    pub report: Report,
+    pub report: ProbeReport,
 }
 
 /// A result with its sequence number in the agent's stream.
@@ -35,13 +35,13 @@ pub struct NumberedResult {
 
 /// Report of a probe on one check.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Report {
+pub struct ProbeReport {
     /// Passed, failed, or a fault on the agent's side.
-    pub outcome: Outcome,
+    pub outcome: WireOutcome,
     /// Response time in ms, at least 1 if measured; also set for failures with a response.
     pub latency_ms: Option<u32>,
     /// Durations of the phases. Agents send them with only a part of the passed results.
-    pub phases: Phases,
+    pub phases: WirePhases,
     /// http: status received.
     pub status_code: Option<u16>,
     /// Address that was checked.
@@ -52,13 +52,13 @@ pub struct Report {
     pub vendor: Option<VendorReading>,
 }
 
-impl Report {
+impl ProbeReport {
     /// Creates a report with nothing but its outcome.
-    pub fn bare(outcome: Outcome) -> Self {
+    pub fn outcome_only(outcome: WireOutcome) -> Self {
         Self {
             outcome,
             latency_ms: None,
-            phases: Phases::default(),
+            phases: WirePhases::default(),
             status_code: None,
             address: None,
             expires_ms: None,
@@ -69,20 +69,20 @@ impl Report {
 
 /// Outcome of one check at one vantage.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Outcome {
+pub enum WireOutcome {
     /// The target met the specification.
     Passed,
     /// The target did not meet it.
-    Failed(Failure),
+    Failed(WireFailure),
     /// The agent could not judge, because of a fault of its own or a limitation on the other side.
-    Inconclusive(OwnFault),
+    Inconclusive(WireOwnFault),
     /// No response yet after 3 s; the check's result follows under the same round.
     Pending,
 }
 
 /// Durations of a check's phases in microseconds, each `None` if the phase did not happen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct Phases {
+pub struct WirePhases {
     /// Name resolution.
     pub dns_us: Option<u32>,
     /// TCP connect, or the echo's round trip.
@@ -97,7 +97,7 @@ pub struct Phases {
 
 /// Phase of a check at its timeout.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Phase {
+pub enum WirePhase {
     /// Name resolution.
     Dns,
     /// TCP connect.
@@ -112,11 +112,11 @@ pub enum Phase {
 
 /// Cause of a failed check. New kinds go to the end.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Failure {
+pub enum WireFailure {
     /// No response within the deadline.
     Timeout {
         /// Phase at the timeout.
-        phase: Phase,
+        phase: WirePhase,
     },
     /// The port is closed.
     Refused,
@@ -138,7 +138,7 @@ pub enum Failure {
     /// No answer contains the expected text.
     DnsMismatch {
         /// Records received.
-        got: Detail,
+        got: ShortText,
     },
     /// No address of the target may be checked.
     AddressNotAllowed {
@@ -171,7 +171,7 @@ pub enum Failure {
     /// Another TLS handshake failure.
     TlsOther {
         /// Text of the TLS library.
-        detail: Detail,
+        detail: ShortText,
     },
     /// The response is not HTTP.
     HttpMalformed,
@@ -202,13 +202,13 @@ pub enum Failure {
     /// The target itself breaks a rule of its type (a URL that does not parse, an invalid host name).
     BadTarget {
         /// The rule.
-        detail: Detail,
+        detail: ShortText,
     },
 }
 
 /// Faults that are not the target's. New kinds go to the end.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub enum OwnFault {
+pub enum WireOwnFault {
     /// This host has no route.
     NoRoute,
     /// This host has no file descriptors or ports left.
@@ -218,50 +218,48 @@ pub enum OwnFault {
     /// This host lacks the permission that the check needs (ICMP).
     NotPermitted,
     /// This agent does not support the check type.
-    NotBuilt,
+    UnsupportedCheck,
     /// The registry cannot be read.
     RegistryUnreadable {
         /// Reason.
-        detail: Detail,
+        detail: ShortText,
     },
     /// The vendor's page cannot be read.
     VendorUnreadable {
         /// Reason.
-        detail: Detail,
+        detail: ShortText,
     },
     /// The component is not on the vendor's page. Current agents report [`Self::VendorUnreadable`] instead,
     /// with the names that are there.
     VendorComponentMissing,
     /// The vendor's state has no known meaning.
-    VendorWordUnknown {
+    VendorStateUnknown {
         /// The vendor's state.
-        word: Detail,
+        vendor_text: ShortText,
     },
     /// Too many checks are running on this host.
     Overloaded,
     /// An internal error of the agent.
     Internal {
         /// Details.
-        detail: Detail,
+        detail: ShortText,
     },
 }
 
-impl OwnFault {
+impl WireOwnFault {
     /// A server whose TLS this agent's library does not support, in words for the monitor's owner. It is sent
     /// as [`Self::VendorUnreadable`], the only fault on the other side that every coordinator knows; the
     /// check type tells them apart.
-    pub fn tls(detail: Detail) -> Self {
+    pub fn unsupported_tls(detail: ShortText) -> Self {
         Self::VendorUnreadable { detail }
     }
 
     /// Text of the fault for a check of this type.
-    pub fn words(&self, kind: CheckKind) -> String {
+    pub fn describe(&self, kind: WireCheckKind) -> String {
         match (self, kind) {
-            (Self::VendorUnreadable { detail }, CheckKind::Http | CheckKind::Certificate) => {
-                detail.to_string()
-            }
+            (Self::VendorUnreadable { detail }, WireCheckKind::Http | WireCheckKind::Certificate) => detail.to_string(),
             // The registry is read over TLS too.
-            (Self::VendorUnreadable { detail }, CheckKind::Domain) => format!("registry: {detail}"),
+            (Self::VendorUnreadable { detail }, WireCheckKind::Domain) => format!("registry: {detail}"),
             _ => self.to_string(),
         }
     }
@@ -292,9 +290,9 @@ pub struct VendorReading {
     /// The vendor's state, mapped.
     pub state: VendorState,
     /// The vendor's own word.
-    pub word: Detail,
+    pub vendor_text: ShortText,
     /// Title of the vendor's open incident, if any.
-    pub incident: Option<Detail>,
+    pub incident: Option<ShortText>,
 }
 
 /// States that vendors' words are mapped to.
@@ -312,7 +310,7 @@ pub enum VendorState {
     MajorOutage,
 }
 
-impl fmt::Display for Phase {
+impl fmt::Display for WirePhase {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Dns => "resolving the name",
@@ -339,7 +337,7 @@ impl fmt::Display for AddressClass {
 }
 
 /// Short text for the operator; the coordinator writes the customer's text.
-impl fmt::Display for Failure {
+impl fmt::Display for WireFailure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Timeout { phase } => write!(f, "timed out {phase}"),
@@ -365,9 +363,7 @@ impl fmt::Display for Failure {
             Self::TlsOther { detail } => write!(f, "TLS fault: {detail}"),
             Self::HttpMalformed => f.write_str("response is not HTTP"),
             Self::HeadTooLarge => f.write_str("response head too large"),
-            Self::BodyTooLarge => {
-                f.write_str("body over the size limit, keyword not in the part that was read")
-            }
+            Self::BodyTooLarge => f.write_str("body over the size limit, keyword not in the part that was read"),
             Self::BodyUndecodable => f.write_str("body's content coding cannot be decoded"),
             Self::NoReply => f.write_str("no reply"),
             Self::CertificateExpiring { days } => write!(f, "certificate ends in {days} days"),
@@ -381,18 +377,20 @@ impl fmt::Display for Failure {
 }
 
 /// Short text; for a fault on the other side it is what customers read.
-impl fmt::Display for OwnFault {
+impl fmt::Display for WireOwnFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NoRoute => f.write_str("this host has no route"),
             Self::NoDescriptors => f.write_str("this host has no file descriptors or ports left"),
             Self::ResolverDead => f.write_str("this host's resolver does not answer"),
             Self::NotPermitted => f.write_str("this host may not send ICMP"),
-            Self::NotBuilt => f.write_str("this agent does not support this type of check"),
+            Self::UnsupportedCheck => f.write_str("this agent does not support this type of check"),
             Self::RegistryUnreadable { detail } => write!(f, "registry: {detail}"),
             Self::VendorUnreadable { detail } => write!(f, "vendor's page: {detail}"),
             Self::VendorComponentMissing => f.write_str("vendor's page: no such component"),
-            Self::VendorWordUnknown { word } => write!(f, "vendor's page: unknown word \"{word}\""),
+            Self::VendorStateUnknown { vendor_text: word } => {
+                write!(f, "vendor's page: unknown word \"{word}\"")
+            }
             Self::Overloaded => f.write_str("too many checks are running on this host"),
             Self::Internal { detail } => write!(f, "agent fault: {detail}"),
         }

@@ -5,9 +5,9 @@ use std::fmt;
 
 /// A text of at most 200 bytes: a vendor's word, a DNS answer, the tail of an error.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
-pub struct Detail(String);
+pub struct ShortText(String);
 
-impl Detail {
+impl ShortText {
     /// Maximum length in bytes.
     pub const MAX: usize = 200;
 
@@ -30,13 +30,13 @@ impl Detail {
     }
 }
 
-impl fmt::Display for Detail {
+impl fmt::Display for ShortText {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
     }
 }
 
-impl<'de> Deserialize<'de> for Detail {
+impl<'de> Deserialize<'de> for ShortText {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = <std::borrow::Cow<'de, str>>::deserialize(deserializer)?;
         if text.len() > Self::MAX {
@@ -48,9 +48,9 @@ impl<'de> Deserialize<'de> for Detail {
 
 /// A secret of a customer or operator; `Debug` prints only its length.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Secret(String);
+pub struct SecretText(String);
 
-impl Secret {
+impl SecretText {
     /// Wraps a secret.
     pub fn new(text: impl Into<String>) -> Self {
         Self(text.into())
@@ -62,7 +62,7 @@ impl Secret {
     }
 }
 
-impl fmt::Debug for Secret {
+impl fmt::Debug for SecretText {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Secret({} bytes)", self.0.len())
     }
@@ -74,19 +74,19 @@ mod tests {
 
     #[test]
     fn a_long_text_is_cut_at_a_character() {
-        let detail = Detail::new(&"ä".repeat(150));
+        let detail = ShortText::new(&"ä".repeat(150));
         assert_eq!(detail.as_str().len(), 200);
-        assert_eq!(Detail::new("a\r\nb").as_str(), "a  b");
+        assert_eq!(ShortText::new("a\r\nb").as_str(), "a  b");
     }
 
     #[test]
     fn a_secret_does_not_show() {
-        assert_eq!(format!("{:?}", Secret::new("hunter2")), "Secret(7 bytes)");
+        assert_eq!(format!("{:?}", SecretText::new("hunter2")), "Secret(7 bytes)");
     }
 
     #[test]
     fn an_over_long_text_does_not_decode() {
         let bytes = postcard::to_allocvec(&"x".repeat(201)).unwrap();
-        assert!(postcard::from_bytes::<Detail>(&bytes).is_err());
+        assert!(postcard::from_bytes::<ShortText>(&bytes).is_err());
     }
 }

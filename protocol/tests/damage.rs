@@ -5,10 +5,10 @@
 mod common;
 
 use parallax_protocol::batch::ResultFrame;
-use parallax_protocol::frame::{FrameReader, MAX_FRAME, PREFIX, decode, encode};
-use parallax_protocol::id::MonitorId;
-use parallax_protocol::join::{JoinAnswer, JoinRequest};
-use parallax_protocol::message::{CheckAnswer, CheckNow, ToAgent, ToCoordinator};
+use parallax_protocol::frame::{FrameReader, MAX_FRAME, PREFIX_BYTES, decode, encode};
+use parallax_protocol::id::WireMonitorId;
+use parallax_protocol::join::{JoinRequest, JoinResponse};
+use parallax_protocol::message::{ToAgent, ToCoordinator, WireCheckNow, WireCheckNowResponse};
 use proptest::prelude::*;
 use serde::{Serialize, de::DeserializeOwned};
 
@@ -16,17 +16,17 @@ use serde::{Serialize, de::DeserializeOwned};
 fn read_as_everything(body: &[u8]) {
     let _ = decode::<ToAgent>(body);
     let _ = decode::<ToCoordinator>(body);
-    let _ = decode::<CheckNow>(body);
-    let _ = decode::<CheckAnswer>(body);
+    let _ = decode::<WireCheckNow>(body);
+    let _ = decode::<WireCheckNowResponse>(body);
     let _ = decode::<JoinRequest>(body);
-    let _ = decode::<JoinAnswer>(body);
+    let _ = decode::<JoinResponse>(body);
     if let Ok(ResultFrame::Batch(batch)) = decode::<ResultFrame>(body) {
-        let _ = batch.unpack(|slot| Some(MonitorId(u128::from(slot))));
+        let _ = batch.unpack(|slot| Some(WireMonitorId(u128::from(slot))));
     }
 }
 
 fn comes_back<T: Serialize + DeserializeOwned>(frame: &[u8]) {
-    let value: T = decode(&frame[PREFIX..]).unwrap();
+    let value: T = decode(&frame[PREFIX_BYTES..]).unwrap();
     assert_eq!(encode(&value, MAX_FRAME).unwrap(), frame);
 }
 
@@ -34,7 +34,7 @@ fn bodies() -> Vec<Vec<u8>> {
     [common::to_agent(), common::to_coordinator(), common::results(), common::check_now(), common::join()]
         .concat()
         .into_iter()
-        .map(|(_, frame)| frame[PREFIX..].to_vec())
+        .map(|(_, frame)| frame[PREFIX_BYTES..].to_vec())
         .collect()
 }
 
@@ -45,14 +45,14 @@ fn every_sample_encodes_to_the_bytes_it_came_from() {
     common::results().iter().for_each(|(_, frame)| comes_back::<ResultFrame>(frame));
     for (name, frame) in common::check_now() {
         match name.as_str() {
-            "pending" | "done" => comes_back::<CheckAnswer>(&frame),
-            _ => comes_back::<CheckNow>(&frame),
+            "pending" | "done" => comes_back::<WireCheckNowResponse>(&frame),
+            _ => comes_back::<WireCheckNow>(&frame),
         }
     }
     let join = common::join();
     comes_back::<JoinRequest>(&join[0].1);
-    comes_back::<JoinAnswer>(&join[1].1);
-    comes_back::<JoinAnswer>(&join[2].1);
+    comes_back::<JoinResponse>(&join[1].1);
+    comes_back::<JoinResponse>(&join[2].1);
 }
 
 #[test]
@@ -114,7 +114,7 @@ proptest! {
                 seen.push(body.to_vec());
             }
         }
-        let bodies: Vec<Vec<u8>> = frames.iter().map(|frame| frame[PREFIX..].to_vec()).collect();
+        let bodies: Vec<Vec<u8>> = frames.iter().map(|frame| frame[PREFIX_BYTES..].to_vec()).collect();
         prop_assert_eq!(seen, bodies);
         prop_assert!(!reader.is_mid_frame());
     }

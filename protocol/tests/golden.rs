@@ -7,7 +7,7 @@
 
 mod common;
 
-use common::Sample;
+use common::GoldenSample;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::Path;
@@ -37,7 +37,7 @@ fn join_is_as_released() {
     compare("join", common::join());
 }
 
-fn compare(file: &str, samples: Vec<Sample>) {
+fn compare(file: &str, samples: Vec<GoldenSample>) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(format!("{file}.hex"));
     let kept = std::fs::read_to_string(&path).unwrap_or_default();
     let released: BTreeMap<&str, &str> = kept.lines().filter_map(|line| line.split_once(": ")).collect();

@@ -1,33 +1,34 @@
-//! Certificates by ACME, from an authority that looks for itself: names that appear, renewals, and a start without it.
+//! ACME certificates from an authority that validates for itself: new hostnames, renewal, and a start without the
+//! authority.
 
 use std::net::SocketAddr;
 use std::path::Path;
 use std::time::Duration;
 
+use parallax_tests::acme_authority::AcmeAuthority;
+use parallax_tests::curl::{CurlResponse, fetch};
 use parallax_tests::eventually::eventually;
-use parallax_tests::installation::Coordinator;
-use parallax_tests::issuer::Issuer;
-use parallax_tests::ports::ports;
-use parallax_tests::visits::{Visit, visit};
+use parallax_tests::free_ports::free_ports;
+use parallax_tests::installation::CoordinatorProcess;
 
-/// Life of a certificate, in seconds; it is renewed when a third of it is left.
+/// Lifetime of a certificate, in seconds; it is renewed when a third is left.
 const LIFE: u32 = 60;
-/// Between two requests of those who wait.
+/// Polling interval.
 const BETWEEN: Duration = Duration::from_secs(1);
-/// Until a name has its certificate.
+/// Longest wait for a first certificate.
 const ISSUED: Duration = Duration::from_secs(40);
-/// Until one was renewed.
+/// Longest wait for a renewal.
 const RENEWED: Duration = Duration::from_secs(90);
 
-/// A coordinator that orders its certificates, and where it is reached.
-struct Ordering {
-    coordinator: Coordinator,
+/// A coordinator that orders certificates, and its HTTPS port.
+struct AcmeCoordinator {
+    coordinator: CoordinatorProcess,
     tls: u16,
 }
 
-impl Ordering {
-    async fn start(issuer: &Issuer, plain: u16) -> Self {
-        let [tls] = ports();
+impl AcmeCoordinator {
+    async fn start(issuer: &AcmeAuthority, plain: u16) -> Self {
+        let [tls] = free_ports();
         let config = format!(
             "base_url = \"https://status.test:{tls}\"\nroot_domain = \"pages.test\"\n\
              [tls]\nlisten = \"127.0.0.1:{tls}\"\n\
@@ -35,16 +36,16 @@ impl Ordering {
              [domains]\nresolvers = \"127.0.0.1:{}\"\n",
             issuer.directory, issuer.roots, issuer.name_server
         );
-        let coordinator = Coordinator::serve_at(SocketAddr::from(([127, 0, 0, 1], plain)), &config).await;
+        let coordinator = CoordinatorProcess::serve_at(SocketAddr::from(([127, 0, 0, 1], plain)), &config).await;
         Self { coordinator, tls }
     }
 
-    fn over(&self, host: &str, path: &str, roots: &Path, more: &[&str]) -> Visit {
-        visit(&format!("https://{host}:{}{path}", self.tls), roots, more)
+    fn over(&self, host: &str, path: &str, roots: &Path, more: &[&str]) -> CurlResponse {
+        fetch(&format!("https://{host}:{}{path}", self.tls), roots, more)
     }
 
     /// Waits until the host is served with a certificate of that root.
-    async fn is_served(&self, host: &str, path: &str, roots: &Path) -> Visit {
+    async fn is_served(&self, host: &str, path: &str, roots: &Path) -> CurlResponse {
         eventually(&format!("{host} has its certificate"), ISSUED, async || {
             Some(self.over(host, path, roots, &[])).filter(|seen| seen.status == 200)
         })
@@ -52,29 +53,29 @@ impl Ordering {
     }
 }
 
-/// The line in which curl tells a certificate's end.
-fn end(seen: &Visit) -> String {
-    let line = seen.said.lines().find(|line| line.contains("expire date"));
-    line.unwrap_or_else(|| panic!("no end in {}", seen.said)).to_owned()
+/// Returns the line of curl's log with the certificate's expiry.
+fn end(seen: &CurlResponse) -> String {
+    let line = seen.log.lines().find(|line| line.contains("expire date"));
+    line.unwrap_or_else(|| panic!("no end in {}", seen.log)).to_owned()
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn certificates_are_issued_renewed_and_kept() {
-    let [plain] = ports();
-    let Some(mut issuer) = Issuer::start("acme::certificates_are_issued_renewed_and_kept", plain, LIFE).await
+    let [plain] = free_ports();
+    let Some(mut issuer) = AcmeAuthority::start("acme::certificates_are_issued_renewed_and_kept", plain, LIFE).await
     else {
         return;
     };
-    issuer.say("status A 127.0.0.1\n*.pages A 127.0.0.1").await;
-    let root = issuer.issued_root();
-    let mut ordering = Ordering::start(&issuer, plain).await;
+    issuer.set_zone("status A 127.0.0.1\n*.pages A 127.0.0.1").await;
+    let root = issuer.write_root();
+    let mut ordering = AcmeCoordinator::start(&issuer, plain).await;
     let base = ordering.is_served("status.test", "/api/v1/openapi.json", &root).await;
-    let account = ordering.coordinator.account("pro");
+    let account = ordering.coordinator.create_account("pro");
     let page = format!("{}.pages.test", account.slug);
     let seen = ordering.is_served(&page, "/status.json", &root).await;
     assert!(seen.body().contains("Page under test"), "{}", seen.text);
     assert_eq!(ordering.over("none.pages.test", "/", &root, &[]).exit, 35, "a page that is none has none");
-    // The keys are their owner's alone.
+    // Keys are readable by their owner only.
     let folder = ordering.coordinator.data().join("tls");
     for name in [format!("{page}.pem"), "status.test.pem".to_owned()] {
         use std::os::unix::fs::PermissionsExt;
@@ -84,30 +85,30 @@ async fn certificates_are_issued_renewed_and_kept() {
     let first = end(&base);
     eventually("the certificate is renewed", RENEWED, async || {
         let seen = ordering.over("status.test", "/api/v1/openapi.json", &root, &[]);
-        assert_eq!(seen.status, 200, "it is good all the time: {}", seen.said);
+        assert_eq!(seen.status, 200, "it is good all the time: {}", seen.log);
         (end(&seen) != first).then_some(())
     })
     .await;
-    // What was issued is shown at once after a start, though nobody is there to issue.
+    // Issued certificates are served right after a restart, though the authority is down.
     issuer.stop();
     ordering.coordinator.process.terminate();
-    ordering.coordinator.process.ended(Duration::from_secs(20)).await;
+    ordering.coordinator.process.wait_for_exit(Duration::from_secs(20)).await;
     ordering.coordinator.restart().await;
     let seen = ordering.over("status.test", "/api/v1/openapi.json", &root, &[]);
-    assert_eq!(seen.status, 200, "{}", seen.said);
+    assert_eq!(seen.status, 200, "{}", seen.log);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_page_is_served_at_its_owners_domain_once_that_is_shown_to_be_the_owners() {
-    let [plain] = ports();
+    let [plain] = free_ports();
     let test = "acme::a_page_is_served_at_its_owners_domain_once_that_is_shown_to_be_the_owners";
-    let Some(mut issuer) = Issuer::start(test, plain, 86_400).await else { return };
+    let Some(mut issuer) = AcmeAuthority::start(test, plain, 86_400).await else { return };
     let address = "status A 127.0.0.1\nshop A 127.0.0.1";
     let elsewhere = "status A 127.0.0.1\nshop A 192.0.2.1";
-    issuer.say(elsewhere).await;
-    let root = issuer.issued_root();
-    let ordering = Ordering::start(&issuer, plain).await;
-    let account = ordering.coordinator.account("pro");
+    issuer.set_zone(elsewhere).await;
+    let root = issuer.write_root();
+    let ordering = AcmeCoordinator::start(&issuer, plain).await;
+    let account = ordering.coordinator.create_account("pro");
     let base = "status.test";
     ordering.is_served(base, "/api/v1/openapi.json", &root).await;
     let bearer = format!("Authorization: Bearer {}", account.key);
@@ -123,7 +124,8 @@ async fn a_page_is_served_at_its_owners_domain_once_that_is_shown_to_be_the_owne
     let (status, claimed) = ask("PATCH", &address_of_it, r#"{"customDomain": "shop.test"}"#);
     let claim = &claimed["domainVerification"];
     assert_eq!((status, &claim["recordName"]), (200, &"_parallax-challenge.shop.test".into()), "{claimed}");
-    // Until then it is nobody's: no certificate, and no page for whoever asks for it all the same.
+    // Until it is verified, the hostname is unknown: no certificate is served, and no page to clients that ignore
+    // that.
     let unverified = || {
         assert_eq!(ordering.over("shop.test", "/", &root, &["--insecure"]).exit, 35);
         let named = ["--header", "Host: shop.test"];
@@ -132,9 +134,9 @@ async fn a_page_is_served_at_its_owners_domain_once_that_is_shown_to_be_the_owne
     };
     unverified();
     let value = claim["recordValue"].as_str().unwrap();
-    issuer.say(&format!("{elsewhere}\n_parallax-challenge.shop TXT \"{value}x\"")).await;
+    issuer.set_zone(&format!("{elsewhere}\n_parallax-challenge.shop TXT \"{value}x\"")).await;
     let check = format!("{page}/domain/check");
-    // A look is taken once in ten seconds, and a key's requests are counted: who asks without a pause uses them up.
+    // A hostname is checked at most once in ten seconds, and a key's requests are limited, so the test polls slowly.
     let looked = async || {
         tokio::time::sleep(BETWEEN).await;
         let (status, seen) = ask("POST", &check, "");
@@ -144,28 +146,29 @@ async fn a_page_is_served_at_its_owners_domain_once_that_is_shown_to_be_the_owne
     let problem = refused["domainVerification"]["problem"].as_str().unwrap_or_default().to_owned();
     assert!(problem.contains("another value"), "{refused}");
     unverified();
-    issuer.say(&format!("{elsewhere}\n_parallax-challenge.shop TXT \"{value}\"")).await;
-    // Looked for by itself, too: whichever comes first.
+    issuer.set_zone(&format!("{elsewhere}\n_parallax-challenge.shop TXT \"{value}\"")).await;
+    // The scheduled check may come first; either verifies the domain.
     eventually("the domain is verified", ISSUED, async || {
         let _ = looked().await;
         (ask("GET", &page, "").1["customDomain"] == "shop.test").then_some(())
     })
     .await;
-    // The domain is the owner's, but leads elsewhere: the authority, which counts failures, is not asked for it.
-    let problem = eventually("the owner is told", ISSUED, async || {
+    // The domain is the owner's but does not point here: it is not ordered, since the authority limits failed
+    // validations.
+    let problem = eventually("the page shows the problem", ISSUED, async || {
         tokio::time::sleep(BETWEEN).await;
         ask("GET", &page, "").1["customDomainProblem"].as_str().map(str::to_owned)
     })
     .await;
     assert!(problem.ends_with("; point it to status.test"), "{problem}");
-    assert!(!issuer.was_asked_for("shop.test"));
-    issuer.say(&format!("{address}\n_parallax-challenge.shop TXT \"{value}\"")).await;
+    assert!(!issuer.saw_hostname("shop.test"));
+    issuer.set_zone(&format!("{address}\n_parallax-challenge.shop TXT \"{value}\"")).await;
     let seen = ordering.is_served("shop.test", "/status.json", &root).await;
     assert!(seen.body().contains("Page under test"), "{}", seen.text);
-    assert!(issuer.was_asked_for("shop.test"), "the authority's log names what it is asked for");
+    assert!(issuer.saw_hostname("shop.test"), "the authority's log names what it is asked for");
     assert_eq!(ask("GET", &page, "").1["customDomainProblem"], serde_json::Value::Null);
     assert_eq!(ordering.over("shop.test", "/api/v1/me", &root, &[]).status, 404, "the page alone is there");
-    // Given up, it is nobody's again.
+    // Once removed, the hostname is unknown again.
     assert_eq!(ask("PATCH", &address_of_it, r#"{"customDomain": null}"#).0, 200);
     eventually("the certificate is no longer shown", ISSUED, async || {
         (ordering.over("shop.test", "/", &root, &["--insecure"]).exit == 35).then_some(())

@@ -1,31 +1,31 @@
-//! Heartbeats as a job sees them: pings that are answered are kept, whatever happens next.
+//! Heartbeat monitors as a job sees them: acknowledged pings are durable, whatever happens next.
 
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use parallax_tests::agent_pair;
 use parallax_tests::eventually::{API_PERIOD, eventually, eventually_every};
-use parallax_tests::installation::{Account, Coordinator};
-use parallax_tests::pair;
+use parallax_tests::installation::{CoordinatorProcess, TestAccount};
 use reqwest::Method;
 use serde_json::{Value, json};
 
-/// Longest wait for what a ping changes: it is there with the answer, and seen at the next look.
+/// Longest wait for the effect of a ping: it is complete with the response, and visible at the next read.
 const SOON: Duration = Duration::from_secs(20);
 
-/// A coordinator without agents: a heartbeat needs none.
+/// A coordinator without agents: heartbeats need none.
 struct Scene {
-    coordinator: Coordinator,
-    account: Account,
+    coordinator: CoordinatorProcess,
+    account: TestAccount,
 }
 
 impl Scene {
     async fn set() -> Self {
-        let coordinator = Coordinator::serve(SocketAddr::from(([127, 0, 0, 1], 0)), "").await;
-        let account = coordinator.account("pro");
+        let coordinator = CoordinatorProcess::serve(SocketAddr::from(([127, 0, 0, 1], 0)), "").await;
+        let account = coordinator.create_account("pro");
         Self { coordinator, account }
     }
 
-    /// A heartbeat, and the path of its pings.
+    /// Creates a heartbeat monitor, and returns it with the path of its pings.
     async fn heartbeat(&self, name: &str) -> (Value, String) {
         let body = json!({"type": "heartbeat", "name": name, "periodMinutes": 1, "graceMinutes": 1});
         let monitor = self.account.client.create_monitor(&self.account.page, &body).await;
@@ -49,7 +49,7 @@ async fn a_job_reports_fails_and_recovers() {
     let (monitor, path) = scene.heartbeat("Backup").await;
     assert_eq!((&monitor["status"], &monitor["heartbeat"]["lastPingAt"]), (&json!("unknown"), &Value::Null));
 
-    // The first ping right after the answer that names its address.
+    // The first ping follows the response with its URL at once.
     assert_eq!(scene.ping(Method::GET, &format!("{path}/start"), None).await, 200);
     assert_eq!(scene.look(&monitor).await["status"], "unknown", "a start is no success");
     let answer = scene.coordinator.api().send(Method::POST, &path, Some("42 files".to_owned())).await;
@@ -69,7 +69,7 @@ async fn a_job_reports_fails_and_recovers() {
 
     let id = monitor["id"].as_str().expect("it has an id");
     let kept = scene.account.client.get(&format!("/pages/{}/monitors/{id}/pings", scene.account.page)).await;
-    let kept = kept.is(200);
+    let kept = kept.expect_status(200);
     assert_eq!(kept["pings"].as_array().map(Vec::len), Some(5));
     assert_eq!(kept["pings"][3]["body"], "42 files");
     let log = scene.coordinator.process.log();
@@ -77,7 +77,7 @@ async fn a_job_reports_fails_and_recovers() {
     assert!(!log.contains(token), "a token is a secret: {log}");
 
     let gone = scene.account.client.delete(&format!("/pages/{}/monitors/{id}", scene.account.page)).await;
-    gone.is(204);
+    gone.expect_status(204);
     eventually("its address is forgotten", SOON, async || {
         (scene.ping(Method::GET, &path, None).await == 404).then_some(())
     })
@@ -102,25 +102,19 @@ async fn the_share_of_time_not_down_is_kept_over_a_kill() {
     scene.coordinator.restart().await;
     let share = less(&scene, share).await;
     assert_eq!(scene.ping(Method::GET, &path, None).await, 200);
-    // The time down is some seconds of some more: it is far from forgotten, however long the look takes.
+    // Seconds of downtime out of a little more: the figure is far from its bounds, however long polling takes.
     let after = scene.look(&job).await["uptime24h"].as_f64();
-    // Its days say the same: yesterday and today hold all that is known of it.
+    // The daily figures agree: yesterday and today hold all its history.
     let days = async |monitor: &Value| {
         let id = monitor["id"].as_str().expect("it has an id");
         let path = format!("/pages/{}/monitors/{id}/uptime", scene.account.page);
-        scene.account.client.get(&path).await.is(200)["days"].take()
+        scene.account.client.get(&path).await.expect_status(200)["days"].take()
     };
     let told: Vec<f64> =
         days(&job).await.as_array().expect("days").iter().filter_map(|day| day["uptime"].as_f64()).collect();
-    assert!(
-        matches!(told.len(), 1 | 2) && told.iter().any(|share| *share > 0.0 && *share < 100.0),
-        "{told:?}"
-    );
+    assert!(matches!(told.len(), 1 | 2) && told.iter().any(|share| *share > 0.0 && *share < 100.0), "{told:?}");
     let unknown = days(&silent).await;
-    assert!(
-        unknown.as_array().is_some_and(|days| days.iter().all(|day| day["uptime"].is_null())),
-        "{unknown}"
-    );
+    assert!(unknown.as_array().is_some_and(|days| days.iter().all(|day| day["uptime"].is_null())), "{unknown}");
     assert!(after.is_some_and(|after| after > 0.0 && after < 90.0), "{share} {after:?}");
     assert_eq!(scene.look(&silent).await["uptime24h"], Value::Null, "nothing is known of it");
 }
@@ -131,21 +125,22 @@ async fn an_owner_is_told_at_save_what_nobody_can_confirm() {
     let (heartbeat, _) = scene.heartbeat("Backup").await;
     assert_eq!(heartbeat["confirmable"], true, "a missing ping needs no second network");
     let path = format!("/pages/{}/monitors", scene.account.page);
-    let made = scene.account.client.post(&path, &json!({"url": "https://example.com/"})).await.is(201);
+    let made = scene.account.client.post(&path, &json!({"url": "https://example.com/"})).await.expect_status(201);
     assert_eq!(made["monitor"]["confirmable"], false);
     assert!(made["warnings"][0].as_str().is_some_and(|words| words.contains("different networks")), "{made}");
     let path = format!("{path}/{}", made["monitor"]["id"].as_str().expect("it has an id"));
-    let changed = scene.account.client.patch(&path, &json!({"name": "Shop"})).await.is(200);
+    let changed = scene.account.client.patch(&path, &json!({"name": "Shop"})).await.expect_status(200);
     assert_eq!(changed["warnings"].as_array().map(Vec::len), Some(1));
     assert_eq!(scene.look(&made["monitor"]).await["confirmable"], false);
 
-    // Two agents on two networks: nothing to warn of. Agents say at their own pace whether their hosts are fit to check.
-    let _agents = pair::join(&scene.coordinator).await;
+    // Two agents on two networks, so that there is nothing to warn of. Agents report their hosts' fitness at their own
+    // pace.
+    let _agents = agent_pair::join(&scene.coordinator).await;
     eventually_every(API_PERIOD, "two networks can confirm", Duration::from_secs(60), async || {
         (scene.look(&made["monitor"]).await["confirmable"] == true).then_some(())
     })
     .await;
-    let changed = scene.account.client.patch(&path, &json!({"name": "Store"})).await.is(200);
+    let changed = scene.account.client.patch(&path, &json!({"name": "Store"})).await.expect_status(200);
     assert_eq!((&changed["monitor"]["confirmable"], changed.get("warnings")), (&json!(true), None));
 }
 
@@ -157,7 +152,7 @@ async fn no_answered_ping_is_lost_in_a_kill() {
         jobs.push(scene.heartbeat(&format!("job {number}")).await);
     }
     for turn in 0..3 {
-        // As many as a kill lets through, each job at its own pace.
+        // Pings as fast as possible until the kill, each job separately.
         let pings = jobs.iter().map(|(_, path)| {
             let (api, path) = (scene.coordinator.api(), path.clone());
             tokio::spawn(async move {
@@ -168,14 +163,14 @@ async fn no_answered_ping_is_lost_in_a_kill() {
         for ping in pings.collect::<Vec<_>>() {
             assert_eq!(ping.await.expect("a ping is answered"), 200);
         }
-        // At once after the last answer.
+        // Right after the last response.
         scene.coordinator.process.kill();
         scene.coordinator.restart().await;
         for (monitor, _) in &jobs {
             assert_eq!(scene.look(monitor).await["status"], "up", "no outage of ours is theirs");
             let id = monitor["id"].as_str().expect("it has an id");
             let path = format!("/pages/{}/monitors/{id}/pings", scene.account.page);
-            let kept = scene.account.client.get(&path).await.is(200);
+            let kept = scene.account.client.get(&path).await.expect_status(200);
             assert_eq!(kept["pings"][0]["number"], turn + 1, "{kept}");
             assert_eq!(kept["pings"][0]["body"], format!("turn {turn}"));
         }
@@ -207,18 +202,14 @@ async fn a_flood_on_one_token_and_guesses_hold_up_nobody_else() {
     assert!(taken >= 100, "{taken}");
     let id = flooded["id"].as_str().expect("it has an id");
     let kept = scene.account.client.get(&format!("/pages/{}/monitors/{id}/pings", scene.account.page)).await;
-    let kept = kept.is(200);
+    let kept = kept.expect_status(200);
     assert_eq!(kept["pings"][0]["number"], taken, "what was answered is counted, and nothing else");
     assert!(kept["pings"].as_array().is_some_and(|pings| pings.len() <= 10));
 
     // Each takes up to 2 KiB in the store's log.
-    assert!(
-        bytes(&store) <= before + (1 << 20) + taken * 2048,
-        "a flood overwrites: {before} {}",
-        bytes(&store)
-    );
+    assert!(bytes(&store) <= before + (1 << 20) + taken * 2048, "a flood overwrites: {before} {}", bytes(&store));
 
-    // A body is read as far as it is kept.
+    // A body is read up to the stored length.
     tokio::time::timeout(SOON, async {
         while scene.ping(Method::POST, &loud, Some("x".repeat(9_000))).await == 429 {
             tokio::task::yield_now().await;
@@ -228,13 +219,13 @@ async fn a_flood_on_one_token_and_guesses_hold_up_nobody_else() {
     .expect("the next second takes pings again");
 }
 
-/// Bytes of the files below a folder.
+/// Returns the size of the files below a folder, in bytes.
 fn bytes(folder: &std::path::Path) -> u64 {
     let entries = std::fs::read_dir(folder).expect("a folder").flatten();
     let sizes = entries.map(|entry| match entry.metadata() {
         Ok(about) if about.is_dir() => bytes(&entry.path()),
         Ok(about) => about.len(),
-        // A file that was there a moment ago.
+        // The file was deleted meanwhile.
         Err(_) => 0,
     });
     sizes.sum()

@@ -1,36 +1,36 @@
-//! Incidents that open and resolve by themselves, with the real binaries: told once over kills, silent in maintenance, and
-//! what is different at a window's end.
+//! Automatic incidents, with the real binaries: announced once across kills, suppressed in maintenance, and opened at
+//! a window's end if an outage remains.
 
 use std::time::Duration;
 
-use parallax_core::event::What;
-use parallax_core::incident::{News, Told};
+use parallax_core::event::EventKind;
+use parallax_core::incident::{IncidentChange, IncidentEvent};
 use parallax_core::time::Timestamp;
+use parallax_tests::agent_pair;
 use parallax_tests::eventually::{API_PERIOD, eventually_every, wall_clock};
-use parallax_tests::installation::{Account, Agent, Coordinator};
-use parallax_tests::journal::Journal;
-use parallax_tests::pair;
-use parallax_tests::targets::{Mode, Target};
+use parallax_tests::installation::{AgentProcess, CoordinatorProcess, TestAccount};
+use parallax_tests::journal_check::StoredJournal;
+use parallax_tests::test_target::{TargetMode, TestTarget};
 use serde_json::{Value, json};
 
-/// Rounds every ten seconds, so that a test sees several.
+/// Interval of ten seconds, so that a test sees several rounds.
 const CONFIG: &str = "[plans.pro]\ninterval_seconds = 10\n";
-/// Until what a change of the target leads to is there: two rounds and what follows.
+/// Longest wait for the effects of a change of the target: two rounds and their consequences.
 const SOON: Duration = Duration::from_secs(60);
 
-/// A page with one monitor, seen from two networks.
+/// A page with one monitor, checked from two networks.
 struct Site {
-    coordinator: Coordinator,
-    _agents: [Agent; 2],
-    account: Account,
-    target: Target,
+    coordinator: CoordinatorProcess,
+    _agents: [AgentProcess; 2],
+    account: TestAccount,
+    target: TestTarget,
     monitor: Value,
 }
 
 impl Site {
     async fn start() -> Self {
-        let (coordinator, agents, account) = pair::start(CONFIG).await;
-        let target = Target::start().await;
+        let (coordinator, agents, account) = agent_pair::start(CONFIG).await;
+        let target = TestTarget::start().await;
         let monitor = json!({"name": "Checkout", "url": target.url()});
         let monitor = account.client.create_monitor(&account.page, &monitor).await;
         let site = Self { coordinator, _agents: agents, account, target, monitor };
@@ -51,14 +51,14 @@ impl Site {
         format!("/pages/{}/{rest}", self.account.page)
     }
 
-    /// The page's incidents of kind incident, newest first.
+    /// Returns the page's incidents of kind incident, newest first.
     async fn incidents(&self) -> Vec<Value> {
-        let all = self.account.client.get(&self.path("incidents")).await.is(200)["incidents"].take();
+        let all = self.account.client.get(&self.path("incidents")).await.expect_status(200)["incidents"].take();
         let all = all.as_array().cloned().unwrap_or_default();
         all.into_iter().filter(|one| one["kind"] == "incident").collect()
     }
 
-    /// The newest incident, once there are so many and it has that status.
+    /// Waits until there are `count` incidents and the newest has `status`; returns that.
     async fn incident(&self, count: usize, status: &str) -> Value {
         let what = format!("incident {count} is {status}");
         eventually_every(API_PERIOD, &what, SOON, async || {
@@ -69,26 +69,26 @@ impl Site {
     }
 
     async fn indicator(&self) -> Value {
-        let document = self.account.client.get(&self.path("status")).await.is(200);
+        let document = self.account.client.get(&self.path("status")).await.expect_status(200);
         document["status"]["indicator"].clone()
     }
 }
 
-/// What the journal says of incidents, by the incident's id.
-async fn told(coordinator: &mut Coordinator, incident: &Value) -> Vec<Told> {
+/// Returns the journal's events of an incident.
+async fn told(coordinator: &mut CoordinatorProcess, incident: &Value) -> Vec<IncidentEvent> {
     coordinator.process.kill();
-    let journal = Journal::read(&coordinator.data()).await;
-    let told = |what: &What| match what {
-        What::Incident(told) if json!(told.incident.to_string()) == incident["id"] => Some(*told),
+    let journal = StoredJournal::read(&coordinator.data()).await;
+    let told = |what: &EventKind| match what {
+        EventKind::Incident(told) if json!(told.incident.to_string()) == incident["id"] => Some(*told),
         _ => None,
     };
-    journal.events.iter().filter_map(|recorded| told(&recorded.event.what)).collect()
+    journal.events.iter().filter_map(|recorded| told(&recorded.event.kind)).collect()
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_outage_opens_an_incident_which_its_end_resolves_told_once_over_kills() {
     let mut site = Site::start().await;
-    site.target.set(Mode::Status(503)).await;
+    site.target.set(TargetMode::Status(503)).await;
     let open = site.incident(1, "investigating").await;
     assert_eq!((&open["automatic"], &open["impact"]), (&json!(true), &json!("major")), "{open}");
     assert_eq!(open["title"], "Checkout is down");
@@ -98,7 +98,7 @@ async fn an_outage_opens_an_incident_which_its_end_resolves_told_once_over_kills
     assert_eq!(site.indicator().await, "major");
 
     site.coordinator.process.kill();
-    site.target.set(Mode::Pass).await;
+    site.target.set(TargetMode::Pass).await;
     site.coordinator.restart().await;
     let over = site.incident(1, "resolved").await;
     assert_eq!((&over["id"], &over["automatic"]), (&open["id"], &json!(true)), "{over}");
@@ -107,8 +107,8 @@ async fn an_outage_opens_an_incident_which_its_end_resolves_told_once_over_kills
     site.is("up").await;
     assert_eq!(site.indicator().await, "operational");
     let told = told(&mut site.coordinator, &open).await;
-    let said: Vec<_> = told.iter().map(|told| (told.news, told.notify, told.update.is_some())).collect();
-    assert_eq!(said, [(News::Opened, true, true), (News::Resolved, true, true)]);
+    let said: Vec<_> = told.iter().map(|told| (told.change, told.notify, told.update.is_some())).collect();
+    assert_eq!(said, [(IncidentChange::Opened, true, true), (IncidentChange::Resolved, true, true)]);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -119,29 +119,32 @@ async fn maintenance_is_silent_and_its_end_opens_what_is_down_then() {
     let moment = |at: Timestamp| Value::from(at.to_string());
     let window = json!({"kind": "maintenance", "title": "Patches", "startsAt": moment(now + 500),
         "endsAt": moment(now + 3_600_000)});
-    let window = client.post(&site.path("incidents"), &window).await.is(201)["incident"].take();
+    let window = client.post(&site.path("incidents"), &window).await.expect_status(201)["incident"].take();
     eventually_every(API_PERIOD, "the window covers the page", SOON, async || {
         (site.indicator().await == "maintenance").then_some(())
     })
     .await;
-    site.target.set(Mode::Status(500)).await;
+    site.target.set(TargetMode::Status(500)).await;
     site.is("down").await;
     let fell = client.monitor(&site.account.page, &site.monitor).await["since"].clone();
     assert!(site.incidents().await.is_empty(), "nothing opens under maintenance");
 
     let window = site.path(&format!("incidents/{}", window["id"].as_str().unwrap()));
-    client.patch(&window, &json!({"endsAt": moment(wall_clock() + 500)})).await.is(200);
+    client.patch(&window, &json!({"endsAt": moment(wall_clock() + 500)})).await.expect_status(200);
     let open = site.incident(1, "investigating").await;
     assert_eq!((&open["automatic"], &open["startedAt"]), (&json!(true), &fell), "since it fell: {open}");
 
-    // Somebody takes it over: it is theirs, and does not resolve itself.
+    // A person takes it over: it no longer resolves automatically.
     let update = json!({"status": "identified", "message": "A disk is full."});
     let updates = site.path(&format!("incidents/{}/updates", open["id"].as_str().unwrap()));
-    client.post(&updates, &update).await.is(201);
-    site.target.set(Mode::Pass).await;
+    client.post(&updates, &update).await.expect_status(201);
+    site.target.set(TargetMode::Pass).await;
     site.is("up").await;
     let taken = site.incident(1, "identified").await;
     assert_eq!(taken["automatic"], json!(false));
     let told = told(&mut site.coordinator, &open).await;
-    assert_eq!(told.iter().map(|told| told.news).collect::<Vec<_>>(), [News::Opened, News::Updated]);
+    assert_eq!(
+        told.iter().map(|told| told.change).collect::<Vec<_>>(),
+        [IncidentChange::Opened, IncidentChange::Updated]
+    );
 }

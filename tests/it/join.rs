@@ -1,4 +1,4 @@
-//! Who joins the mesh and who does not: each stranger has a reason of its own, and leaves nothing behind.
+//! Joining the mesh: each invalid attempt is refused with a specific reason, and nothing is stored.
 
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
@@ -7,28 +7,25 @@ use std::time::Duration;
 
 use parallax_core::time::Timestamp;
 use parallax_tests::eventually::{API_PERIOD, eventually, eventually_every, wall_clock};
-use parallax_tests::installation::{Agent, Coordinator};
-use parallax_tests::stranger::{Shows, knock};
+use parallax_tests::installation::{AgentProcess, CoordinatorProcess};
+use parallax_tests::untrusted_peer::{PresentedCertificate, attempt_handshake};
 use serde_json::Value;
 use tempfile::TempDir;
 
 const MESH: &[u8] = b"parallax/1";
 
-async fn coordinator() -> Coordinator {
-    Coordinator::serve(SocketAddr::from(([127, 0, 0, 1], 0)), "").await
+async fn coordinator() -> CoordinatorProcess {
+    CoordinatorProcess::serve(SocketAddr::from(([127, 0, 0, 1], 0)), "").await
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_invited_agent_joins_and_is_what_the_invitation_says() {
     let coordinator = coordinator().await;
-    let _agent = coordinator.agent("fra1", "europe", "AS64500", None);
-    coordinator.connected(1).await;
+    let _agent = coordinator.start_agent("fra1", "europe", "AS64500", None);
+    coordinator.wait_for_agents(1).await;
     let members = coordinator.members();
     let fields = |member: &Value| ["name", "region", "network"].map(|field| member[field].clone());
-    assert_eq!(
-        members.iter().map(fields).collect::<Vec<_>>(),
-        [["fra1", "europe", "AS64500"].map(Value::from)]
-    );
+    assert_eq!(members.iter().map(fields).collect::<Vec<_>>(), [["fra1", "europe", "AS64500"].map(Value::from)]);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -36,15 +33,16 @@ async fn strangers_are_refused_each_with_its_own_reason_and_nothing_is_stored() 
     let coordinator = coordinator().await;
     let before = coordinator.members();
     let mut reasons = Vec::new();
-    for shows in [Shows::Nothing, Shows::SelfMade, Shows::OtherAuthority] {
+    for shows in [PresentedCertificate::Absent, PresentedCertificate::SelfSigned, PresentedCertificate::OtherAuthority]
+    {
         let refused =
-            knock(coordinator.ready.mesh, MESH, shows, "spiffe://parallax/agent/agt_stranger").await;
-        let reason = refused.expect_err("a stranger is not let in");
+            attempt_handshake(coordinator.ready.mesh, MESH, shows, "spiffe://parallax/agent/agt_stranger").await;
+        let reason = refused.expect_err("a stranger is refused");
         eprintln!("{shows:?}: {reason}");
         reasons.push(reason);
     }
     assert!(reasons.iter().all(|reason| !reason.to_lowercase().contains("timed out")), "{reasons:?}");
-    let wrong = knock(coordinator.ready.mesh, b"something/9", Shows::Nothing, "urn:x").await;
+    let wrong = attempt_handshake(coordinator.ready.mesh, b"something/9", PresentedCertificate::Absent, "urn:x").await;
     assert!(wrong.is_err_and(|reason| !reasons.contains(&reason)), "an unknown protocol has its own reason");
     assert_eq!(coordinator.members(), before);
 }
@@ -54,7 +52,7 @@ async fn a_token_is_good_once_and_where_it_was_made() {
     let (here, elsewhere) = (coordinator().await, coordinator().await);
     let folder = TempDir::new().unwrap();
     let token = here.invite("one", "europe", "AS64500", &[]).unwrap();
-    Agent::new("one", folder.path(), None).join(here.ready.mesh, &token).expect("a fresh token is good");
+    AgentProcess::new("one", folder.path(), None).join(here.ready.mesh, &token).expect("a fresh token is good");
     let used = refusal(&here, folder.path(), "two", &token);
     assert!(used.contains("used"), "{used}");
 
@@ -74,11 +72,10 @@ async fn a_token_is_good_once_and_where_it_was_made() {
 async fn a_token_is_good_in_its_time() {
     let coordinator = coordinator().await;
     let folder = TempDir::new().unwrap();
-    // A minute is the shortest life of an invitation.
+    // A minute is the shortest lifetime of an invitation.
     let token = coordinator.invite("one", "asia", "AS64501", &["--valid-seconds", "60"]).unwrap();
     let end = wall_clock() + 61_000;
-    eventually("the minute is over", Duration::from_secs(70), async || (wall_clock() > end).then_some(()))
-        .await;
+    eventually("the minute is over", Duration::from_secs(70), async || (wall_clock() > end).then_some(())).await;
     let expired = refusal(&coordinator, folder.path(), "one", &token);
     assert!(expired.contains("expired"), "{expired}");
     assert_eq!(names(&coordinator), [""; 0]);
@@ -90,8 +87,8 @@ async fn an_invitation_is_good_for_an_hour_is_listed_and_taken_back() {
     let folder = TempDir::new().unwrap();
     let token = coordinator.invite("one", "europe", "AS64500", &[]).unwrap();
     let other = coordinator.invite("two", "asia", "AS64501", &["--valid-seconds", "2592000"]).unwrap();
-    let listed = |coordinator: &Coordinator| {
-        let list = coordinator.command(&["agent", "invitations"]).unwrap();
+    let listed = |coordinator: &CoordinatorProcess| {
+        let list = coordinator.run_command(&["agent", "invitations"]).unwrap();
         list.as_array().unwrap().clone()
     };
     let [one, two] = listed(&coordinator).try_into().unwrap();
@@ -101,23 +98,23 @@ async fn an_invitation_is_good_for_an_hour_is_listed_and_taken_back() {
     assert!(!format!("{one}{two}").contains(&token), "a token is shown once");
 
     let id = one["id"].as_str().unwrap();
-    let revoked = coordinator.command(&["agent", "revoke-invitation", id]).unwrap();
+    let revoked = coordinator.run_command(&["agent", "revoke-invitation", id]).unwrap();
     assert_eq!(revoked["status"], "revoked");
     assert_eq!(listed(&coordinator)[0]["status"], "revoked");
     let refused = refusal(&coordinator, folder.path(), "one", &token);
     assert!(refused.contains("join token revoked"), "{refused}");
     assert_eq!(names(&coordinator), [""; 0]);
 
-    Agent::new("two", folder.path(), None).join(coordinator.ready.mesh, &other).expect("the other is good");
+    AgentProcess::new("two", folder.path(), None).join(coordinator.ready.mesh, &other).expect("the other is good");
     assert_eq!(listed(&coordinator)[1]["status"], "used");
-    let fault = coordinator.command(&["agent", "revoke-invitation", "two"]).unwrap_err();
+    let fault = coordinator.run_command(&["agent", "revoke-invitation", "two"]).unwrap_err();
     assert!(fault.contains("no invitation has the name or id"), "{fault}");
 
-    // The same on the store of a coordinator that does not run.
+    // The same commands on the store of a stopped coordinator.
     coordinator.process.terminate();
-    coordinator.process.ended(Duration::from_secs(60)).await;
+    coordinator.process.wait_for_exit(Duration::from_secs(60)).await;
     coordinator.invite("three", "asia", "AS64501", &[]).unwrap();
-    let revoked = coordinator.command(&["agent", "revoke-invitation", "three"]).unwrap();
+    let revoked = coordinator.run_command(&["agent", "revoke-invitation", "three"]).unwrap();
     assert_eq!(revoked["status"], "revoked");
     assert_eq!(listed(&coordinator).len(), 3);
 }
@@ -130,20 +127,18 @@ async fn two_agents_never_have_one_name() {
     let token = coordinator.invite("fra1", "europe", "AS64500", &[]).unwrap();
     let fault = refused("FRA 1");
     assert!(fault.contains("in use by the open invitation inv_"), "{fault}");
-    Agent::new("one", folder.path(), None).join(coordinator.ready.mesh, &token).unwrap();
+    AgentProcess::new("one", folder.path(), None).join(coordinator.ready.mesh, &token).unwrap();
     let fault = refused("Fra1");
     assert!(fault.contains("in use by the agent agt_"), "{fault}");
-    coordinator.command(&["agent", "revoke", "fra1"]).unwrap();
+    coordinator.run_command(&["agent", "revoke", "fra1"]).unwrap();
     assert!(refused("fra1").contains("parallax agent forget agt_"));
-    coordinator.command(&["agent", "forget", "fra1"]).unwrap();
+    coordinator.run_command(&["agent", "forget", "fra1"]).unwrap();
     let token = coordinator.invite("fra1", "europe", "AS64500", &[]).unwrap();
-    Agent::new("two", folder.path(), None)
-        .join(coordinator.ready.mesh, &token)
-        .expect("the name is free again");
+    AgentProcess::new("two", folder.path(), None).join(coordinator.ready.mesh, &token).expect("the name is free again");
     assert_eq!(names(&coordinator), ["fra1"]);
 }
 
-/// Seconds from an invitation's making to its end.
+/// Returns the seconds from an invitation's creation to its expiry.
 fn life(invitation: &Value) -> i64 {
     let moment = |field: &str| Timestamp::parse_iso(invitation[field].as_str().unwrap()).unwrap().as_millis();
     (moment("expiresAt") - moment("createdAt")) / 1000
@@ -152,19 +147,19 @@ fn life(invitation: &Value) -> i64 {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_revoked_agent_is_sent_away_and_stays_away() {
     let coordinator = coordinator().await;
-    let mut agent = coordinator.agent("fra1", "europe", "AS64500", None);
-    coordinator.connected(1).await;
-    coordinator.command(&["agent", "revoke", "fra1"]).unwrap();
-    agent.process().says("revoked", Duration::from_secs(10)).await;
+    let mut agent = coordinator.start_agent("fra1", "europe", "AS64500", None);
+    coordinator.wait_for_agents(1).await;
+    coordinator.run_command(&["agent", "revoke", "fra1"]).unwrap();
+    agent.process().wait_for_log("revoked", Duration::from_secs(10)).await;
     eventually_every(API_PERIOD, "nobody is connected", Duration::from_secs(10), async || {
         coordinator.members().iter().all(|member| member["connected"] != true).then_some(())
     })
     .await;
 }
 
-/// The last line that an agent prints when its token is refused. It may keep nothing of the attempt.
-fn refusal(coordinator: &Coordinator, folder: &Path, name: &str, token: &str) -> String {
-    let agent = Agent::new(name, folder, None);
+/// Returns the last output line of an agent whose token is refused. The agent must store nothing of the attempt.
+fn refusal(coordinator: &CoordinatorProcess, folder: &Path, name: &str, token: &str) -> String {
+    let agent = AgentProcess::new(name, folder, None);
     let said = agent.join(coordinator.ready.mesh, token).expect_err("the token is refused").to_lowercase();
     let left = std::fs::read_dir(agent.data()).into_iter().flatten().flatten();
     let kept: Vec<String> = left.map(|file| file.file_name().to_string_lossy().into_owned()).collect();
@@ -172,14 +167,14 @@ fn refusal(coordinator: &Coordinator, folder: &Path, name: &str, token: &str) ->
     said.lines().next_back().unwrap_or_default().to_owned()
 }
 
-/// Names of the members, open invitations not among them.
-fn names(coordinator: &Coordinator) -> Vec<String> {
+/// Returns the names of the agents, without open invitations.
+fn names(coordinator: &CoordinatorProcess) -> Vec<String> {
     let members = coordinator.members();
     let joined = members.iter().filter(|member| member["status"] != "invited");
     joined.map(|member| member["name"].as_str().unwrap_or_default().to_owned()).collect()
 }
 
-/// The token with one character of its secret, the second of its three parts, changed.
+/// Returns the token with one character changed in its secret, the second of its three parts.
 fn with_another_secret(token: &str) -> String {
     let mut parts: Vec<String> = token.split('.').map(str::to_owned).collect();
     let last = parts[1].pop().unwrap();

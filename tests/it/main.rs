@@ -1,13 +1,13 @@
-//! The whole service under test: one binary, one mod per topic.
-#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on says so by panicking")]
+//! Integration tests of the whole service: one binary, one module per topic.
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot continue panics")]
 
-/// A test that plays a scenario (an async function of a `World`) inside network namespaces.
+/// Defines a test that plays a scenario (an async function of a `World`) inside network namespaces.
 macro_rules! in_a_world {
     ($(#[$attribute:meta])* $name:ident, $scenario:path) => {
         #[test]
         $(#[$attribute])*
         fn $name() {
-            // The test's full name, by which the inner run finds it again: without the binary's own name.
+            // The test's full name without the binary's name, by which the inner run selects it.
             let path = concat!(module_path!(), "::", stringify!($name));
             let (_, test) = path.split_once("::").expect("a module lies in the binary");
             parallax_tests::netns::run(test, $scenario);
@@ -15,59 +15,59 @@ macro_rules! in_a_world {
     };
 }
 mod acme;
+mod address_guard;
+mod agent_identity;
 mod alerts;
 mod api;
-mod beyond;
-mod bombs;
-mod calendar;
-mod charges;
-mod clients;
-mod clocks;
-mod copies;
-mod damage;
+mod api_extensions;
+mod bomb_payloads;
+mod browser_visits;
+mod cloned_identity;
+mod command_lines;
+mod command_output;
+mod crash_durability;
 mod deliveries;
+mod delivery_kill_points;
 mod demo;
-mod detection;
-mod doors;
+mod detection_latency;
+mod failing_resolver;
 mod feeds;
-mod flaps;
+mod flapping_monitors;
 mod floods;
-mod forged;
-mod frames;
-mod full;
-mod guard;
-mod guarded;
+mod forged_results;
+mod full_disk;
 mod heartbeat;
-mod identity;
+mod hostile_targets;
+mod http2_floods;
 mod incidents;
+mod intercepting_proxy;
 mod join;
-mod kills;
 mod large_pages;
 mod legacy;
-mod liar;
-mod lines;
+mod lossy_network;
 mod mail;
-mod misbehaved;
-mod night;
-mod notices;
-mod outage;
+mod maintenance_windows;
+mod namespace_topology;
+mod operator_alerts;
+mod operator_logs;
+mod outage_confirmation;
 mod own_host;
-mod pages;
-mod peers;
-mod points;
-mod printing;
-mod proxy;
-mod resolver;
+mod protected_pages;
+mod real_server_checks;
+mod response_bombs;
 mod restart;
-mod revoked;
-mod sealed;
+mod reverse_proxy;
+mod revoked_agents;
+mod scenario_setup;
+mod secrets_at_rest;
 mod service_manager;
-mod slots;
-mod stage;
-mod stall;
+mod slot_sharing;
+mod stalled_disk;
+mod store_damage;
 mod subscribers;
+mod systemd_units;
+mod third_party_clients;
 mod tidy;
 mod tls;
 mod tls_floods;
-mod units;
-mod world;
+mod wrong_clocks;

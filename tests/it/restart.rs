@@ -1,31 +1,31 @@
-//! Killed and started again: monitors, states, keys and history are there, and nothing is told twice.
+//! Kill and restart: monitors, states, keys and history persist, and nothing is reported twice.
 
 use std::time::Duration;
 
+use parallax_tests::agent_pair;
 use parallax_tests::eventually::{API_PERIOD, eventually_every, holds};
-use parallax_tests::installation::{Account, Agent, Coordinator};
-use parallax_tests::pair;
-use parallax_tests::targets::{Mode, Target};
+use parallax_tests::installation::{AgentProcess, CoordinatorProcess, TestAccount};
+use parallax_tests::test_target::{TargetMode, TestTarget};
 use serde_json::{Value, json};
 
-/// Rounds every ten seconds, so that a test sees several.
+/// Interval of ten seconds, so that a test sees several rounds.
 const CONFIG: &str = "[plans.pro]\ninterval_seconds = 10\n";
 
 /// A coordinator, two agents on two networks, a monitor that is up and one that is down.
 struct Scene {
-    account: Account,
-    well: Target,
-    _ill: Target,
-    _agents: [Agent; 2],
-    coordinator: Coordinator,
+    account: TestAccount,
+    well: TestTarget,
+    _ill: TestTarget,
+    _agents: [AgentProcess; 2],
+    coordinator: CoordinatorProcess,
 }
 
 impl Scene {
     async fn set() -> Self {
-        let (coordinator, agents, account) = pair::start(CONFIG).await;
-        let well = Target::start().await;
-        let mut ill = Target::start().await;
-        ill.set(Mode::Status(500)).await;
+        let (coordinator, agents, account) = agent_pair::start(CONFIG).await;
+        let well = TestTarget::start().await;
+        let mut ill = TestTarget::start().await;
+        ill.set(TargetMode::Status(500)).await;
         for (name, target) in [("well", &well), ("ill", &ill)] {
             account.client.create_monitor(&account.page, &json!({"name": name, "url": target.url()})).await;
         }
@@ -35,7 +35,7 @@ impl Scene {
         scene
     }
 
-    /// Waits until both monitors have figures: only scheduled rounds make them.
+    /// Waits until both monitors have statistics: only scheduled rounds create them.
     async fn figures(&self) {
         eventually_every(API_PERIOD, "both have figures", Duration::from_secs(40), async || {
             let monitors = self.account.client.monitors(&self.account.page).await;
@@ -48,15 +48,14 @@ impl Scene {
     async fn statuses(&self, well: &str, ill: &str, limit: Duration) -> Vec<Value> {
         eventually_every(API_PERIOD, &format!("well is {well}, ill is {ill}"), limit, async || {
             let monitors = self.account.client.monitors(&self.account.page).await;
-            let is =
-                |at: usize, status: &str| monitors.get(at).is_some_and(|monitor| monitor["status"] == status);
+            let is = |at: usize, status: &str| monitors.get(at).is_some_and(|monitor| monitor["status"] == status);
             (is(0, well) && is(1, ill)).then_some(monitors)
         })
         .await
     }
 }
 
-/// What has to be the same before and after.
+/// Returns the fields that must not change across a restart.
 fn lasting(monitors: &[Value]) -> Vec<Value> {
     let fields = ["id", "name", "url", "status", "since", "createdAt", "downFrom", "position"];
     monitors.iter().map(|monitor| fields.iter().map(|field| monitor[field].clone()).collect()).collect()
@@ -65,31 +64,31 @@ fn lasting(monitors: &[Value]) -> Vec<Value> {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_killed_coordinator_comes_back_with_everything_and_repeats_nothing() {
     let mut scene = Scene::set().await;
-    let read = scene.coordinator.key(&scene.account.account, "read");
+    let read = scene.coordinator.create_key(&scene.account.account, "read");
     let client = scene.account.client.clone();
     let page = scene.account.page.clone();
     let gone = client.create_monitor(&page, &json!({"name": "gone", "url": scene.well.url()})).await;
-    client.delete(&format!("/pages/{page}/monitors/{}", gone["id"].as_str().unwrap())).await.is(204);
-    client.patch(&format!("/pages/{page}"), &json!({"description": "kept"})).await.is(200);
+    client.delete(&format!("/pages/{page}/monitors/{}", gone["id"].as_str().unwrap())).await.expect_status(204);
+    client.patch(&format!("/pages/{page}"), &json!({"description": "kept"})).await.expect_status(200);
     let before = client.monitors(&page).await;
     assert!(before[1]["uptime24h"].as_f64().is_some_and(|share| share < 100.0), "{}", before[1]);
 
     scene.coordinator.process.kill();
     scene.coordinator.restart().await;
 
-    // From the first answer on, the states are those of before: never unknown, never told anew.
+    // From the first response on, the states are the previous ones: never unknown, never reported again.
     let after = client.monitors(&page).await;
     assert_eq!(lasting(&after), lasting(&before));
     for (now, then) in after.iter().zip(&before) {
         assert!(now["uptime24h"].is_number() && then["uptime24h"].is_number(), "figures are there: {now}");
         assert!(!now["lastCheck"].is_null(), "the last check is there: {now}");
     }
-    assert_eq!(client.get(&format!("/pages/{page}")).await.is(200)["page"]["description"], "kept");
-    client.with_key(Some(&read)).get("/me").await.is(200);
+    assert_eq!(client.get(&format!("/pages/{page}")).await.expect_status(200)["page"]["description"], "kept");
+    client.with_key(Some(&read)).get("/me").await.expect_status(200);
     assert_eq!(scene.coordinator.members().len(), 2);
 
-    // The agents come back by themselves, and what they bring changes nothing.
-    scene.coordinator.connected(2).await;
+    // The agents reconnect by themselves, and their results change no status.
+    scene.coordinator.wait_for_agents(2).await;
     let last = after[0]["lastCheck"]["at"].clone();
     eventually_every(API_PERIOD, "a new round arrives", Duration::from_secs(30), async || {
         (client.monitors(&page).await[0]["lastCheck"]["at"] != last).then_some(())
@@ -97,16 +96,12 @@ async fn a_killed_coordinator_comes_back_with_everything_and_repeats_nothing() {
     .await;
     holds(API_PERIOD, Duration::from_secs(15), async || {
         let now = client.monitors(&page).await;
-        if lasting(&now) == lasting(&before) {
-            Ok(())
-        } else {
-            Err(format!("changed after the restart: {now:?}"))
-        }
+        if lasting(&now) == lasting(&before) { Ok(()) } else { Err(format!("changed after the restart: {now:?}")) }
     })
     .await;
 
-    // And it still judges.
-    scene.well.set(Mode::Status(500)).await;
+    // New outages are still detected.
+    scene.well.set(TargetMode::Status(500)).await;
     scene.statuses("down", "down", Duration::from_secs(40)).await;
 }
 
@@ -120,15 +115,12 @@ async fn what_was_answered_is_there_after_a_kill_at_any_moment() {
             let body = json!({"name": format!("m{turn}-{number}"), "url": scene.well.url()});
             made.push(scene.account.client.create_monitor(&page, &body).await["id"].clone());
         }
-        // At once after the last answer.
+        // Right after the last response.
         scene.coordinator.process.kill();
         scene.coordinator.restart().await;
         let there: Vec<Value> =
             scene.account.client.monitors(&page).await.iter().map(|monitor| monitor["id"].clone()).collect();
-        assert!(
-            made.iter().all(|id| there.contains(id)),
-            "answered with 201 and lost: {made:?} of {there:?}"
-        );
+        assert!(made.iter().all(|id| there.contains(id)), "answered with 201 and lost: {made:?} of {there:?}");
         assert_eq!(there.len(), 2 + 5 * (turn + 1), "nothing is there twice");
     }
 }
@@ -137,7 +129,7 @@ async fn what_was_answered_is_there_after_a_kill_at_any_moment() {
 async fn a_coordinator_told_to_stop_ends_well() {
     let mut scene = Scene::set().await;
     scene.coordinator.process.terminate();
-    let status = scene.coordinator.process.ended(Duration::from_secs(20)).await;
+    let status = scene.coordinator.process.wait_for_exit(Duration::from_secs(20)).await;
     assert_eq!(status.code(), Some(0), "{}", scene.coordinator.process.log());
     scene.coordinator.restart().await;
     scene.statuses("up", "down", Duration::from_secs(30)).await;

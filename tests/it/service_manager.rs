@@ -1,4 +1,4 @@
-//! Reports of both programs to the service manager that started them (systemd's protocol of `Type=notify`).
+//! Notifications of both programs to the service manager (systemd's protocol for `Type=notify`).
 
 use std::net::{SocketAddr, TcpStream};
 use std::os::unix::net::UnixDatagram;
@@ -6,11 +6,11 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-use parallax_tests::installation::Coordinator;
-use parallax_tests::process::{Process, binary, output};
+use parallax_tests::installation::CoordinatorProcess;
+use parallax_tests::process::{TestProcess, binary, output};
 use tempfile::TempDir;
 
-/// Longest wait for a report.
+/// Longest wait for a notification.
 const SOON: Duration = Duration::from_secs(60);
 const ANY: &str = "127.0.0.1:0";
 
@@ -18,7 +18,7 @@ const ANY: &str = "127.0.0.1:0";
 struct Manager(UnixDatagram);
 
 impl Manager {
-    /// One that has a watchdog of two seconds for the program.
+    /// Sets up a notification socket and a watchdog of two seconds for the program.
     fn of(command: &mut Command, folder: &Path) -> Self {
         let path = folder.join("notify");
         let socket = UnixDatagram::bind(&path).unwrap();
@@ -27,13 +27,12 @@ impl Manager {
         Self(socket)
     }
 
-    /// All reports up to the one that has this line, with it.
+    /// Returns all notifications up to and including the one with this line.
     fn until(&self, line: &str) -> Vec<String> {
         let mut reports = Vec::new();
         loop {
             let mut bytes = [0; 4096];
-            let length =
-                self.0.recv(&mut bytes).unwrap_or_else(|error| panic!("no {line}: {error}; {reports:?}"));
+            let length = self.0.recv(&mut bytes).unwrap_or_else(|error| panic!("no {line}: {error}; {reports:?}"));
             reports.push(String::from_utf8_lossy(&bytes[..length]).into_owned());
             if reports.last().is_some_and(|report| report.lines().any(|it| it == line)) {
                 return reports;
@@ -48,25 +47,25 @@ async fn a_coordinator_is_ready_once_it_serves_and_feeds_the_watchdog() {
     let mut command = Command::new(binary("parallax"));
     command.args(["serve", "--listen", ANY, "--mesh-listen", ANY, "--data"]).arg(folder.path().join("data"));
     let manager = Manager::of(&mut command, folder.path());
-    let mut process = Process::start("coordinator", command, folder.path());
+    let mut process = TestProcess::start("coordinator", command, folder.path());
     let reports = manager.until("READY=1");
     let (ready, before) = reports.split_last().unwrap();
     assert!(before.iter().any(|it| it.contains("EXTEND_TIMEOUT_USEC=60000000")), "{reports:?}");
-    assert!(before.iter().any(|it| it.contains("STATUS=Opening the store")), "{reports:?}");
+    assert!(before.iter().any(|it| it.contains("STATUS=Opening and verifying the store")), "{reports:?}");
     let address = ready.lines().find_map(|line| line.strip_prefix("STATUS=Serving http://")).unwrap();
     TcpStream::connect(address).unwrap();
     manager.until("WATCHDOG=1");
     manager.until("WATCHDOG=1");
     process.terminate();
     manager.until("STOPPING=1");
-    assert_eq!(process.ended(SOON).await.code(), Some(0));
+    assert_eq!(process.wait_for_exit(SOON).await.code(), Some(0));
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_agent_is_ready_while_its_coordinator_is_away() {
-    let mut coordinator = Coordinator::serve(SocketAddr::from(([127, 0, 0, 1], 0)), "").await;
+    let mut coordinator = CoordinatorProcess::serve(SocketAddr::from(([127, 0, 0, 1], 0)), "").await;
     let invite = ["agent", "invite", "--name", "a1", "--region", "europe", "--network", "AS64500"];
-    let invited = coordinator.command(&invite).unwrap();
+    let invited = coordinator.run_command(&invite).unwrap();
     let folder = TempDir::new().unwrap();
     let agent = |words: &[&str]| {
         let mut command = Command::new(binary("parallax-agent"));
@@ -82,12 +81,12 @@ async fn an_agent_is_ready_while_its_coordinator_is_away() {
     output(agent(&["join", "--coordinator", &mesh, "--token", token])).unwrap();
     coordinator.process.kill();
     let manager = Manager::of(&mut command, folder.path());
-    let mut process = Process::start("agent", command, folder.path());
+    let mut process = TestProcess::start("agent", command, folder.path());
     let reports = manager.until("READY=1");
     assert!(reports.last().unwrap().contains("STATUS=Running checks as a1 (europe, AS64500)"), "{reports:?}");
     manager.until("WATCHDOG=1");
     manager.until("WATCHDOG=1");
     process.terminate();
     manager.until("STOPPING=1");
-    assert_eq!(process.ended(SOON).await.code(), Some(0));
+    assert_eq!(process.wait_for_exit(SOON).await.code(), Some(0));
 }

@@ -1,40 +1,40 @@
-//! TLS of the coordinator's own, asked by curl: both versions of HTTP, names, redirects, reloads.
+//! TLS of the coordinator itself, tested with curl: both versions of HTTP, hostnames, redirects, reloads.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
 
+use parallax_tests::curl::{CurlResponse, TestAuthority, fetch};
 use parallax_tests::eventually::eventually;
-use parallax_tests::installation::{Account, Coordinator};
-use parallax_tests::ports::ports;
+use parallax_tests::free_ports::free_ports;
+use parallax_tests::installation::{CoordinatorProcess, TestAccount};
 use parallax_tests::process::output;
-use parallax_tests::visits::{Authority, Visit, visit};
 use tempfile::TempDir;
 
-/// Until a changed certificate is shown.
+/// Longest wait until a changed certificate is served.
 const RELOAD: Duration = Duration::from_secs(20);
-/// Names that the certificate is for.
+/// Names in the certificate.
 const NAMES: [&str; 2] = ["status.test", "*.pages.test"];
 
-/// A coordinator with TLS, and who signed its certificate.
-pub(crate) struct Secure {
-    pub(crate) coordinator: Coordinator,
-    pub(crate) account: Account,
+/// A coordinator with TLS, and the authority of its certificate.
+pub(crate) struct TlsCoordinator {
+    pub(crate) coordinator: CoordinatorProcess,
+    pub(crate) account: TestAccount,
     pub(crate) plain: u16,
     pub(crate) tls: u16,
-    authority: Authority,
+    authority: TestAuthority,
     certificate: PathBuf,
     key: PathBuf,
     _folder: TempDir,
 }
 
-impl Secure {
+impl TlsCoordinator {
     pub(crate) async fn start() -> Self {
         let folder = TempDir::new().unwrap();
-        let authority = Authority::new(folder.path());
+        let authority = TestAuthority::new(folder.path());
         let [certificate, key] = ["c.pem", "k.pem"].map(|name| folder.path().join(name));
-        let [plain, tls] = ports();
+        let [plain, tls] = free_ports();
         let config = format!(
             "base_url = \"https://status.test:{tls}\"\nroot_domain = \"pages.test\"\n\
              [tls]\nlisten = \"127.0.0.1:{tls}\"\ncertificate = {certificate:?}\nkey = {key:?}\n"
@@ -42,28 +42,28 @@ impl Secure {
         let (chain, secret) = authority.issue(&NAMES, 2080);
         std::fs::write(&certificate, chain).unwrap();
         std::fs::write(&key, secret).unwrap();
-        let coordinator = Coordinator::serve_at(SocketAddr::from(([127, 0, 0, 1], plain)), &config).await;
-        let account = coordinator.account("pro");
+        let coordinator = CoordinatorProcess::serve_at(SocketAddr::from(([127, 0, 0, 1], plain)), &config).await;
+        let account = coordinator.create_account("pro");
         Self { coordinator, account, plain, tls, authority, certificate, key, _folder: folder }
     }
 
-    /// File of the certificate that signed what it shows.
-    pub(crate) fn roots(&self) -> &std::path::Path {
+    /// Returns the file with the root certificate.
+    pub(crate) fn root_file(&self) -> &std::path::Path {
         &self.authority.file
     }
 
-    /// Whether it answers a visitor.
+    /// Returns true if it serves a request.
     pub(crate) fn answers(&self) -> bool {
         self.over("status.test", "/api/v1/openapi.json", &[]).status == 200
     }
 
-    fn over(&self, host: &str, path: &str, more: &[&str]) -> Visit {
-        visit(&format!("https://{host}:{}{path}", self.tls), &self.authority.file, more)
+    fn over(&self, host: &str, path: &str, more: &[&str]) -> CurlResponse {
+        fetch(&format!("https://{host}:{}{path}", self.tls), &self.authority.file, more)
     }
 
-    fn in_the_clear(&self, host: &str, path: &str) -> Visit {
+    fn in_the_clear(&self, host: &str, path: &str) -> CurlResponse {
         let header = format!("Host: {host}");
-        visit(&format!("http://127.0.0.1:{}{path}", self.plain), &self.authority.file, &["--header", &header])
+        fetch(&format!("http://127.0.0.1:{}{path}", self.plain), &self.authority.file, &["--header", &header])
     }
 
     fn hang_up(&self) {
@@ -75,12 +75,12 @@ impl Secure {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn pages_and_api_are_served_over_both_versions_of_http() {
-    let secure = Secure::start().await;
+    let secure = TlsCoordinator::start().await;
     for (flag, version) in [("--http2", "2"), ("--http1.1", "1.1")] {
         for tls in ["1.2", "1.3"] {
             let api = secure.over("status.test", "/api/v1/openapi.json", &[flag, "--tls-max", tls]);
-            assert_eq!((api.exit, api.status, api.version.as_str()), (0, 200, version), "{}", api.said);
-            assert!(api.has("strict-transport-security: max-age=15552000"), "{}", api.text);
+            assert_eq!((api.exit, api.status, api.version.as_str()), (0, 200, version), "{}", api.log);
+            assert!(api.has_header("strict-transport-security: max-age=15552000"), "{}", api.text);
         }
         let bearer = format!("Authorization: Bearer {}", secure.account.key);
         let me = secure.over("status.test", "/api/v1/me", &[flag, "--header", &bearer]);
@@ -89,8 +89,8 @@ async fn pages_and_api_are_served_over_both_versions_of_http() {
         let page = secure.over(&host, "/status.json", &[flag]);
         assert_eq!((page.status, page.version.as_str()), (200, version), "{}", page.text);
         assert!(page.body().contains("Page under test"), "{}", page.text);
-        assert!(page.has("strict-transport-security: max-age=15552000"), "{}", page.text);
-        // A name that is nobody's, on a connection that was made for one of ours.
+        assert!(page.has_header("strict-transport-security: max-age=15552000"), "{}", page.text);
+        // An unknown hostname, on a connection for a known one.
         for host in ["other.test", "pages.test", "status.test.other.test"] {
             let stranger = secure.over("status.test", "/", &[flag, "--header", &format!("Host: {host}")]);
             assert_eq!((stranger.status, stranger.body()), (421, ""), "{host}: {}", stranger.text);
@@ -100,16 +100,16 @@ async fn pages_and_api_are_served_over_both_versions_of_http() {
         assert!(refused.exit != 0 || refused.status == 431, "{refused:?}");
     }
     let old = secure.over("status.test", "/", &["--tls-max", "1.1", "--ciphers", "DEFAULT@SECLEVEL=0"]);
-    assert_eq!(old.exit, 35, "{}", old.said);
-    // A name that is nobody's is shown no certificate, whatever is asked behind it.
+    assert_eq!(old.exit, 35, "{}", old.log);
+    // An unknown hostname gets no certificate, whatever the request.
     let unknown = secure.over("other.test", "/", &["--insecure"]);
     assert_eq!(unknown.exit, 35, "{unknown:?}");
-    assert!(unknown.said.contains("unrecognized name"), "{}", unknown.said);
+    assert!(unknown.log.contains("unrecognized name"), "{}", unknown.log);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_plain_listener_leads_to_https_and_takes_pings() {
-    let secure = Secure::start().await;
+    let secure = TlsCoordinator::start().await;
     let (tls, slug) = (secure.tls, &secure.account.slug);
     for (host, path, to) in [
         ("status.test", "/p/x?y=1&z", format!("https://status.test:{tls}/p/x?y=1&z")),
@@ -118,7 +118,7 @@ async fn the_plain_listener_leads_to_https_and_takes_pings() {
     ] {
         let led = secure.in_the_clear(host, path);
         assert_eq!(led.status, 308, "{}", led.text);
-        assert!(led.has(&format!("location: {to}")), "{}", led.text);
+        assert!(led.has_header(&format!("location: {to}")), "{}", led.text);
         assert!(!led.text.to_lowercase().contains("strict-transport"), "{}", led.text);
     }
     let stranger = secure.in_the_clear("other.test", "/");
@@ -143,16 +143,16 @@ async fn the_plain_listener_leads_to_https_and_takes_pings() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_new_certificate_is_shown_and_a_bad_one_changes_nothing() {
-    let mut secure = Secure::start().await;
-    let until = |secure: &Secure, year: i32| {
+    let mut secure = TlsCoordinator::start().await;
+    let until = |secure: &TlsCoordinator, year: i32| {
         let seen = secure.over("status.test", "/api/v1/openapi.json", &[]);
-        assert_eq!(seen.status, 200, "{}", seen.said);
-        seen.said.contains(&format!("expire date: Jan  1 00:00:00 {year} GMT"))
+        assert_eq!(seen.status, 200, "{}", seen.log);
+        seen.log.contains(&format!("expire date: Jan  1 00:00:00 {year} GMT"))
     };
     assert!(until(&secure, 2080));
     std::fs::write(&secure.key, "no key at all").unwrap();
     secure.hang_up();
-    secure.coordinator.process.says("the new certificate is invalid", RELOAD).await;
+    secure.coordinator.process.wait_for_log("the new certificate is invalid", RELOAD).await;
     assert!(until(&secure, 2080));
     let (chain, key) = secure.authority.issue(&NAMES, 2090);
     std::fs::write(&secure.certificate, chain).unwrap();

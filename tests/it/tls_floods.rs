@@ -1,5 +1,5 @@
-//! What visitors can do to the listener with TLS alone: handshakes that never end, requests that are only cancelled,
-//! answers that are never taken. Each connection is ended, and the next visitor is served.
+//! Attacks on the TLS listener: handshakes that never end, requests that are cancelled at once, responses that are
+//! never read. Each connection is closed, and the next visitor is served.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -13,11 +13,11 @@ use tokio::time::timeout;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
-use crate::tls::Secure;
+use crate::tls::TlsCoordinator;
 
-/// Longest that any of them is borne with.
+/// Longest lifetime of such a connection.
 const LIMIT: Duration = Duration::from_secs(45);
-/// A connection's opening in HTTP/2 (RFC 9113, section 3.4).
+/// HTTP/2 connection preface (RFC 9113, section 3.4).
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 const HEADERS: u8 = 1;
 const RESET: u8 = 3;
@@ -26,7 +26,7 @@ const GO_AWAY: u8 = 7;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn floods_over_tls_are_bounded() {
-    let secure = Secure::start().await;
+    let secure = TlsCoordinator::start().await;
     let root = secure.root();
     tokio::join!(
         silent(secure.tls),
@@ -39,7 +39,7 @@ async fn floods_over_tls_are_bounded() {
     assert!(secure.answers());
 }
 
-/// A connection on which nothing is said, and one that stops within its first message.
+/// A silent connection, and one that stops within its first message.
 async fn silent(port: u16) {
     let stream = TcpStream::connect(("127.0.0.1", port)).await.unwrap();
     ends_after_ten_seconds(stream).await;
@@ -53,13 +53,13 @@ async fn half_a_hello(port: u16) {
 
 async fn ends_after_ten_seconds(mut stream: TcpStream) {
     let begun = Instant::now();
-    // How it ends is the server's affair.
+    // The kind of close does not matter.
     let _ = timeout(LIMIT, stream.read_to_end(&mut Vec::new())).await.expect("it is closed");
     let took = begun.elapsed();
     assert!((9..20).contains(&took.as_secs()), "{took:?}");
 }
 
-/// What the server says of its limits.
+/// Checks the limits in the server's settings.
 async fn limits(port: u16, root: &CertificateDer<'static>) {
     let mut stream = open(port, root, &[]).await;
     let settings = loop {
@@ -70,15 +70,13 @@ async fn limits(port: u16, root: &CertificateDer<'static>) {
     };
     let value = |id: u16| {
         let all = settings.chunks(6).map(|it| (u16::from_be_bytes([it[0], it[1]]), &it[2..6]));
-        all.filter(|(found, _)| *found == id)
-            .map(|(_, it)| u32::from_be_bytes(it.try_into().unwrap()))
-            .next_back()
+        all.filter(|(found, _)| *found == id).map(|(_, it)| u32::from_be_bytes(it.try_into().unwrap())).next_back()
     };
     // SETTINGS_MAX_CONCURRENT_STREAMS and SETTINGS_MAX_HEADER_LIST_SIZE (RFC 9113, section 6.5.2).
     assert_eq!((value(3), value(6)), (Some(64), Some(16 * 1024)));
 }
 
-/// Asks and cancels as fast as it can.
+/// Sends and cancels requests as fast as possible.
 async fn cancelled(port: u16, root: &CertificateDer<'static>) {
     let stream = open(port, root, &[]).await;
     let (mut reader, mut writer) = tokio::io::split(stream);
@@ -92,15 +90,15 @@ async fn cancelled(port: u16, root: &CertificateDer<'static>) {
         200_000
     };
     let reading = async {
-        // Read, so that the server's own words are not what ends it.
+        // Responses are read, so that they are not what closes the connection.
         let _ = reader.read_to_end(&mut Vec::new()).await;
     };
     let sent = timeout(LIMIT, async { tokio::join!(writing, reading).0 }).await;
     let sent = sent.expect("the connection is ended");
-    assert!(sent < 200_000, "a flood of resets went on");
+    assert!(sent < 200_000, "the flood of resets was not stopped");
 }
 
-/// Asks for documents and takes nothing of them but the bytes that its window has room for.
+/// Requests documents and reads only the bytes that fit its window.
 async fn never_taken(port: u16, root: &CertificateDer<'static>, window: u8) {
     // SETTINGS_INITIAL_WINDOW_SIZE.
     let mut stream = open(port, root, &[0, 4, 0, 0, 0, window]).await;
@@ -120,7 +118,7 @@ async fn never_taken(port: u16, root: &CertificateDer<'static>, window: u8) {
     assert!((15..40).contains(&took.as_secs()), "{took:?}");
 }
 
-/// A GET of the API's description, in the static table of HPACK but for the host.
+/// Returns a GET of the OpenAPI document, by HPACK's static table except for the host.
 fn request(stream: u32) -> Vec<u8> {
     let mut block = vec![0x82, 0x87];
     for (name, value) in [(0x04_u8, "/api/v1/openapi.json"), (0x01, "status.test")] {
@@ -140,7 +138,7 @@ fn frame(kind: u8, flags: u8, stream: u32, body: &[u8]) -> Vec<u8> {
     [&length[1..], &[kind, flags], &stream.to_be_bytes(), body].concat()
 }
 
-/// The next frame; none once the connection has ended.
+/// Returns the next frame, or `None` once the connection has ended.
 async fn read(stream: &mut TlsStream<TcpStream>) -> Option<Frame> {
     let mut head = [0; 9];
     stream.read_exact(&mut head).await.ok()?;
@@ -162,8 +160,8 @@ async fn open(port: u16, root: &CertificateDer<'static>, settings: &[u8]) -> Tls
     stream
 }
 
-impl Secure {
+impl TlsCoordinator {
     fn root(&self) -> CertificateDer<'static> {
-        CertificateDer::from_pem_file(self.roots()).unwrap()
+        CertificateDer::from_pem_file(self.root_file()).unwrap()
     }
 }

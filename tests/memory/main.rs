@@ -1,11 +1,11 @@
-//! Whatever bytes come, reading them takes no more memory than so many times their own length: no length that they claim
-//! is believed. A binary of its own, since every allocation in it is counted.
-#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on says so by panicking")]
+//! Memory limits of decoders: reading any bytes takes at most a fixed multiple of their length, whatever lengths they
+//! claim. A separate binary, since every allocation in it is counted.
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot continue panics")]
 
-mod frames;
-mod hostile;
-mod kept;
-mod pages;
+mod hostile_bytes;
+mod mesh_frames;
+mod stored_data;
+mod vendor_pages;
 
 use std::alloc::System;
 use std::io::Write;
@@ -16,34 +16,29 @@ use peakmem_alloc::{INSTRUMENTED_SYSTEM, PeakMemAlloc, PeakMemAllocTrait};
 #[global_allocator]
 static MEMORY: &PeakMemAlloc<System> = &INSTRUMENTED_SYSTEM;
 
-/// What a short value may take: a batch's columns, a block's readings.
+/// Memory that a short value may take: the columns of a batch, the readings of a block.
 const AHEAD: usize = 300 << 10;
 
-/// Bytes of memory for each byte of a long value: the smallest entry of a list takes one byte and becomes 32, in a list
-/// that doubles when it is full.
+/// Bytes of memory per byte of a long value: the smallest list entry takes one byte and becomes 32, in a list that
+/// doubles when it is full.
 const TIMES: usize = 48;
 
-/// The most that reading took, in all that was tried.
+/// The most memory used by any read.
 #[derive(Debug, Default)]
-struct Worst {
-    /// Bytes for each byte that was read of a long value.
+struct PeakMemory {
+    /// Bytes per byte read of a long value.
     times: usize,
-    /// Bytes that reading less than 1 KiB took.
+    /// Bytes used by reads of less than 1 KiB.
     ahead: usize,
     tried: usize,
 }
 
-impl Worst {
-    /// Reads that much, counting, and holds the most that it took at a time against [`TIMES`] its length.
+impl PeakMemory {
+    /// Runs a read, counting its memory, and compares the peak with [`TIMES`] its length.
     fn read(&mut self, name: &str, bytes: &[u8], read: impl FnOnce(&[u8])) {
-        let took = took(|| read(bytes));
+        let took = peak_bytes(|| read(bytes));
         let most = AHEAD + TIMES * bytes.len();
-        assert!(
-            took <= most,
-            "{name}: {took} bytes for {}: {:02x?}",
-            bytes.len(),
-            &bytes[..bytes.len().min(200)]
-        );
+        assert!(took <= most, "{name}: {took} bytes for {}: {:02x?}", bytes.len(), &bytes[..bytes.len().min(200)]);
         self.tried += 1;
         if bytes.len() < 1 << 10 {
             self.ahead = self.ahead.max(took);
@@ -52,8 +47,8 @@ impl Worst {
         }
     }
 
-    /// Prints what was found; shown also when the test passes.
-    fn tell(&self, name: &str) {
+    /// Prints the figures, also when the test passes.
+    fn print(&self, name: &str) {
         let Self { times, ahead, tried } = self;
         let _ = writeln!(
             std::io::stdout(),
@@ -62,8 +57,8 @@ impl Worst {
     }
 }
 
-/// The most bytes that were held at any time of a run.
-fn took(run: impl FnOnce()) -> usize {
+/// Returns the peak of allocated bytes during a run.
+fn peak_bytes(run: impl FnOnce()) -> usize {
     MEMORY.reset_peak_memory();
     run();
     MEMORY.get_peak_memory()

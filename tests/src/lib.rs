@@ -1,35 +1,35 @@
-//! Harness of the tests of the whole service: real processes, worlds of network namespaces, an API client, and targets
-//! that do as they are told.
+//! Test harness for the whole service: real processes, topologies of network namespaces, an API client, and
+//! configurable check targets.
 //!
-//! Everything here panics with a sentence when it cannot go on: that is how a test ends.
-#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on says so by panicking")]
+//! The harness panics with a message if it cannot continue, which fails the test.
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot continue panics")]
 
+pub mod acme_authority;
+pub mod agent_pair;
+pub mod api_client;
 pub mod bench;
-pub mod client;
-pub mod clocks;
-pub mod dns;
+pub mod curl;
 pub mod eventually;
+pub mod external_tools;
+pub mod fake_clock;
+pub mod free_ports;
 pub mod installation;
-pub mod issuer;
-pub mod journal;
-pub mod machine;
-pub mod mount;
+pub mod journal_check;
+pub mod name_server;
+pub mod namespace_site;
 pub mod netns;
-pub mod outside;
-pub mod pair;
-pub mod ports;
 pub mod process;
-pub mod receivers;
-pub mod relay;
-pub mod site;
-pub mod stranger;
-pub mod syscalls;
-pub mod targets;
-pub mod tools;
-pub mod visits;
+pub mod reference_servers;
+pub mod syscall_faults;
+pub mod systemd_container;
+pub mod test_disk;
+pub mod test_target;
+pub mod udp_relay;
+pub mod untrusted_peer;
+pub mod webhook_receiver;
 
-/// Makes ring the provider of this process's cryptography. Every test that speaks TLS, and every client, calls it first.
+/// Installs ring as this process's cryptography provider. Every test that uses TLS, and every client, calls it first.
 pub fn use_ring() {
-    // The second caller of a process finds it done.
+    // A later call in the same process finds it installed.
     let _ = rustls::crypto::ring::default_provider().install_default();
 }

@@ -1,4 +1,4 @@
-//! Real processes: the binaries found or built, started with their output kept, and killed when dropped.
+//! Real processes: binaries found or built, started with their output in a file, and killed when dropped.
 
 use std::fs::File;
 use std::io::Write;
@@ -9,32 +9,32 @@ use std::time::Duration;
 
 use rustix::process::{Pid, Resource, Rlimit, Signal, getrlimit, kill_process, setrlimit};
 
-use crate::bench::gauge;
-use crate::eventually::{blocks_until, eventually};
+use crate::bench::process_usage;
+use crate::eventually::{block_until, eventually};
 
-/// How many lines of a process's log are shown when its test fails.
+/// Lines of a process's log that are printed when its test fails.
 const LINES_SHOWN: usize = 60;
 
-/// Names the folder of finished binaries.
+/// Environment variable with the folder of built binaries.
 pub(crate) const BIN_DIR: &str = "PARALLAX_BIN_DIR";
 
-/// Path of the binary `parallax`, `parallax-agent` or `parallax-target`.
+/// Returns the path of the binary `parallax`, `parallax-agent` or `parallax-target`.
 ///
-/// `PARALLAX_BIN_DIR` names the folder of finished binaries. Without it they are built once a process, so that a test
-/// run by hand never meets binaries of yesterday.
+/// `PARALLAX_BIN_DIR` names the folder of built binaries. Without it they are built once per process, so that a test
+/// run by hand never uses outdated binaries.
 pub fn binary(name: &str) -> PathBuf {
-    let path = folder().join(name);
-    assert!(path.is_file(), "{name} is not in {}", folder().display());
+    let path = binary_folder().join(name);
+    assert!(path.is_file(), "{name} is not in {}", binary_folder().display());
     path
 }
 
-/// Folder of the binaries.
-pub(crate) fn folder() -> &'static Path {
+/// Returns the folder of the binaries.
+pub(crate) fn binary_folder() -> &'static Path {
     static FOLDER: OnceLock<PathBuf> = OnceLock::new();
     FOLDER.get_or_init(|| std::env::var_os(BIN_DIR).map_or_else(build, PathBuf::from))
 }
 
-/// Builds the binaries where this test was built, and gives their folder.
+/// Builds the binaries with the profile of this test, and returns their folder.
 fn build() -> PathBuf {
     let exe = std::env::current_exe().expect("a process knows its file");
     // …/target/debug/deps/it-0123456789abcdef
@@ -64,7 +64,8 @@ fn build() -> PathBuf {
     folder
 }
 
-/// A command that runs `program` in a network namespace, or here. The process that starts is the program itself.
+/// Returns a command that runs `program` in a network namespace, or on this host. The started process is the program
+/// itself.
 pub fn command(netns: Option<&str>, program: &Path) -> Command {
     match netns {
         None => Command::new(program),
@@ -76,16 +77,16 @@ pub fn command(netns: Option<&str>, program: &Path) -> Command {
     }
 }
 
-/// A process with its output in a file. Killed when dropped; where its test is failing, the end of its log is shown.
+/// A process with its output in a file. Killed when dropped; if its test is failing, the end of its log is printed.
 #[derive(Debug)]
-pub struct Process {
+pub struct TestProcess {
     name: String,
     child: Child,
     log: PathBuf,
 }
 
-impl Process {
-    /// Starts `command`; what it prints goes to `NAME.log` in `folder`, after what is there already.
+impl TestProcess {
+    /// Starts `command`; its output is appended to `NAME.log` in `folder`.
     pub fn start(name: &str, mut command: Command, folder: &Path) -> Self {
         let log = folder.join(format!("{name}.log"));
         let out = File::options().create(true).append(true).open(&log).expect("log can be made");
@@ -95,82 +96,81 @@ impl Process {
         Self { name: name.to_owned(), child, log }
     }
 
-    /// Process id.
+    /// Returns the process id.
     pub fn id(&self) -> u32 {
         self.child.id()
     }
 
-    /// CPU seconds that it has used.
+    /// Returns the CPU seconds used so far.
     pub fn cpu_seconds(&self) -> f64 {
-        gauge::cpu_seconds(self.id())
+        process_usage::cpu_seconds(self.id())
     }
 
-    /// Its resident memory in bytes.
-    pub fn resident(&self) -> u64 {
-        gauge::resident(self.id())
+    /// Returns the resident memory in bytes.
+    pub fn resident_bytes(&self) -> u64 {
+        process_usage::resident_bytes(self.id())
     }
 
-    /// All it has printed.
+    /// Returns all output so far.
     pub fn log(&self) -> String {
         std::fs::read(&self.log).map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).unwrap_or_default()
     }
 
-    /// Whether it is still there.
-    pub fn running(&mut self) -> bool {
+    /// Returns true while it runs.
+    pub fn is_running(&mut self) -> bool {
         matches!(self.child.try_wait(), Ok(None))
     }
 
-    /// Kills it with no time to say anything (SIGKILL), and waits until it is gone.
+    /// Kills it (SIGKILL), and waits until it has ended.
     pub fn kill(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 
-    /// Asks it to stop (SIGTERM).
+    /// Sends SIGTERM.
     pub fn terminate(&self) {
         self.signal(Signal::TERM);
     }
 
-    /// Has it stand still in the middle of what it does (SIGSTOP), and waits until all of it does.
+    /// Stops it (SIGSTOP), and waits until all threads are stopped.
     pub fn freeze(&self) {
         self.signal(Signal::STOP);
         let stands = |task: &Path| {
             let stat = std::fs::read_to_string(task.join("stat")).unwrap_or_default();
-            // The state stands behind the name, which is in brackets and may hold anything.
+            // The state follows the name, which is in brackets and may contain anything.
             stat.rsplit_once(") ").is_none_or(|(_, rest)| rest.starts_with('T'))
         };
         let tasks = format!("/proc/{}/task", self.child.id());
         let all_stand =
             || std::fs::read_dir(&tasks).is_ok_and(|tasks| tasks.flatten().all(|task| stands(&task.path())));
-        assert!(blocks_until(Duration::from_secs(10), all_stand), "{} does not stand", self.name);
+        assert!(block_until(Duration::from_secs(10), all_stand), "{} is not stopped", self.name);
     }
 
     fn signal(&self, signal: Signal) {
-        let id =
-            i32::try_from(self.child.id()).ok().and_then(Pid::from_raw).expect("process ids are positive");
-        kill_process(id, signal).expect("the process can be told");
+        let id = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw).expect("process ids are positive");
+        kill_process(id, signal).expect("the process can be signalled");
     }
 
-    /// Waits until it has ended by itself.
-    pub async fn ended(&mut self, limit: Duration) -> ExitStatus {
+    /// Waits until it has exited by itself.
+    pub async fn wait_for_exit(&mut self, limit: Duration) -> ExitStatus {
         let what = format!("{} ends", self.name);
         eventually(&what, limit, async || self.child.try_wait().expect("own child")).await
     }
 
-    /// Waits until a line of its log contains `text`.
-    pub async fn says(&mut self, text: &str, limit: Duration) {
+    /// Waits until its log contains `text`.
+    pub async fn wait_for_log(&mut self, text: &str, limit: Duration) {
         let what = format!("{} says `{text}`", self.name);
         eventually(&what, limit, async || self.log().contains(text).then_some(())).await;
     }
 
     /// Writes a line to its standard input.
-    pub fn tell(&mut self, line: &str) {
+    pub fn write_line(&mut self, line: &str) {
         let stdin: &mut ChildStdin = self.child.stdin.as_mut().expect("stdin is piped");
         writeln!(stdin, "{line}").and_then(|()| stdin.flush()).expect("the process listens");
     }
 }
 
-impl Drop for Process {
+impl Drop for TestProcess {
     fn drop(&mut self) {
         self.kill();
         if std::thread::panicking() {
@@ -182,19 +182,20 @@ impl Drop for Process {
     }
 }
 
-/// Has this process, and what it starts from now on, open that many descriptors; the error says why it may not.
+/// Raises the descriptor limit of this process and its future children to `wanted`; the error is the reason if that is
+/// not allowed.
 pub fn allow_descriptors(wanted: u64) -> Result<(), String> {
     let found = getrlimit(Resource::Nofile);
     if found.current.is_none_or(|current| current >= wanted) {
         return Ok(());
     }
-    // More than was ever meant to be had is root's to allow.
+    // Only root may raise the hard limit.
     let maximum = found.maximum.map(|maximum| maximum.max(wanted));
     setrlimit(Resource::Nofile, Rlimit { current: Some(wanted), maximum })
         .map_err(|error| format!("{wanted} descriptors: {error}"))
 }
 
-/// Runs `command` to its end and gives what it printed; an error with both outputs where it failed.
+/// Runs `command` and returns its output; an error with both output streams if it failed.
 pub fn output(mut command: Command) -> Result<String, String> {
     let shown = format!("{command:?}");
     let output = command.stdin(Stdio::null()).output().map_err(|error| format!("{shown}: {error}"))?;
@@ -205,11 +206,11 @@ pub fn output(mut command: Command) -> Result<String, String> {
     Err(format!("{shown}: {}\n{out}{}", output.status, String::from_utf8_lossy(&output.stderr)))
 }
 
-/// Kills processes that are not our children, by id, and waits a moment for them to go.
+/// Kills processes that are not children of this one, by id, and waits briefly for them to end.
 pub(crate) fn kill_all(ids: &[i32]) {
     for id in ids.iter().filter_map(|&id| Pid::from_raw(id)) {
-        // One that has gone meanwhile is what was wanted.
+        // It may have ended already.
         let _ = kill_process(id, Signal::KILL);
     }
-    blocks_until(Duration::from_secs(2), || ids.iter().all(|id| !Path::new(&format!("/proc/{id}")).exists()));
+    block_until(Duration::from_secs(2), || ids.iter().all(|id| !Path::new(&format!("/proc/{id}")).exists()));
 }

@@ -1,4 +1,4 @@
-"""Checks deliveries as their receivers do: both signatures over the raw bytes, by hand and by the standard's own library.
+"""Verifies deliveries as receivers do: both signatures over the raw bytes, manually and with the Standard Webhooks library.
 
 Usage: deliveries.py FILE SECRET
 
@@ -14,7 +14,7 @@ from standardwebhooks.webhooks import Webhook
 
 
 def main(path: str, secret: str) -> None:
-    """Holds every line's signatures against its bytes."""
+    """Verifies the signatures of every line."""
     library, count = Webhook(secret), 0
     with open(path, encoding="utf-8") as file:
         for line in file:

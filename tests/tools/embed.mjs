@@ -1,10 +1,10 @@
-// Puts a page's notice and frame into another site's page, and looks at that in Chromium while a monitor goes down.
-// How it is called: page/browser.mjs.
+// Tests the widget script and the embedded frame on another site in Chromium, while a monitor goes down. Arguments:
+// see page/browser.mjs.
 
 import { createServer } from "node:http";
 import { accessible, api, done, eventually, holds, minute, narrow, open as opened, part, told } from "./page/browser.mjs";
 
-// Another site: its own page, as strict as one can be, and what our monitor checks.
+// The other site: a page with a strict content security policy, and the target of the monitor.
 const origin = new URL(told.page).origin, NOWHERE = "http://127.0.0.1:9";
 let well = true;
 const html = (script, theme) => `<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Shop</title><meta name="viewport" content="width=device-width">
@@ -26,14 +26,14 @@ const monitor = (await api("POST", "/monitors", { name: "Checkout <b>", url: `${
 const status = async () => (await api("GET", `/monitors/${monitor.id}`)).monitor.status;
 await eventually("the monitor is up", async () => (await status()) === "up");
 
-// That axe asks a frame which does not answer is no fault of the page.
+// axe logs an error for a frame that does not answer it; that is no fault of the page.
 const open = (path, options) => opened(path, { site: host, forgiven: ["'postMessage'"], viewport: { width: 800, height: 700 }, ...options });
 
 const page = await open("/");
 const notice = page.locator("parallax-status section");
 const asked = page.waitForResponse((answer) => answer.url().endsWith("/api/v2/summary.json"), { timeout: 60000 });
 await asked;
-holds("all is well, and nothing is shown", (await notice.count()) === 0);
+holds("with everything up no banner is shown", (await notice.count()) === 0);
 const frame = page.frameLocator("iframe");
 holds("the frame is shown on another origin", (await frame.locator("h1").textContent()).includes("Page under test"));
 holds("and names the monitor as text", (await frame.locator("h3").textContent()) === "Checkout <b>");
@@ -41,10 +41,10 @@ holds("and says that it is up", (await frame.locator(".state").textContent()) ==
 holds("with an icon", (await frame.locator(".state use").getAttribute("href")) === "#i-up");
 await accessible(page, "well");
 
-// The frame by itself, for those whom axe does not let in from outside.
+// The frame as a top-level page, since axe can't inspect it from outside.
 const small = await opened("/embed", { viewport: { width: 500, height: 420 }, first: (page) => page.clock.install() });
 await small.evaluate(() => { window.same = true; });
-await eventually("it says from where it is seen and how long ago, by the service's clock", async () => {
+await eventually("it shows the regions and the age of the check, by the service's clock", async () => {
   await minute(small);
   return /Checked from \d regions?, (just now|\d+ seconds? ago)\./.test(await small.textContent("#headline p"));
 });
@@ -56,23 +56,23 @@ for (const [name, options] of [["embed-dark", { colorScheme: "dark" }], ["embed-
   await accessible(other, name);
   await part(other, name);
 }
-// A frame that is walled off is of no site, and renews itself all the same.
+// A sandboxed frame has no origin, and still refreshes itself.
 const walled = await opened("/bare", { site: host, elsewhere: [told.page], first: (page) => page.clock.install() });
 await walled.setContent(`<iframe src="${told.page}/embed" title="Status" sandbox="allow-scripts"></iframe>`);
 await walled.frameLocator("iframe").locator("#headline").waitFor();
-await eventually("a walled frame renews itself", async () => {
+await eventually("a sandboxed frame refreshes itself", async () => {
   await minute(walled);
   return (await walled.frameLocator("iframe").locator("#written").getAttribute("title")) !== null;
 }, 90);
 
 well = false;
 await eventually("the monitor is down", async () => (await status()) === "down");
-// Looks are 15 s apart, and the browser may show those of the first 30 s what it has kept, and the next one too.
+// The script polls every 15 s, and the browser may serve a cached response for 30 s and one stale response after that.
 await notice.waitFor({ timeout: 120000 });
-holds("a notice is shown by itself", (await notice.textContent()).includes("Checkout <b>"), await notice.textContent());
-holds("it is read out politely", (await page.locator("parallax-status div").getAttribute("aria-live")) === "polite");
-holds("it leads to the page", (await notice.locator("a").getAttribute("href")) === told.page);
-await eventually("the frame says so too, without a reload", async () => {
+holds("the banner appears automatically", (await notice.textContent()).includes("Checkout <b>"), await notice.textContent());
+holds("it is a polite live region", (await page.locator("parallax-status div").getAttribute("aria-live")) === "polite");
+holds("it links to the page", (await notice.locator("a").getAttribute("href")) === told.page);
+await eventually("the frame shows it too, without a reload", async () => {
   await minute(small);
   return (await small.locator(".state").textContent()) === "Down" && (await small.evaluate(() => window.same === true));
 });
@@ -83,18 +83,18 @@ await accessible(page, "a notice");
 await api("POST", "/incidents", { title: "A word beside it", impact: "none", message: "Nothing is wrong with this.", notify: false });
 const dark = await open("/dark");
 await dark.locator("parallax-status section").waitFor({ timeout: 60000 });
-holds("what has no impact is not what is wrong", (await dark.textContent("parallax-status section strong")).includes("Checkout <b>"));
+holds("an incident without impact is not the headline", (await dark.textContent("parallax-status section strong")).includes("Checkout <b>"));
 await part(dark, "notice-dark");
 await accessible(dark, "a notice in the dark");
-holds("nothing is kept in the browser", (await page.context().cookies()).length === 0 && (await page.evaluate(() => localStorage.length + sessionStorage.length)) === 0);
+holds("nothing is stored in the browser", (await page.context().cookies()).length === 0 && (await page.evaluate(() => localStorage.length + sessionStorage.length)) === 0);
 await notice.locator("button").click();
 holds("it can be dismissed", (await notice.count()) === 0);
 await page.waitForResponse((answer) => answer.url().endsWith("/api/v2/summary.json"), { timeout: 60000 });
 holds("and stays so", (await notice.count()) === 0);
 
-// Once it is loaded, the script has been looked for in vain.
+// By the time the page is loaded, the script request has failed.
 const away = await open("/away", { robbed: true, elsewhere: [NOWHERE] });
-holds("where the status page can't be reached nothing is shown", (await away.locator("parallax-status section").count()) === 0);
+holds("if the status page is unreachable nothing is shown", (await away.locator("parallax-status section").count()) === 0);
 const refused = await open("/bare", { robbed: true });
 const blocked = refused.waitForEvent("console", { predicate: (line) => line.text().includes("frame-ancestors"), timeout: 60000 });
 await refused.setContent(`<iframe src="${told.page}"></iframe>`);
@@ -103,10 +103,10 @@ holds("the page itself is not framed", await blocked);
 well = true;
 await eventually("the monitor is up again", async () => (await status()) === "up", 90);
 const notices = dark.locator("parallax-status section");
-await eventually("the notice goes by itself", async () => (await notices.count()) === 0, 120);
+await eventually("the banner disappears automatically", async () => (await notices.count()) === 0, 120);
 await api("PATCH", `/monitors/${monitor.id}`, { paused: true });
 await notices.waitFor({ timeout: 120000 });
-holds("that nothing is known is said too", (await notices.textContent()).includes("No data"), await notices.textContent());
+holds("unknown status is shown too", (await notices.textContent()).includes("No data"), await notices.textContent());
 await accessible(dark, "nothing is known");
 await done();
 site.close();

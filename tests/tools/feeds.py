@@ -1,8 +1,8 @@
-"""Reads a page's feeds and calendar as their readers do.
+"""Parses a page's feeds and calendar with common readers.
 
     python feeds.py '{"page": URL, "incident": TITLE, "window": TITLE, "said": TEXT}'
 
-Prints a line for each thing that holds, and ends with status 1 at the first that does not.
+Prints a line for each assertion that holds, and exits with status 1 at the first that does not.
 """
 
 import json

@@ -1,7 +1,7 @@
-"""Uses a client that a generator made of the API's description: makes a monitor, reads it back, and sees a refusal.
+"""Uses a client generated from the OpenAPI document: creates a monitor, reads it back, and receives an error.
 
 Usage: generated_client.py FOLDER URL KEY PAGE, where FOLDER holds the generated package `parallax_client`.
-Prints one JSON object with what the calls gave.
+Prints one JSON object with the results of the calls.
 """
 
 import json
@@ -10,7 +10,7 @@ import sys
 folder, url, key, page = sys.argv[1:]
 sys.path.insert(0, folder)
 
-import parallax_client  # noqa: E402 (it lies in the folder)
+import parallax_client  # noqa: E402 (generated into the folder)
 from parallax_client.exceptions import NotFoundException  # noqa: E402
 
 configuration = parallax_client.Configuration(host=url, access_token=key)

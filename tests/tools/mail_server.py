@@ -1,10 +1,10 @@
-"""A mail server that takes, refuses, delays and drops, by the name before the recipient's @; it prints what it took.
+"""A mail server that accepts, rejects, delays or drops messages, by the recipient's local part; it prints accepted messages.
 
 Usage: mail_server.py off|starttls|implicit [CERTIFICATE KEY] [USER PASSWORD]
 
-  refused   550 5.1.1         grey   451 once, then taken       hang   no word on it
-  denied    554 5.7.1         slow   taken after a second       drop   taken, and gone before the reply, once
-  spam      554 after its text
+  refused   550 5.1.1         grey   451 once, then accepted    hang   never replies
+  denied    554 5.7.1         slow   accepted after a second    drop   accepted, but disconnects before the reply, once
+  spam      554 after the message
 """
 
 import asyncio
@@ -18,26 +18,26 @@ from aiosmtpd.smtp import SMTP, AuthResult
 
 
 class Handler:
-    """Decides by the recipient's name."""
+    """Chooses the behaviour by the recipient's local part."""
 
     def __init__(self) -> None:
         self.seen: set[str] = set()
 
     def is_first(self, name: str) -> bool:
-        """Whether nobody of that name was met before."""
+        """Returns True for the first call with a name."""
         is_first = name not in self.seen
         self.seen.add(name)
         return is_first
 
     async def handle_MAIL(self, server, session, envelope, address, options):
-        """Takes every sender but one."""
+        """Accepts every sender but one."""
         if address.startswith("banned@"):
             return "550 5.1.8 Sender refused"
         envelope.mail_from = address
         return "250 OK"
 
     async def handle_RCPT(self, server, session, envelope, address, options):
-        """Refuses, or takes."""
+        """Accepts or rejects a recipient."""
         name = address.split("@")[0]
         if name == "refused":
             return "550 5.1.1 No such user"
@@ -51,7 +51,7 @@ class Handler:
         return "250 OK"
 
     async def handle_DATA(self, server, session, envelope):
-        """Prints the mail as Python's own reader sees it."""
+        """Prints the message as parsed by Python's email package."""
         name = envelope.rcpt_tos[0].split("@")[0]
         if name == "spam":
             return "554 5.7.1 Message refused"

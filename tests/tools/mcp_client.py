@@ -1,7 +1,7 @@
-"""Speaks to a service as agents do, by the reference client: lists tools, reads, writes, and sees refusals.
+"""Uses the MCP server with the reference client: lists tools, reads, writes, and receives errors.
 
-Usage: mcp_client.py URL KEY PAGE REVISION, where REVISION is `auto` or a protocol revision with a hello.
-Prints one JSON object: the revision that was spoken, the names of the tools, and what the calls gave.
+Usage: mcp_client.py URL KEY PAGE REVISION, where REVISION is `auto` or a protocol revision with an initialize request.
+Prints one JSON object: the negotiated revision, the names of the tools, and the results of the calls.
 """
 
 import asyncio
@@ -14,7 +14,7 @@ from mcp.client.streamable_http import streamable_http_client
 
 
 async def main(url: str, key: str, page: str, revision: str) -> None:
-    """Runs the calls and prints what came of them."""
+    """Runs the calls and prints the results."""
     async with httpx2.AsyncClient(headers={"Authorization": f"Bearer {key}"}, timeout=30) as http:
         transport = streamable_http_client(url, http_client=http)
         async with Client(transport, mode=revision) as client:

@@ -1,4 +1,4 @@
-"""Reads a coordinator's metrics as scrapers do, in both formats, by the readers of Prometheus' own client library.
+"""Scrapes a coordinator's metrics in both formats, with the parsers of Prometheus' client library.
 
 Usage: metrics.py URL
 """
@@ -13,14 +13,14 @@ OPEN = "application/openmetrics-text; version=1.0.0"
 
 
 def scrape(url: str, accept: str | None) -> tuple[str, str]:
-    """The media type and the text of one scrape."""
+    """Returns the media type and the text of one scrape."""
     request = urllib.request.Request(url, headers={"Accept": accept} if accept else {})
     with urllib.request.urlopen(request, timeout=30) as answer:
         return answer.headers["Content-Type"], answer.read().decode()
 
 
 def families(parsed) -> dict[str, tuple[str, list[str]]]:
-    """Each family's type and the names of its samples."""
+    """Returns each family's type and the names of its samples."""
     found = {}
     for family in parsed:
         assert family.documentation, f"{family.name} has no help"
@@ -30,7 +30,7 @@ def families(parsed) -> dict[str, tuple[str, list[str]]]:
 
 
 def main(url: str) -> None:
-    """Scrapes both formats and holds them against each other."""
+    """Scrapes both formats and compares them."""
     for accept in [None, "*/*", "text/plain;version=0.0.4"]:
         media, text = scrape(url, accept)
         assert media.startswith("text/plain; version=0.0.4"), (accept, media)

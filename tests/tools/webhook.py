@@ -1,4 +1,4 @@
-"""Checks the example of the API description's webhook as its receivers do: by hand, and by the standard's own library.
+"""Verifies the webhook example in the OpenAPI document as receivers do: manually and with the Standard Webhooks library.
 
 Usage: webhook.py OPENAPI_JSON
 """
@@ -14,12 +14,12 @@ from standardwebhooks.webhooks import Webhook
 
 
 def main(path: str) -> None:
-    """Signs the described body again, and holds both signatures against the described headers."""
+    """Signs the documented body, and compares both signatures with the documented headers."""
     with open(path, encoding="utf-8") as file:
         document = json.load(file)
     webhook = document["webhooks"]["alert"]["post"]
     sent = {parameter["name"]: parameter["example"] for parameter in webhook["parameters"]}
-    secret = re.search(r"whsec_[A-Za-z0-9+/=]+`, this body", webhook["description"]).group().split("`")[0]
+    secret = re.search(r"with the secret `(whsec_[A-Za-z0-9+/=]+)`", webhook["description"]).group(1)
     described = webhook["requestBody"]["content"]["application/json"]["examples"][sent["X-Service-Event"]]["value"]
     body = json.dumps(described, separators=(",", ":"), ensure_ascii=False)
     own = hmac.new(secret.encode(), body.encode(), hashlib.sha256).hexdigest()

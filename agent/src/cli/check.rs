@@ -1,18 +1,18 @@
 //! The command `check TYPE TARGET`: runs one check from this host and prints all its results.
 
-use crate::attempt::{DEADLINE, attempt};
-use crate::clock::Clock;
-use crate::config::Config;
-use crate::error::Error;
-use crate::out::say;
-use crate::probe::Kept;
+use crate::check_attempt::{DEADLINE, run_with_deadline};
+use crate::clock::AgentClock;
+use crate::config::AgentConfig;
+use crate::console::print_line;
+use crate::error::AgentError;
+use crate::probe::CheckCache;
 use clap::{Args, ValueEnum};
 use parallax_protocol::check::{
-    CertificateCheck, CheckSpec, ComponentCheck, DnsCheck, DomainCheck, Header, HttpCheck, KeywordMode,
-    Method, PingCheck, RecordType, TcpCheck,
+    WireCertificateCheck, WireCheckSpec, WireComponentCheck, WireDnsCheck, WireDomainCheck, WireHeader, WireHttpCheck,
+    WireKeywordMode, WireMethod, WirePingCheck, WireRecordType, WireTcpCheck,
 };
-use parallax_protocol::result::{AddressClass, Failure, Outcome, Phases, Report};
-use parallax_protocol::text::Secret;
+use parallax_protocol::result::{AddressClass, ProbeReport, WireFailure, WireOutcome, WirePhases};
+use parallax_protocol::text::SecretText;
 use std::fmt::Write as _;
 use std::process::ExitCode;
 
@@ -29,10 +29,10 @@ pub(super) struct CheckArgs {
     json: bool,
     /// http: request method
     #[arg(long, default_value = "GET", value_parser = method)]
-    method: Method,
+    method: WireMethod,
     /// http: request header NAME:VALUE; may be repeated
     #[arg(long = "header", value_name = "NAME:VALUE", value_parser = header)]
-    headers: Vec<Header>,
+    headers: Vec<WireHeader>,
     /// http: request body
     #[arg(long)]
     body: Option<String>,
@@ -47,7 +47,7 @@ pub(super) struct CheckArgs {
     absent: bool,
     /// dns: record type
     #[arg(long, default_value = "A", value_parser = record)]
-    record: RecordType,
+    record: WireRecordType,
     /// dns: text that an answer must contain
     #[arg(long, value_name = "TEXT")]
     expect: Option<String>,
@@ -71,52 +71,54 @@ enum Kind {
 }
 
 /// Runs the check and prints its report.
-pub(super) async fn check(config: &Config, args: CheckArgs) -> Result<ExitCode, Error> {
+pub(super) async fn check(config: &AgentConfig, args: CheckArgs) -> Result<ExitCode, AgentError> {
     let json = args.json;
     let spec = spec(args)?;
-    let net = crate::net(config)?.with_pages_tried_at_once();
-    let done = attempt(&spec, &Kept::default(), &net, &Clock::new(0), DEADLINE, std::future::ready(())).await;
+    let net = crate::probe_context(config)?.with_full_page_detection();
+    let done =
+        run_with_deadline(&spec, &CheckCache::default(), &net, &AgentClock::new(0), DEADLINE, std::future::ready(()))
+            .await;
     let product = match &spec {
-        CheckSpec::Component(check) => net.vendor_product(&check.vendor_url),
+        WireCheckSpec::Component(check) => net.vendor_product(&check.vendor_url),
         _ => None,
     };
-    say(&if json { as_json(&spec, &done.report, product) } else { as_text(&spec, &done.report, product) })?;
+    print_line(&if json { as_json(&spec, &done.report, product) } else { as_text(&spec, &done.report, product) })?;
     Ok(match done.report.outcome {
-        Outcome::Passed => ExitCode::SUCCESS,
+        WireOutcome::Passed => ExitCode::SUCCESS,
         // The same code as for any other invalid argument.
-        Outcome::Failed(Failure::BadTarget { .. }) => ExitCode::from(2),
-        Outcome::Failed(_) => ExitCode::from(3),
-        Outcome::Inconclusive(_) | Outcome::Pending => ExitCode::from(1),
+        WireOutcome::Failed(WireFailure::BadTarget { .. }) => ExitCode::from(2),
+        WireOutcome::Failed(_) => ExitCode::from(3),
+        WireOutcome::Inconclusive(_) | WireOutcome::Pending => ExitCode::from(1),
     })
 }
 
-fn spec(args: CheckArgs) -> Result<CheckSpec, Error> {
+fn spec(args: CheckArgs) -> Result<WireCheckSpec, AgentError> {
     let target = args.target;
     Ok(match args.kind {
-        Kind::Http => CheckSpec::Http(HttpCheck {
+        Kind::Http => WireCheckSpec::Http(WireHttpCheck {
             url: if target.contains("://") { target } else { format!("https://{target}") },
             method: args.method,
             headers: args.headers,
-            body: args.body.map(Secret::new),
+            body: args.body.map(SecretText::new),
             expect_status: args.expect_status,
             keyword: args.keyword,
-            keyword_mode: if args.absent { KeywordMode::Absent } else { KeywordMode::Present },
+            keyword_mode: if args.absent { WireKeywordMode::Absent } else { WireKeywordMode::Present },
         }),
         Kind::Tcp => {
             let (host, port) = host_and_port(&target).ok_or_else(|| bad_target("must be HOST:PORT"))?;
-            CheckSpec::Tcp(TcpCheck { host, port })
+            WireCheckSpec::Tcp(WireTcpCheck { host, port })
         }
-        Kind::Dns => CheckSpec::Dns(DnsCheck { host: target, record: args.record, expect: args.expect }),
-        Kind::Ping => CheckSpec::Ping(PingCheck { host: target }),
+        Kind::Dns => WireCheckSpec::Dns(WireDnsCheck { host: target, record: args.record, expect: args.expect }),
+        Kind::Ping => WireCheckSpec::Ping(WirePingCheck { host: target }),
         Kind::Certificate => {
             let (host, port) = host_and_port(&target).unwrap_or((target, 443));
-            CheckSpec::Certificate(CertificateCheck { host, port, warn_days: args.warn_days.unwrap_or(14) })
+            WireCheckSpec::Certificate(WireCertificateCheck { host, port, warn_days: args.warn_days.unwrap_or(14) })
         }
         Kind::Domain => {
-            CheckSpec::Domain(DomainCheck { host: target, warn_days: args.warn_days.unwrap_or(30) })
+            WireCheckSpec::Domain(WireDomainCheck { host: target, warn_days: args.warn_days.unwrap_or(30) })
         }
         Kind::Component => {
-            CheckSpec::Component(ComponentCheck { vendor_url: target, component: args.component })
+            WireCheckSpec::Component(WireComponentCheck { vendor_url: target, component: args.component })
         }
     })
 }
@@ -130,25 +132,32 @@ fn host_and_port(target: &str) -> Option<(String, u16)> {
     (!host.is_empty()).then(|| (host.to_owned(), port))
 }
 
-fn bad_target(rule: &str) -> Error {
-    Error::Setting { field: "TARGET".into(), rule: rule.into() }
+fn bad_target(rule: &str) -> AgentError {
+    AgentError::Setting { field: "TARGET".into(), rule: rule.into() }
 }
 
-fn method(text: &str) -> Result<Method, String> {
-    [Method::Get, Method::Head, Method::Post, Method::Put, Method::Patch, Method::Delete]
+fn method(text: &str) -> Result<WireMethod, String> {
+    [WireMethod::Get, WireMethod::Head, WireMethod::Post, WireMethod::Put, WireMethod::Patch, WireMethod::Delete]
         .into_iter()
         .find(|method| method.token().eq_ignore_ascii_case(text))
         .ok_or_else(|| "must be GET, HEAD, POST, PUT, PATCH or DELETE".into())
 }
 
-fn record(text: &str) -> Result<RecordType, String> {
-    [RecordType::A, RecordType::Aaaa, RecordType::Cname, RecordType::Mx, RecordType::Txt, RecordType::Ns]
-        .into_iter()
-        .find(|record| record.name().eq_ignore_ascii_case(text))
-        .ok_or_else(|| "must be A, AAAA, CNAME, MX, TXT or NS".into())
+fn record(text: &str) -> Result<WireRecordType, String> {
+    [
+        WireRecordType::A,
+        WireRecordType::Aaaa,
+        WireRecordType::Cname,
+        WireRecordType::Mx,
+        WireRecordType::Txt,
+        WireRecordType::Ns,
+    ]
+    .into_iter()
+    .find(|record| record.name().eq_ignore_ascii_case(text))
+    .ok_or_else(|| "must be A, AAAA, CNAME, MX, TXT or NS".into())
 }
 
-fn header(text: &str) -> Result<Header, String> {
+fn header(text: &str) -> Result<WireHeader, String> {
     let (name, value) = text.split_once(':').ok_or("must be NAME:VALUE")?;
     if name.is_empty() || !name.chars().all(|c| c.is_ascii_alphanumeric() || c == '-') {
         return Err("name must consist of letters, digits and hyphens".into());
@@ -156,14 +165,14 @@ fn header(text: &str) -> Result<Header, String> {
     if value.chars().any(char::is_control) {
         return Err("value must not contain control characters".into());
     }
-    Ok(Header { name: name.into(), value: Secret::new(value.trim()) })
+    Ok(WireHeader { name: name.into(), value: SecretText::new(value.trim()) })
 }
 
 /// Returns the outcome's name and reason.
-fn words(spec: &CheckSpec, outcome: &Outcome) -> (&'static str, Option<String>) {
+fn outcome_and_reason(spec: &WireCheckSpec, outcome: &WireOutcome) -> (&'static str, Option<String>) {
     match outcome {
-        Outcome::Passed => ("passed", None),
-        Outcome::Failed(failure @ Failure::AddressNotAllowed { class }) => {
+        WireOutcome::Passed => ("passed", None),
+        WireOutcome::Failed(failure @ WireFailure::AddressNotAllowed { class }) => {
             let flags = match class {
                 // Addresses that the operator has excluded stay excluded.
                 AddressClass::Own => "use --allow-own-host to check this host",
@@ -172,13 +181,13 @@ fn words(spec: &CheckSpec, outcome: &Outcome) -> (&'static str, Option<String>) 
             };
             ("failed", Some(format!("{failure} ({flags})")))
         }
-        Outcome::Failed(failure) => ("failed", Some(failure.to_string())),
-        Outcome::Inconclusive(fault) => ("inconclusive", Some(fault.words(spec.kind()))),
-        Outcome::Pending => ("pending", None),
+        WireOutcome::Failed(failure) => ("failed", Some(failure.to_string())),
+        WireOutcome::Inconclusive(fault) => ("inconclusive", Some(fault.describe(spec.kind()))),
+        WireOutcome::Pending => ("pending", None),
     }
 }
 
-fn phases(phases: &Phases) -> [(&'static str, Option<u32>); 5] {
+fn phases(phases: &WirePhases) -> [(&'static str, Option<u32>); 5] {
     [
         ("dns", phases.dns_us),
         ("connect", phases.connect_us),
@@ -188,8 +197,8 @@ fn phases(phases: &Phases) -> [(&'static str, Option<u32>); 5] {
     ]
 }
 
-fn as_text(spec: &CheckSpec, report: &Report, product: Option<&str>) -> String {
-    let (word, reason) = words(spec, &report.outcome);
+fn as_text(spec: &WireCheckSpec, report: &ProbeReport, product: Option<&str>) -> String {
+    let (word, reason) = outcome_and_reason(spec, &report.outcome);
     let mut text = reason.map_or_else(|| word.to_owned(), |reason| format!("{word}: {reason}"));
     text.push('\n');
     let mut line = |name: &str, value: Option<String>| {
@@ -207,22 +216,20 @@ fn as_text(spec: &CheckSpec, report: &Report, product: Option<&str>) -> String {
     line("expires", report.expires_ms.map(iso));
     line("page", product.map(str::to_owned));
     if let Some(vendor) = &report.vendor {
-        line("vendor", Some(format!("{:?} ({})", vendor.state, vendor.word)));
+        line("vendor", Some(format!("{:?} ({})", vendor.state, vendor.vendor_text)));
         line("incident", vendor.incident.as_ref().map(ToString::to_string));
     }
     text
 }
 
-fn as_json(spec: &CheckSpec, report: &Report, product: Option<&str>) -> String {
-    let (word, reason) = words(spec, &report.outcome);
-    let phases: serde_json::Map<String, serde_json::Value> = phases(&report.phases)
-        .into_iter()
-        .filter_map(|(name, us)| Some((format!("{name}Us"), us?.into())))
-        .collect();
+fn as_json(spec: &WireCheckSpec, report: &ProbeReport, product: Option<&str>) -> String {
+    let (word, reason) = outcome_and_reason(spec, &report.outcome);
+    let phases: serde_json::Map<String, serde_json::Value> =
+        phases(&report.phases).into_iter().filter_map(|(name, us)| Some((format!("{name}Us"), us?.into()))).collect();
     let vendor = report.vendor.as_ref().map(|vendor| {
         serde_json::json!({
             "state": format!("{:?}", vendor.state),
-            "word": vendor.word.as_str(),
+            "word": vendor.vendor_text.as_str(),
             "incident": vendor.incident.as_ref().map(|incident| incident.as_str()),
         })
     });
@@ -259,13 +266,13 @@ mod tests {
         }
     }
 
-    fn ping() -> CheckSpec {
-        CheckSpec::Ping(PingCheck { host: "h".into() })
+    fn ping() -> WireCheckSpec {
+        WireCheckSpec::Ping(WirePingCheck { host: "h".into() })
     }
 
     #[test]
     fn a_report_reads_well_in_both_forms() {
-        let mut report = Report::bare(Outcome::Failed(Failure::UnexpectedStatus { got: 503 }));
+        let mut report = ProbeReport::outcome_only(WireOutcome::Failed(WireFailure::UnexpectedStatus { got: 503 }));
         report.latency_ms = Some(12);
         report.phases.dns_us = Some(1_250);
         report.status_code = Some(503);
@@ -280,8 +287,8 @@ mod tests {
 
     #[test]
     fn a_refused_address_is_told_with_its_kind_and_the_way_round() {
-        let refused = Failure::AddressNotAllowed { class: AddressClass::Loopback };
-        let text = as_text(&ping(), &Report::bare(Outcome::Failed(refused)), None);
+        let refused = WireFailure::AddressNotAllowed { class: AddressClass::Loopback };
+        let text = as_text(&ping(), &ProbeReport::outcome_only(WireOutcome::Failed(refused)), None);
         assert_eq!(
             text,
             "failed: address not allowed: loopback (use --allow-private --allow-own-host to check such addresses)\n"

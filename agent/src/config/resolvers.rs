@@ -4,7 +4,7 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::str::FromStr;
 
-use parallax_dial::{Resolver, SetupError};
+use parallax_dial::{DnsResolver, ResolverSetupError};
 
 /// The setting `resolvers`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -21,8 +21,7 @@ pub enum NameServers {
 }
 
 /// Public resolvers without filters: Cloudflare, Google, Quad9 without its block list.
-pub const PUBLIC_V4: [Ipv4Addr; 3] =
-    [Ipv4Addr::new(1, 1, 1, 1), Ipv4Addr::new(8, 8, 8, 8), Ipv4Addr::new(9, 9, 9, 10)];
+pub const PUBLIC_V4: [Ipv4Addr; 3] = [Ipv4Addr::new(1, 1, 1, 1), Ipv4Addr::new(8, 8, 8, 8), Ipv4Addr::new(9, 9, 9, 10)];
 /// The same over IPv6.
 pub const PUBLIC_V6: [Ipv6Addr; 3] = [
     Ipv6Addr::new(0x2606, 0x4700, 0x4700, 0, 0, 0, 0, 0x1111),
@@ -37,14 +36,13 @@ const PORT: u16 = 53;
 /// without IPv6 would retry it constantly.
 ///
 /// # Errors
-/// [`SetupError`], never expected here.
-pub(crate) fn public() -> Result<Resolver, SetupError> {
+/// [`ResolverSetupError`], never expected here.
+pub(crate) fn public_resolver() -> Result<DnsResolver, ResolverSetupError> {
     let v4 = PUBLIC_V4.map(|ip| SocketAddr::from((ip, PORT)));
     // Connecting a UDP socket looks the route up but sends nothing.
-    let has_route =
-        UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0)).and_then(|socket| socket.connect(v4[0])).is_ok();
+    let has_route = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0)).and_then(|socket| socket.connect(v4[0])).is_ok();
     let v6 = PUBLIC_V6.iter().filter(|_| !has_route).map(|ip| SocketAddr::from((*ip, PORT)));
-    Resolver::with_servers(&v4.into_iter().chain(v6).collect::<Vec<_>>())
+    DnsResolver::with_servers(&v4.into_iter().chain(v6).collect::<Vec<_>>())
 }
 
 impl FromStr for NameServers {

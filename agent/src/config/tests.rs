@@ -2,19 +2,18 @@
 
 use super::*;
 
-fn load(file: &str, environment: &[(&str, &str)], flags: &[(&'static str, &str)]) -> Result<Config, String> {
+fn load(file: &str, environment: &[(&str, &str)], flags: &[(&'static str, &str)]) -> Result<AgentConfig, String> {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("agent.toml");
     std::fs::write(&path, file).unwrap();
     let environment = environment.iter().map(|(name, value)| (name.to_string(), value.to_string()));
     let flags = flags.iter().map(|(name, value)| (*name, value.to_string()));
-    Config::load(Some(&path), environment, flags).map_err(|error| error.to_string())
+    AgentConfig::load(Some(&path), environment, flags).map_err(|error| error.to_string())
 }
 
 #[test]
 fn flags_override_environment_and_environment_the_file() {
-    let file =
-        "data = \"a\"\nspool_bytes = 2000000\nallow_private = true\ndeny = [\"10.0.0.0/8\", \"192.0.2.1\"]";
+    let file = "data = \"a\"\nspool_bytes = 2000000\nallow_private = true\ndeny = [\"10.0.0.0/8\", \"192.0.2.1\"]";
     let config = load(
         file,
         &[("PARALLAX_AGENT_DATA", "b"), ("PARALLAX_AGENT_RESOLVERS", "9.9.9.9, [::1]:5353"), ("HOME", "/")],
@@ -44,10 +43,7 @@ fn a_broken_rule_names_setting_and_rule() {
         ("coordinator = \"host\"", "coordinator: must be HOST:PORT"),
         ("nat64 = \"yes\"", "nat64: must be true or false"),
         ("allow_own_host = 1", "allow_own_host: must be true or false"),
-        (
-            "resolvers = \"sytem\"",
-            "resolvers: sytem is not an address of a name server, \"public\", or \"system\"",
-        ),
+        ("resolvers = \"sytem\"", "resolvers: sytem is not an address of a name server, \"public\", or \"system\""),
         ("resolver_zones = [\"192.0.2.1\"]", "resolver_zones: 192.0.2.1 is not a zone"),
         ("deny = [\"x\"]", "deny: x is not an address or prefix"),
         ("data = 1.5", "data: must be a text, a number, true or false, or a list"),
@@ -74,7 +70,7 @@ fn this_host_is_closed_unless_its_own_setting_opens_it() {
 
 #[test]
 fn dns_monitors_ask_public_name_servers_unless_settings_say_otherwise() {
-    let hides = |file: &str| load(file, &[], &[]).unwrap().hides_system_records();
+    let hides = |file: &str| load(file, &[], &[]).unwrap().uses_public_record_resolvers();
     assert!(hides(""));
     assert!(!hides("allow_private = true"));
     for servers in ["\"public\"", "\"system\"", "[\"192.0.2.1\"]"] {

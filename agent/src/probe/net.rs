@@ -2,7 +2,7 @@
 
 use std::{net::SocketAddr, path::PathBuf, sync::Arc, time::Duration};
 
-use parallax_dial::{Admitted, DialError, Guard, Host, Mode};
+use parallax_dial::{AdmittedAddresses, BlockedAddressMode, DialError, DialGuard, Host};
 use rustls::{
     ClientConfig, RootCertStore,
     client::{Resumption, VerifierBuilderError, WebPkiServerVerifier},
@@ -12,25 +12,27 @@ use rustls_pki_types::CertificateDer;
 use tokio::time::Instant;
 use url::Url;
 
-use super::{chains::Chains, component::Pages, domain::Registries, http::budget::Budget, ping::Pingers};
+use super::{
+    chain_cache::ChainCache, component::VendorPageCache, domain::Registries, http::budget::MemoryBudget, ping::Pingers,
+};
 
 /// Resources of every probe of this agent; cheap to clone.
 #[derive(Debug, Clone)]
-pub struct Net {
-    guard: Arc<Guard>,
+pub struct ProbeContext {
+    guard: Arc<DialGuard>,
     web_tls: Arc<ClientConfig>,
     crypto: Arc<CryptoProvider>,
     verifier: Arc<WebPkiServerVerifier>,
     pingers: Arc<Pingers>,
     registries: Arc<Registries>,
-    pages: Arc<Pages>,
-    budget: Arc<Budget>,
+    pages: Arc<VendorPageCache>,
+    budget: Arc<MemoryBudget>,
     limit: Duration,
 }
 
 /// The probes' settings can't be used.
 #[derive(Debug, thiserror::Error)]
-pub enum NetError {
+pub enum ProbeSetupError {
     /// The TLS library refuses its settings.
     #[error("TLS settings can't be used: {0}")]
     Tls(#[source] rustls::Error),
@@ -42,24 +44,24 @@ pub enum NetError {
     Root(#[source] rustls::Error),
 }
 
-impl Net {
+impl ProbeContext {
     /// Default time limit of a whole check.
     pub const LIMIT: Duration = Duration::from_secs(10);
 
     /// Creates resources for probes that dial through `guard` and trust `roots`.
     ///
     /// # Errors
-    /// [`NetError::Tls`] if the TLS library refuses its settings, [`NetError::Roots`] for no roots at all.
-    pub fn new(guard: Guard, roots: RootCertStore) -> Result<Self, NetError> {
+    /// [`ProbeSetupError::Tls`] if the TLS library refuses its settings, [`ProbeSetupError::Roots`] for no roots at all.
+    pub fn new(guard: DialGuard, roots: RootCertStore) -> Result<Self, ProbeSetupError> {
         let crypto = Arc::new(rustls::crypto::ring::default_provider());
         let verifier = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), Arc::clone(&crypto))
             .build()
-            .map_err(NetError::Roots)?;
+            .map_err(ProbeSetupError::Roots)?;
         let mut tls = ClientConfig::builder_with_provider(Arc::clone(&crypto))
             .with_safe_default_protocol_versions()
-            .map_err(NetError::Tls)?
+            .map_err(ProbeSetupError::Tls)?
             .dangerous()
-            .with_custom_certificate_verifier(Arc::new(Chains::new(Arc::clone(&verifier))))
+            .with_custom_certificate_verifier(Arc::new(ChainCache::new(Arc::clone(&verifier))))
             .with_no_client_auth();
         // Every check is a first visit: a resumed session would hide a broken certificate.
         tls.resumption = Resumption::disabled();
@@ -72,7 +74,7 @@ impl Net {
             verifier,
             pingers,
             registries: Arc::new(Registries::new(None)),
-            pages: Arc::new(Pages::new(Pages::FRESH)),
+            pages: Arc::new(VendorPageCache::new(VendorPageCache::LIFETIME)),
             budget: Arc::default(),
             limit: Self::LIMIT,
         })
@@ -80,7 +82,7 @@ impl Net {
 
     /// Sets another time limit for a whole check.
     #[must_use]
-    pub fn limited_to(mut self, limit: Duration) -> Self {
+    pub fn with_limit(mut self, limit: Duration) -> Self {
         self.limit = limit;
         self
     }
@@ -96,7 +98,7 @@ impl Net {
     /// caches its contents over a restart.
     #[must_use]
     pub fn with_bootstrap(mut self, address: Option<&Url>, file: PathBuf) -> Self {
-        self.registries = Arc::new(Registries::new(None).keeping(address, file));
+        self.registries = Arc::new(Registries::new(None).with_bootstrap(address, file));
         self
     }
 
@@ -110,14 +112,14 @@ impl Net {
     /// Sets another cache lifetime of a vendor's page, which all its followers share.
     #[must_use]
     pub fn with_pages_fresh_for(mut self, fresh: Duration) -> Self {
-        self.pages = Arc::new(Pages::new(fresh));
+        self.pages = Arc::new(VendorPageCache::new(fresh));
         self
     }
 
     /// Detects the product of a vendor's page in one check instead of over several, for a single run.
     #[must_use]
-    pub fn with_pages_tried_at_once(mut self) -> Self {
-        self.pages = Arc::new(Pages::tried_at_once());
+    pub fn with_full_page_detection(mut self) -> Self {
+        self.pages = Arc::new(VendorPageCache::with_full_detection());
         self
     }
 
@@ -129,7 +131,7 @@ impl Net {
 
     /// Returns the guard that probes dial through.
     #[must_use]
-    pub fn guard(&self) -> &Guard {
+    pub fn guard(&self) -> &DialGuard {
         &self.guard
     }
 
@@ -170,12 +172,12 @@ impl Net {
     }
 
     /// Returns the cache of vendors' pages.
-    pub(super) fn pages(&self) -> &Pages {
+    pub(super) fn page_cache(&self) -> &VendorPageCache {
         &self.pages
     }
 
     /// Returns the memory budget of bodies that are being read.
-    pub(super) fn budget(&self) -> &Arc<Budget> {
+    pub(super) fn budget(&self) -> &Arc<MemoryBudget> {
         &self.budget
     }
 
@@ -185,19 +187,19 @@ impl Net {
         host: &Host,
         port: u16,
         deadline: Instant,
-    ) -> Result<Admitted, DialError> {
-        self.guard.admit(host, port, Mode::DropBlocked, deadline).await
+    ) -> Result<AdmittedAddresses, DialError> {
+        self.guard.admit(host, port, BlockedAddressMode::DropBlocked, deadline).await
     }
 }
 
 /// Returns the roots that browsers trust, and those of the operator.
 ///
 /// # Errors
-/// [`NetError::Root`] if one of `extra` is not a certificate.
-pub fn roots(extra: &[CertificateDer<'_>]) -> Result<RootCertStore, NetError> {
+/// [`ProbeSetupError::Root`] if one of `extra` is not a certificate.
+pub fn roots(extra: &[CertificateDer<'_>]) -> Result<RootCertStore, ProbeSetupError> {
     let mut roots = RootCertStore { roots: webpki_roots::TLS_SERVER_ROOTS.to_vec() };
     for certificate in extra {
-        roots.add(certificate.clone().into_owned()).map_err(NetError::Root)?;
+        roots.add(certificate.clone().into_owned()).map_err(ProbeSetupError::Root)?;
     }
     Ok(roots)
 }

@@ -15,53 +15,53 @@ use std::{
 };
 
 use futures_util::stream::{FuturesUnordered, StreamExt};
-use parallax_dial::{HEAD_START, Host, Source, is_exhausted};
+use parallax_dial::{HEAD_START, Host, SourceAddresses, is_exhausted};
 use parallax_protocol::{
-    check::PingCheck,
-    result::{Failure, Outcome, OwnFault, Report},
-    text::Detail,
+    check::WirePingCheck,
+    result::{ProbeReport, WireFailure, WireOutcome, WireOwnFault},
+    text::ShortText,
 };
 use rand::Rng;
 use surge_ping::{Client, Config, ICMP, IcmpPacket, PingIdentifier, PingSequence, SurgeError};
 use tokio::time::{Instant, sleep_until, timeout_at};
 
 use super::{
-    facts::{Facts, Trouble, bad_target, micros},
-    net::Net,
+    facts::{CheckError, CheckFacts, bad_target, micros},
+    net::ProbeContext,
 };
 
 /// Maximum number of echoes to an address, and the time between them.
 const ECHOES: u32 = 3;
-const SPACING: Duration = Duration::from_secs(1);
+const ECHO_INTERVAL: Duration = Duration::from_secs(1);
 /// Time limit for the replies to all echoes, from the first one on.
-const PATIENCE: Duration = Duration::from_secs(5);
+const REPLY_TIMEOUT: Duration = Duration::from_secs(5);
 /// The same size as that of the usual ping tool.
 const PAYLOAD: [u8; 56] = [0x2a; 56];
 
 /// Sends echoes until there is a reply. The latency is that echo's round trip.
-pub(super) async fn run(check: &PingCheck, net: &Net) -> Report {
-    let mut facts = Facts::default();
-    let result = ask(check, net, &mut facts).await;
+pub(super) async fn run(check: &WirePingCheck, net: &ProbeContext) -> ProbeReport {
+    let mut facts = CheckFacts::default();
+    let result = ping(check, net, &mut facts).await;
     facts.report(judge(result))
 }
 
 /// A socket for each family, opened on first use; cheap to share.
 #[derive(Debug)]
 pub(super) struct Pingers {
-    source: Source,
-    v4: Slot,
-    v6: Slot,
+    source: SourceAddresses,
+    v4: SocketSlot,
+    v6: SocketSlot,
     next_sequence: AtomicU16,
 }
 
 #[derive(Default)]
-struct Slot(Mutex<Option<Client>>);
+struct SocketSlot(Mutex<Option<Client>>);
 
 impl Pingers {
     /// Creates an instance without open sockets.
-    pub(super) fn new(source: Source) -> Self {
+    pub(super) fn new(source: SourceAddresses) -> Self {
         let next_sequence = AtomicU16::new(rand::rng().random());
-        Self { source, v4: Slot::default(), v6: Slot::default(), next_sequence }
+        Self { source, v4: SocketSlot::default(), v6: SocketSlot::default(), next_sequence }
     }
 
     /// Returns the client for a family. After a permission error, the next check tries again.
@@ -95,43 +95,43 @@ impl Pingers {
     }
 }
 
-impl std::fmt::Debug for Slot {
+impl std::fmt::Debug for SocketSlot {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("Slot")
     }
 }
 
-async fn ask(check: &PingCheck, net: &Net, facts: &mut Facts) -> Result<(), Trouble> {
+async fn ping(check: &WirePingCheck, net: &ProbeContext, facts: &mut CheckFacts) -> Result<(), CheckError> {
     let deadline = net.deadline();
     let host = Host::parse(&check.host).map_err(|error| bad_target(error.to_string()))?;
     // Echoes have no port; the guard judges addresses.
     let admitted = net.admit(&host, 0, deadline).await?;
-    facts.admitted(&admitted);
+    facts.record_resolution(&admitted);
     // The time of an echo begins when it is sent.
-    let admitted = admitted.settled().await;
+    let admitted = admitted.with_late_addresses().await;
     let started = Instant::now();
-    let deadline = deadline.min(started + PATIENCE);
+    let deadline = deadline.min(started + REPLY_TIMEOUT);
     let mut echoes = FuturesUnordered::new();
     let targets: Vec<IpAddr> = one_of_each_family(admitted.addresses()).collect();
     for (place, &target) in targets.iter().enumerate() {
         let head_start = if place == 0 { Duration::ZERO } else { HEAD_START };
         for turn in 0..ECHOES {
-            echoes.push(echo(net.pingers(), target, started + head_start + SPACING * turn, deadline));
+            echoes.push(echo(net.pingers(), target, started + head_start + ECHO_INTERVAL * turn, deadline));
         }
     }
-    let mut worst = Miss::Own(OwnFault::NoRoute);
+    let mut worst = EchoFailure::Own(WireOwnFault::NoRoute);
     while let Some(result) = echoes.next().await {
         match result {
             Ok((target, round_trip)) => {
                 facts.address = Some(target);
                 facts.phases.connect_us = Some(micros(round_trip));
-                facts.took = Some(round_trip);
+                facts.duration = Some(round_trip);
                 return Ok(());
             }
             Err(miss) => {
                 // A send that fails now fails in a second too.
-                let is_over = targets.len() == 1 && matches!(miss, Miss::Own(_));
-                worst = worst.more_telling(miss);
+                let is_over = targets.len() == 1 && matches!(miss, EchoFailure::Own(_));
+                worst = worst.more_informative(miss);
                 if is_over {
                     break;
                 }
@@ -139,41 +139,40 @@ async fn ask(check: &PingCheck, net: &Net, facts: &mut Facts) -> Result<(), Trou
         }
     }
     Err(match worst {
-        Miss::Own(fault) => Trouble::Own(fault),
-        Miss::Silence => Failure::NoReply.into(),
-        Miss::Unreachable => Failure::Unreachable.into(),
+        EchoFailure::Own(fault) => CheckError::Own(fault),
+        EchoFailure::Silence => WireFailure::NoReply.into(),
+        EchoFailure::Unreachable => WireFailure::Unreachable.into(),
     })
 }
 
 /// Returns the first address of each family, in the order given.
 fn one_of_each_family(addresses: &[SocketAddr]) -> impl Iterator<Item = IpAddr> {
     let first = addresses.first().map(SocketAddr::ip);
-    let other =
-        addresses.iter().map(SocketAddr::ip).find(|ip| Some(ip.is_ipv4()) != first.map(|ip| ip.is_ipv4()));
+    let other = addresses.iter().map(SocketAddr::ip).find(|ip| Some(ip.is_ipv4()) != first.map(|ip| ip.is_ipv4()));
     first.into_iter().chain(other)
 }
 
 /// Result of an echo without a reply.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Miss {
+enum EchoFailure {
     /// It could not be sent.
-    Own(OwnFault),
+    Own(WireOwnFault),
     /// No response by the deadline.
     Silence,
     /// A router reports the host as unreachable.
     Unreachable,
 }
 
-impl Miss {
+impl EchoFailure {
     /// Returns the miss that is more informative about the target. A lack of permission is more informative
     /// about this host than a family without a route.
-    fn more_telling(self, other: Self) -> Self {
-        if other.weight() > self.weight() { other } else { self }
+    fn more_informative(self, other: Self) -> Self {
+        if other.informativeness() > self.informativeness() { other } else { self }
     }
 
-    fn weight(&self) -> u8 {
+    fn informativeness(&self) -> u8 {
         match self {
-            Self::Own(OwnFault::NoRoute) => 0,
+            Self::Own(WireOwnFault::NoRoute) => 0,
             Self::Own(_) => 1,
             Self::Silence => 2,
             Self::Unreachable => 3,
@@ -186,22 +185,22 @@ async fn echo(
     target: IpAddr,
     at: Instant,
     deadline: Instant,
-) -> Result<(IpAddr, Duration), Miss> {
+) -> Result<(IpAddr, Duration), EchoFailure> {
     sleep_until(at).await;
     if at >= deadline {
-        return Err(Miss::Silence);
+        return Err(EchoFailure::Silence);
     }
-    let client = pingers.client(target).map_err(|error| Miss::Own(own(&error)))?;
+    let client = pingers.client(target).map_err(|error| EchoFailure::Own(own_fault(&error)))?;
     let identifier = PingIdentifier(rand::rng().random());
     let mut pinger = client.pinger(target, identifier).await;
-    pinger.timeout(PATIENCE);
+    pinger.timeout(REPLY_TIMEOUT);
     let sent = Instant::now();
     match timeout_at(deadline, pinger.ping(pingers.sequence(), &PAYLOAD)).await {
-        Err(_) | Ok(Err(SurgeError::Timeout { .. })) => Err(Miss::Silence),
+        Err(_) | Ok(Err(SurgeError::Timeout { .. })) => Err(EchoFailure::Silence),
         Ok(Ok((packet, _))) if is_reply(&packet) => Ok((target, sent.elapsed())),
-        Ok(Ok(_)) => Err(Miss::Unreachable),
-        Ok(Err(SurgeError::IOError(error))) => Err(Miss::Own(own(&error))),
-        Ok(Err(error)) => Err(Miss::Own(OwnFault::Internal { detail: Detail::new(&error.to_string()) })),
+        Ok(Ok(_)) => Err(EchoFailure::Unreachable),
+        Ok(Err(SurgeError::IOError(error))) => Err(EchoFailure::Own(own_fault(&error))),
+        Ok(Err(error)) => Err(EchoFailure::Own(WireOwnFault::Internal { detail: ShortText::new(&error.to_string()) })),
     }
 }
 
@@ -213,26 +212,26 @@ fn is_reply(packet: &IcmpPacket) -> bool {
     }
 }
 
-fn own(error: &io::Error) -> OwnFault {
+fn own_fault(error: &io::Error) -> WireOwnFault {
     match error.kind() {
-        io::ErrorKind::PermissionDenied => OwnFault::NotPermitted,
+        io::ErrorKind::PermissionDenied => WireOwnFault::NotPermitted,
         io::ErrorKind::NetworkUnreachable
         | io::ErrorKind::HostUnreachable
         | io::ErrorKind::NetworkDown
         | io::ErrorKind::AddrNotAvailable
-        | io::ErrorKind::Unsupported => OwnFault::NoRoute,
+        | io::ErrorKind::Unsupported => WireOwnFault::NoRoute,
         _ => match error.raw_os_error() {
             // EAFNOSUPPORT: the family is disabled on this host.
-            Some(97) => OwnFault::NoRoute,
-            _ if is_exhausted(error) => OwnFault::NoDescriptors,
-            _ => OwnFault::Internal { detail: Detail::new("an echo can't be sent") },
+            Some(97) => WireOwnFault::NoRoute,
+            _ if is_exhausted(error) => WireOwnFault::NoDescriptors,
+            _ => WireOwnFault::Internal { detail: ShortText::new("an echo can't be sent") },
         },
     }
 }
 
-fn judge(result: Result<(), Trouble>) -> Outcome {
+fn judge(result: Result<(), CheckError>) -> WireOutcome {
     match result {
-        Ok(()) => Outcome::Passed,
+        Ok(()) => WireOutcome::Passed,
         Err(trouble) => trouble.into(),
     }
 }
@@ -244,34 +243,33 @@ mod tests {
 
     #[test]
     fn what_this_host_may_not_do_never_accuses_the_target() {
-        let os = |code| own(&io::Error::from_raw_os_error(code));
-        assert_eq!(os(1), OwnFault::NotPermitted);
-        assert_eq!(os(13), OwnFault::NotPermitted);
-        assert_eq!(os(101), OwnFault::NoRoute);
-        assert_eq!(os(97), OwnFault::NoRoute);
+        let os = |code| own_fault(&io::Error::from_raw_os_error(code));
+        assert_eq!(os(1), WireOwnFault::NotPermitted);
+        assert_eq!(os(13), WireOwnFault::NotPermitted);
+        assert_eq!(os(101), WireOwnFault::NoRoute);
+        assert_eq!(os(97), WireOwnFault::NoRoute);
         for exhausted in [12, 23, 24, 98, 105] {
-            assert_eq!(os(exhausted), OwnFault::NoDescriptors, "{exhausted}");
+            assert_eq!(os(exhausted), WireOwnFault::NoDescriptors, "{exhausted}");
         }
-        let fault = Trouble::Own(OwnFault::NotPermitted);
-        assert_eq!(judge(Err(fault)), Outcome::Inconclusive(OwnFault::NotPermitted));
-        assert_eq!(judge(Ok(())), Outcome::Passed);
+        let fault = CheckError::Own(WireOwnFault::NotPermitted);
+        assert_eq!(judge(Err(fault)), WireOutcome::Inconclusive(WireOwnFault::NotPermitted));
+        assert_eq!(judge(Ok(())), WireOutcome::Passed);
     }
 
     #[test]
     fn the_miss_that_says_most_about_the_target_counts() {
-        let no_route = || Miss::Own(OwnFault::NoRoute);
-        let not_permitted = || Miss::Own(OwnFault::NotPermitted);
-        assert_eq!(no_route().more_telling(not_permitted()), not_permitted());
-        assert_eq!(not_permitted().more_telling(no_route()), not_permitted());
-        assert_eq!(no_route().more_telling(Miss::Silence), Miss::Silence);
-        assert_eq!(Miss::Silence.more_telling(Miss::Unreachable), Miss::Unreachable);
-        assert_eq!(Miss::Unreachable.more_telling(no_route()), Miss::Unreachable);
+        let no_route = || EchoFailure::Own(WireOwnFault::NoRoute);
+        let not_permitted = || EchoFailure::Own(WireOwnFault::NotPermitted);
+        assert_eq!(no_route().more_informative(not_permitted()), not_permitted());
+        assert_eq!(not_permitted().more_informative(no_route()), not_permitted());
+        assert_eq!(no_route().more_informative(EchoFailure::Silence), EchoFailure::Silence);
+        assert_eq!(EchoFailure::Silence.more_informative(EchoFailure::Unreachable), EchoFailure::Unreachable);
+        assert_eq!(EchoFailure::Unreachable.more_informative(no_route()), EchoFailure::Unreachable);
     }
 
     #[test]
     fn each_family_is_asked_at_one_address() {
-        let all: Vec<SocketAddr> =
-            ["[::1]:0", "[::2]:0", "127.0.0.1:0"].iter().map(|a| a.parse().unwrap()).collect();
+        let all: Vec<SocketAddr> = ["[::1]:0", "[::2]:0", "127.0.0.1:0"].iter().map(|a| a.parse().unwrap()).collect();
         let chosen: Vec<IpAddr> = one_of_each_family(&all).collect();
         assert_eq!(chosen, [IpAddr::V6(Ipv6Addr::LOCALHOST), IpAddr::V4(Ipv4Addr::LOCALHOST)]);
     }

@@ -1,44 +1,48 @@
 //! The tcp probe: opens a connection.
 
-use parallax_dial::{Connected, Host};
+use parallax_dial::{DialedConnection, Host};
 use parallax_protocol::{
-    check::TcpCheck,
-    result::{Outcome, Report},
+    check::WireTcpCheck,
+    result::{ProbeReport, WireOutcome},
 };
 use tokio::time::Instant;
 
 use super::{
-    facts::{Facts, Trouble, bad_target},
-    net::Net,
+    facts::{CheckError, CheckFacts, bad_target},
+    net::ProbeContext,
 };
 
 /// Resolves, connects and closes. The latency is that of the whole check, name resolution included.
-pub(super) async fn run(check: &TcpCheck, net: &Net) -> Report {
-    let mut facts = Facts::default();
+pub(super) async fn run(check: &WireTcpCheck, net: &ProbeContext) -> ProbeReport {
+    let mut facts = CheckFacts::default();
     let started = Instant::now();
     let result = connect(check, net, &mut facts).await;
     if result.is_ok() {
-        facts.took = Some(started.elapsed());
+        facts.duration = Some(started.elapsed());
     }
     facts.report(judge(result.map(drop)))
 }
 
-async fn connect(check: &TcpCheck, net: &Net, facts: &mut Facts) -> Result<Connected, Trouble> {
+async fn connect(
+    check: &WireTcpCheck,
+    net: &ProbeContext,
+    facts: &mut CheckFacts,
+) -> Result<DialedConnection, CheckError> {
     let deadline = net.deadline();
     let host = Host::parse(&check.host).map_err(|error| bad_target(error.to_string()))?;
     if check.port == 0 {
         return Err(bad_target("the port must be 1 to 65535").into());
     }
     let admitted = net.admit(&host, check.port, deadline).await?;
-    facts.admitted(&admitted);
+    facts.record_resolution(&admitted);
     let connected = admitted.connect(deadline).await?;
-    facts.connected(&connected);
+    facts.record_connection(&connected);
     Ok(connected)
 }
 
-fn judge(result: Result<(), Trouble>) -> Outcome {
+fn judge(result: Result<(), CheckError>) -> WireOutcome {
     match result {
-        Ok(()) => Outcome::Passed,
+        Ok(()) => WireOutcome::Passed,
         Err(trouble) => trouble.into(),
     }
 }
@@ -46,13 +50,13 @@ fn judge(result: Result<(), Trouble>) -> Outcome {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use parallax_protocol::result::{Failure, OwnFault};
+    use parallax_protocol::result::{WireFailure, WireOwnFault};
 
     #[test]
     fn a_connection_passes_and_a_trouble_says_whose_it_is() {
-        assert_eq!(judge(Ok(())), Outcome::Passed);
-        assert_eq!(judge(Err(Failure::Refused.into())), Outcome::Failed(Failure::Refused));
-        let own = Trouble::Own(OwnFault::NoRoute);
-        assert_eq!(judge(Err(own)), Outcome::Inconclusive(OwnFault::NoRoute));
+        assert_eq!(judge(Ok(())), WireOutcome::Passed);
+        assert_eq!(judge(Err(WireFailure::Refused.into())), WireOutcome::Failed(WireFailure::Refused));
+        let own = CheckError::Own(WireOwnFault::NoRoute);
+        assert_eq!(judge(Err(own)), WireOutcome::Inconclusive(WireOwnFault::NoRoute));
     }
 }

@@ -11,14 +11,12 @@ use std::{
     time::Duration,
 };
 
-use parallax_dial::{Connected, Host, Route};
+use parallax_dial::{DialRoute, DialedConnection, Host};
 use parallax_protocol::{
-    result::{Failure, OwnFault, Phase},
-    text::Detail,
+    result::{WireFailure, WireOwnFault, WirePhase},
+    text::ShortText,
 };
-use rustls::{
-    AlertDescription, CertificateError, ClientConfig, Error as TlsError, InvalidMessage, PeerIncompatible,
-};
+use rustls::{AlertDescription, CertificateError, ClientConfig, Error as TlsError, InvalidMessage, PeerIncompatible};
 use rustls_pki_types::ServerName;
 use tokio::{
     io::{AsyncRead, AsyncWrite, ReadBuf},
@@ -30,114 +28,112 @@ use tokio_rustls::{TlsConnector, client::TlsStream};
 pub(super) use self::explain::{chain, signature};
 use self::{
     explain::{ChainFault, explained},
-    hello::Choice,
+    hello::ServerChoice,
 };
-use super::facts::{Trouble, bad_target};
+use super::facts::{CheckError, bad_target};
 
 /// Size of a record with an alert (RFC 8446, section 5.1): a server that sent no more has refused the first
 /// hello.
-const ALERT: u64 = 7;
+const ALERT_BYTES: u64 = 7;
 /// Time limit for a second hello to a server that refused the first.
-const SECOND_HELLO: Duration = Duration::from_secs(2);
+const SECOND_HELLO_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// The stream after a handshake.
-pub(super) type Secret = TlsStream<Heard<TcpStream>>;
+pub(super) type WebTlsStream = TlsStream<CountingStream<TcpStream>>;
 
 /// Performs a handshake as a client that expects the certificate of `host`. A server that refuses gets a
 /// second hello over another connection to the same address, which shows its requirements.
 ///
 /// # Errors
-/// [`Failure::Timeout`] at `deadline`, or the failure's description; the agent's own fault if this TLS
+/// [`WireFailure::Timeout`] at `deadline`, or the failure's description; the agent's own fault if this TLS
 /// library lacks a feature.
 pub(super) async fn handshake(
-    connected: Connected,
+    connected: DialedConnection,
     config: Arc<ClientConfig>,
     host: &Host,
     deadline: Instant,
-) -> Result<Secret, Trouble> {
+) -> Result<WebTlsStream, CheckError> {
     let name = server_name(host)?;
     // A handshake is several writes.
-    connected.without_delay();
+    connected.disable_nagle();
     let route = connected.route();
-    let stream = Heard { inner: connected.stream, bytes: 0 };
+    let stream = CountingStream { inner: connected.stream, bytes: 0 };
     let shaking = TlsConnector::from(config).connect(name, stream).into_fallible();
     let (error, stream) = match timeout_at(deadline, shaking).await {
-        Err(_) => return Err(Failure::Timeout { phase: Phase::Tls }.into()),
+        Err(_) => return Err(WireFailure::Timeout { phase: WirePhase::Tls }.into()),
         Ok(Ok(stream)) => return Ok(stream),
         Ok(Err(failed)) => failed,
     };
-    let has_refused = stream.bytes <= ALERT;
+    let has_refused = stream.bytes <= ALERT_BYTES;
     drop(stream);
-    if has_refused && let Some(refusal) = Refusal::of(&error) {
-        let again = Box::pin(second_hello(route, host, deadline.min(Instant::now() + SECOND_HELLO)));
+    if has_refused && let Some(refusal) = HelloRefusal::of(&error) {
+        let again = Box::pin(second_hello(route, host, deadline.min(Instant::now() + SECOND_HELLO_TIMEOUT)));
         match (again.await, refusal) {
-            (Some(Choice::Lacking(what)), _) => {
-                return Err(lacking(&format!(
-                    "the server requires {what}, which this check does not support"
-                )));
+            (Some(ServerChoice::Unsupported(what)), _) => {
+                return Err(unsupported(&format!("the server requires {what}, which this check does not support")));
             }
-            (Some(Choice::Ours), Refusal::Terms) => {
+            (Some(ServerChoice::Supported), HelloRefusal::NothingInCommon) => {
                 let what = "the server requires a key or signature that this check can't verify";
-                return Err(lacking(what));
+                return Err(unsupported(what));
             }
-            (Some(Choice::Ours), Refusal::Unsaid) | (None, _) => {}
+            (Some(ServerChoice::Supported), HelloRefusal::Unspecified) | (None, _) => {}
         }
     }
-    Err(trouble(&error))
+    Err(handshake_error(&error))
 }
 
-async fn second_hello(route: Route, host: &Host, deadline: Instant) -> Option<Choice> {
+async fn second_hello(route: DialRoute, host: &Host, deadline: Instant) -> Option<ServerChoice> {
     let mut connected = route.connect(deadline).await.ok()?;
-    timeout_at(deadline, hello::ask(&mut connected.stream, host)).await.ok().flatten()
+    timeout_at(deadline, hello::send(&mut connected.stream, host)).await.ok().flatten()
 }
 
 /// Kind of refusal of a hello by a server that has sent nothing else.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Refusal {
+enum HelloRefusal {
     /// It reports that the two have nothing in common.
-    Terms,
+    NothingInCommon,
     /// It gives little or no reason. Some servers close the connection if they have no suite in common.
-    Unsaid,
+    Unspecified,
 }
 
-impl Refusal {
+impl HelloRefusal {
     fn of(error: &io::Error) -> Option<Self> {
         match tls_error(error) {
             Some(TlsError::AlertReceived(
                 AlertDescription::HandshakeFailure | AlertDescription::InsufficientSecurity,
-            )) => Some(Self::Terms),
+            )) => Some(Self::NothingInCommon),
             Some(TlsError::AlertReceived(
                 AlertDescription::ProtocolVersion
                 | AlertDescription::InternalError
                 | AlertDescription::IllegalParameter
                 | AlertDescription::DecodeError,
-            )) => Some(Self::Unsaid),
+            )) => Some(Self::Unspecified),
             Some(_) => None,
-            None => matches!(io_failure(error), Some(Failure::ClosedEarly | Failure::Reset))
-                .then_some(Self::Unsaid),
+            None => matches!(io_failure(error), Some(WireFailure::ClosedEarly | WireFailure::Reset))
+                .then_some(Self::Unspecified),
         }
     }
 }
 
 /// Returns the agent's own fault: this TLS library lacks a feature that the server requires.
-fn lacking(what: &str) -> Trouble {
-    Trouble::Own(OwnFault::tls(Detail::new(&format!("TLS can't be judged: {what}"))))
+fn unsupported(what: &str) -> CheckError {
+    CheckError::Own(WireOwnFault::unsupported_tls(ShortText::new(&format!("TLS can't be judged: {what}"))))
 }
 
-fn trouble(error: &io::Error) -> Trouble {
+fn handshake_error(error: &io::Error) -> CheckError {
     match tls_error(error).and_then(explained) {
-        Some(ChainFault::Lacking(what)) => lacking(what),
-        Some(ChainFault::OfIssuer(_)) | None => {
-            io_failure(error).unwrap_or_else(|| other("handshake failed")).into()
+        Some(ChainFault::Unsupported(what)) => unsupported(what),
+        Some(ChainFault::Issuer(_)) | None => {
+            io_failure(error).unwrap_or_else(|| other_failure("handshake failed")).into()
         }
     }
 }
 
 /// Converts an explained error of a verifier.
-pub(super) fn verdict(error: &TlsError) -> Trouble {
+pub(super) fn explained_error(error: &TlsError) -> CheckError {
     match explained(error) {
-        Some(ChainFault::Lacking(what)) => lacking(what),
-        Some(ChainFault::OfIssuer(_)) | None => tls_failure(error).into(),
+        Some(ChainFault::Unsupported(what)) => unsupported(what),
+        Some(ChainFault::Issuer(_)) | None => tls_failure(error).into(),
     }
 }
 
@@ -146,21 +142,21 @@ fn tls_error(error: &io::Error) -> Option<&TlsError> {
 }
 
 /// Returns the failure for a broken connection, TLS or not; `None` for an uninformative kind.
-pub(super) fn io_failure(error: &io::Error) -> Option<Failure> {
+pub(super) fn io_failure(error: &io::Error) -> Option<WireFailure> {
     if let Some(tls) = tls_error(error) {
         return Some(tls_failure(tls));
     }
     match error.kind() {
-        io::ErrorKind::UnexpectedEof => Some(Failure::ClosedEarly),
+        io::ErrorKind::UnexpectedEof => Some(WireFailure::ClosedEarly),
         io::ErrorKind::ConnectionReset | io::ErrorKind::ConnectionAborted | io::ErrorKind::BrokenPipe => {
-            Some(Failure::Reset)
+            Some(WireFailure::Reset)
         }
-        io::ErrorKind::HostUnreachable | io::ErrorKind::NetworkUnreachable => Some(Failure::Unreachable),
+        io::ErrorKind::HostUnreachable | io::ErrorKind::NetworkUnreachable => Some(WireFailure::Unreachable),
         _ => None,
     }
 }
 
-fn server_name(host: &Host) -> Result<ServerName<'static>, Failure> {
+fn server_name(host: &Host) -> Result<ServerName<'static>, WireFailure> {
     match host {
         Host::Ip(ip) => Ok(ServerName::IpAddress((*ip).into())),
         Host::Name(name) => ServerName::try_from(name.as_str().to_owned())
@@ -169,72 +165,65 @@ fn server_name(host: &Host) -> Result<ServerName<'static>, Failure> {
 }
 
 /// Returns the failure for a TLS error.
-pub(super) fn tls_failure(error: &TlsError) -> Failure {
-    if let Some(ChainFault::OfIssuer(words) | ChainFault::Lacking(words)) = explained(error) {
-        return other(words);
+pub(super) fn tls_failure(error: &TlsError) -> WireFailure {
+    if let Some(ChainFault::Issuer(words) | ChainFault::Unsupported(words)) = explained(error) {
+        return other_failure(words);
     }
     match error {
         TlsError::InvalidCertificate(fault) => certificate_failure(fault),
         // The library checks lengths only of valid TLS records: other data does not get this far.
         TlsError::InvalidMessage(
             InvalidMessage::HandshakePayloadTooLarge | InvalidMessage::CertificatePayloadTooLarge,
-        ) => other("the certificate chain, or another message of the handshake, is over 64 KiB"),
-        TlsError::InvalidMessage(_) => other("the server does not speak TLS"),
+        ) => other_failure("the certificate chain, or another message of the handshake, is over 64 KiB"),
+        TlsError::InvalidMessage(_) => other_failure("the server does not speak TLS"),
         TlsError::AlertReceived(AlertDescription::ProtocolVersion)
         | TlsError::PeerIncompatible(
-            PeerIncompatible::ServerDoesNotSupportTls12Or13
-            | PeerIncompatible::ServerTlsVersionIsDisabledByOurConfig,
-        ) => other("the server supports neither TLS 1.2 nor 1.3"),
-        TlsError::AlertReceived(alert) => other(&format!("the server sent the alert {alert:?}")),
-        TlsError::PeerIncompatible(_) => other("no common TLS version or cipher suite"),
-        TlsError::NoCertificatesPresented => other("the server sends no certificate"),
+            PeerIncompatible::ServerDoesNotSupportTls12Or13 | PeerIncompatible::ServerTlsVersionIsDisabledByOurConfig,
+        ) => other_failure("the server supports neither TLS 1.2 nor 1.3"),
+        TlsError::AlertReceived(alert) => other_failure(&format!("the server sent the alert {alert:?}")),
+        TlsError::PeerIncompatible(_) => other_failure("no common TLS version or cipher suite"),
+        TlsError::NoCertificatesPresented => other_failure("the server sends no certificate"),
         // The library's enum may grow; its further variants don't help a customer.
-        _ => other("handshake failed"),
+        _ => other_failure("handshake failed"),
     }
 }
 
-fn certificate_failure(fault: &CertificateError) -> Failure {
+fn certificate_failure(fault: &CertificateError) -> WireFailure {
     match fault {
-        CertificateError::Expired | CertificateError::ExpiredContext { .. } => Failure::TlsExpired,
-        CertificateError::NotValidYet | CertificateError::NotValidYetContext { .. } => {
-            Failure::TlsNotYetValid
-        }
+        CertificateError::Expired | CertificateError::ExpiredContext { .. } => WireFailure::TlsExpired,
+        CertificateError::NotValidYet | CertificateError::NotValidYetContext { .. } => WireFailure::TlsNotYetValid,
         CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => {
-            Failure::TlsNameMismatch
+            WireFailure::TlsNameMismatch
         }
-        CertificateError::UnknownIssuer => Failure::TlsUnknownIssuer,
-        CertificateError::Revoked => Failure::TlsRevoked,
-        CertificateError::BadEncoding => other("the certificate can't be read"),
-        CertificateError::BadSignature => other("a signature in the certificate chain is invalid"),
+        CertificateError::UnknownIssuer => WireFailure::TlsUnknownIssuer,
+        CertificateError::Revoked => WireFailure::TlsRevoked,
+        CertificateError::BadEncoding => other_failure("the certificate can't be read"),
+        CertificateError::BadSignature => other_failure("a signature in the certificate chain is invalid"),
         CertificateError::InvalidPurpose | CertificateError::InvalidPurposeContext { .. } => {
-            other("the certificate is not for servers")
+            other_failure("the certificate is not for servers")
         }
         // Features that the library lacks were handled before.
         CertificateError::UnsupportedSignatureAlgorithmContext { .. }
         | CertificateError::UnsupportedSignatureAlgorithmForPublicKeyContext { .. } => {
-            other("a signature in the certificate chain has an unsupported algorithm")
+            other_failure("a signature in the certificate chain has an unsupported algorithm")
         }
-        _ => other("the certificate is not acceptable"),
+        _ => other_failure("the certificate is not acceptable"),
     }
 }
 
-fn other(detail: &str) -> Failure {
-    Failure::TlsOther { detail: Detail::new(detail) }
+fn other_failure(detail: &str) -> WireFailure {
+    WireFailure::TlsOther { detail: ShortText::new(detail) }
 }
 
 /// Counts the received bytes.
 #[derive(Debug)]
-pub(super) struct Heard<S> {
+pub(super) struct CountingStream<S> {
     inner: S,
     bytes: u64,
 }
 
-impl<S: AsyncRead + Unpin> AsyncRead for Heard<S> {
-    fn poll_read(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        buf: &mut ReadBuf<'_>,
-    ) -> Poll<io::Result<()>> {
+impl<S: AsyncRead + Unpin> AsyncRead for CountingStream<S> {
+    fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         let before = buf.filled().len();
         let read = Pin::new(&mut self.inner).poll_read(cx, buf);
         let came = buf.filled().len().saturating_sub(before);
@@ -243,7 +232,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for Heard<S> {
     }
 }
 
-impl<S: AsyncWrite + Unpin> AsyncWrite for Heard<S> {
+impl<S: AsyncWrite + Unpin> AsyncWrite for CountingStream<S> {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         Pin::new(&mut self.inner).poll_write(cx, bytes)
     }
@@ -268,12 +257,12 @@ mod tests {
     #[test]
     fn each_fault_of_a_certificate_has_its_word() {
         for (fault, failure) in [
-            (CertificateError::Expired, Failure::TlsExpired),
-            (CertificateError::NotValidYet, Failure::TlsNotYetValid),
-            (CertificateError::NotValidForName, Failure::TlsNameMismatch),
-            (CertificateError::UnknownIssuer, Failure::TlsUnknownIssuer),
-            (CertificateError::Revoked, Failure::TlsRevoked),
-            (CertificateError::BadSignature, other("a signature in the certificate chain is invalid")),
+            (CertificateError::Expired, WireFailure::TlsExpired),
+            (CertificateError::NotValidYet, WireFailure::TlsNotYetValid),
+            (CertificateError::NotValidForName, WireFailure::TlsNameMismatch),
+            (CertificateError::UnknownIssuer, WireFailure::TlsUnknownIssuer),
+            (CertificateError::Revoked, WireFailure::TlsRevoked),
+            (CertificateError::BadSignature, other_failure("a signature in the certificate chain is invalid")),
         ] {
             let error = wrapped(TlsError::InvalidCertificate(fault));
             assert_eq!(io_failure(&error), Some(failure));
@@ -291,8 +280,8 @@ mod tests {
     #[test]
     fn a_broken_connection_is_told_from_a_broken_handshake() {
         let kind = |kind: io::ErrorKind| io_failure(&io::Error::from(kind));
-        assert_eq!(kind(io::ErrorKind::UnexpectedEof), Some(Failure::ClosedEarly));
-        assert_eq!(kind(io::ErrorKind::ConnectionReset), Some(Failure::Reset));
+        assert_eq!(kind(io::ErrorKind::UnexpectedEof), Some(WireFailure::ClosedEarly));
+        assert_eq!(kind(io::ErrorKind::ConnectionReset), Some(WireFailure::Reset));
         assert_eq!(kind(io::ErrorKind::Other), None);
     }
 }

@@ -1,35 +1,35 @@
 //! Tests that no result is lost between memory and disk, and none is sent twice on one connection.
 
 use super::*;
-use parallax_protocol::result::{Outcome, Report};
+use parallax_protocol::result::{ProbeReport, WireOutcome};
 use std::path::Path;
 
 fn result(monitor: u128) -> CheckResult {
     CheckResult {
-        monitor: MonitorId(monitor),
+        monitor: WireMonitorId(monitor),
         revision: 1,
         round: Some(1),
         started_ms: 1,
         age_ms: 0,
-        report: Report::bare(Outcome::Passed),
+        report: ProbeReport::outcome_only(WireOutcome::Passed),
     }
 }
 
-fn no_slot(_: MonitorId) -> Option<u32> {
+fn no_slot(_: WireMonitorId) -> Option<u32> {
     None
 }
 
-fn queue(folder: &Path, boot: u64) -> Queue {
-    Queue::new(BootId(boot), Spool::open(folder, Spool::MIN_LIMIT).unwrap(), Clock::new(0))
+fn queue(folder: &Path, boot: u64) -> ResultQueue {
+    ResultQueue::new(BootId(boot), Spool::open(folder, Spool::MIN_LIMIT).unwrap(), AgentClock::new(0))
 }
 
-fn push(queue: &mut Queue, count: usize) {
+fn push(queue: &mut ResultQueue, count: usize) {
     for n in 0..count {
         queue.push(result(n as u128), queue.clock.mono_ms(), no_slot);
     }
 }
 
-fn drain(queue: &mut Queue) -> Vec<(u64, u64)> {
+fn drain(queue: &mut ResultQueue) -> Vec<(u64, u64)> {
     let mut seen = Vec::new();
     while let Some(batch) = queue.next_batch(no_slot) {
         seen.extend(batch.results.iter().map(|numbered| (batch.boot.0, numbered.seq)));
@@ -52,7 +52,7 @@ fn results_of_an_earlier_boot_go_first_under_their_own_numbers() {
     push(&mut second, 2);
     assert_eq!(second.earlier_boots(), [BootId(1)]);
     assert_eq!(drain(&mut second), [numbers(1, 1, 3), numbers(2, 1, 2)].concat());
-    second.acknowledge(Mark { boot: BootId(1), through: 3 }).unwrap();
+    second.acknowledge(DurabilityMark { boot: BootId(1), through: 3 }).unwrap();
     assert!(second.earlier_boots().is_empty());
 }
 
@@ -63,7 +63,7 @@ fn a_new_connection_sends_what_was_not_acknowledged() {
     push(&mut queue, 5);
     assert_eq!(drain(&mut queue), numbers(1, 1, 5));
     assert!(drain(&mut queue).is_empty());
-    queue.acknowledge(Mark { boot: BootId(1), through: 2 }).unwrap();
+    queue.acknowledge(DurabilityMark { boot: BootId(1), through: 2 }).unwrap();
     queue.rewind();
     assert_eq!(drain(&mut queue), numbers(1, 3, 5));
 }
@@ -91,7 +91,7 @@ fn memory_overflows_to_disk_without_a_gap_even_behind_the_reader() {
     push(&mut queue, 400);
     assert!(queue.waiting().0 <= 100);
     assert_eq!(drain(&mut queue), numbers(1, 11, 410));
-    assert_eq!((queue.lost(), queue.gaps().len()), (0, 0));
+    assert_eq!((queue.dropped(), queue.gaps().len()), (0, 0));
 }
 
 #[test]
@@ -107,8 +107,8 @@ fn a_full_disk_keeps_the_newest_and_counts_the_gap() {
     assert_eq!(seen.last(), Some(&(1, 250)));
     let gap = queue.gaps()[0];
     assert_eq!(queue.gaps().len(), 1);
-    assert_eq!((gap.from, gap.count()), (1, queue.lost()));
+    assert_eq!((gap.from, gap.count()), (1, queue.dropped()));
     assert_eq!(seen.first(), Some(&(1, gap.through + 1)));
-    queue.acknowledge(Mark { boot: BootId(1), through: gap.through }).unwrap();
+    queue.acknowledge(DurabilityMark { boot: BootId(1), through: gap.through }).unwrap();
     assert!(queue.gaps().is_empty());
 }

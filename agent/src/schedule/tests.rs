@@ -1,17 +1,17 @@
 //! Tests that rounds run on time, once, and never in bursts.
 
 use super::*;
-use parallax_protocol::check::{CheckSpec, PingCheck};
+use parallax_protocol::check::{WireCheckSpec, WirePingCheck};
 use proptest::prelude::*;
 
 const START: i64 = 1_790_000_000_000;
 
 fn assignment(n: u128, interval_ms: u32, offset_ms: u32) -> Assignment {
     Assignment {
-        monitor: MonitorId(n),
+        monitor: WireMonitorId(n),
         slot: u32::try_from(n).unwrap(),
         revision: 1,
-        spec: CheckSpec::Ping(PingCheck { host: "example.com".into() }),
+        spec: WireCheckSpec::Ping(WirePingCheck { host: "example.com".into() }),
         interval_ms,
         offset_ms,
         every: 1,
@@ -21,40 +21,40 @@ fn assignment(n: u128, interval_ms: u32, offset_ms: u32) -> Assignment {
 }
 
 /// Assigns a slot to at most `limit` of the due rounds.
-fn begin_due(schedule: &mut Schedule, now_ms: i64, limit: usize) -> Vec<Due> {
+fn begin_due(schedule: &mut AgentSchedule, now_ms: i64, limit: usize) -> Vec<DueRound> {
     let mut ready = Vec::new();
     schedule.take_due(now_ms, |one| ready.push(one.monitor));
     ready.into_iter().take(limit).filter_map(|monitor| schedule.begin(monitor, now_ms)).collect()
 }
 
-fn pool(schedule: &mut Schedule, now_ms: i64) -> Vec<Pool> {
+fn pool(schedule: &mut AgentSchedule, now_ms: i64) -> Vec<SlotPool> {
     let mut pools = Vec::new();
     schedule.take_due(now_ms, |one| pools.push(one.pool));
     pools
 }
 
 fn snapshot(revision: u64, put: Vec<Assignment>) -> ScheduleChange {
-    ScheduleChange { book: 1, base: None, revision, put, drop: vec![], more: false }
+    ScheduleChange { slot_epoch: 1, base: None, revision, put, drop: vec![], has_more: false }
 }
 
-fn delta(base: u64, put: Vec<Assignment>, drop: Vec<MonitorId>) -> ScheduleChange {
-    ScheduleChange { book: 1, base: Some(base), revision: base + 1, put, drop, more: false }
+fn delta(base: u64, put: Vec<Assignment>, drop: Vec<WireMonitorId>) -> ScheduleChange {
+    ScheduleChange { slot_epoch: 1, base: Some(base), revision: base + 1, put, drop, has_more: false }
 }
 
-fn schedule(put: Vec<Assignment>) -> Schedule {
-    let mut schedule = Schedule::default();
+fn schedule(put: Vec<Assignment>) -> AgentSchedule {
+    let mut schedule = AgentSchedule::default();
     schedule.apply(snapshot(1, put), START).unwrap();
     schedule
 }
 
 /// Runs every round at once from `from_ms` to `to_ms` and returns when each began.
-fn run(schedule: &mut Schedule, from_ms: i64, to_ms: i64) -> Vec<(i64, u64)> {
+fn run(schedule: &mut AgentSchedule, from_ms: i64, to_ms: i64) -> Vec<(i64, u64)> {
     let mut seen = Vec::new();
     let mut now = from_ms;
     loop {
         for due in begin_due(schedule, now, usize::MAX) {
             seen.push((now, due.round));
-            schedule.finished(due.assignment.monitor, 20);
+            schedule.finish(due.assignment.monitor, 20);
         }
         match schedule.next_due_ms() {
             Some(next) if next <= to_ms => now = next.max(now),
@@ -88,8 +88,7 @@ fn two_places_share_the_rounds_between_them() {
 
 #[test]
 fn rounds_missed_in_sleep_are_skipped_not_run_at_once() {
-    let mut schedule =
-        schedule((1..=50).map(|n| assignment(n, 60_000, u32::try_from(n).unwrap() * 1_000)).collect());
+    let mut schedule = schedule((1..=50).map(|n| assignment(n, 60_000, u32::try_from(n).unwrap() * 1_000)).collect());
     run(&mut schedule, START, START + 60_000);
     let woken = START + 3_600_000;
     let at_once = begin_due(&mut schedule, woken, usize::MAX);
@@ -104,7 +103,7 @@ fn a_monitor_still_being_checked_is_not_checked_again() {
     let first = schedule.next_due_ms().unwrap();
     assert_eq!(begin_due(&mut schedule, first, 9).len(), 1);
     assert!(begin_due(&mut schedule, first + 1_000, 9).is_empty());
-    schedule.finished(MonitorId(1), 1_500);
+    schedule.finish(WireMonitorId(1), 1_500);
     assert_eq!(begin_due(&mut schedule, first + 2_000, 9).len(), 1);
     assert_eq!(schedule.missed(), 1);
 }
@@ -112,14 +111,14 @@ fn a_monitor_still_being_checked_is_not_checked_again() {
 #[test]
 fn a_delta_keeps_the_rest_and_a_wrong_base_changes_nothing() {
     let mut schedule = schedule(vec![assignment(1, 60_000, 0), assignment(2, 60_000, 0)]);
-    assert_eq!(schedule.apply(delta(7, vec![], vec![MonitorId(1)]), START), Err(DoesNotFit));
+    assert_eq!(schedule.apply(delta(7, vec![], vec![WireMonitorId(1)]), START), Err(BaseMismatch));
     assert_eq!(schedule.len(), 2);
     let before = schedule.next_due_ms();
     let changed = Assignment { revision: 2, slot: 9, ..assignment(2, 60_000, 0) };
-    schedule.apply(delta(1, vec![changed], vec![MonitorId(1)]), START + 1).unwrap();
-    assert_eq!((schedule.len(), schedule.slot_of(MonitorId(2))), (1, Some(9)));
+    schedule.apply(delta(1, vec![changed], vec![WireMonitorId(1)]), START + 1).unwrap();
+    assert_eq!((schedule.len(), schedule.slot_of(WireMonitorId(2))), (1, Some(9)));
     assert_eq!(schedule.next_due_ms(), before);
-    assert_eq!(schedule.held(), Some(HeldSchedule { book: 1, revision: 2 }));
+    assert_eq!(schedule.version(), Some(ScheduleVersion { slot_epoch: 1, revision: 2 }));
 }
 
 #[test]
@@ -145,22 +144,22 @@ fn a_step_of_the_coordinators_clock_neither_bunches_nor_stops_rounds() {
 #[test]
 fn a_round_waits_for_its_slot_and_is_missed_where_that_comes_too_late() {
     let mut schedule = schedule(vec![assignment(1, 60_000, 0)]);
-    let (monitor, at) = (MonitorId(1), schedule.next_due_ms().unwrap());
+    let (monitor, at) = (WireMonitorId(1), schedule.next_due_ms().unwrap());
     let round = at.unsigned_abs() / 60_000;
     assert!(begin_due(&mut schedule, at, 0).is_empty());
-    assert!(schedule.waits(monitor));
+    assert!(schedule.is_waiting(monitor));
     assert_eq!(schedule.begin(monitor, at + 5_000).map(|due| due.round), Some(round));
     assert!(schedule.begin(monitor, at + 5_000).is_none(), "it has already begun");
-    schedule.finished(monitor, 20);
+    schedule.finish(monitor, 20);
     begin_due(&mut schedule, at + 60_000, 0);
     assert!(schedule.begin(monitor, at + 65_001).is_none());
-    assert_eq!((schedule.waits(monitor), schedule.missed()), (false, 1));
+    assert_eq!((schedule.is_waiting(monitor), schedule.missed()), (false, 1));
 }
 
 #[test]
 fn a_monitor_that_still_waits_when_its_next_round_is_due_waits_for_that_and_once() {
     let mut schedule = schedule(vec![assignment(1, 8_000, 0)]);
-    let (monitor, at) = (MonitorId(1), schedule.next_due_ms().unwrap());
+    let (monitor, at) = (WireMonitorId(1), schedule.next_due_ms().unwrap());
     assert_eq!(pool(&mut schedule, at).len(), 1);
     assert_eq!(pool(&mut schedule, at + 8_000).len(), 0);
     let round = at.unsigned_abs() / 8_000 + 1;
@@ -174,12 +173,12 @@ fn a_target_that_was_slow_of_late_has_to_answer_in_time_four_times() {
     let mut round = |took_ms| {
         let at = schedule.next_due_ms().unwrap();
         let pools = pool(&mut schedule, at);
-        schedule.begin(MonitorId(1), at).unwrap();
-        schedule.finished(MonitorId(1), took_ms);
+        schedule.begin(WireMonitorId(1), at).unwrap();
+        schedule.finish(WireMonitorId(1), took_ms);
         pools
     };
     let seen: Vec<_> = [20, 1_999, 2_000, 20, 20, 10_000, 20, 20, 20, 20, 20].map(&mut round).concat();
-    let (fast, slow) = (Pool::Fast, Pool::Slow);
+    let (fast, slow) = (SlotPool::Fast, SlotPool::Slow);
     assert_eq!(seen, [fast, fast, fast, slow, slow, slow, slow, slow, slow, slow, fast]);
 }
 
@@ -189,32 +188,32 @@ fn what_waits_is_withdrawn_with_its_monitor_and_stays_over_an_edit_of_it() {
     let at = schedule.next_due_ms().unwrap();
     begin_due(&mut schedule, at, 0);
     let edited = Assignment { revision: 2, ..assignment(2, 60_000, 0) };
-    schedule.apply(delta(1, vec![edited], vec![MonitorId(1)]), at).unwrap();
+    schedule.apply(delta(1, vec![edited], vec![WireMonitorId(1)]), at).unwrap();
     assert!(schedule.take_withdrawn() && !schedule.take_withdrawn());
-    assert!(!schedule.waits(MonitorId(1)) && schedule.waits(MonitorId(2)));
-    assert_eq!(schedule.begin(MonitorId(2), at).unwrap().assignment.revision, 2);
-    schedule.finished(MonitorId(2), 20);
+    assert!(!schedule.is_waiting(WireMonitorId(1)) && schedule.is_waiting(WireMonitorId(2)));
+    assert_eq!(schedule.begin(WireMonitorId(2), at).unwrap().assignment.revision, 2);
+    schedule.finish(WireMonitorId(2), 20);
     begin_due(&mut schedule, at + 60_000, 0);
     schedule.rebase(at + 61_000);
-    assert!(schedule.take_withdrawn() && !schedule.waits(MonitorId(2)));
+    assert!(schedule.take_withdrawn() && !schedule.is_waiting(WireMonitorId(2)));
     let next = schedule.next_due_ms().unwrap();
     begin_due(&mut schedule, next, 0);
     let moved = Assignment { revision: 3, offset_ms: 9, ..assignment(2, 60_000, 0) };
     schedule.apply(delta(2, vec![moved], vec![]), at).unwrap();
-    assert!(schedule.take_withdrawn() && !schedule.waits(MonitorId(2)));
+    assert!(schedule.take_withdrawn() && !schedule.is_waiting(WireMonitorId(2)));
 }
 
 #[test]
 fn a_schedule_names_accounts_once_a_snapshot_does_and_until_a_change_does_not() {
     let nameless = |n| Assignment { account: 0, ..assignment(n, 60_000, 0) };
     let mut schedule = schedule(vec![nameless(1), assignment(2, 60_000, 0)]);
-    assert!(!schedule.names_accounts());
+    assert!(!schedule.has_accounts());
     schedule.apply(delta(1, vec![assignment(1, 60_000, 0)], vec![]), START).unwrap();
-    assert!(!schedule.names_accounts(), "others may still have none");
+    assert!(!schedule.has_accounts(), "others may still have none");
     schedule.apply(snapshot(9, vec![assignment(1, 60_000, 0)]), START).unwrap();
-    assert!(schedule.names_accounts());
+    assert!(schedule.has_accounts());
     schedule.apply(delta(9, vec![nameless(2)], vec![]), START).unwrap();
-    assert!(!schedule.names_accounts());
+    assert!(!schedule.has_accounts());
 }
 
 proptest! {
@@ -237,13 +236,13 @@ proptest! {
                 prop_assert!(!running);
                 prop_assert!(a.is_own(due.round));
                 prop_assert!(last.is_none_or(|last| due.round > last));
-                prop_assert!(now - a.round_start_ms(due.round) <= Schedule::GRACE_MS);
+                prop_assert!(now - a.round_start_ms(due.round) <= AgentSchedule::GRACE_MS);
                 last = Some(due.round);
                 running = true;
             }
             prop_assert!(schedule.next_due_ms().unwrap() > now);
             if finish {
-                schedule.finished(MonitorId(1), 20);
+                schedule.finish(WireMonitorId(1), 20);
                 running = false;
             }
         }

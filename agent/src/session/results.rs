@@ -1,13 +1,13 @@
 //! The results stream: sends batches as they fall due, oldest first.
 
-use super::Stop;
-use crate::link::Link;
-use crate::shared::Shared;
+use super::SessionStop;
+use crate::connection::CoordinatorConnection;
+use crate::context::AgentContext;
 use crate::wire::send;
 use parallax_protocol::batch::{ResultBatch, ResultFrame};
 use parallax_protocol::frame::MAX_FRAME;
-use parallax_protocol::id::MonitorId;
-use parallax_protocol::message::{Gap, ToCoordinator};
+use parallax_protocol::id::WireMonitorId;
+use parallax_protocol::message::{ResultGap, ToCoordinator};
 use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio::time::sleep;
@@ -15,13 +15,13 @@ use tokio::time::sleep;
 /// Sends results as long as the connection lives. Slots are used while the present schedule belongs to
 /// `book`.
 pub(super) async fn send_all(
-    shared: &Shared,
-    link: &Link,
+    shared: &AgentContext,
+    link: &CoordinatorConnection,
     book: u64,
     to_coordinator: mpsc::Sender<ToCoordinator>,
-) -> Result<(), Stop> {
-    let mut stream = link.connection.open_uni().await.map_err(|_| Stop::Gone)?;
-    let mut told: Vec<Gap> = Vec::new();
+) -> Result<(), SessionStop> {
+    let mut stream = link.connection.open_uni().await.map_err(|_| SessionStop::StreamClosed)?;
+    let mut told: Vec<ResultGap> = Vec::new();
     loop {
         let wait = shared.queue().wait_ms();
         match wait.map(|ms| Duration::from_millis(ms.unsigned_abs())) {
@@ -37,7 +37,7 @@ pub(super) async fn send_all(
         }
         let gaps = shared.queue().gaps().to_vec();
         for gap in gaps.iter().filter(|gap| !told.contains(gap)) {
-            to_coordinator.send(ToCoordinator::Gap(*gap)).await.map_err(|_| Stop::Gone)?;
+            to_coordinator.send(ToCoordinator::Gap(*gap)).await.map_err(|_| SessionStop::StreamClosed)?;
         }
         told = gaps;
         let Some(batch) = next(shared, book)? else {
@@ -47,14 +47,14 @@ pub(super) async fn send_all(
     }
 }
 
-fn next(shared: &Shared, book: u64) -> Result<Option<ResultBatch>, Stop> {
+fn next(shared: &AgentContext, book: u64) -> Result<Option<ResultBatch>, SessionStop> {
     let mut queue = shared.queue();
     let schedule = shared.schedule();
     let Some(batch) = queue.next_batch(|monitor| schedule.slot_of(monitor)) else {
         return Ok(None);
     };
-    let same_book = schedule.held().is_some_and(|held| held.book == book);
-    let slot_of = |monitor: MonitorId| schedule.slot_of(monitor).filter(|_| same_book);
+    let same_book = schedule.version().is_some_and(|held| held.slot_epoch == book);
+    let slot_of = |monitor: WireMonitorId| schedule.slot_of(monitor).filter(|_| same_book);
     let sent_ms = shared.clock.coordinator_ms();
-    ResultBatch::pack(batch.boot, sent_ms, &batch.results, slot_of).map(Some).map_err(Stop::Broken)
+    ResultBatch::pack(batch.boot, sent_ms, &batch.results, slot_of).map(Some).map_err(SessionStop::ProtocolViolation)
 }

@@ -1,8 +1,8 @@
 //! A segment file of the spool.
 
-use crate::error::Error;
+use crate::error::AgentError;
 use parallax_protocol::id::BootId;
-use parallax_protocol::message::Gap;
+use parallax_protocol::message::ResultGap;
 use parallax_protocol::result::CheckResult;
 use serde::{Deserialize, Serialize};
 use std::fs::{File, OpenOptions};
@@ -25,14 +25,14 @@ pub(super) struct SpooledResult {
 }
 
 #[derive(Debug, Serialize, Deserialize)]
-struct Body {
+struct RecordBody {
     boot: BootId,
     results: Vec<SpooledResult>,
 }
 
 /// Position and contents of a record.
 #[derive(Debug)]
-pub(super) struct Record {
+pub(super) struct SegmentRecord {
     offset: u64,
     pub(super) boot: BootId,
     pub(super) from: u64,
@@ -42,14 +42,14 @@ pub(super) struct Record {
     pub(super) acked: bool,
 }
 
-impl Record {
+impl SegmentRecord {
     pub(super) fn count(&self) -> u64 {
         self.through.saturating_sub(self.from).saturating_add(1)
     }
 
     /// Returns the gap that dropping it leaves; `None` if it was acknowledged.
-    pub(super) fn gap(&self) -> Option<Gap> {
-        (!self.acked).then_some(Gap {
+    pub(super) fn gap(&self) -> Option<ResultGap> {
+        (!self.acked).then_some(ResultGap {
             boot: self.boot,
             from: self.from,
             through: self.through,
@@ -78,18 +78,18 @@ impl Record {
 
 /// An open segment.
 #[derive(Debug)]
-pub(super) struct Segment {
+pub(super) struct SpoolSegment {
     pub(super) number: u64,
     pub(super) bytes: u64,
-    pub(super) records: Vec<Record>,
+    pub(super) records: Vec<SegmentRecord>,
     /// True if no more records are appended.
     pub(super) closed: bool,
     path: PathBuf,
     file: File,
 }
 
-impl Segment {
-    pub(super) fn create(folder: &Path, number: u64) -> Result<Self, Error> {
+impl SpoolSegment {
+    pub(super) fn create(folder: &Path, number: u64) -> Result<Self, AgentError> {
         let path = folder.join(format!("{number:016x}.seg"));
         let file = OpenOptions::new()
             .read(true)
@@ -97,17 +97,17 @@ impl Segment {
             .create_new(true)
             .mode(0o600)
             .open(&path)
-            .map_err(Error::file(&path))?;
+            .map_err(AgentError::file(&path))?;
         Ok(Self { number, bytes: 0, records: Vec::new(), closed: false, path, file })
     }
 
     /// Reads the segment of an earlier run; returns whether all of it was valid.
-    pub(super) fn scan(folder: &Path, number: u64, limit: u64) -> Result<(Self, bool), Error> {
+    pub(super) fn scan(folder: &Path, number: u64, limit: u64) -> Result<(Self, bool), AgentError> {
         let path = folder.join(format!("{number:016x}.seg"));
-        let mut file = File::open(&path).map_err(Error::file(&path))?;
-        let length = file.metadata().map_err(Error::file(&path))?.len();
+        let mut file = File::open(&path).map_err(AgentError::file(&path))?;
+        let length = file.metadata().map_err(AgentError::file(&path))?.len();
         let mut content = Vec::new();
-        Read::by_ref(&mut file).take(limit).read_to_end(&mut content).map_err(Error::file(&path))?;
+        Read::by_ref(&mut file).take(limit).read_to_end(&mut content).map_err(AgentError::file(&path))?;
         let mut records = Vec::new();
         let mut at = 0;
         while let Some((record, size)) = content.get(at..).and_then(|rest| parse(rest, at)) {
@@ -119,15 +119,15 @@ impl Segment {
     }
 
     /// Appends one record and flushes it; a failed write is undone.
-    pub(super) fn append(&mut self, boot: BootId, results: &[SpooledResult]) -> Result<(), Error> {
-        let Some(record) = Record::of(self.bytes, boot, results) else {
+    pub(super) fn append(&mut self, boot: BootId, results: &[SpooledResult]) -> Result<(), AgentError> {
+        let Some(record) = SegmentRecord::of(self.bytes, boot, results) else {
             return Ok(());
         };
-        let unwritable = |_| Error::Damaged { path: self.path.clone(), rule: "record does not encode" };
-        let body = postcard::to_stdvec(&Body { boot, results: results.to_vec() }).map_err(unwritable)?;
+        let unwritable = |_| AgentError::Damaged { path: self.path.clone(), rule: "record does not encode" };
+        let body = postcard::to_stdvec(&RecordBody { boot, results: results.to_vec() }).map_err(unwritable)?;
         let length = u32::try_from(body.len()).ok().filter(|&length| length <= MAX_BODY);
         let Some(length) = length else {
-            return Err(Error::Damaged { path: self.path.clone(), rule: "record is longer than 1 MiB" });
+            return Err(AgentError::Damaged { path: self.path.clone(), rule: "record is longer than 1 MiB" });
         };
         let mut bytes = Vec::with_capacity(HEAD + body.len());
         bytes.extend(length.to_le_bytes());
@@ -142,7 +142,7 @@ impl Segment {
             // If even this fails, the checksum prevents the half-written record from being read.
             let undone = self.file.set_len(self.bytes);
             self.closed = undone.is_err();
-            return Err(Error::File { path: self.path.clone(), source: error });
+            return Err(AgentError::File { path: self.path.clone(), source: error });
         }
         self.bytes += u64::try_from(bytes.len()).unwrap_or(0);
         self.records.push(record);
@@ -150,9 +150,9 @@ impl Segment {
     }
 
     /// Reads a record back; `None` if it is damaged.
-    pub(super) fn read(&self, record: &Record) -> Result<Option<Vec<SpooledResult>>, Error> {
+    pub(super) fn read(&self, record: &SegmentRecord) -> Result<Option<Vec<SpooledResult>>, AgentError> {
         let mut head = [0; HEAD];
-        self.file.read_exact_at(&mut head, record.offset).map_err(Error::file(&self.path))?;
+        self.file.read_exact_at(&mut head, record.offset).map_err(AgentError::file(&self.path))?;
         let Some((length, _)) = head_of(&head) else {
             return Ok(None);
         };
@@ -160,12 +160,12 @@ impl Segment {
         bytes.resize(HEAD + length, 0);
         let offset = record.offset + HEAD as u64;
         let body = bytes.get_mut(HEAD..).unwrap_or_default();
-        self.file.read_exact_at(body, offset).map_err(Error::file(&self.path))?;
+        self.file.read_exact_at(body, offset).map_err(AgentError::file(&self.path))?;
         Ok(body_of(&bytes).map(|(body, _)| body.results))
     }
 
-    pub(super) fn remove(self) -> Result<(), Error> {
-        std::fs::remove_file(&self.path).map_err(Error::file(&self.path))
+    pub(super) fn remove(self) -> Result<(), AgentError> {
+        std::fs::remove_file(&self.path).map_err(AgentError::file(&self.path))
     }
 }
 
@@ -175,10 +175,10 @@ pub(super) fn number_of(name: &str) -> Option<u64> {
     u64::from_str_radix(digits, 16).ok()
 }
 
-fn parse(bytes: &[u8], offset: usize) -> Option<(Option<Record>, usize)> {
+fn parse(bytes: &[u8], offset: usize) -> Option<(Option<SegmentRecord>, usize)> {
     let (body, size) = body_of(bytes)?;
     let offset = u64::try_from(offset).ok()?;
-    Some((Record::of(offset, body.boot, &body.results), size))
+    Some((SegmentRecord::of(offset, body.boot, &body.results), size))
 }
 
 fn head_of(bytes: &[u8]) -> Option<(usize, u32)> {
@@ -189,7 +189,7 @@ fn head_of(bytes: &[u8]) -> Option<(usize, u32)> {
     Some((length, u32::from_le_bytes(*checksum)))
 }
 
-fn body_of(bytes: &[u8]) -> Option<(Body, usize)> {
+fn body_of(bytes: &[u8]) -> Option<(RecordBody, usize)> {
     let (length, checksum) = head_of(bytes)?;
     let body = bytes.get(HEAD..HEAD + length)?;
     if crc32c::crc32c(body) != checksum {

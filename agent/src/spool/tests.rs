@@ -1,31 +1,31 @@
 //! Tests of the spool over restarts, damage and lack of space.
 
 use super::*;
-use parallax_protocol::id::MonitorId;
-use parallax_protocol::result::{CheckResult, Outcome, Report};
+use parallax_protocol::id::WireMonitorId;
+use parallax_protocol::result::{CheckResult, ProbeReport, WireOutcome};
 use proptest::prelude::*;
 
-const CLOCKS: Clocks = Clocks { mono_ms: 1_000_000, coordinator_ms: 1_790_000_000_000 };
+const CLOCKS: ClockPair = ClockPair { mono_ms: 1_000_000, coordinator_ms: 1_790_000_000_000 };
 
-fn kept(from: u64, count: u64) -> Vec<Kept> {
+fn kept(from: u64, count: u64) -> Vec<QueuedResult> {
     (from..from + count)
-        .map(|seq| Kept {
+        .map(|seq| QueuedResult {
             seq,
             ended_mono_ms: 999_000,
             result: CheckResult {
-                monitor: MonitorId(u128::MAX - u128::from(seq)),
+                monitor: WireMonitorId(u128::MAX - u128::from(seq)),
                 revision: 1,
                 round: Some(seq),
                 started_ms: 1_780_000_000_000 + i64::try_from(seq).unwrap(),
                 age_ms: 0,
-                report: Report::bare(Outcome::Passed),
+                report: ProbeReport::outcome_only(WireOutcome::Passed),
             },
         })
         .collect()
 }
 
 fn read_all(spool: &Spool) -> Vec<(BootId, u64)> {
-    let mut at = Position::default();
+    let mut at = SpoolPosition::default();
     let mut seen = Vec::new();
     while let Some(spooled) = spool.read(at, CLOCKS).unwrap() {
         at = spooled.next;
@@ -49,8 +49,8 @@ fn what_was_written_is_there_after_a_restart_with_its_age() {
     spool.append(BootId(2), &kept(1, 1), CLOCKS).unwrap();
     assert_eq!(read_all(&spool), [numbers(1, 1, 5), numbers(2, 1, 1)].concat());
     assert_eq!(spool.boots(), [BootId(1), BootId(2)]);
-    let later = Clocks { mono_ms: 50, coordinator_ms: CLOCKS.coordinator_ms + 60_000 };
-    let first = spool.read(Position::default(), later).unwrap().unwrap();
+    let later = ClockPair { mono_ms: 50, coordinator_ms: CLOCKS.coordinator_ms + 60_000 };
+    let first = spool.read(SpoolPosition::default(), later).unwrap().unwrap();
     assert_eq!(first.results[0].ended_mono_ms, 50 - 61_000);
     assert_eq!(first.results[0].result, kept(1, 1)[0].result);
 }
@@ -77,9 +77,9 @@ fn acknowledged_segments_are_removed() {
     let mut spool = Spool::open(folder.path(), Spool::MIN_LIMIT).unwrap();
     spool.append(BootId(1), &kept(1, 500), CLOCKS).unwrap();
     spool.append(BootId(2), &kept(1, 10), CLOCKS).unwrap();
-    spool.acknowledge(Mark { boot: BootId(1), through: 500 }).unwrap();
+    spool.acknowledge(DurabilityMark { boot: BootId(1), through: 500 }).unwrap();
     assert_eq!(read_all(&spool), numbers(2, 1, 10));
-    spool.acknowledge(Mark { boot: BootId(2), through: 10 }).unwrap();
+    spool.acknowledge(DurabilityMark { boot: BootId(2), through: 10 }).unwrap();
     assert!(spool.is_empty());
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
     spool.append(BootId(2), &kept(11, 1), CLOCKS).unwrap();

@@ -1,18 +1,20 @@
 //! A minimal coordinator for the tests: an authority, one QUIC socket, and direct access to every stream.
 
-use parallax_agent::config::Config;
-use parallax_agent::error::Error;
-use parallax_agent::home::Record;
-use parallax_certs::authority::Authority;
+use parallax_agent::config::AgentConfig;
+use parallax_agent::data_folder::IdentityRecord;
+use parallax_agent::error::AgentError;
+use parallax_certs::authority::MeshAuthority;
 use parallax_certs::tls;
-use parallax_certs::token::{Token, TokenId};
-use parallax_protocol::batch::{ResultFrame, Unpacked};
+use parallax_certs::token::{JoinToken, JoinTokenId};
+use parallax_protocol::batch::{ResultFrame, UnpackedBatch};
 use parallax_protocol::close::CloseReason;
 use parallax_protocol::frame::{FrameReader, MAX_FRAME, MAX_JOIN_FRAME, encode};
-use parallax_protocol::id::{AgentId, MonitorId, Region};
-use parallax_protocol::join::{JoinAnswer, JoinRequest, Joined};
-use parallax_protocol::message::{CheckAnswer, CheckNow, Hello, Mark, ToAgent, ToCoordinator, Welcome};
-use parallax_protocol::version::{JOIN_V1, MESH_V1, Purpose, purpose};
+use parallax_protocol::id::{WireAgentId, WireMonitorId, WireRegion};
+use parallax_protocol::join::{Enrolment, JoinRequest, JoinResponse};
+use parallax_protocol::message::{
+    AgentHello, DurabilityMark, ToAgent, ToCoordinator, Welcome, WireCheckNow, WireCheckNowResponse,
+};
+use parallax_protocol::version::{ConnectionPurpose, JOIN_V1, MESH_V1, connection_purpose};
 use quinn::crypto::rustls::{HandshakeData, QuicServerConfig};
 use quinn::{Connection, Endpoint, RecvStream, SendStream, VarInt};
 use serde::{Serialize, de::DeserializeOwned};
@@ -22,18 +24,18 @@ use std::time::{Duration, UNIX_EPOCH};
 use tokio::sync::{Mutex as AsyncMutex, mpsc};
 use tokio::time::timeout;
 
-const AGENT: AgentId = AgentId(0xa9e);
+const AGENT: WireAgentId = WireAgentId(0xa9e);
 const LIMIT: Duration = Duration::from_secs(20);
 
-pub(crate) struct Coordinator {
+pub(crate) struct MiniCoordinator {
     shared: Arc<Shared>,
     endpoint: Endpoint,
     connections: AsyncMutex<mpsc::Receiver<Connection>>,
 }
 
 struct Shared {
-    authority: Authority,
-    asked: AtomicBool,
+    authority: MeshAuthority,
+    has_join_request: AtomicBool,
     shift_s: AtomicI64,
     refusal: Mutex<Option<CloseReason>>,
 }
@@ -53,14 +55,14 @@ pub(crate) async fn eventually(condition: impl Fn() -> bool) {
     timeout(LIMIT, holds).await.unwrap();
 }
 
-impl Coordinator {
+impl MiniCoordinator {
     pub(crate) fn start() -> Self {
-        Self::speaking(&[MESH_V1, JOIN_V1])
+        Self::with_protocols(&[MESH_V1, JOIN_V1])
     }
 
     /// Starts a coordinator with these protocols.
-    pub(crate) fn speaking(protocols: &[&[u8]]) -> Self {
-        let authority = Authority::make(now_s()).unwrap();
+    pub(crate) fn with_protocols(protocols: &[&[u8]]) -> Self {
+        let authority = MeshAuthority::generate(now_s()).unwrap();
         let credentials = authority.issue_coordinator().unwrap();
         let roots = authority.roots().unwrap();
         let tls = tls::coordinator_config(&[credentials], &roots, protocols, tls::clock(now_s)).unwrap();
@@ -69,7 +71,7 @@ impl Coordinator {
         let endpoint = Endpoint::server(config, "127.0.0.1:0".parse().unwrap()).unwrap();
         let shared = Arc::new(Shared {
             authority,
-            asked: AtomicBool::new(false),
+            has_join_request: AtomicBool::new(false),
             shift_s: AtomicI64::new(0),
             refusal: Mutex::new(None),
         });
@@ -83,7 +85,7 @@ impl Coordinator {
     }
 
     pub(crate) fn token(&self) -> String {
-        Token::generate(TokenId(7), self.shared.authority.key_hash()).unwrap().expose()
+        JoinToken::generate(JoinTokenId(7), self.shared.authority.key_hash()).unwrap().expose()
     }
 
     pub(crate) fn refuse(&self, reason: CloseReason) {
@@ -91,16 +93,16 @@ impl Coordinator {
     }
 
     /// Returns true if any frame of a join has arrived.
-    pub(crate) fn was_asked(&self) -> bool {
-        self.shared.asked.load(Ordering::Relaxed)
+    pub(crate) fn has_join_request(&self) -> bool {
+        self.shared.has_join_request.load(Ordering::Relaxed)
     }
 
-    pub(crate) async fn join(&self, config: &Config) -> Result<Record, Error> {
+    pub(crate) async fn join(&self, config: &AgentConfig) -> Result<IdentityRecord, AgentError> {
         parallax_agent::join::join(config, &self.address(), &self.token()).await
     }
 
     /// Joins with a certificate issued at an offset of some seconds from now.
-    pub(crate) async fn join_as_of(&self, config: &Config, shift_s: i64) -> Result<Record, Error> {
+    pub(crate) async fn join_as_of(&self, config: &AgentConfig, shift_s: i64) -> Result<IdentityRecord, AgentError> {
         self.shared.shift_s.store(shift_s, Ordering::Relaxed);
         self.join(config).await
     }
@@ -120,7 +122,7 @@ impl Coordinator {
     }
 
     /// Accepts the next mesh connection, reads its hello, and welcomes it.
-    pub(crate) async fn accept(&self, book: u64, marks: Vec<Mark>) -> Session {
+    pub(crate) async fn accept(&self, book: u64, marks: Vec<DurabilityMark>) -> MiniSession {
         let connection = self.connection().await;
         let (control, receiving) = timeout(LIMIT, connection.accept_bi()).await.unwrap().unwrap();
         let mut control_in = Frames::new(receiving, MAX_FRAME);
@@ -128,21 +130,16 @@ impl Coordinator {
         let welcome = Welcome {
             agent: AGENT,
             name: "fra1".into(),
-            region: Region::Europe,
+            region: WireRegion::Europe,
             network: "AS64500".into(),
             mesh: "test".into(),
             software: "0".into(),
             coordinator_ms: now_s() * 1000,
-            book,
-            marks,
+            slot_epoch: book,
+            watermarks: marks,
         };
-        let session = Session {
-            connection,
-            hello,
-            control: Arc::new(AsyncMutex::new(control)),
-            control_in,
-            results: None,
-        };
+        let session =
+            MiniSession { connection, hello, control: Arc::new(AsyncMutex::new(control)), control_in, results: None };
         session.send(&ToAgent::Welcome(welcome)).await;
         session
     }
@@ -151,24 +148,23 @@ impl Coordinator {
 impl Shared {
     fn issue(&self, csr_der: &[u8], shift_s: i64) -> Vec<u8> {
         let month = 30 * 86_400;
-        let issued =
-            self.authority.issue_agent(csr_der, &AGENT.to_string(), now_s() + shift_s, month).unwrap();
+        let issued = self.authority.issue_agent(csr_der, &AGENT.to_string(), now_s() + shift_s, month).unwrap();
         issued.certificate.to_vec()
     }
 
     async fn join(&self, connection: Connection) {
         let (mut sending, receiving) = connection.accept_bi().await.unwrap();
         let request: JoinRequest = Frames::new(receiving, MAX_JOIN_FRAME).next().await;
-        self.asked.store(true, Ordering::Relaxed);
+        self.has_join_request.store(true, Ordering::Relaxed);
         let refusal = *self.refusal.lock().unwrap();
         let answer = match refusal {
-            Some(reason) => JoinAnswer::Refused { reason },
-            None => JoinAnswer::Joined(Joined {
+            Some(reason) => JoinResponse::Refused { reason },
+            None => JoinResponse::Enrolled(Enrolment {
                 certificates_der: vec![self.issue(&request.csr_der, self.shift_s.load(Ordering::Relaxed))],
                 authorities_der: vec![self.authority.certificate().to_vec()],
                 agent: AGENT,
                 name: "fra1".into(),
-                region: Region::Europe,
+                region: WireRegion::Europe,
                 network: "AS64500".into(),
                 mesh: "test".into(),
                 coordinator_ms: now_s() * 1000,
@@ -184,12 +180,12 @@ async fn accept(endpoint: Endpoint, shared: Arc<Shared>, sender: mpsc::Sender<Co
     while let Some(incoming) = endpoint.accept().await {
         let Ok(connection) = incoming.await else { continue };
         let data = connection.handshake_data().unwrap().downcast::<HandshakeData>().unwrap();
-        match purpose(&data.protocol.unwrap()) {
-            Some(Purpose::Join(1)) => {
+        match connection_purpose(&data.protocol.unwrap()) {
+            Some(ConnectionPurpose::Join(1)) => {
                 let shared = Arc::clone(&shared);
                 tokio::spawn(async move { shared.join(connection).await });
             }
-            Some(Purpose::Mesh(_)) => {
+            Some(ConnectionPurpose::Mesh(_)) => {
                 assert!(connection.peer_identity().is_some());
                 sender.send(connection).await.unwrap();
             }
@@ -199,15 +195,15 @@ async fn accept(endpoint: Endpoint, shared: Arc<Shared>, sender: mpsc::Sender<Co
 }
 
 /// A welcomed agent, as the coordinator sees it.
-pub(crate) struct Session {
-    pub(crate) hello: Hello,
+pub(crate) struct MiniSession {
+    pub(crate) hello: AgentHello,
     connection: Connection,
     control: Arc<AsyncMutex<SendStream>>,
     control_in: Frames,
     results: Option<Frames>,
 }
 
-impl Session {
+impl MiniSession {
     pub(crate) async fn send(&self, frame: &ToAgent) {
         self.control.lock().await.write_all(&encode(frame, MAX_FRAME).unwrap()).await.unwrap();
     }
@@ -222,7 +218,7 @@ impl Session {
         }
     }
 
-    pub(crate) async fn batch(&mut self, monitor_of: impl FnMut(u32) -> Option<MonitorId>) -> Unpacked {
+    pub(crate) async fn batch(&mut self, monitor_of: impl FnMut(u32) -> Option<WireMonitorId>) -> UnpackedBatch {
         if self.results.is_none() {
             let stream = timeout(LIMIT, self.connection.accept_uni()).await.unwrap().unwrap();
             self.results = Some(Frames::new(stream, MAX_FRAME));
@@ -232,7 +228,7 @@ impl Session {
     }
 
     /// Sends a request, and returns every response.
-    pub(crate) async fn ask(&self, ask: &CheckNow) -> Vec<CheckAnswer> {
+    pub(crate) async fn ask(&self, ask: &WireCheckNow) -> Vec<WireCheckNowResponse> {
         let (mut sending, receiving) = self.connection.open_bi().await.unwrap();
         sending.write_all(&encode(ask, MAX_FRAME).unwrap()).await.unwrap();
         sending.finish().unwrap();
@@ -253,20 +249,18 @@ impl Session {
     pub(crate) fn acknowledge_everything(&mut self) {
         let mut results = self.results.take().unwrap();
         let control = Arc::clone(&self.control);
-        let through = |batch: Unpacked| ToAgent::Ack(Mark { boot: batch.boot, through: batch.through });
+        let through = |batch: UnpackedBatch| ToAgent::Ack(DurabilityMark { boot: batch.boot, through: batch.through });
         let boot = self.hello.boot;
         tokio::spawn(async move {
-            let everything = ToAgent::Ack(Mark { boot, through: 2 });
+            let everything = ToAgent::Ack(DurabilityMark { boot, through: 2 });
             let mut next = Some(everything);
             while let Some(ack) = next {
                 let frame = encode(&ack, MAX_FRAME).unwrap();
                 if control.lock().await.write_all(&frame).await.is_err() {
                     return;
                 }
-                next = results
-                    .try_next()
-                    .await
-                    .map(|ResultFrame::Batch(batch)| through(batch.unpack(|_| None).unwrap()));
+                next =
+                    results.try_next().await.map(|ResultFrame::Batch(batch)| through(batch.unpack(|_| None).unwrap()));
             }
         });
     }
@@ -284,7 +278,7 @@ impl Session {
     /// Waits until the agent closes the connection and returns its reason.
     pub(crate) async fn closed(&self) -> Option<CloseReason> {
         let error = timeout(LIMIT, self.connection.closed()).await.unwrap();
-        parallax_agent::link::close_reason(&error)
+        parallax_agent::connection::close_reason(&error)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::*;
 use parallax_agent::departure::Departure;
-use parallax_agent::status::Status;
+use parallax_agent::status::AgentStatus;
 use parallax_protocol::frame::{MAX_FRAME, encode};
 use parallax_protocol::version::{JOIN_V1, MESH_V1, MESH_V2};
 use std::time::Duration;
@@ -17,13 +17,13 @@ fn left(folder: &Path) -> Vec<String> {
 
 async fn departure_of(agent: Agent) -> Departure {
     let ended = tokio::time::timeout(Duration::from_secs(30), agent.task).await.unwrap().unwrap();
-    let Err(error @ Error::Departed { departure, .. }) = ended else { panic!("{ended:?}") };
+    let Err(error @ AgentError::Departed { departure, .. }) = ended else { panic!("{ended:?}") };
     assert!(error.to_string().contains("parallax-agent join"), "{error}");
     departure
 }
 
 /// Starts an agent with a schedule, which is on its disk.
-async fn at_work(coordinator: &Coordinator, folder: &Path) -> (Agent, Session) {
+async fn at_work(coordinator: &MiniCoordinator, folder: &Path) -> (Agent, MiniSession) {
     let (listener, spec) = target().await;
     tokio::spawn(async move { while listener.accept().await.is_ok() {} });
     let agent = Agent::start(config(folder));
@@ -34,14 +34,14 @@ async fn at_work(coordinator: &Coordinator, folder: &Path) -> (Agent, Session) {
     (agent, session)
 }
 
-fn status(folder: &Path) -> Option<Status> {
+fn status(folder: &Path) -> Option<AgentStatus> {
     serde_json::from_slice(&std::fs::read(folder.join("agent/status.json")).ok()?).ok()
 }
 
 #[tokio::test]
 async fn a_revoked_agent_stops_and_deletes_everything_and_can_join_again() {
     let folder = tempfile::tempdir().unwrap();
-    let coordinator = Coordinator::start();
+    let coordinator = MiniCoordinator::start();
     coordinator.join(&config(folder.path())).await.unwrap();
     let (agent, session) = at_work(&coordinator, folder.path()).await;
     session.close(CloseReason::Revoked);
@@ -52,14 +52,14 @@ async fn a_revoked_agent_stops_and_deletes_everything_and_can_join_again() {
     coordinator.join(&config(folder.path())).await.unwrap();
     let agent = Agent::start(config(folder.path()));
     let session = coordinator.accept(BOOK, vec![]).await;
-    assert_eq!(session.hello.held, None);
+    assert_eq!(session.hello.schedule, None);
     drop(agent);
 }
 
 #[tokio::test]
 async fn one_that_was_away_is_told_in_a_frame_when_it_comes_back() {
     let folder = tempfile::tempdir().unwrap();
-    let coordinator = Coordinator::start();
+    let coordinator = MiniCoordinator::start();
     coordinator.join(&config(folder.path())).await.unwrap();
     let (agent, _session) = at_work(&coordinator, folder.path()).await;
     agent.task.abort();
@@ -68,16 +68,16 @@ async fn one_that_was_away_is_told_in_a_frame_when_it_comes_back() {
     let agent = Agent::start(config(folder.path()));
     let connection = coordinator.connection().await;
     let (mut control, _hello) = connection.accept_bi().await.unwrap();
-    let told = ToAgent::Closing { reason: CloseReason::Unknown };
+    let told = ToAgent::Closing { reason: CloseReason::UnknownAgent };
     control.write_all(&encode(&told, MAX_FRAME).unwrap()).await.unwrap();
-    assert_eq!(departure_of(agent).await, Departure::Forgotten);
+    assert_eq!(departure_of(agent).await, Departure::Deleted);
     assert_eq!(left(folder.path()), ["agent.json", "departed", "lock"]);
 }
 
 #[tokio::test]
 async fn a_close_before_the_welcome_may_be_anybodys_and_deletes_nothing() {
     let folder = tempfile::tempdir().unwrap();
-    let coordinator = Coordinator::start();
+    let coordinator = MiniCoordinator::start();
     coordinator.join(&config(folder.path())).await.unwrap();
     let agent = Agent::start(config(folder.path()));
     let connection = coordinator.connection().await;
@@ -93,12 +93,12 @@ async fn a_close_before_the_welcome_may_be_anybodys_and_deletes_nothing() {
 async fn an_agent_stops_when_its_certificate_ends_and_checks_nothing_after_a_start() {
     const MONTH: i64 = 30 * 86_400;
     let folder = tempfile::tempdir().unwrap();
-    let coordinator = Coordinator::start();
+    let coordinator = MiniCoordinator::start();
     // The certificate expires in eight seconds.
     coordinator.join_as_of(&config(folder.path()), 8 - MONTH).await.unwrap();
     let (agent, session) = at_work(&coordinator, folder.path()).await;
     session.close(CloseReason::ShuttingDown);
-    let away = Config { coordinator: Some("127.0.0.1:9".into()), ..config(folder.path()) };
+    let away = AgentConfig { coordinator: Some("127.0.0.1:9".into()), ..config(folder.path()) };
     let kept = std::fs::read(folder.path().join("agent/schedule.bin")).unwrap();
     assert_eq!(departure_of(agent).await, Departure::Expired);
     assert_eq!(left(folder.path()), ["agent.json", "authorities.pem", "credentials.pem", "lock"]);
@@ -117,17 +117,17 @@ async fn an_agent_stops_when_its_certificate_ends_and_checks_nothing_after_a_sta
 async fn a_coordinator_whose_clock_steps_past_the_end_suspends_its_agents_and_ends_none() {
     const YEAR_MS: i64 = 365 * 86_400_000;
     let folder = tempfile::tempdir().unwrap();
-    let coordinator = Coordinator::start();
+    let coordinator = MiniCoordinator::start();
     coordinator.join(&config(folder.path())).await.unwrap();
     let (agent, mut session) = at_work(&coordinator, folder.path()).await;
-    let asked = session.control_until(|frame| matches!(frame, ToCoordinator::TimeAsk { .. })).await;
-    let ToCoordinator::TimeAsk { sent_us } = asked else { panic!() };
-    let stepped = TimeAnswer { echo_us: sent_us, coordinator_ms: session.hello.wall_ms + YEAR_MS };
+    let asked = session.control_until(|frame| matches!(frame, ToCoordinator::TimeRequest { .. })).await;
+    let ToCoordinator::TimeRequest { sent_us } = asked else { panic!() };
+    let stepped = TimeResponse { echo_us: sent_us, coordinator_ms: session.hello.wall_ms + YEAR_MS };
     session.send(&ToAgent::Time(stepped)).await;
     eventually(|| !folder.path().join("agent/schedule.bin").exists()).await;
     session.close(CloseReason::ShuttingDown);
     let session = coordinator.accept(BOOK, vec![]).await;
-    assert_eq!(session.hello.held, None);
+    assert_eq!(session.hello.schedule, None);
     assert!(!agent.task.is_finished());
     agent.task.abort();
 }
@@ -136,7 +136,7 @@ async fn a_coordinator_whose_clock_steps_past_the_end_suspends_its_agents_and_en
 async fn a_schedule_without_accounts_is_requested_again_by_the_version_that_has_them() {
     let folder = tempfile::tempdir().unwrap();
     let (_listener, spec) = target().await;
-    let coordinator = Coordinator::speaking(&[MESH_V2, MESH_V1, JOIN_V1]);
+    let coordinator = MiniCoordinator::with_protocols(&[MESH_V2, MESH_V1, JOIN_V1]);
     coordinator.join(&config(folder.path())).await.unwrap();
     let agent = Agent::start(config(folder.path()));
     let mut session = coordinator.accept(BOOK, vec![]).await;
@@ -146,12 +146,12 @@ async fn a_schedule_without_accounts_is_requested_again_by_the_version_that_has_
     held(&mut session, 1).await;
     session.close(CloseReason::ShuttingDown);
     let mut session = coordinator.accept(BOOK, vec![]).await;
-    assert_eq!(session.hello.held, None);
+    assert_eq!(session.hello.schedule, None);
     let change = ScheduleChange { revision: 2, ..change };
     session.send(&ToAgent::ScheduleByAccount { change, accounts: vec![7] }).await;
     held(&mut session, 2).await;
     session.close(CloseReason::ShuttingDown);
     let session = coordinator.accept(BOOK, vec![]).await;
-    assert_eq!(session.hello.held.map(|held| held.revision), Some(2));
+    assert_eq!(session.hello.schedule.map(|held| held.revision), Some(2));
     drop(agent);
 }

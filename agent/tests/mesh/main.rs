@@ -5,18 +5,18 @@ mod coordinator;
 mod departure;
 mod identity;
 
-use coordinator::{Coordinator, Session, eventually};
-use parallax_agent::config::{Config, NameServers};
-use parallax_agent::error::Error;
+use coordinator::{MiniCoordinator, MiniSession, eventually};
+use parallax_agent::config::{AgentConfig, NameServers};
+use parallax_agent::error::AgentError;
 use parallax_protocol::assignment::{Assignment, ScheduleChange};
-use parallax_protocol::check::{CheckSpec, HttpCheck, KeywordMode, Method, TcpCheck};
+use parallax_protocol::check::{WireCheckSpec, WireHttpCheck, WireKeywordMode, WireMethod, WireTcpCheck};
 use parallax_protocol::close::CloseReason;
-use parallax_protocol::id::MonitorId;
+use parallax_protocol::id::WireMonitorId;
 use parallax_protocol::message::{
-    Authorities, CheckAnswer, CheckNow, CheckReason, Mark, Renewed, SeenFrom, TimeAnswer, ToAgent,
-    ToCoordinator,
+    CheckReason, DurabilityMark, ExternalAddress, RenewedCertificate, TimeResponse, ToAgent, ToCoordinator,
+    TrustedAuthorities, WireCheckNow, WireCheckNowResponse,
 };
-use parallax_protocol::result::{AddressClass, Failure, Outcome, Phase};
+use parallax_protocol::result::{AddressClass, WireFailure, WireOutcome, WirePhase};
 use parallax_protocol::version::{JOIN_V1, MESH_V2};
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -30,11 +30,11 @@ const BOOK: u64 = 5;
 /// A running agent.
 struct Agent {
     stop: oneshot::Sender<()>,
-    task: JoinHandle<Result<(), Error>>,
+    task: JoinHandle<Result<(), AgentError>>,
 }
 
 impl Agent {
-    fn start(config: Config) -> Self {
+    fn start(config: AgentConfig) -> Self {
         let (stop, stopped) = oneshot::channel();
         let shutdown = async move {
             let _ = stopped.await;
@@ -48,25 +48,25 @@ impl Agent {
     }
 }
 
-fn config(folder: &Path) -> Config {
-    Config {
+fn config(folder: &Path) -> AgentConfig {
+    AgentConfig {
         allow_private: true,
         allow_own_host: true,
         source: Some("127.0.0.1".parse().unwrap()),
         resolvers: NameServers::Servers(vec!["127.0.0.1:9".parse().unwrap()]),
-        ..Config::new(folder.join("agent"))
+        ..AgentConfig::new(folder.join("agent"))
     }
 }
 
-async fn target() -> (TcpListener, CheckSpec) {
+async fn target() -> (TcpListener, WireCheckSpec) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let port = listener.local_addr().unwrap().port();
-    (listener, CheckSpec::Tcp(TcpCheck { host: "127.0.0.1".into(), port }))
+    (listener, WireCheckSpec::Tcp(WireTcpCheck { host: "127.0.0.1".into(), port }))
 }
 
-fn schedule(revision: u64, spec: CheckSpec) -> ToAgent {
+fn schedule(revision: u64, spec: WireCheckSpec) -> ToAgent {
     let assignment = Assignment {
-        monitor: MonitorId(1 << 80),
+        monitor: WireMonitorId(1 << 80),
         slot: 3,
         revision: 9,
         spec,
@@ -77,61 +77,58 @@ fn schedule(revision: u64, spec: CheckSpec) -> ToAgent {
         account: 0,
     };
     let change =
-        ScheduleChange { book: BOOK, base: None, revision, put: vec![assignment], drop: vec![], more: false };
+        ScheduleChange { slot_epoch: BOOK, base: None, revision, put: vec![assignment], drop: vec![], has_more: false };
     ToAgent::Schedule(change)
 }
 
 /// Returns the outcome of a check-now.
-async fn outcome(session: &Session, spec: CheckSpec) -> Outcome {
-    let monitor = MonitorId(77);
-    let ask = CheckNow { id: 1, monitor, revision: 2, spec, reason: CheckReason::Manual, deadline_ms: 5_000 };
+async fn outcome(session: &MiniSession, spec: WireCheckSpec) -> WireOutcome {
+    let monitor = WireMonitorId(77);
+    let ask = WireCheckNow { id: 1, monitor, revision: 2, spec, reason: CheckReason::Manual, deadline_ms: 5_000 };
     match session.ask(&ask).await.pop() {
-        Some(CheckAnswer::Done(done)) => done.report.outcome.clone(),
+        Some(WireCheckNowResponse::Done(done)) => done.report.outcome.clone(),
         other => panic!("{other:?}"),
     }
 }
 
-async fn held(session: &mut Session, revision: u64) {
-    let held = ToCoordinator::ScheduleHeld { book: BOOK, revision };
+async fn held(session: &mut MiniSession, revision: u64) {
+    let held = ToCoordinator::ScheduleApplied { slot_epoch: BOOK, revision };
     session.control_until(|frame| *frame == held).await;
 }
 
 #[tokio::test]
 async fn a_host_joins_checks_answers_and_says_goodbye() {
     let folder = tempfile::tempdir().unwrap();
-    let coordinator = Coordinator::start();
+    let coordinator = MiniCoordinator::start();
     let (_listener, spec) = target().await;
     let record = coordinator.join(&config(folder.path())).await.unwrap();
     assert_eq!((record.name.as_str(), record.region.as_str()), ("fra1", "europe"));
     let agent = Agent::start(config(folder.path()));
     let mut session = coordinator.accept(BOOK, vec![]).await;
-    assert!(session.hello.held.is_none() && session.hello.earlier_boots.is_empty());
+    assert!(session.hello.schedule.is_none() && session.hello.earlier_boots.is_empty());
 
     session.send(&schedule(1, spec.clone())).await;
     held(&mut session, 1).await;
-    let slots = |slot| (slot == 3).then_some(MonitorId(1 << 80));
+    let slots = |slot| (slot == 3).then_some(WireMonitorId(1 << 80));
     let first = session.batch(slots).await;
     assert_eq!((first.first_seq, first.boot), (1, session.hello.boot));
     let result = &first.results[0].result;
-    assert_eq!((&result.report.outcome, result.revision), (&Outcome::Passed, 9));
+    assert_eq!((&result.report.outcome, result.revision), (&WireOutcome::Passed, 9));
     assert_eq!(result.round.unwrap(), u64::try_from(result.started_ms).unwrap() / 1_000);
     assert!(result.report.phases.connect_us.is_some(), "the first result of a revision is sent in full");
-    session.send(&ToAgent::Ack(Mark { boot: first.boot, through: first.through })).await;
+    session.send(&ToAgent::Ack(DurabilityMark { boot: first.boot, through: first.through })).await;
 
-    let ask = CheckNow {
+    let ask = WireCheckNow {
         id: 1,
-        monitor: MonitorId(77),
+        monitor: WireMonitorId(77),
         revision: 2,
         spec,
         reason: CheckReason::Confirm,
         deadline_ms: 5_000,
     };
     let answers = session.ask(&ask).await;
-    let [CheckAnswer::Done(answer)] = answers.as_slice() else { panic!("{answers:?}") };
-    assert_eq!(
-        (answer.monitor, answer.round, &answer.report.outcome),
-        (MonitorId(77), None, &Outcome::Passed)
-    );
+    let [WireCheckNowResponse::Done(answer)] = answers.as_slice() else { panic!("{answers:?}") };
+    assert_eq!((answer.monitor, answer.round, &answer.report.outcome), (WireMonitorId(77), None, &WireOutcome::Passed));
 
     let second = session.batch(slots).await;
     assert_eq!(second.first_seq, first.through + 1);
@@ -145,18 +142,18 @@ async fn a_host_joins_checks_answers_and_says_goodbye() {
 #[tokio::test]
 async fn what_was_not_acknowledged_comes_again_on_the_next_connection() {
     let folder = tempfile::tempdir().unwrap();
-    let coordinator = Coordinator::start();
+    let coordinator = MiniCoordinator::start();
     let (_listener, spec) = target().await;
     coordinator.join(&config(folder.path())).await.unwrap();
     let agent = Agent::start(config(folder.path()));
     let mut session = coordinator.accept(BOOK, vec![]).await;
     session.send(&schedule(1, spec)).await;
-    let first = session.batch(|_| Some(MonitorId(1 << 80))).await;
+    let first = session.batch(|_| Some(WireMonitorId(1 << 80))).await;
     session.close(CloseReason::ShuttingDown);
     let mut again = coordinator.accept(BOOK, vec![]).await;
     assert_eq!(again.hello.boot, first.boot);
-    assert_eq!(again.hello.held.map(|held| held.revision), Some(1));
-    let resent = again.batch(|_| Some(MonitorId(1 << 80))).await;
+    assert_eq!(again.hello.schedule.map(|held| held.revision), Some(1));
+    let resent = again.batch(|_| Some(WireMonitorId(1 << 80))).await;
     assert_eq!(resent.first_seq, 1);
     assert_eq!(resent.results[0].result.round, first.results[0].result.round);
     assert!(resent.results[0].result.age_ms >= first.results[0].result.age_ms);
@@ -166,21 +163,21 @@ async fn what_was_not_acknowledged_comes_again_on_the_next_connection() {
 #[tokio::test]
 async fn an_agent_starts_with_the_kept_schedule_and_delivers_what_an_earlier_run_found() {
     let folder = tempfile::tempdir().unwrap();
-    let coordinator = Coordinator::start();
+    let coordinator = MiniCoordinator::start();
     let (_listener, spec) = target().await;
     coordinator.join(&config(folder.path())).await.unwrap();
     let agent = Agent::start(config(folder.path()));
     let mut session = coordinator.accept(BOOK, vec![]).await;
     session.send(&schedule(1, spec)).await;
-    let first = session.batch(|_| Some(MonitorId(1 << 80))).await;
+    let first = session.batch(|_| Some(WireMonitorId(1 << 80))).await;
     // Without an acknowledgement the shutdown leaves the results on disk.
     agent.stop().await;
-    let away = Config { coordinator: Some("127.0.0.1:9".into()), ..config(folder.path()) };
+    let away = AgentConfig { coordinator: Some("127.0.0.1:9".into()), ..config(folder.path()) };
     let agent = Agent::start(away);
     let status = folder.path().join("agent/status.json");
     eventually(|| {
         let text = std::fs::read_to_string(&status).unwrap_or_default();
-        let status: Option<parallax_agent::status::Status> = serde_json::from_str(&text).ok();
+        let status: Option<parallax_agent::status::AgentStatus> = serde_json::from_str(&text).ok();
         status.is_some_and(|status| status.passed > 0)
     })
     .await;
@@ -189,9 +186,9 @@ async fn an_agent_starts_with_the_kept_schedule_and_delivers_what_an_earlier_run
     let mut session = coordinator.accept(BOOK, vec![]).await;
     assert_eq!(session.hello.earlier_boots.len(), 2);
     assert_eq!(session.hello.earlier_boots[0], first.boot);
-    let resent = session.batch(|_| Some(MonitorId(1 << 80))).await;
+    let resent = session.batch(|_| Some(WireMonitorId(1 << 80))).await;
     assert_eq!((resent.boot, resent.first_seq), (first.boot, 1));
-    let offline = session.batch(|_| Some(MonitorId(1 << 80))).await;
+    let offline = session.batch(|_| Some(WireMonitorId(1 << 80))).await;
     assert_eq!((offline.boot, offline.first_seq), (session.hello.earlier_boots[1], 1));
     drop(agent);
 }
@@ -199,32 +196,34 @@ async fn an_agent_starts_with_the_kept_schedule_and_delivers_what_an_earlier_run
 #[tokio::test]
 async fn a_check_that_hangs_is_told_as_pending_and_ends_by_its_deadline() {
     let folder = tempfile::tempdir().unwrap();
-    let coordinator = Coordinator::start();
+    let coordinator = MiniCoordinator::start();
     // The listener's backlog accepts the connection; the request is never answered.
     let (listener, _) = target().await;
-    let spec = CheckSpec::Http(HttpCheck {
+    let spec = WireCheckSpec::Http(WireHttpCheck {
         url: format!("http://{}/", listener.local_addr().unwrap()),
-        method: Method::Get,
+        method: WireMethod::Get,
         headers: vec![],
         body: None,
         expect_status: None,
         keyword: None,
-        keyword_mode: KeywordMode::Present,
+        keyword_mode: WireKeywordMode::Present,
     });
     coordinator.join(&config(folder.path())).await.unwrap();
     let agent = Agent::start(config(folder.path()));
     let session = coordinator.accept(BOOK, vec![]).await;
-    let ask = CheckNow {
+    let ask = WireCheckNow {
         id: 1,
-        monitor: MonitorId(1),
+        monitor: WireMonitorId(1),
         revision: 1,
         spec,
         reason: CheckReason::Sweep,
         deadline_ms: 6_000,
     };
     let answers = session.ask(&ask).await;
-    let [CheckAnswer::Pending, CheckAnswer::Done(done)] = answers.as_slice() else { panic!("{answers:?}") };
-    let timed_out = Outcome::Failed(Failure::Timeout { phase: Phase::FirstByte });
+    let [WireCheckNowResponse::Pending, WireCheckNowResponse::Done(done)] = answers.as_slice() else {
+        panic!("{answers:?}")
+    };
+    let timed_out = WireOutcome::Failed(WireFailure::Timeout { phase: WirePhase::FirstByte });
     assert_eq!(done.report.outcome, timed_out);
     drop(agent);
 }
@@ -232,14 +231,14 @@ async fn a_check_that_hangs_is_told_as_pending_and_ends_by_its_deadline() {
 #[tokio::test]
 async fn two_hundred_monitors_are_each_checked_every_round_and_told_once() {
     let folder = tempfile::tempdir().unwrap();
-    let coordinator = Coordinator::start();
+    let coordinator = MiniCoordinator::start();
     let (listener, spec) = target().await;
     tokio::spawn(async move { while listener.accept().await.is_ok() {} });
     coordinator.join(&config(folder.path())).await.unwrap();
     let agent = Agent::start(config(folder.path()));
     let mut session = coordinator.accept(BOOK, vec![]).await;
     let put = (0..200u32).map(|slot| Assignment {
-        monitor: MonitorId(u128::from(slot)),
+        monitor: WireMonitorId(u128::from(slot)),
         slot,
         revision: 1,
         spec: spec.clone(),
@@ -250,18 +249,18 @@ async fn two_hundred_monitors_are_each_checked_every_round_and_told_once() {
         account: 0,
     });
     let change =
-        ScheduleChange { book: BOOK, base: None, revision: 1, put: put.collect(), drop: vec![], more: false };
+        ScheduleChange { slot_epoch: BOOK, base: None, revision: 1, put: put.collect(), drop: vec![], has_more: false };
     session.send(&ToAgent::Schedule(change)).await;
-    let mut rounds: BTreeMap<MonitorId, Vec<u64>> = BTreeMap::new();
+    let mut rounds: BTreeMap<WireMonitorId, Vec<u64>> = BTreeMap::new();
     let mut next_seq = 1;
     while rounds.len() < 200 || rounds.values().any(|rounds| rounds.len() < 2) {
-        let batch = session.batch(|slot| Some(MonitorId(u128::from(slot)))).await;
+        let batch = session.batch(|slot| Some(WireMonitorId(u128::from(slot)))).await;
         assert_eq!(batch.first_seq, next_seq);
         next_seq = batch.through + 1;
-        session.send(&ToAgent::Ack(Mark { boot: batch.boot, through: batch.through })).await;
+        session.send(&ToAgent::Ack(DurabilityMark { boot: batch.boot, through: batch.through })).await;
         for numbered in batch.results {
             let result = numbered.result;
-            assert_eq!(result.report.outcome, Outcome::Passed);
+            assert_eq!(result.report.outcome, WireOutcome::Passed);
             rounds.entry(result.monitor).or_default().push(result.round.unwrap());
         }
     }
@@ -275,11 +274,11 @@ async fn two_hundred_monitors_are_each_checked_every_round_and_told_once() {
 #[tokio::test]
 async fn two_agents_in_one_process_come_from_their_own_addresses() {
     let folder = tempfile::tempdir().unwrap();
-    let coordinator = Coordinator::start();
+    let coordinator = MiniCoordinator::start();
     let mut seen = Vec::new();
     let mut agents = Vec::new();
     for address in ["127.0.0.2", "127.0.0.3"] {
-        let config = Config {
+        let config = AgentConfig {
             source: Some(address.parse().unwrap()),
             data: folder.path().join(address),
             ..config(folder.path())
@@ -288,34 +287,32 @@ async fn two_agents_in_one_process_come_from_their_own_addresses() {
         agents.push(Agent::start(config));
         seen.push(coordinator.accept(BOOK, vec![]).await);
     }
-    let addresses: Vec<String> = seen.iter().map(Session::peer).collect();
+    let addresses: Vec<String> = seen.iter().map(MiniSession::peer).collect();
     assert_eq!(addresses, ["127.0.0.2", "127.0.0.3"]);
 }
 
 #[tokio::test]
 async fn an_agent_asks_at_once_for_the_time_when_the_coordinators_clock_has_stepped() {
     let folder = tempfile::tempdir().unwrap();
-    let coordinator = Coordinator::start();
+    let coordinator = MiniCoordinator::start();
     let (_listener, spec) = target().await;
     coordinator.join(&config(folder.path())).await.unwrap();
     let agent = Agent::start(config(folder.path()));
     let mut session = coordinator.accept(BOOK, vec![]).await;
     session.send(&schedule(1, spec)).await;
-    let asks = |frame: &ToCoordinator| matches!(frame, ToCoordinator::TimeAsk { .. });
+    let asks = |frame: &ToCoordinator| matches!(frame, ToCoordinator::TimeRequest { .. });
     // The next regular request would come in a minute.
     for _ in 0..3 {
         session.control_until(asks).await;
     }
-    let before = session.batch(|_| Some(MonitorId(1 << 80))).await;
+    let before = session.batch(|_| Some(WireMonitorId(1 << 80))).await;
     let coordinator_ms = before.sent_ms + 3_600_000;
-    session.send(&ToAgent::Time(TimeAnswer { echo_us: TimeAnswer::UNASKED, coordinator_ms })).await;
-    let ToCoordinator::TimeAsk { sent_us } = session.control_until(asks).await else {
-        panic!("no time request")
-    };
-    session.send(&ToAgent::Time(TimeAnswer { echo_us: sent_us, coordinator_ms })).await;
+    session.send(&ToAgent::Time(TimeResponse { echo_us: TimeResponse::UNSOLICITED, coordinator_ms })).await;
+    let ToCoordinator::TimeRequest { sent_us } = session.control_until(asks).await else { panic!("no time request") };
+    session.send(&ToAgent::Time(TimeResponse { echo_us: sent_us, coordinator_ms })).await;
     // Rounds follow the new time as soon as the agent has it.
     loop {
-        let batch = session.batch(|_| Some(MonitorId(1 << 80))).await;
+        let batch = session.batch(|_| Some(WireMonitorId(1 << 80))).await;
         if batch.results.iter().any(|it| it.result.round.unwrap() >= coordinator_ms.unsigned_abs() / 1_000) {
             break;
         }

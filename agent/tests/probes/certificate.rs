@@ -3,21 +3,19 @@
 use std::sync::Arc;
 
 use parallax_agent::probe::run;
-use parallax_dial::Policy;
+use parallax_dial::DialPolicy;
 use parallax_protocol::{
-    check::{CertificateCheck, CheckSpec},
-    result::{AddressClass, Failure, Outcome, Phase, Report},
-    text::Detail,
+    check::{WireCertificateCheck, WireCheckSpec},
+    result::{AddressClass, ProbeReport, WireFailure, WireOutcome, WirePhase},
+    text::ShortText,
 };
-use rcgen::{
-    BasicConstraints, Certificate, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair, date_time_ymd,
-};
+use rcgen::{BasicConstraints, Certificate, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair, date_time_ymd};
 use rustls::{ServerConfig, server::WebPkiClientVerifier};
 use rustls_pki_types::{CertificateDer, PrivateKeyDer};
 use tokio::net::TcpListener;
 use tokio_rustls::TlsAcceptor;
 
-use crate::world::{Reply, Server, net, net_with, net_within, no_resolver, resolver_to};
+use crate::harness::{ScriptedReply, ScriptedServer, net, net_with, net_within, no_resolver, resolver_to};
 
 type Authority = CertifiedIssuer<'static, KeyPair>;
 
@@ -58,33 +56,32 @@ fn der(authority: &Authority) -> CertificateDer<'static> {
 }
 
 #[derive(Clone, Copy, PartialEq)]
-enum Ways {
+enum TlsServerMode {
     Both,
     Only12,
     AsksForOurs,
 }
 
 /// Starts a server with this chain and returns its port.
-async fn serve(leaf: &Certificate, key: &KeyPair, others: &[CertificateDer<'static>], ways: Ways) -> u16 {
+async fn serve(leaf: &Certificate, key: &KeyPair, others: &[CertificateDer<'static>], ways: TlsServerMode) -> u16 {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let versions = match ways {
-        Ways::Only12 => vec![&rustls::version::TLS12],
-        Ways::Both | Ways::AsksForOurs => vec![&rustls::version::TLS12, &rustls::version::TLS13],
+        TlsServerMode::Only12 => vec![&rustls::version::TLS12],
+        TlsServerMode::Both | TlsServerMode::AsksForOurs => {
+            vec![&rustls::version::TLS12, &rustls::version::TLS13]
+        }
     };
-    let builder =
-        ServerConfig::builder_with_provider(provider.clone()).with_protocol_versions(&versions).unwrap();
-    let builder = if ways == Ways::AsksForOurs {
+    let builder = ServerConfig::builder_with_provider(provider.clone()).with_protocol_versions(&versions).unwrap();
+    let builder = if ways == TlsServerMode::AsksForOurs {
         let mut roots = rustls::RootCertStore::empty();
         roots.add(der(&root("clients"))).unwrap();
-        let verifier =
-            WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider).build().unwrap();
+        let verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider).build().unwrap();
         builder.with_client_cert_verifier(verifier)
     } else {
         builder.with_no_client_auth()
     };
     let chain = [vec![leaf.der().clone()], others.to_vec()].concat();
-    let config =
-        builder.with_single_cert(chain, PrivateKeyDer::try_from(key.serialize_der()).unwrap()).unwrap();
+    let config = builder.with_single_cert(chain, PrivateKeyDer::try_from(key.serialize_der()).unwrap()).unwrap();
     let acceptor = TlsAcceptor::from(Arc::new(config));
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let port = listener.local_addr().unwrap().port();
@@ -98,26 +95,23 @@ async fn serve(leaf: &Certificate, key: &KeyPair, others: &[CertificateDer<'stat
     port
 }
 
-async fn look(roots: &[&Authority], port: u16, warn_days: u16) -> Report {
+async fn look(roots: &[&Authority], port: u16, warn_days: u16) -> ProbeReport {
     let (_zone, resolver) = resolver_to(&["127.0.0.1"]).await;
     let roots: Vec<_> = roots.iter().map(|root| der(root)).collect();
-    let net = net_with(
-        &resolver,
-        Policy { allow_private: true, allow_own_host: true, ..Policy::default() },
-        &roots,
-    );
-    let check = CertificateCheck { host: HOST.to_owned(), port, warn_days };
-    run(&CheckSpec::Certificate(check), &net).await
+    let net =
+        net_with(&resolver, DialPolicy { allow_private: true, allow_own_host: true, ..DialPolicy::default() }, &roots);
+    let check = WireCertificateCheck { host: HOST.to_owned(), port, warn_days };
+    run(&WireCheckSpec::Certificate(check), &net).await
 }
 
 #[tokio::test]
 async fn a_good_chain_passes_over_both_versions_and_tells_its_end() {
     let top = root("top");
     let (certificate, key) = issued(&leaf(HOST), &top);
-    for ways in [Ways::Both, Ways::Only12] {
+    for ways in [TlsServerMode::Both, TlsServerMode::Only12] {
         let port = serve(&certificate, &key, &[], ways).await;
         let report = look(&[&top], port, 14).await;
-        assert_eq!(report.outcome, Outcome::Passed);
+        assert_eq!(report.outcome, WireOutcome::Passed);
         assert_eq!(report.expires_ms, Some(END_MS));
         assert!(report.latency_ms.is_some() && report.phases.tls_us.is_some());
     }
@@ -127,9 +121,9 @@ async fn a_good_chain_passes_over_both_versions_and_tells_its_end() {
 async fn a_leaf_that_ends_within_the_warning_fails() {
     let top = root("top");
     let (certificate, key) = issued(&leaf(HOST), &top);
-    let port = serve(&certificate, &key, &[], Ways::Both).await;
+    let port = serve(&certificate, &key, &[], TlsServerMode::Both).await;
     let report = look(&[&top], port, u16::MAX).await;
-    assert!(matches!(report.outcome, Outcome::Failed(Failure::CertificateExpiring { days }) if days > 7000));
+    assert!(matches!(report.outcome, WireOutcome::Failed(WireFailure::CertificateExpiring { days }) if days > 7000));
     assert_eq!(report.expires_ms, Some(END_MS));
 }
 
@@ -142,16 +136,16 @@ async fn a_bad_chain_has_its_word_and_still_tells_its_end() {
     early.not_before = date_time_ymd(2049, 1, 1);
     let day = 24 * 60 * 60 * 1000;
     for (params, issuer, failure, end_ms) in [
-        (expired, &top, Failure::TlsExpired, 18_628 * day),
-        (early, &top, Failure::TlsNotYetValid, END_MS),
-        (leaf("other.example"), &top, Failure::TlsNameMismatch, END_MS),
-        (leaf(HOST), &stranger, Failure::TlsUnknownIssuer, END_MS),
+        (expired, &top, WireFailure::TlsExpired, 18_628 * day),
+        (early, &top, WireFailure::TlsNotYetValid, END_MS),
+        (leaf("other.example"), &top, WireFailure::TlsNameMismatch, END_MS),
+        (leaf(HOST), &stranger, WireFailure::TlsUnknownIssuer, END_MS),
     ] {
-        for ways in [Ways::Both, Ways::Only12] {
+        for ways in [TlsServerMode::Both, TlsServerMode::Only12] {
             let (certificate, key) = issued(&params, issuer);
             let port = serve(&certificate, &key, &[], ways).await;
             let report = look(&[&top], port, 14).await;
-            assert_eq!(report.outcome, Outcome::Failed(failure.clone()));
+            assert_eq!(report.outcome, WireOutcome::Failed(failure.clone()));
             assert_eq!(report.expires_ms, Some(end_ms), "{failure:?}");
         }
     }
@@ -162,9 +156,9 @@ async fn a_certificate_that_signs_itself_is_from_an_unknown_issuer() {
     for is_ca in [IsCa::NoCa, IsCa::Ca(BasicConstraints::Unconstrained)] {
         let (mut params, key) = (leaf(HOST), KeyPair::generate().unwrap());
         params.is_ca = is_ca;
-        let port = serve(&params.self_signed(&key).unwrap(), &key, &[], Ways::Both).await;
+        let port = serve(&params.self_signed(&key).unwrap(), &key, &[], TlsServerMode::Both).await;
         let report = look(&[], port, 14).await;
-        assert_eq!(report.outcome, Outcome::Failed(Failure::TlsUnknownIssuer));
+        assert_eq!(report.outcome, WireOutcome::Failed(WireFailure::TlsUnknownIssuer));
         assert_eq!(report.expires_ms, Some(END_MS));
     }
 }
@@ -176,12 +170,12 @@ async fn the_order_sent_does_not_matter_and_a_gap_does() {
     let low = below("low", &middle);
     let (certificate, key) = issued(&leaf(HOST), &low);
     for (others, outcome) in [
-        (vec![der(&low), der(&middle)], Outcome::Passed),
-        (vec![der(&middle), der(&low)], Outcome::Passed),
-        (vec![der(&low), der(&middle), der(&top)], Outcome::Passed),
-        (vec![der(&low)], Outcome::Failed(Failure::TlsUnknownIssuer)),
+        (vec![der(&low), der(&middle)], WireOutcome::Passed),
+        (vec![der(&middle), der(&low)], WireOutcome::Passed),
+        (vec![der(&low), der(&middle), der(&top)], WireOutcome::Passed),
+        (vec![der(&low)], WireOutcome::Failed(WireFailure::TlsUnknownIssuer)),
     ] {
-        let port = serve(&certificate, &key, &others, Ways::Both).await;
+        let port = serve(&certificate, &key, &others, TlsServerMode::Both).await;
         assert_eq!(look(&[&top], port, 14).await.outcome, outcome);
     }
 }
@@ -198,13 +192,13 @@ async fn an_expired_cross_sign_that_no_path_needs_is_no_fault() {
     let middle = below("middle", &new);
     let (certificate, key) = issued(&leaf(HOST), &middle);
     for others in [vec![der(&middle), crossed.der().clone()], vec![crossed.der().clone(), der(&middle)]] {
-        let port = serve(&certificate, &key, &others, Ways::Both).await;
-        assert_eq!(look(&[&new, &old], port, 14).await.outcome, Outcome::Passed);
-        assert_eq!(look(&[&new], port, 14).await.outcome, Outcome::Passed);
+        let port = serve(&certificate, &key, &others, TlsServerMode::Both).await;
+        assert_eq!(look(&[&new, &old], port, 14).await.outcome, WireOutcome::Passed);
+        assert_eq!(look(&[&new], port, 14).await.outcome, WireOutcome::Passed);
         // The leaf is valid for years: not the leaf has expired, but the path to this root.
         let report = look(&[&old], port, 14).await;
-        let detail = Detail::new("the intermediate certificate \"new\" expired on 2021-09-30");
-        assert_eq!(report.outcome, Outcome::Failed(Failure::TlsOther { detail }));
+        let detail = ShortText::new("the intermediate certificate \"new\" expired on 2021-09-30");
+        assert_eq!(report.outcome, WireOutcome::Failed(WireFailure::TlsOther { detail }));
         assert_eq!(report.expires_ms, Some(END_MS));
     }
 }
@@ -214,17 +208,17 @@ async fn a_chain_without_end_is_refused() {
     let top = root("top");
     let (certificate, key) = issued(&leaf(HOST), &top);
     let others = vec![der(&top); 10];
-    let port = serve(&certificate, &key, &others, Ways::Both).await;
-    let detail = Detail::new("the chain is too long");
-    assert_eq!(look(&[&top], port, 14).await.outcome, Outcome::Failed(Failure::TlsOther { detail }));
+    let port = serve(&certificate, &key, &others, TlsServerMode::Both).await;
+    let detail = ShortText::new("the chain is too long");
+    assert_eq!(look(&[&top], port, 14).await.outcome, WireOutcome::Failed(WireFailure::TlsOther { detail }));
 }
 
 #[tokio::test]
 async fn a_server_that_asks_for_our_certificate_has_shown_its_own() {
     let top = root("top");
     let (certificate, key) = issued(&leaf(HOST), &top);
-    let port = serve(&certificate, &key, &[], Ways::AsksForOurs).await;
-    assert_eq!(look(&[&top], port, 14).await.outcome, Outcome::Passed);
+    let port = serve(&certificate, &key, &[], TlsServerMode::AsksForOurs).await;
+    assert_eq!(look(&[&top], port, 14).await.outcome, WireOutcome::Passed);
 }
 
 #[tokio::test]
@@ -234,7 +228,7 @@ async fn a_renewed_certificate_is_seen_at_the_next_check() {
     let (_zone, resolver) = resolver_to(&["127.0.0.1"]).await;
     let net = net_with(
         &resolver,
-        Policy { allow_private: true, allow_own_host: true, ..Policy::default() },
+        DialPolicy { allow_private: true, allow_own_host: true, ..DialPolicy::default() },
         &[der(&top)],
     );
     let mut renewed = leaf(HOST);
@@ -242,29 +236,29 @@ async fn a_renewed_certificate_is_seen_at_the_next_check() {
     let (renewed, renewed_key) = issued(&renewed, &top);
     let mut ends = Vec::new();
     for (certificate, key) in [(&certificate, &key), (&renewed, &renewed_key)] {
-        let port = serve(certificate, key, &[], Ways::Both).await;
-        let check = CertificateCheck { host: HOST.to_owned(), port, warn_days: 14 };
-        ends.push(run(&CheckSpec::Certificate(check), &net).await.expires_ms.unwrap());
+        let port = serve(certificate, key, &[], TlsServerMode::Both).await;
+        let check = WireCertificateCheck { host: HOST.to_owned(), port, warn_days: 14 };
+        ends.push(run(&WireCheckSpec::Certificate(check), &net).await.expires_ms.unwrap());
     }
     assert!(ends[1] > ends[0]);
 }
 
 #[tokio::test]
 async fn what_is_no_tls_says_so_and_silence_ends_at_the_limit() {
-    let plain = Server::start(|_| Reply::ok("hello")).await;
+    let plain = ScriptedServer::start(|_| ScriptedReply::ok("hello")).await;
     let port = plain.address.port();
     let at = |host: &str, port| {
-        CheckSpec::Certificate(CertificateCheck { host: host.to_owned(), port, warn_days: 14 })
+        WireCheckSpec::Certificate(WireCertificateCheck { host: host.to_owned(), port, warn_days: 14 })
     };
     // The plain server waits for the end of a request's head.
     let brief = net_within(std::time::Duration::from_secs(1));
     let report = run(&at("127.0.0.1", port), &brief).await;
-    assert_eq!(report.outcome, Outcome::Failed(Failure::Timeout { phase: Phase::Tls }));
+    assert_eq!(report.outcome, WireOutcome::Failed(WireFailure::Timeout { phase: WirePhase::Tls }));
     assert_eq!((report.expires_ms, report.latency_ms), (None, None));
 
-    let guarded = net_with(&no_resolver(), Policy::default(), &[]);
-    let refused = Outcome::Failed(Failure::AddressNotAllowed { class: AddressClass::Loopback });
+    let guarded = net_with(&no_resolver(), DialPolicy::default(), &[]);
+    let refused = WireOutcome::Failed(WireFailure::AddressNotAllowed { class: AddressClass::Loopback });
     assert_eq!(run(&at("127.0.0.1", port), &guarded).await.outcome, refused);
     let outcome = run(&at("127.1", port), &net()).await.outcome;
-    assert!(matches!(outcome, Outcome::Failed(Failure::BadTarget { .. })));
+    assert!(matches!(outcome, WireOutcome::Failed(WireFailure::BadTarget { .. })));
 }

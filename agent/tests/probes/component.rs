@@ -8,14 +8,14 @@ use std::{
     time::Duration,
 };
 
-use parallax_agent::probe::{Net, run};
-use parallax_dial::Policy;
+use parallax_agent::probe::{ProbeContext, run};
+use parallax_dial::DialPolicy;
 use parallax_protocol::{
-    check::{CheckSpec, ComponentCheck},
-    result::{Failure, Outcome, OwnFault, Report, VendorState},
+    check::{WireCheckSpec, WireComponentCheck},
+    result::{ProbeReport, VendorState, WireFailure, WireOutcome, WireOwnFault},
 };
 
-use crate::world::{Reply, Server, net, net_with, no_resolver};
+use crate::harness::{ScriptedReply, ScriptedServer, net, net_with, no_resolver};
 
 const STATUSPAGE: &str = include_str!("../fixtures/vendor/statuspage/partial.json");
 const DEGRADED: &str = include_str!("../fixtures/vendor/statuspage/degraded_in_group.json");
@@ -24,17 +24,17 @@ const INSTATUS: &str = include_str!("../fixtures/vendor/instatus/fine.summary.js
 const INSTATUS_LIST: &str = include_str!("../fixtures/vendor/instatus/list.components.json");
 const BETTERSTACK: &str = include_str!("../fixtures/vendor/betterstack/downtime.json");
 
-async fn look(net: &Net, url: &str, component: Option<&str>) -> Report {
-    let check = ComponentCheck { vendor_url: url.to_owned(), component: component.map(str::to_owned) };
-    run(&CheckSpec::Component(check), net).await
+async fn look(net: &ProbeContext, url: &str, component: Option<&str>) -> ProbeReport {
+    let check = WireComponentCheck { vendor_url: url.to_owned(), component: component.map(str::to_owned) };
+    run(&WireCheckSpec::Component(check), net).await
 }
 
 /// Starts a page with these documents, and HTML with status 200 at every other address, as is common.
-async fn page(documents: &'static [(&'static str, &'static str)]) -> Server {
-    Server::start(move |request| {
+async fn page(documents: &'static [(&'static str, &'static str)]) -> ScriptedServer {
+    ScriptedServer::start(move |request| {
         let path = request.split(' ').nth(1).unwrap();
         let document = documents.iter().find(|(at, _)| *at == path);
-        Reply::ok(document.map_or("<html>not a document</html>", |(_, document)| document))
+        ScriptedReply::ok(document.map_or("<html>not a document</html>", |(_, document)| document))
     })
     .await
 }
@@ -43,34 +43,34 @@ async fn page(documents: &'static [(&'static str, &'static str)]) -> Server {
 async fn each_product_is_recognised_by_its_shape() {
     let server = page(&[("/api/v2/summary.json", STATUSPAGE)]).await;
     let report = look(&net(), &server.url("/history"), None).await;
-    assert_eq!(report.outcome, Outcome::Failed(Failure::VendorOutage));
+    assert_eq!(report.outcome, WireOutcome::Failed(WireFailure::VendorOutage));
     let reading = report.vendor.unwrap();
     assert_eq!(reading.state, VendorState::PartialOutage);
-    assert_eq!(reading.word.as_str(), "Partial System Outage");
+    assert_eq!(reading.vendor_text.as_str(), "Partial System Outage");
     assert_eq!(reading.incident.unwrap().as_str(), "Errors in Frankfurt");
     assert_eq!(report.status_code, None);
 
     let server = page(&[("/summary.json", INSTATUS), ("/v2/components.json", INSTATUS_LIST)]).await;
     let net = net();
-    assert_eq!(look(&net, &server.url("/"), None).await.outcome, Outcome::Passed);
+    assert_eq!(look(&net, &server.url("/"), None).await.outcome, WireOutcome::Passed);
     let report = look(&net, &server.url("/"), Some("Core / API")).await;
-    assert_eq!(report.outcome, Outcome::Failed(Failure::VendorOutage));
+    assert_eq!(report.outcome, WireOutcome::Failed(WireFailure::VendorOutage));
 
     let server = page(&[("/index.json", BETTERSTACK)]).await;
     let report = look(&net, &server.url("/"), Some("API")).await;
-    assert_eq!(report.outcome, Outcome::Failed(Failure::VendorOutage));
+    assert_eq!(report.outcome, WireOutcome::Failed(WireFailure::VendorOutage));
 
     let server = page(&[("/acme/api/status/summary.json", OPENSTATUS)]).await;
-    let at_once = net.with_pages_tried_at_once();
+    let at_once = net.with_full_page_detection();
     let report = look(&at_once, &server.url("/acme"), Some("api")).await;
-    assert_eq!(report.outcome, Outcome::Passed);
+    assert_eq!(report.outcome, WireOutcome::Passed);
     assert_eq!(report.vendor.unwrap().state, VendorState::Maintenance);
 }
 
 /// Returns the reason of an outcome without a verdict on the vendor.
-fn why(outcome: &Outcome) -> &str {
+fn why(outcome: &WireOutcome) -> &str {
     match outcome {
-        Outcome::Inconclusive(OwnFault::VendorUnreadable { detail }) => detail.as_str(),
+        WireOutcome::Inconclusive(WireOwnFault::VendorUnreadable { detail }) => detail.as_str(),
         other => panic!("{other:?}"),
     }
 }
@@ -79,7 +79,7 @@ fn why(outcome: &Outcome) -> &str {
 async fn degraded_passes_and_says_so() {
     let server = page(&[("/api/v2/summary.json", DEGRADED)]).await;
     let report = look(&net(), &server.url("/"), Some("Frankfurt")).await;
-    assert_eq!(report.outcome, Outcome::Passed);
+    assert_eq!(report.outcome, WireOutcome::Passed);
     assert_eq!(report.vendor.unwrap().state, VendorState::Degraded);
 }
 
@@ -87,7 +87,7 @@ async fn degraded_passes_and_says_so() {
 async fn what_can_not_be_read_or_is_not_there_accuses_nobody() {
     let server = page(&[]).await;
     let outcome = look(&net(), &server.url("/"), None).await.outcome;
-    assert!(matches!(outcome, Outcome::Inconclusive(OwnFault::VendorUnreadable { .. })), "{outcome:?}");
+    assert!(matches!(outcome, WireOutcome::Inconclusive(WireOwnFault::VendorUnreadable { .. })), "{outcome:?}");
 
     let server = page(&[("/api/v2/summary.json", STATUSPAGE)]).await;
     let outcome = look(&net(), &server.url("/"), Some("Tokyo")).await.outcome;
@@ -96,24 +96,24 @@ async fn what_can_not_be_read_or_is_not_there_accuses_nobody() {
     assert_eq!(why(&outcome), "no component \"Frankfort\"; similar: \"Frankfurt\"");
 
     for (reply, words) in [
-        (Reply::ok("<!doctype html><p>All systems operational"), "HTML instead of JSON"),
-        (Reply::ok("{\"ok\":true}"), "its JSON is of another form"),
-        (Reply::ok("fine"), "its answer is not JSON"),
-        (Reply::ok(""), "its answer is empty"),
-        (Reply::status(403), "it answers with status 403"),
+        (ScriptedReply::ok("<!doctype html><p>All systems operational"), "HTML instead of JSON"),
+        (ScriptedReply::ok("{\"ok\":true}"), "its JSON is of another form"),
+        (ScriptedReply::ok("fine"), "its answer is not JSON"),
+        (ScriptedReply::ok(""), "its answer is empty"),
+        (ScriptedReply::status(403), "it answers with status 403"),
     ] {
-        let server = Server::start(move |_| reply.clone()).await;
-        let outcome = look(&net().with_pages_tried_at_once(), &server.url("/"), None).await.outcome;
+        let server = ScriptedServer::start(move |_| reply.clone()).await;
+        let outcome = look(&net().with_full_page_detection(), &server.url("/"), None).await.outcome;
         assert_eq!(why(&outcome), format!("no known kind of status page ({words})"));
     }
 
-    let server = Server::start(|_| Reply::status(503)).await;
+    let server = ScriptedServer::start(|_| ScriptedReply::status(503)).await;
     let outcome = look(&net(), &server.url("/"), None).await.outcome;
     assert_eq!(why(&outcome), "it answers with status 503");
     assert_eq!(server.requests().len(), 1, "a failing server gets no further requests");
 
     let outcome = look(&net(), "ftp://status.example", None).await.outcome;
-    assert!(matches!(outcome, Outcome::Failed(Failure::BadTarget { .. })));
+    assert!(matches!(outcome, WireOutcome::Failed(WireFailure::BadTarget { .. })));
 }
 
 #[tokio::test]
@@ -128,8 +128,8 @@ async fn all_who_follow_a_page_share_one_reading() {
     for look in looks {
         outcomes.push(look.await.unwrap());
     }
-    assert_eq!(outcomes[0], Outcome::Failed(Failure::VendorOutage));
-    assert_eq!(outcomes[1], Outcome::Passed);
+    assert_eq!(outcomes[0], WireOutcome::Failed(WireFailure::VendorOutage));
+    assert_eq!(outcomes[1], WireOutcome::Passed);
     assert_eq!(outcomes[2], outcomes[0]);
     assert!(why(&outcomes[3]).starts_with("no component \"Nowhere\""), "{outcomes:?}");
     assert_eq!(server.requests().len(), 1);
@@ -139,19 +139,19 @@ async fn all_who_follow_a_page_share_one_reading() {
 async fn a_page_is_asked_whether_it_has_changed() {
     let asked = Arc::new(AtomicUsize::new(0));
     let count = Arc::clone(&asked);
-    let server = Server::start(move |request| {
+    let server = ScriptedServer::start(move |request| {
         if request.contains("if-none-match: \"v1\"") {
             count.fetch_add(1, Ordering::SeqCst);
-            return Reply::text("HTTP/1.1 304 Not Modified\r\n\r\n");
+            return ScriptedReply::text("HTTP/1.1 304 Not Modified\r\n\r\n");
         }
         let head = format!("HTTP/1.1 200 OK\r\netag: \"v1\"\r\ncontent-length: {}\r\n\r\n", STATUSPAGE.len());
-        Reply::text(&format!("{head}{STATUSPAGE}"))
+        ScriptedReply::text(&format!("{head}{STATUSPAGE}"))
     })
     .await;
     let net = net().with_pages_fresh_for(Duration::ZERO);
     for _ in 0..3 {
         let report = look(&net, &server.url("/"), None).await;
-        assert_eq!(report.outcome, Outcome::Failed(Failure::VendorOutage), "{report:?}");
+        assert_eq!(report.outcome, WireOutcome::Failed(WireFailure::VendorOutage), "{report:?}");
     }
     assert_eq!(asked.load(Ordering::SeqCst), 2);
     assert_eq!(server.requests().len(), 3);
@@ -160,16 +160,16 @@ async fn a_page_is_asked_whether_it_has_changed() {
 #[tokio::test]
 async fn the_guard_holds_for_pages_and_where_they_send_us() {
     let inner = page(&[("/api/v2/summary.json", STATUSPAGE)]).await;
-    let guarded = net_with(&no_resolver(), Policy::default(), &[]);
+    let guarded = net_with(&no_resolver(), DialPolicy::default(), &[]);
     let outcome = look(&guarded, &inner.url("/"), None).await.outcome;
-    assert!(matches!(outcome, Outcome::Inconclusive(OwnFault::VendorUnreadable { .. })), "{outcome:?}");
+    assert!(matches!(outcome, WireOutcome::Inconclusive(WireOwnFault::VendorUnreadable { .. })), "{outcome:?}");
 
     let to = inner.url("/api/v2/summary.json").replace("127.0.0.1", "127.0.0.2");
-    let outer = Server::start(move |_| Reply::redirect(302, &to)).await;
+    let outer = ScriptedServer::start(move |_| ScriptedReply::redirect(302, &to)).await;
     let deny = vec!["127.0.0.2".parse().unwrap()];
-    let policy = Policy { allow_private: true, allow_own_host: true, deny, ..Policy::default() };
+    let policy = DialPolicy { allow_private: true, allow_own_host: true, deny, ..DialPolicy::default() };
     let outcome = look(&net_with(&no_resolver(), policy, &[]), &outer.url("/"), None).await.outcome;
-    assert!(matches!(outcome, Outcome::Inconclusive(OwnFault::VendorUnreadable { .. })), "{outcome:?}");
+    assert!(matches!(outcome, WireOutcome::Inconclusive(WireOwnFault::VendorUnreadable { .. })), "{outcome:?}");
     assert!(inner.requests().is_empty());
 }
 
@@ -177,33 +177,30 @@ const KUMA: &str = include_str!("../fixtures/vendor/kuma/groups.page.json");
 const BEATS: &str = include_str!("../fixtures/vendor/kuma/some.beats.json");
 const ENTRY: &str = r#"{"type":"statusPageMatchedDomain","statusPageSlug":"acme"}"#;
 const ROBOT: &str = include_str!("../fixtures/vendor/uptimerobot/some.json");
-const KUMA_PAGE: &[(&str, &str)] = &[
-    ("/api/entry-page", ENTRY),
-    ("/api/status-page/acme", KUMA),
-    ("/api/status-page/heartbeat/acme", BEATS),
-];
+const KUMA_PAGE: &[(&str, &str)] =
+    &[("/api/entry-page", ENTRY), ("/api/status-page/acme", KUMA), ("/api/status-page/heartbeat/acme", BEATS)];
 
 #[tokio::test]
 async fn a_page_of_two_documents_is_read_once_for_all_and_asked_whether_each_has_changed() {
-    let server = Server::start(|request| {
+    let server = ScriptedServer::start(|request| {
         let path = request.split(' ').nth(1).unwrap();
         let Some((_, document)) = KUMA_PAGE.iter().find(|(at, _)| *at == path) else {
-            return Reply::status(404);
+            return ScriptedReply::status(404);
         };
         let tag = format!("\"{}\"", document.len());
         if request.contains(&format!("if-none-match: {tag}")) {
-            return Reply::text("HTTP/1.1 304 Not Modified\r\n\r\n");
+            return ScriptedReply::text("HTTP/1.1 304 Not Modified\r\n\r\n");
         }
         let length = document.len();
-        Reply::text(&format!("HTTP/1.1 200 OK\r\netag: {tag}\r\ncontent-length: {length}\r\n\r\n{document}"))
+        ScriptedReply::text(&format!("HTTP/1.1 200 OK\r\netag: {tag}\r\ncontent-length: {length}\r\n\r\n{document}"))
     })
     .await;
     let url = server.url("/status/acme");
     let shared = net();
     for (component, outcome) in [
-        (Some("Core / API"), Outcome::Failed(Failure::VendorOutage)),
-        (Some("Web"), Outcome::Passed),
-        (None, Outcome::Passed),
+        (Some("Core / API"), WireOutcome::Failed(WireFailure::VendorOutage)),
+        (Some("Web"), WireOutcome::Passed),
+        (None, WireOutcome::Passed),
     ] {
         assert_eq!(look(&shared, &url, component).await.outcome, outcome, "{component:?}");
     }
@@ -215,7 +212,7 @@ async fn a_page_of_two_documents_is_read_once_for_all_and_asked_whether_each_has
     let eager = net().with_pages_fresh_for(Duration::ZERO);
     for _ in 0..2 {
         let outcome = look(&eager, &url, Some("Core / API")).await.outcome;
-        assert_eq!(outcome, Outcome::Failed(Failure::VendorOutage));
+        assert_eq!(outcome, WireOutcome::Failed(WireFailure::VendorOutage));
     }
     let requests = server.requests();
     assert_eq!(requests.len(), 6);
@@ -234,13 +231,10 @@ async fn an_unknown_page_is_tried_a_few_requests_at_a_time_and_then_remembered()
         rounds += 1;
         assert!(rounds <= 4, "{outcome:?}");
         if net.vendor_product(&server.url("/")).is_none() {
-            assert!(
-                matches!(outcome, Outcome::Inconclusive(OwnFault::VendorUnreadable { .. })),
-                "{outcome:?}"
-            );
+            assert!(matches!(outcome, WireOutcome::Inconclusive(WireOwnFault::VendorUnreadable { .. })), "{outcome:?}");
             assert!(now - asked <= 4, "{} requests in one round", now - asked);
         } else {
-            assert_eq!(outcome, Outcome::Failed(Failure::VendorOutage));
+            assert_eq!(outcome, WireOutcome::Failed(WireFailure::VendorOutage));
         }
         asked = now;
     }
@@ -248,9 +242,9 @@ async fn an_unknown_page_is_tried_a_few_requests_at_a_time_and_then_remembered()
     assert_eq!(server.requests().len() - asked, 2, "the two documents and nothing else");
 
     let robot = page(&[("/api/getMonitorList/x?page=1", ROBOT)]).await;
-    let once = self::net().with_pages_tried_at_once();
+    let once = self::net().with_full_page_detection();
     let outcome = look(&once, &robot.url("/"), Some("API")).await.outcome;
-    assert_eq!(outcome, Outcome::Failed(Failure::VendorOutage));
+    assert_eq!(outcome, WireOutcome::Failed(WireFailure::VendorOutage));
     assert_eq!(once.vendor_product(&robot.url("/")), Some("UptimeRobot"));
 }
 
@@ -258,59 +252,56 @@ async fn an_unknown_page_is_tried_a_few_requests_at_a_time_and_then_remembered()
 async fn the_second_document_is_sent_nowhere_that_the_guard_refuses() {
     let inner = page(KUMA_PAGE).await;
     let to = inner.url("/api/status-page/heartbeat/acme").replace("127.0.0.1", "127.0.0.2");
-    let outer = Server::start(move |request| match request.split(' ').nth(1).unwrap() {
-        "/api/status-page/acme" => Reply::ok(KUMA),
-        _ => Reply::redirect(302, &to),
+    let outer = ScriptedServer::start(move |request| match request.split(' ').nth(1).unwrap() {
+        "/api/status-page/acme" => ScriptedReply::ok(KUMA),
+        _ => ScriptedReply::redirect(302, &to),
     })
     .await;
-    let policy = Policy {
+    let policy = DialPolicy {
         allow_private: true,
         allow_own_host: true,
         deny: vec!["127.0.0.2".parse().unwrap()],
-        ..Policy::default()
+        ..DialPolicy::default()
     };
     let guarded = net_with(&no_resolver(), policy, &[]);
     let outcome = look(&guarded, &outer.url("/status/acme"), None).await.outcome;
-    assert!(matches!(outcome, Outcome::Inconclusive(OwnFault::VendorUnreadable { .. })), "{outcome:?}");
+    assert!(matches!(outcome, WireOutcome::Inconclusive(WireOwnFault::VendorUnreadable { .. })), "{outcome:?}");
     assert!(inner.requests().is_empty());
 }
 
 #[tokio::test]
 async fn a_document_beyond_its_bound_is_not_read() {
-    let server = Server::start(|_| {
+    let server = ScriptedServer::start(|_| {
         let padding = " ".repeat(1024 * 1024);
-        Reply::ok(&format!("{padding}{STATUSPAGE}"))
+        ScriptedReply::ok(&format!("{padding}{STATUSPAGE}"))
     })
     .await;
     let outcome = look(&net(), &server.url("/"), None).await.outcome;
-    assert!(matches!(outcome, Outcome::Inconclusive(OwnFault::VendorUnreadable { .. })), "{outcome:?}");
+    assert!(matches!(outcome, WireOutcome::Inconclusive(WireOwnFault::VendorUnreadable { .. })), "{outcome:?}");
 }
 
 /// Responds with `document` and its tag, or with status 304.
-fn tagged(request: &str, document: &str, tag: usize) -> Reply {
+fn tagged(request: &str, document: &str, tag: usize) -> ScriptedReply {
     if request.contains(&format!("if-none-match: \"{tag}\"")) {
-        return Reply::text("HTTP/1.1 304 Not Modified\r\n\r\n");
+        return ScriptedReply::text("HTTP/1.1 304 Not Modified\r\n\r\n");
     }
     let length = document.len();
-    Reply::text(&format!("HTTP/1.1 200 OK\r\netag: \"{tag}\"\r\ncontent-length: {length}\r\n\r\n{document}"))
+    ScriptedReply::text(&format!("HTTP/1.1 200 OK\r\netag: \"{tag}\"\r\ncontent-length: {length}\r\n\r\n{document}"))
 }
 
 #[tokio::test]
 async fn of_a_large_page_as_much_is_kept_as_monitors_ask_for() {
     let filler = (0..3_000).map(|n| format!(r#"{{"name":"filler {n}","status":"operational"}},"#));
-    let large = STATUSPAGE.replacen(
-        "\"components\": [",
-        &format!("\"components\": [{}", filler.collect::<String>()),
-        1,
-    );
+    let large =
+        STATUSPAGE.replacen("\"components\": [", &format!("\"components\": [{}", filler.collect::<String>()), 1);
     assert!(large.len() > STATUSPAGE.len() + 100_000);
-    let server = Server::start(move |request| tagged(request, &large, 1)).await;
+    let server = ScriptedServer::start(move |request| tagged(request, &large, 1)).await;
     let (url, net) = (server.url("/"), net());
-    let down = Outcome::Failed(Failure::VendorOutage);
+    let down = WireOutcome::Failed(WireFailure::VendorOutage);
     assert_eq!(look(&net, &url, Some("Frankfurt")).await.outcome, down);
-    assert_eq!(look(&net, &url, Some("Web")).await.outcome, Outcome::Passed);
+    assert_eq!(look(&net, &url, Some("Web")).await.outcome, WireOutcome::Passed);
     assert_eq!(server.requests().len(), 2, "a component without a request was not cached");
-    for (component, outcome) in [("frankfurt", &down), ("Web", &Outcome::Passed), ("Frankfurt", &down)] {
+    for (component, outcome) in [("frankfurt", &down), ("Web", &WireOutcome::Passed), ("Frankfurt", &down)] {
         assert_eq!(look(&net, &url, Some(component)).await.outcome, *outcome, "{component}");
     }
     let missing = look(&net, &url, Some("Nowhere")).await.outcome;
@@ -330,7 +321,7 @@ async fn of_a_large_page_as_much_is_kept_as_monitors_ask_for() {
 async fn a_page_of_which_one_document_has_changed_is_read_whole() {
     let is_bad = Arc::new(AtomicUsize::new(0));
     let state = Arc::clone(&is_bad);
-    let server = Server::start(move |request| {
+    let server = ScriptedServer::start(move |request| {
         let path = request.split(' ').nth(1).unwrap();
         match path {
             "/api/status-page/acme" => tagged(request, KUMA, 1),
@@ -338,18 +329,18 @@ async fn a_page_of_which_one_document_has_changed_is_read_whole() {
                 tagged(request, &BEATS.replace("\"status\": 0", "\"status\": 1"), 1)
             }
             "/api/status-page/heartbeat/acme" => tagged(request, BEATS, 2),
-            _ => Reply::status(404),
+            _ => ScriptedReply::status(404),
         }
     })
     .await;
     let net = net().with_pages_fresh_for(Duration::ZERO);
     let url = server.url("/status/acme");
     let outcome = async || look(&net, &url, Some("Core / API")).await.outcome;
-    assert_eq!(outcome().await, Outcome::Passed);
-    assert_eq!(outcome().await, Outcome::Passed);
+    assert_eq!(outcome().await, WireOutcome::Passed);
+    assert_eq!(outcome().await, WireOutcome::Passed);
     is_bad.store(1, Ordering::SeqCst);
     for _ in 0..2 {
-        assert_eq!(outcome().await, Outcome::Failed(Failure::VendorOutage));
+        assert_eq!(outcome().await, WireOutcome::Failed(WireFailure::VendorOutage));
     }
     // Twice 2, then 2 of which one has changed and both again, then 2.
     assert_eq!(server.requests().len(), 10);

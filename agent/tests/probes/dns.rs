@@ -9,36 +9,36 @@ use std::{
 };
 
 use parallax_agent::probe::run;
-use parallax_dial::Policy;
+use parallax_dial::DialPolicy;
 use parallax_protocol::{
-    check::{CheckSpec, DnsCheck, RecordType},
-    result::{AddressClass, Failure, Outcome, OwnFault, Phase, Report},
-    text::Detail,
+    check::{WireCheckSpec, WireDnsCheck, WireRecordType},
+    result::{AddressClass, ProbeReport, WireFailure, WireOutcome, WireOwnFault, WirePhase},
+    text::ShortText,
 };
 
 use crate::{
-    world::net_with,
-    zone::{A, AAAA, CNAME, MX, NS, Question, Say, TXT, Zone, exchange, name, text},
+    harness::net_with,
+    scripted_zone::{A, AAAA, CNAME, MX, NS, ScriptedZone, TXT, ZoneAnswer, ZoneQuery, exchange, name, text},
 };
 
-async fn ask(zone: &Zone, host: &str, record: RecordType, expect: Option<&str>) -> Report {
+async fn ask(zone: &ScriptedZone, host: &str, record: WireRecordType, expect: Option<&str>) -> ProbeReport {
     ask_within(zone, host, record, expect, Duration::from_secs(10)).await
 }
 
 async fn ask_within(
-    zone: &Zone,
+    zone: &ScriptedZone,
     host: &str,
-    record: RecordType,
+    record: WireRecordType,
     expect: Option<&str>,
     limit: Duration,
-) -> Report {
-    let net = net_with(&zone.resolver(), Policy::default(), &[]).limited_to(limit);
-    let check = DnsCheck { host: host.to_owned(), record, expect: expect.map(str::to_owned) };
-    run(&CheckSpec::Dns(check), &net).await
+) -> ProbeReport {
+    let net = net_with(&zone.resolver(), DialPolicy::default(), &[]).with_limit(limit);
+    let check = WireDnsCheck { host: host.to_owned(), record, expect: expect.map(str::to_owned) };
+    run(&WireCheckSpec::Dns(check), &net).await
 }
 
-fn site(question: &Question) -> Say {
-    Say::Records(match question.kind {
+fn site(question: &ZoneQuery) -> ZoneAnswer {
+    ZoneAnswer::Records(match question.kind {
         A => vec![(A, vec![192, 0, 2, 1]), (A, vec![192, 0, 2, 2])],
         AAAA => vec![(AAAA, [vec![0x20, 0x01, 0x0d, 0xb8], vec![0; 11], vec![7]].concat())],
         CNAME => vec![(CNAME, name("Shop.Hosting.example"))],
@@ -51,112 +51,112 @@ fn site(question: &Question) -> Say {
 
 #[tokio::test]
 async fn every_type_is_asked_for_and_any_answer_may_fit() {
-    let zone = Zone::start(site).await;
+    let zone = ScriptedZone::start(site).await;
     for (record, expect) in [
-        (RecordType::A, "192.0.2.2"),
-        (RecordType::Aaaa, "2001:db8:0::7"),
-        (RecordType::Cname, "shop.hosting.example."),
-        (RecordType::Mx, "10 A.mx.example"),
-        (RecordType::Txt, "include:_spf.example"),
-        (RecordType::Ns, "NS2.example"),
+        (WireRecordType::A, "192.0.2.2"),
+        (WireRecordType::Aaaa, "2001:db8:0::7"),
+        (WireRecordType::Cname, "shop.hosting.example."),
+        (WireRecordType::Mx, "10 A.mx.example"),
+        (WireRecordType::Txt, "include:_spf.example"),
+        (WireRecordType::Ns, "NS2.example"),
     ] {
         let report = ask(&zone, "example.com", record, Some(expect)).await;
-        assert_eq!(report.outcome, Outcome::Passed, "{record:?}");
+        assert_eq!(report.outcome, WireOutcome::Passed, "{record:?}");
         assert!(report.latency_ms.is_some() && report.phases.dns_us.is_some());
-        assert_eq!(ask(&zone, "example.com", record, None).await.outcome, Outcome::Passed, "{record:?}");
+        assert_eq!(ask(&zone, "example.com", record, None).await.outcome, WireOutcome::Passed, "{record:?}");
         let other = ask(&zone, "example.com", record, Some("elsewhere")).await.outcome;
-        assert!(matches!(other, Outcome::Failed(Failure::DnsMismatch { .. })), "{record:?}: {other:?}");
+        assert!(matches!(other, WireOutcome::Failed(WireFailure::DnsMismatch { .. })), "{record:?}: {other:?}");
     }
-    let got = Detail::new("ns1.example, ns2.example");
-    let report = ask(&zone, "example.com", RecordType::Ns, Some("ns3")).await;
-    assert_eq!(report.outcome, Outcome::Failed(Failure::DnsMismatch { got }));
+    let got = ShortText::new("ns1.example, ns2.example");
+    let report = ask(&zone, "example.com", WireRecordType::Ns, Some("ns3")).await;
+    assert_eq!(report.outcome, WireOutcome::Failed(WireFailure::DnsMismatch { got }));
 }
 
 #[tokio::test]
 async fn the_root_has_name_servers() {
-    let zone = Zone::start(|question| match (question.name.as_str(), question.kind) {
-        ("", NS) => Say::Records(vec![(NS, name("a.root-servers.net"))]),
-        _ => Say::Code(3),
+    let zone = ScriptedZone::start(|question| match (question.name.as_str(), question.kind) {
+        ("", NS) => ZoneAnswer::Records(vec![(NS, name("a.root-servers.net"))]),
+        _ => ZoneAnswer::Code(3),
     })
     .await;
-    let report = ask(&zone, ".", RecordType::Ns, Some("a.root-servers.net")).await;
-    assert_eq!(report.outcome, Outcome::Passed);
+    let report = ask(&zone, ".", WireRecordType::Ns, Some("a.root-servers.net")).await;
+    assert_eq!(report.outcome, WireOutcome::Passed);
 }
 
 #[tokio::test]
 async fn each_way_to_have_no_answer_has_its_word() {
-    let zone = Zone::start(|question| match question.name.as_str() {
+    let zone = ScriptedZone::start(|question| match question.name.as_str() {
         // The root's name servers: the resolver works.
-        "" => Say::Records(vec![(NS, name("a.root-servers.net"))]),
+        "" => ZoneAnswer::Records(vec![(NS, name("a.root-servers.net"))]),
         // It also reaches large zones, which have no such name.
-        name if name.starts_with("px") => Say::Code(3),
-        "gone.example" => Say::Code(3),
-        "empty.example" => Say::Records(vec![]),
-        "broken.example" => Say::Code(2),
-        "refused.example" => Say::Code(5),
-        _ => Say::Silence,
+        name if name.starts_with("px") => ZoneAnswer::Code(3),
+        "gone.example" => ZoneAnswer::Code(3),
+        "empty.example" => ZoneAnswer::Records(vec![]),
+        "broken.example" => ZoneAnswer::Code(2),
+        "refused.example" => ZoneAnswer::Code(5),
+        _ => ZoneAnswer::Silence,
     })
     .await;
     for (host, failure) in [
-        ("gone.example", Failure::DnsNotFound),
-        ("empty.example", Failure::DnsNoRecord),
-        ("broken.example", Failure::DnsFailed { code: 2 }),
-        ("refused.example", Failure::DnsFailed { code: 5 }),
+        ("gone.example", WireFailure::DnsNotFound),
+        ("empty.example", WireFailure::DnsNoRecord),
+        ("broken.example", WireFailure::DnsFailed { code: 2 }),
+        ("refused.example", WireFailure::DnsFailed { code: 5 }),
     ] {
-        let report = ask(&zone, host, RecordType::Mx, None).await;
-        assert_eq!(report.outcome, Outcome::Failed(failure), "{host}");
+        let report = ask(&zone, host, WireRecordType::Mx, None).await;
+        assert_eq!(report.outcome, WireOutcome::Failed(failure), "{host}");
         assert!(report.latency_ms.is_some(), "{host}");
     }
     let limit = Duration::from_millis(200);
-    let report = ask_within(&zone, "silent.example", RecordType::A, None, limit).await;
-    assert_eq!(report.outcome, Outcome::Failed(Failure::Timeout { phase: Phase::Dns }));
+    let report = ask_within(&zone, "silent.example", WireRecordType::A, None, limit).await;
+    assert_eq!(report.outcome, WireOutcome::Failed(WireFailure::Timeout { phase: WirePhase::Dns }));
     assert_eq!(report.latency_ms, None);
 }
 
 #[tokio::test]
 async fn a_resolver_that_answers_nobody_accuses_nobody() {
-    let zone = Zone::start(|_| Say::Code(2)).await;
-    let report = ask(&zone, "example.com", RecordType::A, None).await;
+    let zone = ScriptedZone::start(|_| ZoneAnswer::Code(2)).await;
+    let report = ask(&zone, "example.com", WireRecordType::A, None).await;
     // The root is answered with an error too.
-    assert_eq!(report.outcome, Outcome::Inconclusive(OwnFault::ResolverDead));
+    assert_eq!(report.outcome, WireOutcome::Inconclusive(WireOwnFault::ResolverDead));
 }
 
 #[tokio::test]
 async fn a_long_answer_comes_by_tcp() {
-    let zone = Zone::start(|question| {
+    let zone = ScriptedZone::start(|question| {
         if !question.is_tcp {
-            return Say::CutShort;
+            return ZoneAnswer::CutShort;
         }
         let long = "x".repeat(250);
         let filler = (0..20).map(|_| (TXT, text(&[&long, &long])));
-        Say::Records(filler.chain([(TXT, text(&["the last one"]))]).collect())
+        ZoneAnswer::Records(filler.chain([(TXT, text(&["the last one"]))]).collect())
     })
     .await;
-    let report = ask(&zone, "long.example", RecordType::Txt, Some("the last one")).await;
-    assert_eq!(report.outcome, Outcome::Passed);
+    let report = ask(&zone, "long.example", WireRecordType::Txt, Some("the last one")).await;
+    assert_eq!(report.outcome, WireOutcome::Passed);
 }
 
 #[tokio::test]
 async fn nothing_is_remembered_between_checks() {
     let asked = AtomicUsize::new(0);
-    let zone = Zone::start(move |_| {
+    let zone = ScriptedZone::start(move |_| {
         let last = if asked.fetch_add(1, Ordering::SeqCst) == 0 { 1 } else { 2 };
-        Say::Records(vec![(A, vec![192, 0, 2, last])])
+        ZoneAnswer::Records(vec![(A, vec![192, 0, 2, last])])
     })
     .await;
-    let net = net_with(&zone.resolver(), Policy::default(), &[]);
+    let net = net_with(&zone.resolver(), DialPolicy::default(), &[]);
     for expect in ["192.0.2.1", "192.0.2.2"] {
-        let check = DnsCheck { host: "a.example".into(), record: RecordType::A, expect: Some(expect.into()) };
-        assert_eq!(run(&CheckSpec::Dns(check), &net).await.outcome, Outcome::Passed, "{expect}");
+        let check = WireDnsCheck { host: "a.example".into(), record: WireRecordType::A, expect: Some(expect.into()) };
+        assert_eq!(run(&WireCheckSpec::Dns(check), &net).await.outcome, WireOutcome::Passed, "{expect}");
     }
 }
 
 #[tokio::test]
 async fn what_is_no_name_is_not_asked_for() {
-    let zone = Zone::start(site).await;
+    let zone = ScriptedZone::start(site).await;
     for host in ["192.0.2.1", "::1", "", "a b"] {
-        let outcome = ask(&zone, host, RecordType::A, None).await.outcome;
-        assert!(matches!(outcome, Outcome::Failed(Failure::BadTarget { .. })), "{host}: {outcome:?}");
+        let outcome = ask(&zone, host, WireRecordType::A, None).await.outcome;
+        assert!(matches!(outcome, WireOutcome::Failed(WireFailure::BadTarget { .. })), "{host}: {outcome:?}");
     }
 }
 
@@ -164,9 +164,9 @@ async fn what_is_no_name_is_not_asked_for() {
 async fn what_a_resolver_knows_of_private_networks_is_no_answer_unless_they_are_allowed() {
     let asked = Arc::new(AtomicUsize::new(0));
     let count = Arc::clone(&asked);
-    let zone = Zone::start(move |question| {
+    let zone = ScriptedZone::start(move |question| {
         count.fetch_add(1, Ordering::SeqCst);
-        Say::Records(match (question.name.as_str(), question.kind) {
+        ZoneAnswer::Records(match (question.name.as_str(), question.kind) {
             ("both.example", A) => vec![(A, vec![10, 1, 2, 3]), (A, vec![192, 0, 2, 1])],
             ("both.example", MX) => {
                 vec![(MX, exchange(5, "mx.corp")), (MX, exchange(10, "mx.example"))]
@@ -183,33 +183,34 @@ async fn what_a_resolver_knows_of_private_networks_is_no_answer_unless_they_are_
         })
     })
     .await;
-    for record in [RecordType::A, RecordType::Aaaa, RecordType::Cname, RecordType::Ns, RecordType::Mx] {
+    for record in
+        [WireRecordType::A, WireRecordType::Aaaa, WireRecordType::Cname, WireRecordType::Ns, WireRecordType::Mx]
+    {
         for expect in [None, Some("1"), Some("vault"), Some("guessed")] {
             // The same error as for a name without such a record: it reveals nothing of the answer, not even
             // its existence.
             let outcome = ask(&zone, "inner.example", record, expect).await.outcome;
-            assert_eq!(outcome, Outcome::Failed(Failure::DnsNoRecord), "{record:?}, {expect:?}");
+            assert_eq!(outcome, WireOutcome::Failed(WireFailure::DnsNoRecord), "{record:?}, {expect:?}");
         }
     }
     // The message of a mismatch contains no private address either.
-    let got = |text: &str| Outcome::Failed(Failure::DnsMismatch { got: Detail::new(text) });
-    assert_eq!(ask(&zone, "both.example", RecordType::A, Some("10.1")).await.outcome, got("192.0.2.1"));
-    assert_eq!(ask(&zone, "both.example", RecordType::Mx, Some("corp")).await.outcome, got("10 mx.example"));
+    let got = |text: &str| WireOutcome::Failed(WireFailure::DnsMismatch { got: ShortText::new(text) });
+    assert_eq!(ask(&zone, "both.example", WireRecordType::A, Some("10.1")).await.outcome, got("192.0.2.1"));
+    assert_eq!(ask(&zone, "both.example", WireRecordType::Mx, Some("corp")).await.outcome, got("10 mx.example"));
 
     let before = asked.load(Ordering::SeqCst);
-    for host in ["vault.internal", "nas.local", "a.home.arpa", "1.0.10.in-addr.arpa", "db.corp", "localhost"]
-    {
-        let outcome = ask(&zone, host, RecordType::Txt, Some("v")).await.outcome;
+    for host in ["vault.internal", "nas.local", "a.home.arpa", "1.0.10.in-addr.arpa", "db.corp", "localhost"] {
+        let outcome = ask(&zone, host, WireRecordType::Txt, Some("v")).await.outcome;
         let class = AddressClass::Private;
-        assert_eq!(outcome, Outcome::Failed(Failure::AddressNotAllowed { class }), "{host}");
+        assert_eq!(outcome, WireOutcome::Failed(WireFailure::AddressNotAllowed { class }), "{host}");
     }
     assert_eq!(asked.load(Ordering::SeqCst), before, "such names are not queried");
 
-    let open = net_with(&zone.resolver(), Policy { allow_private: true, ..Policy::default() }, &[]);
+    let open = net_with(&zone.resolver(), DialPolicy { allow_private: true, ..DialPolicy::default() }, &[]);
     for (host, record, expect) in
-        [("inner.example", RecordType::A, "10.1.2.3"), ("nas.local", RecordType::Cname, "vault.internal")]
+        [("inner.example", WireRecordType::A, "10.1.2.3"), ("nas.local", WireRecordType::Cname, "vault.internal")]
     {
-        let check = DnsCheck { host: host.into(), record, expect: Some(expect.into()) };
-        assert_eq!(run(&CheckSpec::Dns(check), &open).await.outcome, Outcome::Passed, "{host}");
+        let check = WireDnsCheck { host: host.into(), record, expect: Some(expect.into()) };
+        assert_eq!(run(&WireCheckSpec::Dns(check), &open).await.outcome, WireOutcome::Passed, "{host}");
     }
 }

@@ -2,65 +2,65 @@
 
 use std::time::Duration;
 
-use parallax_agent::probe::{Net, net::roots, run};
+use parallax_agent::probe::{ProbeContext, net::roots, run};
 use parallax_dial::{
-    Guard, OwnAddresses, Policy, Resolver,
-    stub::{Answer, StubServer},
+    DialGuard, DialPolicy, DnsResolver, OwnAddresses,
+    stub::{StubAnswer, StubServer},
 };
 use parallax_protocol::{
-    check::{CertificateCheck, CheckSpec, ComponentCheck, PingCheck, TcpCheck},
-    result::{AddressClass, Failure, Outcome, OwnFault, Phase},
-    text::Detail,
+    check::{WireCertificateCheck, WireCheckSpec, WireComponentCheck, WirePingCheck, WireTcpCheck},
+    result::{AddressClass, WireFailure, WireOutcome, WireOwnFault, WirePhase},
+    text::ShortText,
 };
 
-use crate::world::{Reply, Server, get, net_with, no_resolver, resolver_to};
+use crate::harness::{ScriptedReply, ScriptedServer, get, net_with, no_resolver, resolver_to};
 
-fn refused(class: AddressClass) -> Outcome {
-    Outcome::Failed(Failure::AddressNotAllowed { class })
+fn refused(class: AddressClass) -> WireOutcome {
+    WireOutcome::Failed(WireFailure::AddressNotAllowed { class })
 }
 
 #[tokio::test]
 async fn literals_inside_are_refused_without_a_connection() {
-    let server = Server::start(|_| Reply::ok("")).await;
+    let server = ScriptedServer::start(|_| ScriptedReply::ok("")).await;
     let port = server.address.port();
-    let net = net_with(&no_resolver(), Policy::default(), &[]);
+    let net = net_with(&no_resolver(), DialPolicy::default(), &[]);
     for host in ["127.0.0.1", "127.1", "0x7f.1", "2130706433", "[::1]", "[::ffff:7f00:1]", "localhost"] {
-        let check = CheckSpec::Http(get(&format!("http://{host}:{port}/")));
+        let check = WireCheckSpec::Http(get(&format!("http://{host}:{port}/")));
         assert_eq!(run(&check, &net).await.outcome, refused(AddressClass::Loopback), "{host}");
     }
-    let check = CheckSpec::Http(get("http://169.254.169.254/latest/meta-data/"));
+    let check = WireCheckSpec::Http(get("http://169.254.169.254/latest/meta-data/"));
     assert_eq!(run(&check, &net).await.outcome, refused(AddressClass::LinkLocal));
     assert!(server.requests().is_empty());
 }
 
 #[tokio::test]
 async fn a_name_that_leads_inside_is_refused() {
-    let server = Server::start(|_| Reply::ok("")).await;
+    let server = ScriptedServer::start(|_| ScriptedReply::ok("")).await;
     let (_zone, resolver) = resolver_to(&["127.0.0.1", "10.0.0.1", "::1"]).await;
-    let net = net_with(&resolver, Policy::default(), &[]);
-    let check = CheckSpec::Http(get(&format!("http://inside.example:{}/", server.address.port())));
-    assert!(matches!(run(&check, &net).await.outcome, Outcome::Failed(Failure::AddressNotAllowed { .. })));
+    let net = net_with(&resolver, DialPolicy::default(), &[]);
+    let check = WireCheckSpec::Http(get(&format!("http://inside.example:{}/", server.address.port())));
+    assert!(matches!(run(&check, &net).await.outcome, WireOutcome::Failed(WireFailure::AddressNotAllowed { .. })));
     assert!(server.requests().is_empty());
 }
 
 #[tokio::test]
 async fn a_redirect_that_leads_to_a_denied_address_is_refused() {
-    let inside = Server::start(|_| Reply::ok("secret")).await;
+    let inside = ScriptedServer::start(|_| ScriptedReply::ok("secret")).await;
     let target = inside.address.port();
     for location in [
         format!("http://127.0.0.2:{target}/"),
         format!("http://hop.example:{target}/"),
         format!("http://[::ffff:127.0.0.2]:{target}/"),
     ] {
-        let front = Server::start(move |_| Reply::redirect(302, &location)).await;
+        let front = ScriptedServer::start(move |_| ScriptedReply::redirect(302, &location)).await;
         let (_zone, resolver) = resolver_to(&["127.0.0.2"]).await;
         let deny = vec!["127.0.0.2".parse().unwrap()];
         let net = net_with(
             &resolver,
-            Policy { allow_private: true, allow_own_host: true, deny, ..Policy::default() },
+            DialPolicy { allow_private: true, allow_own_host: true, deny, ..DialPolicy::default() },
             &[],
         );
-        let report = run(&CheckSpec::Http(get(&front.url("/"))), &net).await;
+        let report = run(&WireCheckSpec::Http(get(&front.url("/"))), &net).await;
         assert_eq!(report.outcome, refused(AddressClass::Own));
         assert_eq!(front.requests().len(), 1);
     }
@@ -69,84 +69,78 @@ async fn a_redirect_that_leads_to_a_denied_address_is_refused() {
 
 #[tokio::test]
 async fn a_name_that_changes_to_a_denied_address_between_hops_is_refused() {
-    let server = Server::start(|_| Reply::redirect(302, "/again")).await;
+    let server = ScriptedServer::start(|_| ScriptedReply::redirect(302, "/again")).await;
     let zone = StubServer::start(|_, nth| {
         let address = if nth < 2 { "127.0.0.1" } else { "127.0.0.2" };
-        Answer::Addresses(vec![address.parse().unwrap()])
+        StubAnswer::Addresses(vec![address.parse().unwrap()])
     })
     .await
     .unwrap();
-    let resolver = Resolver::with_servers(&[zone.address()]).unwrap();
+    let resolver = DnsResolver::with_servers(&[zone.address()]).unwrap();
     let deny = vec!["127.0.0.2".parse().unwrap()];
     let net = net_with(
         &resolver,
-        Policy { allow_private: true, allow_own_host: true, deny, ..Policy::default() },
+        DialPolicy { allow_private: true, allow_own_host: true, deny, ..DialPolicy::default() },
         &[],
     );
-    let check = CheckSpec::Http(get(&format!("http://rebind.example:{}/", server.address.port())));
+    let check = WireCheckSpec::Http(get(&format!("http://rebind.example:{}/", server.address.port())));
     assert_eq!(run(&check, &net).await.outcome, refused(AddressClass::Own));
-    assert_eq!(zone.asked(), 4, "each hop queries again");
+    assert_eq!(zone.query_count(), 4, "each hop queries again");
 }
 
 #[tokio::test]
 async fn names_that_do_not_resolve_have_their_own_words() {
     let zone = StubServer::start(|name, _| match name {
-        "gone.example" => Answer::NxDomain,
-        "empty.example" => Answer::Addresses(Vec::new()),
-        "broken.example" => Answer::ServFail,
-        _ => Answer::Silence,
+        "gone.example" => StubAnswer::NxDomain,
+        "empty.example" => StubAnswer::Addresses(Vec::new()),
+        "broken.example" => StubAnswer::ServFail,
+        _ => StubAnswer::Silence,
     })
     .await
     .unwrap();
     let brief = Duration::from_secs(1);
-    let resolver = Resolver::with_servers(&[zone.address()]).unwrap().limited_to(brief);
-    let net = net_with(&resolver, Policy::default(), &[]);
+    let resolver = DnsResolver::with_servers(&[zone.address()]).unwrap().with_limit(brief);
+    let net = net_with(&resolver, DialPolicy::default(), &[]);
     for (host, failure) in [
-        ("gone.example", Failure::DnsNotFound),
-        ("empty.example", Failure::DnsNoRecord),
-        ("broken.example", Failure::DnsFailed { code: 2 }),
-        ("silent.example", Failure::Timeout { phase: Phase::Dns }),
+        ("gone.example", WireFailure::DnsNotFound),
+        ("empty.example", WireFailure::DnsNoRecord),
+        ("broken.example", WireFailure::DnsFailed { code: 2 }),
+        ("silent.example", WireFailure::Timeout { phase: WirePhase::Dns }),
     ] {
-        let check = CheckSpec::Http(get(&format!("http://{host}/")));
-        assert_eq!(run(&check, &net).await.outcome, Outcome::Failed(failure), "{host}");
+        let check = WireCheckSpec::Http(get(&format!("http://{host}/")));
+        assert_eq!(run(&check, &net).await.outcome, WireOutcome::Failed(failure), "{host}");
     }
-    let dead = Resolver::with_servers(&["127.0.0.1:9".parse().unwrap()]).unwrap().limited_to(brief);
-    let net = net_with(&dead, Policy::default(), &[]);
-    let check = CheckSpec::Http(get("http://any.example/"));
-    assert_eq!(run(&check, &net).await.outcome, Outcome::Inconclusive(OwnFault::ResolverDead));
+    let dead = DnsResolver::with_servers(&["127.0.0.1:9".parse().unwrap()]).unwrap().with_limit(brief);
+    let net = net_with(&dead, DialPolicy::default(), &[]);
+    let check = WireCheckSpec::Http(get("http://any.example/"));
+    assert_eq!(run(&check, &net).await.outcome, WireOutcome::Inconclusive(WireOwnFault::ResolverDead));
 }
 
 /// Returns one check of every type that dials its target.
-fn every_type(host: &str, port: u16) -> Vec<CheckSpec> {
-    let url = if host.contains(':') {
-        format!("http://[{host}]:{port}/")
-    } else {
-        format!("http://{host}:{port}/")
-    };
+fn every_type(host: &str, port: u16) -> Vec<WireCheckSpec> {
+    let url = if host.contains(':') { format!("http://[{host}]:{port}/") } else { format!("http://{host}:{port}/") };
     let host = || host.to_owned();
     vec![
-        CheckSpec::Http(get(&url)),
-        CheckSpec::Tcp(TcpCheck { host: host(), port }),
-        CheckSpec::Ping(PingCheck { host: host() }),
-        CheckSpec::Certificate(CertificateCheck { host: host(), port, warn_days: 14 }),
-        CheckSpec::Component(ComponentCheck { vendor_url: url, component: None }),
+        WireCheckSpec::Http(get(&url)),
+        WireCheckSpec::Tcp(WireTcpCheck { host: host(), port }),
+        WireCheckSpec::Ping(WirePingCheck { host: host() }),
+        WireCheckSpec::Certificate(WireCertificateCheck { host: host(), port, warn_days: 14 }),
+        WireCheckSpec::Component(WireComponentCheck { vendor_url: url, component: None }),
     ]
 }
 
 #[tokio::test]
 async fn private_networks_may_be_open_and_this_host_stays_closed_for_every_type() {
-    let server = Server::start(|_| Reply::ok("secret")).await;
+    let server = ScriptedServer::start(|_| ScriptedReply::ok("secret")).await;
     let (_zone, resolver) = resolver_to(&["127.0.0.1", "::1"]).await;
-    let net = net_with(&resolver, Policy { allow_private: true, ..Policy::default() }, &[]);
+    let net = net_with(&resolver, DialPolicy { allow_private: true, ..DialPolicy::default() }, &[]);
     for host in ["127.0.0.1", "::ffff:127.0.0.1", "::1", "localhost", "own.example"] {
         for check in every_type(host, server.address.port()) {
             let outcome = run(&check, &net).await.outcome;
             match (&check, &outcome) {
-                (CheckSpec::Component(_), Outcome::Inconclusive(OwnFault::VendorUnreadable { detail })) => {
+                (WireCheckSpec::Component(_), WireOutcome::Inconclusive(WireOwnFault::VendorUnreadable { detail })) => {
                     assert!(
-                        detail
-                            .as_str()
-                            .starts_with("address not allowed: this host, or excluded by the operator"),
+                        detail.as_str().starts_with("address not allowed: this host, or excluded by the operator"),
                         "{detail}"
                     );
                 }
@@ -159,15 +153,15 @@ async fn private_networks_may_be_open_and_this_host_stays_closed_for_every_type(
 
 #[tokio::test]
 async fn without_the_addresses_of_this_host_nothing_is_checked_and_nobody_accused() {
-    let server = Server::start(|_| Reply::ok("secret")).await;
+    let server = ScriptedServer::start(|_| ScriptedReply::ok("secret")).await;
     // As in a systemd unit without AF_NETLINK.
-    let unreadable = OwnAddresses::read_by(|| Err(std::io::Error::from_raw_os_error(97)));
-    let policy = Policy { allow_private: true, ..Policy::default() };
-    let guard = Guard::new(no_resolver(), policy).knowing(unreadable);
-    let net = Net::new(guard, roots(&[]).unwrap()).unwrap();
+    let unreadable = OwnAddresses::from_reader(|| Err(std::io::Error::from_raw_os_error(97)));
+    let policy = DialPolicy { allow_private: true, ..DialPolicy::default() };
+    let guard = DialGuard::new(no_resolver(), policy).with_own_addresses(unreadable);
+    let net = ProbeContext::new(guard, roots(&[]).unwrap()).unwrap();
     for check in every_type("127.0.0.1", server.address.port()) {
-        let detail = Detail::new("this host's own addresses can't be read");
-        let inconclusive = Outcome::Inconclusive(OwnFault::Internal { detail });
+        let detail = ShortText::new("this host's own addresses can't be read");
+        let inconclusive = WireOutcome::Inconclusive(WireOwnFault::Internal { detail });
         assert_eq!(run(&check, &net).await.outcome, inconclusive, "{check:?}");
     }
     assert!(server.requests().is_empty());

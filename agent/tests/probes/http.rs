@@ -3,30 +3,30 @@
 use std::time::Duration;
 
 use parallax_agent::probe::run;
-use parallax_dial::Policy;
+use parallax_dial::DialPolicy;
 use parallax_protocol::{
-    check::{CheckSpec, Header, HttpCheck, KeywordMode, Method},
-    result::{Failure, Outcome, Phase, Report},
-    text::Secret,
+    check::{WireCheckSpec, WireHeader, WireHttpCheck, WireKeywordMode, WireMethod},
+    result::{ProbeReport, WireFailure, WireOutcome, WirePhase},
+    text::SecretText,
 };
 use tokio::net::TcpListener;
 
-use crate::world::{Reply, Server, get, keyword, net, net_with, net_within, resolver_to};
+use crate::harness::{ScriptedReply, ScriptedServer, get, keyword, net, net_with, net_within, resolver_to};
 
-async fn check(check: HttpCheck) -> Report {
-    run(&CheckSpec::Http(check), &net()).await
+async fn check(check: WireHttpCheck) -> ProbeReport {
+    run(&WireCheckSpec::Http(check), &net()).await
 }
 
-async fn outcome_of(reply: Reply) -> Outcome {
-    let server = Server::start(move |_| reply.clone()).await;
+async fn outcome_of(reply: ScriptedReply) -> WireOutcome {
+    let server = ScriptedServer::start(move |_| reply.clone()).await;
     check(get(&server.url("/"))).await.outcome
 }
 
 #[tokio::test]
 async fn a_good_answer_passes_with_its_facts() {
-    let server = Server::start(|_| Reply::ok("hello")).await;
+    let server = ScriptedServer::start(|_| ScriptedReply::ok("hello")).await;
     let report = check(get(&server.url("/health?x=1"))).await;
-    assert_eq!(report.outcome, Outcome::Passed);
+    assert_eq!(report.outcome, WireOutcome::Passed);
     assert_eq!(report.status_code, Some(200));
     assert_eq!(report.address, Some(server.address.ip()));
     assert!(report.latency_ms.unwrap() >= 1);
@@ -41,41 +41,41 @@ async fn a_good_answer_passes_with_its_facts() {
 
 #[tokio::test]
 async fn another_status_fails_and_is_told() {
-    let server = Server::start(|_| Reply::status(503)).await;
+    let server = ScriptedServer::start(|_| ScriptedReply::status(503)).await;
     let report = check(get(&server.url("/"))).await;
-    assert_eq!(report.outcome, Outcome::Failed(Failure::UnexpectedStatus { got: 503 }));
+    assert_eq!(report.outcome, WireOutcome::Failed(WireFailure::UnexpectedStatus { got: 503 }));
     assert_eq!(report.status_code, Some(503));
     assert!(report.latency_ms.is_some(), "there was a response");
-    let expected = HttpCheck { expect_status: Some(503), ..get(&server.url("/")) };
-    assert_eq!(check(expected).await.outcome, Outcome::Passed);
+    let expected = WireHttpCheck { expect_status: Some(503), ..get(&server.url("/")) };
+    assert_eq!(check(expected).await.outcome, WireOutcome::Passed);
 }
 
 #[tokio::test]
 async fn each_method_is_sent_and_only_some_with_a_body() {
-    let server = Server::start(|request| {
+    let server = ScriptedServer::start(|request| {
         if request.starts_with("HEAD") {
-            Reply::text("HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\n")
+            ScriptedReply::text("HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\n")
         } else {
-            Reply::ok("")
+            ScriptedReply::ok("")
         }
     })
     .await;
     for (method, body) in [
-        (Method::Get, false),
-        (Method::Head, false),
-        (Method::Post, true),
-        (Method::Put, true),
-        (Method::Patch, true),
-        (Method::Delete, true),
+        (WireMethod::Get, false),
+        (WireMethod::Head, false),
+        (WireMethod::Post, true),
+        (WireMethod::Put, true),
+        (WireMethod::Patch, true),
+        (WireMethod::Delete, true),
     ] {
-        let headers = vec![Header { name: "Content-Type".to_owned(), value: Secret::new("text/x") }];
-        let own = HttpCheck {
+        let headers = vec![WireHeader { name: "Content-Type".to_owned(), value: SecretText::new("text/x") }];
+        let own = WireHttpCheck {
             method,
             headers,
-            body: Some(Secret::new("{\"a\": \"\u{e4}\"}")),
+            body: Some(SecretText::new("{\"a\": \"\u{e4}\"}")),
             ..get(&server.url("/"))
         };
-        assert_eq!(check(own).await.outcome, Outcome::Passed, "{method:?}");
+        assert_eq!(check(own).await.outcome, WireOutcome::Passed, "{method:?}");
         let request = server.requests().pop().unwrap();
         assert!(request.starts_with(method.token()));
         assert_eq!(request.ends_with("{\"a\": \"\u{e4}\"}"), body, "{request}");
@@ -86,18 +86,18 @@ async fn each_method_is_sent_and_only_some_with_a_body() {
 
 #[tokio::test]
 async fn a_keyword_is_looked_for_across_chunks() {
-    let server = Server::start(|_| {
+    let server = ScriptedServer::start(|_| {
         let chunk = |text: &str| format!("{:x}\r\n{text}\r\n", text.len()).into_bytes();
         let head = b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n".to_vec();
-        Reply::Pieces(vec![head, chunk("all sys"), chunk("tems "), chunk("fine"), b"0\r\n\r\n".to_vec()])
+        ScriptedReply::Pieces(vec![head, chunk("all sys"), chunk("tems "), chunk("fine"), b"0\r\n\r\n".to_vec()])
     })
     .await;
     let url = server.url("/");
     for (word, mode, outcome) in [
-        ("systems fine", KeywordMode::Present, Outcome::Passed),
-        ("systems fine", KeywordMode::Absent, Outcome::Failed(Failure::KeywordPresent)),
-        ("Systems", KeywordMode::Present, Outcome::Failed(Failure::KeywordMissing)),
-        ("broken", KeywordMode::Absent, Outcome::Passed),
+        ("systems fine", WireKeywordMode::Present, WireOutcome::Passed),
+        ("systems fine", WireKeywordMode::Absent, WireOutcome::Failed(WireFailure::KeywordPresent)),
+        ("Systems", WireKeywordMode::Present, WireOutcome::Failed(WireFailure::KeywordMissing)),
+        ("broken", WireKeywordMode::Absent, WireOutcome::Passed),
     ] {
         let report = run(&keyword(&url, word, mode), &net()).await;
         assert_eq!(report.outcome, outcome, "{word} {mode:?}");
@@ -108,99 +108,99 @@ async fn a_keyword_is_looked_for_across_chunks() {
 
 #[tokio::test]
 async fn a_keyword_beyond_two_mebibytes_is_not_read() {
-    let server = Server::start(|request| {
+    let server = ScriptedServer::start(|request| {
         let filler = if request.contains("/in") { 2 * 1024 * 1024 - 4 } else { 2 * 1024 * 1024 - 3 };
         let head = format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\n\r\n", filler + 4);
-        Reply::Pieces(vec![head.into_bytes(), vec![b'a'; filler], b"fine".to_vec()])
+        ScriptedReply::Pieces(vec![head.into_bytes(), vec![b'a'; filler], b"fine".to_vec()])
     })
     .await;
-    let within = run(&keyword(&server.url("/in"), "fine", KeywordMode::Present), &net()).await;
-    assert_eq!(within.outcome, Outcome::Passed);
-    let beyond = run(&keyword(&server.url("/out"), "fine", KeywordMode::Present), &net()).await;
-    assert_eq!(beyond.outcome, Outcome::Failed(Failure::BodyTooLarge));
-    let absent = run(&keyword(&server.url("/out"), "fine", KeywordMode::Absent), &net()).await;
-    assert_eq!(absent.outcome, Outcome::Passed);
+    let within = run(&keyword(&server.url("/in"), "fine", WireKeywordMode::Present), &net()).await;
+    assert_eq!(within.outcome, WireOutcome::Passed);
+    let beyond = run(&keyword(&server.url("/out"), "fine", WireKeywordMode::Present), &net()).await;
+    assert_eq!(beyond.outcome, WireOutcome::Failed(WireFailure::BodyTooLarge));
+    let absent = run(&keyword(&server.url("/out"), "fine", WireKeywordMode::Absent), &net()).await;
+    assert_eq!(absent.outcome, WireOutcome::Passed);
 }
 
 #[tokio::test]
 async fn a_head_answer_has_no_body_to_search() {
-    let server = Server::start(|_| Reply::text("HTTP/1.1 200 OK\r\ncontent-length: 4\r\n\r\n")).await;
-    let head = HttpCheck { method: Method::Head, keyword: Some("fine".to_owned()), ..get(&server.url("/")) };
-    assert_eq!(check(head).await.outcome, Outcome::Failed(Failure::KeywordMissing));
+    let server = ScriptedServer::start(|_| ScriptedReply::text("HTTP/1.1 200 OK\r\ncontent-length: 4\r\n\r\n")).await;
+    let head = WireHttpCheck { method: WireMethod::Head, keyword: Some("fine".to_owned()), ..get(&server.url("/")) };
+    assert_eq!(check(head).await.outcome, WireOutcome::Failed(WireFailure::KeywordMissing));
 }
 
 #[tokio::test]
 async fn a_coded_body_we_did_not_ask_for_is_not_searched() {
     let reply = "HTTP/1.1 200 OK\r\ncontent-encoding: gzip\r\ncontent-length: 4\r\n\r\nfine";
-    let server = Server::start(move |_| Reply::text(reply)).await;
-    let report = run(&keyword(&server.url("/"), "fine", KeywordMode::Present), &net()).await;
-    assert_eq!(report.outcome, Outcome::Failed(Failure::BodyUndecodable));
-    assert_eq!(check(get(&server.url("/"))).await.outcome, Outcome::Passed);
+    let server = ScriptedServer::start(move |_| ScriptedReply::text(reply)).await;
+    let report = run(&keyword(&server.url("/"), "fine", WireKeywordMode::Present), &net()).await;
+    assert_eq!(report.outcome, WireOutcome::Failed(WireFailure::BodyUndecodable));
+    assert_eq!(check(get(&server.url("/"))).await.outcome, WireOutcome::Passed);
 }
 
 #[tokio::test]
 async fn redirects_are_followed_and_the_last_answer_counts() {
-    let server = Server::start(|request| {
+    let server = ScriptedServer::start(|request| {
         let path = request.split(' ').nth(1).unwrap();
         match path.trim_start_matches('/').parse::<u32>() {
-            Ok(0) => Reply::ok("there"),
-            Ok(left) => Reply::redirect(302, &format!("/{}", left - 1)),
-            Err(_) => Reply::redirect(302, "/loop"),
+            Ok(0) => ScriptedReply::ok("there"),
+            Ok(left) => ScriptedReply::redirect(302, &format!("/{}", left - 1)),
+            Err(_) => ScriptedReply::redirect(302, "/loop"),
         }
     })
     .await;
     let five = check(get(&server.url("/5"))).await;
-    assert_eq!(five.outcome, Outcome::Passed);
+    assert_eq!(five.outcome, WireOutcome::Passed);
     assert_eq!(five.status_code, Some(200));
     assert_eq!(server.requests().len(), 6);
     let six = check(get(&server.url("/6"))).await;
-    assert_eq!(six.outcome, Outcome::Failed(Failure::TooManyRedirects));
-    assert_eq!(check(get(&server.url("/loop"))).await.outcome, Outcome::Failed(Failure::TooManyRedirects));
+    assert_eq!(six.outcome, WireOutcome::Failed(WireFailure::TooManyRedirects));
+    assert_eq!(check(get(&server.url("/loop"))).await.outcome, WireOutcome::Failed(WireFailure::TooManyRedirects));
     assert_eq!(server.requests().len(), 18, "six requests per check, however long the chain");
 }
 
 #[tokio::test]
 async fn an_expected_redirect_is_not_followed() {
-    let server = Server::start(|_| Reply::redirect(301, "/elsewhere")).await;
-    let expected = HttpCheck { expect_status: Some(301), ..get(&server.url("/")) };
-    assert_eq!(check(expected).await.outcome, Outcome::Passed);
-    let other = HttpCheck { expect_status: Some(302), ..get(&server.url("/")) };
-    assert_eq!(check(other).await.outcome, Outcome::Failed(Failure::UnexpectedStatus { got: 301 }));
+    let server = ScriptedServer::start(|_| ScriptedReply::redirect(301, "/elsewhere")).await;
+    let expected = WireHttpCheck { expect_status: Some(301), ..get(&server.url("/")) };
+    assert_eq!(check(expected).await.outcome, WireOutcome::Passed);
+    let other = WireHttpCheck { expect_status: Some(302), ..get(&server.url("/")) };
+    assert_eq!(check(other).await.outcome, WireOutcome::Failed(WireFailure::UnexpectedStatus { got: 301 }));
     assert_eq!(server.requests().len(), 2);
 }
 
 #[tokio::test]
 async fn a_redirect_to_no_web_address_fails() {
     for location in ["ftp://example.com/", "http://", "file:///etc/passwd"] {
-        let outcome = outcome_of(Reply::redirect(302, location)).await;
-        assert_eq!(outcome, Outcome::Failed(Failure::BadRedirect), "{location}");
+        let outcome = outcome_of(ScriptedReply::redirect(302, location)).await;
+        assert_eq!(outcome, WireOutcome::Failed(WireFailure::BadRedirect), "{location}");
     }
-    let bare = outcome_of(Reply::status(302)).await;
-    assert_eq!(bare, Outcome::Failed(Failure::UnexpectedStatus { got: 302 }));
+    let bare = outcome_of(ScriptedReply::status(302)).await;
+    assert_eq!(bare, WireOutcome::Failed(WireFailure::UnexpectedStatus { got: 302 }));
 }
 
 #[tokio::test]
 async fn secrets_of_the_customers_do_not_cross_to_another_host() {
     let (_zone, resolver) = resolver_to(&["127.0.0.1"]).await;
     let net =
-        net_with(&resolver, Policy { allow_private: true, allow_own_host: true, ..Policy::default() }, &[]);
-    let other = Server::start(|_| Reply::ok("")).await;
+        net_with(&resolver, DialPolicy { allow_private: true, allow_own_host: true, ..DialPolicy::default() }, &[]);
+    let other = ScriptedServer::start(|_| ScriptedReply::ok("")).await;
     let target = format!("http://other.example:{}/", other.address.port());
-    let first = Server::start(move |request| {
+    let first = ScriptedServer::start(move |request| {
         if request.starts_with("GET / ") {
-            Reply::redirect(307, "/own")
+            ScriptedReply::redirect(307, "/own")
         } else {
-            Reply::redirect(307, &target)
+            ScriptedReply::redirect(307, &target)
         }
     })
     .await;
-    let own = HttpCheck {
+    let own = WireHttpCheck {
         headers: ["Cookie", "X-Token", "Host", "User-Agent", "Accept-Language"]
-            .map(|name| Header { name: name.to_owned(), value: Secret::new("canary") })
+            .map(|name| WireHeader { name: name.to_owned(), value: SecretText::new("canary") })
             .to_vec(),
         ..get(&format!("http://user:canary@shop.example:{}/", first.address.port()))
     };
-    assert_eq!(run(&CheckSpec::Http(own), &net).await.outcome, Outcome::Passed);
+    assert_eq!(run(&WireCheckSpec::Http(own), &net).await.outcome, WireOutcome::Passed);
     let same = first.requests();
     assert_eq!(same.len(), 2);
     for request in &same {
@@ -219,57 +219,57 @@ async fn secrets_of_the_customers_do_not_cross_to_another_host() {
 async fn broken_servers_have_their_own_words() {
     let huge = format!("HTTP/1.1 200 OK\r\nx: {}\r\n\r\n", "a".repeat(70_000));
     for (reply, failure) in [
-        (Reply::Reset, Failure::Reset),
-        (Reply::Pieces(Vec::new()), Failure::ClosedEarly),
-        (Reply::text("HTTP/1.1 200 OK\r\nx: y"), Failure::ClosedEarly),
-        (Reply::text("SSH-2.0-thing\r\n\r\n"), Failure::HttpMalformed),
-        (Reply::text(&huge), Failure::HeadTooLarge),
+        (ScriptedReply::Reset, WireFailure::Reset),
+        (ScriptedReply::Pieces(Vec::new()), WireFailure::ClosedEarly),
+        (ScriptedReply::text("HTTP/1.1 200 OK\r\nx: y"), WireFailure::ClosedEarly),
+        (ScriptedReply::text("SSH-2.0-thing\r\n\r\n"), WireFailure::HttpMalformed),
+        (ScriptedReply::text(&huge), WireFailure::HeadTooLarge),
     ] {
-        assert_eq!(outcome_of(reply).await, Outcome::Failed(failure));
+        assert_eq!(outcome_of(reply).await, WireOutcome::Failed(failure));
     }
 }
 
 #[tokio::test]
 async fn a_body_that_breaks_off_fails_unless_the_verdict_is_reached() {
     let reply = "HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\nall fine";
-    let server = Server::start(move |_| Reply::text(reply)).await;
-    let found = run(&keyword(&server.url("/"), "fine", KeywordMode::Present), &net()).await;
-    assert_eq!(found.outcome, Outcome::Passed);
-    let absent = run(&keyword(&server.url("/"), "bad", KeywordMode::Absent), &net()).await;
-    assert_eq!(absent.outcome, Outcome::Failed(Failure::ClosedEarly));
+    let server = ScriptedServer::start(move |_| ScriptedReply::text(reply)).await;
+    let found = run(&keyword(&server.url("/"), "fine", WireKeywordMode::Present), &net()).await;
+    assert_eq!(found.outcome, WireOutcome::Passed);
+    let absent = run(&keyword(&server.url("/"), "bad", WireKeywordMode::Absent), &net()).await;
+    assert_eq!(absent.outcome, WireOutcome::Failed(WireFailure::ClosedEarly));
     assert_eq!(absent.status_code, Some(200));
-    assert_eq!(check(get(&server.url("/"))).await.outcome, Outcome::Passed);
+    assert_eq!(check(get(&server.url("/"))).await.outcome, WireOutcome::Passed);
 }
 
 #[tokio::test]
 async fn silence_ends_at_the_limit_and_says_where() {
     let brief = net_within(Duration::from_secs(1));
-    let server = Server::start(|_| Reply::Stall(Vec::new())).await;
-    let report = run(&CheckSpec::Http(get(&server.url("/"))), &brief).await;
-    assert_eq!(report.outcome, Outcome::Failed(Failure::Timeout { phase: Phase::FirstByte }));
+    let server = ScriptedServer::start(|_| ScriptedReply::Stall(Vec::new())).await;
+    let report = run(&WireCheckSpec::Http(get(&server.url("/"))), &brief).await;
+    assert_eq!(report.outcome, WireOutcome::Failed(WireFailure::Timeout { phase: WirePhase::FirstByte }));
     assert_eq!(report.latency_ms, None);
 
     let start = b"HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\nhalf".to_vec();
-    let server = Server::start(move |_| Reply::Stall(start.clone())).await;
-    let report = run(&keyword(&server.url("/"), "fine", KeywordMode::Present), &brief).await;
-    assert_eq!(report.outcome, Outcome::Failed(Failure::Timeout { phase: Phase::Transfer }));
+    let server = ScriptedServer::start(move |_| ScriptedReply::Stall(start.clone())).await;
+    let report = run(&keyword(&server.url("/"), "fine", WireKeywordMode::Present), &brief).await;
+    assert_eq!(report.outcome, WireOutcome::Failed(WireFailure::Timeout { phase: WirePhase::Transfer }));
     assert_eq!(report.status_code, Some(200));
 }
 
 #[tokio::test]
 async fn the_limit_is_of_the_whole_check_not_of_a_hop() {
-    let server = Server::start(|request| {
+    let server = ScriptedServer::start(|request| {
         if request.starts_with("GET /slow") {
-            Reply::Stall(Vec::new())
+            ScriptedReply::Stall(Vec::new())
         } else {
-            Reply::redirect(302, "/slow")
+            ScriptedReply::redirect(302, "/slow")
         }
     })
     .await;
     let started = std::time::Instant::now();
     let brief = net_within(Duration::from_secs(1));
-    let report = run(&CheckSpec::Http(get(&server.url("/"))), &brief).await;
-    assert_eq!(report.outcome, Outcome::Failed(Failure::Timeout { phase: Phase::FirstByte }));
+    let report = run(&WireCheckSpec::Http(get(&server.url("/"))), &brief).await;
+    assert_eq!(report.outcome, WireOutcome::Failed(WireFailure::Timeout { phase: WirePhase::FirstByte }));
     assert_eq!(report.status_code, None, "the last hop had no response");
     assert!(started.elapsed() < Duration::from_secs(6));
 }
@@ -279,23 +279,23 @@ async fn a_closed_port_is_refused() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}/", listener.local_addr().unwrap());
     drop(listener);
-    assert_eq!(check(get(&url)).await.outcome, Outcome::Failed(Failure::Refused));
+    assert_eq!(check(get(&url)).await.outcome, WireOutcome::Failed(WireFailure::Refused));
 }
 
 #[tokio::test]
 async fn targets_that_break_a_rule_are_told() {
     for url in ["ftp://example.com/", "nonsense", "http://a..b/"] {
         let outcome = check(get(url)).await.outcome;
-        assert!(matches!(outcome, Outcome::Failed(Failure::BadTarget { .. })), "{url}: {outcome:?}");
+        assert!(matches!(outcome, WireOutcome::Failed(WireFailure::BadTarget { .. })), "{url}: {outcome:?}");
     }
 }
 
 #[tokio::test]
 async fn every_check_connects_anew() {
-    let server = Server::start(|_| Reply::ok("")).await;
+    let server = ScriptedServer::start(|_| ScriptedReply::ok("")).await;
     let net = net();
     for _ in 0..3 {
-        let report = run(&CheckSpec::Http(get(&server.url("/"))), &net).await;
+        let report = run(&WireCheckSpec::Http(get(&server.url("/"))), &net).await;
         assert!(report.phases.connect_us.is_some());
     }
     assert_eq!(server.requests().len(), 3);

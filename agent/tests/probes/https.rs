@@ -9,12 +9,12 @@ use hyper_util::{
     rt::{TokioExecutor, TokioIo},
     server::conn::auto,
 };
-use parallax_agent::probe::{Net, run};
-use parallax_dial::{Policy, stub::StubServer};
+use parallax_agent::probe::{ProbeContext, run};
+use parallax_dial::{DialPolicy, stub::StubServer};
 use parallax_protocol::{
-    check::{CheckSpec, Header, HttpCheck, KeywordMode, Method},
-    result::{Failure, Outcome, Phase, Report},
-    text::Secret,
+    check::{WireCheckSpec, WireHeader, WireHttpCheck, WireKeywordMode, WireMethod},
+    result::{ProbeReport, WireFailure, WireOutcome, WirePhase},
+    text::SecretText,
 };
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair, date_time_ymd};
 use rustls::ServerConfig;
@@ -25,12 +25,12 @@ use tokio::{
 };
 use tokio_rustls::TlsAcceptor;
 
-use crate::world::{Reply, Server, get, keyword, net_with, resolver_to};
+use crate::harness::{ScriptedReply, ScriptedServer, get, keyword, net_with, resolver_to};
 
 /// An authority, a server with a leaf of its own, and probe resources that trust the authority.
 struct Site {
     address: SocketAddr,
-    net: Net,
+    net: ProbeContext,
     _zone: StubServer,
 }
 
@@ -39,16 +39,12 @@ impl Site {
         Self::signed_by(&authority("ours"), leaf, alpn).await
     }
 
-    async fn signed_by(
-        authority: &CertifiedIssuer<'static, KeyPair>,
-        leaf: CertificateParams,
-        alpn: &[&[u8]],
-    ) -> Self {
+    async fn signed_by(authority: &CertifiedIssuer<'static, KeyPair>, leaf: CertificateParams, alpn: &[&[u8]]) -> Self {
         let (_zone, resolver) = resolver_to(&["127.0.0.1"]).await;
         let root = CertificateDer::from(authority.der().to_vec());
         let net = net_with(
             &resolver,
-            Policy { allow_private: true, allow_own_host: true, ..Policy::default() },
+            DialPolicy { allow_private: true, allow_own_host: true, ..DialPolicy::default() },
             &[root],
         );
         let address = serve(authority, leaf, alpn).await;
@@ -59,8 +55,8 @@ impl Site {
         format!("https://shop.example:{}{path}", self.address.port())
     }
 
-    async fn check(&self, check: HttpCheck) -> Report {
-        run(&CheckSpec::Http(check), &self.net).await
+    async fn check(&self, check: WireHttpCheck) -> ProbeReport {
+        run(&WireCheckSpec::Http(check), &self.net).await
     }
 }
 
@@ -76,11 +72,7 @@ fn leaf(name: &str) -> CertificateParams {
 }
 
 /// Responds with the version, method and body of the request.
-async fn serve(
-    authority: &CertifiedIssuer<'static, KeyPair>,
-    leaf: CertificateParams,
-    alpn: &[&[u8]],
-) -> SocketAddr {
+async fn serve(authority: &CertifiedIssuer<'static, KeyPair>, leaf: CertificateParams, alpn: &[&[u8]]) -> SocketAddr {
     let key = KeyPair::generate().unwrap();
     let certificate = leaf.signed_by(&key, authority).unwrap();
     let provider = Arc::new(rustls::crypto::ring::default_provider());
@@ -88,10 +80,7 @@ async fn serve(
         .with_safe_default_protocol_versions()
         .unwrap()
         .with_no_client_auth()
-        .with_single_cert(
-            vec![certificate.der().clone()],
-            PrivateKeyDer::try_from(key.serialize_der()).unwrap(),
-        )
+        .with_single_cert(vec![certificate.der().clone()], PrivateKeyDer::try_from(key.serialize_der()).unwrap())
         .unwrap();
     config.alpn_protocols = alpn.iter().map(|name| name.to_vec()).collect();
     let acceptor = TlsAcceptor::from(Arc::new(config));
@@ -104,9 +93,7 @@ async fn serve(
             tokio::spawn(async move {
                 let Ok(stream) = acceptor.accept(stream).await else { return };
                 let answer = service_fn(answer);
-                let _ = auto::Builder::new(TokioExecutor::new())
-                    .serve_connection(TokioIo::new(stream), answer)
-                    .await;
+                let _ = auto::Builder::new(TokioExecutor::new()).serve_connection(TokioIo::new(stream), answer).await;
             });
         }
     });
@@ -119,8 +106,7 @@ async fn answer(request: http::Request<hyper::body::Incoming>) -> http::Result<h
     let body = body.collect().await.map(|body| body.to_bytes()).unwrap_or_default();
     let host = head.headers.get("host").map(|host| host.to_str().unwrap().to_owned());
     let host = host.or(head.uri.authority().map(ToString::to_string)).unwrap_or_default();
-    let header =
-        |name| head.headers.get(name).map_or("none", |value: &http::HeaderValue| value.to_str().unwrap());
+    let header = |name| head.headers.get(name).map_or("none", |value: &http::HeaderValue| value.to_str().unwrap());
     let text = format!(
         "{:?} {} {} {} agent {} token {}",
         head.version,
@@ -145,20 +131,19 @@ const BOTH: &[&[u8]] = &[b"h2", b"http/1.1"];
 
 #[tokio::test]
 async fn http2_is_spoken_where_the_server_does() {
-    for (alpn, version) in
-        [(BOTH, "HTTP/2.0"), (&[b"http/1.1".as_slice()] as &[&[u8]], "HTTP/1.1"), (&[], "HTTP/1.1")]
+    for (alpn, version) in [(BOTH, "HTTP/2.0"), (&[b"http/1.1".as_slice()] as &[&[u8]], "HTTP/1.1"), (&[], "HTTP/1.1")]
     {
         let site = Site::start(leaf("shop.example"), alpn).await;
         let host = format!("shop.example:{}", site.address.port());
         let seen = format!("{version} POST {host} ping");
-        let post = HttpCheck {
-            method: Method::Post,
-            body: Some(Secret::new("ping")),
+        let post = WireHttpCheck {
+            method: WireMethod::Post,
+            body: Some(SecretText::new("ping")),
             keyword: Some(seen),
             ..get(&site.url("/"))
         };
         let report = site.check(post).await;
-        assert_eq!(report.outcome, Outcome::Passed, "{version}");
+        assert_eq!(report.outcome, WireOutcome::Passed, "{version}");
         let phases = report.phases;
         assert!(phases.dns_us.is_some() && phases.connect_us.is_some() && phases.tls_us.is_some());
         assert!(phases.first_byte_us.is_some() && phases.transfer_us.is_some());
@@ -168,17 +153,17 @@ async fn http2_is_spoken_where_the_server_does() {
 #[tokio::test]
 async fn redirects_are_followed_over_http2_and_out_of_tls() {
     let site = Site::start(leaf("shop.example"), BOTH).await;
-    assert_eq!(site.check(get(&site.url("/away"))).await.outcome, Outcome::Passed);
-    let open = Server::start(|_| Reply::ok("in the open")).await;
-    let check = HttpCheck {
+    assert_eq!(site.check(get(&site.url("/away"))).await.outcome, WireOutcome::Passed);
+    let open = ScriptedServer::start(|_| ScriptedReply::ok("in the open")).await;
+    let check = WireHttpCheck {
         headers: ["X-Token", "User-Agent"]
-            .map(|name| Header { name: name.to_owned(), value: Secret::new("canary") })
+            .map(|name| WireHeader { name: name.to_owned(), value: SecretText::new("canary") })
             .to_vec(),
         keyword: Some("in the open".to_owned()),
         ..get(&site.url(&format!("/down/{}", open.address.port())))
     };
     let report = site.check(check).await;
-    assert_eq!(report.outcome, Outcome::Passed);
+    assert_eq!(report.outcome, WireOutcome::Passed);
     assert!(report.phases.tls_us.is_none(), "the phases are those of the last hop");
     let request = open.requests().pop().unwrap();
     assert!(request.contains("user-agent: canary\r\n") && !request.contains("x-token"), "{request}");
@@ -189,33 +174,33 @@ async fn the_customers_headers_go_along_into_tls_on_their_host() {
     let site = Site::start(leaf("shop.example"), BOTH).await;
     let target = site.url("/");
     // A firewall that only accepts the right user agent and token.
-    let front = Server::start(move |_| Reply::redirect(301, &target)).await;
-    let own = HttpCheck {
+    let front = ScriptedServer::start(move |_| ScriptedReply::redirect(301, &target)).await;
+    let own = WireHttpCheck {
         headers: ["User-Agent", "X-Token"]
-            .map(|name| Header { name: name.to_owned(), value: Secret::new("canary") })
+            .map(|name| WireHeader { name: name.to_owned(), value: SecretText::new("canary") })
             .to_vec(),
         keyword: Some("agent canary token canary".to_owned()),
         ..get(&format!("http://shop.example:{}/", front.address.port()))
     };
-    assert_eq!(site.check(own).await.outcome, Outcome::Passed);
+    assert_eq!(site.check(own).await.outcome, WireOutcome::Passed);
 }
 
 #[tokio::test]
 async fn a_host_override_reaches_the_server_and_not_the_certificate() {
     let site = Site::start(leaf("shop.example"), BOTH).await;
-    let own = HttpCheck {
-        headers: vec![Header { name: "Host".to_owned(), value: Secret::new("inner.example") }],
+    let own = WireHttpCheck {
+        headers: vec![WireHeader { name: "Host".to_owned(), value: SecretText::new("inner.example") }],
         keyword: Some("HTTP/2.0 GET inner.example".to_owned()),
         ..get(&site.url("/"))
     };
-    assert_eq!(site.check(own).await.outcome, Outcome::Passed);
+    assert_eq!(site.check(own).await.outcome, WireOutcome::Passed);
 }
 
 #[tokio::test]
 async fn a_head_over_http2_passes() {
     let site = Site::start(leaf("shop.example"), BOTH).await;
-    let head = HttpCheck { method: Method::Head, ..get(&site.url("/")) };
-    assert_eq!(site.check(head).await.outcome, Outcome::Passed);
+    let head = WireHttpCheck { method: WireMethod::Head, ..get(&site.url("/")) };
+    assert_eq!(site.check(head).await.outcome, WireOutcome::Passed);
 }
 
 #[tokio::test]
@@ -225,7 +210,7 @@ async fn an_expired_certificate_is_told() {
     old.not_after = date_time_ymd(2021, 1, 1);
     let site = Site::start(old, BOTH).await;
     let report = site.check(get(&site.url("/"))).await;
-    assert_eq!(report.outcome, Outcome::Failed(Failure::TlsExpired));
+    assert_eq!(report.outcome, WireOutcome::Failed(WireFailure::TlsExpired));
     assert_eq!(report.latency_ms, None);
     assert!(report.phases.connect_us.is_some(), "the earlier phases are kept");
 }
@@ -236,22 +221,22 @@ async fn a_certificate_from_the_future_is_told() {
     early.not_before = date_time_ymd(3000, 1, 1);
     early.not_after = date_time_ymd(3001, 1, 1);
     let site = Site::start(early, BOTH).await;
-    assert_eq!(site.check(get(&site.url("/"))).await.outcome, Outcome::Failed(Failure::TlsNotYetValid));
+    assert_eq!(site.check(get(&site.url("/"))).await.outcome, WireOutcome::Failed(WireFailure::TlsNotYetValid));
 }
 
 #[tokio::test]
 async fn a_certificate_for_another_name_is_told() {
     let site = Site::start(leaf("other.example"), BOTH).await;
-    assert_eq!(site.check(get(&site.url("/"))).await.outcome, Outcome::Failed(Failure::TlsNameMismatch));
+    assert_eq!(site.check(get(&site.url("/"))).await.outcome, WireOutcome::Failed(WireFailure::TlsNameMismatch));
     let by_address = get(&format!("https://{}/", site.address));
-    assert_eq!(site.check(by_address).await.outcome, Outcome::Failed(Failure::TlsNameMismatch));
+    assert_eq!(site.check(by_address).await.outcome, WireOutcome::Failed(WireFailure::TlsNameMismatch));
 }
 
 #[tokio::test]
 async fn a_certificate_for_an_address_serves_that_address() {
     let site = Site::start(leaf("127.0.0.1"), BOTH).await;
     let by_address = get(&format!("https://{}/", site.address));
-    assert_eq!(site.check(by_address).await.outcome, Outcome::Passed);
+    assert_eq!(site.check(by_address).await.outcome, WireOutcome::Passed);
 }
 
 #[tokio::test]
@@ -259,7 +244,7 @@ async fn an_unknown_issuer_is_told() {
     let site = Site::start(leaf("shop.example"), BOTH).await;
     let stranger = Site::signed_by(&authority("theirs"), leaf("shop.example"), BOTH).await;
     let url = format!("https://shop.example:{}/", stranger.address.port());
-    assert_eq!(site.check(get(&url)).await.outcome, Outcome::Failed(Failure::TlsUnknownIssuer));
+    assert_eq!(site.check(get(&url)).await.outcome, WireOutcome::Failed(WireFailure::TlsUnknownIssuer));
 }
 
 #[tokio::test]
@@ -274,7 +259,7 @@ async fn a_server_that_speaks_no_tls_is_told() {
         let _ = stream.read_to_end(&mut Vec::new()).await;
     });
     let outcome = site.check(get(&url)).await.outcome;
-    assert!(matches!(outcome, Outcome::Failed(Failure::TlsOther { .. })), "{outcome:?}");
+    assert!(matches!(outcome, WireOutcome::Failed(WireFailure::TlsOther { .. })), "{outcome:?}");
 }
 
 #[tokio::test]
@@ -282,18 +267,18 @@ async fn a_handshake_that_never_answers_ends_at_the_limit() {
     let site = Site::start(leaf("shop.example"), BOTH).await;
     let silent = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("https://{}/", silent.local_addr().unwrap());
-    let net = site.net.clone().limited_to(Duration::from_secs(1));
-    let report = run(&CheckSpec::Http(get(&url)), &net).await;
-    assert_eq!(report.outcome, Outcome::Failed(Failure::Timeout { phase: Phase::Tls }));
+    let net = site.net.clone().with_limit(Duration::from_secs(1));
+    let report = run(&WireCheckSpec::Http(get(&url)), &net).await;
+    assert_eq!(report.outcome, WireOutcome::Failed(WireFailure::Timeout { phase: WirePhase::Tls }));
 }
 
 #[tokio::test]
 async fn a_redirect_from_http_to_https_is_followed() {
     let site = Site::start(leaf("shop.example"), BOTH).await;
     let target = site.url("/");
-    let front = Server::start(move |_| Reply::redirect(301, &target)).await;
-    let spec = keyword(&front.url("/"), "HTTP/2.0 GET shop.example", KeywordMode::Present);
+    let front = ScriptedServer::start(move |_| ScriptedReply::redirect(301, &target)).await;
+    let spec = keyword(&front.url("/"), "HTTP/2.0 GET shop.example", WireKeywordMode::Present);
     let report = run(&spec, &site.net).await;
-    assert_eq!(report.outcome, Outcome::Passed);
+    assert_eq!(report.outcome, WireOutcome::Passed);
     assert!(report.phases.tls_us.is_some(), "the phases are those of the last hop");
 }

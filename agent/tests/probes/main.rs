@@ -3,16 +3,16 @@
 #![allow(clippy::unwrap_used, clippy::print_stdout)]
 
 mod certificate;
-mod coded;
 mod component;
+mod content_codings;
 mod dns;
 mod domain;
 mod guard;
+mod harness;
 mod http;
 mod https;
-mod legacy;
-mod lenient;
+mod legacy_tls;
+mod lenient_http;
 mod ping;
+mod scripted_zone;
 mod tcp;
-mod world;
-mod zone;

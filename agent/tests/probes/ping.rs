@@ -3,21 +3,21 @@
 use std::{net::Ipv4Addr, time::Duration};
 
 use parallax_agent::probe::run;
-use parallax_dial::Policy;
+use parallax_dial::DialPolicy;
 use parallax_protocol::{
-    check::{CheckSpec, PingCheck},
-    result::{AddressClass, Failure, Outcome, OwnFault, Report},
+    check::{WireCheckSpec, WirePingCheck},
+    result::{AddressClass, ProbeReport, WireFailure, WireOutcome, WireOwnFault},
 };
 
-use crate::world::{net, net_with, net_within, no_resolver, resolver_to};
+use crate::harness::{net, net_with, net_within, no_resolver, resolver_to};
 
-fn to(host: &str) -> CheckSpec {
-    CheckSpec::Ping(PingCheck { host: host.to_owned() })
+fn to(host: &str) -> WireCheckSpec {
+    WireCheckSpec::Ping(WirePingCheck { host: host.to_owned() })
 }
 
 /// Returns true if this host permits pings; otherwise the test is skipped.
-fn may_send(report: &Report) -> bool {
-    if report.outcome == Outcome::Inconclusive(OwnFault::NotPermitted) {
+fn may_send(report: &ProbeReport) -> bool {
+    if report.outcome == WireOutcome::Inconclusive(WireOwnFault::NotPermitted) {
         println!("skipped: this host does not permit ICMP");
         return false;
     }
@@ -29,14 +29,14 @@ async fn loopback_replies_in_both_families() {
     let net = net();
     for host in ["127.0.0.1", "::1"] {
         let report = run(&to(host), &net).await;
-        if report.outcome == Outcome::Inconclusive(OwnFault::NoRoute) && host == "::1" {
+        if report.outcome == WireOutcome::Inconclusive(WireOwnFault::NoRoute) && host == "::1" {
             println!("skipped: this host has no IPv6");
             continue;
         }
         if !may_send(&report) {
             return;
         }
-        assert_eq!(report.outcome, Outcome::Passed, "{host}");
+        assert_eq!(report.outcome, WireOutcome::Passed, "{host}");
         assert_eq!(report.address, Some(host.parse().unwrap()));
         assert!(report.latency_ms.unwrap() >= 1);
         assert!(report.phases.connect_us.is_some());
@@ -47,15 +47,15 @@ async fn loopback_replies_in_both_families() {
 #[tokio::test]
 async fn a_name_is_reached_by_the_address_that_is_allowed() {
     let (_zone, resolver) = resolver_to(&["127.0.0.1", "::1"]).await;
-    let policy = Policy {
+    let policy = DialPolicy {
         allow_private: true,
         allow_own_host: true,
         deny: vec!["::1".parse().unwrap()],
-        ..Policy::default()
+        ..DialPolicy::default()
     };
     let report = run(&to("host.example"), &net_with(&resolver, policy, &[])).await;
     if may_send(&report) {
-        assert_eq!(report.outcome, Outcome::Passed);
+        assert_eq!(report.outcome, WireOutcome::Passed);
         assert_eq!(report.address, Some(Ipv4Addr::LOCALHOST.into()));
         assert!(report.phases.dns_us.is_some());
     }
@@ -75,7 +75,7 @@ async fn many_checks_share_a_socket_without_mixing_replies() {
         if !may_send(&report) {
             return;
         }
-        assert_eq!(report.outcome, Outcome::Passed);
+        assert_eq!(report.outcome, WireOutcome::Passed);
         assert_eq!(report.address, Some(Ipv4Addr::new(127, 0, 0, last).into()));
     }
 }
@@ -88,19 +88,19 @@ async fn silence_fails_and_private_addresses_are_refused() {
         assert!(
             matches!(
                 report.outcome,
-                Outcome::Failed(Failure::NoReply | Failure::Unreachable)
-                    | Outcome::Inconclusive(OwnFault::NoRoute)
+                WireOutcome::Failed(WireFailure::NoReply | WireFailure::Unreachable)
+                    | WireOutcome::Inconclusive(WireOwnFault::NoRoute)
             ),
             "{:?}",
             report.outcome
         );
         assert_eq!(report.latency_ms, None);
     }
-    let guarded = net_with(&no_resolver(), Policy::default(), &[]);
-    let refused = Outcome::Failed(Failure::AddressNotAllowed { class: AddressClass::Loopback });
+    let guarded = net_with(&no_resolver(), DialPolicy::default(), &[]);
+    let refused = WireOutcome::Failed(WireFailure::AddressNotAllowed { class: AddressClass::Loopback });
     assert_eq!(run(&to("127.0.0.1"), &guarded).await.outcome, refused);
     for host in ["127.1", "[::1]", ""] {
         let outcome = run(&to(host), &net()).await.outcome;
-        assert!(matches!(outcome, Outcome::Failed(Failure::BadTarget { .. })), "{host}: {outcome:?}");
+        assert!(matches!(outcome, WireOutcome::Failed(WireFailure::BadTarget { .. })), "{host}: {outcome:?}");
     }
 }

@@ -3,17 +3,17 @@
 use std::{net::Ipv4Addr, time::Duration};
 
 use parallax_agent::probe::run;
-use parallax_dial::Policy;
+use parallax_dial::DialPolicy;
 use parallax_protocol::{
-    check::{CheckSpec, TcpCheck},
-    result::{AddressClass, Failure, Outcome, Phase},
+    check::{WireCheckSpec, WireTcpCheck},
+    result::{AddressClass, WireFailure, WireOutcome, WirePhase},
 };
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 
-use crate::world::{net, net_with, net_within, no_resolver, resolver_to};
+use crate::harness::{net, net_with, net_within, no_resolver, resolver_to};
 
-fn to(host: &str, port: u16) -> CheckSpec {
-    CheckSpec::Tcp(TcpCheck { host: host.to_owned(), port })
+fn to(host: &str, port: u16) -> WireCheckSpec {
+    WireCheckSpec::Tcp(WireTcpCheck { host: host.to_owned(), port })
 }
 
 #[tokio::test]
@@ -21,7 +21,7 @@ async fn an_open_port_passes_by_address_and_by_name() {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
     let port = listener.local_addr().unwrap().port();
     let report = run(&to("127.0.0.1", port), &net()).await;
-    assert_eq!(report.outcome, Outcome::Passed);
+    assert_eq!(report.outcome, WireOutcome::Passed);
     assert_eq!(report.address, Some(Ipv4Addr::LOCALHOST.into()));
     assert!(report.latency_ms.unwrap() >= 1);
     assert!(report.phases.connect_us.is_some());
@@ -29,9 +29,9 @@ async fn an_open_port_passes_by_address_and_by_name() {
 
     let (_zone, resolver) = resolver_to(&["127.0.0.1"]).await;
     let net =
-        net_with(&resolver, Policy { allow_private: true, allow_own_host: true, ..Policy::default() }, &[]);
+        net_with(&resolver, DialPolicy { allow_private: true, allow_own_host: true, ..DialPolicy::default() }, &[]);
     let report = run(&to("db.example", port), &net).await;
-    assert_eq!(report.outcome, Outcome::Passed);
+    assert_eq!(report.outcome, WireOutcome::Passed);
     assert!(report.phases.dns_us.is_some());
 }
 
@@ -39,7 +39,7 @@ async fn an_open_port_passes_by_address_and_by_name() {
 async fn an_ipv6_literal_is_connected_to() {
     let Ok(listener) = TcpListener::bind("[::1]:0").await else { return };
     let report = run(&to("::1", listener.local_addr().unwrap().port()), &net()).await;
-    assert_eq!(report.outcome, Outcome::Passed);
+    assert_eq!(report.outcome, WireOutcome::Passed);
 }
 
 #[tokio::test]
@@ -48,7 +48,7 @@ async fn a_closed_port_is_refused() {
     let port = listener.local_addr().unwrap().port();
     drop(listener);
     let report = run(&to("127.0.0.1", port), &net()).await;
-    assert_eq!(report.outcome, Outcome::Failed(Failure::Refused));
+    assert_eq!(report.outcome, WireOutcome::Failed(WireFailure::Refused));
     assert_eq!(report.latency_ms, None);
 }
 
@@ -64,18 +64,18 @@ async fn silence_ends_at_the_limit() {
         filling.push(stream.unwrap());
     }
     let report = run(&to("127.0.0.1", address.port()), &net_within(Duration::from_millis(100))).await;
-    assert_eq!(report.outcome, Outcome::Failed(Failure::Timeout { phase: Phase::Connect }));
+    assert_eq!(report.outcome, WireOutcome::Failed(WireFailure::Timeout { phase: WirePhase::Connect }));
 }
 
 #[tokio::test]
 async fn private_and_odd_hosts_are_refused() {
-    let guarded = net_with(&no_resolver(), Policy::default(), &[]);
-    let refused = Outcome::Failed(Failure::AddressNotAllowed { class: AddressClass::Loopback });
+    let guarded = net_with(&no_resolver(), DialPolicy::default(), &[]);
+    let refused = WireOutcome::Failed(WireFailure::AddressNotAllowed { class: AddressClass::Loopback });
     for host in ["127.0.0.1", "::1", "localhost", "::ffff:127.0.0.1"] {
         assert_eq!(run(&to(host, 80), &guarded).await.outcome, refused, "{host}");
     }
     for host in ["127.1", "2130706433", "[::1]", "a b", ""] {
         let outcome = run(&to(host, 80), &net()).await.outcome;
-        assert!(matches!(outcome, Outcome::Failed(Failure::BadTarget { .. })), "{host}: {outcome:?}");
+        assert!(matches!(outcome, WireOutcome::Failed(WireFailure::BadTarget { .. })), "{host}: {outcome:?}");
     }
 }

@@ -2,12 +2,12 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::compat;
 use crate::id::AccountId;
-use crate::late;
 use crate::plan::Plan;
-use crate::refusal::Rule;
 use crate::text;
 use crate::time::Timestamp;
+use crate::validation::Rule;
 
 /// An account: the owner of pages, monitors and keys.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -21,7 +21,7 @@ pub struct Account {
     /// Creation time.
     pub created_at: Timestamp,
     /// Start of the present plan; none while the account is on its first. Older records end here.
-    #[serde(deserialize_with = "late::or_default")]
+    #[serde(deserialize_with = "compat::or_default")]
     pub plan_since: Option<Timestamp>,
 }
 
@@ -30,7 +30,7 @@ pub struct Account {
 ///
 /// # Errors
 /// The rule that the text breaks.
-pub fn email(text: &str) -> Result<String, Rule> {
+pub fn parse_email(text: &str) -> Result<String, Rule> {
     let email = text::line(text, 3..=254)?;
     match email.split_once('@') {
         Some((name, host))
@@ -58,7 +58,7 @@ mod tests {
             ("ann@x@example.com", false),
             ("ann@example.com\nBcc: x@example.com", false),
         ] {
-            assert_eq!(email(address).is_ok(), fits, "{address:?}");
+            assert_eq!(parse_email(address).is_ok(), fits, "{address:?}");
         }
     }
 }

@@ -3,19 +3,19 @@
 use std::sync::Arc;
 
 use crate::check::{Check, CheckKind};
+use crate::effective::EffectiveSettings;
 use crate::id::{AccountId, MonitorId};
-use crate::place::{Mesh, Place, PlaceNo, Region, RegionSet};
 use crate::time::{MINUTE, Timestamp};
-use crate::watch::Watch;
+use crate::vantage::{Mesh, Region, RegionSet, Vantage, VantageNo};
 
 /// A quarantined vantage runs one in this many rounds, uncounted (shadow rounds).
 pub const SHADOW_EVERY: u32 = 10;
 /// Tolerance in milliseconds, in addition to four intervals, by which a round may be off its schedule.
-pub(crate) const OFF_SCHEDULE: i64 = 2 * MINUTE;
+pub(crate) const SCHEDULE_TOLERANCE: i64 = 2 * MINUTE;
 
 /// A monitor as the schedule sees it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Scheduled {
+pub struct ScheduledMonitor {
     /// Monitor id.
     pub monitor: MonitorId,
     /// Account of the monitor.
@@ -32,9 +32,9 @@ pub struct Scheduled {
     pub pinned: Option<Region>,
 }
 
-impl Scheduled {
+impl ScheduledMonitor {
     /// Returns the schedule entry of a monitor; none if it is paused or a heartbeat.
-    pub fn new(watch: &Watch, slot: u32, check: &Arc<Check>) -> Option<Self> {
+    pub fn new(watch: &EffectiveSettings, slot: u32, check: &Arc<Check>) -> Option<Self> {
         (!watch.paused && watch.interval_ms > 0).then(|| Self {
             monitor: watch.monitor,
             account: watch.account,
@@ -46,19 +46,19 @@ impl Scheduled {
         })
     }
 
-    fn spread(&self) -> u64 {
-        spread_of(self.monitor, &self.check)
+    fn phase_hash(&self) -> u64 {
+        phase_hash(self.monitor, &self.check)
     }
 }
 
 /// Number that determines when a monitor's rounds are due: a hash of its id. Domain monitors use the registered
 /// domain, so that all monitors of one domain are due at the same vantage at the same time and its registry is
 /// queried once.
-pub fn spread_of(monitor: MonitorId, check: &Check) -> u64 {
+pub fn phase_hash(monitor: MonitorId, check: &Check) -> u64 {
     match check {
         Check::Domain(_) => {
             let name = check.host().trim_end_matches('.').to_ascii_lowercase();
-            steady_hash(registrable(&name).as_bytes())
+            stable_hash(registrable(&name).as_bytes())
         }
         Check::Http(_)
         | Check::Tcp(_)
@@ -66,7 +66,7 @@ pub fn spread_of(monitor: MonitorId, check: &Check) -> u64 {
         | Check::Ping(_)
         | Check::Certificate(_)
         | Check::Heartbeat(_)
-        | Check::Component(_) => spread(monitor),
+        | Check::Component(_) => monitor_hash(monitor),
     }
 }
 
@@ -92,7 +92,7 @@ pub(crate) fn registrable(name: &str) -> &str {
 /// A vantage's share of one monitor: rounds `r` with `r % every == from`, where round `r` is due at `offset_ms + r *
 /// interval_ms` after the epoch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Share {
+pub struct ScheduleShare {
     /// Milliseconds between two rounds of the region.
     pub interval_ms: u32,
     /// Due time of round 0, in milliseconds after the epoch; less than the interval.
@@ -104,15 +104,15 @@ pub struct Share {
 }
 
 /// Returns a vantage's share of a monitor, if any.
-pub fn share(monitor: &Scheduled, mesh: &Mesh, place: PlaceNo) -> Option<Share> {
-    let place = mesh.place(place).filter(|place| place.connected)?;
+pub fn share(monitor: &ScheduledMonitor, mesh: &Mesh, place: VantageNo) -> Option<ScheduleShare> {
+    let place = mesh.vantage(place).filter(|place| place.connected)?;
     if monitor.interval_ms == 0 {
         return None;
     }
     if monitor.check.kind().is_regional() {
-        regional(monitor, mesh, place)
+        regional_share(monitor, mesh, place)
     } else {
-        single(monitor, mesh, place)
+        mesh_share(monitor, mesh, place)
     }
 }
 
@@ -149,22 +149,20 @@ pub fn is_due_about(round: u64, interval_ms: u32, at: Timestamp) -> bool {
     let interval = i64::from(interval_ms);
     let Ok(round) = i64::try_from(round) else { return false };
     let due = Timestamp::from_millis(round.saturating_mul(interval));
-    at.since(due).saturating_abs() <= 4 * interval + OFF_SCHEDULE
+    at.since(due).saturating_abs() <= 4 * interval + SCHEDULE_TOLERANCE
 }
 
 /// Stable hash of an id that spreads monitors evenly, the same on every host and in every version.
-pub fn spread(monitor: MonitorId) -> u64 {
-    steady_hash(&monitor.to_u128().to_be_bytes())
+pub fn monitor_hash(monitor: MonitorId) -> u64 {
+    stable_hash(&monitor.to_u128().to_be_bytes())
 }
 
 /// FNV-1a with 64 bits: the same on every host and in every version. Not collision resistant against chosen input.
-pub fn steady_hash(bytes: &[u8]) -> u64 {
-    bytes
-        .iter()
-        .fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3))
+pub fn stable_hash(bytes: &[u8]) -> u64 {
+    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3))
 }
 
-/// Due time of round 0 of a region, for a monitor with that [`spread_of`]. Regions are spaced evenly over the
+/// Due time of round 0 of a region, for a monitor with that [`phase_hash`]. Regions are spaced evenly over the
 /// interval, so that some region checks every `interval / n`.
 pub fn offset_ms(spread: u64, interval_ms: u32, regions: RegionSet, region: Region) -> u32 {
     let interval = u64::from(interval_ms.max(1));
@@ -174,37 +172,37 @@ pub fn offset_ms(spread: u64, interval_ms: u32, regions: RegionSet, region: Regi
     u32::try_from((spread % interval + step) % interval).unwrap_or(0)
 }
 
-fn regional(monitor: &Scheduled, mesh: &Mesh, place: &Place) -> Option<Share> {
+fn regional_share(monitor: &ScheduledMonitor, mesh: &Mesh, place: &Vantage) -> Option<ScheduleShare> {
     let regions = regions_in_use(monitor.check.kind(), monitor.pinned, mesh);
     if !regions.contains(place.region) {
         return None;
     }
-    let offset_ms = offset_ms(monitor.spread(), monitor.interval_ms, regions, place.region);
-    turn(monitor, place, mesh.fit().filter(|other| other.region == place.region), offset_ms)
+    let offset_ms = offset_ms(monitor.phase_hash(), monitor.interval_ms, regions, place.region);
+    share_by_turns(monitor, place, mesh.available().filter(|other| other.region == place.region), offset_ms)
 }
 
-fn single(monitor: &Scheduled, mesh: &Mesh, place: &Place) -> Option<Share> {
+fn mesh_share(monitor: &ScheduledMonitor, mesh: &Mesh, place: &Vantage) -> Option<ScheduleShare> {
     let allowed = |region| monitor.pinned.is_none_or(|pinned| pinned == region);
     if !allowed(place.region) {
         return None;
     }
-    let offset_ms = offset_ms(monitor.spread(), monitor.interval_ms, RegionSet::NONE, place.region);
-    turn(monitor, place, mesh.fit().filter(|other| allowed(other.region)), offset_ms)
+    let offset_ms = offset_ms(monitor.phase_hash(), monitor.interval_ms, RegionSet::NONE, place.region);
+    share_by_turns(monitor, place, mesh.available().filter(|other| allowed(other.region)), offset_ms)
 }
 
-fn turn<'a>(
-    monitor: &Scheduled,
-    place: &Place,
-    fit: impl Iterator<Item = &'a Place>,
+fn share_by_turns<'a>(
+    monitor: &ScheduledMonitor,
+    place: &Vantage,
+    fit: impl Iterator<Item = &'a Vantage>,
     offset_ms: u32,
-) -> Option<Share> {
+) -> Option<ScheduleShare> {
     if place.quarantined {
-        let from = u32::try_from(monitor.spread() % u64::from(SHADOW_EVERY)).unwrap_or(0);
-        return Some(Share { interval_ms: monitor.interval_ms, offset_ms, every: SHADOW_EVERY, from });
+        let from = u32::try_from(monitor.phase_hash() % u64::from(SHADOW_EVERY)).unwrap_or(0);
+        return Some(ScheduleShare { interval_ms: monitor.interval_ms, offset_ms, every: SHADOW_EVERY, from });
     }
-    let fit: Vec<PlaceNo> = fit.map(|other| other.no).collect();
+    let fit: Vec<VantageNo> = fit.map(|other| other.no).collect();
     let from = fit.iter().position(|other| *other == place.no)?;
-    Some(Share {
+    Some(ScheduleShare {
         interval_ms: monitor.interval_ms,
         offset_ms,
         every: u32::try_from(fit.len()).unwrap_or(1),
@@ -218,10 +216,10 @@ mod tests {
 
     use super::*;
     use crate::check::{DomainCheck, TcpCheck};
-    use crate::place::NetworkNo;
+    use crate::vantage::NetworkNo;
 
-    fn monitor(seed: u128) -> Scheduled {
-        Scheduled {
+    fn monitor(seed: u128) -> ScheduledMonitor {
+        ScheduledMonitor {
             monitor: MonitorId::from_u128(seed),
             account: AccountId::from_u128(1),
             slot: 1,
@@ -233,8 +231,8 @@ mod tests {
     }
 
     fn mesh(places: &[(u16, Region, bool, bool)]) -> Mesh {
-        Mesh::new(places.iter().map(|&(no, region, connected, quarantined)| Place {
-            no: PlaceNo(no),
+        Mesh::new(places.iter().map(|&(no, region, connected, quarantined)| Vantage {
+            no: VantageNo(no),
             region,
             network: NetworkNo(no),
             connected,
@@ -253,7 +251,7 @@ mod tests {
         ]);
         for round in 0..20_u32 {
             let runners = (1..=3)
-                .filter_map(|no| share(&monitor(7), &mesh, PlaceNo(no)))
+                .filter_map(|no| share(&monitor(7), &mesh, VantageNo(no)))
                 .filter(|share| round % share.every == share.from)
                 .count();
             assert_eq!(runners, 1, "round {round}");
@@ -263,8 +261,8 @@ mod tests {
     #[test]
     fn regions_lie_evenly_over_the_interval() {
         let mesh = mesh(&[(1, Region::Asia, true, false), (2, Region::Europe, true, false)]);
-        let asia = share(&monitor(7), &mesh, PlaceNo(1)).unwrap();
-        let europe = share(&monitor(7), &mesh, PlaceNo(2)).unwrap();
+        let asia = share(&monitor(7), &mesh, VantageNo(1)).unwrap();
+        let europe = share(&monitor(7), &mesh, VantageNo(2)).unwrap();
         let apart = (i64::from(asia.offset_ms) - i64::from(europe.offset_ms)).rem_euclid(60_000);
         assert_eq!(apart, 30_000);
     }
@@ -272,8 +270,8 @@ mod tests {
     #[test]
     fn a_place_in_quarantine_runs_one_round_in_ten_beside_the_others() {
         let mesh = mesh(&[(1, Region::Asia, true, true), (2, Region::Asia, true, false)]);
-        assert_eq!(share(&monitor(7), &mesh, PlaceNo(1)).map(|share| share.every), Some(SHADOW_EVERY));
-        assert_eq!(share(&monitor(7), &mesh, PlaceNo(2)).map(|share| share.every), Some(1));
+        assert_eq!(share(&monitor(7), &mesh, VantageNo(1)).map(|share| share.every), Some(SHADOW_EVERY));
+        assert_eq!(share(&monitor(7), &mesh, VantageNo(2)).map(|share| share.every), Some(1));
     }
 
     #[test]
@@ -281,8 +279,8 @@ mod tests {
         let mesh = mesh(&[(1, Region::Asia, true, false), (2, Region::Europe, true, false)]);
         let due = |seed: u128, host: &str| {
             let check = Check::Domain(DomainCheck { host: host.to_owned(), warn_days: 30 });
-            let monitor = Scheduled { check: check.into(), ..monitor(seed) };
-            [1, 2].map(|no| share(&monitor, &mesh, PlaceNo(no)))
+            let monitor = ScheduledMonitor { check: check.into(), ..monitor(seed) };
+            [1, 2].map(|no| share(&monitor, &mesh, VantageNo(no)))
         };
         let first = due(1, "example.co.uk");
         for host in ["www.example.co.uk", "Shop.Example.CO.UK.", "example.co.uk"] {
@@ -296,9 +294,9 @@ mod tests {
     #[test]
     fn a_pinned_monitor_is_run_in_its_region_alone() {
         let mesh = mesh(&[(1, Region::Asia, true, false), (2, Region::Europe, true, false)]);
-        let pinned = Scheduled { pinned: Some(Region::Europe), ..monitor(7) };
-        assert_eq!(share(&pinned, &mesh, PlaceNo(1)), None);
-        assert!(share(&pinned, &mesh, PlaceNo(2)).is_some());
+        let pinned = ScheduledMonitor { pinned: Some(Region::Europe), ..monitor(7) };
+        assert_eq!(share(&pinned, &mesh, VantageNo(1)), None);
+        assert!(share(&pinned, &mesh, VantageNo(2)).is_some());
     }
 
     #[test]
@@ -306,12 +304,9 @@ mod tests {
         let mesh = mesh(&[(1, Region::Asia, true, false)]);
         let mut seconds = BTreeMap::new();
         for seed in 0..6000_u128 {
-            let offset = share(&monitor(seed), &mesh, PlaceNo(1)).unwrap().offset_ms;
+            let offset = share(&monitor(seed), &mesh, VantageNo(1)).unwrap().offset_ms;
             *seconds.entry(offset / 1000).or_insert(0_u32) += 1;
         }
-        assert!(
-            seconds.values().all(|count| *count <= 300),
-            "no second has three times its share: {seconds:?}"
-        );
+        assert!(seconds.values().all(|count| *count <= 300), "no second has three times its share: {seconds:?}");
     }
 }

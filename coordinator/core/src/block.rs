@@ -7,22 +7,22 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::observation::{Reading, Word};
-use crate::place::{PlaceNo, Region};
+use crate::observation::{Reading, RoundOutcome};
 use crate::time::Timestamp;
+use crate::vantage::{Region, VantageNo};
 
 mod bits;
-mod decode;
+mod decoder;
 mod model;
 mod schedule;
 #[cfg(test)]
 mod tests;
 
-pub use decode::decode;
+pub use decoder::decode;
 
-use bits::BitWriter;
-use decode::Decoder;
-use model::Model;
+use bits::BlockBitWriter;
+use decoder::BlockDecoder;
+use model::BlockModel;
 use schedule::{put_schedule, put_varint, zigzag};
 
 /// Maximum number of readings in a block: more than two a second.
@@ -33,41 +33,41 @@ const FORMAT: u8 = 1;
 
 /// Reading as stored in a block, which implies its monitor and region.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Sample {
+pub struct BlockReading {
     /// Vantage that ran the round first.
-    pub place: PlaceNo,
+    pub vantage: VantageNo,
     /// Number of the round.
     pub round: u64,
     /// Time at which the round was due, in the coordinator's time.
     pub due: Timestamp,
     /// Final outcome.
-    pub word: Word,
+    pub outcome: RoundOutcome,
     /// Response time in milliseconds.
     pub latency_ms: Option<u32>,
 }
 
-impl Sample {
+impl BlockReading {
     /// Converts it to a reading of that monitor and region.
-    pub const fn reading(self, slot: u32, region: Region) -> Reading {
+    pub const fn to_reading(self, slot: u32, region: Region) -> Reading {
         Reading {
             slot,
             region,
-            place: self.place,
+            vantage: self.vantage,
             round: self.round,
             due: self.due,
-            word: self.word,
+            outcome: self.outcome,
             latency_ms: self.latency_ms,
         }
     }
 }
 
-impl From<&Reading> for Sample {
+impl From<&Reading> for BlockReading {
     fn from(reading: &Reading) -> Self {
         Self {
-            place: reading.place,
+            vantage: reading.vantage,
             round: reading.round,
             due: reading.due,
-            word: reading.word,
+            outcome: reading.outcome,
             latency_ms: reading.latency_ms,
         }
     }
@@ -84,7 +84,7 @@ pub enum BlockError {
     Full,
     /// The block ends too early.
     #[error("the block ends too early")]
-    Short,
+    Truncated,
     /// The format is unknown to this version.
     #[error("unknown block format {0}")]
     Format(u8),
@@ -95,7 +95,7 @@ pub enum BlockError {
 
 /// Open block that still grows.
 #[derive(Debug, Clone)]
-pub struct Tail {
+pub struct OpenBlock {
     hour: i64,
     count: u16,
     /// Readings since the last mark.
@@ -104,12 +104,12 @@ pub struct Tail {
     sorted: bool,
     /// Latest round in it.
     latest: u64,
-    model: Model,
-    marks: BitWriter,
-    values: BitWriter,
+    model: BlockModel,
+    marks: BlockBitWriter,
+    values: BlockBitWriter,
 }
 
-impl Tail {
+impl OpenBlock {
     /// Creates an empty block for an hour since the epoch.
     pub fn new(hour: i64) -> Self {
         Self {
@@ -118,9 +118,9 @@ impl Tail {
             since_mark: 0,
             sorted: true,
             latest: 0,
-            model: Model::default(),
-            marks: BitWriter::default(),
-            values: BitWriter::default(),
+            model: BlockModel::default(),
+            marks: BlockBitWriter::default(),
+            values: BlockBitWriter::default(),
         }
     }
 
@@ -155,12 +155,12 @@ impl Tail {
     ///
     /// # Errors
     /// [`BlockError::OtherHour`] and [`BlockError::Full`]; the block is unchanged.
-    pub fn push(&mut self, sample: &Sample) -> Result<bool, BlockError> {
+    pub fn push(&mut self, sample: &BlockReading) -> Result<bool, BlockError> {
         if sample.due.hour() != self.hour {
             return Err(BlockError::OtherHour);
         }
         if !self.is_empty() && sample.round <= self.latest {
-            if self.holds(sample.round) {
+            if self.contains_round(sample.round) {
                 return Ok(false);
             }
             self.sorted = false;
@@ -174,7 +174,7 @@ impl Tail {
     }
 
     /// Readings in order of round.
-    pub fn samples(&self) -> Vec<Sample> {
+    pub fn readings(&self) -> Vec<BlockReading> {
         let mut samples = self.in_order_of_arrival();
         if !self.sorted {
             samples.sort_by_key(|sample| sample.round);
@@ -188,23 +188,23 @@ impl Tail {
             return self.pack();
         }
         let mut sorted = Self::new(self.hour);
-        for sample in &self.samples() {
+        for sample in &self.readings() {
             sorted.append(sample);
         }
         sorted.pack()
     }
 
-    fn holds(&self, round: u64) -> bool {
+    fn contains_round(&self, round: u64) -> bool {
         self.decoder().any(|sample| sample.is_ok_and(|sample| sample.round == round))
     }
 
-    fn in_order_of_arrival(&self) -> Vec<Sample> {
+    fn in_order_of_arrival(&self) -> Vec<BlockReading> {
         // Data encoded here always decodes.
         self.decoder().map_while(Result::ok).collect()
     }
 
-    fn decoder(&self) -> Decoder<'_> {
-        Decoder::new(self.hour, self.count, self.marks.bytes(), self.values.bytes())
+    fn decoder(&self) -> BlockDecoder<'_> {
+        BlockDecoder::new(self.hour, self.count, self.marks.bytes(), self.values.bytes())
     }
 
     fn pack(&self) -> Vec<u8> {
@@ -218,15 +218,15 @@ impl Tail {
         block
     }
 
-    fn append(&mut self, sample: &Sample) {
+    fn append(&mut self, sample: &BlockReading) {
         let first = self.is_empty();
         let timed = sample.latency_ms.is_some();
         let next_round = self.model.round.wrapping_add(1);
         let new_schedule = first || self.model.due_of(sample.round) != Some(sample.due);
         let jump = !new_schedule && sample.round != next_round;
-        let new_word = sample.word != self.model.word || timed != self.model.timed;
-        let predicted = self.model.next_place();
-        let index = self.model.index_of(sample.place);
+        let new_word = sample.outcome != self.model.outcome || timed != self.model.has_latency;
+        let predicted = self.model.next_vantage();
+        let index = self.model.index_of(sample.vantage);
         let other_place = index.is_none() || index != predicted;
 
         if new_schedule || jump || new_word || other_place {
@@ -237,7 +237,7 @@ impl Tail {
             }
             marks.flag(new_word);
             if new_word {
-                marks.put(u64::from(word_code(sample.word)), 3);
+                marks.put(u64::from(outcome_code(sample.outcome)), 3);
                 marks.flag(timed);
             }
             if !first {
@@ -251,7 +251,7 @@ impl Tail {
                     }
                     None => {
                         marks.flag(false);
-                        marks.golomb(u64::from(sample.place.0), 4);
+                        marks.golomb(u64::from(sample.vantage.0), 4);
                     }
                 }
             }
@@ -270,24 +270,24 @@ impl Tail {
         }
         self.model.round = sample.round;
         self.model.due = sample.due;
-        self.model.word = sample.word;
-        self.model.timed = timed;
+        self.model.outcome = sample.outcome;
+        self.model.has_latency = timed;
         match index {
             Some(index) if other_place => self.model.learn_turn_to(index),
             Some(index) => self.model.turn_to(index),
-            None => self.model.add_place(sample.place),
+            None => self.model.add_vantage(sample.vantage),
         }
-        if let (Some(latency), Some(place)) = (sample.latency_ms, self.model.latencies()) {
+        if let (Some(latency), Some(place)) = (sample.latency_ms, self.model.current_model()) {
             let latency = i64::from(latency);
             match place.expected() {
                 None => {
                     self.values.golomb(latency as u64, 6);
-                    place.learn(latency, 0);
+                    place.update(latency, 0);
                 }
                 Some(expected) => {
                     let difference = zigzag(latency - expected);
-                    self.values.rice(difference, place.order());
-                    place.learn(latency, difference as i64);
+                    self.values.rice(difference, place.rice_order());
+                    place.update(latency, difference as i64);
                 }
             }
         }
@@ -295,23 +295,23 @@ impl Tail {
     }
 }
 
-const fn word_code(word: Word) -> u8 {
+const fn outcome_code(word: RoundOutcome) -> u8 {
     match word {
-        Word::Passed => 0,
-        Word::Failed => 1,
-        Word::Disputed => 2,
-        Word::Unconfirmed => 3,
-        Word::Inconclusive => 4,
+        RoundOutcome::Passed => 0,
+        RoundOutcome::Failed => 1,
+        RoundOutcome::Disputed => 2,
+        RoundOutcome::Unconfirmed => 3,
+        RoundOutcome::Inconclusive => 4,
     }
 }
 
-const fn word_of(code: u64) -> Result<Word, BlockError> {
+const fn outcome_of(code: u64) -> Result<RoundOutcome, BlockError> {
     match code {
-        0 => Ok(Word::Passed),
-        1 => Ok(Word::Failed),
-        2 => Ok(Word::Disputed),
-        3 => Ok(Word::Unconfirmed),
-        4 => Ok(Word::Inconclusive),
+        0 => Ok(RoundOutcome::Passed),
+        1 => Ok(RoundOutcome::Failed),
+        2 => Ok(RoundOutcome::Disputed),
+        3 => Ok(RoundOutcome::Unconfirmed),
+        4 => Ok(RoundOutcome::Inconclusive),
         _ => Err(BlockError::Damaged("an outcome is unknown")),
     }
 }

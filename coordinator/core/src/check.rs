@@ -1,7 +1,7 @@
 //! Checks: one struct for each monitor type, with the fields of the API.
 
 pub mod edit;
-pub mod expiry;
+pub mod unpublished_expiry;
 
 use std::fmt;
 

@@ -2,31 +2,29 @@
 
 mod excerpt;
 
-pub use excerpt::{ANSWER_KEPT, ANSWER_READ, excerpt};
+pub use excerpt::{EXCERPT_CHARACTERS, MAX_RESPONSE_BYTES, excerpt};
 
 use serde::{Deserialize, Serialize};
 
-use crate::id::{
-    AccountId, BulletinId, DeliveryId, DestinationId, IncidentId, MonitorId, PageId, SubscriberId,
-};
-use crate::late;
+use crate::compat;
+use crate::id::{AccountId, BulletinId, DeliveryId, DestinationId, IncidentId, MonitorId, PageId, SubscriberId};
 use crate::time::{DAY, HOUR, MINUTE, SECOND, Timestamp};
 
 /// Delays from each failed attempt to the next in milliseconds, before jitter.
-pub const PAUSES: [i64; 9] =
+pub const RETRY_DELAYS: [i64; 9] =
     [5 * SECOND, 30 * SECOND, 2 * MINUTE, 10 * MINUTE, 30 * MINUTE, HOUR, 3 * HOUR, 6 * HOUR, 12 * HOUR];
 /// Share of a delay by which jitter lengthens or shortens it.
 pub const JITTER: f64 = 0.2;
 /// Upper bound on a receiver's `Retry-After`, in milliseconds.
 pub const MAX_RETRY_AFTER: i64 = HOUR;
 /// Number of `Retry-After` delays that do not count as attempts.
-pub const MAX_ASKED: u32 = 100;
+pub const MAX_DEFERRALS: u32 = 100;
 /// Age of a delivery in milliseconds after which `Retry-After` delays count as attempts.
-pub const MAX_ASKING: i64 = DAY;
+pub const MAX_DEFERRAL_AGE: i64 = DAY;
 /// Retention of a delivery, in milliseconds.
-pub const KEPT: i64 = 30 * DAY;
+pub const DELIVERY_RETENTION: i64 = 30 * DAY;
 /// Number of attempts kept for a delivery: the newest.
-pub const TRIES_KEPT: usize = 20;
+pub const MAX_LOGGED_ATTEMPTS: usize = 20;
 
 /// The recipient of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -40,34 +38,34 @@ pub enum Recipient {
     /// The operator's mailbox.
     OperatorMail,
     /// The operator's webhook.
-    OperatorHook,
+    OperatorWebhook,
     /// The mailbox of a destination, for the confirmation request. It gets nothing else until it is
     /// confirmed.
-    Asked(DestinationId),
-    /// A visitor of a private page, by the delivery's id; their address is stored under [`mailbox_name`] for a while.
+    UnconfirmedDestination(DestinationId),
+    /// A visitor of a private page, by the delivery's id; their address is stored under [`visitor_mailbox_key`] for a while.
     Visitor(DeliveryId),
 }
 
 /// Key under which a visitor's email address is stored.
-pub fn mailbox_name(id: DeliveryId) -> String {
+pub fn visitor_mailbox_key(id: DeliveryId) -> String {
     format!("visitor/{id}")
 }
 
 /// A message, rendered when the event happened: later changes do not affect it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Letter {
+pub enum DeliveryMessage {
     /// JSON, as signed and posted. Service-specific secrets (a chat's id, a routing key) are added on
     /// sending, so that none is stored here.
     Json(Vec<u8>),
     /// A mail.
-    Mail(Mail),
+    Mail(MailMessage),
     /// A page's bulletin for many subscribers: its text is stored once.
     Bulletin(BulletinId),
 }
 
 /// The parts of a mail.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Mail {
+pub struct MailMessage {
     /// The subject: one line.
     pub subject: String,
     /// Plain text part.
@@ -94,29 +92,29 @@ pub struct Delivery {
     /// Position within its ordering key: the sequence number of its event.
     pub seq: u64,
     /// The message.
-    pub letter: Letter,
+    pub message: DeliveryMessage,
     /// True if it is attempted only once.
-    pub once: bool,
+    pub is_single_attempt: bool,
     /// Creation time.
     pub created_at: Timestamp,
     /// State.
-    pub stage: Stage,
+    pub state: DeliveryState,
     /// Attempts since it was created or last retried by hand.
-    pub tries: Tries,
+    pub attempts: AttemptCount,
     /// The newest attempts, oldest first.
-    pub log: Vec<Try>,
+    pub attempt_log: Vec<DeliveryAttempt>,
     /// Start of the outage or slow period that an alert is about: mails about one share a thread. Older
     /// records end before this field.
-    #[serde(deserialize_with = "late::or_default")]
-    pub began: Option<Timestamp>,
+    #[serde(deserialize_with = "compat::or_default")]
+    pub outage_start: Option<Timestamp>,
 }
 
 /// Attempts of a delivery: counted ones and, separately, those that the receiver answered with a delay.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
-pub struct Tries(u32);
+pub struct AttemptCount(u32);
 
-impl Tries {
+impl AttemptCount {
     /// The upper half holds the attempts with a requested delay; older records have none.
     const ASKED: u32 = 1 << 16;
 
@@ -126,25 +124,25 @@ impl Tries {
     }
 
     /// Attempts after which the receiver asked for a delay.
-    pub const fn asked(self) -> u32 {
+    pub const fn deferred(self) -> u32 {
         self.0 / Self::ASKED
     }
 
     /// All attempts.
-    pub const fn all(self) -> u32 {
-        self.counted() + self.asked()
+    pub const fn total(self) -> u32 {
+        self.counted() + self.deferred()
     }
 }
 
-impl std::fmt::Debug for Tries {
+impl std::fmt::Debug for AttemptCount {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{}+{}", self.counted(), self.asked())
+        write!(f, "{}+{}", self.counted(), self.deferred())
     }
 }
 
 /// The state of a delivery.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Stage {
+pub enum DeliveryState {
     /// To be sent at that time.
     Waiting(Timestamp),
     /// Accepted by its receiver.
@@ -155,7 +153,7 @@ pub enum Stage {
     Dropped(Timestamp),
 }
 
-impl Stage {
+impl DeliveryState {
     /// The names that the API uses, in the order of the variants.
     pub const NAMES: [&'static str; 4] = ["waiting", "delivered", "failed", "dropped"];
 
@@ -172,89 +170,92 @@ impl Stage {
 
 /// An attempt.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Try {
+pub struct DeliveryAttempt {
     /// Start.
     pub at: Timestamp,
     /// Duration in milliseconds.
-    pub took_ms: u32,
+    pub duration_ms: u32,
     /// Status of the receiver's response, HTTP or SMTP.
     pub status: Option<u16>,
     /// Error that kept the receiver from accepting it.
     pub error: Option<String>,
-    /// An [`excerpt()`] of the response; older records hold up to [`ANSWER_READ`] bytes of it.
-    pub answer: String,
+    /// An [`excerpt()`] of the response; older records hold up to [`MAX_RESPONSE_BYTES`] bytes of it.
+    pub response: String,
 }
 
 /// The outcome of an attempt, as far as it decides the next step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Outcome {
+pub enum AttemptOutcome {
     /// The receiver accepted it.
-    Taken,
+    Accepted,
     /// Temporary failure, with the delay in milliseconds that the receiver asked for. Delays below a second
     /// are ignored.
-    NotNow(Option<i64>),
+    Deferred(Option<i64>),
     /// Permanent failure: the receiver is gone.
     Gone,
     /// Permanent failure: the receiver rejected the address.
-    Refused,
+    Rejected,
 }
 
 impl Delivery {
     /// Its ordering key: the recipient, and the monitor or incident. A delivery waits for earlier ones with
     /// the same key. One that is about neither waits for none.
-    pub fn lane(&self) -> Lane {
+    pub fn ordering_key(&self) -> OrderingKey {
         let subject = match (self.monitor, self.incident) {
             (Some(monitor), _) => monitor.to_u128(),
             (None, Some(incident)) => incident.to_u128(),
             (None, None) => self.id.to_u128(),
         };
-        Lane { to: self.to, subject }
+        OrderingKey { to: self.to, subject }
     }
 
     /// Records an attempt and decides the next step. `jitter` is from -1 to 1 and applies to our own delays.
-    /// A receiver's `Retry-After` is obeyed up to an hour, and up to [`MAX_ASKED`] times within
-    /// [`MAX_ASKING`] it does not use up one of the ten attempts.
-    pub fn note(&mut self, tried: Try, outcome: Outcome, now: Timestamp, jitter: f64) {
-        self.log.push(tried);
-        let over = self.log.len().saturating_sub(TRIES_KEPT);
-        self.log.drain(..over);
+    /// A receiver's `Retry-After` is obeyed up to an hour, and up to [`MAX_DEFERRALS`] times within
+    /// [`MAX_DEFERRAL_AGE`] it does not use up one of the ten attempts.
+    pub fn record_attempt(&mut self, tried: DeliveryAttempt, outcome: AttemptOutcome, now: Timestamp, jitter: f64) {
+        self.attempt_log.push(tried);
+        let over = self.attempt_log.len().saturating_sub(MAX_LOGGED_ATTEMPTS);
+        self.attempt_log.drain(..over);
         let asked = match outcome {
-            Outcome::NotNow(Some(asked)) if asked >= SECOND => Some(asked.min(MAX_RETRY_AFTER)),
-            Outcome::NotNow(_) | Outcome::Taken | Outcome::Gone | Outcome::Refused => None,
+            AttemptOutcome::Deferred(Some(asked)) if asked >= SECOND => Some(asked.min(MAX_RETRY_AFTER)),
+            AttemptOutcome::Deferred(_)
+            | AttemptOutcome::Accepted
+            | AttemptOutcome::Gone
+            | AttemptOutcome::Rejected => None,
         };
-        let is_free = self.tries.asked() < MAX_ASKED && now.since(self.created_at) < MAX_ASKING;
-        if asked.is_some() && is_free && !self.once {
-            self.tries.0 += Tries::ASKED;
-        } else if self.tries.counted() + 1 < Tries::ASKED {
-            self.tries.0 += 1;
+        let is_free = self.attempts.deferred() < MAX_DEFERRALS && now.since(self.created_at) < MAX_DEFERRAL_AGE;
+        if asked.is_some() && is_free && !self.is_single_attempt {
+            self.attempts.0 += AttemptCount::ASKED;
+        } else if self.attempts.counted() + 1 < AttemptCount::ASKED {
+            self.attempts.0 += 1;
         }
-        self.stage = match (outcome, asked) {
-            (Outcome::Taken, _) => Stage::Delivered(now),
-            (Outcome::Gone | Outcome::Refused, _) => Stage::Failed(now),
-            (Outcome::NotNow(_), _) if self.once => Stage::Failed(now),
-            (Outcome::NotNow(_), Some(asked)) if is_free => Stage::Waiting(now + asked),
-            (Outcome::NotNow(_), _) => match PAUSES.get(self.tries.counted() as usize - 1) {
-                Some(pause) => Stage::Waiting(now + asked.unwrap_or_else(|| spread(*pause, jitter))),
-                None => Stage::Failed(now),
+        self.state = match (outcome, asked) {
+            (AttemptOutcome::Accepted, _) => DeliveryState::Delivered(now),
+            (AttemptOutcome::Gone | AttemptOutcome::Rejected, _) => DeliveryState::Failed(now),
+            (AttemptOutcome::Deferred(_), _) if self.is_single_attempt => DeliveryState::Failed(now),
+            (AttemptOutcome::Deferred(_), Some(asked)) if is_free => DeliveryState::Waiting(now + asked),
+            (AttemptOutcome::Deferred(_), _) => match RETRY_DELAYS.get(self.attempts.counted() as usize - 1) {
+                Some(pause) => DeliveryState::Waiting(now + asked.unwrap_or_else(|| jittered(*pause, jitter))),
+                None => DeliveryState::Failed(now),
             },
         };
     }
 
     /// Schedules it to be sent again now, under the same id.
-    pub fn again(&mut self, now: Timestamp) {
-        self.stage = Stage::Waiting(now);
-        self.tries = Tries::default();
+    pub fn resend(&mut self, now: Timestamp) {
+        self.state = DeliveryState::Waiting(now);
+        self.attempts = AttemptCount::default();
     }
 }
 
-fn spread(pause: i64, jitter: f64) -> i64 {
+fn jittered(pause: i64, jitter: f64) -> i64 {
     // Delays are far below 2^52, so the conversion loses nothing.
     pause + (pause as f64 * JITTER * jitter.clamp(-1.0, 1.0)) as i64
 }
 
 /// An ordering key: deliveries with the same recipient and subject are sent in order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub struct Lane {
+pub struct OrderingKey {
     /// The recipient.
     pub to: Recipient,
     /// Number of the monitor or incident; else of the delivery itself.
@@ -262,137 +263,4 @@ pub struct Lane {
 }
 
 #[cfg(test)]
-mod tests {
-    use proptest::collection::vec;
-    use proptest::option;
-    use proptest::prelude::*;
-
-    use super::*;
-
-    fn delivery() -> Delivery {
-        Delivery {
-            id: DeliveryId::from_u128(1),
-            page: None,
-            to: Recipient::OperatorMail,
-            event: "went-down".to_owned(),
-            monitor: None,
-            incident: None,
-            seq: 1,
-            letter: Letter::Json(Vec::new()),
-            once: false,
-            created_at: Timestamp::from_millis(0),
-            stage: Stage::Waiting(Timestamp::from_millis(0)),
-            tries: Tries::default(),
-            log: Vec::new(),
-            began: None,
-        }
-    }
-
-    fn tried(now: Timestamp) -> Try {
-        Try { at: now, took_ms: 1, status: None, error: None, answer: String::new() }
-    }
-
-    #[test]
-    fn a_receiver_that_never_answers_is_given_up_after_ten_tries() {
-        let mut delivery = delivery();
-        let mut pauses = Vec::new();
-        let mut now = Timestamp::from_millis(0);
-        while let Stage::Waiting(due) = delivery.stage {
-            pauses.push(due.since(now));
-            now = due;
-            delivery.note(tried(now), Outcome::NotNow(None), now, 0.0);
-        }
-        assert_eq!((pauses[0], &pauses[1..]), (0, &PAUSES[..]));
-        assert_eq!((delivery.stage, delivery.log.len()), (Stage::Failed(now), 10));
-    }
-
-    #[test]
-    fn each_outcome_leads_where_it_should() {
-        let now = Timestamp::from_millis(1_000);
-        let after = |once, outcome, jitter| {
-            let mut delivery = Delivery { once, ..delivery() };
-            delivery.note(tried(now), outcome, now, jitter);
-            delivery.stage
-        };
-        let waits = |millis| Stage::Waiting(now + millis);
-        for (once, outcome, jitter, stage) in [
-            (false, Outcome::Taken, 0.0, Stage::Delivered(now)),
-            (false, Outcome::Gone, 0.0, Stage::Failed(now)),
-            (false, Outcome::Refused, 0.0, Stage::Failed(now)),
-            (false, Outcome::NotNow(None), 1.0, waits(6_000)),
-            (false, Outcome::NotNow(None), -1.0, waits(4_000)),
-            (false, Outcome::NotNow(Some(7_000)), 1.0, waits(7_000)),
-            (false, Outcome::NotNow(Some(1_000)), -1.0, waits(1_000)),
-            (false, Outcome::NotNow(Some(40 * MINUTE)), -1.0, waits(40 * MINUTE)),
-            (false, Outcome::NotNow(Some(999)), 0.0, waits(5_000)),
-            (false, Outcome::NotNow(Some(0)), 0.0, waits(5_000)),
-            (false, Outcome::NotNow(Some(-7)), 0.0, waits(5_000)),
-            (false, Outcome::NotNow(Some(9 * HOUR)), 0.0, waits(HOUR)),
-            (true, Outcome::NotNow(Some(7_000)), 0.0, Stage::Failed(now)),
-        ] {
-            assert_eq!(after(once, outcome, jitter), stage, "{once} {outcome:?}");
-        }
-    }
-
-    #[test]
-    fn a_wait_that_was_asked_for_costs_no_try_until_there_were_a_hundred_or_a_day_is_over() {
-        let start = Timestamp::from_millis(0);
-        let asks = |delivery: &mut Delivery, now| {
-            delivery.note(tried(now), Outcome::NotNow(Some(7_000)), now, 1.0);
-            assert!(matches!(delivery.stage, Stage::Waiting(due) if due.since(now) == 7_000), "{delivery:?}");
-            (delivery.tries.counted(), delivery.tries.asked())
-        };
-        let mut delivery = delivery();
-        delivery.note(tried(start), Outcome::NotNow(None), start, 0.0);
-        for asked in 1..=MAX_ASKED {
-            assert_eq!(asks(&mut delivery, start), (1, asked));
-        }
-        for counted in 2..=9 {
-            assert_eq!(asks(&mut delivery, start), (counted, MAX_ASKED));
-        }
-        delivery.note(tried(start), Outcome::NotNow(Some(7_000)), start, 1.0);
-        assert_eq!((delivery.stage, delivery.tries.all()), (Stage::Failed(start), 10 + MAX_ASKED));
-        delivery.again(start + MAX_ASKING - 1);
-        assert_eq!(asks(&mut delivery, start + MAX_ASKING - 1), (0, 1));
-        assert_eq!(asks(&mut delivery, start + MAX_ASKING), (1, 1));
-    }
-
-    proptest! {
-        #[test]
-        fn whatever_a_receiver_says_each_delivery_ends_in_bounds(
-            answers in vec((option::of(-10_i64..3 * HOUR), -1.0..1.0_f64), 1..12),
-        ) {
-            let mut delivery = delivery();
-            let mut now = Timestamp::from_millis(0);
-            for (asked, jitter) in answers.iter().cycle() {
-                let Stage::Waiting(due) = delivery.stage else { break };
-                prop_assert!(due >= now);
-                now = due;
-                delivery.note(tried(now), Outcome::NotNow(*asked), now, *jitter);
-                if let (Stage::Waiting(due), Some(asked)) = (delivery.stage, asked)
-                    && *asked >= SECOND
-                {
-                    prop_assert_eq!(due.since(now), (*asked).min(MAX_RETRY_AFTER));
-                }
-            }
-            let pauses: i64 = PAUSES.iter().map(|pause| (pause * 6 / 5).max(MAX_RETRY_AFTER)).sum();
-            prop_assert_eq!(delivery.stage, Stage::Failed(now));
-            prop_assert!(delivery.tries.counted() == 10 && delivery.tries.asked() <= MAX_ASKED);
-            prop_assert!(now.as_millis() <= MAX_ASKING + MAX_RETRY_AFTER + pauses, "{now}");
-        }
-    }
-
-    #[test]
-    fn one_that_is_sent_anew_has_all_its_tries_again_and_keeps_its_log() {
-        let now = Timestamp::from_millis(5);
-        let mut delivery = delivery();
-        for _ in 0..30 {
-            delivery.note(tried(now), Outcome::NotNow(None), now, 0.0);
-        }
-        delivery.again(now);
-        assert_eq!(
-            (delivery.stage, delivery.tries, delivery.log.len()),
-            (Stage::Waiting(now), Tries::default(), TRIES_KEPT)
-        );
-    }
-}
+mod tests;

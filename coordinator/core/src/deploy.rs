@@ -4,13 +4,13 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
-use crate::given::Given;
 use crate::id::{DeployId, MonitorId, PageId};
 use crate::incident::MAX_AFFECTED;
 use crate::incident::edit::read_past;
-use crate::refusal::{Refusals, Rule};
+use crate::patch::PatchField;
 use crate::text;
 use crate::time::Timestamp;
+use crate::validation::{Rule, ValidationErrors};
 
 /// Maximum length of a version, in characters.
 pub const MAX_VERSION: usize = 80;
@@ -20,7 +20,7 @@ pub const MAX_URL: usize = 500;
 pub const MAX_NOTE: usize = 500;
 
 /// Markers kept for a page: a further one replaces the oldest.
-pub const KEPT: usize = 1000;
+pub const MAX_DEPLOYS: usize = 1000;
 
 /// A deploy marker.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -47,15 +47,15 @@ pub struct Deploy {
 #[derive(Debug, Clone, Default)]
 pub struct DeployEdit {
     /// Version, tag or commit.
-    pub version: Given<String>,
+    pub version: PatchField<String>,
     /// URL of the release.
-    pub url: Given<String>,
+    pub url: PatchField<String>,
     /// Note of one line.
-    pub note: Given<String>,
+    pub note: PatchField<String>,
     /// Time of the deploy.
-    pub at: Given<String>,
+    pub at: PatchField<String>,
     /// Affected monitors, by id.
-    pub monitor_ids: Given<Vec<String>>,
+    pub monitor_ids: PatchField<Vec<String>>,
 }
 
 impl DeployEdit {
@@ -63,17 +63,16 @@ impl DeployEdit {
     ///
     /// # Errors
     /// Every field that breaks a rule.
-    pub fn settle(
+    pub fn validate(
         &self,
         id: DeployId,
         page: PageId,
         monitors: &BTreeSet<MonitorId>,
         now: Timestamp,
-    ) -> Result<Deploy, Refusals> {
-        let mut faults = Refusals::none();
-        let version = self
-            .version
-            .required("version", None, &mut faults, |version| text::line(version, 1..=MAX_VERSION));
+    ) -> Result<Deploy, ValidationErrors> {
+        let mut faults = ValidationErrors::new();
+        let version =
+            self.version.required("version", None, &mut faults, |version| text::line(version, 1..=MAX_VERSION));
         let url = self.url.optional("url", None, &mut faults, |url| read_url(url));
         let note = self.note.optional("note", None, &mut faults, |note| text::optional_line(note, MAX_NOTE));
         let at = self.at.defaulted("at", None, now, &mut faults, |at| read_past(at, now));
@@ -102,7 +101,7 @@ fn read_url(url: &str) -> Result<Option<String>, Rule> {
     if !starts("http://") && !starts("https://") {
         return Err(no_url());
     }
-    text::web_address(&url).map_err(|_| no_url())?;
+    text::parse_web_url(&url).map_err(|_| no_url())?;
     Ok(Some(url))
 }
 
@@ -117,12 +116,12 @@ mod tests {
 
     fn settle(edit: &DeployEdit) -> Result<Deploy, String> {
         let monitors = BTreeSet::from([MonitorId::from_u128(1)]);
-        edit.settle(DeployId::from_u128(1), PageId::from_u128(2), &monitors, now())
+        edit.validate(DeployId::from_u128(1), PageId::from_u128(2), &monitors, now())
             .map_err(|faults| faults.to_string())
     }
 
-    fn value(text: &str) -> Given<String> {
-        Given::Value(text.to_owned())
+    fn value(text: &str) -> PatchField<String> {
+        PatchField::Value(text.to_owned())
     }
 
     fn v1() -> DeployEdit {
@@ -153,10 +152,10 @@ mod tests {
         let at = |at: Timestamp| with(DeployEdit { at: value(&at.to_string()), ..v1() });
         assert!(at(now() + 5 * MINUTE).is_ok() && at(now() + (5 * MINUTE + 1)).is_err());
         assert!(at(now() - 365 * DAY).is_ok() && at(now() - 367 * DAY).is_err());
-        let one = |n: u128| Given::Value(vec![MonitorId::from_u128(n).to_string()]);
+        let one = |n: u128| PatchField::Value(vec![MonitorId::from_u128(n).to_string()]);
         assert!(with(DeployEdit { monitor_ids: one(1), ..v1() }).is_ok());
         assert!(with(DeployEdit { monitor_ids: one(2), ..v1() }).is_err());
-        let none = DeployEdit { monitor_ids: Given::Value(vec![]), ..v1() };
+        let none = DeployEdit { monitor_ids: PatchField::Value(vec![]), ..v1() };
         assert_eq!(settle(&none).unwrap().monitors, None);
     }
 }

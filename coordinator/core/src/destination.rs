@@ -1,6 +1,6 @@
 //! Destinations of a page's alerts: one record for each, whatever the channel.
 
-pub mod address;
+pub mod delivery_url;
 pub mod edit;
 
 use serde::{Deserialize, Serialize};
@@ -14,11 +14,11 @@ use crate::time::{DAY, Timestamp};
 /// Maximum number of destinations of one page.
 pub const MAX_DESTINATIONS: usize = 20;
 /// Milliseconds after which a new secret becomes active if the owner does not activate it earlier.
-pub const OLD_SECRET: i64 = DAY;
+pub const SECRET_OVERLAP: i64 = DAY;
 /// Milliseconds of consecutive failures after which a destination is disabled.
-pub const GIVES_UP: i64 = 5 * DAY;
+pub const DISABLE_AFTER: i64 = 5 * DAY;
 /// Consecutive permanent rejections by a mail server after which a mailbox is disabled.
-pub const REFUSALS: u8 = 3;
+pub const MAX_REJECTIONS: u8 = 3;
 
 /// A destination of a page's alerts.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -38,7 +38,7 @@ pub struct Destination {
     /// True if its owner has it switched on.
     pub enabled: bool,
     /// Delivery health.
-    pub health: Health,
+    pub health: DeliveryHealth,
     /// Creation time.
     pub created_at: Timestamp,
 }
@@ -56,7 +56,7 @@ pub enum Channel {
         /// Target URL.
         url: String,
         /// Signing secrets.
-        secret: Secrets,
+        secret: SigningSecrets,
     },
     /// An incoming webhook of Slack, or of Mattermost, which accepts the same format.
     Slack {
@@ -170,49 +170,49 @@ impl Channel {
 
 /// Signing secrets of a receiver, each as displayed: `whsec_` and base64.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Secrets {
+pub struct SigningSecrets {
     /// The newest secret. While an earlier one exists, this one is pending and deliveries carry both
     /// signatures.
-    pub present: String,
+    pub newest: String,
     /// The earlier secret, which stays active until that time.
-    pub before: Option<(String, Timestamp)>,
+    pub previous: Option<(String, Timestamp)>,
 }
 
-impl Secrets {
+impl SigningSecrets {
     /// The secret with which receivers that hold only one verify a delivery.
     pub fn active(&self, now: Timestamp) -> &str {
-        self.replaced(now).map_or(self.present.as_str(), |(before, _)| before)
+        self.active_previous(now).map_or(self.newest.as_str(), |(before, _)| before)
     }
 
     /// The secret that also signs, and that will replace the active one.
     pub fn pending(&self, now: Timestamp) -> Option<&str> {
-        self.replaced(now).map(|_| self.present.as_str())
+        self.active_previous(now).map(|_| self.newest.as_str())
     }
 
     /// Time at which the pending secret becomes active automatically.
     pub fn pending_until(&self, now: Timestamp) -> Option<Timestamp> {
-        self.replaced(now).map(|(_, until)| until)
+        self.active_previous(now).map(|(_, until)| until)
     }
 
     /// Returns the secrets with a new pending one, which replaces an earlier pending one.
     #[must_use]
     pub fn rotated(&self, secret: String, now: Timestamp) -> Self {
-        Self { present: secret, before: Some((self.active(now).to_owned(), now + OLD_SECRET)) }
+        Self { newest: secret, previous: Some((self.active(now).to_owned(), now + SECRET_OVERLAP)) }
     }
 
     /// Returns the newest secret alone.
     #[must_use]
     pub fn activated(&self) -> Self {
-        Self { present: self.present.clone(), before: None }
+        Self { newest: self.newest.clone(), previous: None }
     }
 
-    fn replaced(&self, now: Timestamp) -> Option<(&str, Timestamp)> {
-        let (before, until) = self.before.as_ref()?;
+    fn active_previous(&self, now: Timestamp) -> Option<(&str, Timestamp)> {
+        let (before, until) = self.previous.as_ref()?;
         (now < *until).then_some((before.as_str(), *until))
     }
 }
 
-impl std::fmt::Debug for Secrets {
+impl std::fmt::Debug for SigningSecrets {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("Secrets")
     }
@@ -220,40 +220,40 @@ impl std::fmt::Debug for Secrets {
 
 /// Delivery health of a receiver.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Health {
+pub struct DeliveryHealth {
     /// Start of the current run of failures; none if the last delivery was accepted.
     pub failing_since: Option<Timestamp>,
     /// Consecutive permanent rejections.
-    pub refusals: u8,
+    pub rejections: u8,
     /// Time and reason of being disabled by the service; the owner's edit enables it again.
-    pub off: Option<(Timestamp, OffReason)>,
+    pub disabled: Option<(Timestamp, DisableReason)>,
 }
 
 /// The reason for which the service disabled a receiver.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub enum OffReason {
+pub enum DisableReason {
     /// It responded with 410 Gone.
     Gone,
     /// Five days of consecutive failures.
     Failing,
     /// Its mail server rejected the address permanently, three times.
-    Refused,
+    Rejected,
     /// A confirmation request was sent to its mailbox at that time and has not been answered.
     Unconfirmed,
-    /// The account's plan does not include its channel. Never stored: see [`Destination::within`].
+    /// The account's plan does not include its channel. Never stored: see [`Destination::on_plan`].
     Plan,
 }
 
-impl OffReason {
+impl DisableReason {
     /// All reasons.
-    pub const ALL: [Self; 5] = [Self::Gone, Self::Failing, Self::Refused, Self::Unconfirmed, Self::Plan];
+    pub const ALL: [Self; 5] = [Self::Gone, Self::Failing, Self::Rejected, Self::Unconfirmed, Self::Plan];
 
     /// The name that the API uses.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Gone => "gone",
             Self::Failing => "failing",
-            Self::Refused => "refused",
+            Self::Rejected => "refused",
             Self::Unconfirmed => "unconfirmed",
             Self::Plan => "plan",
         }
@@ -262,18 +262,18 @@ impl OffReason {
 
 impl Destination {
     /// Time of the last confirmation request to its mailbox; none if no confirmation is pending.
-    pub fn asked_at(&self) -> Option<Timestamp> {
-        self.health.off.filter(|(_, reason)| *reason == OffReason::Unconfirmed).map(|(at, _)| at)
+    pub fn confirmation_sent_at(&self) -> Option<Timestamp> {
+        self.health.disabled.filter(|(_, reason)| *reason == DisableReason::Unconfirmed).map(|(at, _)| at)
     }
 
     /// Returns the destination as it is on an account's plan: disabled if the plan does not include its
     /// channel. This is computed from the plan on each use, so that it works again on a plan that includes
     /// the channel.
     #[must_use]
-    pub fn within(mut self, account: &Account) -> Self {
-        if !account.plan.has_channel(self.channel.kind()) && self.health.off.is_none() {
+    pub fn on_plan(mut self, account: &Account) -> Self {
+        if !account.plan.has_channel(self.channel.kind()) && self.health.disabled.is_none() {
             let since = account.plan_since.unwrap_or(self.created_at).max(self.created_at);
-            self.health.off = Some((since, OffReason::Plan));
+            self.health.disabled = Some((since, DisableReason::Plan));
         }
         self
     }
@@ -288,16 +288,16 @@ impl Destination {
 
     /// Returns true if it gets notices that a monitor flaps or is steady again: it receives alerts of one of
     /// the changes.
-    pub fn hears_of(&self, aspect: Aspect, monitor: MonitorId) -> bool {
+    pub fn receives_flapping(&self, aspect: Aspect, monitor: MonitorId) -> bool {
         let is_change = |kind: &AlertKind| Aspect::of(*kind) == aspect && *kind != AlertKind::StillDown;
         let mut kinds = AlertKind::ALL.into_iter().filter(is_change);
-        self.channel.kind().is_chat() && kinds.any(|kind| self.hears(kind, monitor))
+        self.channel.kind().is_chat() && kinds.any(|kind| self.receives(kind, monitor))
     }
 
     /// Returns true if it receives that kind of alert for that monitor.
-    pub fn hears(&self, kind: AlertKind, monitor: MonitorId) -> bool {
+    pub fn receives(&self, kind: AlertKind, monitor: MonitorId) -> bool {
         self.enabled
-            && self.health.off.is_none()
+            && self.health.disabled.is_none()
             && self.events.as_ref().is_none_or(|events| events.contains(&kind))
             && self.monitors.as_ref().is_none_or(|monitors| monitors.contains(&monitor))
     }

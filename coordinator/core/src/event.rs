@@ -2,22 +2,22 @@
 
 use serde::{Deserialize, Serialize};
 
-mod whole;
+mod stored_report;
 
-use crate::flapping::{Flapping, Steady};
-use crate::heartbeat::Extension;
+use crate::compat;
+use crate::flapping::{Flapping, FlappingEnd};
+use crate::heartbeat::DeadlineExtension;
 use crate::id::{AgentId, MonitorId, PageId};
-use crate::incident::Told;
-use crate::late;
-use crate::notice::Notice;
-use crate::observation::{Failure, Outcome, Word};
-use crate::place::{PlaceNo, Region, RegionSet};
+use crate::incident::IncidentEvent;
+use crate::observation::{Failure, ProbeOutcome, RoundOutcome};
+use crate::operator_alert::OperatorAlert;
 use crate::quarantine::Contradictions;
 use crate::time::Timestamp;
+use crate::vantage::{Region, RegionSet, VantageNo};
 
 /// A monitor's status.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub enum Status {
+pub enum MonitorStatus {
     /// No data (yet).
     #[default]
     Unknown,
@@ -29,7 +29,7 @@ pub enum Status {
     Down,
 }
 
-impl Status {
+impl MonitorStatus {
     /// Every status, in order.
     pub const ALL: [Self; 4] = [Self::Unknown, Self::Up, Self::Slow, Self::Down];
 
@@ -54,44 +54,44 @@ pub struct Event {
     /// Monitor concerned, if any.
     pub monitor: Option<MonitorId>,
     /// Kind of event.
-    pub what: What,
+    pub kind: EventKind,
 }
 
 /// Kind of event and its data. Variants are only ever added at the end.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub enum What {
+pub enum EventKind {
     /// A monitor's status changed.
-    Changed(Change),
+    StatusChanged(StatusChange),
     /// A round ended with anything but a plain pass.
-    #[serde(with = "whole")]
+    #[serde(with = "stored_report")]
     Round(RoundReport),
     /// A monitor was created, changed or deleted.
-    MonitorEdited(Edited),
+    MonitorEdited(EditKind),
     /// A page was created or changed.
-    PageEdited(Edited),
+    PageEdited(EditKind),
     /// An agent joined.
     AgentJoined(AgentId),
     /// An agent was revoked.
     AgentRevoked(AgentId),
     /// A vantage was quarantined or released, with those that contradicted it. Older records lack them.
-    Quarantine(PlaceNo, bool, #[serde(deserialize_with = "late::or_default")] Contradictions),
+    QuarantineChanged(VantageNo, bool, #[serde(deserialize_with = "compat::or_default")] Contradictions),
     /// While a monitor is down, its set of down regions changed.
     ScopeChanged(Option<RegionSet>),
     /// An incident or a maintenance window has an update.
-    Incident(Told),
+    Incident(IncidentEvent),
     /// Operator alert.
-    Notice(Notice),
+    OperatorAlert(OperatorAlert),
     /// A heartbeat has more time for its ping, because the coordinator was away when it may have arrived.
-    DeadlineExtended(Extension),
+    DeadlineExtended(DeadlineExtension),
     /// A monitor that was flapping is stable again.
-    Steady(Steady),
+    FlappingEnded(FlappingEnd),
     /// For a while no check of a monitor could be judged, for an external reason.
-    Unjudged(Unjudged),
+    Unjudged(UnjudgedPeriod),
 }
 
 /// Kind of edit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Edited {
+pub enum EditKind {
     /// Created.
     Created,
     /// Changed.
@@ -117,8 +117,7 @@ pub enum AlertKind {
 
 impl AlertKind {
     /// Every kind, outages first.
-    pub const ALL: [Self; 5] =
-        [Self::WentDown, Self::StillDown, Self::Recovered, Self::WentSlow, Self::BackToNormal];
+    pub const ALL: [Self; 5] = [Self::WentDown, Self::StillDown, Self::Recovered, Self::WentSlow, Self::BackToNormal];
 
     /// Name in the API contract.
     pub const fn name(self) -> &'static str {
@@ -134,11 +133,11 @@ impl AlertKind {
 
 /// Change of a monitor's status, with the data for its alert.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Change {
+pub struct StatusChange {
     /// Previous status.
-    pub from: Status,
+    pub from: MonitorStatus,
     /// New status.
-    pub to: Status,
+    pub to: MonitorStatus,
     /// Alert to send, if any.
     pub alert: Option<AlertKind>,
     /// Start of the new status: the first failed round, the passing round, or the slow reading.
@@ -158,20 +157,20 @@ pub struct Change {
     /// Rounds that led to it.
     pub evidence: Vec<RoundReport>,
     /// Changes so far, while the monitor flaps. Older records lack this field.
-    #[serde(deserialize_with = "late::or_default")]
+    #[serde(deserialize_with = "compat::or_default")]
     pub flapping: Option<Flapping>,
 }
 
-impl Change {
+impl StatusChange {
     /// Returns true if the status differs from before. It does not for a still-down alert.
     pub fn is_transition(&self) -> bool {
         self.from != self.to
     }
 
     /// Creates a change to `to` without an alert. The caller sets the previous status.
-    pub(crate) const fn to(to: Status, since: Timestamp) -> Self {
+    pub(crate) const fn new(to: MonitorStatus, since: Timestamp) -> Self {
         Self {
-            from: Status::Unknown,
+            from: MonitorStatus::Unknown,
             to,
             alert: None,
             since,
@@ -193,28 +192,28 @@ pub struct RoundReport {
     /// Region of the round.
     pub region: Region,
     /// Reason it was run.
-    pub reason: Reason,
+    pub reason: ProbeReason,
     /// Number of the scheduled round.
     pub round: Option<u64>,
     /// Start of the round.
     pub started: Timestamp,
     /// Final outcome.
-    pub word: Word,
+    pub round_outcome: RoundOutcome,
     /// Vantage that ran the round first.
-    pub first: PlaceNo,
+    pub first_vantage: VantageNo,
     /// Outcome at the first vantage.
-    pub outcome: Outcome,
+    pub first_outcome: ProbeOutcome,
     /// Second vantage and its outcome. For a failed round decided by two of three: the vantage that agreed.
-    pub second: Option<(PlaceNo, Outcome)>,
+    pub second: Option<(VantageNo, ProbeOutcome)>,
     /// Third vantage and its outcome, if the first two disagreed; for a failed round the one that was outvoted.
-    /// Stored only with [`What::Round`].
+    /// Stored only with [`EventKind::Round`].
     #[serde(skip)]
-    pub third: Option<Box<(PlaceNo, Outcome)>>,
+    pub third: Option<Box<(VantageNo, ProbeOutcome)>>,
 }
 
 /// Period in which no check of a monitor could be judged.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Unjudged {
+pub struct UnjudgedPeriod {
     /// Start of the first of these checks.
     pub since: Timestamp,
     /// Reason of the newest one, as reported by the agent.
@@ -223,7 +222,7 @@ pub struct Unjudged {
 
 /// Reason a check is run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub enum Reason {
+pub enum ProbeReason {
     /// Due in the schedule.
     Scheduled,
     /// First check of a new or changed monitor.
@@ -240,17 +239,10 @@ pub enum Reason {
     Manual,
 }
 
-impl Reason {
+impl ProbeReason {
     /// Every reason, in order.
-    pub const ALL: [Self; 7] = [
-        Self::Scheduled,
-        Self::First,
-        Self::Confirm,
-        Self::Second,
-        Self::Sweep,
-        Self::FollowUp,
-        Self::Manual,
-    ];
+    pub const ALL: [Self; 7] =
+        [Self::Scheduled, Self::First, Self::Confirm, Self::Second, Self::Sweep, Self::FollowUp, Self::Manual];
 
     /// Name in the API.
     pub const fn name(self) -> &'static str {
@@ -268,22 +260,22 @@ impl Reason {
 
 /// Request to a vantage to run a check now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Ask {
+pub struct ProbeRequest {
     /// Number of the request, unique within its monitor.
     pub number: u32,
     /// Vantage that runs the check.
-    pub place: PlaceNo,
+    pub vantage: VantageNo,
     /// Reason of the request.
-    pub reason: Reason,
+    pub reason: ProbeReason,
     /// Time until which a response is useful.
     pub deadline: Timestamp,
 }
 
-/// Response to an [`Ask`].
+/// Response to an [`ProbeRequest`].
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Answer {
-    /// Observation of the check, preceded by [`Outcome::Pending`] if it takes long.
-    Seen(crate::observation::Observation),
+pub enum ProbeResponse {
+    /// Observation of the check, preceded by [`ProbeOutcome::Pending`] if it takes long.
+    Observed(crate::observation::Observation),
     /// The vantage is not connected, did not respond in time, or refused.
-    Nothing,
+    NoResponse,
 }

@@ -8,12 +8,12 @@ use serde::{Deserialize, Serialize};
 use crate::event::AlertKind;
 use crate::time::{MINUTE, Timestamp};
 
-/// Number of changes within [`WITHIN`] that count as flapping: down, up, and down again.
-pub const CHANGES: u32 = 3;
+/// Number of changes within [`DETECTION_WINDOW`] that count as flapping: down, up, and down again.
+pub const MIN_CHANGES: u32 = 3;
 /// Milliseconds within which that many changes count as flapping.
-pub const WITHIN: i64 = 30 * MINUTE;
+pub const DETECTION_WINDOW: i64 = 30 * MINUTE;
 /// Milliseconds without a change after which the monitor is stable again.
-pub const STEADY_AFTER: i64 = 30 * MINUTE;
+pub const STABLE_AFTER: i64 = 30 * MINUTE;
 
 /// Aspect of a monitor's status that can flap.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -46,49 +46,49 @@ pub struct Flapping {
 impl Flapping {
     /// Returns true if the newest change is the one that started the flapping.
     pub const fn has_begun(&self) -> bool {
-        self.changes == CHANGES
+        self.changes == MIN_CHANGES
     }
 }
 
-/// End of a monitor's flapping: no change for [`STEADY_AFTER`].
+/// End of a monitor's flapping: no change for [`STABLE_AFTER`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Steady {
+pub struct FlappingEnd {
     /// Aspect that was flapping.
     pub aspect: Aspect,
     /// All changes.
     pub flapping: Flapping,
     /// Time of the last change.
-    pub last: Timestamp,
+    pub last_change: Timestamp,
     /// Set if the last change was for the worse: down, or slow.
     pub is_bad: bool,
 }
 
 /// Newest announced changes of one aspect.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-struct Track {
-    last: Option<Timestamp>,
-    before: Option<Timestamp>,
+struct AspectHistory {
+    last_change: Option<Timestamp>,
+    previous_change: Option<Timestamp>,
     is_bad: bool,
     flapping: Option<Flapping>,
 }
 
 /// Newest two announced changes of each aspect, from which flapping is detected.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Flaps {
-    availability: Track,
-    speed: Track,
+pub struct FlapHistory {
+    availability: AspectHistory,
+    speed: AspectHistory,
 }
 
-impl Flaps {
+impl FlapHistory {
     /// Records a change announced at `now`, and returns the flapping it is part of. A still-down alert is no change,
     /// and an outage resets the speed aspect.
-    pub fn note(&mut self, kind: AlertKind, now: Timestamp) -> Option<Flapping> {
+    pub fn record_change(&mut self, kind: AlertKind, now: Timestamp) -> Option<Flapping> {
         if kind == AlertKind::WentDown {
-            self.speed = Track::default();
+            self.speed = AspectHistory::default();
         }
         let track = self.track(Aspect::of(kind));
         if kind != AlertKind::StillDown {
-            track.note(matches!(kind, AlertKind::WentDown | AlertKind::WentSlow), now);
+            track.record_change(matches!(kind, AlertKind::WentDown | AlertKind::WentSlow), now);
         }
         track.flapping
     }
@@ -107,25 +107,25 @@ impl Flaps {
     }
 
     /// Time at which the monitor becomes stable again without further changes; none if nothing flaps.
-    pub fn steady_at(&self) -> Option<Timestamp> {
-        [self.availability, self.speed].iter().filter_map(Track::steady_at).min()
+    pub fn stable_at(&self) -> Option<Timestamp> {
+        [self.availability, self.speed].iter().filter_map(AspectHistory::stable_at).min()
     }
 
     /// Ends the flapping that is over by `now` and returns it. Call again for the other aspect.
-    pub fn end(&mut self, now: Timestamp) -> Option<Steady> {
+    pub fn end(&mut self, now: Timestamp) -> Option<FlappingEnd> {
         [Aspect::Availability, Aspect::Speed].into_iter().find_map(|aspect| {
             let track = self.track(aspect);
-            let last = track.last.filter(|_| track.steady_at().is_some_and(|at| at <= now))?;
+            let last = track.last_change.filter(|_| track.stable_at().is_some_and(|at| at <= now))?;
             let flapping = track.flapping.take()?;
-            Some(Steady { aspect, flapping, last, is_bad: track.is_bad })
+            Some(FlappingEnd { aspect, flapping, last_change: last, is_bad: track.is_bad })
         })
     }
 
     /// Limits times in the future, left by a clock that went back, to now. Returns true if there was one.
-    pub fn mend_clock(&mut self, now: Timestamp) -> bool {
+    pub fn clamp_to(&mut self, now: Timestamp) -> bool {
         let before = *self;
         for track in [&mut self.availability, &mut self.speed] {
-            let moments = [&mut track.last, &mut track.before];
+            let moments = [&mut track.last_change, &mut track.previous_change];
             moments.into_iter().flatten().for_each(|at| *at = now.min(*at));
             track.flapping.iter_mut().for_each(|flapping| flapping.since = now.min(flapping.since));
         }
@@ -136,12 +136,12 @@ impl Flaps {
     /// the flapping stays as announced.
     pub fn shift(&mut self, by: i64) {
         for track in [&mut self.availability, &mut self.speed] {
-            let moments = [&mut track.last, &mut track.before];
+            let moments = [&mut track.last_change, &mut track.previous_change];
             moments.into_iter().flatten().for_each(|at| *at = *at + by);
         }
     }
 
-    fn track(&mut self, aspect: Aspect) -> &mut Track {
+    fn track(&mut self, aspect: Aspect) -> &mut AspectHistory {
         match aspect {
             Aspect::Availability => &mut self.availability,
             Aspect::Speed => &mut self.speed,
@@ -149,18 +149,18 @@ impl Flaps {
     }
 }
 
-impl Track {
-    fn note(&mut self, is_bad: bool, now: Timestamp) {
-        let is_third = self.before.filter(|before| now.since(*before) <= WITHIN);
+impl AspectHistory {
+    fn record_change(&mut self, is_bad: bool, now: Timestamp) {
+        let is_third = self.previous_change.filter(|before| now.since(*before) <= DETECTION_WINDOW);
         self.flapping = match self.flapping {
             Some(on) => Some(Flapping { changes: on.changes.saturating_add(1), ..on }),
-            None => is_third.map(|since| Flapping { since, changes: CHANGES }),
+            None => is_third.map(|since| Flapping { since, changes: MIN_CHANGES }),
         };
-        (self.before, self.last, self.is_bad) = (self.last, Some(now), is_bad);
+        (self.previous_change, self.last_change, self.is_bad) = (self.last_change, Some(now), is_bad);
     }
 
-    fn steady_at(&self) -> Option<Timestamp> {
-        self.last.filter(|_| self.flapping.is_some()).map(|last| last + STEADY_AFTER)
+    fn stable_at(&self) -> Option<Timestamp> {
+        self.last_change.filter(|_| self.flapping.is_some()).map(|last| last + STABLE_AFTER)
     }
 }
 
@@ -180,23 +180,17 @@ mod tests {
             (&[(0, WentDown), (30, Recovered)][..], &[0, 0][..]),
             (&[(0, WentDown), (10, Recovered), (30, WentDown)], &[0, 0, 3]),
             (&[(0, WentDown), (10, Recovered), (31, WentDown), (32, Recovered)], &[0, 0, 0, 3]),
-            (
-                &[(0, WentDown), (9, Recovered), (18, WentDown), (47, Recovered), (76, WentDown)],
-                &[0, 0, 3, 4, 5],
-            ),
+            (&[(0, WentDown), (9, Recovered), (18, WentDown), (47, Recovered), (76, WentDown)], &[0, 0, 3, 4, 5]),
             (&[(0, WentDown), (5, StillDown), (10, StillDown), (15, Recovered)], &[0, 0, 0, 0]),
             (&[(0, WentDown), (1, Recovered), (2, WentDown), (7, StillDown)], &[0, 0, 3, 3]),
-            (
-                &[(0, WentDown), (1, Recovered), (2, WentDown), (32, Recovered), (33, WentDown)],
-                &[0, 0, 3, 0, 0],
-            ),
+            (&[(0, WentDown), (1, Recovered), (2, WentDown), (32, Recovered), (33, WentDown)], &[0, 0, 3, 0, 0]),
         ] {
-            let mut flaps = Flaps::default();
+            let mut flaps = FlapHistory::default();
             let seen: Vec<u32> = changes
                 .iter()
                 .map(|(minute, kind)| {
                     flaps.end(at(*minute));
-                    flaps.note(*kind, at(*minute)).map_or(0, |flapping| flapping.changes)
+                    flaps.record_change(*kind, at(*minute)).map_or(0, |flapping| flapping.changes)
                 })
                 .collect();
             assert_eq!(seen, counts, "{changes:?}");
@@ -206,25 +200,25 @@ mod tests {
     #[test]
     fn its_end_says_how_it_is_and_comes_once() {
         use AlertKind::{BackToNormal, Recovered, WentDown, WentSlow};
-        let mut flaps = Flaps::default();
+        let mut flaps = FlapHistory::default();
         for (minute, kind) in [(0, WentDown), (1, Recovered), (2, WentSlow), (3, WentDown), (4, Recovered)] {
-            flaps.note(kind, at(minute));
+            flaps.record_change(kind, at(minute));
         }
         assert_eq!(flaps.flapping(), Some(Flapping { since: at(0), changes: 4 }));
-        assert_eq!((flaps.steady_at(), flaps.end(at(33))), (Some(at(34)), None));
-        let steady = Steady {
+        assert_eq!((flaps.stable_at(), flaps.end(at(33))), (Some(at(34)), None));
+        let steady = FlappingEnd {
             aspect: Aspect::Availability,
             flapping: Flapping { since: at(0), changes: 4 },
-            last: at(4),
+            last_change: at(4),
             is_bad: false,
         };
-        assert_eq!((flaps.end(at(34)), flaps.end(at(99)), flaps.steady_at()), (Some(steady), None, None));
+        assert_eq!((flaps.end(at(34)), flaps.end(at(99)), flaps.stable_at()), (Some(steady), None, None));
         for (minute, kind) in [(40, WentSlow), (41, BackToNormal), (42, WentSlow)] {
-            flaps.note(kind, at(minute));
+            flaps.record_change(kind, at(minute));
         }
         let mut down = flaps;
-        down.note(WentDown, at(43));
-        assert_eq!((down.flapping(), down.steady_at()), (None, None), "an outage resets the speed aspect");
+        down.record_change(WentDown, at(43));
+        assert_eq!((down.flapping(), down.stable_at()), (None, None), "an outage resets the speed aspect");
         assert!(flaps.end(at(72)).is_some_and(|steady| steady.aspect == Aspect::Speed && steady.is_bad));
     }
 
@@ -233,25 +227,25 @@ mod tests {
         use AlertKind::{Recovered, WentDown};
         for jump in [-20, 20] {
             // Two changes ten minutes apart, and the third nineteen minutes later, whatever the clock shows.
-            let mut flaps = Flaps::default();
-            flaps.note(WentDown, at(100));
-            flaps.note(Recovered, at(110));
+            let mut flaps = FlapHistory::default();
+            flaps.record_change(WentDown, at(100));
+            flaps.record_change(Recovered, at(110));
             flaps.shift(jump * MINUTE);
-            let on = flaps.note(WentDown, at(129 + jump));
+            let on = flaps.record_change(WentDown, at(129 + jump));
             assert_eq!(on, Some(Flapping { since: at(100 + jump), changes: 3 }), "{jump}");
             flaps.shift(-jump * MINUTE);
-            assert_eq!((flaps.steady_at(), flaps.flapping()), (Some(at(159)), on), "{jump}");
+            assert_eq!((flaps.stable_at(), flaps.flapping()), (Some(at(159)), on), "{jump}");
         }
     }
 
     #[test]
     fn a_clock_that_goes_back_makes_no_flapping_last() {
-        let mut flaps = Flaps::default();
+        let mut flaps = FlapHistory::default();
         for minute in [600, 601, 602] {
-            flaps.note(AlertKind::WentDown, at(minute));
+            flaps.record_change(AlertKind::WentDown, at(minute));
         }
-        assert!(!flaps.mend_clock(at(602)) && flaps.mend_clock(at(10)));
-        assert_eq!(flaps.steady_at(), Some(at(40)));
-        assert_eq!(flaps.note(AlertKind::Recovered, at(11)), Some(Flapping { since: at(10), changes: 4 }));
+        assert!(!flaps.clamp_to(at(602)) && flaps.clamp_to(at(10)));
+        assert_eq!(flaps.stable_at(), Some(at(40)));
+        assert_eq!(flaps.record_change(AlertKind::Recovered, at(11)), Some(Flapping { since: at(10), changes: 4 }));
     }
 }

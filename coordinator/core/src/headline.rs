@@ -2,7 +2,7 @@
 
 use std::cmp::Reverse;
 
-use crate::event::Status;
+use crate::event::MonitorStatus;
 use crate::id::MonitorId;
 use crate::incident::{Impact, Incident};
 
@@ -34,11 +34,7 @@ impl Indicator {
     /// Computes the indicator from the worst impact of an open incident (an impact of none is ignored); else
     /// from the monitors outside windows: all down, some down, some slow; else from a running window; else
     /// from whether there is data.
-    pub fn of(
-        incident: Option<Impact>,
-        statuses: impl IntoIterator<Item = Status>,
-        maintained: bool,
-    ) -> Self {
+    pub fn of(incident: Option<Impact>, statuses: impl IntoIterator<Item = MonitorStatus>, maintained: bool) -> Self {
         match incident {
             Some(Impact::Degraded) => return Self::Degraded,
             Some(Impact::Partial) => return Self::Partial,
@@ -49,10 +45,10 @@ impl Indicator {
         for status in statuses {
             all += 1;
             match status {
-                Status::Unknown => unknown += 1,
-                Status::Up => {}
-                Status::Slow => slow += 1,
-                Status::Down => down += 1,
+                MonitorStatus::Unknown => unknown += 1,
+                MonitorStatus::Up => {}
+                MonitorStatus::Slow => slow += 1,
+                MonitorStatus::Down => down += 1,
             }
         }
         if down > 0 && down == all {
@@ -97,22 +93,22 @@ impl Indicator {
 
 /// An open incident's contribution to the headline.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Claim {
+pub struct HeadlineCandidate {
     /// Impact.
     pub impact: Impact,
     /// True if its title was generated: it names the monitors that went down, which need not be those that
     /// are down now.
-    pub is_ours: bool,
+    pub has_generated_title: bool,
 }
 
-impl Claim {
+impl HeadlineCandidate {
     /// Builds the claim of an incident, given its monitors that still exist: id, name, and the monitor's own
     /// impact.
     pub fn of(incident: &Incident, monitors: &[(MonitorId, String, Option<Impact>)]) -> Self {
         // If a person lowered the impact below an outage, their judgement counts.
         let is_ours =
-            incident.impact >= Impact::Partial && incident.has_title_of_ours(incident.first_of(monitors));
-        Self { impact: incident.impact, is_ours }
+            incident.impact >= Impact::Partial && incident.has_generated_title(incident.first_monitor_name(monitors));
+        Self { impact: incident.impact, has_generated_title: is_ours }
     }
 }
 
@@ -122,17 +118,17 @@ impl Claim {
 /// generated title may be out of date: while monitors are seen down (`now`), the headline follows the
 /// monitors, or quotes a person's incident that is at least as bad. If none is seen down (maintenance, or no
 /// agents), the incident is quoted after all.
-pub fn quoted(open: impl IntoIterator<Item = Claim>, now: Indicator) -> Option<usize> {
-    let open: Vec<(usize, Claim)> = open.into_iter().enumerate().collect();
+pub fn quoted_incident(open: impl IntoIterator<Item = HeadlineCandidate>, now: Indicator) -> Option<usize> {
+    let open: Vec<(usize, HeadlineCandidate)> = open.into_iter().enumerate().collect();
     let counted = || open.iter().filter(|(_, claim)| claim.impact > Impact::None);
-    let rank = |(_, claim): &&(usize, Claim)| (Reverse(claim.impact), claim.is_ours);
+    let rank = |(_, claim): &&(usize, HeadlineCandidate)| (Reverse(claim.impact), claim.has_generated_title);
     let (worst, claim) = counted().min_by_key(rank)?;
     let as_bad = match now {
-        Indicator::Major if claim.is_ours => Impact::Major,
-        Indicator::Partial if claim.is_ours => Impact::Partial,
+        Indicator::Major if claim.has_generated_title => Impact::Major,
+        Indicator::Partial if claim.has_generated_title => Impact::Partial,
         _ => return Some(*worst),
     };
-    let others = counted().filter(|(_, claim)| !claim.is_ours && claim.impact >= as_bad);
+    let others = counted().filter(|(_, claim)| !claim.has_generated_title && claim.impact >= as_bad);
     others.min_by_key(rank).map(|(at, _)| *at)
 }
 
@@ -142,7 +138,7 @@ mod tests {
 
     #[test]
     fn the_worst_that_is_true_is_said() {
-        use Status::{Down, Slow, Unknown, Up};
+        use MonitorStatus::{Down, Slow, Unknown, Up};
         for (statuses, indicator) in [
             (vec![], Indicator::Unknown),
             (vec![Unknown, Unknown], Indicator::Unknown),
@@ -158,18 +154,15 @@ mod tests {
 
     #[test]
     fn an_incident_speaks_first_and_a_window_last() {
-        use Status::{Down, Slow, Up};
-        let of = |incident, statuses: &[Status], maintained| {
+        use MonitorStatus::{Down, Slow, Up};
+        let of = |incident, statuses: &[MonitorStatus], maintained| {
             Indicator::of(incident, statuses.iter().copied(), maintained)
         };
         assert_eq!(of(Some(Impact::Degraded), &[Down], false), Indicator::Degraded);
         assert_eq!(of(Some(Impact::Major), &[Up], true), Indicator::Major);
         assert_eq!(of(Some(Impact::None), &[Down, Up], true), Indicator::Partial);
         assert_eq!(of(None, &[Slow], true), Indicator::Degraded);
-        assert_eq!(
-            (of(None, &[Up], true), of(None, &[], true)),
-            (Indicator::Maintenance, Indicator::Maintenance)
-        );
+        assert_eq!((of(None, &[Up], true), of(None, &[], true)), (Indicator::Maintenance, Indicator::Maintenance));
     }
 
     #[test]
@@ -184,7 +177,7 @@ mod tests {
                 'm' => Impact::Major,
                 other => panic!("{other}"),
             };
-            Claim { impact, is_ours: letter.is_ascii_uppercase() }
+            HeadlineCandidate { impact, has_generated_title: letter.is_ascii_uppercase() }
         };
         for (open, now, quoted_at) in [
             ("", Partial, None),
@@ -211,7 +204,7 @@ mod tests {
             // The monitors are in a worse state than the person's incident says.
             ("Pd", Partial, None),
         ] {
-            assert_eq!(quoted(open.chars().map(claim), now), quoted_at, "{open} {now:?}");
+            assert_eq!(quoted_incident(open.chars().map(claim), now), quoted_at, "{open} {now:?}");
         }
     }
 }

@@ -13,7 +13,7 @@ const DIGITS: usize = 26;
 /// Error: the text is not an identifier of the expected kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("not an id that starts with {prefix}")]
-pub struct IdError {
+pub struct ParseIdError {
     prefix: &'static str,
 }
 
@@ -56,10 +56,10 @@ macro_rules! ids {
         }
 
         impl FromStr for $name {
-            type Err = IdError;
+            type Err = ParseIdError;
 
-            fn from_str(text: &str) -> Result<Self, IdError> {
-                read_id($prefix, text).map(Self).ok_or(IdError { prefix: $prefix })
+            fn from_str(text: &str) -> Result<Self, ParseIdError> {
+                read_id($prefix, text).map(Self).ok_or(ParseIdError { prefix: $prefix })
             }
         }
     )*};
@@ -149,8 +149,7 @@ mod tests {
 
     #[test]
     fn text_that_is_no_id_is_refused() {
-        for text in ["", "mon_", "mon_0", "mon_8zzzzzzzzzzzzzzzzzzzzzzzzz", "mon_0000000000000000000000000U"]
-        {
+        for text in ["", "mon_", "mon_0", "mon_8zzzzzzzzzzzzzzzzzzzzzzzzz", "mon_0000000000000000000000000U"] {
             assert!(text.parse::<MonitorId>().is_err(), "{text}");
         }
     }

@@ -1,47 +1,47 @@
 //! Incidents and maintenance windows: their records, their updates, and their transitions over time.
 
+mod as_of;
 pub mod automatic;
 pub mod cancelled;
-mod course;
 pub mod edit;
-mod moment;
-mod post;
 pub mod series;
 mod size;
+mod transitions;
+mod update_post;
 
-pub use course::{News, Told};
-pub use post::UpdatePost;
 pub use size::MAX_OPEN_BYTES;
+pub use transitions::{IncidentChange, IncidentEvent};
+pub use update_post::UpdatePost;
 
 use serde::{Deserialize, Serialize};
 
+use crate::compat;
 use crate::id::{IncidentId, MonitorId, PageId, SeriesId, UpdateId};
-use crate::late;
-use crate::remind::Remind;
+use crate::reminder::ReminderInterval;
 use crate::time::{DAY, Timestamp};
-use crate::uptime::Span;
+use crate::uptime::TimeSpan;
 
 /// The longest maintenance window, in milliseconds.
 pub const MAX_WINDOW: i64 = 7 * DAY;
 /// Maximum number of a page's maintenance windows that enter into figures: the newest of the time in
 /// question. Fifty weekly series over the retention of figures (400 days) make 2,900.
-pub const MAX_COUNTED: usize = 10_000;
+pub const MAX_COUNTED_WINDOWS: usize = 10_000;
 /// Maximum number of updates of one incident.
 pub const MAX_UPDATES: usize = 200;
 /// Open incidents and unfinished windows of a page above which its owner can't open another.
-pub const MAX_OPEN: usize = 200;
+pub const MAX_OPEN_INCIDENTS: usize = 200;
 /// Upper bound on them including the windows that series plan automatically: a series plans no more beyond
 /// it.
-pub const MAX_UNFINISHED: usize = MAX_OPEN + 3 * series::MAX_REPEATING;
+pub const MAX_UNFINISHED: usize = MAX_OPEN_INCIDENTS + 3 * series::MAX_ACTIVE_SERIES;
 /// Maximum number of affected monitors of one incident.
 pub const MAX_AFFECTED: usize = 1000;
 /// Milliseconds after the import of a past incident in which an edit counts as part of the import:
 /// post-mortems are added by edits.
-const ENTERING: i64 = DAY;
+const IMPORT_PERIOD: i64 = DAY;
 
 /// Incident or maintenance window.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub enum Kind {
+pub enum IncidentKind {
     /// An unplanned problem, now or in the past.
     #[default]
     Incident,
@@ -49,7 +49,7 @@ pub enum Kind {
     Maintenance,
 }
 
-impl Kind {
+impl IncidentKind {
     /// Both kinds.
     pub const ALL: [Self; 2] = [Self::Incident, Self::Maintenance];
 
@@ -64,7 +64,7 @@ impl Kind {
 
 /// The status of an incident or window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub enum Progress {
+pub enum IncidentStatus {
     /// The incident is being investigated.
     Investigating,
     /// The cause is known.
@@ -79,19 +79,12 @@ pub enum Progress {
     Completed,
 }
 
-impl Progress {
+impl IncidentStatus {
     /// All statuses.
-    pub const ALL: [Self; 6] = [
-        Self::Investigating,
-        Self::Identified,
-        Self::Monitoring,
-        Self::Resolved,
-        Self::Scheduled,
-        Self::Completed,
-    ];
+    pub const ALL: [Self; 6] =
+        [Self::Investigating, Self::Identified, Self::Monitoring, Self::Resolved, Self::Scheduled, Self::Completed];
     /// Statuses that an incident's update may set.
-    pub const OF_INCIDENT: [Self; 4] =
-        [Self::Investigating, Self::Identified, Self::Monitoring, Self::Resolved];
+    pub const OF_INCIDENT: [Self; 4] = [Self::Investigating, Self::Identified, Self::Monitoring, Self::Resolved];
     /// Initial statuses of an incident.
     pub const OF_NEW: [Self; 3] = [Self::Investigating, Self::Identified, Self::Monitoring];
     /// Statuses that an update of a maintenance window may set.
@@ -145,7 +138,7 @@ impl Impact {
 
 /// An affected monitor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct Affected {
+pub struct MonitorImpact {
     /// The monitor.
     pub monitor: MonitorId,
     /// The monitor's own impact, if it differs from the incident's.
@@ -154,7 +147,7 @@ pub struct Affected {
 
 /// An update of an incident or window.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Update {
+pub struct IncidentUpdate {
     /// Its id.
     pub id: UpdateId,
     /// Status when it was posted, by name: imported history may carry another service's names.
@@ -173,11 +166,11 @@ pub struct Incident {
     /// The page it is on.
     pub page: PageId,
     /// Incident or maintenance.
-    pub kind: Kind,
+    pub kind: IncidentKind,
     /// Its title.
     pub title: String,
     /// Its status.
-    pub status: Progress,
+    pub status: IncidentStatus,
     /// Its impact.
     pub impact: Impact,
     /// Start; for a window, the planned start.
@@ -191,53 +184,53 @@ pub struct Incident {
     /// True if subscribers are notified; for an incident, of its opening.
     pub notify: bool,
     /// Reminders: to subscribers before a window's start; to the owner after an incident's last update.
-    pub remind: Vec<Remind>,
+    pub remind: Vec<ReminderInterval>,
     /// The series that the window belongs to.
     pub series: Option<SeriesId>,
     /// Post-mortem in Markdown, as sent.
     pub postmortem: Option<String>,
     /// Affected monitors. A window without monitors covers the whole page.
-    pub affected: Vec<Affected>,
+    pub affected: Vec<MonitorImpact>,
     /// Updates, oldest first.
-    pub updates: Vec<Update>,
+    pub updates: Vec<IncidentUpdate>,
     /// For a window: true once its start was recorded and announced.
-    pub begun: bool,
+    pub has_begun: bool,
     /// Reminders due by then have been handled.
     pub reminded_until: Timestamp,
     /// Creation time.
     pub created_at: Timestamp,
     /// Time of the last edit by a person that changed what readers see, updates aside. Older records end
     /// here.
-    #[serde(deserialize_with = "late::or_default")]
+    #[serde(deserialize_with = "compat::or_default")]
     pub edited_at: Option<Timestamp>,
     /// Original planned start of a window that was cancelled before it began. Such a window starts and ends
     /// at once instead, so that its times are in order. Older records end here, so no field may follow.
-    #[serde(deserialize_with = "late::or_default")]
+    #[serde(deserialize_with = "compat::or_default")]
     pub planned_at: Option<Timestamp>,
 }
 
 impl Incident {
     /// Returns true for an incident imported after it was over. Readers see the times of the event, so that
     /// an import is not news.
-    pub fn is_entered_afterwards(&self) -> bool {
+    pub fn is_imported(&self) -> bool {
         self.resolved_at.is_some_and(|over| over < self.created_at)
     }
 
     /// Creation time as shown to readers: the start, for an imported incident.
-    pub fn made_at(&self) -> Timestamp {
-        if self.is_entered_afterwards() { self.started_at } else { self.created_at }
+    pub fn published_at(&self) -> Timestamp {
+        if self.is_imported() { self.started_at } else { self.created_at }
     }
 
     /// The last edit that is news to readers.
     pub fn last_edit(&self) -> Option<Timestamp> {
-        let is_news = |at: &Timestamp| !self.is_entered_afterwards() || at.since(self.created_at) >= ENTERING;
+        let is_news = |at: &Timestamp| !self.is_imported() || at.since(self.created_at) >= IMPORT_PERIOD;
         self.edited_at.filter(is_news)
     }
 
     /// Time of the last change for readers: an update, the end, or an edit.
-    pub fn last_word(&self) -> Timestamp {
+    pub fn last_change(&self) -> Timestamp {
         let said = self.updates.last().map(|update| update.created_at);
-        [said, self.resolved_at, self.last_edit()].into_iter().flatten().fold(self.made_at(), Timestamp::max)
+        [said, self.resolved_at, self.last_edit()].into_iter().flatten().fold(self.published_at(), Timestamp::max)
     }
 
     /// Returns true while it is in progress or planned.
@@ -248,7 +241,7 @@ impl Incident {
     /// Returns true for a window that ended before it began.
     pub fn is_cancelled(&self) -> bool {
         let is_early = self.resolved_at.is_some_and(|at| at < self.started_at);
-        self.kind == Kind::Maintenance && (self.planned_at.is_some() || is_early)
+        self.kind == IncidentKind::Maintenance && (self.planned_at.is_some() || is_early)
     }
 
     /// Start; for a window, the planned start.
@@ -257,21 +250,21 @@ impl Incident {
     }
 
     /// Duration so far; none before it begins.
-    pub fn lasted(&self, now: Timestamp) -> Option<Span> {
+    pub fn duration_so_far(&self, now: Timestamp) -> Option<TimeSpan> {
         let planned = if self.is_open() { None } else { self.ends_at };
         let end = self.resolved_at.or(planned).unwrap_or(now).min(now);
-        (self.started_at <= now).then(|| Span { from: self.started_at, to: end.max(self.started_at) })
+        (self.started_at <= now).then(|| TimeSpan { from: self.started_at, to: end.max(self.started_at) })
     }
 
     /// Returns true for a window in progress, as far as its start has been recorded.
     pub const fn is_running(&self) -> bool {
-        self.begun && self.is_open()
+        self.has_begun && self.is_open()
     }
 
     /// Adds an update, dated no earlier than the last one.
-    fn say(&mut self, id: UpdateId, body: String, now: Timestamp) {
+    fn add_update(&mut self, id: UpdateId, body: String, now: Timestamp) {
         let created_at = self.updates.last().map_or(now, |last| last.created_at.max(now));
-        self.updates.push(Update { id, status: self.status.name().to_owned(), body, created_at });
+        self.updates.push(IncidentUpdate { id, status: self.status.name().to_owned(), body, created_at });
     }
 }
 
@@ -287,7 +280,7 @@ mod tests {
         let over = |hours: i64, edited: Option<i64>| Incident {
             started_at: made + (hours - 1) * HOUR,
             resolved_at: Some(made + hours * HOUR),
-            status: Progress::Resolved,
+            status: IncidentStatus::Resolved,
             created_at: made,
             updates: Vec::new(),
             edited_at: edited.map(|hours| made + hours * HOUR),
@@ -304,12 +297,12 @@ mod tests {
             (0, Some(1), 0, 1),
         ] {
             let incident = over(hours, edited);
-            let told = (incident.made_at(), incident.last_word());
+            let told = (incident.published_at(), incident.last_change());
             assert_eq!(told, (made + made_at * HOUR, made + last_word * HOUR), "{hours} {edited:?}");
         }
         // A late report is news when it is created, and so is a planned window.
         let late = Incident { started_at: made - 9 * HOUR, created_at: made, ..incident() };
-        assert_eq!((late.made_at(), late.is_entered_afterwards()), (made, false));
-        assert!(!window(60, 120).is_entered_afterwards());
+        assert_eq!((late.published_at(), late.is_imported()), (made, false));
+        assert!(!window(60, 120).is_imported());
     }
 }

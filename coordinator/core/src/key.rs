@@ -11,14 +11,14 @@ pub const MAX_KEYS: usize = 1_000;
 
 /// Access level: read, or read and write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Access {
+pub enum KeyAccess {
     /// Reads only.
     Read,
     /// Reads and writes.
     Write,
 }
 
-impl Access {
+impl KeyAccess {
     /// Every access level.
     pub const ALL: [Self; 2] = [Self::Read, Self::Write];
 
@@ -31,14 +31,14 @@ impl Access {
     }
 
     /// Returns true if keys of this access may write.
-    pub const fn writes(self) -> bool {
+    pub const fn can_write(self) -> bool {
         matches!(self, Self::Write)
     }
 }
 
 /// An API key as stored: the secret itself is never stored.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Key {
+pub struct ApiKey {
     /// Its id.
     pub id: KeyId,
     /// Account whose pages it reaches.
@@ -46,7 +46,7 @@ pub struct Key {
     /// Name given at creation.
     pub name: String,
     /// Access level.
-    pub access: Access,
+    pub access: KeyAccess,
     /// The one page it reaches; none means every page of the account.
     pub page: Option<PageId>,
     /// SHA-256 of the secret.
@@ -57,7 +57,7 @@ pub struct Key {
     pub last_used_at: Option<Timestamp>,
 }
 
-impl Key {
+impl ApiKey {
     /// Returns true if the key reaches the page: same account and, for a key of one page, that page.
     pub fn reaches(&self, page: &Page) -> bool {
         self.account == page.account && self.page.is_none_or(|only| only == page.id)

@@ -6,35 +6,33 @@
 
 use std::collections::BTreeMap;
 
-use crate::place::PlaceNo;
+use crate::vantage::VantageNo;
 
 /// A vantage counts as a main one with at least one in this many readings of its region.
-const SHARED_ONE_IN: usize = 10;
+const MAIN_SHARE: usize = 10;
 
 /// Latencies of one region in a span of time, by vantage.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RegionLatencies {
-    places: BTreeMap<PlaceNo, Vec<u32>>,
+    vantages: BTreeMap<VantageNo, Vec<u32>>,
 }
 
 impl RegionLatencies {
     /// Adds the latency of a passed round, in milliseconds.
-    pub fn add(&mut self, place: PlaceNo, latency_ms: u32) {
-        self.places.entry(place).or_default().push(latency_ms);
+    pub fn add(&mut self, place: VantageNo, latency_ms: u32) {
+        self.vantages.entry(place).or_default().push(latency_ms);
     }
 
     /// Response time of the region in milliseconds: the median of the readings of its main vantages, each shifted by
     /// (level - median of its vantage) and never below 1; the level is the lowest median of a main vantage. None
     /// without a main vantage.
     pub fn median_ms(&self) -> Option<f64> {
-        let all: usize = self.places.values().map(Vec::len).sum();
+        let all: usize = self.vantages.values().map(Vec::len).sum();
         let shared: Vec<(f64, &Vec<u32>)> = self
-            .places
+            .vantages
             .values()
-            .filter(|latencies| latencies.len() * SHARED_ONE_IN >= all)
-            .filter_map(|latencies| {
-                Some((median(latencies.iter().copied().map(f64::from).collect())?, latencies))
-            })
+            .filter(|latencies| latencies.len() * MAIN_SHARE >= all)
+            .filter_map(|latencies| Some((median(latencies.iter().copied().map(f64::from).collect())?, latencies)))
             .collect();
         let level = shared.iter().map(|(median, _)| *median).min_by(f64::total_cmp)?;
         let levelled = shared
@@ -95,7 +93,7 @@ mod tests {
         ) {
             let figure = |readings: &[(u16, u32)]| {
                 let mut region = RegionLatencies::default();
-                readings.iter().for_each(|(place, latency)| region.add(PlaceNo(*place), *latency));
+                readings.iter().for_each(|(place, latency)| region.add(VantageNo(*place), *latency));
                 region.median_ms()
             };
             let before = figure(&readings);

@@ -2,18 +2,18 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::compat;
 use crate::id::{AgentId, InvitationId};
-use crate::late;
-use crate::place::{NetworkNo, PlaceNo, Region};
 use crate::time::Timestamp;
+use crate::vantage::{NetworkNo, Region, VantageNo};
 
 /// An agent that has joined.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Agent {
+pub struct AgentRecord {
     /// Id, also in its certificate.
     pub id: AgentId,
     /// Its dense number.
-    pub place: PlaceNo,
+    pub vantage_no: VantageNo,
     /// Name given by the operator.
     pub name: String,
     /// Region of the agent.
@@ -29,56 +29,56 @@ pub struct Agent {
     /// Serial of the newest certificate issued to it.
     pub serial: Vec<u8>,
     /// Further state of its identity. Older records have none.
-    #[serde(deserialize_with = "late::or_default")]
-    pub standing: Standing,
+    #[serde(deserialize_with = "compat::or_default")]
+    pub identity: IdentityState,
 }
 
 /// State of an agent's identity besides the newest certificate. It is the last field of the record and
 /// defaults if the record ends early, so that fields may be added at its end.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Standing {
+pub struct IdentityState {
     /// Serial of the certificate that requested the newest one, until the newest is seen in use: if the
     /// response was lost, the agent requests again with this one. Empty afterwards.
-    pub before: Vec<u8>,
+    pub previous_serial: Vec<u8>,
     /// Latest start of validity among the recorded certificates, in Unix seconds; 0 without any.
     pub valid_from: i64,
     /// End of the period in which its results don't count, because two hosts compete for the identity.
-    pub shared_until: Option<Timestamp>,
+    pub suspended_until: Option<Timestamp>,
 }
 
 /// A certificate's relation to an agent's record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Footing {
+pub enum CertificateStatus {
     /// The newest.
     Newest,
     /// The one that requested the newest, which has not been seen in use yet.
-    Before,
+    Previous,
     /// Unknown and issued later than all recorded ones: the record is older than the certificate, as after a
     /// restore.
-    Ahead,
+    NewerThanRecord,
     /// Replaced by a newer one.
     Superseded,
 }
 
 /// A change of an agent's identity, for its record.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Note {
+pub enum IdentityChange {
     /// A certificate was issued, requested with another.
     Issued {
         /// The new certificate.
-        made: Certificate,
+        made: CertificateId,
         /// The certificate that requested it.
-        by: Certificate,
+        by: CertificateId,
     },
     /// The agent connected with this certificate.
-    Shown(Certificate),
+    Presented(CertificateId),
     /// Its identity is suspended until then, or no longer.
-    Shared(Option<Timestamp>),
+    Suspended(Option<Timestamp>),
 }
 
 /// The fields by which records tell certificates apart.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Certificate {
+pub struct CertificateId {
     /// Its serial number.
     pub serial: Vec<u8>,
     /// Start of validity, in Unix seconds.
@@ -87,57 +87,64 @@ pub struct Certificate {
 
 /// The outcome of recording a change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Noted {
+pub enum IdentityUpdate {
     /// The record changed.
     Changed,
     /// The record was already up to date.
-    Same,
+    Unchanged,
     /// The certificate has been superseded; nothing changed.
     Superseded,
 }
 
-impl Agent {
+impl AgentRecord {
     /// Classifies a certificate by this record.
-    pub fn footing(&self, shown: &Certificate) -> Footing {
+    pub fn certificate_status(&self, shown: &CertificateId) -> CertificateStatus {
         if self.serial == shown.serial {
-            Footing::Newest
-        } else if !self.standing.before.is_empty() && self.standing.before == shown.serial {
-            Footing::Before
-        } else if shown.valid_from > self.standing.valid_from {
-            Footing::Ahead
+            CertificateStatus::Newest
+        } else if !self.identity.previous_serial.is_empty() && self.identity.previous_serial == shown.serial {
+            CertificateStatus::Previous
+        } else if shown.valid_from > self.identity.valid_from {
+            CertificateStatus::NewerThanRecord
         } else {
-            Footing::Superseded
+            CertificateStatus::Superseded
         }
     }
 
     /// Applies a change of identity.
-    pub fn take_in(&mut self, note: &Note) -> Noted {
+    pub fn apply(&mut self, note: &IdentityChange) -> IdentityUpdate {
         let before = self.clone();
         match note {
-            Note::Issued { made, by } if self.footing(by) != Footing::Superseded => {
-                self.standing.before.clone_from(&by.serial);
-                self.hold(made);
+            IdentityChange::Issued { made, by } if self.certificate_status(by) != CertificateStatus::Superseded => {
+                self.identity.previous_serial.clone_from(&by.serial);
+                self.set_newest(made);
             }
-            Note::Shown(shown) if matches!(self.footing(shown), Footing::Newest | Footing::Ahead) => {
-                self.standing.before.clear();
-                self.hold(shown);
+            IdentityChange::Presented(shown)
+                if matches!(
+                    self.certificate_status(shown),
+                    CertificateStatus::Newest | CertificateStatus::NewerThanRecord
+                ) =>
+            {
+                self.identity.previous_serial.clear();
+                self.set_newest(shown);
             }
-            Note::Shown(shown) if self.footing(shown) == Footing::Before => {}
-            Note::Issued { .. } | Note::Shown(_) => return Noted::Superseded,
-            Note::Shared(until) => self.standing.shared_until = *until,
+            IdentityChange::Presented(shown) if self.certificate_status(shown) == CertificateStatus::Previous => {}
+            IdentityChange::Issued { .. } | IdentityChange::Presented(_) => {
+                return IdentityUpdate::Superseded;
+            }
+            IdentityChange::Suspended(until) => self.identity.suspended_until = *until,
         }
-        if *self == before { Noted::Same } else { Noted::Changed }
+        if *self == before { IdentityUpdate::Unchanged } else { IdentityUpdate::Changed }
     }
 
-    fn hold(&mut self, newest: &Certificate) {
+    fn set_newest(&mut self, newest: &CertificateId) {
         self.serial.clone_from(&newest.serial);
         // After a clock was set back, an older certificate must not look newer than all others.
-        self.standing.valid_from = self.standing.valid_from.max(newest.valid_from);
+        self.identity.valid_from = self.identity.valid_from.max(newest.valid_from);
     }
 }
 
 /// Wrong secrets after which an invitation is blocked.
-pub const MAX_WRONG_TRIES: u8 = 5;
+pub const MAX_WRONG_SECRETS: u8 = 5;
 
 /// An invitation: a one-time token, and the name, region and network of the agent that joins with it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -157,11 +164,11 @@ pub struct Invitation {
     /// Expiry.
     pub expires_at: Timestamp,
     /// Number of wrong secrets tried; five block it.
-    pub wrong_tries: u8,
+    pub wrong_secrets: u8,
     /// The agent that joined with it, once used.
     pub used_by: Option<AgentId>,
     /// Time of revocation. Older records end before this field.
-    #[serde(deserialize_with = "late::or_default")]
+    #[serde(deserialize_with = "compat::or_default")]
     pub revoked_at: Option<Timestamp>,
 }
 
@@ -200,7 +207,7 @@ impl Invitation {
             InvitationState::Used
         } else if self.revoked_at.is_some() {
             InvitationState::Revoked
-        } else if self.wrong_tries >= MAX_WRONG_TRIES {
+        } else if self.wrong_secrets >= MAX_WRONG_SECRETS {
             InvitationState::Blocked
         } else if now >= self.expires_at {
             InvitationState::Expired
@@ -224,14 +231,14 @@ pub fn name_key(name: &str) -> String {
 mod tests {
     use super::*;
 
-    fn certificate(number: u8) -> Certificate {
-        Certificate { serial: vec![number], valid_from: i64::from(number) * 100 }
+    fn certificate(number: u8) -> CertificateId {
+        CertificateId { serial: vec![number], valid_from: i64::from(number) * 100 }
     }
 
-    fn agent(newest: u8) -> Agent {
-        Agent {
+    fn agent(newest: u8) -> AgentRecord {
+        AgentRecord {
             id: AgentId::from_u128(1),
-            place: PlaceNo(1),
+            vantage_no: VantageNo(1),
             name: "fra1".to_owned(),
             region: Region::Europe,
             network: "AS1".to_owned(),
@@ -239,55 +246,55 @@ mod tests {
             joined_at: Timestamp::from_millis(0),
             revoked_at: None,
             serial: vec![newest],
-            standing: Standing { valid_from: i64::from(newest) * 100, ..Standing::default() },
+            identity: IdentityState { valid_from: i64::from(newest) * 100, ..IdentityState::default() },
         }
     }
 
-    fn issued(made: u8, by: u8) -> Note {
-        Note::Issued { made: certificate(made), by: certificate(by) }
+    fn issued(made: u8, by: u8) -> IdentityChange {
+        IdentityChange::Issued { made: certificate(made), by: certificate(by) }
     }
 
     #[test]
     fn an_agent_whose_answer_was_lost_asks_again_with_the_certificate_before() {
         let mut agent = agent(1);
-        assert_eq!(agent.take_in(&issued(2, 1)), Noted::Changed);
-        assert_eq!(agent.footing(&certificate(1)), Footing::Before);
-        assert_eq!(agent.take_in(&issued(3, 1)), Noted::Changed, "made twice");
-        assert_eq!(agent.take_in(&Note::Shown(certificate(3))), Noted::Changed);
-        assert_eq!(agent.take_in(&Note::Shown(certificate(3))), Noted::Same);
+        assert_eq!(agent.apply(&issued(2, 1)), IdentityUpdate::Changed);
+        assert_eq!(agent.certificate_status(&certificate(1)), CertificateStatus::Previous);
+        assert_eq!(agent.apply(&issued(3, 1)), IdentityUpdate::Changed, "made twice");
+        assert_eq!(agent.apply(&IdentityChange::Presented(certificate(3))), IdentityUpdate::Changed);
+        assert_eq!(agent.apply(&IdentityChange::Presented(certificate(3))), IdentityUpdate::Unchanged);
     }
 
     #[test]
     fn a_certificate_whose_successor_was_seen_makes_no_other_and_changes_nothing() {
         let mut agent = agent(1);
-        agent.take_in(&issued(2, 1));
-        agent.take_in(&Note::Shown(certificate(2)));
+        agent.apply(&issued(2, 1));
+        agent.apply(&IdentityChange::Presented(certificate(2)));
         let before = agent.clone();
-        assert_eq!(agent.take_in(&issued(9, 1)), Noted::Superseded);
-        assert_eq!(agent.take_in(&Note::Shown(certificate(1))), Noted::Superseded);
+        assert_eq!(agent.apply(&issued(9, 1)), IdentityUpdate::Superseded);
+        assert_eq!(agent.apply(&IdentityChange::Presented(certificate(1))), IdentityUpdate::Superseded);
         assert_eq!(agent, before);
-        assert_eq!(agent.take_in(&issued(3, 2)), Noted::Changed);
-        assert_eq!(agent.take_in(&issued(4, 1)), Noted::Superseded, "older than the one before");
+        assert_eq!(agent.apply(&issued(3, 2)), IdentityUpdate::Changed);
+        assert_eq!(agent.apply(&issued(4, 1)), IdentityUpdate::Superseded, "older than the one before");
     }
 
     #[test]
     fn a_certificate_that_is_newer_than_restored_records_is_taken_for_the_newest() {
         let mut agent = agent(1);
-        assert_eq!(agent.footing(&certificate(5)), Footing::Ahead);
-        assert_eq!(agent.take_in(&Note::Shown(certificate(5))), Noted::Changed);
-        assert_eq!(agent.footing(&certificate(4)), Footing::Superseded);
-        assert_eq!(agent.take_in(&issued(6, 5)), Noted::Changed);
+        assert_eq!(agent.certificate_status(&certificate(5)), CertificateStatus::NewerThanRecord);
+        assert_eq!(agent.apply(&IdentityChange::Presented(certificate(5))), IdentityUpdate::Changed);
+        assert_eq!(agent.certificate_status(&certificate(4)), CertificateStatus::Superseded);
+        assert_eq!(agent.apply(&issued(6, 5)), IdentityUpdate::Changed);
     }
 
     #[test]
     fn a_certificate_made_under_a_clock_that_was_set_back_does_not_bring_older_ones_back() {
         let mut agent = agent(5);
-        agent.take_in(&Note::Issued {
-            made: Certificate { valid_from: 100, ..certificate(6) },
+        agent.apply(&IdentityChange::Issued {
+            made: CertificateId { valid_from: 100, ..certificate(6) },
             by: certificate(5),
         });
-        agent.take_in(&Note::Shown(Certificate { valid_from: 100, ..certificate(6) }));
-        assert_eq!(agent.footing(&certificate(5)), Footing::Superseded);
+        agent.apply(&IdentityChange::Presented(CertificateId { valid_from: 100, ..certificate(6) }));
+        assert_eq!(agent.certificate_status(&certificate(5)), CertificateStatus::Superseded);
     }
 
     #[test]
@@ -300,7 +307,7 @@ mod tests {
             network: "AS1".to_owned(),
             created_at: Timestamp::from_millis(0),
             expires_at: Timestamp::from_millis(10),
-            wrong_tries: 0,
+            wrong_secrets: 0,
             used_by: None,
             revoked_at: None,
         };
@@ -317,10 +324,10 @@ mod tests {
     #[test]
     fn a_record_of_before_the_standing_is_read() {
         let mut agent = agent(5);
-        agent.standing = Standing::default();
+        agent.identity = IdentityState::default();
         let bytes = postcard::to_stdvec(&(7_u64, &agent)).unwrap();
         // The three empty fields of the identity state take a byte each.
-        let read: (u64, Agent) = postcard::from_bytes(&bytes[..bytes.len() - 3]).unwrap();
+        let read: (u64, AgentRecord) = postcard::from_bytes(&bytes[..bytes.len() - 3]).unwrap();
         assert_eq!(read, (7, agent));
     }
 }

@@ -8,9 +8,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::check::Check;
 use crate::id::{MonitorId, PageId};
-use crate::place::{Region, RegionSet};
 use crate::plan::Plan;
 use crate::time::Timestamp;
+use crate::vantage::{Region, RegionSet};
 
 /// A monitor on a page.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -36,7 +36,7 @@ pub struct Monitor {
     /// The monitor's own regions for response times; none means the page's.
     pub latency_regions: Option<RegionSet>,
     /// The only region to check from.
-    pub pinned: Option<Region>,
+    pub pinned_region: Option<Region>,
     /// Order on the page, from 0.
     pub position: u32,
     /// True while it is not checked.
@@ -47,7 +47,7 @@ pub struct Monitor {
 
 /// The part of a monitor that its owner edits.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Settings {
+pub struct MonitorSettings {
     /// Name shown on the page.
     pub name: String,
     /// Monitors of the same group are shown together.
@@ -61,14 +61,14 @@ pub struct Settings {
     /// The monitor's own regions for response times.
     pub latency_regions: Option<RegionSet>,
     /// The only region to check from.
-    pub pinned: Option<Region>,
+    pub pinned_region: Option<Region>,
     /// True while it is not checked.
     pub paused: bool,
 }
 
 /// Assigned values of a new monitor, besides its settings.
 #[derive(Debug, Clone, Copy)]
-pub struct Seat {
+pub struct NewMonitor {
     /// Its id.
     pub id: MonitorId,
     /// The page it is on.
@@ -83,7 +83,7 @@ pub struct Seat {
 
 impl Monitor {
     /// Creates a monitor at revision 0.
-    pub fn new(seat: Seat, settings: Settings) -> Self {
+    pub fn new(seat: NewMonitor, settings: MonitorSettings) -> Self {
         Self {
             id: seat.id,
             page: seat.page,
@@ -95,7 +95,7 @@ impl Monitor {
             slow_threshold_ms: settings.slow_threshold_ms,
             slow_thresholds: settings.slow_thresholds,
             latency_regions: settings.latency_regions,
-            pinned: settings.pinned,
+            pinned_region: settings.pinned_region,
             position: seat.position,
             paused: settings.paused,
             created_at: seat.now,
@@ -104,21 +104,21 @@ impl Monitor {
 
     /// The slow threshold for readings from that region, in milliseconds. Thresholds by region need a plan
     /// with region settings.
-    pub fn threshold(&self, region: Region, plan: Plan) -> Option<u32> {
+    pub fn slow_threshold(&self, region: Region, plan: Plan) -> Option<u32> {
         let own = self.slow_thresholds.as_ref().filter(|_| plan.uses_regions());
         own.and_then(|own| own.get(&region).copied()).or(self.slow_threshold_ms)
     }
 
     /// The settings that its owner edits.
-    pub fn settings(&self) -> Settings {
-        Settings {
+    pub fn settings(&self) -> MonitorSettings {
+        MonitorSettings {
             name: self.name.clone(),
             group: self.group.clone(),
             check: self.check.clone(),
             slow_threshold_ms: self.slow_threshold_ms,
             slow_thresholds: self.slow_thresholds.clone(),
             latency_regions: self.latency_regions,
-            pinned: self.pinned,
+            pinned_region: self.pinned_region,
             paused: self.paused,
         }
     }
@@ -126,8 +126,8 @@ impl Monitor {
     /// Returns the monitor with other settings. The revision is incremented if the check or its region
     /// changes.
     #[must_use]
-    pub fn with(&self, settings: Settings) -> Self {
-        let is_checked_otherwise = settings.check != self.check || settings.pinned != self.pinned;
+    pub fn with_settings(&self, settings: MonitorSettings) -> Self {
+        let is_checked_otherwise = settings.check != self.check || settings.pinned_region != self.pinned_region;
         Self {
             revision: self.revision.wrapping_add(u32::from(is_checked_otherwise)),
             name: settings.name,
@@ -136,7 +136,7 @@ impl Monitor {
             slow_threshold_ms: settings.slow_threshold_ms,
             slow_thresholds: settings.slow_thresholds,
             latency_regions: settings.latency_regions,
-            pinned: settings.pinned,
+            pinned_region: settings.pinned_region,
             paused: settings.paused,
             ..*self
         }

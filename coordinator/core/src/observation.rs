@@ -5,10 +5,10 @@ use std::net::IpAddr;
 
 use serde::{Deserialize, Serialize};
 
-use crate::page::look::Language;
-use crate::place::{NetworkNo, PlaceNo, Region};
+use crate::locale::Locale;
+use crate::page::branding::Language;
 use crate::time::Timestamp;
-use crate::tongue::Tongue;
+use crate::vantage::{NetworkNo, Region, VantageNo};
 
 /// Result of one check run by one vantage.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -18,36 +18,36 @@ pub struct Observation {
     /// Region of the vantage.
     pub region: Region,
     /// Vantage that ran the check.
-    pub place: PlaceNo,
+    pub vantage: VantageNo,
     /// Network of the vantage.
     pub network: NetworkNo,
     /// Number of the scheduled round (slot of the schedule since the epoch); none for a manual check.
     pub round: Option<u64>,
     /// Start of the check, in the coordinator's time.
     pub started: Timestamp,
-    /// End of the check; for [`Outcome::Pending`] the time of that report.
+    /// End of the check; for [`ProbeOutcome::Pending`] the time of that report.
     pub ended: Timestamp,
     /// Result of the probe.
-    pub outcome: Outcome,
+    pub outcome: ProbeOutcome,
 }
 
 /// Result of a check, or pending.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Outcome {
+pub enum ProbeOutcome {
     /// The target responded as expected.
-    Passed(Facts),
+    Passed(Measurements),
     /// The target did not respond as expected.
-    Failed(Facts, Failure),
+    Failed(Measurements, Failure),
     /// The vantage could not judge, by its own fault or for an external reason: says nothing about the
     /// target.
-    Inconclusive(OwnFault),
+    Inconclusive(InconclusiveReason),
     /// No response for three seconds so far; the final outcome follows.
     Pending,
 }
 
 /// Measurements taken, as far as the check got.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Facts {
+pub struct Measurements {
     /// Response time in milliseconds.
     pub latency_ms: Option<u32>,
     /// HTTP status code received.
@@ -55,7 +55,7 @@ pub struct Facts {
     /// IP address that was checked.
     pub address: Option<IpAddr>,
     /// Durations of the phases.
-    pub phases: Phases,
+    pub phases: PhaseDurations,
     /// Certificate and domain checks: the expiry date read.
     pub expires_at: Option<Timestamp>,
     /// Component checks: passed, but the vendor reports degraded performance, which counts as slow.
@@ -64,7 +64,7 @@ pub struct Facts {
 
 /// Durations of the phases of a check, in microseconds; none if a phase was not reached or does not apply.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Phases {
+pub struct PhaseDurations {
     /// Name resolution.
     pub dns_us: Option<u32>,
     /// TCP connection.
@@ -79,7 +79,7 @@ pub struct Phases {
 
 /// Phase of a check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Phase {
+pub enum CheckPhase {
     /// Name resolution.
     Dns,
     /// TCP connection.
@@ -92,12 +92,12 @@ pub enum Phase {
     Transfer,
 }
 
-/// Reason why a target failed. [`Tongue::failure`] renders it as text; [`fmt::Display`] renders the English text.
+/// Reason why a target failed. [`Locale::failure_text`] renders it as text; [`fmt::Display`] renders the English text.
 /// Variants are only ever added at the end.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Failure {
     /// The check timed out in that phase.
-    Timeout(Phase),
+    Timeout(CheckPhase),
     /// The connection was refused.
     Refused,
     /// The connection was reset or closed early.
@@ -154,14 +154,14 @@ pub enum Failure {
 
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&Tongue::of(Language::En).failure(self))
+        f.write_str(&Locale::of(Language::En).failure_text(self))
     }
 }
 
 /// Reason why a vantage could not judge: its own fault or an external reason, never the target's fault.
 /// Variants are only ever added at the end.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub enum OwnFault {
+pub enum InconclusiveReason {
     /// No route to the internet.
     NoRoute,
     /// No file descriptors or ports left.
@@ -171,7 +171,7 @@ pub enum OwnFault {
     /// The host does not permit an operation that the check needs.
     NotPermitted,
     /// The agent's version has no probe for this type.
-    NotBuilt,
+    Unsupported,
     /// The registry cannot be read; only in records written before the reason was stored.
     RegistryUnreadable,
     /// The vendor's status page cannot be read; only in records written before the reason was stored.
@@ -180,43 +180,43 @@ pub enum OwnFault {
     Overloaded,
     /// The other side (a registry, a vendor's page, a server whose TLS the agent does not support) returned nothing
     /// to judge by; the reason as reported by the agent.
-    OtherSide(String),
+    External(String),
 }
 
-impl OwnFault {
+impl InconclusiveReason {
     /// Returns true if the reason is external, so that the monitor's owner can act on it.
-    pub const fn is_other_sides(&self) -> bool {
+    pub const fn is_external(&self) -> bool {
         match self {
-            Self::RegistryUnreadable | Self::VendorUnreadable | Self::OtherSide(_) => true,
+            Self::RegistryUnreadable | Self::VendorUnreadable | Self::External(_) => true,
             Self::NoRoute
             | Self::NoDescriptors
             | Self::ResolverDead
             | Self::NotPermitted
-            | Self::NotBuilt
+            | Self::Unsupported
             | Self::Overloaded => false,
         }
     }
 }
 
-impl fmt::Display for OwnFault {
+impl fmt::Display for InconclusiveReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::NoRoute => "the agent has no route",
             Self::NoDescriptors => "the agent has no file descriptors or ports left",
             Self::ResolverDead => "the agent's resolver does not answer",
             Self::NotPermitted => "the agent's host does not permit this check",
-            Self::NotBuilt => "the agent has no probe of this type",
+            Self::Unsupported => "the agent has no probe of this type",
             Self::RegistryUnreadable => "the registry can't be read",
             Self::VendorUnreadable => "the vendor's page can't be read",
             Self::Overloaded => "the agent is overloaded",
-            Self::OtherSide(reason) => reason,
+            Self::External(reason) => reason,
         })
     }
 }
 
 /// Final outcome of a round.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub enum Word {
+pub enum RoundOutcome {
     /// Passed.
     Passed,
     /// Failed, and confirmed by a second network (or the region was already down).
@@ -229,10 +229,9 @@ pub enum Word {
     Inconclusive,
 }
 
-impl Word {
+impl RoundOutcome {
     /// Every outcome, in order.
-    pub const ALL: [Self; 5] =
-        [Self::Passed, Self::Failed, Self::Disputed, Self::Unconfirmed, Self::Inconclusive];
+    pub const ALL: [Self; 5] = [Self::Passed, Self::Failed, Self::Disputed, Self::Unconfirmed, Self::Inconclusive];
 
     /// Name in the API.
     pub const fn name(self) -> &'static str {
@@ -246,7 +245,7 @@ impl Word {
     }
 
     /// Returns whether the round counts in uptime as passed or failed; none if it does not count.
-    pub const fn counts(self) -> Option<bool> {
+    pub const fn counts_as_passed(self) -> Option<bool> {
         match self {
             Self::Passed | Self::Disputed => Some(true),
             Self::Failed => Some(false),
@@ -263,13 +262,13 @@ pub struct Reading {
     /// Region of the round.
     pub region: Region,
     /// Vantage that ran the round first.
-    pub place: PlaceNo,
+    pub vantage: VantageNo,
     /// Number of the round.
     pub round: u64,
     /// Time at which the round was due, in the coordinator's time.
     pub due: Timestamp,
     /// Final outcome.
-    pub word: Word,
+    pub outcome: RoundOutcome,
     /// Response time in milliseconds, for a passed round that has one.
     pub latency_ms: Option<u32>,
 }

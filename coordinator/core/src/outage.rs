@@ -1,9 +1,9 @@
 //! Outage history of a monitor, reconstructed from its status changes.
 
-use crate::event::{Change, Status};
+use crate::event::{MonitorStatus, StatusChange};
 use crate::observation::Failure;
-use crate::place::RegionSet;
 use crate::time::Timestamp;
+use crate::vantage::RegionSet;
 
 /// Span of time in which a monitor was down.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -19,68 +19,68 @@ pub struct Outage {
 }
 
 /// Wider of two scopes, where none means everywhere: the one with more regions; if equal, the first.
-pub fn wider(one: Option<RegionSet>, other: Option<RegionSet>) -> Option<RegionSet> {
+pub fn wider_scope(one: Option<RegionSet>, other: Option<RegionSet>) -> Option<RegionSet> {
     let (one, other) = (one?, other?);
     Some(if other.len() > one.len() { other } else { one })
 }
 
 /// Reconstructs outages from changes that are read backwards, newest first.
 #[derive(Debug)]
-pub struct Outages {
+pub struct OutageHistory {
     /// Start of the open outage, if there is one.
-    lasting: Option<Timestamp>,
+    open_since: Option<Timestamp>,
     found: Vec<Outage>,
     /// Widest scope since the start of the outage being reconstructed, if it differs from the initial one.
     scope: Option<Option<RegionSet>>,
     /// End of the outage being reconstructed; none if nothing ended it, or another one follows.
-    end: Option<End>,
+    end: Option<OutageEnding>,
 }
 
 /// Event that ended an outage.
 #[derive(Debug, Clone, Copy)]
-enum End {
+enum OutageEnding {
     /// Recovery at that time, with the start of the outage if the change says so.
-    Back(Timestamp, Option<Timestamp>),
+    Recovered(Timestamp, Option<Timestamp>),
     /// Status unknown since that time.
-    Silence(Timestamp),
+    Unknown(Timestamp),
 }
 
-impl Outages {
+impl OutageHistory {
     /// Starts without any outages; `lasting` is the start of the open outage, whether its status is known at present
     /// or not.
     pub const fn new(lasting: Option<Timestamp>) -> Self {
-        Self { lasting, found: Vec::new(), scope: None, end: None }
+        Self { open_since: lasting, found: Vec::new(), scope: None, end: None }
     }
 
     /// Adds the change that precedes those added so far.
-    pub fn before(&mut self, change: Change) {
+    pub fn push_earlier_change(&mut self, change: StatusChange) {
         // Still-down alerts are repeated: they are no change, but carry the scope.
         if !change.is_transition() {
-            if change.to == Status::Down {
-                self.rescoped_before(change.down_from);
+            if change.to == MonitorStatus::Down {
+                self.push_earlier_scope(change.down_from);
             }
             return;
         }
         match (change.to, self.end) {
-            (Status::Up | Status::Slow, _) => {
+            (MonitorStatus::Up | MonitorStatus::Slow, _) => {
                 self.scope = None;
-                self.end = Some(End::Back(change.since, change.down_since));
+                self.end = Some(OutageEnding::Recovered(change.since, change.down_since));
             }
             // An unknown status does not end an outage: the recovery after it says which one it ended.
-            (Status::Unknown, Some(End::Back(_, Some(_)))) => {}
+            (MonitorStatus::Unknown, Some(OutageEnding::Recovered(_, Some(_)))) => {}
             // No outage was open after it: the monitor was paused.
-            (Status::Unknown, _) => self.end = Some(End::Silence(change.since)),
-            (Status::Down, end) => {
+            (MonitorStatus::Unknown, _) => self.end = Some(OutageEnding::Unknown(change.since)),
+            (MonitorStatus::Down, end) => {
                 self.end = None;
-                self.find(change, end);
+                self.push_outage(change, end);
             }
         }
     }
 
     /// Adds a scope change (none means everywhere) that precedes the changes added so far.
-    pub fn rescoped_before(&mut self, regions: Option<RegionSet>) {
+    pub fn push_earlier_scope(&mut self, regions: Option<RegionSet>) {
         self.scope = Some(match self.scope {
-            Some(later) => wider(regions, later),
+            Some(later) => wider_scope(regions, later),
             None => regions,
         });
     }
@@ -100,19 +100,19 @@ impl Outages {
         self.found
     }
 
-    fn find(&mut self, change: Change, end: Option<End>) {
+    fn push_outage(&mut self, change: StatusChange, end: Option<OutageEnding>) {
         let from = change.down_since.unwrap_or(change.since);
-        self.rescoped_before(change.down_from);
+        self.push_earlier_scope(change.down_from);
         let (reason, regions) = (change.reason, self.scope.take().flatten());
         // Down again after an unknown status, or announced again at the end of a window: the original start and
         // reason apply.
         if let Some(same) = self.found.last_mut().filter(|newer| newer.from == from) {
-            (same.reason, same.regions) = (reason, wider(regions, same.regions));
+            (same.reason, same.regions) = (reason, wider_scope(regions, same.regions));
             return;
         }
         let to = match end {
-            Some(End::Back(at, _)) => Some(at),
-            Some(End::Silence(at)) => Some(at).filter(|_| self.lasting != Some(from)),
+            Some(OutageEnding::Recovered(at, _)) => Some(at),
+            Some(OutageEnding::Unknown(at)) => Some(at).filter(|_| self.open_since != Some(from)),
             None => None,
         };
         self.found.push(Outage { from, to, reason, regions });
@@ -123,23 +123,23 @@ impl Outages {
 mod tests {
     use super::*;
 
-    /// Parses a change: `down 5` (of the outage that began then), `still 5`, `silent 7`, `back 9` (without its
+    /// Parses a change: `down_since 5` (of the outage that began then), `still 5`, `silent 7`, `back 9` (without its
     /// outage), `back 9 5`, `slow 9`.
-    fn change(text: &str) -> Change {
+    fn change(text: &str) -> StatusChange {
         let words: Vec<&str> = text.split(' ').collect();
         let number = |at: usize| words.get(at).map(|word| Timestamp::from_millis(word.parse().unwrap()));
         let (from, to) = match words[0] {
-            "down" => (Status::Up, Status::Down),
-            "still" => (Status::Down, Status::Down),
-            "silent" => (Status::Down, Status::Unknown),
-            "slow" => (Status::Down, Status::Slow),
-            "back" => (Status::Down, Status::Up),
+            "down" => (MonitorStatus::Up, MonitorStatus::Down),
+            "still" => (MonitorStatus::Down, MonitorStatus::Down),
+            "silent" => (MonitorStatus::Down, MonitorStatus::Unknown),
+            "slow" => (MonitorStatus::Down, MonitorStatus::Slow),
+            "back" => (MonitorStatus::Down, MonitorStatus::Up),
             other => panic!("{other}"),
         };
-        let mut change = Change::to(to, number(1).unwrap());
+        let mut change = StatusChange::new(to, number(1).unwrap());
         change.from = from;
-        change.down_since = if to == Status::Down { number(1) } else { number(2) };
-        change.down_from = (change.to == Status::Down).then_some(RegionSet::ALL);
+        change.down_since = if to == MonitorStatus::Down { number(1) } else { number(2) };
+        change.down_from = (change.to == MonitorStatus::Down).then_some(RegionSet::ALL);
         change
     }
 
@@ -169,13 +169,13 @@ mod tests {
             // The journal begins in the middle: an outage without a start leaves nothing behind.
             ("scope all, scope asia, back 9, down 12 europe, back 14", &["europe"]),
         ] {
-            let mut outages = Outages::new(None);
+            let mut outages = OutageHistory::new(None);
             for told in story.rsplit(", ") {
                 let (text, scope) = told.rsplit_once(' ').unwrap();
                 match text {
-                    "scope" => outages.rescoped_before(regions(scope)),
-                    "back" | "silent" => outages.before(change(told)),
-                    _ => outages.before(Change { down_from: regions(scope), ..change(text) }),
+                    "scope" => outages.push_earlier_scope(regions(scope)),
+                    "back" | "silent" => outages.push_earlier_change(change(told)),
+                    _ => outages.push_earlier_change(StatusChange { down_from: regions(scope), ..change(text) }),
                 }
             }
             let found: Vec<_> = outages.into_vec().into_iter().map(|outage| outage.regions).collect();
@@ -210,8 +210,8 @@ mod tests {
             // The journal begins in the middle.
             ("still 5, back 9 5, down 12", Some(12), "12-"),
         ] {
-            let mut outages = Outages::new(lasting.map(Timestamp::from_millis));
-            story.rsplit(", ").filter(|it| !it.is_empty()).for_each(|it| outages.before(change(it)));
+            let mut outages = OutageHistory::new(lasting.map(Timestamp::from_millis));
+            story.rsplit(", ").filter(|it| !it.is_empty()).for_each(|it| outages.push_earlier_change(change(it)));
             let told = |outage: &Outage| {
                 let to = outage.to.map_or_else(String::new, |to| to.as_millis().to_string());
                 format!("{}-{to}", outage.from.as_millis())

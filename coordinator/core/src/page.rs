@@ -1,20 +1,20 @@
 //! Status pages: the stored record and its parts.
 
-pub mod accent;
 pub mod access;
+pub mod branding;
+pub mod contrast;
 pub mod domain;
+pub mod domain_verification;
 pub mod edit;
-pub mod look;
-pub mod verification;
 
 use serde::{Deserialize, Serialize};
 
-use self::access::Allowed;
+use self::access::AllowedVisitors;
+use self::branding::{Branding, Language};
 use self::domain::DomainClaim;
-use self::look::{Language, Look};
 use crate::id::{AccountId, PageId};
-use crate::place::RegionSet;
 use crate::time::Timestamp;
+use crate::vantage::RegionSet;
 
 /// A status page.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -38,7 +38,7 @@ pub struct Page {
     /// Uptime target in percent.
     pub uptime_target: Option<f64>,
     /// Hash of the visitors' password in the PHC string format, if set.
-    pub password: Option<String>,
+    pub password_hash: Option<String>,
     /// True if only allowed people may see it.
     pub private: bool,
     /// True if visitors see deploy markers.
@@ -52,7 +52,7 @@ pub struct Page {
     /// Creation time.
     pub created_at: Timestamp,
     /// People who may see it while it is private.
-    pub allowed: Allowed,
+    pub allowed_visitors: AllowedVisitors,
     /// Incremented when the access rules change: visitors' access tokens are valid only with the number they
     /// were issued for.
     pub access_revision: u32,
@@ -61,13 +61,13 @@ pub struct Page {
     /// True if search engines are asked not to index it.
     pub noindex: bool,
     /// Theme, colours and images.
-    pub look: Look,
+    pub branding: Branding,
     /// Language of the service's own texts.
     pub language: Language,
 }
 
 /// The account of pages that are being deleted. No real account has this id, since ids contain a time.
-pub const NOBODY: AccountId = AccountId::from_u128(0);
+pub const NO_ACCOUNT: AccountId = AccountId::from_u128(0);
 
 impl Page {
     /// A page with only owner, slug and creation time set; its name is the slug.
@@ -82,18 +82,18 @@ impl Page {
             support_url: None,
             timezone: chrono_tz::UTC,
             uptime_target: None,
-            password: None,
+            password_hash: None,
             private: false,
             show_deploys: false,
             show_locations: false,
             latency_regions: None,
             uptime_regions: None,
             created_at,
-            allowed: Allowed::default(),
+            allowed_visitors: AllowedVisitors::default(),
             access_revision: 0,
             domain_claim: None,
             noindex: false,
-            look: Look::default(),
+            branding: Branding::default(),
             language: Language::default(),
         }
     }
@@ -101,10 +101,10 @@ impl Page {
     /// The page as stored while its contents are deleted in batches: no account or key reaches it, it counts
     /// towards no plan, its slug and domain are free, and no visitor sees it.
     #[must_use]
-    pub fn let_go(&self) -> Self {
+    pub fn mark_deleted(&self) -> Self {
         // No slug can contain this character, so no request matches it.
         let slug = format!("!{}", self.id);
-        Self { account: NOBODY, slug, custom_domain: None, domain_claim: None, private: true, ..self.clone() }
+        Self { account: NO_ACCOUNT, slug, custom_domain: None, domain_claim: None, private: true, ..self.clone() }
     }
 
     /// Public URL of the page: its own domain, its slug under the root domain, or below the base URL, which

@@ -4,9 +4,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::check::CheckKind;
 use crate::destination::ChannelKind;
-use crate::refusal::Rule;
 use crate::text;
 use crate::time::{HOUR, SECOND};
+use crate::validation::Rule;
 
 /// The three plans.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -58,7 +58,7 @@ impl Plan {
 }
 
 /// Maximum number of pages of an account on the plan.
-pub const fn pages(plan: Plan) -> usize {
+pub const fn max_pages(plan: Plan) -> usize {
     match plan {
         Plan::Free => 5,
         Plan::Hobby => 25,
@@ -68,7 +68,7 @@ pub const fn pages(plan: Plan) -> usize {
 
 /// A limit of the plan, or of any page on any plan, that has been reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum PlanRefusal {
+pub enum PlanLimitError {
     /// The account has reached its plan's number of monitors.
     #[error("the {} plan allows {limit} monitors, and the account has reached that limit", plan.name())]
     MonitorsFull {
@@ -134,25 +134,25 @@ pub enum PlanRefusal {
     #[error(
         "an account may have {} unconfirmed addresses, and this one has reached that limit: each is removed after \
          two days, or delete some",
-        crate::subscriber::asking::MAX_UNCONFIRMED
+        crate::subscriber::confirmation_limit::MAX_UNCONFIRMED
     )]
     UnconfirmedFull,
     /// The page has reached the number of open incidents and unfinished windows.
     #[error(
         "a page may have {} open incidents and unfinished maintenance windows, and this one has reached that limit",
-        crate::incident::MAX_OPEN
+        crate::incident::MAX_OPEN_INCIDENTS
     )]
-    OpenFull,
+    OpenIncidentsFull,
     /// The page has reached the number of recurring maintenance series.
     #[error(
         "a page may have {} recurring maintenance series, and this one has reached that limit",
-        crate::incident::series::MAX_REPEATING
+        crate::incident::series::MAX_ACTIVE_SERIES
     )]
-    RepeatingFull,
+    SeriesFull,
     /// The marker is older than all of the newest ones that the page keeps.
     #[error(
         "a page keeps its newest {} deploy markers, and this one is older than all of them",
-        crate::deploy::KEPT
+        crate::deploy::MAX_DEPLOYS
     )]
     DeployTooOld,
 }
@@ -221,10 +221,10 @@ impl PlanLimits {
     ///
     /// # Errors
     /// The reason for which the plan does not allow the type at all.
-    pub const fn room_for(&self, plan: Plan, kind: CheckKind) -> Result<u32, PlanRefusal> {
+    pub const fn monitor_limit(&self, plan: Plan, kind: CheckKind) -> Result<u32, PlanLimitError> {
         match kind {
             CheckKind::Component if plan.has_components() => Ok(self.components),
-            CheckKind::Component => Err(PlanRefusal::ComponentsNeedPro { plan }),
+            CheckKind::Component => Err(PlanLimitError::ComponentsNeedPro { plan }),
             CheckKind::Http
             | CheckKind::Tcp
             | CheckKind::Dns
@@ -244,11 +244,11 @@ mod tests {
     fn components_need_pro_and_count_apart() {
         let limits = PlanLimits::default();
         for (plan, limit) in [(Plan::Free, 10), (Plan::Hobby, 50), (Plan::Pro, 500)] {
-            assert_eq!(limits.room_for(plan, CheckKind::Tcp), Ok(limit));
+            assert_eq!(limits.monitor_limit(plan, CheckKind::Tcp), Ok(limit));
         }
-        assert_eq!(limits.room_for(Plan::Pro, CheckKind::Component), Ok(200));
-        let refusal = limits.room_for(Plan::Hobby, CheckKind::Component);
-        assert_eq!(refusal, Err(PlanRefusal::ComponentsNeedPro { plan: Plan::Hobby }));
+        assert_eq!(limits.monitor_limit(Plan::Pro, CheckKind::Component), Ok(200));
+        let refusal = limits.monitor_limit(Plan::Hobby, CheckKind::Component);
+        assert_eq!(refusal, Err(PlanLimitError::ComponentsNeedPro { plan: Plan::Hobby }));
         assert_eq!(Plan::read("hobby"), Ok(Plan::Hobby));
         assert!(Plan::read("gold").is_err());
     }

@@ -11,7 +11,7 @@ use crate::time::{HOUR, Timestamp};
 
 /// Frequency of a recurrence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub enum Every {
+pub enum Frequency {
     /// On the same weekday.
     Weekly,
     /// On the same date, or the month's last day if the month is shorter.
@@ -20,7 +20,7 @@ pub enum Every {
     MonthlyWeekday,
 }
 
-impl Every {
+impl Frequency {
     /// Every frequency, in order.
     pub const ALL: [Self; 3] = [Self::Weekly, Self::Monthly, Self::MonthlyWeekday];
 
@@ -38,7 +38,7 @@ impl Every {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Recurrence {
     /// Frequency.
-    pub every: Every,
+    pub frequency: Frequency,
     /// Time zone whose local time is kept.
     pub zone: Tz,
     /// First occurrence.
@@ -52,16 +52,16 @@ impl Recurrence {
             return Some(self.first);
         }
         let first = self.first.to_utc()?.with_timezone(&self.zone).naive_local();
-        let date = match self.every {
-            Every::Weekly => first.date().checked_add_days(Days::new(u64::from(number) * 7))?,
+        let date = match self.frequency {
+            Frequency::Weekly => first.date().checked_add_days(Days::new(u64::from(number) * 7))?,
             // Chrono uses the month's last day if the month is shorter.
-            Every::Monthly => first.date().checked_add_months(Months::new(number))?,
-            Every::MonthlyWeekday => {
+            Frequency::Monthly => first.date().checked_add_months(Months::new(number))?,
+            Frequency::MonthlyWeekday => {
                 let month = first.date().with_day(1)?.checked_add_months(Months::new(number))?;
                 same_weekday(first.date(), month)?
             }
         };
-        moment(self.zone, date.and_time(first.time()))
+        local_to_timestamp(self.zone, date.and_time(first.time()))
     }
 }
 
@@ -76,13 +76,12 @@ fn same_weekday(date: NaiveDate, month: NaiveDate) -> Option<NaiveDate> {
             u8::try_from(place).ok()?,
         );
     }
-    let of_month =
-        |place| NaiveDate::from_weekday_of_month_opt(month.year(), month.month(), date.weekday(), place);
+    let of_month = |place| NaiveDate::from_weekday_of_month_opt(month.year(), month.month(), date.weekday(), place);
     of_month(5).or_else(|| of_month(4))
 }
 
 /// Timestamp of a local time in a zone; none beyond the range of the calendar.
-pub fn moment(zone: Tz, local: NaiveDateTime) -> Option<Timestamp> {
+pub fn local_to_timestamp(zone: Tz, local: NaiveDateTime) -> Option<Timestamp> {
     match zone.from_local_datetime(&local) {
         LocalResult::Single(moment) => Some(millis(&moment.to_utc())),
         LocalResult::Ambiguous(one, other) => Some(millis(&one.min(other).to_utc())),
@@ -117,22 +116,22 @@ fn millis(moment: &DateTime<Utc>) -> Timestamp {
 mod tests {
     use super::*;
 
-    fn starts(every: Every, zone: &str, first: &str, count: u32) -> Vec<String> {
+    fn starts(every: Frequency, zone: &str, first: &str, count: u32) -> Vec<String> {
         let zone: Tz = zone.parse().unwrap();
-        let recurrence = Recurrence { every, zone, first: Timestamp::parse_iso(first).unwrap() };
+        let recurrence = Recurrence { frequency: every, zone, first: Timestamp::parse_iso(first).unwrap() };
         let local = |at: Timestamp| at.to_utc().unwrap().with_timezone(&zone).format("%F %R").to_string();
         (0..count).map(|number| local(recurrence.nth(number).unwrap())).collect()
     }
 
     #[test]
     fn the_local_time_stays_over_a_change_of_clocks() {
-        let found = starts(Every::Weekly, "Europe/Berlin", "2027-03-22T08:00:00+01:00", 3);
+        let found = starts(Frequency::Weekly, "Europe/Berlin", "2027-03-22T08:00:00+01:00", 3);
         assert_eq!(found, ["2027-03-22 08:00", "2027-03-29 08:00", "2027-04-05 08:00"]);
     }
 
     #[test]
     fn a_skipped_time_is_the_first_moment_after_the_gap() {
-        let found = starts(Every::Weekly, "Europe/Berlin", "2027-03-21T02:30:00+01:00", 3);
+        let found = starts(Frequency::Weekly, "Europe/Berlin", "2027-03-21T02:30:00+01:00", 3);
         assert_eq!(found, ["2027-03-21 02:30", "2027-03-28 03:00", "2027-04-04 02:30"]);
     }
 
@@ -140,37 +139,31 @@ mod tests {
     fn a_time_that_comes_twice_is_the_first() {
         let zone = "Europe/Berlin".parse().unwrap();
         let first = Timestamp::parse_iso("2027-10-24T02:30:00+02:00").unwrap();
-        let found = Recurrence { every: Every::Weekly, zone, first }.nth(1);
+        let found = Recurrence { frequency: Frequency::Weekly, zone, first }.nth(1);
         assert_eq!(found, Timestamp::parse_iso("2027-10-31T02:30:00+02:00"));
     }
 
     #[test]
     fn the_31st_is_the_last_day_of_shorter_months_and_comes_back() {
-        let found = starts(Every::Monthly, "UTC", "2027-01-31T10:00:00Z", 4);
+        let found = starts(Frequency::Monthly, "UTC", "2027-01-31T10:00:00Z", 4);
         assert_eq!(found, ["2027-01-31 10:00", "2027-02-28 10:00", "2027-03-31 10:00", "2027-04-30 10:00"]);
     }
 
     #[test]
     fn the_second_tuesday_stays_the_second_and_the_fifth_friday_is_the_last() {
-        let second = starts(Every::MonthlyWeekday, "UTC", "2027-01-12T10:00:00Z", 3);
+        let second = starts(Frequency::MonthlyWeekday, "UTC", "2027-01-12T10:00:00Z", 3);
         assert_eq!(second, ["2027-01-12 10:00", "2027-02-09 10:00", "2027-03-09 10:00"]);
-        let last = starts(Every::MonthlyWeekday, "UTC", "2027-01-29T10:00:00Z", 5);
+        let last = starts(Frequency::MonthlyWeekday, "UTC", "2027-01-29T10:00:00Z", 5);
         assert_eq!(
             last,
-            [
-                "2027-01-29 10:00",
-                "2027-02-26 10:00",
-                "2027-03-26 10:00",
-                "2027-04-30 10:00",
-                "2027-05-28 10:00"
-            ]
+            ["2027-01-29 10:00", "2027-02-26 10:00", "2027-03-26 10:00", "2027-04-30 10:00", "2027-05-28 10:00"]
         );
     }
 
     #[test]
     fn what_no_calendar_holds_is_none() {
         let first = Timestamp::parse_iso("9999-12-31T23:00:00Z").unwrap();
-        let recurrence = Recurrence { every: Every::Monthly, zone: Tz::UTC, first };
+        let recurrence = Recurrence { frequency: Frequency::Monthly, zone: Tz::UTC, first };
         assert_eq!(recurrence.nth(u32::MAX), None);
     }
 }

@@ -4,18 +4,18 @@ use chrono::{Days, NaiveDate, NaiveTime, TimeZone};
 use chrono_tz::Tz;
 use serde::{Deserialize, Serialize};
 
-use crate::block::Sample;
-use crate::observation::Word;
-use crate::place::PlaceNo;
+use crate::block::BlockReading;
+use crate::observation::RoundOutcome;
 use crate::time::{HOUR, Timestamp};
-use crate::uptime::{Span, Tally};
+use crate::uptime::{RoundTally, TimeSpan};
+use crate::vantage::VantageNo;
 
 /// Maximum number of vantages with separate latencies in a roll-up; readings of others are counted only.
-pub const MAX_PLACES: usize = 64;
+pub const MAX_VANTAGES: usize = 64;
 
 /// Number of rounds by outcome.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Counts {
+pub struct OutcomeCounts {
     /// Passed, including slow ones.
     pub passed: u32,
     /// Failed.
@@ -30,17 +30,17 @@ pub struct Counts {
     pub unknown: u32,
 }
 
-impl Counts {
+impl OutcomeCounts {
     /// Counts one round.
-    pub fn add(&mut self, sample: &Sample, rules: Rules) {
+    pub fn add(&mut self, sample: &BlockReading, rules: RollupRules) {
         let field = if rules.excluded {
             &mut self.excluded
         } else {
-            match sample.word {
-                Word::Passed => &mut self.passed,
-                Word::Failed => &mut self.failed,
-                Word::Disputed => &mut self.disputed,
-                Word::Unconfirmed | Word::Inconclusive => &mut self.unknown,
+            match sample.outcome {
+                RoundOutcome::Passed => &mut self.passed,
+                RoundOutcome::Failed => &mut self.failed,
+                RoundOutcome::Disputed => &mut self.disputed,
+                RoundOutcome::Unconfirmed | RoundOutcome::Inconclusive => &mut self.unknown,
             }
         };
         *field = field.saturating_add(1);
@@ -64,24 +64,24 @@ impl Counts {
     }
 
     /// Counts for uptime.
-    pub fn tally(self) -> Tally {
-        Tally { passed: u64::from(self.passed) + u64::from(self.disputed), failed: u64::from(self.failed) }
+    pub fn tally(self) -> RoundTally {
+        RoundTally { passed: u64::from(self.passed) + u64::from(self.disputed), failed: u64::from(self.failed) }
     }
 }
 
 /// Rules for adding one round.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Rules {
+pub struct RollupRules {
     /// Slow threshold of the region, in milliseconds.
     pub slow_threshold_ms: Option<u32>,
     /// Set if a maintenance window covers the round.
     pub excluded: bool,
 }
 
-impl Rules {
-    fn is_slow(self, sample: &Sample) -> bool {
+impl RollupRules {
+    fn is_slow(self, sample: &BlockReading) -> bool {
         !self.excluded
-            && sample.word == Word::Passed
+            && sample.outcome == RoundOutcome::Passed
             && self.slow_threshold_ms.zip(sample.latency_ms).is_some_and(|(limit, latency)| latency > limit)
     }
 }
@@ -90,17 +90,19 @@ impl Rules {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HourRollup {
     /// Rounds by outcome.
-    pub counts: Counts,
-    /// Latencies of passed rounds by vantage, in order of number; [`MAX_PLACES`] at most.
-    pub places: Vec<(PlaceNo, Histogram)>,
+    pub counts: OutcomeCounts,
+    /// Latencies of passed rounds by vantage, in order of number; [`MAX_VANTAGES`] at most.
+    pub vantages: Vec<(VantageNo, Histogram)>,
 }
 
 impl HourRollup {
     /// Adds one reading.
-    pub fn add(&mut self, sample: &Sample, rules: Rules) {
+    pub fn add(&mut self, sample: &BlockReading, rules: RollupRules) {
         self.counts.add(sample, rules);
-        let Some(latency) = sample.latency_ms.filter(|_| sample.word == Word::Passed) else { return };
-        if let Some(histogram) = self.histogram(sample.place) {
+        let Some(latency) = sample.latency_ms.filter(|_| sample.outcome == RoundOutcome::Passed) else {
+            return;
+        };
+        if let Some(histogram) = self.histogram(sample.vantage) {
             histogram.add(latency, 1);
         }
     }
@@ -108,23 +110,23 @@ impl HourRollup {
     /// Adds another roll-up of the same monitor and region.
     pub fn merge(&mut self, other: &Self) {
         self.counts.merge(other.counts);
-        for (place, theirs) in &other.places {
+        for (place, theirs) in &other.vantages {
             if let Some(mine) = self.histogram(*place) {
                 mine.merge(theirs);
             }
         }
     }
 
-    fn histogram(&mut self, place: PlaceNo) -> Option<&mut Histogram> {
-        let at = match self.places.binary_search_by_key(&place, |(no, _)| *no) {
+    fn histogram(&mut self, place: VantageNo) -> Option<&mut Histogram> {
+        let at = match self.vantages.binary_search_by_key(&place, |(no, _)| *no) {
             Ok(at) => at,
-            Err(_) if self.places.len() >= MAX_PLACES => return None,
+            Err(_) if self.vantages.len() >= MAX_VANTAGES => return None,
             Err(at) => {
-                self.places.insert(at, (place, Histogram::default()));
+                self.vantages.insert(at, (place, Histogram::default()));
                 at
             }
         };
-        self.places.get_mut(at).map(|(_, histogram)| histogram)
+        self.vantages.get_mut(at).map(|(_, histogram)| histogram)
     }
 }
 
@@ -132,7 +134,7 @@ impl HourRollup {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DayRollup {
     /// Rounds by outcome.
-    pub counts: Counts,
+    pub counts: OutcomeCounts,
 }
 
 /// Latency histogram with buckets an eighth of an octave wide, exact below 16 ms, so there are never more than 240.
@@ -190,10 +192,10 @@ impl Histogram {
 
 /// Span that the checks of one hour since the epoch represent: that hour; or, if the check interval is longer than an
 /// hour, the time until the end of the hour of the next check.
-pub fn watched_by(hour: i64, interval_ms: i64) -> Span {
+pub fn span_of_hour(hour: i64, interval_ms: i64) -> TimeSpan {
     let from = Timestamp::from_millis(hour.saturating_mul(HOUR));
     let length = if interval_ms > HOUR { interval_ms.saturating_add(HOUR) } else { HOUR };
-    Span { from, to: from + length }
+    TimeSpan { from, to: from + length }
 }
 
 /// Day of a moment, in that zone.
@@ -247,28 +249,28 @@ mod tests {
 
     use super::*;
 
-    fn sample(place: u16, word: Word, latency_ms: Option<u32>) -> Sample {
-        Sample { place: PlaceNo(place), round: 1, due: Timestamp::from_millis(0), word, latency_ms }
+    fn sample(place: u16, word: RoundOutcome, latency_ms: Option<u32>) -> BlockReading {
+        BlockReading { vantage: VantageNo(place), round: 1, due: Timestamp::from_millis(0), outcome: word, latency_ms }
     }
 
     #[test]
     fn each_word_is_counted_in_its_own_place() {
-        let rules = Rules { slow_threshold_ms: Some(100), excluded: false };
-        let window = Rules { excluded: true, ..rules };
+        let rules = RollupRules { slow_threshold_ms: Some(100), excluded: false };
+        let window = RollupRules { excluded: true, ..rules };
         let mut hour = HourRollup::default();
-        hour.add(&sample(1, Word::Passed, Some(100)), rules);
-        hour.add(&sample(1, Word::Passed, Some(101)), rules);
-        hour.add(&sample(2, Word::Disputed, Some(500)), rules);
-        hour.add(&sample(2, Word::Failed, None), rules);
-        hour.add(&sample(2, Word::Unconfirmed, None), rules);
-        hour.add(&sample(2, Word::Inconclusive, None), rules);
-        hour.add(&sample(2, Word::Failed, None), window);
-        hour.add(&sample(2, Word::Passed, Some(900)), window);
-        let counts = Counts { passed: 2, failed: 1, disputed: 1, slow: 1, excluded: 2, unknown: 2 };
+        hour.add(&sample(1, RoundOutcome::Passed, Some(100)), rules);
+        hour.add(&sample(1, RoundOutcome::Passed, Some(101)), rules);
+        hour.add(&sample(2, RoundOutcome::Disputed, Some(500)), rules);
+        hour.add(&sample(2, RoundOutcome::Failed, None), rules);
+        hour.add(&sample(2, RoundOutcome::Unconfirmed, None), rules);
+        hour.add(&sample(2, RoundOutcome::Inconclusive, None), rules);
+        hour.add(&sample(2, RoundOutcome::Failed, None), window);
+        hour.add(&sample(2, RoundOutcome::Passed, Some(900)), window);
+        let counts = OutcomeCounts { passed: 2, failed: 1, disputed: 1, slow: 1, excluded: 2, unknown: 2 };
         assert_eq!(hour.counts, counts);
-        assert_eq!(hour.counts.tally(), Tally { passed: 3, failed: 1 });
+        assert_eq!(hour.counts.tally(), RoundTally { passed: 3, failed: 1 });
         assert_eq!(
-            hour.places.iter().map(|(place, seen)| (place.0, seen.len())).collect::<Vec<_>>(),
+            hour.vantages.iter().map(|(place, seen)| (place.0, seen.len())).collect::<Vec<_>>(),
             [(1, 2), (2, 1)]
         );
     }
@@ -276,8 +278,8 @@ mod tests {
     #[test]
     fn places_are_bounded() {
         let mut hour = HourRollup::default();
-        (0..500).for_each(|place| hour.add(&sample(place, Word::Passed, Some(5)), Rules::default()));
-        assert_eq!((hour.counts.passed, hour.places.len()), (500, MAX_PLACES));
+        (0..500).for_each(|place| hour.add(&sample(place, RoundOutcome::Passed, Some(5)), RollupRules::default()));
+        assert_eq!((hour.counts.passed, hour.vantages.len()), (500, MAX_VANTAGES));
     }
 
     #[test]
@@ -285,8 +287,8 @@ mod tests {
         let mut hour = HourRollup::default();
         (0..60_u32).for_each(|n| {
             hour.add(
-                &sample(n as u16 % 3, Word::Passed, Some(200 + n % 3 * 50 + n * 7 % 40)),
-                Rules::default(),
+                &sample(n as u16 % 3, RoundOutcome::Passed, Some(200 + n % 3 * 50 + n * 7 % 40)),
+                RollupRules::default(),
             );
         });
         let bytes = postcard::to_stdvec(&hour).unwrap();
@@ -304,8 +306,7 @@ mod tests {
 
     #[test]
     fn a_day_may_have_23_or_25_hours_or_begin_at_one() {
-        let length =
-            |day: NaiveDate, zone| end_of_day(day, zone).unwrap().since(start_of_day(day, zone).unwrap());
+        let length = |day: NaiveDate, zone| end_of_day(day, zone).unwrap().since(start_of_day(day, zone).unwrap());
         let berlin = chrono_tz::Europe::Berlin;
         assert_eq!(length(NaiveDate::from_ymd_opt(2026, 3, 29).unwrap(), berlin), 23 * HOUR);
         assert_eq!(length(NaiveDate::from_ymd_opt(2026, 10, 25).unwrap(), berlin), 25 * HOUR);
@@ -329,13 +330,13 @@ mod tests {
 
         #[test]
         fn folding_parts_and_merging_them_is_folding_all(parts in proptest::collection::vec(proptest::collection::vec((0_u16..4, any::<Option<u32>>()), 0..20), 0..5)) {
-            let rules = Rules { slow_threshold_ms: Some(1000), excluded: false };
+            let rules = RollupRules { slow_threshold_ms: Some(1000), excluded: false };
             let (mut all, mut merged) = (HourRollup::default(), HourRollup::default());
             for part in &parts {
                 let mut hour = HourRollup::default();
                 for (place, latency) in part {
-                    hour.add(&sample(*place, Word::Passed, *latency), rules);
-                    all.add(&sample(*place, Word::Passed, *latency), rules);
+                    hour.add(&sample(*place, RoundOutcome::Passed, *latency), rules);
+                    all.add(&sample(*place, RoundOutcome::Passed, *latency), rules);
                 }
                 merged.merge(&hour);
             }

@@ -2,93 +2,93 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::place::{Mesh, PlaceNo, Region};
-use crate::rare::Rare;
+use crate::boxed_if_set::BoxedIfSet;
+use crate::effective::EffectiveSettings;
 use crate::time::Timestamp;
-use crate::watch::Watch;
+use crate::vantage::{Mesh, Region, VantageNo};
 
 /// Maximum number of vantages of one region whose newest readings are stored.
-const PLACES: usize = 32;
+const MAX_VANTAGES: usize = 32;
 
 /// Newest passed reading of each vantage of a region. Stored per vantage because they take turns, and a distant one
 /// must not make the status flap.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(from = "Written", into = "Written")]
-pub struct Newest(Kept);
+#[serde(from = "StoredReadings", into = "StoredReadings")]
+pub struct NewestReadings(ReadingStore);
 
 /// In-memory form. Most regions have one vantage, and each monitor has six of these: only more than one reading needs
 /// the heap, and the niche of the first variant encodes the second.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Kept {
-    One(Passed),
-    Other(Rare<Vec<Passed>>),
+enum ReadingStore {
+    One(PassedReading),
+    Many(BoxedIfSet<Vec<PassedReading>>),
 }
 
 /// Stored form.
 #[derive(Serialize, Deserialize)]
-enum Written {
+enum StoredReadings {
     None,
-    One(Passed),
-    Many(Vec<Passed>),
+    One(PassedReading),
+    Many(Vec<PassedReading>),
 }
 
-impl Default for Kept {
+impl Default for ReadingStore {
     fn default() -> Self {
-        Self::Other(Rare::default())
+        Self::Many(BoxedIfSet::default())
     }
 }
 
-impl From<Written> for Newest {
-    fn from(written: Written) -> Self {
+impl From<StoredReadings> for NewestReadings {
+    fn from(written: StoredReadings) -> Self {
         Self(match written {
-            Written::None => Kept::default(),
-            Written::One(reading) => Kept::One(reading),
-            Written::Many(readings) => Kept::Other(readings.into()),
+            StoredReadings::None => ReadingStore::default(),
+            StoredReadings::One(reading) => ReadingStore::One(reading),
+            StoredReadings::Many(readings) => ReadingStore::Many(readings.into()),
         })
     }
 }
 
-impl From<Newest> for Written {
-    fn from(newest: Newest) -> Self {
+impl From<NewestReadings> for StoredReadings {
+    fn from(newest: NewestReadings) -> Self {
         match newest.0 {
-            Kept::One(reading) => Self::One(reading),
-            Kept::Other(readings) if readings.is_empty() => Self::None,
-            Kept::Other(mut readings) => Self::Many(readings.take()),
+            ReadingStore::One(reading) => Self::One(reading),
+            ReadingStore::Many(readings) if readings.is_empty() => Self::None,
+            ReadingStore::Many(mut readings) => Self::Many(readings.take()),
         }
     }
 }
 
 /// Passed reading.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Passed {
+pub struct PassedReading {
     /// Vantage of the reading.
-    pub place: PlaceNo,
+    pub vantage: VantageNo,
     /// Start of its round.
     pub started: Timestamp,
     /// Response time in milliseconds.
     pub latency_ms: u32,
 }
 
-impl Newest {
+impl NewestReadings {
     /// Moves the readings by so many milliseconds after a step of the wall clock.
     pub fn shift(&mut self, by: i64) {
         self.all_mut().iter_mut().for_each(|reading| reading.started = reading.started + by);
     }
 
     /// Inserts a reading, replacing the older one of the same vantage.
-    pub fn insert(&mut self, reading: Passed) {
-        if let Some(old) = self.all_mut().iter_mut().find(|old| old.place == reading.place) {
+    pub fn insert(&mut self, reading: PassedReading) {
+        if let Some(old) = self.all_mut().iter_mut().find(|old| old.vantage == reading.vantage) {
             if reading.started >= old.started {
                 *old = reading;
             }
             return;
         }
         match &mut self.0 {
-            Kept::One(other) => self.0 = Kept::Other(vec![*other, reading].into()),
-            Kept::Other(readings) if readings.is_empty() => self.0 = Kept::One(reading),
-            Kept::Other(readings) => {
+            ReadingStore::One(other) => self.0 = ReadingStore::Many(vec![*other, reading].into()),
+            ReadingStore::Many(readings) if readings.is_empty() => self.0 = ReadingStore::One(reading),
+            ReadingStore::Many(readings) => {
                 let oldest = readings.iter().enumerate().min_by_key(|(_, old)| old.started).map(|(at, _)| at);
-                if let Some(oldest) = oldest.filter(|_| readings.len() >= PLACES) {
+                if let Some(oldest) = oldest.filter(|_| readings.len() >= MAX_VANTAGES) {
                     readings.swap_remove(oldest);
                 }
                 readings.push(reading);
@@ -98,18 +98,17 @@ impl Newest {
 
     /// Removes readings that began before `before`.
     pub fn expire(&mut self, before: Timestamp) {
-        let left: Vec<Passed> =
-            self.all().iter().filter(|reading| reading.started > before).copied().collect();
+        let left: Vec<PassedReading> = self.all().iter().filter(|reading| reading.started > before).copied().collect();
         if left.len() < self.all().len() {
             self.0 = match left.as_slice() {
-                [one] => Kept::One(*one),
-                _ => Kept::Other(left.into()),
+                [one] => ReadingStore::One(*one),
+                _ => ReadingStore::Many(left.into()),
             };
         }
     }
 
     /// Newest reading of all vantages.
-    pub fn newest(&self) -> Option<Passed> {
+    pub fn newest(&self) -> Option<PassedReading> {
         self.all().iter().copied().max_by_key(|reading| reading.started)
     }
 
@@ -120,42 +119,42 @@ impl Newest {
 
     /// Removes every reading: slowness is judged from the next one on.
     pub fn clear(&mut self) {
-        self.0 = Kept::default();
+        self.0 = ReadingStore::default();
     }
 
     /// Returns the reading that makes the region slow, with its threshold: from a connected vantage, less than three
     /// intervals old; the newest if there are several. Without a mesh, every vantage counts as connected.
-    pub fn slow(
+    pub fn slow_reading(
         &self,
-        watch: &Watch,
+        watch: &EffectiveSettings,
         mesh: Option<&Mesh>,
         region: Region,
         now: Timestamp,
-    ) -> Option<(Passed, u32)> {
+    ) -> Option<(PassedReading, u32)> {
         let threshold = watch.threshold(region)?;
         self.all()
             .iter()
             .filter(|reading| now.since(reading.started) < watch.intervals(3))
             .filter(|reading| {
-                mesh.is_none_or(|mesh| mesh.place(reading.place).is_some_and(|place| place.connected))
+                mesh.is_none_or(|mesh| mesh.vantage(reading.vantage).is_some_and(|place| place.connected))
             })
             .filter(|reading| reading.latency_ms > threshold)
             .max_by_key(|reading| reading.started)
             .map(|reading| (*reading, threshold))
     }
 
-    fn all(&self) -> &[Passed] {
+    fn all(&self) -> &[PassedReading] {
         match &self.0 {
-            Kept::One(reading) => std::slice::from_ref(reading),
-            Kept::Other(readings) => readings,
+            ReadingStore::One(reading) => std::slice::from_ref(reading),
+            ReadingStore::Many(readings) => readings,
         }
     }
 
-    fn all_mut(&mut self) -> &mut [Passed] {
+    fn all_mut(&mut self) -> &mut [PassedReading] {
         match &mut self.0 {
-            Kept::One(reading) => std::slice::from_mut(reading),
-            Kept::Other(readings) if readings.is_empty() => &mut [],
-            Kept::Other(readings) => readings,
+            ReadingStore::One(reading) => std::slice::from_mut(reading),
+            ReadingStore::Many(readings) if readings.is_empty() => &mut [],
+            ReadingStore::Many(readings) => readings,
         }
     }
 }

@@ -1,24 +1,24 @@
 //! Subscribers: visitors who get notified of a page's incidents and maintenance, and the bulletins sent to
 //! them.
 
-pub mod ask;
-pub mod asking;
+pub mod confirmation_limit;
+pub mod request;
 
 use serde::{Deserialize, Serialize};
 
-use crate::delivery::Mail;
-use crate::destination::{Health, Secrets};
+use crate::compat;
+use crate::delivery::MailMessage;
+use crate::destination::{DeliveryHealth, SigningSecrets};
 use crate::id::{BulletinId, IncidentId, MonitorId, PageId, SubscriberId};
-use crate::late;
-use crate::link;
+use crate::link_token;
 use crate::time::{DAY, Timestamp};
 
 /// Maximum number of subscribers of one page.
 pub const MAX_SUBSCRIBERS: usize = 50_000;
 /// Milliseconds for which an unconfirmed subscription is kept.
-pub const UNCONFIRMED: i64 = 2 * DAY;
+pub const UNCONFIRMED_RETENTION: i64 = 2 * DAY;
 /// Milliseconds within which an address gets at most one confirmation request.
-pub const ASKED_AGAIN: i64 = DAY;
+pub const CONFIRMATION_INTERVAL: i64 = DAY;
 
 /// A subscriber of a page's incidents and maintenance.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -38,13 +38,13 @@ pub struct Subscriber {
     /// Secret for confirming and unsubscribing: random, and part of every mail to the subscriber.
     pub token: [u8; 16],
     /// Time of the last confirmation request.
-    pub asked_at: Timestamp,
+    pub confirmation_sent_at: Timestamp,
     /// Delivery health.
-    pub health: Health,
+    pub health: DeliveryHealth,
     /// Creation time.
     pub created_at: Timestamp,
     /// True if the page's owner added it, rather than a visitor. Older records end before this field.
-    #[serde(deserialize_with = "late::or_default")]
+    #[serde(deserialize_with = "compat::or_default")]
     pub by_owner: bool,
 }
 
@@ -58,7 +58,7 @@ pub enum Contact {
         /// Target URL.
         url: String,
         /// Signing secrets.
-        secret: Secrets,
+        secret: SigningSecrets,
     },
 }
 
@@ -74,37 +74,37 @@ impl Contact {
 
 impl Subscriber {
     /// Parameter of its links: the 26 digits of its id, followed by its token in hex.
-    pub fn link(&self) -> String {
-        link::write(&self.id.to_string(), SubscriberId::PREFIX, self.token)
+    pub fn link_token(&self) -> String {
+        link_token::encode(&self.id.to_string(), SubscriberId::PREFIX, self.token)
     }
 
     /// URL for confirming and for changing the monitors; `page_url` is the page's public address.
     pub fn confirm_url(&self, page_url: &str) -> String {
-        format!("{page_url}/confirm?t={}", self.link())
+        format!("{page_url}/confirm?t={}", self.link_token())
     }
 
     /// URL for unsubscribing with one POST (RFC 8058); `page_url` is the page's public address.
     pub fn unsubscribe_url(&self, page_url: &str) -> String {
-        format!("{page_url}/unsubscribe?t={}", self.link())
+        format!("{page_url}/unsubscribe?t={}", self.link_token())
     }
 
     /// Returns true for a subscription that was not confirmed in time.
-    pub const fn is_stale(&self, now: Timestamp) -> bool {
-        self.confirmed_at.is_none() && now.since(self.asked_at) >= UNCONFIRMED
+    pub const fn is_expired(&self, now: Timestamp) -> bool {
+        self.confirmed_at.is_none() && now.since(self.confirmation_sent_at) >= UNCONFIRMED_RETENTION
     }
 
     /// Returns true if it is notified about these monitors; an empty list means the whole page.
-    pub fn hears(&self, affected: &[MonitorId]) -> bool {
+    pub fn receives(&self, affected: &[MonitorId]) -> bool {
         self.confirmed_at.is_some()
-            && self.health.off.is_none()
+            && self.health.disabled.is_none()
             && (affected.is_empty()
                 || self.monitors.as_ref().is_none_or(|own| own.iter().any(|it| affected.contains(it))))
     }
 }
 
 /// Decodes a link's parameter; none if it is malformed.
-pub fn read_link(text: &str) -> Option<(SubscriberId, [u8; 16])> {
-    link::read(SubscriberId::PREFIX, text)
+pub fn decode_link(text: &str) -> Option<(SubscriberId, [u8; 16])> {
+    link_token::decode(SubscriberId::PREFIX, text)
 }
 
 /// A bulletin: one message to all subscribers of a page, rendered once and sent out in batches by subscriber
@@ -126,13 +126,13 @@ pub struct Bulletin {
     /// Body for webhooks: signed JSON.
     pub json: Vec<u8>,
     /// Mail; a line with the unsubscribe link is added for each recipient.
-    pub mail: Mail,
+    pub mail: MailMessage,
     /// Creation time.
     pub created_at: Timestamp,
     /// Last subscriber, by id, with a delivery created; none at first.
-    pub reached: Option<SubscriberId>,
+    pub last_reached: Option<SubscriberId>,
     /// True once every subscriber has a delivery.
-    pub done: bool,
+    pub is_complete: bool,
 }
 
 #[cfg(test)]
@@ -148,8 +148,8 @@ mod tests {
             monitors: None,
             confirmed_at: Some(Timestamp::from_millis(0)),
             token: [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 255],
-            asked_at: Timestamp::from_millis(0),
-            health: Health::default(),
+            confirmation_sent_at: Timestamp::from_millis(0),
+            health: DeliveryHealth::default(),
             created_at: Timestamp::from_millis(0),
             by_owner: false,
         }
@@ -165,12 +165,9 @@ mod tests {
     #[test]
     fn a_link_carries_who_it_is_for() {
         let subscriber = subscriber();
-        let link = subscriber.link();
-        assert_eq!(read_link(&link), Some((subscriber.id, subscriber.token)));
-        assert_eq!(
-            subscriber.confirm_url("https://a.example"),
-            format!("https://a.example/confirm?t={link}")
-        );
+        let link = subscriber.link_token();
+        assert_eq!(decode_link(&link), Some((subscriber.id, subscriber.token)));
+        assert_eq!(subscriber.confirm_url("https://a.example"), format!("https://a.example/confirm?t={link}"));
     }
 
     #[test]
@@ -187,10 +184,10 @@ mod tests {
             (&chosen, &[], true),
             (&asked, &[], false),
         ] {
-            assert_eq!(who.hears(affected), hears, "{who:?} {affected:?}");
+            assert_eq!(who.receives(affected), hears, "{who:?} {affected:?}");
         }
-        assert!(asked.is_stale(Timestamp::from_millis(UNCONFIRMED)));
-        assert!(!asked.is_stale(Timestamp::from_millis(UNCONFIRMED - 1)));
-        assert!(!page.is_stale(Timestamp::from_millis(UNCONFIRMED)));
+        assert!(asked.is_expired(Timestamp::from_millis(UNCONFIRMED_RETENTION)));
+        assert!(!asked.is_expired(Timestamp::from_millis(UNCONFIRMED_RETENTION - 1)));
+        assert!(!page.is_expired(Timestamp::from_millis(UNCONFIRMED_RETENTION)));
     }
 }

@@ -3,18 +3,18 @@
 pub mod accept;
 mod host;
 mod invisible;
-mod name;
+mod plain_name;
 mod url;
 
-pub use host::{ascii_host, domain, host, record_name, shown_domain, shown_host};
-pub use name::is_plain_name;
-pub use url::{MAX_URL, WebAddress, web_address};
+pub use host::{ascii_host, display_domain, display_host, dns_record_name, domain, host};
+pub use plain_name::is_plain_name;
+pub use url::{MAX_URL, WebUrl, parse_web_url};
 
 use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
 
-use crate::place::{Region, RegionSet};
-use crate::refusal::Rule;
+use crate::validation::Rule;
+use crate::vantage::{Region, RegionSet};
 
 /// Maximum number of request headers of one monitor.
 pub const MAX_HEADERS: usize = 64;
@@ -36,7 +36,7 @@ pub fn line(text: &str, bounds: RangeInclusive<usize>) -> Result<String, Rule> {
     if text.chars().any(|sign| sign.is_control() || invisible::ends_line(sign)) {
         return Err("must not contain control characters".to_owned());
     }
-    if let Some(sign) = text.chars().find(|sign| invisible::turns(*sign)) {
+    if let Some(sign) = text.chars().find(|sign| invisible::changes_direction(*sign)) {
         let number = u32::from(sign);
         return Err(format!("must not contain U+{number:04X}, which changes the direction of text"));
     }
@@ -67,7 +67,7 @@ pub fn optional_line(text: &str, most: usize) -> Result<Option<String>, Rule> {
 ///
 /// # Errors
 /// The rule that the number breaks.
-pub fn whole<T: TryFrom<i64>>(value: i64, bounds: RangeInclusive<i64>) -> Result<T, Rule> {
+pub fn integer<T: TryFrom<i64>>(value: i64, bounds: RangeInclusive<i64>) -> Result<T, Rule> {
     let rule = || format!("must be a whole number from {} to {}", bounds.start(), bounds.end());
     if bounds.contains(&value) { T::try_from(value).map_err(|_| rule()) } else { Err(rule()) }
 }
@@ -141,16 +141,8 @@ pub fn headers(headers: &[(String, String)]) -> Result<Vec<(String, String)>, Ru
 }
 
 fn is_hop_by_hop(lower: &str) -> bool {
-    const NAMES: [&str; 8] = [
-        "content-length",
-        "transfer-encoding",
-        "connection",
-        "keep-alive",
-        "upgrade",
-        "te",
-        "trailer",
-        "expect",
-    ];
+    const NAMES: [&str; 8] =
+        ["content-length", "transfer-encoding", "connection", "keep-alive", "upgrade", "te", "trailer", "expect"];
     NAMES.contains(&lower) || lower.starts_with("proxy-")
 }
 

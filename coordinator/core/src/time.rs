@@ -54,7 +54,7 @@ impl Timestamp {
     /// Parses ISO 8601 as the API accepts it: a calendar date, a time of day and an offset, with or without
     /// separators (see `time/notation.rs` for the grammar). Years outside 1970 to 9999 are rejected.
     pub fn parse_iso(text: &str) -> Option<Self> {
-        let full = notation::in_full(text.trim())?;
+        let full = notation::normalize(text.trim())?;
         let moment = DateTime::parse_from_rfc3339(&full).ok()?.timestamp_millis();
         (0..253_402_300_800_000).contains(&moment).then_some(Self::from_millis(moment))
     }

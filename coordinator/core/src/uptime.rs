@@ -2,22 +2,22 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::observation::Word;
+use crate::observation::RoundOutcome;
 use crate::time::{MINUTE, Timestamp};
 
 /// Passed and failed rounds. Disputed ones count as passed; unconfirmed and inconclusive ones do not count.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Tally {
+pub struct RoundTally {
     /// Rounds that count as passed.
     pub passed: u64,
     /// Rounds that failed.
     pub failed: u64,
 }
 
-impl Tally {
+impl RoundTally {
     /// Counts one round.
-    pub fn add(&mut self, word: Word) {
-        match word.counts() {
+    pub fn add(&mut self, word: RoundOutcome) {
+        match word.counts_as_passed() {
             Some(true) => self.passed = self.passed.saturating_add(1),
             Some(false) => self.failed = self.failed.saturating_add(1),
             None => {}
@@ -37,8 +37,8 @@ impl Tally {
     }
 }
 
-impl FromIterator<Word> for Tally {
-    fn from_iter<I: IntoIterator<Item = Word>>(words: I) -> Self {
+impl FromIterator<RoundOutcome> for RoundTally {
+    fn from_iter<I: IntoIterator<Item = RoundOutcome>>(words: I) -> Self {
         let mut tally = Self::default();
         words.into_iter().for_each(|word| tally.add(word));
         tally
@@ -47,14 +47,14 @@ impl FromIterator<Word> for Tally {
 
 /// Span of time, including its start and excluding its end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct Span {
+pub struct TimeSpan {
     /// First moment.
     pub from: Timestamp,
     /// First moment after it.
     pub to: Timestamp,
 }
 
-impl Span {
+impl TimeSpan {
     /// Returns true if the moment lies in the span.
     pub fn contains(self, moment: Timestamp) -> bool {
         self.from <= moment && moment < self.to
@@ -63,34 +63,34 @@ impl Span {
 
 /// Sorted, non-overlapping spans: overlapping ones are merged, so there are few however many went in.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Spans(Vec<Span>);
+pub struct TimeSpans(Vec<TimeSpan>);
 
-impl Spans {
+impl TimeSpans {
     /// Returns true if the moment lies in one of the spans.
     pub fn contains(&self, moment: Timestamp) -> bool {
-        self.ending_after(moment).is_some_and(|span| span.contains(moment))
+        self.first_ending_after(moment).is_some_and(|span| span.contains(moment))
     }
 
     /// Returns true if the given span overlaps one of the spans.
-    pub fn touch(&self, stretch: Span) -> bool {
-        self.ending_after(stretch.from).is_some_and(|span| span.from < stretch.to)
+    pub fn overlaps(&self, stretch: TimeSpan) -> bool {
+        self.first_ending_after(stretch.from).is_some_and(|span| span.from < stretch.to)
     }
 
     /// All spans, in order.
-    pub fn as_slice(&self) -> &[Span] {
+    pub fn as_slice(&self) -> &[TimeSpan] {
         &self.0
     }
 
-    fn ending_after(&self, moment: Timestamp) -> Option<Span> {
+    fn first_ending_after(&self, moment: Timestamp) -> Option<TimeSpan> {
         self.0.get(self.0.partition_point(|span| span.to <= moment)).copied()
     }
 }
 
-impl FromIterator<Span> for Spans {
-    fn from_iter<I: IntoIterator<Item = Span>>(spans: I) -> Self {
-        let mut spans: Vec<Span> = spans.into_iter().filter(|span| span.from < span.to).collect();
+impl FromIterator<TimeSpan> for TimeSpans {
+    fn from_iter<I: IntoIterator<Item = TimeSpan>>(spans: I) -> Self {
+        let mut spans: Vec<TimeSpan> = spans.into_iter().filter(|span| span.from < span.to).collect();
         spans.sort_unstable();
-        let mut joined: Vec<Span> = Vec::new();
+        let mut joined: Vec<TimeSpan> = Vec::new();
         for span in spans {
             match joined.last_mut() {
                 Some(last) if span.from <= last.to => last.to = last.to.max(span.to),
@@ -104,40 +104,40 @@ impl FromIterator<Span> for Spans {
 /// Monitored time and the part of it that was down: the basis of downtime minutes and error budgets. Both in
 /// milliseconds. Pauses, maintenance and hours without a check are in neither.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct WatchedTime {
+pub struct MonitoredTime {
     /// Monitored time.
-    pub watched: u64,
+    pub monitored: u64,
     /// Downtime; never more than the monitored time.
     pub down: u64,
 }
 
-impl WatchedTime {
+impl MonitoredTime {
     /// Time of a span monitored by rounds with these outcomes: down by the share that failed.
-    pub fn of_rounds(watched: u64, tally: Tally) -> Self {
+    pub fn of_rounds(watched: u64, tally: RoundTally) -> Self {
         let total = u128::from(tally.passed) + u128::from(tally.failed);
         let down = (u128::from(watched) * u128::from(tally.failed)).checked_div(total).unwrap_or(0);
-        Self { watched, down: u64::try_from(down).unwrap_or(watched) }
+        Self { monitored: watched, down: u64::try_from(down).unwrap_or(watched) }
     }
 
     /// Monitored time of a span without `excluded`, with these outages in it: for types without rounds (heartbeat,
     /// component). Both lists may overlap and reach beyond the span.
-    pub fn of_outages(window: Span, outages: &[Span], excluded: &[Span]) -> Self {
+    pub fn of_outages(window: TimeSpan, outages: &[TimeSpan], excluded: &[TimeSpan]) -> Self {
         let whole = window.to.since(window.from).max(0).unsigned_abs();
         let out = covered(window, excluded);
         let out_or_down = covered(window, &[outages, excluded].concat());
-        Self { watched: whole.saturating_sub(out), down: out_or_down.saturating_sub(out) }
+        Self { monitored: whole.saturating_sub(out), down: out_or_down.saturating_sub(out) }
     }
 
     /// Adds the time of another span.
     pub const fn merge(&mut self, other: Self) {
-        self.watched = self.watched.saturating_add(other.watched);
+        self.monitored = self.monitored.saturating_add(other.monitored);
         self.down = self.down.saturating_add(other.down);
     }
 
-    /// Share of the monitored time that was not down, in percent, rounded as by [`Tally::percent`]; none if nothing
+    /// Share of the monitored time that was not down, in percent, rounded as by [`RoundTally::percent`]; none if nothing
     /// was monitored.
     pub fn percent(self) -> Option<f64> {
-        percent(self.watched.saturating_sub(self.down), self.watched)
+        percent(self.monitored.saturating_sub(self.down), self.monitored)
     }
 
     /// Downtime in minutes.
@@ -148,14 +148,14 @@ impl WatchedTime {
 
 /// Milliseconds of a span that lie in one of `looked` and in none of `excluded`. Both lists may overlap and reach
 /// beyond it.
-pub fn time_within(window: Span, looked: &[Span], excluded: &[Span]) -> u64 {
+pub fn time_within(window: TimeSpan, looked: &[TimeSpan], excluded: &[TimeSpan]) -> u64 {
     let out_or_looked = covered(window, &[looked, excluded].concat());
     out_or_looked.saturating_sub(covered(window, excluded))
 }
 
 /// Milliseconds of a span that lie in any of the spans.
-fn covered(window: Span, spans: &[Span]) -> u64 {
-    let mut spans: Vec<Span> = spans.to_vec();
+fn covered(window: TimeSpan, spans: &[TimeSpan]) -> u64 {
+    let mut spans: Vec<TimeSpan> = spans.to_vec();
     spans.sort_unstable();
     let (mut covered, mut done) = (0, window.from);
     for span in spans {
@@ -179,7 +179,7 @@ pub struct ErrorBudget {
 
 impl ErrorBudget {
     /// Computes the budget of a target in percent over `period_ms`, given the monitored time and downtime.
-    pub fn new(target_percent: f64, period_ms: i64, time: WatchedTime) -> Self {
+    pub fn new(target_percent: f64, period_ms: i64, time: MonitoredTime) -> Self {
         let minutes = period_ms.max(0) as f64 / MINUTE as f64;
         Self {
             allowed_minutes: minutes * (100.0 - target_percent.clamp(0.0, 100.0)) / 100.0,
@@ -213,32 +213,32 @@ mod tests {
         Timestamp::from_millis(minute * MINUTE)
     }
 
-    fn span(from: i64, to: i64) -> Span {
-        Span { from: at(from), to: at(to) }
+    fn span(from: i64, to: i64) -> TimeSpan {
+        TimeSpan { from: at(from), to: at(to) }
     }
 
     #[test]
     fn one_failed_round_of_very_many_is_not_a_hundred_percent() {
-        assert_eq!(Tally { passed: u64::MAX / 2, failed: 1 }.percent(), Some(99.999));
-        assert_eq!(Tally { passed: 8639, failed: 1 }.percent(), Some(99.988));
-        assert_eq!(Tally { passed: 2, failed: 1 }.percent(), Some(66.666));
-        assert_eq!(Tally { passed: 5, failed: 0 }.percent(), Some(100.0));
-        assert_eq!(Tally { passed: 0, failed: 5 }.percent(), Some(0.0));
+        assert_eq!(RoundTally { passed: u64::MAX / 2, failed: 1 }.percent(), Some(99.999));
+        assert_eq!(RoundTally { passed: 8639, failed: 1 }.percent(), Some(99.988));
+        assert_eq!(RoundTally { passed: 2, failed: 1 }.percent(), Some(66.666));
+        assert_eq!(RoundTally { passed: 5, failed: 0 }.percent(), Some(100.0));
+        assert_eq!(RoundTally { passed: 0, failed: 5 }.percent(), Some(0.0));
     }
 
     #[test]
     fn what_says_nothing_of_the_target_does_not_count() {
-        let words = [Word::Unconfirmed, Word::Inconclusive];
-        assert_eq!(words.into_iter().collect::<Tally>().percent(), None);
-        let words = [Word::Disputed, Word::Failed, Word::Unconfirmed];
-        assert_eq!(words.into_iter().collect::<Tally>(), Tally { passed: 1, failed: 1 });
+        let words = [RoundOutcome::Unconfirmed, RoundOutcome::Inconclusive];
+        assert_eq!(words.into_iter().collect::<RoundTally>().percent(), None);
+        let words = [RoundOutcome::Disputed, RoundOutcome::Failed, RoundOutcome::Unconfirmed];
+        assert_eq!(words.into_iter().collect::<RoundTally>(), RoundTally { passed: 1, failed: 1 });
     }
 
     #[test]
     fn time_down_is_counted_once_and_only_within_the_window() {
         let day = span(0, 1440);
-        let share = |window, outages: &[Span], excluded: &[Span]| {
-            WatchedTime::of_outages(window, outages, excluded).percent()
+        let share = |window, outages: &[TimeSpan], excluded: &[TimeSpan]| {
+            MonitoredTime::of_outages(window, outages, excluded).percent()
         };
         assert_eq!(share(day, &[], &[]), Some(100.0));
         assert_eq!(share(day, &[span(-50, 72), span(36, 144)], &[]), Some(90.0));
@@ -255,16 +255,16 @@ mod tests {
     #[test]
     fn three_nines_over_thirty_days_allow_43_minutes() {
         let budget = |watched: i64, tally| {
-            let time = WatchedTime::of_rounds(watched.unsigned_abs(), tally);
+            let time = MonitoredTime::of_rounds(watched.unsigned_abs(), tally);
             ErrorBudget::new(99.9, 30 * DAY, time)
         };
-        let spent = budget(30 * DAY, Tally { passed: 9_990, failed: 10 });
+        let spent = budget(30 * DAY, RoundTally { passed: 9_990, failed: 10 });
         assert!((spent.allowed_minutes - 43.2).abs() < 1e-9);
         assert!(spent.left_minutes().abs() < 1e-9);
-        let young = budget(DAY, Tally { passed: 90, failed: 10 });
+        let young = budget(DAY, RoundTally { passed: 90, failed: 10 });
         assert!((young.used_minutes - 144.0).abs() < 1e-9);
         assert!(young.left_minutes() < 0.0);
-        assert_eq!(budget(DAY, Tally::default()).used_minutes, 0.0);
+        assert_eq!(budget(DAY, RoundTally::default()).used_minutes, 0.0);
     }
 
     #[test]
@@ -279,20 +279,20 @@ mod tests {
             (1440, 143, 1, 10.0),
         ] {
             let watched = u64::try_from(minutes * MINUTE).unwrap();
-            let time = WatchedTime::of_rounds(watched, Tally { passed, failed });
+            let time = MonitoredTime::of_rounds(watched, RoundTally { passed, failed });
             assert_eq!(time.minutes_down(), down, "{minutes} {passed} {failed}");
         }
-        let most = WatchedTime::of_rounds(u64::MAX, Tally { passed: 0, failed: u64::MAX });
+        let most = MonitoredTime::of_rounds(u64::MAX, RoundTally { passed: 0, failed: u64::MAX });
         assert_eq!(most.down, u64::MAX);
     }
 
-    fn any_word() -> impl Strategy<Value = Word> {
+    fn any_word() -> impl Strategy<Value = RoundOutcome> {
         prop_oneof![
-            20 => Just(Word::Passed),
-            1 => Just(Word::Failed),
-            1 => Just(Word::Disputed),
-            1 => Just(Word::Unconfirmed),
-            1 => Just(Word::Inconclusive),
+            20 => Just(RoundOutcome::Passed),
+            1 => Just(RoundOutcome::Failed),
+            1 => Just(RoundOutcome::Disputed),
+            1 => Just(RoundOutcome::Unconfirmed),
+            1 => Just(RoundOutcome::Inconclusive),
         ]
     }
 
@@ -301,12 +301,12 @@ mod tests {
         fn stretches_that_are_joined_hold_the_same_moments(
             sent in proptest::collection::vec((-20..20_i64, -3..12_i64), 0..12), from in -25..25_i64, length in 1..9_i64,
         ) {
-            let sent: Vec<Span> = sent.into_iter().map(|(from, length)| span(from, from + length)).collect();
-            let joined: Spans = sent.iter().copied().collect();
+            let sent: Vec<TimeSpan> = sent.into_iter().map(|(from, length)| span(from, from + length)).collect();
+            let joined: TimeSpans = sent.iter().copied().collect();
             prop_assert!(joined.as_slice().is_sorted_by(|one, next| one.to < next.from), "{:?}", joined);
             let moments = from..from + length;
             let any = moments.clone().any(|minute| sent.iter().any(|span| span.contains(at(minute))));
-            prop_assert_eq!(joined.touch(span(from, from + length)), any);
+            prop_assert_eq!(joined.overlaps(span(from, from + length)), any);
             for minute in moments {
                 prop_assert_eq!(joined.contains(at(minute)), sent.iter().any(|span| span.contains(at(minute))));
             }
@@ -318,25 +318,25 @@ mod tests {
             out in proptest::collection::vec((-20..20_i64, 0..12_i64), 0..6),
             from in -25..25_i64, length in 0..40_i64,
         ) {
-            let spans = |parts: Vec<(i64, i64)>| -> Vec<Span> {
+            let spans = |parts: Vec<(i64, i64)>| -> Vec<TimeSpan> {
                 parts.into_iter().map(|(from, length)| span(from, from + length)).collect()
             };
             let (looked, out, window) = (spans(looked), spans(out), span(from, from + length));
-            let is_in = |spans: &[Span], minute: i64| spans.iter().any(|span| span.contains(at(minute)));
+            let is_in = |spans: &[TimeSpan], minute: i64| spans.iter().any(|span| span.contains(at(minute)));
             let count = |wanted: &dyn Fn(i64) -> bool| {
                 (from..from + length).filter(|minute| wanted(*minute)).count() as u64 * MINUTE.unsigned_abs()
             };
             let seen = count(&|minute| is_in(&looked, minute) && !is_in(&out, minute));
             prop_assert_eq!(time_within(window, &looked, &out), seen);
-            let time = WatchedTime::of_outages(window, &looked, &out);
-            prop_assert_eq!((time.watched, time.down), (count(&|minute| !is_in(&out, minute)), seen));
+            let time = MonitoredTime::of_outages(window, &looked, &out);
+            prop_assert_eq!((time.monitored, time.down), (count(&|minute| !is_in(&out, minute)), seen));
         }
 
         #[test]
         fn the_share_is_that_of_a_naive_count(words in proptest::collection::vec(any_word(), 0..400)) {
-            let failed = words.iter().filter(|word| **word == Word::Failed).count() as u64;
-            let passed = words.iter().filter(|word| matches!(word, Word::Passed | Word::Disputed)).count() as u64;
-            let percent = words.into_iter().collect::<Tally>().percent();
+            let failed = words.iter().filter(|word| **word == RoundOutcome::Failed).count() as u64;
+            let passed = words.iter().filter(|word| matches!(word, RoundOutcome::Passed | RoundOutcome::Disputed)).count() as u64;
+            let percent = words.into_iter().collect::<RoundTally>().percent();
             match percent {
                 None => prop_assert_eq!(passed + failed, 0),
                 Some(percent) => {

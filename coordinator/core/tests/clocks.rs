@@ -3,49 +3,49 @@
 
 #![allow(clippy::unwrap_used, dead_code, reason = "the stage is shared; a decode error may panic")]
 
-#[path = "cast/stage.rs"]
+#[path = "story/scenario.rs"]
+mod scenario;
+#[path = "story/stage.rs"]
 mod stage;
-#[path = "cast/tale.rs"]
-mod tale;
 
 use parallax_core::check::CheckKind;
-use parallax_core::event::{AlertKind, Status, What};
-use parallax_core::heartbeat::Beat;
-use parallax_core::machine::{Machine, Output};
-use parallax_core::observation::{Outcome, OwnFault};
-use parallax_core::place::{PlaceNo, Region, RegionSet};
+use parallax_core::event::{AlertKind, EventKind, MonitorStatus};
+use parallax_core::heartbeat::PingKind;
+use parallax_core::machine::{MachineOutput, MonitorMachine};
+use parallax_core::observation::{InconclusiveReason, ProbeOutcome};
 use parallax_core::time::{HOUR, MINUTE, SECOND, Timestamp};
+use parallax_core::vantage::{Region, RegionSet, VantageNo};
 use proptest::prelude::*;
-use stage::Stage;
-use tale::{START, Tale, passed, refused, seen};
+use scenario::{MonitorScenario, START, passed, refused, seen};
+use stage::MachineStage;
 
 #[test]
 fn an_outage_after_a_recovery_of_the_future_is_an_outage_of_its_own() {
-    let mut tale = Tale::new();
+    let mut tale = MonitorScenario::new();
     tale.fail_from(START + HOUR);
     tale.round(START + HOUR + 2 * MINUTE, &passed());
-    assert_eq!(tale.told, [AlertKind::WentDown, AlertKind::Recovered]);
+    assert_eq!(tale.alerts, [AlertKind::WentDown, AlertKind::Recovered]);
     // The clock was an hour ahead.
-    let out = tale.stage.step(START + 5 * MINUTE, Machine::handle_timeout);
-    tale.hear(out, START + 5 * MINUTE, &passed());
+    let out = tale.stage.step(START + 5 * MINUTE, MonitorMachine::handle_timeout);
+    tale.apply(out, START + 5 * MINUTE, &passed());
     tale.fail_from(START + 6 * MINUTE);
-    assert_eq!(tale.told.last(), Some(&AlertKind::WentDown));
-    assert_eq!(tale.stage.machine.status(), Status::Down);
+    assert_eq!(tale.alerts.last(), Some(&AlertKind::WentDown));
+    assert_eq!(tale.stage.machine.status(), MonitorStatus::Down);
 }
 
 #[test]
 fn a_first_failure_of_the_future_holds_up_no_outage() {
-    let mut tale = Tale::new();
+    let mut tale = MonitorScenario::new();
     tale.round(START + HOUR, &refused());
-    let out = tale.stage.step(START + 5 * MINUTE, Machine::handle_timeout);
-    tale.hear(out, START + 5 * MINUTE, &refused());
+    let out = tale.stage.step(START + 5 * MINUTE, MonitorMachine::handle_timeout);
+    tale.apply(out, START + 5 * MINUTE, &refused());
     tale.pass_time(START + 5 * MINUTE + 10 * SECOND, &refused());
-    assert_eq!(tale.told, [AlertKind::WentDown]);
+    assert_eq!(tale.alerts, [AlertKind::WentDown]);
 }
 
 #[test]
 fn what_people_see_follows_the_present_again() {
-    let mut tale = Tale::new();
+    let mut tale = MonitorScenario::new();
     tale.round(START + HOUR, &passed());
     tale.round(START + 6 * MINUTE, &passed());
     let view = tale.stage.machine.view(&tale.stage.mesh(), START + 6 * MINUTE);
@@ -54,43 +54,39 @@ fn what_people_see_follows_the_present_again() {
 
 #[test]
 fn a_coordinator_that_stood_still_makes_no_job_late_and_no_region_stale() {
-    let mut watch = stage::watch(CheckKind::Heartbeat, 0);
-    watch.beat = Some((HOUR, 5 * MINUTE));
-    let (mut stage, _) = Stage::new(watch, Vec::new(), START);
-    stage.beat(Beat::Ran, START);
+    let mut watch = stage::effective_settings(CheckKind::Heartbeat, 0);
+    watch.heartbeat = Some((HOUR, 5 * MINUTE));
+    let (mut stage, _) = MachineStage::new(watch, Vec::new(), START);
+    stage.ping(PingKind::Succeeded, START);
     let back = START + 3 * HOUR;
     let out = stage.step(back, |machine, step| machine.handle_absence(START + 58 * MINUTE, step));
-    let [Output::Happened(what)] = out.as_slice() else { panic!("{out:?}") };
-    assert!(matches!(**what, What::DeadlineExtended(moved) if moved.deadline == back + HOUR), "{what:?}");
-    assert_eq!((stage.machine.status(), stage.next_timeout()), (Status::Up, Some(back + HOUR)));
+    let [MachineOutput::Event(what)] = out.as_slice() else { panic!("{out:?}") };
+    assert!(matches!(**what, EventKind::DeadlineExtended(moved) if moved.deadline == back + HOUR), "{what:?}");
+    assert_eq!((stage.machine.status(), stage.next_timeout()), (MonitorStatus::Up, Some(back + HOUR)));
 
-    let mut tale = Tale::new();
+    let mut tale = MonitorScenario::new();
     let out = tale.stage.step(back, |machine, step| machine.handle_absence(START, step));
-    assert_eq!((out, tale.stage.machine.status()), (Vec::new(), Status::Up));
+    assert_eq!((out, tale.stage.machine.status()), (Vec::new(), MonitorStatus::Up));
     tale.pass_time(back + 5 * MINUTE, &passed());
-    assert_eq!(tale.stage.machine.status(), Status::Unknown, "stale five minutes after the return");
+    assert_eq!(tale.stage.machine.status(), MonitorStatus::Unknown, "stale five minutes after the return");
 }
 
 #[test]
 fn a_standstill_is_excused_also_where_the_clock_stepped_meanwhile() {
     for jump in [-10 * MINUTE, -3 * SECOND, 3 * SECOND, 10 * MINUTE] {
-        let mut watch = stage::watch(CheckKind::Heartbeat, 0);
-        watch.beat = Some((HOUR, 5 * MINUTE));
-        let (mut stage, _) = Stage::new(watch, Vec::new(), START);
-        stage.beat(Beat::Ran, START);
+        let mut watch = stage::effective_settings(CheckKind::Heartbeat, 0);
+        watch.heartbeat = Some((HOUR, 5 * MINUTE));
+        let (mut stage, _) = MachineStage::new(watch, Vec::new(), START);
+        stage.ping(PingKind::Succeeded, START);
         let (since, back) = (START + 58 * MINUTE + jump, START + 3 * HOUR + jump);
-        let out = stage.step(back, |machine, step| machine.handle_step(jump, Some(since), step));
-        let [Output::Happened(what)] = out.as_slice() else { panic!("{jump} ms: {out:?}") };
-        assert!(matches!(**what, What::DeadlineExtended(_)), "{jump} ms: {what:?}");
-        assert_eq!(
-            (stage.machine.status(), stage.next_timeout()),
-            (Status::Up, Some(back + HOUR)),
-            "{jump} ms"
-        );
+        let out = stage.step(back, |machine, step| machine.handle_clock_step(jump, Some(since), step));
+        let [MachineOutput::Event(what)] = out.as_slice() else { panic!("{jump} ms: {out:?}") };
+        assert!(matches!(**what, EventKind::DeadlineExtended(_)), "{jump} ms: {what:?}");
+        assert_eq!((stage.machine.status(), stage.next_timeout()), (MonitorStatus::Up, Some(back + HOUR)), "{jump} ms");
 
-        let mut tale = Tale::new();
-        let out = tale.stage.step(back, |machine, step| machine.handle_step(jump, Some(START + jump), step));
-        assert_eq!((out, tale.stage.machine.status()), (Vec::new(), Status::Up), "{jump} ms");
+        let mut tale = MonitorScenario::new();
+        let out = tale.stage.step(back, |machine, step| machine.handle_clock_step(jump, Some(START + jump), step));
+        assert_eq!((out, tale.stage.machine.status()), (Vec::new(), MonitorStatus::Up), "{jump} ms");
     }
 }
 
@@ -99,38 +95,38 @@ fn a_step_of_the_clock_holds_up_no_outage_and_no_recovery() {
     for jump in [-60 * SECOND, -10 * SECOND, 10 * SECOND, 10 * MINUTE] {
         // Step immediately, in the middle of a suspicion, or during an outage; the wall clock differs from then on.
         for when in 0..3 {
-            let mut tale = Tale::new();
+            let mut tale = MonitorScenario::new();
             let mut wall = START + HOUR;
             tale.round(wall, &passed());
-            let step = |tale: &mut Tale, at: usize, wall: &mut Timestamp, seen: &Outcome| {
+            let step = |tale: &mut MonitorScenario, at: usize, wall: &mut Timestamp, seen: &ProbeOutcome| {
                 if at == when {
                     *wall = *wall + jump;
-                    let out = tale.stage.step(*wall, |machine, step| machine.handle_step(jump, None, step));
-                    tale.hear(out, *wall, seen);
+                    let out = tale.stage.step(*wall, |machine, step| machine.handle_clock_step(jump, None, step));
+                    tale.apply(out, *wall, seen);
                 }
             };
             wall = wall + 50 * SECOND;
             step(&mut tale, 0, &mut wall, &passed());
             wall = wall + 11 * SECOND;
             tale.round(wall, &refused());
-            assert_eq!(tale.told, [], "{jump} ms, {when}");
+            assert_eq!(tale.alerts, [], "{jump} ms, {when}");
             wall = wall + 2 * SECOND;
             step(&mut tale, 1, &mut wall, &refused());
             // The second round begins five seconds after the first, whatever the wall clock does.
             let second = wall + 3 * SECOND;
             tale.pass_time(second, &refused());
-            assert_eq!(tale.told, [AlertKind::WentDown], "{jump} ms, {when}");
+            assert_eq!(tale.alerts, [AlertKind::WentDown], "{jump} ms, {when}");
             wall = second + 20 * SECOND;
             step(&mut tale, 2, &mut wall, &refused());
             wall = wall + 40 * SECOND;
             tale.round(wall, &passed());
-            assert_eq!(tale.told, [AlertKind::WentDown, AlertKind::Recovered], "{jump} ms, {when}");
+            assert_eq!(tale.alerts, [AlertKind::WentDown, AlertKind::Recovered], "{jump} ms, {when}");
             // Rounds from before the step neither make it stale nor keep it from going stale.
             let stale = wall + 5 * MINUTE;
             tale.pass_time(stale - SECOND, &passed());
-            assert_eq!(tale.stage.machine.status(), Status::Up, "{jump} ms, {when}");
+            assert_eq!(tale.stage.machine.status(), MonitorStatus::Up, "{jump} ms, {when}");
             tale.pass_time(stale + SECOND, &passed());
-            assert_eq!(tale.stage.machine.status(), Status::Unknown, "{jump} ms, {when}");
+            assert_eq!(tale.stage.machine.status(), MonitorStatus::Unknown, "{jump} ms, {when}");
         }
     }
 }
@@ -141,7 +137,7 @@ fn a_step_of_the_clock_takes_no_witness_of_an_outage_and_makes_none() {
     for jump in [-60 * SECOND, -10 * SECOND, 10 * SECOND, 10 * MINUTE] {
         for (sees, is_disputed) in [(true, false), (true, true), (false, false), (false, true)] {
             // Asia passes before the outage, and either responds when it begins or is silent from then on.
-            let mut tale = Tale::of(4);
+            let mut tale = MonitorScenario::of(4);
             let begins = START + HOUR;
             tale.round_of(3, begins - 20 * SECOND, &passed());
             tale.round(begins - 20 * SECOND, &passed());
@@ -168,21 +164,21 @@ fn a_step_of_the_clock_takes_no_witness_of_an_outage_and_makes_none() {
             assert_eq!(tale.down_from(now + 20 * SECOND), europe, "{name}, after a pass");
             let view = tale.stage.machine.view(&tale.stage.mesh(), now);
             assert!(jump < 0 || view.outage_since == since, "{name}");
-            assert_eq!(tale.told, [AlertKind::WentDown], "{name}");
+            assert_eq!(tale.alerts, [AlertKind::WentDown], "{name}");
         }
     }
 }
 
 #[test]
 fn a_step_of_the_clock_makes_flapping_no_shorter_and_checks_unjudged_no_longer() {
-    let mut tale = Tale::new();
+    let mut tale = MonitorScenario::new();
     let mut now = START + HOUR;
     for _ in 0..2 {
         tale.fail_from(now);
         tale.round(now + 2 * MINUTE, &passed());
         now = now + 3 * MINUTE;
     }
-    let flaps = |tale: &Tale, now| tale.stage.machine.view(&tale.stage.mesh(), now).flapping.is_some();
+    let flaps = |tale: &MonitorScenario, now| tale.stage.machine.view(&tale.stage.mesh(), now).flapping.is_some();
     assert!(flaps(&tale, now));
     now = tale.step(now, HOUR, &passed());
     tale.pass_time(now + 28 * MINUTE, &passed());
@@ -190,15 +186,14 @@ fn a_step_of_the_clock_makes_flapping_no_shorter_and_checks_unjudged_no_longer()
     tale.pass_time(now + 30 * MINUTE, &passed());
     assert!(!flaps(&tale, now));
 
-    let mut tale = Tale::new();
+    let mut tale = MonitorScenario::new();
     let mut now = START + HOUR;
-    let unreadable = Outcome::Inconclusive(OwnFault::OtherSide("it speaks another language".to_owned()));
+    let unreadable = ProbeOutcome::Inconclusive(InconclusiveReason::External("it speaks another language".to_owned()));
     for jump in [0, HOUR, 0] {
         now = tale.step(now + MINUTE, jump, &unreadable);
         let round = Some(now.as_millis().unsigned_abs() / 60_000);
-        let out = tale.stage.observe(seen(PlaceNo(1), round, now, unreadable.clone()), now);
-        let is_report =
-            |output: &Output| matches!(output, Output::Happened(what) if matches!(**what, What::Unjudged(_)));
+        let out = tale.stage.observe(seen(VantageNo(1), round, now, unreadable.clone()), now);
+        let is_report = |output: &MachineOutput| matches!(output, MachineOutput::Event(what) if matches!(**what, EventKind::Unjudged(_)));
         assert!(!out.iter().any(is_report), "two minutes are less than half an hour");
     }
     assert!(tale.stage.machine.view(&tale.stage.mesh(), now).unjudged);
@@ -206,21 +201,21 @@ fn a_step_of_the_clock_makes_flapping_no_shorter_and_checks_unjudged_no_longer()
 
 #[test]
 fn a_deadline_of_the_future_comes_back_with_the_clock() {
-    let mut watch = stage::watch(CheckKind::Heartbeat, 0);
-    watch.beat = Some((HOUR, 0));
-    let (mut stage, _) = Stage::new(watch, Vec::new(), START);
-    stage.beat(Beat::Ran, START + 24 * HOUR);
-    stage.step(START, Machine::handle_timeout);
+    let mut watch = stage::effective_settings(CheckKind::Heartbeat, 0);
+    watch.heartbeat = Some((HOUR, 0));
+    let (mut stage, _) = MachineStage::new(watch, Vec::new(), START);
+    stage.ping(PingKind::Succeeded, START + 24 * HOUR);
+    stage.step(START, MonitorMachine::handle_timeout);
     assert_eq!(stage.next_timeout(), Some(START + HOUR));
 }
 
 #[test]
 fn rounds_count_again_after_a_clock_that_was_ahead_when_the_monitor_was_paused() {
-    let mut tale = Tale::new();
+    let mut tale = MonitorScenario::new();
     tale.round(START + 24 * HOUR, &passed());
     tale.stage.edit(START + 24 * HOUR, |watch| watch.paused = true);
     let out = tale.stage.edit(START + MINUTE, |watch| watch.paused = false);
-    tale.hear(out, START + MINUTE, &passed());
+    tale.apply(out, START + MINUTE, &passed());
     let at = START + 10 * MINUTE;
     tale.round(at, &passed());
     assert_eq!(tale.stage.machine.view(&tale.stage.mesh(), at).last_check.unwrap().at, at);
@@ -257,9 +252,9 @@ proptest! {
         absences in absences(),
         late in prop::collection::vec(0..GRACE, 8),
     ) {
-        let mut watch = stage::watch(CheckKind::Heartbeat, 0);
-        watch.beat = Some((PERIOD, GRACE));
-        let (mut stage, _) = Stage::new(watch, Vec::new(), START);
+        let mut watch = stage::effective_settings(CheckKind::Heartbeat, 0);
+        watch.heartbeat = Some((PERIOD, GRACE));
+        let (mut stage, _) = MachineStage::new(watch, Vec::new(), START);
         let (mut wall_ahead, mut now, mut pings, mut seen) = (0, START, 0_usize, Vec::new());
         let mut next_ping = START;
         for (wait, absence, length) in absences {
@@ -268,11 +263,11 @@ proptest! {
             loop {
                 let deadline = stage.next_timeout().map(|at| at - wall_ahead).filter(|at| *at <= until);
                 if next_ping <= until && deadline.is_none_or(|at| next_ping < at) {
-                    seen.extend(stage.beat(Beat::Ran, next_ping + wall_ahead));
+                    seen.extend(stage.ping(PingKind::Succeeded, next_ping + wall_ahead));
                     pings += 1;
                     next_ping = START + PERIOD * i64::try_from(pings).unwrap() + late[pings % late.len()];
                 } else if let Some(at) = deadline {
-                    seen.extend(stage.step(at.max(now) + wall_ahead, Machine::handle_timeout));
+                    seen.extend(stage.step(at.max(now) + wall_ahead, MonitorMachine::handle_timeout));
                 } else {
                     break;
                 }
@@ -307,12 +302,12 @@ proptest! {
                 Absence::Standstill => {
                     stage.step(wall, |machine, step| machine.handle_absence(then, step))
                 }
-                Absence::ClockForth => stage.step(wall, |machine, step| machine.handle_step(length, None, step)),
-                Absence::ClockBack => stage.step(wall, |machine, step| machine.handle_step(-length, None, step)),
+                Absence::ClockForth => stage.step(wall, |machine, step| machine.handle_clock_step(length, None, step)),
+                Absence::ClockBack => stage.step(wall, |machine, step| machine.handle_clock_step(-length, None, step)),
             });
             let told = seen.iter().filter(|output| {
-                matches!(output, Output::Happened(what)
-                    if matches!(&**what, What::Changed(change) if change.to == Status::Down))
+                matches!(output, MachineOutput::Event(what)
+                    if matches!(&**what, EventKind::StatusChanged(change) if change.to == MonitorStatus::Down))
             });
             prop_assert_eq!(told.count(), 0, "after {:?} of {} ms", absence, length);
         }

@@ -6,12 +6,12 @@
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "a failure may panic")]
 
-#[path = "days/chance.rs"]
-mod chance;
-#[path = "days/held.rs"]
-mod held;
+#[path = "days/invariants.rs"]
+mod invariants;
 #[path = "days/plan.rs"]
 mod plan;
+#[path = "days/seeded_random.rs"]
+mod seeded_random;
 #[path = "days/world.rs"]
 mod world;
 
@@ -19,7 +19,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::panic;
 
-use world::World;
+use world::SimulatedDay;
 
 /// Number of days in every run.
 const FEW: u64 = 24;
@@ -36,10 +36,8 @@ fn whatever_a_day_brings_the_promises_hold() {
     let days = seeds();
     let (mut broken, mut alerts) = (Vec::new(), BTreeMap::new());
     for seed in days.clone() {
-        match panic::catch_unwind(|| World::live(seed)) {
-            Ok((_, told)) => {
-                told.into_iter().for_each(|(kind, count)| *alerts.entry(kind).or_insert(0) += count)
-            }
+        match panic::catch_unwind(|| SimulatedDay::simulate(seed)) {
+            Ok((_, told)) => told.into_iter().for_each(|(kind, count)| *alerts.entry(kind).or_insert(0) += count),
             Err(_) => broken.push(seed),
         }
     }
@@ -51,6 +49,6 @@ fn whatever_a_day_brings_the_promises_hold() {
 #[test]
 fn a_seed_gives_the_same_day_again() {
     for seed in 0..3 {
-        assert_eq!(World::live(seed), World::live(seed), "day {seed}");
+        assert_eq!(SimulatedDay::simulate(seed), SimulatedDay::simulate(seed), "day {seed}");
     }
 }

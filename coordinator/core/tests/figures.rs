@@ -1,15 +1,15 @@
 //! Worked examples of the two figures that a page shows for a monitor: response time and uptime.
 
 use parallax_core::latency::{RegionLatencies, mean_ms};
-use parallax_core::observation::Word;
-use parallax_core::place::PlaceNo;
-use parallax_core::uptime::Tally;
+use parallax_core::observation::RoundOutcome;
+use parallax_core::uptime::RoundTally;
+use parallax_core::vantage::VantageNo;
 
-const FRANKFURT: PlaceNo = PlaceNo(1);
-const PARIS: PlaceNo = PlaceNo(2);
-const OSLO: PlaceNo = PlaceNo(3);
+const FRANKFURT: VantageNo = VantageNo(1);
+const PARIS: VantageNo = VantageNo(2);
+const OSLO: VantageNo = VantageNo(3);
 
-fn region(readings: &[(PlaceNo, &[u32])]) -> RegionLatencies {
+fn region(readings: &[(VantageNo, &[u32])]) -> RegionLatencies {
     let mut region = RegionLatencies::default();
     for (place, latencies) in readings {
         latencies.iter().for_each(|latency| region.add(*place, *latency));
@@ -83,6 +83,6 @@ fn several_regions_are_averaged_and_rounded() {
 #[test]
 fn a_day_with_one_failed_round_of_8640_is_99_988_percent_up() {
     // Six regions, one round a minute.
-    let words = (0..8640).map(|n| if n == 77 { Word::Failed } else { Word::Passed });
-    assert_eq!(words.collect::<Tally>().percent(), Some(99.988));
+    let words = (0..8640).map(|n| if n == 77 { RoundOutcome::Failed } else { RoundOutcome::Passed });
+    assert_eq!(words.collect::<RoundTally>().percent(), Some(99.988));
 }

@@ -13,15 +13,17 @@
     reason = "a failure may panic; the random numbers are shared"
 )]
 
-#[path = "days/chance.rs"]
-mod chance;
+#[path = "days/seeded_random.rs"]
+mod seeded_random;
+#[path = "liars/vantages.rs"]
+mod vantages;
 #[path = "liars/world.rs"]
 mod world;
 
 use std::ops::Range;
 use std::panic;
 
-use world::{Lie, World};
+use world::{Lie, SimulatedService};
 
 /// Number of days in every run, for each kind of lie.
 const FEW: u64 = 12;
@@ -39,7 +41,7 @@ fn one_liar_hides_and_ends_no_outage_makes_none_and_has_nobody_else_put_in_quara
     for lie in [None, Some(Lie::Passes), Some(Lie::Fails), Some(Lie::Shunned)] {
         let (mut found, mut delays) = (0, Vec::new());
         for seed in seeds() {
-            match panic::catch_unwind(|| World::live(seed, lie)) {
+            match panic::catch_unwind(|| SimulatedService::simulate(seed, lie)) {
                 Ok(day) => {
                     found += usize::from(day.is_liar_found);
                     delays.extend(day.delays);

@@ -2,22 +2,22 @@
 
 #![allow(clippy::unwrap_used, dead_code, reason = "the stage is shared; a decode error may panic")]
 
-#[path = "cast/stage.rs"]
+#[path = "story/stage.rs"]
 mod stage;
 
 use parallax_core::check::CheckKind;
-use parallax_core::place::{NetworkNo, Place, PlaceNo, Region};
 use parallax_core::time::{MINUTE, Timestamp};
-use parallax_core::uptime::Span;
-use stage::Stage;
+use parallax_core::uptime::TimeSpan;
+use parallax_core::vantage::{NetworkNo, Region, Vantage, VantageNo};
+use stage::MachineStage;
 
 const START: Timestamp = Timestamp::from_millis(1_800_000_000_000);
 
 #[test]
 fn every_kind_of_monitor_knows_when_it_was_paused() {
     let at = |minute: i64| START + minute * MINUTE;
-    let place = |no| Place {
-        no: PlaceNo(no),
+    let place = |no| Vantage {
+        no: VantageNo(no),
         region: Region::Europe,
         network: NetworkNo(no),
         connected: true,
@@ -25,15 +25,16 @@ fn every_kind_of_monitor_knows_when_it_was_paused() {
         unfit: false,
     };
     for kind in [CheckKind::Http, CheckKind::Certificate, CheckKind::Heartbeat, CheckKind::Component] {
-        let (mut stage, _) = Stage::new(stage::watch(kind, 60_000), vec![place(1), place(2)], START);
-        let pauses = |stage: &Stage| stage.machine.view(&stage.mesh(), at(90)).pauses;
+        let (mut stage, _) =
+            MachineStage::new(stage::effective_settings(kind, 60_000), vec![place(1), place(2)], START);
+        let pauses = |stage: &MachineStage| stage.machine.view(&stage.mesh(), at(90)).pauses;
         assert_eq!(pauses(&stage), [], "{kind}");
         stage.edit(at(5), |watch| watch.paused = true);
         // Another edit while paused does not start another pause.
         stage.edit(at(7), |watch| watch.revision += 1);
-        let open = Span { from: at(5), to: Timestamp::from_millis(i64::MAX) };
+        let open = TimeSpan { from: at(5), to: Timestamp::from_millis(i64::MAX) };
         assert_eq!(pauses(&stage), [open], "{kind}");
         stage.edit(at(30), |watch| watch.paused = false);
-        assert_eq!(pauses(&stage), [Span { from: at(5), to: at(30) }], "{kind}");
+        assert_eq!(pauses(&stage), [TimeSpan { from: at(5), to: at(30) }], "{kind}");
     }
 }

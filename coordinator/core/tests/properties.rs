@@ -2,80 +2,30 @@
 
 #![allow(clippy::unwrap_used, reason = "a decode or encode error may panic")]
 
-#[path = "cast/stage.rs"]
+#[path = "story/acts.rs"]
+mod acts;
+#[path = "story/stage.rs"]
 mod stage;
 
 use std::collections::BTreeMap;
 
+use acts::{Act, acts};
 use parallax_core::check::CheckKind;
-use parallax_core::event::{AlertKind, Answer, Change, RoundReport, Status, What};
-use parallax_core::flapping::STEADY_AFTER;
-use parallax_core::heartbeat::Beat;
-use parallax_core::machine::{Machine, Output};
-use parallax_core::observation::{Facts, Failure, Observation, Outcome, OwnFault, Word};
-use parallax_core::place::{NetworkNo, Place, PlaceNo, Region, RegionSet};
+use parallax_core::effective::{ConfirmationPolicy, EffectiveSettings};
+use parallax_core::event::{AlertKind, EventKind, MonitorStatus, ProbeResponse, RoundReport, StatusChange};
+use parallax_core::flapping::STABLE_AFTER;
+use parallax_core::heartbeat::PingKind;
+use parallax_core::machine::{MachineOutput, MonitorMachine};
+use parallax_core::observation::{Failure, Measurements, Observation, ProbeOutcome, RoundOutcome};
 use parallax_core::time::{DAY, SECOND, Timestamp};
-use parallax_core::watch::{Confirmation, Watch};
+use parallax_core::vantage::{NetworkNo, Region, Vantage, VantageNo};
 use proptest::prelude::*;
-use stage::Stage;
+use stage::MachineStage;
 
 /// Maximum size of a machine's stored state, in bytes.
 const STATE_BYTES: usize = 24 * 1024;
 
-#[derive(Debug, Clone)]
-enum Act {
-    Wait(i64),
-    Round { place: usize, outcome: Outcome, age: i64 },
-    Again,
-    Answer { which: usize, outcome: Option<Outcome> },
-    Connect(usize, bool),
-    Quarantine(usize, bool),
-    Revoke(usize),
-    Restart(i64),
-    Threshold(Option<u32>),
-    Uptime(Option<RegionSet>),
-    Retarget,
-    Pause(bool),
-}
-
-fn outcomes() -> impl Strategy<Value = Outcome> {
-    let passed = |latency| Outcome::Passed(Facts { latency_ms: Some(latency), ..Facts::default() });
-    prop_oneof![
-        5 => Just(Outcome::Failed(Facts::default(), Failure::Refused)),
-        2 => prop_oneof![Just(40_u32), Just(900)].prop_map(passed),
-        1 => (any::<bool>(), 0..3_i64).prop_map(|(degraded, expires)| Outcome::Passed(Facts {
-            degraded,
-            expires_at: Some(Timestamp::from_millis(expires)),
-            ..Facts::default()
-        })),
-        2 => Just(Outcome::Pending),
-        1 => Just(Outcome::Inconclusive(OwnFault::NoRoute)),
-    ]
-}
-
-fn acts() -> impl Strategy<Value = Act> {
-    let set = prop::collection::vec(0..3_usize, 1..3)
-        .prop_map(|regions| regions.into_iter().map(|at| Region::ALL[at]).collect::<RegionSet>());
-    prop_oneof![
-        8 => prop_oneof![0..6000_i64, Just(5000), 0..90_000_i64].prop_map(Act::Wait),
-        1 => (100_000..700_000_i64).prop_map(Act::Wait),
-        12 => (0..6_usize, outcomes(), prop_oneof![6 => Just(0_i64), 1 => -100_000..200_000_i64])
-            .prop_map(|(place, outcome, age)| Act::Round { place, outcome, age }),
-        1 => Just(Act::Again),
-        20 => (0..4_usize, prop::option::weighted(0.9, outcomes()))
-            .prop_map(|(which, outcome)| Act::Answer { which, outcome }),
-        2 => (0..6_usize, prop::bool::weighted(0.7)).prop_map(|(place, on)| Act::Connect(place, on)),
-        1 => (0..6_usize, any::<bool>()).prop_map(|(place, on)| Act::Quarantine(place, on)),
-        1 => (0..40_usize).prop_map(Act::Revoke),
-        2 => prop_oneof![Just(0), 0..30_000_i64].prop_map(Act::Restart),
-        1 => prop::option::of(prop_oneof![Just(30_u32), Just(500), Just(1000)]).prop_map(Act::Threshold),
-        1 => prop::option::of(set).prop_map(Act::Uptime),
-        1 => Just(Act::Retarget),
-        1 => prop::bool::weighted(0.3).prop_map(Act::Pause),
-    ]
-}
-
-fn watches() -> impl Strategy<Value = Watch> {
+fn watches() -> impl Strategy<Value = EffectiveSettings> {
     let kinds = prop_oneof![
         6 => Just(CheckKind::Http),
         1 => Just(CheckKind::Certificate),
@@ -86,19 +36,19 @@ fn watches() -> impl Strategy<Value = Watch> {
     let pins = prop::option::weighted(0.15, 0..3_usize);
     (kinds, intervals, pins, any::<bool>(), prop::option::of(Just(500_u32))).prop_map(
         |(kind, interval, pinned, repeat, threshold)| {
-            let mut watch = stage::watch(kind, interval);
+            let mut watch = stage::effective_settings(kind, interval);
             watch.pinned = pinned.map(|at| Region::ALL[at]);
             watch.slow_threshold_ms = threshold;
-            watch.confirmation = if repeat { Confirmation::Repeat } else { Confirmation::OtherNetwork };
+            watch.confirmation = if repeat { ConfirmationPolicy::Repeat } else { ConfirmationPolicy::OtherNetwork };
             watch
         },
     )
 }
 
-fn meshes() -> impl Strategy<Value = Vec<Place>> {
+fn meshes() -> impl Strategy<Value = Vec<Vantage>> {
     prop::collection::vec((0..3_usize, 0..3_u16), 2..6).prop_map(|places| {
-        let place = |(no, (region, network)): (u16, (usize, u16))| Place {
-            no: PlaceNo(no),
+        let place = |(no, (region, network)): (u16, (usize, u16))| Vantage {
+            no: VantageNo(no),
             region: Region::ALL[region],
             network: NetworkNo(network),
             connected: true,
@@ -111,14 +61,14 @@ fn meshes() -> impl Strategy<Value = Vec<Place>> {
 
 /// The same sequence played twice, with the fast path and without, and everything emitted so far.
 struct Play {
-    fast: Stage,
-    slow: Stage,
+    fast: MachineStage,
+    slow: MachineStage,
     now: Timestamp,
-    asks: Vec<(u32, PlaceNo, Timestamp)>,
-    networks: BTreeMap<PlaceNo, NetworkNo>,
+    asks: Vec<(u32, VantageNo, Timestamp)>,
+    networks: BTreeMap<VantageNo, NetworkNo>,
     last: Option<Observation>,
     rounds: u64,
-    status: Status,
+    status: MonitorStatus,
     since: Option<Timestamp>,
     in_outage: bool,
     /// Starts of rounds that failed on two networks (or twice on the only one), by region.
@@ -128,11 +78,11 @@ struct Play {
 }
 
 impl Play {
-    fn new(watch: &Watch, places: Vec<Place>) -> Self {
+    fn new(watch: &EffectiveSettings, places: Vec<Vantage>) -> Self {
         let now = Timestamp::from_millis(20_000 * DAY);
         let networks = places.iter().map(|place| (place.no, place.network)).collect();
-        let (fast, out) = Stage::new(watch.clone(), places.clone(), now);
-        let (mut slow, same) = Stage::new(watch.clone(), places, now);
+        let (fast, out) = MachineStage::new(watch.clone(), places.clone(), now);
+        let (mut slow, same) = MachineStage::new(watch.clone(), places, now);
         slow.fast = false;
         let mut play = Self {
             fast,
@@ -142,7 +92,7 @@ impl Play {
             networks,
             last: None,
             rounds: 1,
-            status: Status::Unknown,
+            status: MonitorStatus::Unknown,
             since: None,
             in_outage: false,
             agreed: BTreeMap::new(),
@@ -152,31 +102,33 @@ impl Play {
         play
     }
 
-    fn both(&mut self, act: impl Fn(&mut Stage, Timestamp) -> Vec<Output>) {
+    fn both(&mut self, act: impl Fn(&mut MachineStage, Timestamp) -> Vec<MachineOutput>) {
         let (out, same) = (act(&mut self.fast, self.now), act(&mut self.slow, self.now));
         self.hear(out, same);
     }
 
-    fn hear(&mut self, out: Vec<Output>, same: Vec<Output>) {
+    fn hear(&mut self, out: Vec<MachineOutput>, same: Vec<MachineOutput>) {
         assert_eq!(out, same, "both paths emit the same");
         assert!(self.fast.machine.state() == self.slow.machine.state(), "both paths have the same state");
-        let changes = out
-            .iter()
-            .filter(|output| matches!(output, Output::Happened(what) if matches!(**what, What::Changed(_))));
+        let changes = out.iter().filter(
+            |output| matches!(output, MachineOutput::Event(what) if matches!(**what, EventKind::StatusChanged(_))),
+        );
         let changes = changes.count();
         for output in out {
             match output {
-                Output::Ask(ask) => self.asks.push((ask.number, ask.place, self.now)),
-                Output::Reading(seen) if seen.word == Word::Passed => {
+                MachineOutput::Probe(ask) => self.asks.push((ask.number, ask.vantage, self.now)),
+                MachineOutput::Reading(seen) if seen.outcome == RoundOutcome::Passed => {
                     self.passed.push((seen.region, seen.started));
                 }
-                Output::Reading(_) => {}
-                Output::Happened(what) => match *what {
-                    What::Changed(change) => self.changed(&change),
-                    What::Round(report) => self.reported(&report),
-                    What::ScopeChanged(_) => assert_eq!(self.status, Status::Down),
-                    What::DeadlineExtended(moved) => assert!(moved.deadline > moved.before),
-                    What::Steady(steady) => assert!(steady.last + STEADY_AFTER <= self.now),
+                MachineOutput::Reading(_) => {}
+                MachineOutput::Event(what) => match *what {
+                    EventKind::StatusChanged(change) => self.changed(&change),
+                    EventKind::Round(report) => self.reported(&report),
+                    EventKind::ScopeChanged(_) => assert_eq!(self.status, MonitorStatus::Down),
+                    EventKind::DeadlineExtended(moved) => assert!(moved.deadline > moved.before),
+                    EventKind::FlappingEnded(steady) => {
+                        assert!(steady.last_change + STABLE_AFTER <= self.now)
+                    }
                     _ => panic!("no other events"),
                 },
             }
@@ -184,25 +136,25 @@ impl Play {
         assert!(changes <= 2, "at most two changes in a step");
         let view = self.fast.machine.view(&self.fast.mesh(), self.now);
         assert_eq!((view.status, view.since), (self.status, self.since), "nothing changes without an event");
-        assert!(view.down_from.is_none() || view.status == Status::Down);
+        assert!(view.down_from.is_none() || view.status == MonitorStatus::Down);
         let bytes = postcard::to_allocvec(self.fast.machine.state()).unwrap().len();
         assert!(bytes < STATE_BYTES, "{bytes} bytes of state");
     }
 
-    fn changed(&mut self, change: &Change) {
+    fn changed(&mut self, change: &StatusChange) {
         assert_eq!(change.from, self.status, "events must chain");
         if change.alert == Some(AlertKind::StillDown) {
-            assert!(self.in_outage && change.to == Status::Down && Some(change.since) == self.since);
+            assert!(self.in_outage && change.to == MonitorStatus::Down && Some(change.since) == self.since);
             return;
         }
         assert_ne!(change.from, change.to, "an event must be a change");
         assert!(change.since <= self.now, "since must not be in the future");
-        let paused = self.fast.machine.watch().paused;
+        let paused = self.fast.machine.settings().paused;
         match (change.to, change.alert) {
-            (Status::Down, Some(AlertKind::WentDown)) => {
+            (MonitorStatus::Down, Some(AlertKind::WentDown)) => {
                 assert!(!self.in_outage, "an outage begins once");
                 self.in_outage = true;
-                if self.fast.machine.watch().beat.is_none() {
+                if self.fast.machine.settings().heartbeat.is_none() {
                     let apart = |starts: &Vec<Timestamp>| {
                         starts.iter().any(|one| starts.iter().any(|two| two.since(*one) >= 4 * SECOND))
                     };
@@ -214,13 +166,15 @@ impl Play {
                     assert!(self.passed.iter().any(sees), "some region saw it up since: {change:?}");
                 }
             }
-            (Status::Down, None) => assert!(self.in_outage, "only a known outage continues without an alert"),
-            (Status::Up, Some(AlertKind::Recovered)) => {
+            (MonitorStatus::Down, None) => {
+                assert!(self.in_outage, "only a known outage continues without an alert")
+            }
+            (MonitorStatus::Up, Some(AlertKind::Recovered)) => {
                 assert!(std::mem::take(&mut self.in_outage), "only an outage can end in a recovery");
             }
-            (Status::Up, Some(AlertKind::BackToNormal) | None) => assert!(!self.in_outage),
-            (Status::Slow, Some(AlertKind::WentSlow)) => assert!(!self.in_outage),
-            (Status::Unknown, None) => self.in_outage &= !paused,
+            (MonitorStatus::Up, Some(AlertKind::BackToNormal) | None) => assert!(!self.in_outage),
+            (MonitorStatus::Slow, Some(AlertKind::WentSlow)) => assert!(!self.in_outage),
+            (MonitorStatus::Unknown, None) => self.in_outage &= !paused,
             other => panic!("{other:?} is no change"),
         }
         self.status = change.to;
@@ -228,19 +182,20 @@ impl Play {
     }
 
     fn reported(&mut self, report: &RoundReport) {
-        if report.word == Word::Passed {
+        if report.round_outcome == RoundOutcome::Passed {
             self.passed.push((report.region, report.started));
         }
-        if report.word != Word::Failed {
+        if report.round_outcome != RoundOutcome::Failed {
             return;
         }
-        let watch = self.fast.machine.watch();
+        let watch = self.fast.machine.settings();
         let lane = if watch.kind.is_regional() { report.region } else { Region::Europe };
-        let network = |place: &PlaceNo| self.networks.get(place);
+        let network = |place: &VantageNo| self.networks.get(place);
         let agreed = match &report.second {
-            Some((second, Outcome::Failed(..))) => {
+            Some((second, ProbeOutcome::Failed(..))) => {
                 assert!(
-                    network(second) != network(&report.first) || watch.confirmation == Confirmation::Repeat,
+                    network(second) != network(&report.first_vantage)
+                        || watch.confirmation == ConfirmationPolicy::Repeat,
                     "a second network agrees"
                 );
                 true
@@ -262,27 +217,27 @@ impl Play {
             at_once = if at <= self.now { at_once + 1 } else { 0 };
             assert!(at_once < 8, "the timeout at {at} makes progress");
             self.now = self.now.max(at);
-            self.both(|stage, now| stage.step(now, Machine::handle_timeout));
+            self.both(|stage, now| stage.step(now, MonitorMachine::handle_timeout));
         }
         self.now = until;
     }
 
-    fn place(&self, index: usize) -> Option<Place> {
+    fn place(&self, index: usize) -> Option<Vantage> {
         self.fast.places.get(index).copied()
     }
 
-    fn set_place(&mut self, index: usize, set: impl Fn(&mut Place)) {
+    fn set_place(&mut self, index: usize, set: impl Fn(&mut Vantage)) {
         for stage in [&mut self.fast, &mut self.slow] {
             stage.places.get_mut(index).into_iter().for_each(&set);
         }
-        self.both(Stage::mesh_changed);
+        self.both(MachineStage::mesh_changed);
     }
 
-    fn seen(&self, place: Place, round: Option<u64>, started: Timestamp, outcome: Outcome) -> Observation {
+    fn seen(&self, place: Vantage, round: Option<u64>, started: Timestamp, outcome: ProbeOutcome) -> Observation {
         let ended = if round.is_some() { started } else { self.now };
-        let revision = self.fast.machine.watch().revision;
-        let Place { no, region, network, .. } = place;
-        Observation { revision, region, place: no, network, round, started, ended, outcome }
+        let revision = self.fast.machine.settings().revision;
+        let Vantage { no, region, network, .. } = place;
+        Observation { revision, region, vantage: no, network, round, started, ended, outcome }
     }
 
     fn act(&mut self, act: Act) {
@@ -291,7 +246,7 @@ impl Play {
             Act::Round { place, outcome, age } => {
                 let Some(place) = self.place(place).filter(|place| place.connected) else { return };
                 let started = self.now - age;
-                let interval = self.fast.machine.watch().interval_ms;
+                let interval = self.fast.machine.settings().interval_ms;
                 let due = started.as_millis().unsigned_abs() / u64::from(interval);
                 self.rounds = due.max(self.rounds + 1).min(due + 4);
                 let seen = self.seen(place, Some(self.rounds), started, outcome);
@@ -301,25 +256,25 @@ impl Play {
             Act::Again => {
                 let Some(mut seen) = self.last.clone() else { return };
                 // A check that was pending may have ended by now.
-                if seen.outcome == Outcome::Pending {
-                    seen.outcome = Outcome::Failed(Facts::default(), Failure::Reset);
+                if seen.outcome == ProbeOutcome::Pending {
+                    seen.outcome = ProbeOutcome::Failed(Measurements::default(), Failure::Reset);
                     seen.ended = self.now;
                 }
                 self.both(|stage, now| stage.observe(seen.clone(), now));
             }
             Act::Answer { which, outcome } => {
                 let Some((number, no, asked)) = self.asks.get(which).copied() else { return };
-                if outcome != Some(Outcome::Pending) {
+                if outcome != Some(ProbeOutcome::Pending) {
                     self.asks.remove(which);
                 }
                 let place = self.fast.places.iter().copied().find(|place| place.no == no);
                 let answer = match (place, outcome) {
                     (Some(place), Some(outcome)) if place.connected => {
-                        Answer::Seen(self.seen(place, None, asked, outcome))
+                        ProbeResponse::Observed(self.seen(place, None, asked, outcome))
                     }
-                    _ => Answer::Nothing,
+                    _ => ProbeResponse::NoResponse,
                 };
-                self.both(|stage, now| stage.answer(number, answer.clone(), now));
+                self.both(|stage, now| stage.respond(number, answer.clone(), now));
             }
             Act::Connect(index, on) => self.set_place(index, |place| place.connected = on),
             Act::Quarantine(index, on) => self.set_place(index, |place| place.quarantined = on),
@@ -329,7 +284,7 @@ impl Play {
                         stage.places.remove(index);
                     }
                 }
-                self.both(Stage::mesh_changed);
+                self.both(MachineStage::mesh_changed);
             }
             Act::Restart(away) => {
                 let connected: Vec<bool> = self.fast.places.iter().map(|place| place.connected).collect();
@@ -340,10 +295,10 @@ impl Play {
                 }
                 self.asks.clear();
                 self.now = self.now + away;
-                self.both(Stage::start);
+                self.both(MachineStage::start);
                 // The passing of time alone may have changed the status (a reading expired), and an outage that was
                 // waiting for its scope may have lost what it waited for.
-                let may = away > 0 || self.status == Status::Down;
+                let may = away > 0 || self.status == MonitorStatus::Down;
                 assert!(self.status == status || may, "a restart emits nothing");
                 self.wait(1500);
                 for (index, on) in connected.into_iter().enumerate() {
@@ -380,19 +335,19 @@ proptest! {
     fn any_pings_keep_the_promises(
         acts in prop::collection::vec((0..5_usize, 0..4_000_000_i64), 1..60),
     ) {
-        let mut watch = stage::watch(CheckKind::Heartbeat, 0);
-        watch.beat = Some((3_600 * SECOND, 300 * SECOND));
+        let mut watch = stage::effective_settings(CheckKind::Heartbeat, 0);
+        watch.heartbeat = Some((3_600 * SECOND, 300 * SECOND));
         let mut play = Play::new(&watch, Vec::new());
         for (kind, wait) in acts {
             let beat = match kind {
-                0 => Beat::Started,
-                1 => Beat::Failed(Some(2)),
-                _ => Beat::Ran,
+                0 => PingKind::Started,
+                1 => PingKind::Failed(Some(2)),
+                _ => PingKind::Succeeded,
             };
             if kind == 4 {
                 play.act(Act::Restart(wait));
             } else {
-                play.both(|stage, now| stage.beat(beat, now));
+                play.both(|stage, now| stage.ping(beat, now));
                 play.wait(wait);
             }
         }

@@ -6,7 +6,7 @@ use std::io::Write as _;
 use std::process::{Command, Stdio};
 
 use chrono_tz::Tz;
-use parallax_core::recurrence::{Every, Recurrence};
+use parallax_core::recurrence::{Frequency, Recurrence};
 use parallax_core::time::{DAY, HOUR, MINUTE, Timestamp};
 
 /// Zones with every kind of transition: half hours, whole hours, both hemispheres, at midnight, and none at all.
@@ -65,7 +65,7 @@ fn every_turn_over_400_days_is_where_pythons_zoneinfo_puts_it() {
     let mut ours = Vec::new();
     for (shift, name) in ZONES.into_iter().enumerate() {
         let zone: Tz = name.parse().unwrap();
-        for every in Every::ALL {
+        for every in Frequency::ALL {
             for day in 0..DAYS {
                 let time = TIMES[(usize::try_from(day).unwrap() + shift) % TIMES.len()];
                 // The local clock shows about that time then, which is all that a first occurrence needs.
@@ -75,7 +75,7 @@ fn every_turn_over_400_days_is_where_pythons_zoneinfo_puts_it() {
                 let turns: &[u32] = if day == 0 { &[1, 2, 5, 9, 13, 26, 43, 44, 57] } else { &[1, 2, 6] };
                 for number in turns {
                     writeln!(questions, "{name} {} {} {number}", every.name(), first.as_millis()).unwrap();
-                    ours.push(Recurrence { every, zone, first }.nth(*number).unwrap().as_millis());
+                    ours.push(Recurrence { frequency: every, zone, first }.nth(*number).unwrap().as_millis());
                 }
             }
         }

@@ -2,16 +2,16 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a failure may panic")]
 
-mod cast;
+mod story;
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use cast::mesh;
-use cast::script::{self, Line};
-use cast::stage::Stage;
-use cast::text::{self, Cast, Told};
-use cast::world;
+use story::mesh;
+use story::script::{self, StoryLine};
+use story::stage::MachineStage;
+use story::text::{self, StoryResult, VantageNames};
+use story::world;
 
 #[test]
 fn every_story_comes_out_as_it_is_told() {
@@ -58,18 +58,18 @@ fn an_outage_is_told_in_time_wherever_in_the_interval_it_begins() {
 fn an_outage_is_told_as_early_as_is_promised_in_the_mean_and_at_worst() {
     let regions = ["europe", "north-america", "south-america", "africa", "asia", "oceania"];
     let stage = || {
-        let mut cast = Cast::default();
+        let mut cast = VantageNames::default();
         let places = regions.into_iter().flat_map(|region| {
             ["A", "B"].map(|network| cast.place(&[&format!("{region}-{network}"), region, network]).unwrap())
         });
         let places = places.collect();
         let watch = text::monitor(&["http", "every", "60s"]).unwrap();
-        let (stage, first) = Stage::new(watch, places, text::time("00:00").unwrap());
+        let (stage, first) = MachineStage::new(watch, places, text::time("00:00").unwrap());
         (stage, first, cast)
     };
     let promised = [("503", true, (11_000, 16_000)), ("black hole", false, (23_000, 28_000))];
     for (name, refuses, (mean_down, worst_down)) in promised {
-        let delays: Vec<world::Delays> = (0..60_000)
+        let delays: Vec<world::AlertDelays> = (0..60_000)
             .step_by(500)
             .map(|after| {
                 let (stage, first, cast) = stage();
@@ -77,26 +77,23 @@ fn an_outage_is_told_as_early_as_is_promised_in_the_mean_and_at_worst() {
                 told.unwrap_or_else(|error| panic!("{name} {after} ms after 02:00: {error}"))
             })
             .collect();
-        let figures = |of: fn(&world::Delays) -> i64| {
+        let figures = |of: fn(&world::AlertDelays) -> i64| {
             let all: Vec<i64> = delays.iter().map(of).collect();
             (all.iter().sum::<i64>() / delays.len() as i64, all.into_iter().max().unwrap_or(0))
         };
         let (down, up) = (figures(|delays| delays.down), figures(|delays| delays.up));
-        println!(
-            "{name}: down after {} ms on average, {} at most; up after {} and {}",
-            down.0, down.1, up.0, up.1
-        );
+        println!("{name}: down after {} ms on average, {} at most; up after {} and {}", down.0, down.1, up.0, up.1);
         assert!(down.0 <= mean_down && down.1 <= worst_down, "{name}: down after {down:?} ms");
         assert!(up.0 <= 6_000 && up.1 <= 12_000, "{name}: up after {up:?} ms");
     }
 }
 
 /// Parses and plays one story.
-fn tell(story: &str) -> Told<()> {
+fn tell(story: &str) -> StoryResult<()> {
     let mut watch = None;
-    let mut cast = Cast::default();
+    let mut cast = VantageNames::default();
     let mut places = Vec::new();
-    let mut lines: Vec<Line<'_>> = Vec::new();
+    let mut lines: Vec<StoryLine<'_>> = Vec::new();
     let (mut is_world, mut is_mesh) = (false, false);
     for (number, line) in (1..).zip(story.lines()) {
         let line = line.split('#').next().unwrap_or_default().trim();
@@ -114,13 +111,13 @@ fn tell(story: &str) -> Told<()> {
                 let expected = line.trim_start_matches("->").trim();
                 lines.last_mut().ok_or("an expectation before any line")?.expected.push(expected);
             }
-            _ => lines.push(Line { number, words, expected: Vec::new() }),
+            _ => lines.push(StoryLine { number, words, expected: Vec::new() }),
         }
     }
     if is_mesh {
         return mesh::play(&places, &cast, &lines);
     }
     let watch = watch.ok_or("no monitor")?;
-    let (stage, first) = Stage::new(watch, places, text::time("00:00")?);
+    let (stage, first) = MachineStage::new(watch, places, text::time("00:00")?);
     if is_world { world::play(stage, first, &cast, &lines) } else { script::play(stage, first, cast, &lines) }
 }

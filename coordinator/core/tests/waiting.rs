@@ -2,17 +2,17 @@
 
 #![allow(clippy::unwrap_used, dead_code, reason = "the stage is shared; a decode error may panic")]
 
-#[path = "cast/stage.rs"]
+#[path = "story/stage.rs"]
 mod stage;
 
 use parallax_core::check::CheckKind;
-use parallax_core::event::{Answer, Ask};
-use parallax_core::machine::{Machine, Output};
-use parallax_core::observation::{Facts, Failure, Observation, Outcome};
-use parallax_core::place::{NetworkNo, Place, PlaceNo, Region};
+use parallax_core::event::{ProbeRequest, ProbeResponse};
+use parallax_core::machine::{MachineOutput, MonitorMachine};
+use parallax_core::observation::{Failure, Measurements, Observation, ProbeOutcome};
 use parallax_core::time::{MINUTE, Timestamp};
+use parallax_core::vantage::{NetworkNo, Region, Vantage, VantageNo};
 use proptest::prelude::*;
-use stage::Stage;
+use stage::MachineStage;
 
 const START: Timestamp = Timestamp::from_millis(1_800_000_000_000);
 
@@ -20,21 +20,21 @@ const START: Timestamp = Timestamp::from_millis(1_800_000_000_000);
 enum Act {
     Wait(i64),
     /// Sends a scheduled round of that vantage.
-    Round(usize, Outcome),
+    Round(usize, ProbeOutcome),
     /// Responds to an open probe request; without an outcome if its vantage is gone.
-    Answer(usize, Option<Outcome>),
+    Answer(usize, Option<ProbeOutcome>),
     Restart(i64),
 }
 
 fn acts() -> impl Strategy<Value = Act> {
-    let failed = || Outcome::Failed(Facts::default(), Failure::Refused);
+    let failed = || ProbeOutcome::Failed(Measurements::default(), Failure::Refused);
     let answers = prop_oneof![
         2 => Just(None),
-        3 => Just(Some(Outcome::Pending)),
+        3 => Just(Some(ProbeOutcome::Pending)),
         3 => Just(Some(failed())),
-        1 => Just(Some(Outcome::Passed(Facts::default()))),
+        1 => Just(Some(ProbeOutcome::Passed(Measurements::default()))),
     ];
-    let rounds = prop_oneof![1 => Just(Outcome::Pending), 2 => Just(failed())];
+    let rounds = prop_oneof![1 => Just(ProbeOutcome::Pending), 2 => Just(failed())];
     prop_oneof![
         4 => (500..3_000_i64).prop_map(Act::Wait),
         2 => (0..6_usize, rounds).prop_map(|(place, outcome)| Act::Round(place, outcome)),
@@ -44,17 +44,17 @@ fn acts() -> impl Strategy<Value = Act> {
 }
 
 struct Play {
-    stage: Stage,
+    stage: MachineStage,
     now: Timestamp,
     rounds: u64,
-    open: Vec<Ask>,
+    open: Vec<ProbeRequest>,
 }
 
 impl Play {
-    fn hear(&mut self, out: Vec<Output>) {
+    fn hear(&mut self, out: Vec<MachineOutput>) {
         self.open.extend(out.into_iter().filter_map(|output| match output {
-            Output::Ask(ask) => Some(ask),
-            Output::Reading(_) | Output::Happened(_) => None,
+            MachineOutput::Probe(ask) => Some(ask),
+            MachineOutput::Reading(_) | MachineOutput::Event(_) => None,
         }));
     }
 
@@ -62,16 +62,16 @@ impl Play {
         let until = self.now + millis;
         while let Some(at) = self.stage.next_timeout().filter(|at| *at <= until) {
             self.now = self.now.max(at);
-            let out = self.stage.step(self.now, Machine::handle_timeout);
+            let out = self.stage.step(self.now, MonitorMachine::handle_timeout);
             self.hear(out);
         }
         self.now = until;
     }
 
-    fn seen(&self, place: Place, round: Option<u64>, outcome: Outcome) -> Observation {
+    fn seen(&self, place: Vantage, round: Option<u64>, outcome: ProbeOutcome) -> Observation {
         let (no, now) = (place.no, self.now);
-        let Place { region, network, .. } = place;
-        Observation { revision: 1, region, place: no, network, round, started: now, ended: now, outcome }
+        let Vantage { region, network, .. } = place;
+        Observation { revision: 1, region, vantage: no, network, round, started: now, ended: now, outcome }
     }
 
     fn act(&mut self, act: Act) {
@@ -86,13 +86,13 @@ impl Play {
             }
             Act::Answer(which, outcome) => {
                 let Some(ask) = self.open.get(which).copied() else { return };
-                if outcome != Some(Outcome::Pending) {
+                if outcome != Some(ProbeOutcome::Pending) {
                     self.open.remove(which);
                 }
-                let place = self.stage.places[usize::from(ask.place.0)];
-                let seen = |outcome| Answer::Seen(self.seen(place, None, outcome));
-                let answer = outcome.map_or(Answer::Nothing, seen);
-                let out = self.stage.answer(ask.number, answer, self.now);
+                let place = self.stage.places[usize::from(ask.vantage.0)];
+                let seen = |outcome| ProbeResponse::Observed(self.seen(place, None, outcome));
+                let answer = outcome.map_or(ProbeResponse::NoResponse, seen);
+                let out = self.stage.respond(ask.number, answer, self.now);
                 self.hear(out);
             }
             Act::Restart(away) => {
@@ -111,8 +111,8 @@ proptest! {
 
     #[test]
     fn no_round_outlasts_what_it_was_asked_for(acts in prop::collection::vec(acts(), 1..60)) {
-        let place = |no: u16| Place {
-            no: PlaceNo(no),
+        let place = |no: u16| Vantage {
+            no: VantageNo(no),
             region: Region::ALL[usize::from(no % 3)],
             network: NetworkNo(no),
             connected: true,
@@ -120,14 +120,14 @@ proptest! {
             unfit: false,
         };
         let places = (0..6).map(place).collect();
-        let (stage, out) = Stage::new(stage::watch(CheckKind::Http, 60_000), places, START);
+        let (stage, out) = MachineStage::new(stage::effective_settings(CheckKind::Http, 60_000), places, START);
         let mut play = Play { stage, now: START, rounds: 0, open: Vec::new() };
         play.hear(out);
         // Every region is up.
         for ask in std::mem::take(&mut play.open) {
-            let place = play.stage.places[usize::from(ask.place.0)];
-            let answer = Answer::Seen(play.seen(place, None, Outcome::Passed(Facts::default())));
-            play.stage.answer(ask.number, answer, play.now);
+            let place = play.stage.places[usize::from(ask.vantage.0)];
+            let answer = ProbeResponse::Observed(play.seen(place, None, ProbeOutcome::Passed(Measurements::default())));
+            play.stage.respond(ask.number, answer, play.now);
         }
         play.wait(MINUTE);
         for act in acts {

@@ -4,18 +4,18 @@
 use std::collections::BTreeMap;
 
 use parallax_core::check::CheckKind;
-use parallax_core::event::{AlertKind, Change, Status, What};
-use parallax_core::heartbeat::Beat;
+use parallax_core::effective::{ConfirmationPolicy, EffectiveSettings};
+use parallax_core::event::{AlertKind, EventKind, MonitorStatus, StatusChange};
+use parallax_core::heartbeat::PingKind;
 use parallax_core::id::{AccountId, MonitorId};
-use parallax_core::machine::{Machine, Output, Step};
-use parallax_core::place::{Mesh, Region, RegionSet};
+use parallax_core::machine::{MachineOutput, MachineStep, MonitorMachine};
 use parallax_core::time::{DAY, MINUTE, SECOND, Timestamp};
-use parallax_core::watch::{Confirmation, Watch};
+use parallax_core::vantage::{Mesh, Region, RegionSet};
 use proptest::prelude::*;
 
 /// Heartbeat settings: its status changes with a ping, so that many changes fit into one test.
-fn heartbeat() -> Watch {
-    Watch {
+fn heartbeat() -> EffectiveSettings {
+    EffectiveSettings {
         monitor: MonitorId::from_u128(7),
         account: AccountId::from_u128(1),
         revision: 1,
@@ -26,21 +26,21 @@ fn heartbeat() -> Watch {
         latency_regions: RegionSet::only(Region::Europe),
         slow_threshold_ms: None,
         slow_thresholds: BTreeMap::new(),
-        beat: Some((3_600 * SECOND, 300 * SECOND)),
-        confirmation: Confirmation::OtherNetwork,
+        heartbeat: Some((3_600 * SECOND, 300 * SECOND)),
+        confirmation: ConfirmationPolicy::OtherNetwork,
         repeat_minutes: None,
         paused: false,
     }
 }
 
 /// Heartbeat settings with still-down alerts every five minutes.
-fn repeated() -> Watch {
-    Watch { repeat_minutes: Some(5), ..heartbeat() }
+fn repeated() -> EffectiveSettings {
+    EffectiveSettings { repeat_minutes: Some(5), ..heartbeat() }
 }
 
 /// One monitor, and the alerts it sent, by minute.
 struct Tale {
-    machine: Machine,
+    machine: MonitorMachine,
     told: Vec<(i64, AlertKind)>,
 }
 
@@ -48,7 +48,7 @@ impl Tale {
     /// Creates a monitor that is up since minute 0.
     fn new() -> Self {
         let (mesh, mut out) = (Mesh::default(), Vec::new());
-        let machine = Machine::new(repeated(), &mut Step { now: minute(0), mesh: &mesh, out: &mut out });
+        let machine = MonitorMachine::new(repeated(), &mut MachineStep { now: minute(0), mesh: &mesh, out: &mut out });
         let mut tale = Self { machine, told: Vec::new() };
         tale.is(true, 0);
         tale
@@ -56,26 +56,26 @@ impl Tale {
 
     /// Runs an action in that minute, after every deadline before it, each handled `late` milliseconds after it was
     /// due.
-    fn at(&mut self, when: i64, late: i64, act: impl FnOnce(&mut Machine, &mut Step<'_>)) {
+    fn at(&mut self, when: i64, late: i64, act: impl FnOnce(&mut MonitorMachine, &mut MachineStep<'_>)) {
         while let Some(due) = self.machine.poll_timeout().filter(|due| *due < minute(when)) {
-            self.turn(due + late, Machine::handle_timeout);
+            self.turn(due + late, MonitorMachine::handle_timeout);
         }
         self.turn(minute(when), act);
     }
 
-    fn turn(&mut self, now: Timestamp, act: impl FnOnce(&mut Machine, &mut Step<'_>)) {
+    fn turn(&mut self, now: Timestamp, act: impl FnOnce(&mut MonitorMachine, &mut MachineStep<'_>)) {
         let (mesh, mut out) = (Mesh::default(), Vec::new());
-        act(&mut self.machine, &mut Step { now, mesh: &mesh, out: &mut out });
+        act(&mut self.machine, &mut MachineStep { now, mesh: &mesh, out: &mut out });
         for output in out {
-            let Output::Happened(what) = output else { continue };
-            let What::Changed(change) = *what else { continue };
+            let MachineOutput::Event(what) = output else { continue };
+            let EventKind::StatusChanged(change) = *what else { continue };
             self.told.extend(change.alert.map(|alert| (now.since(minute(0)) / MINUTE, alert)));
         }
     }
 
     fn is(&mut self, up: bool, when: i64) {
-        let beat = if up { Beat::Ran } else { Beat::Failed(None) };
-        self.at(when, 0, |machine, step| machine.handle_beat(beat, None, step).map_or((), drop));
+        let beat = if up { PingKind::Succeeded } else { PingKind::Failed(None) };
+        self.at(when, 0, |machine, step| machine.handle_ping(beat, None, step).map_or((), drop));
     }
 }
 
@@ -94,7 +94,7 @@ fn of_sixteen_ways_through_a_window_each_tells_the_difference_at_its_end_and_not
         tale.is(at_end, 21);
         tale.at(29, 0, |machine, step| machine.handle_window(false, step));
         tale.is(after, 37);
-        tale.at(45, 0, Machine::handle_timeout);
+        tale.at(45, 0, MonitorMachine::handle_timeout);
         let mut expected = Vec::new();
         let mut is_up = true;
         for (up, when) in [(before, 1), (at_end, 29), (after, 37)] {
@@ -132,11 +132,9 @@ fn twelve_intervals_do_not_drift_however_late_each_is_noticed() {
     for late in [0, 1, 999, 59_999] {
         let mut tale = Tale::new();
         tale.is(false, 1);
-        tale.at(63, late, Machine::handle_timeout);
-        let expected: Vec<(i64, AlertKind)> = [(1, AlertKind::WentDown)]
-            .into_iter()
-            .chain((1..=12).map(|n| (1 + 5 * n, AlertKind::StillDown)))
-            .collect();
+        tale.at(63, late, MonitorMachine::handle_timeout);
+        let expected: Vec<(i64, AlertKind)> =
+            [(1, AlertKind::WentDown)].into_iter().chain((1..=12).map(|n| (1 + 5 * n, AlertKind::StillDown))).collect();
         assert_eq!(tale.told, expected, "noticed {late} ms late");
         assert_eq!(tale.machine.poll_timeout(), Some(minute(66)));
     }
@@ -146,9 +144,9 @@ fn twelve_intervals_do_not_drift_however_late_each_is_noticed() {
 fn what_was_slept_through_is_said_once_and_a_clock_that_goes_back_silences_nothing() {
     let mut tale = Tale::new();
     tale.is(false, 1);
-    tale.turn(minute(32), Machine::handle_timeout);
+    tale.turn(minute(32), MonitorMachine::handle_timeout);
     assert_eq!(tale.told, [(1, AlertKind::WentDown), (32, AlertKind::StillDown)]);
-    tale.turn(minute(10), Machine::handle_timeout);
+    tale.turn(minute(10), MonitorMachine::handle_timeout);
     assert_eq!(tale.machine.poll_timeout(), Some(minute(11)), "not only after minute 32");
 }
 
@@ -159,33 +157,33 @@ proptest! {
     fn what_was_told_is_what_is_so(acts in prop::collection::vec((0..6_u8, 0..4_000_000_i64), 1..60)) {
         let (mesh, mut now) = (Mesh::default(), Timestamp::from_millis(20_000 * DAY));
         let mut out = Vec::new();
-        let mut machine = Machine::new(repeated(), &mut Step { now, mesh: &mesh, out: &mut out });
+        let mut machine = MonitorMachine::new(repeated(), &mut MachineStep { now, mesh: &mesh, out: &mut out });
         let mut down_as_told = false;
         // Each action follows the deadlines before it: their alerts are sent before a window begins.
         let deadline = 6;
         for (kind, wait) in acts.into_iter().flat_map(|(kind, wait)| [(deadline, wait), (kind, 0)]) {
             now = now + wait;
-            let mut step = Step { now, mesh: &mesh, out: &mut out };
+            let mut step = MachineStep { now, mesh: &mesh, out: &mut out };
             match kind {
                 0 | 1 => machine.handle_window(kind == 0, &mut step),
-                2 => drop(machine.handle_beat(Beat::Failed(None), None, &mut step)),
+                2 => drop(machine.handle_ping(PingKind::Failed(None), None, &mut step)),
                 3 => {
                     let written = postcard::to_allocvec(machine.state()).unwrap_or_default();
                     let state = postcard::from_bytes(&written).unwrap_or_default();
-                    machine = Machine::restore(repeated(), state, now, &mut step);
+                    machine = MonitorMachine::restore(repeated(), state, now, &mut step);
                 }
                 6 => machine.handle_timeout(&mut step),
-                _ => drop(machine.handle_beat(Beat::Ran, None, &mut step)),
+                _ => drop(machine.handle_ping(PingKind::Succeeded, None, &mut step)),
             }
             for output in out.drain(..) {
-                let Output::Happened(what) = output else { continue };
-                let What::Changed(Change { alert: Some(alert), .. }) = *what else { continue };
+                let MachineOutput::Event(what) = output else { continue };
+                let EventKind::StatusChanged(StatusChange { alert: Some(alert), .. }) = *what else { continue };
                 prop_assert!(!machine.is_covered(), "no alerts while it is covered");
                 let ends_or_goes_on = alert != AlertKind::WentDown;
                 prop_assert_eq!(ends_or_goes_on, down_as_told, "alerts must alternate");
                 down_as_told = alert != AlertKind::Recovered;
             }
-            let is_down = machine.status() == Status::Down;
+            let is_down = machine.status() == MonitorStatus::Down;
             prop_assert!(machine.is_covered() || is_down == down_as_told, "the status must be announced");
         }
     }

@@ -14,35 +14,35 @@ use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, AsyncWrite, AsyncWrite
 use tokio::sync::mpsc;
 use tokio::time::timeout;
 
-use super::client::{self, ClientError};
-use super::{Command, Fault, Reply, care};
+use super::client::{self, AdminClientError};
+use super::{AdminCommand, AdminReply, CommandError, maintenance};
 use crate::service::Service;
 
 /// Maximum size of a chunk, in bytes.
 const CHUNK: usize = 256 << 10;
 /// Chunks queued for the socket.
-const WAITING: usize = 4;
+const QUEUED_CHUNKS: usize = 4;
 /// Time limit for the socket to accept one chunk. The store's walk waits meanwhile and holds changed records in
 /// memory.
-const STALL: Duration = Duration::from_secs(60);
-/// Average time allowed per chunk: 64 KiB a second. Slower readers use up the allowance of [`STALL`].
+const CHUNK_TIMEOUT: Duration = Duration::from_secs(60);
+/// Average time allowed per chunk: 64 KiB a second. Slower readers use up the allowance of [`CHUNK_TIMEOUT`].
 const PER_CHUNK: Duration = Duration::from_secs(4);
 /// Maximum size of a reply line, in bytes.
 const MAX_LINE: u64 = 64 << 10;
 
 /// Streams a snapshot of the store, as long as the client reads it.
 pub(super) async fn send(service: &Service, out: &mut (impl AsyncWrite + Unpin)) -> io::Result<()> {
-    reply(out, &Reply::Done(json!({}))).await?;
-    let (chunks, waiting) = mpsc::channel(WAITING);
+    reply(out, &AdminReply::Done(json!({}))).await?;
+    let (chunks, waiting) = mpsc::channel(QUEUED_CHUNKS);
     let streaming = async {
-        let streamed = service.stream_backup(Chunks { chunks, total: Total::default() }).await;
+        let streamed = service.stream_backup(BackupChunks { chunks, total: TransferTotal::default() }).await;
         // Drops the sender here, or `carrying` would wait for more.
         streamed.map(|chunks| chunks.total)
     };
     let carrying = async move {
         // Dropped with this block: if the socket fails, the store's walk ends too.
         let mut waiting = waiting;
-        let mut patience = Patience(STALL);
+        let mut patience = ChunkAllowance(CHUNK_TIMEOUT);
         while let Some(chunk) = waiting.recv().await {
             // At most CHUNK, so it fits.
             let length = u32::try_from(chunk.len()).unwrap_or_default();
@@ -52,7 +52,7 @@ pub(super) async fn send(service: &Service, out: &mut (impl AsyncWrite + Unpin))
                 out.write_all(&chunk).await
             })
             .await??;
-            patience.use_up(begun.elapsed(), chunk.len());
+            patience.charge(begun.elapsed(), chunk.len());
         }
         io::Result::Ok(out)
     };
@@ -60,8 +60,8 @@ pub(super) async fn send(service: &Service, out: &mut (impl AsyncWrite + Unpin))
     let out = carried?;
     out.write_all(&0_u32.to_le_bytes()).await?;
     let end = match streamed {
-        Ok(total) => Reply::Done(total.view()),
-        Err(error) => Reply::Fault(care::fault(error)),
+        Ok(total) => AdminReply::Done(total.view()),
+        Err(error) => AdminReply::Fault(maintenance::store_error(error)),
     };
     reply(out, &end).await
 }
@@ -69,79 +69,79 @@ pub(super) async fn send(service: &Service, out: &mut (impl AsyncWrite + Unpin))
 /// Streams a backup from the running coordinator to `sink`; none if none runs.
 ///
 /// # Errors
-/// [`ClientError`] if the coordinator can't be reached or the data differs from what it sent. Then `sink` holds no
+/// [`AdminClientError`] if the coordinator can't be reached or the data differs from what it sent. Then `sink` holds no
 /// backup.
 pub async fn receive(
     data: &Path,
     sink: &mut (impl AsyncWrite + Unpin),
-) -> Result<Option<Result<u64, Fault>>, ClientError> {
+) -> Result<Option<Result<u64, CommandError>>, AdminClientError> {
     let Some(stream) = client::connect(data).await? else { return Ok(None) };
-    let fault = |source| client::fault(data, source);
+    let fault = |source| client::socket_error(data, source);
     let (reading, mut writing) = stream.into_split();
-    let mut line = serde_json::to_vec(&Command::Backup).map_err(|_| ClientError::Reply)?;
+    let mut line = serde_json::to_vec(&AdminCommand::Backup).map_err(|_| AdminClientError::Reply)?;
     line.push(b'\n');
     writing.write_all(&line).await.map_err(fault)?;
     let mut reading = BufReader::with_capacity(CHUNK, reading);
-    if let Reply::Fault(fault) = next_reply(&mut reading).await.map_err(fault)? {
+    if let AdminReply::Fault(fault) = next_reply(&mut reading).await.map_err(fault)? {
         return Ok(Some(Err(fault)));
     }
-    let mut total = Total::default();
+    let mut total = TransferTotal::default();
     let mut chunk = Vec::with_capacity(CHUNK);
     loop {
-        let length = timeout(Command::Backup.limit(), reading.read_u32_le()).await;
+        let length = timeout(AdminCommand::Backup.limit(), reading.read_u32_le()).await;
         let length = length.map_err(|elapsed| fault(elapsed.into()))?.map_err(fault)? as usize;
         if length == 0 {
             break;
         }
         if length > CHUNK {
-            return Err(ClientError::Reply);
+            return Err(AdminClientError::Reply);
         }
         chunk.resize(length, 0);
         reading.read_exact(&mut chunk).await.map_err(fault)?;
-        sink.write_all(&chunk).await.map_err(ClientError::Sink)?;
+        sink.write_all(&chunk).await.map_err(AdminClientError::Write)?;
         total.add(&chunk);
     }
-    sink.flush().await.map_err(ClientError::Sink)?;
+    sink.flush().await.map_err(AdminClientError::Write)?;
     match next_reply(&mut reading).await.map_err(fault)? {
-        Reply::Fault(fault) => Ok(Some(Err(fault))),
-        Reply::Done(sent) if sent == total.view() => Ok(Some(Ok(total.bytes))),
-        Reply::Done(_) => Err(ClientError::Differs),
+        AdminReply::Fault(fault) => Ok(Some(Err(fault))),
+        AdminReply::Done(sent) if sent == total.view() => Ok(Some(Ok(total.bytes))),
+        AdminReply::Done(_) => Err(AdminClientError::Corrupted),
     }
 }
 
-async fn reply(out: &mut (impl AsyncWrite + Unpin), reply: &Reply) -> io::Result<()> {
+async fn reply(out: &mut (impl AsyncWrite + Unpin), reply: &AdminReply) -> io::Result<()> {
     let mut line = serde_json::to_vec(reply)?;
     line.push(b'\n');
-    timeout(STALL, out.write_all(&line)).await?
+    timeout(CHUNK_TIMEOUT, out.write_all(&line)).await?
 }
 
-async fn next_reply(reading: &mut BufReader<impl AsyncRead + Unpin>) -> io::Result<Reply> {
+async fn next_reply(reading: &mut BufReader<impl AsyncRead + Unpin>) -> io::Result<AdminReply> {
     let mut line = Vec::new();
     let mut reading = reading.take(MAX_LINE);
-    timeout(Command::Backup.limit(), reading.read_until(b'\n', &mut line)).await??;
+    timeout(AdminCommand::Backup.limit(), reading.read_until(b'\n', &mut line)).await??;
     Ok(serde_json::from_slice(&line)?)
 }
 
 /// Time the client may still take for a chunk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Patience(Duration);
+struct ChunkAllowance(Duration);
 
-impl Patience {
+impl ChunkAllowance {
     /// Subtracts the time a chunk took and adds the time allowed for its bytes.
-    fn use_up(&mut self, took: Duration, bytes: usize) {
+    fn charge(&mut self, took: Duration, bytes: usize) {
         let given = PER_CHUNK.mul_f64(bytes as f64 / CHUNK as f64);
-        self.0 = (self.0 + given).saturating_sub(took).min(STALL);
+        self.0 = (self.0 + given).saturating_sub(took).min(CHUNK_TIMEOUT);
     }
 }
 
 /// Length and checksum of the transferred bytes.
 #[derive(Debug, Default)]
-struct Total {
+struct TransferTotal {
     bytes: u64,
     sum: u32,
 }
 
-impl Total {
+impl TransferTotal {
     fn add(&mut self, chunk: &[u8]) {
         self.bytes += chunk.len() as u64;
         self.sum = crc32c::crc32c_append(self.sum, chunk);
@@ -154,12 +154,12 @@ impl Total {
 
 /// Passes the store's output on in chunks and blocks while the queue is full. Must not be used in async code.
 #[derive(Debug)]
-pub(crate) struct Chunks {
+pub(crate) struct BackupChunks {
     chunks: mpsc::Sender<Bytes>,
-    total: Total,
+    total: TransferTotal,
 }
 
-impl Write for Chunks {
+impl Write for BackupChunks {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let chunk = bytes.get(..CHUNK).unwrap_or(bytes);
         if chunk.is_empty() {
@@ -183,18 +183,18 @@ mod tests {
     #[test]
     fn one_that_takes_each_chunk_just_in_time_runs_out_of_it() {
         let seconds = Duration::from_secs;
-        let mut patience = Patience(STALL);
-        patience.use_up(seconds(59), CHUNK);
-        assert_eq!(patience, Patience(seconds(5)), "the next may not take as long");
+        let mut patience = ChunkAllowance(CHUNK_TIMEOUT);
+        patience.charge(seconds(59), CHUNK);
+        assert_eq!(patience, ChunkAllowance(seconds(5)), "the next may not take as long");
         for _ in 0..1_000 {
-            patience.use_up(seconds(4), CHUNK);
+            patience.charge(seconds(4), CHUNK);
         }
-        assert_eq!(patience, Patience(seconds(5)), "the minimum rate can be kept up indefinitely");
+        assert_eq!(patience, ChunkAllowance(seconds(5)), "the minimum rate can be kept up indefinitely");
         for _ in 0..1_000 {
-            patience.use_up(seconds(0), CHUNK);
+            patience.charge(seconds(0), CHUNK);
         }
-        assert_eq!(patience, Patience(STALL), "a fast start does not pay for a later stall");
-        patience.use_up(seconds(61), 0);
-        assert_eq!(patience, Patience(seconds(0)));
+        assert_eq!(patience, ChunkAllowance(CHUNK_TIMEOUT), "a fast start does not pay for a later stall");
+        patience.charge(seconds(61), 0);
+        assert_eq!(patience, ChunkAllowance(seconds(0)));
     }
 }

@@ -9,7 +9,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::UnixStream;
 use tokio::time::timeout;
 
-use super::{Command, Fault, Reply, socket};
+use super::{AdminCommand, AdminReply, CommandError, socket};
 
 /// Extra time for the reply, beyond the command's own limit.
 const REPLY: Duration = Duration::from_secs(15);
@@ -18,7 +18,7 @@ const MAX_REPLY: u64 = 64 << 20;
 
 /// An error in talking to a running coordinator.
 #[derive(Debug, thiserror::Error)]
-pub enum ClientError {
+pub enum AdminClientError {
     /// The socket failed.
     #[error("can't reach the coordinator over {path}: {source}")]
     Socket {
@@ -32,44 +32,44 @@ pub enum ClientError {
     Reply,
     /// The backup file could not be written.
     #[error("the backup could not be written: {0}")]
-    Sink(#[source] io::Error),
+    Write(#[source] io::Error),
     /// The backup arrived corrupted.
     #[error("the received backup differs from what the coordinator sent")]
-    Differs,
+    Corrupted,
 }
 
 /// Sends a command to the coordinator that runs on a data folder; none if none runs.
 ///
 /// # Errors
-/// [`ClientError`] if it runs but can't be reached.
-pub async fn ask(data: &Path, command: &Command) -> Result<Option<Result<Value, Fault>>, ClientError> {
+/// [`AdminClientError`] if it runs but can't be reached.
+pub async fn send_command(
+    data: &Path,
+    command: &AdminCommand,
+) -> Result<Option<Result<Value, CommandError>>, AdminClientError> {
     let Some(stream) = connect(data).await? else { return Ok(None) };
-    let fault = |source| fault(data, source);
-    let line = serde_json::to_string(command).map_err(|_| ClientError::Reply)?;
-    let reply = timeout(command.limit() + REPLY, exchange(stream, line))
-        .await
-        .map_err(|elapsed| fault(elapsed.into()))?;
-    match serde_json::from_slice(&reply.map_err(fault)?).map_err(|_| ClientError::Reply)? {
-        Reply::Done(told) => Ok(Some(Ok(told))),
-        Reply::Fault(fault) => Ok(Some(Err(fault))),
+    let fault = |source| socket_error(data, source);
+    let line = serde_json::to_string(command).map_err(|_| AdminClientError::Reply)?;
+    let reply =
+        timeout(command.limit() + REPLY, exchange(stream, line)).await.map_err(|elapsed| fault(elapsed.into()))?;
+    match serde_json::from_slice(&reply.map_err(fault)?).map_err(|_| AdminClientError::Reply)? {
+        AdminReply::Done(told) => Ok(Some(Ok(told))),
+        AdminReply::Fault(fault) => Ok(Some(Err(fault))),
     }
 }
 
 /// Connects to the coordinator that runs on a data folder; none if none runs.
-pub(super) async fn connect(data: &Path) -> Result<Option<UnixStream>, ClientError> {
+pub(super) async fn connect(data: &Path) -> Result<Option<UnixStream>, AdminClientError> {
     match UnixStream::connect(&socket::path(data)).await {
         Ok(stream) => Ok(Some(stream)),
         // Nobody listens: the coordinator was never started, or has ended or was killed.
-        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused) => {
-            Ok(None)
-        }
-        Err(error) => Err(fault(data, error)),
+        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused) => Ok(None),
+        Err(error) => Err(socket_error(data, error)),
     }
 }
 
 /// Wraps an error of a data folder's socket.
-pub(super) fn fault(data: &Path, source: io::Error) -> ClientError {
-    ClientError::Socket { path: socket::path(data).display().to_string(), source }
+pub(super) fn socket_error(data: &Path, source: io::Error) -> AdminClientError {
+    AdminClientError::Socket { path: socket::path(data).display().to_string(), source }
 }
 
 async fn exchange(mut stream: UnixStream, line: String) -> io::Result<Vec<u8>> {

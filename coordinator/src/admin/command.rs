@@ -4,17 +4,17 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Duration;
 
-use parallax_core::page::access::Password;
+use parallax_core::page::access::PagePassword;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::members::MemberError;
-use crate::service::Error;
+use crate::service::ServiceError;
 
 /// An operator's command. Names, plans, regions and ids are text and validated by the receiver.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "command", rename_all = "kebab-case", deny_unknown_fields)]
-pub enum Command {
+pub enum AdminCommand {
     /// Invite an agent.
     AgentInvite {
         /// Name of the agent.
@@ -91,7 +91,7 @@ pub enum Command {
         /// Names of fields to clear.
         clear: Vec<String>,
         /// New password for visitors.
-        password: Option<Password>,
+        password: Option<PagePassword>,
     },
     /// Release a hostname from the page that uses it, so that any page may claim it.
     HostRelease {
@@ -137,7 +137,7 @@ pub enum Command {
     Verify,
 }
 
-impl Command {
+impl AdminCommand {
     /// Returns the command's time limit.
     pub(super) fn limit(&self) -> Duration {
         match self {
@@ -150,61 +150,64 @@ impl Command {
 /// Reply to a command.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Reply {
+pub enum AdminReply {
     /// Result of a successful command.
     Done(Value),
     /// The command failed.
-    Fault(Fault),
+    Fault(CommandError),
 }
 
 /// Reason a command failed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Fault {
+pub struct CommandError {
     /// Machine-readable code.
     pub code: String,
     /// Human-readable reason.
     pub message: String,
 }
 
-impl Fault {
+impl CommandError {
     /// Creates a fault from its code and reason.
     pub fn new(code: impl Into<String>, message: impl Into<String>) -> Self {
         Self { code: code.into(), message: message.into() }
     }
 }
 
-impl fmt::Display for Fault {
+impl fmt::Display for CommandError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.message)
     }
 }
 
-impl std::error::Error for Fault {}
+impl std::error::Error for CommandError {}
 
-impl From<Error> for Fault {
-    fn from(error: Error) -> Self {
+impl From<ServiceError> for CommandError {
+    fn from(error: ServiceError) -> Self {
         let code = match &error {
-            Error::Unauthenticated | Error::ReadOnly | Error::DiskFull | Error::Internal(_) => "internal",
-            Error::NotFound | Error::UnknownPing => {
+            ServiceError::Unauthenticated
+            | ServiceError::ReadOnly
+            | ServiceError::DiskFull
+            | ServiceError::Internal(_) => "internal",
+            ServiceError::NotFound | ServiceError::UnknownPing => {
                 return Self::new("not_found", "nothing has this id");
             }
-            Error::Invalid(_) => "invalid",
-            Error::OnePage => "one_page",
-            Error::KeyReused => "idempotency_key_reused",
-            Error::CheckedJustNow { .. } | Error::DomainCheckedJustNow { .. } => "rate_limited",
-            Error::PlanLimit(_) => "plan_limit",
-            Error::TestedTooOften { .. }
-            | Error::AccountTestedTooOften { .. }
-            | Error::NotifiedTooOften { .. }
-            | Error::PageAsks { .. }
-            | Error::AccountAsks { .. } => "rate_limited",
-            Error::TooManyPings | Error::Busy { .. } => "rate_limited",
+            ServiceError::Invalid(_) => "invalid",
+            ServiceError::KeyBoundToPage => "one_page",
+            ServiceError::IdempotencyKeyReused => "idempotency_key_reused",
+            ServiceError::CheckNowTooSoon { .. } | ServiceError::DomainCheckTooSoon { .. } => "rate_limited",
+            ServiceError::PlanLimit(_) => "plan_limit",
+            ServiceError::PageTestLimit { .. }
+            | ServiceError::AccountTestLimit { .. }
+            | ServiceError::NotificationLimit { .. }
+            | ServiceError::PageConfirmationLimit { .. }
+            | ServiceError::AccountConfirmationLimit { .. } => "rate_limited",
+            ServiceError::TooManyPings | ServiceError::Busy { .. } => "rate_limited",
         };
         Self::new(code, error.to_string())
     }
 }
 
-impl From<MemberError> for Fault {
+impl From<MemberError> for CommandError {
     fn from(error: MemberError) -> Self {
         let code = match &error {
             MemberError::Invalid { .. }
@@ -212,8 +215,8 @@ impl From<MemberError> for Fault {
             | MemberError::NameInUse { .. }
             | MemberError::InvitationUsed(_)
             | MemberError::TooManyInvitations
-            | MemberError::Waiting { .. } => "invalid",
-            MemberError::Unknown(_) | MemberError::UnknownInvitation(_) => "not_found",
+            | MemberError::AgentsNotReady { .. } => "invalid",
+            MemberError::UnknownAgent(_) | MemberError::UnknownInvitation(_) => "not_found",
             MemberError::Store(_) | MemberError::Token(_) | MemberError::Mesh(_) => "internal",
         };
         Self::new(code, error.to_string())

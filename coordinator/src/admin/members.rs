@@ -2,46 +2,48 @@
 
 use std::collections::BTreeMap;
 
-use parallax_core::member::{Agent, Invitation};
-use parallax_core::place::Region;
+use parallax_core::member::{AgentRecord, Invitation};
 use parallax_core::time::{SECOND, Timestamp};
+use parallax_core::vantage::Region;
 use serde_json::{Value, json};
 
-use super::Fault;
-use crate::members::{AgentView, INVITATION_LIFE, MemberError, Progress, Roll, Step, Wish};
+use super::CommandError;
+use crate::members::{
+    AgentView, INVITATION_LIFE, InviteRequest, MemberError, MemberStore, RotationCommand, RotationProgress,
+};
 
 pub(super) async fn invite(
-    roll: &Roll,
+    roll: &MemberStore,
     name: &str,
     region: &str,
     network: &str,
     valid_seconds: Option<u32>,
-) -> Result<Value, Fault> {
-    let region: Region = region.parse().map_err(|rule| Fault::new("invalid", format!("region {rule}")))?;
+) -> Result<Value, CommandError> {
+    let region: Region = region.parse().map_err(|rule| CommandError::new("invalid", format!("region {rule}")))?;
     let life = valid_seconds.map_or(INVITATION_LIFE, |seconds| i64::from(seconds) * SECOND);
-    let wish = Wish { name: name.to_owned(), region, network: network.to_owned(), life };
+    let wish = InviteRequest { name: name.to_owned(), region, network: network.to_owned(), lifetime: life };
     let (invitation, token) = roll.invite(wish).await?;
-    let mut view = invited(&invitation);
+    let mut view = invitation_view(&invitation);
     view["token"] = json!(token.expose());
     Ok(view)
 }
 
 /// Lists agents by number, then open invitations.
-pub(super) async fn list(roll: &Roll, now: Timestamp) -> Result<Value, Fault> {
-    let live: BTreeMap<_, _> = roll.connected().into_iter().map(|view| (view.agent.id, view)).collect();
+pub(super) async fn list(roll: &MemberStore, now: Timestamp) -> Result<Value, CommandError> {
+    let live: BTreeMap<_, _> = roll.connected_agents().into_iter().map(|view| (view.agent.id, view)).collect();
     let mut members = Vec::new();
     for agent in roll.agents().await.map_err(MemberError::from)? {
-        let mut view = enrolled(&agent);
+        let mut view = agent_view(&agent);
         if let Some(known) = live.get(&agent.id) {
             view["quarantined"] = json!(known.is_quarantined);
             view["contradicted"] = json!(known.contradicted);
             view["shared"] = json!(known.is_shared);
             view["clockSkewMs"] = json!(known.skew_ms);
             view["clockOff"] = json!(known.is_clock_off);
-            view["results"] = json!(known.figures.received);
-            view["duplicates"] = json!(known.figures.duplicates);
-            view["dropped"] = json!(known.figures.dropped);
-            view["note"] = json!(note(known));
+            view["results"] = json!(known.results.received);
+            view["duplicates"] = json!(known.results.duplicates);
+            view["dropped"] = json!(known.results.dropped);
+            view["note"] = json!(status_note(known));
         }
         if let Some(live) = live.get(&agent.id).filter(|live| live.connected_since.is_some()) {
             view["status"] = json!("connected");
@@ -55,34 +57,38 @@ pub(super) async fn list(roll: &Roll, now: Timestamp) -> Result<Value, Fault> {
     }
     let mut invitations = roll.invitations().await.map_err(MemberError::from)?;
     invitations.retain(|invitation| invitation.is_open(now));
-    members.extend(invitations.iter().map(invited));
+    members.extend(invitations.iter().map(invitation_view));
     Ok(Value::Array(members))
 }
 
 /// Lists all stored invitations with their state, oldest first.
-pub(super) async fn invitations(roll: &Roll, now: Timestamp) -> Result<Value, Fault> {
+pub(super) async fn invitations(roll: &MemberStore, now: Timestamp) -> Result<Value, CommandError> {
     let all = roll.invitations().await.map_err(MemberError::from)?;
-    Ok(all.iter().map(|invitation| kept(invitation, now)).collect())
+    Ok(all.iter().map(|invitation| invitation_state_view(invitation, now)).collect())
 }
 
-pub(super) async fn revoke_invitation(roll: &Roll, invitation: &str, now: Timestamp) -> Result<Value, Fault> {
-    Ok(kept(&roll.revoke_invitation(invitation).await?, now))
+pub(super) async fn revoke_invitation(
+    roll: &MemberStore,
+    invitation: &str,
+    now: Timestamp,
+) -> Result<Value, CommandError> {
+    Ok(invitation_state_view(&roll.revoke_invitation(invitation).await?, now))
 }
 
-pub(super) async fn revoke(roll: &Roll, agent: &str) -> Result<Value, Fault> {
-    Ok(enrolled(&roll.revoke(agent).await?))
+pub(super) async fn revoke(roll: &MemberStore, agent: &str) -> Result<Value, CommandError> {
+    Ok(agent_view(&roll.revoke(agent).await?))
 }
 
-pub(super) async fn forget(roll: &Roll, agent: &str) -> Result<Value, Fault> {
-    let mut view = enrolled(&roll.forget(agent).await?);
+pub(super) async fn remove(roll: &MemberStore, agent: &str) -> Result<Value, CommandError> {
+    let mut view = agent_view(&roll.remove(agent).await?);
     view["status"] = json!("forgotten");
     Ok(view)
 }
 
 /// Takes a step in rotating the certificate authority and returns the progress.
-pub(super) async fn rotate(roll: &Roll, step: &str, force: bool) -> Result<Value, Fault> {
-    let step: Step = step.parse().map_err(|rule| Fault::new("invalid", format!("step {rule}")))?;
-    let Progress { phase, signing, other, agents, waiting } = roll.rotate(step, force).await?;
+pub(super) async fn rotate(roll: &MemberStore, step: &str, force: bool) -> Result<Value, CommandError> {
+    let step: RotationCommand = step.parse().map_err(|rule| CommandError::new("invalid", format!("step {rule}")))?;
+    let RotationProgress { phase, signing, other, agents, not_ready: waiting } = roll.rotate(step, force).await?;
     Ok(json!({
         "phase": phase.name(),
         "signing": signing,
@@ -94,7 +100,7 @@ pub(super) async fn rotate(roll: &Roll, step: &str, force: bool) -> Result<Value
 }
 
 /// Returns a short summary of an agent's problems.
-fn note(agent: &AgentView) -> Option<String> {
+fn status_note(agent: &AgentView) -> Option<String> {
     let mut notes = Vec::new();
     if agent.is_shared {
         notes.push("two hosts use this identity".to_owned());
@@ -103,21 +109,19 @@ fn note(agent: &AgentView) -> Option<String> {
     }
     notes.extend(agent.contradicted.clone());
     if agent.is_superseded {
-        notes.push(
-            "renewal refused for a superseded certificate: copied identity or restored folder".to_owned(),
-        );
+        notes.push("renewal refused for a superseded certificate: copied identity or restored folder".to_owned());
     }
     if let Some(skew) = agent.skew_ms.filter(|_| agent.is_clock_off) {
         notes.push(format!("clock is {skew} ms off"));
     }
-    if agent.figures.dropped > 0 {
-        notes.push(format!("{} results dropped", agent.figures.dropped));
+    if agent.results.dropped > 0 {
+        notes.push(format!("{} results dropped", agent.results.dropped));
     }
     notes.extend(agent.faults.iter().cloned());
     (!notes.is_empty()).then(|| notes.join(", "))
 }
 
-fn enrolled(agent: &Agent) -> Value {
+fn agent_view(agent: &AgentRecord) -> Value {
     json!({
         "id": agent.id.to_string(),
         "name": agent.name,
@@ -131,15 +135,15 @@ fn enrolled(agent: &Agent) -> Value {
 }
 
 /// Builds an invitation's view with its state and the agent that used it.
-fn kept(invitation: &Invitation, now: Timestamp) -> Value {
-    let mut view = invited(invitation);
+fn invitation_state_view(invitation: &Invitation, now: Timestamp) -> Value {
+    let mut view = invitation_view(invitation);
     view["status"] = json!(invitation.state(now).name());
     view["usedBy"] = json!(invitation.used_by.map(|agent| agent.to_string()));
     view["revokedAt"] = json!(invitation.revoked_at.map(|at| at.to_string()));
     view
 }
 
-fn invited(invitation: &Invitation) -> Value {
+fn invitation_view(invitation: &Invitation) -> Value {
     json!({
         "id": invitation.id.to_string(),
         "name": invitation.name,

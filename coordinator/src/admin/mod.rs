@@ -1,47 +1,47 @@
 //! The operator's commands as lines of JSON, executed by the service and the member records.
 //!
 //! [`socket`] receives them on `DIR/admin.sock` while a coordinator runs, and [`client`] sends them; if none runs,
-//! the command line uses an [`Operator`] of its own on the store. Access to the socket makes one the operator: its
+//! the command line uses an [`OperatorCommands`] of its own on the store. Access to the socket makes one the operator: its
 //! mode is 0600, in a folder of mode 0700.
 
-mod alerts;
+pub mod admin_http;
+mod alert_settings;
 pub mod backup;
-pub mod care;
 pub mod client;
 mod command;
-mod exposition;
-pub mod health;
+pub mod maintenance;
 mod members;
-mod pages;
+mod metrics_format;
+mod page_edit;
 pub mod socket;
 
 use parallax_core::account::Account;
-use parallax_core::given::Given;
 use parallax_core::id::{AccountId, KeyId, PageId};
-use parallax_core::key::{Access, Key};
+use parallax_core::key::{ApiKey, KeyAccess};
 use parallax_core::page::Page;
-use parallax_core::page::look::PictureUse;
+use parallax_core::page::branding::PictureUse;
+use parallax_core::patch::PatchField;
 use parallax_core::plan::Plan;
 use serde_json::{Value, json};
 
-pub use self::command::{Command, Fault, Reply};
-use crate::members::Roll;
+pub use self::command::{AdminCommand, AdminReply, CommandError};
+use crate::members::MemberStore;
 use crate::service::keys::NewKey;
-use crate::service::{Error, Service};
+use crate::service::{Service, ServiceError};
 
 /// Maximum size of a command line, in bytes.
 pub(crate) const MAX_COMMAND: u64 = 256 * 1024;
 
 /// Executes the operator's commands.
 #[derive(Debug, Clone)]
-pub struct Operator {
+pub struct OperatorCommands {
     service: Service,
-    members: Roll,
+    members: MemberStore,
 }
 
-impl Operator {
+impl OperatorCommands {
     /// Creates an operator for that service and those members.
-    pub fn new(service: Service, members: Roll) -> Self {
+    pub fn new(service: Service, members: MemberStore) -> Self {
         Self { service, members }
     }
 
@@ -52,55 +52,55 @@ impl Operator {
     /// Runs a command and returns its result: an object for a single thing, an array for a list.
     ///
     /// # Errors
-    /// [`Fault`] with a message for the operator.
-    pub async fn run(&self, command: &Command) -> Result<Value, Fault> {
+    /// [`CommandError`] with a message for the operator.
+    pub async fn run(&self, command: &AdminCommand) -> Result<Value, CommandError> {
         match command {
             // The socket streams it (`backup`), since results of commands are held in memory.
-            Command::Backup => {
-                Err(Fault::new("invalid", "a backup can only be streamed over the admin socket"))
+            AdminCommand::Backup => {
+                Err(CommandError::new("invalid", "a backup can only be streamed over the admin socket"))
             }
-            Command::Verify => care::verify(&self.service).await,
-            Command::AgentInvite { name, region, network, valid_seconds } => {
+            AdminCommand::Verify => maintenance::verify(&self.service).await,
+            AdminCommand::AgentInvite { name, region, network, valid_seconds } => {
                 members::invite(&self.members, name, region, network, *valid_seconds).await
             }
-            Command::AgentInvitations => members::invitations(&self.members, self.service.now()).await,
-            Command::AgentRevokeInvitation { invitation } => {
+            AdminCommand::AgentInvitations => members::invitations(&self.members, self.service.now()).await,
+            AdminCommand::AgentRevokeInvitation { invitation } => {
                 members::revoke_invitation(&self.members, invitation, self.service.now()).await
             }
-            Command::AgentList => members::list(&self.members, self.service.now()).await,
-            Command::AgentRevoke { agent } => members::revoke(&self.members, agent).await,
-            Command::AgentForget { agent } => members::forget(&self.members, agent).await,
-            Command::MeshRotate { step, force } => members::rotate(&self.members, step, *force).await,
-            Command::AccountCreate { email, plan } => {
+            AdminCommand::AgentList => members::list(&self.members, self.service.now()).await,
+            AdminCommand::AgentRevoke { agent } => members::revoke(&self.members, agent).await,
+            AdminCommand::AgentForget { agent } => members::remove(&self.members, agent).await,
+            AdminCommand::MeshRotate { step, force } => members::rotate(&self.members, step, *force).await,
+            AdminCommand::AccountCreate { email, plan } => {
                 let plan = plan.as_deref().map(read_plan).transpose()?;
                 Ok(account_view(&self.service.create_account(email, plan).await?))
             }
-            Command::AccountList => Ok(list(&self.service.accounts().await?, account_view)),
-            Command::AccountPlan { account, plan } => {
+            AdminCommand::AccountList => Ok(list(&self.service.accounts().await?, account_view)),
+            AdminCommand::AccountPlan { account, plan } => {
                 let account = self.account(Some(account)).await?;
                 Ok(account_view(&self.service.set_plan(account, read_plan(plan)?).await?))
             }
-            Command::PageCreate { account, name, slug } => {
+            AdminCommand::PageCreate { account, name, slug } => {
                 let account = self.account(account.as_deref()).await?;
                 let page = self.service.create_page(account, name, slug).await?;
                 Ok(self.page_view(&page))
             }
-            Command::PageList { account } => {
+            AdminCommand::PageList { account } => {
                 let mut pages = Vec::new();
                 for account in self.accounts(account.as_deref()).await? {
-                    pages.extend(self.service.pages_of(account).await?);
+                    pages.extend(self.service.account_pages(account).await?);
                 }
                 Ok(list(&pages, |page| self.page_view(page)))
             }
-            Command::PageSet { page, set, clear, password } => {
+            AdminCommand::PageSet { page, set, clear, password } => {
                 let page = self.page(page).await?;
-                let edit = pages::edit(set, clear, password.as_ref())?;
+                let edit = page_edit::edit(set, clear, password.as_ref())?;
                 let changed = self.service.set_page(page, &edit).await;
-                Ok(self.page_view(&changed.map_err(|error| missing(error, "page"))?))
+                Ok(self.page_view(&changed.map_err(|error| not_found(error, "page"))?))
             }
-            Command::HostRelease { host } => {
+            AdminCommand::HostRelease { host } => {
                 let released = self.service.release_host(host).await;
-                let from = released.map_err(|error| missing(error, "hostname of a page"))?;
+                let from = released.map_err(|error| not_found(error, "hostname of a page"))?;
                 Ok(json!({
                     "host": from.host,
                     "page": from.page.map(|page| page.to_string()),
@@ -108,76 +108,74 @@ impl Operator {
                     "released": true,
                 }))
             }
-            Command::PageAlerts { page, repeat_minutes, repeat_off, automatic_incidents } => {
+            AdminCommand::PageAlerts { page, repeat_minutes, repeat_off, automatic_incidents } => {
                 let repeat = match repeat_minutes {
-                    Some(minutes) => Given::Value(*minutes),
-                    None if *repeat_off => Given::Null,
-                    None => Given::Absent,
+                    Some(minutes) => PatchField::Value(*minutes),
+                    None if *repeat_off => PatchField::Null,
+                    None => PatchField::Absent,
                 };
-                alerts::page(&self.service, page, repeat, *automatic_incidents).await
+                alert_settings::update(&self.service, page, repeat, *automatic_incidents).await
             }
-            Command::KeyCreate { account, name, access, page } => {
+            AdminCommand::KeyCreate { account, name, access, page } => {
                 let page = page.as_deref().map(|page| read_id::<PageId>("page", page)).transpose()?;
                 let account = match (account, page) {
-                    (None, Some(page)) => self.owner(page).await?,
+                    (None, Some(page)) => self.account_of_page(page).await?,
                     _ => self.account(account.as_deref()).await?,
                 };
                 let new = NewKey { account, name: name.clone(), access: read_access(access)?, page };
                 let made = self.service.create_key(new).await;
-                let (key, text) = made.map_err(|error| missing(error, "page on this account"))?;
+                let (key, text) = made.map_err(|error| not_found(error, "page on this account"))?;
                 let mut view = key_view(&key);
                 view["key"] = json!(text.reveal());
                 Ok(view)
             }
-            Command::KeyList { account } => {
+            AdminCommand::KeyList { account } => {
                 let mut keys = Vec::new();
                 for account in self.accounts(account.as_deref()).await? {
                     keys.extend(self.service.keys(account).await?);
                 }
                 Ok(list(&keys, key_view))
             }
-            Command::KeyRevoke { key } => {
+            AdminCommand::KeyRevoke { key } => {
                 let key = read_id::<KeyId>("key", key)?;
-                self.service.revoke_key(key).await.map_err(|error| missing(error, "key"))?;
+                self.service.revoke_key(key).await.map_err(|error| not_found(error, "key"))?;
                 Ok(json!({"id": key.to_string(), "revoked": true}))
             }
         }
     }
 
     /// Finds an account by id or email address; without one, returns the only account.
-    async fn account(&self, wanted: Option<&str>) -> Result<AccountId, Fault> {
+    async fn account(&self, wanted: Option<&str>) -> Result<AccountId, CommandError> {
         let accounts = self.service.accounts().await?;
         let Some(wanted) = wanted else {
             return match accounts.as_slice() {
                 [only] => Ok(only.id),
-                [] => Err(Fault::new(
+                [] => Err(CommandError::new(
                     "not_found",
                     "there is no account yet; create one with `parallax account create`",
                 )),
-                _ => Err(Fault::new("invalid", "account is required because there are several")),
+                _ => Err(CommandError::new("invalid", "account is required because there are several")),
             };
         };
-        let is_wanted = |account: &&Account| {
-            account.email.eq_ignore_ascii_case(wanted) || account.id.to_string() == wanted
-        };
+        let is_wanted =
+            |account: &&Account| account.email.eq_ignore_ascii_case(wanted) || account.id.to_string() == wanted;
         let found = accounts.iter().find(is_wanted).map(|account| account.id);
-        found.ok_or_else(|| {
-            Fault::new("not_found", format!("no account has the id or email address {wanted:?}"))
-        })
+        found
+            .ok_or_else(|| CommandError::new("not_found", format!("no account has the id or email address {wanted:?}")))
     }
 
     /// Returns the account that owns the page.
-    async fn owner(&self, page: PageId) -> Result<AccountId, Fault> {
+    async fn account_of_page(&self, page: PageId) -> Result<AccountId, CommandError> {
         for account in self.accounts(None).await? {
-            if self.service.pages_of(account).await?.iter().any(|its| its.id == page) {
+            if self.service.account_pages(account).await?.iter().any(|its| its.id == page) {
                 return Ok(account);
             }
         }
-        Err(missing(Error::NotFound, "page"))
+        Err(not_found(ServiceError::NotFound, "page"))
     }
 
     /// Returns the given account, or all of them.
-    async fn accounts(&self, wanted: Option<&str>) -> Result<Vec<AccountId>, Fault> {
+    async fn accounts(&self, wanted: Option<&str>) -> Result<Vec<AccountId>, CommandError> {
         match wanted {
             Some(_) => Ok(vec![self.account(wanted).await?]),
             None => Ok(self.service.accounts().await?.iter().map(|account| account.id).collect()),
@@ -185,14 +183,14 @@ impl Operator {
     }
 
     /// Finds a page by id or slug.
-    async fn page(&self, wanted: &str) -> Result<PageId, Fault> {
+    async fn page(&self, wanted: &str) -> Result<PageId, CommandError> {
         for account in self.accounts(None).await? {
-            let pages = self.service.pages_of(account).await?;
+            let pages = self.service.account_pages(account).await?;
             if let Some(page) = pages.iter().find(|it| it.slug == wanted || it.id.to_string() == wanted) {
                 return Ok(page.id);
             }
         }
-        Err(Fault::new("not_found", format!("no page has the id or address label {wanted:?}")))
+        Err(CommandError::new("not_found", format!("no page has the id or address label {wanted:?}")))
     }
 
     fn page_view(&self, page: &Page) -> Value {
@@ -214,20 +212,20 @@ impl Operator {
                 "host": it.host, "recordName": it.record_name(), "recordValue": it.record_value(),
                 "checkedAt": it.checked_at.map(|at| at.to_string()), "problem": it.problem,
             })),
-            "passwordProtected": page.password.is_some(),
+            "passwordProtected": page.password_hash.is_some(),
             "private": page.private,
-            "allowedPeople": page.allowed.people,
-            "allowedDomains": page.allowed.domains,
+            "allowedPeople": page.allowed_visitors.people,
+            "allowedDomains": page.allowed_visitors.domains,
             "noindex": page.noindex,
-            "theme": page.look.theme.name(),
-            "accentColor": page.look.accent.map(|it| it.to_string()),
+            "theme": page.branding.theme.name(),
+            "accentColor": page.branding.accent.map(|it| it.to_string()),
             "logo": self.service.picture_url(page, PictureUse::Logo),
             "favicon": self.service.picture_url(page, PictureUse::Favicon),
             "language": page.language.tag(),
             "showDeploys": page.show_deploys,
             "showLocations": page.show_locations,
-            "latencyLocations": page.latency_regions.map(pages::names),
-            "uptimeRegions": page.uptime_regions.map(pages::names),
+            "latencyLocations": page.latency_regions.map(page_edit::names),
+            "uptimeRegions": page.uptime_regions.map(page_edit::names),
         })
     }
 }
@@ -241,7 +239,7 @@ fn account_view(account: &Account) -> Value {
     })
 }
 
-fn key_view(key: &Key) -> Value {
+fn key_view(key: &ApiKey) -> Value {
     json!({
         "id": key.id.to_string(),
         "account": key.account.to_string(),
@@ -257,27 +255,27 @@ fn list<T>(things: &[T], view: impl Fn(&T) -> Value) -> Value {
     things.iter().map(view).collect()
 }
 
-fn read_plan(name: &str) -> Result<Plan, Fault> {
-    Plan::read(name).map_err(|rule| Fault::new("invalid", format!("plan {rule}")))
+fn read_plan(name: &str) -> Result<Plan, CommandError> {
+    Plan::read(name).map_err(|rule| CommandError::new("invalid", format!("plan {rule}")))
 }
 
-fn read_access(name: &str) -> Result<Access, Fault> {
+fn read_access(name: &str) -> Result<KeyAccess, CommandError> {
     match name {
-        "read" => Ok(Access::Read),
-        "write" => Ok(Access::Write),
-        _ => Err(Fault::new("invalid", "access must be read or write")),
+        "read" => Ok(KeyAccess::Read),
+        "write" => Ok(KeyAccess::Write),
+        _ => Err(CommandError::new("invalid", "access must be read or write")),
     }
 }
 
-fn read_id<T: std::str::FromStr>(field: &str, text: &str) -> Result<T, Fault> {
-    text.parse().map_err(|_| Fault::new("invalid", format!("{field} must be an id, not {text:?}")))
+fn read_id<T: std::str::FromStr>(field: &str, text: &str) -> Result<T, CommandError> {
+    text.parse().map_err(|_| CommandError::new("invalid", format!("{field} must be an id, not {text:?}")))
 }
 
 /// Converts an error into a fault that names the missing thing, since the service's message is about an API key's
 /// access.
-fn missing(error: Error, what: &str) -> Fault {
+fn not_found(error: ServiceError, what: &str) -> CommandError {
     match error {
-        Error::NotFound => Fault::new("not_found", format!("there is no such {what}")),
+        ServiceError::NotFound => CommandError::new("not_found", format!("there is no such {what}")),
         other => other.into(),
     }
 }

@@ -13,10 +13,10 @@ use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
-use super::{Command, Fault, MAX_COMMAND, Operator, Reply, backup};
+use super::{AdminCommand, AdminReply, CommandError, MAX_COMMAND, OperatorCommands, backup};
 
 /// Concurrent commands; more wait.
-const AT_ONCE: usize = 16;
+const MAX_COMMANDS: usize = 16;
 /// Time limit for receiving a command and for sending the reply.
 const LINE: Duration = Duration::from_secs(5);
 /// Pause after a failed accept, so that a lack of file descriptors causes no busy loop.
@@ -29,7 +29,7 @@ pub fn path(data: &Path) -> PathBuf {
 
 /// A bound admin socket; its file is removed on drop.
 #[derive(Debug)]
-pub struct Listener {
+pub struct AdminListener {
     listener: UnixListener,
     path: PathBuf,
 }
@@ -39,7 +39,7 @@ pub struct Listener {
 ///
 /// # Errors
 /// The socket could not be created, for example because its path exceeds the system's limit (about 100 bytes).
-pub fn bind(data: &Path) -> io::Result<Listener> {
+pub fn bind(data: &Path) -> io::Result<AdminListener> {
     let path = path(data);
     let fresh = data.join("admin.new");
     match fs::remove_file(&fresh) {
@@ -50,12 +50,12 @@ pub fn bind(data: &Path) -> io::Result<Listener> {
     // It gets its final name only once no other user can access it.
     fs::set_permissions(&fresh, Permissions::from_mode(0o600))?;
     fs::rename(&fresh, &path)?;
-    Ok(Listener { listener, path })
+    Ok(AdminListener { listener, path })
 }
 
 /// Serves commands until shutdown, then finishes those in progress.
-pub async fn serve(listener: Listener, operator: Operator, mut shutdown: watch::Receiver<bool>) {
-    let slots = Arc::new(Semaphore::new(AT_ONCE));
+pub async fn serve(listener: AdminListener, operator: OperatorCommands, mut shutdown: watch::Receiver<bool>) {
+    let slots = Arc::new(Semaphore::new(MAX_COMMANDS));
     let mut tasks = JoinSet::new();
     loop {
         let accepting = async {
@@ -73,7 +73,7 @@ pub async fn serve(listener: Listener, operator: Operator, mut shutdown: watch::
                 let operator = operator.clone();
                 tasks.spawn(async move {
                     let _slot = slot;
-                    if let Err(error) = answer(stream, &operator).await {
+                    if let Err(error) = handle_connection(stream, &operator).await {
                         tracing::debug!(%error, "an admin connection ended early");
                     }
                 });
@@ -87,7 +87,7 @@ pub async fn serve(listener: Listener, operator: Operator, mut shutdown: watch::
     while tasks.join_next().await.is_some() {}
 }
 
-impl Drop for Listener {
+impl Drop for AdminListener {
     fn drop(&mut self) {
         if let Err(error) = fs::remove_file(&self.path) {
             tracing::debug!(%error, "could not remove the admin socket's file");
@@ -95,22 +95,22 @@ impl Drop for Listener {
     }
 }
 
-async fn answer(stream: UnixStream, operator: &Operator) -> io::Result<()> {
+async fn handle_connection(stream: UnixStream, operator: &OperatorCommands) -> io::Result<()> {
     let (reading, mut writing) = stream.into_split();
     let mut line = Vec::new();
     let mut reading = BufReader::new(reading.take(MAX_COMMAND));
     timeout(LINE, reading.read_until(b'\n', &mut line)).await??;
     let reply = match read(&line) {
-        Ok(command @ Command::Backup) => {
+        Ok(command @ AdminCommand::Backup) => {
             timeout(command.limit(), backup::send(operator.service(), &mut writing)).await??;
             return writing.shutdown().await;
         }
         Ok(command) => match timeout(command.limit(), operator.run(&command)).await {
-            Ok(Ok(told)) => Reply::Done(told),
-            Ok(Err(fault)) => Reply::Fault(fault),
-            Err(_) => Reply::Fault(Fault::new("internal", "the command took too long")),
+            Ok(Ok(told)) => AdminReply::Done(told),
+            Ok(Err(fault)) => AdminReply::Fault(fault),
+            Err(_) => AdminReply::Fault(CommandError::new("internal", "the command took too long")),
         },
-        Err(fault) => Reply::Fault(fault),
+        Err(fault) => AdminReply::Fault(fault),
     };
     let mut text = serde_json::to_vec(&reply)?;
     text.push(b'\n');
@@ -118,10 +118,9 @@ async fn answer(stream: UnixStream, operator: &Operator) -> io::Result<()> {
     writing.shutdown().await
 }
 
-fn read(line: &[u8]) -> Result<Command, Fault> {
+fn read(line: &[u8]) -> Result<AdminCommand, CommandError> {
     if line.last() != Some(&b'\n') {
-        return Err(Fault::new("invalid", format!("a command is one line of at most {MAX_COMMAND} bytes")));
+        return Err(CommandError::new("invalid", format!("a command is one line of at most {MAX_COMMAND} bytes")));
     }
-    serde_json::from_slice(line)
-        .map_err(|error| Fault::new("invalid", format!("not a valid command: {error}")))
+    serde_json::from_slice(line).map_err(|error| CommandError::new("invalid", format!("not a valid command: {error}")))
 }

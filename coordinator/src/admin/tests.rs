@@ -4,7 +4,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::sync::Arc;
 
-use parallax_core::page::access::Password;
+use parallax_core::page::access::PagePassword;
 use parallax_core::plan::PlanLimits;
 use parallax_core::time::Timestamp;
 use tempfile::TempDir;
@@ -16,20 +16,20 @@ use tokio::task::JoinHandle;
 use super::*;
 use crate::clock::Clock;
 use crate::members::tests::roll_in;
-use crate::service::Settings;
-use crate::service::beats::deaf;
-use crate::service::doors::DoorKey;
-use crate::service::figures::NoFigures;
+use crate::service::ServiceSettings;
+use crate::service::page_access::AccessTokenKey;
+use crate::service::pings::disconnected;
+use crate::service::statistics::NoStatistics;
 use crate::storage::Store;
 
 /// The admin side of a coordinator.
-struct Scene {
+struct AdminFixture {
     folder: TempDir,
     stop: watch::Sender<bool>,
     serving: JoinHandle<()>,
 }
 
-impl Scene {
+impl AdminFixture {
     fn set() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let (stop, stopping) = watch::channel(false);
@@ -42,12 +42,12 @@ impl Scene {
         self.folder.path()
     }
 
-    async fn ask(&self, command: Command) -> Result<Value, Fault> {
-        client::ask(self.data(), &command).await.unwrap().expect("one runs")
+    async fn ask(&self, command: AdminCommand) -> Result<Value, CommandError> {
+        client::send_command(self.data(), &command).await.unwrap().expect("one runs")
     }
 
     /// Sends a raw line and returns the reply's text.
-    async fn say(&self, line: &[u8]) -> String {
+    async fn send_raw(&self, line: &[u8]) -> String {
         let mut stream = UnixStream::connect(socket::path(self.data())).await.unwrap();
         // The rest of an overlong line is not read, since the connection may be closed by then.
         let _ = stream.write_all(line).await;
@@ -58,36 +58,39 @@ impl Scene {
     }
 }
 
-fn operator() -> Operator {
-    let clock = Clock::by_hand(Timestamp::from_millis(1_790_000_000_000));
+fn operator() -> OperatorCommands {
+    let clock = Clock::manual(Timestamp::from_millis(1_790_000_000_000));
     let store = Store::in_memory().unwrap();
     let (queries, _) = mpsc::channel(1);
     let base_url = "http://127.0.0.1:8080".to_owned();
-    let settings = Settings {
+    let settings = ServiceSettings {
         base_url,
         root_domain: None,
         limits: PlanLimits::default(),
         allow_private: false,
-        doors: DoorKey::new(&[7; 32]),
+        access_token_key: AccessTokenKey::new(&[7; 32]),
     };
     let members = roll_in(store.clone(), clock.clone());
-    Operator::new(Service::new(store, clock, queries, deaf(), Arc::new(NoFigures), settings), members)
+    OperatorCommands::new(
+        Service::new(store, clock, queries, disconnected(), Arc::new(NoStatistics), settings),
+        members,
+    )
 }
 
-fn account(email: &str) -> Command {
-    Command::AccountCreate { email: email.to_owned(), plan: None }
+fn account(email: &str) -> AdminCommand {
+    AdminCommand::AccountCreate { email: email.to_owned(), plan: None }
 }
 
 #[tokio::test]
 async fn an_operator_makes_an_account_a_page_and_a_key_and_takes_the_key_back() {
-    let scene = Scene::set();
+    let scene = AdminFixture::set();
     let made = scene.ask(account("ann@example.com")).await.unwrap();
     assert_eq!(made["plan"], "pro");
-    let page = Command::PageCreate { account: None, name: "Shop".to_owned(), slug: "shop".to_owned() };
+    let page = AdminCommand::PageCreate { account: None, name: "Shop".to_owned(), slug: "shop".to_owned() };
     let page = scene.ask(page).await.unwrap();
     assert_eq!((&page["account"], &page["url"]), (&made["id"], &json!("http://127.0.0.1:8080/p/shop")));
     let id = page["id"].as_str().map(str::to_owned);
-    let key = Command::KeyCreate {
+    let key = AdminCommand::KeyCreate {
         account: Some("ANN@example.com".to_owned()),
         name: "deploys".to_owned(),
         access: "write".to_owned(),
@@ -95,24 +98,21 @@ async fn an_operator_makes_an_account_a_page_and_a_key_and_takes_the_key_back() 
     };
     let key = scene.ask(key).await.unwrap();
     assert!(key["key"].as_str().is_some_and(|text| text.starts_with("plx_")));
-    let listed = scene.ask(Command::KeyList { account: None }).await.unwrap();
+    let listed = scene.ask(AdminCommand::KeyList { account: None }).await.unwrap();
     assert_eq!(listed[0]["id"], key["id"]);
     assert!(!listed.to_string().contains("plx_"), "a key is shown once");
-    let revoke = Command::KeyRevoke { key: key["id"].as_str().unwrap().to_owned() };
+    let revoke = AdminCommand::KeyRevoke { key: key["id"].as_str().unwrap().to_owned() };
     scene.ask(revoke.clone()).await.unwrap();
     assert_eq!(scene.ask(revoke).await.unwrap_err().message, "there is no such key");
-    assert_eq!(scene.ask(Command::KeyList { account: None }).await.unwrap(), json!([]));
+    assert_eq!(scene.ask(AdminCommand::KeyList { account: None }).await.unwrap(), json!([]));
 }
 
 #[tokio::test]
 async fn a_backup_that_the_store_can_not_give_is_a_fault_and_no_file() {
-    let scene = Scene::set();
+    let scene = AdminFixture::set();
     let mut taken = Vec::new();
     let told = backup::receive(scene.data(), &mut taken).await.unwrap().expect("one runs");
-    assert_eq!(
-        told.unwrap_err().message,
-        "the store can't be read or written: a store in memory has no snapshots"
-    );
+    assert_eq!(told.unwrap_err().message, "the store can't be read or written: a store in memory has no snapshots");
     assert!(taken.is_empty());
     let nobody = tempfile::tempdir().unwrap();
     assert!(backup::receive(nobody.path(), &mut taken).await.unwrap().is_none());
@@ -120,15 +120,15 @@ async fn a_backup_that_the_store_can_not_give_is_a_fault_and_no_file() {
 
 #[tokio::test]
 async fn a_key_for_one_page_belongs_to_its_account() {
-    let scene = Scene::set();
+    let scene = AdminFixture::set();
     let mut pages = Vec::new();
     for (email, slug) in [("ann@example.com", "shop"), ("bob@example.com", "news")] {
         scene.ask(account(email)).await.unwrap();
         let account = Some(email.to_owned());
-        let made = Command::PageCreate { account, name: slug.to_owned(), slug: slug.to_owned() };
+        let made = AdminCommand::PageCreate { account, name: slug.to_owned(), slug: slug.to_owned() };
         pages.push(scene.ask(made).await.unwrap());
     }
-    let key = |account: Option<&str>, page: &str| Command::KeyCreate {
+    let key = |account: Option<&str>, page: &str| AdminCommand::KeyCreate {
         account: account.map(str::to_owned),
         name: "deploys".to_owned(),
         access: "write".to_owned(),
@@ -144,18 +144,16 @@ async fn a_key_for_one_page_belongs_to_its_account() {
 
 #[tokio::test]
 async fn an_account_must_be_named_where_there_are_several() {
-    let scene = Scene::set();
-    let page = Command::PageCreate { account: None, name: "Shop".to_owned(), slug: "shop".to_owned() };
+    let scene = AdminFixture::set();
+    let page = AdminCommand::PageCreate { account: None, name: "Shop".to_owned(), slug: "shop".to_owned() };
     let told = scene.ask(page.clone()).await.unwrap_err();
     assert_eq!(told.message, "there is no account yet; create one with `parallax account create`");
     for email in ["ann@example.com", "bob@example.com"] {
         scene.ask(account(email)).await.unwrap();
     }
     assert_eq!(scene.ask(page).await.unwrap_err().message, "account is required because there are several");
-    let plan = |account: &str, plan: &str| Command::AccountPlan {
-        account: account.to_owned(),
-        plan: plan.to_owned(),
-    };
+    let plan =
+        |account: &str, plan: &str| AdminCommand::AccountPlan { account: account.to_owned(), plan: plan.to_owned() };
     assert_eq!(scene.ask(plan("bob@example.com", "hobby")).await.unwrap()["plan"], "hobby");
     let told = scene.ask(plan("eve@example.com", "hobby")).await.unwrap_err();
     assert_eq!((told.code.as_str(), told.message.contains("eve@example.com")), ("not_found", true));
@@ -164,8 +162,8 @@ async fn an_account_must_be_named_where_there_are_several() {
 
 #[tokio::test]
 async fn an_invitation_is_listed_until_it_is_used_and_its_token_is_not() {
-    let scene = Scene::set();
-    let invite = |region: &str| Command::AgentInvite {
+    let scene = AdminFixture::set();
+    let invite = |region: &str| AdminCommand::AgentInvite {
         name: "fra1".to_owned(),
         region: region.to_owned(),
         network: "AS64500".to_owned(),
@@ -173,17 +171,17 @@ async fn an_invitation_is_listed_until_it_is_used_and_its_token_is_not() {
     };
     let invitation = scene.ask(invite("europe")).await.unwrap();
     let token = invitation["token"].as_str().unwrap();
-    let listed = scene.ask(Command::AgentList).await.unwrap();
+    let listed = scene.ask(AdminCommand::AgentList).await.unwrap();
     assert_eq!((&listed[0]["name"], &listed[0]["status"]), (&json!("fra1"), &json!("invited")));
     assert!(!listed.to_string().contains(token));
     assert!(scene.ask(invite("mars")).await.unwrap_err().message.starts_with("region must be one of"));
-    let revoke = Command::AgentRevoke { agent: "fra1".to_owned() };
+    let revoke = AdminCommand::AgentRevoke { agent: "fra1".to_owned() };
     assert_eq!(scene.ask(revoke).await.unwrap_err().code, "not_found");
 }
 
 #[tokio::test]
 async fn a_line_that_is_no_command_is_refused_in_words() {
-    let scene = Scene::set();
+    let scene = AdminFixture::set();
     for (line, told) in [
         (&b"hello\n"[..], "not a valid command"),
         (b"{\"command\": \"agent-list\"}", "one line"),
@@ -191,25 +189,25 @@ async fn a_line_that_is_no_command_is_refused_in_words() {
         (b"{\"command\": \"agent-revoke\", \"agent\": \"a\", \"why\": 1}\n", "unknown field"),
         (b"", "one line"),
     ] {
-        let reply = scene.say(line).await;
+        let reply = scene.send_raw(line).await;
         assert!(reply.contains(told) && reply.ends_with('\n'), "{told}: {reply}");
     }
     let long = vec![b'x'; usize::try_from(MAX_COMMAND).unwrap() + 10];
-    let reply = scene.say(&long).await;
+    let reply = scene.send_raw(&long).await;
     assert!(reply.is_empty() || reply.contains("one line"), "{reply}");
-    assert_eq!(scene.ask(Command::AccountList).await.unwrap(), json!([]), "the socket still serves");
+    assert_eq!(scene.ask(AdminCommand::AccountList).await.unwrap(), json!([]), "the socket still serves");
 }
 
 #[tokio::test]
 async fn the_socket_is_the_owners_alone_and_goes_with_the_coordinator() {
-    let scene = Scene::set();
+    let scene = AdminFixture::set();
     let path = socket::path(scene.data());
     let mode = std::fs::metadata(&path).unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o600);
     scene.stop.send_replace(true);
     scene.serving.await.unwrap();
     assert!(!path.exists());
-    assert!(client::ask(scene.folder.path(), &Command::AccountList).await.unwrap().is_none());
+    assert!(client::send_command(scene.folder.path(), &AdminCommand::AccountList).await.unwrap().is_none());
 }
 
 #[tokio::test]
@@ -217,28 +215,27 @@ async fn a_socket_that_a_killed_coordinator_left_is_replaced() {
     let folder = tempfile::tempdir().unwrap();
     // Bound and closed without removing its file, as after a kill.
     drop(std::os::unix::net::UnixListener::bind(socket::path(folder.path())).unwrap());
-    assert!(client::ask(folder.path(), &Command::AccountList).await.unwrap().is_none(), "nobody listens");
+    assert!(client::send_command(folder.path(), &AdminCommand::AccountList).await.unwrap().is_none(), "nobody listens");
     let (_stop, stopping) = watch::channel(false);
     let listener = socket::bind(folder.path()).unwrap();
     let serving = tokio::spawn(socket::serve(listener, operator(), stopping));
-    let told = client::ask(folder.path(), &Command::AccountList).await.unwrap();
+    let told = client::send_command(folder.path(), &AdminCommand::AccountList).await.unwrap();
     assert_eq!(told, Some(Ok(json!([]))));
     serving.abort();
 }
 
 #[tokio::test]
 async fn an_operator_sets_what_an_owner_may_and_clears_it() {
-    let scene = Scene::set();
+    let scene = AdminFixture::set();
     scene.ask(account("a@example.com")).await.unwrap();
-    let page = Command::PageCreate { account: None, name: "Shop".to_owned(), slug: "shop".to_owned() };
+    let page = AdminCommand::PageCreate { account: None, name: "Shop".to_owned(), slug: "shop".to_owned() };
     let page = scene.ask(page).await.unwrap();
-    let set =
-        |page: &str, fields: &[(&str, &str)], clear: &[&str], password: Option<&str>| Command::PageSet {
-            page: page.to_owned(),
-            set: fields.iter().map(|(field, text)| ((*field).to_owned(), (*text).to_owned())).collect(),
-            clear: clear.iter().map(|field| (*field).to_owned()).collect(),
-            password: password.map(|text| Password::new(text.to_owned())),
-        };
+    let set = |page: &str, fields: &[(&str, &str)], clear: &[&str], password: Option<&str>| AdminCommand::PageSet {
+        page: page.to_owned(),
+        set: fields.iter().map(|(field, text)| ((*field).to_owned(), (*text).to_owned())).collect(),
+        clear: clear.iter().map(|field| (*field).to_owned()).collect(),
+        password: password.map(|text| PagePassword::new(text.to_owned())),
+    };
     let fields = [
         ("name", "Store"),
         ("private", "true"),
@@ -264,14 +261,10 @@ async fn an_operator_sets_what_an_owner_may_and_clears_it() {
     let wrong = [("theme", "blue"), ("private", "maybe"), ("color", "red")];
     let told = scene.ask(set("shop", &wrong, &["theme"], None)).await.unwrap_err();
     assert!(
-        told.message.contains("color is not a field of a page")
-            && told.message.contains("theme must be set or"),
+        told.message.contains("color is not a field of a page") && told.message.contains("theme must be set or"),
         "{told}"
     );
     let told = scene.ask(set("shop", &wrong[..2], &[], None)).await.unwrap_err();
-    assert!(
-        told.message.contains("theme must be one of") && told.message.contains("private must be true"),
-        "{told}"
-    );
+    assert!(told.message.contains("theme must be one of") && told.message.contains("private must be true"), "{told}");
     assert_eq!(scene.ask(set("none", &[], &[], None)).await.unwrap_err().code, "not_found");
 }

@@ -4,36 +4,36 @@ use std::path::Path;
 
 use super::AppError;
 use crate::config::{self, MailTls, MailTransport};
-use crate::deliver::mail::{MailConfig, Mailer, PATIENCE, SmtpConfig, Tls, Transport};
+use crate::notify::deliver::mail::{DEFAULT_STEP_TIMEOUT, MailBackend, MailConfig, Mailer, SmtpConfig, SmtpTls};
 
 /// Maximum size of a CA certificate file, in bytes.
 const MAX_CA: u64 = 1 << 20;
 /// Default sender of mails written to a folder.
-const FROM: &str = "Parallax <parallax@localhost>";
+const DEFAULT_FROM: &str = "Parallax <parallax@localhost>";
 
 /// Builds the mailer. Connects to nothing yet.
 ///
 /// # Errors
 /// [`AppError::Mail`] if certificates can't be read.
-pub(super) fn mailer(mail: &config::Mail) -> Result<Mailer, AppError> {
+pub(super) fn mailer(mail: &config::OutgoingMailConfig) -> Result<Mailer, AppError> {
     let transport = match (mail.transport, &mail.host, &mail.folder) {
-        (MailTransport::Smtp, Some(host), _) => Transport::Smtp(SmtpConfig {
+        (MailTransport::Smtp, Some(host), _) => MailBackend::Smtp(SmtpConfig {
             host: host.clone(),
             port: mail.port(),
             tls: match mail.tls {
-                MailTls::StartTls => Tls::StartTls,
-                MailTls::Implicit => Tls::Implicit,
-                MailTls::None => Tls::Off,
+                MailTls::StartTls => SmtpTls::StartTls,
+                MailTls::Implicit => SmtpTls::Implicit,
+                MailTls::None => SmtpTls::Off,
             },
             credentials: mail.username.clone().zip(mail.password.clone()),
-            authority: mail.ca.as_deref().map(certificates).transpose()?,
-            patience: PATIENCE,
+            trusted_certificates: mail.ca.as_deref().map(certificates).transpose()?,
+            step_timeout: DEFAULT_STEP_TIMEOUT,
         }),
-        (MailTransport::Folder, _, Some(folder)) => Transport::Folder(folder.clone()),
-        (MailTransport::None | MailTransport::Smtp | MailTransport::Folder, _, _) => Transport::None,
+        (MailTransport::Folder, _, Some(folder)) => MailBackend::Folder(folder.clone()),
+        (MailTransport::None | MailTransport::Smtp | MailTransport::Folder, _, _) => MailBackend::None,
     };
-    let from = mail.from.clone().unwrap_or_else(|| FROM.to_owned());
-    let config = MailConfig { transport, from, reply_to: mail.reply_to.clone() };
+    let from = mail.from.clone().unwrap_or_else(|| DEFAULT_FROM.to_owned());
+    let config = MailConfig { backend: transport, from, reply_to: mail.reply_to.clone() };
     Mailer::new(&config).map_err(|error| AppError::Mail(error.to_string()))
 }
 

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
-use parallax_core::place::Region;
+use parallax_core::vantage::Region;
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric, NoLabelSet, text};
 use prometheus_client::metrics::MetricType;
@@ -15,45 +15,45 @@ use prometheus_client::metrics::counter::ConstCounter;
 use prometheus_client::metrics::gauge::ConstGauge;
 use prometheus_client::registry::{Registry, Unit};
 
-use crate::admin::health::Metrics;
-use crate::deliver::counters::Counters as Deliveries;
-use crate::flow::counters::Counters;
-use crate::flow::notices::Notice;
+use crate::admin::admin_http::MetricsRenderer;
+use crate::engine::counters::EngineCounters;
+use crate::engine::mesh_problems::MeshProblem;
 use crate::http;
 use crate::mesh::{self, AgentView};
-use crate::react::alerts::Alerts;
-use crate::storage::{Footprint, Store};
-use crate::supervise::Watch;
+use crate::notify::consumers::alerts::AlertConsumer;
+use crate::notify::deliver::counters::DeliveryCounters as Deliveries;
+use crate::storage::{Store, StoreSize};
+use crate::supervisor::Supervisor;
 
-use super::reactions;
+use super::consumers;
 
 /// Sources of the metrics. None of them keeps a module alive that is to stop.
-pub(super) struct Sources {
-    pub(super) flow: Arc<Counters>,
-    pub(super) http: Arc<http::Context>,
-    pub(super) mesh: Arc<mesh::Counters>,
+pub(super) struct MetricSources {
+    pub(super) driver: Arc<EngineCounters>,
+    pub(super) http: Arc<http::HttpContext>,
+    pub(super) mesh: Arc<mesh::MeshCounters>,
     pub(super) agents: Box<dyn Fn() -> Vec<AgentView> + Send + Sync>,
     pub(super) deliveries: Arc<Deliveries>,
-    pub(super) alerts: Arc<Alerts>,
+    pub(super) alerts: Arc<AlertConsumer>,
     pub(super) store: Store,
-    pub(super) watch: Watch,
+    pub(super) supervisor: Supervisor,
 }
 
-impl Sources {
+impl MetricSources {
     /// Returns the function that writes the metrics page.
-    pub(super) fn writer(self) -> Metrics {
+    pub(super) fn writer(self) -> MetricsRenderer {
         let sources = Arc::new(self);
         Arc::new(move || write(Arc::clone(&sources)).boxed())
     }
 }
 
-fn write(sources: Arc<Sources>) -> BoxFuture<'static, String> {
+fn write(sources: Arc<MetricSources>) -> BoxFuture<'static, String> {
     async move {
-        let footprint = sources.store.read(|read| read.footprint()).await.ok();
-        let behind = sources.store.read(|read| reactions::behind(read)).await.ok();
+        let footprint = sources.store.read(|read| read.size()).await.ok();
+        let behind = sources.store.read(|read| consumers::consumer_lag(read)).await.ok();
         let agents = (sources.agents)();
         let mut registry = Registry::with_prefix("parallax");
-        registry.register_collector(Box::new(Look { sources, footprint, behind, agents }));
+        registry.register_collector(Box::new(Scrape { sources, footprint, consumer_lag: behind, agents }));
         let mut page = String::new();
         // Writing to a string can't fail.
         let _ = text::encode(&mut page, &registry);
@@ -63,26 +63,26 @@ fn write(sources: Arc<Sources>) -> BoxFuture<'static, String> {
 }
 
 /// The values of one scrape.
-struct Look {
-    sources: Arc<Sources>,
-    footprint: Option<Footprint>,
-    behind: Option<[(&'static str, u64); reactions::NAMES.len()]>,
+struct Scrape {
+    sources: Arc<MetricSources>,
+    footprint: Option<StoreSize>,
+    consumer_lag: Option<[(&'static str, u64); consumers::NAMES.len()]>,
     agents: Vec<AgentView>,
 }
 
-impl Collector for Look {
+impl Collector for Scrape {
     fn encode(&self, encoder: DescriptorEncoder<'_>) -> fmt::Result {
-        let mut page = Page(encoder);
+        let mut page = MetricsEncoder(encoder);
         let version = [("version", env!("CARGO_PKG_VERSION"))];
         page.gauges("build_info", "The coordinator's version as a label; always 1", [(version, 1)])?;
-        self.flow(&mut page)?;
-        self.notices(&mut page)?;
-        self.places(&mut page)?;
+        self.driver(&mut page)?;
+        self.operator_alerts(&mut page)?;
+        self.agents(&mut page)?;
         self.mesh(&mut page)?;
-        self.doors(&mut page)?;
+        self.http(&mut page)?;
         self.deliveries(&mut page)?;
-        self.reactions(&mut page)?;
-        let broken = self.sources.watch.broken().into_iter().map(|(room, times)| ([("room", room)], times));
+        self.consumers(&mut page)?;
+        let broken = self.sources.supervisor.crash_counts().into_iter().map(|(room, times)| ([("room", room)], times));
         page.counters("rooms_broken", "Panics of background tasks, by task", broken)?;
         match self.footprint {
             Some(footprint) => store(&footprint, &mut page),
@@ -91,18 +91,18 @@ impl Collector for Look {
     }
 }
 
-impl Look {
-    fn flow(&self, page: &mut Page<'_>) -> fmt::Result {
-        let flow = &self.sources.flow;
+impl Scrape {
+    fn driver(&self, page: &mut MetricsEncoder<'_>) -> fmt::Result {
+        let flow = &self.sources.driver;
         let monitors = flow.monitors().map(|(status, count)| ([("status", status.name())], signed(count)));
         page.gauges("monitors", "Monitors by status", monitors)?;
         page.counter("readings_stored", "Finished rounds stored", &flow.readings)?;
         page.counter("events_stored", "Events stored", &flow.events)?;
         page.counter("heartbeats", "Heartbeat pings accepted", &flow.pings)?;
         page.gauge("driver_backlog", "Inputs waiting for the driver", signed(flow.backlog.load(Relaxed)))?;
-        let harvest = signed(flow.harvest.load(Relaxed));
+        let harvest = signed(flow.pending.load(Relaxed));
         page.gauge("driver_harvest", "Readings, events and pings waiting for the next commit", harvest)?;
-        let (buckets, sum) = flow.commits.read();
+        let (buckets, sum) = flow.commits.snapshot();
         let count = buckets.iter().map(|(_, count)| count).sum();
         let mut encoder = page.0.encode_descriptor(
             "commit_duration",
@@ -113,30 +113,30 @@ impl Look {
         encoder.encode_histogram::<NoLabelSet>(sum, count, &buckets, None)
     }
 
-    fn notices(&self, page: &mut Page<'_>) -> fmt::Result {
-        let told = self.sources.flow.notices();
+    fn operator_alerts(&self, page: &mut MetricsEncoder<'_>) -> fmt::Result {
+        let told = self.sources.driver.mesh_problems();
         let is_told = |notice| i64::from(told.contains(&notice));
         let whole = [
-            ([("notice", "nobody_connected")], is_told(Notice::NobodyConnected)),
-            ([("notice", "nothing_confirmed")], is_told(Notice::NothingConfirmed)),
-            ([("notice", "repeated_only")], is_told(Notice::RepeatedOnly)),
-            ([("notice", "all_quarantined")], is_told(Notice::AllQuarantined)),
-            ([("notice", "names_fail")], is_told(Notice::NamesFail)),
-            ([("notice", "contradicted")], is_told(Notice::Contradicted)),
+            ([("notice", "nobody_connected")], is_told(MeshProblem::NoneConnected)),
+            ([("notice", "nothing_confirmed")], is_told(MeshProblem::NoConfirmation)),
+            ([("notice", "repeated_only")], is_told(MeshProblem::RepeatOnly)),
+            ([("notice", "all_quarantined")], is_told(MeshProblem::AllQuarantined)),
+            ([("notice", "names_fail")], is_told(MeshProblem::DnsFailing)),
+            ([("notice", "contradicted")], is_told(MeshProblem::Contradicted)),
         ];
         page.gauges("mesh_notice", "1 while a mesh-wide problem exists", whole)?;
         let regional = Region::ALL.into_iter().flat_map(|region| {
             let row = |name, notice| ([("notice", name), ("region", region.name())], is_told(notice));
             [
-                row("one_network", Notice::OneNetwork(region)),
-                row("nobody", Notice::NobodyIn(region)),
-                row("quarantined", Notice::QuarantinedIn(region)),
+                row("one_network", MeshProblem::OneNetwork(region)),
+                row("nobody", MeshProblem::RegionDisconnected(region)),
+                row("quarantined", MeshProblem::RegionQuarantined(region)),
             ]
         });
         page.gauges("region_notice", "1 while a problem exists in the region", regional)
     }
 
-    fn places(&self, page: &mut Page<'_>) -> fmt::Result {
+    fn agents(&self, page: &mut MetricsEncoder<'_>) -> fmt::Result {
         let mut by_region: BTreeMap<Region, [i64; 2]> = BTreeMap::new();
         for view in &self.agents {
             let [enrolled, connected] = by_region.entry(view.agent.region).or_default();
@@ -144,17 +144,16 @@ impl Look {
             *connected += i64::from(view.connected_since.is_some());
         }
         let rows = |at: usize| {
-            by_region.iter().map(move |(region, counts)| {
-                ([("region", region.name())], counts.get(at).copied().unwrap_or_default())
-            })
+            by_region
+                .iter()
+                .map(move |(region, counts)| ([("region", region.name())], counts.get(at).copied().unwrap_or_default()))
         };
         page.gauges("agents_enrolled", "Enrolled agents", rows(0))?;
         page.gauges("agents_connected", "Connected agents", rows(1))?;
-        let count =
-            |is: fn(&AgentView) -> bool| signed(self.agents.iter().filter(|view| is(view)).count() as u64);
+        let count = |is: fn(&AgentView) -> bool| signed(self.agents.iter().filter(|view| is(view)).count() as u64);
         let quarantined = count(|view| view.is_quarantined);
         page.gauge("agents_quarantined", "Agents in quarantine, whose rounds do not count", quarantined)?;
-        let disputed = signed(self.sources.flow.quarantined.load(Relaxed));
+        let disputed = signed(self.sources.driver.quarantined.load(Relaxed));
         page.gauge("agents_disputed", "Agents in quarantine because other networks disputed them", disputed)?;
         let clock = count(|view| view.is_clock_off);
         page.gauge("agents_clock_off", "Agents whose clock is off by more than two seconds", clock)?;
@@ -162,19 +161,15 @@ impl Look {
         page.gauge("agents_shared", "Agents whose identity two hosts are using", shared)
     }
 
-    fn mesh(&self, page: &mut Page<'_>) -> fmt::Result {
+    fn mesh(&self, page: &mut MetricsEncoder<'_>) -> fmt::Result {
         let mesh = &self.sources.mesh;
         for (name, help, value) in [
             ("mesh_connections", "Connections whose handshake was completed", &mesh.connections),
-            (
-                "mesh_handshakes_failed",
-                "Connections that failed during the handshake",
-                &mesh.handshakes_failed,
-            ),
+            ("mesh_handshakes_failed", "Connections that failed during the handshake", &mesh.handshakes_failed),
             ("mesh_without_identity", "Connections without a certificate", &mesh.without_identity),
             ("mesh_not_enrolled", "Connections of revoked or unknown agents", &mesh.not_enrolled),
             ("mesh_replaced", "Connections replaced by another with the same identity", &mesh.replaced),
-            ("mesh_shared", "Identities found in use by two hosts", &mesh.shared),
+            ("mesh_shared", "Identities found in use by two hosts", &mesh.shared_identities),
             ("mesh_frames_refused", "Connections closed for breaking the protocol", &mesh.frames_refused),
             ("mesh_joined", "Agents that joined", &mesh.joined),
             ("mesh_joins_refused", "Attempts to join that were refused", &mesh.joins_refused),
@@ -186,68 +181,68 @@ impl Look {
                 "Results of rounds that belong to other agents or are not due yet",
                 &mesh.rounds_refused,
             ),
-            ("mesh_gaps", "Results that agents dropped because their spool was full", &mesh.gaps),
+            ("mesh_gaps", "Results that agents dropped because their spool was full", &mesh.results_lost),
             ("mesh_batches_failed", "Batches that could not be made durable", &mesh.batches_failed),
-            ("mesh_questions", "Probe requests sent to agents", &mesh.questions),
-            ("mesh_answers_lost", "Probe responses dropped: driver queue full", &mesh.answers_lost),
+            ("mesh_questions", "Probe requests sent to agents", &mesh.probes_sent),
+            ("mesh_answers_lost", "Probe responses dropped: driver queue full", &mesh.responses_lost),
         ] {
             page.counter(name, help, value)?;
         }
         Ok(())
     }
 
-    fn doors(&self, page: &mut Page<'_>) -> fmt::Result {
-        let requests = self.sources.http.answered().map(|(class, count)| ([("class", class)], count));
+    fn http(&self, page: &mut MetricsEncoder<'_>) -> fmt::Result {
+        let requests = self.sources.http.responses_by_class().map(|(class, count)| ([("class", class)], count));
         page.counters("http_requests", "HTTP responses, by status class", requests)?;
         let refused = self.sources.http.service().pings_refused();
         let refused = refused.map(|(reason, count)| ([("reason", reason)], count));
         page.counters("heartbeats_refused", "Heartbeat pings refused, by reason", refused)
     }
 
-    fn deliveries(&self, page: &mut Page<'_>) -> fmt::Result {
+    fn deliveries(&self, page: &mut MetricsEncoder<'_>) -> fmt::Result {
         let deliveries = &self.sources.deliveries;
-        let tries = deliveries.tries().map(|(channel, verdict, count)| {
-            ([("channel", channel.name()), ("outcome", verdict.name())], count)
-        });
+        let tries = deliveries
+            .attempts()
+            .map(|(channel, verdict, count)| ([("channel", channel.name()), ("outcome", verdict.label())], count));
         page.counters("deliveries", "Delivery attempts, by channel and outcome", tries)?;
         page.counter("deliveries_dropped", "Deliveries dropped without being sent", &deliveries.dropped)?;
-        page.gauge("deliveries_waiting", "Deliveries waiting to be sent", signed(deliveries.waiting_now()))?;
+        page.gauge("deliveries_waiting", "Deliveries waiting to be sent", signed(deliveries.waiting_count()))?;
         page.gauge(
             "deliveries_oldest_seconds",
             "Waiting time of the oldest delivery, in seconds",
-            deliveries.oldest_ms() / 1000,
+            deliveries.oldest_waiting_ms() / 1000,
         )
     }
 
-    fn reactions(&self, page: &mut Page<'_>) -> fmt::Result {
-        let alerts = self.sources.alerts.told().map(|(kind, count)| ([("event", kind.name())], count));
+    fn consumers(&self, page: &mut MetricsEncoder<'_>) -> fmt::Result {
+        let alerts = self.sources.alerts.counts().map(|(kind, count)| ([("event", kind.name())], count));
         page.counters("alerts", "Monitor alerts, by event", alerts)?;
-        let behind = self.behind.iter().flatten();
+        let behind = self.consumer_lag.iter().flatten();
         let behind = behind.map(|(reader, events)| ([("reader", *reader)], signed(*events)));
         page.gauges("journal_behind", "Events that a journal consumer has not processed yet", behind)
     }
 }
 
-fn store(footprint: &Footprint, page: &mut Page<'_>) -> fmt::Result {
+fn store(footprint: &StoreSize, page: &mut MetricsEncoder<'_>) -> fmt::Result {
     page.gauge("store_size_bytes", "Size of the store on disk", signed(footprint.bytes))?;
     page.gauge("store_free_bytes", "Free disk space for the store", signed(footprint.free))?;
     page.gauge(
         "store_blobs",
         "Store pages in separate files, which are not durable; must be 0",
-        signed(footprint.blobs),
+        signed(footprint.oversized_pages),
     )
 }
 
-impl fmt::Debug for Look {
+impl fmt::Debug for Scrape {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Look")
     }
 }
 
 /// Encoder of the metrics page.
-struct Page<'a>(DescriptorEncoder<'a>);
+struct MetricsEncoder<'a>(DescriptorEncoder<'a>);
 
-impl Page<'_> {
+impl MetricsEncoder<'_> {
     fn counter(&mut self, name: &str, help: &str, value: &AtomicU64) -> fmt::Result {
         let counter = ConstCounter::new(value.load(Relaxed));
         counter.encode(self.0.encode_descriptor(name, help, None, MetricType::Counter)?)
@@ -264,8 +259,7 @@ impl Page<'_> {
         rows: impl IntoIterator<Item = ([(&'static str, &'static str); N], u64)>,
     ) -> fmt::Result {
         let mut family = self.0.encode_descriptor(name, help, None, MetricType::Counter)?;
-        rows.into_iter()
-            .try_for_each(|(labels, value)| ConstCounter::new(value).encode(family.encode_family(&labels)?))
+        rows.into_iter().try_for_each(|(labels, value)| ConstCounter::new(value).encode(family.encode_family(&labels)?))
     }
 
     fn gauges<const N: usize>(
@@ -275,8 +269,7 @@ impl Page<'_> {
         rows: impl IntoIterator<Item = ([(&'static str, &'static str); N], i64)>,
     ) -> fmt::Result {
         let mut family = self.0.encode_descriptor(name, help, None, MetricType::Gauge)?;
-        rows.into_iter()
-            .try_for_each(|(labels, value)| ConstGauge::new(value).encode(family.encode_family(&labels)?))
+        rows.into_iter().try_for_each(|(labels, value)| ConstGauge::new(value).encode(family.encode_family(&labels)?))
     }
 }
 
@@ -288,39 +281,39 @@ fn signed(value: u64) -> i64 {
 mod tests {
     use super::*;
     use crate::clock::Clock;
-    use crate::service::figures::NoFigures;
-    use crate::service::{Service, Settings, beats};
+    use crate::service::statistics::NoStatistics;
+    use crate::service::{Service, ServiceSettings, pings};
 
     #[tokio::test]
     async fn a_scrape_tells_how_every_room_stands() {
         let store = Store::in_memory().unwrap();
-        let settings = Settings {
+        let settings = ServiceSettings {
             base_url: "http://127.0.0.1".to_owned(),
             root_domain: None,
             limits: Default::default(),
             allow_private: false,
-            doors: crate::service::doors::DoorKey::new(&[7; 32]),
+            access_token_key: crate::service::page_access::AccessTokenKey::new(&[7; 32]),
         };
         let (queries, _) = tokio::sync::mpsc::channel(1);
-        let figures = Arc::new(NoFigures);
-        let service = Service::new(store.clone(), Clock::system(), queries, beats::deaf(), figures, settings);
+        let figures = Arc::new(NoStatistics);
+        let service = Service::new(store.clone(), Clock::system(), queries, pings::disconnected(), figures, settings);
         assert!(service.admit_ping("nobody's").is_err());
-        let flow = Arc::<Counters>::default();
+        let flow = Arc::<EngineCounters>::default();
         flow.readings.fetch_add(7, Relaxed);
-        flow.commits.note(std::time::Duration::from_millis(3));
-        flow.commits.note(std::time::Duration::from_secs(9));
-        let sources = Sources {
-            flow,
-            http: Arc::new(http::Context::new(service, 120)),
+        flow.commits.record(std::time::Duration::from_millis(3));
+        flow.commits.record(std::time::Duration::from_secs(9));
+        let sources = MetricSources {
+            driver: flow,
+            http: Arc::new(http::HttpContext::new(service, 120)),
             mesh: Arc::default(),
             agents: Box::new(Vec::new),
             deliveries: Arc::new(Deliveries::new(Clock::system())),
-            alerts: Arc::new(Alerts::new(String::new(), None)),
+            alerts: Arc::new(AlertConsumer::new(String::new(), None)),
             store,
-            watch: Watch::default(),
+            supervisor: Supervisor::default(),
         };
-        let mut rooms = sources.watch.rooms();
-        rooms.keep("calendar", std::future::pending::<()>);
+        let mut rooms = sources.supervisor.task_group();
+        rooms.spawn_restarting("calendar", std::future::pending::<()>);
         let page = sources.writer()().await;
         for line in [
             "parallax_readings_stored_total 7",

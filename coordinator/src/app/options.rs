@@ -4,24 +4,30 @@ use std::sync::Arc;
 
 use parallax_certs::sealing::Keyring;
 
-use super::{AppError, book};
-use crate::config::Config;
-use crate::storage::disk::Options;
+use super::{AppError, slot_epoch};
+use crate::config::CoordinatorConfig;
+use crate::storage::disk::DiskOptions;
 
 /// Need of a command for the keys: to read records, or only to copy them as they are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Keys {
+pub(super) enum KeyNeed {
     Read,
     NotNeeded,
 }
 
 /// Returns the store's options; with the keys for secrets if they are needed and a key file is configured.
-pub(super) fn store_options(config: &Config, keys: Keys) -> Result<Options, AppError> {
-    let key_file = config.secrets_key_file.as_deref().filter(|_| keys == Keys::Read);
+pub(super) fn store_options(config: &CoordinatorConfig, keys: KeyNeed) -> Result<DiskOptions, AppError> {
+    let key_file = config.secrets_key_file.as_deref().filter(|_| keys == KeyNeed::Read);
     let keyring = key_file.map(Keyring::read).transpose();
     let keyring = keyring.map_err(|error| AppError::SecretsKey(error.to_string()))?.map(Arc::new);
     let beside = parallax_certs::rotation::FILES.map(str::to_owned).to_vec();
     // After a restore a slot may refer to another monitor: the numbering needs a new identity.
-    let reset = vec![book::CURSOR.to_owned()];
-    Ok(Options { cache: config.store.cache_bytes, beside, reset, keyring, ..Options::default() })
+    let reset = vec![slot_epoch::CURSOR.to_owned()];
+    Ok(DiskOptions {
+        cache: config.store.cache_bytes,
+        adjacent_files: beside,
+        reset_cursors: reset,
+        keyring,
+        ..DiskOptions::default()
+    })
 }

@@ -8,14 +8,15 @@ use tokio::time::timeout;
 
 use super::*;
 use crate::storage::Batch;
+use crate::supervisor::TaskFailure;
 
 /// Maximum time of a start, and of a stop.
 const LIMIT: Duration = Duration::from_secs(60);
 
-async fn started(data: &Path) -> (Running, watch::Sender<bool>) {
+async fn started(data: &Path) -> (RunningCoordinator, watch::Sender<bool>) {
     // As in the binary's main; the second test of a process finds it installed.
     let _ = rustls::crypto::ring::default_provider().install_default();
-    let mut config = Config { data: data.join("data"), ..Config::default() };
+    let mut config = CoordinatorConfig { data: data.join("data"), ..CoordinatorConfig::default() };
     config.http.listen = "127.0.0.1:0".parse().unwrap();
     config.mesh.listen = "127.0.0.1:0".parse().unwrap();
     let (stop, shutdown) = watch::channel(false);
@@ -30,9 +31,9 @@ async fn a_room_that_is_lost_ends_the_coordinator_in_order() {
     let ready = running.drain.ready.subscribe();
     let store = running.drain.store.clone();
     assert!(*ready.borrow());
-    running.drain.helpers.hold("guest", async { panic!("on purpose") });
+    running.drain.background_tasks.spawn_once("guest", async { panic!("on purpose") });
     let ended = timeout(LIMIT, running.wait()).await.unwrap();
-    assert!(matches!(ended, Err(AppError::Lost(Lost::Fallen { room: "guest" }))), "{ended:?}");
+    assert!(matches!(ended, Err(AppError::TaskFailed(TaskFailure::Crashed { task: "guest" }))), "{ended:?}");
     assert!(!*ready.borrow());
     assert_eq!(store.commit(Batch::new()).await, Err(StoreError::Closed), "the store was closed");
 }
@@ -43,7 +44,7 @@ async fn a_room_that_broke_off_once_is_begun_anew_and_stopped_with_the_others() 
     let (mut running, stop) = started(folder.path()).await;
     let (begun, mut begins) = mpsc::unbounded_channel();
     let mut is_first = true;
-    running.drain.helpers.keep("guest", move || {
+    running.drain.background_tasks.spawn_restarting("guest", move || {
         let (was_first, begun) = (std::mem::take(&mut is_first), begun.clone());
         async move {
             assert!(!was_first, "on purpose");
@@ -52,7 +53,7 @@ async fn a_room_that_broke_off_once_is_begun_anew_and_stopped_with_the_others() 
         }
     });
     timeout(LIMIT, begins.recv()).await.unwrap().unwrap();
-    assert!(running.drain.watch.broken().contains(&("guest", 1)));
+    assert!(running.drain.supervisor.crash_counts().contains(&("guest", 1)));
     stop.send_replace(true);
     timeout(LIMIT, running.wait()).await.unwrap().unwrap();
     assert_eq!(begins.recv().await, None, "it was dropped");

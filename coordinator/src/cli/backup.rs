@@ -9,60 +9,59 @@ use std::sync::{Arc, OnceLock};
 use clap::Args;
 use serde_json::Value;
 
-use super::operate::Whither;
-use super::store::{tell, there};
-use super::{CliError, owner, signals};
-use crate::admin::{Fault, backup, care};
-use crate::app::care as store;
-use crate::config::Config;
+use super::operator_commands::CommandTarget;
+use super::store_commands::{print, require_store};
+use super::{CliError, file_ownership, signals};
+use crate::admin::{CommandError, backup, maintenance};
+use crate::app::store_maintenance as store;
+use crate::config::CoordinatorConfig;
 
 /// File name that means standard output.
 const STDOUT: &str = "-";
 
 #[derive(Debug, Args)]
-pub(super) struct Backup {
+pub(super) struct BackupArgs {
     /// Backup file to create, or `-` for standard output
     file: PathBuf,
     /// Replace the file if it exists
     #[arg(long)]
     force: bool,
     #[command(flatten)]
-    whither: Whither,
+    target: CommandTarget,
 }
 
 /// Writes a backup, unless the process is stopped before it is complete.
-pub(super) async fn run(order: Backup) -> Result<(), CliError> {
-    let config = order.whither.config()?;
+pub(super) async fn run(order: BackupArgs) -> Result<(), CliError> {
+    let config = order.target.config()?;
     let mut stop = signals::shutdown()?;
     let work = async {
         if order.file.as_os_str() == STDOUT {
             return to_stdout(&config).await;
         }
         let told = to_file(&config, &std::path::absolute(&order.file)?, order.force).await?;
-        tell(&order.whither, &told)
+        print(&order.target, &told)
     };
     tokio::select! {
         done = work => done,
-        _ = stop.wait_for(|stop| *stop) => Err(refused("interrupted", "stopped; no backup was written")),
+        _ = stop.wait_for(|stop| *stop) => Err(failed("interrupted", "stopped; no backup was written")),
     }
 }
 
 /// Writes the bytes only, without reading them back: `parallax verify FILE` verifies the stored file.
-async fn to_stdout(config: &Config) -> Result<(), CliError> {
+async fn to_stdout(config: &CoordinatorConfig) -> Result<(), CliError> {
     let out = io::stdout();
     if out.is_terminal() {
-        return Err(refused("invalid", "a backup is binary: redirect standard output to a file or program"));
+        return Err(failed("invalid", "a backup is binary: redirect standard output to a file or program"));
     }
     // Bypasses the line buffering of `Stdout`.
     let out = File::from(out.as_fd().try_clone_to_owned()?);
-    fill(config, out).await.map(drop)
+    write_to(config, out).await.map(drop)
 }
 
 /// Writes to a temporary file, which gets its name only once it was read back and is durable. An existing file is
 /// replaced only with `force`.
-async fn to_file(config: &Config, file: &Path, force: bool) -> Result<Value, CliError> {
-    let at =
-        |path: &Path, error: &dyn std::fmt::Display| refused("io", format!("{}: {error}", path.display()));
+async fn to_file(config: &CoordinatorConfig, file: &Path, force: bool) -> Result<Value, CliError> {
+    let at = |path: &Path, error: &dyn std::fmt::Display| failed("io", format!("{}: {error}", path.display()));
     let taken = || at(file, &"already exists; use --force to replace it");
     if !force && std::fs::symlink_metadata(file).is_ok() {
         return Err(taken());
@@ -71,7 +70,7 @@ async fn to_file(config: &Config, file: &Path, force: bool) -> Result<Value, Cli
     // Readable by its owner only, since it holds keys. It is deleted if this fails or is stopped.
     let part = tempfile::Builder::new().prefix(".backup-").suffix(".part").tempfile_in(folder);
     let part = part.map_err(|error| at(folder, &error))?;
-    let bytes = fill(config, part.reopen()?).await?;
+    let bytes = write_to(config, part.reopen()?).await?;
     part.as_file().sync_all().map_err(|error| at(part.path(), &error))?;
     let whole = store::verify_file(config, part.path().to_owned()).await?;
     if force {
@@ -83,47 +82,47 @@ async fn to_file(config: &Config, file: &Path, force: bool) -> Result<Value, Cli
         })?;
     }
     File::open(folder).and_then(|folder| folder.sync_all()).map_err(|error| at(folder, &error))?;
-    owner::hand_over(&config.data);
-    Ok(care::backup_view(file, bytes, &whole))
+    file_ownership::restore_ownership(&config.data);
+    Ok(maintenance::backup_view(file, bytes, &whole))
 }
 
 /// Streams from the running coordinator, or reads the store if none runs; returns the number of bytes.
-async fn fill(config: &Config, sink: File) -> Result<u64, CliError> {
+async fn write_to(config: &CoordinatorConfig, sink: File) -> Result<u64, CliError> {
     // Writes on a blocking thread, so that the command can be stopped even if nobody reads the pipe.
     let mut writing = tokio::fs::File::from_std(sink.try_clone()?);
     if let Some(streamed) = backup::receive(&config.data, &mut writing).await? {
         return Ok(streamed?);
     }
-    there(config)?;
+    require_store(config)?;
     let fault = Arc::new(OnceLock::new());
-    let counted = store::backup(config, Counted { sink, bytes: 0, fault: Arc::clone(&fault) }).await;
-    owner::hand_over(&config.data);
+    let counted = store::backup(config, CountingFile { sink, bytes: 0, first_error: Arc::clone(&fault) }).await;
+    file_ownership::restore_ownership(&config.data);
     match fault.get() {
         // A failure of the output, not of the store.
-        Some(written) => Err(refused("io", format!("the backup could not be written: {written}"))),
+        Some(written) => Err(failed("io", format!("the backup could not be written: {written}"))),
         None => Ok(counted?.bytes),
     }
 }
 
-fn refused(code: &str, why: impl Into<String>) -> CliError {
-    Fault::new(code, why).into()
+fn failed(code: &str, why: impl Into<String>) -> CliError {
+    CommandError::new(code, why).into()
 }
 
 /// A file that counts the bytes written and records the first error.
 #[derive(Debug)]
-struct Counted {
+struct CountingFile {
     sink: File,
     bytes: u64,
-    fault: Arc<OnceLock<String>>,
+    first_error: Arc<OnceLock<String>>,
 }
 
-impl Write for Counted {
+impl Write for CountingFile {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let written = self.sink.write(bytes);
         match &written {
             Ok(taken) => self.bytes += *taken as u64,
             // Only the first error is recorded.
-            Err(error) => drop(self.fault.set(error.to_string())),
+            Err(error) => drop(self.first_error.set(error.to_string())),
         }
         written
     }

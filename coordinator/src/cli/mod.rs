@@ -1,29 +1,29 @@
 //! Command line of `parallax`. Exit codes: 0 success, 1 failure (including the settings file), 2 wrong usage, 3 a
 //! store that must be repaired before another start.
 
-mod alerts;
 mod backup;
-mod operate;
-mod owner;
-mod page;
-mod secrets;
+mod file_ownership;
+mod operator_commands;
+mod page_alerts;
+mod page_set;
+mod secrets_key;
 mod serve;
 mod service_manager;
 mod settings_file;
 mod signals;
-mod store;
+mod store_commands;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand};
-use parallax_core::place::Region;
+use parallax_core::vantage::Region;
 
 use crate::admin::{self, client};
 use crate::app::AppError;
-use crate::config::{self, Config, ConfigError, Flags};
-use crate::out;
+use crate::config::{self, ConfigError, CoordinatorConfig, Flags};
+use crate::console;
 use crate::telemetry::{self, TelemetryError};
 use crate::up::{self, UpError};
 
@@ -49,54 +49,54 @@ enum Command {
         #[arg(long, value_name = "LABEL", default_value = "local", conflicts_with = "demo")]
         network: String,
         #[command(flatten)]
-        settings: Settings,
+        settings: SettingArgs,
         #[command(flatten)]
         ready: ReadyFile,
     },
     /// Run the coordinator
     Serve {
         #[command(flatten)]
-        settings: Settings,
+        settings: SettingArgs,
         #[command(flatten)]
         ready: ReadyFile,
     },
     /// Check the settings and print them, including defaults
     CheckConfig {
         #[command(flatten)]
-        settings: Settings,
+        settings: SettingArgs,
     },
     /// Manage agents
     #[command(subcommand)]
-    Agent(operate::AgentCommand),
+    Agent(operator_commands::AgentCommand),
     /// Manage the mesh
     #[command(subcommand)]
-    Mesh(operate::MeshCommand),
+    Mesh(operator_commands::MeshCommand),
     /// Manage accounts and their plans
     #[command(subcommand)]
-    Account(operate::AccountCommand),
+    Account(operator_commands::AccountCommand),
     /// Manage status pages
     #[command(subcommand)]
-    Page(operate::PageCommand),
+    Page(operator_commands::PageCommand),
     /// Manage API keys
     #[command(subcommand)]
-    Key(operate::KeyCommand),
+    Key(operator_commands::KeyCommand),
     /// Back up everything to one file; works while the coordinator runs
-    Backup(backup::Backup),
+    Backup(backup::BackupArgs),
     /// Restore a snapshot or backup; the current store is kept aside
-    Restore(store::Restore),
+    Restore(store_commands::RestoreArgs),
     /// Verify the integrity of the store; works while the coordinator runs
-    Verify(store::Verify),
+    Verify(store_commands::VerifyArgs),
     /// Free unused space in the store, and encrypt secrets with the newest key
-    Compact(store::Compact),
+    Compact(store_commands::CompactArgs),
     /// Create a key file for encrypting customers' secrets on disk
-    NewSecretsKey(secrets::NewSecretsKey),
+    NewSecretsKey(secrets_key::NewSecretsKeyArgs),
 }
 
 /// Settings that can be given as flags, which override `PARALLAX_…` variables and the file.
 #[derive(Debug, Args)]
-struct Settings {
+struct SettingArgs {
     #[command(flatten)]
-    place: Place,
+    installation: InstallationArgs,
     /// Listening address of the API and pages
     #[arg(long, value_name = "ADDRESS")]
     listen: Option<SocketAddr>,
@@ -116,7 +116,7 @@ struct Settings {
 
 /// Selects the installation.
 #[derive(Debug, Args)]
-struct Place {
+struct InstallationArgs {
     /// Settings file (TOML) [default: /etc/parallax/coordinator.toml, unless --data is given]
     #[arg(long, value_name = "FILE", env = "PARALLAX_CONFIG")]
     config: Option<PathBuf>,
@@ -150,13 +150,13 @@ pub enum CliError {
     Up(#[from] UpError),
     /// A running coordinator could not be reached.
     #[error(transparent)]
-    Client(#[from] client::ClientError),
+    Client(#[from] client::AdminClientError),
     /// The command failed.
     #[error(transparent)]
-    Refused(#[from] admin::Fault),
+    Failed(#[from] admin::CommandError),
     /// A key file could not be created.
     #[error(transparent)]
-    Keys(#[from] parallax_certs::Error),
+    Keys(#[from] parallax_certs::CertsError),
     /// The data folder has no store.
     #[error("no store in {}: start `parallax up` or `parallax serve` to create one", .0.display())]
     NoStore(PathBuf),
@@ -169,12 +169,14 @@ pub enum CliError {
 }
 
 /// Exit code for a store that must be repaired first, so that a service manager does not retry.
-const RESCUE: u8 = 3;
+const EXIT_STORE_DAMAGED: u8 = 3;
 impl CliError {
     /// Returns the exit code, which tells a service manager or script what to do.
-    fn code(&self) -> u8 {
+    fn exit_code(&self) -> u8 {
         match self {
-            Self::App(AppError::Rescue { .. }) | Self::Up(UpError::App(AppError::Rescue { .. })) => RESCUE,
+            Self::App(AppError::NeedsRecovery { .. }) | Self::Up(UpError::App(AppError::NeedsRecovery { .. })) => {
+                EXIT_STORE_DAMAGED
+            }
             _ if self.is_usage() => 2,
             _ => 1,
         }
@@ -182,7 +184,7 @@ impl CliError {
 
     /// Returns true if an argument or variable of the command is wrong, not a file or the environment.
     fn is_usage(&self) -> bool {
-        matches!(self, Self::Config(ConfigError::Faults(faults)) if faults.iter().all(|fault| fault.is_given))
+        matches!(self, Self::Config(ConfigError::Invalid(faults)) if faults.iter().all(|fault| fault.is_from_environment))
     }
 }
 
@@ -191,11 +193,11 @@ pub async fn run(cli: Cli) -> ExitCode {
     match dispatch(cli.command).await {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            out::fault(&error.to_string());
-            if let Some(file) = settings_file::found() {
-                out::fault(&format!("settings were read from {}", file.display()));
+            console::error(&error.to_string());
+            if let Some(file) = settings_file::found_file() {
+                console::error(&format!("settings were read from {}", file.display()));
             }
-            ExitCode::from(error.code())
+            ExitCode::from(error.exit_code())
         }
     }
 }
@@ -203,51 +205,51 @@ pub async fn run(cli: Cli) -> ExitCode {
 async fn dispatch(command: Command) -> Result<(), CliError> {
     match command {
         Command::Up { demo, region, network, settings, ready } => {
-            let kind = if demo { up::Kind::Demo } else { up::Kind::Single { region, network } };
+            let kind = if demo { up::UpMode::Demo } else { up::UpMode::Single { region, network } };
             // A trial has its own data folder: the host's settings file is not used.
             let config =
-                settings.place.load(kind.defaults(), &settings.flags(), settings.place.config.clone())?;
+                settings.installation.load(kind.defaults(), &settings.flags(), settings.installation.config.clone())?;
             telemetry::start(&config.log)?;
             let shutdown = signals::shutdown()?;
             Ok(up::run(kind, config, ready.ready_file, shutdown).await?)
         }
         Command::Serve { settings, ready } => {
-            let config = settings.load(Config::default())?;
+            let config = settings.load(CoordinatorConfig::default())?;
             telemetry::start(&config.log)?;
             serve::run(config, ready.ready_file, signals::shutdown()?).await
         }
         Command::CheckConfig { settings } => {
-            let config = settings.load(Config::default())?;
-            out::line(config.to_toml().trim_end()).map_err(CliError::Output)?;
-            if let Some(warning) = config.exposed_admin() {
-                out::fault(&format!("warning: {warning}"));
+            let config = settings.load(CoordinatorConfig::default())?;
+            console::line(config.to_toml().trim_end()).map_err(CliError::Output)?;
+            if let Some(warning) = config.admin_exposure_warning() {
+                console::error(&format!("warning: {warning}"));
             }
             match config.file_faults() {
                 faults if faults.is_empty() => Ok(()),
-                faults => Err(ConfigError::Faults(faults).into()),
+                faults => Err(ConfigError::Invalid(faults).into()),
             }
         }
-        Command::Agent(command) => operate::run(command.into()).await,
-        Command::Mesh(command) => operate::run(command.into()).await,
-        Command::Account(command) => operate::run(command.into()).await,
-        Command::Page(command) => operate::run(command.try_into()?).await,
-        Command::Key(command) => operate::run(command.into()).await,
+        Command::Agent(command) => operator_commands::run(command.into()).await,
+        Command::Mesh(command) => operator_commands::run(command.into()).await,
+        Command::Account(command) => operator_commands::run(command.into()).await,
+        Command::Page(command) => operator_commands::run(command.try_into()?).await,
+        Command::Key(command) => operator_commands::run(command.into()).await,
         Command::Backup(order) => backup::run(order).await,
-        Command::Restore(order) => store::restore(order).await,
-        Command::Verify(order) => store::verify(order).await,
-        Command::Compact(order) => store::compact(order).await,
-        Command::NewSecretsKey(order) => secrets::new_key(&order),
+        Command::Restore(order) => store_commands::restore(order).await,
+        Command::Verify(order) => store_commands::verify(order).await,
+        Command::Compact(order) => store_commands::compact(order).await,
+        Command::NewSecretsKey(order) => secrets_key::new_key(&order),
     }
 }
 
-impl Settings {
-    fn load(&self, defaults: Config) -> Result<Config, ConfigError> {
-        self.place.load(defaults, &self.flags(), self.place.file())
+impl SettingArgs {
+    fn load(&self, defaults: CoordinatorConfig) -> Result<CoordinatorConfig, ConfigError> {
+        self.installation.load(defaults, &self.flags(), self.installation.file())
     }
 
     fn flags(&self) -> Flags {
         Flags {
-            data: self.place.data.clone(),
+            data: self.installation.data.clone(),
             listen: self.listen,
             base_url: self.base_url.clone(),
             root_domain: self.root_domain.clone(),
@@ -257,18 +259,23 @@ impl Settings {
     }
 }
 
-impl Place {
+impl InstallationArgs {
     /// Returns the settings file: the given one, else the host's.
     fn file(&self) -> Option<PathBuf> {
         let is_data_given = self.data.is_some() || std::env::var_os("PARALLAX_DATA").is_some();
         settings_file::find(self.config.as_deref(), is_data_given)
     }
 
-    fn load(&self, defaults: Config, flags: &Flags, file: Option<PathBuf>) -> Result<Config, ConfigError> {
+    fn load(
+        &self,
+        defaults: CoordinatorConfig,
+        flags: &Flags,
+        file: Option<PathBuf>,
+    ) -> Result<CoordinatorConfig, ConfigError> {
         // A variable that is not Unicode can't be a setting.
-        let environment = std::env::vars_os()
-            .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
-        Config::load(defaults, file.as_deref(), environment, flags)
+        let environment =
+            std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
+        CoordinatorConfig::load(defaults, file.as_deref(), environment, flags)
     }
 }
 

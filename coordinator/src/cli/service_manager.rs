@@ -9,7 +9,7 @@ use sd_notify::NotifyState;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
-use crate::flow::counters::Counters;
+use crate::engine::counters::EngineCounters;
 
 /// Extra start time requested from the service manager, and how often it is requested.
 const EXTENSION: Duration = Duration::from_secs(60);
@@ -18,18 +18,18 @@ const EXTEND_EVERY: Duration = Duration::from_secs(15);
 /// minutes.
 const EXTENSIONS: u32 = 6 * 3_600 / 15;
 /// The engine loop turns at least every five seconds. After this long without a turn it counts as stalled.
-const STANDSTILL: Duration = Duration::from_secs(20);
+const STALL_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// A start in progress: while this lives, the service manager is asked to wait, for six hours at most.
 #[derive(Debug)]
-pub(super) struct Starting(JoinHandle<()>);
+pub(super) struct StartNotifier(JoinHandle<()>);
 
 /// Reports that the start has begun.
-pub(super) fn starting() -> Starting {
+pub(super) fn notify_starting() -> StartNotifier {
     let microseconds = u32::try_from(EXTENSION.as_micros()).unwrap_or(u32::MAX);
     let extension = NotifyState::ExtendTimeoutUsec(microseconds);
     notify(&[extension.clone(), NotifyState::Status("Opening and verifying the store")]);
-    Starting(tokio::spawn(extend(EXTEND_EVERY, move || notify(std::slice::from_ref(&extension)))))
+    StartNotifier(tokio::spawn(extend(EXTEND_EVERY, move || notify(std::slice::from_ref(&extension)))))
 }
 
 /// Requests more time once in `every`, up to the limit for a start.
@@ -40,33 +40,30 @@ async fn extend(every: Duration, ask: impl Fn()) {
     }
 }
 
-impl Drop for Starting {
+impl Drop for StartNotifier {
     fn drop(&mut self) {
         self.0.abort();
     }
 }
 
 /// Reports readiness, pings the watchdog while the engine runs, and reports the stop on shutdown.
-pub(super) fn serving(status: &str, flow: Arc<Counters>, mut shutdown: watch::Receiver<bool>) {
+pub(super) fn notify_ready(status: &str, flow: Arc<EngineCounters>, mut shutdown: watch::Receiver<bool>) {
     notify(&[NotifyState::Ready, NotifyState::Status(status)]);
     tokio::spawn(async move {
         tokio::select! {
             _ = shutdown.wait_for(|stop| *stop) => {}
             () = watchdog(&flow) => {}
         }
-        notify(&[
-            NotifyState::Stopping,
-            NotifyState::Status("Stopping connections, agents, deliveries and the store"),
-        ]);
+        notify(&[NotifyState::Stopping, NotifyState::Status("Stopping connections, agents, deliveries and the store")]);
     });
 }
 
 /// Pings the watchdog while the engine loop turns; waits forever if there is no watchdog.
-async fn watchdog(flow: &Counters) {
+async fn watchdog(flow: &EngineCounters) {
     let Some(limit) = sd_notify::watchdog_enabled() else { return std::future::pending().await };
-    let mut pulse = Pulse::new(Instant::now());
+    let mut pulse = StallDetector::new(Instant::now());
     loop {
-        if pulse.turns(flow.turns.load(Ordering::Relaxed), Instant::now()) {
+        if pulse.is_running(flow.loop_iterations.load(Ordering::Relaxed), Instant::now()) {
             notify(&[NotifyState::Watchdog]);
         }
         tokio::time::sleep(limit / 4).await;
@@ -75,22 +72,22 @@ async fn watchdog(flow: &Counters) {
 
 /// Detects that a growing counter has stopped.
 #[derive(Debug)]
-struct Pulse {
+struct StallDetector {
     count: u64,
     changed: Instant,
 }
 
-impl Pulse {
+impl StallDetector {
     fn new(now: Instant) -> Self {
         Self { count: 0, changed: now }
     }
 
     /// Records the count; returns true if it changed recently.
-    fn turns(&mut self, count: u64, now: Instant) -> bool {
+    fn is_running(&mut self, count: u64, now: Instant) -> bool {
         if count != self.count {
             *self = Self { count, changed: now };
         }
-        now.saturating_duration_since(self.changed) < STANDSTILL
+        now.saturating_duration_since(self.changed) < STALL_TIMEOUT
     }
 }
 
@@ -116,10 +113,10 @@ mod tests {
     fn a_driver_that_stands_still_no_longer_feeds_the_watchdog() {
         let start = Instant::now();
         let at = |seconds: u64| start + Duration::from_secs(seconds);
-        let mut pulse = Pulse::new(start);
-        assert!(pulse.turns(1, at(0)) && pulse.turns(1, at(19)) && pulse.turns(2, at(25)));
-        assert!(pulse.turns(2, at(44)));
-        assert!(!pulse.turns(2, at(45)) && !pulse.turns(2, at(46)));
-        assert!(pulse.turns(3, at(60)), "one that turns again does");
+        let mut pulse = StallDetector::new(start);
+        assert!(pulse.is_running(1, at(0)) && pulse.is_running(1, at(19)) && pulse.is_running(2, at(25)));
+        assert!(pulse.is_running(2, at(44)));
+        assert!(!pulse.is_running(2, at(45)) && !pulse.is_running(2, at(46)));
+        assert!(pulse.is_running(3, at(60)), "one that turns again does");
     }
 }

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 /// Path of the settings file in the packages.
-const PLACE: &str = "/etc/parallax/coordinator.toml";
+const DEFAULT_PATH: &str = "/etc/parallax/coordinator.toml";
 
 /// The settings file that was found without `--config`, for messages.
 static FOUND: OnceLock<PathBuf> = OnceLock::new();
@@ -12,7 +12,7 @@ static FOUND: OnceLock<PathBuf> = OnceLock::new();
 /// Returns the settings file to read: the given one, else this host's if it exists. With an explicit data folder
 /// none is read, since another installation may be meant.
 pub(super) fn find(given: Option<&Path>, is_data_given: bool) -> Option<PathBuf> {
-    let file = choose(given, is_data_given, Path::new(PLACE))?;
+    let file = choose(given, is_data_given, Path::new(DEFAULT_PATH))?;
     if given.is_none() {
         // Only the first call finds it unset; later calls find the same file.
         let _ = FOUND.set(file.clone());
@@ -21,7 +21,7 @@ pub(super) fn find(given: Option<&Path>, is_data_given: bool) -> Option<PathBuf>
 }
 
 /// Returns the settings file that this process found itself.
-pub(super) fn found() -> Option<&'static Path> {
+pub(super) fn found_file() -> Option<&'static Path> {
     FOUND.get().map(PathBuf::as_path)
 }
 

@@ -5,7 +5,7 @@ use std::io;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 
-use crate::out;
+use crate::console;
 
 /// Returns a channel that turns true when the process is asked to stop.
 pub(super) fn shutdown() -> io::Result<watch::Receiver<bool>> {
@@ -19,7 +19,7 @@ pub(super) fn shutdown() -> io::Result<watch::Receiver<bool>> {
                 _ = interrupt.recv() => {}
             }
             if stop.send_replace(true) {
-                out::fault("second signal: stopping immediately");
+                console::error("second signal: stopping immediately");
                 std::process::exit(1);
             }
         }

@@ -105,8 +105,7 @@ fn command(line: &str) -> Option<String> {
     let line = line.split(" #").next()?.trim().replace('\n', " ");
     let behind = |mark: &str| line.split_once(mark).map(|(_, rest)| rest.to_owned());
     let rest = line.strip_prefix("px ").or_else(|| line.strip_prefix("parallax ")).map(str::to_owned);
-    let rest =
-        rest.or_else(|| behind(" coordinator parallax ")).or_else(|| behind("cargo run --release -- "))?;
+    let rest = rest.or_else(|| behind(" coordinator parallax ")).or_else(|| behind("cargo run --release -- "))?;
     let rest = rest.split('|').next()?.replace("$2", "europe");
     Some(format!("parallax {rest}"))
 }
@@ -118,7 +117,7 @@ fn flags_reach_the_settings() {
     else {
         panic!("another command")
     };
-    let config = Config::load(Config::default(), None, [], &settings.flags()).unwrap();
+    let config = CoordinatorConfig::load(CoordinatorConfig::default(), None, [], &settings.flags()).unwrap();
     assert_eq!((config.data, config.http.listen.port()), (PathBuf::from("d"), 0));
     assert_eq!(config.http.base_url.as_deref(), Some("https://a.example"));
 }

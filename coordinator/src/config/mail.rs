@@ -5,14 +5,14 @@ use std::path::PathBuf;
 
 use parallax_core::account;
 
-use super::Config;
+use super::CoordinatorConfig;
 
 /// Maximum bytes of a user name and of a password.
 const MAX_LOGIN: usize = 1_000;
 
 /// Settings of outgoing mail.
 #[derive(Clone, Default, PartialEq, Eq)]
-pub struct Mail {
+pub struct OutgoingMailConfig {
     /// Transport.
     pub transport: MailTransport,
     /// smtp: host name or address of the server.
@@ -59,7 +59,7 @@ pub enum MailTls {
     None,
 }
 
-impl fmt::Debug for Mail {
+impl fmt::Debug for OutgoingMailConfig {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Mail({:?}, {:?})", self.transport, self.host)
     }
@@ -87,7 +87,7 @@ impl MailTls {
     }
 }
 
-impl Mail {
+impl OutgoingMailConfig {
     /// Returns the port to connect to.
     pub fn port(&self) -> u16 {
         self.port.unwrap_or(match self.tls {
@@ -108,11 +108,11 @@ impl Mail {
             MailTransport::Folder => needed("folder", self.folder.is_some()),
             MailTransport::Smtp => needed("host", self.host.is_some())
                 .or_else(|| needed("from", self.from.is_some()))
-                .or_else(|| self.half_a_login()),
+                .or_else(|| self.incomplete_login()),
         }
     }
 
-    fn half_a_login(&self) -> Option<(&'static str, String)> {
+    fn incomplete_login(&self) -> Option<(&'static str, String)> {
         let is_near = matches!(self.host.as_deref(), Some("localhost" | "127.0.0.1" | "::1"));
         match (&self.username, &self.password) {
             (Some(_), None) => Some(("password", "must be set together with mail.username".to_owned())),
@@ -125,21 +125,21 @@ impl Mail {
     }
 }
 
-pub(super) fn read_transport(config: &mut Config, text: &str) -> Result<(), String> {
+pub(super) fn read_transport(config: &mut CoordinatorConfig, text: &str) -> Result<(), String> {
     let all = [MailTransport::None, MailTransport::Smtp, MailTransport::Folder];
     let found = all.into_iter().find(|it| it.name() == text);
     config.mail.transport = found.ok_or("must be \"smtp\", \"folder\" or \"none\"")?;
     Ok(())
 }
 
-pub(super) fn read_tls(config: &mut Config, text: &str) -> Result<(), String> {
+pub(super) fn read_tls(config: &mut CoordinatorConfig, text: &str) -> Result<(), String> {
     let all = [MailTls::StartTls, MailTls::Implicit, MailTls::None];
     let found = all.into_iter().find(|it| it.name() == text);
     config.mail.tls = found.ok_or("must be \"starttls\", \"implicit\" or \"none\"")?;
     Ok(())
 }
 
-pub(super) fn read_host(config: &mut Config, text: &str) -> Result<(), String> {
+pub(super) fn read_host(config: &mut CoordinatorConfig, text: &str) -> Result<(), String> {
     let is_host = |byte: u8| byte.is_ascii_alphanumeric() || b".-:".contains(&byte);
     if !(1..=253).contains(&text.len()) || !text.bytes().all(is_host) {
         return Err("must be a host name or an IP address, without a port".to_owned());
@@ -148,32 +148,32 @@ pub(super) fn read_host(config: &mut Config, text: &str) -> Result<(), String> {
     Ok(())
 }
 
-pub(super) fn read_ca(config: &mut Config, text: &str) -> Result<(), String> {
+pub(super) fn read_ca(config: &mut CoordinatorConfig, text: &str) -> Result<(), String> {
     config.mail.ca = Some(path(text)?);
     Ok(())
 }
 
-pub(super) fn read_folder(config: &mut Config, text: &str) -> Result<(), String> {
+pub(super) fn read_folder(config: &mut CoordinatorConfig, text: &str) -> Result<(), String> {
     config.mail.folder = Some(path(text)?);
     Ok(())
 }
 
-pub(super) fn read_username(config: &mut Config, text: &str) -> Result<(), String> {
+pub(super) fn read_username(config: &mut CoordinatorConfig, text: &str) -> Result<(), String> {
     config.mail.username = Some(login(text)?);
     Ok(())
 }
 
-pub(super) fn read_password(config: &mut Config, text: &str) -> Result<(), String> {
+pub(super) fn read_password(config: &mut CoordinatorConfig, text: &str) -> Result<(), String> {
     config.mail.password = Some(login(text)?);
     Ok(())
 }
 
-pub(super) fn read_from(config: &mut Config, text: &str) -> Result<(), String> {
+pub(super) fn read_from(config: &mut CoordinatorConfig, text: &str) -> Result<(), String> {
     config.mail.from = Some(mailbox(text)?);
     Ok(())
 }
 
-pub(super) fn read_reply_to(config: &mut Config, text: &str) -> Result<(), String> {
+pub(super) fn read_reply_to(config: &mut CoordinatorConfig, text: &str) -> Result<(), String> {
     config.mail.reply_to = Some(mailbox(text)?);
     Ok(())
 }
@@ -192,8 +192,7 @@ fn login(text: &str) -> Result<String, String> {
 
 /// Reads an address, or a name and an address in `<>`.
 fn mailbox(text: &str) -> Result<String, String> {
-    let rule =
-        || "must be an email address, or a name and an address: Status <status@example.com>".to_owned();
+    let rule = || "must be an email address, or a name and an address: Status <status@example.com>".to_owned();
     let text = text.trim();
     let address = match text.strip_suffix('>').and_then(|text| text.split_once('<')) {
         Some((name, address)) => {
@@ -205,6 +204,6 @@ fn mailbox(text: &str) -> Result<String, String> {
         }
         None => text,
     };
-    account::email(address).map_err(|_| rule())?;
+    account::parse_email(address).map_err(|_| rule())?;
     Ok(text.to_owned())
 }

@@ -1,11 +1,11 @@
 //! Settings: defaults, overridden by a TOML file, environment variables and flags, in one validated struct.
 
-mod check;
-mod file;
+mod closest_name;
+mod host_check;
 mod mail;
-mod nearest;
 mod operator;
-mod table;
+mod setting_table;
+mod settings_file;
 mod tls;
 
 use std::fmt;
@@ -13,14 +13,14 @@ use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 
+use parallax_core::effective::ConfirmationPolicy;
 use parallax_core::plan::PlanLimits;
-use parallax_core::watch::Confirmation;
 
-pub use self::mail::{Mail, MailTls, MailTransport};
-pub use self::operator::Operator;
-use self::table::{SETTINGS, Setting};
-pub use self::table::{base_url, root_domain};
-pub use self::tls::{Acme, Domains, Tls};
+pub use self::mail::{MailTls, MailTransport, OutgoingMailConfig};
+pub use self::operator::OperatorConfig;
+use self::setting_table::{SETTINGS, Setting};
+pub use self::setting_table::{base_url, root_domain};
+pub use self::tls::{AcmeConfig, DomainsConfig, TlsConfig};
 
 /// Prefix of all environment variables.
 const PREFIX: &str = "PARALLAX_";
@@ -29,46 +29,46 @@ const FILE_SUFFIX: &str = "_FILE";
 /// Maximum size of a file with one value, in bytes.
 const MAX_VALUE_FILE: u64 = 64 * 1024;
 /// Maximum edit distance at which an unknown variable counts as a typo; others belong to other programs.
-const SLIP: usize = 2;
+const MAX_TYPO_DISTANCE: usize = 2;
 
 /// All settings of an installation.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Config {
+pub struct CoordinatorConfig {
     /// Folder of the store, the certificate authority and the admin socket; mode 0700.
     pub data: PathBuf,
     /// Key file that seals customers' secrets in the store; none stores them unencrypted.
     pub secrets_key_file: Option<PathBuf>,
     /// Confirmation of failures.
-    pub confirmation: Confirmation,
+    pub confirmation: ConfirmationPolicy,
     /// API, pages and pings.
-    pub http: Http,
+    pub http: HttpConfig,
     /// TLS for the API and pages, if no proxy provides it.
-    pub tls: Tls,
+    pub tls: TlsConfig,
     /// Certificates by ACME.
-    pub acme: Acme,
+    pub acme: AcmeConfig,
     /// Checks of pages' custom domains.
-    pub domains: Domains,
+    pub domains: DomainsConfig,
     /// Connections of agents.
-    pub mesh: Mesh,
+    pub mesh: MeshConfig,
     /// Health and metrics for the operator.
-    pub admin: Admin,
+    pub admin: AdminConfig,
     /// Destination of operator alerts.
-    pub operator: Operator,
+    pub operator: OperatorConfig,
     /// Limits of the plans.
     pub plans: PlanLimits,
     /// Outgoing requests.
-    pub deliver: Deliver,
+    pub deliver: DeliveryConfig,
     /// The store.
-    pub store: Store,
+    pub store: StoreConfig,
     /// Outgoing mail.
-    pub mail: Mail,
+    pub mail: OutgoingMailConfig,
     /// Logging.
-    pub log: Log,
+    pub log: LogConfig,
 }
 
 /// API, pages and pings. These settings are at the top level of the file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Http {
+pub struct HttpConfig {
     /// Listening address; port 0 chooses a free one.
     pub listen: SocketAddr,
     /// Public URL for people and pings, without a trailing slash; none: the listening address.
@@ -81,7 +81,7 @@ pub struct Http {
 
 /// Connections of agents.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Mesh {
+pub struct MeshConfig {
     /// Listening UDP address; port 0 chooses a free one.
     pub listen: SocketAddr,
     /// Name of the mesh that agents display, 1 to 60 characters.
@@ -94,14 +94,14 @@ pub struct Mesh {
 
 /// Health and metrics for the operator.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Admin {
+pub struct AdminConfig {
     /// Listening address; none: disabled.
     pub listen: Option<SocketAddr>,
 }
 
 /// Outgoing requests.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Deliver {
+pub struct DeliveryConfig {
     /// Allows private addresses, for tests and the demo.
     pub allow_private: bool,
     /// URL of Telegram's Bot API, without a trailing slash.
@@ -112,7 +112,7 @@ pub struct Deliver {
 
 /// The store.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Store {
+pub struct StoreConfig {
     /// Cache memory, in bytes.
     pub cache_bytes: u64,
     /// Seconds between two snapshots.
@@ -125,7 +125,7 @@ pub struct Store {
 
 /// Logging, to standard error.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Log {
+pub struct LogConfig {
     /// Filter in the syntax of `tracing`: `info`, `warn,parallax_coordinator=debug`.
     pub filter: String,
     /// Format of a line.
@@ -171,62 +171,62 @@ pub enum ConfigError {
     },
     /// Values that break a rule.
     #[error("{}", lines(.0))]
-    Faults(Vec<Fault>),
+    Invalid(Vec<ConfigFault>),
 }
 
 /// A value that breaks a rule.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Fault {
+pub struct ConfigFault {
     /// Origin: `coordinator.toml:3: listen` or `PARALLAX_LISTEN`.
-    pub place: String,
+    pub origin: String,
     /// The rule, in words that follow the origin.
     pub rule: String,
     /// True if it was given by an environment variable, not by the file.
-    pub is_given: bool,
+    pub is_from_environment: bool,
 }
 
-impl Default for Config {
+impl Default for CoordinatorConfig {
     fn default() -> Self {
         Self {
             data: PathBuf::from("parallax-data"),
             secrets_key_file: None,
-            confirmation: Confirmation::OtherNetwork,
-            http: Http {
+            confirmation: ConfirmationPolicy::OtherNetwork,
+            http: HttpConfig {
                 listen: SocketAddr::from((Ipv4Addr::LOCALHOST, 8080)),
                 base_url: None,
                 root_domain: None,
                 requests_per_minute: 120,
             },
-            tls: Tls::default(),
-            acme: Acme::default(),
-            domains: Domains::default(),
-            mesh: Mesh {
+            tls: TlsConfig::default(),
+            acme: AcmeConfig::default(),
+            domains: DomainsConfig::default(),
+            mesh: MeshConfig {
                 listen: SocketAddr::from((Ipv4Addr::UNSPECIFIED, 7443)),
                 name: "parallax".to_owned(),
                 max_agents: 1024,
                 certificate_life: 30 * 86_400,
             },
-            admin: Admin::default(),
-            operator: Operator::default(),
+            admin: AdminConfig::default(),
+            operator: OperatorConfig::default(),
             plans: PlanLimits::default(),
-            deliver: Deliver {
+            deliver: DeliveryConfig {
                 allow_private: false,
                 telegram_url: "https://api.telegram.org".to_owned(),
                 pagerduty_url: "https://events.pagerduty.com".to_owned(),
             },
-            store: Store {
+            store: StoreConfig {
                 cache_bytes: 16 << 20,
                 snapshot_seconds: 3_600,
                 snapshots_hourly: 24,
                 snapshots_daily: 7,
             },
-            mail: Mail::default(),
-            log: Log { filter: "info".to_owned(), format: LogFormat::Text },
+            mail: OutgoingMailConfig::default(),
+            log: LogConfig { filter: "info".to_owned(), format: LogFormat::Text },
         }
     }
 }
 
-impl Config {
+impl CoordinatorConfig {
     /// Loads the settings: `defaults`, overridden by the file, then the `PARALLAX_…` variables, then the flags. A
     /// variable whose name ends in `_FILE` names a file with the value.
     ///
@@ -241,21 +241,21 @@ impl Config {
         let mut config = defaults;
         let mut faults = Vec::new();
         if let Some(path) = file {
-            for entry in file::read(path)? {
+            for entry in settings_file::read(path)? {
                 let place = format!("{}:{}: {}", path.display(), entry.line, entry.name);
                 let read = entry.value.and_then(|value| match find(&entry.name) {
-                    Some(setting) => setting.take(&mut config, &value),
+                    Some(setting) => setting.apply(&mut config, &value),
                     None => Err(unknown(&entry.name)),
                 });
-                faults.extend(read.err().map(|rule| Fault { place, rule, is_given: false }));
+                faults.extend(read.err().map(|rule| ConfigFault { origin: place, rule, is_from_environment: false }));
             }
         }
-        for (variable, value) in ordered(environment) {
-            let read = take_variable(&mut config, &variable, &value);
-            faults.extend(read.err().map(|rule| Fault { place: variable, rule, is_given: true }));
+        for (variable, value) in sorted_variables(environment) {
+            let read = apply_variable(&mut config, &variable, &value);
+            faults.extend(read.err().map(|rule| ConfigFault { origin: variable, rule, is_from_environment: true }));
         }
         if !faults.is_empty() {
-            return Err(ConfigError::Faults(faults));
+            return Err(ConfigError::Invalid(faults));
         }
         flags.apply(&mut config);
         let missing = config.operator.missing().map(|(name, rule)| (name.to_owned(), rule));
@@ -266,7 +266,9 @@ impl Config {
         let missing = missing.or(tls);
         match missing.or_else(|| config.mail.missing().map(|(name, rule)| (format!("mail.{name}"), rule))) {
             None => Ok(config),
-            Some((place, rule)) => Err(ConfigError::Faults(vec![Fault { place, rule, is_given: false }])),
+            Some((place, rule)) => {
+                Err(ConfigError::Invalid(vec![ConfigFault { origin: place, rule, is_from_environment: false }]))
+            }
         }
     }
 
@@ -280,7 +282,7 @@ impl Config {
                 section = of;
                 text.push_str(&format!("\n[{section}]\n"));
             }
-            match (setting.show)(self) {
+            match (setting.format)(self) {
                 Some(value) => text.push_str(&format!("{key} = {value}\n")),
                 None => text.push_str(&format!("# {key} is not set\n")),
             }
@@ -290,7 +292,7 @@ impl Config {
 }
 
 impl Flags {
-    fn apply(&self, config: &mut Config) {
+    fn apply(&self, config: &mut CoordinatorConfig) {
         if let Some(data) = &self.data {
             config.data.clone_from(data);
         }
@@ -306,14 +308,14 @@ impl Flags {
     }
 }
 
-impl fmt::Display for Fault {
+impl fmt::Display for ConfigFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} {}", self.place, self.rule)
+        write!(f, "{} {}", self.origin, self.rule)
     }
 }
 
-fn lines(faults: &[Fault]) -> String {
-    faults.iter().map(Fault::to_string).collect::<Vec<_>>().join("\n")
+fn lines(faults: &[ConfigFault]) -> String {
+    faults.iter().map(ConfigFault::to_string).collect::<Vec<_>>().join("\n")
 }
 
 fn find(name: &str) -> Option<&'static Setting> {
@@ -323,7 +325,7 @@ fn find(name: &str) -> Option<&'static Setting> {
 fn unknown(name: &str) -> String {
     let names = SETTINGS.iter().map(|setting| setting.name);
     let sections = names.clone().filter_map(|name| name.rsplit_once('.')).map(|(section, _)| section);
-    match nearest::nearest(name, names.chain(sections)) {
+    match closest_name::nearest(name, names.chain(sections)) {
         // A name with little in common would only mislead.
         Some((known, distance)) if distance * 2 <= name.chars().count().max(2) => {
             format!("is not a setting; did you mean {known}?")
@@ -333,7 +335,7 @@ fn unknown(name: &str) -> String {
 }
 
 /// Returns the `PARALLAX_` variables, in a fixed order.
-fn ordered(environment: impl IntoIterator<Item = (String, String)>) -> Vec<(String, String)> {
+fn sorted_variables(environment: impl IntoIterator<Item = (String, String)>) -> Vec<(String, String)> {
     let mut ours: Vec<_> = environment.into_iter().filter(|(name, _)| name.starts_with(PREFIX)).collect();
     ours.sort();
     ours
@@ -341,27 +343,27 @@ fn ordered(environment: impl IntoIterator<Item = (String, String)>) -> Vec<(Stri
 
 /// Applies one variable. Names unlike any setting belong to other programs (the agent, a container's service
 /// links); a name close to a setting's is a typo and refused.
-fn take_variable(config: &mut Config, variable: &str, value: &str) -> Result<(), String> {
-    if let Some(setting) = SETTINGS.iter().find(|setting| variable_of(setting) == variable) {
-        return setting.take(config, value);
+fn apply_variable(config: &mut CoordinatorConfig, variable: &str, value: &str) -> Result<(), String> {
+    if let Some(setting) = SETTINGS.iter().find(|setting| variable_name(setting) == variable) {
+        return setting.apply(config, value);
     }
     if let Some(name) = variable.strip_suffix(FILE_SUFFIX)
-        && let Some(setting) = SETTINGS.iter().find(|setting| variable_of(setting) == name)
+        && let Some(setting) = SETTINGS.iter().find(|setting| variable_name(setting) == name)
     {
         let path = Path::new(value);
-        let held = file::text_of(path, MAX_VALUE_FILE).map_err(|error| format!("names {value}: {error}"))?;
-        return setting.take(config, held.trim());
+        let held = settings_file::read_text(path, MAX_VALUE_FILE).map_err(|error| format!("names {value}: {error}"))?;
+        return setting.apply(config, held.trim());
     }
-    let names: Vec<String> = SETTINGS.iter().map(variable_of).collect();
-    match nearest::nearest(variable, names.iter().map(String::as_str)) {
-        Some((known, distance)) if distance <= SLIP => {
+    let names: Vec<String> = SETTINGS.iter().map(variable_name).collect();
+    match closest_name::nearest(variable, names.iter().map(String::as_str)) {
+        Some((known, distance)) if distance <= MAX_TYPO_DISTANCE => {
             Err(format!("is not a setting; did you mean {known}?"))
         }
         _ => Ok(()),
     }
 }
 
-fn variable_of(setting: &Setting) -> String {
+fn variable_name(setting: &Setting) -> String {
     format!("{PREFIX}{}", setting.name.replace('.', "_").to_ascii_uppercase())
 }
 

@@ -5,9 +5,9 @@ use std::fmt;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use parallax_core::account;
-use parallax_core::destination::Secrets;
+use parallax_core::destination::SigningSecrets;
 
-use super::Config;
+use super::CoordinatorConfig;
 
 /// Maximum characters of a webhook's URL.
 const MAX_URL: usize = 2048;
@@ -18,7 +18,7 @@ const SECRET_BYTES: std::ops::RangeInclusive<usize> = 24..=64;
 
 /// Destination of operator alerts about agents, networks, disk space and certificates.
 #[derive(Clone, Default, PartialEq, Eq)]
-pub struct Operator {
+pub struct OperatorConfig {
     /// Email address.
     pub mail: Option<String>,
     /// URL of a signed webhook.
@@ -27,11 +27,11 @@ pub struct Operator {
     pub webhook_secret: Option<String>,
 }
 
-impl Operator {
+impl OperatorConfig {
     /// Returns the webhook's URL and signing secret, if it is set.
-    pub fn hook(&self) -> Option<(String, Secrets)> {
+    pub fn signed_webhook(&self) -> Option<(String, SigningSecrets)> {
         let (url, present) = self.webhook.clone().zip(self.webhook_secret.clone())?;
-        Some((url, Secrets { present, before: None }))
+        Some((url, SigningSecrets { newest: present, previous: None }))
     }
 
     /// Returns a setting that the present ones require, with the rule.
@@ -41,18 +41,18 @@ impl Operator {
     }
 }
 
-impl fmt::Debug for Operator {
+impl fmt::Debug for OperatorConfig {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Operator({:?}, {:?})", self.mail, self.webhook)
     }
 }
 
-pub(super) fn read_mail(config: &mut Config, text: &str) -> Result<(), String> {
-    config.operator.mail = Some(account::email(text)?);
+pub(super) fn read_mail(config: &mut CoordinatorConfig, text: &str) -> Result<(), String> {
+    config.operator.mail = Some(account::parse_email(text)?);
     Ok(())
 }
 
-pub(super) fn read_webhook(config: &mut Config, text: &str) -> Result<(), String> {
+pub(super) fn read_webhook(config: &mut CoordinatorConfig, text: &str) -> Result<(), String> {
     let rule = || format!("must be an http:// or https:// URL of at most {MAX_URL} characters");
     let uri: http::Uri = text.parse().map_err(|_| rule())?;
     let is_web = matches!(uri.scheme_str(), Some("http" | "https"));
@@ -64,7 +64,7 @@ pub(super) fn read_webhook(config: &mut Config, text: &str) -> Result<(), String
     Ok(())
 }
 
-pub(super) fn read_secret(config: &mut Config, text: &str) -> Result<(), String> {
+pub(super) fn read_secret(config: &mut CoordinatorConfig, text: &str) -> Result<(), String> {
     let bytes = text.strip_prefix(SECRET).and_then(|rest| STANDARD.decode(rest).ok());
     if bytes.is_none_or(|bytes| !SECRET_BYTES.contains(&bytes.len())) {
         return Err("must be whsec_ and the base64 of 24 to 64 random bytes".to_owned());

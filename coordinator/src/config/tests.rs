@@ -4,12 +4,12 @@ use std::path::Path;
 
 use super::*;
 
-fn load(file: &str, environment: &[(&str, &str)]) -> Result<Config, String> {
+fn load(file: &str, environment: &[(&str, &str)]) -> Result<CoordinatorConfig, String> {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("coordinator.toml");
     std::fs::write(&path, file).unwrap();
     let environment = environment.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
-    Config::load(Config::default(), Some(&path), environment, &Flags::default())
+    CoordinatorConfig::load(CoordinatorConfig::default(), Some(&path), environment, &Flags::default())
         .map_err(|error| error.to_string().replace(&format!("{}/", folder.path().display()), ""))
 }
 
@@ -25,7 +25,7 @@ fn flags_go_before_the_environment_and_the_environment_before_the_file() {
     let environment = [("PARALLAX_LISTEN", "127.0.0.1:2"), ("PARALLAX_DATA", "environment"), ("HOME", "/")]
         .map(|(name, value)| (name.to_owned(), value.to_owned()));
     let flags = Flags { data: Some("flag".into()), ..Flags::default() };
-    let config = Config::load(Config::default(), Some(&file), environment, &flags).unwrap();
+    let config = CoordinatorConfig::load(CoordinatorConfig::default(), Some(&file), environment, &flags).unwrap();
     assert_eq!(config.data, Path::new("flag"));
     assert_eq!(config.http.listen, "127.0.0.1:2".parse().unwrap());
     assert_eq!(config.http.base_url.as_deref(), Some("https://a.example"));
@@ -48,10 +48,7 @@ fn a_wrong_file_is_refused_with_file_line_and_rule() {
             "coordinator.toml:1: listen must be an IP address and a port, such as 127.0.0.1:8080, not \"nowhere\"",
         ),
         ("listen = 8080", "coordinator.toml:1: listen must be a string in quotes"),
-        (
-            "mesh_listen = \"0.0.0.0:1\"",
-            "coordinator.toml:1: mesh_listen is not a setting; did you mean mesh.listen?",
-        ),
+        ("mesh_listen = \"0.0.0.0:1\"", "coordinator.toml:1: mesh_listen is not a setting; did you mean mesh.listen?"),
         (
             "[plans.pro]\ninterval_seconds = 4",
             "coordinator.toml:2: plans.pro.interval_seconds must be a whole number from 5 to 86400, not \"4\"",
@@ -71,10 +68,7 @@ fn a_wrong_file_is_refused_with_file_line_and_rule() {
             "coordinator.toml:2: log.filter must be a level (error, warn, info, debug, trace) or a list of \
              target=level, not \"parallax=loud\"",
         ),
-        (
-            "[log]\nformat = \"xml\"",
-            "coordinator.toml:2: log.format must be \"text\" or \"json\", not \"xml\"",
-        ),
+        ("[log]\nformat = \"xml\"", "coordinator.toml:2: log.format must be \"text\" or \"json\", not \"xml\""),
         (
             "base_url = \"https://a.example/status\"",
             "coordinator.toml:1: base_url must be http:// or https:// with a host and nothing after it, \
@@ -85,10 +79,7 @@ fn a_wrong_file_is_refused_with_file_line_and_rule() {
             "coordinator.toml:1: root_domain must be a domain name in lower case, such as status.example.com, \
              not \"Example\"",
         ),
-        (
-            "[deliver]\nallow_private = \"yes\"",
-            "coordinator.toml:2: deliver.allow_private must be true or false",
-        ),
+        ("[deliver]\nallow_private = \"yes\"", "coordinator.toml:2: deliver.allow_private must be true or false"),
         (
             "[domains]\nresolvers = \"127.0.0.1\"",
             "coordinator.toml:2: domains.resolvers must be 1 to 8 IP addresses with ports, separated by spaces, \
@@ -99,10 +90,7 @@ fn a_wrong_file_is_refused_with_file_line_and_rule() {
             "coordinator.toml:2: acme.directory must be an https:// URL of at most 2048 characters, \
              not \"http://ca.example/\"",
         ),
-        (
-            "[tls]\nlisten = \"127.0.0.1:0\"",
-            "tls.certificate is required with tls.listen unless acme.enabled is true",
-        ),
+        ("[tls]\nlisten = \"127.0.0.1:0\"", "tls.certificate is required with tls.listen unless acme.enabled is true"),
         (
             "base_url = \"http://a.example\"\n[tls]\nlisten = \"127.0.0.1:0\"\ncertificate = \"c\"\nkey = \"k\"",
             "base_url must start with https:// if tls.listen is set",
@@ -149,7 +137,7 @@ fn a_variable_can_name_a_file_with_the_value() {
 
 #[test]
 fn what_is_shown_can_be_read_again() {
-    let mut config = Config::default();
+    let mut config = CoordinatorConfig::default();
     config.http.base_url = Some("https://a.example".to_owned());
     config.mesh.name = "a \"quoted\" name".to_owned();
     config.plans.interval_ms = [60_000, 10_000, 5_000];
@@ -162,7 +150,8 @@ fn what_is_shown_can_be_read_again() {
 
 #[test]
 fn a_missing_file_is_named() {
-    let told = Config::load(Config::default(), Some(Path::new("/nowhere.toml")), [], &Flags::default());
+    let told =
+        CoordinatorConfig::load(CoordinatorConfig::default(), Some(Path::new("/nowhere.toml")), [], &Flags::default());
     assert!(told.unwrap_err().to_string().starts_with("/nowhere.toml: "));
 }
 
@@ -190,7 +179,7 @@ fn the_operators_webhook_needs_a_secret_which_nothing_shows() {
 
 #[test]
 fn mail_is_off_unless_all_that_it_needs_is_set() {
-    assert_eq!(load("", &[]).unwrap().mail, Mail::default());
+    assert_eq!(load("", &[]).unwrap().mail, OutgoingMailConfig::default());
     let smtp = "[mail]\ntransport = \"smtp\"\nhost = \"mail.example\"\nfrom = \"Status <s@example.com>\"\n";
     let mail = load(smtp, &[]).unwrap().mail;
     assert_eq!((mail.port(), mail.tls), (587, MailTls::StartTls));
@@ -204,10 +193,7 @@ fn mail_is_off_unless_all_that_it_needs_is_set() {
         with(&format!("tls = \"none\"\n{login}")),
         Err("mail.tls must be \"starttls\" or \"implicit\" if a password is set".to_owned())
     );
-    assert_eq!(
-        with("username = \"u\"\n"),
-        Err("mail.password must be set together with mail.username".to_owned())
-    );
+    assert_eq!(with("username = \"u\"\n"), Err("mail.password must be set together with mail.username".to_owned()));
     for (file, told) in [
         ("transport = \"smtp\"", "mail.host must be set with transport = \"smtp\""),
         ("transport = \"smtp\"\nhost = \"h\"", "mail.from must be set with transport = \"smtp\""),
@@ -240,8 +226,7 @@ fn the_password_of_the_mail_server_is_shown_nowhere() {
     let folder = tempfile::tempdir().unwrap();
     let held = folder.path().join("password");
     std::fs::write(&held, "pa55word\n").unwrap();
-    let environment =
-        [("PARALLAX_MAIL_USERNAME", "status"), ("PARALLAX_MAIL_PASSWORD_FILE", held.to_str().unwrap())];
+    let environment = [("PARALLAX_MAIL_USERNAME", "status"), ("PARALLAX_MAIL_PASSWORD_FILE", held.to_str().unwrap())];
     let config = load("", &environment).unwrap();
     assert_eq!(config.mail.password.as_deref(), Some("pa55word"));
     assert!(!format!("{config:?}{}", config.to_toml()).contains("pa55word"));

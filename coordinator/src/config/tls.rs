@@ -5,18 +5,18 @@ use std::path::PathBuf;
 
 use parallax_core::account;
 
-use super::Config;
+use super::CoordinatorConfig;
 
 /// Default ACME directory.
 const LETS_ENCRYPT: &str = "https://acme-v02.api.letsencrypt.org/directory";
 /// Maximum characters of a directory's URL.
 const MAX_URL: usize = 2048;
 /// Maximum number of name servers.
-const MOST_RESOLVERS: usize = 8;
+const MAX_RESOLVERS: usize = 8;
 
 /// TLS for the API, the reference and pages.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Tls {
+pub struct TlsConfig {
     /// Listening address; none: no TLS here, a proxy provides it.
     pub listen: Option<SocketAddr>,
     /// PEM file with the base host's certificate and its issuers.
@@ -29,7 +29,7 @@ pub struct Tls {
 
 /// Certificates by ACME (RFC 8555).
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Acme {
+pub struct AcmeConfig {
     /// True if certificates are ordered.
     pub enabled: bool,
     /// Directory URL of the certificate authority.
@@ -42,30 +42,26 @@ pub struct Acme {
 
 /// Checks of pages' custom domains.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Domains {
+pub struct DomainsConfig {
     /// Name servers to query; none: the host's.
     pub resolvers: Vec<SocketAddr>,
 }
 
-impl Default for Tls {
+impl Default for TlsConfig {
     fn default() -> Self {
         Self { listen: None, certificate: None, key: None, redirect: true }
     }
 }
 
-impl Default for Acme {
+impl Default for AcmeConfig {
     fn default() -> Self {
         Self { enabled: false, directory: LETS_ENCRYPT.to_owned(), contact: None, roots: None }
     }
 }
 
-impl Tls {
+impl TlsConfig {
     /// Returns a setting that the present ones require, with the rule.
-    pub(super) fn missing(
-        &self,
-        acme: &Acme,
-        base_url: Option<&str>,
-    ) -> Option<(&'static str, &'static str)> {
+    pub(super) fn missing(&self, acme: &AcmeConfig, base_url: Option<&str>) -> Option<(&'static str, &'static str)> {
         if self.listen.is_some() && base_url.is_some_and(|url| !url.starts_with("https://")) {
             // Visitors are redirected to the base URL, which would loop.
             return Some(("base_url", "must start with https:// if tls.listen is set"));
@@ -86,7 +82,7 @@ pub(super) fn read_file(text: &str) -> Result<Option<PathBuf>, String> {
     if text.is_empty() { Err("must be a file".to_owned()) } else { Ok(Some(PathBuf::from(text))) }
 }
 
-pub(super) fn read_directory(config: &mut Config, text: &str) -> Result<(), String> {
+pub(super) fn read_directory(config: &mut CoordinatorConfig, text: &str) -> Result<(), String> {
     let rule = || format!("must be an https:// URL of at most {MAX_URL} characters");
     let uri: http::Uri = text.parse().map_err(|_| rule())?;
     if uri.scheme_str() != Some("https") || text.chars().count() > MAX_URL {
@@ -96,27 +92,23 @@ pub(super) fn read_directory(config: &mut Config, text: &str) -> Result<(), Stri
     Ok(())
 }
 
-pub(super) fn read_contact(config: &mut Config, text: &str) -> Result<(), String> {
-    config.acme.contact = Some(account::email(text)?);
+pub(super) fn read_contact(config: &mut CoordinatorConfig, text: &str) -> Result<(), String> {
+    config.acme.contact = Some(account::parse_email(text)?);
     Ok(())
 }
 
-pub(super) fn read_resolvers(config: &mut Config, text: &str) -> Result<(), String> {
-    let rule = || {
-        format!(
-            "must be 1 to {MOST_RESOLVERS} IP addresses with ports, separated by spaces, such as 127.0.0.1:53"
-        )
-    };
-    let all: Vec<SocketAddr> =
-        text.split_whitespace().map(str::parse).collect::<Result<_, _>>().map_err(|_| rule())?;
-    if all.is_empty() || all.len() > MOST_RESOLVERS {
+pub(super) fn read_resolvers(config: &mut CoordinatorConfig, text: &str) -> Result<(), String> {
+    let rule =
+        || format!("must be 1 to {MAX_RESOLVERS} IP addresses with ports, separated by spaces, such as 127.0.0.1:53");
+    let all: Vec<SocketAddr> = text.split_whitespace().map(str::parse).collect::<Result<_, _>>().map_err(|_| rule())?;
+    if all.is_empty() || all.len() > MAX_RESOLVERS {
         return Err(rule());
     }
     config.domains.resolvers = all;
     Ok(())
 }
 
-pub(super) fn show_resolvers(config: &Config) -> Option<String> {
+pub(super) fn show_resolvers(config: &CoordinatorConfig) -> Option<String> {
     let all: Vec<String> = config.domains.resolvers.iter().map(SocketAddr::to_string).collect();
     (!all.is_empty()).then(|| all.join(" "))
 }

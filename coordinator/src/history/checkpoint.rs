@@ -2,13 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use parallax_core::place::Region;
 use parallax_core::time::Timestamp;
+use parallax_core::vantage::Region;
 
-use super::tails::Tails;
+use super::open_tails::OpenTails;
 use super::{CHECKPOINT_EVERY, History, HistoryError};
-use crate::storage::batch::TRIM_AT_ONCE;
-use crate::storage::{Checkpoint, Op, Read};
+use crate::storage::batch::MAX_TRIMMED_PER_OP;
+use crate::storage::{Checkpoint, Op, StoreRead};
 
 /// Slots that share a part of the checkpoint.
 const PART_SLOTS: u32 = 64;
@@ -21,13 +21,13 @@ const MONITORS_AT_ONCE: usize = 256;
 const PARTS_AT_ONCE: usize = 8;
 
 /// A part of the checkpoint: slot, region, hour and packed readings of each open tail.
-type Part = Vec<(u32, Region, i64, Vec<u8>)>;
+type CheckpointPart = Vec<(u32, Region, i64, Vec<u8>)>;
 
 /// Progress of the running checkpoint and of the trim.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Upkeep {
+pub(super) struct CheckpointProgress {
     /// Start of the last checkpoint.
-    began: Option<Timestamp>,
+    started_at: Option<Timestamp>,
     /// The running checkpoint: its next part, and the end of the journal at its start.
     running: Option<(u32, u64)>,
     /// Parts that are stored.
@@ -40,20 +40,20 @@ pub(super) struct Upkeep {
 
 /// The writes of one slice, and the progress once they are durable.
 #[derive(Debug)]
-pub(super) struct Progress {
+pub(super) struct CheckpointSlice {
     pub(super) ops: Vec<Op>,
     pub(super) more: bool,
-    after: Upkeep,
+    after: CheckpointProgress,
 }
 
-impl Upkeep {
+impl CheckpointProgress {
     /// Returns the next parts of a running or due checkpoint, and the next step of the trim.
-    pub(super) fn slice(&self, history: &History, now: Timestamp) -> Progress {
+    pub(super) fn slice(&self, history: &History, now: Timestamp) -> CheckpointSlice {
         let mut after = self.clone();
         let mut ops = Vec::new();
-        let due = after.began.is_none_or(|began| now.since(began) >= CHECKPOINT_EVERY || now < began);
+        let due = after.started_at.is_none_or(|began| now.since(began) >= CHECKPOINT_EVERY || now < began);
         if after.running.is_none() && due {
-            after.began = Some(now);
+            after.started_at = Some(now);
             after.running = Some((0, history.tails().applied));
         }
         if let Some((next, through)) = after.running {
@@ -64,14 +64,14 @@ impl Upkeep {
         }
         if after.trimmed < after.trim_to {
             ops.push(Op::TrimReadings(after.trim_to));
-            after.trimmed = after.trim_to.min(after.trimmed.saturating_add(TRIM_AT_ONCE as u64));
+            after.trimmed = after.trim_to.min(after.trimmed.saturating_add(MAX_TRIMMED_PER_OP as u64));
         }
         let more = after.running.is_some() || after.trimmed < after.trim_to;
-        Progress { ops, more, after }
+        CheckpointSlice { ops, more, after }
     }
 
     /// Records that a slice is durable.
-    pub(super) fn settle(&mut self, progress: Progress) {
+    pub(super) fn settle(&mut self, progress: CheckpointSlice) {
         *self = progress.after;
     }
 
@@ -89,9 +89,8 @@ impl Upkeep {
             // Readings are appended between two monitors: a tail may hold some beyond `through`. A start
             // reads those again from the journal, and a round counts once.
             let through = history.tails().applied;
-            let packed: Part = (first..=first.saturating_add(PART_SLOTS - 1))
-                .flat_map(|slot| history.tails().packed(slot))
-                .collect();
+            let packed: CheckpointPart =
+                (first..=first.saturating_add(PART_SLOTS - 1)).flat_map(|slot| history.tails().packed(slot)).collect();
             if packed.is_empty() {
                 self.parts.remove(&part);
                 ops.push(Op::DeleteCheckpoint(part));
@@ -115,14 +114,14 @@ impl Upkeep {
 }
 
 /// Rebuilds the open tails from the store. Journal entries that a part already contains are skipped.
-pub(super) fn rebuild(read: &dyn Read) -> Result<(Tails, Upkeep), HistoryError> {
-    let mut tails = Tails::default();
+pub(super) fn rebuild(read: &dyn StoreRead) -> Result<(OpenTails, CheckpointProgress), HistoryError> {
+    let mut tails = OpenTails::default();
     let mut after = None;
     loop {
         let monitors = read.monitors_after(after, MONITORS_AT_ONCE)?;
         let Some(last) = monitors.last() else { break };
         after = Some(last.value.id);
-        monitors.iter().for_each(|monitor| tails.enlist(monitor.value.slot, monitor.value.id));
+        monitors.iter().for_each(|monitor| tails.register(monitor.value.slot, monitor.value.id));
     }
     let mut through: BTreeMap<u32, u64> = BTreeMap::new();
     let mut next = Some(0);
@@ -131,7 +130,7 @@ pub(super) fn rebuild(read: &dyn Read) -> Result<(Tails, Upkeep), HistoryError> 
         next = parts.last().and_then(|last| last.part.checked_add(1));
         for checkpoint in parts {
             let damaged = || HistoryError::Checkpoint(checkpoint.part);
-            let part: Part = postcard::from_bytes(&checkpoint.bytes).map_err(|_| damaged())?;
+            let part: CheckpointPart = postcard::from_bytes(&checkpoint.bytes).map_err(|_| damaged())?;
             for (slot, region, hour, block) in part {
                 if !tails.restore(slot, region, hour, block) {
                     return Err(damaged());
@@ -140,7 +139,7 @@ pub(super) fn rebuild(read: &dyn Read) -> Result<(Tails, Upkeep), HistoryError> 
             through.insert(checkpoint.part, checkpoint.through);
         }
     }
-    let mut upkeep = Upkeep { parts: through.keys().copied().collect(), ..Upkeep::default() };
+    let mut upkeep = CheckpointProgress { parts: through.keys().copied().collect(), ..CheckpointProgress::default() };
     let mut seq = 0;
     loop {
         let entries = read.readings_after(seq, ENTRIES_AT_ONCE)?;
@@ -150,8 +149,7 @@ pub(super) fn rebuild(read: &dyn Read) -> Result<(Tails, Upkeep), HistoryError> 
         let Some(last) = entries.last() else { break };
         seq = last.seq;
         for entry in entries {
-            let new =
-                |slot: u32| through.get(&(slot / PART_SLOTS)).is_none_or(|through| *through < entry.seq);
+            let new = |slot: u32| through.get(&(slot / PART_SLOTS)).is_none_or(|through| *through < entry.seq);
             for reading in entry.readings.iter().filter(|reading| new(reading.slot)) {
                 tails.push(reading);
             }

@@ -10,41 +10,41 @@
 //! Blocks, checkpoint and journal may hold the same reading; a round counts once, with its first reading.
 
 mod checkpoint;
+mod event_retention;
 mod figures;
-mod journal;
+mod open_tails;
 mod seal;
-mod tails;
 #[cfg(test)]
 mod tests;
 
-pub use figures::{Figures, Question};
-pub use journal::{KEEP_EVENTS, trim_events};
+pub use event_retention::{EVENT_RETENTION, trim_events};
+pub use figures::{FiguresQuery, MonitorFigures};
 
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use parallax_core::block::{self, Sample};
+use parallax_core::block::{self, BlockReading};
 use parallax_core::id::{MonitorId, PageId};
-use parallax_core::incident::{MAX_COUNTED, MAX_WINDOW};
+use parallax_core::incident::{MAX_COUNTED_WINDOWS, MAX_WINDOW};
+use parallax_core::maintenance_window::MaintenanceWindow;
 use parallax_core::monitor::Monitor;
 use parallax_core::observation::Reading;
-use parallax_core::place::Region;
 use parallax_core::rollup::{DayRollup, HourRollup};
 use parallax_core::time::{MINUTE, Timestamp};
-use parallax_core::uptime::Spans;
-use parallax_core::window::Window;
+use parallax_core::uptime::TimeSpans;
+use parallax_core::vantage::Region;
 
-use crate::storage::{Batch, Block, Op, Read, Rollup, Store, StoreError};
+use crate::storage::{Batch, Block, Op, Rollup, Store, StoreError, StoreRead};
 
-use checkpoint::Upkeep;
-use figures::Cache;
-use tails::Tails;
+use checkpoint::CheckpointProgress;
+use figures::FiguresCache;
+use open_tails::OpenTails;
 
 /// Retention of raw readings in hours; up to two days longer, since whole days are deleted.
-pub const KEEP_BLOCKS: i64 = 30 * 24;
+pub const BLOCK_RETENTION_HOURS: i64 = 30 * 24;
 /// Minimum retention of hour roll-ups, in hours.
-pub const KEEP_HOURS: i64 = 400 * 24;
+pub const ROLLUP_RETENTION_HOURS: i64 = 400 * 24;
 /// Interval between two checkpoints of the open tails, in milliseconds.
 pub const CHECKPOINT_EVERY: i64 = 15 * MINUTE;
 
@@ -55,7 +55,7 @@ pub type DayRollups = BTreeMap<Region, DayRollup>;
 
 /// Source of the maintenance windows of a monitor that matter to a time range: rounds due in them don't count
 /// for uptime.
-pub type Windows = Arc<dyn Fn(&dyn Read, &Monitor, Range<Timestamp>) -> Spans + Send + Sync>;
+pub type WindowSource = Arc<dyn Fn(&dyn StoreRead, &Monitor, Range<Timestamp>) -> TimeSpans + Send + Sync>;
 
 /// An error of the history.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -95,9 +95,9 @@ impl From<HistoryError> for StoreError {
 /// The readings history of every monitor. One writer appends and removes; anyone may read.
 #[derive(Debug)]
 pub struct History {
-    tails: Mutex<Tails>,
-    cache: Mutex<Cache>,
-    upkeep: tokio::sync::Mutex<Upkeep>,
+    tails: Mutex<OpenTails>,
+    cache: Mutex<FiguresCache>,
+    upkeep: tokio::sync::Mutex<CheckpointProgress>,
 }
 
 impl History {
@@ -105,25 +105,21 @@ impl History {
     ///
     /// # Errors
     /// If the store can't be read, or its checkpoint is damaged.
-    pub fn rebuild(read: &dyn Read) -> Result<Self, HistoryError> {
+    pub fn rebuild(read: &dyn StoreRead) -> Result<Self, HistoryError> {
         let (tails, upkeep) = checkpoint::rebuild(read)?;
-        Ok(Self {
-            tails: Mutex::new(tails),
-            cache: Mutex::default(),
-            upkeep: tokio::sync::Mutex::new(upkeep),
-        })
+        Ok(Self { tails: Mutex::new(tails), cache: Mutex::default(), upkeep: tokio::sync::Mutex::new(upkeep) })
     }
 
     /// Registers a new monitor. Readings of unknown monitors are ignored.
-    pub fn enlist(&self, slot: u32, monitor: MonitorId) {
-        self.tails().enlist(slot, monitor);
+    pub fn register(&self, slot: u32, monitor: MonitorId) {
+        self.tails().register(slot, monitor);
     }
 
     /// Removes a deleted monitor and its open tails.
-    pub fn forget(&self, slot: u32) {
-        let monitor = self.tails().forget(slot);
+    pub fn remove(&self, slot: u32) {
+        let monitor = self.tails().remove(slot);
         if let Some(monitor) = monitor {
-            locked(&self.cache).forget(monitor);
+            locked(&self.cache).remove(monitor);
         }
     }
 
@@ -147,13 +143,13 @@ impl History {
         self: &Arc<Self>,
         store: &Store,
         now: Timestamp,
-        windows: &Windows,
+        windows: &WindowSource,
     ) -> Result<bool, HistoryError> {
         let mut upkeep = self.upkeep.lock().await;
         let (history, windows) = (Arc::clone(self), Arc::clone(windows));
         let seal = store.read(move |read| seal::slice(&history, read, now, &windows)).await?;
         commit(store, seal.ops).await?;
-        self.tails().settle(&seal.sealings, now);
+        self.tails().confirm_sealed(&seal.sealings, now);
         Ok(self.checkpoint(&mut upkeep, store, now).await? || seal.more)
     }
 
@@ -161,7 +157,7 @@ impl History {
     /// milliseconds, so it runs on a blocking thread.
     async fn checkpoint(
         self: &Arc<Self>,
-        upkeep: &mut Upkeep,
+        upkeep: &mut CheckpointProgress,
         store: &Store,
         now: Timestamp,
     ) -> Result<bool, HistoryError> {
@@ -178,7 +174,7 @@ impl History {
     ///
     /// # Errors
     /// If the store can't be read.
-    pub fn figures(&self, read: &dyn Read, question: &Question) -> Result<Figures, HistoryError> {
+    pub fn figures(&self, read: &dyn StoreRead, question: &FiguresQuery) -> Result<MonitorFigures, HistoryError> {
         if let Some(figures) = locked(&self.cache).get(question) {
             return Ok(figures);
         }
@@ -194,25 +190,23 @@ impl History {
     /// If the store can't be read.
     pub fn readings(
         &self,
-        read: &dyn Read,
+        read: &dyn StoreRead,
         (slot, monitor): (u32, MonitorId),
         region: Region,
         from: Timestamp,
         to: Timestamp,
-    ) -> Result<Vec<Sample>, HistoryError> {
+    ) -> Result<Vec<BlockReading>, HistoryError> {
         // Tails are read first: readings sealed in between are then in both, never in neither.
         let open = self.open_hours(slot);
         let hours = from.hour()..to.hour().saturating_add(1);
-        let mut by_hour: BTreeMap<i64, Vec<Sample>> = BTreeMap::new();
+        let mut by_hour: BTreeMap<i64, Vec<BlockReading>> = BTreeMap::new();
         for block in read.blocks(monitor, region, hours.clone())? {
             by_hour.insert(block.hour, unpack(&block));
         }
-        for ((_, hour), samples) in
-            open.into_iter().filter(|((of, hour), _)| *of == region && hours.contains(hour))
-        {
-            join(by_hour.entry(hour).or_default(), samples);
+        for ((_, hour), samples) in open.into_iter().filter(|((of, hour), _)| *of == region && hours.contains(hour)) {
+            merge_new(by_hour.entry(hour).or_default(), samples);
         }
-        let mut readings: Vec<Sample> = by_hour.into_values().flatten().collect();
+        let mut readings: Vec<BlockReading> = by_hour.into_values().flatten().collect();
         readings.retain(|sample| from <= sample.due && sample.due < to);
         readings.sort_by_key(|sample| (sample.due, sample.round));
         Ok(readings)
@@ -224,7 +218,7 @@ impl History {
     /// If the store can't be read.
     pub fn days(
         &self,
-        read: &dyn Read,
+        read: &dyn StoreRead,
         monitor: MonitorId,
         days: Range<i64>,
     ) -> Result<BTreeMap<i64, DayRollups>, HistoryError> {
@@ -238,7 +232,7 @@ impl History {
     /// If the store can't be read.
     pub fn hours(
         &self,
-        read: &dyn Read,
+        read: &dyn StoreRead,
         monitor: MonitorId,
         hours: Range<i64>,
     ) -> Result<BTreeMap<i64, HourRollups>, HistoryError> {
@@ -246,27 +240,27 @@ impl History {
         Ok(rollups.iter().map(|rollup| (rollup.at, unpack_rollup(rollup))).collect())
     }
 
-    fn tails(&self) -> MutexGuard<'_, Tails> {
+    fn tails(&self) -> MutexGuard<'_, OpenTails> {
         locked(&self.tails)
     }
 
     /// The readings in the open tails of a monitor, by region and hour.
-    fn open_hours(&self, slot: u32) -> BTreeMap<(Region, i64), Vec<Sample>> {
+    fn open_hours(&self, slot: u32) -> BTreeMap<(Region, i64), Vec<BlockReading>> {
         self.tails().samples(slot)
     }
 }
 
 /// A source without windows: nothing is excluded.
-pub fn no_windows() -> Windows {
-    Arc::new(|_, _, _| Spans::default())
+pub fn no_windows() -> WindowSource {
+    Arc::new(|_, _, _| TimeSpans::default())
 }
 
 /// The source of stored windows.
-pub fn stored_windows() -> Windows {
+pub fn stored_windows() -> WindowSource {
     Arc::new(|read, monitor, time| {
-        covering(read, monitor, time).unwrap_or_else(|error| {
+        windows_covering(read, monitor, time).unwrap_or_else(|error| {
             tracing::error!(monitor = %monitor.id, %error, "failed to read maintenance windows; counting all rounds");
-            Spans::default()
+            TimeSpans::default()
         })
     })
 }
@@ -275,8 +269,12 @@ pub fn stored_windows() -> Windows {
 ///
 /// # Errors
 /// If the store can't be read.
-pub fn covering(read: &dyn Read, monitor: &Monitor, time: Range<Timestamp>) -> Result<Spans, StoreError> {
-    let windows = read.windows_of(monitor.page, Some(monitor.id), reaching_into(time), MAX_COUNTED)?;
+pub fn windows_covering(
+    read: &dyn StoreRead,
+    monitor: &Monitor,
+    time: Range<Timestamp>,
+) -> Result<TimeSpans, StoreError> {
+    let windows = read.windows_of(monitor.page, Some(monitor.id), start_range(time), MAX_COUNTED_WINDOWS)?;
     Ok(windows.into_iter().map(|window| window.span).collect())
 }
 
@@ -286,15 +284,15 @@ pub fn covering(read: &dyn Read, monitor: &Monitor, time: Range<Timestamp>) -> R
 /// # Errors
 /// If the store can't be read.
 pub fn windows_within(
-    read: &dyn Read,
+    read: &dyn StoreRead,
     page: PageId,
     time: Range<Timestamp>,
-) -> Result<Vec<Window>, StoreError> {
-    read.windows_of(page, None, reaching_into(time), MAX_COUNTED)
+) -> Result<Vec<MaintenanceWindow>, StoreError> {
+    read.windows_of(page, None, start_range(time), MAX_COUNTED_WINDOWS)
 }
 
 /// Range of the start times of windows that may reach into that time range.
-fn reaching_into(time: Range<Timestamp>) -> Range<Timestamp> {
+fn start_range(time: Range<Timestamp>) -> Range<Timestamp> {
     time.start - MAX_WINDOW..time.end
 }
 
@@ -312,8 +310,8 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 /// Adds the readings whose rounds are missing, and returns them.
-fn join(samples: &mut Vec<Sample>, others: Vec<Sample>) -> Vec<Sample> {
-    let fresh: Vec<Sample> = others
+fn merge_new(samples: &mut Vec<BlockReading>, others: Vec<BlockReading>) -> Vec<BlockReading> {
+    let fresh: Vec<BlockReading> = others
         .into_iter()
         .filter(|other| samples.binary_search_by_key(&other.round, |sample| sample.round).is_err())
         .collect();
@@ -323,7 +321,7 @@ fn join(samples: &mut Vec<Sample>, others: Vec<Sample>) -> Vec<Sample> {
 }
 
 /// Decodes a stored block; empty on an error, which its checksum would have revealed before.
-fn unpack(block: &Block) -> Vec<Sample> {
+fn unpack(block: &Block) -> Vec<BlockReading> {
     block::decode(block.hour, &block.bytes).unwrap_or_else(|error| {
         tracing::error!(monitor = %block.monitor, hour = block.hour, %error, "failed to decode a block of readings");
         Vec::new()

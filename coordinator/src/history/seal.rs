@@ -5,33 +5,34 @@ use std::collections::btree_map::Entry;
 use std::ops::Range;
 
 use chrono_tz::Tz;
-use parallax_core::assign::spread;
-use parallax_core::block::{MAX_READINGS, Sample, Tail};
+use parallax_core::assign::monitor_hash;
+use parallax_core::block::{BlockReading, MAX_READINGS, OpenBlock};
 use parallax_core::id::MonitorId;
 use parallax_core::monitor::Monitor;
-use parallax_core::place::Region;
 use parallax_core::plan::Plan;
-use parallax_core::rollup::{Rules, day_of};
+use parallax_core::rollup::{RollupRules, day_of};
 use parallax_core::time::{HOUR, Timestamp};
-use parallax_core::uptime::Spans;
+use parallax_core::uptime::TimeSpans;
+use parallax_core::vantage::Region;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::tails::{SealedHour, Sealing};
+use super::open_tails::{SealedHour, Sealing};
 use super::{
-    DayRollups, History, HourRollups, KEEP_BLOCKS, KEEP_HOURS, Windows, join, unpack, unpack_rollup,
+    BLOCK_RETENTION_HOURS, DayRollups, History, HourRollups, ROLLUP_RETENTION_HOURS, WindowSource, merge_new, unpack,
+    unpack_rollup,
 };
-use crate::storage::{Block, Op, Read, Result, Rollup};
+use crate::storage::{Block, Op, Result, Rollup, StoreRead};
 
 /// Maximum number of monitors sealed by one slice.
 const MONITORS_A_SLICE: usize = 64;
 /// Hours between two folds of a monitor's hour records into days. Each fold rewrites the day; until then
 /// every hour of a region is a record of its own.
-const FOLD_EVERY: i64 = 4;
+const FOLD_INTERVAL_HOURS: i64 = 4;
 
 /// The writes of one slice, and the tails to release once they are durable.
 #[derive(Debug)]
-pub(super) struct Slice {
+pub(super) struct SealSlice {
     pub(super) ops: Vec<Op>,
     pub(super) sealings: Vec<Sealing>,
     /// True if more monitors are due.
@@ -39,31 +40,36 @@ pub(super) struct Slice {
 }
 
 /// Builds the blocks and roll-ups of the monitors that are due.
-pub(super) fn slice(history: &History, read: &dyn Read, now: Timestamp, windows: &Windows) -> Result<Slice> {
+pub(super) fn slice(
+    history: &History,
+    read: &dyn StoreRead,
+    now: Timestamp,
+    windows: &WindowSource,
+) -> Result<SealSlice> {
     let sealings = history.tails().due(now, MONITORS_A_SLICE);
     let mut ops = Vec::new();
     for sealing in &sealings {
         seal(sealing, read, windows, &mut ops)?;
-        if settles(sealing.monitor, now) {
+        if is_fold_hour(sealing.monitor, now) {
             let day = |hours: i64| (now.hour() - hours).div_euclid(24);
             ops.extend([
-                Op::Fold(sealing.monitor, now.hour()),
-                Op::DropBlocks(sealing.monitor, day(KEEP_BLOCKS)),
-                Op::DropHours(sealing.monitor, day(KEEP_HOURS)),
+                Op::CompactHistory(sealing.monitor, now.hour()),
+                Op::DeleteBlocks(sealing.monitor, day(BLOCK_RETENTION_HOURS)),
+                Op::DeleteHours(sealing.monitor, day(ROLLUP_RETENTION_HOURS)),
             ]);
         }
     }
     let more = sealings.len() == MONITORS_A_SLICE;
-    Ok(Slice { ops, sealings, more })
+    Ok(SealSlice { ops, sealings, more })
 }
 
 /// Returns true if a monitor's hours are folded, and its expired days deleted, in that hour.
-fn settles(monitor: MonitorId, now: Timestamp) -> bool {
-    let phase = (spread(monitor) % FOLD_EVERY.unsigned_abs()).cast_signed();
-    (now.hour() + phase).rem_euclid(FOLD_EVERY) == 0
+fn is_fold_hour(monitor: MonitorId, now: Timestamp) -> bool {
+    let phase = (monitor_hash(monitor) % FOLD_INTERVAL_HOURS.unsigned_abs()).cast_signed();
+    (now.hour() + phase).rem_euclid(FOLD_INTERVAL_HOURS) == 0
 }
 
-fn seal(sealing: &Sealing, read: &dyn Read, windows: &Windows, ops: &mut Vec<Op>) -> Result<()> {
+fn seal(sealing: &Sealing, read: &dyn StoreRead, windows: &WindowSource, ops: &mut Vec<Op>) -> Result<()> {
     if sealing.hours.is_empty() {
         return Ok(());
     }
@@ -75,7 +81,7 @@ fn seal(sealing: &Sealing, read: &dyn Read, windows: &Windows, ops: &mut Vec<Op>
     let moment = |hour: i64| Timestamp::from_millis(hour.saturating_mul(HOUR));
     let first = hours().min().map_or(Timestamp::default(), moment);
     let end = hours().max().map_or(first, |hour| moment(hour.saturating_add(1)));
-    let mut seal = Seal {
+    let mut seal = MonitorSealer {
         read,
         zone: page.map_or(Tz::UTC, |page| page.timezone),
         plan: account.map_or(Plan::Free, |account| account.value.plan),
@@ -86,7 +92,7 @@ fn seal(sealing: &Sealing, read: &dyn Read, windows: &Windows, ops: &mut Vec<Op>
         ops: Vec::new(),
     };
     for hour in &sealing.hours {
-        seal.hour(hour)?;
+        seal.seal_hour(hour)?;
     }
     seal.write_rollups();
     ops.append(&mut seal.ops);
@@ -94,26 +100,26 @@ fn seal(sealing: &Sealing, read: &dyn Read, windows: &Windows, ops: &mut Vec<Op>
 }
 
 /// The sealing of one monitor.
-struct Seal<'a> {
-    read: &'a dyn Read,
+struct MonitorSealer<'a> {
+    read: &'a dyn StoreRead,
     monitor: Monitor,
     zone: Tz,
     plan: Plan,
-    windows: Spans,
+    windows: TimeSpans,
     hours: BTreeMap<i64, HourRollups>,
     days: BTreeMap<i64, DayRollups>,
     ops: Vec<Op>,
 }
 
-impl Seal<'_> {
+impl MonitorSealer<'_> {
     /// Turns a tail into a block, or merges it into its hour's existing block: only new readings are added to
     /// roll-ups.
-    fn hour(&mut self, sealed: &SealedHour) -> Result<()> {
+    fn seal_hour(&mut self, sealed: &SealedHour) -> Result<()> {
         let (id, region, hour) = (self.monitor.id, sealed.region, sealed.hour);
         let stored = self.read.blocks(id, region, hour..hour.saturating_add(1))?;
         let mut samples = stored.first().map(unpack).unwrap_or_default();
         let tail = Block { monitor: id, slot: self.monitor.slot, region, hour, bytes: sealed.bytes.clone() };
-        let fresh = join(&mut samples, unpack(&tail));
+        let fresh = merge_new(&mut samples, unpack(&tail));
         if fresh.is_empty() {
             return Ok(());
         }
@@ -123,19 +129,19 @@ impl Seal<'_> {
         }
         let bytes = if stored.is_empty() { sealed.bytes.clone() } else { pack(hour, &samples) };
         self.ops.push(Op::PutBlock(Block { bytes, ..tail }));
-        self.fold(region, hour, &fresh)
+        self.add_to_rollups(region, hour, &fresh)
     }
 
-    fn fold(&mut self, region: Region, hour: i64, fresh: &[Sample]) -> Result<()> {
+    fn add_to_rollups(&mut self, region: Region, hour: i64, fresh: &[BlockReading]) -> Result<()> {
         let (read, id) = (self.read, self.monitor.id);
-        let slow_threshold_ms = self.monitor.threshold(region, self.plan);
+        let slow_threshold_ms = self.monitor.slow_threshold(region, self.plan);
         for sample in fresh {
             let excluded = self.windows.contains(sample.due);
-            let rules = Rules { slow_threshold_ms, excluded };
-            let of_hour = begun(&mut self.hours, hour, |hours| read.hours(id, hours))?;
+            let rules = RollupRules { slow_threshold_ms, excluded };
+            let of_hour = rollup_entry(&mut self.hours, hour, |hours| read.hours(id, hours))?;
             of_hour.entry(region).or_default().add(sample, rules);
             let Some(day) = day_of(sample.due, self.zone) else { continue };
-            let of_day = begun(&mut self.days, i64::from(day.to_epoch_days()), |days| read.days(id, days))?;
+            let of_day = rollup_entry(&mut self.days, i64::from(day.to_epoch_days()), |days| read.days(id, days))?;
             of_day.entry(region).or_default().counts.add(sample, rules);
         }
         Ok(())
@@ -143,15 +149,14 @@ impl Seal<'_> {
 
     fn write_rollups(&mut self) {
         let id = self.monitor.id;
-        let hours =
-            self.hours.iter().filter_map(|(hour, rollups)| rollup(id, *hour, rollups)).map(Op::PutHour);
+        let hours = self.hours.iter().filter_map(|(hour, rollups)| rollup(id, *hour, rollups)).map(Op::PutHour);
         let days = self.days.iter().filter_map(|(day, rollups)| rollup(id, *day, rollups)).map(Op::PutDay);
         self.ops.extend(hours.chain(days));
     }
 }
 
 /// Returns the roll-up of an hour or day to add to, initialized from the store.
-fn begun<T: DeserializeOwned + Default>(
+fn rollup_entry<T: DeserializeOwned + Default>(
     rollups: &mut BTreeMap<i64, T>,
     at: i64,
     stored: impl FnOnce(Range<i64>) -> Result<Vec<Rollup>>,
@@ -165,8 +170,8 @@ fn begun<T: DeserializeOwned + Default>(
     })
 }
 
-fn pack(hour: i64, samples: &[Sample]) -> Vec<u8> {
-    let mut tail = Tail::new(hour);
+fn pack(hour: i64, samples: &[BlockReading]) -> Vec<u8> {
+    let mut tail = OpenBlock::new(hour);
     for sample in samples {
         // The samples belong to that hour and fit into a block.
         if let Err(error) = tail.push(sample) {

@@ -9,11 +9,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use parallax_core::check::{Check, TcpCheck};
 use parallax_core::id::{AccountId, PageId};
 use parallax_core::latency::{RegionLatencies, mean_ms};
-use parallax_core::observation::Word;
+use parallax_core::observation::RoundOutcome;
 use parallax_core::page::Page;
-use parallax_core::place::{PlaceNo, RegionSet};
 use parallax_core::time::{DAY, HOUR, SECOND};
-use parallax_core::uptime::{Span, Tally};
+use parallax_core::uptime::{RoundTally, TimeSpan};
+use parallax_core::vantage::{RegionSet, VantageNo};
 use proptest::prelude::*;
 
 use super::*;
@@ -53,7 +53,7 @@ fn monitor(slot: u32) -> Monitor {
         slow_threshold_ms: Some(200),
         slow_thresholds: None,
         latency_regions: None,
-        pinned: None,
+        pinned_region: None,
         position: 0,
         paused: false,
         created_at: at(0),
@@ -61,14 +61,14 @@ fn monitor(slot: u32) -> Monitor {
 }
 
 /// A reading of round `n` of [`SLOT`], counted from the start.
-fn reading(region: Region, n: i64, place: u16, word: Word, latency_ms: Option<u32>) -> Reading {
+fn reading(region: Region, n: i64, place: u16, word: RoundOutcome, latency_ms: Option<u32>) -> Reading {
     let round = START / INTERVAL + n;
     let due = Timestamp::from_millis(round * INTERVAL + region.index() as i64 * 40 * SECOND);
-    Reading { slot: SLOT, region, place: PlaceNo(place), round: round as u64, due, word, latency_ms }
+    Reading { slot: SLOT, region, vantage: VantageNo(place), round: round as u64, due, outcome: word, latency_ms }
 }
 
 fn passed(region: Region, n: i64) -> Reading {
-    reading(region, n, (n % 2) as u16, Word::Passed, Some(100 + (n % 17) as u32))
+    reading(region, n, (n % 2) as u16, RoundOutcome::Passed, Some(100 + (n % 17) as u32))
 }
 
 /// A store with monitors, a history over it, and the readings appended so far.
@@ -76,7 +76,7 @@ struct World {
     store: Store,
     history: Arc<History>,
     raw: BTreeMap<(Region, u64), Reading>,
-    windows: Windows,
+    windows: WindowSource,
 }
 
 impl World {
@@ -114,24 +114,24 @@ impl World {
         self.history = Arc::new(History::rebuild(self.store.reader().as_ref()).unwrap());
     }
 
-    fn question(&self, now: Timestamp) -> Question {
-        Question {
+    fn question(&self, now: Timestamp) -> FiguresQuery {
+        FiguresQuery {
             monitor: monitor_no(SLOT),
             slot: SLOT,
             counted: [Region::Europe, Region::Asia].into_iter().collect(),
             latency: [Region::Europe, Region::Africa].into_iter().collect(),
-            excluded: Spans::default(),
+            excluded: TimeSpans::default(),
             now,
         }
     }
 
-    fn figures(&self, question: &Question) -> Figures {
+    fn figures(&self, question: &FiguresQuery) -> MonitorFigures {
         self.history.figures(self.store.reader().as_ref(), question).unwrap()
     }
 
     /// The same figures, computed from raw readings alone.
-    fn naive(&self, question: &Question) -> Figures {
-        let (mut tally, mut seen) = (Tally::default(), RegionSet::NONE);
+    fn naive(&self, question: &FiguresQuery) -> MonitorFigures {
+        let (mut tally, mut seen) = (RoundTally::default(), RegionSet::NONE);
         let mut latencies: BTreeMap<Region, RegionLatencies> = BTreeMap::new();
         for reading in self.raw.values() {
             if reading.due <= question.now - DAY || reading.due > question.now {
@@ -142,15 +142,19 @@ impl World {
             }
             let excluded = question.excluded.as_slice().iter().any(|window| window.contains(reading.due));
             if question.counted.contains(reading.region) && !excluded {
-                tally.add(reading.word);
+                tally.add(reading.outcome);
             }
-            if let (Word::Passed, Some(latency), true) =
-                (reading.word, reading.latency_ms, question.latency.contains(reading.region))
+            if let (RoundOutcome::Passed, Some(latency), true) =
+                (reading.outcome, reading.latency_ms, question.latency.contains(reading.region))
             {
-                latencies.entry(reading.region).or_default().add(reading.place, latency);
+                latencies.entry(reading.region).or_default().add(reading.vantage, latency);
             }
         }
-        Figures { uptime_24h: tally.percent(), latency_ms_24h: mean_ms(latencies.values()), seen }
+        MonitorFigures {
+            uptime_24h: tally.percent(),
+            latency_ms_24h: mean_ms(latencies.values()),
+            checked_regions: seen,
+        }
     }
 
     fn check(&self, now: Timestamp) {
@@ -186,11 +190,8 @@ async fn what_is_sealed_reads_back_and_the_journal_is_trimmed_behind_the_checkpo
     assert_eq!(read.readings_after(0, 10).unwrap(), []);
     assert_eq!(read.checkpoints(0, 9).unwrap(), []);
 
-    let all = world
-        .history
-        .readings(read.as_ref(), (SLOT, monitor_no(SLOT)), Region::Europe, at(-DAY), now)
-        .unwrap();
-    assert_eq!(all, rounds.iter().map(Sample::from).collect::<Vec<_>>());
+    let all = world.history.readings(read.as_ref(), (SLOT, monitor_no(SLOT)), Region::Europe, at(-DAY), now).unwrap();
+    assert_eq!(all, rounds.iter().map(BlockReading::from).collect::<Vec<_>>());
     world.check(now);
     world.check(now - 7 * HOUR - 123);
 }
@@ -226,8 +227,10 @@ async fn a_reading_that_comes_after_the_seal_joins_its_block_and_is_folded_in_on
     world.check(at(4 * HOUR));
     world.upkeep(at(6 * HOUR)).await;
     // A second reading for rounds that are sealed changes nothing.
-    let again: Vec<Reading> =
-        punctual.iter().map(|reading| Reading { word: Word::Failed, latency_ms: None, ..*reading }).collect();
+    let again: Vec<Reading> = punctual
+        .iter()
+        .map(|reading| Reading { outcome: RoundOutcome::Failed, latency_ms: None, ..*reading })
+        .collect();
     world.take(&again).await;
     world.check(at(6 * HOUR));
     world.upkeep(at(8 * HOUR)).await;
@@ -235,10 +238,7 @@ async fn a_reading_that_comes_after_the_seal_joins_its_block_and_is_folded_in_on
     let days = world.history.days(world.store.reader().as_ref(), monitor_no(SLOT), 0..i64::MAX).unwrap();
     let counts: Vec<_> = days.values().map(|of| of[&Region::Europe].counts).collect();
     assert_eq!(
-        counts
-            .iter()
-            .map(|counts| (counts.passed, counts.failed))
-            .fold((0, 0), |a, b| (a.0 + b.0, a.1 + b.1)),
+        counts.iter().map(|counts| (counts.passed, counts.failed)).fold((0, 0), |a, b| (a.0 + b.0, a.1 + b.1)),
         (24, 0)
     );
 }
@@ -246,19 +246,19 @@ async fn a_reading_that_comes_after_the_seal_joins_its_block_and_is_folded_in_on
 #[tokio::test]
 async fn windows_are_left_out_of_figures_and_roll_ups() {
     let mut world = World::new().await;
-    let window = Span { from: at(HOUR), to: at(HOUR + 17 * MINUTE) };
+    let window = TimeSpan { from: at(HOUR), to: at(HOUR + 17 * MINUTE) };
     world.windows = Arc::new(move |_, _, _| [window].into_iter().collect());
     let rounds: Vec<Reading> = (0..60)
         .map(|n| {
             let down = window.contains(passed(Region::Europe, n).due);
-            if down { reading(Region::Europe, n, 1, Word::Failed, None) } else { passed(Region::Europe, n) }
+            if down { reading(Region::Europe, n, 1, RoundOutcome::Failed, None) } else { passed(Region::Europe, n) }
         })
         .collect();
     world.take(&rounds).await;
-    let question = Question { excluded: [window].into_iter().collect(), ..world.question(at(12 * HOUR)) };
+    let question = FiguresQuery { excluded: [window].into_iter().collect(), ..world.question(at(12 * HOUR)) };
     assert_eq!(world.figures(&question).uptime_24h, Some(100.0));
     world.upkeep(at(12 * HOUR)).await;
-    let question = Question { now: at(13 * HOUR), ..question };
+    let question = FiguresQuery { now: at(13 * HOUR), ..question };
     assert_eq!(world.figures(&question).uptime_24h, Some(100.0));
     // The window is deleted: rounds that were left out of the fold count again.
     world.windows = no_windows();
@@ -276,7 +276,7 @@ async fn a_deleted_monitor_leaves_nothing_behind() {
     let mut batch = Batch::new();
     batch.write(Op::DeleteMonitor(monitor_no(SLOT)));
     world.store.commit(batch).await.unwrap();
-    world.history.forget(SLOT);
+    world.history.remove(SLOT);
     assert_eq!(world.history.append(&[passed(Region::Europe, 1)], 2), 1);
     world.upkeep(at(2 * HOUR)).await;
     assert_eq!(world.store.reader().blocks(monitor_no(SLOT), Region::Europe, 0..i64::MAX).unwrap(), []);
@@ -290,12 +290,12 @@ async fn an_answer_is_given_again_for_some_seconds_and_only_to_the_same_question
     world.take(&[passed(Region::Europe, 0)]).await;
     let question = world.question(at(MINUTE));
     let before = world.figures(&question);
-    world.take(&[reading(Region::Asia, -1, 1, Word::Failed, None)]).await;
-    let soon = Question { now: at(MINUTE + 4 * SECOND), ..question.clone() };
+    world.take(&[reading(Region::Asia, -1, 1, RoundOutcome::Failed, None)]).await;
+    let soon = FiguresQuery { now: at(MINUTE + 4 * SECOND), ..question.clone() };
     assert_eq!(world.figures(&soon), before);
-    let other = Question { counted: RegionSet::ALL, ..soon };
+    let other = FiguresQuery { counted: RegionSet::ALL, ..soon };
     assert_eq!(world.figures(&other).uptime_24h, Some(50.0));
-    let later = Question { now: at(MINUTE + 20 * SECOND), ..question };
+    let later = FiguresQuery { now: at(MINUTE + 20 * SECOND), ..question };
     assert_eq!(world.figures(&later), world.naive(&later));
 }
 
@@ -317,13 +317,13 @@ fn any_step() -> impl Strategy<Value = Step> {
     ]
 }
 
-fn word_of(n: u8) -> Word {
+fn word_of(n: u8) -> RoundOutcome {
     match n {
-        0 => Word::Failed,
-        1 => Word::Disputed,
-        2 => Word::Unconfirmed,
-        3 => Word::Inconclusive,
-        _ => Word::Passed,
+        0 => RoundOutcome::Failed,
+        1 => RoundOutcome::Disputed,
+        2 => RoundOutcome::Unconfirmed,
+        3 => RoundOutcome::Inconclusive,
+        _ => RoundOutcome::Passed,
     }
 }
 
@@ -346,7 +346,7 @@ proptest! {
                             .into_iter()
                             .map(|(region, back, place, word, latency)| {
                                 let word = word_of(word);
-                                let latency = matches!(word, Word::Passed | Word::Disputed).then_some(latency);
+                                let latency = matches!(word, RoundOutcome::Passed | RoundOutcome::Disputed).then_some(latency);
                                 reading(regions[region], newest - back, place, word, latency)
                             })
                             .collect();

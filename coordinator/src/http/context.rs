@@ -8,88 +8,88 @@ use bytes::Bytes;
 use parallax_core::id::{KeyId, PageId};
 use tokio::sync::{OnceCell, watch};
 
-use super::answers::Answers;
-use super::limit::Limiter;
-use super::mcp::Tools;
-use super::public::Front;
-use super::tries::Tries;
-use super::{openapi, reply};
-use crate::publish::{Boards, Document};
+use super::login_throttle::LoginThrottle;
+use super::mcp::McpTools;
+use super::public::ResponseIndex;
+use super::rate_limit::KeyedRateLimit;
+use super::response_memory::ResponseMemory;
+use super::{openapi, response};
+use crate::page_cache::{CompressedDocument, PageCache};
 use crate::service::Service;
 
 /// MCP messages per minute for one public page.
-const PAGE_MESSAGES: u32 = 120;
+const PAGE_MCP_LIMIT: u32 = 120;
 /// Requests without a valid key per minute and address: generous, since many clients may share an address.
-const FAILED_REQUESTS: u32 = 600;
+const FAILED_AUTH_LIMIT: u32 = 600;
 
 /// Sign-in links per minute and address.
-const LINKS: u32 = 5;
+const SIGN_IN_LINK_LIMIT: u32 = 5;
 /// Subscription requests per minute and address.
-const WISHES: u32 = 5;
+const SUBSCRIBE_LIMIT: u32 = 5;
 
 /// Status classes, in order.
-const CLASSES: [&str; 5] = ["1xx", "2xx", "3xx", "4xx", "5xx"];
+const STATUS_CLASSES: [&str; 5] = ["1xx", "2xx", "3xx", "4xx", "5xx"];
 
 /// State shared by all handlers.
 #[derive(Debug)]
-pub struct Context {
+pub struct HttpContext {
     pub(super) service: Service,
     /// Cache of rendered pages.
-    pub(super) boards: Boards,
+    pub(super) page_cache: PageCache,
     /// Index of cached responses by request, for the fast path.
-    pub(super) front: Front,
+    pub(super) response_index: ResponseIndex,
     /// True once the server shuts down; ends streaming responses.
-    stopping: watch::Sender<bool>,
-    pub(super) keys: Limiter<KeyId>,
-    pub(super) strangers: Limiter<u128>,
+    shutdown: watch::Sender<bool>,
+    pub(super) key_limit: KeyedRateLimit<KeyId>,
+    pub(super) failed_auth_limit: KeyedRateLimit<u128>,
     /// Memory held by responses in flight.
-    pub(super) answers: Answers,
+    pub(super) response_memory: ResponseMemory,
     /// Responses sent, by status class.
-    answered: [AtomicU64; CLASSES.len()],
-    pub(super) pages: Limiter<PageId>,
-    pub(super) wishes: Limiter<u128>,
+    responses_by_class: [AtomicU64; STATUS_CLASSES.len()],
+    pub(super) page_mcp_limit: KeyedRateLimit<PageId>,
+    pub(super) subscribe_limit: KeyedRateLimit<u128>,
     /// Limits wrong page passwords.
-    pub(super) passwords: Tries,
-    pub(super) links: Limiter<u128>,
+    pub(super) login_throttle: LoginThrottle,
+    pub(super) sign_in_link_limit: KeyedRateLimit<u128>,
     /// MCP tools, built on first use.
-    tools: OnceLock<Tools>,
+    mcp_tools: OnceLock<McpTools>,
     /// OpenAPI document and its ETag, rendered on first use.
-    description: OnceLock<(Bytes, String)>,
+    openapi_document: OnceLock<(Bytes, String)>,
     /// API reference page, rendered on first use.
-    pub(super) reference: OnceCell<Document>,
+    pub(super) reference_page: OnceCell<CompressedDocument>,
 }
 
-impl Context {
+impl HttpContext {
     /// Creates the context of a server, with a limit of requests per minute for each key.
     pub fn new(service: Service, requests_per_minute: u32) -> Self {
         Self {
-            boards: Boards::new(service.clone()),
-            front: Front::default(),
+            page_cache: PageCache::new(service.clone()),
+            response_index: ResponseIndex::default(),
             service,
-            stopping: watch::Sender::new(false),
-            keys: Limiter::new(requests_per_minute),
-            strangers: Limiter::new(FAILED_REQUESTS),
-            answers: Answers::default(),
-            answered: Default::default(),
-            pages: Limiter::new(PAGE_MESSAGES),
-            wishes: Limiter::new(WISHES),
-            passwords: Tries::new(),
-            links: Limiter::new(LINKS),
-            tools: OnceLock::new(),
-            description: OnceLock::new(),
-            reference: OnceCell::new(),
+            shutdown: watch::Sender::new(false),
+            key_limit: KeyedRateLimit::new(requests_per_minute),
+            failed_auth_limit: KeyedRateLimit::new(FAILED_AUTH_LIMIT),
+            response_memory: ResponseMemory::default(),
+            responses_by_class: Default::default(),
+            page_mcp_limit: KeyedRateLimit::new(PAGE_MCP_LIMIT),
+            subscribe_limit: KeyedRateLimit::new(SUBSCRIBE_LIMIT),
+            login_throttle: LoginThrottle::new(),
+            sign_in_link_limit: KeyedRateLimit::new(SIGN_IN_LINK_LIMIT),
+            mcp_tools: OnceLock::new(),
+            openapi_document: OnceLock::new(),
+            reference_page: OnceCell::new(),
         }
     }
 
     /// Responses sent since the start, by status class.
-    pub fn answered(&self) -> [(&'static str, u64); CLASSES.len()] {
-        let mut counts = self.answered.iter().map(|count| count.load(Ordering::Relaxed));
-        CLASSES.map(|class| (class, counts.next().unwrap_or(0)))
+    pub fn responses_by_class(&self) -> [(&'static str, u64); STATUS_CLASSES.len()] {
+        let mut counts = self.responses_by_class.iter().map(|count| count.load(Ordering::Relaxed));
+        STATUS_CLASSES.map(|class| (class, counts.next().unwrap_or(0)))
     }
 
     /// Cache of rendered pages; the caller that runs the server must keep it up to date with the journal.
-    pub const fn boards(&self) -> &Boards {
-        &self.boards
+    pub const fn page_cache(&self) -> &PageCache {
+        &self.page_cache
     }
 
     /// The service that the handlers call.
@@ -98,31 +98,31 @@ impl Context {
     }
 
     /// OpenAPI document and its ETag: one copy shared by all responses.
-    pub(super) fn description(&self) -> &(Bytes, String) {
-        self.description.get_or_init(|| {
-            let written = openapi::written(self.service.base_url());
-            let tag = reply::tag(&written);
+    pub(super) fn openapi_document(&self) -> &(Bytes, String) {
+        self.openapi_document.get_or_init(|| {
+            let written = openapi::to_bytes(self.service.base_url());
+            let tag = response::etag_of_body(&written);
             (written.into(), tag)
         })
     }
 
     /// The API's operations as MCP tools.
-    pub(super) fn tools(&self) -> &Tools {
-        self.tools.get_or_init(|| Tools::new(openapi::operations()))
+    pub(super) fn mcp_tools(&self) -> &McpTools {
+        self.mcp_tools.get_or_init(|| McpTools::new(openapi::operations()))
     }
 
     /// Ends all streaming responses.
-    pub(super) fn stop(&self) {
-        self.stopping.send_replace(true);
+    pub(super) fn shut_down(&self) {
+        self.shutdown.send_replace(true);
     }
 
     /// Becomes true when the server shuts down.
-    pub(super) fn stopping(&self) -> watch::Receiver<bool> {
-        self.stopping.subscribe()
+    pub(super) fn shutdown_signal(&self) -> watch::Receiver<bool> {
+        self.shutdown.subscribe()
     }
 
-    pub(super) fn count(&self, status: StatusCode) {
-        if let Some(count) = self.answered.get(usize::from(status.as_u16() / 100).saturating_sub(1)) {
+    pub(super) fn count_response(&self, status: StatusCode) {
+        if let Some(count) = self.responses_by_class.get(usize::from(status.as_u16() / 100).saturating_sub(1)) {
             count.fetch_add(1, Ordering::Relaxed);
         }
     }

@@ -5,23 +5,23 @@ use std::time::Duration;
 
 use ::http::header::{ALLOW, HeaderName, RETRY_AFTER, VARY, WWW_AUTHENTICATE};
 use ::http::{HeaderValue, StatusCode};
-use parallax_core::quota::Allowance;
-use parallax_core::refusal::Refusals;
+use parallax_core::rate_limit::RateLimitStatus;
+use parallax_core::validation::ValidationErrors;
 use serde_json::{Value, json};
 
-use super::public::{dressed, shown};
-use super::reply::Reply;
+use super::public::{uncached_page, with_login_headers};
+use super::response::HttpResponse;
 use crate::log_limit::LogLimit;
-use crate::service::Error;
+use crate::service::ServiceError;
 
 /// Rate limit of log lines caused by requests, by kind.
-pub(super) static LOGS: LogLimit<&'static str> = LogLimit::new();
+pub(super) static REQUEST_LOGS: LogLimit<&'static str> = LogLimit::new();
 
 /// Logs once a minute how many log lines of each kind were suppressed, if no later line has reported it.
 pub async fn report_omitted_lines() {
     loop {
         tokio::time::sleep(Duration::from_secs(60)).await;
-        for (kind, omitted) in LOGS.omitted() {
+        for (kind, omitted) in REQUEST_LOGS.omitted() {
             tracing::info!(kind, omitted, "{omitted} more log lines of this kind were left out");
         }
     }
@@ -29,53 +29,53 @@ pub async fn report_omitted_lines() {
 
 /// Error response to a request.
 #[derive(Debug, Clone)]
-pub(super) enum Refused {
+pub(super) enum ApiError {
     /// An error of the service layer.
-    Service(Error),
+    Service(ServiceError),
     /// The rate limit is exceeded.
-    TooMany(Allowance),
+    RateLimited(RateLimitStatus),
     /// The API key is missing or invalid, with the reason.
-    NoKey(Cow<'static, str>),
+    Unauthenticated(Cow<'static, str>),
     /// No route matches the path.
-    Route,
+    NoRoute,
     /// Not found, with a hint on what may be wrong.
-    Nowhere(Cow<'static, str>),
+    NotFoundWithHint(Cow<'static, str>),
     /// The page does not exist or is not visible to this visitor.
-    Page,
+    PageNotFound,
     /// The page, or something on it, does not exist or is not visible to this visitor; as an HTML document for people.
-    Nothing(String),
+    NotFound(String),
     /// The page requires a login; holds the login form as HTML.
-    Locked(String),
+    LoginRequired(String),
     /// The form was submitted from another site.
-    Alien,
+    CrossOrigin,
     /// The method is not allowed; holds the allowed ones.
-    Method(String),
-    /// The `Host` header is missing, repeated or contradictory.
-    Host,
+    MethodNotAllowed(String),
+    /// The `InvalidHost` header is missing, repeated or contradictory.
+    InvalidHost,
     /// Responses in flight use all the memory reserved for them.
     Overloaded,
     /// No page is served at the requested host (RFC 9110, section 15.5.20).
-    Elsewhere,
+    MisdirectedRequest,
 }
 
-impl From<Error> for Refused {
-    fn from(error: Error) -> Self {
+impl From<ServiceError> for ApiError {
+    fn from(error: ServiceError) -> Self {
         Self::Service(error)
     }
 }
 
-impl From<Refusals> for Refused {
-    fn from(faults: Refusals) -> Self {
-        Self::Service(Error::Invalid(faults))
+impl From<ValidationErrors> for ApiError {
+    fn from(faults: ValidationErrors) -> Self {
+        Self::Service(ServiceError::Invalid(faults))
     }
 }
 
-impl Refused {
+impl ApiError {
     /// Builds the response. Internal errors are logged here, once, and their details are not sent to the client.
-    pub(super) fn reply(self) -> Reply {
+    pub(super) fn into_response(self) -> HttpResponse {
         match self {
-            Self::Service(error) => from_service(error),
-            Self::TooMany(allowance) => {
+            Self::Service(error) => service_error(error),
+            Self::RateLimited(allowance) => {
                 let words = format!(
                     "more than {} requests in a minute; retry in {} seconds",
                     allowance.limit, allowance.reset_seconds
@@ -84,26 +84,27 @@ impl Refused {
                     .with(RETRY_AFTER, HeaderValue::from(allowance.reset_seconds))
                     .with_allowance(&allowance)
             }
-            Self::NoKey(words) => no_key(&words),
-            Self::Route => nothing("no route matches this path"),
-            Self::Nowhere(words) => nothing(&words),
-            Self::Page => nothing(HIDDEN)
-                .with(HeaderName::from_static("x-robots-tag"), HeaderValue::from_static("noindex")),
-            Self::Nothing(html) => dressed(shown(html)).of(StatusCode::NOT_FOUND),
+            Self::Unauthenticated(words) => unauthenticated(&words),
+            Self::NoRoute => not_found("no route matches this path"),
+            Self::NotFoundWithHint(words) => not_found(&words),
+            Self::PageNotFound => {
+                not_found(NOT_PUBLIC).with(HeaderName::from_static("x-robots-tag"), HeaderValue::from_static("noindex"))
+            }
+            Self::NotFound(html) => with_login_headers(uncached_page(html)).with_status(StatusCode::NOT_FOUND),
             // Not 401, which must name an authentication scheme and makes browsers prompt (RFC 9110, section 15.5.2).
             // Not 200, so that no client, cache or search index takes the form for the page.
-            Self::Locked(form) => dressed(shown(form)).of(StatusCode::FORBIDDEN),
-            Self::Alien => {
+            Self::LoginRequired(form) => with_login_headers(uncached_page(form)).with_status(StatusCode::FORBIDDEN),
+            Self::CrossOrigin => {
                 envelope(StatusCode::FORBIDDEN, "forbidden", "this form must be submitted from its own page")
             }
-            Self::Host => {
+            Self::InvalidHost => {
                 let words = "a request must have exactly one `Host` header";
                 envelope(StatusCode::BAD_REQUEST, "bad_request", words)
             }
-            Self::Overloaded => envelope(StatusCode::SERVICE_UNAVAILABLE, "overloaded", OVERLOADED)
+            Self::Overloaded => envelope(StatusCode::SERVICE_UNAVAILABLE, "overloaded", OVERLOADED_MESSAGE)
                 .with(RETRY_AFTER, HeaderValue::from(2)),
-            Self::Elsewhere => Reply::empty(StatusCode::MISDIRECTED_REQUEST),
-            Self::Method(allowed) => {
+            Self::MisdirectedRequest => HttpResponse::empty(StatusCode::MISDIRECTED_REQUEST),
+            Self::MethodNotAllowed(allowed) => {
                 let words = format!("this route accepts {allowed}");
                 let reply = envelope(StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", &words);
                 match HeaderValue::try_from(allowed) {
@@ -115,57 +116,57 @@ impl Refused {
     }
 }
 
-/// Message of [`Refused::Overloaded`].
-pub(super) const OVERLOADED: &str =
-    "too many large responses are still being sent; read those, then try again";
+/// Message of [`ApiError::Overloaded`].
+pub(super) const OVERLOADED_MESSAGE: &str = "too many large responses are still being sent; read those, then try again";
 
 /// Message for programs; the same for a missing page, a protected page and anything missing on a page.
-const HIDDEN: &str = "not found, or not public: programs read a protected page at its `privateFeedUrl`";
+const NOT_PUBLIC: &str = "not found, or not public: programs read a protected page at its `privateFeedUrl`";
 
 /// Builds a 404 response. It varies by `Accept`, since browsers get HTML instead.
-fn nothing(words: &str) -> Reply {
+fn not_found(words: &str) -> HttpResponse {
     envelope(StatusCode::NOT_FOUND, "not_found", words).with(VARY, HeaderValue::from_static("accept"))
 }
 
-fn no_key(words: &str) -> Reply {
+fn unauthenticated(words: &str) -> HttpResponse {
     envelope(StatusCode::UNAUTHORIZED, "unauthenticated", words)
         .with(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"))
 }
 
-fn from_service(error: Error) -> Reply {
+fn service_error(error: ServiceError) -> HttpResponse {
     let words = error.to_string();
     match error {
-        Error::Unauthenticated => no_key(&words),
-        Error::ReadOnly => envelope(StatusCode::FORBIDDEN, "read_only", &words),
-        Error::OnePage => envelope(StatusCode::FORBIDDEN, "one_page", &words),
-        Error::NotFound | Error::UnknownPing => envelope(StatusCode::NOT_FOUND, "not_found", &words),
-        Error::Invalid(faults) => {
+        ServiceError::Unauthenticated => unauthenticated(&words),
+        ServiceError::ReadOnly => envelope(StatusCode::FORBIDDEN, "read_only", &words),
+        ServiceError::KeyBoundToPage => envelope(StatusCode::FORBIDDEN, "one_page", &words),
+        ServiceError::NotFound | ServiceError::UnknownPing => envelope(StatusCode::NOT_FOUND, "not_found", &words),
+        ServiceError::Invalid(faults) => {
             let fields: Vec<Value> =
                 faults.iter().map(|fault| json!({ "field": fault.field, "rule": fault.rule })).collect();
             let error = json!({ "code": "bad_request", "message": words, "fields": fields });
-            Reply::json(StatusCode::BAD_REQUEST, &json!({ "error": error }))
+            HttpResponse::json(StatusCode::BAD_REQUEST, &json!({ "error": error }))
         }
-        Error::KeyReused => envelope(StatusCode::UNPROCESSABLE_ENTITY, "idempotency_key_reused", &words),
-        Error::CheckedJustNow { seconds }
-        | Error::DomainCheckedJustNow { seconds }
-        | Error::Busy { seconds }
-        | Error::PageAsks { seconds }
-        | Error::AccountAsks { seconds, .. }
-        | Error::AccountTestedTooOften { seconds }
-        | Error::NotifiedTooOften { seconds, .. }
-        | Error::TestedTooOften { seconds } => {
-            envelope(StatusCode::TOO_MANY_REQUESTS, "rate_limited", &words)
-                .with(RETRY_AFTER, HeaderValue::from(seconds))
+        ServiceError::IdempotencyKeyReused => {
+            envelope(StatusCode::UNPROCESSABLE_ENTITY, "idempotency_key_reused", &words)
         }
-        Error::TooManyPings => envelope(StatusCode::TOO_MANY_REQUESTS, "rate_limited", &words)
-            .with(RETRY_AFTER, HeaderValue::from(1)),
-        Error::PlanLimit(_) => envelope(StatusCode::UNPROCESSABLE_ENTITY, "plan_limit", &words),
+        ServiceError::CheckNowTooSoon { seconds }
+        | ServiceError::DomainCheckTooSoon { seconds }
+        | ServiceError::Busy { seconds }
+        | ServiceError::PageConfirmationLimit { seconds }
+        | ServiceError::AccountConfirmationLimit { seconds, .. }
+        | ServiceError::AccountTestLimit { seconds }
+        | ServiceError::NotificationLimit { seconds, .. }
+        | ServiceError::PageTestLimit { seconds } => envelope(StatusCode::TOO_MANY_REQUESTS, "rate_limited", &words)
+            .with(RETRY_AFTER, HeaderValue::from(seconds)),
+        ServiceError::TooManyPings => {
+            envelope(StatusCode::TOO_MANY_REQUESTS, "rate_limited", &words).with(RETRY_AFTER, HeaderValue::from(1))
+        }
+        ServiceError::PlanLimit(_) => envelope(StatusCode::UNPROCESSABLE_ENTITY, "plan_limit", &words),
         // Logged by the store.
-        Error::DiskFull => {
+        ServiceError::DiskFull => {
             envelope(StatusCode::INTERNAL_SERVER_ERROR, "internal", "something went wrong on our side")
         }
-        Error::Internal(words) => {
-            if let Some(omitted) = LOGS.admit("internal") {
+        ServiceError::Internal(words) => {
+            if let Some(omitted) = REQUEST_LOGS.admit("internal") {
                 tracing::error!(%words, omitted, "a request failed with an internal error");
             }
             envelope(StatusCode::INTERNAL_SERVER_ERROR, "internal", "something went wrong on our side")
@@ -173,6 +174,6 @@ fn from_service(error: Error) -> Reply {
     }
 }
 
-fn envelope(status: StatusCode, code: &str, message: &str) -> Reply {
-    Reply::json(status, &json!({ "error": { "code": code, "message": message } }))
+fn envelope(status: StatusCode, code: &str, message: &str) -> HttpResponse {
+    HttpResponse::json(status, &json!({ "error": { "code": code, "message": message } }))
 }

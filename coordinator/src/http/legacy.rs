@@ -9,39 +9,39 @@ use serde::Serialize;
 use serde_json::ser::{CharEscape, CompactFormatter, Formatter, Serializer};
 use serde_json::{Map, Value};
 
-use super::reply::Reply;
+use super::response::HttpResponse;
 
 /// Field names, new and old.
-const NAMES: [(&str, &str); 3] =
+const FIELD_NAMES: [(&str, &str); 3] =
     [("monitor", "checkpoint"), ("monitors", "checkpoints"), ("monitorIds", "checkpointIds")];
 
 /// Value of the `Deprecation` header: the old names are deprecated since 14 September 2026.
-pub(super) const DEPRECATED: &str = "@1789344000";
+pub(super) const DEPRECATED_SINCE: &str = "@1789344000";
 
 /// Old name of the list of monitors.
-pub(super) const MONITORS: &str = "checkpoints";
+pub(super) const OLD_MONITORS: &str = "checkpoints";
 
 /// Paragraph on the old names in the OpenAPI description.
-pub(super) const ABOUT: &str = "Monitors were called checkpoints: old paths (`…/checkpoints`) and old field names \
+pub(super) const DESCRIPTION: &str = "Monitors were called checkpoints: old paths (`…/checkpoints`) and old field names \
     (`checkpoint`, `checkpoints`, `checkpointIds`) in requests and responses still work next to the new ones.";
 
 /// MCP tools, by their old names, which still work, and their new ones.
-pub(super) const TOOLS: [(&str, &str); 2] =
+pub(super) const OLD_TOOLS: [(&str, &str); 2] =
     [("list_checkpoints", "list_monitors"), ("create_checkpoint", "create_monitor")];
 
 /// Returns the current name of a tool.
 pub(super) fn new_tool(name: &str) -> &str {
-    TOOLS.iter().find(|(old, _)| *old == name).map_or(name, |(_, new)| new)
+    OLD_TOOLS.iter().find(|(old, _)| *old == name).map_or(name, |(_, new)| new)
 }
 
 /// Iterates over all old names of fields and tools, with their new ones.
-pub(super) fn all() -> impl Iterator<Item = (&'static str, &'static str)> {
-    NAMES.into_iter().map(|(new, old)| (old, new)).chain(TOOLS)
+pub(super) fn all_names() -> impl Iterator<Item = (&'static str, &'static str)> {
+    FIELD_NAMES.into_iter().map(|(new, old)| (old, new)).chain(OLD_TOOLS)
 }
 
 /// Old name of a field; `None` if it was not renamed.
 pub(super) fn old_name(name: &str) -> Option<&'static str> {
-    NAMES.iter().find(|(new, _)| *new == name).map(|(_, old)| *old)
+    FIELD_NAMES.iter().find(|(new, _)| *new == name).map(|(_, old)| *old)
 }
 
 /// Old name of an id argument; `None` if it was not renamed.
@@ -52,13 +52,13 @@ pub(super) fn old_argument(name: &str) -> Option<&'static str> {
 /// Rewrites `/checkpoints` below a page of the API to `/monitors`, so that both reach the same handler. Elsewhere the
 /// word may be the user's own, such as the slug of a page.
 pub(super) fn new_path(path: &str) -> Cow<'_, str> {
-    let below = path.strip_prefix(super::API).and_then(|path| path.strip_prefix("/pages/"));
+    let below = path.strip_prefix(super::API_PREFIX).and_then(|path| path.strip_prefix("/pages/"));
     let Some((page, rest)) = below.and_then(|below| below.split_once('/')) else {
         return Cow::Borrowed(path);
     };
     match rest.strip_prefix("checkpoints") {
         Some(rest) if rest.is_empty() || rest.starts_with('/') => {
-            Cow::Owned(format!("{}/pages/{page}/monitors{rest}", super::API))
+            Cow::Owned(format!("{}/pages/{page}/monitors{rest}", super::API_PREFIX))
         }
         _ => Cow::Borrowed(path),
     }
@@ -71,9 +71,9 @@ pub(super) fn is_old_path(path: &str) -> bool {
 
 /// Adds the deprecation date of old paths (RFC 9745) and a link to the policy. There is no `Sunset` header (RFC 8594),
 /// since no end date is set.
-pub(super) fn deprecated(reply: Reply, base_url: &str) -> Reply {
-    let reply = reply.with(HeaderName::from_static("deprecation"), HeaderValue::from_static(DEPRECATED));
-    let policy = format!("<{base_url}{}/docs#versions>; rel=\"deprecation\"; type=\"text/html\"", super::API);
+pub(super) fn with_deprecation(reply: HttpResponse, base_url: &str) -> HttpResponse {
+    let reply = reply.with(HeaderName::from_static("deprecation"), HeaderValue::from_static(DEPRECATED_SINCE));
+    let policy = format!("<{base_url}{}/docs#versions>; rel=\"deprecation\"; type=\"text/html\"", super::API_PREFIX);
     match HeaderValue::try_from(policy) {
         Ok(policy) => reply.with(LINK, policy),
         Err(_) => reply,
@@ -83,7 +83,7 @@ pub(super) fn deprecated(reply: Reply, base_url: &str) -> Reply {
 /// Renames old field names in a request body to new ones, at every depth; if both are present, the new one is used. The
 /// `headers` object is skipped, since its names are the customer's own.
 pub(super) fn read_old_names(object: &mut Map<String, Value>) {
-    for (new, old) in NAMES {
+    for (new, old) in FIELD_NAMES {
         if let Some(value) = object.remove(old)
             && !object.contains_key(new)
         {
@@ -92,17 +92,17 @@ pub(super) fn read_old_names(object: &mut Map<String, Value>) {
     }
     for (name, value) in object.iter_mut() {
         if name != "headers" {
-            each_object(value, &mut read_old_names);
+            for_each_object(value, &mut read_old_names);
         }
     }
 }
 
 /// Serializes a document as JSON, with the old names next to the new ones at every depth. Each value is serialized
 /// once, and its bytes are copied for the old name.
-pub(super) fn written(document: &impl Serialize) -> Vec<u8> {
+pub(super) fn to_json(document: &impl Serialize) -> Vec<u8> {
     let bytes = RefCell::new(Vec::with_capacity(1024));
-    let names = BothNames { bytes: &bytes, pieces: None, old: None, values: Vec::new() };
-    let mut writer = Serializer::with_formatter(Shared(&bytes), names);
+    let names = DualNameFormatter { bytes: &bytes, key_fragments: None, pending_name: None, values: Vec::new() };
+    let mut writer = Serializer::with_formatter(SharedBuffer(&bytes), names);
     // A document that fails to serialize, which the types rule out, would give an empty body.
     if document.serialize(&mut writer).is_err() {
         return Vec::new();
@@ -110,10 +110,10 @@ pub(super) fn written(document: &impl Serialize) -> Vec<u8> {
     bytes.into_inner()
 }
 
-/// Buffer that the JSON serializer and [`BothNames`] both write to.
-struct Shared<'a>(&'a RefCell<Vec<u8>>);
+/// Buffer that the JSON serializer and [`DualNameFormatter`] both write to.
+struct SharedBuffer<'a>(&'a RefCell<Vec<u8>>);
 
-impl Write for Shared<'_> {
+impl Write for SharedBuffer<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.0.borrow_mut().extend_from_slice(bytes);
         Ok(bytes.len())
@@ -125,40 +125,40 @@ impl Write for Shared<'_> {
 }
 
 /// Formatter of compact JSON that repeats each value with a new name under its old name.
-struct BothNames<'a> {
+struct DualNameFormatter<'a> {
     bytes: &'a RefCell<Vec<u8>>,
     /// Fragments written of the current key; `None` outside of keys.
-    pieces: Option<usize>,
+    key_fragments: Option<usize>,
     /// Old name of the key written last.
-    old: Option<&'static str>,
+    pending_name: Option<&'static str>,
     /// For each open value: its start in the buffer and its old name, if it has one.
     values: Vec<Option<(usize, &'static str)>>,
 }
 
-impl Formatter for BothNames<'_> {
+impl Formatter for DualNameFormatter<'_> {
     fn begin_object_key<W: Write + ?Sized>(&mut self, writer: &mut W, first: bool) -> io::Result<()> {
-        (self.pieces, self.old) = (Some(0), None);
+        (self.key_fragments, self.pending_name) = (Some(0), None);
         CompactFormatter.begin_object_key(writer, first)
     }
 
     fn end_object_key<W: Write + ?Sized>(&mut self, _: &mut W) -> io::Result<()> {
-        self.pieces = None;
+        self.key_fragments = None;
         Ok(())
     }
 
     fn write_string_fragment<W: Write + ?Sized>(&mut self, writer: &mut W, text: &str) -> io::Result<()> {
-        if let Some(pieces) = &mut self.pieces {
+        if let Some(pieces) = &mut self.key_fragments {
             let is_whole = *pieces == 0;
             *pieces += 1;
-            self.old = NAMES.iter().find(|(new, _)| is_whole && *new == text).map(|(_, old)| *old);
+            self.pending_name = FIELD_NAMES.iter().find(|(new, _)| is_whole && *new == text).map(|(_, old)| *old);
         }
         writer.write_all(text.as_bytes())
     }
 
     fn write_char_escape<W: Write + ?Sized>(&mut self, writer: &mut W, escape: CharEscape) -> io::Result<()> {
-        if let Some(pieces) = &mut self.pieces {
+        if let Some(pieces) = &mut self.key_fragments {
             *pieces += 1;
-            self.old = None;
+            self.pending_name = None;
         }
         CompactFormatter.write_char_escape(writer, escape)
     }
@@ -166,7 +166,7 @@ impl Formatter for BothNames<'_> {
     fn begin_object_value<W: Write + ?Sized>(&mut self, writer: &mut W) -> io::Result<()> {
         writer.write_all(b":")?;
         let start = self.bytes.borrow().len();
-        self.values.push(self.old.take().map(|old| (start, old)));
+        self.values.push(self.pending_name.take().map(|old| (start, old)));
         Ok(())
     }
 
@@ -183,8 +183,8 @@ impl Formatter for BothNames<'_> {
 
 /// Removes old names that are present next to new ones, at every depth.
 pub(super) fn drop_old_names(value: &mut Value) {
-    each_object(value, &mut |object| {
-        for (new, old) in NAMES {
+    for_each_object(value, &mut |object| {
+        for (new, old) in FIELD_NAMES {
             if object.contains_key(new) {
                 object.shift_remove(old);
             }
@@ -194,10 +194,10 @@ pub(super) fn drop_old_names(value: &mut Value) {
 }
 
 /// Calls the closure for the object, or for each object in the list.
-fn each_object(value: &mut Value, call: &mut impl FnMut(&mut Map<String, Value>)) {
+fn for_each_object(value: &mut Value, call: &mut impl FnMut(&mut Map<String, Value>)) {
     match value {
         Value::Object(object) => call(object),
-        Value::Array(items) => items.iter_mut().for_each(|item| each_object(item, call)),
+        Value::Array(items) => items.iter_mut().for_each(|item| for_each_object(item, call)),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
     }
 }
@@ -218,12 +218,9 @@ mod tests {
     fn only_the_segment_after_a_page_is_an_old_name() {
         assert_eq!(new_path("/api/v1/pages/x/checkpoints/y"), "/api/v1/pages/x/monitors/y");
         assert_eq!(new_path("/api/v1/pages/x/checkpoints"), "/api/v1/pages/x/monitors");
-        for path in [
-            "/p/checkpoints",
-            "/api/v1/checkpoints",
-            "/api/v1/pages/checkpoints",
-            "/api/v1/pages/x/checkpoints-2",
-        ] {
+        for path in
+            ["/p/checkpoints", "/api/v1/checkpoints", "/api/v1/pages/checkpoints", "/api/v1/pages/x/checkpoints-2"]
+        {
             assert_eq!(new_path(path), path);
         }
         assert_eq!(new_path("/api/v1/pages/x/monitors/checkpoints"), "/api/v1/pages/x/monitors/checkpoints");
@@ -245,13 +242,12 @@ mod tests {
     }
 
     fn both(answer: &impl Serialize) -> Value {
-        serde_json::from_slice(&written(answer)).unwrap()
+        serde_json::from_slice(&to_json(answer)).unwrap()
     }
 
     #[test]
     fn answers_carry_both_names_at_every_depth() {
-        let answer =
-            json!({ "incidents": [{ "monitors": [{ "id": 1 }] }], "monitor": { "monitorIds": null } });
+        let answer = json!({ "incidents": [{ "monitors": [{ "id": 1 }] }], "monitor": { "monitorIds": null } });
         let expected = json!({
             "incidents": [{ "monitors": [{ "id": 1 }], "checkpoints": [{ "id": 1 }] }],
             "monitor": { "monitorIds": null, "checkpointIds": null },
@@ -307,9 +303,9 @@ mod tests {
     }
 
     fn plainly(value: &mut Value) {
-        each_object(value, &mut |object| {
+        for_each_object(value, &mut |object| {
             object.values_mut().for_each(plainly);
-            for (new, old) in NAMES {
+            for (new, old) in FIELD_NAMES {
                 if let Some(value) = object.get(new).cloned() {
                     object.insert(old.to_owned(), value);
                 }

@@ -1,54 +1,54 @@
 //! Tests of the API without sockets: not-found hints, key errors, the order of errors, rate limits and pages.
 
 mod account;
-mod beats;
-mod beyond;
-mod bounds;
+mod branding;
+mod chart_ranges;
+mod contract_precedence;
 mod credentials;
-mod described;
-mod documents;
+mod fast_path;
 mod feeds;
-mod guarded;
+mod field_bounds;
+mod heartbeats;
 mod incidents;
 mod large_pages;
 mod legacy;
-mod letter;
-mod look;
 mod monitors;
-mod outgoing;
+mod notifications;
+mod openapi_conformance;
+mod outage_history;
+mod page_documents;
+mod page_lifecycle;
 mod pages;
-mod past;
-mod ranges;
+mod protected_pages;
+mod round_trips;
 mod secrets;
-mod sent;
-mod short;
 mod socket;
 mod subscribe;
-mod wellknown;
+mod well_known;
 
-use parallax_core::key::Access;
+use parallax_core::key::KeyAccess;
 use serde_json::{Value, json};
 
 use super::*;
 use crate::service::tests::{World, world};
 
 /// Test client that calls the handlers directly, with one key of each kind.
-pub(super) struct Client {
+pub(super) struct TestClient {
     pub(super) world: World,
-    context: Arc<Context>,
-    table: Arc<Table>,
-    pub(super) write: String,
-    pub(super) read: String,
-    pub(super) bound: String,
-    alien: String,
-    revoked: String,
+    context: Arc<HttpContext>,
+    table: Arc<RouteTable>,
+    pub(super) write_key: String,
+    pub(super) read_key: String,
+    pub(super) page_key: String,
+    foreign_key: String,
+    revoked_key: String,
     /// Address that its requests come from.
     pub(super) peer: &'static str,
 }
 
 /// Response, with its body parsed as JSON and as text.
 #[derive(Debug)]
-pub(super) struct Answered {
+pub(super) struct TestResponse {
     pub(super) status: u16,
     pub(super) headers: HeaderMap,
     pub(super) body: Value,
@@ -57,25 +57,25 @@ pub(super) struct Answered {
     pub(super) bytes: bytes::Bytes,
 }
 
-impl Client {
+impl TestClient {
     pub(super) async fn new() -> Self {
         let world = world().await;
-        let reveal = |key: crate::service::token::KeyText| key.reveal().to_owned();
-        let write = reveal(world.key(Access::Write, None).await);
-        let read = reveal(world.key(Access::Read, None).await);
-        let bound = reveal(world.key(Access::Write, Some(&world.blog)).await);
+        let reveal = |key: crate::service::secret_text::ApiKeyText| key.reveal().to_owned();
+        let write = reveal(world.key(KeyAccess::Write, None).await);
+        let read = reveal(world.key(KeyAccess::Read, None).await);
+        let bound = reveal(world.key(KeyAccess::Write, Some(&world.blog)).await);
         let alien = reveal(world.stranger_key().await);
         let revoked = reveal(world.revoked_key().await);
-        let context = Arc::new(Context::new(world.service.clone(), 120));
+        let context = Arc::new(HttpContext::new(world.service.clone(), 120));
         Self {
             world,
             context,
-            table: Arc::new(Table::new(rows())),
-            write,
-            read,
-            bound,
-            alien,
-            revoked,
+            table: Arc::new(RouteTable::new(routes())),
+            write_key: write,
+            read_key: read,
+            page_key: bound,
+            foreign_key: alien,
+            revoked_key: revoked,
             peer: "192.0.2.1",
         }
     }
@@ -86,7 +86,7 @@ impl Client {
         path: &str,
         headers: &[(&'static str, &str)],
         body: &str,
-    ) -> Answered {
+    ) -> TestResponse {
         self.send_bytes(method, path, headers, body.as_bytes().to_vec()).await
     }
 
@@ -96,9 +96,9 @@ impl Client {
         path: &str,
         headers: &[(&'static str, &str)],
         body: Vec<u8>,
-    ) -> Answered {
+    ) -> TestResponse {
         let part = Ok(bytes::Bytes::from(body));
-        let request = Request {
+        let request = ParsedRequest {
             method: method.parse().unwrap(),
             path: path.split('?').next().unwrap_or_default().to_owned(),
             query: path.split_once('?').map(|(_, query)| query.to_owned()).unwrap_or_default(),
@@ -106,12 +106,11 @@ impl Client {
                 .iter()
                 .map(|(name, value)| (name.parse::<::http::HeaderName>().unwrap(), value.parse().unwrap()))
                 .collect(),
-            peer: Some(Peer(self.peer.parse().unwrap())),
+            peer: Some(PeerAddress(self.peer.parse().unwrap())),
             body: futures_util::stream::iter([part]).boxed(),
         };
-        let response =
-            answer(Arc::clone(&self.context), Arc::clone(&self.table), request).await.into_response();
-        Answered {
+        let response = handle(Arc::clone(&self.context), Arc::clone(&self.table), request).await.into_response();
+        TestResponse {
             status: response.status().as_u16(),
             headers: response.headers().clone(),
             body: serde_json::from_slice(response.body()).unwrap_or(Value::Null),
@@ -120,35 +119,35 @@ impl Client {
         }
     }
 
-    pub(super) async fn call(&self, key: &str, method: &str, path: &str, body: Value) -> Answered {
+    pub(super) async fn call(&self, key: &str, method: &str, path: &str, body: Value) -> TestResponse {
         let (bearer, text) = (format!("Bearer {key}"), body.to_string());
         let text = if body.is_null() { "" } else { &text };
         let headers = [("authorization", bearer.as_str()), ("content-type", "application/json")];
         self.send(method, path, &headers, text).await
     }
 
-    pub(super) async fn get(&self, path: &str) -> Answered {
-        self.call(&self.write, "GET", path, Value::Null).await
+    pub(super) async fn get(&self, path: &str) -> TestResponse {
+        self.call(&self.write_key, "GET", path, Value::Null).await
     }
 
-    pub(super) fn shop(&self, rest: &str) -> String {
+    pub(super) fn shop_path(&self, rest: &str) -> String {
         format!("/api/v1/pages/{}{rest}", self.world.shop.id)
     }
 
-    pub(super) async fn make(&self, body: Value) -> Value {
-        let made = self.call(&self.write, "POST", &self.shop("/monitors"), body).await;
+    pub(super) async fn create_monitor(&self, body: Value) -> Value {
+        let made = self.call(&self.write_key, "POST", &self.shop_path("/monitors"), body).await;
         assert_eq!(made.status, 201, "{made:?}");
         made.body["monitor"].clone()
     }
 }
 
-fn code(answered: &Answered) -> &str {
+fn code(answered: &TestResponse) -> &str {
     answered.body["error"]["code"].as_str().unwrap_or_default()
 }
 
 #[tokio::test]
 async fn what_does_not_exist_and_what_is_not_yours_look_alike() {
-    let client = Client::new().await;
+    let client = TestClient::new().await;
     let absent = client.get("/api/v1/pages/pg_0000000000000000000000000a").await;
     let foreign = client.get(&format!("/api/v1/pages/{}", client.world.foreign.id)).await;
     assert_eq!((absent.status, &absent.body), (foreign.status, &foreign.body));
@@ -156,7 +155,7 @@ async fn what_does_not_exist_and_what_is_not_yours_look_alike() {
 
 #[tokio::test]
 async fn an_address_that_is_no_route_is_called_so() {
-    let client = Client::new().await;
+    let client = TestClient::new().await;
     const NOTHING: &str = "no route matches this path";
     const SLASH: &str = "no route matches this path: it has an extra slash, try /api/v1/me";
     const BELOW: &str = "no route matches this path: API paths begin with /api/v1, try /api/v1/me";
@@ -184,7 +183,7 @@ async fn an_address_that_is_no_route_is_called_so() {
 
 #[tokio::test]
 async fn what_can_be_no_id_is_explained_and_tells_nothing_of_other_pages() {
-    let client = Client::new().await;
+    let client = TestClient::new().await;
     let shop = client.world.shop.id.to_string();
     let begins = "the id of a page begins with pg_; GET /api/v1/pages lists them";
     for (path, words) in [
@@ -206,27 +205,24 @@ async fn what_can_be_no_id_is_explained_and_tells_nothing_of_other_pages() {
              /api/v1/pages/{pageId}/incidents lists them"
                 .to_owned(),
         ),
-        (
-            "/pages/pg_0000000000000000000000000a".to_owned(),
-            "not found, or not accessible with this key".to_owned(),
-        ),
+        ("/pages/pg_0000000000000000000000000a".to_owned(), "not found, or not accessible with this key".to_owned()),
     ] {
         let answered = client.get(&format!("/api/v1{path}")).await;
         let told = (answered.status, code(&answered), &answered.body["error"]["message"]);
         assert_eq!(told, (404, "not_found", &json!(words)), "{path}");
     }
-    let bound = client.call(&client.bound, "GET", "/api/v1/pages/shop", Value::Null).await;
+    let bound = client.call(&client.page_key, "GET", "/api/v1/pages/shop", Value::Null).await;
     assert_eq!(bound.body["error"]["message"], begins, "a key of another page gets no hint");
 }
 
 #[tokio::test]
 async fn a_refused_key_is_told_why() {
-    let client = Client::new().await;
-    let cut = client.write.get(..40).unwrap().to_owned();
+    let client = TestClient::new().await;
+    let cut = client.write_key.get(..40).unwrap().to_owned();
     for (headers, words) in [
         (vec![], "no API key: send the header `Authorization: Bearer plx_…`".to_owned()),
         (
-            vec![("authorization", client.write.clone())],
+            vec![("authorization", client.write_key.clone())],
             "Bearer is missing before the key: `Authorization: Bearer plx_…`".to_owned(),
         ),
         (
@@ -234,7 +230,7 @@ async fn a_refused_key_is_told_why() {
             "the key is cut off: it has 53 characters, and 40 were sent".to_owned(),
         ),
         (
-            vec![("authorization", format!("Bearer {}", client.revoked))],
+            vec![("authorization", format!("Bearer {}", client.revoked_key))],
             "this key is unknown: it was revoked, or belongs to another installation".to_owned(),
         ),
     ] {
@@ -251,8 +247,8 @@ async fn a_refused_key_is_told_why() {
 
 #[tokio::test]
 async fn refusals_come_in_their_order() {
-    let client = Client::new().await;
-    let bearer = format!("Bearer {}", client.write);
+    let client = TestClient::new().await;
+    let bearer = format!("Bearer {}", client.write_key);
     let json_headers = [("authorization", bearer.as_str()), ("content-type", "application/json")];
     let foreign = format!("/api/v1/pages/{}/monitors", client.world.foreign.id);
     assert_eq!(client.send("POST", &foreign, &json_headers, "{").await.status, 404);
@@ -263,24 +259,24 @@ async fn refusals_come_in_their_order() {
         (&json_headers[..], r#"{"url": "a.example", "url": "b.example"}"#),
         (&json_headers[..1], r#"{"url": "a.example"}"#),
     ] {
-        let refused = client.send("POST", &client.shop("/monitors"), headers, body).await;
+        let refused = client.send("POST", &client.shop_path("/monitors"), headers, body).await;
         assert_eq!((refused.status, code(&refused)), (400, "bad_request"), "{body}");
     }
     let large = format!("{{\"name\": \"{}\"}}", "a".repeat(256 * 1024));
-    let refused = client.send("POST", &client.shop("/monitors"), &json_headers, &large).await;
+    let refused = client.send("POST", &client.shop_path("/monitors"), &json_headers, &large).await;
     assert_eq!(refused.body["error"]["message"], "the body must be at most 256 KiB");
 }
 
 #[tokio::test]
 async fn a_known_route_with_another_method_says_what_is_allowed() {
-    let client = Client::new().await;
+    let client = TestClient::new().await;
     for (path, allowed) in [
         ("/api/v1/me", "GET, HEAD"),
-        (&client.shop("/monitors"), "GET, HEAD, POST"),
+        (&client.shop_path("/monitors"), "GET, HEAD, POST"),
         ("/p/shop/subscribe", "GET, HEAD, POST"),
         ("/p/shop/history", "GET, HEAD"),
     ] {
-        let refused = client.call(&client.write, "OPTIONS", path, Value::Null).await;
+        let refused = client.call(&client.write_key, "OPTIONS", path, Value::Null).await;
         assert_eq!(refused.body["error"]["message"], format!("this route accepts {allowed}"), "{path}");
         assert_eq!((refused.status, refused.headers["allow"].to_str().unwrap()), (405, allowed));
     }
@@ -288,7 +284,7 @@ async fn a_known_route_with_another_method_says_what_is_allowed() {
 
 #[tokio::test]
 async fn the_121st_request_of_a_minute_is_refused_with_the_seconds_left() {
-    let client = Client::new().await;
+    let client = TestClient::new().await;
     for left in (0..120).rev() {
         // Failed requests count too.
         let path = if left % 2 == 0 { "/api/v1/me" } else { "/api/v1/nothing" };
@@ -305,14 +301,14 @@ async fn the_121st_request_of_a_minute_is_refused_with_the_seconds_left() {
         (&"40".parse().unwrap(), &"40".parse().unwrap())
     );
     // Another key has its own limit, and the next minute starts a new window.
-    assert_eq!(client.call(&client.read, "GET", "/api/v1/me", Value::Null).await.status, 200);
+    assert_eq!(client.call(&client.read_key, "GET", "/api/v1/me", Value::Null).await.status, 200);
     client.world.clock.set(client.world.service.now() + 40_000);
     assert_eq!(client.get("/api/v1/me").await.status, 200);
 }
 
 #[tokio::test]
 async fn guesses_from_one_address_end_but_a_good_key_goes_on() {
-    let client = Client::new().await;
+    let client = TestClient::new().await;
     for _ in 0..600 {
         assert_eq!(client.call("plx_guess", "GET", "/api/v1/me", Value::Null).await.status, 401);
     }
@@ -323,8 +319,8 @@ async fn guesses_from_one_address_end_but_a_good_key_goes_on() {
 
 #[tokio::test]
 async fn me_is_the_key() {
-    let client = Client::new().await;
-    let me = client.call(&client.bound, "GET", "/api/v1/me", Value::Null).await.body;
+    let client = TestClient::new().await;
+    let me = client.call(&client.page_key, "GET", "/api/v1/me", Value::Null).await.body;
     let key = &me["key"];
     assert_eq!((&key["name"], &key["access"]), (&json!("Robot"), &json!("write")));
     assert_eq!(key["pageId"], client.world.blog.id.to_string());
@@ -335,19 +331,19 @@ async fn me_is_the_key() {
 
 #[tokio::test]
 async fn pages_are_listed_oldest_first_within_reach() {
-    let client = Client::new().await;
-    let slugs = |answered: Answered| -> Vec<Value> {
+    let client = TestClient::new().await;
+    let slugs = |answered: TestResponse| -> Vec<Value> {
         answered.body["pages"].as_array().unwrap().iter().map(|page| page["slug"].clone()).collect()
     };
     assert_eq!(slugs(client.get("/api/v1/pages").await), ["shop", "journal"]);
-    let bound = client.call(&client.bound, "GET", "/api/v1/pages", Value::Null).await;
+    let bound = client.call(&client.page_key, "GET", "/api/v1/pages", Value::Null).await;
     assert_eq!(slugs(bound), ["journal"]);
 }
 
 #[tokio::test]
 async fn a_page_shows_every_field_and_takes_edits() {
-    let client = Client::new().await;
-    let page = client.get(&client.shop("")).await.body["page"].clone();
+    let client = TestClient::new().await;
+    let page = client.get(&client.shop_path("")).await.body["page"].clone();
     let fresh = json!({
         "id": client.world.shop.id.to_string(), "name": "Shop", "slug": "shop",
         "url": "https://shop.pages.example", "customDomain": null, "description": null, "supportUrl": null,
@@ -363,33 +359,26 @@ async fn a_page_shows_every_field_and_takes_edits() {
         "timezone": "Europe/Berlin", "showDeploys": true, "showLocations": true, "latencyLocations": ["asia"],
         "uptimeRegions": ["africa", "europe"], "slug": "shop", "customDomain": null,
     });
-    let changed = client.call(&client.write, "PATCH", &client.shop(""), edit).await;
+    let changed = client.call(&client.write_key, "PATCH", &client.shop_path(""), edit).await;
     let page = &changed.body["page"];
-    assert_eq!(
-        (&page["name"], &page["slug"], &page["customDomain"]),
-        (&json!("Store"), &json!("shop"), &Value::Null)
-    );
+    assert_eq!((&page["name"], &page["slug"], &page["customDomain"]), (&json!("Store"), &json!("shop"), &Value::Null));
     assert_eq!((&page["uptimeTarget"], &page["timezone"]), (&json!(99.9), &json!("Europe/Berlin")));
     assert_eq!(page["uptimeRegions"], json!(["europe", "africa"]));
-    assert_eq!(client.get(&client.shop("")).await.body["page"], *page);
+    assert_eq!(client.get(&client.shop_path("")).await.body["page"], *page);
     let wrong = json!({ "name": "", "uptimeTarget": "high", "timezone": null, "showDeploys": 1 });
-    let refused = client.call(&client.write, "PATCH", &client.shop(""), wrong).await;
+    let refused = client.call(&client.write_key, "PATCH", &client.shop_path(""), wrong).await;
     assert_eq!((refused.status, code(&refused)), (400, "bad_request"));
-    let fields: Vec<_> =
-        refused.body["error"]["fields"].as_array().unwrap().iter().map(|it| &it["field"]).collect();
+    let fields: Vec<_> = refused.body["error"]["fields"].as_array().unwrap().iter().map(|it| &it["field"]).collect();
     assert_eq!(fields, ["name", "uptimeTarget", "timezone", "showDeploys"]);
-    assert_eq!(client.get(&client.shop("")).await.body["page"], *page, "nothing was changed");
+    assert_eq!(client.get(&client.shop_path("")).await.body["page"], *page, "nothing was changed");
 }
 
 #[tokio::test]
 async fn visitors_see_a_page_by_its_slug_and_no_other() {
-    let client = Client::new().await;
-    client.make(json!({ "url": "a.example", "name": "<b>" })).await;
+    let client = TestClient::new().await;
+    client.create_monitor(json!({ "url": "a.example", "name": "<b>" })).await;
     let seen = client.send("GET", "/p/shop", &[], "").await;
-    assert_eq!(
-        (seen.status, seen.headers["content-type"].to_str().unwrap()),
-        (200, "text/html; charset=utf-8")
-    );
+    assert_eq!((seen.status, seen.headers["content-type"].to_str().unwrap()), (200, "text/html; charset=utf-8"));
     assert_eq!(client.send("GET", "/p/nothing", &[], "").await.status, 404);
     assert_eq!(client.send("GET", "/", &[], "").await.status, 200);
     assert_eq!(client.send("POST", "/p/shop", &[], "").await.status, 405);

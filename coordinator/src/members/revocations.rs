@@ -8,28 +8,28 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use parallax_certs::Error;
+use parallax_certs::CertsError;
 use parallax_certs::files;
-use parallax_core::event::{Event, What};
+use parallax_core::event::{Event, EventKind};
 use parallax_core::id::AgentId;
-use parallax_core::member::Agent;
+use parallax_core::member::AgentRecord;
 use parallax_core::time::Timestamp;
 
-use super::{MemberError, Roll};
-use crate::storage::{Batch, Expect, Is, Op, StoreError};
+use super::{MemberError, MemberStore};
+use crate::storage::{Batch, Expect, Op, Presence, StoreError};
 
 /// File name in the data folder.
 const FILE: &str = "revoked-agents";
 /// Maximum number of lines; beyond that the oldest are dropped.
-const MOST: usize = 10_000;
+const MAX_LINES: usize = 10_000;
 /// Maximum size of a file that is read, in bytes: room for that many lines.
-const MOST_BYTES: u64 = 1 << 20;
+const MAX_BYTES: u64 = 1 << 20;
 
 /// The end of an agent's membership.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Revocation {
     at: Timestamp,
-    is_forgotten: bool,
+    is_removed: bool,
 }
 
 /// The revoked and removed agents, with their file.
@@ -43,49 +43,49 @@ impl Revocations {
     /// Reads the file of a data folder (mode 0700); a missing file counts as empty.
     ///
     /// # Errors
-    /// [`Error`] if the file can't be read or is malformed.
-    pub fn open(folder: &Path) -> Result<Self, Error> {
+    /// [`CertsError`] if the file can't be read or is malformed.
+    pub fn open(folder: &Path) -> Result<Self, CertsError> {
         let path = folder.join(FILE);
-        let text = files::read_secret_up_to(&path, MOST_BYTES)?.unwrap_or_default();
-        let entries = text.lines().map(read).collect::<Option<_>>();
+        let text = files::read_secret_up_to(&path, MAX_BYTES)?.unwrap_or_default();
+        let entries = text.lines().map(parse_line).collect::<Option<_>>();
         let rule = "is not a list of revoked agents; if you remove it, only the store's revocations apply";
-        Ok(Self { entries: entries.ok_or(Error::NotOurs { path: path.clone(), rule })?, path })
+        Ok(Self { entries: entries.ok_or(CertsError::InvalidFile { path: path.clone(), rule })?, path })
     }
 
     /// Records an agent. Durable on return.
-    fn note(&mut self, agent: AgentId, revocation: Revocation) -> Result<(), Error> {
-        self.note_all([(agent, revocation)])
+    fn record(&mut self, agent: AgentId, revocation: Revocation) -> Result<(), CertsError> {
+        self.record_all([(agent, revocation)])
     }
 
-    fn note_all(&mut self, all: impl IntoIterator<Item = (AgentId, Revocation)>) -> Result<(), Error> {
+    fn record_all(&mut self, all: impl IntoIterator<Item = (AgentId, Revocation)>) -> Result<(), CertsError> {
         let mut entries = self.entries.clone();
         for (agent, revocation) in all {
             // A removed agent stays removed.
             let held = entries.get(&agent).copied();
-            let is_forgotten = revocation.is_forgotten || held.is_some_and(|held| held.is_forgotten);
+            let is_forgotten = revocation.is_removed || held.is_some_and(|held| held.is_removed);
             let at = held.map_or(revocation.at, |held| held.at);
-            entries.insert(agent, Revocation { at, is_forgotten });
+            entries.insert(agent, Revocation { at, is_removed: is_forgotten });
         }
         if entries == self.entries {
             return Ok(());
         }
-        while entries.len() > MOST {
+        while entries.len() > MAX_LINES {
             let oldest = entries.iter().min_by_key(|(_, revocation)| revocation.at).map(|(agent, _)| *agent);
             oldest.and_then(|agent| entries.remove(&agent));
         }
-        let text: String = entries.iter().map(|(agent, revocation)| write(*agent, *revocation)).collect();
+        let text: String = entries.iter().map(|(agent, revocation)| format_line(*agent, *revocation)).collect();
         files::write_secret(&self.path, &text)?;
         self.entries = entries;
         Ok(())
     }
 }
 
-fn write(agent: AgentId, revocation: Revocation) -> String {
-    let what = if revocation.is_forgotten { "forgotten" } else { "revoked" };
+fn format_line(agent: AgentId, revocation: Revocation) -> String {
+    let what = if revocation.is_removed { "forgotten" } else { "revoked" };
     format!("{agent} {what} {}\n", revocation.at.as_millis())
 }
 
-fn read(line: &str) -> Option<(AgentId, Revocation)> {
+fn parse_line(line: &str) -> Option<(AgentId, Revocation)> {
     let mut words = line.split(' ');
     let (agent, what, at) = (words.next()?, words.next()?, words.next()?);
     let is_forgotten = match what {
@@ -94,10 +94,10 @@ fn read(line: &str) -> Option<(AgentId, Revocation)> {
         _ => return None,
     };
     let at = Timestamp::from_millis(at.parse().ok()?);
-    Some((agent.parse().ok()?, Revocation { at, is_forgotten }))
+    Some((agent.parse().ok()?, Revocation { at, is_removed: is_forgotten }))
 }
 
-impl Roll {
+impl MemberStore {
     /// Records revocations in that file too.
     #[must_use]
     pub fn with_revocations(self, revocations: Revocations) -> Self {
@@ -105,14 +105,14 @@ impl Roll {
     }
 
     /// Records in the file that an agent is revoked or removed. Durable on return.
-    pub(super) async fn note_revocation(
+    pub(super) async fn record_revocation(
         &self,
         agent: AgentId,
         at: Timestamp,
         is_forgotten: bool,
     ) -> Result<(), MemberError> {
-        let revocation = Revocation { at, is_forgotten };
-        self.in_file(move |revocations| revocations.note(agent, revocation)).await
+        let revocation = Revocation { at, is_removed: is_forgotten };
+        self.with_file(move |revocations| revocations.record(agent, revocation)).await
     }
 
     /// Returns true if the file lists the agent as revoked or removed.
@@ -126,19 +126,19 @@ impl Roll {
     ///
     /// # Errors
     /// Fails if the store or the file can't be read or written.
-    pub async fn repeat_revocations(&self) -> Result<Vec<String>, MemberError> {
+    pub async fn reapply_revocations(&self) -> Result<Vec<String>, MemberError> {
         let now = self.clock.now();
         let agents = self.agents().await?;
         // Agents that were revoked before the file existed.
         let earlier: Vec<_> = agents
             .iter()
-            .filter_map(|agent| Some((agent.id, Revocation { at: agent.revoked_at?, is_forgotten: false })))
+            .filter_map(|agent| Some((agent.id, Revocation { at: agent.revoked_at?, is_removed: false })))
             .collect();
         let entries = {
             let (sent, entries) = tokio::sync::oneshot::channel();
-            self.in_file(move |revocations| {
+            self.with_file(move |revocations| {
                 // A full disk must not prevent the start: the store already has these.
-                if let Err(error) = revocations.note_all(earlier) {
+                if let Err(error) = revocations.record_all(earlier) {
                     tracing::error!(%error, "the revocation file can't be written; a restore may reinstate agents");
                 }
                 // The receiver is awaited right below.
@@ -151,10 +151,10 @@ impl Roll {
         let mut again = Vec::new();
         for agent in agents {
             let Some(revocation) = entries.get(&agent.id) else { continue };
-            if agent.revoked_at.is_some() && !revocation.is_forgotten {
+            if agent.revoked_at.is_some() && !revocation.is_removed {
                 continue;
             }
-            self.store.commit(repeated(&agent, *revocation, now)).await?;
+            self.store.commit(reapply_batch(&agent, *revocation, now)).await?;
             again.push(agent.name);
         }
         if !again.is_empty() {
@@ -174,15 +174,15 @@ impl Roll {
         for invitation in &mut open {
             invitation.expires_at = now;
             let mut batch = Batch::new();
-            batch.expect(Expect::Invitation(invitation.id, Is::Present)).write(invitation.clone());
+            batch.expect(Expect::Invitation(invitation.id, Presence::Present)).write(invitation.clone());
             self.store.commit(batch).await?;
         }
         Ok(open.len())
     }
 
-    async fn in_file<F>(&self, work: F) -> Result<(), MemberError>
+    async fn with_file<F>(&self, work: F) -> Result<(), MemberError>
     where
-        F: FnOnce(&mut Revocations) -> Result<(), Error> + Send + 'static,
+        F: FnOnce(&mut Revocations) -> Result<(), CertsError> + Send + 'static,
     {
         let mut held = Arc::clone(&self.revocations).lock_owned().await;
         let worked = tokio::task::spawn_blocking(move || held.as_mut().map_or(Ok(()), work)).await;
@@ -191,16 +191,16 @@ impl Roll {
     }
 }
 
-fn repeated(agent: &Agent, revocation: Revocation, now: Timestamp) -> Batch {
+fn reapply_batch(agent: &AgentRecord, revocation: Revocation, now: Timestamp) -> Batch {
     let mut batch = Batch::new();
-    batch.expect(Expect::Agent(agent.id, Is::Present));
+    batch.expect(Expect::Agent(agent.id, Presence::Present));
     if agent.revoked_at.is_none() {
-        batch.event(Event { at: now, page: None, monitor: None, what: What::AgentRevoked(agent.id) });
+        batch.event(Event { at: now, page: None, monitor: None, kind: EventKind::AgentRevoked(agent.id) });
     }
-    if revocation.is_forgotten {
+    if revocation.is_removed {
         batch.write(Op::DeleteAgent(agent.id));
     } else {
-        batch.write(Agent { revoked_at: Some(revocation.at), ..agent.clone() });
+        batch.write(AgentRecord { revoked_at: Some(revocation.at), ..agent.clone() });
     }
     batch
 }
@@ -214,7 +214,7 @@ mod tests {
     const AT: Timestamp = Timestamp::from_millis(1_800_000_000_000);
 
     fn revoked(at: Timestamp) -> Revocation {
-        Revocation { at, is_forgotten: false }
+        Revocation { at, is_removed: false }
     }
 
     #[test]
@@ -222,15 +222,15 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let (one, two) = (AgentId::from_u128(1), AgentId::from_u128(2));
         let mut first = Revocations::open(folder.path()).unwrap();
-        first.note(one, revoked(AT)).unwrap();
-        first.note(one, Revocation { at: AT + DAY, is_forgotten: true }).unwrap();
-        first.note(one, revoked(AT + 2 * DAY)).unwrap();
+        first.record(one, revoked(AT)).unwrap();
+        first.record(one, Revocation { at: AT + DAY, is_removed: true }).unwrap();
+        first.record(one, revoked(AT + 2 * DAY)).unwrap();
         let mut again = Revocations::open(folder.path()).unwrap();
-        let forgotten = Revocation { at: AT, is_forgotten: true };
+        let forgotten = Revocation { at: AT, is_removed: true };
         assert_eq!(again.entries, BTreeMap::from([(one, forgotten)]));
         // A clock that is once years ahead.
         let later = AT + 3_650 * DAY;
-        again.note(two, revoked(later)).unwrap();
+        again.record(two, revoked(later)).unwrap();
         let kept = Revocations::open(folder.path()).unwrap().entries;
         assert_eq!(kept, BTreeMap::from([(one, forgotten), (two, revoked(later))]));
     }
@@ -239,15 +239,15 @@ mod tests {
     fn the_file_is_bounded_and_one_that_is_none_is_refused() {
         let folder = tempfile::tempdir().unwrap();
         let mut revocations = Revocations::open(folder.path()).unwrap();
-        let many = (0..MOST as u128 + 5).map(|number| {
+        let many = (0..MAX_LINES as u128 + 5).map(|number| {
             let at = AT + i64::try_from(number).unwrap();
-            (AgentId::from_u128(number), Revocation { at, is_forgotten: true })
+            (AgentId::from_u128(number), Revocation { at, is_removed: true })
         });
-        revocations.note_all(many).unwrap();
+        revocations.record_all(many).unwrap();
         let read = Revocations::open(folder.path()).unwrap();
-        assert_eq!(read.entries.len(), MOST);
+        assert_eq!(read.entries.len(), MAX_LINES);
         assert!(!read.entries.contains_key(&AgentId::from_u128(4)), "the oldest are dropped");
         files::write_secret(&folder.path().join(FILE), "somebody pardoned 1\n").unwrap();
-        assert!(matches!(Revocations::open(folder.path()), Err(Error::NotOurs { .. })));
+        assert!(matches!(Revocations::open(folder.path()), Err(CertsError::InvalidFile { .. })));
     }
 }

@@ -2,82 +2,82 @@
 
 use std::collections::BTreeMap;
 
-use parallax_core::assign::{Scheduled, Share};
+use parallax_core::assign::{ScheduleShare, ScheduledMonitor};
 use parallax_core::check::{self as core_check, Check, CheckKind};
-use parallax_core::event::Reason;
+use parallax_core::event::ProbeReason;
 use parallax_core::id::MonitorId;
-use parallax_core::member::Agent;
+use parallax_core::member::AgentRecord;
 use parallax_core::observation as seen;
-use parallax_core::place::Region;
 use parallax_core::text::ascii_host;
 use parallax_core::time::Timestamp;
+use parallax_core::vantage::Region;
 use parallax_protocol::assignment::{Assignment, ScheduleChange};
 use parallax_protocol::check as wire_check;
 use parallax_protocol::id as wire_id;
 use parallax_protocol::message::CheckReason;
 use parallax_protocol::result as wire;
-use parallax_protocol::text::Secret;
+use parallax_protocol::text::SecretText;
 
-use super::accounts::AccountNumbers;
-use super::assign::Difference;
+use super::account_numbers::AccountNumbers;
+use super::schedule_diff::ScheduleDifference;
 
 /// Longest time from a check's start to its end, in ms: the deadline of 10 s and some for a busy host. A start
 /// before that was computed from a wrong clock.
 pub(super) const LONGEST_CHECK_MS: i64 = 15_000;
 
 /// Body bytes that agents read, in MiB.
-const BODY_READ_MIB: u32 = (wire_check::HttpCheck::BODY_READ / (1024 * 1024)) as u32;
+const BODY_READ_MIB: u32 = (wire_check::WireHttpCheck::MAX_BODY_BYTES / (1024 * 1024)) as u32;
 
 /// Milliseconds without a response after which an agent reports a check as pending.
 const PENDING_AFTER_MS: i64 = 3_000;
 
 /// Converts a region to its wire form.
-pub(super) fn region(region: Region) -> wire_id::Region {
+pub(super) fn region(region: Region) -> wire_id::WireRegion {
     match region {
-        Region::Europe => wire_id::Region::Europe,
-        Region::NorthAmerica => wire_id::Region::NorthAmerica,
-        Region::SouthAmerica => wire_id::Region::SouthAmerica,
-        Region::Africa => wire_id::Region::Africa,
-        Region::Asia => wire_id::Region::Asia,
-        Region::Oceania => wire_id::Region::Oceania,
+        Region::Europe => wire_id::WireRegion::Europe,
+        Region::NorthAmerica => wire_id::WireRegion::NorthAmerica,
+        Region::SouthAmerica => wire_id::WireRegion::SouthAmerica,
+        Region::Africa => wire_id::WireRegion::Africa,
+        Region::Asia => wire_id::WireRegion::Asia,
+        Region::Oceania => wire_id::WireRegion::Oceania,
     }
 }
 
 /// Converts a monitor's id to its wire form.
-pub(super) fn monitor(id: MonitorId) -> wire_id::MonitorId {
-    wire_id::MonitorId(id.to_u128())
+pub(super) fn monitor(id: MonitorId) -> wire_id::WireMonitorId {
+    wire_id::WireMonitorId(id.to_u128())
 }
 
 /// Converts a monitor's id from its wire form.
-pub(super) fn monitor_id(id: wire_id::MonitorId) -> MonitorId {
+pub(super) fn monitor_id(id: wire_id::WireMonitorId) -> MonitorId {
     MonitorId::from_u128(id.0)
 }
 
 /// Converts a check to its wire form; `None` for a heartbeat, which no agent runs.
-pub(super) fn spec(check: &Check) -> Option<wire_check::CheckSpec> {
-    use wire_check::CheckSpec;
+pub(super) fn spec(check: &Check) -> Option<wire_check::WireCheckSpec> {
+    use wire_check::WireCheckSpec;
     Some(match check {
-        Check::Http(check) => CheckSpec::Http(http(check)),
+        Check::Http(check) => WireCheckSpec::Http(http(check)),
         Check::Tcp(check) => {
-            CheckSpec::Tcp(wire_check::TcpCheck { host: ascii_host(&check.host), port: check.port })
+            WireCheckSpec::Tcp(wire_check::WireTcpCheck { host: ascii_host(&check.host), port: check.port })
         }
-        Check::Dns(check) => CheckSpec::Dns(wire_check::DnsCheck {
+        Check::Dns(check) => WireCheckSpec::Dns(wire_check::WireDnsCheck {
             host: ascii_host(&check.host),
             record: record(check.record),
             expect: check.expect.clone(),
         }),
-        Check::Ping(check) => CheckSpec::Ping(wire_check::PingCheck { host: ascii_host(&check.host) }),
-        Check::Certificate(check) => CheckSpec::Certificate(wire_check::CertificateCheck {
+        Check::Ping(check) => WireCheckSpec::Ping(wire_check::WirePingCheck { host: ascii_host(&check.host) }),
+        Check::Certificate(check) => WireCheckSpec::Certificate(wire_check::WireCertificateCheck {
             host: ascii_host(&check.host),
             port: check.port,
             warn_days: check.warn_days,
         }),
-        Check::Domain(check) => CheckSpec::Domain(wire_check::DomainCheck {
+        Check::Domain(check) => WireCheckSpec::Domain(wire_check::WireDomainCheck {
             host: ascii_host(&check.host),
             warn_days: check.warn_days,
         }),
         Check::Heartbeat(_) => return None,
-        Check::Component(check) => CheckSpec::Component(wire_check::ComponentCheck {
+        Check::Component(check) => WireCheckSpec::Component(wire_check::WireComponentCheck {
             vendor_url: check.url.clone(),
             component: check.component.clone(),
         }),
@@ -85,7 +85,7 @@ pub(super) fn spec(check: &Check) -> Option<wire_check::CheckSpec> {
 }
 
 /// Converts an agent's share of a monitor to its wire form; `None` for a heartbeat.
-pub(super) fn assignment(scheduled: &Scheduled, share: Share, account: u32) -> Option<Assignment> {
+pub(super) fn assignment(scheduled: &ScheduledMonitor, share: ScheduleShare, account: u32) -> Option<Assignment> {
     Some(Assignment {
         monitor: monitor(scheduled.monitor),
         slot: scheduled.slot,
@@ -100,30 +100,30 @@ pub(super) fn assignment(scheduled: &Scheduled, share: Share, account: u32) -> O
 }
 
 /// Converts a schedule change to its wire form.
-pub(super) fn change(book: u64, difference: Difference, accounts: &AccountNumbers) -> ScheduleChange {
+pub(super) fn schedule_change(book: u64, difference: ScheduleDifference, accounts: &AccountNumbers) -> ScheduleChange {
     let mut numbers = BTreeMap::new();
     let mut number = |account| *numbers.entry(account).or_insert_with(|| accounts.number(account));
     let put = difference.put.into_iter();
     ScheduleChange {
-        book,
+        slot_epoch: book,
         base: difference.base,
         revision: difference.revision,
         put: put.filter_map(|(one, share)| assignment(&one, share, number(one.account))).collect(),
         drop: difference.drop.into_iter().map(monitor).collect(),
-        more: false,
+        has_more: false,
     }
 }
 
 /// Converts the reason of a probe request to its wire form.
-pub(super) fn reason(reason: Reason) -> CheckReason {
+pub(super) fn reason(reason: ProbeReason) -> CheckReason {
     match reason {
-        Reason::Confirm => CheckReason::Confirm,
-        Reason::Second => CheckReason::Second,
-        Reason::Sweep => CheckReason::Sweep,
-        Reason::First => CheckReason::First,
-        Reason::FollowUp => CheckReason::FollowUp,
+        ProbeReason::Confirm => CheckReason::Confirm,
+        ProbeReason::Second => CheckReason::SecondRound,
+        ProbeReason::Sweep => CheckReason::Sweep,
+        ProbeReason::First => CheckReason::NewMonitor,
+        ProbeReason::FollowUp => CheckReason::FollowUp,
         // A scheduled round is never requested; if it were, it would be a manual request.
-        Reason::Manual | Reason::Scheduled => CheckReason::Manual,
+        ProbeReason::Manual | ProbeReason::Scheduled => CheckReason::Manual,
     }
 }
 
@@ -133,7 +133,7 @@ pub(super) fn reason(reason: Reason) -> CheckReason {
 pub(super) fn observation(
     result: wire::CheckResult,
     kind: CheckKind,
-    agent: &Agent,
+    agent: &AgentRecord,
     received: Timestamp,
 ) -> seen::Observation {
     let age = i64::try_from(result.age_ms).unwrap_or(i64::MAX);
@@ -145,7 +145,7 @@ pub(super) fn observation(
     seen::Observation {
         revision: result.revision,
         region: agent.region,
-        place: agent.place,
+        vantage: agent.vantage_no,
         network: agent.network_no,
         round: result.round,
         started,
@@ -155,62 +155,62 @@ pub(super) fn observation(
 }
 
 /// Builds the observation for a check that has had no response for 3 s.
-pub(super) fn pending(revision: u32, agent: &Agent, now: Timestamp) -> seen::Observation {
+pub(super) fn pending(revision: u32, agent: &AgentRecord, now: Timestamp) -> seen::Observation {
     seen::Observation {
         revision,
         region: agent.region,
-        place: agent.place,
+        vantage: agent.vantage_no,
         network: agent.network_no,
         round: None,
         started: now - PENDING_AFTER_MS,
         ended: now,
-        outcome: seen::Outcome::Pending,
+        outcome: seen::ProbeOutcome::Pending,
     }
 }
 
-fn http(check: &core_check::HttpCheck) -> wire_check::HttpCheck {
-    let header = |(name, value): &(String, String)| wire_check::Header {
+fn http(check: &core_check::HttpCheck) -> wire_check::WireHttpCheck {
+    let header = |(name, value): &(String, String)| wire_check::WireHeader {
         name: name.clone(),
-        value: Secret::new(value.as_str()),
+        value: SecretText::new(value.as_str()),
     };
-    wire_check::HttpCheck {
+    wire_check::WireHttpCheck {
         url: check.url.clone(),
         method: match check.method {
-            core_check::Method::Get => wire_check::Method::Get,
-            core_check::Method::Head => wire_check::Method::Head,
-            core_check::Method::Post => wire_check::Method::Post,
-            core_check::Method::Put => wire_check::Method::Put,
-            core_check::Method::Patch => wire_check::Method::Patch,
-            core_check::Method::Delete => wire_check::Method::Delete,
+            core_check::Method::Get => wire_check::WireMethod::Get,
+            core_check::Method::Head => wire_check::WireMethod::Head,
+            core_check::Method::Post => wire_check::WireMethod::Post,
+            core_check::Method::Put => wire_check::WireMethod::Put,
+            core_check::Method::Patch => wire_check::WireMethod::Patch,
+            core_check::Method::Delete => wire_check::WireMethod::Delete,
         },
         headers: check.sent_headers().iter().map(header).collect(),
-        body: check.body.as_deref().map(Secret::new),
+        body: check.body.as_deref().map(SecretText::new),
         expect_status: check.expect_status,
         keyword: check.keyword.clone(),
         keyword_mode: match check.keyword_mode {
-            core_check::KeywordMode::Present => wire_check::KeywordMode::Present,
-            core_check::KeywordMode::Absent => wire_check::KeywordMode::Absent,
+            core_check::KeywordMode::Present => wire_check::WireKeywordMode::Present,
+            core_check::KeywordMode::Absent => wire_check::WireKeywordMode::Absent,
         },
     }
 }
 
-fn record(record: core_check::RecordType) -> wire_check::RecordType {
+fn record(record: core_check::RecordType) -> wire_check::WireRecordType {
     match record {
-        core_check::RecordType::A => wire_check::RecordType::A,
-        core_check::RecordType::Aaaa => wire_check::RecordType::Aaaa,
-        core_check::RecordType::Cname => wire_check::RecordType::Cname,
-        core_check::RecordType::Mx => wire_check::RecordType::Mx,
-        core_check::RecordType::Txt => wire_check::RecordType::Txt,
-        core_check::RecordType::Ns => wire_check::RecordType::Ns,
+        core_check::RecordType::A => wire_check::WireRecordType::A,
+        core_check::RecordType::Aaaa => wire_check::WireRecordType::Aaaa,
+        core_check::RecordType::Cname => wire_check::WireRecordType::Cname,
+        core_check::RecordType::Mx => wire_check::WireRecordType::Mx,
+        core_check::RecordType::Txt => wire_check::WireRecordType::Txt,
+        core_check::RecordType::Ns => wire_check::WireRecordType::Ns,
     }
 }
 
-fn outcome(report: wire::Report, kind: CheckKind) -> seen::Outcome {
-    let facts = seen::Facts {
+fn outcome(report: wire::ProbeReport, kind: CheckKind) -> seen::ProbeOutcome {
+    let facts = seen::Measurements {
         latency_ms: report.latency_ms,
         status_code: report.status_code,
         address: report.address,
-        phases: seen::Phases {
+        phases: seen::PhaseDurations {
             dns_us: report.phases.dns_us,
             connect_us: report.phases.connect_us,
             tls_us: report.phases.tls_us,
@@ -221,78 +221,78 @@ fn outcome(report: wire::Report, kind: CheckKind) -> seen::Outcome {
         degraded: report.vendor.as_ref().is_some_and(|vendor| vendor.state == wire::VendorState::Degraded),
     };
     match report.outcome {
-        wire::Outcome::Passed => seen::Outcome::Passed(facts),
+        wire::WireOutcome::Passed => seen::ProbeOutcome::Passed(facts),
         // Other agents may reach it. As a failure, the contradiction would put honest agents into quarantine,
         // through a monitor that anyone can create. The monitor's owner reads the reason.
-        wire::Outcome::Failed(wire::Failure::AddressNotAllowed { class: wire::AddressClass::Own }) => {
-            seen::Outcome::Inconclusive(seen::OwnFault::OtherSide(OWN_HOST.to_owned()))
+        wire::WireOutcome::Failed(wire::WireFailure::AddressNotAllowed { class: wire::AddressClass::Own }) => {
+            seen::ProbeOutcome::Inconclusive(seen::InconclusiveReason::External(OWN_HOST_REASON.to_owned()))
         }
-        wire::Outcome::Failed(fault) => {
-            seen::Outcome::Failed(facts, failure(fault, kind, report.vendor.as_ref()))
+        wire::WireOutcome::Failed(fault) => {
+            seen::ProbeOutcome::Failed(facts, failure(fault, kind, report.vendor.as_ref()))
         }
-        wire::Outcome::Inconclusive(fault) => seen::Outcome::Inconclusive(own_fault(&fault, kind)),
-        wire::Outcome::Pending => seen::Outcome::Pending,
+        wire::WireOutcome::Inconclusive(fault) => seen::ProbeOutcome::Inconclusive(own_fault(&fault, kind)),
+        wire::WireOutcome::Pending => seen::ProbeOutcome::Pending,
     }
 }
 
 /// Reason shown for a target on an agent's own host.
-const OWN_HOST: &str =
+const OWN_HOST_REASON: &str =
     "the target is the agent's own host or the coordinator's, which is not checked from there";
 
-fn failure(fault: wire::Failure, kind: CheckKind, vendor: Option<&wire::VendorReading>) -> seen::Failure {
+fn failure(fault: wire::WireFailure, kind: CheckKind, vendor: Option<&wire::VendorReading>) -> seen::Failure {
     use seen::Failure;
     let days = |days: u32| i32::try_from(days).unwrap_or(i32::MAX);
     match fault {
-        wire::Failure::Timeout { phase } => Failure::Timeout(match phase {
-            wire::Phase::Dns => seen::Phase::Dns,
-            wire::Phase::Connect => seen::Phase::Connect,
-            wire::Phase::Tls => seen::Phase::Tls,
-            wire::Phase::FirstByte => seen::Phase::FirstByte,
-            wire::Phase::Transfer => seen::Phase::Transfer,
+        wire::WireFailure::Timeout { phase } => Failure::Timeout(match phase {
+            wire::WirePhase::Dns => seen::CheckPhase::Dns,
+            wire::WirePhase::Connect => seen::CheckPhase::Connect,
+            wire::WirePhase::Tls => seen::CheckPhase::Tls,
+            wire::WirePhase::FirstByte => seen::CheckPhase::FirstByte,
+            wire::WirePhase::Transfer => seen::CheckPhase::Transfer,
         }),
-        wire::Failure::Refused => Failure::Refused,
-        wire::Failure::Reset | wire::Failure::ClosedEarly => Failure::Reset,
-        wire::Failure::Unreachable => Failure::Unreachable,
-        wire::Failure::DnsNotFound => Failure::NameNotFound,
-        wire::Failure::DnsFailed { .. } => Failure::ResolutionFailed,
-        wire::Failure::DnsNoRecord if kind == CheckKind::Dns => {
+        wire::WireFailure::Refused => Failure::Refused,
+        wire::WireFailure::Reset | wire::WireFailure::ClosedEarly => Failure::Reset,
+        wire::WireFailure::Unreachable => Failure::Unreachable,
+        wire::WireFailure::DnsNotFound => Failure::NameNotFound,
+        wire::WireFailure::DnsFailed { .. } => Failure::ResolutionFailed,
+        wire::WireFailure::DnsNoRecord if kind == CheckKind::Dns => {
             Failure::Other("the name has no record of this type".to_owned())
         }
-        wire::Failure::DnsNoRecord => Failure::NoAddress,
-        wire::Failure::DnsMismatch { got } => Failure::DnsUnexpected(got.to_string()),
-        wire::Failure::AddressNotAllowed { class } => {
-            Failure::AddressNotAllowed(address_class(class).to_owned())
-        }
-        wire::Failure::UnexpectedStatus { got } => Failure::UnexpectedStatus(got),
-        wire::Failure::KeywordMissing => Failure::KeywordMissing,
-        wire::Failure::KeywordPresent => Failure::KeywordPresent,
-        wire::Failure::TooManyRedirects => Failure::TooManyRedirects,
-        wire::Failure::BadRedirect => Failure::BadRedirect,
-        wire::Failure::TlsExpired => Failure::TlsExpired,
-        wire::Failure::TlsNotYetValid => Failure::TlsNotYetValid,
-        wire::Failure::TlsNameMismatch => Failure::TlsNameMismatch,
-        wire::Failure::TlsUnknownIssuer => Failure::TlsUnknownIssuer,
-        wire::Failure::TlsRevoked => Failure::TlsFailed("certificate revoked".to_owned()),
-        wire::Failure::TlsOther { detail } => Failure::TlsFailed(detail.to_string()),
-        wire::Failure::HttpMalformed => Failure::NotHttp("it does not parse".to_owned()),
-        wire::Failure::HeadTooLarge => Failure::NotHttp("its header is too large".to_owned()),
-        wire::Failure::BodyUndecodable => Failure::NotHttp("its content coding can't be undone".to_owned()),
-        wire::Failure::BodyTooLarge => Failure::BodyTooLarge(BODY_READ_MIB),
-        wire::Failure::NoReply => Failure::Other("no reply to a ping".to_owned()),
-        wire::Failure::CertificateExpiring { days: left } => Failure::CertificateExpiring(days(left)),
-        wire::Failure::DomainExpiring { days: left } => Failure::DomainExpiring(days(left)),
-        wire::Failure::DomainExpired => Failure::Other("domain expired".to_owned()),
-        wire::Failure::DomainNotFound => Failure::Other("domain not registered".to_owned()),
-        wire::Failure::VendorOutage => Failure::VendorOutage(vendor_words(vendor)),
-        wire::Failure::BadTarget { detail } => Failure::Other(detail.to_string()),
+        wire::WireFailure::DnsNoRecord => Failure::NoAddress,
+        wire::WireFailure::DnsMismatch { got } => Failure::DnsUnexpected(got.to_string()),
+        wire::WireFailure::AddressNotAllowed { class } => Failure::AddressNotAllowed(address_class(class).to_owned()),
+        wire::WireFailure::UnexpectedStatus { got } => Failure::UnexpectedStatus(got),
+        wire::WireFailure::KeywordMissing => Failure::KeywordMissing,
+        wire::WireFailure::KeywordPresent => Failure::KeywordPresent,
+        wire::WireFailure::TooManyRedirects => Failure::TooManyRedirects,
+        wire::WireFailure::BadRedirect => Failure::BadRedirect,
+        wire::WireFailure::TlsExpired => Failure::TlsExpired,
+        wire::WireFailure::TlsNotYetValid => Failure::TlsNotYetValid,
+        wire::WireFailure::TlsNameMismatch => Failure::TlsNameMismatch,
+        wire::WireFailure::TlsUnknownIssuer => Failure::TlsUnknownIssuer,
+        wire::WireFailure::TlsRevoked => Failure::TlsFailed("certificate revoked".to_owned()),
+        wire::WireFailure::TlsOther { detail } => Failure::TlsFailed(detail.to_string()),
+        wire::WireFailure::HttpMalformed => Failure::NotHttp("it does not parse".to_owned()),
+        wire::WireFailure::HeadTooLarge => Failure::NotHttp("its header is too large".to_owned()),
+        wire::WireFailure::BodyUndecodable => Failure::NotHttp("its content coding can't be undone".to_owned()),
+        wire::WireFailure::BodyTooLarge => Failure::BodyTooLarge(BODY_READ_MIB),
+        wire::WireFailure::NoReply => Failure::Other("no reply to a ping".to_owned()),
+        wire::WireFailure::CertificateExpiring { days: left } => Failure::CertificateExpiring(days(left)),
+        wire::WireFailure::DomainExpiring { days: left } => Failure::DomainExpiring(days(left)),
+        wire::WireFailure::DomainExpired => Failure::Other("domain expired".to_owned()),
+        wire::WireFailure::DomainNotFound => Failure::Other("domain not registered".to_owned()),
+        wire::WireFailure::VendorOutage => Failure::VendorOutage(vendor_text(vendor)),
+        wire::WireFailure::BadTarget { detail } => Failure::Other(detail.to_string()),
     }
 }
 
 /// Returns the vendor's own status text, with its incident's title if it names one.
-fn vendor_words(vendor: Option<&wire::VendorReading>) -> String {
+fn vendor_text(vendor: Option<&wire::VendorReading>) -> String {
     match vendor {
-        Some(wire::VendorReading { word, incident: Some(title), .. }) => format!("{word}: {title}"),
-        Some(reading) => reading.word.to_string(),
+        Some(wire::VendorReading { vendor_text: word, incident: Some(title), .. }) => {
+            format!("{word}: {title}")
+        }
+        Some(reading) => reading.vendor_text.to_string(),
         None => "the vendor reports an outage".to_owned(),
     }
 }
@@ -310,30 +310,32 @@ fn address_class(class: wire::AddressClass) -> &'static str {
 }
 
 /// Returns the agent's description of the fault. It depends on the check type.
-fn own_words(fault: &wire::OwnFault, kind: CheckKind) -> String {
+fn own_fault_text(fault: &wire::WireOwnFault, kind: CheckKind) -> String {
     match kind {
-        CheckKind::Http => fault.words(wire_check::CheckKind::Http),
-        CheckKind::Certificate => fault.words(wire_check::CheckKind::Certificate),
-        CheckKind::Domain => fault.words(wire_check::CheckKind::Domain),
+        CheckKind::Http => fault.describe(wire_check::WireCheckKind::Http),
+        CheckKind::Certificate => fault.describe(wire_check::WireCheckKind::Certificate),
+        CheckKind::Domain => fault.describe(wire_check::WireCheckKind::Domain),
         CheckKind::Tcp | CheckKind::Dns | CheckKind::Ping | CheckKind::Heartbeat | CheckKind::Component => {
             fault.to_string()
         }
     }
 }
 
-fn own_fault(fault: &wire::OwnFault, kind: CheckKind) -> seen::OwnFault {
+fn own_fault(fault: &wire::WireOwnFault, kind: CheckKind) -> seen::InconclusiveReason {
     match fault {
-        wire::OwnFault::NoRoute => seen::OwnFault::NoRoute,
-        wire::OwnFault::NoDescriptors => seen::OwnFault::NoDescriptors,
-        wire::OwnFault::ResolverDead => seen::OwnFault::ResolverDead,
-        wire::OwnFault::NotPermitted => seen::OwnFault::NotPermitted,
-        wire::OwnFault::NotBuilt => seen::OwnFault::NotBuilt,
+        wire::WireOwnFault::NoRoute => seen::InconclusiveReason::NoRoute,
+        wire::WireOwnFault::NoDescriptors => seen::InconclusiveReason::NoDescriptors,
+        wire::WireOwnFault::ResolverDead => seen::InconclusiveReason::ResolverDead,
+        wire::WireOwnFault::NotPermitted => seen::InconclusiveReason::NotPermitted,
+        wire::WireOwnFault::UnsupportedCheck => seen::InconclusiveReason::Unsupported,
         // The monitor's owner reads the reason in the agent's words.
-        wire::OwnFault::RegistryUnreadable { .. }
-        | wire::OwnFault::VendorUnreadable { .. }
-        | wire::OwnFault::VendorComponentMissing
-        | wire::OwnFault::VendorWordUnknown { .. } => seen::OwnFault::OtherSide(own_words(fault, kind)),
-        wire::OwnFault::Overloaded | wire::OwnFault::Internal { .. } => seen::OwnFault::Overloaded,
+        wire::WireOwnFault::RegistryUnreadable { .. }
+        | wire::WireOwnFault::VendorUnreadable { .. }
+        | wire::WireOwnFault::VendorComponentMissing
+        | wire::WireOwnFault::VendorStateUnknown { .. } => {
+            seen::InconclusiveReason::External(own_fault_text(fault, kind))
+        }
+        wire::WireOwnFault::Overloaded | wire::WireOwnFault::Internal { .. } => seen::InconclusiveReason::Overloaded,
     }
 }
 

@@ -4,26 +4,26 @@
 use std::collections::BTreeMap;
 
 use parallax_protocol::id::BootId;
-use parallax_protocol::message::{Hello, Mark};
+use parallax_protocol::message::{AgentHello, DurabilityMark};
 
 /// Separate runs of numbers per boot, at most. A peer that causes more violates the protocol.
-const MOST_RUNS: usize = 4_096;
+const MAX_RUNS: usize = 4_096;
 
 /// Results of one agent by boot. Numbers run from 1 within a boot.
 #[derive(Debug, Default)]
 pub(super) struct Ledger {
-    boots: BTreeMap<BootId, Boot>,
+    boots: BTreeMap<BootId, BootResults>,
     /// Lost results that were not reported yet.
-    gone: u64,
+    lost: u64,
 }
 
 /// Numbers from the first to the last, both included.
-pub(super) type Run = (u64, u64);
+pub(super) type NumberRange = (u64, u64);
 
 /// Reason for refusing numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Refused {
-    /// The boot was not named in `Hello`.
+pub(super) enum LedgerError {
+    /// The boot was not named in `AgentHello`.
     UnknownBoot,
     /// The first number is 0 or greater than the last.
     BadRange,
@@ -32,7 +32,7 @@ pub(super) enum Refused {
 }
 
 #[derive(Debug, Default)]
-struct Boot {
+struct BootResults {
     /// Everything up to this number is durable or will never arrive.
     through: u64,
     /// Further such numbers above a gap.
@@ -48,11 +48,11 @@ struct Boot {
 impl Ledger {
     /// Begins a connection on which results of these boots may arrive; all other boots are dropped. Returns how far
     /// each known boot is durable.
-    pub(super) fn begin(&mut self, hello: &Hello) -> Vec<Mark> {
+    pub(super) fn begin_connection(&mut self, hello: &AgentHello) -> Vec<DurabilityMark> {
         let named: Vec<BootId> = hello.earlier_boots.iter().copied().chain([hello.boot]).collect();
         self.boots.retain(|boot, _| named.contains(boot));
         let known = self.boots.iter().filter(|(_, held)| held.through > 0);
-        let marks = known.map(|(boot, held)| Mark { boot: *boot, through: held.through }).collect();
+        let marks = known.map(|(boot, held)| DurabilityMark { boot: *boot, through: held.through }).collect();
         for boot in named {
             let held = self.boots.entry(boot).or_default();
             held.is_fresh = true;
@@ -62,7 +62,7 @@ impl Ledger {
     }
 
     /// Records the numbers of a batch. Returns the runs of the new ones, first to last; the rest are duplicates.
-    pub(super) fn receive(&mut self, boot: BootId, from: u64, through: u64) -> Result<Vec<Run>, Refused> {
+    pub(super) fn receive(&mut self, boot: BootId, from: u64, through: u64) -> Result<Vec<NumberRange>, LedgerError> {
         let mut gone = 0;
         let boot = self.boot(boot, from, through)?;
         if boot.is_fresh {
@@ -76,7 +76,7 @@ impl Ledger {
             }
             boot.finish(1, before);
         }
-        let mut new: Vec<Run> = Vec::new();
+        let mut new: Vec<NumberRange> = Vec::new();
         for number in (from..=through).filter(|number| !boot.has(*number)) {
             match new.last_mut() {
                 Some((_, last)) if last.saturating_add(1) == number => *last = number,
@@ -88,18 +88,18 @@ impl Ledger {
         }
         boot.is_due |= new.is_empty();
         boot.check()?;
-        self.gone = self.gone.saturating_add(gone);
+        self.lost = self.lost.saturating_add(gone);
         Ok(new)
     }
 
     /// Returns the number of lost results since the last call: reported by the agent, or skipped by an agent that lost
     /// count of them in a restart.
-    pub(super) fn take_gone(&mut self) -> u64 {
-        std::mem::take(&mut self.gone)
+    pub(super) fn take_lost(&mut self) -> u64 {
+        std::mem::take(&mut self.lost)
     }
 
     /// Marks numbers that [`Self::receive`] returned as new as durable, or as discarded.
-    pub(super) fn durable(&mut self, boot: BootId, from: u64, through: u64) {
+    pub(super) fn mark_durable(&mut self, boot: BootId, from: u64, through: u64) {
         if let Some(boot) = self.boots.get_mut(&boot) {
             boot.pending.remove(from, through);
             boot.finish(from, through);
@@ -108,42 +108,42 @@ impl Ledger {
     }
 
     /// Releases a range whose batch failed; the agent may send it again.
-    pub(super) fn failed(&mut self, boot: BootId, from: u64, through: u64) {
+    pub(super) fn release(&mut self, boot: BootId, from: u64, through: u64) {
         if let Some(boot) = self.boots.get_mut(&boot) {
             boot.pending.remove(from, through);
         }
     }
 
     /// Records the agent's report that the range will never arrive.
-    pub(super) fn gap(&mut self, boot: BootId, from: u64, through: u64) -> Result<(), Refused> {
+    pub(super) fn record_gap(&mut self, boot: BootId, from: u64, through: u64) -> Result<(), LedgerError> {
         let boot = self.boot(boot, from, through)?;
         let gone = boot.missing(from, through);
         boot.finish(from, through);
         boot.is_due = true;
         boot.check()?;
-        self.gone = self.gone.saturating_add(gone);
+        self.lost = self.lost.saturating_add(gone);
         Ok(())
     }
 
     /// Returns the acknowledgements that are due, each once.
-    pub(super) fn take_due(&mut self) -> Vec<Mark> {
+    pub(super) fn take_due_acks(&mut self) -> Vec<DurabilityMark> {
         let due = self.boots.iter_mut().filter(|(_, held)| held.is_due && held.through > 0);
         due.map(|(boot, held)| {
             held.is_due = false;
-            Mark { boot: *boot, through: held.through }
+            DurabilityMark { boot: *boot, through: held.through }
         })
         .collect()
     }
 
-    fn boot(&mut self, boot: BootId, from: u64, through: u64) -> Result<&mut Boot, Refused> {
+    fn boot(&mut self, boot: BootId, from: u64, through: u64) -> Result<&mut BootResults, LedgerError> {
         if from == 0 || through < from {
-            return Err(Refused::BadRange);
+            return Err(LedgerError::BadRange);
         }
-        self.boots.get_mut(&boot).ok_or(Refused::UnknownBoot)
+        self.boots.get_mut(&boot).ok_or(LedgerError::UnknownBoot)
     }
 }
 
-impl Boot {
+impl BootResults {
     fn has(&self, number: u64) -> bool {
         number <= self.through || self.done.contains(number) || self.pending.contains(number)
     }
@@ -169,9 +169,9 @@ impl Boot {
         }
     }
 
-    fn check(&self) -> Result<(), Refused> {
+    fn check(&self) -> Result<(), LedgerError> {
         let runs = self.done.0.len() + self.pending.0.len();
-        if runs > MOST_RUNS { Err(Refused::TooScattered) } else { Ok(()) }
+        if runs > MAX_RUNS { Err(LedgerError::TooScattered) } else { Ok(()) }
     }
 }
 
@@ -196,9 +196,7 @@ impl Runs {
 
     fn insert(&mut self, mut from: u64, mut through: u64) {
         let reach = through.saturating_add(1);
-        while let Some((first, last)) =
-            self.0.range(..=reach).next_back().map(|(first, last)| (*first, *last))
-        {
+        while let Some((first, last)) = self.0.range(..=reach).next_back().map(|(first, last)| (*first, *last)) {
             if last.saturating_add(1) < from {
                 break;
             }
@@ -210,9 +208,7 @@ impl Runs {
     }
 
     fn remove(&mut self, from: u64, through: u64) {
-        while let Some((first, last)) =
-            self.0.range(..=through).next_back().map(|(first, last)| (*first, *last))
-        {
+        while let Some((first, last)) = self.0.range(..=through).next_back().map(|(first, last)| (*first, *last)) {
             if last < from {
                 break;
             }
@@ -234,12 +230,12 @@ mod tests {
 
     const BOOT: BootId = BootId(7);
 
-    fn hello(earlier: &[u64]) -> Hello {
-        Hello {
+    fn hello(earlier: &[u64]) -> AgentHello {
+        AgentHello {
             software: "0".to_owned(),
             boot: BOOT,
             earlier_boots: earlier.iter().map(|boot| BootId(*boot)).collect(),
-            held: None,
+            schedule: None,
             wall_ms: 0,
             kinds: Vec::new(),
             faults: Vec::new(),
@@ -249,22 +245,22 @@ mod tests {
 
     fn begun() -> Ledger {
         let mut ledger = Ledger::default();
-        assert_eq!(ledger.begin(&hello(&[])), []);
+        assert_eq!(ledger.begin_connection(&hello(&[])), []);
         ledger
     }
 
-    fn mark(through: u64) -> Vec<Mark> {
-        vec![Mark { boot: BOOT, through }]
+    fn mark(through: u64) -> Vec<DurabilityMark> {
+        vec![DurabilityMark { boot: BOOT, through }]
     }
 
     #[test]
     fn nothing_is_acknowledged_before_it_is_durable() {
         let mut ledger = begun();
         assert_eq!(ledger.receive(BOOT, 1, 3), Ok(vec![(1, 3)]));
-        assert_eq!(ledger.take_due(), []);
-        ledger.durable(BOOT, 1, 3);
-        assert_eq!(ledger.take_due(), mark(3));
-        assert_eq!(ledger.take_due(), []);
+        assert_eq!(ledger.take_due_acks(), []);
+        ledger.mark_durable(BOOT, 1, 3);
+        assert_eq!(ledger.take_due_acks(), mark(3));
+        assert_eq!(ledger.take_due_acks(), []);
     }
 
     #[test]
@@ -272,10 +268,10 @@ mod tests {
         let mut ledger = begun();
         ledger.receive(BOOT, 1, 3).unwrap();
         ledger.receive(BOOT, 4, 6).unwrap();
-        ledger.durable(BOOT, 4, 6);
-        assert_eq!(ledger.take_due(), []);
-        ledger.durable(BOOT, 1, 3);
-        assert_eq!(ledger.take_due(), mark(6));
+        ledger.mark_durable(BOOT, 4, 6);
+        assert_eq!(ledger.take_due_acks(), []);
+        ledger.mark_durable(BOOT, 1, 3);
+        assert_eq!(ledger.take_due_acks(), mark(6));
     }
 
     #[test]
@@ -283,29 +279,29 @@ mod tests {
         let mut ledger = begun();
         ledger.receive(BOOT, 1, 3).unwrap();
         assert_eq!(ledger.receive(BOOT, 2, 4), Ok(vec![(4, 4)]));
-        ledger.durable(BOOT, 1, 4);
-        ledger.take_due();
+        ledger.mark_durable(BOOT, 1, 4);
+        ledger.take_due_acks();
         assert_eq!(ledger.receive(BOOT, 1, 4), Ok(vec![]));
-        assert_eq!(ledger.take_due(), mark(4));
+        assert_eq!(ledger.take_due_acks(), mark(4));
     }
 
     #[test]
     fn results_in_flight_over_a_reconnect_are_not_taken_twice() {
         let mut ledger = begun();
         ledger.receive(BOOT, 1, 5).unwrap();
-        ledger.durable(BOOT, 1, 2);
-        assert_eq!(ledger.begin(&hello(&[])), mark(2));
+        ledger.mark_durable(BOOT, 1, 2);
+        assert_eq!(ledger.begin_connection(&hello(&[])), mark(2));
         assert_eq!(ledger.receive(BOOT, 3, 6), Ok(vec![(6, 6)]));
-        ledger.durable(BOOT, 3, 5);
-        assert_eq!(ledger.take_due(), mark(5));
+        ledger.mark_durable(BOOT, 3, 5);
+        assert_eq!(ledger.take_due_acks(), mark(5));
     }
 
     #[test]
     fn what_failed_may_come_again() {
         let mut ledger = begun();
         ledger.receive(BOOT, 1, 5).unwrap();
-        ledger.failed(BOOT, 1, 5);
-        ledger.begin(&hello(&[]));
+        ledger.release(BOOT, 1, 5);
+        ledger.begin_connection(&hello(&[]));
         assert_eq!(ledger.receive(BOOT, 1, 5), Ok(vec![(1, 5)]));
     }
 
@@ -313,8 +309,8 @@ mod tests {
     fn a_coordinator_that_was_restarted_goes_on_where_the_agent_begins() {
         let mut ledger = begun();
         assert_eq!(ledger.receive(BOOT, 5_001, 5_002), Ok(vec![(5_001, 5_002)]));
-        ledger.durable(BOOT, 5_001, 5_002);
-        assert_eq!(ledger.take_due(), mark(5_002));
+        ledger.mark_durable(BOOT, 5_001, 5_002);
+        assert_eq!(ledger.take_due_acks(), mark(5_002));
     }
 
     #[test]
@@ -322,52 +318,52 @@ mod tests {
         let mut ledger = begun();
         ledger.receive(BOOT, 1, 2).unwrap();
         ledger.receive(BOOT, 6, 7).unwrap();
-        ledger.durable(BOOT, 1, 2);
-        ledger.durable(BOOT, 6, 7);
-        assert_eq!(ledger.take_due(), mark(2));
-        ledger.gap(BOOT, 3, 5).unwrap();
-        assert_eq!(ledger.take_due(), mark(7));
+        ledger.mark_durable(BOOT, 1, 2);
+        ledger.mark_durable(BOOT, 6, 7);
+        assert_eq!(ledger.take_due_acks(), mark(2));
+        ledger.record_gap(BOOT, 3, 5).unwrap();
+        assert_eq!(ledger.take_due_acks(), mark(7));
     }
 
     #[test]
     fn what_is_gone_is_counted_once_whoever_tells_of_it() {
         let mut ledger = begun();
         ledger.receive(BOOT, 1, 2).unwrap();
-        ledger.durable(BOOT, 1, 2);
+        ledger.mark_durable(BOOT, 1, 2);
         // Its numbers begin at 10: the seven before are lost. The agent's own report of three of them comes later.
-        ledger.begin(&hello(&[]));
+        ledger.begin_connection(&hello(&[]));
         ledger.receive(BOOT, 10, 11).unwrap();
-        assert_eq!(ledger.take_gone(), 7);
-        ledger.gap(BOOT, 4, 6).unwrap();
-        assert_eq!(ledger.take_gone(), 0);
-        ledger.gap(BOOT, 11, 13).unwrap();
-        assert_eq!(ledger.take_gone(), 2);
-        assert_eq!(ledger.take_gone(), 0);
+        assert_eq!(ledger.take_lost(), 7);
+        ledger.record_gap(BOOT, 4, 6).unwrap();
+        assert_eq!(ledger.take_lost(), 0);
+        ledger.record_gap(BOOT, 11, 13).unwrap();
+        assert_eq!(ledger.take_lost(), 2);
+        assert_eq!(ledger.take_lost(), 0);
     }
 
     #[test]
     fn boots_that_hello_does_not_name_are_refused() {
         let mut ledger = begun();
-        assert_eq!(ledger.receive(BootId(8), 1, 1), Err(Refused::UnknownBoot));
-        ledger.begin(&hello(&[8]));
+        assert_eq!(ledger.receive(BootId(8), 1, 1), Err(LedgerError::UnknownBoot));
+        ledger.begin_connection(&hello(&[8]));
         assert_eq!(ledger.receive(BootId(8), 1, 1), Ok(vec![(1, 1)]));
-        ledger.begin(&hello(&[]));
-        assert_eq!(ledger.gap(BootId(8), 1, 1), Err(Refused::UnknownBoot));
-        assert_eq!(ledger.receive(BOOT, 0, 1), Err(Refused::BadRange));
-        assert_eq!(ledger.gap(BOOT, 3, 2), Err(Refused::BadRange));
+        ledger.begin_connection(&hello(&[]));
+        assert_eq!(ledger.record_gap(BootId(8), 1, 1), Err(LedgerError::UnknownBoot));
+        assert_eq!(ledger.receive(BOOT, 0, 1), Err(LedgerError::BadRange));
+        assert_eq!(ledger.record_gap(BOOT, 3, 2), Err(LedgerError::BadRange));
     }
 
     #[test]
     fn holes_are_bounded_and_extremes_do_not_overflow() {
         let mut ledger = begun();
         ledger.receive(BOOT, 1, 1).unwrap();
-        ledger.gap(BOOT, u64::MAX, u64::MAX).unwrap();
-        ledger.gap(BOOT, 2, u64::MAX - 1).unwrap();
-        ledger.durable(BOOT, 1, 1);
-        assert_eq!(ledger.take_due(), mark(u64::MAX));
+        ledger.record_gap(BOOT, u64::MAX, u64::MAX).unwrap();
+        ledger.record_gap(BOOT, 2, u64::MAX - 1).unwrap();
+        ledger.mark_durable(BOOT, 1, 1);
+        assert_eq!(ledger.take_due_acks(), mark(u64::MAX));
         let mut scattered = begun();
         scattered.receive(BOOT, 1, 1).unwrap();
-        let refused = (1..5_000).map(|n| scattered.gap(BOOT, n * 3, n * 3)).find(Result::is_err);
-        assert_eq!(refused, Some(Err(Refused::TooScattered)));
+        let refused = (1..5_000).map(|n| scattered.record_gap(BOOT, n * 3, n * 3)).find(Result::is_err);
+        assert_eq!(refused, Some(Err(LedgerError::TooScattered)));
     }
 }

@@ -5,12 +5,12 @@ use std::net::UdpSocket;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use parallax_certs::identity::Identity;
-use parallax_certs::secret::MeshSecret;
+use parallax_certs::identity::AgentIdentity;
+use parallax_certs::mesh_secret::MeshSecret;
 use parallax_certs::tls;
 use parallax_core::time::{SECOND, Timestamp};
 use parallax_protocol::close::CloseReason;
-use parallax_protocol::version::{JOIN_V1, MESH_SPOKEN, Purpose, purpose};
+use parallax_protocol::version::{ConnectionPurpose, JOIN_V1, SUPPORTED_MESH_VERSIONS, connection_purpose};
 use quinn::crypto::rustls::{HandshakeData, QuicServerConfig};
 use quinn::{
     Connection, Endpoint, EndpointConfig, IdleTimeout, Incoming, ServerConfig, TokioRuntime, TransportConfig,
@@ -23,9 +23,9 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout};
 use tracing::{debug, info, warn};
 
-use super::gate::{Gate, Place};
+use super::handshake_limit::{HandshakeLimiter, HandshakePermit};
 use super::hub::Hub;
-use super::{Counters, MeshError, Trust, join, session, wire};
+use super::{MeshCounters, MeshError, Trust, join, session, wire};
 use crate::clock::Clock;
 
 /// Idle time-out of a connection. It runs from the first packet sent into the silence (RFC 9000, section 10.1), so
@@ -38,20 +38,20 @@ const WINDOW: u32 = 4 << 20;
 /// Unread bytes per stream: a frame and a little.
 const STREAM_WINDOW: u32 = (1 << 20) + (64 << 10);
 /// Handshakes that may wait to be accepted.
-const PENDING: usize = 256;
+const MAX_PENDING: usize = 256;
 /// Buffered bytes per such handshake, and for all of them.
-const PENDING_BYTES: u64 = 64 << 10;
-const PENDING_BYTES_ALL: u64 = 4 << 20;
+const MAX_PENDING_BYTES: u64 = 64 << 10;
+const MAX_PENDING_BYTES_TOTAL: u64 = 4 << 20;
 /// Time limit for a handshake.
-const HANDSHAKE: Duration = Duration::from_secs(10);
+const HANDSHAKE_LIMIT: Duration = Duration::from_secs(10);
 /// Failed handshakes logged per second, at most.
-const MOST_SAID: u32 = 10;
+const MAX_LOGGED_PER_SECOND: u32 = 10;
 /// Hosts joining at the same time, at most.
-const JOINING: usize = 64;
+const MAX_JOINING: usize = 64;
 
 /// Builds the settings for new connections: certificates and all limits.
 pub(super) fn server_config(trust: &Trust, clock: &Clock) -> Result<ServerConfig, MeshError> {
-    let mut protocols = MESH_SPOKEN.to_vec();
+    let mut protocols = SUPPORTED_MESH_VERSIONS.to_vec();
     protocols.push(JOIN_V1);
     let clock = clock.clone();
     let time = tls::clock(move || clock.now().as_millis().div_euclid(SECOND));
@@ -65,9 +65,9 @@ pub(super) fn server_config(trust: &Trust, clock: &Clock) -> Result<ServerConfig
         .transport_config(Arc::new(transport()))
         .validation_token_config(tokens)
         .migration(true)
-        .max_incoming(PENDING)
-        .incoming_buffer_size(PENDING_BYTES)
-        .incoming_buffer_size_total(PENDING_BYTES_ALL);
+        .max_incoming(MAX_PENDING)
+        .incoming_buffer_size(MAX_PENDING_BYTES)
+        .incoming_buffer_size_total(MAX_PENDING_BYTES_TOTAL);
     Ok(server)
 }
 
@@ -76,11 +76,7 @@ pub(super) fn server_config(trust: &Trust, clock: &Clock) -> Result<ServerConfig
 /// Its reset tokens and connection ids are derived from the installation's secret. So a coordinator that was killed
 /// can reset its agents' old connections (RFC 9000, section 10.3), and they reconnect within seconds instead of
 /// after an idle time-out.
-pub(super) fn endpoint(
-    socket: UdpSocket,
-    server: ServerConfig,
-    secret: &MeshSecret,
-) -> Result<Endpoint, MeshError> {
+pub(super) fn endpoint(socket: UdpSocket, server: ServerConfig, secret: &MeshSecret) -> Result<Endpoint, MeshError> {
     let reset = ring::hmac::Key::new(ring::hmac::HMAC_SHA256, &secret.secret_for("quic stateless reset"));
     let [a, b, c, d, e, f, g, h, ..] = secret.secret_for("quic connection ids");
     let ids = u64::from_be_bytes([a, b, c, d, e, f, g, h]);
@@ -92,9 +88,9 @@ pub(super) fn endpoint(
 /// Accepts connections until the endpoint is closed.
 pub(super) async fn accept(hub: Arc<Hub>, endpoint: Endpoint) {
     let connections = Arc::new(Semaphore::new(hub.settings.max_connections));
-    let gate = Gate::new(Instant::now());
-    let joining = Arc::new(Semaphore::new(JOINING));
-    let said = Arc::new(Said::default());
+    let gate = HandshakeLimiter::new(Instant::now());
+    let joining = Arc::new(Semaphore::new(MAX_JOINING));
+    let said = Arc::new(FailureLogLimit::default());
     let mut tasks = JoinSet::new();
     while let Some(incoming) = endpoint.accept().await {
         while tasks.try_join_next().is_some() {}
@@ -108,20 +104,20 @@ pub(super) async fn accept(hub: Arc<Hub>, endpoint: Endpoint) {
             continue;
         }
         let Ok(connection) = Arc::clone(&connections).try_acquire_owned() else {
-            Counters::add(&hub.counters.handshakes_failed);
+            MeshCounters::add(&hub.counters.handshakes_failed);
             incoming.refuse();
             continue;
         };
         // An honest client retries; the rest deserve no response.
-        let Some(place) = gate.admit(incoming.remote_address().ip(), Instant::now()) else {
-            Counters::add(&hub.counters.handshakes_failed);
+        let Some(place) = gate.acquire(incoming.remote_address().ip(), Instant::now()) else {
+            MeshCounters::add(&hub.counters.handshakes_failed);
             incoming.ignore();
             continue;
         };
         let (hub, joining, said) = (Arc::clone(&hub), Arc::clone(&joining), Arc::clone(&said));
         let gate = gate.clone();
         tasks.spawn(async move {
-            let met = meet(&hub, &said, incoming, place).await;
+            let met = finish_handshake(&hub, &said, incoming, place).await;
             if let Some(met) = met {
                 serve(hub, met, &joining, &gate).await;
             }
@@ -149,30 +145,35 @@ fn transport() -> TransportConfig {
 
 /// Counts logged handshake failures: a flood of them must not fill the log.
 #[derive(Default)]
-struct Said(Mutex<(i64, u32)>);
+struct FailureLogLimit(Mutex<(i64, u32)>);
 
-impl Said {
-    fn may_say(&self, now: Timestamp) -> bool {
+impl FailureLogLimit {
+    fn may_log(&self, now: Timestamp) -> bool {
         let second = now.as_millis().div_euclid(SECOND);
         let mut said = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if said.0 != second {
             *said = (second, 0);
         }
         said.1 += 1;
-        said.1 <= MOST_SAID
+        said.1 <= MAX_LOGGED_PER_SECOND
     }
 }
 
 /// Finishes a handshake and releases its permit.
-async fn meet(hub: &Hub, said: &Said, incoming: Incoming, place: Place) -> Option<Connection> {
+async fn finish_handshake(
+    hub: &Hub,
+    said: &FailureLogLimit,
+    incoming: Incoming,
+    place: HandshakePermit,
+) -> Option<Connection> {
     let remote = incoming.remote_address();
     let met = match incoming.accept() {
         Ok(connecting) => tokio::select! {
             biased;
-            met = timeout(HANDSHAKE, connecting) => met,
-            () = place.told_to_leave() => {
+            met = timeout(HANDSHAKE_LIMIT, connecting) => met,
+            () = place.evicted() => {
                 debug!(%remote, "a handshake was evicted for a newer one");
-                Counters::add(&hub.counters.handshakes_failed);
+                MeshCounters::add(&hub.counters.handshakes_failed);
                 return None;
             }
         },
@@ -180,43 +181,43 @@ async fn meet(hub: &Hub, said: &Said, incoming: Incoming, place: Place) -> Optio
     };
     match met {
         Ok(Ok(connection)) => {
-            Counters::add(&hub.counters.connections);
+            MeshCounters::add(&hub.counters.connections);
             return Some(connection);
         }
-        Ok(Err(error)) if said.may_say(hub.clock.now()) => info!(%remote, %error, "handshake failed"),
+        Ok(Err(error)) if said.may_log(hub.clock.now()) => info!(%remote, %error, "handshake failed"),
         Ok(Err(error)) => debug!(%remote, %error, "handshake failed"),
         Err(_) => debug!(%remote, "handshake took too long"),
     }
-    Counters::add(&hub.counters.handshakes_failed);
+    MeshCounters::add(&hub.counters.handshakes_failed);
     None
 }
 
 /// Dispatches a connection by protocol and identity, and serves it.
-async fn serve(hub: Arc<Hub>, connection: Connection, joining: &Semaphore, gate: &Gate) {
-    match named_purpose(&connection) {
-        Some(Purpose::Mesh(_)) => match identity(&connection) {
+async fn serve(hub: Arc<Hub>, connection: Connection, joining: &Semaphore, gate: &HandshakeLimiter) {
+    match negotiated_purpose(&connection) {
+        Some(ConnectionPurpose::Mesh(_)) => match peer_identity(&connection) {
             Some(Ok((identity, leaf))) => {
-                gate.know(connection.remote_address().ip());
+                gate.add_known_network(connection.remote_address().ip());
                 let authority = hub.trust.load().roots().ok().and_then(|roots| roots.issuer_of(&leaf));
                 session::run(hub, connection, identity, authority).await;
             }
             Some(Err(error)) => {
-                Counters::add(&hub.counters.not_enrolled);
+                MeshCounters::add(&hub.counters.not_enrolled);
                 if let Some(omitted) = hub.logs.admit((None, "not an agent")) {
                     warn!(
                         remote = %connection.remote_address(), %error, omitted,
                         "connection refused: the certificate is from this mesh but not an agent's",
                     );
                 }
-                wire::close(&connection, CloseReason::Unknown);
+                wire::close(&connection, CloseReason::UnknownAgent);
             }
             None => {
-                Counters::add(&hub.counters.without_identity);
+                MeshCounters::add(&hub.counters.without_identity);
                 debug!(remote = %connection.remote_address(), "mesh connection without a certificate");
-                wire::close(&connection, CloseReason::NoIdentity);
+                wire::close(&connection, CloseReason::MissingCertificate);
             }
         },
-        Some(Purpose::Join(_)) => match joining.try_acquire() {
+        Some(ConnectionPurpose::Join(_)) => match joining.try_acquire() {
             Ok(_permit) => join::serve(&hub, &connection).await,
             Err(_) => wire::close(&connection, CloseReason::RateLimited),
         },
@@ -224,24 +225,24 @@ async fn serve(hub: Arc<Hub>, connection: Connection, joining: &Semaphore, gate:
     }
 }
 
-fn named_purpose(connection: &Connection) -> Option<Purpose> {
+fn negotiated_purpose(connection: &Connection) -> Option<ConnectionPurpose> {
     let data = connection.handshake_data()?.downcast::<HandshakeData>().ok()?;
-    purpose(&data.protocol?)
+    connection_purpose(&data.protocol?)
 }
 
 /// Returns the negotiated version of the mesh protocol; 0 if none was negotiated.
 pub(super) fn mesh_version(connection: &Connection) -> u16 {
-    match named_purpose(connection) {
-        Some(Purpose::Mesh(version)) => version,
-        Some(Purpose::Join(_)) | None => 0,
+    match negotiated_purpose(connection) {
+        Some(ConnectionPurpose::Mesh(version)) => version,
+        Some(ConnectionPurpose::Join(_)) | None => 0,
     }
 }
 
 /// Returns the identity in the verified certificate, with the certificate, if the client presented one.
-fn identity(
+fn peer_identity(
     connection: &Connection,
-) -> Option<Result<(Identity, CertificateDer<'static>), parallax_certs::Error>> {
+) -> Option<Result<(AgentIdentity, CertificateDer<'static>), parallax_certs::CertsError>> {
     let chain = connection.peer_identity()?.downcast::<Vec<CertificateDer<'static>>>().ok()?;
     let leaf = chain.into_iter().next()?;
-    Some(Identity::of_agent(&leaf).map(|identity| (identity, leaf)))
+    Some(AgentIdentity::of_agent(&leaf).map(|identity| (identity, leaf)))
 }

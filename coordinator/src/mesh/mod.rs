@@ -10,22 +10,22 @@
 //! - Every probe request ends with one outcome or with none, in time.
 //! - Vantage, region and network of everything received come from the coordinator's record, never from the agent.
 
-mod able;
-mod accounts;
-mod assign;
-mod assignments;
+mod account_numbers;
+mod assignment_history;
+mod clock_steps;
 mod convert;
-mod gate;
+mod handshake_limit;
 mod hub;
 mod join;
 mod ledger;
 mod listener;
-mod questions;
+mod probe_queue;
+mod probe_requests;
 mod results;
 mod roster;
-mod second;
+mod schedule_diff;
 mod session;
-mod steps;
+mod shares;
 mod trust;
 mod wire;
 
@@ -37,70 +37,70 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
-use parallax_certs::secret::MeshSecret;
+use parallax_certs::mesh_secret::MeshSecret;
 use parallax_core::id::{AgentId, InvitationId};
-use parallax_core::member::{Agent, Certificate, Invitation, Note, Noted};
-use parallax_core::place::Mesh;
-use parallax_core::quarantine::Suspects;
+use parallax_core::member::{AgentRecord, CertificateId, IdentityChange, IdentityUpdate, Invitation};
+use parallax_core::quarantine::SuspectedVantages;
 use parallax_core::time::Timestamp;
+use parallax_core::vantage::Mesh;
 use parallax_protocol::close::CloseReason;
 use quinn::{Endpoint, VarInt};
 use tokio::sync::{mpsc, watch};
 use tokio::time::{interval, timeout};
 
-use self::accounts::AccountNumbers;
+use self::account_numbers::AccountNumbers;
 use self::hub::{Hub, HubParts};
-pub use self::roster::{AgentView, Figures, Held};
+pub use self::roster::{AgentView, HeldCredentials, ResultCounts};
 pub use self::trust::Trust;
 use crate::clock::Clock;
-use crate::flow::{Arrival, Inbox, Question, Schedule};
-use crate::supervise::{Rooms, Watch};
+use crate::engine::{Arrival, EngineInbox, ProbeDispatch, ScheduleReceiver};
+use crate::supervisor::{Supervisor, TaskGroup};
 
 /// Responses that may wait for the driver. More are dropped and counted, and their requests end by their deadlines.
-const ANSWERS_WAITING: usize = 65_536;
+const MAX_WAITING_RESPONSES: usize = 65_536;
 
 /// Interval at which shared identities are checked again.
-const SETTLE: Duration = Duration::from_secs(10);
+const SHARED_CHECK_INTERVAL: Duration = Duration::from_secs(10);
 
 /// Time for peers to receive the close at shutdown.
-const FAREWELL: Duration = Duration::from_secs(3);
+const SHUTDOWN_GRACE: Duration = Duration::from_secs(3);
 
 /// Log target for faults of agents' hosts: `parallax up` silences it, and logs those of its own host once for all
 /// agents.
-pub(crate) const FITNESS: &str = "parallax_coordinator::mesh::fitness";
+pub(crate) const FITNESS_LOG_TARGET: &str = "parallax_coordinator::mesh::fitness";
 
 /// The members' records as the mesh needs them. Every answer reflects durable state only.
-pub trait Members: Send + Sync {
+pub trait MemberRecords: Send + Sync {
     /// Returns every agent, revoked ones included or not.
-    fn agents(&self) -> BoxFuture<'_, Result<Vec<Agent>, RecordsFault>>;
+    fn agents(&self) -> BoxFuture<'_, Result<Vec<AgentRecord>, RecordsError>>;
 
     /// Returns one agent, revoked or not.
-    fn agent(&self, id: AgentId) -> BoxFuture<'_, Result<Option<Agent>, RecordsFault>>;
+    fn agent(&self, id: AgentId) -> BoxFuture<'_, Result<Option<AgentRecord>, RecordsError>>;
 
     /// Returns true if an agent is known to have been revoked or removed, whether or not the records still have it.
     fn is_removed(&self, id: AgentId) -> BoxFuture<'_, bool>;
 
     /// Returns one invitation, used, expired or not.
-    fn invitation(&self, id: InvitationId) -> BoxFuture<'_, Result<Option<Invitation>, RecordsFault>>;
+    fn invitation(&self, id: InvitationId) -> BoxFuture<'_, Result<Option<Invitation>, RecordsError>>;
 
     /// Counts one more wrong secret against an invitation.
-    fn count_wrong_secret(&self, id: InvitationId) -> BoxFuture<'_, Result<(), RecordsFault>>;
+    fn count_wrong_secret(&self, id: InvitationId) -> BoxFuture<'_, Result<(), RecordsError>>;
 
     /// Uses an invitation and creates its agent, both or neither. Name, region and network come from the invitation;
     /// vantage and network numbers are assigned here.
     fn enrol(
         &self,
         id: InvitationId,
-        newcomer: Newcomer,
-    ) -> BoxFuture<'_, Result<Result<Agent, EnrolRefusal>, RecordsFault>>;
+        newcomer: NewAgent,
+    ) -> BoxFuture<'_, Result<Result<AgentRecord, EnrolError>, RecordsError>>;
 
     /// Writes a change of an agent's identity to its record; durable when this returns.
-    fn note(&self, id: AgentId, note: Note) -> BoxFuture<'_, Result<Noted, RecordsFault>>;
+    fn update(&self, id: AgentId, note: IdentityChange) -> BoxFuture<'_, Result<IdentityUpdate, RecordsError>>;
 }
 
 /// Reason why an invitation can't create an agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum EnrolRefusal {
+pub enum EnrolError {
     /// It was used already.
     Used,
     /// The operator revoked it.
@@ -111,19 +111,19 @@ pub enum EnrolRefusal {
 
 /// Data that joining adds to an invitation.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Newcomer {
+pub struct NewAgent {
     /// The new agent's id.
     pub id: AgentId,
     /// Time of the join.
     pub joined_at: Timestamp,
     /// Its first certificate.
-    pub certificate: Certificate,
+    pub certificate: CertificateId,
 }
 
 /// The members' records can't be read or written now.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("members' records: {0}")]
-pub struct RecordsFault(pub String);
+pub struct RecordsError(pub String);
 
 /// Reason why the mesh could not be opened.
 #[derive(Debug, thiserror::Error)]
@@ -133,7 +133,7 @@ pub enum MeshError {
     Socket(#[from] io::Error),
     /// The authority can't issue what the listener needs.
     #[error("mesh certificates: {0}")]
-    Certificates(#[from] parallax_certs::Error),
+    Certificates(#[from] parallax_certs::CertsError),
     /// The TLS settings can't be used with QUIC.
     #[error("mesh settings: {0}")]
     Settings(&'static str),
@@ -141,13 +141,13 @@ pub enum MeshError {
 
 /// Settings of the operator and the installation.
 #[derive(Debug, Clone)]
-pub struct Settings {
+pub struct MeshSettings {
     /// The mesh's name, as agents show it.
     pub name: String,
     /// The coordinator's software version.
     pub software: String,
     /// Identity of the slot numbering: unchanged as long as no slot is reassigned to another monitor.
-    pub book: u64,
+    pub slot_epoch: u64,
     /// Lifetime of an agent's certificate, in seconds.
     pub certificate_life: i64,
     /// Connections at once, joining hosts included, at most.
@@ -155,7 +155,7 @@ pub struct Settings {
 }
 
 /// Everything the mesh is built from.
-pub struct Parts {
+pub struct MeshParts {
     /// A bound UDP socket, for both mesh and join.
     pub socket: UdpSocket,
     /// The trusted authorities and the signing one.
@@ -163,24 +163,24 @@ pub struct Parts {
     /// Secret for reset tokens and connection ids, the same at each start.
     pub secret: MeshSecret,
     /// The members' records.
-    pub members: Arc<dyn Members>,
+    pub members: Arc<dyn MemberRecords>,
     /// The clock.
     pub clock: Clock,
     /// Receives results, probe responses and mesh changes.
-    pub inbox: Inbox,
+    pub inbox: EngineInbox,
     /// Probe requests from the driver.
-    pub questions: mpsc::Receiver<Question>,
+    pub probes: mpsc::Receiver<ProbeDispatch>,
     /// The schedule.
-    pub schedule: Schedule,
+    pub schedule: ScheduleReceiver,
     /// The settings.
-    pub settings: Settings,
+    pub settings: MeshSettings,
     /// The supervisor of the mesh's tasks.
-    pub watch: Watch,
+    pub supervisor: Supervisor,
 }
 
 /// Mesh counters since the start.
 #[derive(Debug, Default)]
-pub struct Counters {
+pub struct MeshCounters {
     /// Connections whose handshake was completed.
     pub connections: AtomicU64,
     /// Connections refused or closed before that.
@@ -192,7 +192,7 @@ pub struct Counters {
     /// Connections replaced by another with the same identity.
     pub replaced: AtomicU64,
     /// Identities detected as shared by two hosts.
-    pub shared: AtomicU64,
+    pub shared_identities: AtomicU64,
     /// Connections closed for a frame that violated the protocol.
     pub frames_refused: AtomicU64,
     /// Agents that joined.
@@ -210,16 +210,16 @@ pub struct Counters {
     /// Results of rounds that were not assigned to the agent, or not due yet.
     pub rounds_refused: AtomicU64,
     /// Results that agents dropped because their spool was full.
-    pub gaps: AtomicU64,
+    pub results_lost: AtomicU64,
     /// Batches that could not be made durable.
     pub batches_failed: AtomicU64,
     /// Probe requests sent to agents.
-    pub questions: AtomicU64,
+    pub probes_sent: AtomicU64,
     /// Probe responses dropped because the driver's queue was full.
-    pub answers_lost: AtomicU64,
+    pub responses_lost: AtomicU64,
 }
 
-impl Counters {
+impl MeshCounters {
     fn add(counter: &AtomicU64) {
         counter.fetch_add(1, Ordering::Relaxed);
     }
@@ -230,40 +230,42 @@ pub struct MeshHandle {
     hub: Arc<Hub>,
     endpoint: Endpoint,
     address: SocketAddr,
-    rooms: Rooms,
+    tasks: TaskGroup,
 }
 
 /// Opens the mesh: reads the members, then accepts connections.
 ///
 /// # Errors
 /// [`MeshError`] if the socket or the certificates can't be used.
-pub async fn start(parts: Parts) -> Result<MeshHandle, MeshError> {
+pub async fn start(parts: MeshParts) -> Result<MeshHandle, MeshError> {
     let server = listener::server_config(&parts.trust, &parts.clock)?;
     let endpoint = listener::endpoint(parts.socket, server, &parts.secret)?;
     let address = endpoint.local_addr()?;
-    let (answers, waiting) = mpsc::channel(ANSWERS_WAITING);
+    let (answers, waiting) = mpsc::channel(MAX_WAITING_RESPONSES);
     let hub = Arc::new(Hub::new(HubParts {
         members: parts.members,
         clock: parts.clock,
         inbox: parts.inbox.clone(),
-        answers,
+        responses: answers,
         schedule: parts.schedule,
         settings: parts.settings,
         trust: parts.trust,
-        accounts: AccountNumbers::new(&parts.secret),
+        account_numbers: AccountNumbers::new(&parts.secret),
     }));
     hub.reload().await;
-    let mut rooms = parts.watch.rooms();
+    let mut rooms = parts.supervisor.task_group();
     let (of, inbox) = (Arc::clone(&hub), parts.inbox.clone());
-    rooms.keep("mesh-news", move || tell_mesh(Arc::clone(&of), of.mesh.subscribe(), inbox.clone()));
-    rooms.hold("mesh-answers", tell_answers(waiting, parts.inbox));
-    rooms.hold("mesh-questions", second::carry(Arc::clone(&hub), parts.questions));
+    rooms.spawn_restarting("mesh-news", move || {
+        forward_mesh_changes(Arc::clone(&of), of.mesh.subscribe(), inbox.clone())
+    });
+    rooms.spawn_once("mesh-answers", forward_responses(waiting, parts.inbox));
+    rooms.spawn_once("mesh-questions", probe_requests::dispatch(Arc::clone(&hub), parts.probes));
     let of = Arc::clone(&hub);
-    rooms.keep("mesh-records", move || keep(Arc::clone(&of)));
+    rooms.spawn_restarting("mesh-records", move || maintain_roster(Arc::clone(&of)));
     let (of, listening) = (Arc::clone(&hub), endpoint.clone());
     // All sessions end with it; their agents reconnect within seconds.
-    rooms.keep("mesh-listener", move || listener::accept(Arc::clone(&of), listening.clone()));
-    Ok(MeshHandle { hub, endpoint, address, rooms })
+    rooms.spawn_restarting("mesh-listener", move || listener::accept(Arc::clone(&of), listening.clone()));
+    Ok(MeshHandle { hub, endpoint, address, tasks: rooms })
 }
 
 impl MeshHandle {
@@ -275,11 +277,11 @@ impl MeshHandle {
     /// Reloads the members' records soon. Call it after an agent was revoked or changed; the connection of a revoked
     /// agent is closed at once.
     pub fn refresh(&self) {
-        self.hub.refresh.notify_one();
+        self.hub.reload_requested.notify_one();
     }
 
     /// Applies quarantine: the held suspects go in, all others come out, and changes are logged.
-    pub fn set_suspects(&self, suspects: &Suspects) {
+    pub fn set_suspects(&self, suspects: &SuspectedVantages) {
         self.hub.with_roster(|roster| roster.set_suspects(suspects));
     }
 
@@ -291,7 +293,7 @@ impl MeshHandle {
         let server = listener::server_config(&trust, &self.hub.clock)?;
         self.hub.trust.store(Arc::new(trust));
         self.endpoint.set_server_config(Some(server));
-        self.hub.trusted.send_replace(());
+        self.hub.trust_changed.send_replace(());
         Ok(())
     }
 
@@ -302,31 +304,31 @@ impl MeshHandle {
 
     /// Returns the agents for display, in the order of their vantage numbers.
     pub fn agents(&self) -> Vec<AgentView> {
-        self.hub.view()
+        self.hub.agent_views()
     }
 
     /// Returns a function like [`MeshHandle::agents`] that may outlive the handle.
     pub fn viewer(&self) -> impl Fn() -> Vec<AgentView> + Send + Sync + 'static {
         // The members' records hold this function, and the mesh holds the records: neither may keep the other alive.
         let hub = Arc::downgrade(&self.hub);
-        move || hub.upgrade().map_or_else(Vec::new, |hub| hub.view())
+        move || hub.upgrade().map_or_else(Vec::new, |hub| hub.agent_views())
     }
 
     /// Returns the counters.
-    pub fn counters(&self) -> &Arc<Counters> {
+    pub fn counters(&self) -> &Arc<MeshCounters> {
         &self.hub.counters
     }
 
     /// Closes every connection and stops.
     pub async fn stop(self) {
-        self.rooms.let_end();
+        self.tasks.expect_exit();
         self.endpoint.set_server_config(None);
         self.hub.close_all(CloseReason::ShuttingDown);
         let reason = CloseReason::ShuttingDown;
         self.endpoint.close(VarInt::from_u32(reason.code()), reason.text().as_bytes());
         // An unreachable peer notices by its idle time-out.
-        let _ = timeout(FAREWELL, self.endpoint.wait_idle()).await;
-        self.rooms.stop().await;
+        let _ = timeout(SHUTDOWN_GRACE, self.endpoint.wait_idle()).await;
+        self.tasks.stop().await;
     }
 }
 
@@ -336,33 +338,33 @@ impl fmt::Debug for MeshHandle {
     }
 }
 
-impl fmt::Debug for Parts {
+impl fmt::Debug for MeshParts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Parts").field("settings", &self.settings).finish_non_exhaustive()
     }
 }
 
 /// Notifies the driver of every change of the mesh.
-async fn tell_mesh(hub: Arc<Hub>, mut mesh: watch::Receiver<Arc<Mesh>>, inbox: Inbox) {
+async fn forward_mesh_changes(hub: Arc<Hub>, mut mesh: watch::Receiver<Arc<Mesh>>, inbox: EngineInbox) {
     mesh.mark_changed();
     let mut told = Arc::default();
     while mesh.changed().await.is_ok() {
         let now = Arc::clone(&mesh.borrow_and_update());
-        let able = hub.able();
+        let able = hub.capabilities();
         if told != able {
             told = Arc::clone(&able);
-            if inbox.send(Arrival::Able(able)).await.is_err() {
+            if inbox.send(Arrival::CapabilitiesChanged(able)).await.is_err() {
                 return;
             }
         }
-        if inbox.send(Arrival::Mesh(now)).await.is_err() {
+        if inbox.send(Arrival::MeshChanged(now)).await.is_err() {
             return;
         }
     }
 }
 
 /// Forwards probe responses to the driver.
-async fn tell_answers(mut answers: mpsc::Receiver<Arrival>, inbox: Inbox) {
+async fn forward_responses(mut answers: mpsc::Receiver<Arrival>, inbox: EngineInbox) {
     while let Some(answer) = answers.recv().await {
         if inbox.send(answer).await.is_err() {
             return;
@@ -371,16 +373,16 @@ async fn tell_answers(mut answers: mpsc::Receiver<Arrival>, inbox: Inbox) {
 }
 
 /// Reloads the members on request, and releases agents that no longer share an identity.
-async fn keep(hub: Arc<Hub>) {
-    let mut settle = interval(SETTLE);
+async fn maintain_roster(hub: Arc<Hub>) {
+    let mut settle = interval(SHARED_CHECK_INTERVAL);
     loop {
         tokio::select! {
-            () = hub.refresh.notified() => hub.reload().await,
+            () = hub.reload_requested.notified() => hub.reload().await,
             _ = settle.tick() => {
-                hub.report_omitted_lines();
+                hub.report_suppressed_lines();
                 let now = hub.clock.now();
-                for agent in hub.with_roster(|roster| roster.settle(now)) {
-                    hub.note(agent, Note::Shared(None)).await;
+                for agent in hub.with_roster(|roster| roster.release_settled(now)) {
+                    hub.update_record(agent, IdentityChange::Suspended(None)).await;
                 }
             }
         }

@@ -6,35 +6,35 @@ use std::sync::Arc;
 
 use parallax_core::check::CheckKind;
 use parallax_core::id::AgentId;
-use parallax_core::member::Agent;
-use parallax_core::place::{Mesh, Place, PlaceNo};
-use parallax_core::quarantine::{Contradictions, Suspects};
+use parallax_core::member::AgentRecord;
+use parallax_core::quarantine::{Contradictions, SuspectedVantages};
 use parallax_core::time::{MINUTE, Timestamp};
+use parallax_core::vantage::{Mesh, Vantage, VantageNo};
 use parallax_protocol::id::BootId;
-use parallax_protocol::result::OwnFault;
+use parallax_protocol::result::WireOwnFault;
 
-use crate::flow::Able;
+use crate::engine::Capabilities;
 
 /// Take-overs of one identity within [`TAKEOVER_SPAN_MS`] from which on two hosts seem to share it, if one of them has
 /// reconnected after the other. A restarting agent has a new boot id each time.
-const TAKEOVERS: usize = 3;
+const SHARED_TAKEOVERS: usize = 3;
 
 /// Time for which a take-over counts, in ms.
 const TAKEOVER_SPAN_MS: i64 = 5 * MINUTE;
 
 /// Clock skew from which on a host's clock is shown as off, in ms.
-const SKEW_SHOWN_MS: i64 = 2_000;
+const MAX_SKEW_MS: i64 = 2_000;
 
 /// All agents that are enrolled and not revoked.
 #[derive(Debug, Default)]
 pub(super) struct Roster {
-    entries: BTreeMap<PlaceNo, Entry>,
+    entries: BTreeMap<VantageNo, Entry>,
 }
 
 #[derive(Debug)]
 struct Entry {
-    agent: Arc<Agent>,
-    live: Option<Live>,
+    agent: Arc<AgentRecord>,
+    live: Option<LiveConnection>,
     is_quarantined: bool,
     /// The vantages that contradict it, if it is or would be in quarantine for that.
     contradicted: Option<Contradictions>,
@@ -43,12 +43,12 @@ struct Entry {
     /// A renewal was requested with a certificate that has been replaced.
     is_superseded: bool,
     takeovers: VecDeque<(Timestamp, BootId)>,
-    held: Option<Held>,
+    credentials: Option<HeldCredentials>,
     skew_ms: Option<i64>,
 }
 
 #[derive(Debug)]
-struct Live {
+struct LiveConnection {
     session: u64,
     since: Timestamp,
     remote: SocketAddr,
@@ -62,19 +62,19 @@ struct Live {
 
 /// An agent's data at connection.
 #[derive(Debug, Clone)]
-pub(super) struct Arrived {
+pub(super) struct ConnectionInfo {
     pub(super) session: u64,
     pub(super) at: Timestamp,
     pub(super) remote: SocketAddr,
     pub(super) software: String,
     pub(super) boot: BootId,
     pub(super) kinds: BTreeSet<CheckKind>,
-    pub(super) faults: Vec<OwnFault>,
+    pub(super) faults: Vec<WireOwnFault>,
 }
 
 /// Result of registering a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Seated {
+pub(super) struct ConnectOutcome {
     /// The session that was replaced.
     pub(super) replaced: Option<u64>,
     /// Two hosts were just found to share the identity.
@@ -85,7 +85,7 @@ pub(super) struct Seated {
 
 /// Certificates and authorities that an agent holds, as last reported.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Held {
+pub struct HeldCredentials {
     /// SHA-256 of the public key of each authority that it trusts.
     pub trusts: Vec<[u8; 32]>,
     /// SHA-256 of the public key of the authority that issued its newest certificate.
@@ -94,7 +94,7 @@ pub struct Held {
 
 /// Counts of one agent's results since the start.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Figures {
+pub struct ResultCounts {
     /// Received, duplicates included.
     pub received: u64,
     /// Received a second time and dropped.
@@ -107,7 +107,7 @@ pub struct Figures {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AgentView {
     /// Its record.
-    pub agent: Arc<Agent>,
+    pub agent: Arc<AgentRecord>,
     /// Start of its connection.
     pub connected_since: Option<Timestamp>,
     /// Its remote address.
@@ -131,19 +131,19 @@ pub struct AgentView {
     /// True if a renewal was requested with a replaced certificate, and none was issued since.
     pub is_superseded: bool,
     /// Certificates it holds; `None` if it has not reported them since the start.
-    pub held: Option<Held>,
+    pub credentials: Option<HeldCredentials>,
     /// Counts of its results.
-    pub figures: Figures,
+    pub results: ResultCounts,
 }
 
 impl Roster {
     /// Replaces the enrolled agents. Returns the sessions of those that no longer are.
-    pub(super) fn enrol(&mut self, agents: Vec<Agent>) -> Vec<(PlaceNo, u64)> {
+    pub(super) fn set_agents(&mut self, agents: Vec<AgentRecord>) -> Vec<(VantageNo, u64)> {
         let mut before = std::mem::take(&mut self.entries);
         for agent in agents.into_iter().filter(|agent| agent.revoked_at.is_none()) {
-            let place = agent.place;
+            let place = agent.vantage_no;
             let agent = Arc::new(agent);
-            let shared_until = agent.standing.shared_until;
+            let shared_until = agent.identity.suspended_until;
             let entry = match before.remove(&place) {
                 Some(entry) if entry.agent.id == agent.id => Entry { agent, ..entry },
                 _ => Entry {
@@ -154,7 +154,7 @@ impl Roster {
                     shared_until,
                     is_superseded: false,
                     takeovers: VecDeque::new(),
-                    held: None,
+                    credentials: None,
                     skew_ms: None,
                 },
             };
@@ -164,12 +164,12 @@ impl Roster {
     }
 
     /// Returns the record of an enrolled agent.
-    pub(super) fn agent(&self, id: AgentId) -> Option<Arc<Agent>> {
+    pub(super) fn agent(&self, id: AgentId) -> Option<Arc<AgentRecord>> {
         self.entries.values().find(|entry| entry.agent.id == id).map(|entry| Arc::clone(&entry.agent))
     }
 
     /// Registers a connection, which replaces an older one. Returns `None` if the agent is not enrolled.
-    pub(super) fn connect(&mut self, place: PlaceNo, arrived: Arrived) -> Option<Seated> {
+    pub(super) fn connect(&mut self, place: VantageNo, arrived: ConnectionInfo) -> Option<ConnectOutcome> {
         let entry = self.entries.get_mut(&place)?;
         let now = arrived.at;
         let replaced = entry.live.as_ref().map(|live| live.session);
@@ -178,30 +178,30 @@ impl Roster {
         // The same boot is the same process on a new network path.
         if entry.live.as_ref().is_some_and(|live| live.boot != arrived.boot) {
             entry.takeovers.push_back((now, arrived.boot));
-            entry.forget_takeovers(now);
+            entry.expire_takeovers(now);
             let boots: BTreeSet<BootId> = entry.takeovers.iter().map(|(_, boot)| *boot).collect();
             let has_come_back = boots.len() < entry.takeovers.len();
-            if was_shared || (has_come_back && entry.takeovers.len() >= TAKEOVERS) {
+            if was_shared || (has_come_back && entry.takeovers.len() >= SHARED_TAKEOVERS) {
                 shared_until = Some(now + TAKEOVER_SPAN_MS);
                 entry.shared_until = shared_until;
             }
         }
-        entry.live = Some(Live {
+        entry.live = Some(LiveConnection {
             session: arrived.session,
             since: now,
             remote: arrived.remote,
             software: arrived.software,
             boot: arrived.boot,
             kinds: arrived.kinds,
-            faults: words(&arrived.faults),
-            unfit: words(arrived.faults.iter().filter(|fault| is_unfit(fault))),
+            faults: fault_texts(&arrived.faults),
+            unfit: fault_texts(arrived.faults.iter().filter(|fault| is_unfit(fault))),
         });
         let found_shared = shared_until.is_some() && !was_shared;
-        Some(Seated { replaced, found_shared, shared_until })
+        Some(ConnectOutcome { replaced, found_shared, shared_until })
     }
 
     /// Ends a session if it is still the current one. Returns true if it was.
-    pub(super) fn disconnect(&mut self, place: PlaceNo, session: u64) -> bool {
+    pub(super) fn disconnect(&mut self, place: VantageNo, session: u64) -> bool {
         match self.entries.get_mut(&place) {
             Some(entry) if entry.live.as_ref().is_some_and(|live| live.session == session) => {
                 entry.live = None;
@@ -212,10 +212,10 @@ impl Roster {
     }
 
     /// Applies quarantine: the held suspects go in, all others come out, and changes are logged.
-    pub(super) fn set_suspects(&mut self, suspects: &Suspects) {
+    pub(super) fn set_suspects(&mut self, suspects: &SuspectedVantages) {
         let mut news = Vec::new();
         for (place, entry) in &mut self.entries {
-            let held = suspects.held.get(place);
+            let held = suspects.quarantined.get(place);
             let found = held.or_else(|| suspects.spared.get(place)).cloned();
             let was = std::mem::replace(&mut entry.is_quarantined, held.is_some());
             let before = std::mem::replace(&mut entry.contradicted, found);
@@ -227,11 +227,11 @@ impl Roster {
             let agent = entry.agent.name.as_str();
             match (&entry.contradicted, entry.is_quarantined) {
                 (Some(found), true) => {
-                    tracing::warn!(agent, why = %self.words(found), "an agent is in quarantine: others contradict it");
+                    tracing::warn!(agent, why = %self.describe(found), "an agent is in quarantine: others contradict it");
                 }
                 (Some(found), false) => tracing::warn!(
                     agent,
-                    why = %self.words(found),
+                    why = %self.describe(found),
                     "others contradict an agent; it stays in service: at most a third may be in quarantine"
                 ),
                 (None, _) => tracing::info!(agent, "others no longer contradict an agent: its results count"),
@@ -240,16 +240,16 @@ impl Roster {
     }
 
     /// Describes contradictions, with the names and networks of the agents.
-    fn words(&self, found: &Contradictions) -> String {
-        found.words(|place| match self.entries.get(&place) {
+    fn describe(&self, found: &Contradictions) -> String {
+        found.describe(|place| match self.entries.get(&place) {
             Some(entry) => format!("{} ({})", entry.agent.name, entry.agent.network),
             None => format!("agent number {}", place.0),
         })
     }
 
     /// Records a host's clock skew. Returns true if it has just crossed the limit from which it is shown as off.
-    pub(super) fn note_skew(&mut self, place: PlaceNo, skew_ms: i64) -> bool {
-        let is_off = |skew: i64| skew.unsigned_abs() > SKEW_SHOWN_MS.unsigned_abs();
+    pub(super) fn record_skew(&mut self, place: VantageNo, skew_ms: i64) -> bool {
+        let is_off = |skew: i64| skew.unsigned_abs() > MAX_SKEW_MS.unsigned_abs();
         self.entries.get_mut(&place).is_some_and(|entry| {
             let before = entry.skew_ms.replace(skew_ms);
             is_off(skew_ms) && !before.is_some_and(is_off)
@@ -257,39 +257,39 @@ impl Roster {
     }
 
     /// Records the certificates that an agent holds.
-    pub(super) fn note_held(&mut self, place: PlaceNo, held: Held) {
+    pub(super) fn record_credentials(&mut self, place: VantageNo, held: HeldCredentials) {
         if let Some(entry) = self.entries.get_mut(&place) {
-            entry.held = Some(held);
+            entry.credentials = Some(held);
         }
     }
 
     /// Records whether a renewal was requested with a replaced certificate.
-    pub(super) fn note_superseded(&mut self, place: PlaceNo, is_superseded: bool) {
+    pub(super) fn record_superseded(&mut self, place: VantageNo, is_superseded: bool) {
         if let Some(entry) = self.entries.get_mut(&place) {
             entry.is_superseded = is_superseded;
         }
     }
 
     /// Records an agent's faults. Returns true if they changed.
-    pub(super) fn note_faults(&mut self, place: PlaceNo, session: u64, faults: &[OwnFault]) -> bool {
+    pub(super) fn record_faults(&mut self, place: VantageNo, session: u64, faults: &[WireOwnFault]) -> bool {
         let live = self.entries.get_mut(&place).and_then(|entry| entry.live.as_mut());
         let Some(live) = live.filter(|live| live.session == session) else { return false };
-        live.unfit = words(faults.iter().filter(|fault| is_unfit(fault)));
-        let faults = words(faults);
+        live.unfit = fault_texts(faults.iter().filter(|fault| is_unfit(fault)));
+        let faults = fault_texts(faults);
         let changed = live.faults != faults;
         live.faults = faults;
         changed
     }
 
     /// Releases agents whose identity has stayed with one host for a while, and returns them.
-    pub(super) fn settle(&mut self, now: Timestamp) -> Vec<AgentId> {
+    pub(super) fn release_settled(&mut self, now: Timestamp) -> Vec<AgentId> {
         let mut out = Vec::new();
         for entry in self.entries.values_mut() {
             // If the clock was set back, a stored time may lie further ahead than any that is ever set.
             let is_over = |until: Timestamp| !(0..=TAKEOVER_SPAN_MS).contains(&until.since(now));
             if entry.shared_until.is_some_and(is_over) {
                 entry.shared_until = None;
-                entry.forget_takeovers(now);
+                entry.expire_takeovers(now);
                 out.push(entry.agent.id);
             }
         }
@@ -297,15 +297,15 @@ impl Roster {
     }
 
     /// Returns the capabilities of the connected vantages.
-    pub(super) fn able(&self) -> Able {
+    pub(super) fn capabilities(&self) -> Capabilities {
         let live = self.entries.iter().filter_map(|(place, entry)| Some((*place, entry.live.as_ref()?)));
-        Able::new(live.map(|(place, live)| (place, live.kinds.clone())))
+        Capabilities::new(live.map(|(place, live)| (place, live.kinds.clone())))
     }
 
     /// Returns the mesh as the rules see it.
     pub(super) fn mesh(&self) -> Mesh {
-        Mesh::new(self.entries.values().map(|entry| Place {
-            no: entry.agent.place,
+        Mesh::new(self.entries.values().map(|entry| Vantage {
+            no: entry.agent.vantage_no,
             region: entry.agent.region,
             network: entry.agent.network_no,
             connected: entry.live.is_some(),
@@ -315,7 +315,7 @@ impl Roster {
     }
 
     /// Returns the agents for display, in the order of their vantage numbers.
-    pub(super) fn view(&self) -> Vec<AgentView> {
+    pub(super) fn agent_views(&self) -> Vec<AgentView> {
         let one = |entry: &Entry| AgentView {
             agent: Arc::clone(&entry.agent),
             connected_since: entry.live.as_ref().map(|live| live.since),
@@ -324,22 +324,20 @@ impl Roster {
             faults: entry.live.as_ref().map(|live| live.faults.clone()).unwrap_or_default(),
             unfit: entry.live.as_ref().map(|live| live.unfit.clone()).unwrap_or_default(),
             skew_ms: entry.skew_ms,
-            is_clock_off: entry
-                .skew_ms
-                .is_some_and(|skew| skew.unsigned_abs() > SKEW_SHOWN_MS.unsigned_abs()),
+            is_clock_off: entry.skew_ms.is_some_and(|skew| skew.unsigned_abs() > MAX_SKEW_MS.unsigned_abs()),
             is_quarantined: entry.is_quarantined || entry.shared_until.is_some(),
-            contradicted: entry.contradicted.as_ref().map(|found| self.words(found)),
+            contradicted: entry.contradicted.as_ref().map(|found| self.describe(found)),
             is_shared: entry.shared_until.is_some(),
             is_superseded: entry.is_superseded,
-            held: entry.held.clone(),
-            figures: Figures::default(),
+            credentials: entry.credentials.clone(),
+            results: ResultCounts::default(),
         };
         self.entries.values().map(one).collect()
     }
 }
 
 impl Entry {
-    fn forget_takeovers(&mut self, now: Timestamp) {
+    fn expire_takeovers(&mut self, now: Timestamp) {
         while self.takeovers.front().is_some_and(|(at, _)| now.since(*at) > TAKEOVER_SPAN_MS) {
             self.takeovers.pop_front();
         }
@@ -350,15 +348,18 @@ impl Entry {
 
 /// Returns true for faults with which a host can't confirm a failure. A host that may not ping still checks everything
 /// else.
-const fn is_unfit(fault: &OwnFault) -> bool {
+const fn is_unfit(fault: &WireOwnFault) -> bool {
     // `Internal` comes from the address guard: it refuses every target while the host's own addresses are unknown.
     matches!(
         fault,
-        OwnFault::NoRoute | OwnFault::NoDescriptors | OwnFault::ResolverDead | OwnFault::Internal { .. }
+        WireOwnFault::NoRoute
+            | WireOwnFault::NoDescriptors
+            | WireOwnFault::ResolverDead
+            | WireOwnFault::Internal { .. }
     )
 }
 
-fn words<'a>(faults: impl IntoIterator<Item = &'a OwnFault>) -> Vec<String> {
+fn fault_texts<'a>(faults: impl IntoIterator<Item = &'a WireOwnFault>) -> Vec<String> {
     faults.into_iter().map(ToString::to_string).collect()
 }
 

@@ -1,47 +1,47 @@
 //! Tests of the mesh over real QUIC on loopback, with hand-written agents.
 
 mod assignments;
-mod clocks;
 mod credentials;
-mod hostile;
+mod hostile_bytes;
 mod joining;
-mod questions;
+mod probe_requests;
 mod results;
 mod schedules;
 mod sessions;
-mod strangers;
+mod unknown_peers;
 mod versions;
+mod wrong_clocks;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::Ipv4Addr;
 use std::sync::Mutex;
 
-use parallax_certs::authority::{Authority, Roots};
+use parallax_certs::authority::{MeshAuthority, TrustRoots};
 use parallax_certs::credentials::Credentials;
 use parallax_certs::csr::AgentKey;
-use parallax_certs::issue::{AGENT_LIFE, COORDINATOR_NAME};
+use parallax_certs::issue::{AGENT_VALIDITY, COORDINATOR_NAME};
+use parallax_certs::server_verifier::CoordinatorTime;
 use parallax_certs::tls::{agent_config, clock, join_config};
-use parallax_certs::token::{Token, TokenId};
-use parallax_certs::verify::KnownTime;
-use parallax_core::assign::Scheduled;
+use parallax_certs::token::{JoinToken, JoinTokenId};
+use parallax_core::assign::ScheduledMonitor;
 use parallax_core::check::{Check, TcpCheck};
 use parallax_core::id::{AccountId, MonitorId};
-use parallax_core::member::Standing;
-use parallax_core::place::{NetworkNo, PlaceNo, Region};
+use parallax_core::member::IdentityState;
 use parallax_core::time::{DAY, SECOND};
+use parallax_core::vantage::{NetworkNo, Region, VantageNo};
+use parallax_protocol::fair_slots::MAX_PROBE_REQUESTS;
 use parallax_protocol::frame::{MAX_FRAME, MAX_JOIN_FRAME};
 use parallax_protocol::id::BootId;
-use parallax_protocol::join::{JoinAnswer, JoinRequest};
-use parallax_protocol::message::{HeldSchedule, Hello, ToAgent, ToCoordinator, Welcome};
-use parallax_protocol::slots::QUESTIONS_AT_ONCE;
-use parallax_protocol::text::Secret;
+use parallax_protocol::join::{JoinRequest, JoinResponse};
+use parallax_protocol::message::{AgentHello, ScheduleVersion, ToAgent, ToCoordinator, Welcome};
+use parallax_protocol::text::SecretText;
 use parallax_protocol::version::{JOIN_V1, MESH_V1};
 use quinn::crypto::rustls::QuicClientConfig;
 use quinn::{ClientConfig, Connection, ConnectionError, SendStream, TransportConfig};
 
-use super::wire::{Frames, write};
+use super::wire::{FrameReceiver, write};
 use super::*;
-use crate::flow::{INBOX_DEPTH, Schedules};
+use crate::engine::{INBOX_DEPTH, MonitorSchedule};
 
 const NOW: Timestamp = Timestamp::from_millis(1_790_000_000_000);
 const LIMIT: Duration = Duration::from_secs(30);
@@ -49,19 +49,19 @@ const BOOT: BootId = BootId(77);
 
 /// The members' records in memory.
 #[derive(Default)]
-struct Records {
-    agents: Mutex<BTreeMap<AgentId, Agent>>,
+struct MemoryRecords {
+    agents: Mutex<BTreeMap<AgentId, AgentRecord>>,
     invitations: Mutex<BTreeMap<InvitationId, Invitation>>,
     /// Agents that were removed.
     removed: Mutex<BTreeSet<AgentId>>,
 }
 
-impl Members for Records {
-    fn agents(&self) -> BoxFuture<'_, Result<Vec<Agent>, RecordsFault>> {
+impl MemberRecords for MemoryRecords {
+    fn agents(&self) -> BoxFuture<'_, Result<Vec<AgentRecord>, RecordsError>> {
         Box::pin(async { Ok(self.agents.lock().unwrap().values().cloned().collect()) })
     }
 
-    fn agent(&self, id: AgentId) -> BoxFuture<'_, Result<Option<Agent>, RecordsFault>> {
+    fn agent(&self, id: AgentId) -> BoxFuture<'_, Result<Option<AgentRecord>, RecordsError>> {
         Box::pin(async move { Ok(self.agents.lock().unwrap().get(&id).cloned()) })
     }
 
@@ -70,32 +70,32 @@ impl Members for Records {
         Box::pin(async move { is_removed })
     }
 
-    fn invitation(&self, id: InvitationId) -> BoxFuture<'_, Result<Option<Invitation>, RecordsFault>> {
+    fn invitation(&self, id: InvitationId) -> BoxFuture<'_, Result<Option<Invitation>, RecordsError>> {
         Box::pin(async move { Ok(self.invitations.lock().unwrap().get(&id).cloned()) })
     }
 
-    fn count_wrong_secret(&self, id: InvitationId) -> BoxFuture<'_, Result<(), RecordsFault>> {
-        self.invitations.lock().unwrap().get_mut(&id).unwrap().wrong_tries += 1;
+    fn count_wrong_secret(&self, id: InvitationId) -> BoxFuture<'_, Result<(), RecordsError>> {
+        self.invitations.lock().unwrap().get_mut(&id).unwrap().wrong_secrets += 1;
         Box::pin(async { Ok(()) })
     }
 
     fn enrol(
         &self,
         id: InvitationId,
-        newcomer: Newcomer,
-    ) -> BoxFuture<'_, Result<Result<Agent, EnrolRefusal>, RecordsFault>> {
+        newcomer: NewAgent,
+    ) -> BoxFuture<'_, Result<Result<AgentRecord, EnrolError>, RecordsError>> {
         Box::pin(async move {
             let mut invitations = self.invitations.lock().unwrap();
             let invitation = invitations.get_mut(&id).unwrap();
             if invitation.used_by.is_some() {
-                return Ok(Err(EnrolRefusal::Used));
+                return Ok(Err(EnrolError::Used));
             }
             invitation.used_by = Some(newcomer.id);
             let mut agents = self.agents.lock().unwrap();
             let no = u16::try_from(agents.len() + 1).unwrap();
-            let agent = Agent {
+            let agent = AgentRecord {
                 id: newcomer.id,
-                place: PlaceNo(no),
+                vantage_no: VantageNo(no),
                 name: invitation.name.clone(),
                 region: invitation.region,
                 network: invitation.network.clone(),
@@ -103,85 +103,75 @@ impl Members for Records {
                 joined_at: newcomer.joined_at,
                 revoked_at: None,
                 serial: newcomer.certificate.serial,
-                standing: Standing { valid_from: newcomer.certificate.valid_from, ..Standing::default() },
+                identity: IdentityState { valid_from: newcomer.certificate.valid_from, ..IdentityState::default() },
             };
             agents.insert(agent.id, agent.clone());
             Ok(Ok(agent))
         })
     }
 
-    fn note(&self, id: AgentId, note: Note) -> BoxFuture<'_, Result<Noted, RecordsFault>> {
-        let noted = self.agents.lock().unwrap().get_mut(&id).unwrap().take_in(&note);
+    fn update(&self, id: AgentId, note: IdentityChange) -> BoxFuture<'_, Result<IdentityUpdate, RecordsError>> {
+        let noted = self.agents.lock().unwrap().get_mut(&id).unwrap().apply(&note);
         Box::pin(async move { Ok(noted) })
     }
 }
 
 /// A coordinator's mesh, with the channels that the rest of the coordinator would hold.
-struct World {
+struct TestMesh {
     mesh: MeshHandle,
-    roots: Roots,
+    roots: TrustRoots,
     key_hash: [u8; 32],
-    records: Arc<Records>,
+    records: Arc<MemoryRecords>,
     clock: Clock,
     inbox: mpsc::Receiver<Arrival>,
-    questions: mpsc::Sender<Question>,
-    schedule: watch::Sender<Schedules>,
+    questions: mpsc::Sender<ProbeDispatch>,
+    schedule: watch::Sender<MonitorSchedule>,
     /// The same authority, for certificates that no test could get by joining.
-    authority: Authority,
+    authority: MeshAuthority,
 }
 
-impl World {
+impl TestMesh {
     async fn start() -> Self {
-        Self::with(Authority::make(NOW.as_millis() / SECOND).unwrap()).await
+        Self::with(MeshAuthority::generate(NOW.as_millis() / SECOND).unwrap()).await
     }
 
-    async fn with(authority: Authority) -> Self {
-        Self::with_life(authority, AGENT_LIFE).await
+    async fn with(authority: MeshAuthority) -> Self {
+        Self::with_life(authority, AGENT_VALIDITY).await
     }
 
-    async fn with_life(authority: Authority, certificate_life: i64) -> Self {
+    async fn with_life(authority: MeshAuthority, certificate_life: i64) -> Self {
         let (roots, key_hash) = (authority.roots().unwrap(), authority.key_hash());
-        let records = Arc::new(Records::default());
+        let records = Arc::new(MemoryRecords::default());
         let (inbox, arrivals) = mpsc::channel(INBOX_DEPTH);
         let (ask, questions) = mpsc::channel(64);
-        let (schedule, scheduled) = watch::channel(Schedules::default());
-        let clock = Clock::by_hand(NOW);
-        let twin = Authority::from_pem(&authority.to_pem()).unwrap();
-        let mesh = start(Parts {
+        let (schedule, scheduled) = watch::channel(MonitorSchedule::default());
+        let clock = Clock::manual(NOW);
+        let twin = MeshAuthority::from_pem(&authority.to_pem()).unwrap();
+        let mesh = start(MeshParts {
             socket: UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap(),
-            trust: Trust::in_one(authority),
+            trust: Trust::single(authority),
             secret: MeshSecret::random().unwrap(),
-            members: Arc::clone(&records) as Arc<dyn Members>,
+            members: Arc::clone(&records) as Arc<dyn MemberRecords>,
             clock: clock.clone(),
             inbox,
-            questions,
+            probes: questions,
             schedule: scheduled,
-            settings: Settings {
+            settings: MeshSettings {
                 name: "test".to_owned(),
                 software: "0.1.0".to_owned(),
-                book: 5,
+                slot_epoch: 5,
                 certificate_life,
                 max_connections: 100,
             },
-            watch: Watch::default(),
+            supervisor: Supervisor::default(),
         })
         .await
         .unwrap();
-        Self {
-            mesh,
-            roots,
-            key_hash,
-            records,
-            clock,
-            inbox: arrivals,
-            questions: ask,
-            schedule,
-            authority: twin,
-        }
+        Self { mesh, roots, key_hash, records, clock, inbox: arrivals, questions: ask, schedule, authority: twin }
     }
 
-    fn invite(&self, number: u128) -> Token {
-        let token = Token::generate(TokenId(number), self.key_hash).unwrap();
+    fn invite(&self, number: u128) -> JoinToken {
+        let token = JoinToken::generate(JoinTokenId(number), self.key_hash).unwrap();
         let id = InvitationId::from_u128(number);
         let invitation = Invitation {
             id,
@@ -191,7 +181,7 @@ impl World {
             network: "AS64496".to_owned(),
             created_at: NOW,
             expires_at: NOW + DAY,
-            wrong_tries: 0,
+            wrong_secrets: 0,
             used_by: None,
             revoked_at: None,
         };
@@ -206,13 +196,13 @@ impl World {
     }
 
     /// Sends a join request with that token text.
-    async fn join(&self, token: &str, key: &AgentKey) -> Result<JoinAnswer, ConnectionError> {
+    async fn join(&self, token: &str, key: &AgentKey) -> Result<JoinResponse, ConnectionError> {
         let config = join_config(self.key_hash, &[JOIN_V1], clock(|| NOW.as_millis() / SECOND)).unwrap();
         let connection = self.dial(config).await?;
         let (mut send, receive) = connection.open_bi().await?;
-        let request = JoinRequest { token: Secret::new(token), csr_der: key.request().unwrap() };
+        let request = JoinRequest { token: SecretText::new(token), csr_der: key.request().unwrap() };
         write(&mut send, &request, MAX_JOIN_FRAME).await.unwrap();
-        let answer = Frames::new(receive, MAX_JOIN_FRAME).next().await;
+        let answer = FrameReceiver::new(receive, MAX_JOIN_FRAME).next().await;
         Ok(answer.unwrap().expect("an answer"))
     }
 
@@ -220,34 +210,34 @@ impl World {
     async fn member(&self, number: u128) -> Member {
         let token = self.invite(number);
         let key = AgentKey::generate().unwrap();
-        let JoinAnswer::Joined(joined) = self.join(&token.expose(), &key).await.unwrap() else {
+        let JoinResponse::Enrolled(joined) = self.join(&token.expose(), &key).await.unwrap() else {
             panic!("refused");
         };
         let leaf = joined.certificates_der.into_iter().next().unwrap().into();
         Member { id: AgentId::from_u128(joined.agent.0), credentials: key.with_certificate(leaf).unwrap() }
     }
 
-    async fn connect(&self, member: &Member) -> Agentlike {
+    async fn connect(&self, member: &Member) -> TestAgent {
         self.connect_holding(member, None).await
     }
 
-    async fn connect_holding(&self, member: &Member, held: Option<HeldSchedule>) -> Agentlike {
+    async fn connect_holding(&self, member: &Member, held: Option<ScheduleVersion>) -> TestAgent {
         self.connect_as(member, hello(held)).await
     }
 
-    async fn connect_as(&self, member: &Member, hello: Hello) -> Agentlike {
-        Agentlike::greet(self.dial_mesh(&member.credentials).await.unwrap(), hello).await
+    async fn connect_as(&self, member: &Member, hello: AgentHello) -> TestAgent {
+        TestAgent::greet(self.dial_mesh(&member.credentials).await.unwrap(), hello).await
     }
 
-    async fn connect_trusting(&self, member: &Member, roots: &Roots) -> Agentlike {
+    async fn connect_trusting(&self, member: &Member, roots: &TrustRoots) -> TestAgent {
         let now = clock(|| NOW.as_millis() / SECOND);
-        let config = agent_config(&member.credentials, roots, &[MESH_V1], now, KnownTime::new(None)).unwrap();
-        Agentlike::greet(self.dial(config).await.unwrap(), hello(None)).await
+        let config = agent_config(&member.credentials, roots, &[MESH_V1], now, CoordinatorTime::new(None)).unwrap();
+        TestAgent::greet(self.dial(config).await.unwrap(), hello(None)).await
     }
 
     async fn dial_mesh(&self, credentials: &Credentials) -> Result<Connection, ConnectionError> {
         let now = clock(|| NOW.as_millis() / SECOND);
-        let config = agent_config(credentials, &self.roots, &[MESH_V1], now, KnownTime::new(None)).unwrap();
+        let config = agent_config(credentials, &self.roots, &[MESH_V1], now, CoordinatorTime::new(None)).unwrap();
         self.dial(config).await
     }
 
@@ -256,7 +246,7 @@ impl World {
         let endpoint = Endpoint::client((Ipv4Addr::LOCALHOST, 0).into()).unwrap();
         let mut config = ClientConfig::new(Arc::new(crypto));
         let mut transport = TransportConfig::default();
-        transport.max_concurrent_bidi_streams(VarInt::from_u32(QUESTIONS_AT_ONCE));
+        transport.max_concurrent_bidi_streams(VarInt::from_u32(MAX_PROBE_REQUESTS));
         config.transport_config(Arc::new(transport));
         endpoint.connect_with(config, self.mesh.address(), COORDINATOR_NAME).unwrap().await
     }
@@ -265,13 +255,13 @@ impl World {
     async fn arrival(&mut self) -> Arrival {
         loop {
             let arrival = timeout(LIMIT, self.inbox.recv()).await.expect("in time").unwrap();
-            if !matches!(arrival, Arrival::Mesh(_) | Arrival::Able(_)) {
+            if !matches!(arrival, Arrival::MeshChanged(_) | Arrival::CapabilitiesChanged(_)) {
                 return arrival;
             }
         }
     }
 
-    async fn batch(&mut self) -> crate::flow::Batch {
+    async fn batch(&mut self) -> crate::engine::ObservationBatch {
         match self.arrival().await {
             Arrival::Results(batch) => batch,
             other => panic!("{other:?}"),
@@ -281,14 +271,14 @@ impl World {
     /// Waits until the vantage is connected, or disconnected, in the mesh.
     async fn until_connected(&self, place: u16, wanted: bool) {
         let mut mesh = self.mesh.mesh();
-        let is_so = |mesh: &Arc<Mesh>| mesh.place(PlaceNo(place)).is_some_and(|one| one.connected == wanted);
+        let is_so = |mesh: &Arc<Mesh>| mesh.vantage(VantageNo(place)).is_some_and(|one| one.connected == wanted);
         timeout(LIMIT, mesh.wait_for(is_so)).await.expect("in time").unwrap();
     }
 
-    fn schedule(&self, monitors: impl IntoIterator<Item = Scheduled>) {
+    fn schedule(&self, monitors: impl IntoIterator<Item = ScheduledMonitor>) {
         self.schedule.send_modify(|held| {
             let before: Vec<u32> = held.iter().map(|one| one.slot).collect();
-            let wanted: Vec<Scheduled> = monitors.into_iter().collect();
+            let wanted: Vec<ScheduledMonitor> = monitors.into_iter().collect();
             for slot in before.into_iter().filter(|slot| wanted.iter().all(|one| one.slot != *slot)) {
                 held.remove(slot);
             }
@@ -306,18 +296,18 @@ struct Member {
 }
 
 /// An agent's end of a connection.
-struct Agentlike {
+struct TestAgent {
     connection: Connection,
     control: SendStream,
-    frames: Frames,
+    frames: FrameReceiver,
     welcome: Welcome,
 }
 
-impl Agentlike {
-    async fn greet(connection: Connection, hello: Hello) -> Self {
+impl TestAgent {
+    async fn greet(connection: Connection, hello: AgentHello) -> Self {
         let (mut control, receive) = connection.open_bi().await.unwrap();
         write(&mut control, &ToCoordinator::Hello(hello), MAX_FRAME).await.unwrap();
-        let mut frames = Frames::new(receive, MAX_FRAME);
+        let mut frames = FrameReceiver::new(receive, MAX_FRAME);
         let Some(ToAgent::Welcome(welcome)) = frames.next().await.unwrap() else { panic!("no welcome") };
         Self { connection, control, frames, welcome }
     }
@@ -334,7 +324,7 @@ impl Agentlike {
     async fn hear_of_work(&mut self) -> ToAgent {
         loop {
             let frame = self.hear().await;
-            if !matches!(frame, ToAgent::Authorities(_) | ToAgent::SeenFrom(_)) {
+            if !matches!(frame, ToAgent::Authorities(_) | ToAgent::ExternalAddress(_)) {
                 return frame;
             }
         }
@@ -351,12 +341,12 @@ impl Agentlike {
     }
 }
 
-fn hello(held: Option<HeldSchedule>) -> Hello {
-    Hello {
+fn hello(held: Option<ScheduleVersion>) -> AgentHello {
+    AgentHello {
         software: "0.1.0".to_owned(),
         boot: BOOT,
         earlier_boots: Vec::new(),
-        held,
+        schedule: held,
         wall_ms: NOW.as_millis(),
         kinds: Vec::new(),
         faults: Vec::new(),
@@ -364,8 +354,8 @@ fn hello(held: Option<HeldSchedule>) -> Hello {
     }
 }
 
-fn monitor(slot: u32, revision: u32) -> Scheduled {
-    Scheduled {
+fn monitor(slot: u32, revision: u32) -> ScheduledMonitor {
+    ScheduledMonitor {
         monitor: MonitorId::from_u128(u128::from(slot) + 1_000),
         account: AccountId::from_u128(1),
         slot,
@@ -379,9 +369,7 @@ fn monitor(slot: u32, revision: u32) -> Scheduled {
 /// Waits for the coordinator to close a connection and returns the reason.
 async fn closed(connection: &Connection) -> CloseReason {
     match timeout(LIMIT, connection.closed()).await.expect("in time") {
-        ConnectionError::ApplicationClosed(close) => {
-            CloseReason::from_code(close.error_code.into_inner()).unwrap()
-        }
+        ConnectionError::ApplicationClosed(close) => CloseReason::from_code(close.error_code.into_inner()).unwrap(),
         other => panic!("{other}"),
     }
 }

@@ -18,7 +18,7 @@ const WRITE_LIMIT: Duration = Duration::from_secs(10);
 
 /// Reason for ending a connection.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub(super) enum Fault {
+pub(super) enum SessionError {
     /// The peer violated the protocol.
     #[error("{0}")]
     Protocol(#[from] ProtocolError),
@@ -30,7 +30,7 @@ pub(super) enum Fault {
     Lost,
 }
 
-impl Fault {
+impl SessionError {
     /// Returns the close reason to send.
     pub(super) fn reason(&self) -> CloseReason {
         match self {
@@ -43,44 +43,42 @@ impl Fault {
 
 /// Reads the frames of a stream.
 #[derive(Debug)]
-pub(super) struct Frames {
+pub(super) struct FrameReceiver {
     stream: RecvStream,
     reader: FrameReader,
 }
 
-impl Frames {
+impl FrameReceiver {
     /// Reads frames of at most `limit` bytes.
     pub(super) fn new(stream: RecvStream, limit: usize) -> Self {
         Self { stream, reader: FrameReader::new(limit) }
     }
 
     /// Returns the next frame; `None` if the stream ended after a whole one. Cancel-safe.
-    pub(super) async fn next<T: DeserializeOwned>(&mut self) -> Result<Option<T>, Fault> {
+    pub(super) async fn next<T: DeserializeOwned>(&mut self) -> Result<Option<T>, SessionError> {
         loop {
             if let Some(value) = self.reader.next_value()? {
                 return Ok(Some(value));
             }
             match self.stream.read_chunk(CHUNK, true).await {
                 Ok(Some(chunk)) => self.reader.feed(&chunk.bytes),
-                Ok(None) if self.reader.is_mid_frame() => return Err(Fault::Close(CloseReason::Undecodable)),
+                Ok(None) if self.reader.is_mid_frame() => {
+                    return Err(SessionError::Close(CloseReason::Undecodable));
+                }
                 Ok(None) => return Ok(None),
-                Err(_) => return Err(Fault::Lost),
+                Err(_) => return Err(SessionError::Lost),
             }
         }
     }
 }
 
 /// Writes one frame. A peer that does not accept it within 10 s is disconnected.
-pub(super) async fn write<T: Serialize>(
-    stream: &mut SendStream,
-    value: &T,
-    limit: usize,
-) -> Result<(), Fault> {
+pub(super) async fn write<T: Serialize>(stream: &mut SendStream, value: &T, limit: usize) -> Result<(), SessionError> {
     let frame = encode(value, limit)?;
     match timeout(WRITE_LIMIT, stream.write_all(&frame)).await {
         Ok(Ok(())) => Ok(()),
-        Ok(Err(_)) => Err(Fault::Lost),
-        Err(_) => Err(Fault::Close(CloseReason::TimedOut)),
+        Ok(Err(_)) => Err(SessionError::Lost),
+        Err(_) => Err(SessionError::Close(CloseReason::TimedOut)),
     }
 }
 

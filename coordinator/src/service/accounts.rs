@@ -2,17 +2,17 @@
 
 use parallax_core::account::{self, Account};
 use parallax_core::check::CheckKind;
-use parallax_core::delivery::{Delivery, Letter, Recipient, Stage};
-use parallax_core::event::{Edited, Event, What};
+use parallax_core::delivery::{Delivery, DeliveryMessage, DeliveryState, Recipient};
+use parallax_core::event::{EditKind, Event, EventKind};
 use parallax_core::id::{AccountId, DeliveryId};
 use parallax_core::monitor::Monitor;
 use parallax_core::page::Page;
 use parallax_core::plan::{Plan, PlanLimits};
-use parallax_core::refusal::Refusals;
+use parallax_core::validation::ValidationErrors;
 
-use super::{Error, Result, Service};
-use crate::letters::plan::{Stops, plan_changed};
-use crate::storage::{Batch, Expect, Is, Read, Versioned};
+use super::{Service, ServiceError, ServiceResult};
+use crate::notify::render::plan_change::{DowngradeEffects, downgrade_mail};
+use crate::storage::{Batch, Expect, Presence, StoreRead, VersionedValue};
 
 /// Event name of the mail about a smaller plan.
 const PLAN_CHANGED: &str = "plan.changed";
@@ -22,14 +22,14 @@ impl Service {
     /// ones Free.
     ///
     /// # Errors
-    /// [`Error::Invalid`] for an invalid or taken email address.
-    pub async fn create_account(&self, email: &str, plan: Option<Plan>) -> Result<Account> {
-        let email = account::email(email).map_err(|rule| Refusals::one("email", rule))?;
+    /// [`ServiceError::Invalid`] for an invalid or taken email address.
+    pub async fn create_account(&self, email: &str, plan: Option<Plan>) -> ServiceResult<Account> {
+        let email = account::parse_email(email).map_err(|rule| ValidationErrors::single("email", rule))?;
         // One at a time, so that an address is taken once and only one account is the first.
-        let _making = self.0.making.lock().await;
+        let _making = self.0.create_lock.lock().await;
         let others = self.store().read(|store| store.accounts()).await?;
         if others.iter().any(|other| other.value.email.eq_ignore_ascii_case(&email)) {
-            return Err(Refusals::one("email", "is taken").into());
+            return Err(ValidationErrors::single("email", "is taken").into());
         }
         let now = self.now();
         let standard = if others.is_empty() { Plan::Pro } else { Plan::Free };
@@ -41,7 +41,7 @@ impl Service {
             plan_since: None,
         };
         let mut batch = Batch::new();
-        batch.expect(Expect::Account(account.id, Is::Absent)).write(account.clone());
+        batch.expect(Expect::Account(account.id, Presence::Absent)).write(account.clone());
         self.store().commit(batch).await?;
         Ok(account)
     }
@@ -49,8 +49,8 @@ impl Service {
     /// Lists all accounts, oldest first; called by the operator.
     ///
     /// # Errors
-    /// [`Error::Internal`] if the store can't be read.
-    pub async fn accounts(&self) -> Result<Vec<Account>> {
+    /// [`ServiceError::Internal`] if the store can't be read.
+    pub async fn accounts(&self) -> ServiceResult<Vec<Account>> {
         let accounts = self.store().read(|store| store.accounts()).await?;
         let mut accounts: Vec<Account> = accounts.into_iter().map(|account| account.value).collect();
         accounts.sort_by_key(|account| (account.created_at, account.id));
@@ -61,41 +61,41 @@ impl Service {
     /// interval changes. The owner gets a mail about features that stop, if any do.
     ///
     /// # Errors
-    /// [`Error::NotFound`] for an account that does not exist.
-    pub async fn set_plan(&self, id: AccountId, plan: Plan) -> Result<Account> {
-        self.change(id.to_u128(), || async move {
-            let account = self.store().reader().account(id)?.ok_or(Error::NotFound)?;
+    /// [`ServiceError::NotFound`] for an account that does not exist.
+    pub async fn set_plan(&self, id: AccountId, plan: Plan) -> ServiceResult<Account> {
+        self.commit_change(id.to_u128(), || async move {
+            let account = self.store().reader().account(id)?.ok_or(ServiceError::NotFound)?;
             if account.value.plan == plan {
                 return Ok((account.value, None));
             }
             let (before, limits) = (account.value.plan, self.settings().limits);
-            let read = move |store: &dyn Read| {
+            let read = move |store: &dyn StoreRead| {
                 let pages = store.pages_of(id)?;
-                let stops = stops(store, &pages, (before, plan), &limits)?;
+                let stops = lost_features(store, &pages, (before, plan), &limits)?;
                 Ok((pages, stops))
             };
             let (pages, stops) = self.store().read(read).await?;
             let changed = Account { plan, plan_since: Some(self.now()), ..account.value };
             let mut batch = Batch::new();
-            if !stops.is_nothing() {
-                batch.write(self.told_of_plan(&changed, &stops));
+            if !stops.is_empty() {
+                batch.write(self.plan_change_mail(&changed, &stops));
             }
-            batch.expect(Expect::Account(id, Is::At(account.revision))).write(changed.clone());
+            batch.expect(Expect::Account(id, Presence::At(account.revision))).write(changed.clone());
             for page in pages {
                 batch.event(Event {
                     at: self.now(),
                     page: Some(page.value.id),
                     monitor: None,
-                    what: What::PageEdited(Edited::Changed),
+                    kind: EventKind::PageEdited(EditKind::Changed),
                 });
             }
             Ok((changed, Some(batch)))
         })
         .await
-        .inspect(|_| self.outgoing().notify_one())
+        .inspect(|_| self.deliveries_due().notify_one())
     }
 
-    fn told_of_plan(&self, account: &Account, stops: &Stops) -> Delivery {
+    fn plan_change_mail(&self, account: &Account, stops: &DowngradeEffects) -> Delivery {
         let now = self.now();
         Delivery {
             id: DeliveryId::new(now, rand::random()),
@@ -105,31 +105,31 @@ impl Service {
             monitor: None,
             incident: None,
             seq: 0,
-            letter: Letter::Mail(plan_changed(account.plan, stops, now)),
-            once: false,
+            message: DeliveryMessage::Mail(downgrade_mail(account.plan, stops, now)),
+            is_single_attempt: false,
             created_at: now,
-            stage: Stage::Waiting(now),
-            tries: Default::default(),
-            log: Vec::new(),
-            began: None,
+            state: DeliveryState::Waiting(now),
+            attempts: Default::default(),
+            attempt_log: Vec::new(),
+            outage_start: None,
         }
     }
 }
 
 /// Collects the features that stop on these pages when their account changes plan.
-fn stops(
-    store: &dyn Read,
-    pages: &[Versioned<Page>],
+fn lost_features(
+    store: &dyn StoreRead,
+    pages: &[VersionedValue<Page>],
     (before, after): (Plan, Plan),
     limits: &PlanLimits,
-) -> crate::storage::Result<Stops> {
-    let mut stops = Stops::default();
+) -> crate::storage::Result<DowngradeEffects> {
+    let mut stops = DowngradeEffects::default();
     let (mut counted, mut is_probed) = (0, false);
     for page in pages.iter().map(|page| &page.value) {
         let name = || page.name.clone();
         for destination in store.destinations_of(page.id)?.into_iter().map(|it| it.value) {
             let kind = destination.channel.kind();
-            let is_used = destination.enabled && destination.health.off.is_none();
+            let is_used = destination.enabled && destination.health.disabled.is_none();
             if is_used && before.has_channel(kind) && !after.has_channel(kind) {
                 stops.destinations.push((kind, destination.name, name()));
             }
@@ -152,12 +152,11 @@ fn stops(
     }
     stops.interval_ms = limits.interval_ms(after, CheckKind::Http).filter(|_| is_probed);
     let allowed = limits.monitors(after);
-    let is_over =
-        allowed < limits.monitors(before) && usize::try_from(allowed).is_ok_and(|most| counted > most);
+    let is_over = allowed < limits.monitors(before) && usize::try_from(allowed).is_ok_and(|most| counted > most);
     stops.monitors = is_over.then_some((counted, allowed));
     Ok(stops)
 }
 
 fn has_own_regions(monitor: &Monitor) -> bool {
-    monitor.pinned.is_some() || monitor.latency_regions.is_some() || monitor.slow_thresholds.is_some()
+    monitor.pinned_region.is_some() || monitor.latency_regions.is_some() || monitor.slow_thresholds.is_some()
 }

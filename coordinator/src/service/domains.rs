@@ -4,21 +4,21 @@ use std::fmt;
 use std::sync::{Arc, MutexGuard, PoisonError};
 
 use futures_util::future::BoxFuture;
-use parallax_core::event::Edited;
+use parallax_core::event::EditKind;
 use parallax_core::id::{AccountId, PageId};
 use parallax_core::page::Page;
-use parallax_core::page::domain::{DomainClaim, FREED_FOR, Freed};
-use parallax_core::page::verification::{Unseen, judge, next_look};
-use parallax_core::refusal::Refusals;
+use parallax_core::page::domain::{DomainClaim, RESERVED_FOR, ReservedHostname};
+use parallax_core::page::domain_verification::{LookupFailure, next_lookup, verify};
 use parallax_core::time::Timestamp;
+use parallax_core::validation::ValidationErrors;
 
-use super::pace::TooOften;
-use super::{Caller, Error, Result, Service};
-use crate::storage::{Batch, Expect, Is, Op, Versioned};
+use super::rate_limit::RateExceeded;
+use super::{Caller, Service, ServiceError, ServiceResult};
+use crate::storage::{Batch, Expect, Op, Presence, VersionedValue};
 
 /// A hostname that the operator released.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Released {
+pub struct ReleasedHostname {
     /// The hostname in normalized form.
     pub host: String,
     /// The page that had it; `None` if it was only reserved.
@@ -29,45 +29,45 @@ pub struct Released {
 
 /// Pending domain claims of pages, read after that edit.
 #[derive(Debug)]
-pub(super) struct Claims {
+pub(super) struct PendingClaims {
     edit: u64,
-    asking: Vec<(PageId, DomainClaim)>,
+    claims: Vec<(PageId, DomainClaim)>,
 }
 
 /// Source of TXT records.
-pub trait Lookup: fmt::Debug + Send + Sync {
+pub trait TxtLookup: fmt::Debug + Send + Sync {
     /// Returns the texts of a name's records; bounded in time.
-    fn texts<'a>(&'a self, name: &'a str) -> BoxFuture<'a, std::result::Result<Vec<String>, Unseen>>;
+    fn texts<'a>(&'a self, name: &'a str) -> BoxFuture<'a, std::result::Result<Vec<String>, LookupFailure>>;
 }
 
 impl Service {
     /// Sets the source of TXT records; without it no look-up succeeds. Only the first call counts.
-    pub fn look_up_by(&self, lookup: Arc<dyn Lookup>) {
-        let _ = self.0.lookup.set(lookup);
+    pub fn set_txt_lookup(&self, lookup: Arc<dyn TxtLookup>) {
+        let _ = self.0.txt_lookup.set(lookup);
     }
 
     /// Looks up the claimed domain at once, and returns the updated page.
     ///
     /// # Errors
-    /// [`Error::ReadOnly`], [`Error::NotFound`], [`Error::Invalid`] if the page has no pending claim, and
-    /// [`Error::DomainCheckedJustNow`].
-    pub async fn check_domain(&self, caller: &Caller, id: PageId) -> Result<Page> {
-        caller.writes()?;
+    /// [`ServiceError::ReadOnly`], [`ServiceError::NotFound`], [`ServiceError::Invalid`] if the page has no pending claim, and
+    /// [`ServiceError::DomainCheckTooSoon`].
+    pub async fn check_domain(&self, caller: &Caller, id: PageId) -> ServiceResult<Page> {
+        caller.require_write()?;
         let page = self.page(caller, id)?;
         if page.domain_claim.is_none() {
-            return Err(Refusals::one("customDomain", "is not waiting to be verified").into());
+            return Err(ValidationErrors::single("customDomain", "is not waiting to be verified").into());
         }
-        let paced = self.paced(&self.0.domains_looked, 1, &id);
-        paced.map_err(|TooOften { seconds }| Error::DomainCheckedJustNow { seconds })?;
-        self.look_for_domain(id).await?;
+        let paced = self.check_rate(&self.0.domain_check_limit, 1, &id);
+        paced.map_err(|RateExceeded { seconds }| ServiceError::DomainCheckTooSoon { seconds })?;
+        self.verify_domain(id).await?;
         self.page(caller, id)
     }
 
     /// Lists the pages whose domains are due for a look-up. All pages are read only after an edit or a look-up.
     ///
     /// # Errors
-    /// [`Error::Internal`] if the store can't be read.
-    pub async fn domains_due(&self) -> Result<Vec<PageId>> {
+    /// [`ServiceError::Internal`] if the store can't be read.
+    pub async fn domains_due(&self) -> ServiceResult<Vec<PageId>> {
         // Read first: an edit made in the meantime has a higher number.
         let edit = self.last_edit();
         let known = self.claims().take().filter(|known| known.edit == edit);
@@ -75,13 +75,13 @@ impl Service {
             Some(known) => known,
             None => {
                 let pages = self.store().read(|store| store.pages()).await?;
-                let asking = |page: Versioned<Page>| Some((page.value.id, page.value.domain_claim?));
-                Claims { edit, asking: pages.into_iter().filter_map(asking).collect() }
+                let asking = |page: VersionedValue<Page>| Some((page.value.id, page.value.domain_claim?));
+                PendingClaims { edit, claims: pages.into_iter().filter_map(asking).collect() }
             }
         };
         let now = self.now();
-        let is_due = |claim: &DomainClaim| next_look(claim).is_some_and(|next| next <= now);
-        let due = known.asking.iter().filter(|(_, claim)| is_due(claim)).map(|(page, _)| *page).collect();
+        let is_due = |claim: &DomainClaim| next_lookup(claim).is_some_and(|next| next <= now);
+        let due = known.claims.iter().filter(|(_, claim)| is_due(claim)).map(|(page, _)| *page).collect();
         *self.claims() = Some(known);
         Ok(due)
     }
@@ -89,18 +89,18 @@ impl Service {
     /// Looks up the domain that a page claims, and stores the result: the page's own domain, or the problem.
     ///
     /// # Errors
-    /// [`Error::Internal`] if the store can't be read or written.
-    pub async fn look_for_domain(&self, id: PageId) -> Result<()> {
+    /// [`ServiceError::Internal`] if the store can't be read or written.
+    pub async fn verify_domain(&self, id: PageId) -> ServiceResult<()> {
         let Some(claim) = self.claim_of(id)? else { return Ok(()) };
-        let found = match self.0.lookup.get() {
+        let found = match self.0.txt_lookup.get() {
             Some(lookup) => lookup.texts(&claim.record_name()).await,
-            None => Err(Unseen::Ours),
+            None => Err(LookupFailure::Internal),
         };
         let now = self.now();
-        let judged = judge(&claim, found.as_deref().map_err(|unseen| *unseen), now);
+        let judged = verify(&claim, found.as_deref().map_err(|unseen| *unseen), now);
         let (claim, judged) = (&claim, &judged);
         let looked = self
-            .change(id.to_u128(), || async move {
+            .commit_change(id.to_u128(), || async move {
                 let Some(page) = self.store().reader().page(id)? else { return Ok(((), None)) };
                 // The claim may have changed during the look-up.
                 let same = |asked: &DomainClaim| asked.host == claim.host && asked.token == claim.token;
@@ -109,20 +109,18 @@ impl Service {
                 }
                 let refused = match judged {
                     Err(words) => Some(words.clone()),
-                    Ok(()) => self.held_by_another(&page.value, &claim.host, now)?,
+                    Ok(()) => self.claim_conflict(&page.value, &claim.host, now)?,
                 };
                 let mut batch = Batch::new();
-                batch.expect(Expect::Page(id, Is::At(page.revision)));
+                batch.expect(Expect::Page(id, Presence::At(page.revision)));
                 if refused.is_none() {
-                    batch.event(self.page_event(id, Edited::Changed));
-                    if let Some(before) =
-                        page.value.custom_domain.clone().filter(|before| *before != claim.host)
-                    {
-                        let freed = Freed { account: page.value.account, until: now + FREED_FOR };
-                        batch.write(Op::PutFreed(before, freed));
+                    batch.event(self.page_event(id, EditKind::Changed));
+                    if let Some(before) = page.value.custom_domain.clone().filter(|before| *before != claim.host) {
+                        let freed = ReservedHostname { account: page.value.account, until: now + RESERVED_FOR };
+                        batch.write(Op::PutReservedHostname(before, freed));
                     }
                 }
-                batch.write(noted(page.value, claim, refused, now));
+                batch.write(with_lookup_result(page.value, claim, refused, now));
                 Ok(((), Some(batch)))
             })
             .await;
@@ -135,61 +133,59 @@ impl Service {
     /// Any page may claim it at once, and still has to prove it.
     ///
     /// # Errors
-    /// [`Error::NotFound`] for a hostname that no page has and that is not reserved.
-    pub async fn release_host(&self, host: &str) -> Result<Released> {
-        let host = &super::gate::plain(host).ok_or(Error::NotFound)?;
+    /// [`ServiceError::NotFound`] for a hostname that no page has and that is not reserved.
+    pub async fn release_host(&self, host: &str) -> ServiceResult<ReleasedHostname> {
+        let host = &super::authorize::normalize_host(host).ok_or(ServiceError::NotFound)?;
         let held = self.store().reader().page_by_host(host)?.map(|page| page.value.id);
         let turn = held.map_or(0, |page| page.to_u128());
-        self.change(turn, || async move {
+        self.commit_change(turn, || async move {
             let reader = self.store().reader();
-            let (page, freed) = (reader.page_by_host(host)?, reader.freed(host)?);
+            let (page, freed) = (reader.page_by_host(host)?, reader.reserved_hostname(host)?);
             let now = self.now();
             let mut batch = Batch::new();
             let account = match (&page, freed) {
                 (Some(page), _) => page.value.account,
                 (None, Some(freed)) if freed.until > now => freed.account,
-                (None, _) => return Err(Error::NotFound),
+                (None, _) => return Err(ServiceError::NotFound),
             };
             let released =
-                Released { host: host.clone(), page: page.as_ref().map(|page| page.value.id), account };
+                ReleasedHostname { host: host.clone(), page: page.as_ref().map(|page| page.value.id), account };
             // A reservation that has already ended reserves it for nobody.
-            batch.write(Op::PutFreed(host.clone(), Freed { account, until: now }));
+            batch.write(Op::PutReservedHostname(host.clone(), ReservedHostname { account, until: now }));
             if let Some(page) = page {
                 let id = page.value.id;
-                batch.expect(Expect::Page(id, Is::At(page.revision)));
+                batch.expect(Expect::Page(id, Presence::At(page.revision)));
                 batch.write(Page { custom_domain: None, ..page.value });
-                batch.event(self.page_event(id, Edited::Changed));
+                batch.event(self.page_event(id, EditKind::Changed));
             }
             Ok((released, Some(batch)))
         })
         .await
     }
 
-    fn claims(&self) -> MutexGuard<'_, Option<Claims>> {
+    fn claims(&self) -> MutexGuard<'_, Option<PendingClaims>> {
         self.0.claims.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn claim_of(&self, id: PageId) -> Result<Option<DomainClaim>> {
+    fn claim_of(&self, id: PageId) -> ServiceResult<Option<DomainClaim>> {
         Ok(self.store().reader().page(id)?.and_then(|page| page.value.domain_claim))
     }
 
     /// Returns the reason why that page may not have the hostname, in words for its owner.
-    fn held_by_another(&self, page: &Page, host: &str, now: Timestamp) -> Result<Option<String>> {
+    fn claim_conflict(&self, page: &Page, host: &str, now: Timestamp) -> ServiceResult<Option<String>> {
         let reader = self.store().reader();
         if reader.page_by_host(host)?.is_some_and(|other| other.value.id != page.id) {
             return Ok(Some(format!("{host} is another page's domain")));
         }
-        let freed = reader.freed(host)?;
-        Ok(freed.filter(|freed| freed.holds_against(page.account, now)).map(|_| {
-            format!(
-                "{host} was another account's domain recently and is reserved for that account for 30 days"
-            )
+        let freed = reader.reserved_hostname(host)?;
+        Ok(freed.filter(|freed| freed.is_reserved_from(page.account, now)).map(|_| {
+            format!("{host} was another account's domain recently and is reserved for that account for 30 days")
         }))
     }
 }
 
 /// The page after a look-up: with the domain, or with the problem.
-fn noted(mut page: Page, claim: &DomainClaim, refused: Option<String>, now: Timestamp) -> Page {
+fn with_lookup_result(mut page: Page, claim: &DomainClaim, refused: Option<String>, now: Timestamp) -> Page {
     page.domain_claim = match refused {
         Some(words) => Some(DomainClaim { checked_at: Some(now), problem: Some(words), ..claim.clone() }),
         None => {

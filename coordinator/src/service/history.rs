@@ -6,39 +6,39 @@ use std::ops::RangeInclusive;
 
 use chrono::NaiveDate;
 use parallax_core::downtime::Downtime;
-use parallax_core::event::{RoundReport, What};
+use parallax_core::event::{EventKind, RoundReport};
 use parallax_core::id::{MonitorId, PageId};
-use parallax_core::incident::{MAX_COUNTED, MAX_WINDOW};
-use parallax_core::member::Agent;
+use parallax_core::incident::{MAX_COUNTED_WINDOWS, MAX_WINDOW};
+use parallax_core::member::AgentRecord;
 use parallax_core::observation::Reading;
 use parallax_core::page::Page;
-use parallax_core::place::{PlaceNo, Region};
-use parallax_core::rollup::{Counts, day_of, end_of_day, start_of_day};
+use parallax_core::rollup::{OutcomeCounts, day_of, end_of_day, start_of_day};
 use parallax_core::time::{MINUTE, Timestamp};
-use parallax_core::uptime::{Span, Spans, WatchedTime};
+use parallax_core::uptime::{MonitoredTime, TimeSpan, TimeSpans};
+use parallax_core::vantage::{Region, VantageNo};
 
-use super::{Caller, Error, Result, Service};
-pub use crate::flow::Sighting;
-pub use crate::storage::Recorded;
+use super::{Caller, Service, ServiceError, ServiceResult};
+pub use crate::engine::CheckNowResult;
+pub use crate::storage::JournalEvent;
 
 /// Maximum events scanned per call.
-const SCANNED: usize = 8192;
+const MAX_EVENTS_SCANNED: usize = 8192;
 /// Events read per query.
 const READ_AT_ONCE: usize = 512;
 /// Maximum days per request.
 pub const MAX_DAYS: i64 = 400;
 /// Maximum milliseconds between a round's due time and its event.
-const ROUND_TAKES: i64 = 5 * MINUTE;
+const MAX_ROUND_DURATION: i64 = 5 * MINUTE;
 
 /// Cursor in a list of checks: continues after this due time and region.
-pub type Place = (Timestamp, Region);
+pub type CheckCursor = (Timestamp, Region);
 
 /// Agents by number, including revoked ones.
-pub type Places = BTreeMap<PlaceNo, Agent>;
+pub type AgentsByNumber = BTreeMap<VantageNo, AgentRecord>;
 
 /// Finished scheduled round, with its details if they are still stored.
 #[derive(Debug, Clone)]
-pub struct Check {
+pub struct CheckRecord {
     /// The reading.
     pub reading: Reading,
     /// Reports of the agents: for rounds that were not a plain pass, as long as their events are stored.
@@ -47,22 +47,22 @@ pub struct Check {
 
 /// Part of a list, with a cursor.
 #[derive(Debug, Clone)]
-pub struct Part<T, C> {
+pub struct HistorySlice<T, C> {
     /// The items, newest first.
     pub items: Vec<T>,
     /// Cursor of the next part; `None` at the end.
     pub next: Option<C>,
     /// Agents named in the items.
-    pub places: Places,
+    pub agents: AgentsByNumber,
 }
 
 /// Statistics of one day of a monitor.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Day {
+pub struct MonitorDay {
     /// Its date in the page's time zone.
     pub date: NaiveDate,
     /// Round outcomes of the counted regions.
-    pub counts: Counts,
+    pub counts: OutcomeCounts,
     /// Uptime in percent: the share of rounds that passed; for heartbeats and components, which have no rounds, the
     /// share of time not down. `None` without data.
     pub uptime: Option<f64>,
@@ -70,7 +70,7 @@ pub struct Day {
 
 /// An agent in service.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Stand {
+pub struct ServingAgent {
     /// The region.
     pub region: Region,
     /// The network's label.
@@ -80,21 +80,21 @@ pub struct Stand {
 }
 
 /// Downtime of a monitor, with the excluded periods.
-pub(super) struct Timed {
+pub(super) struct DowntimeHistory {
     zone: chrono_tz::Tz,
     now: Timestamp,
     downtime: Downtime,
-    excluded: Spans,
+    excluded: TimeSpans,
 }
 
-impl Timed {
+impl DowntimeHistory {
     /// Computes how much of a period was watched, and how much of that the monitor was down.
-    pub(super) fn time_in(&self, window: Span) -> WatchedTime {
-        self.downtime.time_over(window, self.now, self.excluded.as_slice())
+    pub(super) fn time_in(&self, window: TimeSpan) -> MonitoredTime {
+        self.downtime.monitored_time(window, self.now, self.excluded.as_slice())
     }
 
     fn uptime(&self, date: NaiveDate) -> Option<f64> {
-        let window = Span { from: start_of_day(date, self.zone)?, to: end_of_day(date, self.zone)? };
+        let window = TimeSpan { from: start_of_day(date, self.zone)?, to: end_of_day(date, self.zone)? };
         self.time_in(window).percent()
     }
 }
@@ -103,39 +103,39 @@ impl Service {
     /// Lists a monitor's scheduled rounds, newest first.
     ///
     /// # Errors
-    /// [`Error::NotFound`] for a monitor that the key can't access.
+    /// [`ServiceError::NotFound`] for a monitor that the key can't access.
     pub async fn checks(
         &self,
         caller: &Caller,
         (page, id): (PageId, MonitorId),
-        after: Option<Place>,
+        after: Option<CheckCursor>,
         limit: usize,
-    ) -> Result<Part<Check, Place>> {
+    ) -> ServiceResult<HistorySlice<CheckRecord, CheckCursor>> {
         let page = self.page(caller, page)?;
         let monitor = self.monitor_on(&page, id)?.value;
         let from = after.unwrap_or((self.now() + 1, Region::Europe));
-        let mut readings = self.0.figures.readings(&monitor, from, limit.saturating_add(1)).await?;
+        let mut readings = self.0.statistics.readings(&monitor, from, limit.saturating_add(1)).await?;
         let more = readings.len() > limit;
         readings.truncate(limit);
         let next = readings.last().filter(|_| more).map(|last| (last.due, last.region));
         let mut reports = self.reports(id, &readings).await?;
         let items = readings
             .into_iter()
-            .map(|reading| Check { report: reports.remove(&(reading.region, reading.round)), reading });
-        Ok(Part { items: items.collect(), next, places: self.places().await? })
+            .map(|reading| CheckRecord { report: reports.remove(&(reading.region, reading.round)), reading });
+        Ok(HistorySlice { items: items.collect(), next, agents: self.agents_by_number().await? })
     }
 
     /// Lists changes of a monitor's status, of its affected regions and of a heartbeat's deadline, newest first.
     ///
     /// # Errors
-    /// [`Error::NotFound`] for a monitor that the key can't access.
+    /// [`ServiceError::NotFound`] for a monitor that the key can't access.
     pub async fn events(
         &self,
         caller: &Caller,
         (page, id): (PageId, MonitorId),
         before: Option<u64>,
         limit: usize,
-    ) -> Result<Part<Recorded, u64>> {
+    ) -> ServiceResult<HistorySlice<JournalEvent, u64>> {
         let page = self.page(caller, page)?;
         self.monitor_on(&page, id)?;
         let (mut items, mut before, mut scanned) = (Vec::new(), before, 0);
@@ -143,10 +143,10 @@ impl Service {
             let read = self.store().read(move |store| store.events_of(id, before, READ_AT_ONCE)).await?;
             let Some(oldest) = read.last().map(|event| event.seq) else { break None };
             scanned += read.len();
-            let told = |event: &Recorded| match &event.event.what {
+            let told = |event: &JournalEvent| match &event.event.kind {
                 // "Still down" alerts repeat without changing anything.
-                What::Changed(change) => change.is_transition(),
-                What::ScopeChanged(_) | What::DeadlineExtended(_) => true,
+                EventKind::StatusChanged(change) => change.is_transition(),
+                EventKind::ScopeChanged(_) | EventKind::DeadlineExtended(_) => true,
                 _ => false,
             };
             items.extend(read.into_iter().filter(told));
@@ -155,31 +155,33 @@ impl Service {
                 break items.last().map(|last| last.seq);
             }
             // A long quiet period: the caller continues from here.
-            if scanned >= SCANNED {
+            if scanned >= MAX_EVENTS_SCANNED {
                 break Some(oldest);
             }
             before = Some(oldest);
         };
-        Ok(Part { items, next, places: self.places().await? })
+        Ok(HistorySlice { items, next, agents: self.agents_by_number().await? })
     }
 
     /// Returns a monitor's round outcomes by day in the page's time zone, oldest first. Without a range: the ninety
     /// days up to today.
     ///
     /// # Errors
-    /// [`Error::NotFound`] for a monitor that the key can't access, [`Error::Invalid`] for a bad range.
+    /// [`ServiceError::NotFound`] for a monitor that the key can't access, [`ServiceError::Invalid`] for a bad range.
     pub async fn days(
         &self,
         caller: &Caller,
         (page, id): (PageId, MonitorId),
         from: Option<NaiveDate>,
         to: Option<NaiveDate>,
-    ) -> Result<Vec<Day>> {
+    ) -> ServiceResult<Vec<MonitorDay>> {
         let page = self.page(caller, page)?;
         let monitor = self.monitor_on(&page, id)?.value;
         let today = || day_of(self.now(), page.timezone);
-        let fault = |field: &str, rule: &str| Error::from(parallax_core::refusal::Refusals::one(field, rule));
-        let to = to.or_else(today).ok_or(Error::NotFound)?;
+        let fault = |field: &str, rule: &str| {
+            ServiceError::from(parallax_core::validation::ValidationErrors::single(field, rule))
+        };
+        let to = to.or_else(today).ok_or(ServiceError::NotFound)?;
         let standard = to.checked_sub_days(chrono::Days::new(89));
         let from = from.or(standard).ok_or_else(|| fault("from", "must be a date after the year 0"))?;
         if from > to {
@@ -188,10 +190,10 @@ impl Service {
         if to.signed_duration_since(from).num_days() >= MAX_DAYS {
             return Err(fault("from", "must be at most 399 days before to"));
         }
-        let mut counts = self.0.figures.days(&page, &monitor, from..=to, self.now()).await?;
+        let mut counts = self.0.statistics.days(&page, &monitor, from..=to, self.now()).await?;
         let timed = if monitor.check.kind().has_downtime() {
-            let downtime = self.views(vec![id]).await.pop().and_then(|view| view.downtime);
-            self.timed(&page, vec![(id, downtime)], from..=to).await?.pop()
+            let downtime = self.monitor_views(vec![id]).await.pop().and_then(|view| view.downtime);
+            self.downtime_histories(&page, vec![(id, downtime)], from..=to).await?.pop()
         } else {
             None
         };
@@ -202,19 +204,19 @@ impl Service {
                 Some(timed) => timed.uptime(date),
                 None => counts.tally().percent(),
             };
-            Day { date, counts, uptime }
+            MonitorDay { date, counts, uptime }
         };
         Ok(days.map(day).collect())
     }
 
     /// Reads the downtime of a page's monitors that have no rounds of their own, in the same order: each is given
     /// with the downtime of its view.
-    pub(super) async fn timed(
+    pub(super) async fn downtime_histories(
         &self,
         page: &Page,
         monitors: Vec<(MonitorId, Option<Downtime>)>,
         days: RangeInclusive<NaiveDate>,
-    ) -> Result<Vec<Timed>> {
+    ) -> ServiceResult<Vec<DowntimeHistory>> {
         if monitors.is_empty() {
             return Ok(Vec::new());
         }
@@ -223,17 +225,17 @@ impl Service {
         let end = end_of_day(*days.end(), zone).map_or(now, |end| end.min(now));
         let starts = first - MAX_WINDOW..end;
         let timed = self.store().read(move |store| {
-            let all = store.windows_of(id, None, starts.clone(), MAX_COUNTED)?;
+            let all = store.windows_of(id, None, starts.clone(), MAX_COUNTED_WINDOWS)?;
             let timed = |(monitor, downtime): (MonitorId, Option<Downtime>)| {
                 // If the page has more windows than the limit, read each monitor's own, so that others can't displace
                 // them.
-                let own = if all.len() < MAX_COUNTED {
+                let own = if all.len() < MAX_COUNTED_WINDOWS {
                     all.iter().filter(|window| window.covers(monitor)).map(|window| window.span).collect()
                 } else {
-                    let own = store.windows_of(id, Some(monitor), starts.clone(), MAX_COUNTED)?;
+                    let own = store.windows_of(id, Some(monitor), starts.clone(), MAX_COUNTED_WINDOWS)?;
                     own.into_iter().map(|window| window.span).collect()
                 };
-                Ok(Timed { zone, now, downtime: downtime.unwrap_or_default(), excluded: own })
+                Ok(DowntimeHistory { zone, now, downtime: downtime.unwrap_or_default(), excluded: own })
             };
             monitors.into_iter().map(timed).collect()
         });
@@ -241,14 +243,14 @@ impl Service {
     }
 
     /// Lists the agents in service by region and network.
-    pub fn stands(&self) -> Vec<Stand> {
-        self.0.figures.stands()
+    pub fn agents_in_service(&self) -> Vec<ServingAgent> {
+        self.0.statistics.agents_in_service()
     }
 
     /// Returns all agents by number.
-    pub(super) async fn places(&self) -> Result<Places> {
+    pub(super) async fn agents_by_number(&self) -> ServiceResult<AgentsByNumber> {
         let agents = self.store().read(|store| store.agents()).await?;
-        Ok(agents.into_iter().map(|agent| (agent.value.place, agent.value)).collect())
+        Ok(agents.into_iter().map(|agent| (agent.value.vantage_no, agent.value)).collect())
     }
 
     /// Reads the reports of those rounds that were not a plain pass from the journal.
@@ -256,8 +258,8 @@ impl Service {
         &self,
         id: MonitorId,
         readings: &[Reading],
-    ) -> Result<BTreeMap<(Region, u64), RoundReport>> {
-        let odd = |reading: &&Reading| reading.word != parallax_core::observation::Word::Passed;
+    ) -> ServiceResult<BTreeMap<(Region, u64), RoundReport>> {
+        let odd = |reading: &&Reading| reading.outcome != parallax_core::observation::RoundOutcome::Passed;
         let Some(oldest) = readings.iter().filter(odd).map(|reading| reading.due).min() else {
             return Ok(BTreeMap::new());
         };
@@ -265,13 +267,13 @@ impl Service {
         loop {
             let read = self.store().read(move |store| store.events_of(id, before, READ_AT_ONCE)).await?;
             let Some(last) = read.last() else { return Ok(reports) };
-            let is_past = last.event.at < oldest - ROUND_TAKES;
+            let is_past = last.event.at < oldest - MAX_ROUND_DURATION;
             before = Some(last.seq);
             scanned += read.len();
             for event in read {
-                let found = match event.event.what {
-                    What::Round(report) => vec![report],
-                    What::Changed(change) => change.evidence,
+                let found = match event.event.kind {
+                    EventKind::Round(report) => vec![report],
+                    EventKind::StatusChanged(change) => change.evidence,
                     _ => Vec::new(),
                 };
                 for report in found {
@@ -280,7 +282,7 @@ impl Service {
                     }
                 }
             }
-            if is_past || scanned >= SCANNED {
+            if is_past || scanned >= MAX_EVENTS_SCANNED {
                 return Ok(reports);
             }
         }

@@ -10,15 +10,15 @@ use std::time::Duration;
 
 use parallax_core::account::Account;
 use parallax_core::id::{AccountId, IncidentId, PageId};
-use parallax_core::incident::{Incident, News, Told};
-use parallax_core::plan::{Plan, PlanRefusal};
+use parallax_core::incident::{Incident, IncidentChange, IncidentEvent};
+use parallax_core::plan::{Plan, PlanLimitError};
 use parallax_core::time::{DAY, Timestamp};
 
-use super::{Result, Service};
-use crate::storage::{self, Batch, Expect, Is, Op, Read, StoreError, Versioned};
+use super::{Service, ServiceResult};
+use crate::storage::{self, Batch, Expect, Op, Presence, StoreError, StoreRead, VersionedValue};
 
 /// Milliseconds after its end during which an incident is not replaced by a person's new one.
-const KEPT: i64 = 30 * DAY;
+const MIN_CLOSED_AGE: i64 = 30 * DAY;
 /// Incidents read per page and query.
 const SLICE: usize = 256;
 /// Interval of the sweep over all accounts.
@@ -28,7 +28,7 @@ const RETRY: Duration = Duration::from_secs(60);
 
 impl Service {
     /// Deletes the oldest closed incidents of accounts that exceed the limit, as long as the coordinator runs.
-    pub async fn keep_incident_limits(self) {
+    pub async fn run_incident_limits(self) {
         loop {
             match self.sweep_incidents().await {
                 Ok(()) => tokio::time::sleep(SWEEP).await,
@@ -50,67 +50,67 @@ impl Service {
 
     /// The same with another minimum that every account keeps.
     pub(super) async fn sweep_incidents_to(&self, most: usize) -> storage::Result<()> {
-        let known = self.0.incidents_kept.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let known = self.0.excess_incidents.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let mut kept = BTreeMap::new();
         for account in self.store().read(|store| store.accounts()).await? {
             let id = account.value.id;
-            let count = self.store().read(move |store| count(store, id)).await?;
+            let count = self.store().read(move |store| count_incidents(store, id)).await?;
             if count <= most {
                 continue;
             }
             let left = match &known {
-                Some(known) => self.drop_incidents(id, known.get(&id).copied().unwrap_or(most)).await?,
+                Some(known) => self.delete_excess_incidents(id, known.get(&id).copied().unwrap_or(most)).await?,
                 None => count,
             };
             if left > most {
                 kept.insert(id, left);
             }
         }
-        *self.0.incidents_kept.lock().unwrap_or_else(PoisonError::into_inner) = Some(kept);
+        *self.0.excess_incidents.lock().unwrap_or_else(PoisonError::into_inner) = Some(kept);
         Ok(())
     }
 
     /// Finds the incident to replace when a person opens one more, if that is needed.
     ///
     /// # Errors
-    /// [`PlanRefusal::IncidentsFull`] if the account is at its limit and none may be replaced.
-    pub(super) async fn room_for_incident(&self, account: &Account) -> Result<Option<Droppable>> {
+    /// [`PlanLimitError::IncidentsFull`] if the account is at its limit and none may be replaced.
+    pub(super) async fn incident_to_replace(&self, account: &Account) -> ServiceResult<Option<ClosedIncident>> {
         let (id, now, plan) = (account.id, self.now(), account.plan);
         let limit = self.limits().incidents(plan);
-        let oldest = move |store: &dyn Read| {
-            if count(store, id)? < usize::try_from(limit).unwrap_or(usize::MAX) {
+        let oldest = move |store: &dyn StoreRead| {
+            if count_incidents(store, id)? < usize::try_from(limit).unwrap_or(usize::MAX) {
                 return Ok(None);
             }
-            let oldest = closed(store, id, 1)?.into_iter().next();
-            Ok(Some(oldest.filter(|it| now.since(it.ended) >= KEPT)))
+            let oldest = oldest_closed(store, id, 1)?.into_iter().next();
+            Ok(Some(oldest.filter(|it| now.since(it.ended) >= MIN_CLOSED_AGE)))
         };
         match self.store().read(oldest).await? {
             None => Ok(None),
             Some(Some(oldest)) => Ok(Some(oldest)),
-            Some(None) => Err(PlanRefusal::IncidentsFull { plan, limit }.into()),
+            Some(None) => Err(PlanLimitError::IncidentsFull { plan, limit }.into()),
         }
     }
 
     /// Adds an incident's deletion to a batch. A window is over by then, so calendars don't show it as cancelled.
-    pub(super) fn drop_in(&self, batch: &mut Batch, it: &Droppable) {
-        batch.expect(Expect::Incident(it.id, Is::At(it.revision))).write(Op::DeleteIncident(it.id));
-        let told = Told { incident: it.id, news: News::Deleted, update: None, notify: false };
+    pub(super) fn add_deletion(&self, batch: &mut Batch, it: &ClosedIncident) {
+        batch.expect(Expect::Incident(it.id, Presence::At(it.revision))).write(Op::DeleteIncident(it.id));
+        let told = IncidentEvent { incident: it.id, change: IncidentChange::Deleted, update: None, notify: false };
         batch.event(self.incident_event(it.page, told));
     }
 
     /// Deletes the oldest closed incidents of an account beyond that number, and returns how many are left.
-    async fn drop_incidents(&self, account: AccountId, most: usize) -> storage::Result<usize> {
+    async fn delete_excess_incidents(&self, account: AccountId, most: usize) -> storage::Result<usize> {
         loop {
-            let count = self.store().read(move |store| count(store, account)).await?;
+            let count = self.store().read(move |store| count_incidents(store, account)).await?;
             let over = count.saturating_sub(most);
-            let found = self.store().read(move |store| closed(store, account, over)).await?;
+            let found = self.store().read(move |store| oldest_closed(store, account, over)).await?;
             if found.is_empty() {
                 return Ok(count);
             }
             let dropped = found.len();
             for it in found {
                 let mut batch = Batch::new();
-                self.drop_in(&mut batch, &it);
+                self.add_deletion(&mut batch, &it);
                 match self.store().commit(batch).await {
                     // Edited in the meantime.
                     Ok(_) | Err(StoreError::Conflict(_)) => {}
@@ -124,7 +124,7 @@ impl Service {
 
 /// A closed incident with its revision.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Droppable {
+pub(super) struct ClosedIncident {
     page: PageId,
     id: IncidentId,
     revision: u64,
@@ -132,27 +132,27 @@ pub(super) struct Droppable {
 }
 
 /// Counts an account's incidents and windows, including open ones.
-fn count(store: &dyn Read, account: AccountId) -> storage::Result<usize> {
+fn count_incidents(store: &dyn StoreRead, account: AccountId) -> storage::Result<usize> {
     let mut count = 0;
     for page in store.pages_of(account)? {
-        count += store.standing(page.value.id)?.incidents;
+        count += store.page_counts(page.value.id)?.incidents;
     }
     Ok(count)
 }
 
 /// Finds the oldest closed incidents of an account, up to that number.
-fn closed(store: &dyn Read, account: AccountId, most: usize) -> storage::Result<Vec<Droppable>> {
+fn oldest_closed(store: &dyn StoreRead, account: AccountId, most: usize) -> storage::Result<Vec<ClosedIncident>> {
     if most == 0 {
         return Ok(Vec::new());
     }
     let mut found = Vec::new();
     for page in store.pages_of(account)? {
         let oldest = oldest_with_closed(store, page.value.id, most)?;
-        found.extend(oldest.into_iter().filter(|it| !it.value.is_open()).map(|it| Droppable {
+        found.extend(oldest.into_iter().filter(|it| !it.value.is_open()).map(|it| ClosedIncident {
             page: it.value.page,
             id: it.value.id,
             revision: it.revision,
-            ended: ended(&it.value),
+            ended: age_start(&it.value),
         }));
     }
     found.sort_by_key(|it| (it.ended, it.id));
@@ -163,10 +163,10 @@ fn closed(store: &dyn Read, account: AccountId, most: usize) -> storage::Result<
 /// Reads the oldest incidents of a page until they include that many closed ones. Reads in growing slices: incidents
 /// may be long, and few of the oldest are open.
 fn oldest_with_closed(
-    store: &dyn Read,
+    store: &dyn StoreRead,
     page: PageId,
     closed: usize,
-) -> storage::Result<Vec<Versioned<Incident>>> {
+) -> storage::Result<Vec<VersionedValue<Incident>>> {
     let mut slice = closed.clamp(1, SLICE);
     loop {
         let oldest = store.oldest_incidents(page, slice)?;
@@ -179,6 +179,6 @@ fn oldest_with_closed(
 }
 
 /// Returns the time from which an incident's age counts: one entered in retrospect is as new as its entry.
-fn ended(incident: &Incident) -> Timestamp {
+fn age_start(incident: &Incident) -> Timestamp {
     incident.resolved_at.unwrap_or(incident.started_at).max(incident.created_at)
 }

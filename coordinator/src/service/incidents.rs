@@ -1,28 +1,28 @@
 //! Incidents and maintenance windows: opening, editing, updates, deletion, and reading with their monitors.
 
-pub mod listed;
+pub mod lists;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::AtomicBool;
 
-use parallax_core::event::{Event, What};
+use parallax_core::event::{Event, EventKind};
 use parallax_core::id::{IncidentId, MonitorId, PageId, SeriesId, UpdateId};
-use parallax_core::incident::edit::{IncidentEdit, Opened, Seat};
-use parallax_core::incident::series::{MAX_REPEATING, MAX_STOPPED, Names, Series};
-use parallax_core::incident::{Impact, Incident, MAX_OPEN, News, Told, UpdatePost};
+use parallax_core::incident::edit::{CreatedIncident, IncidentEdit, NewIncident};
+use parallax_core::incident::series::{MAX_ACTIVE_SERIES, MAX_STOPPED, Series, WindowIds};
+use parallax_core::incident::{Impact, Incident, IncidentChange, IncidentEvent, MAX_OPEN_INCIDENTS, UpdatePost};
+use parallax_core::locale::Locale;
 use parallax_core::page::Page;
-use parallax_core::plan::PlanRefusal;
-use parallax_core::refusal::Refusals;
-use parallax_core::tongue::Tongue;
+use parallax_core::plan::PlanLimitError;
+use parallax_core::validation::ValidationErrors;
 
-use self::listed::{Cut, Newest, OPEN_UPDATES, cut};
-use super::once::{Done, Once, Redrawn};
-use super::{Caller, Error, Result, Service};
-use crate::storage::{Batch, Expect, Is, Op, Read, Versioned};
+use self::lists::{OPEN_UPDATES, TruncatedIncident, UpdateLimits, list_truncated};
+use super::idempotency::{IdempotentRequest, RequestOutcome, Rereadable};
+use super::{Caller, Service, ServiceError, ServiceResult};
+use crate::storage::{Batch, Expect, Op, Presence, StoreRead, VersionedValue};
 
 /// An incident or a window with its series and monitors.
 #[derive(Debug, Clone)]
-pub struct Shown {
+pub struct IncidentDetail {
     /// The incident.
     pub incident: Incident,
     /// The repeating entry that it was planned from, if it still exists.
@@ -30,33 +30,33 @@ pub struct Shown {
     /// Its monitors that still exist: id, name, and impact if one was set for it.
     pub monitors: Vec<(MonitorId, String, Option<Impact>)>,
     /// Number of older updates omitted in a list.
-    pub more: usize,
+    pub omitted_updates: usize,
 }
 
 /// Part of a list of incidents and windows, with a cursor.
 #[derive(Debug, Clone)]
-pub struct Part {
+pub struct IncidentSlice {
     /// Newest first.
-    pub incidents: Vec<Shown>,
-    /// Cursor for [`Wanted::before`]; `None` at the end.
+    pub incidents: Vec<IncidentDetail>,
+    /// Cursor for [`IncidentFilter::before`]; `None` at the end.
     pub next: Option<IncidentId>,
 }
 
-impl Redrawn for Shown {
+impl Rereadable for IncidentDetail {
     fn id(&self) -> Option<u128> {
         Some(self.incident.id.to_u128())
     }
 
-    async fn redraw(service: &Service, page: PageId, id: u128) -> Result<Self> {
+    async fn reread(service: &Service, page: PageId, id: u128) -> ServiceResult<Self> {
         let incident = service.store().reader().incident(IncidentId::from_u128(id))?;
-        let incident = incident.filter(|incident| incident.value.page == page).ok_or(Error::NotFound)?;
-        service.shown_incident(incident.value).await
+        let incident = incident.filter(|incident| incident.value.page == page).ok_or(ServiceError::NotFound)?;
+        service.incident_detail(incident.value).await
     }
 }
 
 /// Filter and paging of a list of incidents.
 #[derive(Debug, Clone, Copy)]
-pub struct Wanted {
+pub struct IncidentFilter {
     /// Open incidents and unfinished maintenance only.
     pub open: bool,
     /// Cursor: only items after this one in the list.
@@ -69,15 +69,20 @@ impl Service {
     /// Lists a page's incidents and windows, newest first; fewer than requested if they are long.
     ///
     /// # Errors
-    /// [`Error::NotFound`] for a page that the key can't access, [`Error::Invalid`] if `before` is not on it.
-    pub async fn incidents(&self, caller: &Caller, page: PageId, wanted: Wanted) -> Result<Part> {
+    /// [`ServiceError::NotFound`] for a page that the key can't access, [`ServiceError::Invalid`] if `before` is not on it.
+    pub async fn incidents(
+        &self,
+        caller: &Caller,
+        page: PageId,
+        wanted: IncidentFilter,
+    ) -> ServiceResult<IncidentSlice> {
         let page = self.page(caller, page)?;
         let before = match wanted.before {
             None => None,
             Some(id) => {
-                let unknown = || Refusals::one("before", "must be the id of an incident of this page");
+                let unknown = || ValidationErrors::single("before", "must be the id of an incident of this page");
                 let incident = self.incident_on(&page, id).map_err(|error| match error {
-                    Error::NotFound => unknown().into(),
+                    ServiceError::NotFound => unknown().into(),
                     other => other,
                 })?;
                 Some((incident.value.started_at, id))
@@ -85,11 +90,11 @@ impl Service {
         };
         let id = page.id;
         let shown = self.store().read(move |store| {
-            let (found, has_more) = listed::whole(store, (id, wanted.open), before, wanted.limit)?;
-            let names = names(store, id)?;
+            let (found, has_more) = lists::list_full(store, (id, wanted.open), before, wanted.limit)?;
+            let names = monitor_names(store, id)?;
             let next = found.last().filter(|_| has_more).map(|last| last.id);
-            let incidents = found.into_iter().map(|incident| shown(store, incident, &names));
-            Ok(Part { incidents: incidents.collect::<crate::storage::Result<_>>()?, next })
+            let incidents = found.into_iter().map(|incident| incident_detail(store, incident, &names));
+            Ok(IncidentSlice { incidents: incidents.collect::<crate::storage::Result<_>>()?, next })
         });
         Ok(shown.await?)
     }
@@ -97,18 +102,18 @@ impl Service {
     /// Returns one incident or window of a page.
     ///
     /// # Errors
-    /// [`Error::NotFound`] for one that the key can't access, or that is on another page.
-    pub async fn incident(&self, caller: &Caller, page: PageId, id: IncidentId) -> Result<Shown> {
+    /// [`ServiceError::NotFound`] for one that the key can't access, or that is on another page.
+    pub async fn incident(&self, caller: &Caller, page: PageId, id: IncidentId) -> ServiceResult<IncidentDetail> {
         let page = self.page(caller, page)?;
         let incident = self.incident_on(&page, id)?;
-        self.shown_incident(incident.value).await
+        self.incident_detail(incident.value).await
     }
 
     /// Checks that the key can access that incident on that page.
     ///
     /// # Errors
-    /// [`Error::NotFound`] if it can't.
-    pub fn reaches_incident(&self, caller: &Caller, page: PageId, id: IncidentId) -> Result<()> {
+    /// [`ServiceError::NotFound`] if it can't.
+    pub fn check_incident_access(&self, caller: &Caller, page: PageId, id: IncidentId) -> ServiceResult<()> {
         let page = self.page(caller, page)?;
         self.incident_on(&page, id).map(|_| ())
     }
@@ -116,45 +121,46 @@ impl Service {
     /// Opens an incident, or schedules a window.
     ///
     /// # Errors
-    /// [`Error::ReadOnly`], [`Error::NotFound`], [`Error::Invalid`], and [`Error::PlanLimit`] if the page has the
+    /// [`ServiceError::ReadOnly`], [`ServiceError::NotFound`], [`ServiceError::Invalid`], and [`ServiceError::PlanLimit`] if the page has the
     /// maximum of open or repeating ones, or the account has the maximum of incidents.
     pub async fn open_incident(
         &self,
         caller: &Caller,
         page: PageId,
         edit: &IncidentEdit,
-        once: &Once<'_, Shown>,
-    ) -> Result<Done<Shown>> {
-        let names = Names {
+        once: &IdempotentRequest<'_, IncidentDetail>,
+    ) -> ServiceResult<RequestOutcome<IncidentDetail>> {
+        let names = WindowIds {
             incident: IncidentId::new(self.now(), rand::random()),
             update: UpdateId::new(self.now(), rand::random()),
         };
         let series = SeriesId::new(self.now(), rand::random());
         let is_counted = &AtomicBool::new(false);
         // Under the page's lock, so that the last slot is taken once.
-        self.change_on(caller, page, page.to_u128(), once, |page| async move {
-            let monitors = self.ids_on(&page).await?;
-            let tongue = Tongue::of(page.language);
-            let seat = Seat { page: page.id, monitors: &monitors, tongue, names, series, now: self.now() };
-            let opened = edit.open(seat)?;
-            self.has_room(&opened)?;
-            self.has_text_room(&page, None, &opened.incident).await?;
-            let oldest = self.room_for_incident(&self.account_of(&page)?).await?;
-            self.admit_notifying(&page, opened.notify, is_counted).await?;
+        self.change_page_once(caller, page, page.to_u128(), once, |page| async move {
+            let monitors = self.monitor_ids(&page).await?;
+            let tongue = Locale::of(page.language);
+            let seat =
+                NewIncident { page: page.id, monitors: &monitors, locale: tongue, ids: names, series, now: self.now() };
+            let opened = edit.validate_new(seat)?;
+            self.check_open_limits(&opened)?;
+            self.check_text_size(&page, None, &opened.incident).await?;
+            let oldest = self.incident_to_replace(&self.account_of(&page)?).await?;
+            self.admit_notification(&page, opened.notify, is_counted).await?;
             let shown =
-                Shown { series: opened.series.clone(), ..self.shown_incident(opened.incident).await? };
+                IncidentDetail { series: opened.series.clone(), ..self.incident_detail(opened.incident).await? };
             let mut batch = Batch::new();
-            batch.expect(Expect::Page(page.id, Is::Present));
+            batch.expect(Expect::Page(page.id, Presence::Present));
             batch.write(shown.incident.clone());
             if let Some(oldest) = oldest {
-                self.drop_in(&mut batch, &oldest);
+                self.add_deletion(&mut batch, &oldest);
             }
             if let Some(series) = opened.series {
-                batch.write(Op::DropStoppedSeries(page.id, MAX_STOPPED)).write(series);
+                batch.write(Op::DeleteStoppedSeries(page.id, MAX_STOPPED)).write(series);
             }
-            let told = Told {
+            let told = IncidentEvent {
                 incident: names.incident,
-                news: opened.news,
+                change: opened.change,
                 update: Some(names.update),
                 notify: opened.notify,
             };
@@ -168,42 +174,40 @@ impl Service {
     /// past completes, and its completion is announced.
     ///
     /// # Errors
-    /// [`Error::ReadOnly`], [`Error::NotFound`], [`Error::Invalid`].
+    /// [`ServiceError::ReadOnly`], [`ServiceError::NotFound`], [`ServiceError::Invalid`].
     pub async fn edit_incident(
         &self,
         caller: &Caller,
         page: PageId,
         id: IncidentId,
         edit: &IncidentEdit,
-        once: &Once<'_, Shown>,
-    ) -> Result<Done<Shown>> {
+        once: &IdempotentRequest<'_, IncidentDetail>,
+    ) -> ServiceResult<RequestOutcome<IncidentDetail>> {
         // Under the page's lock, so that the last free bytes for texts are taken once.
-        self.change_on(caller, page, page.to_u128(), once, |page| async move {
+        self.change_page_once(caller, page, page.to_u128(), once, |page| async move {
             let before = self.incident_on(&page, id)?;
-            let monitors = self.ids_on(&page).await?;
+            let monitors = self.monitor_ids(&page).await?;
             let series = match before.value.series {
                 Some(series) => self.store().reader().series(series)?,
                 None => None,
             };
-            let repeats = series.as_ref().map(|series| series.value.recurrence.every);
-            let amended = edit.amend(&before.value, repeats, &monitors, self.now())?;
-            self.has_text_room(&page, Some(&before.value), &amended.incident).await?;
-            let mut shown = self.shown_incident(amended.incident).await?;
+            let repeats = series.as_ref().map(|series| series.value.recurrence.frequency);
+            let amended = edit.validate_edit(&before.value, repeats, &monitors, self.now())?;
+            self.check_text_size(&page, Some(&before.value), &amended.incident).await?;
+            let mut shown = self.incident_detail(amended.incident).await?;
             let mut batch = Batch::new();
             if shown.incident != before.value {
-                batch.expect(Expect::Incident(id, Is::At(before.revision))).write(shown.incident.clone());
+                batch.expect(Expect::Incident(id, Presence::At(before.revision))).write(shown.incident.clone());
             }
-            if let Some(series) =
-                series.filter(|series| amended.stops_series && series.value.stopped_at.is_none())
-            {
+            if let Some(series) = series.filter(|series| amended.stops_series && series.value.stopped_at.is_none()) {
                 let stopped = Series { stopped_at: Some(self.now()), ..series.value };
-                batch.expect(Expect::Series(stopped.id, Is::At(series.revision))).write(stopped.clone());
+                batch.expect(Expect::Series(stopped.id, Presence::At(series.revision))).write(stopped.clone());
                 shown.series = Some(stopped);
             }
             if !batch.is_empty() {
                 // The end of a running window is announced as if it had ended on schedule; nothing else is.
-                let notify = amended.news == News::Completed && shown.incident.notify;
-                let told = Told { incident: id, news: amended.news, update: None, notify };
+                let notify = amended.change == IncidentChange::Completed && shown.incident.notify;
+                let told = IncidentEvent { incident: id, change: amended.change, update: None, notify };
                 batch.event(self.incident_event(page.id, told));
             }
             Ok((shown, batch))
@@ -214,34 +218,33 @@ impl Service {
     /// Posts an update.
     ///
     /// # Errors
-    /// [`Error::ReadOnly`], [`Error::NotFound`], [`Error::Invalid`].
+    /// [`ServiceError::ReadOnly`], [`ServiceError::NotFound`], [`ServiceError::Invalid`].
     pub async fn post_update(
         &self,
         caller: &Caller,
         page: PageId,
         id: IncidentId,
         post: &UpdatePost,
-        once: &Once<'_, Shown>,
-    ) -> Result<Done<Shown>> {
+        once: &IdempotentRequest<'_, IncidentDetail>,
+    ) -> ServiceResult<RequestOutcome<IncidentDetail>> {
         let update = UpdateId::new(self.now(), rand::random());
         let is_counted = &AtomicBool::new(false);
         // Under the page's lock, so that the last free bytes for texts are taken once.
-        self.change_on(caller, page, page.to_u128(), once, |page| async move {
+        self.change_page_once(caller, page, page.to_u128(), once, |page| async move {
             let before = self.incident_on(&page, id)?;
-            let (after, news, notify) =
-                post.settle(&before.value, update, Tongue::of(page.language), self.now())?;
-            self.has_text_room(&page, Some(&before.value), &after).await?;
-            self.admit_notifying(&page, notify, is_counted).await?;
-            let mut shown = self.shown_incident(after).await?;
+            let (after, news, notify) = post.validate(&before.value, update, Locale::of(page.language), self.now())?;
+            self.check_text_size(&page, Some(&before.value), &after).await?;
+            self.admit_notification(&page, notify, is_counted).await?;
+            let mut shown = self.incident_detail(after).await?;
             // A person who resolves an automatic incident leaves its title to the service.
-            let first = before.value.first_of(&shown.monitors);
-            let past = before.value.title_in_past(first, page.language);
+            let first = before.value.first_monitor_name(&shown.monitors);
+            let past = before.value.past_tense_title(first, page.language);
             if let Some(title) = past.filter(|_| !shown.incident.is_open()) {
                 shown.incident.title = title;
             }
             let mut batch = Batch::new();
-            batch.expect(Expect::Incident(id, Is::At(before.revision))).write(shown.incident.clone());
-            let told = Told { incident: id, news, update: Some(update), notify };
+            batch.expect(Expect::Incident(id, Presence::At(before.revision))).write(shown.incident.clone());
+            let told = IncidentEvent { incident: id, change: news, update: Some(update), notify };
             batch.event(self.incident_event(page.id, told));
             Ok((shown, batch))
         })
@@ -251,107 +254,115 @@ impl Service {
     /// Deletes an incident or a window with its updates.
     ///
     /// # Errors
-    /// [`Error::ReadOnly`], [`Error::NotFound`].
+    /// [`ServiceError::ReadOnly`], [`ServiceError::NotFound`].
     pub async fn delete_incident(
         &self,
         caller: &Caller,
         page: PageId,
         id: IncidentId,
-        once: &Once<'_, ()>,
-    ) -> Result<Done<()>> {
+        once: &IdempotentRequest<'_, ()>,
+    ) -> ServiceResult<RequestOutcome<()>> {
         // Under the page's lock, since a page's deleted windows are one record.
-        self.change_on(caller, page, page.to_u128(), once, |page| async move {
-            Ok(((), self.deletion(&page, id)?))
-        })
+        self.change_page_once(
+            caller,
+            page,
+            page.to_u128(),
+            once,
+            |page| async move { Ok(((), self.deletion(&page, id)?)) },
+        )
         .await
     }
 
     /// Builds the batch that deletes an incident in its current version: calendars need a sequence number above its
     /// last one.
-    pub(super) fn deletion(&self, page: &Page, id: IncidentId) -> Result<Batch> {
+    pub(super) fn deletion(&self, page: &Page, id: IncidentId) -> ServiceResult<Batch> {
         let before = self.incident_on(page, id)?;
         let mut batch = Batch::new();
-        batch.expect(Expect::Incident(id, Is::At(before.revision))).write(Op::DeleteIncident(id));
-        self.note_cancelled(&before, &mut batch)?;
-        let told = Told { incident: id, news: News::Deleted, update: None, notify: false };
+        batch.expect(Expect::Incident(id, Presence::At(before.revision))).write(Op::DeleteIncident(id));
+        self.record_cancelled(&before, &mut batch)?;
+        let told = IncidentEvent { incident: id, change: IncidentChange::Deleted, update: None, notify: false };
         batch.event(self.incident_event(page.id, told));
         Ok(batch)
     }
 
     /// Checks that the page may have this one too.
-    fn has_room(&self, opened: &Opened) -> Result<()> {
-        let standing = self.store().reader().standing(opened.incident.page)?;
-        if opened.incident.is_open() && standing.open >= MAX_OPEN {
-            return Err(PlanRefusal::OpenFull.into());
+    fn check_open_limits(&self, opened: &CreatedIncident) -> ServiceResult<()> {
+        let standing = self.store().reader().page_counts(opened.incident.page)?;
+        if opened.incident.is_open() && standing.open_incidents >= MAX_OPEN_INCIDENTS {
+            return Err(PlanLimitError::OpenIncidentsFull.into());
         }
-        if opened.series.is_some() && standing.repeating >= MAX_REPEATING {
-            return Err(PlanRefusal::RepeatingFull.into());
+        if opened.series.is_some() && standing.running_series >= MAX_ACTIVE_SERIES {
+            return Err(PlanLimitError::SeriesFull.into());
         }
         Ok(())
     }
 
     /// Lists every open incident and unfinished window of a page, newest first, with their monitors and newest
     /// updates.
-    pub(super) async fn open_on(&self, page: PageId, limit: usize) -> Result<Vec<Shown>> {
+    pub(super) async fn open_incidents(&self, page: PageId, limit: usize) -> ServiceResult<Vec<IncidentDetail>> {
         let shown = self.store().read(move |store| {
-            let newest = Newest { updates: OPEN_UPDATES, bytes: usize::MAX };
-            let found = cut(store, (page, true), None, limit, newest)?;
-            let names = names(store, page)?;
-            found.into_iter().map(|found| shown_cut(store, found, &names)).collect()
+            let newest = UpdateLimits { updates: OPEN_UPDATES, bytes: usize::MAX };
+            let found = list_truncated(store, (page, true), None, limit, newest)?;
+            let names = monitor_names(store, page)?;
+            found.into_iter().map(|found| truncated_detail(store, found, &names)).collect()
         });
         Ok(shown.await?)
     }
 
     /// Returns the ids of a page's monitors.
-    pub(super) async fn ids_on(&self, page: &Page) -> Result<BTreeSet<MonitorId>> {
+    pub(super) async fn monitor_ids(&self, page: &Page) -> ServiceResult<BTreeSet<MonitorId>> {
         let id = page.id;
         let monitors = self.store().read(move |store| store.monitors_of(id)).await?;
         Ok(monitors.into_iter().map(|monitor| monitor.value.id).collect())
     }
 
-    pub(super) async fn shown_incident(&self, incident: Incident) -> Result<Shown> {
+    pub(super) async fn incident_detail(&self, incident: Incident) -> ServiceResult<IncidentDetail> {
         let shown = self.store().read(move |store| {
-            let names = names(store, incident.page)?;
-            shown(store, incident, &names)
+            let names = monitor_names(store, incident.page)?;
+            incident_detail(store, incident, &names)
         });
         Ok(shown.await?)
     }
 
-    pub(super) fn incident_on(&self, page: &Page, id: IncidentId) -> Result<Versioned<Incident>> {
+    pub(super) fn incident_on(&self, page: &Page, id: IncidentId) -> ServiceResult<VersionedValue<Incident>> {
         let incident = self.store().reader().incident(id)?;
-        incident.filter(|incident| incident.value.page == page.id).ok_or(Error::NotFound)
+        incident.filter(|incident| incident.value.page == page.id).ok_or(ServiceError::NotFound)
     }
 
-    pub(super) fn incident_event(&self, page: PageId, told: Told) -> Event {
-        Event { at: self.now(), page: Some(page), monitor: None, what: What::Incident(told) }
+    pub(super) fn incident_event(&self, page: PageId, told: IncidentEvent) -> Event {
+        Event { at: self.now(), page: Some(page), monitor: None, kind: EventKind::Incident(told) }
     }
 }
 
-pub(super) fn names(store: &dyn Read, page: PageId) -> crate::storage::Result<BTreeMap<MonitorId, String>> {
+pub(super) fn monitor_names(
+    store: &dyn StoreRead,
+    page: PageId,
+) -> crate::storage::Result<BTreeMap<MonitorId, String>> {
     let monitors = store.monitors_of(page)?.into_iter();
     Ok(monitors.map(|monitor| (monitor.value.id, monitor.value.name)).collect())
 }
 
-pub(super) fn shown(
-    store: &dyn Read,
+pub(super) fn incident_detail(
+    store: &dyn StoreRead,
     incident: Incident,
     names: &BTreeMap<MonitorId, String>,
-) -> crate::storage::Result<Shown> {
+) -> crate::storage::Result<IncidentDetail> {
     let series = match incident.series {
         Some(id) => store.series(id)?.map(|series| series.value),
         None => None,
     };
-    let named = incident.affected.iter().filter_map(|affected| {
-        Some((affected.monitor, names.get(&affected.monitor)?.clone(), affected.impact))
-    });
-    Ok(Shown { monitors: named.collect(), series, incident, more: 0 })
+    let named = incident
+        .affected
+        .iter()
+        .filter_map(|affected| Some((affected.monitor, names.get(&affected.monitor)?.clone(), affected.impact)));
+    Ok(IncidentDetail { monitors: named.collect(), series, incident, omitted_updates: 0 })
 }
 
 /// The same for one in a list.
-pub(super) fn shown_cut(
-    store: &dyn Read,
-    (incident, more): Cut,
+pub(super) fn truncated_detail(
+    store: &dyn StoreRead,
+    (incident, more): TruncatedIncident,
     names: &BTreeMap<MonitorId, String>,
-) -> crate::storage::Result<Shown> {
-    Ok(Shown { more, ..shown(store, incident.value, names)? })
+) -> crate::storage::Result<IncidentDetail> {
+    Ok(IncidentDetail { omitted_updates: more, ..incident_detail(store, incident.value, names)? })
 }

@@ -4,16 +4,16 @@ use std::collections::BTreeMap;
 use std::sync::PoisonError;
 
 use parallax_core::id::{AccountId, KeyId, PageId};
-use parallax_core::key::{Access, Key, MAX_KEYS};
-use parallax_core::plan::PlanRefusal;
-use parallax_core::refusal::Refusals;
+use parallax_core::key::{ApiKey, KeyAccess, MAX_KEYS};
+use parallax_core::plan::PlanLimitError;
 use parallax_core::text;
 use parallax_core::time::MINUTE;
+use parallax_core::validation::ValidationErrors;
 use subtle::ConstantTimeEq;
 
-use super::token::KeyText;
-use super::{Caller, Error, Result, Service};
-use crate::storage::{Batch, Expect, Is, Op, Versioned};
+use super::secret_text::ApiKeyText;
+use super::{Caller, Service, ServiceError, ServiceResult};
+use crate::storage::{Batch, Expect, Op, Presence, VersionedValue};
 
 /// Maximum characters of a key's name.
 const MAX_NAME: usize = 80;
@@ -28,7 +28,7 @@ pub struct NewKey {
     /// Its name, 1 to 80 characters.
     pub name: String,
     /// Access: read, or read and write.
-    pub access: Access,
+    pub access: KeyAccess,
     /// The only page that it can access, if it is bound to one.
     pub page: Option<PageId>,
 }
@@ -37,46 +37,46 @@ impl Service {
     /// Authenticates an API key.
     ///
     /// # Errors
-    /// [`Error::Unauthenticated`] for an invalid or unknown key.
-    pub fn authenticate(&self, text: &str) -> Result<Caller> {
-        let key = KeyText::parse(text).ok_or(Error::Unauthenticated)?;
+    /// [`ServiceError::Unauthenticated`] for an invalid or unknown key.
+    pub fn authenticate(&self, text: &str) -> ServiceResult<Caller> {
+        let key = ApiKeyText::parse(text).ok_or(ServiceError::Unauthenticated)?;
         let hash = key.hash();
-        let found = match self.key_named(&hash)? {
+        let found = match self.key_by_hash(&hash)? {
             Some(id) => self.store().reader().key(id)?,
             None => None,
         };
         // An unknown key is compared like a known one, so that timing reveals nothing.
         let stored = found.as_ref().map_or([0; 32], |key| key.value.hash);
         let is_same = bool::from(stored.ct_eq(&hash));
-        let key = found.filter(|_| is_same).ok_or(Error::Unauthenticated)?;
-        self.note_use(&key);
+        let key = found.filter(|_| is_same).ok_or(ServiceError::Unauthenticated)?;
+        self.record_use(&key);
         Ok(Caller { key: key.value })
     }
 
     /// Creates a key; called by the operator. The key's text is returned only here.
     ///
     /// # Errors
-    /// [`Error::NotFound`] for an account or page that does not exist, [`Error::Invalid`] for an invalid name,
-    /// [`Error::PlanLimit`] if the account has the maximum of keys.
-    pub async fn create_key(&self, new: NewKey) -> Result<(Key, KeyText)> {
-        let name = text::line(&new.name, 1..=MAX_NAME).map_err(|rule| Refusals::one("name", rule))?;
+    /// [`ServiceError::NotFound`] for an account or page that does not exist, [`ServiceError::Invalid`] for an invalid name,
+    /// [`ServiceError::PlanLimit`] if the account has the maximum of keys.
+    pub async fn create_key(&self, new: NewKey) -> ServiceResult<(ApiKey, ApiKeyText)> {
+        let name = text::line(&new.name, 1..=MAX_NAME).map_err(|rule| ValidationErrors::single("name", rule))?;
         let mut batch = Batch::new();
-        batch.expect(Expect::Account(new.account, Is::Present));
+        batch.expect(Expect::Account(new.account, Presence::Present));
         if let Some(page) = new.page {
-            let page = self.store().reader().page(page)?.ok_or(Error::NotFound)?;
+            let page = self.store().reader().page(page)?.ok_or(ServiceError::NotFound)?;
             if page.value.account != new.account {
-                return Err(Error::NotFound);
+                return Err(ServiceError::NotFound);
             }
-            batch.expect(Expect::Page(page.value.id, Is::Present));
+            batch.expect(Expect::Page(page.value.id, Presence::Present));
         }
-        self.store().reader().account(new.account)?.ok_or(Error::NotFound)?;
+        self.store().reader().account(new.account)?.ok_or(ServiceError::NotFound)?;
         let account = new.account;
         if self.store().read(move |store| store.keys_of(account)).await?.len() >= MAX_KEYS {
-            return Err(PlanRefusal::KeysFull.into());
+            return Err(PlanLimitError::KeysFull.into());
         }
-        let secret = KeyText::new(rand::random());
+        let secret = ApiKeyText::new(rand::random());
         let hash = secret.hash();
-        let key = Key {
+        let key = ApiKey {
             id: KeyId::new(self.now(), rand::random()),
             account: new.account,
             name,
@@ -86,20 +86,20 @@ impl Service {
             created_at: self.now(),
             last_used_at: None,
         };
-        batch.expect(Expect::Key(key.id, Is::Absent)).write(key.clone());
+        batch.expect(Expect::Key(key.id, Presence::Absent)).write(key.clone());
         self.store().commit(batch).await?;
-        self.with_names(|names| names.insert(key.hash, key.id))?;
+        self.with_key_index(|names| names.insert(key.hash, key.id))?;
         Ok((key, secret))
     }
 
     /// Lists an account's keys, oldest first; called by the operator.
     ///
     /// # Errors
-    /// [`Error::NotFound`] for an account that does not exist.
-    pub async fn keys(&self, account: AccountId) -> Result<Vec<Key>> {
-        self.store().reader().account(account)?.ok_or(Error::NotFound)?;
+    /// [`ServiceError::NotFound`] for an account that does not exist.
+    pub async fn keys(&self, account: AccountId) -> ServiceResult<Vec<ApiKey>> {
+        self.store().reader().account(account)?.ok_or(ServiceError::NotFound)?;
         let keys = self.store().read(move |store| store.keys_of(account)).await?;
-        let mut keys: Vec<Key> = keys.into_iter().map(|key| key.value).collect();
+        let mut keys: Vec<ApiKey> = keys.into_iter().map(|key| key.value).collect();
         keys.sort_by_key(|key| (key.created_at, key.id));
         Ok(keys)
     }
@@ -107,55 +107,53 @@ impl Service {
     /// Revokes a key at once and permanently; called by the operator.
     ///
     /// # Errors
-    /// [`Error::NotFound`] for a key that does not exist.
-    pub async fn revoke_key(&self, id: KeyId) -> Result<()> {
-        let key = self.store().reader().key(id)?.ok_or(Error::NotFound)?.value;
+    /// [`ServiceError::NotFound`] for a key that does not exist.
+    pub async fn revoke_key(&self, id: KeyId) -> ServiceResult<()> {
+        let key = self.store().reader().key(id)?.ok_or(ServiceError::NotFound)?.value;
         let mut batch = Batch::new();
         batch.write(Op::DeleteKey(id));
         self.store().commit(batch).await?;
-        self.forget_key(&key);
+        self.evict_key(&key);
         Ok(())
     }
 
     /// Removes a key that is no longer in the store from the caches.
-    pub(super) fn forget_key(&self, key: &Key) {
-        if let Some(names) = self.0.names.lock().unwrap_or_else(PoisonError::into_inner).as_mut() {
+    pub(super) fn evict_key(&self, key: &ApiKey) {
+        if let Some(names) = self.0.key_index.lock().unwrap_or_else(PoisonError::into_inner).as_mut() {
             names.remove(&key.hash);
         }
-        self.0.used.lock().unwrap_or_else(PoisonError::into_inner).remove(&key.id);
+        self.0.key_last_used.lock().unwrap_or_else(PoisonError::into_inner).remove(&key.id);
     }
 
     /// Finds the key with that hash. Look-up time reveals nothing about a hash of 256 random bits.
-    fn key_named(&self, hash: &[u8; 32]) -> Result<Option<KeyId>> {
-        self.with_names(|names| names.get(hash).copied())
+    fn key_by_hash(&self, hash: &[u8; 32]) -> ServiceResult<Option<KeyId>> {
+        self.with_key_index(|names| names.get(hash).copied())
     }
 
     /// Accesses the index of key ids by hash: loaded from the store once, then updated with each created or deleted
     /// key.
-    fn with_names<T>(&self, act: impl FnOnce(&mut BTreeMap<[u8; 32], KeyId>) -> T) -> Result<T> {
-        let mut names = self.0.names.lock().unwrap_or_else(PoisonError::into_inner);
+    fn with_key_index<T>(&self, act: impl FnOnce(&mut BTreeMap<[u8; 32], KeyId>) -> T) -> ServiceResult<T> {
+        let mut names = self.0.key_index.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(names) = names.as_mut() {
             return Ok(act(names));
         }
         let reader = self.store().reader();
         let mut read = BTreeMap::new();
         for account in reader.accounts()? {
-            read.extend(
-                reader.keys_of(account.value.id)?.into_iter().map(|key| (key.value.hash, key.value.id)),
-            );
+            read.extend(reader.keys_of(account.value.id)?.into_iter().map(|key| (key.value.hash, key.value.id)));
         }
         Ok(act(names.insert(read)))
     }
 
     /// Records the key's use in the background, at most once a minute.
-    fn note_use(&self, key: &Versioned<Key>) {
+    fn record_use(&self, key: &VersionedValue<ApiKey>) {
         let (id, now) = (key.value.id, self.now());
         let is_fresh = |at: parallax_core::time::Timestamp| now.since(at) < MINUTE;
         if key.value.last_used_at.is_some_and(is_fresh) {
             return;
         }
         {
-            let Ok(mut used) = self.0.used.lock() else { return };
+            let Ok(mut used) = self.0.key_last_used.lock() else { return };
             if used.get(&id).copied().is_some_and(is_fresh) {
                 return;
             }
@@ -167,8 +165,8 @@ impl Service {
             }
         }
         let mut batch = Batch::new();
-        batch.expect(Expect::Key(id, Is::At(key.revision)));
-        batch.write(Key { last_used_at: Some(now), ..key.value.clone() });
+        batch.expect(Expect::Key(id, Presence::At(key.revision)));
+        batch.write(ApiKey { last_used_at: Some(now), ..key.value.clone() });
         let store = self.store().clone();
         tokio::spawn(async move {
             // Revoked in the meantime, or recorded by another request: nothing to do.

@@ -1,77 +1,77 @@
 //! The service layer: every operation and rule once, shared by the API, the dashboard and the command line.
 //!
-//! A [`Caller`] is an authenticated API key; what the key can't access is [`Error::NotFound`], with the same work as
+//! A [`Caller`] is an authenticated API key; what the key can't access is [`ServiceError::NotFound`], with the same work as
 //! for what does not exist. Every change is one batch: the record, its preconditions, and an event. After a conflict
 //! with another change it is read and decided again. Operations that no key may call are documented as called by the
 //! operator.
 
 pub mod accounts;
-mod asking;
-pub mod beats;
-pub mod board;
-pub mod care;
+mod alert_settings;
+pub mod authorize;
+pub mod check_now;
+mod confirmation_limits;
 pub mod deliveries;
 pub mod deploys;
 pub mod destinations;
 pub mod domains;
-pub mod doors;
-pub mod figures;
-pub mod gate;
+pub mod feed_data;
 pub mod history;
 pub mod hosts;
+pub mod idempotency;
 mod incident_limit;
 pub mod incidents;
 pub mod keys;
-mod known;
-mod live;
-pub mod look;
+mod monitor_state;
 pub mod monitors;
-mod notifying;
-pub mod once;
-mod pace;
+mod notification_limits;
+pub mod page_access;
+mod page_index;
+pub mod page_view;
 pub mod pages;
 pub mod password;
-pub mod recent;
+pub mod pings;
+mod rate_limit;
+pub mod secret_text;
 pub mod sign_in;
+pub mod statistics;
+pub mod store_admin;
+pub mod subscriber_admin;
 pub mod subscribers;
-pub mod subscribers_owned;
-mod telling;
-pub mod token;
 pub mod usage;
 
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use parallax_core::event::What;
+use parallax_core::event::EventKind;
 use parallax_core::id::{AccountId, KeyId, MonitorId, PageId};
-use parallax_core::key::Key;
-use parallax_core::plan::{PlanLimits, PlanRefusal};
-use parallax_core::refusal::Refusals;
-use parallax_core::subscriber::asking::{Asker, PAGE_A_MINUTE};
+use parallax_core::key::ApiKey;
+use parallax_core::plan::{PlanLimitError, PlanLimits};
+use parallax_core::subscriber::confirmation_limit::{ConfirmationOrigin, PER_PAGE_MINUTE};
 use parallax_core::time::{HOUR, MINUTE, SECOND, Timestamp};
+use parallax_core::validation::ValidationErrors;
 
 use tokio::sync::{Notify, watch};
 
 use crate::clock::Clock;
-use crate::flow::{Beats, PINGS_A_SECOND, Queries};
+use crate::engine::{MAX_PINGS_PER_SECOND, MachineQuerySender, PingIntake};
 use crate::storage::{Batch, Store, StoreError};
 
-use figures::Figures;
-use pace::{Pace, TooOften};
+use rate_limit::{FixedWindowLimit, RateExceeded};
+use statistics::Statistics;
 
 /// Attempts of a change that conflicts with other changes.
 const TRIES: usize = 16;
 
 /// Number of locks for changes, and so of changes that can run in parallel.
-const TURNS: usize = 64;
+const CHANGE_LOCKS: usize = 64;
 
 /// Minimum milliseconds between two checks on request of one monitor, or of one page's domain.
-const LOOKED_APART: i64 = 10 * SECOND;
+const CHECK_NOW_INTERVAL: i64 = 10 * SECOND;
 
 /// Settings from the operator's configuration.
 #[derive(Debug, Clone)]
-pub struct Settings {
+pub struct ServiceSettings {
     /// Base URL of the dashboard, the API and pings, without a trailing slash.
     pub base_url: String,
     /// Domain under which pages have their slugs, if configured.
@@ -81,78 +81,78 @@ pub struct Settings {
     /// Allows deliveries to private networks.
     pub allow_private: bool,
     /// HMAC key of visitors' access tokens.
-    pub doors: doors::DoorKey,
+    pub access_token_key: page_access::AccessTokenKey,
 }
 
 /// The service layer. Cheap to clone.
 #[derive(Debug, Clone)]
-pub struct Service(Arc<Parts>);
+pub struct Service(Arc<ServiceInner>);
 
 #[derive(Debug)]
-struct Parts {
+struct ServiceInner {
     store: Store,
     clock: Clock,
-    queries: Queries,
-    beats: Beats,
+    queries: MachineQuerySender,
+    pings: PingIntake,
     /// Number of refused pings: with an unknown token, and above the rate limit.
     pings_refused: [AtomicU64; 2],
-    figures: Arc<dyn Figures>,
-    settings: Settings,
+    statistics: Arc<dyn Statistics>,
+    settings: ServiceSettings,
     /// Serializes the creation of monitors, pages and accounts, which compete for the next slot number or an address.
-    making: tokio::sync::Mutex<()>,
+    create_lock: tokio::sync::Mutex<()>,
     /// Locks for changes, shared by id: many changes of one object queue up instead of conflicting.
-    turns: [tokio::sync::Mutex<()>; TURNS],
+    change_locks: [tokio::sync::Mutex<()>; CHANGE_LOCKS],
     /// Checks on request, by monitor.
-    looked: Mutex<Pace<MonitorId>>,
+    check_now_limit: Mutex<FixedWindowLimit<MonitorId>>,
     /// Index of key ids by hash, once it is loaded.
-    names: Mutex<Option<BTreeMap<[u8; 32], KeyId>>>,
+    key_index: Mutex<Option<BTreeMap<[u8; 32], KeyId>>>,
     /// Subscription requests that are not confirmed yet.
-    wishes: subscribers::Wishes,
+    pending_subscriptions: subscribers::PendingSubscriptions,
     /// Confirmation requests sent, by visitor, page and account.
-    asking: asking::Asking,
+    confirmation_limits: confirmation_limits::ConfirmationLimits,
     /// Accounts with more incidents than twice the largest plan's number, with their counts; `None` before the first
     /// sweep.
-    incidents_kept: Mutex<Option<BTreeMap<AccountId, usize>>>,
+    excess_incidents: Mutex<Option<BTreeMap<AccountId, usize>>>,
     /// Sign-in links sent, by mailbox, page and account.
-    linked: Mutex<Pace<String>>,
+    sign_in_limit: Mutex<FixedWindowLimit<String>>,
     /// Pending domain claims, as they were last read.
-    claims: Mutex<Option<domains::Claims>>,
+    claims: Mutex<Option<domains::PendingClaims>>,
     /// Source of TXT records for domain claims.
-    lookup: OnceLock<Arc<dyn domains::Lookup>>,
+    txt_lookup: OnceLock<Arc<dyn domains::TxtLookup>>,
     /// Source of certificate problems.
-    certificates: OnceLock<hosts::Certified>,
+    certificate_problems: OnceLock<hosts::CertificateProblems>,
     /// Domain look-ups on request, by page.
-    domains_looked: Mutex<Pace<PageId>>,
+    domain_check_limit: Mutex<FixedWindowLimit<PageId>>,
     /// Cache of public pages.
-    known: known::Known,
+    page_index: page_index::PageIndex,
     /// The number of the last event of an edit.
     edits: watch::Receiver<u64>,
     /// Destination tests, by page.
-    tested: Mutex<Pace<PageId>>,
+    page_test_limit: Mutex<FixedWindowLimit<PageId>>,
     /// Destination tests, by account.
-    tested_by: Mutex<Pace<AccountId>>,
+    account_test_limit: Mutex<FixedWindowLimit<AccountId>>,
     /// Notifications of subscribers, by page.
-    notified: Mutex<Pace<PageId>>,
+    page_notify_limit: Mutex<FixedWindowLimit<PageId>>,
     /// Notifications of subscribers, by account.
-    notified_by: Mutex<Pace<AccountId>>,
+    account_notify_limit: Mutex<FixedWindowLimit<AccountId>>,
     /// Notified when deliveries are stored or become due again.
-    outgoing: Arc<Notify>,
+    deliveries_due: Arc<Notify>,
     /// Notified when a page is deleted and may need clearing.
-    let_go: Notify,
+    page_deleted: Notify,
     /// Time of the last recorded use of each key.
-    used: Mutex<BTreeMap<KeyId, Timestamp>>,
+    key_last_used: Mutex<BTreeMap<KeyId, Timestamp>>,
 }
 
 /// An authenticated caller.
 #[derive(Debug, Clone)]
 pub struct Caller {
     /// The API key.
-    pub key: Key,
+    pub key: ApiKey,
 }
 
 /// Errors of the service layer: one variant for each error code of the API.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Error {
+pub enum ServiceError {
     /// The API key is missing or invalid.
     #[error("a valid API key is required")]
     Unauthenticated,
@@ -164,48 +164,45 @@ pub enum Error {
     NotFound,
     /// The input breaks rules.
     #[error("{0}")]
-    Invalid(#[from] Refusals),
+    Invalid(#[from] ValidationErrors),
     /// The key is bound to one page, and the operation is not about a page.
     #[error("this key is limited to one page")]
-    OnePage,
+    KeyBoundToPage,
     /// The idempotency key was used with another request before.
     #[error("this Idempotency-Key was already used for another request")]
-    KeyReused,
+    IdempotencyKeyReused,
     /// The monitor was checked on request a moment ago.
     #[error("this monitor was just checked; try again in {seconds} seconds")]
-    CheckedJustNow {
+    CheckNowTooSoon {
         /// Seconds until a retry.
         seconds: u32,
     },
     /// The page's domain was looked up on request a moment ago.
     #[error("this page's domain was just checked; try again in {seconds} seconds")]
-    DomainCheckedJustNow {
+    DomainCheckTooSoon {
         /// Seconds until a retry.
         seconds: u32,
     },
     /// The page's destinations were tested too often within a minute.
-    #[error(
-        "a page's destinations can be tested {} times a minute; try again in {seconds} seconds",
-        deliveries::TESTS
-    )]
-    TestedTooOften {
+    #[error("a page's destinations can be tested {} times a minute; try again in {seconds} seconds", deliveries::TESTS)]
+    PageTestLimit {
         /// Seconds until the minute is over.
         seconds: u32,
     },
     /// The page sent too many confirmation requests within a minute.
-    #[error("a page can send {PAGE_A_MINUTE} confirmation requests a minute; try again in {seconds} seconds")]
-    PageAsks {
+    #[error("a page can send {PER_PAGE_MINUTE} confirmation requests a minute; try again in {seconds} seconds")]
+    PageConfirmationLimit {
         /// Seconds until the minute is over.
         seconds: u32,
     },
     /// The account sent too many confirmation requests within an hour.
     #[error(
         "an account can send {limit} confirmation requests an hour ({}); try again in {seconds} seconds",
-        asker.words()
+        asker.description()
     )]
-    AccountAsks {
+    AccountConfirmationLimit {
         /// Cause of the requests: visitors or the owner.
-        asker: Asker,
+        asker: ConfirmationOrigin,
         /// The current limit.
         limit: u32,
         /// Seconds until the hour is over.
@@ -216,15 +213,13 @@ pub enum Error {
         "an account's destinations can be tested {} times an hour; try again in {seconds} seconds",
         deliveries::ACCOUNT_TESTS
     )]
-    AccountTestedTooOften {
+    AccountTestLimit {
         /// Seconds until the hour is over.
         seconds: u32,
     },
     /// Subscribers were notified too often within an hour.
-    #[error(
-        "{whose} can be notified {limit} times an hour; try again in {seconds} seconds, or set notify to false"
-    )]
-    NotifiedTooOften {
+    #[error("{whose} can be notified {limit} times an hour; try again in {seconds} seconds, or set notify to false")]
+    NotificationLimit {
         /// Subscribers of a page, or of an account.
         whose: &'static str,
         /// The limit.
@@ -245,11 +240,11 @@ pub enum Error {
     )]
     UnknownPing,
     /// The token exceeded its pings in this second.
-    #[error("more than {PINGS_A_SECOND} pings in one second")]
+    #[error("more than {MAX_PINGS_PER_SECOND} pings in one second")]
     TooManyPings,
     /// The plan does not allow it.
     #[error("{0}")]
-    PlanLimit(#[from] PlanRefusal),
+    PlanLimit(#[from] PlanLimitError),
     /// The disk is full; the store has logged it.
     #[error("the disk is full")]
     DiskFull,
@@ -258,56 +253,56 @@ pub enum Error {
     Internal(String),
 }
 
-impl From<StoreError> for Error {
+impl From<StoreError> for ServiceError {
     fn from(error: StoreError) -> Self {
         if error == StoreError::Full { Self::DiskFull } else { Self::Internal(error.to_string()) }
     }
 }
 
 /// Result of the service's operations.
-pub type Result<T> = std::result::Result<T, Error>;
+pub type ServiceResult<T> = std::result::Result<T, ServiceError>;
 
 impl Service {
-    /// Creates the service. `queries` and `beats` lead to the driver, which has the monitors' current states and
+    /// Creates the service. `queries` and `pings` lead to the driver, which has the monitors' current states and
     /// processes pings.
     pub fn new(
         store: Store,
         clock: Clock,
-        queries: Queries,
-        beats: Beats,
-        figures: Arc<dyn Figures>,
-        settings: Settings,
+        queries: MachineQuerySender,
+        pings: PingIntake,
+        statistics: Arc<dyn Statistics>,
+        settings: ServiceSettings,
     ) -> Self {
-        let edits = store.edits_seen();
-        Self(Arc::new(Parts {
+        let edits = store.subscribe_edits();
+        Self(Arc::new(ServiceInner {
             store,
             clock,
             queries,
-            beats,
+            pings,
             pings_refused: Default::default(),
-            figures,
+            statistics,
             settings,
-            making: tokio::sync::Mutex::new(()),
-            turns: std::array::from_fn(|_| tokio::sync::Mutex::new(())),
-            looked: Mutex::new(Pace::new(LOOKED_APART)),
-            names: Mutex::new(None),
-            wishes: subscribers::Wishes::default(),
-            asking: asking::Asking::default(),
-            incidents_kept: Mutex::default(),
-            linked: Mutex::new(Pace::new(HOUR)),
+            create_lock: tokio::sync::Mutex::new(()),
+            change_locks: std::array::from_fn(|_| tokio::sync::Mutex::new(())),
+            check_now_limit: Mutex::new(FixedWindowLimit::new(CHECK_NOW_INTERVAL)),
+            key_index: Mutex::new(None),
+            pending_subscriptions: subscribers::PendingSubscriptions::default(),
+            confirmation_limits: confirmation_limits::ConfirmationLimits::default(),
+            excess_incidents: Mutex::default(),
+            sign_in_limit: Mutex::new(FixedWindowLimit::new(HOUR)),
             claims: Mutex::default(),
-            lookup: OnceLock::new(),
-            certificates: OnceLock::new(),
-            domains_looked: Mutex::new(Pace::new(LOOKED_APART)),
-            known: known::Known::default(),
+            txt_lookup: OnceLock::new(),
+            certificate_problems: OnceLock::new(),
+            domain_check_limit: Mutex::new(FixedWindowLimit::new(CHECK_NOW_INTERVAL)),
+            page_index: page_index::PageIndex::default(),
             edits,
-            tested: Mutex::new(Pace::new(MINUTE)),
-            tested_by: Mutex::new(Pace::new(HOUR)),
-            notified: Mutex::new(Pace::new(HOUR)),
-            notified_by: Mutex::new(Pace::new(HOUR)),
-            outgoing: Arc::default(),
-            let_go: Notify::new(),
-            used: Mutex::new(BTreeMap::new()),
+            page_test_limit: Mutex::new(FixedWindowLimit::new(MINUTE)),
+            account_test_limit: Mutex::new(FixedWindowLimit::new(HOUR)),
+            page_notify_limit: Mutex::new(FixedWindowLimit::new(HOUR)),
+            account_notify_limit: Mutex::new(FixedWindowLimit::new(HOUR)),
+            deliveries_due: Arc::default(),
+            page_deleted: Notify::new(),
+            key_last_used: Mutex::new(BTreeMap::new()),
         }))
     }
 
@@ -322,8 +317,8 @@ impl Service {
     }
 
     /// Returns the signal for stored or due deliveries, on which the deliverer waits.
-    pub fn outgoing(&self) -> Arc<Notify> {
-        Arc::clone(&self.0.outgoing)
+    pub fn deliveries_due(&self) -> Arc<Notify> {
+        Arc::clone(&self.0.deliveries_due)
     }
 
     fn store(&self) -> &Store {
@@ -331,27 +326,27 @@ impl Service {
     }
 
     /// Counts an action of that key against a rate limit.
-    fn paced<K: Ord + Clone>(
+    fn check_rate<K: Ord + Clone>(
         &self,
-        pace: &Mutex<Pace<K>>,
+        pace: &Mutex<FixedWindowLimit<K>>,
         times: u32,
         thing: &K,
-    ) -> std::result::Result<(), TooOften> {
+    ) -> std::result::Result<(), RateExceeded> {
         pace.lock().unwrap_or_else(PoisonError::into_inner).admit(times, thing, self.now())
     }
 
-    fn settings(&self) -> &Settings {
+    fn settings(&self) -> &ServiceSettings {
         &self.0.settings
     }
 
     /// Commits the batch that `decide` makes of the current state, under the lock of the `thing` with that id; after
     /// a conflict it decides again. Without a batch nothing is written.
-    async fn change<T, F, D>(&self, thing: u128, mut decide: D) -> Result<T>
+    async fn commit_change<T, F, D>(&self, thing: u128, mut decide: D) -> ServiceResult<T>
     where
         D: FnMut() -> F,
-        F: Future<Output = Result<(T, Option<Batch>)>>,
+        F: Future<Output = ServiceResult<(T, Option<Batch>)>>,
     {
-        let turn = self.0.turns.get(usize::try_from(thing % TURNS as u128).unwrap_or(0));
+        let turn = self.0.change_locks.get(usize::try_from(thing % CHANGE_LOCKS as u128).unwrap_or(0));
         let _turn = match turn {
             Some(turn) => Some(turn.lock().await),
             None => None,
@@ -374,11 +369,11 @@ impl Service {
     async fn commit(&self, batch: Option<Batch>) -> std::result::Result<(), StoreError> {
         let Some(batch) = batch else { return Ok(()) };
         let is_edit = batch.events.iter().any(|event| {
-            matches!(event.what, What::MonitorEdited(_) | What::PageEdited(_) | What::Incident(_))
+            matches!(event.kind, EventKind::MonitorEdited(_) | EventKind::PageEdited(_) | EventKind::Incident(_))
         });
         let committed = self.store().commit(batch).await?;
         if is_edit {
-            self.followed(committed.last_event).await;
+            self.await_edit(committed.last_event).await;
         }
         Ok(())
     }

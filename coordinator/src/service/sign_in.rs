@@ -5,76 +5,76 @@
 
 use std::sync::{Arc, PoisonError};
 
-use parallax_core::delivery::{Delivery, Letter, Recipient, Stage, Tries, mailbox_name};
+use parallax_core::delivery::{AttemptCount, Delivery, DeliveryMessage, DeliveryState, Recipient, visitor_mailbox_key};
 use parallax_core::id::DeliveryId;
 use parallax_core::page::Page;
-use parallax_core::page::access::mailbox;
-use parallax_core::refusal::Refusals;
-use parallax_core::subscriber::ask::Address;
+use parallax_core::page::access::normalize_email;
+use parallax_core::subscriber::request::SubscriberAddress;
 use parallax_core::time::{MINUTE, Timestamp};
+use parallax_core::validation::ValidationErrors;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
 
-use super::doors::{Guard, Pass};
-use super::{Error, Result, Service, password};
-use crate::letters;
-use crate::storage::{Batch, Expect, Is, Op, Remembered, Versioned};
+use super::page_access::{AccessToken, Protection};
+use super::{Service, ServiceError, ServiceResult, password};
+use crate::notify::render;
+use crate::storage::{Batch, Expect, Op, Presence, StoredResponse, VersionedValue};
 
 /// Lifetime of a link in milliseconds.
 pub const LINK_LIFE: i64 = 15 * MINUTE;
 /// Maximum links an hour to one mailbox requested from one client IP, over all pages.
-const LINKS_OF_A_PLACE: u32 = 3;
+const LINKS_PER_IP: u32 = 3;
 /// Maximum links an hour to one mailbox in total: strangers at one client IP can't use them up.
-const LINKS_AN_HOUR: u32 = 12;
+const LINKS_PER_MAILBOX: u32 = 12;
 /// Maximum links an hour for one page.
-const LINKS_OF_A_PAGE: u32 = 1800;
+const LINKS_PER_PAGE: u32 = 1800;
 /// Maximum links an hour for one account's pages.
-const LINKS_OF_AN_ACCOUNT: u32 = 3600;
+const LINKS_PER_ACCOUNT: u32 = 3600;
 /// Event name of deliveries with a link.
 const EVENT: &str = "page.sign-in";
 
 /// Random browser identifier, stored in a cookie.
-pub type Browser = [u8; 16];
+pub type BrowserId = [u8; 16];
 
 /// A request for a sign-in link.
 #[derive(Debug, Clone)]
-pub struct Asking {
+pub struct SignInRequest {
     /// The email address entered.
     pub email: String,
     /// The page's URL as its visitor reached it.
-    pub address: String,
+    pub page_url: String,
     /// The browser that requests the link.
-    pub browser: Browser,
+    pub browser: BrowserId,
     /// The visitor's client IP as a number, if known.
-    pub place: Option<u128>,
+    pub client_ip: Option<u128>,
     /// Redirect target after sign-in: a path inside the page, or empty.
-    pub to: String,
+    pub redirect_to: String,
 }
 
 /// Validity of a link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Link {
+pub enum LinkValidity {
     /// It signs its bearer in.
-    Good,
+    Valid,
     /// Another browser requested it.
-    Elsewhere,
+    OtherBrowser,
     /// It was used, has expired, or never existed.
-    Dead,
+    Invalid,
 }
 
 /// Result of a sign-in by link.
 #[derive(Debug, Clone)]
-pub struct Arrived {
+pub struct SignInResult {
     /// The browser token.
-    pub pass: Pass,
+    pub token: AccessToken,
     /// Redirect target.
-    pub to: String,
+    pub redirect_to: String,
 }
 
 /// Stored target of a link.
 #[derive(Serialize, Deserialize)]
-struct Meant {
+struct LinkTarget {
     page: String,
     email: String,
     to: String,
@@ -84,102 +84,104 @@ impl Service {
     /// Returns a browser token if the page's password is right. Takes the same time whether the page exists or not.
     ///
     /// # Errors
-    /// [`Error::NotFound`] for an unknown slug, [`Error::Busy`] if too many passwords are being checked.
-    pub async fn try_password(&self, slug: &str, password: &str) -> Result<Option<Pass>> {
-        let page = self.behind(slug);
-        let guarded = page.as_ref().ok().filter(|page| Guard::of(page) == Guard::Password);
-        let hash = guarded.and_then(|page| page.password.as_deref());
+    /// [`ServiceError::NotFound`] for an unknown slug, [`ServiceError::Busy`] if too many passwords are being checked.
+    pub async fn try_password(&self, slug: &str, password: &str) -> ServiceResult<Option<AccessToken>> {
+        let page = self.existing_page(slug);
+        let guarded = page.as_ref().ok().filter(|page| Protection::of(page) == Protection::Password);
+        let hash = guarded.and_then(|page| page.password_hash.as_deref());
         let is_right = password::verify(password, hash).await?;
         let page = page?;
-        Ok(is_right.then(|| self.pass(&page)))
+        Ok(is_right.then(|| self.access_token(&page)))
     }
 
     /// Returns the cookie name of the page's browser token, for signing out.
     ///
     /// # Errors
-    /// [`Error::NotFound`] for an unknown slug.
-    pub fn pass_of(&self, slug: &str) -> Result<String> {
-        let page = self.behind(slug)?;
-        Ok(self.pass_name(&page))
+    /// [`ServiceError::NotFound`] for an unknown slug.
+    pub fn token_cookie_of(&self, slug: &str) -> ServiceResult<String> {
+        let page = self.existing_page(slug)?;
+        Ok(self.token_cookie(&page))
     }
 
     /// Mails a link if the address may see the private page.
     ///
     /// # Errors
-    /// [`Error::Invalid`] for an invalid address, [`Error::NotFound`] for a page that is not private.
-    pub async fn ask_to_sign_in(&self, slug: &str, asking: &Asking) -> Result<()> {
-        let page = self.private_behind(slug)?;
-        let email = mailbox(&asking.email).map_err(|rule| Refusals::one("email", rule))?;
+    /// [`ServiceError::Invalid`] for an invalid address, [`ServiceError::NotFound`] for a page that is not private.
+    pub async fn request_sign_in(&self, slug: &str, asking: &SignInRequest) -> ServiceResult<()> {
+        let page = self.private_page(slug)?;
+        let email = normalize_email(&asking.email).map_err(|rule| ValidationErrors::single("email", rule))?;
         let receiver = Some(email)
-            .filter(|email| page.allowed.has(email) && self.may_be_linked(&page, email, asking.place));
+            .filter(|email| page.allowed_visitors.allows(email) && self.admit_link(&page, email, asking.client_ip));
         let now = self.now();
         let mut batch = Batch::new();
         // The same work for addresses that may not, so that timing reveals nothing.
-        batch.write(Op::ForgetExpired(now));
+        batch.write(Op::DeleteExpiredResponses(now));
         if let Some(email) = receiver {
             self.write_link(&page, &email, asking, &mut batch);
         }
         self.store().commit(batch).await?;
-        self.0.outgoing.notify_one();
+        self.0.deliveries_due.notify_one();
         Ok(())
     }
 
     /// Returns the validity of a link in that browser, without using it.
     ///
     /// # Errors
-    /// [`Error::NotFound`] for a page that is not private.
-    pub fn link(&self, slug: &str, token: &str, browser: Option<&Browser>) -> Result<Link> {
-        let page = self.private_behind(slug)?;
-        Ok(self.linked_to(&page, token, browser)?.err().unwrap_or(Link::Good))
+    /// [`ServiceError::NotFound`] for a page that is not private.
+    pub fn link_validity(&self, slug: &str, token: &str, browser: Option<&BrowserId>) -> ServiceResult<LinkValidity> {
+        let page = self.private_page(slug)?;
+        Ok(self.find_link(&page, token, browser)?.err().unwrap_or(LinkValidity::Valid))
     }
 
     /// Signs a visitor in with a link, which is used up by that; otherwise returns the link's validity.
     ///
     /// # Errors
-    /// [`Error::NotFound`] for a page that is not private.
-    pub async fn arrive(
+    /// [`ServiceError::NotFound`] for a page that is not private.
+    pub async fn sign_in_by_link(
         &self,
         slug: &str,
         token: &str,
-        browser: Option<&Browser>,
-    ) -> Result<std::result::Result<Arrived, Link>> {
-        let name = link_name(token);
+        browser: Option<&BrowserId>,
+    ) -> ServiceResult<std::result::Result<SignInResult, LinkValidity>> {
+        let name = link_key(token);
         let turn = Sha256::digest(&name).iter().take(16).fold(0, |id, byte| (id << 8) | u128::from(*byte));
         let name = &name;
-        self.change(turn, || async move {
-            let page = self.private_behind(slug)?;
-            let (found, meant) = match self.linked_to(&page, token, browser)? {
+        self.commit_change(turn, || async move {
+            let page = self.private_page(slug)?;
+            let (found, meant) = match self.find_link(&page, token, browser)? {
                 Ok(good) => good,
                 Err(link) => return Ok((Err(link), None)),
             };
             let now = self.now();
             let mut batch = Batch::new();
-            batch.expect(Expect::Remembered(name.clone(), Is::At(found.revision)));
-            let used = Remembered { fingerprint: [0; 32], answer: Vec::new(), expires_at: now };
-            batch.write(Op::Remember(name.clone(), used)).write(Op::ForgetExpired(now));
-            Ok((Ok(Arrived { pass: self.pass(&page), to: meant.to }), Some(batch)))
+            batch.expect(Expect::StoredResponse(name.clone(), Presence::At(found.revision)));
+            let used = StoredResponse { fingerprint: [0; 32], response: Vec::new(), expires_at: now };
+            batch.write(Op::PutStoredResponse(name.clone(), used)).write(Op::DeleteExpiredResponses(now));
+            Ok((Ok(SignInResult { token: self.access_token(&page), redirect_to: meant.to }), Some(batch)))
         })
         .await
     }
 
-    fn private_behind(&self, slug: &str) -> Result<Arc<Page>> {
-        let page = self.behind(slug)?;
-        if Guard::of(&page) == Guard::Private { Ok(page) } else { Err(Error::NotFound) }
+    fn private_page(&self, slug: &str) -> ServiceResult<Arc<Page>> {
+        let page = self.existing_page(slug)?;
+        if Protection::of(&page) == Protection::Private { Ok(page) } else { Err(ServiceError::NotFound) }
     }
 
-    fn write_link(&self, page: &Page, email: &str, asking: &Asking, batch: &mut Batch) {
+    fn write_link(&self, page: &Page, email: &str, asking: &SignInRequest, batch: &mut Batch) {
         let (now, token) = (self.now(), hex(&rand::random::<[u8; 16]>()));
         let expires_at = now + LINK_LIFE;
-        let meant = Meant { page: page.id.to_string(), email: email.to_owned(), to: asking.to.clone() };
-        let link = Remembered {
+        let meant = LinkTarget { page: page.id.to_string(), email: email.to_owned(), to: asking.redirect_to.clone() };
+        let link = StoredResponse {
             fingerprint: Sha256::digest(asking.browser).into(),
-            answer: serde_json::to_vec(&meant).unwrap_or_default(),
+            response: serde_json::to_vec(&meant).unwrap_or_default(),
             expires_at,
         };
-        let url = format!("{}/sign-in/link?t={token}", asking.address);
+        let url = format!("{}/sign-in/link?t={token}", asking.page_url);
         let id = DeliveryId::new(now, rand::random());
-        let receiver = Remembered { fingerprint: [0; 32], answer: email.as_bytes().to_vec(), expires_at };
-        batch.write(Op::Remember(link_name(&token), link)).write(Op::Remember(mailbox_name(id), receiver));
+        let receiver = StoredResponse { fingerprint: [0; 32], response: email.as_bytes().to_vec(), expires_at };
+        batch
+            .write(Op::PutStoredResponse(link_key(&token), link))
+            .write(Op::PutStoredResponse(visitor_mailbox_key(id), receiver));
         batch.write(Delivery {
             id,
             page: Some(page.id),
@@ -188,58 +190,59 @@ impl Service {
             monitor: None,
             incident: None,
             seq: 0,
-            letter: Letter::Mail(letters::sign_in(page, &asking.address, &url)),
-            once: false,
+            message: DeliveryMessage::Mail(render::sign_in(page, &asking.page_url, &url)),
+            is_single_attempt: false,
             created_at: now,
-            stage: Stage::Waiting(now),
-            tries: Tries::default(),
-            log: Vec::new(),
-            began: None,
+            state: DeliveryState::Waiting(now),
+            attempts: AttemptCount::default(),
+            attempt_log: Vec::new(),
+            outage_start: None,
         });
     }
 
-    fn linked_to(
+    fn find_link(
         &self,
         page: &Page,
         token: &str,
-        browser: Option<&Browser>,
-    ) -> Result<std::result::Result<(Versioned<Remembered>, Meant), Link>> {
-        let found = self.store().reader().remembered(&link_name(token))?;
-        let Some(found) = found.filter(|found| is_fresh(&found.value, self.now())) else {
-            return Ok(Err(Link::Dead));
+        browser: Option<&BrowserId>,
+    ) -> ServiceResult<std::result::Result<(VersionedValue<StoredResponse>, LinkTarget), LinkValidity>> {
+        let found = self.store().reader().stored_response(&link_key(token))?;
+        let Some(found) = found.filter(|found| is_unexpired(&found.value, self.now())) else {
+            return Ok(Err(LinkValidity::Invalid));
         };
-        let meant = serde_json::from_slice::<Meant>(&found.value.answer).ok();
-        let is_meant = |meant: &Meant| meant.page == page.id.to_string() && page.allowed.has(&meant.email);
-        let Some(meant) = meant.filter(is_meant) else { return Ok(Err(Link::Dead)) };
+        let meant = serde_json::from_slice::<LinkTarget>(&found.value.response).ok();
+        let is_meant =
+            |meant: &LinkTarget| meant.page == page.id.to_string() && page.allowed_visitors.allows(&meant.email);
+        let Some(meant) = meant.filter(is_meant) else { return Ok(Err(LinkValidity::Invalid)) };
         let known = browser.map(|browser| <[u8; 32]>::from(Sha256::digest(browser)));
         let is_same = known.is_some_and(|known| bool::from(known.ct_eq(&found.value.fingerprint)));
-        Ok(if is_same { Ok((found, meant)) } else { Err(Link::Elsewhere) })
+        Ok(if is_same { Ok((found, meant)) } else { Err(LinkValidity::OtherBrowser) })
     }
 
     /// Checks the rate limits of sign-in links. Only mailboxes that may see some page are counted.
-    fn may_be_linked(&self, page: &Page, email: &str, place: Option<u128>) -> bool {
-        let (mailbox, now) = (Address::Email(email.to_owned()).receiver(), self.now());
+    fn admit_link(&self, page: &Page, email: &str, place: Option<u128>) -> bool {
+        let (mailbox, now) = (SubscriberAddress::Email(email.to_owned()).mailbox_key(), self.now());
         let account = format!("account {}", page.account);
         let (there, page) = (format!("{mailbox} {place:?}"), format!("page {}", page.id));
-        let mut linked = self.0.linked.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut linked = self.0.sign_in_limit.lock().unwrap_or_else(PoisonError::into_inner);
         // A request refused by one limit is not counted by the others.
-        linked.has_room(LINKS_AN_HOUR, mailbox.as_str(), now)
-            && linked.has_room(LINKS_OF_A_PAGE, page.as_str(), now)
-            && linked.has_room(LINKS_OF_AN_ACCOUNT, account.as_str(), now)
-            && linked.admit(LINKS_OF_A_PLACE, there.as_str(), now).is_ok()
-            && linked.admit(LINKS_AN_HOUR, mailbox.as_str(), now).is_ok()
-            && linked.admit(LINKS_OF_A_PAGE, page.as_str(), now).is_ok()
-            && linked.admit(LINKS_OF_AN_ACCOUNT, account.as_str(), now).is_ok()
+        linked.would_admit(LINKS_PER_MAILBOX, mailbox.as_str(), now)
+            && linked.would_admit(LINKS_PER_PAGE, page.as_str(), now)
+            && linked.would_admit(LINKS_PER_ACCOUNT, account.as_str(), now)
+            && linked.admit(LINKS_PER_IP, there.as_str(), now).is_ok()
+            && linked.admit(LINKS_PER_MAILBOX, mailbox.as_str(), now).is_ok()
+            && linked.admit(LINKS_PER_PAGE, page.as_str(), now).is_ok()
+            && linked.admit(LINKS_PER_ACCOUNT, account.as_str(), now).is_ok()
     }
 }
 
-fn is_fresh(link: &Remembered, now: Timestamp) -> bool {
+fn is_unexpired(link: &StoredResponse, now: Timestamp) -> bool {
     // A link from the future was created before the clock was set back.
     (1..=LINK_LIFE).contains(&link.expires_at.since(now))
 }
 
 /// The key under which a link is stored: only a hash of its token.
-fn link_name(token: &str) -> String {
+fn link_key(token: &str) -> String {
     format!("sign-in/{}", hex(&Sha256::digest(token)))
 }
 

@@ -4,42 +4,42 @@ mod asking;
 mod bounds;
 mod clearing;
 mod domains;
+mod driver_sync;
 mod incidents;
-mod judged;
-mod lasting;
+mod long_incidents;
 mod mailboxes;
 mod mesh;
 mod outgoing;
-mod room;
+mod page_limits;
 mod timed;
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
 use parallax_core::account::Account;
-use parallax_core::event::{Edited, Event, What};
-use parallax_core::given::Given;
+use parallax_core::event::{EditKind, Event, EventKind};
 use parallax_core::id::{MonitorId, PageId};
-use parallax_core::key::Access;
-use parallax_core::machine::View;
+use parallax_core::key::KeyAccess;
+use parallax_core::machine::MachineView;
 use parallax_core::monitor::edit::MonitorEdit;
 use parallax_core::page::Page;
 use parallax_core::page::edit::PageEdit;
+use parallax_core::patch::PatchField;
 use parallax_core::plan::{Plan, PlanLimits};
 use parallax_core::time::{DAY, MINUTE, Timestamp};
 use tokio::sync::mpsc;
 
-use self::mesh::Mesh;
-use super::figures::NoFigures;
+use self::mesh::FakeMesh;
+use super::idempotency::{IdempotencyKey, IdempotentRequest, RequestOutcome};
 use super::keys::NewKey;
-use super::monitors::Shown;
-use super::once::{Done, Once, Ticket};
-use super::token::KeyText;
+use super::monitors::MonitorWithState;
+use super::secret_text::ApiKeyText;
+use super::statistics::NoStatistics;
 use super::*;
-use crate::flow::{Arrival, Query, Tokens};
+use crate::engine::{Arrival, HeartbeatTokens, MachineQuery};
 
 /// The driver's answers, by monitor.
-pub(crate) type Views = Arc<Mutex<BTreeMap<MonitorId, View>>>;
+pub(crate) type Views = Arc<Mutex<BTreeMap<MonitorId, MachineView>>>;
 
 /// An owner with two pages and a stranger with one.
 #[derive(Debug)]
@@ -49,7 +49,7 @@ pub(crate) struct World {
     pub(crate) views: Views,
     /// Views that the driver returns once it has processed the next edit.
     pub(crate) judged: Views,
-    pub(crate) mesh: Mesh,
+    pub(crate) mesh: FakeMesh,
     pub(crate) owner: Account,
     pub(crate) shop: Page,
     pub(crate) blog: Page,
@@ -64,19 +64,19 @@ pub(crate) async fn world() -> World {
 }
 
 async fn world_over(store: Store) -> World {
-    let clock = Clock::by_hand(START);
+    let clock = Clock::manual(START);
     let views = Views::default();
-    let (queries, asked) = mpsc::channel::<Query>(16);
+    let (queries, asked) = mpsc::channel::<MachineQuery>(16);
     let judged = Views::default();
-    judged::drive(asked, Arc::clone(&views), Arc::clone(&judged));
-    let settings = Settings {
+    driver_sync::drive(asked, Arc::clone(&views), Arc::clone(&judged));
+    let settings = ServiceSettings {
         base_url: "https://status.example".to_owned(),
         root_domain: Some("pages.example".to_owned()),
         limits: PlanLimits { monitors: [2, 3, 100], ..PlanLimits::default() },
         allow_private: false,
-        doors: doors::DoorKey::new(&[7; 32]),
+        access_token_key: page_access::AccessTokenKey::new(&[7; 32]),
     };
-    let mesh = Mesh::default();
+    let mesh = FakeMesh::default();
     let figures = Arc::new(mesh.clone());
     let service = Service::new(store.clone(), clock.clone(), queries, beats(store), figures, settings);
     let owner = service.create_account("owner@example.com", None).await.unwrap();
@@ -89,31 +89,26 @@ async fn world_over(store: Store) -> World {
 }
 
 /// A driver that only stores pings.
-fn beats(store: Store) -> Beats {
+fn beats(store: Store) -> PingIntake {
     let (inbox, mut arrivals) = mpsc::channel(16);
     tokio::spawn(async move {
         let mut number = 0;
         while let Some(arrival) = arrivals.recv().await {
             let Arrival::Ping(ping) = arrival else { continue };
             number += 1;
-            let said = parallax_core::heartbeat::Ping { number, ..ping.said };
+            let said = parallax_core::heartbeat::StoredPing { number, ..ping.ping };
             let mut batch = Batch::new();
-            batch.write(crate::storage::Op::PutPing(ping.listed.monitor, Box::new(said)));
+            batch.write(crate::storage::Op::PutPing(ping.heartbeat.monitor, Box::new(said)));
             store.commit(batch).await.unwrap();
-            let _ = ping.durable.send(());
+            let _ = ping.on_durable.send(());
         }
     });
-    Beats { inbox, tokens: Tokens::default() }
+    PingIntake { inbox, tokens: HeartbeatTokens::default() }
 }
 
 impl World {
-    pub(crate) async fn key(&self, access: Access, page: Option<&Page>) -> KeyText {
-        let new = NewKey {
-            account: self.owner.id,
-            name: "Robot".to_owned(),
-            access,
-            page: page.map(|page| page.id),
-        };
+    pub(crate) async fn key(&self, access: KeyAccess, page: Option<&Page>) -> ApiKeyText {
+        let new = NewKey { account: self.owner.id, name: "Robot".to_owned(), access, page: page.map(|page| page.id) };
         self.service.create_key(new).await.unwrap().1
     }
 
@@ -137,76 +132,70 @@ impl World {
     /// Stores a page as given, including fields that no call can set yet.
     pub(crate) async fn put_page(&self, page: Page) {
         let mut batch = Batch::new();
-        let what = What::PageEdited(Edited::Changed);
-        batch.event(Event { at: self.service.now(), page: Some(page.id), monitor: None, what });
+        let what = EventKind::PageEdited(EditKind::Changed);
+        batch.event(Event { at: self.service.now(), page: Some(page.id), monitor: None, kind: what });
         batch.write(page);
         self.service.store().commit(batch).await.unwrap();
     }
 
     /// A write key of another account.
-    pub(crate) async fn stranger_key(&self) -> KeyText {
+    pub(crate) async fn stranger_key(&self) -> ApiKeyText {
         let account = self.foreign.account;
-        let new = NewKey { account, name: "Stranger".to_owned(), access: Access::Write, page: None };
+        let new = NewKey { account, name: "Stranger".to_owned(), access: KeyAccess::Write, page: None };
         self.service.create_key(new).await.unwrap().1
     }
 
     /// A revoked write key of the owner.
-    pub(crate) async fn revoked_key(&self) -> KeyText {
-        let text = self.key(Access::Write, None).await;
+    pub(crate) async fn revoked_key(&self) -> ApiKeyText {
+        let text = self.key(KeyAccess::Write, None).await;
         let id = self.service.authenticate(text.reveal()).unwrap().key.id;
         self.service.revoke_key(id).await.unwrap();
         text
     }
 
-    async fn caller(&self, access: Access) -> Caller {
+    async fn caller(&self, access: KeyAccess) -> Caller {
         let key = self.key(access, None).await;
         self.service.authenticate(key.reveal()).unwrap()
     }
 
-    async fn make(&self, caller: &Caller, name: &str) -> Result<Shown> {
+    async fn make(&self, caller: &Caller, name: &str) -> ServiceResult<MonitorWithState> {
         match self.service.create_monitor(caller, self.shop.id, &http(name), &each_time()).await? {
-            Done::Now(shown) => Ok(shown),
-            Done::Before(_) | Done::Again(_) => panic!("nothing was sent twice"),
+            RequestOutcome::Fresh(shown) => Ok(shown),
+            RequestOutcome::Replayed(_) | RequestOutcome::Reread(_) => panic!("nothing was sent twice"),
         }
     }
 
-    async fn events(&self) -> Vec<What> {
+    async fn events(&self) -> Vec<EventKind> {
         let events = self.service.store().read(|store| store.events_after(0, 1000)).await.unwrap();
-        events.into_iter().map(|recorded| recorded.event.what).collect()
+        events.into_iter().map(|recorded| recorded.event.kind).collect()
     }
 }
 
 pub(crate) fn http(name: &str) -> MonitorEdit {
-    let mut edit = MonitorEdit { name: Given::Value(name.to_owned()), ..MonitorEdit::default() };
-    edit.check.url = Given::Value("https://example.com".to_owned());
+    let mut edit = MonitorEdit { name: PatchField::Value(name.to_owned()), ..MonitorEdit::default() };
+    edit.check.url = PatchField::Value("https://example.com".to_owned());
     edit
 }
 
 fn component() -> MonitorEdit {
     let mut edit = MonitorEdit {
-        kind: Given::Value("component".to_owned()),
-        name: Given::Value("Vendor".to_owned()),
+        kind: PatchField::Value("component".to_owned()),
+        name: PatchField::Value("Vendor".to_owned()),
         ..MonitorEdit::default()
     };
-    edit.check.vendor_url = Given::Value("https://status.example.org".to_owned());
+    edit.check.vendor_url = PatchField::Value("https://status.example.org".to_owned());
     edit
 }
 
-pub(crate) fn each_time<T>() -> Once<'static, T> {
-    Once::new(None, &|_| Vec::new())
+pub(crate) fn each_time<T>() -> IdempotentRequest<'static, T> {
+    IdempotentRequest::new(None, &|_| Vec::new())
 }
 
 #[tokio::test]
 async fn the_first_account_is_pro_and_later_ones_are_free() {
     let world = world().await;
-    let plans: BTreeMap<String, Plan> = world
-        .service
-        .accounts()
-        .await
-        .unwrap()
-        .into_iter()
-        .map(|account| (account.email, account.plan))
-        .collect();
+    let plans: BTreeMap<String, Plan> =
+        world.service.accounts().await.unwrap().into_iter().map(|account| (account.email, account.plan)).collect();
     assert_eq!(plans["owner@example.com"], Plan::Pro);
     assert_eq!(plans["stranger@example.com"], Plan::Free);
     let taken = world.service.create_account("OWNER@example.com", None).await;
@@ -225,7 +214,7 @@ async fn slugs_are_unique_and_reserved_ones_are_refused() {
 #[tokio::test]
 async fn a_key_is_good_until_it_is_revoked_and_its_use_is_noted() {
     let world = world().await;
-    let text = world.key(Access::Read, None).await;
+    let text = world.key(KeyAccess::Read, None).await;
     let caller = world.service.authenticate(text.reveal()).unwrap();
     // The use is recorded in the background.
     let id = caller.key.id;
@@ -241,10 +230,10 @@ async fn a_key_is_good_until_it_is_revoked_and_its_use_is_noted() {
     let at = tokio::time::timeout(std::time::Duration::from_secs(20), noted()).await.unwrap();
     assert_eq!(at, world.service.now());
     world.service.revoke_key(caller.key.id).await.unwrap();
-    assert_eq!(world.service.authenticate(text.reveal()).unwrap_err(), Error::Unauthenticated);
-    let unknown = KeyText::new([9; 32]);
-    assert_eq!(world.service.authenticate(unknown.reveal()).unwrap_err(), Error::Unauthenticated);
-    assert_eq!(world.service.revoke_key(caller.key.id).await, Err(Error::NotFound));
+    assert_eq!(world.service.authenticate(text.reveal()).unwrap_err(), ServiceError::Unauthenticated);
+    let unknown = ApiKeyText::new([9; 32]);
+    assert_eq!(world.service.authenticate(unknown.reveal()).unwrap_err(), ServiceError::Unauthenticated);
+    assert_eq!(world.service.revoke_key(caller.key.id).await, Err(ServiceError::NotFound));
 }
 
 #[tokio::test]
@@ -253,16 +242,16 @@ async fn a_key_for_a_page_of_another_account_is_not_made() {
     let new = NewKey {
         account: world.owner.id,
         name: "Robot".to_owned(),
-        access: Access::Read,
+        access: KeyAccess::Read,
         page: Some(world.foreign.id),
     };
-    assert_eq!(world.service.create_key(new).await.unwrap_err(), Error::NotFound);
+    assert_eq!(world.service.create_key(new).await.unwrap_err(), ServiceError::NotFound);
 }
 
 #[tokio::test]
 async fn monitors_get_the_next_slot_and_position_even_when_made_at_once() {
     let world = world().await;
-    let caller = world.caller(Access::Write).await;
+    let caller = world.caller(KeyAccess::Write).await;
     let names: Vec<String> = (0..20).map(|n| format!("M{n}")).collect();
     let made = futures_util::future::join_all(names.iter().map(|name| world.make(&caller, name))).await;
     let mut seats: Vec<_> =
@@ -274,32 +263,32 @@ async fn monitors_get_the_next_slot_and_position_even_when_made_at_once() {
 #[tokio::test]
 async fn a_full_plan_takes_no_more_but_components_do_not_count() {
     let world = world().await;
-    let caller = world.caller(Access::Write).await;
+    let caller = world.caller(KeyAccess::Write).await;
     world.service.set_plan(world.owner.id, Plan::Hobby).await.unwrap();
     let refused = world.service.create_monitor(&caller, world.shop.id, &component(), &each_time()).await;
-    assert!(matches!(refused, Err(Error::PlanLimit(PlanRefusal::ComponentsNeedPro { .. }))));
+    assert!(matches!(refused, Err(ServiceError::PlanLimit(PlanLimitError::ComponentsNeedPro { .. }))));
     world.service.set_plan(world.owner.id, Plan::Pro).await.unwrap();
     world.service.create_monitor(&caller, world.blog.id, &component(), &each_time()).await.unwrap();
     world.service.set_plan(world.owner.id, Plan::Free).await.unwrap();
     world.make(&caller, "A").await.unwrap();
     world.make(&caller, "B").await.unwrap();
     let refused = world.make(&caller, "C").await.unwrap_err();
-    assert_eq!(refused, Error::PlanLimit(PlanRefusal::MonitorsFull { plan: Plan::Free, limit: 2 }));
+    assert_eq!(refused, ServiceError::PlanLimit(PlanLimitError::MonitorsFull { plan: Plan::Free, limit: 2 }));
     // Errors in the body come before the plan's limit.
-    assert!(matches!(world.make(&caller, "").await, Err(Error::Invalid(_))));
+    assert!(matches!(world.make(&caller, "").await, Err(ServiceError::Invalid(_))));
 }
 
 #[tokio::test]
 async fn every_change_is_an_event_and_an_edit_that_changes_nothing_is_none() {
     let world = world().await;
-    let caller = world.caller(Access::Write).await;
+    let caller = world.caller(KeyAccess::Write).await;
     let monitor = world.make(&caller, "A").await.unwrap().monitor;
     let before = world.events().await.len();
     for name in ["A", "B"] {
         let edit = http(name);
         world.service.edit_monitor(&caller, world.shop.id, monitor.id, &edit, &each_time()).await.unwrap();
     }
-    let renamed = PageEdit { name: Given::Value("Store".to_owned()), ..PageEdit::default() };
+    let renamed = PageEdit { name: PatchField::Value("Store".to_owned()), ..PageEdit::default() };
     world.service.edit_page(&caller, world.shop.id, &renamed, &each_time()).await.unwrap();
     world.service.edit_page(&caller, world.shop.id, &renamed, &each_time()).await.unwrap();
     world.service.delete_monitor(&caller, world.shop.id, monitor.id, false, &each_time()).await.unwrap();
@@ -307,9 +296,9 @@ async fn every_change_is_an_event_and_an_edit_that_changes_nothing_is_none() {
     assert_eq!(
         events,
         [
-            What::MonitorEdited(Edited::Changed),
-            What::PageEdited(Edited::Changed),
-            What::MonitorEdited(Edited::Deleted),
+            EventKind::MonitorEdited(EditKind::Changed),
+            EventKind::PageEdited(EditKind::Changed),
+            EventKind::MonitorEdited(EditKind::Deleted),
         ]
     );
 }
@@ -317,12 +306,11 @@ async fn every_change_is_an_event_and_an_edit_that_changes_nothing_is_none() {
 #[tokio::test]
 async fn a_crowd_of_edits_of_one_monitor_are_all_made() {
     let world = world().await;
-    let caller = world.caller(Access::Write).await;
+    let caller = world.caller(KeyAccess::Write).await;
     let monitor = world.make(&caller, "A").await.unwrap().monitor;
     let edits: Vec<MonitorEdit> = (0..40).map(|at| http(&format!("A{at}"))).collect();
     let once = each_time();
-    let made =
-        edits.iter().map(|edit| world.service.edit_monitor(&caller, world.shop.id, monitor.id, edit, &once));
+    let made = edits.iter().map(|edit| world.service.edit_monitor(&caller, world.shop.id, monitor.id, edit, &once));
     for made in futures_util::future::join_all(made).await {
         assert!(made.is_ok(), "{made:?}");
     }
@@ -331,64 +319,63 @@ async fn a_crowd_of_edits_of_one_monitor_are_all_made() {
 #[tokio::test]
 async fn a_read_key_changes_nothing_at_any_door() {
     let world = world().await;
-    let (reader, page) = (world.caller(Access::Read).await, world.shop.id);
-    let id = world.make(&world.caller(Access::Write).await, "A").await.unwrap().monitor.id;
+    let (reader, page) = (world.caller(KeyAccess::Read).await, world.shop.id);
+    let id = world.make(&world.caller(KeyAccess::Write).await, "A").await.unwrap().monitor.id;
     let service = &world.service;
-    assert_eq!(world.make(&reader, "B").await.unwrap_err(), Error::ReadOnly);
+    assert_eq!(world.make(&reader, "B").await.unwrap_err(), ServiceError::ReadOnly);
     let edited = service.edit_monitor(&reader, page, id, &http("B"), &each_time()).await;
-    assert_eq!(edited.unwrap_err(), Error::ReadOnly);
+    assert_eq!(edited.unwrap_err(), ServiceError::ReadOnly);
     assert_eq!(
         service.delete_monitor(&reader, page, id, false, &each_time()).await.unwrap_err(),
-        Error::ReadOnly
+        ServiceError::ReadOnly
     );
     let edited = service.edit_page(&reader, page, &PageEdit::default(), &each_time()).await;
-    assert_eq!(edited.unwrap_err(), Error::ReadOnly);
+    assert_eq!(edited.unwrap_err(), ServiceError::ReadOnly);
 }
 
 #[tokio::test]
 async fn a_request_sent_twice_is_done_once_within_a_day() {
     let world = world().await;
-    let caller = world.caller(Access::Write).await;
-    let ticket = |value: &str, body: &str| Some(Ticket::new(caller.key.id, value, &[body.as_bytes()]));
-    let answer = |shown: &Shown| shown.monitor.id.to_string().into_bytes();
+    let caller = world.caller(KeyAccess::Write).await;
+    let ticket = |value: &str, body: &str| Some(IdempotencyKey::new(caller.key.id, value, &[body.as_bytes()]));
+    let answer = |shown: &MonitorWithState| shown.monitor.id.to_string().into_bytes();
     let send = async |value: &str, body: &str| {
-        let once = Once::new(ticket(value, body), &answer);
+        let once = IdempotentRequest::new(ticket(value, body), &answer);
         world.service.create_monitor(&caller, world.shop.id, &http("A"), &once).await
     };
-    let Done::Now(first) = send("k", "a").await.unwrap() else { panic!() };
-    let Done::Before(again) = send("k", "a").await.unwrap() else { panic!() };
+    let RequestOutcome::Fresh(first) = send("k", "a").await.unwrap() else { panic!() };
+    let RequestOutcome::Replayed(again) = send("k", "a").await.unwrap() else { panic!() };
     assert_eq!(again, answer(&first));
     let other = send("k", "b").await.unwrap_err();
     assert_eq!(other.to_string(), "this Idempotency-Key was already used for another request");
-    assert!(matches!(send("l", "a").await, Ok(Done::Now(_))));
+    assert!(matches!(send("l", "a").await, Ok(RequestOutcome::Fresh(_))));
     let (one, two) = tokio::join!(send("m", "a"), send("m", "a"));
-    let done: Vec<bool> = [one, two].into_iter().map(|it| matches!(it.unwrap(), Done::Now(_))).collect();
+    let done: Vec<bool> = [one, two].into_iter().map(|it| matches!(it.unwrap(), RequestOutcome::Fresh(_))).collect();
     assert_eq!(done.iter().filter(|now| **now).count(), 1);
     world.clock.set(world.service.now() + DAY);
-    assert!(matches!(send("k", "b").await, Ok(Done::Now(_))));
+    assert!(matches!(send("k", "b").await, Ok(RequestOutcome::Fresh(_))));
 }
 
 #[tokio::test]
 async fn a_silent_driver_makes_monitors_unknown_not_the_answer_late() {
-    let clock = Clock::by_hand(START);
-    let (queries, mut asked) = mpsc::channel::<Query>(1);
-    let settings = Settings {
+    let clock = Clock::manual(START);
+    let (queries, mut asked) = mpsc::channel::<MachineQuery>(1);
+    let settings = ServiceSettings {
         base_url: "https://status.example".to_owned(),
         root_domain: Some("pages.example".to_owned()),
         limits: PlanLimits::default(),
         allow_private: false,
-        doors: doors::DoorKey::new(&[7; 32]),
+        access_token_key: page_access::AccessTokenKey::new(&[7; 32]),
     };
     let store = Store::in_memory().unwrap();
-    let service =
-        Service::new(store.clone(), clock.clone(), queries, beats(store), Arc::new(NoFigures), settings);
+    let service = Service::new(store.clone(), clock.clone(), queries, beats(store), Arc::new(NoStatistics), settings);
     let held = tokio::spawn(async move {
         let query = asked.recv().await;
         tokio::time::sleep(std::time::Duration::from_secs(60)).await;
         drop(query);
     });
-    let views = service.views(vec![MonitorId::from_u128(1)]).await;
-    assert_eq!(views, [View::default()]);
+    let views = service.monitor_views(vec![MonitorId::from_u128(1)]).await;
+    assert_eq!(views, [MachineView::default()]);
     held.abort();
     clock.set(START + MINUTE);
     let account = service.create_account("a@example.com", None).await.unwrap();

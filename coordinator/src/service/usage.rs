@@ -3,11 +3,11 @@
 use parallax_core::check::CheckKind;
 use parallax_core::plan::{self, Plan, PlanLimits};
 
-use super::{Caller, Error, Result, Service};
+use super::{Caller, Service, ServiceError, ServiceResult};
 
 /// An account's plan and its usage.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Usage {
+pub struct PlanUsage {
     /// The plan.
     pub plan: Plan,
     /// Limits of each plan, as configured by the operator.
@@ -17,7 +17,7 @@ pub struct Usage {
     /// The account's pages.
     pub pages: usize,
     /// Maximum number of pages.
-    pub most_pages: usize,
+    pub max_pages: usize,
 }
 
 impl Service {
@@ -29,10 +29,10 @@ impl Service {
     /// Returns the plan of the key's account and its usage.
     ///
     /// # Errors
-    /// [`Error::NotFound`] if the account no longer exists, and [`Error::Internal`].
-    pub async fn usage(&self, caller: &Caller) -> Result<Usage> {
+    /// [`ServiceError::NotFound`] if the account no longer exists, and [`ServiceError::Internal`].
+    pub async fn usage(&self, caller: &Caller) -> ServiceResult<PlanUsage> {
         let id = caller.key.account;
-        let plan = self.store().reader().account(id)?.ok_or(Error::NotFound)?.value.plan;
+        let plan = self.store().reader().account(id)?.ok_or(ServiceError::NotFound)?.value.plan;
         let (pages, monitors) = self
             .store()
             .read(move |store| {
@@ -47,6 +47,6 @@ impl Service {
             })
             .await?;
         let limits = *self.limits();
-        Ok(Usage { plan, limits, monitors, pages, most_pages: plan::pages(plan) })
+        Ok(PlanUsage { plan, limits, monitors, pages, max_pages: plan::max_pages(plan) })
     }
 }

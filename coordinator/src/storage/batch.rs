@@ -3,31 +3,31 @@
 use std::fmt;
 
 use parallax_core::account::Account;
+use parallax_core::alert_settings::{AlertSettings, AnnouncedOutages};
 use parallax_core::delivery::Delivery;
 use parallax_core::deploy::Deploy;
 use parallax_core::destination::Destination;
 use parallax_core::event::Event;
-use parallax_core::heartbeat::Ping;
+use parallax_core::heartbeat::StoredPing;
 use parallax_core::id::{
-    AccountId, AgentId, DeliveryId, DeployId, DestinationId, IncidentId, InvitationId, KeyId, MonitorId,
-    PageId, SeriesId, SubscriberId,
+    AccountId, AgentId, DeliveryId, DeployId, DestinationId, IncidentId, InvitationId, KeyId, MonitorId, PageId,
+    SeriesId, SubscriberId,
 };
 use parallax_core::incident::Incident;
 use parallax_core::incident::series::Series;
-use parallax_core::key::Key;
-use parallax_core::machine::State;
-use parallax_core::member::{Agent, Invitation};
+use parallax_core::key::ApiKey;
+use parallax_core::machine::MachineState;
+use parallax_core::member::{AgentRecord, Invitation};
 use parallax_core::monitor::Monitor;
 use parallax_core::observation::Reading;
 use parallax_core::page::Page;
-use parallax_core::page::domain::Freed;
-use parallax_core::page::look::PictureUse;
-use parallax_core::place::{NetworkNo, PlaceNo};
+use parallax_core::page::branding::PictureUse;
+use parallax_core::page::domain::ReservedHostname;
 use parallax_core::subscriber::{Bulletin, Subscriber};
-use parallax_core::telling::{Outages, Telling};
 use parallax_core::time::Timestamp;
+use parallax_core::vantage::{NetworkNo, VantageNo};
 
-use super::packed::{Block, Checkpoint, Remembered, Rollup};
+use super::blobs::{Block, Checkpoint, Rollup, StoredResponse};
 use super::{Result, StoreError};
 
 /// Longest name (slug, cursor name, network label, idempotency name), in bytes.
@@ -39,14 +39,14 @@ pub const MAX_PARTS: usize = 65_536;
 /// Longest opaque value (block, roll-up, checkpoint, stored response), in bytes.
 pub const MAX_BYTES: usize = 16 << 20;
 
-/// Entries that one [`Op::ForgetExpired`] or [`Op::ForgetFreed`] removes, at most.
-pub const FORGET_AT_ONCE: usize = 256;
+/// Entries that one [`Op::DeleteExpiredResponses`] or [`Op::DeleteExpiredReservations`] removes, at most.
+pub const MAX_EXPIRED_PER_OP: usize = 256;
 /// Entries that one [`Op::TrimReadings`] or [`Op::TrimEvents`] removes, at most.
-pub const TRIM_AT_ONCE: usize = 1024;
-/// Days that one [`Op::DropBlocks`] or [`Op::DropHours`] removes, at most.
-pub const DAYS_AT_ONCE: usize = 4;
-/// Blocks, hours and days that one [`Op::Fold`] compacts, at most of each.
-pub const FOLD_AT_ONCE: usize = 1024;
+pub const MAX_TRIMMED_PER_OP: usize = 1024;
+/// Days that one [`Op::DeleteBlocks`] or [`Op::DeleteHours`] removes, at most.
+pub const MAX_DAYS_PER_OP: usize = 4;
+/// Blocks, hours and days that one [`Op::CompactHistory`] compacts, at most of each.
+pub const MAX_COMPACTED_PER_OP: usize = 1024;
 
 /// Writes that become durable together, or not at all.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -106,7 +106,7 @@ impl Batch {
 
 /// Result of a committed batch.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Committed {
+pub struct CommitReceipt {
     /// Number of the commit, which is the revision of every record that it wrote.
     pub revision: u64,
     /// Sequence number of the newest event after the commit: its own last event, if it has any.
@@ -117,7 +117,7 @@ pub struct Committed {
 
 /// Required state of a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Is {
+pub enum Presence {
     /// Not in the store.
     Absent,
     /// In the store, at any revision.
@@ -126,7 +126,7 @@ pub enum Is {
     At(u64),
 }
 
-impl Is {
+impl Presence {
     /// Returns true if a record of that revision (`None`: absent) is in the required state.
     pub(super) fn holds(self, revision: Option<u64>) -> bool {
         match self {
@@ -141,33 +141,33 @@ impl Is {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Expect {
     /// State of the account.
-    Account(AccountId, Is),
+    Account(AccountId, Presence),
     /// State of the page.
-    Page(PageId, Is),
+    Page(PageId, Presence),
     /// State of the monitor.
-    Monitor(MonitorId, Is),
+    Monitor(MonitorId, Presence),
     /// State of the API key.
-    Key(KeyId, Is),
+    Key(KeyId, Presence),
     /// State of the agent.
-    Agent(AgentId, Is),
+    Agent(AgentId, Presence),
     /// State of the invitation.
-    Invitation(InvitationId, Is),
+    Invitation(InvitationId, Presence),
     /// State of the incident or window.
-    Incident(IncidentId, Is),
+    Incident(IncidentId, Presence),
     /// State of the series.
-    Series(SeriesId, Is),
+    Series(SeriesId, Presence),
     /// State of the deploy marker.
-    Deploy(DeployId, Is),
+    Deploy(DeployId, Presence),
     /// State of the destination.
-    Destination(DestinationId, Is),
+    Destination(DestinationId, Presence),
     /// State of the subscriber.
-    Subscriber(SubscriberId, Is),
+    Subscriber(SubscriberId, Presence),
     /// State of the delivery.
-    Delivery(DeliveryId, Is),
+    Delivery(DeliveryId, Presence),
     /// State of the page's alert settings; absent if never set.
-    Telling(PageId, Is),
+    AlertSettings(PageId, Presence),
     /// State of the page's announced outages; absent if none was ever announced.
-    Outages(PageId, Is),
+    AnnouncedOutages(PageId, Presence),
     /// No other subscriber of the page has that contact fingerprint. Implied by every write of a subscriber.
     ContactFree(PageId, [u8; 16], SubscriberId),
     /// The page has fewer destinations than this.
@@ -175,11 +175,11 @@ pub enum Expect {
     /// The page has fewer subscribers than this.
     SubscribersBelow(PageId, usize),
     /// State of the stored response of that idempotency name.
-    Remembered(String, Is),
+    StoredResponse(String, Presence),
     /// No other page has the slug. Implied by every write of a page.
     SlugFree(String, PageId),
     /// No other page has the hostname. Implied by every write of a page that has one.
-    HostFree(String, PageId),
+    HostnameFree(String, PageId),
     /// The invitation exists and has not been used.
     InvitationUnused(InvitationId),
     /// The account's pages have fewer monitors than this, not counting those of type component.
@@ -191,7 +191,7 @@ pub enum Expect {
     /// The next monitor's slot is this one.
     NextSlot(u32),
     /// The next agent's vantage number is this one.
-    NextPlace(PlaceNo),
+    NextVantage(VantageNo),
     /// This many networks have a number.
     Networks(usize),
     /// The cursor has this value.
@@ -207,9 +207,9 @@ impl fmt::Display for Expect {
 impl Expect {
     fn name_len(&self) -> usize {
         match self {
-            Self::Remembered(name, _)
+            Self::StoredResponse(name, _)
             | Self::SlugFree(name, _)
-            | Self::HostFree(name, _)
+            | Self::HostnameFree(name, _)
             | Self::Cursor(name, _) => name.len(),
             _ => 0,
         }
@@ -236,19 +236,19 @@ pub enum Op {
     /// Deletes a page's picture.
     DeletePicture(PageId, PictureUse),
     /// Stores a reserved hostname.
-    PutFreed(String, Freed),
-    /// Deletes hostname reservations that ended by then, at most [`FORGET_AT_ONCE`] of them.
-    ForgetFreed(Timestamp),
+    PutReservedHostname(String, ReservedHostname),
+    /// Deletes hostname reservations that ended by then, at most [`MAX_EXPIRED_PER_OP`] of them.
+    DeleteExpiredReservations(Timestamp),
     /// Stores a monitor.
     PutMonitor(Box<Monitor>),
     /// Deletes a monitor, with its machine state and history. Its events stay in the journal.
     DeleteMonitor(MonitorId),
     /// Stores an API key.
-    PutKey(Box<Key>),
+    PutKey(Box<ApiKey>),
     /// Deletes an API key.
     DeleteKey(KeyId),
     /// Stores an agent.
-    PutAgent(Box<Agent>),
+    PutAgent(Box<AgentRecord>),
     /// Deletes an agent.
     DeleteAgent(AgentId),
     /// Stores an invitation.
@@ -263,7 +263,7 @@ pub enum Op {
     /// Stores a series.
     PutSeries(Box<Series>),
     /// Deletes a page's stopped series, except that many with the highest ids.
-    DropStoppedSeries(PageId, usize),
+    DeleteStoppedSeries(PageId, usize),
     /// Stores a deploy marker.
     PutDeploy(Box<Deploy>),
     /// Deletes a deploy marker.
@@ -282,65 +282,65 @@ pub enum Op {
     /// Stores a delivery.
     PutDelivery(Box<Delivery>),
     /// Deletes deliveries that wait no more and bulletins that are finished, of those created before then, oldest
-    /// first, at most [`TRIM_AT_ONCE`] of each.
-    DropDeliveries(Timestamp),
-    /// Deletes a page's deliveries, subscribers and bulletins, at most [`TRIM_AT_ONCE`] of each.
-    ClearOutgoing(PageId),
+    /// first, at most [`MAX_TRIMMED_PER_OP`] of each.
+    DeleteOldDeliveries(Timestamp),
+    /// Deletes a page's deliveries, subscribers and bulletins, at most [`MAX_TRIMMED_PER_OP`] of each.
+    ClearNotifications(PageId),
     /// Stores a page's alert settings.
-    PutTelling(PageId, Telling),
+    PutAlertSettings(PageId, AlertSettings),
     /// Stores a page's announced outages.
-    PutOutages(PageId, Box<Outages>),
+    PutAnnouncedOutages(PageId, Box<AnnouncedOutages>),
     /// Stores a monitor's machine state.
-    PutMachine(MonitorId, Box<State>),
-    /// Stores a heartbeat's ping, replacing the one [`PINGS_KEPT`](parallax_core::heartbeat::PINGS_KEPT) pings before
+    PutMachine(MonitorId, Box<MachineState>),
+    /// Stores a heartbeat's ping, replacing the one [`MAX_STORED_PINGS`](parallax_core::heartbeat::MAX_STORED_PINGS) pings before
     /// it.
-    PutPing(MonitorId, Box<Ping>),
+    PutPing(MonitorId, Box<StoredPing>),
     /// Moves a cursor.
     SetCursor(String, u64),
     /// Stores a block.
     PutBlock(Block),
     /// Deletes a monitor's blocks of days before that one (24 hours each, counted from the epoch): those of the oldest
-    /// [`DAYS_AT_ONCE`] days that have any.
-    DropBlocks(MonitorId, i64),
+    /// [`MAX_DAYS_PER_OP`] days that have any.
+    DeleteBlocks(MonitorId, i64),
     /// Stores an hour roll-up; `at` is the hour since the epoch.
     PutHour(Rollup),
-    /// Deletes hour roll-ups, as [`Op::DropBlocks`] does blocks.
-    DropHours(MonitorId, i64),
+    /// Deletes hour roll-ups, as [`Op::DeleteBlocks`] does blocks.
+    DeleteHours(MonitorId, i64),
     /// Stores a day roll-up; `at` is the day as its writer counts it.
     PutDay(Rollup),
     /// Compacts a monitor's blocks and hour roll-ups before that hour, and its older day roll-ups, into fewer records;
-    /// at most [`FOLD_AT_ONCE`] of each kind. Reads return the same as before, and an implementation may do nothing.
-    Fold(MonitorId, i64),
+    /// at most [`MAX_COMPACTED_PER_OP`] of each kind. Reads return the same as before, and an implementation may do nothing.
+    CompactHistory(MonitorId, i64),
     /// Stores a checkpoint, replacing the one of the same part.
     PutCheckpoint(Checkpoint),
     /// Deletes a checkpoint.
     DeleteCheckpoint(u32),
     /// Deletes entries of the readings journal up to and including that sequence number, oldest first, at most
-    /// [`TRIM_AT_ONCE`] of them.
+    /// [`MAX_TRIMMED_PER_OP`] of them.
     TrimReadings(u64),
-    /// Deletes events up to and including that sequence number, oldest first, at most [`TRIM_AT_ONCE`] of them. Events
+    /// Deletes events up to and including that sequence number, oldest first, at most [`MAX_TRIMMED_PER_OP`] of them. Events
     /// that any cursor has not passed yet stay. (A cursor that counts something else has a higher value than any
     /// event.)
     TrimEvents(u64),
     /// Sets the next monitor's slot.
     SetNextSlot(u32),
     /// Sets the next agent's vantage number.
-    SetNextPlace(PlaceNo),
+    SetNextVantage(VantageNo),
     /// Assigns a number to a network label.
     PutNetwork(String, NetworkNo),
     /// Stores a response under an idempotency name.
-    Remember(String, Remembered),
-    /// Deletes stored responses that expired at or before then, at most [`FORGET_AT_ONCE`] of them, oldest first.
-    ForgetExpired(Timestamp),
+    PutStoredResponse(String, StoredResponse),
+    /// Deletes stored responses that expired at or before then, at most [`MAX_EXPIRED_PER_OP`] of them, oldest first.
+    DeleteExpiredResponses(Timestamp),
 }
 
 impl Op {
     /// Returns the conditions that the write implies.
-    pub(super) fn expects(&self) -> impl Iterator<Item = Expect> {
+    pub(super) fn implied(&self) -> impl Iterator<Item = Expect> {
         let (first, second) = match self {
             Self::PutPage(page) => (
                 Some(Expect::SlugFree(page.slug.clone(), page.id)),
-                page.custom_domain.as_ref().map(|host| Expect::HostFree(host.clone(), page.id)),
+                page.custom_domain.as_ref().map(|host| Expect::HostnameFree(host.clone(), page.id)),
             ),
             Self::PutSubscriber(it) => (Some(Expect::ContactFree(it.page, it.fingerprint, it.id)), None),
             _ => (None, None),
@@ -351,14 +351,14 @@ impl Op {
     /// Returns the bytes of its name and of its opaque value.
     fn sizes(&self) -> (usize, usize) {
         match self {
-            Self::PutPage(page) => {
-                (page.slug.len().max(page.custom_domain.as_ref().map_or(0, String::len)), 0)
-            }
+            Self::PutPage(page) => (page.slug.len().max(page.custom_domain.as_ref().map_or(0, String::len)), 0),
             Self::PutPicture(_, _, bytes) => (0, bytes.len()),
-            Self::SetCursor(name, _) | Self::PutNetwork(name, _) | Self::PutFreed(name, _) => (name.len(), 0),
-            Self::Remember(name, remembered) => (name.len(), remembered.answer.len()),
+            Self::SetCursor(name, _) | Self::PutNetwork(name, _) | Self::PutReservedHostname(name, _) => {
+                (name.len(), 0)
+            }
+            Self::PutStoredResponse(name, remembered) => (name.len(), remembered.response.len()),
             Self::PutBlock(block) => (0, block.bytes.len()),
-            Self::PutPing(_, ping) => (0, ping.body.len().saturating_add(ping.agent.len())),
+            Self::PutPing(_, ping) => (0, ping.body.len().saturating_add(ping.user_agent.len())),
             Self::PutHour(rollup) | Self::PutDay(rollup) => (0, rollup.bytes.len()),
             Self::PutCheckpoint(checkpoint) => (0, checkpoint.bytes.len()),
             _ => (0, 0),
@@ -377,7 +377,7 @@ macro_rules! puts {
 }
 
 puts! {
-    Account => PutAccount, Page => PutPage, Monitor => PutMonitor, Key => PutKey, Agent => PutAgent,
+    Account => PutAccount, Page => PutPage, Monitor => PutMonitor, ApiKey => PutKey, AgentRecord => PutAgent,
     Invitation => PutInvitation, Incident => PutIncident, Series => PutSeries, Deploy => PutDeploy, Destination => PutDestination,
     Subscriber => PutSubscriber, Bulletin => PutBulletin, Delivery => PutDelivery
 }

@@ -5,24 +5,24 @@ use std::path::Path;
 use std::sync::Arc;
 use std::thread;
 
-use parallax_core::event::{Event, What};
+use parallax_core::event::{Event, EventKind};
 use tokio::sync::{mpsc, oneshot, watch};
 
-use super::health::WriteHealth;
-use super::memory::Memory;
-use super::{Batch, Committed, Read, Result, StoreError, Write, disk};
+use super::memory::MemoryStore;
+use super::write_health::WriteHealth;
+use super::{Batch, CommitReceipt, Result, StoreError, StoreRead, StoreWrite, disk};
 
 /// Batches that may wait for the writer; more senders have to wait.
 pub const QUEUE_DEPTH: usize = 1024;
 /// Batches per flush, at most. The writer takes the batches that gathered during the last flush (a few
 /// milliseconds) and never waits for more.
-pub const GROUP: usize = 256;
+pub const MAX_GROUP: usize = 256;
 
 /// The store. Cheap to clone; the writer ends with [`Store::close`] or with the last clone.
 #[derive(Debug, Clone)]
 pub struct Store {
     queue: mpsc::Sender<Job>,
-    reader: Arc<dyn Read>,
+    reader: Arc<dyn StoreRead>,
     events: watch::Receiver<u64>,
     edits: watch::Receiver<u64>,
     health: Arc<WriteHealth>,
@@ -30,14 +30,14 @@ pub struct Store {
 
 #[derive(Debug)]
 enum Job {
-    Commit(Batch, oneshot::Sender<Result<Committed>>),
+    Commit(Batch, oneshot::Sender<Result<CommitReceipt>>),
     Close(oneshot::Sender<()>),
 }
 
 impl Store {
     /// Starts the writer thread over the two sides of a storage engine. Fails if the engine can't read its newest
     /// event number, or the host can't start a thread.
-    pub fn start(reader: Arc<dyn Read>, writer: Box<dyn Write>) -> Result<Self> {
+    pub fn start(reader: Arc<dyn StoreRead>, writer: Box<dyn StoreWrite>) -> Result<Self> {
         let (queue, jobs) = mpsc::channel(QUEUE_DEPTH);
         let (seen, events) = watch::channel(reader.last_event()?);
         let (edited, edits) = watch::channel(*events.borrow());
@@ -45,19 +45,29 @@ impl Store {
         let noted = Arc::clone(&health);
         thread::Builder::new()
             .name("store-writer".to_owned())
-            .spawn(move || Writer { engine: writer, jobs, seen, edited, health: noted, untidy: true }.run())
+            .spawn(move || {
+                WriterThread {
+                    engine: writer,
+                    jobs,
+                    last_event: seen,
+                    last_edit: edited,
+                    health: noted,
+                    needs_cleanup: true,
+                }
+                .run()
+            })
             .map_err(|error| StoreError::Io(error.to_string()))?;
         Ok(Self { queue, reader, events, edits, health })
     }
 
     /// Creates a store in memory, for tests.
     pub fn in_memory() -> Result<Self> {
-        let memory = Memory::new();
+        let memory = MemoryStore::new();
         Self::start(Arc::new(memory.clone()), Box::new(memory))
     }
 
     /// Opens the store in a folder, or creates one. Blocking; see [`disk::open`] for its errors.
-    pub fn on_disk(folder: &Path, options: disk::Options) -> Result<Self> {
+    pub fn on_disk(folder: &Path, options: disk::DiskOptions) -> Result<Self> {
         let (reader, writer) = disk::open(folder, options)?;
         Self::start(reader, writer)
     }
@@ -65,20 +75,20 @@ impl Store {
     /// Commits a batch. It is durable when this returns; an error other than [`StoreError::Io`],
     /// [`StoreError::Damaged`] and [`StoreError::Closed`] means that nothing of it was written. Once queued, the
     /// batch is committed even if the future is dropped. Waits while [`QUEUE_DEPTH`] batches are queued.
-    pub async fn commit(&self, batch: Batch) -> Result<Committed> {
+    pub async fn commit(&self, batch: Batch) -> Result<CommitReceipt> {
         self.send(batch).await?.await.map_err(|_| StoreError::Closed)?
     }
 
     /// Queues a batch and returns a receiver of its result, so that a sender of many batches keeps their order
     /// without waiting for each.
-    pub async fn send(&self, batch: Batch) -> Result<oneshot::Receiver<Result<Committed>>> {
+    pub async fn send(&self, batch: Batch) -> Result<oneshot::Receiver<Result<CommitReceipt>>> {
         let (answer, committed) = oneshot::channel();
         self.queue.send(Job::Commit(batch, answer)).await.map_err(|_| StoreError::Closed)?;
         Ok(committed)
     }
 
-    /// Returns the reader, for queries that are cheap enough for async code (see [`Read`]).
-    pub fn reader(&self) -> &Arc<dyn Read> {
+    /// Returns the reader, for queries that are cheap enough for async code (see [`StoreRead`]).
+    pub fn reader(&self) -> &Arc<dyn StoreRead> {
         &self.reader
     }
 
@@ -86,7 +96,7 @@ impl Store {
     pub async fn read<T, F>(&self, ask: F) -> Result<T>
     where
         T: Send + 'static,
-        F: FnOnce(&dyn Read) -> Result<T> + Send + 'static,
+        F: FnOnce(&dyn StoreRead) -> Result<T> + Send + 'static,
     {
         let reader = Arc::clone(&self.reader);
         let asked = tokio::task::spawn_blocking(move || ask(reader.as_ref())).await;
@@ -107,13 +117,13 @@ impl Store {
     }
 
     /// Returns a receiver of the newest committed event's number, which changes when there are new events.
-    pub fn events_seen(&self) -> watch::Receiver<u64> {
+    pub fn subscribe_events(&self) -> watch::Receiver<u64> {
         self.events.clone()
     }
 
     /// Returns the same for commits with an edit of a monitor or page or a change of an incident, so that a
     /// follower of edits is not woken by every event.
-    pub fn edits_seen(&self) -> watch::Receiver<u64> {
+    pub fn subscribe_edits(&self) -> watch::Receiver<u64> {
         self.edits.clone()
     }
 
@@ -128,16 +138,16 @@ impl Store {
 }
 
 #[derive(Debug)]
-struct Writer {
-    engine: Box<dyn Write>,
+struct WriterThread {
+    engine: Box<dyn StoreWrite>,
     jobs: mpsc::Receiver<Job>,
-    seen: watch::Sender<u64>,
-    edited: watch::Sender<u64>,
+    last_event: watch::Sender<u64>,
+    last_edit: watch::Sender<u64>,
     health: Arc<WriteHealth>,
-    untidy: bool,
+    needs_cleanup: bool,
 }
 
-impl Writer {
+impl WriterThread {
     fn run(mut self) {
         let mut closing = Vec::new();
         while let Some(first) = self.next() {
@@ -155,7 +165,7 @@ impl Writer {
                         closing.push(done);
                     }
                 }
-                if group.len() < GROUP {
+                if group.len() < MAX_GROUP {
                     job = self.jobs.try_recv().ok();
                 }
             }
@@ -172,35 +182,35 @@ impl Writer {
     /// Returns the next job; `None` once the store is closed and the queue is empty. While the queue is empty, the
     /// engine does clean-up work.
     fn next(&mut self) -> Option<Job> {
-        while self.untidy {
+        while self.needs_cleanup {
             match self.jobs.try_recv() {
                 Ok(job) => return Some(job),
                 Err(mpsc::error::TryRecvError::Disconnected) => return None,
                 Err(mpsc::error::TryRecvError::Empty) => {
                     // Failed clean-up is retried after the next commit.
-                    self.untidy = guarded(|| self.engine.tidy()).unwrap_or(false);
+                    self.needs_cleanup = catch_panic(|| self.engine.clean_up()).unwrap_or(false);
                 }
             }
         }
         self.jobs.blocking_recv()
     }
 
-    fn commit(&mut self, group: &[Batch], answers: Vec<oneshot::Sender<Result<Committed>>>) {
+    fn commit(&mut self, group: &[Batch], answers: Vec<oneshot::Sender<Result<CommitReceipt>>>) {
         if group.is_empty() {
             return;
         }
-        self.untidy = true;
-        let results = guarded(|| Ok(self.engine.commit(group)))
+        self.needs_cleanup = true;
+        let results = catch_panic(|| Ok(self.engine.commit(group)))
             .unwrap_or_else(|error| group.iter().map(|_| Err(error.clone())).collect());
-        self.health.note(&results);
+        self.health.record(&results);
         let newest = results.iter().flatten().map(|committed| committed.last_event).max();
         if let Some(newest) = newest {
-            self.seen.send_if_modified(|seen| std::mem::replace(seen, newest) != newest);
+            self.last_event.send_if_modified(|seen| std::mem::replace(seen, newest) != newest);
             let is_edit = |event: &Event| {
-                matches!(event.what, What::MonitorEdited(_) | What::PageEdited(_) | What::Incident(_))
+                matches!(event.kind, EventKind::MonitorEdited(_) | EventKind::PageEdited(_) | EventKind::Incident(_))
             };
             if group.iter().flat_map(|batch| &batch.events).any(is_edit) {
-                self.edited.send_if_modified(|seen| std::mem::replace(seen, newest) != newest);
+                self.last_edit.send_if_modified(|seen| std::mem::replace(seen, newest) != newest);
             }
         }
         for (answer, result) in answers.into_iter().zip(results) {
@@ -211,7 +221,7 @@ impl Writer {
 }
 
 /// Runs the engine's work. A panic in it becomes [`StoreError::Damaged`], and the writer stays alive to report it.
-fn guarded<T>(work: impl FnOnce() -> Result<T>) -> Result<T> {
+fn catch_panic<T>(work: impl FnOnce() -> Result<T>) -> Result<T> {
     catch_unwind(AssertUnwindSafe(work))
         .unwrap_or_else(|_| Err(StoreError::Damaged("the engine panicked during its work".to_owned())))
 }
@@ -222,15 +232,14 @@ mod tests {
 
     use super::*;
     use crate::storage::contract::samples::*;
-    use crate::storage::{Expect, Is};
+    use crate::storage::{Expect, Presence};
 
     #[tokio::test]
     async fn a_commit_is_seen_once_it_is_acknowledged() {
         let store = Store::in_memory().unwrap();
-        let mut seen = store.events_seen();
+        let mut seen = store.subscribe_events();
         assert_eq!(*seen.borrow_and_update(), 0);
-        let committed =
-            store.commit(Batch::new().write(account(1)).event(event(1, None)).clone()).await.unwrap();
+        let committed = store.commit(Batch::new().write(account(1)).event(event(1, None)).clone()).await.unwrap();
         assert_eq!((committed.revision, committed.last_event), (1, 1));
         seen.changed().await.unwrap();
         assert_eq!(*seen.borrow_and_update(), 1);
@@ -243,11 +252,11 @@ mod tests {
     #[tokio::test]
     async fn many_writers_at_once_are_each_told_their_own() {
         let folder = tempfile::tempdir().unwrap();
-        let store = Store::on_disk(folder.path(), small()).unwrap();
+        let store = Store::on_disk(folder.path(), small_options()).unwrap();
         let claim = |n: u128| {
             let store = store.clone();
             let mut batch = Batch::new();
-            batch.expect(Expect::Account(account_id(n / 2), Is::Absent)).write(account(n / 2));
+            batch.expect(Expect::Account(account_id(n / 2), Presence::Absent)).write(account(n / 2));
             tokio::spawn(async move { store.commit(batch).await })
         };
         let mut won = 0;
@@ -263,7 +272,7 @@ mod tests {
     #[tokio::test]
     async fn closing_commits_what_is_queued_and_refuses_what_comes_later() {
         let folder = tempfile::tempdir().unwrap();
-        let store = Store::on_disk(folder.path(), small()).unwrap();
+        let store = Store::on_disk(folder.path(), small_options()).unwrap();
         let mut answers = Vec::new();
         for n in 0..50 {
             answers.push(store.send(Batch::new().write(account(n)).clone()).await.unwrap());
@@ -276,42 +285,42 @@ mod tests {
         assert_eq!(store.reader().accounts().unwrap().len(), 50);
         store.close().await;
         drop(store);
-        assert!(Store::on_disk(folder.path(), small()).is_ok());
+        assert!(Store::on_disk(folder.path(), small_options()).is_ok());
     }
 
     #[derive(Debug)]
     struct Broken;
 
-    impl Write for Broken {
-        fn commit(&mut self, _: &[Batch]) -> Vec<Result<Committed>> {
+    impl StoreWrite for Broken {
+        fn commit(&mut self, _: &[Batch]) -> Vec<Result<CommitReceipt>> {
             panic!("this engine breaks")
         }
 
-        fn tidy(&mut self) -> Result<bool> {
+        fn clean_up(&mut self) -> Result<bool> {
             Ok(false)
         }
     }
 
     /// An engine that reports a full disk while the flag is set.
     #[derive(Debug)]
-    struct Filling(Memory, Arc<AtomicBool>);
+    struct Filling(MemoryStore, Arc<AtomicBool>);
 
-    impl Write for Filling {
-        fn commit(&mut self, group: &[Batch]) -> Vec<Result<Committed>> {
+    impl StoreWrite for Filling {
+        fn commit(&mut self, group: &[Batch]) -> Vec<Result<CommitReceipt>> {
             if self.1.load(Ordering::Relaxed) {
                 return group.iter().map(|_| Err(StoreError::Full)).collect();
             }
             self.0.commit(group)
         }
 
-        fn tidy(&mut self) -> Result<bool> {
+        fn clean_up(&mut self) -> Result<bool> {
             Ok(false)
         }
     }
 
     #[tokio::test]
     async fn a_fault_that_is_over_is_noticed_though_nobody_writes() {
-        let (memory, full) = (Memory::new(), Arc::new(AtomicBool::new(false)));
+        let (memory, full) = (MemoryStore::new(), Arc::new(AtomicBool::new(false)));
         let filling = Filling(memory.clone(), Arc::clone(&full));
         let store = Store::start(Arc::new(memory), Box::new(filling)).unwrap();
         store.retry_write().await;
@@ -328,7 +337,7 @@ mod tests {
 
     #[tokio::test]
     async fn an_engine_that_panics_is_damage_and_not_the_end() {
-        let store = Store::start(Arc::new(Memory::new()), Box::new(Broken)).unwrap();
+        let store = Store::start(Arc::new(MemoryStore::new()), Box::new(Broken)).unwrap();
         for _ in 0..2 {
             assert!(matches!(store.commit(Batch::new()).await, Err(StoreError::Damaged(_))));
         }

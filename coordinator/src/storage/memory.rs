@@ -1,6 +1,6 @@
 //! The storage engine for tests: ordered maps of records behind one lock.
 
-mod outgoing;
+mod notifications;
 mod read;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -10,55 +10,53 @@ use parallax_core::account::Account;
 use parallax_core::check::CheckKind;
 use parallax_core::deploy::Deploy;
 use parallax_core::event::Event;
-use parallax_core::heartbeat::{PINGS_KEPT, Ping};
-use parallax_core::id::{
-    AccountId, AgentId, DeployId, IncidentId, InvitationId, KeyId, MonitorId, PageId, SeriesId,
-};
+use parallax_core::heartbeat::{MAX_STORED_PINGS, StoredPing};
+use parallax_core::id::{AccountId, AgentId, DeployId, IncidentId, InvitationId, KeyId, MonitorId, PageId, SeriesId};
 use parallax_core::incident::Incident;
 use parallax_core::incident::series::Series;
-use parallax_core::key::Key;
-use parallax_core::machine::State;
-use parallax_core::member::{Agent, Invitation};
+use parallax_core::key::ApiKey;
+use parallax_core::machine::MachineState;
+use parallax_core::member::{AgentRecord, Invitation};
 use parallax_core::monitor::Monitor;
 use parallax_core::observation::Reading;
 use parallax_core::page::Page;
-use parallax_core::page::domain::Freed;
-use parallax_core::page::look::PictureUse;
-use parallax_core::place::{NetworkNo, Region};
+use parallax_core::page::branding::PictureUse;
+use parallax_core::page::domain::ReservedHostname;
+use parallax_core::vantage::{NetworkNo, Region};
 
-use super::batch::{DAYS_AT_ONCE, FORGET_AT_ONCE, TRIM_AT_ONCE};
-use super::packed::{MAX_REMEMBERED, MAX_REMEMBERED_BYTES, owner_of};
+use super::batch::{MAX_DAYS_PER_OP, MAX_EXPIRED_PER_OP, MAX_TRIMMED_PER_OP};
+use super::blobs::{MAX_RESPONSE_BYTES_PER_KEY, MAX_RESPONSES_PER_KEY, split_owner};
 use super::{
-    Batch, Block, Checkpoint, Committed, Expect, Is, Op, Remembered, Result, Rollup, StoreError, Versioned,
-    Write,
+    Batch, Block, Checkpoint, CommitReceipt, Expect, Op, Presence, Result, Rollup, StoreError, StoreWrite,
+    StoredResponse, VersionedValue,
 };
 
 /// A store that exists as long as its last clone.
 #[derive(Debug, Clone, Default)]
-pub struct Memory(Arc<RwLock<Kept>>);
+pub struct MemoryStore(Arc<RwLock<MemoryState>>);
 
-type Records<K, T> = BTreeMap<K, Versioned<T>>;
+type Records<K, T> = BTreeMap<K, VersionedValue<T>>;
 
 #[derive(Debug, Default)]
-struct Kept {
+struct MemoryState {
     revision: u64,
     accounts: Records<AccountId, Account>,
     pages: Records<PageId, Page>,
     slugs: BTreeMap<String, PageId>,
     hosts: BTreeMap<String, PageId>,
     pictures: BTreeMap<(PageId, PictureUse), Vec<u8>>,
-    freed: BTreeMap<String, Freed>,
+    reserved_hostnames: BTreeMap<String, ReservedHostname>,
     monitors: Records<MonitorId, Monitor>,
-    keys: Records<KeyId, Key>,
-    agents: Records<AgentId, Agent>,
+    keys: Records<KeyId, ApiKey>,
+    agents: Records<AgentId, AgentRecord>,
     invitations: Records<InvitationId, Invitation>,
     incidents: Records<IncidentId, Incident>,
     series: Records<SeriesId, Series>,
     deploys: Records<DeployId, Deploy>,
-    outgoing: outgoing::Kept,
-    remembered: Records<String, Remembered>,
-    machines: BTreeMap<MonitorId, State>,
-    pings: BTreeMap<(MonitorId, u64), Ping>,
+    notifications: notifications::MemoryNotifications,
+    stored_responses: Records<String, StoredResponse>,
+    machines: BTreeMap<MonitorId, MachineState>,
+    pings: BTreeMap<(MonitorId, u64), StoredPing>,
     events: BTreeMap<u64, Event>,
     last_event: u64,
     events_of: BTreeMap<MonitorId, BTreeSet<u64>>,
@@ -70,40 +68,40 @@ struct Kept {
     days: BTreeMap<(MonitorId, i64), Rollup>,
     checkpoints: BTreeMap<u32, Checkpoint>,
     next_slot: u32,
-    next_place: u16,
+    next_vantage: u16,
     networks: BTreeMap<String, NetworkNo>,
 }
 
-impl Memory {
+impl MemoryStore {
     /// An empty store.
     pub fn new() -> Self {
         Self::default()
     }
 
-    fn read(&self) -> RwLockReadGuard<'_, Kept> {
+    fn read(&self) -> RwLockReadGuard<'_, MemoryState> {
         self.0.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn write(&self) -> RwLockWriteGuard<'_, Kept> {
+    fn write(&self) -> RwLockWriteGuard<'_, MemoryState> {
         self.0.write().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Write for Memory {
-    fn commit(&mut self, group: &[Batch]) -> Vec<Result<Committed>> {
+impl StoreWrite for MemoryStore {
+    fn commit(&mut self, group: &[Batch]) -> Vec<Result<CommitReceipt>> {
         let mut kept = self.write();
         group.iter().map(|batch| kept.commit(batch)).collect()
     }
 
-    fn tidy(&mut self) -> Result<bool> {
+    fn clean_up(&mut self) -> Result<bool> {
         Ok(false)
     }
 }
 
-impl Kept {
-    fn commit(&mut self, batch: &Batch) -> Result<Committed> {
+impl MemoryState {
+    fn commit(&mut self, batch: &Batch) -> Result<CommitReceipt> {
         batch.check_size()?;
-        let implied = batch.ops.iter().flat_map(Op::expects);
+        let implied = batch.ops.iter().flat_map(Op::implied);
         match batch.expect.iter().cloned().chain(implied).find(|expect| !self.holds(expect)) {
             Some(broken) => return Err(StoreError::Conflict(broken)),
             None => self.revision += 1,
@@ -122,11 +120,11 @@ impl Kept {
             self.readings.insert(self.last_reading, batch.readings.clone());
             self.last_reading
         });
-        Ok(Committed { revision: self.revision, last_event: self.last_event, readings })
+        Ok(CommitReceipt { revision: self.revision, last_event: self.last_event, readings })
     }
 
     fn holds(&self, expect: &Expect) -> bool {
-        fn is<K: Ord, T>(records: &Records<K, T>, key: &K, is: Is) -> bool {
+        fn is<K: Ord, T>(records: &Records<K, T>, key: &K, is: Presence) -> bool {
             is.holds(records.get(key).map(|record| record.revision))
         }
         match expect {
@@ -139,19 +137,19 @@ impl Kept {
             Expect::Incident(id, so) => is(&self.incidents, id, *so),
             Expect::Series(id, so) => is(&self.series, id, *so),
             Expect::Deploy(id, so) => is(&self.deploys, id, *so),
-            Expect::Destination(id, so) => is(&self.outgoing.destinations, id, *so),
-            Expect::Subscriber(id, so) => is(&self.outgoing.subscribers, id, *so),
-            Expect::Delivery(id, so) => is(&self.outgoing.deliveries, id, *so),
-            Expect::Telling(page, so) => is(&self.outgoing.telling, page, *so),
-            Expect::Outages(page, so) => is(&self.outgoing.outages, page, *so),
+            Expect::Destination(id, so) => is(&self.notifications.destinations, id, *so),
+            Expect::Subscriber(id, so) => is(&self.notifications.subscribers, id, *so),
+            Expect::Delivery(id, so) => is(&self.notifications.deliveries, id, *so),
+            Expect::AlertSettings(page, so) => is(&self.notifications.alert_settings, page, *so),
+            Expect::AnnouncedOutages(page, so) => is(&self.notifications.announced_outages, page, *so),
             Expect::ContactFree(page, fingerprint, id) => {
-                self.outgoing.by_contact(*page, *fingerprint).is_none_or(|owner| owner.value.id == *id)
+                self.notifications.by_contact(*page, *fingerprint).is_none_or(|owner| owner.value.id == *id)
             }
-            Expect::DestinationsBelow(page, limit) => self.outgoing.destinations_of(*page).count() < *limit,
-            Expect::SubscribersBelow(page, limit) => self.outgoing.subscribers_of(*page).count() < *limit,
-            Expect::Remembered(name, so) => is(&self.remembered, name, *so),
+            Expect::DestinationsBelow(page, limit) => self.notifications.destinations_of(*page).count() < *limit,
+            Expect::SubscribersBelow(page, limit) => self.notifications.subscribers_of(*page).count() < *limit,
+            Expect::StoredResponse(name, so) => is(&self.stored_responses, name, *so),
             Expect::SlugFree(slug, page) => self.slugs.get(slug).is_none_or(|owner| owner == page),
-            Expect::HostFree(host, page) => self.hosts.get(host).is_none_or(|owner| owner == page),
+            Expect::HostnameFree(host, page) => self.hosts.get(host).is_none_or(|owner| owner == page),
             Expect::InvitationUnused(id) => {
                 self.invitations.get(id).is_some_and(|invitation| invitation.value.used_by.is_none())
             }
@@ -159,7 +157,7 @@ impl Kept {
             Expect::ComponentsBelow(account, limit) => self.monitors_of(*account, false) < *limit as usize,
             Expect::NoMonitors(page) => !self.monitors.values().any(|monitor| monitor.value.page == *page),
             Expect::NextSlot(slot) => self.next_slot == *slot,
-            Expect::NextPlace(place) => self.next_place == place.0,
+            Expect::NextVantage(place) => self.next_vantage == place.0,
             Expect::Networks(count) => self.networks.len() == *count,
             Expect::Cursor(reader, seq) => self.cursors.get(reader).copied().unwrap_or(0) == *seq,
         }
@@ -182,26 +180,26 @@ impl Kept {
     }
 
     /// Evicts the oldest stored responses of the API key of `name`, which was just stored, if it has too many.
-    fn bound_remembered(&mut self, name: &str) {
-        let Some((owner, _)) = owner_of(name) else { return };
-        let is_of = |other: &str| owner_of(other).is_some_and(|(other, _)| other == owner);
+    fn evict_responses(&mut self, name: &str) {
+        let Some((owner, _)) = split_owner(name) else { return };
+        let is_of = |other: &str| split_owner(other).is_some_and(|(other, _)| other == owner);
         loop {
-            let of_owner = self.remembered.iter().filter(|(other, _)| is_of(other));
+            let of_owner = self.stored_responses.iter().filter(|(other, _)| is_of(other));
             let sizes = of_owner.clone().map(|(name, it)| it.value.bytes(name));
-            if of_owner.clone().count() <= MAX_REMEMBERED && sizes.sum::<usize>() <= MAX_REMEMBERED_BYTES {
+            if of_owner.clone().count() <= MAX_RESPONSES_PER_KEY && sizes.sum::<usize>() <= MAX_RESPONSE_BYTES_PER_KEY {
                 return;
             }
             let others = of_owner.filter(|(other, _)| *other != name);
             let oldest = others.min_by_key(|(name, it)| (it.value.expires_at, (*name).clone()));
             let Some(oldest) = oldest.map(|(name, _)| name.clone()) else { return };
-            self.remembered.remove(&oldest);
+            self.stored_responses.remove(&oldest);
         }
     }
 
     fn apply(&mut self, op: &Op) {
         let revision = self.revision;
         fn put<K: Ord, T: Clone>(records: &mut Records<K, T>, revision: u64, key: K, value: &T) {
-            records.insert(key, Versioned { revision, value: value.clone() });
+            records.insert(key, VersionedValue { revision, value: value.clone() });
         }
         match op {
             Op::PutAccount(account) => put(&mut self.accounts, revision, account.id, account),
@@ -219,7 +217,7 @@ impl Kept {
                 self.incidents.retain(|_, incident| incident.value.page != *id);
                 self.series.retain(|_, series| series.value.page != *id);
                 self.deploys.retain(|_, deploy| deploy.value.page != *id);
-                self.outgoing.clear(*id);
+                self.notifications.clear(*id);
             }
             Op::PutPicture(page, usage, bytes) => {
                 if self.pages.contains_key(page) {
@@ -227,13 +225,13 @@ impl Kept {
                 }
             }
             Op::DeletePicture(page, usage) => drop(self.pictures.remove(&(*page, *usage))),
-            Op::PutFreed(host, freed) => {
-                self.freed.insert(host.clone(), *freed);
+            Op::PutReservedHostname(host, freed) => {
+                self.reserved_hostnames.insert(host.clone(), *freed);
             }
-            Op::ForgetFreed(now) => {
-                let over = self.freed.iter().filter(|(_, freed)| freed.until <= *now);
-                let over: Vec<_> = over.map(|(host, _)| host.clone()).take(FORGET_AT_ONCE).collect();
-                self.freed.retain(|host, _| !over.contains(host));
+            Op::DeleteExpiredReservations(now) => {
+                let over = self.reserved_hostnames.iter().filter(|(_, freed)| freed.until <= *now);
+                let over: Vec<_> = over.map(|(host, _)| host.clone()).take(MAX_EXPIRED_PER_OP).collect();
+                self.reserved_hostnames.retain(|host, _| !over.contains(host));
             }
             Op::PutMonitor(monitor) => put(&mut self.monitors, revision, monitor.id, monitor),
             Op::DeleteMonitor(id) => self.delete_monitor(*id),
@@ -245,22 +243,21 @@ impl Kept {
                 put(&mut self.invitations, revision, invitation.id, invitation);
             }
             Op::DeleteInvitation(id) => drop(self.invitations.remove(id)),
-            Op::Remember(name, answer) => {
-                put(&mut self.remembered, revision, name.clone(), answer);
-                self.bound_remembered(name);
+            Op::PutStoredResponse(name, answer) => {
+                put(&mut self.stored_responses, revision, name.clone(), answer);
+                self.evict_responses(name);
             }
-            Op::ForgetExpired(now) => {
-                let expired = |answer: &Remembered| answer.expires_at <= *now;
-                let mut names: Vec<_> = self.remembered.iter().filter(|(_, it)| expired(&it.value)).collect();
+            Op::DeleteExpiredResponses(now) => {
+                let expired = |answer: &StoredResponse| answer.expires_at <= *now;
+                let mut names: Vec<_> = self.stored_responses.iter().filter(|(_, it)| expired(&it.value)).collect();
                 names.sort_by_key(|(name, it)| (it.value.expires_at, (*name).clone()));
-                let names: Vec<_> =
-                    names.into_iter().take(FORGET_AT_ONCE).map(|(name, _)| name.clone()).collect();
-                self.remembered.retain(|name, _| !names.contains(name));
+                let names: Vec<_> = names.into_iter().take(MAX_EXPIRED_PER_OP).map(|(name, _)| name.clone()).collect();
+                self.stored_responses.retain(|name, _| !names.contains(name));
             }
             Op::PutIncident(incident) if self.pages.contains_key(&incident.page) => {
                 put(&mut self.incidents, revision, incident.id, incident);
             }
-            Op::DropStoppedSeries(page, kept) => self.drop_stopped_series(*page, *kept),
+            Op::DeleteStoppedSeries(page, kept) => self.drop_stopped_series(*page, *kept),
             Op::PutSeries(series) if self.pages.contains_key(&series.page) => {
                 put(&mut self.series, revision, series.id, series);
             }
@@ -276,12 +273,12 @@ impl Kept {
             | Op::DeleteSubscriber(_)
             | Op::PutBulletin(_)
             | Op::PutDelivery(_)
-            | Op::DropDeliveries(_)
-            | Op::ClearOutgoing(_)
-            | Op::PutTelling(..)
-            | Op::PutOutages(..) => {
+            | Op::DeleteOldDeliveries(_)
+            | Op::ClearNotifications(_)
+            | Op::PutAlertSettings(..)
+            | Op::PutAnnouncedOutages(..) => {
                 let pages = &self.pages;
-                self.outgoing.apply(op, revision, |page| pages.contains_key(&page));
+                self.notifications.apply(op, revision, |page| pages.contains_key(&page));
             }
             Op::PutMachine(id, state) if self.monitors.contains_key(id) => {
                 self.machines.insert(*id, (**state).clone());
@@ -296,18 +293,18 @@ impl Kept {
                 self.days.insert((rollup.monitor, rollup.at), rollup.clone());
             }
             Op::PutPing(id, ping) if self.monitors.contains_key(id) => {
-                self.pings.insert((*id, ping.number % PINGS_KEPT), (**ping).clone());
+                self.pings.insert((*id, ping.number % MAX_STORED_PINGS), (**ping).clone());
             }
             Op::PutMachine(..) | Op::PutPing(..) | Op::PutBlock(_) | Op::PutHour(_) | Op::PutDay(_) => {}
-            Op::DropBlocks(id, before) => {
+            Op::DeleteBlocks(id, before) => {
                 let gone = oldest(self.blocks.keys().filter(|it| it.0 == *id).map(|it| it.2), *before);
                 self.blocks.retain(|it, _| it.0 != *id || !gone.contains(&it.2.div_euclid(24)));
             }
-            Op::DropHours(id, before) => {
+            Op::DeleteHours(id, before) => {
                 let gone = oldest(self.hours.keys().filter(|it| it.0 == *id).map(|it| it.1), *before);
                 self.hours.retain(|it, _| it.0 != *id || !gone.contains(&it.1.div_euclid(24)));
             }
-            Op::Fold(..) => {}
+            Op::CompactHistory(..) => {}
             Op::PutCheckpoint(checkpoint) => {
                 self.checkpoints.insert(checkpoint.part, checkpoint.clone());
             }
@@ -317,18 +314,18 @@ impl Kept {
             }
             Op::TrimReadings(through) => {
                 let old: Vec<u64> =
-                    self.readings.range(..=through).map(|(seq, _)| *seq).take(TRIM_AT_ONCE).collect();
+                    self.readings.range(..=through).map(|(seq, _)| *seq).take(MAX_TRIMMED_PER_OP).collect();
                 old.iter().for_each(|seq| drop(self.readings.remove(seq)));
             }
             Op::TrimEvents(through) => {
                 let through = self.cursors.values().copied().fold(*through, u64::min).min(self.last_event);
                 let old: Vec<u64> =
-                    self.events.range(..=through).map(|(seq, _)| *seq).take(TRIM_AT_ONCE).collect();
+                    self.events.range(..=through).map(|(seq, _)| *seq).take(MAX_TRIMMED_PER_OP).collect();
                 old.iter().for_each(|seq| drop(self.events.remove(seq)));
                 self.events_of.values_mut().for_each(|of| of.retain(|seq| !old.contains(seq)));
             }
             Op::SetNextSlot(slot) => self.next_slot = *slot,
-            Op::SetNextPlace(place) => self.next_place = place.0,
+            Op::SetNextVantage(place) => self.next_vantage = place.0,
             Op::PutNetwork(label, number) => {
                 self.networks.insert(label.clone(), *number);
             }
@@ -361,5 +358,5 @@ impl Kept {
 /// Returns the oldest days before that one that have any of the hours.
 fn oldest(hours: impl Iterator<Item = i64>, before: i64) -> Vec<i64> {
     let days: BTreeSet<i64> = hours.map(|hour| hour.div_euclid(24)).filter(|day| *day < before).collect();
-    days.into_iter().take(DAYS_AT_ONCE).collect()
+    days.into_iter().take(MAX_DAYS_PER_OP).collect()
 }

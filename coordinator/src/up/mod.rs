@@ -2,44 +2,44 @@
 //! loopback like any others, with a first account, page and key; with `--demo`, a small simulated world around
 //! them.
 
-mod agents;
+mod banner;
 mod demo;
-mod first;
-mod fitness;
-pub mod ready;
-mod words;
+mod first_start;
+mod host_readiness;
+mod local_agents;
+pub mod ready_file;
 
 use std::io;
 use std::net::IpAddr;
 use std::path::PathBuf;
 
-use parallax_core::place::Region;
+use parallax_core::effective::ConfirmationPolicy;
 use parallax_core::time::SECOND;
-use parallax_core::watch::Confirmation;
+use parallax_core::vantage::Region;
 use rustls_pki_types::CertificateDer;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 use url::Url;
 
-use self::agents::{Agents, Local};
-use self::demo::{Certificate, Demo, Registry};
-use self::first::First;
-use self::ready::Ready;
-use crate::app::{self, AppError, Running};
-use crate::config::{Config, MailTransport};
+use self::demo::{Demo, DemoCertificate, DemoRegistry};
+use self::first_start::FirstStart;
+use self::local_agents::{LocalAgent, LocalAgents};
+use self::ready_file::ReadyInfo;
+use crate::app::{self, AppError, RunningCoordinator};
+use crate::config::{CoordinatorConfig, MailTransport};
+use crate::console;
 use crate::members::MemberError;
-use crate::out;
 use crate::service;
 
 /// Milliseconds between a demo monitor's rounds in one region: short, so that every state appears soon.
 const DEMO_INTERVAL_MS: u32 = (10 * SECOND) as u32;
 
 /// Folder below the data folder for mails, if no mail server is set.
-const MAILS: &str = "mails";
+const MAIL_FOLDER: &str = "mails";
 
 /// Mode of `parallax up`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Kind {
+pub enum UpMode {
     /// A single local agent.
     Single {
         /// Region of the agent.
@@ -59,7 +59,7 @@ pub enum UpError {
     App(#[from] AppError),
     /// The first account, page or key could not be created.
     #[error("first start failed: {0}")]
-    Service(#[from] service::Error),
+    Service(#[from] service::ServiceError),
     /// The member records could not be read or written.
     #[error("local agents: {0}")]
     Members(#[from] MemberError),
@@ -69,7 +69,7 @@ pub enum UpError {
         /// Name of the agent.
         name: String,
         /// Cause.
-        source: parallax_agent::error::Error,
+        source: parallax_agent::error::AgentError,
     },
     /// The welcome with the key could not be printed.
     #[error("standard output can't be written: {0}; create another key with `parallax key create`")]
@@ -93,18 +93,17 @@ pub enum UpError {
     Ready(#[from] io::Error),
 }
 
-impl Kind {
+impl UpMode {
     /// Returns the default settings of this mode.
-    pub fn defaults(&self) -> Config {
-        let mut config = Config::default();
+    pub fn defaults(&self) -> CoordinatorConfig {
+        let mut config = CoordinatorConfig::default();
         // Faults stay visible. The engine's mesh alerts would be noise: until the local agents have joined there
         // are no vantages, and the welcome explains the limits of one network. Faults of hosts are logged by
         // `fitness`.
         config.log.filter =
-            "warn,parallax_coordinator::flow::notices=error,parallax_coordinator::mesh::fitness=error"
-                .to_owned();
+            "warn,parallax_coordinator::flow::notices=error,parallax_coordinator::mesh::fitness=error".to_owned();
         match self {
-            Self::Single { .. } => config.confirmation = Confirmation::Repeat,
+            Self::Single { .. } => config.confirmation = ConfirmationPolicy::Repeat,
             Self::Demo => {
                 config.plans.interval_ms = [DEMO_INTERVAL_MS; 3];
                 // The demo's receiver is on loopback.
@@ -114,9 +113,9 @@ impl Kind {
         config
     }
 
-    fn agents(&self, trust: Option<&CertificateDer<'static>>, rdap: Option<&Url>) -> Vec<Local> {
+    fn agents(&self, trust: Option<&CertificateDer<'static>>, rdap: Option<&Url>) -> Vec<LocalAgent> {
         match self {
-            Self::Single { region, network } => vec![Local {
+            Self::Single { region, network } => vec![LocalAgent {
                 name: format!("local-{region}"),
                 region: *region,
                 network: network.clone(),
@@ -125,9 +124,9 @@ impl Kind {
                 trust: None,
                 rdap: None,
             }],
-            Self::Demo => demo::PLACES
+            Self::Demo => demo::DEMO_AGENTS
                 .iter()
-                .map(|place| Local {
+                .map(|place| LocalAgent {
                     name: place.name.to_owned(),
                     region: place.region,
                     network: place.network.to_owned(),
@@ -143,8 +142,8 @@ impl Kind {
 
 /// Local agents and demo, which are stopped before the coordinator.
 #[derive(Debug)]
-struct World {
-    agents: Agents,
+struct LocalParts {
+    agents: LocalAgents,
     /// Stops with this value.
     _fitness: JoinSet<()>,
     demo: Option<Demo>,
@@ -155,22 +154,22 @@ struct World {
 /// # Errors
 /// [`UpError`] if a part can't start or ends by itself; the others are stopped in order first.
 pub async fn run(
-    kind: Kind,
-    mut config: Config,
+    kind: UpMode,
+    mut config: CoordinatorConfig,
     ready_file: Option<PathBuf>,
     mut shutdown: watch::Receiver<bool>,
 ) -> Result<(), UpError> {
     if config.mail.transport == MailTransport::None {
         // A trial has no mail server; mails can be read in a folder.
         config.mail.transport = MailTransport::Folder;
-        config.mail.folder = Some(config.data.join(MAILS));
+        config.mail.folder = Some(config.data.join(MAIL_FOLDER));
     }
     let (stop, stopping) = watch::channel(false);
     let running = app::start(config.clone(), stopping).await?;
     let settled = tokio::select! {
         biased;
         _ = shutdown.wait_for(|stop| *stop) => Ok(None),
-        settled = settle(&kind, &config, ready_file, &running) => settled.map(Some),
+        settled = start_local_parts(&kind, &config, ready_file, &running) => settled.map(Some),
     };
     let mut coordinator = tokio::spawn(running.wait());
     let (world, fault) = match settled {
@@ -196,28 +195,28 @@ pub async fn run(
         Some(ended) => ended,
         None => coordinator.await,
     };
-    ended.map_err(|_| AppError::Died("the coordinator"))??;
+    ended.map_err(|_| AppError::PartEnded("the coordinator"))??;
     fault.map_or(Ok(()), Err)
 }
 
 /// Creates the first records, joins the agents, serves the demo's targets, and prints the welcome.
-async fn settle(
-    kind: &Kind,
-    config: &Config,
+async fn start_local_parts(
+    kind: &UpMode,
+    config: &CoordinatorConfig,
     ready_file: Option<PathBuf>,
-    running: &Running,
-) -> Result<World, UpError> {
-    let first = First::find_or_make(&running.service, kind).await?;
+    running: &RunningCoordinator,
+) -> Result<LocalParts, UpError> {
+    let first = FirstStart::find_or_create(&running.service, kind).await?;
     let outside = match kind {
-        Kind::Demo => {
-            let certificate = Certificate::make(running.service.now())?;
-            Some((certificate, Registry::bind().await.map_err(UpError::Target)?))
+        UpMode::Demo => {
+            let certificate = DemoCertificate::make(running.service.now())?;
+            Some((certificate, DemoRegistry::bind().await.map_err(UpError::Target)?))
         }
-        Kind::Single { .. } => None,
+        UpMode::Single { .. } => None,
     };
     let (root, rdap) = outside.as_ref().map(|(certificate, it)| (&certificate.root, &it.url)).unzip();
     let locals = kind.agents(root, rdap);
-    let agents = Agents::start(config, running, &locals).await?;
+    let agents = LocalAgents::start(config, running, &locals).await?;
     let demo = match outside {
         Some((certificate, registry)) => {
             Some(Demo::start(&config.data, &running.service, &first, &certificate, registry).await?)
@@ -226,14 +225,14 @@ async fn settle(
     };
     agents.wait_until_connected(&running.members).await;
     if let Some(path) = ready_file {
-        ready::write(&path, &Ready::of(running, first.key.as_ref(), Some(&first.page)))?;
+        ready_file::write(&path, &ReadyInfo::of(running, first.key.as_ref(), Some(&first.page)))?;
     }
     // Includes the key, which is shown only once.
-    let welcome = words::welcome(kind, config, running, &first, demo.as_ref().map(|demo| demo.inbox));
-    out::line(&welcome).map_err(UpError::Output)?;
+    let welcome = banner::welcome(kind, config, running, &first, demo.as_ref().map(|demo| demo.inbox));
+    console::line(&welcome).map_err(UpError::Output)?;
     let mut fitness = JoinSet::new();
-    fitness.spawn(fitness::watch(running.members.clone(), agents.names().clone()));
-    Ok(World { agents, _fitness: fitness, demo })
+    fitness.spawn(host_readiness::watch_readiness(running.members.clone(), agents.names().clone()));
+    Ok(LocalParts { agents, _fitness: fitness, demo })
 }
 
 #[cfg(test)]

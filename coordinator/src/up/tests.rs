@@ -20,7 +20,7 @@ struct Started {
 }
 
 impl Started {
-    async fn start(kind: Kind, data: &Path) -> Self {
+    async fn start(kind: UpMode, data: &Path) -> Self {
         // Normally done by the binary; the second test of a process finds it done.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let mut config = kind.defaults();
@@ -52,9 +52,9 @@ impl Started {
 }
 
 async fn names_on(data: &Path, page: &Value) -> Vec<String> {
-    let config = Config { data: data.to_owned(), ..Config::default() };
+    let config = CoordinatorConfig { data: data.to_owned(), ..CoordinatorConfig::default() };
     let opened = app::open(&config).await.unwrap();
-    let first = First::find_or_make(&opened.service, &Kind::Demo).await.unwrap();
+    let first = FirstStart::find_or_create(&opened.service, &UpMode::Demo).await.unwrap();
     assert_eq!(Value::from(first.page.id.to_string()), *page);
     let shown = opened.service.monitors(&first.caller(&opened.service), first.page.id).await.unwrap();
     let names = shown.into_iter().map(|shown| shown.monitor.name).collect();
@@ -66,36 +66,32 @@ async fn names_on(data: &Path, page: &Value) -> Vec<String> {
 async fn a_second_start_of_the_demo_makes_nothing_twice() {
     let folder = tempfile::tempdir().unwrap();
     let data = folder.path().join("data");
-    let demo = Started::start(Kind::Demo, &data).await;
+    let demo = Started::start(UpMode::Demo, &data).await;
     assert!(demo.ready["apiKey"].as_str().is_some_and(|key| key.starts_with("plx_")));
     let page = demo.ready["pageId"].clone();
     demo.stop().await;
     let names = names_on(&data, &page).await;
     let remembered = std::fs::read_to_string(data.join("demo.json")).unwrap();
 
-    let demo = Started::start(Kind::Demo, &data).await;
+    let demo = Started::start(UpMode::Demo, &data).await;
     assert_eq!((&demo.ready["apiKey"], &demo.ready["pageId"]), (&Value::Null, &page));
     demo.stop().await;
     assert_eq!(names_on(&data, &page).await, names);
-    assert_eq!(
-        std::fs::read_to_string(data.join("demo.json")).unwrap(),
-        remembered,
-        "targets keep their ports"
-    );
+    assert_eq!(std::fs::read_to_string(data.join("demo.json")).unwrap(), remembered, "targets keep their ports");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn one_local_agent_keeps_its_identity_and_only_the_first_start_tells_a_key() {
     let folder = tempfile::tempdir().unwrap();
     let data = folder.path().join("data");
-    let kind = Kind::Single { region: Region::Asia, network: "AS64500".to_owned() };
+    let kind = UpMode::Single { region: Region::Asia, network: "AS64500".to_owned() };
     let up = Started::start(kind.clone(), &data).await;
     assert!(up.ready["apiKey"].is_string() && up.ready["pageUrl"].is_string());
     up.stop().await;
     let up = Started::start(kind, &data).await;
     assert!(up.ready["apiKey"].is_null());
     up.stop().await;
-    let opened = app::open(&Config { data, ..Config::default() }).await.unwrap();
+    let opened = app::open(&CoordinatorConfig { data, ..CoordinatorConfig::default() }).await.unwrap();
     let agents = opened.members.agents().await.unwrap();
     let told: Vec<_> = agents.iter().map(|agent| (agent.name.as_str(), agent.region)).collect();
     assert_eq!(told, [("local-asia", Region::Asia)]);

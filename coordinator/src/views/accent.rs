@@ -1,19 +1,19 @@
 //! Style sheet of a page's accent color, adjusted to be readable in the light and the dark theme.
 
-use parallax_core::page::accent::readable;
-use parallax_core::page::look::Color;
+use parallax_core::page::branding::Color;
+use parallax_core::page::contrast::readable;
 
 /// Backgrounds of text in the light theme, as in `site.css`.
-const LIGHT: [Color; 2] = [Color([0xf7, 0xf7, 0xf5]), Color([0xff, 0xff, 0xff])];
+const LIGHT_BACKGROUNDS: [Color; 2] = [Color([0xf7, 0xf7, 0xf5]), Color([0xff, 0xff, 0xff])];
 /// Backgrounds of text in the dark theme.
-const DARK: [Color; 2] = [Color([0x0e, 0x10, 0x13]), Color([0x16, 0x19, 0x1e])];
+const DARK_BACKGROUNDS: [Color; 2] = [Color([0x0e, 0x10, 0x13]), Color([0x16, 0x19, 0x1e])];
 
 /// Maximum difference between the RGB components of a color that counts as grey.
-const GREY: u8 = 24;
+const MAX_GREY_SPREAD: u8 = 24;
 
 /// Builds the CSS rules of a page with an accent color, in addition to the common style sheet.
-pub fn sheet(color: Color) -> String {
-    let (light, dark) = (on(color, &LIGHT), on(color, &DARK));
+pub fn accent_css(color: Color) -> String {
+    let (light, dark) = (accent_on(color, &LIGHT_BACKGROUNDS), accent_on(color, &DARK_BACKGROUNDS));
     format!(
         ":root{{--accent:{light}}}\
          @media (prefers-color-scheme:dark){{:root:not([data-theme=light]){{--accent:{dark}}}}}\
@@ -26,14 +26,14 @@ pub fn sheet(color: Color) -> String {
 
 /// Returns the accent on these backgrounds. A grey that would need adjusting would look disabled, so the text
 /// color is used instead.
-fn on(color: Color, grounds: &[Color]) -> String {
+fn accent_on(color: Color, grounds: &[Color]) -> String {
     let mended = readable(color, grounds);
     let [least, .., most] = {
         let mut parts = color.0;
         parts.sort_unstable();
         parts
     };
-    if mended != color && most - least <= GREY { "var(--ink)".to_owned() } else { mended.to_string() }
+    if mended != color && most - least <= MAX_GREY_SPREAD { "var(--ink)".to_owned() } else { mended.to_string() }
 }
 
 #[cfg(test)]
@@ -46,20 +46,20 @@ mod tests {
         assert!(css.starts_with(":root{color-scheme:light dark;--bg:#f7f7f5;--card:#fff;"));
         assert!(css.contains("--bg:#0e1013;--card:#16191e;"));
         assert_eq!(
-            (LIGHT[0].to_string(), LIGHT[1].to_string()),
+            (LIGHT_BACKGROUNDS[0].to_string(), LIGHT_BACKGROUNDS[1].to_string()),
             ("#f7f7f5".to_owned(), "#ffffff".to_owned())
         );
-        assert_eq!((DARK[0].to_string(), DARK[1].to_string()), ("#0e1013".to_owned(), "#16191e".to_owned()));
+        assert_eq!(
+            (DARK_BACKGROUNDS[0].to_string(), DARK_BACKGROUNDS[1].to_string()),
+            ("#0e1013".to_owned(), "#16191e".to_owned())
+        );
     }
 
     #[test]
     fn a_colour_that_can_not_be_read_is_mended_for_each_theme() {
-        let sheet = sheet(Color([0xff, 0xff, 0x00]));
+        let sheet = accent_css(Color([0xff, 0xff, 0x00]));
         assert!(sheet.contains(":root[data-theme=dark]{--accent:#ffff00}"), "{sheet}");
-        assert!(
-            sheet.starts_with(":root{--accent:#") && !sheet.starts_with(":root{--accent:#ffff00}"),
-            "{sheet}"
-        );
+        assert!(sheet.starts_with(":root{--accent:#") && !sheet.starts_with(":root{--accent:#ffff00}"), "{sheet}");
     }
 
     #[test]
@@ -71,7 +71,7 @@ mod tests {
             ("#888888", ink, "#888888"),
             ("#12181f", "#12181f", ink),
         ] {
-            let sheet = sheet(Color::read(color).unwrap());
+            let sheet = accent_css(Color::read(color).unwrap());
             assert!(sheet.starts_with(&format!(":root{{--accent:{light}}}")), "{sheet}");
             assert!(sheet.contains(&format!(":root[data-theme=dark]{{--accent:{dark}}}")), "{sheet}");
         }

@@ -18,21 +18,21 @@ pub struct Asset {
 
 static SITE: LazyLock<Asset> =
     LazyLock::new(|| asset("site", "css", "text/css; charset=utf-8", include_str!("../../assets/site.css")));
-static THEME: LazyLock<Asset> = LazyLock::new(|| script_of("theme", include_str!("../../assets/theme.js")));
+static THEME: LazyLock<Asset> = LazyLock::new(|| minified_script("theme", include_str!("../../assets/theme.js")));
 static PAGE: LazyLock<Asset> = LazyLock::new(|| {
     let text = concat!(include_str!("../../assets/renewal.js"), include_str!("../../assets/page.js"));
-    script_of("page", text)
+    minified_script("page", text)
 });
 static EMBED: LazyLock<Asset> = LazyLock::new(|| {
     let text = concat!(include_str!("../../assets/renewal.js"), include_str!("../../assets/embed.js"));
-    script_of("embed", text)
+    minified_script("embed", text)
 });
 static REFERENCE_STYLE: LazyLock<Asset> = LazyLock::new(|| {
     let text = include_str!("../../assets/reference.css");
     asset("reference", "css", "text/css; charset=utf-8", text)
 });
 static REFERENCE_SCRIPT: LazyLock<Asset> =
-    LazyLock::new(|| script_of("reference", include_str!("../../assets/reference.js")));
+    LazyLock::new(|| minified_script("reference", include_str!("../../assets/reference.js")));
 static ICON: LazyLock<Asset> =
     LazyLock::new(|| asset("icon", "svg", "image/svg+xml", include_str!("../../assets/icon.svg")));
 
@@ -77,7 +77,7 @@ pub fn icon() -> &'static str {
 }
 
 /// Strips comments and indentation from a script. No string literal in the scripts spans lines.
-fn script_of(stem: &str, text: &str) -> Asset {
+fn minified_script(stem: &str, text: &str) -> Asset {
     let lines = text.lines().map(str::trim_start).filter(|line| !line.is_empty() && !line.starts_with("//"));
     let text = lines.fold(String::new(), |text, line| text + line + "\n");
     asset(stem, "js", "text/javascript; charset=utf-8", text)
@@ -92,8 +92,8 @@ fn asset(stem: &str, ending: &str, media: &'static str, text: impl Into<Cow<'sta
 
 #[cfg(test)]
 mod tests {
-    use parallax_core::page::accent;
-    use parallax_core::page::look::Color;
+    use parallax_core::page::branding::Color;
+    use parallax_core::page::contrast;
 
     use super::*;
 
@@ -109,16 +109,13 @@ mod tests {
 
     fn color(text: &str) -> Color {
         let digits = text.trim_start_matches('#');
-        let long: String = if digits.len() == 3 {
-            digits.chars().flat_map(|it| [it, it]).collect()
-        } else {
-            digits.to_owned()
-        };
+        let long: String =
+            if digits.len() == 3 { digits.chars().flat_map(|it| [it, it]).collect() } else { digits.to_owned() };
         Color::read(&format!("#{long}")).unwrap()
     }
 
     fn contrast(one: &str, other: &str) -> f64 {
-        accent::contrast(color(one), color(other))
+        contrast::contrast(color(one), color(other))
     }
 
     /// Hue in degrees, and saturation from 0 to 1 (CSS Color 4, section 7).
@@ -157,9 +154,7 @@ mod tests {
         for (name, rule) in
             [("light", colours(":root{")), ("dark", dark), ("paper", colours(":root,:root[data-theme]{"))]
         {
-            let of = |name: &str| {
-                rule.iter().find(|(known, _)| *known == name).map(|(_, colour)| *colour).unwrap()
-            };
+            let of = |name: &str| rule.iter().find(|(known, _)| *known == name).map(|(_, colour)| *colour).unwrap();
             let bars = ["up", "slow", "part", "down", "maint", "none"].map(|bar| of(&format!("{bar}-bar")));
             for (colour, ground) in
                 bars.iter().chain(&lines).flat_map(|it| ["bg", "card"].map(|ground| (it, of(ground))))

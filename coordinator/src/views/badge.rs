@@ -3,29 +3,29 @@
 use std::collections::BTreeMap;
 
 use askama::Template;
-use parallax_core::board::{Board, Shown};
 use parallax_core::headline::Indicator;
 use parallax_core::id::MonitorId;
+use parallax_core::page_view::{MonitorView, PageView};
 
-use super::headline::Whole;
-use super::monitor::State;
-use super::share::Sight;
-use super::tongue::in_english;
-use super::{Unprintable, print, words};
+use super::headline::HeadlineStatus;
+use super::link_preview::PreviewContent;
+use super::messages::in_english;
+use super::monitor::MonitorStateLabel;
+use super::{RenderError, format, render};
 
 /// Maximum length of a label in characters.
 pub const MAX_LABEL: usize = 64;
 /// Supported uptime periods in days.
-pub const DAYS: [usize; 4] = [1, 7, 30, 90];
+pub const UPTIME_DAYS: [usize; 4] = [1, 7, 30, 90];
 /// Cache time in seconds of a badge rendered elsewhere (the minimum that Shields accepts).
-const KEPT_ELSEWHERE: u32 = 300;
+const CACHE_SECONDS: u32 = 300;
 
 /// Metric that a badge shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Metric {
+pub enum BadgeMetric {
     /// Current status.
     Status,
-    /// Uptime over a number of days, one of [`DAYS`].
+    /// Uptime over a number of days, one of [`UPTIME_DAYS`].
     Uptime(usize),
     /// Response time over the last 24 hours.
     Response,
@@ -33,7 +33,7 @@ pub enum Metric {
 
 /// Style of a badge.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Style {
+pub enum BadgeStyle {
     /// Rounded corners.
     Flat,
     /// Square corners.
@@ -44,62 +44,59 @@ pub enum Style {
 
 /// Data of a page's badges, so that rendering one needs no store access, and the key of its preview image.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Facts {
-    picture: Box<str>,
-    page: Mark,
-    monitors: BTreeMap<MonitorId, Mark>,
+pub struct BadgeData {
+    preview_key: Box<str>,
+    page: BadgeValues,
+    monitors: BTreeMap<MonitorId, BadgeValues>,
 }
 
 /// Badge data of the page or a monitor.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Mark {
+pub struct BadgeValues {
     class: &'static str,
-    words: Box<str>,
-    /// Uptime over each of [`DAYS`] in percent.
-    uptimes: [Option<f64>; DAYS.len()],
+    status: Box<str>,
+    /// Uptime over each of [`UPTIME_DAYS`] in percent.
+    uptimes: [Option<f64>; UPTIME_DAYS.len()],
     latency_ms: Option<u32>,
 }
 
-impl Facts {
+impl BadgeData {
     /// Extracts the badge data from a page view.
-    pub fn of(board: &Board) -> Self {
+    pub fn from_page(board: &PageView) -> Self {
         let is_stale = board.is_stale();
         let monitors: BTreeMap<_, _> =
-            board.monitors.iter().map(|shown| (shown.monitor.id, mark(shown, is_stale))).collect();
-        let (class, words) = match Whole::of(board) {
+            board.monitors.iter().map(|shown| (shown.monitor.id, monitor_values(shown, is_stale))).collect();
+        let (class, words) = match HeadlineStatus::of(board) {
             _ if is_stale => ("none", "no data"),
-            Whole::HardlySeen => ("none", "mostly no data"),
-            Whole::Seen(Indicator::Unknown) => ("none", "no data"),
-            Whole::Seen(Indicator::Operational) => ("up", "operational"),
-            Whole::Seen(Indicator::Degraded) => ("slow", "degraded"),
-            Whole::Seen(Indicator::Partial) => ("part", "partial outage"),
-            Whole::Seen(Indicator::Major) => ("down", "major outage"),
-            Whole::Seen(Indicator::Maintenance) => ("maint", "maintenance"),
+            HeadlineStatus::MostlyUnknown => ("none", "mostly no data"),
+            HeadlineStatus::Known(Indicator::Unknown) => ("none", "no data"),
+            HeadlineStatus::Known(Indicator::Operational) => ("up", "operational"),
+            HeadlineStatus::Known(Indicator::Degraded) => ("slow", "degraded"),
+            HeadlineStatus::Known(Indicator::Partial) => ("part", "partial outage"),
+            HeadlineStatus::Known(Indicator::Major) => ("down", "major outage"),
+            HeadlineStatus::Known(Indicator::Maintenance) => ("maint", "maintenance"),
         };
-        let mean =
-            |values: Vec<f64>| (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64);
+        let mean = |values: Vec<f64>| (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64);
         let over = |at: usize| {
-            mean(
-                monitors.values().filter_map(|mark: &Mark| mark.uptimes.get(at).copied().flatten()).collect(),
-            )
+            mean(monitors.values().filter_map(|mark: &BadgeValues| mark.uptimes.get(at).copied().flatten()).collect())
         };
         let latency = mean(monitors.values().filter_map(|mark| mark.latency_ms).map(f64::from).collect());
-        let page = Mark {
+        let page = BadgeValues {
             class,
-            words: words.into(),
+            status: words.into(),
             uptimes: std::array::from_fn(over),
             latency_ms: latency.map(|mean| mean.round() as u32),
         };
-        Self { picture: Sight::of(board).key().into(), page, monitors }
+        Self { preview_key: PreviewContent::of(board).key().into(), page, monitors }
     }
 
     /// Key of the preview image for shared links.
-    pub fn picture(&self) -> &str {
-        &self.picture
+    pub fn preview_key(&self) -> &str {
+        &self.preview_key
     }
 
     /// Badge data of a monitor or the page; `None` if the monitor doesn't exist.
-    pub fn mark(&self, monitor: Option<MonitorId>) -> Option<&Mark> {
+    pub fn values(&self, monitor: Option<MonitorId>) -> Option<&BadgeValues> {
         match monitor {
             None => Some(&self.page),
             Some(id) => self.monitors.get(&id),
@@ -107,20 +104,20 @@ impl Facts {
     }
 
     /// Approximate memory use in bytes.
-    pub fn bytes(&self) -> usize {
+    pub fn memory_use(&self) -> usize {
         let all = self.monitors.values().chain([&self.page]);
-        let marks: usize = all.map(|mark| size_of::<(MonitorId, Mark)>() + mark.words.len()).sum();
-        marks + self.picture.len()
+        let marks: usize = all.map(|mark| size_of::<(MonitorId, BadgeValues)>() + mark.status.len()).sum();
+        marks + self.preview_key.len()
     }
 }
 
-fn mark(shown: &Shown, is_stale: bool) -> Mark {
-    let state = State::of(shown, is_stale, in_english());
+fn monitor_values(shown: &MonitorView, is_stale: bool) -> BadgeValues {
+    let state = MonitorStateLabel::of(shown, is_stale, in_english());
     let over = |days: usize| if days == 1 { shown.uptime_24h } else { shown.uptime_over(days) };
-    Mark {
+    BadgeValues {
         class: state.class,
-        words: decapitalised(&state.words).into(),
-        uptimes: DAYS.map(over),
+        status: decapitalised(&state.text).into(),
+        uptimes: UPTIME_DAYS.map(over),
         latency_ms: shown.latency_ms,
     }
 }
@@ -141,31 +138,31 @@ pub struct Badge {
 
 impl Badge {
     /// Builds a badge; without a label it gets the metric's default label.
-    pub fn of(mark: &Mark, metric: Metric, label: Option<String>) -> Self {
+    pub fn of(mark: &BadgeValues, metric: BadgeMetric, label: Option<String>) -> Self {
         let (message, class) = match metric {
-            Metric::Status => (mark.words.to_string(), mark.class),
-            Metric::Uptime(days) => {
-                let at = DAYS.iter().position(|known| *known == days);
+            BadgeMetric::Status => (mark.status.to_string(), mark.class),
+            BadgeMetric::Uptime(days) => {
+                let at = UPTIME_DAYS.iter().position(|known| *known == days);
                 match at.and_then(|at| mark.uptimes.get(at).copied().flatten()) {
-                    Some(share) => (words::percent(share, in_english()), graded(share)),
+                    Some(share) => (format::format_percent(share, in_english()), uptime_class(share)),
                     None => ("no data".to_owned(), "none"),
                 }
             }
-            Metric::Response => match mark.latency_ms {
+            BadgeMetric::Response => match mark.latency_ms {
                 Some(latency) => (
-                    words::milliseconds(latency, in_english()),
+                    format::format_milliseconds(latency, in_english()),
                     // Without current data this is an old value, so it isn't colored.
                     if matches!(mark.class, "up" | "slow") { mark.class } else { "none" },
                 ),
                 None => ("no data".to_owned(), "none"),
             },
         };
-        Self { label: label.unwrap_or_else(|| named(metric)), message, class, is_error: false }
+        Self { label: label.unwrap_or_else(|| default_label(metric)), message, class, is_error: false }
     }
 
     /// Builds the badge of a page or monitor that doesn't exist.
-    pub fn of_nothing(metric: Metric, label: Option<String>) -> Self {
-        let label = label.unwrap_or_else(|| named(metric));
+    pub fn not_found(metric: BadgeMetric, label: Option<String>) -> Self {
+        let label = label.unwrap_or_else(|| default_label(metric));
         Self { label, message: "not found".to_owned(), class: "none", is_error: true }
     }
 
@@ -173,21 +170,21 @@ impl Badge {
     ///
     /// # Errors
     /// If the template fails, which it doesn't.
-    pub fn svg(&self, style: Style) -> Result<Vec<u8>, Unprintable> {
+    pub fn svg(&self, style: BadgeStyle) -> Result<Vec<u8>, RenderError> {
         let raised = |text: &str| match style {
-            Style::Large => text.to_uppercase(),
-            Style::Flat | Style::Square => text.to_owned(),
+            BadgeStyle::Large => text.to_uppercase(),
+            BadgeStyle::Flat | BadgeStyle::Square => text.to_owned(),
         };
-        let (label, message) = (raised(&plain(&self.label)), raised(&plain(&self.message)));
+        let (label, message) = (raised(&sanitize(&self.label)), raised(&sanitize(&self.message)));
         let (pad, height, size, corner) = match style {
-            Style::Flat => (6, 20, 11, 3),
-            Style::Square => (6, 20, 11, 0),
-            Style::Large => (11, 28, 11, 0),
+            BadgeStyle::Flat => (6, 20, 11, 3),
+            BadgeStyle::Square => (6, 20, 11, 0),
+            BadgeStyle::Large => (11, 28, 11, 0),
         };
-        let (text, said) = (width(&label), width(&message));
+        let (text, said) = (text_width(&label), text_width(&message));
         let left = if label.is_empty() { 0 } else { text + 2 * pad };
         let right = said + 2 * pad;
-        print(&Picture {
+        render(&BadgeSvg {
             title: if label.is_empty() { message.clone() } else { format!("{label}: {message}") },
             width: left + right,
             height,
@@ -222,14 +219,14 @@ impl Badge {
             "message": self.message,
             "color": colour,
             "isError": self.is_error,
-            "cacheSeconds": KEPT_ELSEWHERE,
+            "cacheSeconds": CACHE_SECONDS,
         })
     }
 }
 
 #[derive(Debug, Template)]
 #[template(path = "feeds/badge.svg")]
-struct Picture {
+struct BadgeSvg {
     title: String,
     width: usize,
     height: usize,
@@ -247,15 +244,15 @@ struct Picture {
     message: String,
 }
 
-fn named(metric: Metric) -> String {
+fn default_label(metric: BadgeMetric) -> String {
     match metric {
-        Metric::Status => "status".to_owned(),
-        Metric::Uptime(days) => format!("uptime {days}d"),
-        Metric::Response => "response time".to_owned(),
+        BadgeMetric::Status => "status".to_owned(),
+        BadgeMetric::Uptime(days) => format!("uptime {days}d"),
+        BadgeMetric::Response => "response time".to_owned(),
     }
 }
 
-fn graded(share: f64) -> &'static str {
+fn uptime_class(share: f64) -> &'static str {
     match share {
         share if share >= 99.9 => "up",
         share if share >= 99.0 => "slow",
@@ -277,17 +274,17 @@ fn colour(class: &str) -> &'static str {
 }
 
 /// Removes control characters and bidirectional marks, and characters that XML doesn't allow.
-fn plain(text: &str) -> String {
+fn sanitize(text: &str) -> String {
     let is_shown = |sign: &char| {
         !sign.is_control()
             && !matches!(sign, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
     };
-    super::feeds::xml(text).chars().filter(is_shown).collect()
+    super::feeds::xml_text(text).chars().filter(is_shown).collect()
 }
 
 /// Approximate width of a text in pixels in 11 px Verdana. The SVG states the same width, so viewers stretch
 /// narrower text.
-fn width(text: &str) -> usize {
+fn text_width(text: &str) -> usize {
     let tenths = |sign: char| match sign {
         'i' | 'j' | 'l' | '\'' => 32,
         ' ' | 'f' | 'I' | '.' | ',' | ';' | ':' | '|' | '!' => 42,
@@ -297,10 +294,7 @@ fn width(text: &str) -> usize {
         'm' | 'M' | 'W' | '%' | '@' => 108,
         'A'..='Z' => 78,
         '\u{300}'..='\u{36f}' | '\u{200b}'..='\u{200d}' | '\u{fe00}'..='\u{fe0f}' => 0,
-        '\u{1100}'..='\u{11ff}'
-        | '\u{2e80}'..='\u{d7ff}'
-        | '\u{f900}'..='\u{faff}'
-        | '\u{ff00}'..='\u{ff60}' => 115,
+        '\u{1100}'..='\u{11ff}' | '\u{2e80}'..='\u{d7ff}' | '\u{f900}'..='\u{faff}' | '\u{ff00}'..='\u{ff60}' => 115,
         '\u{1f000}'..='\u{1faff}' => 140,
         _ => 68,
     };

@@ -1,43 +1,43 @@
 //! Response time chart: one line per region or their mean, the thresholds, and markers of deploys.
 
-mod limit;
 #[cfg(test)]
 mod tests;
+mod threshold;
 
 use std::fmt::Write;
 
-use parallax_core::board::{Chart, Range, Shown};
 use parallax_core::deploy::Deploy;
-use parallax_core::place::{Region, RegionSet};
+use parallax_core::page_view::{LatencyChart, MonitorView, TimeRange};
 use parallax_core::time::{DAY, MINUTE, Timestamp};
+use parallax_core::vantage::{Region, RegionSet};
 
-use super::strip;
-use super::tongue::{Voice, Words, fill};
-use super::words::{self, Moment};
-use limit::{Limit, limits};
+use super::format::{self, FormattedTime};
+use super::messages::{PageLocale, PageMessages, fill};
+use super::uptime_bars;
+use threshold::{ThresholdLine, threshold_lines};
 
 /// Width of a deploy's label in thousandths of the chart's width: per letter and for its mark, on wide and on
 /// narrow screens.
-const LETTER: [i64; 2] = [8, 21];
-const MARK: [i64; 2] = [18, 44];
+const LABEL_LETTER_WIDTH: [i64; 2] = [8, 21];
+const LABEL_MARK_WIDTH: [i64; 2] = [18, 44];
 /// Position from which a label is placed left of its mark, so that it doesn't overflow.
-const TURN: i64 = 750;
+const LABEL_FLIP_AT: i64 = 750;
 
 /// Width and height of the view box; the chart is stretched to its container.
-const WIDE: f64 = 900.0;
-const HIGH: f64 = 120.0;
+const WIDTH: f64 = 900.0;
+const HEIGHT: f64 = 120.0;
 
 /// Deploys up to this many milliseconds after the end of a chart are still marked: a chart of minutes ends
 /// slightly before the present.
-const LATE: i64 = MINUTE;
+const MAX_AHEAD: i64 = MINUTE;
 
 /// Minimum number of points for a line. With fewer, only the table and a note that more data will follow are
 /// shown.
-const FEW: usize = 2;
+const MIN_POINTS: usize = 2;
 
 /// A chart, ready to render.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Drawing {
+pub struct ChartView {
     /// Metric and time range.
     pub title: String,
     /// Regions that the only line is the mean of, if there are several.
@@ -47,26 +47,26 @@ pub struct Drawing {
     /// Text alternative.
     pub summary: String,
     /// Lines.
-    pub lines: Vec<Line>,
+    pub lines: Vec<ChartLine>,
     /// Area below the only line; empty if there are several lines.
     pub area: String,
     /// Positions and values of the scale's marks; highest first.
     pub marks: Vec<(String, String)>,
     /// Slowness thresholds.
-    pub limits: Vec<Limit>,
+    pub thresholds: Vec<ThresholdLine>,
     /// Deploys, oldest first.
-    pub deploys: Vec<Marker>,
+    pub deploys: Vec<DeployMarker>,
     /// Labels of the time axis.
-    pub ticks: Vec<Moment>,
+    pub ticks: Vec<FormattedTime>,
     /// Formats that the script uses for the ticks and for the times of the table.
-    pub shapes: (&'static str, &'static str),
+    pub time_formats: (&'static str, &'static str),
     /// Same data as a table: one row per time, one value per line.
-    pub table: Vec<(Moment, Vec<String>)>,
+    pub table: Vec<(FormattedTime, Vec<String>)>,
 }
 
 /// A line of the chart.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Line {
+pub struct ChartLine {
     /// CSS class that sets color and pattern.
     pub class: String,
     /// Name.
@@ -79,13 +79,13 @@ pub struct Line {
 
 /// A deploy's marker.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Marker {
+pub struct DeployMarker {
     /// Position in percent of the width.
     pub x: String,
     /// CSS class of the label if it fits: on wide screens only, or on all.
     pub label: Option<&'static str>,
     /// True if the label is left of the mark.
-    pub turned: bool,
+    pub is_flipped: bool,
     /// Deployed version.
     pub version: String,
     /// Checked URL of the release.
@@ -93,87 +93,91 @@ pub struct Marker {
     /// Note.
     pub note: Option<String>,
     /// Time.
-    pub at: Moment,
+    pub at: FormattedTime,
 }
 
 /// Builds the chart of the mean of the counted regions, with at most `table` table rows; `None` without data.
-pub fn of_page(
-    shown: &Shown,
-    chart: &Chart,
+pub fn mean_chart(
+    shown: &MonitorView,
+    chart: &LatencyChart,
     deploys: &[Deploy],
-    voice: Voice,
+    voice: PageLocale,
     table: usize,
-) -> Option<Drawing> {
-    let said = voice.words;
+) -> Option<ChartView> {
+    let said = voice.messages;
     let lines = vec![("mean".to_owned(), said.response_time, chart.mean())];
-    let drawing = drawn(shown, chart, lines, deploys, (voice, table))?;
+    let drawing = build_chart(shown, chart, lines, deploys, (voice, table))?;
     let of: RegionSet = chart.regions.keys().copied().filter(|it| chart.counted.contains(*it)).collect();
-    let mean = (of.len() > 1).then(|| fill(said.chart_mean, &[&said.tongue().regions(of)]));
-    Some(Drawing { mean, ..drawing })
+    let mean = (of.len() > 1).then(|| fill(said.chart_mean, &[&said.locale().regions(of)]));
+    Some(ChartView { mean, ..drawing })
 }
 
 /// Builds the chart with a line per region; `None` without data.
-pub fn by_region(shown: &Shown, chart: &Chart, deploys: &[Deploy], voice: Voice) -> Option<Drawing> {
+pub fn region_chart(
+    shown: &MonitorView,
+    chart: &LatencyChart,
+    deploys: &[Deploy],
+    voice: PageLocale,
+) -> Option<ChartView> {
     let lines = chart
         .regions
         .iter()
-        .map(|(region, parts)| (class(*region), voice.words.tongue().region(*region), parts.clone()));
-    drawn(shown, chart, lines.collect(), deploys, (voice, usize::MAX))
+        .map(|(region, parts)| (region_class(*region), voice.messages.locale().region(*region), parts.clone()));
+    build_chart(shown, chart, lines.collect(), deploys, (voice, usize::MAX))
 }
 
 /// CSS class of a region's line.
-pub fn class(region: Region) -> String {
+pub fn region_class(region: Region) -> String {
     format!("r{}", region.index())
 }
 
-fn drawn(
-    shown: &Shown,
-    chart: &Chart,
+fn build_chart(
+    shown: &MonitorView,
+    chart: &LatencyChart,
     lines: Vec<(String, &'static str, Vec<Option<u32>>)>,
     deploys: &[Deploy],
-    (voice, most_rows): (Voice, usize),
-) -> Option<Drawing> {
-    let said = voice.words;
+    (voice, most_rows): (PageLocale, usize),
+) -> Option<ChartView> {
+    let said = voice.messages;
     let seen = lines.iter().flat_map(|(_, _, parts)| parts).filter_map(|part| *part);
     let most = seen.max()?;
     // A threshold far above all values would flatten the lines.
     let is_near = |threshold: &u32| *threshold <= most.saturating_mul(3);
-    let top = nice(chart.thresholds.values().copied().filter(is_near).fold(most, u32::max));
-    let y = |value: u32| HIGH - f64::from(value) / f64::from(top) * HIGH;
+    let top = round_up(chart.thresholds.values().copied().filter(is_near).fold(most, u32::max));
+    let y = |value: u32| HEIGHT - f64::from(value) / f64::from(top) * HEIGHT;
     let is_one = lines.len() == 1;
-    let has_point =
-        |at: &usize| lines.iter().any(|(_, _, parts)| parts.get(*at).is_some_and(Option::is_some));
-    let is_sparse = (0..chart.parts()).filter(has_point).count() < FEW;
+    let has_point = |at: &usize| lines.iter().any(|(_, _, parts)| parts.get(*at).is_some_and(Option::is_some));
+    let is_sparse = (0..chart.buckets()).filter(has_point).count() < MIN_POINTS;
     let lines: Vec<_> = lines.into_iter().filter(|(_, _, parts)| parts.iter().any(Option::is_some)).collect();
     let table = table(chart, &lines, most_rows, voice);
     let mut area = String::new();
-    let lines: Vec<Line> = lines
+    let lines: Vec<ChartLine> = lines
         .into_iter()
         .map(|(class, name, parts)| {
             let (path, below) = path(&parts, y);
             if is_one {
                 area = below;
             }
-            Line { class, name, path, figures: figures(&parts, said) }
+            ChartLine { class, name, path, figures: value_summary(&parts, said) }
         })
         .collect();
     let length = chart.to.since(chart.from).max(1);
     let concerns = |deploy: &&Deploy| {
         let here = deploy.monitors.as_ref().is_none_or(|monitors| monitors.contains(&shown.monitor.id));
-        here && (chart.from..=chart.to + LATE).contains(&deploy.at)
+        here && (chart.from..=chart.to + MAX_AHEAD).contains(&deploy.at)
     };
     let mut taken = [0_i64; 2];
     let mut marker = |deploy: &Deploy| {
         let share = (deploy.at.since(chart.from) as f64 / length as f64).min(1.0);
-        let (label, turned) = room(&mut taken, (share * 1000.0) as i64, deploy.version.chars().count());
-        Marker {
-            x: number(share * 100.0),
+        let (label, turned) = place_label(&mut taken, (share * 1000.0) as i64, deploy.version.chars().count());
+        DeployMarker {
+            x: coordinate(share * 100.0),
             label,
-            turned,
+            is_flipped: turned,
             version: deploy.version.clone(),
-            url: deploy.url.as_deref().and_then(words::link),
+            url: deploy.url.as_deref().and_then(format::checked_link),
             note: deploy.note.clone(),
-            at: words::moment(deploy.at, voice),
+            at: format::format_time(deploy.at, voice),
         }
     };
     let is_short = length <= 2 * DAY;
@@ -183,9 +187,9 @@ fn drawn(
         let each = lines.iter().map(|line| format!("{}: {}", line.name, line.figures));
         each.collect::<Vec<_>>().join("; ")
     };
-    let range = Range::ALL.into_iter().find(|range| range.days() as i64 * DAY == length);
-    let span = range.map_or_else(|| said.tongue().length(length), |it| strip::length(it, said).to_owned());
-    Some(Drawing {
+    let range = TimeRange::ALL.into_iter().find(|range| range.days() as i64 * DAY == length);
+    let span = range.map_or_else(|| said.locale().duration(length), |it| uptime_bars::range_label(it, said).to_owned());
+    Some(ChartView {
         title: fill(said.chart_title, &[&span]),
         mean: None,
         is_sparse,
@@ -194,23 +198,30 @@ fn drawn(
         area,
         marks: [top, top / 2]
             .iter()
-            .map(|mark| (number(y(*mark)), words::milliseconds(*mark, said)))
+            .map(|mark| (coordinate(y(*mark)), format::format_milliseconds(*mark, said)))
             .collect(),
-        limits: limits(chart, said, |threshold| is_near(&threshold).then(|| number(y(threshold))), is_sparse),
+        thresholds: threshold_lines(
+            chart,
+            said,
+            |threshold| is_near(&threshold).then(|| coordinate(y(threshold))),
+            is_sparse,
+        ),
         deploys: deploys.iter().rev().filter(concerns).map(&mut marker).collect(),
         ticks: ticks(chart, voice),
-        shapes: if is_short { ("c", "c") } else { ("d", "t") },
+        time_formats: if is_short { ("c", "c") } else { ("d", "t") },
         table,
     })
 }
 
 /// Finds out if a label at `x` thousandths fits to the right of the previous ones, and on which side of its
 /// mark.
-fn room(taken: &mut [i64; 2], x: i64, letters: usize) -> (Option<&'static str>, bool) {
-    let turned = x > TURN;
+fn place_label(taken: &mut [i64; 2], x: i64, letters: usize) -> (Option<&'static str>, bool) {
+    let turned = x > LABEL_FLIP_AT;
     let letters = i64::try_from(letters).unwrap_or(i64::MAX / 100);
     let mut has_room = [false; 2];
-    for (((taken, letter), mark), room) in taken.iter_mut().zip(LETTER).zip(MARK).zip(&mut has_room) {
+    for (((taken, letter), mark), room) in
+        taken.iter_mut().zip(LABEL_LETTER_WIDTH).zip(LABEL_MARK_WIDTH).zip(&mut has_room)
+    {
         let width = letters.saturating_mul(letter).saturating_add(mark);
         let (from, to) = if turned { (x - width, x + mark / 2) } else { (x - mark / 2, x + width) };
         *room = from >= *taken - mark / 2 && to <= 1020;
@@ -226,12 +237,12 @@ fn room(taken: &mut [i64; 2], x: i64, letters: usize) -> (Option<&'static str>, 
 
 /// Builds the table of a chart, merging points so that there are at most `most` rows.
 fn table(
-    chart: &Chart,
+    chart: &LatencyChart,
     lines: &[(String, &'static str, Vec<Option<u32>>)],
     most: usize,
-    voice: Voice,
-) -> Vec<(Moment, Vec<String>)> {
-    let parts = chart.parts();
+    voice: PageLocale,
+) -> Vec<(FormattedTime, Vec<String>)> {
+    let parts = chart.buckets();
     let step = parts.div_ceil(most.max(1)).max(1);
     let width = chart.to.since(chart.from) / i64::try_from(parts.max(1)).unwrap_or(i64::MAX);
     let is_short = chart.to.since(chart.from) <= 2 * DAY;
@@ -245,14 +256,17 @@ fn table(
         let value = |(_, _, parts): &(String, &str, Vec<Option<u32>>)| {
             let end = parts.len().min(at + step);
             let part = parts.get(at..end).and_then(mean);
-            part.map_or_else(|| voice.words.no_data.to_owned(), |part| words::milliseconds(part, voice.words))
+            part.map_or_else(
+                || voice.messages.no_data.to_owned(),
+                |part| format::format_milliseconds(part, voice.messages),
+            )
         };
         let text = if is_short {
-            words::formatted(begin, voice.zone, "%H:%M")
+            format::format_pattern(begin, voice.zone, "%H:%M")
         } else {
-            words::date_time(begin, voice, "%H:%M")
+            format::format_date_time(begin, voice, "%H:%M")
         };
-        let moment = Moment { iso: begin.to_string(), text };
+        let moment = FormattedTime { iso: begin.to_string(), text };
         (moment, lines.iter().map(value).collect())
     };
     (0..parts).step_by(step).map(row).collect()
@@ -260,7 +274,7 @@ fn table(
 
 /// SVG paths of a line, interrupted where data is missing, and of the area below it.
 fn path(parts: &[Option<u32>], y: impl Fn(u32) -> f64) -> (String, String) {
-    let step = WIDE / parts.len().max(1) as f64;
+    let step = WIDTH / parts.len().max(1) as f64;
     let (mut line, mut area) = (String::new(), String::new());
     let mut begun: Option<f64> = None;
     let mut end = 0.0;
@@ -269,44 +283,44 @@ fn path(parts: &[Option<u32>], y: impl Fn(u32) -> f64) -> (String, String) {
         // Writing to a string does not fail.
         match part {
             Some(value) => {
-                let height = number(y(*value));
-                let (x_text, lead) = (number(x), if begun.is_some() { 'L' } else { 'M' });
+                let height = coordinate(y(*value));
+                let (x_text, lead) = (coordinate(x), if begun.is_some() { 'L' } else { 'M' });
                 let _ = write!(line, "{lead}{x_text} {height}");
                 if begun.is_none() {
                     begun = Some(x);
-                    let _ = write!(area, "M{x_text} {HIGH}");
+                    let _ = write!(area, "M{x_text} {HEIGHT}");
                 }
                 let _ = write!(area, "L{x_text} {height}");
                 end = x;
             }
             None => {
                 if let Some(start) = begun.take() {
-                    close(&mut line, &mut area, start, end);
+                    close_segment(&mut line, &mut area, start, end);
                 }
             }
         }
     }
     if let Some(start) = begun {
-        close(&mut line, &mut area, start, end);
+        close_segment(&mut line, &mut area, start, end);
     }
     (line, area)
 }
 
 /// Ends a segment; a single point becomes a visible dash.
-fn close(line: &mut String, area: &mut String, start: f64, end: f64) {
+fn close_segment(line: &mut String, area: &mut String, start: f64, end: f64) {
     if end <= start {
         line.push_str("h2");
     }
-    let _ = write!(area, "V{HIGH}z");
+    let _ = write!(area, "V{HEIGHT}z");
 }
 
-fn figures(parts: &[Option<u32>], said: &Words) -> String {
+fn value_summary(parts: &[Option<u32>], said: &PageMessages) -> String {
     let mut seen: Vec<u32> = parts.iter().filter_map(|part| *part).collect();
     seen.sort_unstable();
     match (seen.first(), seen.get(seen.len() / 2), seen.last()) {
-        (Some(least), _, Some(most)) if least == most => words::milliseconds(*most, said),
+        (Some(least), _, Some(most)) if least == most => format::format_milliseconds(*most, said),
         (Some(least), Some(middle), Some(most)) => {
-            let (most, middle) = (words::milliseconds(*most, said), words::milliseconds(*middle, said));
+            let (most, middle) = (format::format_milliseconds(*most, said), format::format_milliseconds(*middle, said));
             fill(said.figures, &[&least.to_string(), &most, &middle])
         }
         _ => said.no_data.to_owned(),
@@ -314,7 +328,7 @@ fn figures(parts: &[Option<u32>], said: &Words) -> String {
 }
 
 /// Next round number, so that the scale's marks are whole numbers.
-fn nice(most: u32) -> u32 {
+fn round_up(most: u32) -> u32 {
     let mut unit = 10_u32;
     loop {
         for step in [1, 2, 3, 4, 5, 6, 8] {
@@ -330,22 +344,22 @@ fn nice(most: u32) -> u32 {
     }
 }
 
-fn ticks(chart: &Chart, voice: Voice) -> Vec<Moment> {
+fn ticks(chart: &LatencyChart, voice: PageLocale) -> Vec<FormattedTime> {
     let length = chart.to.since(chart.from);
     let tick = |quarter: i64| {
         let at: Timestamp = chart.from + length / 4 * quarter;
         let text = if length <= 2 * DAY {
-            words::formatted(at, voice.zone, "%H:%M")
+            format::format_pattern(at, voice.zone, "%H:%M")
         } else {
-            words::short_day(at, voice)
+            format::format_short_day(at, voice)
         };
-        Moment { iso: at.to_string(), text }
+        FormattedTime { iso: at.to_string(), text }
     };
     (0..=4).map(tick).collect()
 }
 
 /// Formats a coordinate with at most one decimal.
-fn number(value: f64) -> String {
+fn coordinate(value: f64) -> String {
     let text = format!("{value:.1}");
     text.strip_suffix(".0").map_or(text.clone(), str::to_owned)
 }

@@ -6,18 +6,18 @@ use std::collections::BTreeSet;
 
 use askama::Template;
 use chrono::{Datelike, Days, NaiveDate};
-use parallax_core::board::{Board, Day, Notice};
 use parallax_core::page::Page;
-use parallax_core::rollup::{Counts, day_of};
+use parallax_core::page_view::{IncidentView, PageView, UptimeDay};
+use parallax_core::rollup::{OutcomeCounts, day_of};
 use parallax_core::time::Timestamp;
 
 use super::assets;
-use super::page::Frame;
-use super::share::{Found, Share};
-use super::tongue::{Voice, fill};
-use super::words;
+use super::format;
+use super::link_preview::{LinkPreview, PreviewLocation};
+use super::messages::{PageLocale, fill};
+use super::page::PageFrame;
 
-pub use card::{Card, Said};
+pub use card::{CardUpdate, IncidentCard};
 
 /// A past day and its incidents.
 #[derive(Debug, Clone, PartialEq)]
@@ -29,19 +29,19 @@ pub struct PastDay {
     /// True if there is data: without data, the page can't claim that nothing happened.
     pub is_known: bool,
     /// Incidents and maintenance of the day.
-    pub cards: Vec<Card>,
+    pub cards: Vec<IncidentCard>,
 }
 
 /// Returns the last `most` days of a page with their incidents, newest first. Days before the page was
 /// created are left out, unless there are older incidents.
-pub fn past_days(board: &Board, root: &str, most: u64) -> Vec<PastDay> {
+pub fn build_past_days(board: &PageView, root: &str, most: u64) -> Vec<PastDay> {
     let (page, now) = (&board.page, board.now);
-    let voice = Voice::of(page);
+    let voice = PageLocale::of(page);
     let date = |moment| day_of(moment, voice.zone);
     let (Some(today), Some(made)) = (date(now), date(page.created_at)) else { return Vec::new() };
-    let all = board.incidents.iter().chain(&board.maintenance).chain(&board.past);
-    let days_of = |notice: &Notice| {
-        let lasted = notice.incident.lasted(now)?;
+    let all = board.incidents.iter().chain(&board.maintenance).chain(&board.past_incidents);
+    let days_of = |notice: &IncidentView| {
+        let lasted = notice.incident.duration_so_far(now)?;
         let last = (lasted.to - 1).max(lasted.from);
         Some(date(lasted.from)?..=date(last)?)
     };
@@ -51,17 +51,17 @@ pub fn past_days(board: &Board, root: &str, most: u64) -> Vec<PastDay> {
     let dated: Vec<_> = dated
         .into_iter()
         .filter(|(days, _)| *days.end() >= oldest)
-        .map(|(days, notice)| (days, Card::of(notice, root, voice, now, true)))
+        .map(|(days, notice)| (days, IncidentCard::of(notice, root, voice, now, true)))
         .collect();
-    let is_known = |day: &&Day| day.uptime.is_some() || day.counts != Counts::default();
-    let days = board.monitors.iter().flat_map(|shown| &shown.past.days);
+    let is_known = |day: &&UptimeDay| day.uptime.is_some() || day.counts != OutcomeCounts::default();
+    let days = board.monitors.iter().flat_map(|shown| &shown.history.days);
     let known: BTreeSet<NaiveDate> = days.filter(is_known).map(|day| day.date).collect();
     let day = |back| {
         let date = today.checked_sub_days(Days::new(back)).filter(|date| *date >= first)?;
         let of_day = dated.iter().filter(|(days, _)| days.contains(&date));
         Some(PastDay {
             key: date.to_string(),
-            name: voice.words.tongue().day(date),
+            name: voice.messages.locale().day(date),
             is_known: known.contains(&date),
             cards: of_day.map(|(_, card)| card.clone()).collect(),
         })
@@ -73,16 +73,16 @@ pub fn past_days(board: &Board, root: &str, most: u64) -> Vec<PastDay> {
 #[derive(Debug, Clone, Template)]
 #[template(path = "public/incident.html")]
 pub struct IncidentPage {
-    frame: Frame,
-    card: Card,
+    frame: PageFrame,
+    card: IncidentCard,
 }
 
 impl IncidentPage {
     /// Builds the page of an incident on a status page that is served at `found`.
-    pub fn new((page, root): (&Page, &str), notice: &Notice, found: Found<'_>, now: Timestamp) -> Self {
-        let card = Card::of(notice, root, Voice::of(page), now, false);
-        let share = Share::of_incident(page, notice, &card, found);
-        Self { frame: Frame::new(page, root, &card.title, now).shared_as(share), card }
+    pub fn new((page, root): (&Page, &str), notice: &IncidentView, found: PreviewLocation<'_>, now: Timestamp) -> Self {
+        let card = IncidentCard::of(notice, root, PageLocale::of(page), now, false);
+        let share = LinkPreview::of_incident(page, notice, &card, found);
+        Self { frame: PageFrame::new(page, root, &card.title, now).with_preview(share), card }
     }
 }
 
@@ -90,7 +90,7 @@ impl IncidentPage {
 #[derive(Debug, Clone, Template)]
 #[template(path = "public/history.html")]
 pub struct HistoryPage {
-    frame: Frame,
+    frame: PageFrame,
     name: String,
     days: Vec<PastDay>,
     earlier: Option<(String, String)>,
@@ -103,32 +103,32 @@ impl HistoryPage {
         (page, root): (&Page, &str),
         (year, month): (i32, u32),
         (first, last): ((i32, u32), (i32, u32)),
-        notices: &[Notice],
-        found: Found<'_>,
+        notices: &[IncidentView],
+        found: PreviewLocation<'_>,
         now: Timestamp,
     ) -> Self {
-        let voice = Voice::of(page);
+        let voice = PageLocale::of(page);
         let mut days: Vec<PastDay> = Vec::new();
         for notice in notices {
             let date = day_of(notice.incident.started_at, voice.zone).unwrap_or_default();
-            let (key, name) = (date.to_string(), voice.words.tongue().day(date));
-            let card = Card::of(notice, root, voice, now, true);
+            let (key, name) = (date.to_string(), voice.messages.locale().day(date));
+            let card = IncidentCard::of(notice, root, voice, now, true);
             match days.last_mut() {
                 Some(day) if day.key == key => day.cards.push(card),
                 Some(_) | None => days.push(PastDay { key, name, is_known: true, cards: vec![card] }),
             }
         }
         let link = |(year, month): (i32, u32)| {
-            (format!("{root}/history/{year:04}-{month:02}"), words::month(year, month, voice.words))
+            (format!("{root}/history/{year:04}-{month:02}"), format::format_month(year, month, voice.messages))
         };
         let date = NaiveDate::from_ymd_opt(year, month, 1);
         let step = |date: Option<NaiveDate>| date.map(|date| (date.year(), date.month()));
         let before = step(date.and_then(|date| date.checked_sub_months(chrono::Months::new(1))));
         let after = step(date.and_then(|date| date.checked_add_months(chrono::Months::new(1))));
-        let name = words::month(year, month, voice.words);
+        let name = format::format_month(year, month, voice.messages);
         Self {
-            frame: Frame::new(page, root, &fill(voice.words.history_of, &[&name]), now)
-                .shared_as(Share::of_month(page, (year, month), notices, found)),
+            frame: PageFrame::new(page, root, &fill(voice.messages.history_of, &[&name]), now)
+                .with_preview(LinkPreview::of_month(page, (year, month), notices, found)),
             name,
             days,
             earlier: before.filter(|month| *month >= first).map(link),
@@ -139,28 +139,28 @@ impl HistoryPage {
 
 #[cfg(test)]
 mod tests {
-    use parallax_core::incident::{Incident, Progress};
+    use parallax_core::incident::{Incident, IncidentStatus};
     use parallax_core::time::{DAY, HOUR, MINUTE};
 
     use super::*;
     use crate::views::tests::{NOW, board, incident, notice, resolved, window};
 
-    fn titles(board: &Board) -> Vec<(String, Vec<String>)> {
+    fn titles(board: &PageView) -> Vec<(String, Vec<String>)> {
         let titles = |day: PastDay| (day.key, day.cards.into_iter().map(|card| card.title).collect());
-        past_days(board, "", 7).into_iter().map(titles).collect()
+        build_past_days(board, "", 7).into_iter().map(titles).collect()
     }
 
-    fn lasting(title: &str, from: Timestamp, to: Option<Timestamp>) -> Notice {
-        let status = if to.is_some() { Progress::Resolved } else { Progress::Identified };
+    fn lasting(title: &str, from: Timestamp, to: Option<Timestamp>) -> IncidentView {
+        let status = if to.is_some() { IncidentStatus::Resolved } else { IncidentStatus::Identified };
         notice(Incident { started_at: from, resolved_at: to, status, ..incident(9, title) })
     }
 
     #[test]
     fn a_day_names_all_that_went_on_in_it_whenever_that_began() {
         let midnight = NOW - NOW.as_millis() % DAY;
-        let board = Board {
+        let board = PageView {
             incidents: vec![lasting("Open", midnight - HOUR, None)],
-            past: vec![
+            past_incidents: vec![
                 lasting("Three days", midnight - 4 * DAY - HOUR, Some(midnight - 3 * DAY + HOUR)),
                 lasting("Until midnight", midnight - 5 * DAY - HOUR, Some(midnight - 5 * DAY)),
             ],
@@ -169,37 +169,30 @@ mod tests {
         let days = titles(&board);
         let named: Vec<Vec<&str>> =
             days.iter().map(|(_, titles)| titles.iter().map(String::as_str).collect()).collect();
-        let expected: [&[&str]; 7] = [
-            &["Open"],
-            &["Open"],
-            &[],
-            &["Three days"],
-            &["Three days"],
-            &["Three days"],
-            &["Until midnight"],
-        ];
+        let expected: [&[&str]; 7] =
+            [&["Open"], &["Open"], &[], &["Three days"], &["Three days"], &["Three days"], &["Until midnight"]];
         assert_eq!(named, expected);
         assert_eq!(days[0].0, "2026-11-27");
     }
 
     #[test]
     fn planned_maintenance_is_not_of_a_day_before_it_begins_and_running_is() {
-        let mut board = Board { incidents: Vec::new(), past: Vec::new(), ..board() };
+        let mut board = PageView { incidents: Vec::new(), past_incidents: Vec::new(), ..board() };
         assert!(titles(&board).iter().all(|(_, titles)| titles.is_empty()));
-        board.maintenance = vec![notice(Incident { started_at: NOW - MINUTE, begun: true, ..window() })];
+        board.maintenance = vec![notice(Incident { started_at: NOW - MINUTE, has_begun: true, ..window() })];
         assert_eq!(titles(&board)[0].1, ["Database upgrade"]);
     }
 
     #[test]
     fn days_go_by_the_pages_zone_and_end_where_the_page_began() {
-        let mut board = Board { incidents: Vec::new(), past: vec![notice(resolved())], ..board() };
+        let mut board = PageView { incidents: Vec::new(), past_incidents: vec![notice(resolved())], ..board() };
         board.page.created_at = NOW - 2 * DAY;
         let days = titles(&board);
         assert_eq!(days.len(), 3);
         assert_eq!(days[2], ("2026-11-25".to_owned(), vec!["Checkout slow for some customers".to_owned()]));
-        board.past = vec![lasting("From before", NOW - 4 * DAY, Some(NOW - 4 * DAY + HOUR))];
+        board.past_incidents = vec![lasting("From before", NOW - 4 * DAY, Some(NOW - 4 * DAY + HOUR))];
         let days = titles(&board);
-        assert_eq!((days.len(), days[4].1[0].as_str()), (5, "From before"), "people told of it");
+        assert_eq!((days.len(), days[4].1[0].as_str()), (5, "From before"), "people announced it");
         board.page.timezone = chrono_tz::Tz::Pacific__Kiritimati;
         assert_eq!(titles(&board)[0].0, "2026-11-28", "it is tomorrow there");
     }
@@ -208,14 +201,17 @@ mod tests {
     fn a_day_of_which_nothing_is_known_is_not_called_a_good_one() {
         let mut board = board();
         board.monitors.truncate(1);
-        let past = &mut board.monitors[0].past.days;
+        let past = &mut board.monitors[0].history.days;
         let newest = past.len() - 1;
-        past[newest - 1] = Day { counts: Counts::default(), uptime: None, ..past[newest - 1] };
-        past[newest - 2] =
-            Day { counts: Counts { excluded: 9, ..Counts::default() }, uptime: None, ..past[newest - 2] };
-        let known: Vec<bool> = past_days(&board, "", 7).iter().map(|day| day.is_known).collect();
+        past[newest - 1] = UptimeDay { counts: OutcomeCounts::default(), uptime: None, ..past[newest - 1] };
+        past[newest - 2] = UptimeDay {
+            counts: OutcomeCounts { excluded: 9, ..OutcomeCounts::default() },
+            uptime: None,
+            ..past[newest - 2]
+        };
+        let known: Vec<bool> = build_past_days(&board, "", 7).iter().map(|day| day.is_known).collect();
         assert_eq!(known, [true, false, true, true, true, true, true]);
         board.monitors.clear();
-        assert!(past_days(&board, "", 7).iter().all(|day| !day.is_known));
+        assert!(build_past_days(&board, "", 7).iter().all(|day| !day.is_known));
     }
 }

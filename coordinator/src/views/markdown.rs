@@ -4,10 +4,10 @@ use std::collections::{HashMap, HashSet};
 
 use pulldown_cmark::{Event, HeadingLevel, Parser, Tag, TagEnd, html};
 
-use crate::plain_text::options;
+use crate::plain_text::parser_options;
 
 /// Allowed tags.
-const TAGS: [&str; 21] = [
+const ALLOWED_TAGS: [&str; 21] = [
     "p",
     "br",
     "strong",
@@ -31,7 +31,7 @@ const TAGS: [&str; 21] = [
     "td",
 ];
 
-/// HTML that may be printed unescaped. Only [`render`] and [`article`] create it.
+/// HTML that may be printed unescaped. Only [`render_short`] and [`render_article`] create it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Markup(String);
 
@@ -44,15 +44,11 @@ impl Markup {
 
 /// Renders a few lines of Markdown, with headings as bold paragraphs outside the document's outline. Raw HTML
 /// is shown as text, and images become links.
-pub fn render(text: &str) -> Markup {
-    marked_up(parsed(text).flat_map(|event| {
+pub fn render_short(text: &str) -> Markup {
+    sanitized(parsed(text).flat_map(|event| {
         match event {
-            Event::Start(Tag::Heading { .. }) => {
-                [Some(Event::Start(Tag::Paragraph)), Some(Event::Start(Tag::Strong))]
-            }
-            Event::End(TagEnd::Heading(_)) => {
-                [Some(Event::End(TagEnd::Strong)), Some(Event::End(TagEnd::Paragraph))]
-            }
+            Event::Start(Tag::Heading { .. }) => [Some(Event::Start(Tag::Paragraph)), Some(Event::Start(Tag::Strong))],
+            Event::End(TagEnd::Heading(_)) => [Some(Event::End(TagEnd::Strong)), Some(Event::End(TagEnd::Paragraph))],
             other => [Some(other), None],
         }
         .into_iter()
@@ -62,14 +58,14 @@ pub fn render(text: &str) -> Markup {
 
 /// Renders a text below a level-2 heading: its headings continue the outline without gaps. The first heading
 /// is removed if it only repeats one of `titles`.
-pub fn article(text: &str, titles: &[&str]) -> Markup {
+pub fn render_article(text: &str, titles: &[&str]) -> Markup {
     let mut events: Vec<Event<'_>> = parsed(text).collect();
-    if let Some(end) = title_of(&events, titles) {
+    if let Some(end) = leading_title(&events, titles) {
         events.drain(..=end);
     }
     let mut open = Vec::new();
     let mut level = HeadingLevel::H3;
-    marked_up(events.into_iter().map(move |event| match event {
+    sanitized(events.into_iter().map(move |event| match event {
         Event::Start(Tag::Heading { level: written, .. }) => {
             open.retain(|above| *above < written);
             open.push(written);
@@ -86,7 +82,7 @@ pub fn article(text: &str, titles: &[&str]) -> Markup {
 }
 
 /// Returns the end of the heading that a text begins with, if it is one of `titles`.
-fn title_of(events: &[Event<'_>], titles: &[&str]) -> Option<usize> {
+fn leading_title(events: &[Event<'_>], titles: &[&str]) -> Option<usize> {
     let Some(Event::Start(Tag::Heading { .. })) = events.first() else { return None };
     let end = events.iter().position(|event| matches!(event, Event::End(TagEnd::Heading(_))))?;
     let said: String = events[..end]
@@ -101,10 +97,10 @@ fn title_of(events: &[Event<'_>], titles: &[&str]) -> Option<usize> {
 }
 
 fn parsed(text: &str) -> Parser<'_> {
-    Parser::new_ext(text, options(text))
+    Parser::new_ext(text, parser_options(text))
 }
 
-fn marked_up<'a>(events: impl Iterator<Item = Event<'a>>) -> Markup {
+fn sanitized<'a>(events: impl Iterator<Item = Event<'a>>) -> Markup {
     let events = events.map(|event| match event {
         Event::Html(html) | Event::InlineHtml(html) => Event::Text(html),
         Event::Start(Tag::HtmlBlock) => Event::Start(Tag::Paragraph),
@@ -118,28 +114,24 @@ fn marked_up<'a>(events: impl Iterator<Item = Event<'a>>) -> Markup {
     });
     let mut markup = String::new();
     html::push_html(&mut markup, events);
-    Markup(boxed(&cleaned(&markup)))
+    Markup(wrap_tables(&sanitize(&markup)))
 }
 
 /// Wraps each table in a box that can be scrolled, also by keyboard. In sanitized HTML, `<table>` always
 /// comes from Markdown: the tag in user text is escaped.
-fn boxed(markup: &str) -> String {
-    markup
-        .replace("<table>", "<div class=\"scroll\" tabindex=\"0\"><table>")
-        .replace("</table>", "</table></div>")
+fn wrap_tables(markup: &str) -> String {
+    markup.replace("<table>", "<div class=\"scroll\" tabindex=\"0\"><table>").replace("</table>", "</table></div>")
 }
 
 /// Converts Markdown to one line of plain text.
-pub fn plain(text: &str) -> String {
+pub fn plain_line(text: &str) -> String {
     let mut plain = String::with_capacity(text.len());
     for event in parsed(text) {
         match event {
             Event::Text(text) | Event::Code(text) | Event::Html(text) | Event::InlineHtml(text) => {
                 plain += &text;
             }
-            Event::End(
-                TagEnd::Emphasis | TagEnd::Strong | TagEnd::Strikethrough | TagEnd::Link | TagEnd::Image,
-            ) => {}
+            Event::End(TagEnd::Emphasis | TagEnd::Strong | TagEnd::Strikethrough | TagEnd::Link | TagEnd::Image) => {}
             Event::SoftBreak | Event::HardBreak | Event::Rule | Event::End(_) if !plain.ends_with(' ') => {
                 plain.push(' ');
             }
@@ -149,10 +141,10 @@ pub fn plain(text: &str) -> String {
     plain.trim_end().to_owned()
 }
 
-fn cleaned(markup: &str) -> String {
+fn sanitize(markup: &str) -> String {
     let attributes = HashMap::from([("a", HashSet::from(["href"]))]);
     ammonia::Builder::new()
-        .tags(HashSet::from(TAGS))
+        .tags(HashSet::from(ALLOWED_TAGS))
         .clean_content_tags(HashSet::from(["script", "style"]))
         .tag_attributes(attributes)
         .generic_attributes(HashSet::new())
@@ -170,14 +162,11 @@ mod tests {
     #[test]
     fn plain_text_is_one_line_without_marks() {
         for (text, line) in [
-            (
-                "**We move** to [another](https://example.com/).\n\n- `one`\n- two",
-                "We move to another. one two",
-            ),
+            ("**We move** to [another](https://example.com/).\n\n- `one`\n- two", "We move to another. one two"),
             ("# Title\nline\nline", "Title line line"),
             ("", ""),
         ] {
-            assert_eq!(plain(text), line);
+            assert_eq!(plain_line(text), line);
         }
     }
 
@@ -187,10 +176,10 @@ mod tests {
             let row = |cell: &str| cell.repeat(columns) + "\n";
             row("a|") + &row("-|") + &"a\n".repeat(rows)
         };
-        assert_eq!(render(&table(6, 200)).0.matches("<td>").count(), 1200);
+        assert_eq!(render_short(&table(6, 200)).0.matches("<td>").count(), 1200);
         let wide = table(400, 700);
         for wide in [wide.replace('\n', "\r"), wide.replace('\n', "\r\n"), wide] {
-            assert!(render(&wide).0.len() < 6 * wide.len() && plain(&wide).len() < 2 * wide.len());
+            assert!(render_short(&wide).0.len() < 6 * wide.len() && plain_line(&wide).len() < 2 * wide.len());
         }
     }
 
@@ -232,23 +221,19 @@ mod tests {
     #[test]
     fn nothing_that_is_written_becomes_more_than_is_allowed() {
         let drawn = |payload: &&str| {
-            [render(payload).0, article(payload, &["x"]).0].map(|it| ((*payload).to_owned(), it))
+            [render_short(payload).0, render_article(payload, &["x"]).0].map(|it| ((*payload).to_owned(), it))
         };
         for (payload, markup) in PAYLOADS.iter().flat_map(drawn) {
             // Table boxes come from the renderer, one per table.
             let (open, close) = ("<div class=\"scroll\" tabindex=\"0\"><table>", "</table></div>");
             assert_eq!(markup.matches(open).count(), markup.matches("<table").count(), "{payload}: {markup}");
-            assert_eq!(
-                markup.matches(close).count(),
-                markup.matches("</table").count(),
-                "{payload}: {markup}"
-            );
+            assert_eq!(markup.matches(close).count(), markup.matches("</table").count(), "{payload}: {markup}");
             let markup = markup.replace(open, "<table>").replace(close, "</table>");
             let mut rest = markup.as_str();
             while let Some((_, after)) = rest.split_once('<') {
                 let (tag, then) = after.split_once('>').unwrap();
                 let name = tag.trim_start_matches('/').split([' ', '/']).next().unwrap();
-                assert!(TAGS.contains(&name), "{payload}: {markup}");
+                assert!(ALLOWED_TAGS.contains(&name), "{payload}: {markup}");
                 let attributes = tag.split_once(' ').map_or("", |(_, rest)| rest);
                 let is_link = attributes.starts_with("href=\"http")
                     || attributes.starts_with("href=\"mailto:")
@@ -270,7 +255,7 @@ mod tests {
             ("text\n# Post-mortem", "<p>text</p>\n<h3>Post-mortem</h3>\n"),
             ("# Post-mortem", ""),
         ] {
-            assert_eq!(article(text, &["Till is jammed", "Post-mortem"]).as_str(), markup, "{text}");
+            assert_eq!(render_article(text, &["Till is jammed", "Post-mortem"]).as_str(), markup, "{text}");
         }
     }
 
@@ -296,9 +281,9 @@ mod tests {
             ),
             ("- a\n- b", "<ul>\n<li>a</li>\n<li>b</li>\n</ul>\n"),
         ] {
-            assert_eq!(render(text).as_str(), markup);
+            assert_eq!(render_short(text).as_str(), markup);
         }
-        let picture = render("![shot](https://a.example/s.png)");
+        let picture = render_short("![shot](https://a.example/s.png)");
         assert!(picture.as_str().contains("<a href=\"https://a.example/s.png\""), "{picture:?}");
     }
 }

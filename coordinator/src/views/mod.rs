@@ -4,39 +4,39 @@
 //! whose HTML is sanitized.
 
 pub mod accent;
+pub mod access_pages;
+pub mod api_reference;
 pub mod assets;
 pub mod badge;
 pub mod chart;
-pub mod door;
 pub mod embed;
+pub mod embed_snippets;
 pub mod feeds;
-pub mod forms;
-pub mod group;
+pub mod format;
 pub mod headline;
 pub mod incident;
+pub mod link_preview;
 pub mod markdown;
+pub mod markdown_page;
+pub mod messages;
 pub mod monitor;
-pub mod notes;
+pub mod monitor_groups;
 pub mod page;
-pub mod reference;
-pub mod root;
-pub mod share;
-pub mod snippets;
-pub mod strip;
-pub mod tongue;
+pub mod start_page;
+pub mod subscription_forms;
 pub mod uptime;
-pub mod words;
+pub mod uptime_bars;
 
 /// A view could not be rendered.
 #[derive(Debug, thiserror::Error)]
 #[error("can't render a page: {0}")]
-pub struct Unprintable(#[from] askama::Error);
+pub struct RenderError(#[from] askama::Error);
 
 /// Renders a view.
 ///
 /// # Errors
 /// If the template fails, which ours don't.
-pub fn print(view: &impl askama::Template) -> Result<Vec<u8>, Unprintable> {
+pub fn render(view: &impl askama::Template) -> Result<Vec<u8>, RenderError> {
     Ok(view.render()?.into_bytes())
 }
 

@@ -1,40 +1,40 @@
 //! Monitor views: its row on the page, and its own page with a longer chart and its outages.
 
 use askama::Template;
-use parallax_core::board::{Board, Notice, Range, Shown, worst_first};
 use parallax_core::deploy::Deploy;
-use parallax_core::event::Status;
+use parallax_core::event::MonitorStatus;
 use parallax_core::outage::Outage;
 use parallax_core::page::Page;
+use parallax_core::page_view::{IncidentView, MonitorView, PageView, TimeRange, worst_first};
 use parallax_core::time::Timestamp;
 
 use super::assets;
-use super::chart::{self, Drawing};
-use super::incident::Card;
-use super::page::{Choice, Frame, choices};
-use super::share::{Found, Share};
-use super::strip::{self, Glance, Lane, Strip};
-use super::tongue::{Voice, Words, fill};
-use super::uptime::Uptime;
-use super::words::{self, Moment};
+use super::chart::{self, ChartView};
+use super::format::{self, FormattedTime};
+use super::incident::IncidentCard;
+use super::link_preview::{LinkPreview, PreviewLocation};
+use super::messages::{PageLocale, PageMessages, fill};
+use super::page::{PageFrame, RangeLink, range_links};
+use super::uptime::UptimeView;
+use super::uptime_bars::{self, BarsContext, RegionBars, UptimeBars};
 
 /// Maximum rows of the table behind a chart on the status page, which has many charts.
-const FEW_LINES: usize = 24;
+const MAX_TABLE_ROWS: usize = 24;
 /// Number of past incidents and windows on a monitor's page.
-const PAST: usize = 10;
+const MAX_PAST: usize = 10;
 
 /// State of a monitor as text, with CSS class and icon.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct State {
+pub struct MonitorStateLabel {
     /// CSS class and icon.
     pub class: &'static str,
     /// Text.
-    pub words: String,
+    pub text: String,
 }
 
 /// A monitor on the page.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Row {
+pub struct MonitorRow {
     /// Id.
     pub id: String,
     /// Path of its page, with the range.
@@ -42,26 +42,26 @@ pub struct Row {
     /// Name.
     pub name: String,
     /// Current state.
-    pub state: State,
+    pub state: MonitorStateLabel,
     /// Uptime over the range.
-    pub uptime: Uptime,
+    pub uptime: UptimeView,
     /// Response time over the last 24 hours.
     pub latency: Option<String>,
     /// Uptime bars.
-    pub strip: Strip,
+    pub bars: UptimeBars,
     /// Uptime bars by region; empty if the page doesn't show them.
-    pub lanes: Vec<Lane>,
+    pub region_bars: Vec<RegionBars>,
     /// Response time chart.
-    pub chart: Option<Drawing>,
+    pub chart: Option<ChartView>,
     /// Error budget of the uptime target.
-    pub budget: Option<Budget>,
+    pub budget: Option<ErrorBudgetView>,
     /// True if the details are expanded.
     pub is_open: bool,
 }
 
 /// An error budget.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Budget {
+pub struct ErrorBudgetView {
     /// Text.
     pub text: String,
     /// Remaining percent; zero if the budget is spent.
@@ -70,33 +70,33 @@ pub struct Budget {
     pub class: &'static str,
 }
 
-impl State {
+impl MonitorStateLabel {
     /// Returns a monitor's state; `is_stale` if no agent is checking any more.
-    pub fn of(shown: &Shown, is_stale: bool, said: &Words) -> Self {
-        let state = |class, words: &str| Self { class, words: words.to_owned() };
+    pub fn of(shown: &MonitorView, is_stale: bool, said: &PageMessages) -> Self {
+        let state = |class, words: &str| Self { class, text: words.to_owned() };
         if shown.monitor.paused {
             return state("none", said.state_paused);
         }
-        if shown.covered {
+        if shown.in_maintenance {
             return state("maint", said.state_maintenance);
         }
-        match (shown.view.status, is_stale) {
-            (Status::Unknown, _) => state("none", said.state_no_data),
-            (Status::Up, true) => state("none", said.state_was_up),
-            (Status::Slow, true) => state("none", said.state_was_slow),
-            (Status::Down, true) => state("none", said.state_was_down),
-            (Status::Up, false) => state("up", said.state_up),
-            (Status::Slow, false) => match shown.view.slow_from {
+        match (shown.state.status, is_stale) {
+            (MonitorStatus::Unknown, _) => state("none", said.state_no_data),
+            (MonitorStatus::Up, true) => state("none", said.state_was_up),
+            (MonitorStatus::Slow, true) => state("none", said.state_was_slow),
+            (MonitorStatus::Down, true) => state("none", said.state_was_down),
+            (MonitorStatus::Up, false) => state("up", said.state_up),
+            (MonitorStatus::Slow, false) => match shown.state.slow_from {
                 Some(regions) => {
-                    let regions = said.tongue().regions(regions);
+                    let regions = said.locale().regions(regions);
                     state("slow", &fill(said.state_slow_from, &[&regions]))
                 }
                 None => state("slow", said.state_slow),
             },
-            (Status::Down, false) => match shown.view.down_from {
+            (MonitorStatus::Down, false) => match shown.state.down_from {
                 Some(regions) => {
-                    let regions = said.tongue().regions(regions);
-                    Self { class: "part", words: fill(said.state_down_from, &[&regions]) }
+                    let regions = said.locale().regions(regions);
+                    Self { class: "part", text: fill(said.state_down_from, &[&regions]) }
                 }
                 None => state("down", said.state_down),
             },
@@ -104,32 +104,32 @@ impl State {
     }
 }
 
-impl Row {
+impl MonitorRow {
     /// Builds the row of a monitor on the page.
-    pub fn of(shown: &Shown, board: &Board, root: &str, incidents: &[Timestamp]) -> Self {
+    pub fn of(shown: &MonitorView, board: &PageView, root: &str, incidents: &[Timestamp]) -> Self {
         let page = &board.page;
-        let query = if board.is_chosen { query(board.range) } else { String::new() };
-        let voice = Voice::of(page);
-        let said = voice.words;
-        let glance = Glance::of_board(board);
+        let query = if board.is_range_chosen { range_query(board.range) } else { String::new() };
+        let voice = PageLocale::of(page);
+        let said = voice.messages;
+        let glance = BarsContext::of_board(board);
         Self {
             id: shown.monitor.id.to_string(),
             path: format!("{root}/monitors/{}{query}", shown.monitor.id),
             name: shown.monitor.name.clone(),
-            state: State::of(shown, glance.is_stale, said),
-            uptime: Uptime::of(shown, glance),
-            latency: shown.latency_ms.map(|it| words::milliseconds(it, said)),
-            strip: strip::strip(shown, glance, incidents),
-            lanes: if page.show_locations { strip::lanes(shown, glance) } else { Vec::new() },
-            chart: chart::of_page(shown, &shown.past.chart, &board.deploys, voice, FEW_LINES),
-            budget: page.uptime_target.and_then(|target| budget(shown, target, said)),
-            is_open: matches!(shown.view.status, Status::Down | Status::Slow),
+            state: MonitorStateLabel::of(shown, glance.is_stale, said),
+            uptime: UptimeView::of(shown, glance),
+            latency: shown.latency_ms.map(|it| format::format_milliseconds(it, said)),
+            bars: uptime_bars::build_bars(shown, glance, incidents),
+            region_bars: if page.show_locations { uptime_bars::build_region_bars(shown, glance) } else { Vec::new() },
+            chart: chart::mean_chart(shown, &shown.history.chart, &board.deploys, voice, MAX_TABLE_ROWS),
+            budget: page.uptime_target.and_then(|target| error_budget(shown, target, said)),
+            is_open: matches!(shown.state.status, MonitorStatus::Down | MonitorStatus::Slow),
         }
     }
 
     /// Label of the collapsed details, if there are any.
-    pub fn folded(&self, said: &'static Words) -> Option<&'static str> {
-        match (&self.chart, self.lanes.is_empty(), &self.budget) {
+    pub fn details_label(&self, said: &'static PageMessages) -> Option<&'static str> {
+        match (&self.chart, self.region_bars.is_empty(), &self.budget) {
             (Some(_), true, _) => Some(said.response_time),
             (Some(_), false, _) => Some(said.regions_and_time),
             (None, false, _) => Some(said.regions_alone),
@@ -139,19 +139,19 @@ impl Row {
     }
 }
 
-fn budget(shown: &Shown, target: f64, said: &Words) -> Option<Budget> {
-    let budget = shown.budget(target)?;
+fn error_budget(shown: &MonitorView, target: f64, said: &PageMessages) -> Option<ErrorBudgetView> {
+    let budget = shown.error_budget(target)?;
     let used = if budget.allowed_minutes > 0.0 { budget.used_minutes / budget.allowed_minutes } else { 1.0 };
     let left = budget.left_minutes();
-    let goal = said.tongue().number(&target.to_string());
+    let goal = said.locale().number(&target.to_string());
     let text = if left < 0.0 {
-        fill(said.budget_spent, &[&words::minutes(-left, said), &goal])
+        fill(said.budget_spent, &[&format::format_minutes(-left, said), &goal])
     } else {
         // Rounded down: never shows more than is left.
-        let left = words::whole_minutes(left, said);
-        fill(said.budget_left, &[&left, &words::minutes(budget.allowed_minutes, said), &goal])
+        let left = format::format_whole_minutes(left, said);
+        fill(said.budget_left, &[&left, &format::format_minutes(budget.allowed_minutes, said), &goal])
     };
-    Some(Budget {
+    Some(ErrorBudgetView {
         text,
         left: format!("{:.1}", ((1.0 - used) * 1000.0 + 1e-6).floor().clamp(0.0, 1000.0) / 10.0),
         class: if left < 0.0 {
@@ -168,44 +168,44 @@ fn budget(shown: &Shown, target: f64, said: &Words) -> Option<Budget> {
 #[derive(Debug, Clone, Template)]
 #[template(path = "public/monitor.html")]
 pub struct MonitorPage {
-    frame: Frame,
+    frame: PageFrame,
     name: String,
     group: Option<String>,
-    state: State,
+    state: MonitorStateLabel,
     /// Start of the state; `None` during maintenance.
-    since: Option<Moment>,
-    checked: Option<Moment>,
+    since: Option<FormattedTime>,
+    checked: Option<FormattedTime>,
     is_stale: bool,
-    ranges: Vec<Choice>,
+    ranges: Vec<RangeLink>,
     /// Uptime by range; `None` for ranges that began before the monitor existed.
-    uptimes: Vec<(&'static str, Option<Uptime>)>,
+    uptimes: Vec<(&'static str, Option<UptimeView>)>,
     latency: Option<String>,
-    budget: Option<Budget>,
+    budget: Option<ErrorBudgetView>,
     /// Open incidents and upcoming maintenance; below, past ones.
-    open: Vec<Card>,
-    past: Vec<Card>,
-    strip: Strip,
+    open: Vec<IncidentCard>,
+    past: Vec<IncidentCard>,
+    strip: UptimeBars,
     /// Label of the bars' unit, as a title.
     units: String,
     /// Bars as a list, newest first, each with the URL of the month if incidents began in it.
-    lines: Vec<(strip::Cell, Option<String>)>,
-    lanes: Vec<Lane>,
-    chart: Option<Drawing>,
+    lines: Vec<(uptime_bars::UptimeBar, Option<String>)>,
+    lanes: Vec<RegionBars>,
+    chart: Option<ChartView>,
     outages: Vec<OutageRow>,
 }
 
 /// An outage, ready to render.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct OutageRow {
-    from: Moment,
-    to: Option<Moment>,
+    from: FormattedTime,
+    to: Option<FormattedTime>,
     length: String,
     reason: String,
 }
 
 /// Input of a monitor's page.
 #[derive(Debug)]
-pub struct Close<'a> {
+pub struct MonitorDetailView<'a> {
     /// The page.
     pub page: &'a Page,
     /// Path prefix of the page.
@@ -215,91 +215,91 @@ pub struct Close<'a> {
     /// True if no agent is checking any more.
     pub is_stale: bool,
     /// The monitor.
-    pub shown: &'a Shown,
+    pub shown: &'a MonitorView,
     /// Range of its uptime bars and chart.
-    pub range: Range,
+    pub range: TimeRange,
     /// Its open incidents, and its current or upcoming maintenance.
-    pub open: &'a [Notice],
+    pub open: &'a [IncidentView],
     /// Its incidents and windows that have begun, newest first.
-    pub notices: &'a [Notice],
+    pub notices: &'a [IncidentView],
     /// Outages, newest first.
     pub outages: &'a [Outage],
     /// Deploys, newest first.
     pub deploys: &'a [Deploy],
 }
 
-impl Close<'_> {
+impl MonitorDetailView<'_> {
     /// Its closed incidents and windows, newest first.
-    pub fn over(&self) -> impl Iterator<Item = &Notice> {
+    pub fn closed_incidents(&self) -> impl Iterator<Item = &IncidentView> {
         self.notices.iter().filter(|notice| !notice.incident.is_open())
     }
 }
 
 impl MonitorPage {
     /// Builds the page of a monitor on a status page that is served at `found`.
-    pub fn new(close: &Close<'_>, found: Found<'_>) -> Self {
-        let Close { page, root, now, shown, range, .. } = *close;
-        let (voice, chart) = (Voice::of(page), &shown.past.chart);
-        let said = voice.words;
-        let began: Vec<Timestamp> = close.notices.iter().filter_map(Notice::trouble).collect();
-        let glance = Glance::of_monitor(close);
-        let strip = strip::strip(shown, glance, &began);
-        let month = |cell: &strip::Cell| {
+    pub fn new(close: &MonitorDetailView<'_>, found: PreviewLocation<'_>) -> Self {
+        let MonitorDetailView { page, root, now, shown, range, .. } = *close;
+        let (voice, chart) = (PageLocale::of(page), &shown.history.chart);
+        let said = voice.messages;
+        let began: Vec<Timestamp> = close.notices.iter().filter_map(IncidentView::outage_start).collect();
+        let glance = BarsContext::of_monitor(close);
+        let strip = uptime_bars::build_bars(shown, glance, &began);
+        let month = |cell: &uptime_bars::UptimeBar| {
             let date = cell.key.get(..10).unwrap_or_default();
             let month = date.get(..7).filter(|_| cell.incidents > 0)?;
             Some(format!("{root}/history/{month}#d{date}"))
         };
-        let card = |notice: &Notice| Card::of(notice, root, voice, now, true);
+        let card = |notice: &IncidentView| IncidentCard::of(notice, root, voice, now, true);
         Self {
-            frame: Frame::new(page, root, &shown.monitor.name, now)
-                .shared_as(Share::of_monitor(close, found)),
+            frame: PageFrame::new(page, root, &shown.monitor.name, now)
+                .with_preview(LinkPreview::of_monitor(close, found)),
             name: shown.monitor.name.clone(),
             group: shown.monitor.group.clone(),
-            state: State::of(shown, close.is_stale, said),
-            since: shown.view.since.filter(|_| !shown.covered).map(|since| words::moment(since, voice)),
-            checked: shown.view.last_check.as_ref().map(|check| words::moment(check.at, voice)),
+            state: MonitorStateLabel::of(shown, close.is_stale, said),
+            since: shown.state.since.filter(|_| !shown.in_maintenance).map(|since| format::format_time(since, voice)),
+            checked: shown.state.last_check.as_ref().map(|check| format::format_time(check.at, voice)),
             is_stale: close.is_stale,
-            ranges: choices(&format!("{root}/monitors/{}", shown.monitor.id), range, said),
-            uptimes: Uptime::of_each(shown, glance)
+            ranges: range_links(&format!("{root}/monitors/{}", shown.monitor.id), range, said),
+            uptimes: UptimeView::of_each(shown, glance)
                 .into_iter()
-                .map(|(range, uptime)| (strip::length(range, said), uptime))
+                .map(|(range, uptime)| (uptime_bars::range_label(range, said), uptime))
                 .collect(),
-            latency: shown.latency_ms.map(|it| words::milliseconds(it, said)),
-            budget: page.uptime_target.and_then(|target| budget(shown, target, said)),
+            latency: shown.latency_ms.map(|it| format::format_milliseconds(it, said)),
+            budget: page.uptime_target.and_then(|target| error_budget(shown, target, said)),
             open: worst_first(close.open).into_iter().map(card).collect(),
-            past: close.over().take(PAST).map(card).collect(),
-            units: words::title(strip.units),
-            lines: strip.cells.iter().rev().map(|cell| (cell.clone(), month(cell))).collect(),
+            past: close.closed_incidents().take(MAX_PAST).map(card).collect(),
+            units: format::capitalize(strip.units),
+            lines: strip.bars.iter().rev().map(|cell| (cell.clone(), month(cell))).collect(),
             strip,
-            lanes: if page.show_locations { strip::lanes(shown, glance) } else { Vec::new() },
+            lanes: if page.show_locations { uptime_bars::build_region_bars(shown, glance) } else { Vec::new() },
             chart: if page.show_locations {
-                chart::by_region(shown, chart, close.deploys, voice)
+                chart::region_chart(shown, chart, close.deploys, voice)
             } else {
-                chart::of_page(shown, chart, close.deploys, voice, usize::MAX)
+                chart::mean_chart(shown, chart, close.deploys, voice, usize::MAX)
             },
-            outages: close.outages.iter().map(|outage| row(outage, voice, now)).collect(),
+            outages: close.outages.iter().map(|outage| outage_row(outage, voice, now)).collect(),
         }
     }
 }
 
 /// Query string of a range that the visitor chose. Without one, a page shows the range that its age fills.
-pub fn query(range: Range) -> String {
+pub fn range_query(range: TimeRange) -> String {
     format!("?range={}", range.name())
 }
 
-fn row(outage: &Outage, voice: Voice, now: Timestamp) -> OutageRow {
-    let said = voice.words;
+fn outage_row(outage: &Outage, voice: PageLocale, now: Timestamp) -> OutageRow {
+    let said = voice.messages;
     let mut reason = match &outage.reason {
-        Some(failure) => said.tongue().failure(failure),
+        Some(failure) => said.locale().failure_text(failure),
         None => said.not_known.to_owned(),
     };
     if let Some(regions) = outage.regions {
-        reason = fill(said.reason_from, &[&reason, &said.tongue().regions(regions)]);
+        reason = fill(said.reason_from, &[&reason, &said.locale().regions(regions)]);
     }
     OutageRow {
-        from: words::moment(outage.from, voice),
-        to: outage.to.map(|to| words::moment(to, voice)),
-        length: said.tongue().length(outage.to.unwrap_or(now).since(outage.from)),
+        from: format::format_time(outage.from, voice),
+        to: outage.to.map(|to| format::format_time(to, voice)),
+        length: said.locale().duration(outage.to.unwrap_or(now).since(outage.from)),
         reason,
     }
 }

@@ -1,30 +1,30 @@
 //! The public status page, and the frame that all pages share.
 
 use askama::Template;
-use parallax_core::board::{Board, Notice, Range, worst_first};
 use parallax_core::page::Page;
-use parallax_core::page::look::Theme;
+use parallax_core::page::branding::Theme;
+use parallax_core::page_view::{IncidentView, PageView, TimeRange, worst_first};
 use parallax_core::time::Timestamp;
 
 use super::assets;
-use super::group::{Group, groups};
+use super::format::{self, FormattedTime};
 use super::headline::Headline;
-use super::incident::{Card, PastDay, past_days};
+use super::incident::{IncidentCard, PastDay, build_past_days};
+use super::link_preview::LinkPreview;
+use super::messages::{PageLocale, PageMessages, fill};
 use super::monitor;
-use super::share::Share;
-use super::strip;
-use super::tongue::{Voice, Words, fill};
-use super::words::{self, Moment};
+use super::monitor_groups::{MonitorGroup, build_groups};
+use super::uptime_bars;
 
 /// Number of past days on the page.
 const PAST_DAYS: u64 = 7;
 
 /// Maximum number of windows beyond the next week on the page; the calendar has all of them.
-const LATER: usize = 20;
+const MAX_LATER: usize = 20;
 
 /// Common frame of a page's documents.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Frame {
+pub struct PageFrame {
     /// The page's name.
     pub name: String,
     /// Description in one line.
@@ -54,61 +54,58 @@ pub struct Frame {
     /// Path and media type of the favicon.
     pub icon: Option<(String, &'static str)>,
     /// Link preview and canonical URL; `None` for pages that aren't shared.
-    pub share: Option<Share>,
+    pub share: Option<LinkPreview>,
     /// Time of rendering.
-    pub written: Moment,
+    pub written: FormattedTime,
     /// Texts in the page's language.
-    pub t: &'static Words,
+    pub t: &'static PageMessages,
 }
 
-impl Frame {
+impl PageFrame {
     /// Builds the frame of a document.
     pub fn new(page: &Page, root: &str, title: &str, now: Timestamp) -> Self {
-        let voice = Voice::of(page);
+        let voice = PageLocale::of(page);
         Self {
             name: page.name.clone(),
             description: page.description.clone(),
-            support: page.support_url.as_deref().and_then(words::link),
+            support: page.support_url.as_deref().and_then(format::checked_link),
             root: root.to_owned(),
             base: root.strip_suffix(&format!("/p/{}", page.slug)).unwrap_or_default().to_owned(),
             home: if root.is_empty() { "/".to_owned() } else { root.to_owned() },
-            title: fill(voice.words.title, &[title, &page.name]),
+            title: fill(voice.messages.title, &[title, &page.name]),
             zone: page.timezone.name(),
-            noindex: page.noindex || page.private || page.password.is_some(),
-            guarded: page.private || page.password.is_some(),
-            theme: Some(page.look.theme).filter(|theme| *theme != Theme::Auto).map(Theme::name),
-            accent: page
-                .look
-                .accent
-                .map(|it| format!("{root}/accent/{}", it.to_string().trim_start_matches('#'))),
-            logo: page.look.logo.map(|it| format!("{root}/logo/{}", it.hex())),
-            icon: page.look.favicon.map(|it| (format!("{root}/favicon/{}", it.hex()), it.kind.media())),
+            noindex: page.noindex || page.private || page.password_hash.is_some(),
+            guarded: page.private || page.password_hash.is_some(),
+            theme: Some(page.branding.theme).filter(|theme| *theme != Theme::Auto).map(Theme::name),
+            accent: page.branding.accent.map(|it| format!("{root}/accent/{}", it.to_string().trim_start_matches('#'))),
+            logo: page.branding.logo.map(|it| format!("{root}/logo/{}", it.hex())),
+            icon: page.branding.favicon.map(|it| (format!("{root}/favicon/{}", it.hex()), it.kind.media())),
             share: None,
-            written: words::moment(now, voice),
-            t: voice.words,
+            written: format::format_time(now, voice),
+            t: voice.messages,
         }
     }
 
     /// Adds the link preview.
-    pub(super) fn shared_as(self, share: Share) -> Self {
+    pub(super) fn with_preview(self, share: LinkPreview) -> Self {
         Self { share: Some(share), ..self }
     }
 
     /// Zones of times and days: the visitor's zone for times, which the script fills in, and the page's for
     /// days.
-    pub(super) fn times_own(&self) -> String {
+    pub(super) fn time_zone_note(&self) -> String {
         fill(self.t.times_own, &["{0}", self.zone])
     }
 
     /// Fills one value into a text.
-    pub(super) fn say(&self, pattern: &str, value: impl AsRef<str>) -> String {
+    pub(super) fn fill(&self, pattern: &str, value: impl AsRef<str>) -> String {
         fill(pattern, &[value.as_ref()])
     }
 }
 
 /// Returns a document without its rendering time, so that unchanged content compares equal. Removes the last
 /// element with that id: user text comes before it and contains no markup.
-pub fn undated(document: &[u8]) -> Vec<u8> {
+pub fn without_timestamp(document: &[u8]) -> Vec<u8> {
     const FROM: &[u8] = b"<time id=\"written\"";
     const TO: &[u8] = b"</time>";
     let find = |part: &[u8], text: &[u8]| text.windows(part.len()).rposition(|it| it == part);
@@ -120,36 +117,36 @@ pub fn undated(document: &[u8]) -> Vec<u8> {
 
 /// A selectable range.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Choice {
+pub struct RangeLink {
     /// URL.
     pub href: String,
     /// Length as text.
     pub name: &'static str,
     /// True if selected.
-    pub is_shown: bool,
+    pub is_selected: bool,
 }
 
 /// Returns the selectable ranges of a document at `path`.
-pub fn choices(path: &str, shown: Range, words: &Words) -> Vec<Choice> {
-    let choice = |range: Range| Choice {
-        href: format!("{path}{}", monitor::query(range)),
-        name: strip::length(range, words),
-        is_shown: range == shown,
+pub fn range_links(path: &str, shown: TimeRange, words: &PageMessages) -> Vec<RangeLink> {
+    let choice = |range: TimeRange| RangeLink {
+        href: format!("{path}{}", monitor::range_query(range)),
+        name: uptime_bars::range_label(range, words),
+        is_selected: range == shown,
     };
-    Range::ALL.into_iter().map(choice).collect()
+    TimeRange::ALL.into_iter().map(choice).collect()
 }
 
 /// The status page.
 #[derive(Debug, Clone, Template)]
 #[template(path = "public/page.html")]
 pub struct StatusPage {
-    frame: Frame,
+    frame: PageFrame,
     headline: Headline,
-    open: Vec<Card>,
-    ranges: Vec<Choice>,
-    groups: Vec<Group>,
+    open: Vec<IncidentCard>,
+    ranges: Vec<RangeLink>,
+    groups: Vec<MonitorGroup>,
     /// Maintenance after the next week.
-    later: Vec<Card>,
+    later: Vec<IncidentCard>,
     /// Number of such windows that are not listed.
     more_later: usize,
     past: Vec<PastDay>,
@@ -157,25 +154,22 @@ pub struct StatusPage {
 
 impl StatusPage {
     /// Builds the status page; its paths begin with `root`, and `address` is its canonical URL.
-    pub fn new(board: &Board, root: &str, address: &str) -> Self {
+    pub fn new(board: &PageView, root: &str, address: &str) -> Self {
         let (page, now) = (&board.page, board.now);
-        let voice = Voice::of(page);
-        let card = |notice: &Notice| Card::of(notice, root, voice, now, true);
+        let voice = PageLocale::of(page);
+        let card = |notice: &IncidentView| IncidentCard::of(notice, root, voice, now, true);
         let headline = Headline::of(board);
         let frame =
-            Frame::new(page, root, &headline.title, now).shared_as(Share::of(board, &headline, address));
+            PageFrame::new(page, root, &headline.title, now).with_preview(LinkPreview::of(board, &headline, address));
         Self {
-            ranges: choices(&frame.home, board.range, voice.words),
+            ranges: range_links(&frame.home, board.range, voice.messages),
             frame,
             headline,
-            open: worst_first(board.incidents.iter().chain(&board.maintenance))
-                .into_iter()
-                .map(card)
-                .collect(),
-            groups: groups(board, root),
-            later: board.later.iter().take(LATER).map(card).collect(),
-            more_later: board.later.len().saturating_sub(LATER),
-            past: past_days(board, root, PAST_DAYS),
+            open: worst_first(board.incidents.iter().chain(&board.maintenance)).into_iter().map(card).collect(),
+            groups: build_groups(board, root),
+            later: board.later_maintenance.iter().take(MAX_LATER).map(card).collect(),
+            more_later: board.later_maintenance.len().saturating_sub(MAX_LATER),
+            past: build_past_days(board, root, PAST_DAYS),
         }
     }
 }
@@ -187,11 +181,11 @@ mod tests {
     #[test]
     fn a_document_is_known_by_all_but_the_moment_at_which_it_was_written() {
         let written = |said: &str, at: &str| {
-            undated(format!("<p>{said}</p><time id=\"written\" datetime=\"{at}\">{at}</time>.").as_bytes())
+            without_timestamp(format!("<p>{said}</p><time id=\"written\" datetime=\"{at}\">{at}</time>.").as_bytes())
         };
         assert_eq!(written("up", "12:46"), written("up", "12:47"));
         assert_ne!(written("up", "12:46"), written("down", "12:46"));
         let bare = b"<time>12:46</time>";
-        assert_eq!(undated(bare), bare);
+        assert_eq!(without_timestamp(bare), bare);
     }
 }

@@ -11,7 +11,7 @@ use std::{
 
 /// Reason why an address is not public.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Class {
+pub enum BlockedClass {
     /// "This host" and its network: `0/8`, `::`.
     Unspecified,
     /// `127/8`, `::1`.
@@ -42,10 +42,10 @@ pub enum Class {
     PrivateName,
 }
 
-impl Class {
+impl BlockedClass {
     /// Name of the class, for error texts.
     #[must_use]
-    pub fn word(self) -> &'static str {
+    pub fn name(self) -> &'static str {
         match self {
             Self::Unspecified => "unspecified",
             Self::Loopback => "loopback",
@@ -83,19 +83,19 @@ impl Class {
     }
 }
 
-impl fmt::Display for Class {
+impl fmt::Display for BlockedClass {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.word())
+        f.write_str(self.name())
     }
 }
 
 /// Returns the class of `ip` if it is not a public address. A mapped address (`::ffff:a.b.c.d`) is judged as
 /// the IPv4 address that it maps.
 #[must_use]
-pub fn refusal(ip: IpAddr) -> Option<Class> {
+pub fn blocked_class(ip: IpAddr) -> Option<BlockedClass> {
     match unmapped(ip) {
         IpAddr::V4(v4) => first_match(V4, u128::from(u32::from(v4)), 32),
-        IpAddr::V6(v6) => refusal_v6(v6),
+        IpAddr::V6(v6) => blocked_class_v6(v6),
     }
 }
 
@@ -120,14 +120,14 @@ pub fn nat64_embedded(ip: Ipv6Addr) -> Option<Ipv4Addr> {
 struct Block {
     base: u128,
     len: u8,
-    class: Class,
+    class: BlockedClass,
 }
 
-const fn v4(a: u8, b: u8, c: u8, d: u8, len: u8, class: Class) -> Block {
+const fn v4(a: u8, b: u8, c: u8, d: u8, len: u8, class: BlockedClass) -> Block {
     Block { base: Ipv4Addr::new(a, b, c, d).to_bits() as u128, len, class }
 }
 
-const fn v6(head: [u16; 6], tail: [u16; 2], len: u8, class: Class) -> Block {
+const fn v6(head: [u16; 6], tail: [u16; 2], len: u8, class: BlockedClass) -> Block {
     let [a, b, c, d, e, f] = head;
     let [g, h] = tail;
     Block { base: Ipv6Addr::new(a, b, c, d, e, f, g, h).to_bits(), len, class }
@@ -137,61 +137,61 @@ const NAT64: u128 = Ipv6Addr::new(0x64, 0xff9b, 0, 0, 0, 0, 0, 0).to_bits();
 
 /// Blocked IPv4 prefixes; the first match counts.
 const V4: &[Block] = &[
-    v4(0, 0, 0, 0, 8, Class::Unspecified),
-    v4(10, 0, 0, 0, 8, Class::Private),
-    v4(100, 64, 0, 0, 10, Class::Cgnat),
-    v4(127, 0, 0, 0, 8, Class::Loopback),
-    v4(168, 63, 129, 16, 32, Class::Platform),
-    v4(169, 254, 0, 0, 16, Class::LinkLocal),
-    v4(172, 16, 0, 0, 12, Class::Private),
-    v4(192, 0, 0, 0, 24, Class::Reserved),
-    v4(192, 0, 2, 0, 24, Class::Documentation),
-    v4(192, 88, 99, 0, 24, Class::Translated),
-    v4(192, 168, 0, 0, 16, Class::Private),
-    v4(198, 18, 0, 0, 15, Class::Benchmark),
-    v4(198, 51, 100, 0, 24, Class::Documentation),
-    v4(203, 0, 113, 0, 24, Class::Documentation),
-    v4(224, 0, 0, 0, 4, Class::Multicast),
-    v4(240, 0, 0, 0, 4, Class::Reserved),
+    v4(0, 0, 0, 0, 8, BlockedClass::Unspecified),
+    v4(10, 0, 0, 0, 8, BlockedClass::Private),
+    v4(100, 64, 0, 0, 10, BlockedClass::Cgnat),
+    v4(127, 0, 0, 0, 8, BlockedClass::Loopback),
+    v4(168, 63, 129, 16, 32, BlockedClass::Platform),
+    v4(169, 254, 0, 0, 16, BlockedClass::LinkLocal),
+    v4(172, 16, 0, 0, 12, BlockedClass::Private),
+    v4(192, 0, 0, 0, 24, BlockedClass::Reserved),
+    v4(192, 0, 2, 0, 24, BlockedClass::Documentation),
+    v4(192, 88, 99, 0, 24, BlockedClass::Translated),
+    v4(192, 168, 0, 0, 16, BlockedClass::Private),
+    v4(198, 18, 0, 0, 15, BlockedClass::Benchmark),
+    v4(198, 51, 100, 0, 24, BlockedClass::Documentation),
+    v4(203, 0, 113, 0, 24, BlockedClass::Documentation),
+    v4(224, 0, 0, 0, 4, BlockedClass::Multicast),
+    v4(240, 0, 0, 0, 4, BlockedClass::Reserved),
 ];
 
 /// Blocked IPv6 prefixes; the first match counts. An address in no row and outside [`GLOBAL`] is blocked as
 /// well.
 const V6: &[Block] = &[
-    v6([0, 0, 0, 0, 0, 0], [0, 0], 128, Class::Unspecified),
-    v6([0, 0, 0, 0, 0, 0], [0, 1], 128, Class::Loopback),
-    v6([0, 0, 0, 0, 0, 0], [0, 0], 96, Class::Translated),
-    v6([0, 0, 0, 0, 0xffff, 0], [0, 0], 96, Class::Translated),
-    v6([0x64, 0xff9b, 0, 0, 0, 0], [0, 0], 96, Class::Translated),
-    v6([0x64, 0xff9b, 1, 0, 0, 0], [0, 0], 48, Class::Translated),
-    v6([0x100, 0, 0, 0, 0, 0], [0, 0], 64, Class::Reserved),
-    v6([0x2001, 0, 0, 0, 0, 0], [0, 0], 32, Class::Translated),
-    v6([0x2001, 0, 0, 0, 0, 0], [0, 0], 23, Class::Reserved),
-    v6([0x2001, 0xdb8, 0, 0, 0, 0], [0, 0], 32, Class::Documentation),
-    v6([0x2002, 0, 0, 0, 0, 0], [0, 0], 16, Class::Translated),
-    v6([0x3fff, 0, 0, 0, 0, 0], [0, 0], 20, Class::Documentation),
-    v6([0x5f00, 0, 0, 0, 0, 0], [0, 0], 16, Class::Reserved),
-    v6([0xfc00, 0, 0, 0, 0, 0], [0, 0], 7, Class::Private),
-    v6([0xfe80, 0, 0, 0, 0, 0], [0, 0], 10, Class::LinkLocal),
-    v6([0xfec0, 0, 0, 0, 0, 0], [0, 0], 10, Class::Private),
-    v6([0xff00, 0, 0, 0, 0, 0], [0, 0], 8, Class::Multicast),
+    v6([0, 0, 0, 0, 0, 0], [0, 0], 128, BlockedClass::Unspecified),
+    v6([0, 0, 0, 0, 0, 0], [0, 1], 128, BlockedClass::Loopback),
+    v6([0, 0, 0, 0, 0, 0], [0, 0], 96, BlockedClass::Translated),
+    v6([0, 0, 0, 0, 0xffff, 0], [0, 0], 96, BlockedClass::Translated),
+    v6([0x64, 0xff9b, 0, 0, 0, 0], [0, 0], 96, BlockedClass::Translated),
+    v6([0x64, 0xff9b, 1, 0, 0, 0], [0, 0], 48, BlockedClass::Translated),
+    v6([0x100, 0, 0, 0, 0, 0], [0, 0], 64, BlockedClass::Reserved),
+    v6([0x2001, 0, 0, 0, 0, 0], [0, 0], 32, BlockedClass::Translated),
+    v6([0x2001, 0, 0, 0, 0, 0], [0, 0], 23, BlockedClass::Reserved),
+    v6([0x2001, 0xdb8, 0, 0, 0, 0], [0, 0], 32, BlockedClass::Documentation),
+    v6([0x2002, 0, 0, 0, 0, 0], [0, 0], 16, BlockedClass::Translated),
+    v6([0x3fff, 0, 0, 0, 0, 0], [0, 0], 20, BlockedClass::Documentation),
+    v6([0x5f00, 0, 0, 0, 0, 0], [0, 0], 16, BlockedClass::Reserved),
+    v6([0xfc00, 0, 0, 0, 0, 0], [0, 0], 7, BlockedClass::Private),
+    v6([0xfe80, 0, 0, 0, 0, 0], [0, 0], 10, BlockedClass::LinkLocal),
+    v6([0xfec0, 0, 0, 0, 0, 0], [0, 0], 10, BlockedClass::Private),
+    v6([0xff00, 0, 0, 0, 0, 0], [0, 0], 8, BlockedClass::Multicast),
 ];
 
 /// `2000::/3`: the only IPv6 space assigned so far (RFC 4291, section 2.4).
-const GLOBAL: Block = v6([0x2000, 0, 0, 0, 0, 0], [0, 0], 3, Class::Reserved);
+const GLOBAL: Block = v6([0x2000, 0, 0, 0, 0, 0], [0, 0], 3, BlockedClass::Reserved);
 
-fn refusal_v6(ip: Ipv6Addr) -> Option<Class> {
+fn blocked_class_v6(ip: Ipv6Addr) -> Option<BlockedClass> {
     let bits = u128::from(ip);
     if let Some(class) = first_match(V6, bits, 128) {
         return Some(class);
     }
     if !matches(&GLOBAL, bits, 128) {
-        return Some(Class::Reserved);
+        return Some(BlockedClass::Reserved);
     }
-    is_isatap(bits).then_some(Class::Translated)
+    is_isatap(bits).then_some(BlockedClass::Translated)
 }
 
-fn first_match(table: &[Block], bits: u128, width: u8) -> Option<Class> {
+fn first_match(table: &[Block], bits: u128, width: u8) -> Option<BlockedClass> {
     table.iter().find(|block| matches(block, bits, width)).map(|block| block.class)
 }
 

@@ -18,7 +18,7 @@ use tokio::{
 
 use crate::{
     error::DialError,
-    guard::{Admitted, Judged, Source},
+    guard::{AdmittedAddresses, LateAddresses, SourceAddresses},
 };
 
 /// Time that an attempt runs alone before the next address is tried as well (RFC 8305, section 5).
@@ -26,77 +26,77 @@ pub const HEAD_START: Duration = Duration::from_millis(250);
 
 /// A connection and its timing.
 #[derive(Debug)]
-pub struct Connected {
+pub struct DialedConnection {
     /// The open connection.
     pub stream: TcpStream,
     /// Remote address.
     pub peer: SocketAddr,
     /// Time from the first attempt to the end of the handshake, failed attempts included: the wait of a
     /// visitor.
-    pub connected_in: Duration,
-    route: Route,
+    pub connect_time: Duration,
+    route: DialRoute,
 }
 
 /// Route to an admitted address that has accepted a connection.
 #[derive(Debug, Clone, Copy)]
-pub struct Route {
+pub struct DialRoute {
     address: SocketAddr,
-    source: Source,
+    source: SourceAddresses,
 }
 
-impl Route {
+impl DialRoute {
     /// Connects once more to exactly that address.
     ///
     /// # Errors
     /// The reason for the failure; [`DialError::Timeout`] at `deadline`.
-    pub async fn connect(self, deadline: Instant) -> Result<Connected, DialError> {
+    pub async fn connect(self, deadline: Instant) -> Result<DialedConnection, DialError> {
         let started = Instant::now();
         let attempt = timeout_at(deadline, attempt(self.address, self.source));
         let stream = attempt.await.map_err(|_| DialError::Timeout)??;
-        Ok(Connected::new(stream, self, started))
+        Ok(DialedConnection::new(stream, self, started))
     }
 }
 
-impl Connected {
-    fn new(stream: TcpStream, route: Route, started: Instant) -> Self {
-        Self { stream, peer: route.address, connected_in: started.elapsed(), route }
+impl DialedConnection {
+    fn new(stream: TcpStream, route: DialRoute, started: Instant) -> Self {
+        Self { stream, peer: route.address, connect_time: started.elapsed(), route }
     }
 
     /// Returns the route to the same address, for another connection.
     #[must_use]
-    pub fn route(&self) -> Route {
+    pub fn route(&self) -> DialRoute {
         self.route
     }
 
     /// Disables Nagle's algorithm (RFC 9293, section 3.7.4), for protocols that write more than once before a
     /// response.
-    pub fn without_delay(&self) {
+    pub fn disable_nagle(&self) {
         // A connection that can't be tuned is already broken; the first write will fail.
         let _ = self.stream.set_nodelay(true);
     }
 }
 
-impl Admitted {
+impl AdmittedAddresses {
     /// Connects to the first of the addresses that accepts. Attempts start one after another, each as soon as
     /// the previous one failed or had its [`HEAD_START`], so a dead address or family costs only a moment.
     ///
     /// # Errors
     /// Once all have failed, the failure most specific to the target; [`DialError::Timeout`] at `deadline`.
-    pub async fn connect(&self, deadline: Instant) -> Result<Connected, DialError> {
+    pub async fn connect(&self, deadline: Instant) -> Result<DialedConnection, DialError> {
         let started = Instant::now();
         let late = self.take_late();
         if let (&[address], None) = (self.addresses(), &late) {
-            return Route { address, source: self.source() }.connect(deadline).await;
+            return DialRoute { address, source: self.source() }.connect(deadline).await;
         }
         Box::pin(self.race(late, started, deadline)).await
     }
 
     async fn race(
         &self,
-        mut late: Option<Judged>,
+        mut late: Option<LateAddresses>,
         started: Instant,
         deadline: Instant,
-    ) -> Result<Connected, DialError> {
+    ) -> Result<DialedConnection, DialError> {
         let mut waiting: VecDeque<SocketAddr> = self.addresses().iter().copied().collect();
         let mut running = FuturesUnordered::new();
         let mut failed = None;
@@ -104,7 +104,7 @@ impl Admitted {
         let mut upcoming = waiting.pop_front();
         loop {
             if let Some(address) = upcoming.take_if(|_| running.is_empty() || next_start <= Instant::now()) {
-                let route = Route { address, source: self.source() };
+                let route = DialRoute { address, source: self.source() };
                 running.push(async move { (route, attempt(route.address, route.source).await) });
                 upcoming = waiting.pop_front();
                 next_start = Instant::now() + HEAD_START;
@@ -112,9 +112,9 @@ impl Admitted {
             tokio::select! {
                 biased;
                 Some((route, result)) = running.next() => match result {
-                    Ok(stream) => return Ok(Connected::new(stream, route, started)),
+                    Ok(stream) => return Ok(DialedConnection::new(stream, route, started)),
                     Err(error) => {
-                        let telling = failed.map_or(error, |earlier: DialError| earlier.more_telling(error));
+                        let telling = failed.map_or(error, |earlier: DialError| earlier.more_informative(error));
                         if running.is_empty() && upcoming.is_none() && late.is_none() {
                             return Err(telling);
                         }
@@ -122,9 +122,9 @@ impl Admitted {
                         next_start = Instant::now();
                     }
                 },
-                Some(more) = joined(&mut late) => {
+                Some(more) = next_late(&mut late) => {
                     // The other family is next.
-                    waiting = in_turn(more, upcoming.take().into_iter().chain(waiting)).into();
+                    waiting = alternate(more, upcoming.take().into_iter().chain(waiting)).into();
                     upcoming = waiting.pop_front();
                     if let (true, None, Some(failed)) = (running.is_empty(), upcoming, failed) {
                         return Err(failed);
@@ -132,7 +132,7 @@ impl Admitted {
                 }
                 () = sleep_until(deadline) => {
                     let timeout = DialError::Timeout;
-                    return Err(failed.map_or(timeout, |earlier| earlier.more_telling(timeout)));
+                    return Err(failed.map_or(timeout, |earlier| earlier.more_informative(timeout)));
                 }
                 () = sleep_until(next_start), if upcoming.is_some() => {}
             }
@@ -141,7 +141,7 @@ impl Admitted {
 }
 
 /// Merges the addresses of two families alternately (RFC 8305, section 4), starting with `first`.
-pub(crate) fn in_turn<T>(first: impl IntoIterator<Item = T>, second: impl IntoIterator<Item = T>) -> Vec<T> {
+pub(crate) fn alternate<T>(first: impl IntoIterator<Item = T>, second: impl IntoIterator<Item = T>) -> Vec<T> {
     let (mut first, mut second) = (first.into_iter(), second.into_iter());
     let mut all = Vec::with_capacity(first.size_hint().0 + second.size_hint().0);
     loop {
@@ -155,13 +155,13 @@ pub(crate) fn in_turn<T>(first: impl IntoIterator<Item = T>, second: impl IntoIt
 }
 
 /// Returns the late addresses, once; never completes if there are none.
-async fn joined(late: &mut Option<Judged>) -> Option<Vec<SocketAddr>> {
+async fn next_late(late: &mut Option<LateAddresses>) -> Option<Vec<SocketAddr>> {
     let more = late.as_mut()?.await;
     *late = None;
     Some(more)
 }
 
-async fn attempt(address: SocketAddr, source: Source) -> Result<TcpStream, DialError> {
+async fn attempt(address: SocketAddr, source: SourceAddresses) -> Result<TcpStream, DialError> {
     let socket = open(address, source)?;
     let mut connecting = pin!(socket.connect(address));
     // An error in the connect call itself comes from this host's own routing table; a later one came over the
@@ -170,25 +170,25 @@ async fn attempt(address: SocketAddr, source: Source) -> Result<TcpStream, DialE
     match at_once {
         Poll::Ready(result) => result.map_err(|error| match error.kind() {
             io::ErrorKind::AddrNotAvailable if has_address_for(address, source) => DialError::NoDescriptors,
-            _ => reason(&error, true),
+            _ => dial_error(&error, true),
         }),
-        Poll::Pending => connecting.await.map_err(|error| reason(&error, false)),
+        Poll::Pending => connecting.await.map_err(|error| dial_error(&error, false)),
     }
 }
 
-fn open(address: SocketAddr, source: Source) -> Result<TcpSocket, DialError> {
+fn open(address: SocketAddr, source: SourceAddresses) -> Result<TcpSocket, DialError> {
     let (socket, source) = match address {
         SocketAddr::V4(_) => (TcpSocket::new_v4(), source.v4.map(IpAddr::V4)),
         SocketAddr::V6(_) => (TcpSocket::new_v6(), source.v6.map(IpAddr::V6)),
     };
-    let socket = socket.map_err(|error| reason(&error, true))?;
+    let socket = socket.map_err(|error| dial_error(&error, true))?;
     if let Some(source) = source {
         // Allows the kernel to reuse ports whose last connection is in TIME_WAIT.
         let _ = socket.set_reuseaddr(true);
         socket.bind(SocketAddr::new(source, 0)).map_err(|error| match error.kind() {
             io::ErrorKind::AddrNotAvailable => DialError::NoSource,
             io::ErrorKind::AddrInUse => DialError::NoDescriptors,
-            _ => reason(&error, true),
+            _ => dial_error(&error, true),
         })?;
     }
     Ok(socket)
@@ -196,7 +196,7 @@ fn open(address: SocketAddr, source: Source) -> Result<TcpSocket, DialError> {
 
 /// Returns true if this host has a source address for `to`; a failed connection then lacks a free port. UDP
 /// has its own ports.
-fn has_address_for(to: SocketAddr, source: Source) -> bool {
+fn has_address_for(to: SocketAddr, source: SourceAddresses) -> bool {
     let from = match to {
         SocketAddr::V4(_) => IpAddr::V4(source.v4.unwrap_or(Ipv4Addr::UNSPECIFIED)),
         SocketAddr::V6(_) => IpAddr::V6(source.v6.unwrap_or(Ipv6Addr::UNSPECIFIED)),
@@ -211,7 +211,7 @@ pub fn is_exhausted(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(12 | 23 | 24 | 98 | 105))
 }
 
-fn reason(error: &io::Error, at_once: bool) -> DialError {
+fn dial_error(error: &io::Error, at_once: bool) -> DialError {
     use io::ErrorKind;
     match error.kind() {
         ErrorKind::ConnectionRefused => DialError::Refused,
@@ -245,29 +245,29 @@ mod tests {
 
     #[test]
     fn our_own_troubles_are_told_from_the_targets() {
-        assert_eq!(reason(&os(101), true), DialError::NoRoute);
-        assert_eq!(reason(&os(101), false), DialError::Unreachable);
-        assert_eq!(reason(&os(113), false), DialError::Unreachable);
-        assert_eq!(reason(&os(111), true), DialError::Refused);
-        assert_eq!(reason(&os(104), false), DialError::Reset);
-        assert_eq!(reason(&os(110), false), DialError::Timeout);
-        assert_eq!(reason(&os(24), true), DialError::NoDescriptors);
-        assert_eq!(reason(&os(23), true), DialError::NoDescriptors);
-        assert_eq!(reason(&os(105), true), DialError::NoDescriptors);
-        assert_eq!(reason(&os(97), true), DialError::NoRoute);
-        assert_eq!(reason(&os(99), true), DialError::NoRoute);
-        assert_eq!(reason(&os(1), true), DialError::NotPermitted);
-        assert_eq!(reason(&os(12), true), DialError::NoDescriptors);
+        assert_eq!(dial_error(&os(101), true), DialError::NoRoute);
+        assert_eq!(dial_error(&os(101), false), DialError::Unreachable);
+        assert_eq!(dial_error(&os(113), false), DialError::Unreachable);
+        assert_eq!(dial_error(&os(111), true), DialError::Refused);
+        assert_eq!(dial_error(&os(104), false), DialError::Reset);
+        assert_eq!(dial_error(&os(110), false), DialError::Timeout);
+        assert_eq!(dial_error(&os(24), true), DialError::NoDescriptors);
+        assert_eq!(dial_error(&os(23), true), DialError::NoDescriptors);
+        assert_eq!(dial_error(&os(105), true), DialError::NoDescriptors);
+        assert_eq!(dial_error(&os(97), true), DialError::NoRoute);
+        assert_eq!(dial_error(&os(99), true), DialError::NoRoute);
+        assert_eq!(dial_error(&os(1), true), DialError::NotPermitted);
+        assert_eq!(dial_error(&os(12), true), DialError::NoDescriptors);
         // EINVAL: a link-local address without an interface says nothing about this host's resources.
-        assert_eq!(reason(&os(22), true), DialError::NoRoute);
-        assert_eq!(reason(&os(22), false), DialError::Reset);
+        assert_eq!(dial_error(&os(22), true), DialError::NoRoute);
+        assert_eq!(dial_error(&os(22), false), DialError::Reset);
     }
 
     #[test]
     fn two_families_take_turns() {
-        assert_eq!(in_turn([1, 3, 5, 6], [2, 4]), [1, 2, 3, 4, 5, 6]);
-        assert_eq!(in_turn([1], [2, 3]), [1, 2, 3]);
-        assert_eq!(in_turn([], [1, 2]), [1, 2]);
+        assert_eq!(alternate([1, 3, 5, 6], [2, 4]), [1, 2, 3, 4, 5, 6]);
+        assert_eq!(alternate([1], [2, 3]), [1, 2, 3]);
+        assert_eq!(alternate([], [1, 2]), [1, 2]);
     }
 
     fn closed() -> SocketAddr {
@@ -280,7 +280,7 @@ mod tests {
         let peer = answering.local_addr().unwrap();
         let silent = closed();
         let deadline = Instant::now() + Duration::from_secs(60);
-        let connected = Admitted::of(vec![silent, peer], None).connect(deadline).await.unwrap();
+        let connected = AdmittedAddresses::from_parts(vec![silent, peer], None).connect(deadline).await.unwrap();
         // The address that was tried first accepts connections again by now.
         let _back = std::net::TcpListener::bind(silent).unwrap();
         assert_eq!(connected.route().connect(deadline).await.unwrap().peer, peer);
@@ -294,28 +294,29 @@ mod tests {
         let open = listener.local_addr().unwrap();
         let deadline = Instant::now() + Duration::from_secs(60);
         for late in [vec![open], vec![closed(), open]] {
-            let late: Judged = Box::pin(async move {
+            let late: LateAddresses = Box::pin(async move {
                 tokio::task::yield_now().await;
                 late
             });
-            let connected = Admitted::of(vec![closed()], Some(late)).connect(deadline).await.unwrap();
+            let connected = AdmittedAddresses::from_parts(vec![closed()], Some(late)).connect(deadline).await.unwrap();
             assert_eq!(connected.peer, open);
         }
         for late in [vec![], vec![closed()]] {
-            let late: Judged = Box::pin(async move {
+            let late: LateAddresses = Box::pin(async move {
                 tokio::task::yield_now().await;
                 late
             });
-            let failed = Admitted::of(vec![closed()], Some(late)).connect(deadline).await.err();
+            let failed = AdmittedAddresses::from_parts(vec![closed()], Some(late)).connect(deadline).await.err();
             assert_eq!(failed, Some(DialError::Refused));
         }
         // The families alternate: the other family's addresses are tried before the last late one.
         let other = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let many = std::iter::repeat_with(closed).take(15).chain([other.local_addr().unwrap()]).collect();
-        let admitted = Admitted::of(vec![closed(), closed(), open], Some(Box::pin(std::future::ready(many))));
+        let admitted =
+            AdmittedAddresses::from_parts(vec![closed(), closed(), open], Some(Box::pin(std::future::ready(many))));
         assert_eq!(admitted.connect(deadline).await.unwrap().peer, open);
         // A connection does not wait for late addresses, and a second one does not use them.
-        let admitted = Admitted::of(vec![open], Some(Box::pin(std::future::pending())));
+        let admitted = AdmittedAddresses::from_parts(vec![open], Some(Box::pin(std::future::pending())));
         for _ in 0..2 {
             assert_eq!(admitted.connect(deadline).await.unwrap().peer, open);
         }

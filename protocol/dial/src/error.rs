@@ -1,10 +1,10 @@
 //! Reasons for a failed resolution or connection, and the side at fault.
 
-use crate::address::Class;
+use crate::address::BlockedClass;
 
 /// Side at fault. A vantage without connectivity must not blame a healthy target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Fault {
+pub enum FaultOrigin {
     /// The target, its name servers or the network in between.
     Target,
     /// This host: no route, no descriptors, a dead resolver.
@@ -17,9 +17,9 @@ pub enum Fault {
 /// chose the target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum DialError {
-    /// Every address (or, under [`Mode::RefuseAny`](crate::Mode), one of them) is blocked.
+    /// Every address (or, under [`Mode::RefuseAny`](crate::BlockedAddressMode), one of them) is blocked.
     #[error("address not allowed ({0})")]
-    AddressNotAllowed(Class),
+    AddressNotAllowed(BlockedClass),
     /// NXDOMAIN: the name does not exist.
     #[error("name not found")]
     NotFound,
@@ -70,7 +70,7 @@ pub enum DialError {
 impl DialError {
     /// Returns the side at fault.
     #[must_use]
-    pub fn fault(self) -> Fault {
+    pub fn fault_origin(self) -> FaultOrigin {
         match self {
             Self::AddressNotAllowed(_)
             | Self::NotFound
@@ -80,23 +80,23 @@ impl DialError {
             | Self::Refused
             | Self::Reset
             | Self::Unreachable
-            | Self::Timeout => Fault::Target,
+            | Self::Timeout => FaultOrigin::Target,
             Self::ResolverDead
             | Self::NoRoute
             | Self::NoDescriptors
             | Self::NoSource
             | Self::OwnAddressesUnreadable
-            | Self::NotPermitted => Fault::Own,
+            | Self::NotPermitted => FaultOrigin::Own,
         }
     }
 
     /// Returns the more informative of two failed attempts at one host: its own response before silence,
     /// silence before this host's faults.
-    pub(crate) fn more_telling(self, other: Self) -> Self {
-        if other.weight() > self.weight() { other } else { self }
+    pub(crate) fn more_informative(self, other: Self) -> Self {
+        if other.informativeness() > self.informativeness() { other } else { self }
     }
 
-    fn weight(self) -> u8 {
+    fn informativeness(self) -> u8 {
         match self {
             Self::Refused => 7,
             Self::Reset => 6,
@@ -121,10 +121,10 @@ mod tests {
 
     #[test]
     fn a_refusal_says_more_than_silence_and_silence_more_than_our_own_trouble() {
-        assert_eq!(DialError::NoRoute.more_telling(DialError::Refused), DialError::Refused);
-        assert_eq!(DialError::Refused.more_telling(DialError::Timeout), DialError::Refused);
-        assert_eq!(DialError::NoRoute.more_telling(DialError::Timeout), DialError::Timeout);
-        assert_eq!(DialError::NoDescriptors.more_telling(DialError::Timeout), DialError::Timeout);
+        assert_eq!(DialError::NoRoute.more_informative(DialError::Refused), DialError::Refused);
+        assert_eq!(DialError::Refused.more_informative(DialError::Timeout), DialError::Refused);
+        assert_eq!(DialError::NoRoute.more_informative(DialError::Timeout), DialError::Timeout);
+        assert_eq!(DialError::NoDescriptors.more_informative(DialError::Timeout), DialError::Timeout);
     }
 
     #[test]
@@ -132,8 +132,8 @@ mod tests {
         for (one, other) in
             [(DialError::NoRoute, DialError::NoDescriptors), (DialError::NoDescriptors, DialError::NoRoute)]
         {
-            assert_eq!(one.more_telling(other), DialError::NoDescriptors);
+            assert_eq!(one.more_informative(other), DialError::NoDescriptors);
         }
-        assert_eq!(DialError::NoRoute.more_telling(DialError::NotPermitted), DialError::NotPermitted);
+        assert_eq!(DialError::NoRoute.more_informative(DialError::NotPermitted), DialError::NotPermitted);
     }
 }

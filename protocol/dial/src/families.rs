@@ -6,7 +6,7 @@ use tokio::time::{sleep, timeout};
 
 use crate::{
     error::DialError,
-    resolve::{Addresses, merge},
+    resolve::{ResolvedAddresses, merge},
 };
 
 /// Wait for the second family once the first has answered with addresses: the resolution delay of RFC 8305, section 3.
@@ -17,19 +17,22 @@ const RESOLUTION_DELAY: Duration = Duration::from_millis(50);
 const SECOND_FAMILY: Duration = Duration::from_secs(1);
 
 /// The addresses of one family.
-pub(crate) type Family = Result<Vec<IpAddr>, DialError>;
+pub(crate) type FamilyResult = Result<Vec<IpAddr>, DialError>;
 
 /// A query in flight for one family.
-pub(crate) type Asking = Pin<Box<dyn Future<Output = Family> + Send>>;
+pub(crate) type FamilyQuery = Pin<Box<dyn Future<Output = FamilyResult> + Send>>;
 
 /// Addresses of the family that has not answered yet; empty if it doesn't.
-pub(crate) type Late = Pin<Box<dyn Future<Output = Vec<IpAddr>> + Send>>;
+pub(crate) type LateFamily = Pin<Box<dyn Future<Output = Vec<IpAddr>> + Send>>;
 
 /// Returns the addresses of both families, or of the first that has any and a future for the other one.
 ///
 /// # Errors
 /// The most serious reason, if neither family has an address.
-pub(crate) async fn either(mut v6: Asking, mut v4: Asking) -> Result<(Addresses, Option<Late>), DialError> {
+pub(crate) async fn resolve_families(
+    mut v6: FamilyQuery,
+    mut v4: FamilyQuery,
+) -> Result<(ResolvedAddresses, Option<LateFamily>), DialError> {
     let (first, mut second) = tokio::select! {
         first = &mut v6 => (first, v4),
         first = &mut v4 => (first, v6),
@@ -60,24 +63,23 @@ mod tests {
     const V4: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
     const V6: IpAddr = IpAddr::V6(std::net::Ipv6Addr::LOCALHOST);
 
-    fn after(delay_ms: u64, answer: Family) -> Asking {
+    fn after(delay_ms: u64, answer: FamilyResult) -> FamilyQuery {
         Box::pin(async move {
             sleep(Duration::from_millis(delay_ms)).await;
             answer
         })
     }
 
-    fn lost() -> Asking {
+    fn lost() -> FamilyQuery {
         Box::pin(pending())
     }
 
     /// Returns the addresses available at once, the milliseconds until then, and the late ones.
-    async fn ask(v6: Asking, v4: Asking) -> (Vec<IpAddr>, u128, Vec<IpAddr>) {
+    async fn ask(v6: FamilyQuery, v4: FamilyQuery) -> (Vec<IpAddr>, u128, Vec<IpAddr>) {
         let asked = Instant::now();
-        let (found, late) = either(v6, v4).await.unwrap();
+        let (found, late) = resolve_families(v6, v4).await.unwrap();
         let took = asked.elapsed().as_millis();
-        let found =
-            found.v6.into_iter().map(IpAddr::V6).chain(found.v4.into_iter().map(IpAddr::V4)).collect();
+        let found = found.v6.into_iter().map(IpAddr::V6).chain(found.v4.into_iter().map(IpAddr::V4)).collect();
         (
             found,
             took,
@@ -101,7 +103,7 @@ mod tests {
         assert_eq!(ask(after(20, Err(DialError::NoAddress)), v4(10)).await, (vec![V4], 20, none()));
         // A family without addresses does not start the resolution delay.
         assert_eq!(ask(after(10, Ok(none())), v4(4_000)).await, (vec![V4], 4_000, none()));
-        let failed = either(after(10, Err(DialError::NoAddress)), after(20, Err(DialError::NotFound))).await;
+        let failed = resolve_families(after(10, Err(DialError::NoAddress)), after(20, Err(DialError::NotFound))).await;
         assert_eq!(failed.err(), Some(DialError::NotFound));
     }
 }

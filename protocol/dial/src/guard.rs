@@ -12,18 +12,18 @@ use std::{
 use tokio::time::Instant;
 
 use crate::{
-    address::{self, Class},
-    connect::in_turn,
+    address::{self, BlockedClass},
+    connect::alternate,
     error::DialError,
-    families::Late,
-    host::{Host, Name},
-    own::OwnAddresses,
-    resolve::{Addresses, Resolver},
+    families::LateFamily,
+    host::{Host, HostName},
+    own_addresses::OwnAddresses,
+    resolve::{DnsResolver, ResolvedAddresses},
 };
 
 /// Rules for the targets and the source of connections.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Policy {
+pub struct DialPolicy {
     /// Allows targets on one's own networks (loopback, private, link-local, carrier-shared, benchmark).
     pub allow_private: bool,
     /// Allows targets on this host itself, within the other rules: see [`OwnAddresses`].
@@ -31,14 +31,14 @@ pub struct Policy {
     /// Judges `64:ff9b::/96` by the IPv4 address inside, for hosts on IPv6-only networks behind NAT64.
     pub nat64: bool,
     /// Addresses that are never dialled, whatever else is allowed: the operator's list.
-    pub deny: Vec<Prefix>,
+    pub deny: Vec<AddressPrefix>,
     /// Source addresses of connections.
-    pub source: Source,
+    pub source: SourceAddresses,
 }
 
 /// The local address to dial from, for each family; `None` leaves it to the system.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Source {
+pub struct SourceAddresses {
     /// For IPv4 targets.
     pub v4: Option<Ipv4Addr>,
     /// For IPv6 targets.
@@ -47,7 +47,7 @@ pub struct Source {
 
 /// Effect of one blocked address on a host that has others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Mode {
+pub enum BlockedAddressMode {
     /// For checks: blocked addresses are dropped; the host is refused if none is left.
     DropBlocked,
     /// For deliveries: one blocked address refuses the whole name.
@@ -56,14 +56,14 @@ pub enum Mode {
 
 /// A range of addresses, written `192.0.2.0/24` or as one address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Prefix {
+pub struct AddressPrefix {
     base: IpAddr,
     len: u8,
 }
 
-/// Syntax error of a [`Prefix`].
+/// Syntax error of a [`AddressPrefix`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum PrefixError {
+pub enum AddressPrefixError {
     /// Error before the slash.
     #[error("not an IP address before the slash")]
     Address,
@@ -72,7 +72,7 @@ pub enum PrefixError {
     Length,
 }
 
-impl Prefix {
+impl AddressPrefix {
     /// Returns true if `ip` is in the range. Mapped IPv4 counts as IPv4.
     #[must_use]
     pub fn contains(&self, ip: IpAddr) -> bool {
@@ -90,46 +90,46 @@ impl Prefix {
     }
 }
 
-impl From<IpAddr> for Prefix {
+impl From<IpAddr> for AddressPrefix {
     fn from(ip: IpAddr) -> Self {
         let base = address::unmapped(ip);
         Self { base, len: if base.is_ipv4() { 32 } else { 128 } }
     }
 }
 
-impl FromStr for Prefix {
-    type Err = PrefixError;
+impl FromStr for AddressPrefix {
+    type Err = AddressPrefixError;
 
-    fn from_str(text: &str) -> Result<Self, PrefixError> {
+    fn from_str(text: &str) -> Result<Self, AddressPrefixError> {
         let Some((base, len)) = text.split_once('/') else {
-            return text.parse::<IpAddr>().map(Self::from).map_err(|_| PrefixError::Address);
+            return text.parse::<IpAddr>().map(Self::from).map_err(|_| AddressPrefixError::Address);
         };
-        let base: IpAddr = base.parse().map_err(|_| PrefixError::Address)?;
-        let len: u8 = len.parse().map_err(|_| PrefixError::Length)?;
+        let base: IpAddr = base.parse().map_err(|_| AddressPrefixError::Address)?;
+        let len: u8 = len.parse().map_err(|_| AddressPrefixError::Length)?;
         let most = if base.is_ipv4() { 32 } else { 128 };
-        if len > most { Err(PrefixError::Length) } else { Ok(Self { base, len }) }
+        if len > most { Err(AddressPrefixError::Length) } else { Ok(Self { base, len }) }
     }
 }
 
-impl fmt::Display for Prefix {
+impl fmt::Display for AddressPrefix {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}/{}", self.base, self.len)
     }
 }
 
-impl Policy {
+impl DialPolicy {
     /// Returns the class for which `ip` is not dialled under this policy, or `None` if it may be. Only a
-    /// [`Guard`] knows this host's own addresses.
+    /// [`DialGuard`] knows this host's own addresses.
     #[must_use]
-    pub fn refusal(&self, ip: IpAddr) -> Option<Class> {
-        let ip = self.judged_as(ip);
+    pub fn blocked_class(&self, ip: IpAddr) -> Option<BlockedClass> {
+        let ip = self.effective_address(ip);
         if self.deny.iter().any(|prefix| prefix.contains(ip)) {
-            return Some(Class::Denied);
+            return Some(BlockedClass::Denied);
         }
-        address::refusal(ip).filter(|class| !(self.allow_private && class.is_own_network()))
+        address::blocked_class(ip).filter(|class| !(self.allow_private && class.is_own_network()))
     }
 
-    pub(crate) fn judged_as(&self, ip: IpAddr) -> IpAddr {
+    pub(crate) fn effective_address(&self, ip: IpAddr) -> IpAddr {
         match ip {
             IpAddr::V6(v6) if self.nat64 => address::nat64_embedded(v6).map_or(ip, IpAddr::V4),
             IpAddr::V4(_) | IpAddr::V6(_) => ip,
@@ -137,74 +137,74 @@ impl Policy {
     }
 }
 
-/// A resolver and a policy: the only source of [`Admitted`].
+/// A resolver and a policy: the only source of [`AdmittedAddresses`].
 #[derive(Debug, Clone)]
-pub struct Guard {
-    resolver: Resolver,
+pub struct DialGuard {
+    resolver: DnsResolver,
     /// Resolver of the records that customers see; if `None`, `resolver`.
-    records: Option<Resolver>,
-    policy: Policy,
-    own: OwnAddresses,
+    records: Option<DnsResolver>,
+    policy: DialPolicy,
+    own_addresses: OwnAddresses,
 }
 
 /// The admitted addresses of one host: at least one, in the order to try them. Late addresses of the other
 /// family are judged as they arrive, and are tried along with the others.
 #[derive(Debug, Clone)]
-pub struct Admitted {
+pub struct AdmittedAddresses {
     addresses: Vec<SocketAddr>,
-    late: Pending,
-    source: Source,
-    resolved_in: Duration,
+    late: SharedLateAddresses,
+    source: SourceAddresses,
+    resolution_time: Duration,
 }
 
 /// Judged addresses that have not arrived yet.
-pub(crate) type Judged = Pin<Box<dyn Future<Output = Vec<SocketAddr>> + Send>>;
+pub(crate) type LateAddresses = Pin<Box<dyn Future<Output = Vec<SocketAddr>> + Send>>;
 
 /// Late addresses until their first use; clones share them.
 #[derive(Clone, Default)]
-struct Pending(Option<Arc<Mutex<Option<Judged>>>>);
+struct SharedLateAddresses(Option<Arc<Mutex<Option<LateAddresses>>>>);
 
-impl Pending {
-    fn new(judged: Option<Judged>) -> Self {
+impl SharedLateAddresses {
+    fn new(judged: Option<LateAddresses>) -> Self {
         Self(judged.map(|judged| Arc::new(Mutex::new(Some(judged)))))
     }
 
-    fn take(&self) -> Option<Judged> {
+    fn take(&self) -> Option<LateAddresses> {
         self.0.as_ref()?.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 }
 
-impl fmt::Debug for Pending {
+impl fmt::Debug for SharedLateAddresses {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(if self.0.is_some() { "Pending" } else { "None" })
     }
 }
 
-impl Guard {
+impl DialGuard {
     /// Creates a guard that resolves with `resolver` and judges by `policy`.
     #[must_use]
-    pub fn new(resolver: Resolver, policy: Policy) -> Self {
-        Self { resolver, records: None, policy, own: OwnAddresses::of_this_host() }
+    pub fn new(resolver: DnsResolver, policy: DialPolicy) -> Self {
+        Self { resolver, records: None, policy, own_addresses: OwnAddresses::of_this_host() }
     }
 
-    /// Sets another resolver for [`Guard::records`].
+    /// Sets another resolver for [`DialGuard::records`].
     #[must_use]
-    pub fn with_records_from(mut self, resolver: Resolver) -> Self {
+    pub fn with_record_resolver(mut self, resolver: DnsResolver) -> Self {
         self.records = Some(resolver);
         self
     }
 
     /// Sets this host's own addresses.
     #[must_use]
-    pub fn knowing(mut self, own: OwnAddresses) -> Self {
-        self.own = own;
+    pub fn with_own_addresses(mut self, own: OwnAddresses) -> Self {
+        self.own_addresses = own;
         self
     }
 
     /// Returns the addresses of this host.
     #[must_use]
-    pub fn own(&self) -> &OwnAddresses {
-        &self.own
+    pub fn own_addresses(&self) -> &OwnAddresses {
+        &self.own_addresses
     }
 
     /// Fails if the guard can't judge addresses at all.
@@ -212,41 +212,41 @@ impl Guard {
     /// # Errors
     /// As [`OwnAddresses::check`], if the policy needs them.
     pub fn check(&self) -> Result<(), DialError> {
-        if self.policy.allow_own_host { Ok(()) } else { self.own.check() }
+        if self.policy.allow_own_host { Ok(()) } else { self.own_addresses.check() }
     }
 
     /// Returns the class for which `ip` is not dialled, or `None` if it may be.
     ///
     /// # Errors
     /// As [`OwnAddresses::check`], for an address that the policy allows.
-    pub fn refusal(&self, ip: IpAddr) -> Result<Option<Class>, DialError> {
-        let refused = self.policy.refusal(ip);
+    pub fn blocked_class(&self, ip: IpAddr) -> Result<Option<BlockedClass>, DialError> {
+        let refused = self.policy.blocked_class(ip);
         if refused.is_some() || self.policy.allow_own_host {
             return Ok(refused);
         }
-        Ok(self.own.known().contains(self.policy.judged_as(ip))?.then_some(Class::OwnHost))
+        Ok(self.own_addresses.current().contains(self.policy.effective_address(ip))?.then_some(BlockedClass::OwnHost))
     }
 
     /// Returns the policy.
     #[must_use]
-    pub fn policy(&self) -> &Policy {
+    pub fn policy(&self) -> &DialPolicy {
         &self.policy
     }
 
     /// Returns the resolver for the hosts that it dials.
     #[must_use]
-    pub fn resolver(&self) -> &Resolver {
+    pub fn resolver(&self) -> &DnsResolver {
         &self.resolver
     }
 
     /// Returns the separate resolver for records that customers see, if there is one.
     #[must_use]
-    pub fn separate_record_resolver(&self) -> Option<&Resolver> {
+    pub fn separate_record_resolver(&self) -> Option<&DnsResolver> {
         self.records.as_ref()
     }
 
     /// Returns the resolver for records that customers see.
-    pub(crate) fn record_resolver(&self) -> &Resolver {
+    pub(crate) fn record_resolver(&self) -> &DnsResolver {
         self.records.as_ref().unwrap_or(&self.resolver)
     }
 
@@ -260,19 +260,19 @@ impl Guard {
         &self,
         host: &Host,
         port: u16,
-        mode: Mode,
+        mode: BlockedAddressMode,
         deadline: Instant,
-    ) -> Result<Admitted, DialError> {
+    ) -> Result<AdmittedAddresses, DialError> {
         let started = Instant::now();
         let source = self.policy.source;
         let name = match host {
             Host::Ip(ip) => {
                 let addresses = self.judge(&[*ip], port, mode)?;
-                return Ok(Admitted {
+                return Ok(AdmittedAddresses {
                     addresses,
-                    late: Pending::default(),
+                    late: SharedLateAddresses::default(),
                     source,
-                    resolved_in: Duration::ZERO,
+                    resolution_time: Duration::ZERO,
                 });
             }
             Host::Name(name) => name,
@@ -283,9 +283,9 @@ impl Guard {
         }
         // Boxed, so that the future for a literal is not as large as the one that resolves a name.
         let (mut found, mut late) = match mode {
-            Mode::DropBlocked => Box::pin(self.resolver.first_addresses(name, deadline)).await?,
+            BlockedAddressMode::DropBlocked => Box::pin(self.resolver.first_addresses(name, deadline)).await?,
             // A late address may still refuse the name.
-            Mode::RefuseAny => (Box::pin(self.resolver.addresses(name, deadline)).await?, None),
+            BlockedAddressMode::RefuseAny => (Box::pin(self.resolver.addresses(name, deadline)).await?, None),
         };
         let mut judged = self.judge(&interleaved(&found), port, mode);
         if judged.is_err()
@@ -295,34 +295,39 @@ impl Guard {
             judged = self.judge(&interleaved(&found), port, mode);
         }
         let late = late.map(|late| self.clone().judge_late(late, port));
-        Ok(Admitted { addresses: judged?, late: Pending::new(late), source, resolved_in: started.elapsed() })
+        Ok(AdmittedAddresses {
+            addresses: judged?,
+            late: SharedLateAddresses::new(late),
+            source,
+            resolution_time: started.elapsed(),
+        })
     }
 
-    fn judge_late(self, late: Late, port: u16) -> Judged {
-        Box::pin(async move { self.judge(&late.await, port, Mode::DropBlocked).unwrap_or_default() })
+    fn judge_late(self, late: LateFamily, port: u16) -> LateAddresses {
+        Box::pin(async move { self.judge(&late.await, port, BlockedAddressMode::DropBlocked).unwrap_or_default() })
     }
 
     /// Refuses a name of private networks unless the policy allows private targets.
-    pub(crate) fn judge_name(&self, name: &Name) -> Result<(), DialError> {
+    pub(crate) fn judge_name(&self, name: &HostName) -> Result<(), DialError> {
         if !self.policy.allow_private && name.is_private() {
-            return Err(DialError::AddressNotAllowed(Class::PrivateName));
+            return Err(DialError::AddressNotAllowed(BlockedClass::PrivateName));
         }
         Ok(())
     }
 
-    fn judge(&self, found: &[IpAddr], port: u16, mode: Mode) -> Result<Vec<SocketAddr>, DialError> {
+    fn judge(&self, found: &[IpAddr], port: u16, mode: BlockedAddressMode) -> Result<Vec<SocketAddr>, DialError> {
         let mut allowed = Vec::with_capacity(found.len());
         let mut blocked = None;
         for ip in found {
-            match self.refusal(*ip)? {
+            match self.blocked_class(*ip)? {
                 // Dialled in the form in which it was judged.
                 None => allowed.push(SocketAddr::new(address::unmapped(*ip), port)),
                 Some(class) => blocked = blocked.or(Some(class)),
             }
         }
         match (blocked, mode) {
-            (Some(class), Mode::RefuseAny) => Err(DialError::AddressNotAllowed(class)),
-            (Some(class), Mode::DropBlocked) if allowed.is_empty() => {
+            (Some(class), BlockedAddressMode::RefuseAny) => Err(DialError::AddressNotAllowed(class)),
+            (Some(class), BlockedAddressMode::DropBlocked) if allowed.is_empty() => {
                 Err(DialError::AddressNotAllowed(class))
             }
             (None, _) if allowed.is_empty() => Err(DialError::NoAddress),
@@ -331,16 +336,15 @@ impl Guard {
     }
 }
 
-impl Admitted {
+impl AdmittedAddresses {
     /// Returns the addresses to dial, in order of preference; never empty.
     #[must_use]
     pub fn addresses(&self) -> &[SocketAddr] {
         &self.addresses
     }
 
-    /// Waits for the late family's addresses and adds them, for callers that can't wait for them while
-    /// dialling.
-    pub async fn settled(mut self) -> Self {
+    /// Waits for the late family's addresses and adds them, for callers that can't wait for them while dialling.
+    pub async fn with_late_addresses(mut self) -> Self {
         if let Some(late) = self.late.take() {
             self.addresses.extend(late.await);
         }
@@ -348,35 +352,34 @@ impl Admitted {
     }
 
     /// Returns the late addresses to the first caller.
-    pub(crate) fn take_late(&self) -> Option<Judged> {
+    pub(crate) fn take_late(&self) -> Option<LateAddresses> {
         self.late.take()
     }
 
     /// Returns the source addresses of connections.
     #[must_use]
-    pub fn source(&self) -> Source {
+    pub fn source(&self) -> SourceAddresses {
         self.source
     }
 
     /// Returns the time that the resolution took; zero for a literal.
     #[must_use]
-    pub fn resolved_in(&self) -> Duration {
-        self.resolved_in
+    pub fn resolution_time(&self) -> Duration {
+        self.resolution_time
     }
 }
 
-/// Alternates IPv6 and IPv4, IPv6 first, so that the second attempt is of the other family (RFC 8305, section
-/// 4).
-fn interleaved(found: &Addresses) -> Vec<IpAddr> {
-    in_turn(found.v6.iter().copied().map(IpAddr::V6), found.v4.iter().copied().map(IpAddr::V4))
+/// Alternates IPv6 and IPv4, IPv6 first, so that the second attempt is of the other family (RFC 8305, section 4).
+fn interleaved(found: &ResolvedAddresses) -> Vec<IpAddr> {
+    alternate(found.v6.iter().copied().map(IpAddr::V6), found.v4.iter().copied().map(IpAddr::V4))
 }
 
 #[cfg(test)]
-impl Admitted {
+impl AdmittedAddresses {
     /// Creates a value from addresses and late addresses.
-    pub(crate) fn of(addresses: Vec<SocketAddr>, late: Option<Judged>) -> Self {
-        let late = Pending::new(late);
-        Self { addresses, late, source: Source::default(), resolved_in: Duration::ZERO }
+    pub(crate) fn from_parts(addresses: Vec<SocketAddr>, late: Option<LateAddresses>) -> Self {
+        let late = SharedLateAddresses::new(late);
+        Self { addresses, late, source: SourceAddresses::default(), resolution_time: Duration::ZERO }
     }
 }
 

@@ -8,14 +8,14 @@ pub enum Host {
     /// A literal address.
     Ip(IpAddr),
     /// A host name in lower-case ASCII without a trailing dot; at most 253 bytes.
-    Name(Name),
+    Name(HostName),
 }
 
 /// A validated host name. Only [`Host::parse`] and [`Host::from_url`] create one.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Name(String);
+pub struct HostName(String);
 
-impl Name {
+impl HostName {
     /// Returns the DNS root, which can be queried but never dialled.
     #[must_use]
     pub fn root() -> Self {
@@ -173,7 +173,7 @@ impl fmt::Display for Host {
     }
 }
 
-fn name(text: &str) -> Result<Name, HostError> {
+fn name(text: &str) -> Result<HostName, HostError> {
     let text = text.strip_suffix('.').unwrap_or(text).to_ascii_lowercase();
     if text.is_empty() {
         return Err(HostError::Empty);
@@ -184,7 +184,7 @@ fn name(text: &str) -> Result<Name, HostError> {
     if text.rsplit('.').next().is_some_and(is_numeric) {
         return Err(HostError::NotCanonicalIpv4);
     }
-    if text.split('.').all(is_label) { Ok(Name(text)) } else { Err(HostError::BadName) }
+    if text.split('.').all(is_label) { Ok(HostName(text)) } else { Err(HostError::BadName) }
 }
 
 /// Returns true for a last label that systems read as a number, which makes them treat the whole as an
@@ -288,7 +288,7 @@ mod tests {
         ] {
             assert!(!is_private(text), "{text}");
         }
-        assert!(!Name::root().is_private());
+        assert!(!HostName::root().is_private());
     }
 
     #[test]

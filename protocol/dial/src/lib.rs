@@ -5,33 +5,35 @@
 //!
 //! 1. [`Host::parse`] parses the host by a strict grammar: no form passes that only a lenient C library would
 //!    take for an address.
-//! 2. [`Guard::admit`] queries the resolver once, with no cache and no hosts file, and judges each address by
+//! 2. [`DialGuard::admit`] queries the resolver once, with no cache and no hosts file, and judges each address by
 //!    the numeric table in [`address`].
-//! 3. [`Admitted::connect`] dials those addresses and no others, and a [`Route`] dials one of them once more.
-//!    An [`Admitted`] can't be created in any other way, so a name that changes its answer between resolution
+//! 3. [`AdmittedAddresses::connect`] dials those addresses and no others, and a [`DialRoute`] dials one of them once more.
+//!    An [`AdmittedAddresses`] can't be created in any other way, so a name that changes its answer between resolution
 //!    and connection (DNS rebinding) gains nothing.
 //!
 //! A redirect starts again at step 1. Addresses of this host itself ([`OwnAddresses`]) are refused unless
-//! [`Policy::allow_own_host`] is set.
+//! [`DialPolicy::allow_own_host`] is set.
 
 pub mod address;
-mod alive;
 mod connect;
 mod error;
 mod families;
 mod guard;
 mod host;
-mod own;
+mod liveness;
+mod own_addresses;
 mod records;
 mod resolve;
 #[cfg(feature = "stub")]
 pub mod stub;
 
-pub use address::Class;
-pub use connect::{Connected, HEAD_START, Route, is_exhausted};
-pub use error::{DialError, Fault};
-pub use guard::{Admitted, Guard, Mode, Policy, Prefix, PrefixError, Source};
-pub use host::{Host, HostError, Name};
-pub use own::OwnAddresses;
-pub use records::{Record, RecordKind};
-pub use resolve::{Addresses, Resolver, SetupError};
+pub use address::BlockedClass;
+pub use connect::{DialRoute, DialedConnection, HEAD_START, is_exhausted};
+pub use error::{DialError, FaultOrigin};
+pub use guard::{
+    AddressPrefix, AddressPrefixError, AdmittedAddresses, BlockedAddressMode, DialGuard, DialPolicy, SourceAddresses,
+};
+pub use host::{Host, HostError, HostName};
+pub use own_addresses::OwnAddresses;
+pub use records::{DnsRecord, DnsRecordKind};
+pub use resolve::{DnsResolver, ResolvedAddresses, ResolverSetupError};

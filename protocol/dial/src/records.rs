@@ -6,16 +6,16 @@ use hickory_resolver::proto::rr::{Name as DnsName, RData, RecordType};
 use tokio::time::{Instant, timeout_at};
 
 use crate::{
-    address::{self, Class},
+    address::{self, BlockedClass},
     error::DialError,
-    guard::Guard,
-    host::{Host, Name},
-    resolve::{Resolver, reason},
+    guard::DialGuard,
+    host::{Host, HostName},
+    resolve::{DnsResolver, dial_error},
 };
 
 /// Record types that can be queried.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum RecordKind {
+pub enum DnsRecordKind {
     /// IPv4 address (RFC 1035).
     A,
     /// IPv6 address (RFC 3596).
@@ -32,7 +32,7 @@ pub enum RecordKind {
 
 /// Data of a record.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Record {
+pub enum DnsRecord {
     /// Data of A and AAAA.
     Address(IpAddr),
     /// Data of CNAME and NS: lower case, no trailing dot; the root is `.`.
@@ -41,7 +41,7 @@ pub enum Record {
     Exchange {
         /// Preference; the lowest is tried first.
         preference: u16,
-        /// Host, as in [`Record::Name`].
+        /// Host, as in [`DnsRecord::Name`].
         host: String,
     },
     /// Data of TXT: the strings of the record joined, in order (RFC 7208, section 3.3); invalid UTF-8 is
@@ -49,12 +49,12 @@ pub enum Record {
     Text(String),
 }
 
-impl Record {
+impl DnsRecord {
     /// Maximum number of records of one answer; more are dropped.
-    pub const MOST: usize = 256;
+    pub const MAX_RECORDS: usize = 256;
 }
 
-impl Resolver {
+impl DnsResolver {
     /// Queries the records of `name` of one type once, following aliases, without a cache. UDP first, TCP if
     /// the answer is truncated.
     ///
@@ -64,42 +64,42 @@ impl Resolver {
     /// [`DialError::ResolverDead`] if the resolver answers nothing beyond its cache.
     pub async fn records(
         &self,
-        name: &Name,
-        kind: RecordKind,
+        name: &HostName,
+        kind: DnsRecordKind,
         deadline: Instant,
-    ) -> Result<Vec<Record>, DialError> {
+    ) -> Result<Vec<DnsRecord>, DialError> {
         let fqdn = DnsName::from_ascii(format!("{}.", name.as_str())).map_err(|_| DialError::NotFound)?;
         let asked = Instant::now();
         let within = deadline.min(asked + self.limit);
-        let question = timeout_at(within, self.inner.lookup(fqdn, wire(kind)));
-        let answer = match self.watched(question, deadline).await {
+        let question = timeout_at(within, self.inner.lookup(fqdn, record_type(kind)));
+        let answer = match self.await_with_liveness_check(question, deadline).await {
             Err(_) => Err(DialError::DnsTimeout),
-            Ok(Err(error)) => Err(reason(&error)),
+            Ok(Err(error)) => Err(dial_error(&error)),
             Ok(Ok(lookup)) => {
-                let all = lookup.answers().iter().filter_map(|record| read(kind, &record.data));
-                Ok(all.take(Record::MOST).collect::<Vec<_>>())
+                let all = lookup.answers().iter().filter_map(|record| parse_record(kind, &record.data));
+                Ok(all.take(DnsRecord::MAX_RECORDS).collect::<Vec<_>>())
             }
         };
-        match self.accuse(answer, asked, deadline).await? {
+        match self.confirm_name_at_fault(answer, asked, deadline).await? {
             none if none.is_empty() => Err(DialError::NoAddress),
             records => Ok(records),
         }
     }
 }
 
-impl Guard {
+impl DialGuard {
     /// Returns the records that may be shown to the customer who chose the name. Unless private targets are
     /// allowed, names that only private networks use are not queried, and records with such a name or a
     /// private address are dropped: a name server's view of its own network is not for strangers.
     ///
     /// # Errors
-    /// [`DialError::AddressNotAllowed`] for such a name; otherwise as [`Resolver::records`].
+    /// [`DialError::AddressNotAllowed`] for such a name; otherwise as [`DnsResolver::records`].
     pub async fn records(
         &self,
-        name: &Name,
-        kind: RecordKind,
+        name: &HostName,
+        kind: DnsRecordKind,
         deadline: Instant,
-    ) -> Result<Vec<Record>, DialError> {
+    ) -> Result<Vec<DnsRecord>, DialError> {
         self.judge_name(name)?;
         let mut records = self.record_resolver().records(name, kind, deadline).await?;
         if !self.policy().allow_private {
@@ -108,45 +108,45 @@ impl Guard {
         if records.is_empty() { Err(DialError::NoAddress) } else { Ok(records) }
     }
 
-    fn is_private(&self, record: &Record) -> bool {
+    fn is_private(&self, record: &DnsRecord) -> bool {
         match record {
-            Record::Address(ip) => {
-                address::refusal(self.policy().judged_as(*ip)).is_some_and(|class| match class {
-                    Class::Unspecified | Class::Translated | Class::Platform => true,
+            DnsRecord::Address(ip) => {
+                address::blocked_class(self.policy().effective_address(*ip)).is_some_and(|class| match class {
+                    BlockedClass::Unspecified | BlockedClass::Translated | BlockedClass::Platform => true,
                     class => class.is_own_network(),
                 })
             }
-            Record::Name(host) | Record::Exchange { host, .. } => {
+            DnsRecord::Name(host) | DnsRecord::Exchange { host, .. } => {
                 matches!(Host::parse(host), Ok(Host::Name(name)) if name.is_private())
             }
-            Record::Text(_) => false,
+            DnsRecord::Text(_) => false,
         }
     }
 }
 
-fn wire(kind: RecordKind) -> RecordType {
+fn record_type(kind: DnsRecordKind) -> RecordType {
     match kind {
-        RecordKind::A => RecordType::A,
-        RecordKind::Aaaa => RecordType::AAAA,
-        RecordKind::Cname => RecordType::CNAME,
-        RecordKind::Mx => RecordType::MX,
-        RecordKind::Txt => RecordType::TXT,
-        RecordKind::Ns => RecordType::NS,
+        DnsRecordKind::A => RecordType::A,
+        DnsRecordKind::Aaaa => RecordType::AAAA,
+        DnsRecordKind::Cname => RecordType::CNAME,
+        DnsRecordKind::Mx => RecordType::MX,
+        DnsRecordKind::Txt => RecordType::TXT,
+        DnsRecordKind::Ns => RecordType::NS,
     }
 }
 
 /// Returns a record of the queried type, or `None` for an alias on the way to it.
-fn read(kind: RecordKind, data: &RData) -> Option<Record> {
+fn parse_record(kind: DnsRecordKind, data: &RData) -> Option<DnsRecord> {
     Some(match (kind, data) {
-        (RecordKind::A, RData::A(a)) => Record::Address(IpAddr::V4(a.0)),
-        (RecordKind::Aaaa, RData::AAAA(aaaa)) => Record::Address(IpAddr::V6(aaaa.0)),
-        (RecordKind::Cname, RData::CNAME(name)) => Record::Name(text(&name.0)),
-        (RecordKind::Ns, RData::NS(name)) => Record::Name(text(&name.0)),
-        (RecordKind::Mx, RData::MX(mx)) => {
-            Record::Exchange { preference: mx.preference, host: text(&mx.exchange) }
+        (DnsRecordKind::A, RData::A(a)) => DnsRecord::Address(IpAddr::V4(a.0)),
+        (DnsRecordKind::Aaaa, RData::AAAA(aaaa)) => DnsRecord::Address(IpAddr::V6(aaaa.0)),
+        (DnsRecordKind::Cname, RData::CNAME(name)) => DnsRecord::Name(text(&name.0)),
+        (DnsRecordKind::Ns, RData::NS(name)) => DnsRecord::Name(text(&name.0)),
+        (DnsRecordKind::Mx, RData::MX(mx)) => {
+            DnsRecord::Exchange { preference: mx.preference, host: text(&mx.exchange) }
         }
-        (RecordKind::Txt, RData::TXT(txt)) => {
-            Record::Text(String::from_utf8_lossy(&txt.txt_data.concat()).into_owned())
+        (DnsRecordKind::Txt, RData::TXT(txt)) => {
+            DnsRecord::Text(String::from_utf8_lossy(&txt.txt_data.concat()).into_owned())
         }
         _ => return None,
     })

@@ -19,23 +19,23 @@ use hickory_resolver::{
 use tokio::time::{Instant, timeout_at};
 
 use crate::{
-    alive::Life,
     connect::is_exhausted,
     error::DialError,
-    families::{self, Asking, Family, Late},
-    host::Name,
+    families::{self, FamilyQuery, FamilyResult, LateFamily},
+    host::HostName,
+    liveness::ResolverLiveness,
 };
 
 /// The addresses of a name, as answered; at most 16 of each family.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Addresses {
+pub struct ResolvedAddresses {
     /// From AAAA records.
     pub v6: Vec<Ipv6Addr>,
     /// From A records.
     pub v4: Vec<Ipv4Addr>,
 }
 
-impl Addresses {
+impl ResolvedAddresses {
     /// Adds each address to its family.
     pub(crate) fn add(&mut self, addresses: Vec<IpAddr>) {
         for address in addresses {
@@ -51,40 +51,40 @@ impl Addresses {
 pub(crate) const MAX_ADDRESSES: usize = 16;
 
 /// Wait for an answer before the resolver's liveness is checked in parallel.
-const SUSPECT_AFTER: Duration = Duration::from_secs(1);
+const LIVENESS_CHECK_AFTER: Duration = Duration::from_secs(1);
 
 /// DNS client of the host's name servers, or of others.
 #[derive(Debug, Clone)]
-pub struct Resolver {
+pub struct DnsResolver {
     pub(crate) inner: TokioResolver,
     pub(crate) limit: Duration,
-    life: Arc<Life>,
+    liveness: Arc<ResolverLiveness>,
 }
 
 /// The resolver's settings could not be read or used.
 #[derive(Debug, thiserror::Error)]
 #[error("resolver settings can't be used: {0}")]
-pub struct SetupError(String);
+pub struct ResolverSetupError(String);
 
-impl Resolver {
+impl DnsResolver {
     /// Default time limit for one name.
     pub const DEFAULT_LIMIT: Duration = Duration::from_secs(5);
 
     /// Uses the host's name servers (`/etc/resolv.conf`), but none of its search domains or options.
     ///
     /// # Errors
-    /// [`SetupError`] if the settings can't be read or name no server.
-    pub fn system() -> Result<Self, SetupError> {
+    /// [`ResolverSetupError`] if the settings can't be read or name no server.
+    pub fn system() -> Result<Self, ResolverSetupError> {
         let (config, _) =
-            hickory_resolver::system_conf::read_system_conf().map_err(|e| SetupError(e.to_string()))?;
+            hickory_resolver::system_conf::read_system_conf().map_err(|e| ResolverSetupError(e.to_string()))?;
         Self::build(config.name_servers().to_vec())
     }
 
     /// Uses these name servers, over UDP and, for long answers, TCP on the same port.
     ///
     /// # Errors
-    /// [`SetupError`] if the list is empty.
-    pub fn with_servers(servers: &[SocketAddr]) -> Result<Self, SetupError> {
+    /// [`ResolverSetupError`] if the list is empty.
+    pub fn with_servers(servers: &[SocketAddr]) -> Result<Self, ResolverSetupError> {
         let servers = servers
             .iter()
             .map(|server| {
@@ -102,7 +102,7 @@ impl Resolver {
 
     /// Sets the time limit for one name.
     #[must_use]
-    pub fn limited_to(mut self, limit: Duration) -> Self {
+    pub fn with_limit(mut self, limit: Duration) -> Self {
         self.limit = limit;
         self
     }
@@ -110,22 +110,22 @@ impl Resolver {
     /// Sets the zones whose random names prove that the resolver is alive, instead of some large zones of the
     /// Internet: for networks without Internet access.
     #[must_use]
-    pub fn alive_by(mut self, zones: &[Name]) -> Self {
+    pub fn with_liveness_zones(mut self, zones: &[HostName]) -> Self {
         let zones = zones.iter().filter_map(|zone| DnsName::from_ascii(format!("{}.", zone.as_str())).ok());
-        self.life = Arc::new(Life::new(zones.collect()));
+        self.liveness = Arc::new(ResolverLiveness::new(zones.collect()));
         self
     }
 
-    fn build(servers: Vec<NameServerConfig>) -> Result<Self, SetupError> {
+    fn build(servers: Vec<NameServerConfig>) -> Result<Self, ResolverSetupError> {
         if servers.is_empty() {
-            return Err(SetupError("no name server is set".to_owned()));
+            return Err(ResolverSetupError("no name server is set".to_owned()));
         }
         let config = ResolverConfig::from_parts(None, Vec::new(), servers);
-        let mut builder = TokioResolver::builder_with_config(config, TokioRuntimeProvider::default())
-            .with_options(options());
+        let mut builder =
+            TokioResolver::builder_with_config(config, TokioRuntimeProvider::default()).with_options(options());
         builder.options_mut().use_hosts_file = ResolveHosts::Never;
-        let inner = builder.build().map_err(|e| SetupError(e.to_string()))?;
-        Ok(Self { inner, limit: Self::DEFAULT_LIMIT, life: Arc::new(Life::usual()) })
+        let inner = builder.build().map_err(|e| ResolverSetupError(e.to_string()))?;
+        Ok(Self { inner, limit: Self::DEFAULT_LIMIT, liveness: Arc::new(ResolverLiveness::with_large_zones()) })
     }
 
     /// Returns all addresses of `name`, both families, by `deadline` and within the resolver's own limit.
@@ -135,7 +135,7 @@ impl Resolver {
     /// [`DialError::NotFound`], [`DialError::NoAddress`], [`DialError::ServFail`] or
     /// [`DialError::DnsTimeout`] if the name is at fault, that is, only if the resolver was alive before and
     /// after the query; [`DialError::ResolverDead`] if it was not, or if it denies every name.
-    pub async fn addresses(&self, name: &Name, deadline: Instant) -> Result<Addresses, DialError> {
+    pub async fn addresses(&self, name: &HostName, deadline: Instant) -> Result<ResolvedAddresses, DialError> {
         let (mut found, late) = self.first_addresses(name, deadline).await?;
         if let Some(late) = late {
             found.add(late.await);
@@ -150,33 +150,33 @@ impl Resolver {
     /// As [`Self::addresses`].
     pub(crate) async fn first_addresses(
         &self,
-        name: &Name,
+        name: &HostName,
         deadline: Instant,
-    ) -> Result<(Addresses, Option<Late>), DialError> {
+    ) -> Result<(ResolvedAddresses, Option<LateFamily>), DialError> {
         if name.is_localhost() {
-            let loopback = Addresses { v6: vec![Ipv6Addr::LOCALHOST], v4: vec![Ipv4Addr::LOCALHOST] };
+            let loopback = ResolvedAddresses { v6: vec![Ipv6Addr::LOCALHOST], v4: vec![Ipv4Addr::LOCALHOST] };
             return Ok((loopback, None));
         }
         let fqdn = DnsName::from_ascii(format!("{}.", name.as_str())).map_err(|_| DialError::NotFound)?;
         let asked = Instant::now();
         let question = self.both_families(&fqdn, deadline.min(asked + self.limit));
-        let answer = self.watched(question, deadline).await;
+        let answer = self.await_with_liveness_check(question, deadline).await;
         if answer.is_ok() {
-            self.life.resolved(name);
+            self.liveness.record_resolved(name);
         }
-        self.accuse(answer, asked, deadline).await
+        self.confirm_name_at_fault(answer, asked, deadline).await
     }
 
     /// Awaits a query. If it takes long, checks the resolver's liveness meanwhile and records the verdict for
-    /// [`Self::accuse`].
-    pub(crate) async fn watched<T>(&self, question: impl Future<Output = T>, deadline: Instant) -> T {
+    /// [`Self::confirm_name_at_fault`].
+    pub(crate) async fn await_with_liveness_check<T>(&self, question: impl Future<Output = T>, deadline: Instant) -> T {
         let mut question = pin!(question);
-        let suspect_at = Instant::now() + SUSPECT_AFTER;
+        let suspect_at = Instant::now() + LIVENESS_CHECK_AFTER;
         if let Ok(answer) = timeout_at(suspect_at, &mut question).await {
             return answer;
         }
         // Boxed: hardly any query takes so long.
-        let verdict = Box::pin(self.life.verdict(&self.inner, suspect_at, deadline));
+        let verdict = Box::pin(self.liveness.verdict(&self.inner, suspect_at, deadline));
         tokio::select! {
             answer = &mut question => answer,
             _ = verdict => question.await,
@@ -184,7 +184,7 @@ impl Resolver {
     }
 
     /// Prevents a fault of the resolver from being blamed on a name.
-    pub(crate) async fn accuse<T>(
+    pub(crate) async fn confirm_name_at_fault<T>(
         &self,
         answer: Result<T, DialError>,
         asked: Instant,
@@ -193,8 +193,8 @@ impl Resolver {
         match answer {
             Err(DialError::NotFound | DialError::ServFail { .. } | DialError::DnsTimeout) => {
                 // Without time left for a check, the earlier verdict decides.
-                let after = self.life.verdict(&self.inner, Instant::now(), deadline).await;
-                let own = after.and_then(Result::err).or_else(|| self.life.fault_since(asked));
+                let after = self.liveness.verdict(&self.inner, Instant::now(), deadline).await;
+                let own = after.and_then(Result::err).or_else(|| self.liveness.fault_since(asked));
                 own.map_or(answer, Err)
             }
             Ok(_) | Err(_) => answer,
@@ -208,7 +208,7 @@ impl Resolver {
     /// The fault of this host: [`DialError::ResolverDead`], or [`DialError::NoDescriptors`] if it can't send
     /// a query.
     pub async fn check_alive(&self, deadline: Instant) -> Result<(), DialError> {
-        let verdict = self.life.verdict(&self.inner, Instant::now(), deadline).await;
+        let verdict = self.liveness.verdict(&self.inner, Instant::now(), deadline).await;
         verdict.unwrap_or(Err(DialError::ResolverDead))
     }
 
@@ -216,18 +216,17 @@ impl Resolver {
         &self,
         name: &DnsName,
         deadline: Instant,
-    ) -> Result<(Addresses, Option<Late>), DialError> {
-        let ask =
-            |family| -> Asking { Box::pin(one_family(self.inner.clone(), name.clone(), family, deadline)) };
-        families::either(ask(RecordType::AAAA), ask(RecordType::A)).await
+    ) -> Result<(ResolvedAddresses, Option<LateFamily>), DialError> {
+        let ask = |family| -> FamilyQuery { Box::pin(one_family(self.inner.clone(), name.clone(), family, deadline)) };
+        families::resolve_families(ask(RecordType::AAAA), ask(RecordType::A)).await
     }
 }
 
-async fn one_family(inner: TokioResolver, name: DnsName, family: RecordType, deadline: Instant) -> Family {
+async fn one_family(inner: TokioResolver, name: DnsName, family: RecordType, deadline: Instant) -> FamilyResult {
     let lookup = timeout_at(deadline, inner.lookup(name, family))
         .await
         .map_err(|_| DialError::DnsTimeout)?
-        .map_err(|error| reason(&error))?;
+        .map_err(|error| dial_error(&error))?;
     let addresses = lookup.answers().iter().filter_map(|record| match &record.data {
         RData::A(a) => Some(IpAddr::V4(a.0)),
         RData::AAAA(aaaa) => Some(IpAddr::V6(aaaa.0)),
@@ -249,8 +248,8 @@ fn options() -> ResolverOpts {
 }
 
 /// Merges the two families' answers: any address is enough; without one, the most serious reason counts.
-pub(crate) fn merge(v6: Family, v4: Family) -> Result<Addresses, DialError> {
-    let mut all = Addresses::default();
+pub(crate) fn merge(v6: FamilyResult, v4: FamilyResult) -> Result<ResolvedAddresses, DialError> {
+    let mut all = ResolvedAddresses::default();
     let mut errors = Vec::new();
     for family in [v6, v4] {
         match family {
@@ -286,7 +285,7 @@ fn seriousness(error: DialError) -> u8 {
     }
 }
 
-pub(crate) fn reason(error: &NetError) -> DialError {
+pub(crate) fn dial_error(error: &NetError) -> DialError {
     match error {
         NetError::Dns(DnsError::NoRecordsFound(none)) => match none.response_code {
             ResponseCode::NXDomain => DialError::NotFound,

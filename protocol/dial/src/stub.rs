@@ -13,7 +13,7 @@ use tokio::{net::UdpSocket, task::JoinHandle};
 
 /// Scripted answer for one name.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Answer {
+pub enum StubAnswer {
     /// These addresses, filtered by the queried family; TTL 0.
     Addresses(Vec<IpAddr>),
     /// The name does not exist.
@@ -28,7 +28,7 @@ pub enum Answer {
 #[derive(Debug)]
 pub struct StubServer {
     address: SocketAddr,
-    asked: Arc<AtomicUsize>,
+    query_count: Arc<AtomicUsize>,
     task: JoinHandle<()>,
 }
 
@@ -38,7 +38,7 @@ impl StubServer {
     ///
     /// # Errors
     /// The error of opening the socket.
-    pub async fn start(zone: impl Fn(&str, usize) -> Answer + Send + 'static) -> io::Result<Self> {
+    pub async fn start(zone: impl Fn(&str, usize) -> StubAnswer + Send + 'static) -> io::Result<Self> {
         let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).await?;
         let address = socket.local_addr()?;
         let asked = Arc::new(AtomicUsize::new(0));
@@ -46,13 +46,13 @@ impl StubServer {
         let task = tokio::spawn(async move {
             let mut packet = [0; 1500];
             while let Ok((len, from)) = socket.recv_from(&mut packet).await {
-                let question = packet.get(..len).and_then(Question::read);
+                let question = packet.get(..len).and_then(StubQuery::read);
                 if let Some(reply) = question.and_then(|question| question.reply(&zone, &count)) {
                     let _ = socket.send_to(&reply, from).await;
                 }
             }
         });
-        Ok(Self { address, asked, task })
+        Ok(Self { address, query_count: asked, task })
     }
 
     /// Returns the listening address.
@@ -63,8 +63,8 @@ impl StubServer {
 
     /// Returns the number of A and AAAA queries so far.
     #[must_use]
-    pub fn asked(&self) -> usize {
-        self.asked.load(Ordering::SeqCst)
+    pub fn query_count(&self) -> usize {
+        self.query_count.load(Ordering::SeqCst)
     }
 }
 
@@ -75,7 +75,7 @@ impl Drop for StubServer {
 }
 
 /// The question section of a query (RFC 1035, section 4.1).
-struct Question<'a> {
+struct StubQuery<'a> {
     id: &'a [u8],
     /// Name, type and class as received.
     bytes: &'a [u8],
@@ -86,7 +86,7 @@ struct Question<'a> {
 const A: u16 = 1;
 const AAAA: u16 = 28;
 
-impl<'a> Question<'a> {
+impl<'a> StubQuery<'a> {
     fn read(packet: &'a [u8]) -> Option<Self> {
         let body = packet.get(12..)?;
         let mut labels = Vec::new();
@@ -104,17 +104,17 @@ impl<'a> Question<'a> {
         Some(Self { id: packet.get(..2)?, bytes: body.get(..at + 4)?, name: labels.join("."), kind })
     }
 
-    fn reply(&self, zone: &impl Fn(&str, usize) -> Answer, count: &AtomicUsize) -> Option<Vec<u8>> {
+    fn reply(&self, zone: &impl Fn(&str, usize) -> StubAnswer, count: &AtomicUsize) -> Option<Vec<u8>> {
         let answer = if self.kind == A || self.kind == AAAA {
             zone(&self.name, count.fetch_add(1, Ordering::SeqCst))
         } else {
-            Answer::Addresses(Vec::new())
+            StubAnswer::Addresses(Vec::new())
         };
         let (code, records) = match answer {
-            Answer::Addresses(all) => (0, all.into_iter().filter_map(|ip| self.record(ip)).collect()),
-            Answer::NxDomain => (3, Vec::new()),
-            Answer::ServFail => (2, Vec::new()),
-            Answer::Silence => return None,
+            StubAnswer::Addresses(all) => (0, all.into_iter().filter_map(|ip| self.record(ip)).collect()),
+            StubAnswer::NxDomain => (3, Vec::new()),
+            StubAnswer::ServFail => (2, Vec::new()),
+            StubAnswer::Silence => return None,
         };
         let mut reply = self.id.to_vec();
         // A response, recursion desired and available.

@@ -8,22 +8,22 @@ use std::{
     time::Duration,
 };
 
-use parallax_dial::{DialError, Guard, Host, Mode, Name, Policy, RecordKind, Resolver};
+use parallax_dial::{BlockedAddressMode, DialError, DialGuard, DialPolicy, DnsRecordKind, DnsResolver, Host, HostName};
 use tokio::{net::UdpSocket, time::Instant};
 
 /// The server's answer to one query: a response code with no records, an address, or nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Say {
+enum ScriptedAnswer {
     Code(u8),
     Address,
     Silence,
 }
 
-const SERVFAIL: Say = Say::Code(2);
-const NXDOMAIN: Say = Say::Code(3);
+const SERVFAIL: ScriptedAnswer = ScriptedAnswer::Code(2);
+const NXDOMAIN: ScriptedAnswer = ScriptedAnswer::Code(3);
 
 /// Starts a name server whose answers `say` decides by name (lower case, no trailing dot) and type.
-async fn server(say: impl Fn(&str, u16) -> Say + Send + 'static) -> Resolver {
+async fn server(say: impl Fn(&str, u16) -> ScriptedAnswer + Send + 'static) -> DnsResolver {
     let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
     let address = socket.local_addr().unwrap();
     tokio::spawn(async move {
@@ -34,10 +34,10 @@ async fn server(say: impl Fn(&str, u16) -> Say + Send + 'static) -> Resolver {
             }
         }
     });
-    Resolver::with_servers(&[address]).unwrap().limited_to(Duration::from_millis(500))
+    DnsResolver::with_servers(&[address]).unwrap().with_limit(Duration::from_millis(500))
 }
 
-fn reply(packet: &[u8], say: &impl Fn(&str, u16) -> Say) -> Option<Vec<u8>> {
+fn reply(packet: &[u8], say: &impl Fn(&str, u16) -> ScriptedAnswer) -> Option<Vec<u8>> {
     let (mut labels, mut at) = (Vec::new(), 12);
     while packet[at] != 0 {
         let len = usize::from(packet[at]);
@@ -46,9 +46,9 @@ fn reply(packet: &[u8], say: &impl Fn(&str, u16) -> Say) -> Option<Vec<u8>> {
     }
     let kind = u16::from_be_bytes([packet[at + 1], packet[at + 2]]);
     let (code, has_address) = match say(&labels.join("."), kind) {
-        Say::Code(code) => (code, false),
-        Say::Address => (0, kind == 1),
-        Say::Silence => return None,
+        ScriptedAnswer::Code(code) => (code, false),
+        ScriptedAnswer::Address => (0, kind == 1),
+        ScriptedAnswer::Silence => return None,
     };
     let mut out = packet[..2].to_vec();
     out.extend([0x81, 0x80 | code, 0, 1, 0, u8::from(has_address), 0, 0, 0, 0]);
@@ -59,21 +59,21 @@ fn reply(packet: &[u8], say: &impl Fn(&str, u16) -> Say) -> Option<Vec<u8>> {
     Some(out)
 }
 
-async fn resolve(resolver: &Resolver, host: &str) -> Result<(), DialError> {
+async fn resolve(resolver: &DnsResolver, host: &str) -> Result<(), DialError> {
     let Ok(Host::Name(name)) = Host::parse(host) else { panic!("{host}") };
     resolver.addresses(&name, Instant::now() + Duration::from_secs(10)).await.map(drop)
 }
 
-fn zone(name: &str) -> Name {
+fn zone(name: &str) -> HostName {
     let Ok(Host::Name(zone)) = Host::parse(name) else { panic!("{name}") };
     zone
 }
 
 #[tokio::test]
 async fn a_resolver_that_knows_only_what_it_has_cached_accuses_no_name() {
-    for rest in [SERVFAIL, Say::Code(5), Say::Silence] {
+    for rest in [SERVFAIL, ScriptedAnswer::Code(5), ScriptedAnswer::Silence] {
         let resolver = server(move |name, _| match name {
-            "" | "com" | "cached.example" => Say::Address,
+            "" | "com" | "cached.example" => ScriptedAnswer::Address,
             _ => rest,
         })
         .await;
@@ -81,7 +81,7 @@ async fn a_resolver_that_knows_only_what_it_has_cached_accuses_no_name() {
         assert_eq!(resolve(&resolver, "shop.example").await, Err(DialError::ResolverDead), "{rest:?}");
         let name = zone("shop.example");
         let by = Instant::now() + Duration::from_secs(10);
-        let asked = resolver.records(&name, RecordKind::Mx, by).await;
+        let asked = resolver.records(&name, DnsRecordKind::Mx, by).await;
         assert_eq!(asked.map(drop), Err(DialError::ResolverDead), "{rest:?}");
         let alive = resolver.check_alive(Instant::now() + Duration::from_secs(5)).await;
         assert_eq!(alive, Err(DialError::ResolverDead), "{rest:?}");
@@ -93,11 +93,11 @@ async fn a_name_is_accused_by_a_resolver_that_answers_for_the_rest_of_the_world(
     for (said, error) in [
         (SERVFAIL, DialError::ServFail { code: 2 }),
         (NXDOMAIN, DialError::NotFound),
-        (Say::Silence, DialError::DnsTimeout),
+        (ScriptedAnswer::Silence, DialError::DnsTimeout),
     ] {
         let resolver = server(move |name, _| match name {
             "shop.example" => said,
-            "" => Say::Address,
+            "" => ScriptedAnswer::Address,
             _ => NXDOMAIN,
         })
         .await;
@@ -109,8 +109,8 @@ async fn a_name_is_accused_by_a_resolver_that_answers_for_the_rest_of_the_world(
 async fn one_zone_that_fails_does_not_make_a_resolver_dead() {
     for dead in ["com", "org", "de"] {
         let resolver = server(move |name, _| match name {
-            "" => Say::Address,
-            name if name.ends_with(&format!(".{dead}")) => Say::Silence,
+            "" => ScriptedAnswer::Address,
+            name if name.ends_with(&format!(".{dead}")) => ScriptedAnswer::Silence,
             _ => NXDOMAIN,
         })
         .await;
@@ -125,7 +125,7 @@ async fn a_resolver_that_comes_back_accuses_nobody_for_a_while() {
     let resolver = server(move |name, _| match name {
         "shop.example" => SERVFAIL,
         _ if *now.lock().unwrap() => SERVFAIL,
-        "" => Say::Address,
+        "" => ScriptedAnswer::Address,
         _ => NXDOMAIN,
     })
     .await;
@@ -145,32 +145,32 @@ async fn a_question_during_which_the_resolver_came_back_accuses_nobody() {
         let begun = *first.lock().unwrap().get_or_insert_with(Instant::now);
         let is_dead = begun.elapsed() < Duration::from_millis(4_500);
         match name {
-            "shop.example" => Say::Silence,
-            _ if is_dead => Say::Silence,
-            "" => Say::Address,
+            "shop.example" => ScriptedAnswer::Silence,
+            _ if is_dead => ScriptedAnswer::Silence,
+            "" => ScriptedAnswer::Address,
             _ => NXDOMAIN,
         }
     })
     .await
-    .limited_to(Duration::from_secs(5));
+    .with_limit(Duration::from_secs(5));
     assert_eq!(resolve(&resolver, "shop.example").await, Err(DialError::ResolverDead));
 }
 
 #[tokio::test]
 async fn a_network_without_a_way_out_is_judged_by_its_own_zones() {
     let corp = |name: &str, _: u16| match name {
-        "app.corp.internal" | "db.corp.internal" => Say::Address,
+        "app.corp.internal" | "db.corp.internal" => ScriptedAnswer::Address,
         name if name.ends_with("corp.internal") => NXDOMAIN,
-        _ => Say::Code(5),
+        _ => ScriptedAnswer::Code(5),
     };
     let resolver = server(corp).await;
     assert_eq!(resolve(&resolver, "app.corp.internal").await, Ok(()));
     assert_eq!(resolve(&resolver, "gone.corp.internal").await, Err(DialError::NotFound));
     // The same with zones that the operator names.
-    let told = server(corp).await.alive_by(&[zone("corp.internal")]);
+    let told = server(corp).await.with_liveness_zones(&[zone("corp.internal")]);
     assert_eq!(resolve(&told, "gone.corp.internal").await, Err(DialError::NotFound));
     // A name server that denies all of them counts as dead.
-    let liar = server(|_, _| NXDOMAIN).await.alive_by(&[zone("corp.internal")]);
+    let liar = server(|_, _| NXDOMAIN).await.with_liveness_zones(&[zone("corp.internal")]);
     assert_eq!(resolve(&liar, "gone.corp.internal").await, Err(DialError::ResolverDead));
 }
 
@@ -183,19 +183,19 @@ async fn many_who_ask_at_once_ask_the_world_once() {
             *count.lock().unwrap() += 1;
         }
         match name {
-            "" => Say::Address,
+            "" => ScriptedAnswer::Address,
             name if name.ends_with("example") => SERVFAIL,
             _ => NXDOMAIN,
         }
     })
     .await;
-    let guard = Guard::new(resolver, Policy::default());
+    let guard = DialGuard::new(resolver, DialPolicy::default());
     let by = Instant::now() + Duration::from_secs(10);
     let asks = (0..200).map(|n| {
         let guard = guard.clone();
         async move {
             let host = Host::parse(&format!("shop{n}.example")).unwrap();
-            guard.admit(&host, 80, Mode::DropBlocked, by).await.map(drop)
+            guard.admit(&host, 80, BlockedAddressMode::DropBlocked, by).await.map(drop)
         }
     });
     let answers = futures_util::future::join_all(asks).await;

@@ -8,8 +8,9 @@ use std::{
 };
 
 use parallax_dial::{
-    Class, DialError, Guard, HEAD_START, Host, Mode, OwnAddresses, Policy, Resolver, Source,
-    stub::{Answer, StubServer},
+    BlockedAddressMode, BlockedClass, DialError, DialGuard, DialPolicy, DnsResolver, HEAD_START, Host, OwnAddresses,
+    SourceAddresses,
+    stub::{StubAnswer, StubServer},
 };
 use tokio::{
     net::{TcpListener, TcpSocket, TcpStream},
@@ -28,16 +29,16 @@ fn ip(text: &str) -> IpAddr {
     text.parse().unwrap()
 }
 
-fn private() -> Policy {
-    Policy { allow_private: true, allow_own_host: true, ..Policy::default() }
+fn private() -> DialPolicy {
+    DialPolicy { allow_private: true, allow_own_host: true, ..DialPolicy::default() }
 }
 
-fn guard(server: &StubServer, policy: Policy) -> Guard {
-    Guard::new(Resolver::with_servers(&[server.address()]).unwrap(), policy)
+fn guard(server: &StubServer, policy: DialPolicy) -> DialGuard {
+    DialGuard::new(DnsResolver::with_servers(&[server.address()]).unwrap(), policy)
 }
 
 async fn empty_zone() -> StubServer {
-    StubServer::start(|_, _| Answer::NxDomain).await.unwrap()
+    StubServer::start(|_, _| StubAnswer::NxDomain).await.unwrap()
 }
 
 #[tokio::test]
@@ -46,17 +47,17 @@ async fn a_private_target_is_reached_where_it_is_allowed_and_only_there() {
     let port = listener.local_addr().unwrap().port();
     let zone = empty_zone().await;
     let admitted =
-        guard(&zone, private()).admit(&host("127.0.0.1"), port, Mode::DropBlocked, soon()).await.unwrap();
+        guard(&zone, private()).admit(&host("127.0.0.1"), port, BlockedAddressMode::DropBlocked, soon()).await.unwrap();
     let connected = admitted.connect(soon()).await.unwrap();
     assert_eq!(connected.peer, listener.local_addr().unwrap());
-    assert_eq!(admitted.resolved_in(), Duration::ZERO);
+    assert_eq!(admitted.resolution_time(), Duration::ZERO);
 
     for name in ["127.0.0.1", "::ffff:127.0.0.1", "localhost", "a.localhost."] {
         let refused =
-            guard(&zone, Policy::default()).admit(&host(name), port, Mode::DropBlocked, soon()).await;
-        assert_eq!(refused.unwrap_err(), DialError::AddressNotAllowed(Class::Loopback), "{name}");
+            guard(&zone, DialPolicy::default()).admit(&host(name), port, BlockedAddressMode::DropBlocked, soon()).await;
+        assert_eq!(refused.unwrap_err(), DialError::AddressNotAllowed(BlockedClass::Loopback), "{name}");
     }
-    assert_eq!(zone.asked(), 0, "neither literals nor localhost are queried");
+    assert_eq!(zone.query_count(), 0, "neither literals nor localhost are queried");
 }
 
 #[tokio::test]
@@ -65,7 +66,7 @@ async fn localhost_is_reached_although_only_one_family_listens() {
     let port = listener.local_addr().unwrap().port();
     let zone = empty_zone().await;
     let admitted =
-        guard(&zone, private()).admit(&host("localhost"), port, Mode::DropBlocked, soon()).await.unwrap();
+        guard(&zone, private()).admit(&host("localhost"), port, BlockedAddressMode::DropBlocked, soon()).await.unwrap();
     assert_eq!(admitted.addresses().len(), 2);
     assert_eq!(admitted.connect(soon()).await.unwrap().peer, listener.local_addr().unwrap());
 }
@@ -77,7 +78,7 @@ async fn a_closed_port_is_refused() {
     drop(listener);
     let zone = empty_zone().await;
     let admitted =
-        guard(&zone, private()).admit(&host("127.0.0.1"), port, Mode::DropBlocked, soon()).await.unwrap();
+        guard(&zone, private()).admit(&host("127.0.0.1"), port, BlockedAddressMode::DropBlocked, soon()).await.unwrap();
     assert_eq!(admitted.connect(soon()).await.unwrap_err(), DialError::Refused);
 }
 
@@ -86,22 +87,25 @@ async fn a_first_address_that_swallows_everything_costs_a_head_start_and_no_more
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
     let port = listener.local_addr().unwrap().port();
     let _hole = black_hole(Ipv4Addr::new(127, 0, 0, 2), port).await;
-    let zone =
-        StubServer::start(|_, _| Answer::Addresses(vec![ip("127.0.0.2"), ip("127.0.0.1")])).await.unwrap();
-    let admitted =
-        guard(&zone, private()).admit(&host("two.example"), port, Mode::DropBlocked, soon()).await.unwrap();
+    let zone = StubServer::start(|_, _| StubAnswer::Addresses(vec![ip("127.0.0.2"), ip("127.0.0.1")])).await.unwrap();
+    let admitted = guard(&zone, private())
+        .admit(&host("two.example"), port, BlockedAddressMode::DropBlocked, soon())
+        .await
+        .unwrap();
     let connected = admitted.connect(soon()).await.unwrap();
     assert_eq!(connected.peer, listener.local_addr().unwrap());
-    assert!(connected.connected_in >= HEAD_START);
-    assert!(connected.connected_in < Duration::from_secs(4));
+    assert!(connected.connect_time >= HEAD_START);
+    assert!(connected.connect_time < Duration::from_secs(4));
 }
 
 #[tokio::test]
 async fn silence_ends_at_the_deadline() {
     let hole = black_hole(Ipv4Addr::LOCALHOST, 0).await;
     let zone = empty_zone().await;
-    let admitted =
-        guard(&zone, private()).admit(&host("127.0.0.1"), hole.1, Mode::DropBlocked, soon()).await.unwrap();
+    let admitted = guard(&zone, private())
+        .admit(&host("127.0.0.1"), hole.1, BlockedAddressMode::DropBlocked, soon())
+        .await
+        .unwrap();
     let deadline = Instant::now() + Duration::from_millis(100);
     assert_eq!(admitted.connect(deadline).await.unwrap_err(), DialError::Timeout);
 }
@@ -122,7 +126,7 @@ async fn black_hole(ip: Ipv4Addr, port: u16) -> (TcpListener, u16, Vec<TcpStream
 #[tokio::test]
 async fn no_spelling_of_an_inward_url_is_admitted() {
     let zone = empty_zone().await;
-    let guard = guard(&zone, Policy::default());
+    let guard = guard(&zone, DialPolicy::default());
     for text in [
         "http://127.0.0.1",
         "http://127.1",
@@ -156,7 +160,7 @@ async fn no_spelling_of_an_inward_url_is_admitted() {
     ] {
         let url = url::Url::parse(text).unwrap();
         let host = Host::from_url(&url.host().unwrap()).unwrap();
-        for mode in [Mode::DropBlocked, Mode::RefuseAny] {
+        for mode in [BlockedAddressMode::DropBlocked, BlockedAddressMode::RefuseAny] {
             let refused = guard.admit(&host, 80, mode, soon()).await;
             assert!(matches!(refused, Err(DialError::AddressNotAllowed(_))), "{text}: {refused:?}");
         }
@@ -168,17 +172,17 @@ async fn the_source_address_is_the_one_asked_for() {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
     let port = listener.local_addr().unwrap().port();
     let zone = empty_zone().await;
-    let source = Source { v4: Some(Ipv4Addr::new(127, 0, 0, 77)), v6: None };
-    let admitted = guard(&zone, Policy { source, ..private() })
-        .admit(&host("127.0.0.1"), port, Mode::DropBlocked, soon())
+    let source = SourceAddresses { v4: Some(Ipv4Addr::new(127, 0, 0, 77)), v6: None };
+    let admitted = guard(&zone, DialPolicy { source, ..private() })
+        .admit(&host("127.0.0.1"), port, BlockedAddressMode::DropBlocked, soon())
         .await
         .unwrap();
     let connected = admitted.connect(soon()).await.unwrap();
     assert_eq!(connected.stream.local_addr().unwrap().ip(), ip("127.0.0.77"));
 
-    let source = Source { v4: Some(Ipv4Addr::new(192, 0, 2, 1)), v6: None };
-    let admitted = guard(&zone, Policy { source, ..private() })
-        .admit(&host("127.0.0.1"), port, Mode::DropBlocked, soon())
+    let source = SourceAddresses { v4: Some(Ipv4Addr::new(192, 0, 2, 1)), v6: None };
+    let admitted = guard(&zone, DialPolicy { source, ..private() })
+        .admit(&host("127.0.0.1"), port, BlockedAddressMode::DropBlocked, soon())
         .await
         .unwrap();
     assert_eq!(admitted.connect(soon()).await.unwrap_err(), DialError::NoSource);
@@ -186,15 +190,14 @@ async fn the_source_address_is_the_one_asked_for() {
 
 #[tokio::test]
 async fn a_name_with_a_private_address_is_dropped_for_a_check_and_refused_for_a_delivery() {
-    let zone = StubServer::start(|_, _| Answer::Addresses(vec![ip("8.8.8.8"), ip("10.0.0.1"), ip("::1")]))
-        .await
-        .unwrap();
-    let guard = guard(&zone, Policy::default());
+    let zone =
+        StubServer::start(|_, _| StubAnswer::Addresses(vec![ip("8.8.8.8"), ip("10.0.0.1"), ip("::1")])).await.unwrap();
+    let guard = guard(&zone, DialPolicy::default());
     let name = host("mixed.example");
-    let admitted = guard.admit(&name, 80, Mode::DropBlocked, soon()).await.unwrap();
+    let admitted = guard.admit(&name, 80, BlockedAddressMode::DropBlocked, soon()).await.unwrap();
     assert_eq!(admitted.addresses(), ["8.8.8.8:80".parse().unwrap()]);
-    let refused = guard.admit(&name, 80, Mode::RefuseAny, soon()).await.unwrap_err();
-    assert_eq!(refused, DialError::AddressNotAllowed(Class::Loopback));
+    let refused = guard.admit(&name, 80, BlockedAddressMode::RefuseAny, soon()).await.unwrap_err();
+    assert_eq!(refused, DialError::AddressNotAllowed(BlockedClass::Loopback));
 }
 
 #[tokio::test]
@@ -202,40 +205,40 @@ async fn a_name_that_changes_its_answer_never_gets_a_private_address_through() {
     let zone = StubServer::start(|_, count| {
         let inside = ["127.0.0.1", "169.254.169.254", "::1", "64:ff9b::7f00:1"];
         let answer = if count % 2 == 0 { "8.8.8.8" } else { inside[count / 2 % inside.len()] };
-        Answer::Addresses(vec![ip(answer)])
+        StubAnswer::Addresses(vec![ip(answer)])
     })
     .await
     .unwrap();
-    let guard = guard(&zone, Policy::default());
+    let guard = guard(&zone, DialPolicy::default());
     for _ in 0..200 {
-        match guard.admit(&host("rebind.example"), 80, Mode::DropBlocked, soon()).await {
+        match guard.admit(&host("rebind.example"), 80, BlockedAddressMode::DropBlocked, soon()).await {
             Ok(admitted) => assert_eq!(admitted.addresses(), ["8.8.8.8:80".parse().unwrap()]),
             Err(DialError::AddressNotAllowed(_) | DialError::NoAddress) => {}
             Err(other) => panic!("{other}"),
         }
     }
-    assert_eq!(zone.asked(), 400, "every attempt queries again, once for each family");
+    assert_eq!(zone.query_count(), 400, "every attempt queries again, once for each family");
 }
 
 #[tokio::test]
 async fn the_ways_a_name_fails_are_told_apart() {
     let zone = StubServer::start(|name, _| match name {
-        "gone.example" => Answer::NxDomain,
-        "empty.example" => Answer::Addresses(Vec::new()),
-        "broken.example" => Answer::ServFail,
-        _ => Answer::Silence,
+        "gone.example" => StubAnswer::NxDomain,
+        "empty.example" => StubAnswer::Addresses(Vec::new()),
+        "broken.example" => StubAnswer::ServFail,
+        _ => StubAnswer::Silence,
     })
     .await
     .unwrap();
-    let resolver = Resolver::with_servers(&[zone.address()]).unwrap().limited_to(Duration::from_secs(1));
-    let guard = Guard::new(resolver, Policy::default());
+    let resolver = DnsResolver::with_servers(&[zone.address()]).unwrap().with_limit(Duration::from_secs(1));
+    let guard = DialGuard::new(resolver, DialPolicy::default());
     for (name, error) in [
         ("gone.example", DialError::NotFound),
         ("empty.example", DialError::NoAddress),
         ("broken.example", DialError::ServFail { code: 2 }),
         ("silent.example", DialError::DnsTimeout),
     ] {
-        let failed = guard.admit(&host(name), 80, Mode::DropBlocked, soon()).await.unwrap_err();
+        let failed = guard.admit(&host(name), 80, BlockedAddressMode::DropBlocked, soon()).await.unwrap_err();
         assert_eq!(failed, error, "{name}");
     }
 }
@@ -243,11 +246,10 @@ async fn the_ways_a_name_fails_are_told_apart() {
 #[tokio::test]
 async fn a_resolver_that_answers_nothing_is_our_own_fault() {
     let silent = tokio::net::UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
-    let resolver = Resolver::with_servers(&[silent.local_addr().unwrap()])
-        .unwrap()
-        .limited_to(Duration::from_millis(200));
-    let guard = Guard::new(resolver, Policy::default());
-    let failed = guard.admit(&host("any.example"), 80, Mode::DropBlocked, soon()).await.unwrap_err();
+    let resolver =
+        DnsResolver::with_servers(&[silent.local_addr().unwrap()]).unwrap().with_limit(Duration::from_millis(200));
+    let guard = DialGuard::new(resolver, DialPolicy::default());
+    let failed = guard.admit(&host("any.example"), 80, BlockedAddressMode::DropBlocked, soon()).await.unwrap_err();
     assert_eq!(failed, DialError::ResolverDead);
 }
 
@@ -276,59 +278,60 @@ async fn liar(after: Duration) -> std::net::SocketAddr {
 
 #[tokio::test]
 async fn a_resolver_that_denies_every_name_is_our_own_fault() {
-    let resolver = Resolver::with_servers(&[liar(Duration::ZERO).await]).unwrap();
-    let guard = Guard::new(resolver, Policy::default());
-    let failed = guard.admit(&host("any.example"), 80, Mode::DropBlocked, soon()).await.unwrap_err();
+    let resolver = DnsResolver::with_servers(&[liar(Duration::ZERO).await]).unwrap();
+    let guard = DialGuard::new(resolver, DialPolicy::default());
+    let failed = guard.admit(&host("any.example"), 80, BlockedAddressMode::DropBlocked, soon()).await.unwrap_err();
     assert_eq!(failed, DialError::ResolverDead);
 }
 
 #[tokio::test]
 async fn a_resolver_that_takes_eight_seconds_is_our_own_fault() {
-    let resolver = Resolver::with_servers(&[liar(Duration::from_secs(8)).await]).unwrap();
-    let guard = Guard::new(resolver, Policy::default());
+    let resolver = DnsResolver::with_servers(&[liar(Duration::from_secs(8)).await]).unwrap();
+    let guard = DialGuard::new(resolver, DialPolicy::default());
     let by = Instant::now() + Duration::from_secs(10);
-    let failed = guard.admit(&host("any.example"), 80, Mode::DropBlocked, by).await.unwrap_err();
+    let failed = guard.admit(&host("any.example"), 80, BlockedAddressMode::DropBlocked, by).await.unwrap_err();
     assert_eq!(failed, DialError::ResolverDead);
 }
 
 #[tokio::test]
 async fn a_family_that_is_never_answered_does_not_hide_the_other() {
     let zone = StubServer::start(|_, count| {
-        if count == 0 { Answer::Silence } else { Answer::Addresses(vec![ip("8.8.8.8"), ip("2606:4700::1")]) }
+        if count == 0 { StubAnswer::Silence } else { StubAnswer::Addresses(vec![ip("8.8.8.8"), ip("2606:4700::1")]) }
     })
     .await
     .unwrap();
-    let resolver = Resolver::with_servers(&[zone.address()]).unwrap();
-    let guard = Guard::new(resolver, Policy::default());
-    let admitted = guard.admit(&host("half.example"), 80, Mode::DropBlocked, soon()).await.unwrap();
+    let resolver = DnsResolver::with_servers(&[zone.address()]).unwrap();
+    let guard = DialGuard::new(resolver, DialPolicy::default());
+    let admitted = guard.admit(&host("half.example"), 80, BlockedAddressMode::DropBlocked, soon()).await.unwrap();
     assert!(!admitted.addresses().is_empty());
 }
 
 #[tokio::test]
 async fn names_of_private_networks_are_asked_of_nobody() {
-    let zone = StubServer::start(|_, _| Answer::Addresses(vec!["8.8.8.8".parse().unwrap()])).await.unwrap();
-    let closed = guard(&zone, Policy::default());
+    let zone = StubServer::start(|_, _| StubAnswer::Addresses(vec!["8.8.8.8".parse().unwrap()])).await.unwrap();
+    let closed = guard(&zone, DialPolicy::default());
     for name in ["vault.internal", "nas.local", "router.home.arpa", "db.corp"] {
-        let admitted = closed.admit(&host(name), 80, Mode::DropBlocked, soon()).await;
-        assert_eq!(admitted.unwrap_err(), DialError::AddressNotAllowed(Class::PrivateName), "{name}");
+        let admitted = closed.admit(&host(name), 80, BlockedAddressMode::DropBlocked, soon()).await;
+        assert_eq!(admitted.unwrap_err(), DialError::AddressNotAllowed(BlockedClass::PrivateName), "{name}");
     }
-    assert_eq!(zone.asked(), 0);
-    assert!(guard(&zone, private()).admit(&host("nas.local"), 80, Mode::DropBlocked, soon()).await.is_ok());
+    assert_eq!(zone.query_count(), 0);
+    assert!(
+        guard(&zone, private()).admit(&host("nas.local"), 80, BlockedAddressMode::DropBlocked, soon()).await.is_ok()
+    );
 }
 
 #[tokio::test]
 async fn a_name_that_leads_to_this_host_is_refused_and_its_other_addresses_are_dialled() {
     let zone = StubServer::start(|name, _| {
-        let addresses: &[&str] =
-            if name == "own.test" { &["5.9.9.9", "2600::5"] } else { &["5.9.9.9", "8.8.8.8"] };
-        Answer::Addresses(addresses.iter().map(|ip| ip.parse().unwrap()).collect())
+        let addresses: &[&str] = if name == "own.test" { &["5.9.9.9", "2600::5"] } else { &["5.9.9.9", "8.8.8.8"] };
+        StubAnswer::Addresses(addresses.iter().map(|ip| ip.parse().unwrap()).collect())
     })
     .await
     .unwrap();
     let own = || Ok(vec!["5.9.9.9".parse().unwrap(), "2600::5".parse().unwrap()]);
-    let guard = guard(&zone, Policy::default()).knowing(OwnAddresses::read_by(own));
-    let refused = guard.admit(&host("own.test"), 80, Mode::DropBlocked, soon()).await;
-    assert_eq!(refused.unwrap_err(), DialError::AddressNotAllowed(Class::OwnHost));
-    let admitted = guard.admit(&host("both.test"), 80, Mode::DropBlocked, soon()).await.unwrap();
-    assert_eq!(admitted.settled().await.addresses(), ["8.8.8.8:80".parse().unwrap()]);
+    let guard = guard(&zone, DialPolicy::default()).with_own_addresses(OwnAddresses::from_reader(own));
+    let refused = guard.admit(&host("own.test"), 80, BlockedAddressMode::DropBlocked, soon()).await;
+    assert_eq!(refused.unwrap_err(), DialError::AddressNotAllowed(BlockedClass::OwnHost));
+    let admitted = guard.admit(&host("both.test"), 80, BlockedAddressMode::DropBlocked, soon()).await.unwrap();
+    assert_eq!(admitted.with_late_addresses().await.addresses(), ["8.8.8.8:80".parse().unwrap()]);
 }

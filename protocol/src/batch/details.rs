@@ -1,12 +1,12 @@
 //! Phases and addresses of the plain results that carry them, as bit-packed columns.
 
 use super::PlainRow;
-use crate::bits::{BitReader, BitWriter, best_parameter};
-use crate::result::Phases;
+use crate::bits::{RiceReader, RiceWriter, best_parameter};
+use crate::result::WirePhases;
 use serde::{Deserialize, Serialize};
 use std::net::IpAddr;
 
-/// Number of durations in [`Phases`].
+/// Number of durations in [`WirePhases`].
 const PHASES: usize = 5;
 
 /// Details in the order of their results: number of plain results without details before it, the phases
@@ -27,13 +27,13 @@ impl DetailRun {
         let mut detailed = Vec::new();
         let mut distance = 0;
         for row in rows {
-            if row.phases == Phases::default() && row.address.is_none() {
+            if row.phases == WirePhases::default() && row.address.is_none() {
                 distance += 1;
                 continue;
             }
             distances.push(distance);
             distance = 0;
-            for (column, duration) in durations.iter_mut().zip(listed(row.phases)) {
+            for (column, duration) in durations.iter_mut().zip(durations_of(row.phases)) {
                 column.extend(duration.map(u64::from));
             }
             detailed.push(row);
@@ -43,16 +43,16 @@ impl DetailRun {
         }
         let distance_parameter = best_parameter(&distances);
         let phase_parameters = durations.map(|column| best_parameter(&column));
-        let mut writer = BitWriter::default();
+        let mut writer = RiceWriter::default();
         for (&distance, row) in distances.iter().zip(&detailed) {
             writer.rice(distance, distance_parameter);
-            for (duration, parameter) in listed(row.phases).into_iter().zip(phase_parameters) {
+            for (duration, parameter) in durations_of(row.phases).into_iter().zip(phase_parameters) {
                 writer.bits(u64::from(duration.is_some()), 1);
                 if let Some(duration) = duration {
                     writer.rice(u64::from(duration), parameter);
                 }
             }
-            put_address(&mut writer, row.address);
+            write_address(&mut writer, row.address);
         }
         let [dns, connect, tls, first_byte, transfer] = phase_parameters;
         let parameters = [distance_parameter, dns, connect, tls, first_byte, transfer];
@@ -64,7 +64,7 @@ impl DetailRun {
     /// produces.
     pub(super) fn unpack(&self, rows: &mut [PlainRow]) -> Option<()> {
         let [distance_parameter, phase_parameters @ ..] = self.parameters;
-        let mut reader = BitReader::new(&self.bits);
+        let mut reader = RiceReader::new(&self.bits);
         let mut rest = rows.iter_mut();
         for _ in 0..self.count {
             let distance = usize::try_from(reader.rice(distance_parameter)?).ok()?;
@@ -76,19 +76,19 @@ impl DetailRun {
                 }
             }
             let [dns_us, connect_us, tls_us, first_byte_us, transfer_us] = durations;
-            row.phases = Phases { dns_us, connect_us, tls_us, first_byte_us, transfer_us };
-            row.address = take_address(&mut reader)?;
+            row.phases = WirePhases { dns_us, connect_us, tls_us, first_byte_us, transfer_us };
+            row.address = read_address(&mut reader)?;
         }
         reader.is_finished().then_some(())
     }
 }
 
-fn listed(phases: Phases) -> [Option<u32>; PHASES] {
+fn durations_of(phases: WirePhases) -> [Option<u32>; PHASES] {
     [phases.dns_us, phases.connect_us, phases.tls_us, phases.first_byte_us, phases.transfer_us]
 }
 
 /// Writes one bit for presence, one for the family, then the address, most significant bytes first.
-fn put_address(writer: &mut BitWriter, address: Option<IpAddr>) {
+fn write_address(writer: &mut RiceWriter, address: Option<IpAddr>) {
     writer.bits(u64::from(address.is_some()), 1);
     match address {
         None => {}
@@ -105,7 +105,7 @@ fn put_address(writer: &mut BitWriter, address: Option<IpAddr>) {
     }
 }
 
-fn take_address(reader: &mut BitReader<'_>) -> Option<Option<IpAddr>> {
+fn read_address(reader: &mut RiceReader<'_>) -> Option<Option<IpAddr>> {
     if reader.bits(1)? == 0 {
         return Some(None);
     }

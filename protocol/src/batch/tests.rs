@@ -2,15 +2,15 @@
 
 use super::*;
 use crate::frame;
-use crate::result::Failure;
+use crate::result::WireFailure;
 use proptest::prelude::*;
 
 const SENT: i64 = 1_790_000_000_000;
 
 /// A small reproducible number generator, so that the measured size is stable.
-struct Numbers(u64);
+struct SeededNumbers(u64);
 
-impl Numbers {
+impl SeededNumbers {
     fn below(&mut self, limit: u64) -> u64 {
         self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (self.0 >> 33) % limit
@@ -19,15 +19,15 @@ impl Numbers {
 
 fn plain(monitor: u32, latency_ms: u32, age_ms: u64) -> CheckResult {
     CheckResult {
-        monitor: MonitorId(u128::from(monitor)),
+        monitor: WireMonitorId(u128::from(monitor)),
         revision: 1,
         round: Some(29_833_333),
         started_ms: SENT - i64::from(latency_ms) - age_ms.cast_signed(),
         age_ms,
-        report: Report {
+        report: ProbeReport {
             latency_ms: Some(latency_ms),
             status_code: Some(200),
-            ..Report::bare(Outcome::Passed)
+            ..ProbeReport::outcome_only(WireOutcome::Passed)
         },
     }
 }
@@ -36,18 +36,18 @@ fn numbered(results: impl IntoIterator<Item = CheckResult>) -> Vec<NumberedResul
     (7..).zip(results).map(|(seq, result)| NumberedResult { seq, result }).collect()
 }
 
-fn slot_of(monitor: MonitorId) -> Option<u32> {
+fn slot_of(monitor: WireMonitorId) -> Option<u32> {
     u32::try_from(monitor.0).ok()
 }
 
-fn monitor_of(slot: u32) -> Option<MonitorId> {
-    Some(MonitorId(u128::from(slot)))
+fn monitor_of(slot: u32) -> Option<WireMonitorId> {
+    Some(WireMonitorId(u128::from(slot)))
 }
 
 /// 300 results as a busy agent with 2000 monitors sends them: sorted by slot, three intervals, two revisions
 /// and status codes, latencies from 5 to 400 ms, ages up to 20 ms.
 fn busy_batch() -> Vec<NumberedResult> {
-    let mut numbers = Numbers(42);
+    let mut numbers = SeededNumbers(42);
     let mut slots: Vec<u32> = (0..300).map(|_| u32::try_from(numbers.below(2000)).unwrap()).collect();
     slots.sort_unstable();
     numbered(slots.into_iter().map(|slot| {
@@ -77,7 +77,7 @@ fn a_plain_result_costs_at_most_three_and_a_half_bytes_in_a_busy_batch() {
 #[test]
 fn a_result_with_details_costs_at_most_twelve_bytes_more() {
     let bare = busy_batch();
-    let mut numbers = Numbers(7);
+    let mut numbers = SeededNumbers(7);
     let mut results = bare.clone();
     let mut detailed = 0;
     for numbered in results.iter_mut().filter(|_| numbers.below(20) == 0) {
@@ -109,7 +109,7 @@ fn details_that_are_of_no_result_are_refused() {
 #[test]
 fn what_is_not_plain_keeps_its_place_and_every_field() {
     let mut failed = plain(5, 3, 1);
-    failed.report = Report::bare(Outcome::Failed(Failure::Refused));
+    failed.report = ProbeReport::outcome_only(WireOutcome::Failed(WireFailure::Refused));
     let mut now = plain(5, 3, 1);
     now.round = None;
     let mut phased = plain(5, 3, 1);
@@ -117,7 +117,7 @@ fn what_is_not_plain_keeps_its_place_and_every_field() {
     let mut placed = plain(5, 3, 1);
     placed.report.address = Some("2001:db8::7".parse().unwrap());
     let mut unslotted = plain(5, 3, 1);
-    unslotted.monitor = MonitorId(u128::MAX);
+    unslotted.monitor = WireMonitorId(u128::MAX);
     let results = numbered([failed, plain(9, 1, 0), now, phased, plain(2, 8, 3), placed, unslotted]);
     let batch = ResultBatch::pack(BootId(1), SENT, &results, slot_of).unwrap();
     let unpacked = batch.unpack(monitor_of).unwrap();
@@ -130,7 +130,7 @@ fn a_slot_that_means_nothing_any_more_is_counted() {
     let results = numbered([plain(1, 1, 0), plain(2, 1, 0)]);
     let batch = ResultBatch::pack(BootId(1), SENT, &results, slot_of).unwrap();
     let unpacked = batch.unpack(|slot| if slot == 1 { monitor_of(slot) } else { None }).unwrap();
-    assert_eq!((unpacked.results.len(), unpacked.unknown, unpacked.through), (1, 1, 8));
+    assert_eq!((unpacked.results.len(), unpacked.unknown_slots, unpacked.through), (1, 1, 8));
 }
 
 #[test]
@@ -179,17 +179,17 @@ proptest! {
             let (slot, revision, round, latency, age_ms, started_ms, code) = row;
             let [dns_us, connect_us, tls_us, first_byte_us, transfer_us] = durations.unwrap_or_default();
             CheckResult {
-                monitor: MonitorId(u128::from(slot)),
+                monitor: WireMonitorId(u128::from(slot)),
                 revision,
                 round: Some(round),
                 started_ms,
                 age_ms,
-                report: Report {
+                report: ProbeReport {
                     latency_ms: Some(latency),
                     status_code: code,
-                    phases: Phases { dns_us, connect_us, tls_us, first_byte_us, transfer_us },
+                    phases: WirePhases { dns_us, connect_us, tls_us, first_byte_us, transfer_us },
                     address,
-                    ..Report::bare(Outcome::Passed)
+                    ..ProbeReport::outcome_only(WireOutcome::Passed)
                 },
             }
         }));

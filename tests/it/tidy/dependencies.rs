@@ -1,4 +1,4 @@
-//! What the tree is built from: no crate that is banned, no licence that is not allowed, no clock in core.
+//! Rules for dependencies: no banned crate, only allowed licences, no clock in core.
 
 use std::collections::BTreeSet;
 use std::process::Command;
@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::source::root;
 
-/// Crates that must not come in, by any feature on any platform, and why.
+/// Crates that are banned, with any feature and on any platform, and the reason.
 const BANNED: &[(&str, &str)] = &[
     ("aws-lc-rs", "ring is the one crypto provider"),
     ("aws-lc-sys", "ring is the one crypto provider"),
@@ -19,11 +19,12 @@ const BANNED: &[(&str, &str)] = &[
     ("mbedtls", "ring is the one crypto provider"),
 ];
 
-/// Lowest versions without a published advisory that matters here. `cargo deny` knows all of them; these hold without it.
+/// Lowest versions without a published advisory that matters here. `cargo deny` knows all advisories; these hold
+/// without it.
 const LOWEST: &[(&str, [u64; 3])] =
     &[("quick-xml", [0, 42, 0]), ("quinn-proto", [0, 11, 14]), ("rustls-webpki", [0, 103, 13])];
 
-/// Licences under which a crate may be used: an expression is allowed when it can be met by these.
+/// Allowed licences: an expression is allowed if these satisfy it.
 const LICENCES: &[&str] = &[
     "0BSD",
     "Apache-2.0",
@@ -35,7 +36,7 @@ const LICENCES: &[&str] = &[
     "ISC",
     "MIT",
     "MIT-0",
-    // Asks only that changes to its own files stay open; they are used as they are.
+    // Requires only that changes to its own files stay open; they are used unchanged.
     "MPL-2.0",
     "Unicode-3.0",
     "Unlicense",
@@ -68,10 +69,8 @@ fn every_licence_in_the_tree_is_allowed() {
     ]))
     .expect("cargo writes JSON");
     let list = |value: &Value| value.as_array().cloned().unwrap_or_default();
-    let used: BTreeSet<String> = list(&metadata["resolve"]["nodes"])
-        .iter()
-        .filter_map(|node| Some(node["id"].as_str()?.to_owned()))
-        .collect();
+    let used: BTreeSet<String> =
+        list(&metadata["resolve"]["nodes"]).iter().filter_map(|node| Some(node["id"].as_str()?.to_owned())).collect();
     let mut faults = Vec::new();
     for package in list(&metadata["packages"]) {
         let text = |field: &str| package[field].as_str().unwrap_or_default().to_owned();
@@ -90,28 +89,15 @@ fn every_licence_in_the_tree_is_allowed() {
 
 #[test]
 fn core_built_alone_has_no_clock_and_no_runtime() {
-    let tree = cargo(&[
-        "tree",
-        "--offline",
-        "--locked",
-        "-p",
-        "parallax-core",
-        "-e",
-        "features,normal",
-        "--prefix=none",
-    ]);
+    let tree =
+        cargo(&["tree", "--offline", "--locked", "-p", "parallax-core", "-e", "features,normal", "--prefix=none"]);
     assert!(tree.contains("chrono feature"), "the tree lists features");
-    for absent in
-        ["chrono feature \"clock\"", "chrono feature \"now\"", "tokio v", "sled v", "warp v", "rand v"]
-    {
-        assert!(
-            !tree.lines().any(|line| line.starts_with(absent)),
-            "core has {absent}: `now` is an argument"
-        );
+    for absent in ["chrono feature \"clock\"", "chrono feature \"now\"", "tokio v", "sled v", "warp v", "rand v"] {
+        assert!(!tree.lines().any(|line| line.starts_with(absent)), "core has {absent}: `now` is an argument");
     }
 }
 
-/// The faults of a lock file.
+/// Returns the banned crates of a lock file.
 fn banned(lock: &str) -> Vec<String> {
     let names: BTreeSet<&str> =
         lock.lines().filter_map(|line| line.strip_prefix("name = \"")?.strip_suffix('"')).collect();
@@ -119,12 +105,12 @@ fn banned(lock: &str) -> Vec<String> {
         .iter()
         .filter(|(name, _)| names.contains(name))
         .map(|(name, why)| {
-            format!("Cargo.lock: has {name}: {why}; `cargo tree -i {name}` says who brings it")
+            format!("Cargo.lock: has {name}: {why}; `cargo tree -i {name}` shows which crate requires it")
         })
         .collect()
 }
 
-/// The crates of a lock file that are below [`LOWEST`].
+/// Returns the crates of a lock file that are below [`LOWEST`].
 fn outdated(lock: &str) -> Vec<String> {
     let mut faults = Vec::new();
     let mut name = "";
@@ -137,14 +123,14 @@ fn outdated(lock: &str) -> Vec<String> {
         let numbers: Vec<u64> = version.split('.').filter_map(|part| part.parse().ok()).collect();
         let lowest = LOWEST.iter().find(|(one, _)| *one == name);
         if let Some((_, lowest)) = lowest.filter(|(_, lowest)| numbers.as_slice() < lowest.as_slice()) {
-            faults
-                .push(format!("Cargo.lock: {name} {version} has a published advisory: {lowest:?} at least"));
+            faults.push(format!("Cargo.lock: {name} {version} has a published advisory: {lowest:?} at least"));
         }
     }
     faults
 }
 
-/// Whether a licence expression can be met by the list: all sides of an AND, one side of an OR. A slash is an old OR.
+/// Returns true if the list satisfies a licence expression: all sides of an AND, one side of an OR. A slash is an old
+/// form of OR.
 fn allowed(expression: &str) -> bool {
     let text = expression.replace('/', " OR ").replace('(', " ( ").replace(')', " ) ");
     let words: Vec<&str> = text.split_whitespace().collect();
@@ -187,12 +173,12 @@ fn one(words: &[&str], at: &mut usize) -> bool {
     LICENCES.contains(&name.as_str())
 }
 
-/// What cargo prints.
+/// Returns the output of cargo.
 fn cargo(args: &[&str]) -> String {
     run(&std::env::var("CARGO").unwrap_or_else(|_| "cargo".into()), args)
 }
 
-/// The platform the compiler builds for.
+/// Returns the compiler's host platform.
 fn host() -> String {
     let version = run(&std::env::var("RUSTC").unwrap_or_else(|_| "rustc".into()), &["-vV"]);
     let host = version.lines().find_map(|line| line.strip_prefix("host: "));
@@ -224,22 +210,13 @@ mod checker {
 
     #[test]
     fn licence_expressions_are_read() {
-        for good in [
-            "MIT",
-            "MIT/GPL-3.0",
-            "GPL-2.0 OR MIT",
-            "(MIT OR Apache-2.0) AND Unicode-3.0",
-            "Apache-2.0 AND ISC",
-        ] {
+        for good in
+            ["MIT", "MIT/GPL-3.0", "GPL-2.0 OR MIT", "(MIT OR Apache-2.0) AND Unicode-3.0", "Apache-2.0 AND ISC"]
+        {
             assert!(allowed(good), "{good}");
         }
-        for bad in [
-            "",
-            "GPL-3.0",
-            "MIT AND GPL-3.0",
-            "(MIT OR GPL-2.0) AND AGPL-3.0",
-            "Apache-2.0 WITH Odd-exception",
-        ] {
+        for bad in ["", "GPL-3.0", "MIT AND GPL-3.0", "(MIT OR GPL-2.0) AND AGPL-3.0", "Apache-2.0 WITH Odd-exception"]
+        {
             assert!(!allowed(bad), "{bad}");
         }
     }

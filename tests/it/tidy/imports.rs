@@ -1,15 +1,16 @@
-//! Who may import whom: reads the paths that a file names and holds them against the tables of `ARCHITECTURE.md`.
+//! Import rules: reads the paths that a file names and compares them with the tables of `ARCHITECTURE.md`.
 
-use super::source::{Source, code, files, is_word, test_only, without_tests};
-use super::tables::May::{All, Part, Types};
-use super::tables::{ALONE, Alone, CONNECTS, CRATES, EVERYTHING, MAY_CONNECT, ROOMS, Room};
+use super::source::{SourceFile, code, files, is_word, test_only, without_tests};
+use super::tables::AllowedImport::{All, Submodule, Types};
+use super::tables::{
+    CONNECTS, CRATES, MAY_CONNECT, MODULE_RULES, ModuleRule, RESTRICTED_NAMES, RestrictedName, UNRESTRICTED,
+};
 
 #[test]
 fn rooms_import_only_what_their_table_allows() {
     let sources = files(&[".rs"]);
     let tests = test_only(&sources);
-    let faults: Vec<String> =
-        sources.iter().filter(|s| !tests.contains(&s.path)).flat_map(room_faults).collect();
+    let faults: Vec<String> = sources.iter().filter(|s| !tests.contains(&s.path)).flat_map(import_faults).collect();
     assert!(faults.is_empty(), "{}", faults.join("\n"));
 }
 
@@ -18,7 +19,7 @@ fn foreign_names_stand_only_in_their_own_room() {
     let sources = files(&[".rs"]);
     let tests = test_only(&sources);
     let faults: Vec<String> =
-        sources.iter().filter(|s| !tests.contains(&s.path)).flat_map(foreign_faults).collect();
+        sources.iter().filter(|s| !tests.contains(&s.path)).flat_map(restricted_name_faults).collect();
     assert!(faults.is_empty(), "{}", faults.join("\n"));
 }
 
@@ -40,38 +41,36 @@ fn crates_depend_only_on_what_lies_below_them() {
     assert!(faults.is_empty(), "{}", faults.join("\n"));
 }
 
-/// What a file of the coordinator imports against the table.
-fn room_faults(source: &Source) -> Vec<String> {
+/// Returns the imports of a coordinator file that the table does not allow.
+fn import_faults(source: &SourceFile) -> Vec<String> {
     let Some(below) = source.path.strip_prefix("coordinator/src/") else { return Vec::new() };
     let modules = module_path(below);
-    let room = modules.first().map_or("lib", String::as_str);
-    if EVERYTHING.contains(&room) {
+    let (module, _) = module_and_rest(&modules);
+    let module = if module.is_empty() { "lib".to_owned() } else { module };
+    if UNRESTRICTED.contains(&module.as_str()) {
         return Vec::new();
     }
-    let Some(Room(_, may, why)) = ROOMS.iter().find(|r| r.0 == room) else {
-        return vec![format!(
-            "{}: the room `{room}` has no line in the table of who may import whom",
-            source.path
-        )];
+    let Some(ModuleRule(_, may, why)) = MODULE_RULES.iter().find(|r| r.0 == module) else {
+        return vec![format!("{}: the module `{module}` has no line in the table of allowed imports", source.path)];
     };
-    let known = |name: &str| EVERYTHING.contains(&name) || ROOMS.iter().any(|r| r.0 == name);
+    let known = |name: &str| UNRESTRICTED.contains(&name) || MODULE_RULES.iter().any(|r| r.0 == name);
     let mut faults = Vec::new();
     for path in crate_paths(&without_tests(&code(&source.text)).0, modules.len()) {
-        let Some(other) = path.first() else { continue };
-        if other == room || !known(other) {
+        let (other, rest) = module_and_rest(&path);
+        if other == module || !known(&other) {
             continue;
         }
-        let inner = path.get(1).map_or("", String::as_str);
+        let inner = rest.first().map_or("", String::as_str);
         let allowed = may.iter().any(|may| match may {
-            All(name) => other == name,
-            Types(name) => other == name && inner.starts_with(char::is_uppercase),
-            Part(name, part) => other == name && inner == *part,
+            All(name) => other == *name,
+            Types(name) => other == *name && inner.starts_with(char::is_uppercase),
+            Submodule(name, part) => other == *name && inner == *part,
         });
         if !allowed {
             faults.push(format!("{}: imports crate::{}: {why}", source.path, path.join("::")));
         } else if other == "storage" && matches!(inner, "disk" | "memory") {
             faults.push(format!(
-                "{}: imports crate::{}: rooms ask the store's traits, app.rs alone chooses the engine",
+                "{}: imports crate::{}: modules use the store's traits, only app.rs chooses the engine",
                 source.path,
                 path.join("::")
             ));
@@ -82,28 +81,34 @@ fn room_faults(source: &Source) -> Vec<String> {
     faults
 }
 
-/// Names of other crates, and calls that connect, outside of where they may stand.
-fn foreign_faults(source: &Source) -> Vec<String> {
+/// Splits a path into the module that the table names, and the rest. The modules of notifications are named with their
+/// folder.
+fn module_and_rest(path: &[String]) -> (String, &[String]) {
+    match path {
+        [folder, module, rest @ ..] if folder == "notify" => (format!("{folder}/{module}"), rest),
+        [module, rest @ ..] => (module.clone(), rest),
+        [] => (String::new(), path),
+    }
+}
+
+/// Returns names of other crates, and calls that connect, in files where they are not allowed.
+fn restricted_name_faults(source: &SourceFile) -> Vec<String> {
     let code = without_tests(&code(&source.text)).0;
     let within = |places: &[&str]| {
         let at = source.path.trim_end_matches(".rs");
         places.iter().any(|p| at == *p || source.path.starts_with(&format!("{p}/")))
     };
     let mut faults = Vec::new();
-    for Alone(name, places, why) in ALONE {
+    for RestrictedName(name, places, why) in RESTRICTED_NAMES {
         if !within(places) && names_crate(&code, name) {
-            faults.push(format!(
-                "{}: names {name}, which only {} may: {why}",
-                source.path,
-                places.join(", ")
-            ));
+            faults.push(format!("{}: names {name}, which only {} may: {why}", source.path, places.join(", ")));
         }
     }
     for call in CONNECTS {
         let calls = code.match_indices(call).any(|(at, _)| !code[..at].ends_with(is_word));
         if calls && !within(MAY_CONNECT) {
             faults.push(format!(
-                "{}: calls {call}: every way out goes through parallax-dial, which judges it",
+                "{}: calls {call}: outgoing connections go through the guard in parallax-dial",
                 source.path
             ));
         }
@@ -111,7 +116,7 @@ fn foreign_faults(source: &Source) -> Vec<String> {
     faults
 }
 
-/// Module path of a file below `src/`: `http/api/me.rs` is `[http, api, me]`.
+/// Returns the module path of a file below `src/`: `http/api/current_key.rs` is `[http, api, current_key]`.
 fn module_path(below: &str) -> Vec<String> {
     let mut parts: Vec<String> = below.trim_end_matches(".rs").split('/').map(str::to_owned).collect();
     if parts.last().is_some_and(|last| last == "mod" || (parts.len() == 1 && last == "lib")) {
@@ -120,7 +125,7 @@ fn module_path(below: &str) -> Vec<String> {
     parts
 }
 
-/// Every path from the crate's root that the code names, by `crate::` or by enough `super::`, without its `crate`.
+/// Returns every path from the crate's root that the code names, by `crate::` or enough `super::`, without `crate`.
 fn crate_paths(code: &str, depth: usize) -> Vec<Vec<String>> {
     let mut found = Vec::new();
     for (at, _) in code.match_indices("crate::") {
@@ -144,7 +149,7 @@ fn crate_paths(code: &str, depth: usize) -> Vec<Vec<String>> {
     found
 }
 
-/// Unfolds `a::{b, c::d}` into the paths `a::b` and `a::c::d`; returns how many bytes of `text` it took.
+/// Expands `a::{b, c::d}` into the paths `a::b` and `a::c::d`; returns how many bytes of `text` it took.
 fn expand(text: &str, before: &mut Vec<String>, found: &mut Vec<Vec<String>>) -> usize {
     let start = text.len() - text.trim_start().len();
     let rest = &text[start..];
@@ -153,7 +158,7 @@ fn expand(text: &str, before: &mut Vec<String>, found: &mut Vec<Vec<String>>) ->
         let mut inner = group;
         loop {
             let took = expand(inner, before, found);
-            // Passes over what does not belong to a path: `as name`, blanks.
+            // Skips parts that belong to no path: `as name`, blanks.
             let stop = inner[took..].find([',', '}']).map_or(inner.len(), |stop| took + stop);
             at += stop + 1;
             if !inner[stop..].starts_with(',') {
@@ -181,13 +186,12 @@ fn expand(text: &str, before: &mut Vec<String>, found: &mut Vec<Vec<String>>) ->
     start + took
 }
 
-/// Whether the code names the crate `name` at the head of a path.
+/// Returns true if the code names the crate `name` at the head of a path.
 fn names_crate(code: &str, name: &str) -> bool {
     code.match_indices(name).any(|(at, _)| {
         let (before, after) = (&code[..at], code[at + name.len()..].trim_start());
         let head = !before.ends_with(is_word) && !before.ends_with('.') && !before.ends_with("::");
-        head && (after.starts_with("::")
-            || (before.trim_end().ends_with("use") && after.starts_with([';', 'a'])))
+        head && (after.starts_with("::") || (before.trim_end().ends_with("use") && after.starts_with([';', 'a'])))
     })
 }
 
@@ -196,31 +200,30 @@ mod checker {
     use super::*;
 
     fn faults(path: &str, text: &str) -> Vec<String> {
-        let source = Source { path: path.into(), text: text.into() };
-        [room_faults(&source), foreign_faults(&source)].concat()
+        let source = SourceFile { path: path.into(), text: text.into() };
+        [import_faults(&source), restricted_name_faults(&source)].concat()
     }
 
     #[test]
     fn a_forbidden_import_is_found_with_its_reason() {
-        let found = faults("coordinator/src/flow/driver.rs", "use crate::{clock::Clock, http::server};\n");
+        let found = faults("coordinator/src/engine/driver.rs", "use crate::{clock::Clock, http::server};\n");
         assert_eq!(found.len(), 1, "{found:?}");
         assert!(found[0].contains("crate::http::server") && found[0].contains("flows one way"));
     }
 
     #[test]
     fn nested_groups_inline_paths_and_climbing_are_followed() {
-        let nested =
-            "use crate::{\n    storage::{Read, disk::{Store, open as o}},\n    service::Service,\n};";
+        let nested = "use crate::{\n    storage::{Read, disk::{Store, open as o}},\n    service::Service,\n};";
         assert_eq!(faults("coordinator/src/http/me.rs", nested).len(), 3);
-        assert_eq!(faults("coordinator/src/react/mod.rs", "fn f() { crate::mesh::go() }").len(), 1);
-        assert_eq!(faults("coordinator/src/react/pages.rs", "use super::super::mesh::go;").len(), 1);
-        assert_eq!(faults("coordinator/src/react/pages.rs", "use super::mesh;").len(), 0);
+        assert_eq!(faults("coordinator/src/notify/consumers/mod.rs", "fn f() { crate::mesh::go() }").len(), 1);
+        assert_eq!(faults("coordinator/src/notify/consumers/pages.rs", "use super::super::super::mesh::go;").len(), 1);
+        assert_eq!(faults("coordinator/src/notify/consumers/pages.rs", "use super::mesh;").len(), 0);
     }
 
     #[test]
     fn the_mesh_has_the_flows_types_and_nothing_of_its_inside() {
-        assert_eq!(faults("coordinator/src/mesh/session.rs", "use crate::flow::{Arrival, Inbox};").len(), 0);
-        assert_eq!(faults("coordinator/src/mesh/session.rs", "use crate::flow::driver::Driver;").len(), 1);
+        assert_eq!(faults("coordinator/src/mesh/session.rs", "use crate::engine::{Arrival, Inbox};").len(), 0);
+        assert_eq!(faults("coordinator/src/mesh/session.rs", "use crate::engine::driver::Driver;").len(), 1);
     }
 
     #[test]
@@ -236,7 +239,7 @@ mod checker {
     #[test]
     fn tests_may_reach_further_and_new_rooms_must_be_entered() {
         let text = "#[cfg(test)]\nmod tests {\n    use crate::storage::memory::Memory;\n    use crate::http::x;\n}\n";
-        assert_eq!(faults("coordinator/src/flow/driver.rs", text).len(), 0);
+        assert_eq!(faults("coordinator/src/engine/driver.rs", text).len(), 0);
         assert!(faults("coordinator/src/cellar/mod.rs", "")[0].contains("no line in the table"));
     }
 }

@@ -1,24 +1,25 @@
-//! What compilers do not keep: import rules, short files with a first line, no leftovers, licences and banned crates.
+//! Rules that compilers do not check: imports, file length and header, leftovers, licences and banned crates.
 
 mod dependencies;
 mod imports;
+mod language;
 mod security;
 mod source;
 mod tables;
 
-use source::{Source, code, files, is_word};
+use source::{SourceFile, code, files, is_word};
 
-/// No file is longer.
+/// Longest file, in lines.
 const LINES: usize = 400;
 
-/// Markers of work left over. Put together here, so that this file is clean itself.
+/// Markers of unfinished work. Concatenated here, so that this file does not contain them.
 const LEFTOVERS: &[&str] = &[concat!("TO", "DO"), concat!("FIX", "ME"), concat!("XX", "X")];
 const LEFTOVER_MACROS: &[&str] = &[concat!("to", "do!"), concat!("unimple", "mented!"), concat!("db", "g!")];
 
-/// The old name of a monitor, and the files that still have to say it.
+/// The old name of a monitor, and the files that may contain it.
 const OLD_NAME: &str = concat!("check", "point");
-const OLD_NAME_MAY: &[&str] = &["legacy.rs", "payload.rs"];
-/// Rooms that say the same word of a database: the open tails, written down so that a start replays little.
+const OLD_NAME_MAY: &[&str] = &["legacy.rs", "alert_payload.rs"];
+/// Modules that use the word in its database sense: writing down open tails so that a start replays little.
 const OTHER_SENSE: &[&str] = &["coordinator/src/storage/", "coordinator/src/history/"];
 
 #[test]
@@ -40,62 +41,57 @@ fn the_old_name_of_a_monitor_stays_behind_the_legacy_door() {
     assert!(faults.is_empty(), "{}", faults.join("\n"));
 }
 
-fn shape_faults(source: &Source) -> Vec<String> {
+fn shape_faults(source: &SourceFile) -> Vec<String> {
     let mut faults = Vec::new();
     let lines = source.text.lines().count();
     if lines > LINES {
-        faults.push(format!("{}: {lines} lines, {LINES} at most: split it by subject", source.path));
+        faults.push(format!("{}: {lines} lines, at most {LINES} allowed: split it by subject", source.path));
     }
     let first = source.text.lines().next().unwrap_or_default();
     if first.strip_prefix("//! ").is_none_or(|sentence| sentence.trim().is_empty()) {
-        faults.push(format!("{}: does not open with a `//!` sentence that says what it is for", source.path));
+        faults.push(format!("{}: does not start with a `//!` sentence that describes it", source.path));
     }
     faults
 }
 
-fn leftover_faults(source: &Source) -> Vec<String> {
+fn leftover_faults(source: &SourceFile) -> Vec<String> {
     let mut faults = Vec::new();
     let rust = source.path.ends_with(".rs");
     for (no, line) in source.text.lines().enumerate() {
         let at = |found: &str| format!("{}:{}: {found}", source.path, no + 1);
         for marker in LEFTOVERS {
             if has_word(line, marker) {
-                faults.push(at(&format!("`{marker}` is work left over: do it, or file it")));
+                faults.push(at(&format!("`{marker}` marks unfinished work: finish it, or file an issue")));
             }
         }
         if rust {
             for name in LEFTOVER_MACROS.iter().filter(|name| code(line).contains(**name)) {
-                faults.push(at(&format!("`{name}` is work left over")));
+                faults.push(at(&format!("`{name}` marks unfinished work")));
             }
         }
         for path in [concat!("/wo", "rk/"), concat!("/ho", "me/"), concat!("/ro", "ot/")] {
             if line.contains(path) {
-                faults.push(at(&format!("`{path}` is a path of one machine")));
+                faults.push(at(&format!("`{path}` is a machine-specific path")));
             }
         }
     }
     faults
 }
 
-fn old_name_faults(source: &Source) -> Vec<String> {
+fn old_name_faults(source: &SourceFile) -> Vec<String> {
     let name = source.path.rsplit('/').next().unwrap_or_default();
     let legacy_tests = source.path.starts_with("tests/it/") && name == "legacy.rs";
     let door_tests = source.path.starts_with("coordinator/src/http/tests");
-    let may = legacy_tests
-        || door_tests
-        || (OLD_NAME_MAY.contains(&name) && source.path.starts_with("coordinator/src/"));
+    let may =
+        legacy_tests || door_tests || (OLD_NAME_MAY.contains(&name) && source.path.starts_with("coordinator/src/"));
     let may = may || OTHER_SENSE.iter().any(|room| source.path.starts_with(room));
     if may || !source.text.to_lowercase().contains(OLD_NAME) {
         return Vec::new();
     }
-    vec![format!(
-        "{}: says `{OLD_NAME}`: the word lives in {} and nowhere else",
-        source.path,
-        OLD_NAME_MAY.join(" and ")
-    )]
+    vec![format!("{}: contains `{OLD_NAME}`: the name is allowed in {} only", source.path, OLD_NAME_MAY.join(" and "))]
 }
 
-/// Whether `word` stands in `line` on its own.
+/// Returns true if `line` contains `word` as a whole word.
 fn has_word(line: &str, word: &str) -> bool {
     line.match_indices(word)
         .any(|(at, _)| !line[..at].ends_with(is_word) && !line[at + word.len()..].starts_with(is_word))
@@ -104,8 +100,8 @@ fn has_word(line: &str, word: &str) -> bool {
 mod checker {
     use super::*;
 
-    fn source(path: &str, text: &str) -> Source {
-        Source { path: path.into(), text: text.into() }
+    fn source(path: &str, text: &str) -> SourceFile {
+        SourceFile { path: path.into(), text: text.into() }
     }
 
     #[test]
@@ -130,7 +126,7 @@ mod checker {
         let text = format!("//! {OLD_NAME}s\n");
         assert_eq!(old_name_faults(&source("coordinator/src/http/me.rs", &text)).len(), 1);
         assert_eq!(old_name_faults(&source("coordinator/src/http/legacy.rs", &text)).len(), 0);
-        assert_eq!(old_name_faults(&source("coordinator/src/letters/payload.rs", &text)).len(), 0);
+        assert_eq!(old_name_faults(&source("coordinator/src/notify/render/alert_payload.rs", &text)).len(), 0);
         assert_eq!(old_name_faults(&source("agent/src/legacy.rs", &text)).len(), 1);
     }
 }

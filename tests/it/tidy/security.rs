@@ -1,16 +1,15 @@
-//! Promises of `SECURITY.md`: each names a test that exists.
+//! Checks `SECURITY.md`: each promise names a test that exists.
 
 use std::fs;
 
 use super::source::root;
 
-/// The tests that the table rows of `text` name: path and function.
+/// Returns the tests that the table rows of `text` name: path and function.
 fn named(text: &str) -> Vec<(&str, &str)> {
     text.lines()
         .filter(|line| line.starts_with("| ") && line.contains(".rs`"))
         .filter_map(|line| {
-            let mut ticked =
-                line.rsplit('|').find(|cell| cell.contains(".rs`"))?.split('`').skip(1).step_by(2);
+            let mut ticked = line.rsplit('|').find(|cell| cell.contains(".rs`"))?.split('`').skip(1).step_by(2);
             Some((ticked.next()?, ticked.next().unwrap_or_default()))
         })
         .collect()

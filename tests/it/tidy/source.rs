@@ -1,25 +1,25 @@
-//! Rust files as the tidy checks read them: found in the tree, without comments, texts and test-only items.
+//! Source files for the tidy checks: discovery, and removal of comments, literals and test-only items.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-/// A file of the tree.
+/// A file of the source tree.
 #[derive(Debug, Clone)]
-pub(super) struct Source {
-    /// Path below the root of the tree, with forward slashes.
+pub(super) struct SourceFile {
+    /// Path relative to the root, with forward slashes.
     pub(super) path: String,
-    /// The whole text.
+    /// Contents.
     pub(super) text: String,
 }
 
-/// Root of the tree.
+/// Returns the root of the source tree.
 pub(super) fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("tests/ lies in the tree").to_path_buf()
 }
 
-/// Every file of the tree whose name ends in one of `endings`, in order of path; build output and version control
-/// are passed over.
-pub(super) fn files(endings: &[&str]) -> Vec<Source> {
+/// Returns every file whose name ends with one of `endings`, ordered by path, without build output and version
+/// control.
+pub(super) fn files(endings: &[&str]) -> Vec<SourceFile> {
     let root = root();
     let mut found = Vec::new();
     let mut folders = vec![root.clone()];
@@ -35,7 +35,7 @@ pub(super) fn files(endings: &[&str]) -> Vec<Source> {
             } else if endings.iter().any(|ending| name.ends_with(ending)) {
                 let below = path.strip_prefix(&root).expect("found below the root");
                 let text = std::fs::read_to_string(&path).expect("file is text");
-                found.push(Source { path: below.to_string_lossy().replace('\\', "/"), text });
+                found.push(SourceFile { path: below.to_string_lossy().replace('\\', "/"), text });
             }
         }
     }
@@ -43,9 +43,9 @@ pub(super) fn files(endings: &[&str]) -> Vec<Source> {
     found
 }
 
-/// The files that only tests are built from: folders named `tests`, files named `tests.rs`, and modules declared under
-/// `#[cfg(test)]`.
-pub(super) fn test_only(sources: &[Source]) -> BTreeSet<String> {
+/// Returns the files that are built for tests only: folders named `tests`, files named `tests.rs`, and modules
+/// declared under `#[cfg(test)]`.
+pub(super) fn test_only(sources: &[SourceFile]) -> BTreeSet<String> {
     let mut found: BTreeSet<String> = sources
         .iter()
         .map(|source| source.path.clone())
@@ -66,7 +66,7 @@ pub(super) fn test_only(sources: &[Source]) -> BTreeSet<String> {
     found
 }
 
-/// The text with comments, string and character literals blanked; lines stay where they are.
+/// Blanks comments, string and character literals; line numbers do not change.
 pub(super) fn code(text: &str) -> String {
     let chars: Vec<char> = text.chars().collect();
     let at = |i: usize| chars.get(i).copied().unwrap_or('\0');
@@ -94,8 +94,8 @@ pub(super) fn code(text: &str) -> String {
     out
 }
 
-/// Blanks the items under `#[cfg(test)]`, and gives the names of the modules among them that have a file of their own.
-/// Wants [`code`].
+/// Blanks the items under `#[cfg(test)]`, and returns the names of their modules that have their own file. Expects the
+/// output of [`code`].
 pub(super) fn without_tests(code: &str) -> (String, Vec<String>) {
     const MARK: &str = "#[cfg(test)]";
     let mut rest = code;
@@ -105,8 +105,7 @@ pub(super) fn without_tests(code: &str) -> (String, Vec<String>) {
         kept.push_str(&rest[..at]);
         let item = &rest[at + MARK.len()..];
         let end = item_end(item);
-        let mut words =
-            item[..end].trim_end_matches(';').split_whitespace().skip_while(|word| *word != "mod");
+        let mut words = item[..end].trim_end_matches(';').split_whitespace().skip_while(|word| *word != "mod");
         if item[..end].ends_with(';') && words.next().is_some() {
             modules.extend(words.next().map(str::to_owned));
         }
@@ -117,12 +116,12 @@ pub(super) fn without_tests(code: &str) -> (String, Vec<String>) {
     (kept, modules)
 }
 
-/// Whether `c` can be part of a name.
+/// Returns true if `c` can be part of a name.
 pub(super) fn is_word(c: char) -> bool {
     c.is_alphanumeric() || c == '_'
 }
 
-/// Where the item that `text` begins with ends: at a semicolon outside of braces, or with its closing brace.
+/// Returns the end of the item at the start of `text`: a semicolon outside of braces, or its closing brace.
 fn item_end(text: &str) -> usize {
     let mut depth = 0_usize;
     for (i, c) in text.char_indices() {
@@ -175,7 +174,7 @@ fn string_end(chars: &[char], start: usize) -> usize {
     chars.len()
 }
 
-/// End of a raw string whose hashes or quote begin at `start`; none if no raw string begins there.
+/// Returns the end of a raw string whose hashes or quote begin at `start`; `None` if no raw string begins there.
 fn raw_string_end(chars: &[char], start: usize) -> Option<usize> {
     let hashes = chars[start..].iter().take_while(|&&c| c == '#').count();
     if chars.get(start + hashes) != Some(&'"') {
@@ -206,7 +205,7 @@ fn test_items_are_left_out_and_their_files_are_known() {
     assert_eq!(modules, ["contract"]);
     assert!(kept.contains("fn f()") && kept.contains("fn g()") && !kept.contains("use b"));
 
-    let source = |path: &str, text: &str| Source { path: path.into(), text: text.into() };
+    let source = |path: &str, text: &str| SourceFile { path: path.into(), text: text.into() };
     let sources = [
         source("c/src/storage/mod.rs", text),
         source("c/src/storage/contract.rs", ""),

@@ -1,115 +1,116 @@
-//! The tables of `ARCHITECTURE.md` that the import checks keep: rooms, crates, and names that belong to one room.
+//! Tables of the import rules, as in `ARCHITECTURE.md`: modules, crates, and names that only one module may use.
 
-/// What one room may take from another.
+/// Permitted import from another module.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum May {
-    /// Anything of the room.
+pub(super) enum AllowedImport {
+    /// Anything in the module.
     All(&'static str),
-    /// Types of the room's top file, none of its inner modules.
+    /// Types of the module's top file, none of its submodules.
     Types(&'static str),
-    /// One module of the room.
-    Part(&'static str, &'static str),
+    /// A submodule of the module.
+    Submodule(&'static str, &'static str),
 }
 
-use May::{All, Part, Types};
+use AllowedImport::{All, Submodule, Types};
 
-/// A room of the coordinator (a folder or a file right below `src/`), what it may import, and why no more.
-pub(super) struct Room(pub(super) &'static str, pub(super) &'static [May], pub(super) &'static str);
+/// A top-level module of the coordinator (a folder or file directly below `src/`), the imports it may have, and the
+/// reason.
+pub(super) struct ModuleRule(pub(super) &'static str, pub(super) &'static [AllowedImport], pub(super) &'static str);
 
-pub(super) const ROOMS: &[Room] = &[
-    Room("clock", &[], "the clock is at the bottom of the house"),
-    Room("config", &[], "settings are parsed once, by a file that knows no room"),
-    Room("out", &[], "it prints what it is given"),
-    Room("plain_text", &[], "it turns text into text, for every room that shows any"),
-    Room("log_limit", &[], "it counts lines and knows no module"),
-    Room("supervise", &[], "it begins what it is given, whatever that is"),
-    Room("telemetry", &[All("config")], "logging is set up before any room is built"),
-    Room(
+pub(super) const MODULE_RULES: &[ModuleRule] = &[
+    ModuleRule("clock", &[], "the clock is the lowest layer"),
+    ModuleRule("config", &[], "settings are parsed once, by a file that depends on no module"),
+    ModuleRule("console", &[], "it only prints its input"),
+    ModuleRule("plain_text", &[], "it converts text, for every module that shows text"),
+    ModuleRule("log_limit", &[], "it counts log lines and depends on no module"),
+    ModuleRule("supervisor", &[], "it runs any task"),
+    ModuleRule("telemetry", &[All("config")], "logging is set up before any module starts"),
+    ModuleRule(
         "views",
         &[All("plain_text")],
-        "a view is made of core types only, so that it can be drawn in a test without a service",
+        "views use core types only, so that tests can render them without a service",
     ),
-    Room("storage", &[], "the store knows the domain's values and none of its users"),
-    Room(
+    ModuleRule("storage", &[], "the store knows the domain's records and none of its users"),
+    ModuleRule(
         "history",
         &[All("storage")],
-        "blocks and figures are made of readings; who asks for them is not its affair",
+        "blocks and statistics are built from readings, independent of their users",
     ),
-    Room(
+    ModuleRule(
         "members",
         &[All("storage"), All("clock"), Types("mesh")],
-        "who may join is kept for the mesh by the traits it asks for, and reaches into nothing of it",
+        "membership implements the mesh's traits, and uses nothing else of the mesh",
     ),
-    Room(
-        "flow",
+    ModuleRule(
+        "engine",
         &[All("storage"), All("history"), All("clock")],
-        "the river flows one way: it judges and commits, others react",
+        "the pipeline flows one way: the engine judges and commits, others react",
     ),
-    Room(
+    ModuleRule(
         "mesh",
-        &[All("clock"), All("log_limit"), All("supervise"), Types("flow"), Types("storage")],
-        "the mesh turns frames into observations; it reaches the flow by its inbox and its questions alone",
+        &[All("clock"), All("log_limit"), All("supervisor"), Types("engine"), Types("storage")],
+        "the mesh turns frames into observations; it reaches the engine by its inbox and its requests only",
     ),
-    Room(
-        "publish",
+    ModuleRule(
+        "page_cache",
         &[All("service"), All("views")],
-        "documents are drawn from what the service lets a visitor see, and of nothing that passed no gate",
+        "documents contain only data that the service lets a visitor see, after access control",
     ),
-    Room(
-        "letters",
+    ModuleRule(
+        "notify/render",
         &[All("plain_text")],
-        "a letter is made of core types only, so that it can be read in a test without anything being sent",
+        "messages use core types only, so that tests can render them without sending",
     ),
-    Room(
-        "react",
-        &[All("storage"), All("clock"), All("letters"), All("publish")],
-        "reactions read the journal; none may change a monitor's state or speak to the outside",
+    ModuleRule(
+        "notify/consumers",
+        &[All("storage"), All("clock"), All("notify/render")],
+        "consumers read the journal; none may change a monitor's state or use the network",
     ),
-    Room(
-        "deliver",
-        &[All("storage"), All("clock"), All("letters"), All("supervise")],
-        "a delivery sends what was stored for it, and decides nothing",
+    ModuleRule(
+        "notify/deliver",
+        &[All("storage"), All("clock"), All("notify/render"), All("supervisor")],
+        "a delivery sends the stored message, and decides nothing",
     ),
-    Room(
-        "calendar",
+    ModuleRule(
+        "scheduler",
         &[All("storage"), All("clock")],
-        "what time alone brings about is committed like anything else, and told by the journal",
+        "time-driven transitions are committed like all others, and reported by the journal",
     ),
-    Room(
+    ModuleRule(
         "service",
-        &[All("storage"), All("clock"), All("letters"), Types("flow")],
-        "three doors call the service; it knows none of them",
+        &[All("storage"), All("clock"), All("notify/render"), Types("engine")],
+        "three interfaces call the service; it knows none of them",
     ),
-    Room(
+    ModuleRule(
         "tls",
         &[All("clock")],
-        "certificates are kept for names that others give; whose they are is the service's affair",
+        "certificates are managed for given hostnames; their ownership belongs to the service",
     ),
-    Room(
-        "domains",
+    ModuleRule(
+        "domain_verification",
         &[All("service")],
-        "it asks name servers; what their answers mean is the service's affair",
+        "it queries name servers; the service decides about the result",
     ),
-    Room(
+    ModuleRule(
         "http",
         &[
             All("service"),
             All("tls"),
-            All("publish"),
+            All("page_cache"),
             All("views"),
             All("clock"),
-            All("letters"),
+            All("notify/render"),
             All("log_limit"),
-            Part("deliver", "sign"),
+            Submodule("notify/deliver", "signature"),
         ],
-        "the HTTP door asks the service, and describes what is delivered; it never reaches around it into the store or the flow",
+        "HTTP calls the service, and documents deliveries; it never bypasses the service to the store or the engine",
     ),
-    Room(
+    ModuleRule(
         "admin",
-        &[All("service"), All("members"), All("config"), All("out"), Types("storage")],
-        "the operator's door calls the service and the members' records, and tells a locked store from others",
+        &[All("service"), All("members"), All("config"), All("console"), Types("storage")],
+        "the admin socket calls the service and the membership records, and recognizes a locked store",
     ),
-    Room(
+    ModuleRule(
         "up",
         &[
             All("app"),
@@ -118,43 +119,43 @@ pub(super) const ROOMS: &[Room] = &[
             All("members"),
             All("config"),
             All("clock"),
-            All("out"),
+            All("console"),
             All("telemetry"),
             Types("mesh"),
         ],
-        "one host, one process: it starts the app and local agents and has no way of its own into the rooms",
+        "one host, one process: it starts the app and local agents, and uses no module directly",
     ),
 ];
 
-/// Files that may name every room: they build the house, stop it in order, or choose which part of it runs.
-pub(super) const EVERYTHING: &[&str] = &["app", "cli", "drain", "lib", "main"];
+/// Files that may import every module: they assemble the service, stop it in order, or choose the part that runs.
+pub(super) const UNRESTRICTED: &[&str] = &["app", "cli", "drain", "lib", "main", "notify"];
 
-/// A name of another crate, where alone in the tree it may stand, and why.
-pub(super) struct Alone(pub(super) &'static str, pub(super) &'static [&'static str], pub(super) &'static str);
+/// A name of another crate, the only files that may use it, and the reason.
+pub(super) struct RestrictedName(pub(super) &'static str, pub(super) &'static [&'static str], pub(super) &'static str);
 
-pub(super) const ALONE: &[Alone] = &[
-    Alone(
+pub(super) const RESTRICTED_NAMES: &[RestrictedName] = &[
+    RestrictedName(
         "sled",
         &["coordinator/src/storage/disk"],
-        "the engine can be replaced only while one folder knows it",
+        "the storage engine can be replaced only while one folder uses it",
     ),
-    Alone("warp", &["coordinator/src/http"], "HTTP is a door; no room behind it may know what knocks"),
-    Alone(
+    RestrictedName("warp", &["coordinator/src/http"], "HTTP is an interface; no module behind it may depend on it"),
+    RestrictedName(
         "quinn",
         &["coordinator/src/mesh", "agent/src"],
-        "connections and their limits are made in one place of each end",
+        "connections and their limits are set in one place on each side",
     ),
-    Alone(
+    RestrictedName(
         "parallax_protocol",
         &["coordinator/src/mesh", "agent/src"],
-        "wire types stop at the mesh: a rule that used them would freeze the format or break it",
+        "wire types stop at the mesh: rules that used them would freeze or break the format",
     ),
-    Alone(
+    RestrictedName(
         "parallax_agent",
         &["coordinator/src/up", "agent/src"],
-        "the coordinator needs agents only where it starts some",
+        "the coordinator needs the agent only where it starts local ones",
     ),
-    Alone(
+    RestrictedName(
         "parallax_certs",
         &[
             "coordinator/src/mesh",
@@ -167,59 +168,55 @@ pub(super) const ALONE: &[Alone] = &[
             "coordinator/src/tls/acme",
             "agent/src",
         ],
-        "who may join is the mesh's affair; files for their owner alone are written in one way, and records \
-         are sealed by one cipher",
+        "membership belongs to the mesh; private files are written in one way, and records are sealed by one \
+         cipher",
     ),
-    Alone(
+    RestrictedName(
         "parallax_dial",
         &[
-            "coordinator/src/deliver",
-            "coordinator/src/domains",
+            "coordinator/src/notify/deliver",
+            "coordinator/src/domain_verification",
             "coordinator/src/service",
             "coordinator/src/app",
             "coordinator/src/tls/acme",
             "agent/src",
         ],
-        "only probes, deliveries and a look at where a name leads speak to addresses that customers give; the service asks \
-         the table of addresses, and domains the name servers",
+        "only probes, deliveries and domain checks connect to addresses that customers give; the service uses the \
+         address table, and domains the resolver",
     ),
-    Alone(
+    RestrictedName(
         "reqwest",
-        &["coordinator/src/deliver", "agent/src/probe"],
-        "what leaves the house goes through one guarded client",
+        &["coordinator/src/notify/deliver", "agent/src/probe"],
+        "outgoing requests go through one guarded client",
     ),
-    Alone(
-        "instant_acme",
-        &["coordinator/src/tls/acme"],
-        "an authority is asked in one place, by a client with bounds",
-    ),
-    Alone(
+    RestrictedName("instant_acme", &["coordinator/src/tls/acme"], "ACME is used in one place, by a client with limits"),
+    RestrictedName(
         "hyper_rustls",
         &["coordinator/src/tls/acme"],
-        "what leaves the house goes through one guarded client; the authority is the operator's own choice",
+        "outgoing requests go through one guarded client, except to the authority that the operator chose",
     ),
-    Alone("lettre", &["coordinator/src/deliver"], "mail is sent by deliveries alone"),
-    Alone(
+    RestrictedName("lettre", &["coordinator/src/notify/deliver"], "only deliveries send mail"),
+    RestrictedName(
         "askama",
-        &["coordinator/src/views", "coordinator/src/letters"],
-        "templates are the affair of what is shown and what is written",
+        &["coordinator/src/views", "coordinator/src/notify/render"],
+        "only pages and messages have templates",
     ),
 ];
 
-/// Calls that open a connection, and where alone they may stand: everything else would dial without the guard.
+/// Calls that open a connection, and the only files that may make them: anything else would bypass the address guard.
 pub(super) const CONNECTS: &[&str] = &["TcpStream::connect", "TcpSocket::new", "Socket::new"];
 pub(super) const MAY_CONNECT: &[&str] = &["protocol/dial/src"];
 
-/// Crates of ours, and which of ours they may depend on outside of tests.
+/// Crates of the workspace, and those of them that each may depend on outside of tests.
 pub(super) const CRATES: &[(&str, &[&str], &str)] = &[
-    ("coordinator/core", &[], "the rules stand alone, without IO, clock or runtime"),
-    ("protocol", &[], "the wire format must not move when a rule's type does"),
-    ("protocol/dial", &[], "the guard is used by both ends and knows neither"),
-    ("certs", &[], "trust is decided without knowing what is spoken"),
+    ("coordinator/core", &[], "the rules have no IO, clock or runtime"),
+    ("protocol", &[], "the wire format must not change with a type of the rules"),
+    ("protocol/dial", &[], "the address guard is used by both sides and depends on neither"),
+    ("certs", &[], "trust is independent of the protocol"),
     (
         "agent",
         &["parallax-protocol", "parallax-dial", "parallax-certs"],
-        "an agent measures; the rules are not its affair",
+        "an agent measures; it does not apply the rules",
     ),
     (
         "coordinator",

@@ -1,4 +1,4 @@
-//! The API through HTTP: reads a core answers, and durable writes by clients side by side.
+//! Benchmarks of the HTTP API: reads per CPU second, and durable writes by concurrent clients.
 
 use std::cell::{Cell, RefCell};
 use std::net::SocketAddr;
@@ -11,32 +11,33 @@ use tokio::net::TcpStream;
 use tokio::task::LocalSet;
 use tokio::time::Instant;
 
-use super::{figure, gauge, is_whole, quantile};
-use crate::installation::Coordinator;
+use super::{figure, is_whole, process_usage, quantile};
+use crate::installation::CoordinatorProcess;
 
-/// Monitors of the page that is read.
+/// Monitors on the page that is read.
 const MONITORS: u32 = 50;
-/// Connections of a feed that is as fast as it can be.
+/// Connections of an unthrottled run.
 const CONNECTIONS: u32 = 16;
-/// No key's minute is up in a bench.
+/// Rate limit high enough that no key reaches it.
 const CONFIG: &str = "requests_per_minute = 100000000\n";
 
-/// What a feed brought.
+/// Responses counted in one run.
 #[derive(Default)]
-struct Fed {
+struct ResponseCounts {
     answers: Cell<u64>,
     micros: RefCell<Vec<i64>>,
 }
 
-/// Reads the list of monitors and the status document, and changes monitors with 1, 10 and 100 clients, `seconds` each.
+/// Measures reads of the monitor list and the status document, and monitor changes by 1, 10 and 100 clients, for
+/// `seconds` each.
 pub(super) fn api(seconds: u32) {
-    let core = gauge::step_aside();
+    let core = process_usage::split_cores();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
     LocalSet::new().block_on(&runtime, async {
         let mesh = SocketAddr::from(([127, 0, 0, 1], 0));
-        let coordinator = Coordinator::serve(mesh, CONFIG).await;
-        gauge::pin(coordinator.process.id(), core);
-        let account = coordinator.account("pro");
+        let coordinator = CoordinatorProcess::serve(mesh, CONFIG).await;
+        process_usage::pin(coordinator.process.id(), core);
+        let account = coordinator.create_account("pro");
         let mut monitors = Vec::new();
         for number in 0..MONITORS {
             let body = json!({ "url": format!("https://service-{number}.example.com/health"), "slowThresholdMs": 900 });
@@ -58,26 +59,27 @@ pub(super) fn api(seconds: u32) {
         let process = coordinator.process.id();
         for (name, path) in [("monitors", "/monitors"), ("status", "/status")] {
             let requests = vec![request("GET", &format!("{page}{path}"), "")];
-            report(&format!("api_read_{name}"), process, feed(address, requests, CONNECTIONS, length), length).await;
+            report(&format!("api_read_{name}"), process, send_requests(address, requests, CONNECTIONS, length), length)
+                .await;
         }
         for clients in [1, 10, 100] {
-            // Two names in turn, so that each request is a change.
+            // Two alternating names, so that each request is a change.
             let requests = (0..2 * MONITORS).map(|turn| {
                 let monitor = &monitors[(turn % MONITORS) as usize];
                 let body = json!({ "name": format!("Service {}", turn / MONITORS) }).to_string();
                 request("PATCH", &format!("{page}/monitors/{monitor}"), &body)
             });
-            let fed = feed(address, requests.collect(), clients, length);
+            let fed = send_requests(address, requests.collect(), clients, length);
             report(&format!("api_write_{clients}_clients"), process, fed, length).await;
         }
-        figure("load", gauge::load(), "-", "-");
+        figure("load", process_usage::load(), "-", "-");
     });
 }
 
-async fn report(name: &str, process: u32, feeding: impl Future<Output = Rc<Fed>>, length: Duration) {
-    let cpu = gauge::cpu_seconds(process);
+async fn report(name: &str, process: u32, feeding: impl Future<Output = Rc<ResponseCounts>>, length: Duration) {
+    let cpu = process_usage::cpu_seconds(process);
     let fed = feeding.await;
-    let cpu = gauge::cpu_seconds(process) - cpu;
+    let cpu = process_usage::cpu_seconds(process) - cpu;
     #[allow(clippy::cast_precision_loss, reason = "counts")]
     let answers = fed.answers.get() as f64;
     let mut micros = fed.micros.take();
@@ -88,9 +90,14 @@ async fn report(name: &str, process: u32, feeding: impl Future<Output = Rc<Fed>>
     figure(&format!("{name}_p99"), quantile(&micros, 0.99) / 1e3, "ms", "-");
 }
 
-/// Sends requests in turn on that many connections, one at a time on each, for so long.
-async fn feed(address: SocketAddr, requests: Vec<String>, connections: u32, length: Duration) -> Rc<Fed> {
-    let (fed, requests) = (Rc::new(Fed::default()), Rc::new(requests));
+/// Sends `requests` in turn on `connections` connections, one at a time on each, for `length`.
+async fn send_requests(
+    address: SocketAddr,
+    requests: Vec<String>,
+    connections: u32,
+    length: Duration,
+) -> Rc<ResponseCounts> {
+    let (fed, requests) = (Rc::new(ResponseCounts::default()), Rc::new(requests));
     let until = Instant::now() + length;
     let tasks: Vec<_> = (0..connections as usize)
         .map(|first| {
@@ -107,16 +114,11 @@ async fn feed(address: SocketAddr, requests: Vec<String>, connections: u32, leng
                     stream.write_all(request.as_bytes()).await.expect("it listens");
                     held.clear();
                     while !is_whole(&held) {
-                        assert!(
-                            stream.read_buf(&mut held).await.expect("an answer") > 0,
-                            "the connection stays"
-                        );
+                        assert!(stream.read_buf(&mut held).await.expect("an answer") > 0, "the connection stays");
                     }
                     assert!(held.starts_with(b"HTTP/1.1 200"), "{}", String::from_utf8_lossy(&held));
                     fed.answers.set(fed.answers.get() + 1);
-                    fed.micros
-                        .borrow_mut()
-                        .push(i64::try_from(begun.elapsed().as_micros()).expect("seconds"));
+                    fed.micros.borrow_mut().push(i64::try_from(begun.elapsed().as_micros()).expect("seconds"));
                 }
             })
         })

@@ -1,17 +1,18 @@
-//! Deliveries to a receiver on loopback: how many a core sends, and how long one takes from its commit to its receiver.
+//! Benchmarks of deliveries to receivers on loopback: deliveries per CPU second, and the latency from commit to
+//! receipt.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use parallax_coordinator::clock::Clock;
-use parallax_coordinator::deliver::channel::Bases;
-use parallax_coordinator::deliver::mail::{MailConfig, Mailer, Transport};
-use parallax_coordinator::deliver::webhook::Client;
-use parallax_coordinator::deliver::{Deliverer, Settings};
+use parallax_coordinator::notify::deliver::channel::ServiceUrls;
+use parallax_coordinator::notify::deliver::http_client::DeliveryClient;
+use parallax_coordinator::notify::deliver::mail::{MailBackend, MailConfig, Mailer};
+use parallax_coordinator::notify::deliver::{Deliverer, DeliverySettings};
 use parallax_coordinator::storage::{Batch, Store};
-use parallax_coordinator::supervise::Watch;
-use parallax_core::delivery::{Delivery, Letter, Recipient, Stage};
-use parallax_core::destination::{Channel, Destination, Health, Secrets};
+use parallax_coordinator::supervisor::Supervisor;
+use parallax_core::delivery::{Delivery, DeliveryMessage, DeliveryState, Recipient};
+use parallax_core::destination::{Channel, DeliveryHealth, Destination, SigningSecrets};
 use parallax_core::id::{DeliveryId, DestinationId, MonitorId, PageId};
 use parallax_core::plan::Plan;
 use parallax_core::time::Timestamp;
@@ -20,42 +21,42 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Notify, watch};
 use tokio::time::Instant;
 
-use super::coordinator::{self, Made};
-use super::{figure, gauge, is_whole, now_ms, quantile};
+use super::coordinator::{self, BenchInstallation};
+use super::{figure, is_whole, now_ms, process_usage, quantile};
 
 const SECRET: &str = "whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=";
-/// Receivers, each with a port of its own.
+/// Receivers, each on its own port.
 const RECEIVERS: u16 = 64;
-/// Monitors that deliveries are about.
+/// Monitors that the deliveries refer to.
 const MONITORS: u32 = 1000;
-/// Deliveries of which each is waited for.
+/// Deliveries sent one by one.
 const SINGLE: u32 = 500;
-/// A letter is about as long.
+/// Length of a message, close to that of a real one.
 const LETTER: usize = 900;
 
-/// Sends `count` that wait already, then some one by one.
+/// Sends `count` queued deliveries, then some one by one.
 pub(super) fn deliveries(count: u32) {
-    let core = gauge::step_aside();
+    let core = process_usage::split_cores();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
     runtime.block_on(async {
-        let made = coordinator::make(1, 0, Plan::Pro).await;
+        let made = coordinator::create_installation(1, 0, Plan::Pro).await;
         let (told, mut taken) = watch::channel(0_u32);
         let told = Arc::new(told);
         let mut ports = Vec::new();
         for _ in 0..RECEIVERS {
             let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
             ports.push(listener.local_addr().expect("an address").port());
-            tokio::spawn(take(listener, Arc::clone(&told)));
+            tokio::spawn(accept_connections(listener, Arc::clone(&told)));
         }
         let page = made.monitors[0].page;
         seed(&made, page, &ports, count).await;
 
         let running = made.serve(core).await;
         let begun = Instant::now();
-        let cpu = gauge::cpu_seconds(running.process.id());
+        let cpu = process_usage::cpu_seconds(running.process.id());
         let before = *taken.borrow();
-        taken.wait_for(|taken| *taken >= count).await.expect("they are told");
-        let cpu = gauge::cpu_seconds(running.process.id()) - cpu;
+        taken.wait_for(|taken| *taken >= count).await.expect("the sender lives");
+        let cpu = process_usage::cpu_seconds(running.process.id()) - cpu;
         let sent = f64::from(count - before);
         figure("deliveries_per_cpu_second", sent / cpu, "deliveries/s", "-");
         figure("deliveries_rate", sent / begun.elapsed().as_secs_f64(), "deliveries/s", "-");
@@ -69,11 +70,11 @@ pub(super) fn deliveries(count: u32) {
     });
 }
 
-async fn seed(made: &Made, page: PageId, ports: &[u16], count: u32) {
-    let store = made.store().await;
+async fn seed(made: &BenchInstallation, page: PageId, ports: &[u16], count: u32) {
+    let store = made.open_store().await;
     let mut batch = Batch::new();
     for (n, port) in (0..).zip(ports) {
-        let secret = Secrets { present: SECRET.to_owned(), before: None };
+        let secret = SigningSecrets { newest: SECRET.to_owned(), previous: None };
         batch.write(Destination {
             id: DestinationId::from_u128(n),
             page,
@@ -82,14 +83,14 @@ async fn seed(made: &Made, page: PageId, ports: &[u16], count: u32) {
             events: None,
             monitors: None,
             enabled: true,
-            health: Health::default(),
+            health: DeliveryHealth::default(),
             created_at: Timestamp::from_millis(now_ms()),
         });
     }
     store.commit(batch).await.expect("a commit");
-    for first in (0..count).step_by(coordinator::AT_ONCE) {
+    for first in (0..count).step_by(coordinator::WRITES_PER_COMMIT) {
         let mut batch = Batch::new();
-        let some = first..count.min(first + u32::try_from(coordinator::AT_ONCE).expect("a number"));
+        let some = first..count.min(first + u32::try_from(coordinator::WRITES_PER_COMMIT).expect("a number"));
         for number in some {
             batch.write(delivery(page, number));
         }
@@ -98,34 +99,33 @@ async fn seed(made: &Made, page: PageId, ports: &[u16], count: u32) {
     store.close().await;
 }
 
-/// How many microseconds each took from its commit until it was there.
-async fn one_by_one(made: &Made, page: PageId, taken: &mut watch::Receiver<u32>) -> Vec<i64> {
-    let (store, wake) = (made.store().await, Arc::new(Notify::new()));
+/// Returns the microseconds from commit to receipt of each delivery.
+async fn one_by_one(made: &BenchInstallation, page: PageId, taken: &mut watch::Receiver<u32>) -> Vec<i64> {
+    let (store, wake) = (made.open_store().await, Arc::new(Notify::new()));
     let nowhere = || reqwest::Url::parse("http://127.0.0.1:9").expect("a URL");
-    let settings = Settings {
-        bases: Bases { telegram: nowhere(), pagerduty: nowhere() },
+    let settings = DeliverySettings {
+        service_urls: ServiceUrls { telegram: nowhere(), pagerduty: nowhere() },
         base_url: "http://127.0.0.1:9".to_owned(),
         root_domain: None,
         operator_mail: None,
         operator_hook: None,
     };
-    let client = Client::new(true, &[]).expect("a client");
+    let client = DeliveryClient::new(true, &[]).expect("a client");
     let from = "parallax@example.com".to_owned();
-    let mail = MailConfig { transport: Transport::None, from, reply_to: None };
+    let mail = MailConfig { backend: MailBackend::None, from, reply_to: None };
     let mailer = Arc::new(Mailer::new(&mail).expect("a mailer"));
-    let deliverer =
-        Deliverer::new(store.clone(), Clock::system(), client, mailer, settings, Arc::clone(&wake));
+    let deliverer = Deliverer::new(store.clone(), Clock::system(), client, mailer, settings, Arc::clone(&wake));
     let (stop, stops) = watch::channel(false);
-    let running = tokio::spawn(deliverer.run(stops, Watch::default()));
+    let running = tokio::spawn(deliverer.run(stops, Supervisor::default()));
     let mut micros = Vec::new();
     for number in 0..SINGLE {
         let before = *taken.borrow_and_update();
         commit(&store, delivery(page, u32::MAX - number)).await;
         let begun = Instant::now();
         wake.notify_one();
-        taken.wait_for(|taken| *taken > before).await.expect("they are told");
+        taken.wait_for(|taken| *taken > before).await.expect("the sender lives");
         micros.push(i64::try_from(begun.elapsed().as_micros()).expect("it fits"));
-        // As alerts come: now and then.
+        // Irregular pauses, as with real alerts.
         tokio::time::sleep(Duration::from_millis(u64::from(number % 7) * 5)).await;
     }
     stop.send_replace(true);
@@ -150,17 +150,17 @@ fn delivery(page: PageId, number: u32) -> Delivery {
         monitor: Some(MonitorId::from_u128(u128::from(number / u32::from(RECEIVERS) % MONITORS))),
         incident: None,
         seq: u64::from(number),
-        letter: Letter::Json(vec![b'x'; LETTER]),
-        once: false,
+        message: DeliveryMessage::Json(vec![b'x'; LETTER]),
+        is_single_attempt: false,
         created_at: now,
-        stage: Stage::Waiting(now),
-        tries: Default::default(),
-        log: Vec::new(),
-        began: None,
+        state: DeliveryState::Waiting(now),
+        attempts: Default::default(),
+        attempt_log: Vec::new(),
+        outage_start: None,
     }
 }
 
-async fn take(listener: TcpListener, told: Arc<watch::Sender<u32>>) {
+async fn accept_connections(listener: TcpListener, told: Arc<watch::Sender<u32>>) {
     while let Ok((stream, _)) = listener.accept().await {
         tokio::spawn(answer(stream, Arc::clone(&told)));
     }

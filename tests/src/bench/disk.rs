@@ -1,54 +1,53 @@
-//! The history's size: results of a day and more through the real store, sealed as time passes.
+//! Benchmark of the history's size: results of a day or more through the real store, sealed as time passes.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use parallax_coordinator::history::{self, History};
-use parallax_coordinator::storage::disk::Options;
+use parallax_coordinator::storage::disk::DiskOptions;
 use parallax_coordinator::storage::{Batch, Store};
 use parallax_core::assign;
-use parallax_core::observation::{Reading, Word};
-use parallax_core::place::{PlaceNo, Region, RegionSet};
+use parallax_core::observation::{Reading, RoundOutcome};
 use parallax_core::plan::Plan;
 use parallax_core::time::{HOUR, SECOND, Timestamp};
+use parallax_core::vantage::{Region, RegionSet, VantageNo};
 
 use super::coordinator::{self, Latencies};
-use super::{figure, gauge};
+use super::{figure, process_usage};
 
 const INTERVAL_MS: u32 = 60_000;
-/// Results of so many ms are one commit.
+/// Simulated time that one commit covers, in ms.
 const COMMIT_EVERY: i64 = 10 * SECOND;
-/// Hours after the last result until all of it is sealed.
+/// Hours after the last result until everything is sealed.
 const SETTLE_HOURS: i64 = 3;
 
-/// Bytes of a block and of a roll-up beside what they hold, once folded: three of its own, and its share of key and
+/// Overhead of a block and of a roll-up after compaction, in bytes: three of its own, and its share of the key and
 /// record of eight hours in six regions, or of a day.
 const BLOCK_AROUND: usize = 3 + 1;
 const ROLLUP_AROUND: usize = 3 + 2;
 
-/// That many monitors in six regions every minute, for so many hours. The engine frees its files' space by the clock,
-/// and here a day takes seconds: `pace_ms` is waited after each commit.
+/// Writes results of `monitors` monitors in six regions, one a minute, for `hours` hours. The engine frees file space
+/// by the clock, and a simulated day takes seconds: `pace_ms` is the pause after each commit.
 pub(super) fn disk(monitors: u32, hours: u32, pace_ms: u32) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
     runtime.block_on(async {
-        let made = coordinator::make(monitors, 6, Plan::Hobby).await;
+        let made = coordinator::create_installation(monitors, 6, Plan::Hobby).await;
         let folder = made.folder.path().join("data").join("store");
-        let options = Options { ballast: 0, ..Options::default() };
+        let options = DiskOptions { ballast: 0, ..DiskOptions::default() };
         let store = tokio::task::spawn_blocking(move || Store::on_disk(&folder, options));
         let store = store.await.expect("no panic").expect("the store opens");
         let history = Arc::new(History::rebuild(coordinator::reader(&store).as_ref()).expect("a history"));
-        let empty = made.bytes();
+        let empty = made.store_bytes();
         let mut due: Vec<(u32, u32, Region)> = Vec::new();
         for monitor in &made.monitors {
             for region in Region::ALL {
-                let offset =
-                    assign::offset_ms(assign::spread(monitor.id), INTERVAL_MS, RegionSet::ALL, region);
+                let offset = assign::offset_ms(assign::monitor_hash(monitor.id), INTERVAL_MS, RegionSet::ALL, region);
                 due.push((offset, monitor.slot, region));
             }
         }
         due.sort_unstable();
         let mut latencies = Latencies::new(7);
-        // 1 January 2026, on the hour.
+        // 1 January 2026, on a full hour.
         let begin = 490_896 * HOUR;
         let end = begin + i64::from(hours) * HOUR;
         let windows = history::no_windows();
@@ -62,8 +61,16 @@ pub(super) fn disk(monitors: u32, hours: u32, pace_ms: u32) {
                 let latency_ms = Some(latencies.next(slot, region));
                 let round = (at / i64::from(INTERVAL_MS)).unsigned_abs();
                 let due = Timestamp::from_millis(assign::due_ms(offset, INTERVAL_MS, round));
-                let place = PlaceNo(u16::try_from(region.index()).expect("six regions"));
-                readings.push(Reading { slot, region, place, round, due, word: Word::Passed, latency_ms });
+                let place = VantageNo(u16::try_from(region.index()).expect("six regions"));
+                readings.push(Reading {
+                    slot,
+                    region,
+                    vantage: place,
+                    round,
+                    due,
+                    outcome: RoundOutcome::Passed,
+                    latency_ms,
+                });
             }
             results += readings.len();
             if !readings.is_empty() {
@@ -89,14 +96,13 @@ pub(super) fn disk(monitors: u32, hours: u32, pace_ms: u32) {
             live += of_hours.iter().map(|rollup| rollup.bytes.len() + ROLLUP_AROUND).sum::<usize>();
         }
         store.close().await;
-        let bytes = made.bytes().saturating_sub(empty);
+        let bytes = made.store_bytes().saturating_sub(empty);
         #[allow(clippy::cast_precision_loss, reason = "counts")]
-        let (results, packed, live, bytes) =
-            (results as f64, packed as f64, (packed + live) as f64, bytes as f64);
+        let (results, packed, live, bytes) = (results as f64, packed as f64, (packed + live) as f64, bytes as f64);
         figure("history_results", results, "results", "-");
         figure("history_packed", packed / results, "B/result", "<=1.1");
         figure("history_records", live / results, "B/result", "-");
         figure("history_disk_settled", bytes / results, "B/result", "<=3");
-        figure("load", gauge::load(), "-", "-");
+        figure("load", process_usage::load(), "-", "-");
     });
 }

@@ -1,128 +1,133 @@
-//! The coordinator's way in: results through real QUIC until they are durable, one agent for each region.
+//! Benchmark of ingestion: results over real QUIC until they are durable, with one agent per region.
 
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use parallax_agent::config::Config;
-use parallax_agent::home::Home;
-use parallax_agent::link::{self, Link};
+use parallax_agent::config::AgentConfig;
+use parallax_agent::connection::{self, CoordinatorConnection};
+use parallax_agent::data_folder::DataFolder;
+use parallax_certs::server_verifier::CoordinatorTime;
 use parallax_certs::tls;
-use parallax_certs::verify::KnownTime;
-use parallax_core::place::Region;
 use parallax_core::plan::Plan;
-use parallax_protocol::assignment::{Assignment, ChangeParts};
+use parallax_core::vantage::Region;
+use parallax_protocol::assignment::{Assignment, ScheduleChangeAssembler};
 use parallax_protocol::batch::{ResultBatch, ResultFrame};
 use parallax_protocol::frame::{MAX_FRAME, encode};
 use parallax_protocol::id::BootId;
-use parallax_protocol::message::{Hello, ToAgent, ToCoordinator};
-use parallax_protocol::result::{CheckResult, NumberedResult, Outcome, Phases, Report};
-use parallax_protocol::version::MESH_SPOKEN;
+use parallax_protocol::message::{AgentHello, ToAgent, ToCoordinator};
+use parallax_protocol::result::{CheckResult, NumberedResult, ProbeReport, WireOutcome, WirePhases};
+use parallax_protocol::version::SUPPORTED_MESH_VERSIONS;
 use quinn::SendStream;
 
-use super::coordinator::{self, Latencies, Made, Running};
-use super::stub::{Frames, send};
-use super::{figure, gauge, now_ms};
+use super::coordinator::{self, BenchCoordinator, BenchInstallation, Latencies};
+use super::stub_coordinator::{StubFrameReader, send};
+use super::{figure, now_ms, process_usage};
 
-/// Regions, each with one agent.
+/// Regions with one agent each.
 const REGIONS: usize = 6;
-/// The newest rounds of every monitor that are sent at first, to bring everything into step.
+/// Rounds per monitor that are sent before measuring, so that all agents are in step.
 const FIRST_ROUNDS: u64 = 1;
-/// One result in so many is sent with its phases, as agents do.
+/// Number of results of which one carries its phases, as with real agents.
 const FULL_EVERY: u64 = 20;
-/// Connections settle for so long before anything is measured.
+/// Time for connections to settle before measuring.
 const SETTLE: Duration = Duration::from_secs(6);
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// One agent's end.
-pub(super) struct Feeder {
+/// The agent's side of a connection.
+pub(super) struct ResultFeeder {
     region: Region,
-    _link: Link,
+    _link: CoordinatorConnection,
     _control: SendStream,
-    frames: Frames,
+    frames: StubFrameReader,
     results: SendStream,
     assignments: Vec<Assignment>,
     latencies: Latencies,
-    /// The last round that was sent, by slot.
+    /// Last round sent, by slot.
     sent: BTreeMap<u32, u64>,
-    /// The last number that was given, and the last that was acknowledged.
+    /// Last sequence number issued, and the last acknowledged.
     seq: u64,
     fed: u64,
     boot: BootId,
 }
 
-/// Results of `rounds` turns of 30 s of that many monitors in six regions.
+/// Measures `rounds` rounds of 30 s of `monitors` monitors in six regions.
 pub(super) fn ingest(monitors: u32, rounds: u32) {
-    let core = gauge::step_aside();
+    let core = process_usage::split_cores();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
     runtime.block_on(async {
-        let made = coordinator::make(monitors, REGIONS, Plan::Pro).await;
+        let made = coordinator::create_installation(monitors, REGIONS, Plan::Pro).await;
         let running = made.serve(core).await;
         let mut feeders = connect(&made, &running).await;
         let pid = running.process.id();
-        feed(&mut feeders, FIRST_ROUNDS).await;
+        send_rounds(&mut feeders, FIRST_ROUNDS).await;
         let (mut results, mut cpu) = (0, 0.0);
         for _ in 0..rounds {
             tokio::time::sleep(Duration::from_millis(30_500)).await;
-            let before = gauge::cpu_seconds(pid);
-            let fed = feed(&mut feeders, 1).await;
-            let took = gauge::cpu_seconds(pid) - before;
+            let before = process_usage::cpu_seconds(pid);
+            let fed = send_rounds(&mut feeders, 1).await;
+            let took = process_usage::cpu_seconds(pid) - before;
             results += fed;
             cpu += took;
             figure("ingest_round_cpu", took * 1e6 / count(fed), "us/result", "-");
         }
         figure("ingest_results", count(results), "results", "-");
         figure("ingest_per_cpu_second", count(results) / cpu, "results/s", ">=500000");
-        figure("ingest_resident_a_monitor", count(gauge::resident(pid)) / f64::from(monitors), "B", "-");
-        figure("load", gauge::load(), "-", "-");
+        figure("ingest_resident_a_monitor", count(process_usage::resident_bytes(pid)) / f64::from(monitors), "B", "-");
+        figure("load", process_usage::load(), "-", "-");
     });
 }
 
-/// Lets every region's agent join and connect, and waits until each has its share.
-pub(super) async fn connect(made: &Made, running: &Running) -> Vec<Feeder> {
+/// Has every region's agent join and connect, and waits until each has its share of the schedule.
+pub(super) async fn connect(made: &BenchInstallation, running: &BenchCoordinator) -> Vec<ResultFeeder> {
     let mut feeders = Vec::new();
     let address = running.ready.mesh.to_string();
     for (region, token) in &made.tokens {
         let data = made.folder.path().join(region.name());
-        // At a second start it has joined already.
+        // It joined during an earlier start.
         if !data.exists() {
-            let joined = parallax_agent::join::join(&Config::new(&data), &address, token).await;
+            let joined = parallax_agent::join::join(&AgentConfig::new(&data), &address, token).await;
             joined.expect("the coordinator lets it join");
         }
         feeders.push(open(*region, &data, &address).await);
     }
     tokio::time::sleep(SETTLE).await;
     for feeder in &mut feeders {
-        feeder.plan().await;
+        feeder.read_schedule().await;
     }
     feeders
 }
 
-/// Sends the newest rounds of every monitor from every agent, and gives how many were made durable.
-pub(super) async fn feed(feeders: &mut [Feeder], rounds: u64) -> u64 {
-    let packed: Vec<_> = feeders.iter_mut().map(|feeder| feeder.frames_of(rounds)).collect();
+/// Sends the newest rounds of every monitor from every agent. Returns how many results became durable.
+pub(super) async fn send_rounds(feeders: &mut [ResultFeeder], rounds: u64) -> u64 {
+    let packed: Vec<_> = feeders.iter_mut().map(|feeder| feeder.unsent_frames(rounds)).collect();
     let feeding = feeders.iter_mut().zip(packed).map(|(feeder, frames)| feeder.send(frames));
     let fed = tokio::time::timeout(PATIENCE, futures_util::future::join_all(feeding)).await;
     fed.expect("everything is acknowledged in time").into_iter().sum()
 }
 
-async fn open(region: Region, data: &Path, address: &str) -> Feeder {
-    let home = Home::open(data).expect("a home");
+async fn open(region: Region, data: &Path, address: &str) -> ResultFeeder {
+    let home = DataFolder::open(data).expect("a home");
     let membership = home.membership().expect("it has joined");
     let clock = tls::clock(|| now_ms() / 1000);
-    let known = KnownTime::new(Some(now_ms() / 1000));
-    let tls =
-        tls::agent_config(&membership.credentials, &membership.roots, MESH_SPOKEN, clock, Arc::clone(&known));
+    let known = CoordinatorTime::new(Some(now_ms() / 1000));
+    let tls = tls::agent_config(
+        &membership.credentials,
+        &membership.roots,
+        SUPPORTED_MESH_VERSIONS,
+        clock,
+        Arc::clone(&known),
+    );
     let link =
-        link::dial(address, None, tls.expect("TLS settings"), |_| {}).await.expect("the coordinator answers");
+        connection::dial(address, None, tls.expect("TLS settings"), |_| {}).await.expect("the coordinator answers");
     let (mut control, receiving) = link.connection.open_bi().await.expect("a stream");
     let boot = BootId(now_ms().unsigned_abs());
-    let hello = Hello {
+    let hello = AgentHello {
         software: "bench".into(),
         boot,
         earlier_boots: Vec::new(),
-        held: None,
+        schedule: None,
         wall_ms: now_ms(),
         kinds: Vec::new(),
         faults: Vec::new(),
@@ -130,11 +135,11 @@ async fn open(region: Region, data: &Path, address: &str) -> Feeder {
     };
     send(&mut control, &ToCoordinator::Hello(hello)).await;
     let results = link.connection.open_uni().await.expect("a stream");
-    Feeder {
+    ResultFeeder {
         region,
         _link: link,
         _control: control,
-        frames: Frames::new(receiving, MAX_FRAME),
+        frames: StubFrameReader::new(receiving, MAX_FRAME),
         results,
         assignments: Vec::new(),
         latencies: Latencies::new(region.index() as u64 + 1),
@@ -145,11 +150,11 @@ async fn open(region: Region, data: &Path, address: &str) -> Feeder {
     }
 }
 
-impl Feeder {
-    /// Reads what the coordinator has sent of the plan, until nothing more comes.
-    async fn plan(&mut self) {
+impl ResultFeeder {
+    /// Reads schedule frames from the coordinator until none arrive for a moment.
+    async fn read_schedule(&mut self) {
         let mut plan: BTreeMap<u32, Assignment> = BTreeMap::new();
-        let mut parts = ChangeParts::default();
+        let mut parts = ScheduleChangeAssembler::default();
         while let Ok(Some(frame)) =
             tokio::time::timeout(Duration::from_millis(500), self.frames.next::<ToAgent>()).await
         {
@@ -167,17 +172,15 @@ impl Feeder {
         assert!(!self.assignments.is_empty(), "{:?} has nothing to do", self.region);
     }
 
-    /// The newest rounds not sent yet, packed as an agent packs them: by the time they fell due, a batch by slot.
-    fn frames_of(&mut self, rounds: u64) -> Vec<Vec<u8>> {
+    /// Returns the newest unsent rounds, packed as an agent packs them: by due time, in batches sorted by slot.
+    fn unsent_frames(&mut self, rounds: u64) -> Vec<Vec<u8>> {
         let now = now_ms();
         let mut due: Vec<(i64, u32, u64)> = Vec::new();
         for assignment in &self.assignments {
             let newest = assignment.round_at(now);
             let first = (newest + 1).saturating_sub(rounds);
             let after = self.sent.get(&assignment.slot).map_or(first, |sent| first.max(sent + 1));
-            due.extend(
-                (after..=newest).map(|round| (assignment.round_start_ms(round), assignment.slot, round)),
-            );
+            due.extend((after..=newest).map(|round| (assignment.round_start_ms(round), assignment.slot, round)));
             self.sent.insert(assignment.slot, newest);
         }
         due.sort_unstable();
@@ -191,19 +194,17 @@ impl Feeder {
                 self.seq += 1;
                 let assignment = by_slot[&slot];
                 let latency_ms = self.latencies.next(slot, self.region);
-                let mut report = Report::bare(Outcome::Passed);
+                let mut report = ProbeReport::outcome_only(WireOutcome::Passed);
                 report.latency_ms = Some(latency_ms);
                 report.status_code = Some(200);
                 if self.seq.is_multiple_of(FULL_EVERY) {
-                    report.phases =
-                        Phases { connect_us: Some(900), tls_us: Some(2_000), ..Phases::default() };
+                    report.phases = WirePhases { connect_us: Some(900), tls_us: Some(2_000), ..WirePhases::default() };
                     report.address = Some("192.0.2.1".parse().expect("an address"));
                 }
                 let started_ms = at + 3;
                 let age_ms = (now - started_ms - i64::from(latency_ms)).max(0).unsigned_abs();
                 let (monitor, revision) = (assignment.monitor, assignment.revision);
-                let result =
-                    CheckResult { monitor, revision, round: Some(round), started_ms, age_ms, report };
+                let result = CheckResult { monitor, revision, round: Some(round), started_ms, age_ms, report };
                 results.push(NumberedResult { seq: self.seq, result });
             }
             let batch = ResultBatch::pack(self.boot, now, &results, |monitor| slot_of.get(&monitor).copied());
@@ -213,7 +214,7 @@ impl Feeder {
         frames
     }
 
-    /// Sends frames and waits for the acknowledgement of the last result. Gives how many results they held.
+    /// Sends frames and waits until the last result is acknowledged. Returns the number of results.
     async fn send(&mut self, frames: Vec<Vec<u8>>) -> u64 {
         let Self { results, frames: control, seq, fed, .. } = self;
         let sending = async {

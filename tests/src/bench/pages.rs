@@ -1,5 +1,5 @@
-//! The public page from memory against nginx with the same compressed bytes as a static file: CPU a request of each, in
-//! interleaved rounds under wrk.
+//! Benchmark of the public page from memory against nginx with the same compressed bytes as a static file: CPU per
+//! request of each, in interleaved rounds under wrk.
 
 use std::fmt::Write as _;
 use std::net::SocketAddr;
@@ -12,49 +12,49 @@ use tempfile::TempDir;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-use super::{coordinator, figure, gauge, is_whole, line};
-use crate::process::Process;
+use super::{coordinator, figure, is_whole, line, process_usage};
+use crate::process::TestProcess;
 
 /// Monitors on the page.
 const MONITORS: u32 = 20;
-/// How long each of them is asked in a round, in seconds.
+/// Length of one server's run in a round, in seconds.
 const SECONDS: u32 = 4;
-/// Longest wait for nginx to begin and to end.
+/// Longest start and stop of nginx.
 const START: Duration = Duration::from_secs(10);
 
-/// How the page is asked for: name, connections, and what else each request says.
+/// Request patterns: name, connections, and an extra header.
 const CASES: [(&str, u32, Option<Header>); 4] = [
     ("keepalive", 64, None),
     ("one", 1, None),
-    ("unchanged", 64, Some(Header::Known)),
+    ("unchanged", 64, Some(Header::IfNoneMatch)),
     ("close", 64, Some(Header::Close)),
 ];
 
-/// A header of a case.
+/// Extra header of a pattern.
 #[derive(Debug, Clone, Copy)]
 enum Header {
-    /// The tag of what the reader has.
-    Known,
-    /// A connection for each request.
+    /// `If-None-Match` with the current ETag.
+    IfNoneMatch,
+    /// `Connection: close`, so that each request opens a connection.
     Close,
 }
 
-/// Whoever is asked.
-struct Asked {
+/// A server of the comparison.
+struct Contender {
     name: &'static str,
     process: Vec<u32>,
     url: String,
     tag: String,
-    /// CPU a request in µs, by case.
+    /// CPU per request in µs, by pattern.
     micros: Vec<Vec<f64>>,
 }
 
-/// That many rounds, each of nginx and of ours in turn.
+/// Runs `rounds` rounds, nginx and the coordinator alternating.
 pub(super) fn pages(rounds: u32) {
-    let core = gauge::step_aside();
+    let core = process_usage::split_cores();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
     runtime.block_on(async {
-        let made = coordinator::make(MONITORS, 6, Plan::Pro).await;
+        let made = coordinator::create_installation(MONITORS, 6, Plan::Pro).await;
         let running = made.serve(core).await;
         let base = running.ready.base_url.trim_start_matches("http://").trim_end_matches('/').to_owned();
         let address: SocketAddr = base.parse().expect("an address");
@@ -65,8 +65,8 @@ pub(super) fn pages(rounds: u32) {
         let workers = workers(&folder);
         let there = SocketAddr::from(([127, 0, 0, 1], port));
         let mut asked = [
-            Asked::new("nginx", workers, format!("http://{there}/page.html"), tag_at(there).await),
-            Asked::new("parallax", vec![running.process.id()], format!("http://{address}/p/page"), tag),
+            Contender::new("nginx", workers, format!("http://{there}/page.html"), tag_at(there).await),
+            Contender::new("parallax", vec![running.process.id()], format!("http://{address}/p/page"), tag),
         ];
         for round in 0..rounds {
             for it in &mut asked {
@@ -77,37 +77,31 @@ pub(super) fn pages(rounds: u32) {
                 }
             }
         }
-        // Killed, it would leave its worker behind.
+        // SIGKILL would leave its worker behind.
         nginx.terminate();
-        nginx.ended(START).await;
+        nginx.wait_for_exit(START).await;
         for (at, (case, ..)) in CASES.iter().enumerate() {
-            let [nginx, ours] = [0, 1].map(|who: usize| middle(&mut asked[who].micros[at]));
+            let [nginx, ours] = [0, 1].map(|who: usize| median(&mut asked[who].micros[at]));
             figure(&format!("page_{case}_nginx"), nginx, "us/request", "-");
             figure(&format!("page_{case}_parallax"), ours, "us/request", "-");
             figure(&format!("page_{case}_ratio"), ours / nginx, "-", "<=1");
         }
-        figure("load", gauge::load(), "-", "-");
+        figure("load", process_usage::load(), "-", "-");
     });
 }
 
-impl Asked {
+impl Contender {
     fn new(name: &'static str, process: Vec<u32>, url: String, tag: String) -> Self {
         Self { name, process, url, tag, micros: vec![Vec::new(); CASES.len()] }
     }
 
-    /// CPU a request in µs over one run of wrk, which is on our core.
+    /// Returns the CPU per request in µs over one run of wrk, which runs on this process's core.
     fn round(&self, (_, connections, header): &(&str, u32, Option<Header>)) -> f64 {
-        let cpu = || self.process.iter().map(|process| gauge::cpu_seconds(*process)).sum::<f64>();
+        let cpu = || self.process.iter().map(|process| process_usage::cpu_seconds(*process)).sum::<f64>();
         let mut wrk = Command::new("wrk");
-        wrk.args([
-            "-t1",
-            &format!("-c{connections}"),
-            &format!("-d{SECONDS}s"),
-            "-H",
-            "Accept-Encoding: gzip",
-        ]);
+        wrk.args(["-t1", &format!("-c{connections}"), &format!("-d{SECONDS}s"), "-H", "Accept-Encoding: gzip"]);
         match header {
-            Some(Header::Known) => wrk.args(["-H", &format!("If-None-Match: {}", self.tag)]),
+            Some(Header::IfNoneMatch) => wrk.args(["-H", &format!("If-None-Match: {}", self.tag)]),
             Some(Header::Close) => wrk.args(["-H", "Connection: close"]),
             None => &mut wrk,
         };
@@ -115,17 +109,16 @@ impl Asked {
         let ran = wrk.arg(&self.url).output().expect("wrk is installed");
         let used = cpu() - before;
         let said = String::from_utf8_lossy(&ran.stdout);
-        assert!(!said.contains("Non-2xx") || matches!(header, Some(Header::Known)), "{said}");
+        assert!(!said.contains("Non-2xx") || matches!(header, Some(Header::IfNoneMatch)), "{said}");
         let requests = said.lines().find(|line| line.contains("requests in")).expect("wrk counts");
-        let requests: f64 =
-            requests.split_whitespace().next().and_then(|count| count.parse().ok()).expect("a count");
+        let requests: f64 = requests.split_whitespace().next().and_then(|count| count.parse().ok()).expect("a count");
         used * 1e6 / requests
     }
 }
 
-/// The page as a browser gets it, and its tag.
+/// Returns the page as a browser gets it, and its ETag.
 async fn page(address: SocketAddr) -> (Vec<u8>, String) {
-    let answer = ask(address, "/p/page").await;
+    let answer = fetch(address, "/p/page").await;
     let head = answer.windows(4).position(|four| four == b"\r\n\r\n").expect("an answer has a head");
     let (head, body) = answer.split_at(head + 4);
     let head = String::from_utf8_lossy(head).to_ascii_lowercase();
@@ -134,7 +127,7 @@ async fn page(address: SocketAddr) -> (Vec<u8>, String) {
 }
 
 async fn tag_at(address: SocketAddr) -> String {
-    let answer = ask(address, "/page.html").await;
+    let answer = fetch(address, "/page.html").await;
     tag(&String::from_utf8_lossy(&answer).to_ascii_lowercase())
 }
 
@@ -143,7 +136,7 @@ fn tag(head: &str) -> String {
     tag.replacen("w/", "W/", 1)
 }
 
-async fn ask(address: SocketAddr, path: &str) -> Vec<u8> {
+async fn fetch(address: SocketAddr, path: &str) -> Vec<u8> {
     let mut stream = TcpStream::connect(address).await.expect("it listens");
     let request = format!("GET {path} HTTP/1.1\r\nhost: {address}\r\naccept-encoding: gzip\r\n\r\n");
     stream.write_all(request.as_bytes()).await.expect("it listens");
@@ -154,8 +147,8 @@ async fn ask(address: SocketAddr, path: &str) -> Vec<u8> {
     held
 }
 
-/// nginx with one worker on that core, that serves the bytes as they are.
-async fn nginx(folder: &TempDir, body: &[u8], core: Option<usize>) -> (Process, u16) {
+/// Starts nginx with one worker on `core`, serving the bytes as they are.
+async fn nginx(folder: &TempDir, body: &[u8], core: Option<usize>) -> (TestProcess, u16) {
     let root = folder.path();
     std::fs::write(root.join("page.html.gz"), body).expect("a file");
     let port = {
@@ -175,20 +168,20 @@ async fn nginx(folder: &TempDir, body: &[u8], core: Option<usize>) -> (Process, 
     std::fs::write(&file, config).expect("a file");
     let mut command = Command::new("/usr/sbin/nginx");
     command.arg("-c").arg(&file).arg("-p").arg(root);
-    let process = Process::start("nginx", command, root);
+    let process = TestProcess::start("nginx", command, root);
     let begun = tokio::time::Instant::now();
-    // It is written once the port is taken. A call to a port that nobody has yet might be answered by itself.
+    // The pid file is written once the port is bound. Connecting to an unbound local port may connect to itself.
     while !root.join("pid").exists() || TcpStream::connect(("127.0.0.1", port)).await.is_err() {
         assert!(begun.elapsed() < START, "nginx does not listen:\n{}", process.log());
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
     for worker in workers(folder) {
-        gauge::pin(worker, core);
+        process_usage::pin(worker, core);
     }
     (process, port)
 }
 
-/// The workers of the nginx in that folder.
+/// Returns the process ids of the workers of the nginx in `folder`.
 fn workers(folder: &TempDir) -> Vec<u32> {
     let master = std::fs::read_to_string(folder.path().join("pid")).expect("nginx runs");
     let path = format!("/proc/{0}/task/{0}/children", master.trim());
@@ -196,7 +189,7 @@ fn workers(folder: &TempDir) -> Vec<u32> {
     children.split_whitespace().filter_map(|child| child.parse().ok()).collect()
 }
 
-fn middle(micros: &mut [f64]) -> f64 {
+fn median(micros: &mut [f64]) -> f64 {
     micros.sort_by(f64::total_cmp);
     micros.get(micros.len() / 2).copied().unwrap_or(f64::NAN)
 }

@@ -1,4 +1,4 @@
-//! Measures Parallax and prints figures: see `tests/README.md`.
+//! Benchmarks of Parallax, printed as figures: see `tests/README.md`.
 
 use std::process::ExitCode;
 

@@ -1,23 +1,19 @@
-//! A target as a process of its own, for network namespaces: `http ADDRESS`, told by lines on standard input how to
-//! answer, `dns ADDRESS NAME=IP…`, or `count ADDRESS ADDRESS…`, which says of each connection where it arrived; they end
-//! when their input does. `ask ADDRESS` says what a request meets there.
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    reason = "a test's helper that cannot go on says so by panicking"
-)]
+//! A check target as a separate process, for network namespaces. `http ADDRESS` reads its mode from standard input,
+//! `dns ADDRESS NAME=IP…` resolves names, and `count ADDRESS ADDRESS…` reports each connection's local address; all of
+//! them end with their input. `ask ADDRESS` reports the result of one request.
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test helper that cannot continue panics")]
 
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use parallax_tests::dns;
-use parallax_tests::targets::Target;
+use parallax_tests::name_server;
+use parallax_tests::test_target::TestTarget;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader, stdin};
 use tokio::net::{TcpListener, TcpStream};
 
-/// How long `ask` waits.
+/// Timeout of `ask`.
 const PATIENCE: Duration = Duration::from_secs(4);
 
 #[tokio::main(flavor = "current_thread")]
@@ -29,12 +25,12 @@ async fn main() {
     let address = address.parse().expect("an address is IP:PORT");
     match kind.as_str() {
         "http" => {
-            let mut target = Target::at(address).await;
-            say("ready");
+            let mut target = TestTarget::at(address).await;
+            print_line("ready");
             let mut lines = BufReader::new(stdin()).lines();
             while let Ok(Some(line)) = lines.next_line().await {
                 target.set(line.parse().expect("a mode")).await;
-                say(&format!("now {line}"));
+                print_line(&format!("now {line}"));
             }
         }
         "dns" => {
@@ -43,10 +39,10 @@ async fn main() {
                 .filter_map(|name| name.split_once('='))
                 .map(|(name, ip)| (name.to_owned(), ip.parse().expect("an IPv4 address")))
                 .collect();
-            say("ready");
+            print_line("ready");
             let mut lines = BufReader::new(stdin()).lines();
             tokio::select! {
-                served = dns::serve(address, names) => served.expect("name server"),
+                served = name_server::serve(address, names) => served.expect("name server"),
                 _ = lines.next_line() => {}
             }
         }
@@ -56,20 +52,20 @@ async fn main() {
                 let listener = TcpListener::bind(address).await.expect("address is free");
                 tokio::spawn(async move {
                     while let Ok((_, from)) = listener.accept().await {
-                        say(&format!("connected to {address} from {from}"));
+                        print_line(&format!("connected to {address} from {from}"));
                     }
                 });
             }
-            say("ready");
+            print_line("ready");
             let _ = BufReader::new(stdin()).lines().next_line().await;
         }
-        "ask" => say(ask(address).await),
+        "ask" => print_line(request_status(address).await),
         other => panic!("no kind `{other}`"),
     }
 }
 
-/// `answered`, `refused`, or `silent` when nothing comes within the time.
-async fn ask(address: SocketAddr) -> &'static str {
+/// Returns `answered`, `refused`, or `silent` after the timeout.
+async fn request_status(address: SocketAddr) -> &'static str {
     let talk = async {
         let mut stream = TcpStream::connect(address).await?;
         stream.write_all(b"GET / HTTP/1.1\r\nHost: site\r\n\r\n").await?;
@@ -84,7 +80,7 @@ async fn ask(address: SocketAddr) -> &'static str {
     }
 }
 
-fn say(line: &str) {
+fn print_line(line: &str) {
     let mut out = std::io::stdout();
     writeln!(out, "{line}").and_then(|()| out.flush()).expect("the test listens");
 }

@@ -1,8 +1,8 @@
-// What visits share: Chromium, what counts as a fault, axe, screenshots, and the API.
+// Shared by all visits: Chromium, fault detection, axe, screenshots, and the API.
 //
-// Each script is called as `node NAME.mjs '{"page": URL, "api": URL, "key": KEY, "id": PAGE, "shots": FOLDER, "modules": FOLDER}'`;
-// one that does not use the API needs no address, key and id of it.
-// It prints a line for each thing that holds, and ends with status 1 at the first that does not.
+// Usage: `node NAME.mjs '{"page": URL, "api": URL, "key": KEY, "id": PAGE, "shots": FOLDER, "modules": FOLDER}'`;
+// scripts that do not use the API need no "api", "key" and "id". Prints a line for each assertion that holds, and
+// exits with status 1 at the first that does not.
 
 import { createRequire } from "node:module";
 import { mkdirSync, readFileSync } from "node:fs";
@@ -24,7 +24,7 @@ export const api = async (method, path, body) => {
     method, headers: { authorization: `Bearer ${told.key}`, "content-type": "application/json" }, body: body && JSON.stringify(body),
   });
   let answer = await ask();
-  // A key has so many requests a minute, and the service says when the next are good.
+  // Keys have a rate limit; the response says when to retry.
   while (answer.status === 429) {
     const seconds = Number(answer.headers.get("retry-after"));
     await new Promise((done) => setTimeout(done, seconds * 1000));
@@ -36,11 +36,11 @@ export const api = async (method, path, body) => {
 
 const browser = await chromium.launch({ executablePath: "/usr/bin/chromium", args: ["--no-sandbox", "--disable-gpu"] });
 const faults = [];
-// What each page has asked for by script and has no answer to.
+// Pending fetch requests of each page.
 const asked = new WeakMap();
-// A page as one visitor has it, at a site (the status page, if no other is named). Whatever it loads from elsewhere,
-// complains of or pops up is a fault. What it complains of alone is none where a test takes something away from it
-// (`robbed`), or where it has one of the words that are `forgiven`. What is to be done before it is loaded is `first`.
+// Opens a page as one visitor, at a site (by default the status page). Requests to other origins, console errors and
+// warnings, and dialogs are faults. Console messages are ignored if the test breaks something on purpose (`robbed`),
+// or if they contain one of the texts in `forgiven`. `first` runs before the page is loaded.
 export const open = async (path, { first, robbed, site = told.page, elsewhere = [], forgiven = [], ...options } = {}) => {
   const context = await browser.newContext({ viewport: { width: 1100, height: 900 }, locale: "en-GB", ...options });
   const page = await context.newPage();
@@ -61,14 +61,14 @@ export const open = async (path, { first, robbed, site = told.page, elsewhere = 
 export const shot = (page, name) => page.screenshot({ path: join(told.shots, `${name}.png`), fullPage: true });
 export const part = (page, name) => page.screenshot({ path: join(told.shots, `${name}.png`) });
 export const pdf = (page, name) => page.pdf({ path: join(told.shots, `${name}.pdf`), format: "A4" });
-// What holds is not listed: of a page with a thousand bars that takes most of the time.
+// Only violations are collected: listing passes takes most of the time on a page with a thousand bars.
 export const accessible = async (page, what) => {
   await page.evaluate(axe);
   const found = await page.evaluate((tags) => axe.run(document, { runOnly: { type: "tag", values: tags }, resultTypes: ["violations"] }), RULES);
   const broken = found.violations.map((it) => [it.id, it.nodes.slice(0, 3).map((node) => [node.target.join(" "), node.failureSummary])]);
   holds(`axe finds nothing: ${what}`, broken.length === 0, broken);
 };
-// The same of a page with everything opened that can be folded.
+// The same with all disclosure elements opened.
 export const unfolded = async (path, what) => {
   const page = await open(path);
   await page.locator("details").evaluateAll((all) => all.forEach((it) => { it.open = true; }));
@@ -76,18 +76,18 @@ export const unfolded = async (path, what) => {
 };
 export const narrow = async (page, what) => {
   const wide = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
-  holds(`nothing sticks out: ${what}`, wide <= 0, String(wide));
+  holds(`no horizontal overflow: ${what}`, wide <= 0, String(wide));
 };
 export const headline = (page) => page.textContent("#headline h2");
-// A minute of a page's own clock, in steps between which its requests are answered: put forward at once, the clock would let
-// each of them run out of time before the service hears of it.
+// Advances a page's fake clock by a minute, in steps between which its requests complete: advanced at once, they would
+// time out before the service receives them.
 export const minute = async (page) => {
   for (let n = 0; n < 13; n++) {
     await page.clock.runFor(5000);
     for (const end = Date.now() + 20000; asked.get(page).size > 0 && Date.now() < end;) await new Promise((done) => setTimeout(done, 10));
   }
 };
-// Waits for an answer that is something; the service works on its own time.
+// Polls until the result is truthy; the service runs on real time.
 export const eventually = async (what, look, seconds = 60) => {
   for (const end = Date.now() + seconds * 1000; Date.now() < end;) {
     const found = await look();
@@ -96,12 +96,12 @@ export const eventually = async (what, look, seconds = 60) => {
   }
   return holds(what, false, `within ${seconds} s`);
 };
-// Looks of which none changes what another sees, so many at once as a small host has cores.
+// Runs visits that do not affect each other, two at a time to suit a small host.
 export const together = async (...looks) => {
   const turn = async () => { for (let look; (look = looks.shift());) await look(); };
   await Promise.all([turn(), turn()]);
 };
 export const done = async () => {
-  holds("nothing complained, asked elsewhere or popped up", faults.length === 0, faults);
+  holds("no console errors, foreign requests or dialogs", faults.length === 0, faults);
   await browser.close();
 };

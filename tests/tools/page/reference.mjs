@@ -1,5 +1,5 @@
-// The API's reference: light and dark, wide and narrow, by keyboard, on paper, and without a script. How it is called:
-// browser.mjs; `page` is the service's own address.
+// The API reference: light and dark, wide and narrow, by keyboard, in print, and without scripts. Arguments:
+// browser.mjs; `page` is the service's base URL.
 
 import { accessible, done, holds, narrow, open, part, pdf, shot, together, unfolded } from "./browser.mjs";
 
@@ -11,14 +11,14 @@ await together(
     await part(page, "reference-light");
     await accessible(page, "the reference in light");
     await narrow(page, "the reference");
-    holds("the contents are open where there is room", await page.locator(".menu[open]").count() === 1);
+    holds("the contents are expanded on wide screens", await page.locator(".menu[open]").count() === 1);
     await page.fill("#find", "deploys");
     const found = await page.locator(".operations li:visible").allInnerTexts();
     holds("the field finds operations by path", found.length === 3 && found.every((it) => it.includes("deploy")), found);
     await page.fill("#find", "");
     await page.click("nav a[href='#createMonitor']");
     const top = await page.locator("#createMonitor").evaluate((it) => it.getBoundingClientRect().top);
-    holds("a link leads to its operation", top > -1 && top < 200, String(top));
+    holds("a link goes to its operation", top > -1 && top < 200, String(top));
     await part(page, "reference-operation");
     await page.locator("#verify").scrollIntoViewIfNeeded();
     await page.click(".sample >> nth=0");
@@ -34,11 +34,11 @@ await together(
     const page = await open(PATH, { viewport: { width: 360, height: 740 }, hasTouch: true, isMobile: true });
     await narrow(page, "the reference on a phone");
     await part(page, "reference-phone");
-    holds("the contents are folded on a phone", await page.locator(".menu[open]").count() === 0);
+    holds("the contents are collapsed on a phone", await page.locator(".menu[open]").count() === 0);
     await page.click(".menu > summary");
     await part(page, "reference-phone-contents");
     await page.click("nav a[href='#listMonitors']");
-    holds("they fold again behind a link", await page.locator(".menu[open]").count() === 0);
+    holds("they collapse again after a link", await page.locator(".menu[open]").count() === 0);
     await page.locator("#createMonitor").scrollIntoViewIfNeeded();
     await part(page, "reference-phone-operation");
     await accessible(page, "the reference on a phone");
@@ -46,8 +46,8 @@ await together(
   async () => {
     const page = await open(PATH, { javaScriptEnabled: false });
     await shot(page, "reference-plain");
-    holds("all stands there without a script", (await page.locator("article.operation").count()) > 40);
-    holds("no button is there that does nothing", (await page.locator("button:visible, input:visible").count()) === 0);
+    holds("everything is shown without scripts", (await page.locator("article.operation").count()) > 40);
+    holds("no button is shown that does nothing", (await page.locator("button:visible, input:visible").count()) === 0);
   },
   async () => unfolded(PATH, "the reference, unfolded"),
 );

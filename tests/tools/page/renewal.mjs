@@ -1,14 +1,14 @@
-// How a page that stays open keeps itself new: what is read out, what a cache that stands in is taken for, a tab that is
-// looked at again, and what is said where nothing can be had. How it is called: browser.mjs; an incident is open.
+// Refresh of an open page: screen reader announcements, stale caches, tabs that return to the foreground, and the
+// message while the service is unreachable. Arguments: browser.mjs; an incident must be open.
 
 import { accessible, api, done, eventually, headline, holds, minute, open, part, told } from "./browser.mjs";
 
 const incident = (await api("GET", "/incidents?open=true")).incidents.find((it) => it.kind === "incident");
-// A visitor whose clock is put forward here. What is written in the live regions is counted, and how often the page was renewed.
+// A visitor with a fake clock, counting changes of the live regions and refreshes of the page.
 const visitor = async (first = () => {}) => {
   const page = await open("", { robbed: true, first: async (page) => { await page.clock.install(); await first(page); } });
   await page.evaluate(() => {
-    // As a browser's extension does: it makes no other build of the page.
+    // A script added by a browser extension must not count as a new build of the page.
     document.head.append(Object.assign(document.createElement("script"), { type: "text/plain", src: "/of-an-extension.js" }));
     const region = document.querySelector("#headline [role=status]");
     Object.assign(window, { renewals: 0, claims: 0, region, said: [region.textContent] });
@@ -34,20 +34,20 @@ const hide = (page, hidden) => page.evaluate((hidden) => {
   document.dispatchEvent(new Event("visibilitychange"));
 }, hidden);
 
-// What is read out is what changed, and nothing else.
+// Only changes are announced.
 const heard = await visitor();
 const age = await words(heard);
 for (let n = 0; n < 3; n++) await renewed(heard, `it is renewed, ${n + 1}`);
-await eventually("its age goes on", async () => { await heard.clock.runFor(1000); return (await words(heard)) !== age; }, 90);
-// A monitor that flaps may change the sentence meanwhile.
+await eventually("its age advances", async () => { await heard.clock.runFor(1000); return (await words(heard)) !== age; }, 90);
+// A flapping monitor may change the sentence meanwhile.
 const isSaidOnce = () => heard.evaluate(() => window.said.every((text, n) => text !== window.said[n - 1]));
-holds("and nothing of that was read out", (await isSaidOnce()) && (await of(heard, "claims")) === 0, await of(heard, "said"));
+holds("and none of that was announced", (await isSaidOnce()) && (await of(heard, "claims")) === 0, await of(heard, "said"));
 await api("PATCH", `/incidents/${incident.id}`, { title: "Images fail from half of Asia" });
-await eventually("a change comes", async () => { await minute(heard); return (await headline(heard)) === "Images fail from half of Asia"; }, 90);
-holds("and is read out, by the region that was there", (await of(heard, "said")).includes("Images fail from half of Asia") && (await heard.evaluate(() => window.region.isConnected)));
+await eventually("a change arrives", async () => { await minute(heard); return (await headline(heard)) === "Images fail from half of Asia"; }, 90);
+holds("and is announced by the existing live region", (await of(heard, "said")).includes("Images fail from half of Asia") && (await heard.evaluate(() => window.region.isConnected)));
 holds("and once", await isSaidOnce(), await of(heard, "said"));
 
-// What lay a while before it went out is asked for once more, long before a page asks by itself.
+// A page that was stale when it loaded refreshes at once, long before its regular interval.
 let asks = 0;
 const lain = await visitor(async (page) => {
   page.on("request", (request) => { if (isAsked(request)) asks += 1; });
@@ -55,9 +55,9 @@ const lain = await visitor(async (page) => {
   await page.clock.setSystemTime(Date.now() + 60e3);
 });
 await lain.clock.runFor(3000);
-await eventually("a page that lay for a minute is renewed within seconds", () => asks === 1, 10);
+await eventually("a page that is a minute old is refreshed within seconds", () => asks === 1, 10);
 
-// A cache answers for a service that does not: what it has is as old as it says.
+// A cache answers instead of the service: the content is as old as its Age header says.
 let kept = 600;
 const cached = await visitor(async (page) => {
   await page.clock.setSystemTime(Date.now() + 26 * 3600e3);
@@ -67,24 +67,24 @@ const cached = await visitor(async (page) => {
     return route.fulfill({ response: answer, headers: { ...answer.headers(), ...(kept ? { age: String(kept) } : {}) } });
   });
 });
-await eventually("a page that is old as it comes asks at once, and is not called new", () => isOld(cached), 90);
-holds("it says since when", /Last updated/.test(await claim(cached)), await claim(cached));
+await eventually("a stale page refreshes at once, and is marked as old", () => isOld(cached), 90);
+holds("it shows the time of the last update", /Last updated/.test(await claim(cached)), await claim(cached));
 await cached.clock.runFor(1000);
 holds("and how old the check is, whatever the visitor's clock says", /(9|10|11) minutes ago\./.test(await words(cached)), await words(cached));
 await accessible(cached, "a page that can't be renewed");
 await part(cached, "kept-by-a-cache");
 kept = 0;
 await renewed(cached, "once the service answers it is renewed");
-holds("and called new again", !(await isOld(cached)) && (await claim(cached)) === "", await claim(cached));
+holds("and is no longer marked as old", !(await isOld(cached)) && (await claim(cached)) === "", await claim(cached));
 
-// Whoever stands between answers in the service's place.
+// A captive portal answers instead of the service.
 const between = await visitor((page) => page.route((url) => url.href.split("?")[0] === told.page, (route) => isAsked(route.request())
   ? route.fulfill({ status: 200, contentType: "text/html", body: "<!doctype html><title>Back soon</title><h1>Back soon</h1>" }) : route.continue()));
 const whole = await between.evaluate(() => [document.title, document.querySelectorAll("main>[data-part]").length]);
-await eventually("another page in its place is no renewal", async () => { await minute(between); return isOld(between); }, 90);
-holds("and takes nothing away", JSON.stringify(await between.evaluate(() => [document.title, document.querySelectorAll("main>[data-part]").length])) === JSON.stringify(whole), whole);
+await eventually("another page in its place does not count as a refresh", async () => { await minute(between); return isOld(between); }, 90);
+holds("and removes nothing", JSON.stringify(await between.evaluate(() => [document.title, document.querySelectorAll("main>[data-part]").length])) === JSON.stringify(whole), whole);
 
-// A tab that nobody looked at claims no failure before it has tried.
+// A background tab reports no failure before it has tried to refresh.
 let held = null, isHeld = false;
 const back = await visitor((page) => page.route((url) => url.href.split("?")[0] === told.page, async (route) => {
   if (isHeld && isAsked(route.request())) await new Promise((go) => { held = go; });
@@ -96,29 +96,29 @@ isHeld = true;
 const asked = back.waitForRequest(isAsked, { timeout: 90000 });
 await hide(back, false);
 await asked;
-holds("whoever looks again has it asked for at once", true);
+holds("a tab that returns to the foreground refreshes at once", true);
 await back.clock.runFor(5000);
-holds("and nothing is claimed while it is under way", !(await isOld(back)) && (await claim(back)) === "");
+holds("and no failure is reported while it is in progress", !(await isOld(back)) && (await claim(back)) === "");
 isHeld = false;
-await eventually("the answer is held", () => held, 90);
+await eventually("the response is delayed", () => held, 90);
 held();
 await eventually("it is renewed", async () => (await of(back, "renewals")) > 0, 90);
-holds("and nothing was claimed", (await of(back, "claims")) === 0);
+holds("and no failure was reported", (await of(back, "claims")) === 0);
 
-// What can't be had is said, once, and taken back.
+// A failure is announced once, and withdrawn on recovery.
 await hide(back, true);
 await back.context().setOffline(true);
 await back.clock.runFor(600000);
 await hide(back, false);
-await eventually("a try that failed is told of", () => isOld(back), 90);
+await eventually("a failed refresh is reported", () => isOld(back), 90);
 const said = await claim(back);
-holds("with the moment since when", /Last updated .*\d\d:\d\d/.test(said), said);
-holds("beside what was known", /Checked from .* ago\./.test(await words(back)), await words(back));
+holds("with the time of the last update", /Last updated .*\d\d:\d\d/.test(said), said);
+holds("with the last known data", /Checked from .* ago\./.test(await words(back)), await words(back));
 const claims = await of(back, "claims");
 await back.clock.runFor(200000);
-holds("and is said once", (await of(back, "claims")) === claims && (await claim(back)) === said, await claim(back));
+holds("and is announced once", (await of(back, "claims")) === claims && (await claim(back)) === said, await claim(back));
 await part(back, "offline");
 await back.context().setOffline(false);
-await eventually("back on line it is new again", async () => !(await isOld(back)) && (await claim(back)) === "", 90);
+await eventually("back online it is up to date again", async () => !(await isOld(back)) && (await claim(back)) === "", 90);
 
 await done();

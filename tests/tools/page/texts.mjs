@@ -1,5 +1,4 @@
-// Texts that want to be more than text, in names, titles, messages, deploys and what vendors say of their outages. How it is
-// called: browser.mjs.
+// Hostile texts in names, titles, messages, deploys and vendors' outage descriptions. Arguments: browser.mjs.
 
 import { createServer } from "node:http";
 import { accessible, api, done, eventually, holds, narrow, open, shot } from "./browser.mjs";
@@ -7,7 +6,7 @@ import { accessible, api, done, eventually, holds, narrow, open, shot } from "./
 const make = async (body) => (await api("POST", "/monitors", body)).monitor;
 const before = (await api("GET", "/monitors")).monitors.length;
 
-// Texts that want to be more: none may run, load, or move what is around it.
+// None may run, load resources, or break the layout.
 const TEXTS = [
   "<img src=x onerror=alert(1)>", "\"><script>alert(1)</script>", "'><svg/onload=alert(1)>", "</title><script>alert(1)</script>",
   "{{7*7}} ${7*7} <%= 7*7 %>", "javascript:alert(1)", "</a></div></main><h1>x</h1>", "<!--", "]]>", "&lt;script&gt;alert(1)&lt;/script&gt;",
@@ -22,7 +21,7 @@ const MARKDOWN = [
 ];
 await api("PATCH", "", { description: TEXTS[0] + TEXTS[1], showDeploys: true });
 const held = [];
-// What of a document is markup that no text may make.
+// Markup that no text may create.
 const look = (seen) => seen.evaluate(() => ({
   scripts: document.querySelectorAll("script:not([src])").length + document.querySelectorAll("script[src]").length - 2,
   more: document.querySelectorAll("main img,iframe,object,embed,base,main style,main form,main input,[onclick],[onerror],[onmouseover],[style]").length,
@@ -31,7 +30,7 @@ const look = (seen) => seen.evaluate(() => ({
 }));
 const isSound = (found) => found.scripts === 0 && found.more === 0 && found.h1 === 1 && found.wide <= 0 && found.links === 0;
 
-// Vendors that are down, each with one of these as its own words: they come back as the reason of an outage.
+// Vendors with an outage described by these texts, which become the reason of the monitor's outage.
 const vendors = [];
 for (const words of [...TEXTS.slice(0, 4), TEXTS[6], TEXTS[9], TEXTS[13], MARKDOWN[0], MARKDOWN[6]]) {
   const summary = JSON.stringify({
@@ -47,10 +46,10 @@ for (const words of [...TEXTS.slice(0, 4), TEXTS[6], TEXTS[9], TEXTS[13], MARKDO
   vendors.push({ words, server, monitor });
 }
 for (const [n, text] of TEXTS.entries()) {
-  // What is no line of text is refused as such.
+  // Control and separator characters are rejected.
   if (/[\u2028\u2029\u202e]/.test(text)) {
     const refused = await make({ name: text, type: "heartbeat", periodMinutes: 60 }).then((it) => held.push(it), (error) => /40\d|42\d/.test(error.message));
-    holds(`text is taken or refused: ${JSON.stringify(text)}`, refused);
+    holds(`text is accepted or rejected: ${JSON.stringify(text)}`, refused);
     continue;
   }
   if (n < 6) held.push(await make({ name: text, groupName: [...text].slice(0, 60).join(""), type: "heartbeat", periodMinutes: 60 }));
@@ -69,14 +68,14 @@ for (const [n, text] of TEXTS.entries()) {
   }
   await api("POST", `/incidents/${opened.id}/updates`, { status: "resolved", message: MARKDOWN[(n + 3) % MARKDOWN.length], notify: false });
 }
-// An outage's reason, and whatever is told of it by itself.
+// The outage's reason, and the automatic incident.
 for (const { words, monitor, server } of vendors) {
-  await eventually(`a vendor's outage is seen: ${JSON.stringify(words.slice(0, 30))}`, async () => (await api("GET", `/monitors/${monitor.id}`)).monitor.status === "down", 150);
+  await eventually(`a vendor's outage is detected: ${JSON.stringify(words.slice(0, 30))}`, async () => (await api("GET", `/monitors/${monitor.id}`)).monitor.status === "down", 150);
   const seen = await open(`/monitors/${monitor.id}`, { viewport: { width: 390, height: 844 } });
   const reason = await seen.locator("#outages td").nth(2).textContent();
-  holds("its words are the outage's reason", reason.includes(words), [reason, words]);
+  holds("its text is the outage's reason", reason.includes(words), [reason, words]);
   const found = await look(seen);
-  holds("which stay text", isSound(found), { words, found });
+  holds("which stays text", isSound(found), { words, found });
   await seen.context().close();
   server.close();
 }
@@ -86,7 +85,7 @@ holds("and on the page itself", isSound(told), told);
 for (const { incident } of await Promise.all((await api("GET", "/incidents?open=true")).incidents.map((it) => api("GET", `/incidents/${it.id}`)))) {
   const told = await open(`/incidents/${incident.id}`);
   const found = await look(told);
-  holds(`and in what is told by itself: ${JSON.stringify(incident.title.slice(0, 30))}`, isSound(found), found);
+  holds(`and in the automatic incident: ${JSON.stringify(incident.title.slice(0, 30))}`, isSound(found), found);
   await told.context().close();
 }
 const past = await open("/history", { viewport: { width: 390, height: 844 } });

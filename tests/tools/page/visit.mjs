@@ -1,11 +1,11 @@
-// Looks at the demo's page as its visitors do: every state, by mouse, keys, on a phone, in the dark, on paper and without
-// script. How it is called: browser.mjs.
+// Visits the demo page: every state, by mouse and keyboard, on a phone, in dark mode, in print, and without scripts.
+// Arguments: browser.mjs.
 
 import { accessible, api, done, eventually, headline, holds, minute, narrow, open, part, pdf, shot, together, told, unfolded } from "./browser.mjs";
 
-// What a page can hold at once.
+// Set up a page with every feature.
 const monitors = (await api("GET", "/monitors")).monitors;
-// What the demo's own outages opened by themselves is put aside: one incident is looked at, and it is a person's.
+// Resolve the demo's automatic incidents: the visit expects one incident, opened by a person.
 await api("PATCH", "/alerts", { automaticIncidents: false });
 for (const open of (await api("GET", "/incidents?open=true")).incidents.filter((it) => it.kind === "incident")) {
   await api("POST", `/incidents/${open.id}/updates`, { status: "resolved", message: "Put aside." });
@@ -23,13 +23,13 @@ await api("POST", "/incidents", { kind: "maintenance", title: "Database upgrade"
 await api("POST", "/deploys", { version: "v4.12.1", url: "https://example.com/r", at: at(-60e3) });
 
 const young = await open("");
-holds("a young page opens with the day that its age fills", (await young.locator(".strip").first().locator("a").count()) === 24);
+holds("a new page shows 24 hours by default", (await young.locator(".strip").first().locator("a").count()) === 24);
 await shot(young, "page-young");
 const page = await open("?range=90d");
-holds("the headline says what is wrong", (await headline(page)) === "Images fail from Asia");
-holds("it says from where and how long ago", /Checked from 6 regions, (just now|\d+ seconds? ago)\./.test(await page.textContent("#headline p")), await page.textContent("#headline p"));
+holds("the headline shows the incident", (await headline(page)) === "Images fail from Asia");
+holds("it shows the regions and the age of the check", /Checked from 6 regions, (just now|\d+ seconds? ago)\./.test(await page.textContent("#headline p")), await page.textContent("#headline p"));
 for (const words of ["Up", "Slow from Oceania", "Down", "Down from Asia"]) {
-  holds(`a state in words: ${words}`, (await page.locator(".mon .state", { hasText: new RegExp(`^${words}$`) }).count()) > 0);
+  holds(`a status as text: ${words}`, (await page.locator(".mon .state", { hasText: new RegExp(`^${words}$`) }).count()) > 0);
 }
 holds("each state has an icon", (await page.locator(".mon .state").count()) === (await page.locator(".mon .state svg use").count()));
 holds("no data is shown as that", (await page.locator(".strip").first().locator("a.n").count()) > 80);
@@ -37,7 +37,7 @@ await shot(page, "page-light");
 await accessible(page, "light");
 
 const strips = await page.locator(".strip").count();
-holds("one stop of the tab key a strip", (await page.locator('.strip a[tabindex="0"]').count()) === strips);
+holds("each row of bars is one tab stop", (await page.locator('.strip a[tabindex="0"]').count()) === strips);
 const here = () => page.evaluate(() => document.activeElement.getAttribute("aria-label"));
 await page.locator('.strip a[tabindex="0"]').first().focus();
 const today = await here();
@@ -53,11 +53,11 @@ holds("End goes to today", (await here()) === today);
 holds("a day is named", /^\d+ \w+ \d{4}: /.test(today), today);
 const words = (day) => day.evaluate((it) => { const words = getComputedStyle(it, "::after"); return words.display === "none" ? "" : words.content; });
 const said = () => words(page.locator(":focus"));
-holds("a focused day shows its words", (await said()) === JSON.stringify(today), [await said(), today]);
+holds("a focused day shows its tooltip", (await said()) === JSON.stringify(today), [await said(), today]);
 await page.keyboard.press("Escape");
-holds("Escape hides them", (await said()) === "", await said());
+holds("Escape hides it", (await said()) === "", await said());
 await page.keyboard.press("Tab");
-holds("Tab leaves the strip", !(await page.evaluate(() => document.activeElement.matches(".strip a"))));
+holds("Tab leaves the row of bars", !(await page.evaluate(() => document.activeElement.matches(".strip a"))));
 
 await page.evaluate(() => { window.same = true; });
 const cells = (page) => page.locator(".strip").first().locator("a:visible").count();
@@ -65,13 +65,13 @@ for (const [name, count] of [["24 hours", 24], ["7 days", 28], ["30 days", 30], 
   await page.locator(".spans a", { hasText: name }).click();
   await page.waitForFunction((count) => document.querySelector(".strip").children.length === count, count);
   holds(`${name} can be chosen without a reload`, await page.evaluate(() => window.same === true));
-  holds(`its address says so: ${name}`, new URL(page.url()).search === `?range=${name.replace(" hours", "h").replace(" days", "d")}`, page.url());
-  holds("and whoever chose still stands there", (await page.evaluate(() => document.activeElement.textContent)) === name);
+  holds(`its URL contains it: ${name}`, new URL(page.url()).search === `?range=${name.replace(" hours", "h").replace(" days", "d")}`, page.url());
+  holds("and the chosen link keeps the focus", (await page.evaluate(() => document.activeElement.textContent)) === name);
   await part(page, `range-${count}`);
 }
 const day = page.locator(".strip").first().locator("a").nth(3);
-// The page may be renewed between the two.
-await eventually("a day that is pointed at shows its words", async () => {
+// The page may refresh between the two.
+await eventually("hovering a day shows its tooltip", async () => {
   await day.hover();
   return (await day.evaluate((it) => getComputedStyle(it, "::after").content)).includes("no data");
 });
@@ -85,7 +85,7 @@ const stood = await here();
 await api("PATCH", `/incidents/${incident.id}`, { title: "Images fail from all of Asia" });
 await page.waitForFunction(() => document.querySelector("#headline h2").textContent.includes("all of Asia"), null, { timeout: 60000 });
 holds("a change is shown without a reload", await page.evaluate(() => window.same === true));
-holds("whoever stands on a day still does", (await here()) === stood, `${await here()} / ${stood}`);
+holds("a focused day keeps the focus", (await here()) === stood, `${await here()} / ${stood}`);
 
 await page.click("#theme");
 await page.click("#theme");
@@ -96,10 +96,10 @@ const early = await open("", { robbed: true, first: async (page) => {
   await page.addInitScript(() => localStorage.setItem("theme", "dark"));
   await page.route("**/assets/page-*.js", (route) => route.abort());
 } });
-holds("before the page's script has come, so nothing flashes", (await early.evaluate(() => document.documentElement.dataset.theme)) === "dark");
+holds("before the page's script is loaded, so nothing flashes", (await early.evaluate(() => document.documentElement.dataset.theme)) === "dark");
 await page.locator(".pop summary").click();
 const ways = await page.locator(".panel a").evaluateAll((links) => links.map((it) => it.getAttribute("href").split("/").pop()));
-holds("the dialog has every way beside the mail", ["subscribe", "feed.atom", "feed.rss", "maintenance.ics"].every((it) => ways.includes(it)), ways);
+holds("the dialog has every alternative to mail", ["subscribe", "feed.atom", "feed.rss", "maintenance.ics"].every((it) => ways.includes(it)), ways);
 await accessible(page, "dark by choice, with the dialog open");
 await part(page, "updates");
 
@@ -128,11 +128,11 @@ const byFinger = async () => {
   const name = (n) => days.nth(n).getAttribute("aria-label");
   const before = phone.url();
   await days.nth(20).tap();
-  holds("a tap on a day shows its words alone", (await told()).join() === (await name(20)) && phone.url() === before, await told());
+  holds("a tap on a day shows its tooltip only", (await told()).join() === (await name(20)) && phone.url() === before, await told());
   await part(phone, "tap");
   const finger = await phone.context().newCDPSession(phone);
-  // A change of the page meanwhile may move the strip below the finger.
-  await eventually("moving along shows the words of where the finger is", async () => {
+  // A refresh may move the bars under the finger.
+  await eventually("dragging shows the tooltip under the finger", async () => {
     const box = await strip.boundingBox(), y = box.y + box.height / 2;
     const touch = (type, x) => finger.send("Input.dispatchTouchEvent", { type, touchPoints: x === null ? [] : [{ x: box.x + x, y }] });
     await touch("touchStart", box.width * 0.3);
@@ -142,20 +142,20 @@ const byFinger = async () => {
     return moved.length === 1 && (await Promise.all([37, 38, 39, 40].map(name))).includes(moved[0]) && phone.url() === before;
   });
   await phone.locator("footer").tap({ position: { x: 2, y: 2 } });
-  holds("a tap elsewhere hides them", (await told()).length === 0, await told());
+  holds("a tap elsewhere hides it", (await told()).length === 0, await told());
   await days.nth(20).tap();
   await Promise.all([phone.waitForURL(/\/monitors\//), days.nth(20).tap()]);
   holds("the second tap opens the day", phone.url().includes("#d"), phone.url());
 };
 const inLargeText = async () => {
-  // The size that a visitor sets in his browser, twice the usual one.
+  // Twice the usual font size of the browser settings.
   for (const [width, path] of [[1280, ""], [390, ""], [390, `/monitors/${monitors[3].id}`], [390, `/incidents/${incident.id}`], [390, "/subscribe"]]) {
     const large = await open(path, { viewport: { width, height: 844 }, first: async (page) => {
       await (await page.context().newCDPSession(page)).send("Page.setFontSizes", { fontSizes: { standard: 32 } });
     } });
-    holds("the size of text is the visitor's", (await large.evaluate(() => getComputedStyle(document.body).fontSize)) === "32px");
+    holds("the font size is the visitor's", (await large.evaluate(() => getComputedStyle(document.body).fontSize)) === "32px");
     await narrow(large, `${path || "the page"} in large text, ${width} px`);
-    holds("what skips to the status is out of sight", (await large.locator(".skip").count() === 0) || (await large.evaluate(() => document.querySelector(".skip").getBoundingClientRect().bottom)) <= 0);
+    holds("the skip link is hidden", (await large.locator(".skip").count() === 0) || (await large.evaluate(() => document.querySelector(".skip").getBoundingClientRect().bottom)) <= 0);
     await shot(large, `large-${width}${path.replaceAll("/", "-").slice(0, 12)}`);
   }
 };
@@ -175,18 +175,18 @@ const onPaper = async () => {
   const tokyo = await open("", { timezoneId: "Asia/Tokyo" });
   holds("times are the visitor's", (await tokyo.textContent("#zone")) === "Times in your time zone (Asia/Tokyo), days in UTC");
   await tokyo.emulateMedia({ media: "print" });
-  // Read at once: an open page goes on renewing itself.
-  holds("paper says where it is from", (await tokyo.locator("header .at:visible").allTextContents()).join() === told.page);
+  // Read at once, before the page refreshes itself.
+  holds("print shows the URL", (await tokyo.locator("header .at:visible").allTextContents()).join() === told.page);
   const dated = await tokyo.evaluate(() => { dispatchEvent(new Event("beforeprint")); return document.querySelector("#headline p").textContent; });
   holds("and when that was", /Checked from 6 regions, \d+ \w+ \d{4}, \d\d:\d\d\./.test(dated), dated);
-  holds("and has nothing to press", (await tokyo.locator("button:visible, :not(.group) > summary:visible, footer a:visible").count()) === 0);
+  holds("and has no controls", (await tokyo.locator("button:visible, :not(.group) > summary:visible, footer a:visible").count()) === 0);
   await shot(tokyo, "print");
   await pdf(tokyo, "print");
   await pdf(await open(`/monitors/${monitors[3].id}`), "print-monitor");
 };
 const inForcedColours = async () => {
   const forced = await open("", { forcedColors: "active" });
-  // Colours are gone, so what is bad has to differ from what is good otherwise, and nothing may vanish in the ground.
+  // Without colours, bad must differ from good by shape, and nothing may blend into the background.
   const seen = await forced.evaluate(() => {
     const of = (element, pseudo) => getComputedStyle(element, pseudo), ground = of(document.documentElement).backgroundColor;
     const bar = (name) => { const it = of(document.querySelector(`.legend .${name}`), "::before"); return [it.backgroundColor, it.clipPath]; };
@@ -200,20 +200,20 @@ const inForcedColours = async () => {
       deploy: of(document.querySelector("b.dep")).backgroundColor,
     };
   });
-  holds("colours are forced", seen.isForced);
-  holds("each kind of bar is seen, and by its shape", seen.bars.every(([colour]) => colour !== seen.ground && colour !== "rgba(0, 0, 0, 0)") && new Set(seen.bars.map(([, shape]) => shape)).size === 6, seen);
-  holds("an outage differs from the rest by more", seen.bars[2][0] === seen.bars[3][0] && seen.bars[3][0] !== seen.bars[0][0] && seen.strip === seen.bars[3][0], seen);
-  holds("a deploy's dot is seen", seen.deploy === seen.bars[0][0], seen);
-  holds("the headline has a frame and words", seen.headline[0] === "solid" && seen.headline[1] === "2px" && !seen.headline[2], seen);
-  holds("the range that is shown is marked", seen.range === "solid", seen);
+  holds("forced colours are active", seen.isForced);
+  holds("each kind of bar is visible by its shape", seen.bars.every(([colour]) => colour !== seen.ground && colour !== "rgba(0, 0, 0, 0)") && new Set(seen.bars.map(([, shape]) => shape)).size === 6, seen);
+  holds("an outage differs most", seen.bars[2][0] === seen.bars[3][0] && seen.bars[3][0] !== seen.bars[0][0] && seen.strip === seen.bars[3][0], seen);
+  holds("a deploy's dot is visible", seen.deploy === seen.bars[0][0], seen);
+  holds("the headline has a border and text", seen.headline[0] === "solid" && seen.headline[1] === "2px" && !seen.headline[2], seen);
+  holds("the current range is marked", seen.range === "solid", seen);
   await shot(forced, "page-forced-colors");
 };
 const withoutScript = async () => {
   const bare = await open("", { javaScriptEnabled: false });
-  holds("without script it says the same", (await headline(bare)) === "Images fail from all of Asia");
+  holds("without scripts it shows the same", (await headline(bare)) === "Images fail from all of Asia");
   holds("and when that was", /Checked from 6 regions, \d\d:\d\d:\d\d UTC\./.test(await bare.textContent("#headline p")), await bare.textContent("#headline p"));
   await bare.emulateMedia({ media: "print" });
-  holds("and paper where it is from", (await bare.locator("header .at:visible").allTextContents()).join() === told.page);
+  holds("and print shows the URL", (await bare.locator("header .at:visible").allTextContents()).join() === told.page);
   await bare.emulateMedia({ media: "screen" });
   holds("and shows no button that does nothing", !(await bare.locator("#theme").isVisible()));
   await shot(bare, "page-without-script");
@@ -227,10 +227,10 @@ const withoutScript = async () => {
 await together(inTheDark, onAPhone(390), onAPhone(320), byFinger, inLargeText, onADesk, unfoldedToo, onPaper, inForcedColours, withoutScript);
 
 const withoutStream = async () => {
-  // Without a stream of events the page asks by itself.
+  // Without the event stream the page polls.
   const polling = await open("", { robbed: true, first: async (page) => { await page.clock.install(); await page.route("**/events", (route) => route.abort()); } });
   await api("PATCH", `/incidents/${incident.id}`, { title: "Images fail again" });
-  // An answer takes a while of no clock that is put forward, and something worse may come between.
+  // Responses take real time, and a worse status may come in between.
   await eventually("without the stream a change is shown within a minute", async () => {
     await minute(polling);
     return (await headline(polling)) === "Images fail again";
@@ -248,15 +248,15 @@ const near = [["monitor", `/monitors/${monitors[3].id}`], ["incident", `/inciden
 const aChart = async () => {
   const close = await open(`/monitors/${monitors[3].id}?range=24h`);
   await close.locator(".data summary").click();
-  holds("the chart is there as a table", (await close.locator(".data tbody tr").count()) >= 15 && (await close.locator(".data thead th").count()) >= 2);
+  holds("the chart is also a table", (await close.locator(".data tbody tr").count()) >= 15 && (await close.locator(".data thead th").count()) >= 2);
   await shot(close, "monitor-24h");
   await accessible(close, "a chart as a table");
   await close.locator(".spans a", { hasText: "90 days" }).click();
   await close.waitForFunction(() => document.querySelector(".strip").children.length === 90);
   await close.locator(".strip a").last().click();
   await close.locator("#days li:target").waitFor();
-  holds("a day leads to its line", await close.locator("#days li:target").isVisible());
-  holds("which leads to what happened on it", (await close.locator("#days li:target a").getAttribute("href")).includes("/history/"));
+  holds("a day links to its row", await close.locator("#days li:target").isVisible());
+  holds("which links to its events", (await close.locator("#days li:target a").getAttribute("href")).includes("/history/"));
   await close.locator("#days li:target a").click();
   await close.locator(".month:target").waitFor();
   holds("on the page of its month", await close.locator(".month:target").isVisible());

@@ -24,10 +24,10 @@ const MONTHS: [&str; 12] = [
 const WEEKDAYS: [&str; 7] = ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"];
 
 /// Maximum number of parts of a text: a date with time and zone has less than half of them.
-const MOST: usize = 32;
+const MAX_PARTS: usize = 32;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Part<'a> {
+enum DatePart<'a> {
     Number(&'a str),
     Word(&'a str),
     Mark(char),
@@ -39,7 +39,7 @@ enum Part<'a> {
 pub(super) fn read(text: &str, top: &str) -> Option<i64> {
     let text = text.to_lowercase();
     let mut parts = parts(&text);
-    if let [Part::Word(word), rest @ ..] = parts.as_slice()
+    if let [DatePart::Word(word), rest @ ..] = parts.as_slice()
         && is_name(word, &WEEKDAYS)
     {
         parts = rest.to_vec();
@@ -49,11 +49,11 @@ pub(super) fn read(text: &str, top: &str) -> Option<i64> {
 }
 
 /// Splits a text into numbers, words and marks, without spaces, commas and ordinal suffixes.
-fn parts(text: &str) -> Vec<Part<'_>> {
+fn parts(text: &str) -> Vec<DatePart<'_>> {
     let mut parts = Vec::new();
     let mut rest = text.trim_start();
     while let Some(first) = rest.chars().next()
-        && parts.len() < MOST
+        && parts.len() < MAX_PARTS
     {
         let is_like: fn(char) -> bool = match first {
             _ if first.is_ascii_digit() => |c| c.is_ascii_digit(),
@@ -65,13 +65,13 @@ fn parts(text: &str) -> Vec<Part<'_>> {
             .filter(|end| *end > 0)
             .unwrap_or_else(|| if is_like(first) { rest.len() } else { first.len_utf8() });
         let (part, after) = rest.split_at(end);
-        let follows_number = matches!(parts.last(), Some(Part::Number(_)));
+        let follows_number = matches!(parts.last(), Some(DatePart::Number(_)));
         match part {
             "," => {}
             "st" | "nd" | "rd" | "th" if follows_number => {}
-            _ if first.is_ascii_digit() => parts.push(Part::Number(part)),
-            _ if first.is_alphabetic() => parts.push(Part::Word(part)),
-            _ => parts.push(Part::Mark(first)),
+            _ if first.is_ascii_digit() => parts.push(DatePart::Number(part)),
+            _ if first.is_alphabetic() => parts.push(DatePart::Word(part)),
+            _ => parts.push(DatePart::Mark(first)),
         }
         rest = after.trim_start();
     }
@@ -79,19 +79,23 @@ fn parts(text: &str) -> Vec<Part<'_>> {
 }
 
 /// Parses `Mar 28 23:59:00 2027`, as C's `asctime` writes it: the date, and the parts of the time.
-fn with_year_last<'a>(parts: &[Part<'a>]) -> Option<(NaiveDate, Vec<Part<'a>>)> {
-    let [Part::Word(month), Part::Number(day), time @ ..] = parts else { return None };
+fn with_year_last<'a>(parts: &[DatePart<'a>]) -> Option<(NaiveDate, Vec<DatePart<'a>>)> {
+    let [DatePart::Word(month), DatePart::Number(day), time @ ..] = parts else { return None };
     let (hours, rest) = time.split_at_checked(5)?;
-    let [Part::Number(_), Part::Mark(':'), Part::Number(_), Part::Mark(':'), Part::Number(_)] = hours else {
+    let [DatePart::Number(_), DatePart::Mark(':'), DatePart::Number(_), DatePart::Mark(':'), DatePart::Number(_)] =
+        hours
+    else {
         return None;
     };
-    let ([Part::Number(year), ..] | [Part::Word(_), Part::Number(year), ..]) = rest else { return None };
+    let ([DatePart::Number(year), ..] | [DatePart::Word(_), DatePart::Number(year), ..]) = rest else {
+        return None;
+    };
     Some((date(year, month_of(month)?, day)?, hours.to_vec()))
 }
 
 /// Parses the date at the start; returns it with the parts after it.
-fn day<'a>(parts: &[Part<'a>], top: &str) -> Option<(NaiveDate, Vec<Part<'a>>)> {
-    use Part::{Mark, Number, Word};
+fn day<'a>(parts: &[DatePart<'a>], top: &str) -> Option<(NaiveDate, Vec<DatePart<'a>>)> {
+    use DatePart::{Mark, Number, Word};
     let (day, rest) = match parts {
         [Number(digits), rest @ ..] if matches!(digits.len(), 8 | 14) => {
             let (year, month, day) = (digits.get(..4)?, digits.get(4..6)?, digits.get(6..8)?);
@@ -116,8 +120,9 @@ fn day<'a>(parts: &[Part<'a>], top: &str) -> Option<(NaiveDate, Vec<Part<'a>>)> 
         [Number(day), Mark(a), Word(month), Mark(b), Number(year), rest @ ..] if is_joint(*a, *b) => {
             (date(year, month_of(month)?, day)?, rest)
         }
-        [Number(day), Word(month), Number(year), rest @ ..]
-        | [Word(month), Number(day), Number(year), rest @ ..] => (date(year, month_of(month)?, day)?, rest),
+        [Number(day), Word(month), Number(year), rest @ ..] | [Word(month), Number(day), Number(year), rest @ ..] => {
+            (date(year, month_of(month)?, day)?, rest)
+        }
         _ => return None,
     };
     Some((day, rest.to_vec()))
@@ -152,8 +157,8 @@ fn is_name(word: &str, names: &[&str]) -> bool {
 }
 
 /// Returns the time on a day given by the parts after its date, in epoch ms.
-fn at(day: NaiveDate, rest: &[Part<'_>]) -> i64 {
-    use Part::{Mark, Number, Word};
+fn at(day: NaiveDate, rest: &[DatePart<'_>]) -> i64 {
+    use DatePart::{Mark, Number, Word};
     let midnight = day.and_time(chrono::NaiveTime::MIN).and_utc().timestamp();
     let rest = match rest {
         [Word("t"), rest @ ..] => rest,
@@ -176,8 +181,8 @@ fn at(day: NaiveDate, rest: &[Part<'_>]) -> i64 {
 }
 
 /// Returns the seconds that a zone is ahead of UTC; 0 for a named zone, whose meaning depends on the author.
-fn offset(zone: &[Part<'_>]) -> i64 {
-    use Part::{Mark, Number, Word};
+fn offset(zone: &[DatePart<'_>]) -> i64 {
+    use DatePart::{Mark, Number, Word};
     let zone = match zone {
         [Mark('('), zone @ ..] => zone,
         zone => zone,

@@ -3,64 +3,68 @@
 //!
 //! Only a clear statement of a registry can fail a check. Anything unreadable is inconclusive.
 
-mod answer;
 mod date;
-mod looks;
-mod meaning;
+mod lookup_cache;
+mod rdap;
 mod registrable;
 mod registries;
+mod vocabulary;
 mod whois;
 
 use http::{HeaderMap, HeaderValue, header};
 use parallax_dial::Host;
 use parallax_protocol::{
-    check::DomainCheck,
-    result::{Failure, Outcome, OwnFault, Report},
-    slots::UNKNOWN_ACCOUNT,
-    text::Detail,
+    check::WireDomainCheck,
+    fair_slots::UNKNOWN_ACCOUNT,
+    result::{ProbeReport, WireFailure, WireOutcome, WireOwnFault},
+    text::ShortText,
 };
 use tokio::time::Instant;
 
-use self::answer::Registration;
+use self::rdap::Registration;
 pub(super) use self::registries::Registries;
 use super::{
-    facts::{Facts, Trouble, bad_target},
-    http::fetch::{Page, Want, fetch},
-    net::Net,
+    facts::{CheckError, CheckFacts, bad_target},
+    http::fetch::{FetchRequest, FetchedPage, fetch},
+    net::ProbeContext,
 };
-use crate::clock::Clock;
+use crate::clock::AgentClock;
 
 /// Maximum size of a response in bytes.
-const MAX_ANSWER: usize = 1024 * 1024;
+const MAX_RESPONSE: usize = 1024 * 1024;
 const DAY_MS: i64 = 24 * 60 * 60 * 1000;
 /// Message for a response without an expiry date.
 const NO_DATE: &str = "its answer has no expiry date";
 /// Message for a rate limit of the registry.
-const BUSY: &str = "it limits the rate of requests";
+const RATE_LIMITED: &str = "it limits the rate of requests";
 const RDAP: HeaderValue = HeaderValue::from_static("application/rdap+json, application/json;q=0.9");
 
 /// Queries the registry of the host's registrable part.
-pub(super) async fn run(check: &DomainCheck, net: &Net) -> Report {
-    let mut facts = Facts::default();
+pub(super) async fn run(check: &WireDomainCheck, net: &ProbeContext) -> ProbeReport {
+    let mut facts = CheckFacts::default();
     let started = Instant::now();
-    let answer = ask(check, net, &mut facts).await;
+    let answer = registration_of(check, net, &mut facts).await;
     if answer.is_ok() {
-        facts.took = Some(started.elapsed());
+        facts.duration = Some(started.elapsed());
     }
     // The status code is the registry's, not the customer's.
     facts.status = None;
-    let now_ms = Clock::new(0).wall_ms();
+    let now_ms = AgentClock::new(0).wall_ms();
     let expires_ms = match &answer {
-        Ok(Some(registration)) => registration.end(now_ms).ok(),
+        Ok(Some(registration)) => registration.plausible_expiry(now_ms).ok(),
         Ok(None) | Err(_) => None,
     };
     let outcome = judge(check.warn_days, now_ms, answer);
-    Report { expires_ms, ..facts.report(outcome) }
+    ProbeReport { expires_ms, ..facts.report(outcome) }
 }
 
 /// Returns the registry's response, or the recent one to another check of the domain; `None` if the domain is
 /// not registered.
-async fn ask(check: &DomainCheck, net: &Net, facts: &mut Facts) -> Result<Option<Registration>, Trouble> {
+async fn registration_of(
+    check: &WireDomainCheck,
+    net: &ProbeContext,
+    facts: &mut CheckFacts,
+) -> Result<Option<Registration>, CheckError> {
     let deadline = net.deadline();
     let name = match Host::parse(&check.host) {
         Ok(Host::Name(name)) => name,
@@ -69,30 +73,34 @@ async fn ask(check: &DomainCheck, net: &Net, facts: &mut Facts) -> Result<Option
     };
     let domain = registrable::of(name.as_str())
         .ok_or_else(|| bad_target("this name can't be registered: it is a public suffix"))?;
-    net.registries().looks().share(&domain, deadline, look_up(&domain, net, deadline, facts)).await
+    net.registries().lookups().get_or_look_up(&domain, deadline, look_up(&domain, net, deadline, facts)).await
 }
 
 /// Queries the registry of a domain.
 async fn look_up(
     domain: &str,
-    net: &Net,
+    net: &ProbeContext,
     deadline: Instant,
-    facts: &mut Facts,
-) -> Result<Option<Registration>, Trouble> {
+    facts: &mut CheckFacts,
+) -> Result<Option<Registration>, CheckError> {
     let registries = net.registries();
-    let Some(base) = registries.of(domain, net, deadline).await else {
+    let Some(base) = registries.service_of(domain, net, deadline).await else {
         return by_whois(domain, net, deadline, facts).await;
     };
-    registries.is_asked(&base).map_err(unreadable)?;
+    registries.check_not_paused(&base).map_err(unreadable)?;
     let url = format!("{base}domain/{domain}");
-    let want =
-        Want { url: &url, headers: vec![(header::ACCEPT, RDAP)], most: MAX_ANSWER, account: UNKNOWN_ACCOUNT };
+    let want = FetchRequest {
+        url: &url,
+        headers: vec![(header::ACCEPT, RDAP)],
+        max_bytes: MAX_RESPONSE,
+        account: UNKNOWN_ACCOUNT,
+    };
     let page = fetch(want, net, deadline, facts).await.map_err(|trouble| match trouble {
-        Trouble::Target(failure) => unreadable(failure.to_string()),
-        own @ Trouble::Own(_) => own,
+        CheckError::Target(failure) => unreadable(failure.to_string()),
+        own @ CheckError::Own(_) => own,
     })?;
     if page.status == 429 || page.status == 503 {
-        registries.rest(&base, &page.headers);
+        registries.pause(&base, &page.headers);
     }
     read(&page, domain).map_err(unreadable)
 }
@@ -100,57 +108,57 @@ async fn look_up(
 /// Queries a registry without RDAP.
 async fn by_whois(
     domain: &str,
-    net: &Net,
+    net: &ProbeContext,
     deadline: Instant,
-    facts: &mut Facts,
-) -> Result<Option<Registration>, Trouble> {
+    facts: &mut CheckFacts,
+) -> Result<Option<Registration>, CheckError> {
     let registries = net.registries();
     let server = registries.whois_of(domain, net, deadline).await?;
-    registries.is_asked(&server).map_err(unreadable)?;
-    let answer = whois::ask(&server, registries.whois_port(), domain, net, deadline, facts).await;
-    if answer.as_ref().is_err_and(|trouble| *trouble == unreadable(BUSY)) {
-        registries.rest(&server, &HeaderMap::new());
+    registries.check_not_paused(&server).map_err(unreadable)?;
+    let answer = whois::look_up(&server, registries.whois_port(), domain, net, deadline, facts).await;
+    if answer.as_ref().is_err_and(|trouble| *trouble == unreadable(RATE_LIMITED)) {
+        registries.pause(&server, &HeaderMap::new());
     }
     answer
 }
 
-fn read(page: &Page, domain: &str) -> Result<Option<Registration>, String> {
+fn read(page: &FetchedPage, domain: &str) -> Result<Option<Registration>, String> {
     match page.status {
-        200 => answer::read(&page.body, domain).map(Some),
+        200 => rdap::read(&page.body, domain).map(Some),
         // A web server without the service responds with 404 too, in HTML.
-        404 if page.body.is_empty() || answer::is_json_object(&page.body) => Ok(None),
-        429 => Err(BUSY.to_owned()),
+        404 if page.body.is_empty() || rdap::is_json_object(&page.body) => Ok(None),
+        429 => Err(RATE_LIMITED.to_owned()),
         404 => Err("it answers with status 404 and no RDAP response".to_owned()),
         status => Err(format!("it answers with status {status}")),
     }
 }
 
-fn unreadable(why: impl AsRef<str>) -> Trouble {
-    Trouble::Own(OwnFault::RegistryUnreadable { detail: Detail::new(why.as_ref()) })
+fn unreadable(why: impl AsRef<str>) -> CheckError {
+    CheckError::Own(WireOwnFault::RegistryUnreadable { detail: ShortText::new(why.as_ref()) })
 }
 
-fn judge(warn_days: u16, now_ms: i64, answer: Result<Option<Registration>, Trouble>) -> Outcome {
+fn judge(warn_days: u16, now_ms: i64, answer: Result<Option<Registration>, CheckError>) -> WireOutcome {
     let registration = match answer {
         Ok(Some(registration)) => registration,
-        Ok(None) => return Outcome::Failed(Failure::DomainNotFound),
+        Ok(None) => return WireOutcome::Failed(WireFailure::DomainNotFound),
         Err(trouble) => return trouble.into(),
     };
     if registration.is_lapsed {
-        return Outcome::Failed(Failure::DomainExpired);
+        return WireOutcome::Failed(WireFailure::DomainExpired);
     }
-    let expires_ms = match registration.end(now_ms) {
+    let expires_ms = match registration.plausible_expiry(now_ms) {
         Ok(expires_ms) => expires_ms,
         Err(why) => return unreadable(why).into(),
     };
     let left_ms = expires_ms.saturating_sub(now_ms);
     if left_ms <= 0 {
-        return Outcome::Failed(Failure::DomainExpired);
+        return WireOutcome::Failed(WireFailure::DomainExpired);
     }
     if left_ms < i64::from(warn_days) * DAY_MS {
         let days = u32::try_from(left_ms / DAY_MS).unwrap_or(0);
-        return Outcome::Failed(Failure::DomainExpiring { days });
+        return WireOutcome::Failed(WireFailure::DomainExpiring { days });
     }
-    Outcome::Passed
+    WireOutcome::Passed
 }
 
 #[cfg(test)]
@@ -159,20 +167,19 @@ mod tests {
 
     const NOW: i64 = 1_800_000_000_000;
 
-    fn ends_in(left_ms: i64) -> Outcome {
+    fn ends_in(left_ms: i64) -> WireOutcome {
         judge(30, NOW, Ok(Some(Registration { expires_ms: Some(NOW + left_ms), ..Registration::default() })))
     }
 
     #[test]
     fn a_registration_fails_from_the_warning_on() {
-        assert_eq!(ends_in(30 * DAY_MS), Outcome::Passed);
-        assert_eq!(ends_in(30 * DAY_MS - 1), Outcome::Failed(Failure::DomainExpiring { days: 29 }));
-        assert_eq!(ends_in(1), Outcome::Failed(Failure::DomainExpiring { days: 0 }));
-        assert_eq!(ends_in(0), Outcome::Failed(Failure::DomainExpired));
-        let lapsed =
-            Registration { expires_ms: Some(NOW + 300 * DAY_MS), is_lapsed: true, ..Registration::default() };
-        assert_eq!(judge(30, NOW, Ok(Some(lapsed))), Outcome::Failed(Failure::DomainExpired));
-        assert_eq!(judge(30, NOW, Ok(None)), Outcome::Failed(Failure::DomainNotFound));
+        assert_eq!(ends_in(30 * DAY_MS), WireOutcome::Passed);
+        assert_eq!(ends_in(30 * DAY_MS - 1), WireOutcome::Failed(WireFailure::DomainExpiring { days: 29 }));
+        assert_eq!(ends_in(1), WireOutcome::Failed(WireFailure::DomainExpiring { days: 0 }));
+        assert_eq!(ends_in(0), WireOutcome::Failed(WireFailure::DomainExpired));
+        let lapsed = Registration { expires_ms: Some(NOW + 300 * DAY_MS), is_lapsed: true, ..Registration::default() };
+        assert_eq!(judge(30, NOW, Ok(Some(lapsed))), WireOutcome::Failed(WireFailure::DomainExpired));
+        assert_eq!(judge(30, NOW, Ok(None)), WireOutcome::Failed(WireFailure::DomainNotFound));
     }
 
     #[test]
@@ -181,11 +188,11 @@ mod tests {
         let year_one = Registration { expires_ms: Some(-62_135_596_800_000), ..silent };
         let epoch = Registration { expires_ms: Some(0), ..silent };
         let long_past = Registration { expires_ms: Some(NOW - 400 * DAY_MS), ..silent };
-        let reversed = Registration { expires_ms: Some(NOW - DAY_MS), began_ms: Some(NOW), ..silent };
+        let reversed = Registration { expires_ms: Some(NOW - DAY_MS), registered_ms: Some(NOW), ..silent };
         let answers = [silent, year_one, epoch, long_past, reversed].map(|answer| Ok(Some(answer)));
         for answer in answers.into_iter().chain([Err(unreadable("it answers with status 500"))]) {
             let outcome = judge(30, NOW, answer);
-            assert!(matches!(outcome, Outcome::Inconclusive(OwnFault::RegistryUnreadable { .. })));
+            assert!(matches!(outcome, WireOutcome::Inconclusive(WireOwnFault::RegistryUnreadable { .. })));
         }
     }
 }

@@ -9,104 +9,106 @@ use std::{
 };
 
 use http::{HeaderMap, header};
-use parallax_protocol::slots::UNKNOWN_ACCOUNT;
+use parallax_protocol::fair_slots::UNKNOWN_ACCOUNT;
 use serde::Deserialize;
 use tokio::time::Instant;
 use url::Url;
 
 use super::{
-    looks::Looks,
+    lookup_cache::LookupCache,
     unreadable,
-    whois::{self, Root},
+    whois::{self, WhoisRoot},
 };
 use crate::probe::{
-    facts::{Facts, Trouble},
-    http::fetch::{Want, fetch},
-    net::Net,
+    facts::{CheckError, CheckFacts},
+    http::fetch::{FetchRequest, fetch},
+    net::ProbeContext,
 };
 
 /// Address of IANA's list of RDAP services (RFC 9224).
 const BOOTSTRAP: &str = "https://data.iana.org/rdap/dns.json";
 /// Contents of the list at build time.
-const SHIPPED: &str = include_str!("registries.txt");
+const BUILT_IN: &str = include_str!("registries.txt");
 /// Lifetime of a read copy, and retry interval after a failed reading.
-const FRESH: Duration = Duration::from_secs(24 * 60 * 60);
-const RETRY: Duration = Duration::from_secs(60 * 60);
+const LIFETIME: Duration = Duration::from_secs(24 * 60 * 60);
+const RETRY_INTERVAL: Duration = Duration::from_secs(60 * 60);
 /// Time that a check waits for a new copy.
-const PATIENCE: Duration = Duration::from_secs(3);
+const REFRESH_TIMEOUT: Duration = Duration::from_secs(3);
 const MAX_BOOTSTRAP: usize = 2 * 1024 * 1024;
 /// Pause for a registry that reports too many requests without a duration.
-const REST: Duration = Duration::from_secs(5 * 60);
-const LONGEST_REST: Duration = Duration::from_secs(60 * 60);
+const PAUSE: Duration = Duration::from_secs(5 * 60);
+const MAX_PAUSE: Duration = Duration::from_secs(60 * 60);
 
 /// The registries, shared by all checks.
 #[derive(Debug)]
 pub(in crate::probe) struct Registries {
     /// Service for every domain, if set by the operator or a test.
     fixed: Option<String>,
-    whois: Root,
+    whois: WhoisRoot,
     /// Address of the bootstrap registry, and file that caches it for the next start.
     bootstrap: String,
     file: Option<PathBuf>,
-    looks: Looks,
-    known: Mutex<Known>,
+    lookups: LookupCache,
+    state: Mutex<RegistryState>,
 }
 
 #[derive(Debug)]
-struct Known {
+struct RegistryState {
     /// Base address, ending in a slash, by top-level domain.
     services: BTreeMap<String, String>,
     /// WHOIS server by top-level domain; empty if it has none.
     whois: BTreeMap<String, String>,
     next_read: Option<Instant>,
     /// End of the pause, by base address.
-    resting: BTreeMap<String, Instant>,
+    paused_until: BTreeMap<String, Instant>,
 }
 
 impl Registries {
     /// Creates the built-in registries, or one that serves all domains.
     pub(in crate::probe) fn new(fixed: Option<&Url>) -> Self {
-        let known =
-            Known { services: shipped(), whois: BTreeMap::new(), next_read: None, resting: BTreeMap::new() };
+        let known = RegistryState {
+            services: built_in(),
+            whois: BTreeMap::new(),
+            next_read: None,
+            paused_until: BTreeMap::new(),
+        };
         let fixed = fixed.map(|url| with_slash(url.as_str()));
         Self {
             fixed,
-            whois: Root::default(),
+            whois: WhoisRoot::default(),
             bootstrap: BOOTSTRAP.to_owned(),
             file: None,
-            looks: Looks::default(),
-            known: Mutex::new(known),
+            lookups: LookupCache::default(),
+            state: Mutex::new(known),
         }
     }
 
     /// Creates the built-in registries with one WHOIS server that refers to the others; all listen on its
     /// port.
     pub(in crate::probe) fn with_whois(at: SocketAddr) -> Self {
-        let whois = Root { host: at.ip().to_string(), port: at.port() };
+        let whois = WhoisRoot { host: at.ip().to_string(), port: at.port() };
         let registries = Self { whois, ..Self::new(None) };
-        registries.known().next_read = Some(Instant::now() + FRESH);
+        registries.state().next_read = Some(Instant::now() + LIFETIME);
         registries
     }
 
     /// Sets another address of the bootstrap registry, if given, and a file that caches its contents; the
     /// cached contents are used until a new reading succeeds.
-    pub(in crate::probe) fn keeping(mut self, address: Option<&Url>, file: PathBuf) -> Self {
+    pub(in crate::probe) fn with_bootstrap(mut self, address: Option<&Url>, file: PathBuf) -> Self {
         if let Some(address) = address {
             self.bootstrap = address.to_string();
         }
         let is_sane = std::fs::metadata(&file).is_ok_and(|about| about.len() <= MAX_BOOTSTRAP as u64);
-        if let Some(kept) =
-            is_sane.then(|| std::fs::read(&file).ok()).flatten().and_then(|body| services(&body))
-        {
-            self.known().services.extend(kept);
+        if let Some(kept) = is_sane.then(|| std::fs::read(&file).ok()).flatten().and_then(|body| services(&body)) {
+            self.state().services.extend(kept);
         }
         self.file = Some(file);
         self
     }
 
     /// Returns the cache of recent results.
-    pub(super) fn looks(&self) -> &Looks {
-        &self.looks
+    pub(super) fn lookups(&self) -> &LookupCache {
+        &self.lookups
     }
 
     /// Returns the WHOIS server for `domain`; looked up once for each top-level domain.
@@ -116,16 +118,16 @@ impl Registries {
     pub(super) async fn whois_of(
         &self,
         domain: &str,
-        net: &Net,
+        net: &ProbeContext,
         deadline: Instant,
-    ) -> Result<String, Trouble> {
+    ) -> Result<String, CheckError> {
         let top = top(domain);
-        let known = self.known().whois.get(top).cloned();
+        let known = self.state().whois.get(top).cloned();
         let server = match known {
             Some(server) => server,
             None => {
                 let server = whois::server_of(top, &self.whois, net, deadline).await?.unwrap_or_default();
-                self.known().whois.insert(top.to_owned(), server.clone());
+                self.state().whois.insert(top.to_owned(), server.clone());
                 server
             }
         };
@@ -139,50 +141,53 @@ impl Registries {
 
     /// Returns the base address of the service for `domain`. Reads the bootstrap registry again when due; the
     /// check that finds it due does so, and the others continue with the cached copy.
-    pub(super) async fn of(&self, domain: &str, net: &Net, deadline: Instant) -> Option<String> {
+    pub(super) async fn service_of(&self, domain: &str, net: &ProbeContext, deadline: Instant) -> Option<String> {
         if self.fixed.is_some() {
             return self.fixed.clone();
         }
         let now = Instant::now();
         let is_due = {
-            let mut known = self.known();
+            let mut known = self.state();
             let is_due = known.next_read.is_none_or(|at| at <= now);
             if is_due {
-                known.next_read = Some(now + RETRY);
+                known.next_read = Some(now + RETRY_INTERVAL);
             }
             is_due
         };
-        if is_due && let Some(services) = self.read_anew(net, deadline.min(now + PATIENCE)).await {
-            let mut known = self.known();
+        if is_due && let Some(services) = self.refresh(net, deadline.min(now + REFRESH_TIMEOUT)).await {
+            let mut known = self.state();
             known.services.extend(services);
-            known.next_read = Some(now + FRESH);
+            known.next_read = Some(now + LIFETIME);
         }
-        self.known().services.get(top(domain)).cloned()
+        self.state().services.get(top(domain)).cloned()
     }
 
     /// # Errors
     /// A message for a registry that must not be queried for now.
-    pub(super) fn is_asked(&self, base: &str) -> Result<(), &'static str> {
-        match self.known().resting.get(base) {
+    pub(super) fn check_not_paused(&self, base: &str) -> Result<(), &'static str> {
+        match self.state().paused_until.get(base) {
             Some(until) if *until > Instant::now() => Err("it limits the rate of requests"),
             Some(_) | None => Ok(()),
         }
     }
 
     /// Pauses queries to a registry for as long as its response requests.
-    pub(super) fn rest(&self, base: &str, headers: &HeaderMap) {
+    pub(super) fn pause(&self, base: &str, headers: &HeaderMap) {
         let now = Instant::now();
-        let mut known = self.known();
-        known.resting.retain(|_, until| *until > now);
-        known.resting.insert(base.to_owned(), now + rest(headers));
+        let mut known = self.state();
+        known.paused_until.retain(|_, until| *until > now);
+        known.paused_until.insert(base.to_owned(), now + retry_after(headers));
     }
 
     /// Reads the bootstrap registry and caches it for the next start.
-    async fn read_anew(&self, net: &Net, deadline: Instant) -> Option<BTreeMap<String, String>> {
-        let want =
-            Want { url: &self.bootstrap, headers: Vec::new(), most: MAX_BOOTSTRAP, account: UNKNOWN_ACCOUNT };
-        let page =
-            fetch(want, net, deadline, &mut Facts::default()).await.ok().filter(|page| page.status == 200);
+    async fn refresh(&self, net: &ProbeContext, deadline: Instant) -> Option<BTreeMap<String, String>> {
+        let want = FetchRequest {
+            url: &self.bootstrap,
+            headers: Vec::new(),
+            max_bytes: MAX_BOOTSTRAP,
+            account: UNKNOWN_ACCOUNT,
+        };
+        let page = fetch(want, net, deadline, &mut CheckFacts::default()).await.ok().filter(|page| page.status == 200);
         let read = page.and_then(|page| Some((services(&page.body)?, page.body)));
         let Some((services, body)) = read else {
             tracing::info!("the registry of RDAP services can't be read; using the cached copy");
@@ -200,15 +205,15 @@ impl Registries {
         Some(services)
     }
 
-    fn known(&self) -> MutexGuard<'_, Known> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    fn state(&self) -> MutexGuard<'_, RegistryState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// Returns `Retry-After` in seconds (RFC 9110, section 10.2.3); one with a date is ignored.
-fn rest(headers: &HeaderMap) -> Duration {
+fn retry_after(headers: &HeaderMap) -> Duration {
     let asked = headers.get(header::RETRY_AFTER).and_then(|value| value.to_str().ok()?.trim().parse().ok());
-    asked.map_or(REST, Duration::from_secs).min(LONGEST_REST)
+    asked.map_or(PAUSE, Duration::from_secs).min(MAX_PAUSE)
 }
 
 /// Returns the top-level domain.
@@ -216,8 +221,8 @@ pub(super) fn top(domain: &str) -> &str {
     domain.rsplit('.').next().unwrap_or_default()
 }
 
-fn shipped() -> BTreeMap<String, String> {
-    let lines = SHIPPED.lines().filter(|line| !line.starts_with('#'));
+fn built_in() -> BTreeMap<String, String> {
+    let lines = BUILT_IN.lines().filter(|line| !line.starts_with('#'));
     let services = lines.filter_map(|line| {
         let (base, domains) = line.split_once(' ')?;
         Some(domains.split(' ').map(|domain| (domain.to_owned(), base.to_owned())))
@@ -254,7 +259,7 @@ mod tests {
 
     #[test]
     fn the_shipped_copy_is_whole() {
-        let services = shipped();
+        let services = built_in();
         assert!(services.len() > 1000);
         assert_eq!(services["com"], "https://rdap.verisign.com/com/v1/");
         for (domain, base) in services {
@@ -279,10 +284,10 @@ mod tests {
     #[test]
     fn a_registry_rests_as_long_as_it_asks_for() {
         let mut headers = HeaderMap::new();
-        assert_eq!(rest(&headers), REST);
+        assert_eq!(retry_after(&headers), PAUSE);
         headers.insert(header::RETRY_AFTER, HeaderValue::from_static("120"));
-        assert_eq!(rest(&headers), Duration::from_secs(120));
+        assert_eq!(retry_after(&headers), Duration::from_secs(120));
         headers.insert(header::RETRY_AFTER, HeaderValue::from_static("999999999"));
-        assert_eq!(rest(&headers), LONGEST_REST);
+        assert_eq!(retry_after(&headers), MAX_PAUSE);
     }
 }

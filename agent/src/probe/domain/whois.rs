@@ -1,37 +1,37 @@
 //! WHOIS (RFC 3912), for registries without RDAP: free text, of which only clear statements are used.
 
 use parallax_dial::Host;
-use parallax_protocol::result::{Failure, Phase};
+use parallax_protocol::result::{WireFailure, WirePhase};
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     time::{Instant, timeout_at},
 };
 
-use super::{BUSY, NO_DATE, answer::Registration, date, meaning, registries::top, unreadable};
+use super::{NO_DATE, RATE_LIMITED, date, rdap::Registration, registries::top, unreadable, vocabulary};
 use crate::probe::{
-    facts::{Facts, Trouble},
-    net::Net,
+    facts::{CheckError, CheckFacts},
+    net::ProbeContext,
     tls::io_failure,
 };
 
 /// Root server that names the server of each top-level domain, and the port of all of them.
 #[derive(Debug, Clone)]
-pub(super) struct Root {
+pub(super) struct WhoisRoot {
     pub(super) host: String,
     pub(super) port: u16,
 }
 
-impl Default for Root {
+impl Default for WhoisRoot {
     fn default() -> Self {
         Self { host: "whois.iana.org".to_owned(), port: 43 }
     }
 }
 
 /// Maximum size of a response in bytes.
-const MAX_ANSWER: u64 = 64 * 1024;
+const MAX_RESPONSE: u64 = 64 * 1024;
 
 /// Phrases at the start of a line for an unregistered domain.
-const ABSENT: [&str; 17] = [
+const NOT_REGISTERED_PHRASES: [&str; 17] = [
     "no match",
     "not found",
     "no entries found",
@@ -52,35 +52,35 @@ const ABSENT: [&str; 17] = [
 ];
 
 /// Phrases for a rate limit.
-const TOO_OFTEN: [&str; 5] =
+const RATE_LIMIT_PHRASES: [&str; 5] =
     ["limit exceeded", "quota exceeded", "too many requests", "queries exceeded", "access denied"];
 
 /// Returns the server for a top-level domain; `None` if it has none.
 pub(super) async fn server_of(
     top: &str,
-    root: &Root,
-    net: &Net,
+    root: &WhoisRoot,
+    net: &ProbeContext,
     deadline: Instant,
-) -> Result<Option<String>, Trouble> {
-    let text = query(&root.host, root.port, top, net, deadline, &mut Facts::default()).await?;
+) -> Result<Option<String>, CheckError> {
+    let text = query(&root.host, root.port, top, net, deadline, &mut CheckFacts::default()).await?;
     Ok(fields(&text).find(|(name, _)| name == "whois" || name == "refer").map(|(_, host)| host.to_owned()))
 }
 
 /// Queries a server about a domain.
-pub(super) async fn ask(
+pub(super) async fn look_up(
     server: &str,
     port: u16,
     domain: &str,
-    net: &Net,
+    net: &ProbeContext,
     deadline: Instant,
-    facts: &mut Facts,
-) -> Result<Option<Registration>, Trouble> {
-    let text = query(server, port, &question(domain), net, deadline, facts).await?;
+    facts: &mut CheckFacts,
+) -> Result<Option<Registration>, CheckError> {
+    let text = query(server, port, &query_text(domain), net, deadline, facts).await?;
     read(&text, domain).map_err(unreadable)
 }
 
 /// Returns the query for a domain: Japan's registry responds in English if `/e` is appended.
-fn question(domain: &str) -> String {
+fn query_text(domain: &str) -> String {
     if top(domain) == "jp" { format!("{domain}/e") } else { domain.to_owned() }
 }
 
@@ -88,30 +88,30 @@ async fn query(
     host: &str,
     port: u16,
     question: &str,
-    net: &Net,
+    net: &ProbeContext,
     deadline: Instant,
-    facts: &mut Facts,
-) -> Result<String, Trouble> {
+    facts: &mut CheckFacts,
+) -> Result<String, CheckError> {
     let talking = async {
         let host = Host::parse(host).map_err(|_| unreadable("its WHOIS server has no usable name"))?;
         let admitted = net.admit(&host, port, deadline).await?;
-        facts.admitted(&admitted);
+        facts.record_resolution(&admitted);
         let mut connected = admitted.connect(deadline).await?;
-        facts.connected(&connected);
+        facts.record_connection(&connected);
         let mut answer = Vec::new();
         let exchange = async {
             connected.stream.write_all(format!("{question}\r\n").as_bytes()).await?;
-            connected.stream.take(MAX_ANSWER).read_to_end(&mut answer).await
+            connected.stream.take(MAX_RESPONSE).read_to_end(&mut answer).await
         };
         match timeout_at(deadline, exchange).await {
-            Err(_) => Err(Failure::Timeout { phase: Phase::Transfer }.into()),
-            Ok(Err(error)) => Err(io_failure(&error).unwrap_or(Failure::Reset).into()),
+            Err(_) => Err(WireFailure::Timeout { phase: WirePhase::Transfer }.into()),
+            Ok(Err(error)) => Err(io_failure(&error).unwrap_or(WireFailure::Reset).into()),
             Ok(Ok(_)) => Ok(String::from_utf8_lossy(&answer).into_owned()),
         }
     };
     talking.await.map_err(|trouble| match trouble {
-        Trouble::Target(failure) => unreadable(failure.to_string()),
-        own @ Trouble::Own(_) => own,
+        CheckError::Target(failure) => unreadable(failure.to_string()),
+        own @ CheckError::Own(_) => own,
     })
 }
 
@@ -121,12 +121,12 @@ fn read(text: &str, domain: &str) -> Result<Option<Registration>, String> {
     let mut ends: Vec<(u8, &str)> = Vec::new();
     let mut registration = Registration::default();
     for (name, value) in fields(text).chain(fields_without_colon(text)) {
-        if let Some(rank) = meaning::end(&name, top) {
+        if let Some(rank) = vocabulary::expiry_rank(&name, top) {
             ends.push((rank, value));
-        } else if let Some(until) = until(&name, value, top) {
-            ends.push((meaning::VAGUE, until));
-        } else if meaning::is_begin(&name) && registration.began_ms.is_none() {
-            registration.began_ms = date::read(value, top);
+        } else if let Some(until) = japanese_expiry(&name, value, top) {
+            ends.push((vocabulary::VAGUE, until));
+        } else if vocabulary::is_registration_date(&name) && registration.registered_ms.is_none() {
+            registration.registered_ms = date::read(value, top);
         }
         if name.ends_with("status") || name.ends_with("state") {
             registration = registration.with_status(value);
@@ -137,10 +137,10 @@ fn read(text: &str, domain: &str) -> Result<Option<Registration>, String> {
         if !folded.contains(domain) && !folded.contains(&native) {
             return Err("its answer is about another domain".to_owned());
         }
-        return registration.with_end(&mut ends, top).map(Some);
+        return registration.with_expiry(&mut ends, top).map(Some);
     }
-    if TOO_OFTEN.iter().any(|words| folded.contains(words)) {
-        return Err(BUSY.to_owned());
+    if RATE_LIMIT_PHRASES.iter().any(|words| folded.contains(words)) {
+        return Err(RATE_LIMITED.to_owned());
     }
     let mut lines = folded.lines().map(|line| {
         let line = line.trim_start_matches(['%', '#', '>', '*', '-', '"', ' ', '\t']);
@@ -148,7 +148,7 @@ fn read(text: &str, domain: &str) -> Result<Option<Registration>, String> {
         let line = line.strip_prefix("error:103:").unwrap_or(line);
         line.replace('_', " ").split_whitespace().collect::<Vec<_>>().join(" ")
     });
-    if lines.any(|line| ABSENT.iter().any(|words| line.starts_with(words))) {
+    if lines.any(|line| NOT_REGISTERED_PHRASES.iter().any(|words| line.starts_with(words))) {
         return Ok(None);
     }
     Err(NO_DATE.to_owned())
@@ -168,7 +168,7 @@ fn fields(text: &str) -> impl Iterator<Item = (String, &str)> {
         };
         let value = value.trim_start_matches(['.', ' ', '\t']).trim();
         let value = if value.is_empty() && !next.contains(':') { next } else { value };
-        (!value.is_empty()).then(|| (meaning::folded(name), value))
+        (!value.is_empty()).then(|| (vocabulary::normalized(name), value))
     })
 }
 
@@ -177,13 +177,13 @@ fn fields(text: &str) -> impl Iterator<Item = (String, &str)> {
 fn fields_without_colon(text: &str) -> impl Iterator<Item = (String, &str)> {
     text.lines().map(str::trim).filter(|line| !line.starts_with(['%', '#', '['])).filter_map(|line| {
         let (name, value) = line.split_at_checked(line.find(|c: char| c.is_ascii_digit())?)?;
-        (!name.contains(':')).then(|| (meaning::folded(name), value))
+        (!name.contains(':')).then(|| (vocabulary::normalized(name), value))
     })
 }
 
 /// Returns the date in `Connected (2027/05/31)`, with which Japan's registry states the expiry of names below
 /// `co.jp` and the like.
-fn until<'a>(name: &str, value: &'a str, top: &str) -> Option<&'a str> {
+fn japanese_expiry<'a>(name: &str, value: &'a str, top: &str) -> Option<&'a str> {
     let is_state = top == "jp" && name == "state";
     value.split_once('(').filter(|_| is_state).map(|(_, date)| date)
 }

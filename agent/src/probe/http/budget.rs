@@ -13,7 +13,7 @@ use std::{
 
 /// Bytes used by all bodies of an agent that are being read.
 #[derive(Debug, Default)]
-pub(in crate::probe) struct Budget(Mutex<Usage>);
+pub(in crate::probe) struct MemoryBudget(Mutex<Usage>);
 
 #[derive(Debug, Default)]
 struct Usage {
@@ -22,13 +22,13 @@ struct Usage {
     accounts: BTreeMap<u32, usize>,
 }
 
-impl Budget {
+impl MemoryBudget {
     /// Total budget in bytes.
-    const MOST: usize = 192 << 20;
+    const MAX_BYTES: usize = 192 << 20;
 
     /// Creates an account's share, of zero bytes. Unknown accounts all have the same number.
-    pub(in crate::probe) fn share(self: &Arc<Self>, account: u32) -> Share {
-        Share { budget: Arc::clone(self), account, bytes: 0 }
+    pub(in crate::probe) fn share(self: &Arc<Self>, account: u32) -> MemoryShare {
+        MemoryShare { budget: Arc::clone(self), account, bytes: 0 }
     }
 
     fn usage(&self) -> MutexGuard<'_, Usage> {
@@ -38,15 +38,15 @@ impl Budget {
 
 /// Memory of one buffer, returned to the budget on drop.
 #[derive(Debug)]
-pub(in crate::probe) struct Share {
-    budget: Arc<Budget>,
+pub(in crate::probe) struct MemoryShare {
+    budget: Arc<MemoryBudget>,
     account: u32,
     bytes: usize,
 }
 
-impl Share {
+impl MemoryShare {
     /// Creates another share of the same account, of zero bytes.
-    pub(super) fn another(&self) -> Self {
+    pub(super) fn sibling(&self) -> Self {
         self.budget.share(self.account)
     }
 
@@ -58,7 +58,7 @@ impl Share {
         let mut usage = self.budget.usage();
         let total = usage.total.saturating_add(by);
         let own = usage.accounts.get(&self.account).copied().unwrap_or_default().saturating_add(by);
-        if own.saturating_mul(3) > Budget::MOST.saturating_sub(total) {
+        if own.saturating_mul(3) > MemoryBudget::MAX_BYTES.saturating_sub(total) {
             return Err(io::ErrorKind::OutOfMemory.into());
         }
         if own > 0 {
@@ -81,7 +81,7 @@ impl Share {
     }
 }
 
-impl Drop for Share {
+impl Drop for MemoryShare {
     fn drop(&mut self) {
         if self.bytes == 0 {
             return;
@@ -103,7 +103,7 @@ mod tests {
 
     #[test]
     fn an_account_that_holds_what_it_can_leaves_memory_to_others() {
-        let budget = Arc::new(Budget::default());
+        let budget = Arc::new(MemoryBudget::default());
         let piece = 1 << 20;
         // As many stalled readings as it can start.
         let fill = |account| {
@@ -111,7 +111,7 @@ mod tests {
             shares.map_while(|mut share| share.grow(piece).is_ok().then_some(share)).collect::<Vec<_>>()
         };
         let one = fill(1);
-        assert_eq!(one.len() * piece, Budget::MOST / 4);
+        assert_eq!(one.len() * piece, MemoryBudget::MAX_BYTES / 4);
         let mut other = budget.share(2);
         other.grow(8 << 20).unwrap();
         drop(other);

@@ -8,7 +8,7 @@ pub(super) const PRESCAN: usize = 1024;
 
 /// Encoding declared by the head of a response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Charset {
+pub(super) enum DeclaredCharset {
     /// Declared in the head, or UTF-8 if the document can't declare one.
     Named(&'static Encoding),
     /// The document may declare it at its start.
@@ -16,26 +16,25 @@ pub(super) enum Charset {
 }
 
 /// Reads the encoding from `Content-Type`.
-pub(super) fn of_head(headers: &HeaderMap) -> Charset {
-    let Some(kind) = headers.get(header::CONTENT_TYPE) else { return Charset::InDocument };
+pub(super) fn from_head(headers: &HeaderMap) -> DeclaredCharset {
+    let Some(kind) = headers.get(header::CONTENT_TYPE) else { return DeclaredCharset::InDocument };
     let kind = String::from_utf8_lossy(kind.as_bytes()).to_ascii_lowercase();
     let mut parts = kind.split(';');
     let essence = parts.next().unwrap_or_default().trim();
-    let label = parts.find_map(|part| {
-        part.trim().strip_prefix("charset=").map(|label| label.trim_matches(['"', '\'', ' ']))
-    });
+    let label =
+        parts.find_map(|part| part.trim().strip_prefix("charset=").map(|label| label.trim_matches(['"', '\'', ' '])));
     match label.and_then(|label| Encoding::for_label(label.as_bytes())) {
-        Some(encoding) => Charset::Named(encoding),
+        Some(encoding) => DeclaredCharset::Named(encoding),
         None if essence.is_empty() || essence.ends_with("html") || essence.ends_with("xml") => {
-            Charset::InDocument
+            DeclaredCharset::InDocument
         }
-        None => Charset::Named(UTF_8),
+        None => DeclaredCharset::Named(UTF_8),
     }
 }
 
 /// Reads the encoding from the start of a document: `<meta charset>`, its older form, or the XML declaration;
 /// else UTF-8.
-pub(super) fn of_document(beginning: &[u8]) -> &'static Encoding {
+pub(super) fn from_document(beginning: &[u8]) -> &'static Encoding {
     let text = String::from_utf8_lossy(beginning).to_ascii_lowercase();
     let named = if let Some(declaration) = text.strip_prefix("<?xml") {
         declaration.split("?>").next().and_then(|declaration| label_after(declaration, "encoding"))
@@ -63,21 +62,21 @@ mod tests {
     use encoding_rs::{ISO_8859_2, SHIFT_JIS, WINDOWS_1252};
     use http::HeaderValue;
 
-    fn head(kind: &str) -> Charset {
+    fn head(kind: &str) -> DeclaredCharset {
         let mut headers = HeaderMap::new();
         headers.insert(header::CONTENT_TYPE, HeaderValue::from_str(kind).unwrap());
-        of_head(&headers)
+        from_head(&headers)
     }
 
     #[test]
     fn the_head_names_the_characters_or_leaves_it_to_a_document() {
-        assert_eq!(head("text/html; charset=ISO-8859-1"), Charset::Named(WINDOWS_1252));
-        assert_eq!(head("text/plain;x=y; Charset=\"shift_jis\""), Charset::Named(SHIFT_JIS));
-        assert_eq!(head("application/json"), Charset::Named(UTF_8));
-        assert_eq!(head("text/plain; charset=none-such"), Charset::Named(UTF_8));
-        assert_eq!(head("text/html"), Charset::InDocument);
-        assert_eq!(head("application/rss+xml; charset=none-such"), Charset::InDocument);
-        assert_eq!(of_head(&HeaderMap::new()), Charset::InDocument);
+        assert_eq!(head("text/html; charset=ISO-8859-1"), DeclaredCharset::Named(WINDOWS_1252));
+        assert_eq!(head("text/plain;x=y; Charset=\"shift_jis\""), DeclaredCharset::Named(SHIFT_JIS));
+        assert_eq!(head("application/json"), DeclaredCharset::Named(UTF_8));
+        assert_eq!(head("text/plain; charset=none-such"), DeclaredCharset::Named(UTF_8));
+        assert_eq!(head("text/html"), DeclaredCharset::InDocument);
+        assert_eq!(head("application/rss+xml; charset=none-such"), DeclaredCharset::InDocument);
+        assert_eq!(from_head(&HeaderMap::new()), DeclaredCharset::InDocument);
     }
 
     #[test]
@@ -91,7 +90,7 @@ mod tests {
             ("<p>charset=iso-8859-2", UTF_8),
             ("", UTF_8),
         ] {
-            assert_eq!(of_document(text.as_bytes()), encoding, "{text}");
+            assert_eq!(from_document(text.as_bytes()), encoding, "{text}");
         }
     }
 }

@@ -12,12 +12,12 @@ use ruzstd::decoding::StreamingDecoder;
 mod brotli;
 
 use self::brotli::Brotli;
-use super::budget::Share;
+use super::budget::MemoryShare;
 
 /// Maximum number of stacked codings.
 const MAX_LAYERS: usize = 2;
 /// Maximum number of bytes that one coding may produce for the next.
-const MAX_BETWEEN: usize = 4 * 1024 * 1024;
+const MAX_INTERMEDIATE_BYTES: usize = 4 * 1024 * 1024;
 /// Maximum number of members of one gzip body: each costs a decoder, however little it contains.
 const MAX_MEMBERS: usize = 1024;
 /// Number of bytes decoded at once.
@@ -28,18 +28,18 @@ const MAX_WINDOW: u64 = 8 * 1024 * 1024;
 const INFLATE: usize = 96 * 1024;
 
 /// A stage that a body is written through.
-pub(super) trait Stage: Write + Send {
+pub(super) trait DecodeStage: Write + Send {
     /// Ends the body.
     fn end(&mut self) -> io::Result<()>;
 }
 
 /// The next stage.
-pub(super) type Next = Box<dyn Stage>;
+pub(super) type NextStage = Box<dyn DecodeStage>;
 
 /// Puts decoding stages for a response's codings before `last`; returns `None` for too many codings. Tokens
-/// that name no coding are ignored, as in browsers: servers put charsets, `none` and `aws-chunked` there. The
+/// that name no coding are ignored, as in browsers: servers put charsets, `new` and `aws-chunked` there. The
 /// stages' memory is charged to the account of `share`.
-pub(super) fn undo(headers: &HeaderMap, last: Next, share: &Share) -> Option<Next> {
+pub(super) fn decoding_stages(headers: &HeaderMap, last: NextStage, share: &MemoryShare) -> Option<NextStage> {
     let lines = headers.get_all(header::CONTENT_ENCODING).iter().filter_map(|value| value.to_str().ok());
     let codings = lines.flat_map(|line| line.split(',')).filter_map(|token| Coding::named(token.trim()));
     let codings: Vec<Coding> = codings.take(MAX_LAYERS + 1).collect();
@@ -48,8 +48,8 @@ pub(super) fn undo(headers: &HeaderMap, last: Next, share: &Share) -> Option<Nex
     }
     // The first coding named was applied first and is decoded last.
     Some(codings.into_iter().enumerate().fold(last, |next, (layer, coding)| {
-        let next = if layer == 0 { next } else { Box::new(Bounded { left: MAX_BETWEEN, next }) };
-        coding.undone_into(next, share.another())
+        let next = if layer == 0 { next } else { Box::new(ByteLimitStage { remaining: MAX_INTERMEDIATE_BYTES, next }) };
+        coding.stage(next, share.sibling())
     }))
 }
 
@@ -74,12 +74,12 @@ impl Coding {
         names.into_iter().find(|(name, _)| token.eq_ignore_ascii_case(name)).map(|(_, coding)| coding)
     }
 
-    fn undone_into(self, next: Next, share: Share) -> Next {
+    fn stage(self, next: NextStage, share: MemoryShare) -> NextStage {
         let inflating = |first, share| Box::new(InflateStage { first, share });
         match self {
-            Self::Gzip => inflating(Box::new(Gzip::new(next)) as Next, share),
+            Self::Gzip => inflating(Box::new(Gzip::new(next)) as NextStage, share),
             Self::Deflate => {
-                inflating(Box::new(Deflate { head: Vec::new(), stream: None, is_over: false, next }), share)
+                inflating(Box::new(Deflate { head: Vec::new(), stream: None, is_done: false, next }), share)
             }
             Self::Brotli => Box::new(Brotli::new(next, share)),
             Self::Zstd => Box::new(Zstd { encoded: Vec::new(), share, next }),
@@ -89,14 +89,14 @@ impl Coding {
 
 /// Limits the bytes to the next stage: a body that grows without end in one layer may shrink to nothing in
 /// the next, where no limit would catch it.
-struct Bounded {
-    left: usize,
-    next: Next,
+struct ByteLimitStage {
+    remaining: usize,
+    next: NextStage,
 }
 
-impl Write for Bounded {
+impl Write for ByteLimitStage {
     fn write(&mut self, piece: &[u8]) -> io::Result<usize> {
-        self.left = self.left.checked_sub(piece.len()).ok_or(io::ErrorKind::FileTooLarge)?;
+        self.remaining = self.remaining.checked_sub(piece.len()).ok_or(io::ErrorKind::FileTooLarge)?;
         self.next.write_all(piece)?;
         Ok(piece.len())
     }
@@ -106,7 +106,7 @@ impl Write for Bounded {
     }
 }
 
-impl Stage for Bounded {
+impl DecodeStage for ByteLimitStage {
     fn end(&mut self) -> io::Result<()> {
         self.next.end()
     }
@@ -114,8 +114,8 @@ impl Stage for Bounded {
 
 /// Charges the memory of a gzip or deflate decoder.
 struct InflateStage {
-    first: Next,
-    share: Share,
+    first: NextStage,
+    share: MemoryShare,
 }
 
 impl Write for InflateStage {
@@ -129,38 +129,38 @@ impl Write for InflateStage {
     }
 }
 
-impl Stage for InflateStage {
+impl DecodeStage for InflateStage {
     fn end(&mut self) -> io::Result<()> {
         self.first.end()
     }
 }
 
-fn broken(what: &'static str) -> io::Error {
+fn invalid_data(what: &'static str) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, what)
 }
 
 /// gzip (RFC 1952): consecutive members are one body; data after the last one is ignored.
 struct Gzip {
-    member: Option<GzDecoder<Next>>,
+    member: Option<GzDecoder<NextStage>>,
     /// The first bytes after a member, until they show whether another one follows.
     head: Vec<u8>,
     /// The next stage, between members.
-    next: Option<Next>,
+    next: Option<NextStage>,
     members: usize,
-    is_over: bool,
+    is_done: bool,
 }
 
 const MEMBER: [u8; 2] = [0x1f, 0x8b];
 
 impl Gzip {
-    fn new(next: Next) -> Self {
-        Self { member: Some(GzDecoder::new(next)), head: Vec::new(), next: None, members: 1, is_over: false }
+    fn new(next: NextStage) -> Self {
+        Self { member: Some(GzDecoder::new(next)), head: Vec::new(), next: None, members: 1, is_done: false }
     }
 }
 
 impl Write for Gzip {
     fn write(&mut self, piece: &[u8]) -> io::Result<usize> {
-        let Some(first) = piece.first().filter(|_| !self.is_over) else { return Ok(piece.len()) };
+        let Some(first) = piece.first().filter(|_| !self.is_done) else { return Ok(piece.len()) };
         if let Some(member) = self.member.as_mut() {
             let taken = member.write(piece)?;
             if taken > 0 {
@@ -179,7 +179,7 @@ impl Write for Gzip {
                 self.member.insert(GzDecoder::new(next)).write_all(&MEMBER)?;
             }
         } else if !MEMBER.starts_with(&self.head) {
-            self.is_over = true;
+            self.is_done = true;
         }
         Ok(1)
     }
@@ -189,7 +189,7 @@ impl Write for Gzip {
     }
 }
 
-impl Stage for Gzip {
+impl DecodeStage for Gzip {
     fn end(&mut self) -> io::Result<()> {
         if let Some(member) = self.member.take() {
             self.next = Some(member.finish()?);
@@ -203,29 +203,28 @@ struct Deflate {
     /// The first two bytes, which distinguish the forms.
     head: Vec<u8>,
     stream: Option<Decompress>,
-    is_over: bool,
-    next: Next,
+    is_done: bool,
+    next: NextStage,
 }
 
 impl Deflate {
     fn inflate(&mut self, mut piece: &[u8]) -> io::Result<()> {
         let Some(stream) = self.stream.as_mut() else { return Ok(()) };
         let mut undone = vec![0; PIECE];
-        while !self.is_over {
+        while !self.is_done {
             let (read, written) = (stream.total_in(), stream.total_out());
-            let status = stream
-                .decompress(piece, &mut undone, FlushDecompress::None)
-                .map_err(|_| broken("deflate"))?;
+            let status =
+                stream.decompress(piece, &mut undone, FlushDecompress::None).map_err(|_| invalid_data("deflate"))?;
             let (read, written) = (stream.total_in() - read, stream.total_out() - written);
             piece = piece.get(usize::try_from(read).unwrap_or(usize::MAX)..).unwrap_or_default();
             let written = usize::try_from(written).unwrap_or(usize::MAX);
             self.next.write_all(undone.get(..written).unwrap_or_default())?;
-            self.is_over = status == Status::StreamEnd;
+            self.is_done = status == Status::StreamEnd;
             if piece.is_empty() && written < undone.len() {
                 break;
             }
-            if read == 0 && written == 0 && !self.is_over {
-                return Err(broken("deflate"));
+            if read == 0 && written == 0 && !self.is_done {
+                return Err(invalid_data("deflate"));
             }
         }
         Ok(())
@@ -254,10 +253,10 @@ impl Write for Deflate {
     }
 }
 
-impl Stage for Deflate {
+impl DecodeStage for Deflate {
     fn end(&mut self) -> io::Result<()> {
-        if !self.is_over {
-            return Err(broken("deflate"));
+        if !self.is_done {
+            return Err(invalid_data("deflate"));
         }
         self.next.end()
     }
@@ -267,8 +266,8 @@ impl Stage for Deflate {
 /// bounded by the reader of the body, and charged to its account.
 struct Zstd {
     encoded: Vec<u8>,
-    share: Share,
-    next: Next,
+    share: MemoryShare,
+    next: NextStage,
 }
 
 impl Write for Zstd {
@@ -284,7 +283,7 @@ impl Write for Zstd {
     }
 }
 
-impl Stage for Zstd {
+impl DecodeStage for Zstd {
     fn end(&mut self) -> io::Result<()> {
         let mut rest = self.encoded.as_slice();
         let mut undone = vec![0; PIECE];
@@ -292,14 +291,14 @@ impl Stage for Zstd {
             // A skippable frame (section 3.1.2).
             if (0x184d_2a50..=0x184d_2a5f).contains(&u32::from_le_bytes(*magic)) {
                 let len = rest.get(4..8).and_then(|len| len.try_into().ok()).map(u32::from_le_bytes);
-                let len = len.and_then(|len| usize::try_from(len).ok()).ok_or_else(|| broken("zstd"))?;
-                rest = rest.get(8..).and_then(|rest| rest.get(len..)).ok_or_else(|| broken("zstd"))?;
+                let len = len.and_then(|len| usize::try_from(len).ok()).ok_or_else(|| invalid_data("zstd"))?;
+                rest = rest.get(8..).and_then(|rest| rest.get(len..)).ok_or_else(|| invalid_data("zstd"))?;
                 continue;
             }
             if window(rest).is_none_or(|window| window > MAX_WINDOW) {
-                return Err(broken("zstd"));
+                return Err(invalid_data("zstd"));
             }
-            let mut frame = StreamingDecoder::new(&mut rest).map_err(|_| broken("zstd"))?;
+            let mut frame = StreamingDecoder::new(&mut rest).map_err(|_| invalid_data("zstd"))?;
             loop {
                 let len = frame.read(&mut undone)?;
                 if len == 0 {
@@ -308,7 +307,7 @@ impl Stage for Zstd {
                 self.next.write_all(undone.get(..len).unwrap_or_default())?;
             }
         }
-        if rest.is_empty() { self.next.end() } else { Err(broken("zstd")) }
+        if rest.is_empty() { self.next.end() } else { Err(invalid_data("zstd")) }
     }
 }
 

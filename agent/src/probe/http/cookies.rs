@@ -10,7 +10,7 @@ use http::{HeaderMap, header};
 use parallax_dial::Host;
 use url::Url;
 
-use crate::clock::Clock;
+use crate::clock::AgentClock;
 
 /// Maximum number of cookies; one more evicts the oldest.
 const MAX_COOKIES: usize = 64;
@@ -23,7 +23,7 @@ const MAX_LINES: usize = 64;
 
 /// The cookies that a check has received so far.
 #[derive(Clone, Default)]
-pub(super) struct Jar(Vec<Cookie>);
+pub(super) struct CookieJar(Vec<Cookie>);
 
 #[derive(Clone)]
 struct Cookie {
@@ -37,9 +37,9 @@ struct Cookie {
     is_secure: bool,
 }
 
-impl Jar {
+impl CookieJar {
     /// Stores the cookies that a response from `url` sets (RFC 6265, section 5.3).
-    pub(super) fn take(&mut self, url: &Url, headers: &HeaderMap) {
+    pub(super) fn store(&mut self, url: &Url, headers: &HeaderMap) {
         for line in headers.get_all(header::SET_COOKIE).iter().take(MAX_LINES) {
             let line = String::from_utf8_lossy(line.as_bytes());
             let Some((cookie, is_over)) = Cookie::read(&line, url) else { continue };
@@ -56,7 +56,7 @@ impl Jar {
 
     /// Returns names and values for a request to `url`, longer paths first (RFC 6265, section 5.4).
     pub(super) fn sent_to(&self, url: &Url) -> Vec<(&str, &str)> {
-        let mut fitting: Vec<&Cookie> = self.0.iter().filter(|cookie| cookie.goes_to(url)).collect();
+        let mut fitting: Vec<&Cookie> = self.0.iter().filter(|cookie| cookie.matches_url(url)).collect();
         fitting.sort_by_key(|cookie| std::cmp::Reverse(cookie.path.len()));
         fitting.into_iter().map(|cookie| (cookie.name.as_str(), cookie.value.as_str())).collect()
     }
@@ -92,7 +92,7 @@ impl Cookie {
                 "path" if value.starts_with('/') => value.clone_into(&mut cookie.path),
                 "path" => default_path(url.path()).clone_into(&mut cookie.path),
                 "secure" => cookie.is_secure = true,
-                "max-age" => max_age = is_over(value).or(max_age),
+                "max-age" => max_age = is_expired_age(value).or(max_age),
                 "expires" => expired = is_past(value),
                 _ => {}
             }
@@ -112,7 +112,7 @@ impl Cookie {
         self.name.len() + self.value.len() + self.domain.len() + self.path.len()
     }
 
-    fn goes_to(&self, url: &Url) -> bool {
+    fn matches_url(&self, url: &Url) -> bool {
         let Some(host) = url.host_str() else { return false };
         let is_host = host == self.domain || (!self.is_host_only && is_below(host, &self.domain));
         is_host && path_matches(url.path(), &self.path) && (!self.is_secure || url.scheme() == "https")
@@ -156,9 +156,9 @@ fn path_matches(path: &str, of_cookie: &str) -> bool {
         .is_some_and(|rest| rest.is_empty() || of_cookie.ends_with('/') || rest.starts_with('/'))
 }
 
-/// Returns true for a `Max-Age` below one, however long; `None` if it is not a number (RFC 6265, section
+/// Returns true for a `Max-Freshness` below one, however long; `None` if it is not a number (RFC 6265, section
 /// 5.2.2).
-fn is_over(age: &str) -> Option<bool> {
+fn is_expired_age(age: &str) -> Option<bool> {
     let digits = age.strip_prefix('-').unwrap_or(age);
     let is_number = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
     is_number.then(|| digits.len() < age.len() || digits.bytes().all(|byte| byte == b'0'))
@@ -167,10 +167,9 @@ fn is_over(age: &str) -> Option<bool> {
 /// Returns true for a date in the past, in any of the usual forms. Many cookies have hyphens for the spaces
 /// of RFC 9110.
 fn is_past(date: &str) -> bool {
-    let read =
-        httpdate::parse_http_date(date).or_else(|_| httpdate::parse_http_date(&date.replace('-', " ")));
+    let read = httpdate::parse_http_date(date).or_else(|_| httpdate::parse_http_date(&date.replace('-', " ")));
     read.is_ok_and(|date| match date.duration_since(UNIX_EPOCH) {
-        Ok(since) => i64::try_from(since.as_millis()).is_ok_and(|date| date <= Clock::new(0).wall_ms()),
+        Ok(since) => i64::try_from(since.as_millis()).is_ok_and(|date| date <= AgentClock::new(0).wall_ms()),
         Err(_) => true,
     })
 }
@@ -186,22 +185,21 @@ mod tests {
 
     /// Returns the cookies sent to `to` after `from` has set these.
     fn sent(from: &str, lines: &[&str], to: &str) -> String {
-        let mut jar = Jar::default();
+        let mut jar = CookieJar::default();
         take(&mut jar, from, lines);
         shown(&jar, to)
     }
 
-    fn take(jar: &mut Jar, from: &str, lines: &[&str]) {
+    fn take(jar: &mut CookieJar, from: &str, lines: &[&str]) {
         let mut headers = HeaderMap::new();
         for line in lines {
             headers.append(header::SET_COOKIE, HeaderValue::from_str(line).unwrap());
         }
-        jar.take(&url(from), &headers);
+        jar.store(&url(from), &headers);
     }
 
-    fn shown(jar: &Jar, to: &str) -> String {
-        let pairs: Vec<_> =
-            jar.sent_to(&url(to)).into_iter().map(|(name, value)| format!("{name}={value}")).collect();
+    fn shown(jar: &CookieJar, to: &str) -> String {
+        let pairs: Vec<_> = jar.sent_to(&url(to)).into_iter().map(|(name, value)| format!("{name}={value}")).collect();
         pairs.join("; ")
     }
 
@@ -219,12 +217,7 @@ mod tests {
             ("http://a.co.uk/", "k=v; Domain=co.uk", "http://a.co.uk/", false),
             ("http://a.github.io/", "k=v; Domain=github.io", "http://b.github.io/", false),
             ("http://a.example/", "k=v; Domain=", "http://a.example/", true),
-            (
-                "http://b\u{fc}cher.example/",
-                "k=v; Domain=b\u{fc}cher.example",
-                "http://a.xn--bcher-kva.example/",
-                true,
-            ),
+            ("http://b\u{fc}cher.example/", "k=v; Domain=b\u{fc}cher.example", "http://a.xn--bcher-kva.example/", true),
             ("http://localhost/", "k=v; Domain=localhost", "http://localhost/", true),
             ("http://192.0.2.1/", "k=v; Domain=192.0.2.1", "http://192.0.2.1:81/", true),
             ("http://192.0.2.1/", "k=v; Domain=0.2.1", "http://192.0.2.1/", false),
@@ -245,25 +238,10 @@ mod tests {
             ("http://a.example/", "k=v; Max-Age=99999999999999999999", "http://a.example/", true),
             ("http://a.example/", "k=v; Max-Age=000", "http://a.example/", false),
             ("http://a.example/", "k=v; Max-Age=-", "http://a.example/", true),
-            (
-                "http://a.example/",
-                "k=v; Max-Age=; Expires=Thu, 01 Jan 1970 00:00:00 GMT",
-                "http://a.example/",
-                false,
-            ),
-            (
-                "http://a.example/",
-                "k=v; Max-Age=60; Expires=Thu, 01 Jan 1970 00:00:00 GMT",
-                "http://a.example/",
-                true,
-            ),
+            ("http://a.example/", "k=v; Max-Age=; Expires=Thu, 01 Jan 1970 00:00:00 GMT", "http://a.example/", false),
+            ("http://a.example/", "k=v; Max-Age=60; Expires=Thu, 01 Jan 1970 00:00:00 GMT", "http://a.example/", true),
             ("http://a.example/", "k=v; Expires=Thu, 01-Jan-1970 00:00:00 GMT", "http://a.example/", false),
-            (
-                "http://a.example/",
-                "k=v; Expires=Thursday, 01-Jan-70 00:00:01 GMT",
-                "http://a.example/",
-                false,
-            ),
+            ("http://a.example/", "k=v; Expires=Thursday, 01-Jan-70 00:00:01 GMT", "http://a.example/", false),
             ("http://a.example/", "k=v; Expires=never", "http://a.example/", true),
             ("http://a.example/", "=v", "http://a.example/", false),
             ("http://a.example/", "v", "http://a.example/", false),
@@ -274,7 +252,7 @@ mod tests {
 
     #[test]
     fn a_later_cookie_replaces_and_ends_an_earlier_one() {
-        let mut jar = Jar::default();
+        let mut jar = CookieJar::default();
         take(&mut jar, "http://a.example/", &["a=1", "b=2; Path=/x", "a=3"]);
         assert_eq!(shown(&jar, "http://a.example/x"), "b=2; a=3");
         take(&mut jar, "http://a.example/", &["a=; Max-Age=0"]);
@@ -283,7 +261,7 @@ mod tests {
 
     #[test]
     fn as_many_are_kept_as_there_is_room_for() {
-        let mut jar = Jar::default();
+        let mut jar = CookieJar::default();
         for number in 0..100 {
             take(&mut jar, "http://a.example/", &[&format!("k{number}=v")]);
         }

@@ -7,10 +7,10 @@ use http::Version;
 use http_body_util::BodyExt;
 use hyper::{body::Incoming, client::conn::http2};
 use hyper_util::rt::{TokioExecutor, TokioIo};
-use parallax_dial::{Connected, Host};
+use parallax_dial::{DialedConnection, Host};
 use parallax_protocol::{
-    check::HttpCheck,
-    result::{Failure, Phase},
+    check::WireHttpCheck,
+    result::{WireFailure, WirePhase},
 };
 use tokio::{
     io::{AsyncRead, AsyncWrite},
@@ -19,32 +19,32 @@ use tokio::{
 };
 
 use super::{
-    head::{Head, MAX_HEAD},
+    byte_limit::{ByteAllowance, LimitedStream},
+    head::{MAX_HEAD, ResponseHead},
     http1,
-    meter::{Allowance, Metered},
-    opening::Opening,
-    plan::Plan,
+    prepared_request::PreparedRequest,
+    request_plan::RequestPlan,
 };
 use crate::probe::{
-    facts::{Facts, Trouble, micros},
-    net::Net,
-    tls::{self, Secret},
+    facts::{CheckError, CheckFacts, micros},
+    net::ProbeContext,
+    tls::{self, WebTlsStream},
 };
 
 /// Maximum number of HTTP/2 bytes before the head of the response, in any frames: the library buffers interim
 /// responses that are never read.
 const MAX_BEFORE_HEAD: usize = 4 * MAX_HEAD;
 /// Time that a failed connection gets to report its reason.
-const LAST_WORDS: Duration = Duration::from_millis(100);
+const CLOSE_REASON_TIMEOUT: Duration = Duration::from_millis(100);
 
 /// The head of a response, and its unread body.
-pub(super) struct Answer {
-    pub(super) head: Head,
-    body: Body,
+pub(super) struct HopResponse {
+    pub(super) head: ResponseHead,
+    body: HopBody,
 }
 
-enum Body {
-    Http1(http1::Body),
+enum HopBody {
+    Http1(http1::Http1Body),
     Http2 {
         body: Incoming,
         /// Drives the connection as long as the response is alive.
@@ -52,16 +52,16 @@ enum Body {
     },
 }
 
-impl Answer {
+impl HopResponse {
     /// Returns the next bytes of the body; `None` at its end.
     ///
     /// # Errors
     /// The failure of a body that did not reach its end by `deadline`.
-    pub(super) async fn piece(&mut self, deadline: Instant) -> Result<Option<Bytes>, Failure> {
+    pub(super) async fn next_piece(&mut self, deadline: Instant) -> Result<Option<Bytes>, WireFailure> {
         let piece = async {
             match &mut self.body {
-                Body::Http1(body) => body.piece().await,
-                Body::Http2 { body, .. } => loop {
+                HopBody::Http1(body) => body.next_piece().await,
+                HopBody::Http2 { body, .. } => loop {
                     match body.frame().await {
                         None => return Ok(None),
                         Some(Err(error)) => return Err(failure(&error)),
@@ -74,7 +74,7 @@ impl Answer {
                 },
             }
         };
-        timeout_at(deadline, piece).await.map_err(|_| Failure::Timeout { phase: Phase::Transfer })?
+        timeout_at(deadline, piece).await.map_err(|_| WireFailure::Timeout { phase: WirePhase::Transfer })?
     }
 }
 
@@ -83,84 +83,84 @@ impl Answer {
 /// # Errors
 /// The reason why no head of a response came by `deadline`.
 pub(super) async fn exchange(
-    plan: &Plan,
-    net: &Net,
+    plan: &RequestPlan,
+    net: &ProbeContext,
     deadline: Instant,
-    facts: &mut Facts,
-) -> Result<Answer, Trouble> {
+    facts: &mut CheckFacts,
+) -> Result<HopResponse, CheckError> {
     let admitted = net.admit(&plan.host, plan.port, deadline).await?;
-    facts.admitted(&admitted);
+    facts.record_resolution(&admitted);
     let connected = admitted.connect(deadline).await?;
-    facts.connected(&connected);
+    facts.record_connection(&connected);
     if !plan.is_https() {
-        return Ok(ask(plan, connected.stream, Version::HTTP_11, deadline, facts).await?);
+        return Ok(send_over(plan, connected.stream, Version::HTTP_11, deadline, facts).await?);
     }
-    let stream = shake(connected, &plan.host, net, deadline, facts).await?;
+    let stream = tls_handshake(connected, &plan.host, net, deadline, facts).await?;
     let version = version_of(&stream);
-    Ok(ask(plan, stream, version, deadline, facts).await?)
+    Ok(send_over(plan, stream, version, deadline, facts).await?)
 }
 
 /// Sends the first request of `check` over a new connection, and reads only the head of the response.
 ///
 /// # Errors
 /// As [`exchange`].
-pub(super) async fn glance(
-    check: &HttpCheck,
-    opening: &Opening,
-    net: &Net,
+pub(super) async fn fetch_head(
+    check: &WireHttpCheck,
+    opening: &PreparedRequest,
+    net: &ProbeContext,
     deadline: Instant,
-    facts: &mut Facts,
-) -> Result<Head, Trouble> {
+    facts: &mut CheckFacts,
+) -> Result<ResponseHead, CheckError> {
     let admitted = net.admit(&opening.host, opening.port, deadline).await?;
-    facts.admitted(&admitted);
+    facts.record_resolution(&admitted);
     let connected = admitted.connect(deadline).await?;
-    facts.connected(&connected);
+    facts.record_connection(&connected);
     if !opening.is_https {
-        return Ok(glance_at(opening, connected.stream, deadline, facts).await?);
+        return Ok(fetch_head_over(opening, connected.stream, deadline, facts).await?);
     }
     // Boxed: a check without TLS need not be as large as one with TLS.
     let secret = async {
-        let stream = shake(connected, &opening.host, net, deadline, facts).await?;
+        let stream = tls_handshake(connected, &opening.host, net, deadline, facts).await?;
         if version_of(&stream) == Version::HTTP_11 {
-            return Ok(glance_at(opening, stream, deadline, facts).await?);
+            return Ok(fetch_head_over(opening, stream, deadline, facts).await?);
         }
-        Ok(ask(&Plan::first(check)?, stream, Version::HTTP_2, deadline, facts).await?.head)
+        Ok(send_over(&RequestPlan::from_check(check)?, stream, Version::HTTP_2, deadline, facts).await?.head)
     };
     Box::pin(secret).await
 }
 
-async fn glance_at<S>(
-    opening: &Opening,
+async fn fetch_head_over<S>(
+    opening: &PreparedRequest,
     mut stream: S,
     deadline: Instant,
-    facts: &mut Facts,
-) -> Result<Head, Failure>
+    facts: &mut CheckFacts,
+) -> Result<ResponseHead, WireFailure>
 where
     S: AsyncRead + AsyncWrite + Unpin,
 {
     let started = Instant::now();
-    let asking = http1::glance(&mut stream, &opening.request, opening.to_head);
+    let asking = http1::fetch_head(&mut stream, &opening.request, opening.to_head);
     let head =
-        timeout_at(deadline, asking).await.map_err(|_| Failure::Timeout { phase: Phase::FirstByte })??;
+        timeout_at(deadline, asking).await.map_err(|_| WireFailure::Timeout { phase: WirePhase::FirstByte })??;
     facts.phases.first_byte_us = Some(micros(started.elapsed()));
     Ok(head)
 }
 
 /// Performs the web's TLS handshake, and records its duration.
-async fn shake(
-    connected: Connected,
+async fn tls_handshake(
+    connected: DialedConnection,
     host: &Host,
-    net: &Net,
+    net: &ProbeContext,
     deadline: Instant,
-    facts: &mut Facts,
-) -> Result<Secret, Trouble> {
+    facts: &mut CheckFacts,
+) -> Result<WebTlsStream, CheckError> {
     let started = Instant::now();
     let stream = tls::handshake(connected, net.web_tls(), host, deadline).await?;
     facts.phases.tls_us = Some(micros(started.elapsed()));
     Ok(stream)
 }
 
-fn version_of(stream: &Secret) -> Version {
+fn version_of(stream: &WebTlsStream) -> Version {
     match stream.get_ref().1.alpn_protocol() {
         Some(b"h2") => Version::HTTP_2,
         Some(_) | None => Version::HTTP_11,
@@ -168,12 +168,12 @@ fn version_of(stream: &Secret) -> Version {
 }
 
 /// Converts an HTTP/2 error of hyper to a failure.
-fn failure(error: &hyper::Error) -> Failure {
+fn failure(error: &hyper::Error) -> WireFailure {
     if error.is_parse_too_large() {
-        return Failure::HeadTooLarge;
+        return WireFailure::HeadTooLarge;
     }
     if error.is_parse() {
-        return Failure::HttpMalformed;
+        return WireFailure::HttpMalformed;
     }
     let mut cause = error.source();
     while let Some(inner) = cause {
@@ -183,43 +183,43 @@ fn failure(error: &hyper::Error) -> Failure {
         cause = inner.source();
     }
     if error.is_incomplete_message() || error.is_closed() || error.is_canceled() {
-        return Failure::ClosedEarly;
+        return WireFailure::ClosedEarly;
     }
     // The remaining errors are the end of an HTTP/2 stream or connection by either side.
-    Failure::Reset
+    WireFailure::Reset
 }
 
-async fn ask<S>(
-    plan: &Plan,
+async fn send_over<S>(
+    plan: &RequestPlan,
     stream: S,
     version: Version,
     deadline: Instant,
-    facts: &mut Facts,
-) -> Result<Answer, Failure>
+    facts: &mut CheckFacts,
+) -> Result<HopResponse, WireFailure>
 where
-    S: http1::Stream + 'static,
+    S: http1::ByteStream + 'static,
 {
     let started = Instant::now();
     let answering = async {
         if version == Version::HTTP_2 {
-            return ask_http2(stream, plan).await;
+            return send_http2(stream, plan).await;
         }
-        let (head, body) = http1::ask(stream, &plan.request_bytes()?, plan.is_head()).await?;
-        Ok(Answer { head, body: Body::Http1(body) })
+        let (head, body) = http1::send(stream, &plan.request_bytes()?, plan.is_head()).await?;
+        Ok(HopResponse { head, body: HopBody::Http1(body) })
     };
     let answer =
-        timeout_at(deadline, answering).await.map_err(|_| Failure::Timeout { phase: Phase::FirstByte })??;
+        timeout_at(deadline, answering).await.map_err(|_| WireFailure::Timeout { phase: WirePhase::FirstByte })??;
     facts.phases.first_byte_us = Some(micros(started.elapsed()));
     Ok(answer)
 }
 
-async fn ask_http2<S>(stream: S, plan: &Plan) -> Result<Answer, Failure>
+async fn send_http2<S>(stream: S, plan: &RequestPlan) -> Result<HopResponse, WireFailure>
 where
-    S: http1::Stream + 'static,
+    S: http1::ByteStream + 'static,
 {
     let request = plan.request()?;
-    let allowance = Allowance::new(MAX_BEFORE_HEAD);
-    let io = TokioIo::new(Metered { inner: stream, allowance: allowance.clone() });
+    let allowance = ByteAllowance::new(MAX_BEFORE_HEAD);
+    let io = TokioIo::new(LimitedStream { inner: stream, allowance: allowance.clone() });
     let (mut sender, connection) = http2::Builder::new(TokioExecutor::new())
         // The limit's own type is narrower than usize.
         .max_header_list_size(u32::try_from(MAX_HEAD).unwrap_or(u32::MAX))
@@ -229,12 +229,12 @@ where
     let driver = Driver(tokio::spawn(connection));
     match sender.send_request(request).await {
         Ok(response) => {
-            allowance.lift();
+            allowance.remove_limit();
             let (head, body) = response.into_parts();
-            let head = Head { status: head.status, headers: head.headers };
-            Ok(Answer { head, body: Body::Http2 { body, _driver: driver } })
+            let head = ResponseHead { status: head.status, headers: head.headers };
+            Ok(HopResponse { head, body: HopBody::Http2 { body, _driver: driver } })
         }
-        Err(_) if allowance.is_spent() => Err(Failure::HeadTooLarge),
+        Err(_) if allowance.is_spent() => Err(WireFailure::HeadTooLarge),
         Err(error) => Err(driver.reason(error).await),
     }
 }
@@ -245,9 +245,9 @@ struct Driver(JoinHandle<hyper::Result<()>>);
 impl Driver {
     /// Returns why a request failed. A connection that broke before it took the request has the better
     /// reason.
-    async fn reason(mut self, error: hyper::Error) -> Failure {
+    async fn reason(mut self, error: hyper::Error) -> WireFailure {
         if (error.is_canceled() || error.is_closed())
-            && let Ok(Ok(Err(cause))) = timeout(LAST_WORDS, &mut self.0).await
+            && let Ok(Ok(Err(cause))) = timeout(CLOSE_REASON_TIMEOUT, &mut self.0).await
         {
             return failure(&cause);
         }

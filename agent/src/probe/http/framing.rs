@@ -1,10 +1,10 @@
 //! Extraction of bodies from an HTTP/1.1 connection.
 
-use parallax_protocol::result::Failure;
+use parallax_protocol::result::WireFailure;
 
 /// Ways in which a body ends (RFC 9112, section 6.3).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Framing {
+pub(super) enum BodyFraming {
     /// There is no body.
     Empty,
     /// Ends after this many bytes.
@@ -34,12 +34,12 @@ enum State {
 }
 
 impl Deframer {
-    pub(super) fn new(framing: Framing) -> Self {
+    pub(super) fn new(framing: BodyFraming) -> Self {
         Self(match framing {
-            Framing::Empty | Framing::Length(0) => State::Done,
-            Framing::Length(length) => State::Length(length),
-            Framing::Chunked => State::Size(SizeLine::default()),
-            Framing::UntilClose => State::UntilClose,
+            BodyFraming::Empty | BodyFraming::Length(0) => State::Done,
+            BodyFraming::Length(length) => State::Length(length),
+            BodyFraming::Chunked => State::Size(SizeLine::default()),
+            BodyFraming::UntilClose => State::UntilClose,
         })
     }
 
@@ -51,8 +51,8 @@ impl Deframer {
     /// Appends the body's bytes among the `received` ones to `body`.
     ///
     /// # Errors
-    /// [`Failure::HttpMalformed`] for a chunk without a readable size.
-    pub(super) fn take(&mut self, mut received: &[u8], body: &mut Vec<u8>) -> Result<(), Failure> {
+    /// [`WireFailure::HttpMalformed`] for a chunk without a readable size.
+    pub(super) fn feed(&mut self, mut received: &[u8], body: &mut Vec<u8>) -> Result<(), WireFailure> {
         while let Some((&first, rest)) = received.split_first() {
             match self.0 {
                 State::Done => break,
@@ -77,12 +77,12 @@ impl Deframer {
                     self.0 = match first {
                         b'\r' => State::AfterChunk,
                         b'\n' => State::Size(SizeLine::default()),
-                        _ => return Err(Failure::HttpMalformed),
+                        _ => return Err(WireFailure::HttpMalformed),
                     };
                     received = rest;
                 }
                 State::Size(mut line) => {
-                    self.0 = match line.take(first)? {
+                    self.0 = match line.feed(first)? {
                         None => State::Size(line),
                         Some(0) => State::Done,
                         Some(size) => State::Chunk(size),
@@ -97,13 +97,11 @@ impl Deframer {
     /// Handles the end of the connection.
     ///
     /// # Errors
-    /// [`Failure::ClosedEarly`] if the body is incomplete.
-    pub(super) fn close(&self) -> Result<(), Failure> {
+    /// [`WireFailure::ClosedEarly`] if the body is incomplete.
+    pub(super) fn close(&self) -> Result<(), WireFailure> {
         match self.0 {
             State::Done | State::UntilClose => Ok(()),
-            State::Length(_) | State::Size(_) | State::Chunk(_) | State::AfterChunk => {
-                Err(Failure::ClosedEarly)
-            }
+            State::Length(_) | State::Size(_) | State::Chunk(_) | State::AfterChunk => Err(WireFailure::ClosedEarly),
         }
     }
 }
@@ -128,23 +126,23 @@ enum Part {
 
 impl SizeLine {
     /// Takes one byte; returns the size at the end of the line.
-    fn take(&mut self, byte: u8) -> Result<Option<u64>, Failure> {
+    fn feed(&mut self, byte: u8) -> Result<Option<u64>, WireFailure> {
         self.length += 1;
         if self.length > MAX_SIZE_LINE {
-            return Err(Failure::HttpMalformed);
+            return Err(WireFailure::HttpMalformed);
         }
         let digit = char::from(byte).to_digit(16).map(u64::from);
         self.part = match (self.part, byte, digit) {
-            (_, b'\n', _) => return self.size.map(Some).ok_or(Failure::HttpMalformed),
+            (_, b'\n', _) => return self.size.map(Some).ok_or(WireFailure::HttpMalformed),
             (Part::Extension, _, _) | (Part::Digits | Part::After, b';', _) => Part::Extension,
             (Part::Before | Part::Digits, _, Some(digit)) => {
-                let size = self.size.unwrap_or(0).checked_mul(16).ok_or(Failure::HttpMalformed)?;
+                let size = self.size.unwrap_or(0).checked_mul(16).ok_or(WireFailure::HttpMalformed)?;
                 self.size = Some(size | digit);
                 Part::Digits
             }
             (Part::Before, b' ' | b'\t', _) => Part::Before,
             (Part::Digits | Part::After, b' ' | b'\t' | b'\r', _) => Part::After,
-            (Part::Before | Part::Digits | Part::After, _, _) => return Err(Failure::HttpMalformed),
+            (Part::Before | Part::Digits | Part::After, _, _) => return Err(WireFailure::HttpMalformed),
         };
         Ok(None)
     }
@@ -156,10 +154,10 @@ mod tests {
     use proptest::prelude::*;
 
     /// Returns the body, and whether it was complete at the end of the connection.
-    fn read(framing: Framing, received: &[u8], cut: usize) -> Result<(String, bool), Failure> {
+    fn read(framing: BodyFraming, received: &[u8], cut: usize) -> Result<(String, bool), WireFailure> {
         let (mut deframer, mut body) = (Deframer::new(framing), Vec::new());
         for piece in received.chunks(cut) {
-            deframer.take(piece, &mut body)?;
+            deframer.feed(piece, &mut body)?;
         }
         Ok((String::from_utf8(body).unwrap(), deframer.close().is_ok()))
     }
@@ -167,17 +165,17 @@ mod tests {
     #[test]
     fn a_body_ends_where_its_framing_says() {
         for (framing, received, body, is_whole) in [
-            (Framing::Empty, "abc", "", true),
-            (Framing::Length(0), "abc", "", true),
-            (Framing::Length(2), "abc", "ab", true),
-            (Framing::Length(4), "abc", "abc", false),
-            (Framing::UntilClose, "abc", "abc", true),
-            (Framing::Chunked, "2\r\nab\r\n1\r\nc\r\n0\r\n\r\n", "abc", true),
-            (Framing::Chunked, "0A;name=\"x\"\r\n0123456789\r\n0;last\r\n", "0123456789", true),
-            (Framing::Chunked, " 2 \nab\n 00 \r\nServer : x\r\n", "ab", true),
-            (Framing::Chunked, "2\r\nab\r\n", "ab", false),
-            (Framing::Chunked, "2\r\na", "a", false),
-            (Framing::Chunked, "", "", false),
+            (BodyFraming::Empty, "abc", "", true),
+            (BodyFraming::Length(0), "abc", "", true),
+            (BodyFraming::Length(2), "abc", "ab", true),
+            (BodyFraming::Length(4), "abc", "abc", false),
+            (BodyFraming::UntilClose, "abc", "abc", true),
+            (BodyFraming::Chunked, "2\r\nab\r\n1\r\nc\r\n0\r\n\r\n", "abc", true),
+            (BodyFraming::Chunked, "0A;name=\"x\"\r\n0123456789\r\n0;last\r\n", "0123456789", true),
+            (BodyFraming::Chunked, " 2 \nab\n 00 \r\nServer : x\r\n", "ab", true),
+            (BodyFraming::Chunked, "2\r\nab\r\n", "ab", false),
+            (BodyFraming::Chunked, "2\r\na", "a", false),
+            (BodyFraming::Chunked, "", "", false),
         ] {
             for cut in [1, 2, 3, 100] {
                 let read = read(framing, received.as_bytes(), cut);
@@ -188,20 +186,18 @@ mod tests {
 
     #[test]
     fn a_chunk_without_a_size_is_no_http() {
-        for received in
-            ["\r\nab", "x\r\n", "2 2\r\nab", "-1\r\n", "0x2\r\nab", "2\r\nabc", &"0".repeat(20_000)]
-        {
-            assert_eq!(read(Framing::Chunked, received.as_bytes(), 7), Err(Failure::HttpMalformed));
+        for received in ["\r\nab", "x\r\n", "2 2\r\nab", "-1\r\n", "0x2\r\nab", "2\r\nabc", &"0".repeat(20_000)] {
+            assert_eq!(read(BodyFraming::Chunked, received.as_bytes(), 7), Err(WireFailure::HttpMalformed));
         }
         let endless = format!("{}\r\n", "f".repeat(17));
-        assert_eq!(read(Framing::Chunked, endless.as_bytes(), 7), Err(Failure::HttpMalformed));
+        assert_eq!(read(BodyFraming::Chunked, endless.as_bytes(), 7), Err(WireFailure::HttpMalformed));
     }
 
     proptest! {
         #[test]
         fn noise_never_panics(noise in proptest::collection::vec(any::<u8>(), 0..200), cut in 1_usize..50) {
-            let (mut deframer, mut body) = (Deframer::new(Framing::Chunked), Vec::new());
-            let _ = noise.chunks(cut).try_for_each(|piece| deframer.take(piece, &mut body));
+            let (mut deframer, mut body) = (Deframer::new(BodyFraming::Chunked), Vec::new());
+            let _ = noise.chunks(cut).try_for_each(|piece| deframer.feed(piece, &mut body));
             prop_assert!(body.len() <= noise.len());
         }
     }

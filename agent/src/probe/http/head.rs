@@ -7,9 +7,9 @@ use std::{borrow::Cow, mem::MaybeUninit};
 
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use httparse::{Header, ParserConfig, Response, Status};
-use parallax_protocol::result::Failure;
+use parallax_protocol::result::WireFailure;
 
-use super::framing::Framing;
+use super::framing::BodyFraming;
 
 /// Maximum length of a response head: 64 KiB.
 pub(super) const MAX_HEAD: usize = 64 * 1024;
@@ -18,7 +18,7 @@ const MAX_HEADERS: usize = 256;
 
 /// Selection of the response headers to keep.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Keep {
+pub(super) enum HeaderSelection {
     /// All of them.
     All,
     /// `Location` and `Set-Cookie` of a redirect; none of any other response.
@@ -27,7 +27,7 @@ pub(super) enum Keep {
 
 /// The head of a response.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Head {
+pub(super) struct ResponseHead {
     /// Its status.
     pub(super) status: StatusCode,
     /// Its headers, or the selected ones.
@@ -35,74 +35,74 @@ pub(super) struct Head {
 }
 
 /// Buffered bytes of an incomplete head.
-pub(super) struct Reading {
-    held: Vec<u8>,
+pub(super) struct HeadReader {
+    buffer: Vec<u8>,
     /// True for the method HEAD, whose answers have no body.
     to_head: bool,
-    keep: Keep,
+    selection: HeaderSelection,
     interim: usize,
 }
 
 /// The final head of a response, its body's framing, and the number of bytes of the last piece that belonged
 /// to heads.
-type Whole = (Head, Framing, usize);
+type ParsedHead = (ResponseHead, BodyFraming, usize);
 
 /// Maximum number of interim responses (1xx) before the final one.
 const MAX_INTERIM: usize = 100;
 
-impl Reading {
-    pub(super) fn new(to_head: bool, keep: Keep) -> Self {
-        Self { held: Vec::new(), to_head, keep, interim: 0 }
+impl HeadReader {
+    pub(super) fn new(to_head: bool, keep: HeaderSelection) -> Self {
+        Self { buffer: Vec::new(), to_head, selection: keep, interim: 0 }
     }
 
     /// Takes received bytes; returns the final head once it is complete.
     ///
     /// # Errors
     /// The failure for an invalid head (RFC 9112, sections 4 to 6).
-    pub(super) fn take(&mut self, piece: &[u8]) -> Result<Option<Whole>, Failure> {
-        if self.held.is_empty() {
+    pub(super) fn feed(&mut self, piece: &[u8]) -> Result<Option<ParsedHead>, WireFailure> {
+        if self.buffer.is_empty() {
             let (whole, read) = self.read(piece)?;
             if whole.is_none() {
-                self.hold(piece.get(read..).unwrap_or_default())?;
+                self.append(piece.get(read..).unwrap_or_default())?;
             }
             return Ok(whole);
         }
-        let before = self.held.len();
+        let before = self.buffer.len();
         let looked_through = before.saturating_sub(3);
-        self.hold(piece)?;
+        self.append(piece)?;
         // A head in many small pieces is parsed once, at its end, and not for each of them.
-        if self.held.get(looked_through..).and_then(end_of_lines).is_none() {
+        if self.buffer.get(looked_through..).and_then(end_of_lines).is_none() {
             return Ok(None);
         }
-        let held = std::mem::take(&mut self.held);
+        let held = std::mem::take(&mut self.buffer);
         let (whole, read) = self.read(&held)?;
-        self.held = held;
-        self.held.drain(..read);
+        self.buffer = held;
+        self.buffer.drain(..read);
         // The buffered bytes had no complete head, so this one ends in the piece.
         Ok(whole.map(|(head, framing, read)| (head, framing, read.saturating_sub(before))))
     }
 
-    fn hold(&mut self, piece: &[u8]) -> Result<(), Failure> {
-        self.held.extend_from_slice(piece);
-        if self.held.len() > MAX_HEAD { Err(Failure::HeadTooLarge) } else { Ok(()) }
+    fn append(&mut self, piece: &[u8]) -> Result<(), WireFailure> {
+        self.buffer.extend_from_slice(piece);
+        if self.buffer.len() > MAX_HEAD { Err(WireFailure::HeadTooLarge) } else { Ok(()) }
     }
 
     /// Skips informational heads (RFC 9110, section 15.2) up to the final one; also returns how many bytes
     /// were complete heads.
-    fn read(&mut self, bytes: &[u8]) -> Result<(Option<Whole>, usize), Failure> {
+    fn read(&mut self, bytes: &[u8]) -> Result<(Option<ParsedHead>, usize), WireFailure> {
         let mut read = 0;
         while let Some(rest) = bytes.get(read..).filter(|rest| !rest.is_empty()) {
-            let Some((head, framing, length)) = one(rest, self.to_head, self.keep)? else { break };
+            let Some((head, framing, length)) = parse_one(rest, self.to_head, self.selection)? else { break };
             read += length;
             if length > MAX_HEAD {
-                return Err(Failure::HeadTooLarge);
+                return Err(WireFailure::HeadTooLarge);
             }
             if !head.status.is_informational() || head.status == StatusCode::SWITCHING_PROTOCOLS {
                 return Ok((Some((head, framing, read)), read));
             }
             self.interim += 1;
             if self.interim > MAX_INTERIM {
-                return Err(Failure::HeadTooLarge);
+                return Err(WireFailure::HeadTooLarge);
             }
         }
         Ok((None, read))
@@ -111,81 +111,80 @@ impl Reading {
 
 /// Parses one head at the start of `bytes`, and returns it with its framing and length; `None` if it is
 /// incomplete.
-fn one(bytes: &[u8], to_head: bool, keep: Keep) -> Result<Option<Whole>, Failure> {
+fn parse_one(bytes: &[u8], to_head: bool, keep: HeaderSelection) -> Result<Option<ParsedHead>, WireFailure> {
     match parsed(bytes, to_head, keep) {
         Ok(one) => Ok(one),
-        Err(Unread::Final(failure)) => Err(failure),
-        Err(Unread::Odd) => {
+        Err(HeadParseError::Fatal(failure)) => Err(failure),
+        Err(HeadParseError::Malformed) => {
             if !may_be_http(bytes) {
-                return Err(Failure::HttpMalformed);
+                return Err(WireFailure::HttpMalformed);
             }
             let begins = bytes.iter().position(|byte| !b"\r\n".contains(byte)).unwrap_or(bytes.len());
             let Some(length) = bytes.get(begins..).and_then(end_of_lines).map(|end| begins + end) else {
                 return Ok(None);
             };
-            let mended = mended(bytes.get(begins..length).unwrap_or_default())?;
+            let mended = repaired(bytes.get(begins..length).unwrap_or_default())?;
             match parsed(&mended, to_head, keep) {
                 Ok(Some((head, framing, _))) => Ok(Some((head, framing, length))),
-                Ok(None) | Err(Unread::Odd) => Err(Failure::HttpMalformed),
-                Err(Unread::Final(failure)) => Err(failure),
+                Ok(None) | Err(HeadParseError::Malformed) => Err(WireFailure::HttpMalformed),
+                Err(HeadParseError::Fatal(failure)) => Err(failure),
             }
         }
     }
 }
 
 /// Reasons why a head could not be parsed directly.
-enum Unread {
+enum HeadParseError {
     /// It breaks a rule; a repaired version may parse.
-    Odd,
+    Malformed,
     /// It can't be repaired.
-    Final(Failure),
+    Fatal(WireFailure),
 }
 
-fn parsed(bytes: &[u8], to_head: bool, keep: Keep) -> Result<Option<Whole>, Unread> {
+fn parsed(bytes: &[u8], to_head: bool, keep: HeaderSelection) -> Result<Option<ParsedHead>, HeadParseError> {
     let mut space = [MaybeUninit::<Header<'_>>::uninit(); MAX_HEADERS];
     let mut response = Response::new(&mut []);
     let config = ParserConfig::default();
     let length = match config.parse_response_with_uninit_headers(&mut response, bytes, &mut space) {
         Ok(Status::Complete(length)) => length,
         Ok(Status::Partial) => return Ok(None),
-        Err(httparse::Error::TooManyHeaders) => return Err(Unread::Final(Failure::HeadTooLarge)),
-        Err(_) => return Err(Unread::Odd),
+        Err(httparse::Error::TooManyHeaders) => return Err(HeadParseError::Fatal(WireFailure::HeadTooLarge)),
+        Err(_) => return Err(HeadParseError::Malformed),
     };
     let status = response.code.and_then(|code| StatusCode::from_u16(code).ok());
-    let status = status.ok_or(Unread::Final(Failure::HttpMalformed))?;
-    let has_body = !(to_head
-        || status.is_informational()
-        || matches!(status, StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED));
-    let framing = if has_body { framing(&response).map_err(Unread::Final)? } else { Framing::Empty };
+    let status = status.ok_or(HeadParseError::Fatal(WireFailure::HttpMalformed))?;
+    let has_body =
+        !(to_head || status.is_informational() || matches!(status, StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED));
+    let framing = if has_body { framing(&response).map_err(HeadParseError::Fatal)? } else { BodyFraming::Empty };
     let mut headers = HeaderMap::new();
-    if keep == Keep::All || status.is_redirection() {
+    if keep == HeaderSelection::All || status.is_redirection() {
         for line in response.headers.iter() {
             let Ok(name) = HeaderName::from_bytes(line.name.as_bytes()) else { continue };
-            if keep == Keep::All || name == header::LOCATION || name == header::SET_COOKIE {
-                let value = HeaderValue::from_bytes(line.value).map_err(|_| Unread::Odd)?;
+            if keep == HeaderSelection::All || name == header::LOCATION || name == header::SET_COOKIE {
+                let value = HeaderValue::from_bytes(line.value).map_err(|_| HeadParseError::Malformed)?;
                 headers.append(name, value);
             }
         }
     }
-    Ok(Some((Head { status, headers }, framing, length)))
+    Ok(Some((ResponseHead { status, headers }, framing, length)))
 }
 
 /// Returns the body's framing (RFC 9112, section 6.3). As in browsers an invalid length is ignored, and equal
 /// lengths count as one.
 ///
 /// # Errors
-/// [`Failure::HttpMalformed`] for conflicting lengths: every reader picks a different one.
-fn framing(response: &Response<'_, '_>) -> Result<Framing, Failure> {
+/// [`WireFailure::HttpMalformed`] for conflicting lengths: every reader picks a different one.
+fn framing(response: &Response<'_, '_>) -> Result<BodyFraming, WireFailure> {
     let mut codings = named(response, &header::TRANSFER_ENCODING).flat_map(items);
     if codings.any(|coding| coding.eq_ignore_ascii_case(b"chunked")) {
-        return Ok(Framing::Chunked);
+        return Ok(BodyFraming::Chunked);
     }
     let mut lengths = named(response, &header::CONTENT_LENGTH).flat_map(items).map(digits);
     let first = lengths.next().flatten();
     if !lengths.all(|length| length == first) {
-        return Err(Failure::HttpMalformed);
+        return Err(WireFailure::HttpMalformed);
     }
-    Ok(first.map_or(Framing::UntilClose, Framing::Length))
+    Ok(first.map_or(BodyFraming::UntilClose, BodyFraming::Length))
 }
 
 fn named<'a>(response: &'a Response<'_, '_>, name: &HeaderName) -> impl Iterator<Item = &'a [u8]> {
@@ -233,17 +232,17 @@ fn may_be_http(bytes: &[u8]) -> bool {
 /// around names and control characters in values removed.
 ///
 /// # Errors
-/// [`Failure::HttpMalformed`] if there is no readable status, and for NUL, or a CR that doesn't end a line:
+/// [`WireFailure::HttpMalformed`] if there is no readable status, and for NUL, or a CR that doesn't end a line:
 /// every reader interprets those differently.
-fn mended(head: &[u8]) -> Result<Vec<u8>, Failure> {
+fn repaired(head: &[u8]) -> Result<Vec<u8>, WireFailure> {
     let mut lines = head.split(|&byte| byte == b'\n').map(|line| line.strip_suffix(b"\r").unwrap_or(line));
-    let (minor, status) = lines.next().and_then(status_line).ok_or(Failure::HttpMalformed)?;
+    let (minor, status) = lines.next().and_then(status_line).ok_or(WireFailure::HttpMalformed)?;
     let mut fields: Vec<(HeaderName, Vec<u8>)> = Vec::new();
     // True if the previous line was a header, which a folded line continues.
     let mut goes_on = false;
     for line in lines {
         if line.iter().any(|byte| b"\0\r".contains(byte)) {
-            return Err(Failure::HttpMalformed);
+            return Err(WireFailure::HttpMalformed);
         }
         if line.first().is_some_and(|first| b" \t".contains(first)) {
             if let Some((_, value)) = fields.last_mut().filter(|_| goes_on) {
@@ -306,9 +305,7 @@ fn printable<'a>(name: &HeaderName, value: &'a [u8]) -> Option<Cow<'a, [u8]>> {
     for byte in value {
         match byte {
             byte if !is_control(byte) => printable.push(*byte),
-            byte if *name == header::LOCATION => {
-                printable.extend_from_slice(format!("%{byte:02X}").as_bytes())
-            }
+            byte if *name == header::LOCATION => printable.extend_from_slice(format!("%{byte:02X}").as_bytes()),
             _ => {}
         }
     }

@@ -12,12 +12,12 @@ use std::{
 };
 
 use bytes::Bytes;
-use parallax_protocol::result::Failure;
+use parallax_protocol::result::WireFailure;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, ReadBuf};
 
 use super::{
     framing::Deframer,
-    head::{Head, Keep, Reading},
+    head::{HeadReader, HeaderSelection, ResponseHead},
 };
 use crate::probe::tls;
 
@@ -27,57 +27,61 @@ const CHUNK: usize = 4 * 1024;
 const PIECE: usize = 16 * 1024;
 
 /// A connection of any kind.
-pub(super) trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
+pub(super) trait ByteStream: AsyncRead + AsyncWrite + Send + Unpin {}
 
-impl<S: AsyncRead + AsyncWrite + Send + Unpin> Stream for S {}
+impl<S: AsyncRead + AsyncWrite + Send + Unpin> ByteStream for S {}
 
 /// The body of a response, read piece by piece from its connection.
-pub(super) struct Body {
-    stream: Box<dyn Stream>,
+pub(super) struct Http1Body {
+    stream: Box<dyn ByteStream>,
     deframer: Deframer,
     /// Bytes received together with the head.
-    first: Vec<u8>,
+    received: Vec<u8>,
 }
 
 /// Sends a request, and reads only the head of the final response. `to_head` is true for the method HEAD.
 ///
 /// # Errors
 /// The failure for a broken connection or an invalid head.
-pub(super) async fn glance<S>(stream: &mut S, request: &[u8], to_head: bool) -> Result<Head, Failure>
+pub(super) async fn fetch_head<S>(stream: &mut S, request: &[u8], to_head: bool) -> Result<ResponseHead, WireFailure>
 where
     S: AsyncRead + AsyncWrite + Unpin,
 {
-    let mut reading = Reading::new(to_head, Keep::Redirects);
-    exchange(stream, request, |piece| Ok(reading.take(piece)?.map(|(head, _, _)| head))).await
+    let mut reading = HeadReader::new(to_head, HeaderSelection::Redirects);
+    exchange(stream, request, |piece| Ok(reading.feed(piece)?.map(|(head, _, _)| head))).await
 }
 
 /// Sends a request, and reads the head of the final response; its body can be read from the returned value.
 ///
 /// # Errors
-/// As [`glance`].
-pub(super) async fn ask<S>(mut stream: S, request: &[u8], to_head: bool) -> Result<(Head, Body), Failure>
+/// As [`fetch_head`].
+pub(super) async fn send<S>(
+    mut stream: S,
+    request: &[u8],
+    to_head: bool,
+) -> Result<(ResponseHead, Http1Body), WireFailure>
 where
-    S: Stream + 'static,
+    S: ByteStream + 'static,
 {
-    let mut reading = Reading::new(to_head, Keep::All);
+    let mut reading = HeadReader::new(to_head, HeaderSelection::All);
     let (head, framing, first) = exchange(&mut stream, request, |piece| {
-        let whole = reading.take(piece)?;
+        let whole = reading.feed(piece)?;
         Ok(whole.map(|(head, framing, read)| (head, framing, piece.get(read..).unwrap_or_default().to_vec())))
     })
     .await?;
-    Ok((head, Body { stream: Box::new(stream), deframer: Deframer::new(framing), first }))
+    Ok((head, Http1Body { stream: Box::new(stream), deframer: Deframer::new(framing), received: first }))
 }
 
-impl Body {
+impl Http1Body {
     /// Returns the next bytes of the body; `None` at its end.
     ///
     /// # Errors
     /// The failure for an incomplete body.
-    pub(super) async fn piece(&mut self) -> Result<Option<Bytes>, Failure> {
-        let mut received = std::mem::take(&mut self.first);
+    pub(super) async fn next_piece(&mut self) -> Result<Option<Bytes>, WireFailure> {
+        let mut received = std::mem::take(&mut self.received);
         let mut body = Vec::new();
         loop {
-            self.deframer.take(&received, &mut body)?;
+            self.deframer.feed(&received, &mut body)?;
             if !body.is_empty() {
                 return Ok(Some(body.into()));
             }
@@ -105,12 +109,12 @@ impl Body {
 async fn exchange<S, T>(
     stream: &mut S,
     request: &[u8],
-    mut take: impl FnMut(&[u8]) -> Result<Option<T>, Failure>,
-) -> Result<T, Failure>
+    mut take: impl FnMut(&[u8]) -> Result<Option<T>, WireFailure>,
+) -> Result<T, WireFailure>
 where
     S: AsyncRead + AsyncWrite + Unpin,
 {
-    let mut sending = Sending { rest: request, is_flushed: false };
+    let mut sending = PendingRequest { rest: request, is_flushed: false };
     let mut unsent = None;
     poll_fn(|cx| {
         if let Poll::Ready(Err(error)) = sending.poll(Pin::new(&mut *stream), cx) {
@@ -125,7 +129,7 @@ where
             match ready!(Pin::new(&mut *stream).poll_read(cx, &mut piece)) {
                 Err(error) => return Poll::Ready(Err(unsent.take().unwrap_or_else(|| broken(&error)))),
                 Ok(()) if piece.filled().is_empty() => {
-                    return Poll::Ready(Err(unsent.take().unwrap_or(Failure::ClosedEarly)));
+                    return Poll::Ready(Err(unsent.take().unwrap_or(WireFailure::ClosedEarly)));
                 }
                 Ok(()) => {}
             }
@@ -137,17 +141,17 @@ where
     .await
 }
 
-fn broken(error: &io::Error) -> Failure {
-    tls::io_failure(error).unwrap_or(Failure::Reset)
+fn broken(error: &io::Error) -> WireFailure {
+    tls::io_failure(error).unwrap_or(WireFailure::Reset)
 }
 
 /// The unsent part of a request.
-struct Sending<'a> {
+struct PendingRequest<'a> {
     rest: &'a [u8],
     is_flushed: bool,
 }
 
-impl Sending<'_> {
+impl PendingRequest<'_> {
     fn poll<S: AsyncWrite>(&mut self, mut stream: Pin<&mut S>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         while !self.rest.is_empty() {
             let written = ready!(stream.as_mut().poll_write(cx, self.rest))?;
@@ -174,25 +178,25 @@ mod tests {
         // The rest of the request never fits.
         let (mut client, mut server) = tokio::io::duplex(1024);
         server.write_all(b"HTTP/1.1 413 Too Large\r\n\r\n").await.unwrap();
-        let head = glance(&mut client, &[b'x'; 10_000], false).await.unwrap();
+        let head = fetch_head(&mut client, &[b'x'; 10_000], false).await.unwrap();
         assert_eq!(head.status, 413);
         // Nor can it be sent after the server has closed.
         let (mut client, mut server) = tokio::io::duplex(1024);
         server.write_all(b"HTTP/1.1 413 Too Large\r\n\r\n").await.unwrap();
         drop(server);
-        assert_eq!(glance(&mut client, b"GET", false).await.unwrap().status, 413);
+        assert_eq!(fetch_head(&mut client, b"GET", false).await.unwrap().status, 413);
     }
 
     #[tokio::test]
     async fn a_body_without_a_length_ends_with_the_connection() {
         let (client, mut server) = tokio::io::duplex(1024);
         server.write_all(b"HTTP/1.0 200 OK\r\n\r\nall ").await.unwrap();
-        let (head, mut body) = ask(client, b"GET", false).await.unwrap();
+        let (head, mut body) = send(client, b"GET", false).await.unwrap();
         assert_eq!(head.status, 200);
         server.write_all(b"fine").await.unwrap();
         drop(server);
         let mut text = Vec::new();
-        while let Some(piece) = body.piece().await.unwrap() {
+        while let Some(piece) = body.next_piece().await.unwrap() {
             text.extend_from_slice(&piece);
         }
         assert_eq!(text, b"all fine");

@@ -8,6 +8,7 @@
 
 mod body;
 pub(super) mod budget;
+mod byte_limit;
 mod charset;
 mod coding;
 mod cookies;
@@ -17,75 +18,79 @@ mod framing;
 mod head;
 mod http1;
 mod judge;
-mod meter;
-mod opening;
-mod plan;
+mod keyword_search;
+mod prepared_request;
 mod redirect;
-mod scan;
+mod request_plan;
 
 use parallax_protocol::{
-    check::HttpCheck,
-    result::{Failure, Report},
+    check::WireHttpCheck,
+    result::{ProbeReport, WireFailure},
 };
 use tokio::time::Instant;
 
-pub(super) use self::opening::Kept;
-use self::{judge::Seen, plan::Plan};
+pub(super) use self::prepared_request::PreparedRequestCache;
+use self::{judge::ResponseSummary, request_plan::RequestPlan};
 use super::{
-    facts::{Facts, Trouble, micros},
-    net::Net,
+    facts::{CheckError, CheckFacts, micros},
+    net::ProbeContext,
 };
 
 /// Maximum number of redirects.
 const MAX_REDIRECTS: usize = 5;
 
 /// Runs the check of an account. The first run fills the cache in `kept`.
-pub(super) async fn run(check: &HttpCheck, kept: &Kept, account: u32, net: &Net) -> Report {
-    let mut facts = Facts::default();
+pub(super) async fn run(
+    check: &WireHttpCheck,
+    kept: &PreparedRequestCache,
+    account: u32,
+    net: &ProbeContext,
+) -> ProbeReport {
+    let mut facts = CheckFacts::default();
     let started = Instant::now();
     let seen = visit(check, kept, account, net, &mut facts).await;
     if seen.is_ok() {
-        facts.took = Some(started.elapsed());
+        facts.duration = Some(started.elapsed());
     }
     facts.report(judge::judge(check, seen))
 }
 
 async fn visit(
-    check: &HttpCheck,
-    kept: &Kept,
+    check: &WireHttpCheck,
+    kept: &PreparedRequestCache,
     account: u32,
-    net: &Net,
-    facts: &mut Facts,
-) -> Result<Seen, Trouble> {
+    net: &ProbeContext,
+    facts: &mut CheckFacts,
+) -> Result<ResponseSummary, CheckError> {
     let deadline = net.deadline();
-    let Some(opening) = kept.opening(check)? else {
-        let first = Plan::first(check)?;
+    let Some(opening) = kept.get(check)? else {
+        let first = RequestPlan::from_check(check)?;
         return Box::pin(follow(check, first, MAX_REDIRECTS, deadline, (account, net), facts)).await;
     };
-    let head = exchange::glance(check, opening, net, deadline, facts).await?;
+    let head = exchange::fetch_head(check, opening, net, deadline, facts).await?;
     let status = head.status.as_u16();
     facts.status = Some(status);
     if judge::follows_redirects(check)
         && !head.headers.is_empty()
-        && let Some(next) = redirect::next(&Plan::first(check)?, &head)?
+        && let Some(next) = redirect::next(&RequestPlan::from_check(check)?, &head)?
     {
         return Box::pin(follow(check, next, MAX_REDIRECTS - 1, deadline, (account, net), facts)).await;
     }
-    Ok(Seen { status, keyword: None })
+    Ok(ResponseSummary { status, keyword: None })
 }
 
 /// Sends a request, and follows the redirects in its responses, at most `redirects`.
 async fn follow(
-    check: &HttpCheck,
-    mut plan: Plan,
+    check: &WireHttpCheck,
+    mut plan: RequestPlan,
     redirects: usize,
     deadline: Instant,
-    (account, net): (u32, &Net),
-    facts: &mut Facts,
-) -> Result<Seen, Trouble> {
+    (account, net): (u32, &ProbeContext),
+    facts: &mut CheckFacts,
+) -> Result<ResponseSummary, CheckError> {
     for _ in 0..=redirects {
         // The facts are those of the last hop.
-        *facts = Facts::default();
+        *facts = CheckFacts::default();
         let answer = exchange::exchange(&plan, net, deadline, facts).await?;
         let status = answer.head.status.as_u16();
         facts.status = Some(status);
@@ -101,7 +106,7 @@ async fn follow(
             keyword = Some(body::search(answer, word, deadline, &net.budget().share(account)).await?);
             facts.phases.transfer_us = Some(micros(reading.elapsed()));
         }
-        return Ok(Seen { status, keyword });
+        return Ok(ResponseSummary { status, keyword });
     }
-    Err(Failure::TooManyRedirects.into())
+    Err(WireFailure::TooManyRedirects.into())
 }

@@ -3,19 +3,19 @@
 use std::borrow::Cow;
 
 use http::{Method, StatusCode, header};
-use parallax_protocol::result::Failure;
+use parallax_protocol::result::WireFailure;
 use percent_encoding::{AsciiSet, percent_encode};
 
-use super::{head::Head, plan::Plan};
+use super::{head::ResponseHead, request_plan::RequestPlan};
 
 /// Returns the request that a response redirects to, with the cookies that it sets, or `None` if the response
 /// is final. The method changes as in RFC 9110, section 15.4: 303 turns anything but HEAD into a GET, 301 and
 /// 302 a POST. A redirect from https to http is followed too, as in browsers, without secrets.
 ///
 /// # Errors
-/// [`Failure::BadRedirect`] for a target that is not an http or https URL with a host, or that would send the
+/// [`WireFailure::BadRedirect`] for a target that is not an http or https URL with a host, or that would send the
 /// customer's body to another host, or in plain text after it was sent over TLS.
-pub(super) fn next(plan: &Plan, head: &Head) -> Result<Option<Plan>, Failure> {
+pub(super) fn next(plan: &RequestPlan, head: &ResponseHead) -> Result<Option<RequestPlan>, WireFailure> {
     let Some(location) = head.headers.get(header::LOCATION).filter(|_| is_redirect(head.status)) else {
         return Ok(None);
     };
@@ -24,13 +24,13 @@ pub(super) fn next(plan: &Plan, head: &Head) -> Result<Option<Plan>, Failure> {
     if location.is_empty() {
         return Ok(None);
     }
-    let target = plan.url.join(&location).map_err(|_| Failure::BadRedirect)?;
-    let mut moved = plan.moved_to(target).map_err(|_| Failure::BadRedirect)?;
-    moved.cookies.take(&plan.url, &head.headers);
+    let target = plan.url.join(&location).map_err(|_| WireFailure::BadRedirect)?;
+    let mut moved = plan.redirected_to(target).map_err(|_| WireFailure::BadRedirect)?;
+    moved.cookies.store(&plan.url, &head.headers);
     if becomes_get(head.status, &plan.method) {
         moved = moved.into_get();
     }
-    if moved.exposes_body() { Err(Failure::BadRedirect) } else { Ok(Some(moved)) }
+    if moved.exposes_body() { Err(WireFailure::BadRedirect) } else { Ok(Some(moved)) }
 }
 
 /// Converts an address to text; invalid UTF-8 is escaped byte by byte.
@@ -65,32 +65,32 @@ mod tests {
     use super::*;
     use http::{HeaderMap, HeaderValue};
     use parallax_protocol::{
-        check::{Header, HttpCheck, KeywordMode, Method as CheckMethod},
-        text::Secret,
+        check::{WireHeader, WireHttpCheck, WireKeywordMode, WireMethod as CheckMethod},
+        text::SecretText,
     };
 
-    fn plan(method: CheckMethod, url: &str) -> Plan {
-        Plan::first(&HttpCheck {
+    fn plan(method: CheckMethod, url: &str) -> RequestPlan {
+        RequestPlan::from_check(&WireHttpCheck {
             url: url.to_owned(),
             method,
             headers: ["Authorization", "Cookie", "X-Token", "Content-Type"]
-                .map(|name| Header { name: name.to_owned(), value: Secret::new("secret") })
+                .map(|name| WireHeader { name: name.to_owned(), value: SecretText::new("secret") })
                 .to_vec(),
-            body: Some(Secret::new("body")),
+            body: Some(SecretText::new("body")),
             expect_status: None,
             keyword: None,
-            keyword_mode: KeywordMode::Present,
+            keyword_mode: WireKeywordMode::Present,
         })
         .unwrap()
     }
 
-    fn follow(plan: &Plan, status: u16, location: &str) -> Result<Option<Plan>, Failure> {
+    fn follow(plan: &RequestPlan, status: u16, location: &str) -> Result<Option<RequestPlan>, WireFailure> {
         let mut headers = HeaderMap::new();
         headers.insert(header::LOCATION, HeaderValue::from_str(location).unwrap());
-        next(plan, &Head { status: StatusCode::from_u16(status).unwrap(), headers })
+        next(plan, &ResponseHead { status: StatusCode::from_u16(status).unwrap(), headers })
     }
 
-    fn followed(plan: &Plan, status: u16, location: &str) -> Plan {
+    fn followed(plan: &RequestPlan, status: u16, location: &str) -> RequestPlan {
         follow(plan, status, location).unwrap().unwrap()
     }
 
@@ -111,10 +111,8 @@ mod tests {
     #[test]
     fn what_is_no_web_address_is_a_bad_redirect() {
         let from = plan(CheckMethod::Get, "http://example.com/");
-        for location in
-            ["ftp://example.com/", "file:///etc/passwd", "javascript:alert(1)", "http://", "http://a b"]
-        {
-            assert_eq!(follow(&from, 302, location).err(), Some(Failure::BadRedirect), "{location}");
+        for location in ["ftp://example.com/", "file:///etc/passwd", "javascript:alert(1)", "http://", "http://a b"] {
+            assert_eq!(follow(&from, 302, location).err(), Some(WireFailure::BadRedirect), "{location}");
         }
     }
 
@@ -123,13 +121,13 @@ mod tests {
         let from = plan(CheckMethod::Post, "https://example.com/");
         assert_eq!(followed(&from, 302, "http://example.com/x").url.as_str(), "http://example.com/x");
         for status in [307, 308] {
-            assert_eq!(follow(&from, status, "http://example.com/x").err(), Some(Failure::BadRedirect));
-            assert_eq!(follow(&from, status, "https://other.example/").err(), Some(Failure::BadRedirect));
+            assert_eq!(follow(&from, status, "http://example.com/x").err(), Some(WireFailure::BadRedirect));
+            assert_eq!(follow(&from, status, "https://other.example/").err(), Some(WireFailure::BadRedirect));
             assert!(!followed(&from, status, "https://example.com/x").body.is_empty());
         }
         assert!(followed(&from, 303, "https://other.example/").body.is_empty());
         let put = plan(CheckMethod::Put, "https://example.com/");
-        assert_eq!(follow(&put, 302, "https://other.example/").err(), Some(Failure::BadRedirect));
+        assert_eq!(follow(&put, 302, "https://other.example/").err(), Some(WireFailure::BadRedirect));
         let bare = plan(CheckMethod::Get, "https://example.com/");
         assert!(followed(&bare, 307, "https://other.example/").body.is_empty());
     }
@@ -142,9 +140,8 @@ mod tests {
             (b"/caf\xc3\xa9", "http://example.com/caf%C3%A9"),
             (b" /x\t", "http://example.com/x"),
         ] {
-            let headers =
-                [(header::LOCATION, HeaderValue::from_bytes(location).unwrap())].into_iter().collect();
-            let moved = next(&from, &Head { status: StatusCode::FOUND, headers }).unwrap().unwrap();
+            let headers = [(header::LOCATION, HeaderValue::from_bytes(location).unwrap())].into_iter().collect();
+            let moved = next(&from, &ResponseHead { status: StatusCode::FOUND, headers }).unwrap().unwrap();
             assert_eq!(moved.url.as_str(), url);
         }
     }
@@ -155,7 +152,7 @@ mod tests {
         let headers = [(header::LOCATION, "/"), (header::SET_COOKIE, "seen=1")]
             .map(|(name, value)| (name, HeaderValue::from_static(value)));
         let headers: HeaderMap = headers.into_iter().collect();
-        let moved = next(&from, &Head { status: StatusCode::FOUND, headers }).unwrap().unwrap();
+        let moved = next(&from, &ResponseHead { status: StatusCode::FOUND, headers }).unwrap().unwrap();
         assert_eq!(moved.cookies.sent_to(&moved.url), [("seen", "1")]);
     }
 
@@ -186,7 +183,7 @@ mod tests {
             assert!(follow(&from, status, "/x").unwrap().is_none(), "{status}");
         }
         assert!(follow(&from, 302, "").unwrap().is_none());
-        let bare = Head { status: StatusCode::FOUND, headers: HeaderMap::new() };
+        let bare = ResponseHead { status: StatusCode::FOUND, headers: HeaderMap::new() };
         assert!(next(&from, &bare).unwrap().is_none());
     }
 }

@@ -5,9 +5,7 @@
 
 use std::{error::Error, fmt, sync::Arc};
 
-use rustls::{
-    CertificateError, Error as TlsError, OtherError, client::verify_server_name, server::ParsedCertificate,
-};
+use rustls::{CertificateError, Error as TlsError, OtherError, client::verify_server_name, server::ParsedCertificate};
 use rustls_pki_types::{CertificateDer, ServerName, UnixTime};
 use x509_parser::{certificate::X509Certificate, parse_x509_certificate, public_key::PublicKey};
 
@@ -15,15 +13,15 @@ use x509_parser::{certificate::X509Certificate, parse_x509_certificate, public_k
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum ChainFault {
     /// A fault of an issuer, in words.
-    OfIssuer(String),
+    Issuer(String),
     /// Not the server's fault: a feature that this TLS library lacks, in words.
-    Lacking(String),
+    Unsupported(String),
 }
 
 impl fmt::Display for ChainFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::OfIssuer(words) | Self::Lacking(words) => f.write_str(words),
+            Self::Issuer(words) | Self::Unsupported(words) => f.write_str(words),
         }
     }
 }
@@ -56,10 +54,10 @@ pub(in crate::probe) fn chain(
     let now = i64::try_from(now.as_secs()).unwrap_or(i64::MAX);
     match fault {
         CertificateError::Expired | CertificateError::ExpiredContext { .. } => {
-            out_of_time(leaf, others, "expired on", |it| Some(it.not_after).filter(|end| *end < now))
+            issuer_outside_validity(leaf, others, "expired on", |it| Some(it.not_after).filter(|end| *end < now))
         }
         CertificateError::NotValidYet | CertificateError::NotValidYetContext { .. } => {
-            out_of_time(leaf, others, "is not valid before", |it| {
+            issuer_outside_validity(leaf, others, "is not valid before", |it| {
                 Some(it.not_before).filter(|begin| *begin > now)
             })
         }
@@ -69,7 +67,7 @@ pub(in crate::probe) fn chain(
             // The name is verified last: for another name, that is the error to report.
             match ParsedCertificate::try_from(leaf).and_then(|leaf| verify_server_name(&leaf, name)) {
                 Err(error) => return error,
-                Ok(()) => unreckoned(leaf, others),
+                Ok(()) => unsupported_on_path(leaf, others),
             }
         }
         _ => None,
@@ -79,12 +77,12 @@ pub(in crate::probe) fn chain(
 
 /// Explains the verifier's error for the server's proof that it has the key of `leaf`.
 pub(in crate::probe) fn signature(error: TlsError, leaf: &CertificateDer<'_>) -> TlsError {
-    let key = parse_x509_certificate(leaf).ok().and_then(|(_, leaf)| odd_key(&leaf));
-    key.map_or(error, |key| lacking(&format!("its certificate has {key}")).into())
+    let key = parse_x509_certificate(leaf).ok().and_then(|(_, leaf)| unsupported_key(&leaf));
+    key.map_or(error, |key| unsupported(&format!("its certificate has {key}")).into())
 }
 
-fn lacking(what: &str) -> ChainFault {
-    ChainFault::Lacking(format!("{what}, which this check can't verify"))
+fn unsupported(what: &str) -> ChainFault {
+    ChainFault::Unsupported(format!("{what}, which this check can't verify"))
 }
 
 /// Validity period of a certificate, epoch seconds.
@@ -94,7 +92,7 @@ struct Life {
 }
 
 /// Returns the issuer outside its validity period; `None` if it is the leaf.
-fn out_of_time(
+fn issuer_outside_validity(
     leaf: &CertificateDer<'_>,
     others: &[CertificateDer<'_>],
     words: &str,
@@ -109,35 +107,27 @@ fn out_of_time(
         return None;
     }
     // The leaf's own issuer first.
-    let mut issuers: Vec<_> =
-        others.iter().filter_map(|other| Some(parse_x509_certificate(other).ok()?.1)).collect();
+    let mut issuers: Vec<_> = others.iter().filter_map(|other| Some(parse_x509_certificate(other).ok()?.1)).collect();
     issuers.sort_by_key(|issuer| issuer.subject() != leaf.issuer());
     issuers.iter().find_map(|issuer| {
         let date = chrono::DateTime::from_timestamp(of(issuer)?, 0)?.format("%Y-%m-%d");
-        Some(ChainFault::OfIssuer(format!(
-            "the intermediate certificate \"{}\" {words} {date}",
-            name_of(issuer)
-        )))
+        Some(ChainFault::Issuer(format!("the intermediate certificate \"{}\" {words} {date}", name_of(issuer))))
     })
 }
 
 /// Returns a certificate's display name, at most 64 characters.
 fn name_of(certificate: &X509Certificate<'_>) -> String {
     let subject = certificate.subject();
-    let names = subject
-        .iter_common_name()
-        .chain(subject.iter_organizational_unit())
-        .chain(subject.iter_organization());
+    let names = subject.iter_common_name().chain(subject.iter_organizational_unit()).chain(subject.iter_organization());
     let name = names.filter_map(|name| name.as_str().ok()).next().unwrap_or("unnamed");
     name.chars().filter(|c| !c.is_control()).take(64).collect()
 }
 
 /// Finds a key or signature on the leaf's path that this TLS library can't verify: follows the issuers'
 /// names, visits each certificate once, and ends at a signature that browsers refuse too.
-fn unreckoned(leaf: &CertificateDer<'_>, others: &[CertificateDer<'_>]) -> Option<ChainFault> {
+fn unsupported_on_path(leaf: &CertificateDer<'_>, others: &[CertificateDer<'_>]) -> Option<ChainFault> {
     let (_, leaf) = parse_x509_certificate(leaf).ok()?;
-    let mut unseen: Vec<_> =
-        others.iter().filter_map(|other| Some(parse_x509_certificate(other).ok()?.1)).collect();
+    let mut unseen: Vec<_> = others.iter().filter_map(|other| Some(parse_x509_certificate(other).ok()?.1)).collect();
     let mut path = vec![leaf];
     while let Some(certificate) = path.pop() {
         if is_outdated(&certificate) {
@@ -147,8 +137,8 @@ fn unreckoned(leaf: &CertificateDer<'_>, others: &[CertificateDer<'_>]) -> Optio
             unseen.into_iter().partition(|other| other.subject() == certificate.issuer());
         unseen = rest;
         // For an issuer that was not sent, its signature shows the size.
-        if let Some(odd) = issuers.iter().find_map(odd_key).or_else(|| odd_signature(&certificate)) {
-            return Some(lacking(&format!("an issuer of its certificate has {odd}")));
+        if let Some(odd) = issuers.iter().find_map(unsupported_key).or_else(|| unsupported_signature(&certificate)) {
+            return Some(unsupported(&format!("an issuer of its certificate has {odd}")));
         }
         // A root's signature is never verified.
         path.extend(issuers.into_iter().filter(|issuer| issuer.subject() != issuer.issuer()));
@@ -172,10 +162,10 @@ fn is_outdated(certificate: &X509Certificate<'_>) -> bool {
 
 const RSA_BITS: std::ops::RangeInclusive<usize> = 2048..=8192;
 
-fn odd_key(certificate: &X509Certificate<'_>) -> Option<String> {
+fn unsupported_key(certificate: &X509Certificate<'_>) -> Option<String> {
     let key = certificate.public_key();
     match key.parsed().ok()? {
-        PublicKey::RSA(rsa) => odd_rsa(rsa.key_size()),
+        PublicKey::RSA(rsa) => unsupported_rsa_size(rsa.key_size()),
         PublicKey::EC(_) => {
             let curve = key.algorithm.parameters.as_ref()?.as_oid().ok()?.to_id_string();
             match curve.as_str() {
@@ -193,21 +183,19 @@ fn odd_key(certificate: &X509Certificate<'_>) -> Option<String> {
     }
 }
 
-fn odd_rsa(bits: usize) -> Option<String> {
+fn unsupported_rsa_size(bits: usize) -> Option<String> {
     (!RSA_BITS.contains(&bits)).then(|| format!("a {bits}-bit RSA key"))
 }
 
-fn odd_signature(certificate: &X509Certificate<'_>) -> Option<String> {
+fn unsupported_signature(certificate: &X509Certificate<'_>) -> Option<String> {
     let algorithm = certificate.signature_algorithm.algorithm.to_id_string();
     match algorithm.as_str() {
         // PKCS #1 with SHA-2: a signature is as long as the key.
         "1.2.840.113549.1.1.11" | "1.2.840.113549.1.1.12" | "1.2.840.113549.1.1.13" => {
-            odd_rsa(certificate.signature_value.data.len() * 8)
+            unsupported_rsa_size(certificate.signature_value.data.len() * 8)
         }
         // ECDSA: two numbers of the curve's size, and up to nine bytes of encoding.
-        _ if algorithm.starts_with("1.2.840.10045.4.")
-            && certificate.signature_value.data.len() > 2 * 49 + 9 =>
-        {
+        _ if algorithm.starts_with("1.2.840.10045.4.") && certificate.signature_value.data.len() > 2 * 49 + 9 => {
             Some("a P-521 key".to_owned())
         }
         "1.3.101.113" => Some("an Ed448 key".to_owned()),

@@ -4,7 +4,7 @@ use chrono::DateTime;
 use parallax_protocol::result::VendorState;
 use quick_xml::{Reader, events::Event};
 
-use super::{Component, Incident, Page, Word, folded, goodness};
+use super::{PageComponent, PageIncident, StateLabel, VendorPage, health_rank, normalized};
 
 /// Names of services that can be monitored; the feed contains only those with incidents.
 const SERVICES: [&str; 24] = [
@@ -50,29 +50,29 @@ struct Item {
 
 /// Reads the feed as of `now_ms`, epoch ms; returns `None` for another shape. Items published more than a day
 /// ago are ignored.
-pub(super) fn read(body: &[u8], now_ms: i64) -> Option<Page> {
-    let open = |item: &Item| !item.is_over() && !item.is_old(now_ms);
+pub(super) fn read(body: &[u8], now_ms: i64) -> Option<VendorPage> {
+    let open = |item: &Item| !item.is_resolved() && !item.is_old(now_ms);
     let open: Vec<Item> = items(body)?.into_iter().filter(open).collect();
-    let components = SERVICES.into_iter().map(|name| Component {
+    let components = SERVICES.into_iter().map(|name| PageComponent {
         name: name.to_owned(),
-        word: worst_of(open.iter().filter_map(|item| item.word_for(name))),
-        ..Component::default()
+        label: worst_label(open.iter().filter_map(|item| item.label_for(name))),
+        ..PageComponent::default()
     });
     let components = components.collect();
-    let overall = worst_of(open.iter().map(Item::word));
+    let overall = worst_label(open.iter().map(Item::label));
     let incidents = open.into_iter().map(|item| {
         let named = SERVICES.into_iter().filter(|service| item.names(service)).map(str::to_owned);
         let touches = Some(named.collect()).filter(|names: &Vec<_>| !names.is_empty());
-        Incident { touches, title: item.title }
+        PageIncident { affected: touches, title: item.title }
     });
     let incidents = incidents.collect();
-    Some(Page { overall: Some(overall), components, incidents, ..Page::default() })
+    Some(VendorPage { overall: Some(overall), components, incidents, ..VendorPage::default() })
 }
 
-fn worst_of(words: impl Iterator<Item = Word>) -> Word {
+fn worst_label(words: impl Iterator<Item = StateLabel>) -> StateLabel {
     words
-        .min_by_key(|word| goodness(word.state))
-        .unwrap_or_else(|| Word::new("nothing published", Some(VendorState::Operational)))
+        .min_by_key(|word| health_rank(word.state))
+        .unwrap_or_else(|| StateLabel::new("nothing published", Some(VendorState::Operational)))
 }
 
 /// Returns the items of a complete, well-formed RSS channel. Entities and types that a document defines
@@ -149,12 +149,10 @@ impl Item {
 
     /// Returns true if the first or last word of the title says so, unless another word says that not all is
     /// resolved. An item open for too long is noticed; one considered resolved too soon would hide an outage.
-    fn is_over(&self) -> bool {
-        const NOT_ALL: [&str; 9] =
-            ["not", "no", "partially", "partly", "being", "still", "ongoing", "except", "until"];
+    fn is_resolved(&self) -> bool {
+        const NOT_ALL: [&str; 9] = ["not", "no", "partially", "partly", "being", "still", "ongoing", "except", "until"];
         let title = self.title.to_lowercase();
-        let words: Vec<_> =
-            title.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).collect();
+        let words: Vec<_> = title.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).collect();
         let ends = [words.first(), words.last()];
         ends.into_iter().flatten().any(|word| matches!(*word, "resolved" | "mitigated"))
             && !words.iter().any(|word| NOT_ALL.contains(word) || word.starts_with("continu"))
@@ -164,45 +162,41 @@ impl Item {
     fn is_old(&self, now_ms: i64) -> bool {
         let published = self.published.trim();
         // RFC 822 allows `Z` for UTC; its successor (RFC 5322, section 4.3) treats it as no zone at all.
-        let published =
-            published.strip_suffix('Z').map_or_else(|| published.to_owned(), |at| format!("{at}GMT"));
+        let published = published.strip_suffix('Z').map_or_else(|| published.to_owned(), |at| format!("{at}GMT"));
         DateTime::parse_from_rfc2822(&published)
             .is_ok_and(|at| now_ms.saturating_sub(at.timestamp_millis()) >= FRESH_MS)
     }
 
     fn state(&self) -> VendorState {
-        if self.has(&["outage", "down", "unavailable"]) {
-            VendorState::MajorOutage
-        } else {
-            VendorState::Degraded
-        }
+        if self.has(&["outage", "down", "unavailable"]) { VendorState::MajorOutage } else { VendorState::Degraded }
     }
 
-    fn word(&self) -> Word {
-        Word::new(&self.title, Some(self.state()))
+    fn label(&self) -> StateLabel {
+        StateLabel::new(&self.title, Some(self.state()))
     }
 
     /// Returns the state of a service by this item. An item that names no known service may affect any, for
     /// example "Network Infrastructure", so all of them become unknown.
-    fn word_for(&self, service: &str) -> Option<Word> {
+    fn label_for(&self, service: &str) -> Option<StateLabel> {
         if self.names(service) {
-            return Some(self.word());
+            return Some(self.label());
         }
-        (!SERVICES.into_iter().any(|known| self.names(known))).then(|| Word::new(&self.title, None))
+        (!SERVICES.into_iter().any(|known| self.names(known))).then(|| StateLabel::new(&self.title, None))
     }
 
     /// Names come with and without the vendor's name, and with additions such as "(Linux)".
     fn names(&self, service: &str) -> bool {
-        let service = bare(service);
-        self.categories.iter().map(|category| bare(category)).any(|category| {
-            !category.is_empty() && (category.starts_with(&service) || service.starts_with(&category))
-        })
+        let service = normalized_service(service);
+        self.categories
+            .iter()
+            .map(|category| normalized_service(category))
+            .any(|category| !category.is_empty() && (category.starts_with(&service) || service.starts_with(&category)))
     }
 }
 
 /// Normalises a service's name and removes its vendor's.
-fn bare(name: &str) -> String {
-    let name = folded(name);
+fn normalized_service(name: &str) -> String {
+    let name = normalized(name);
     let name = name.strip_prefix("microsoft").unwrap_or(&name).trim_start();
     name.strip_prefix("azure").unwrap_or(name).trim_start().to_owned()
 }

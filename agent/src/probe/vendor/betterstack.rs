@@ -6,12 +6,12 @@ use parallax_protocol::result::VendorState;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{Component, Incident, Page, Word, lenient};
+use super::{PageComponent, PageIncident, StateLabel, VendorPage, lenient};
 
 #[derive(Deserialize)]
 struct Document {
     #[serde(deserialize_with = "lenient::nullable")]
-    data: Option<Item<Whole>>,
+    data: Option<Item<PageAttributes>>,
     #[serde(default, deserialize_with = "lenient::entries")]
     included: Vec<Item<Value>>,
 }
@@ -31,7 +31,7 @@ struct Item<A> {
 }
 
 #[derive(Deserialize)]
-struct Whole {
+struct PageAttributes {
     #[serde(deserialize_with = "lenient::text")]
     aggregate_state: String,
 }
@@ -55,17 +55,17 @@ struct Report {
     #[serde(default, deserialize_with = "lenient::some_text")]
     ends_at: Option<String>,
     #[serde(default, deserialize_with = "lenient::list")]
-    affected_resources: Vec<Affected>,
+    affected_resources: Vec<AffectedResource>,
 }
 
 #[derive(Deserialize)]
-struct Affected {
+struct AffectedResource {
     #[serde(default)]
     status_page_resource_id: Value,
 }
 
 /// Reads a page; returns `None` for another shape.
-pub(super) fn read(body: &[u8]) -> Option<Page> {
+pub(super) fn read(body: &[u8]) -> Option<VendorPage> {
     let document: Document = lenient::object(body)?;
     let of_kind = |kind: &'static str| {
         document
@@ -91,32 +91,33 @@ pub(super) fn read(body: &[u8]) -> Option<Page> {
         return None;
     }
     let unread = document.included.iter().filter(|item| item.kind.is_empty());
-    let unread = unread.map(|_| Component { word: Word::new("", None), ..Component::default() });
-    let components = resources.values().map(|resource| Component {
+    let unread = unread.map(|_| PageComponent { label: StateLabel::new("", None), ..PageComponent::default() });
+    let components = resources.values().map(|resource| PageComponent {
         name: resource.public_name.clone(),
         group: sections.get(&key(&resource.status_page_section_id)).cloned(),
-        word: Word::new(&resource.status, state(&resource.status)),
-        ..Component::default()
+        label: StateLabel::new(&resource.status, state(&resource.status)),
+        ..PageComponent::default()
     });
     let reports: Vec<Report> = of_kind("status_report")
         .filter_map(|(_, report)| serde_json::from_value(report.clone()).ok())
         .filter(|report: &Report| report.ends_at.is_none())
         .collect();
     let incidents = reports.iter().filter(|report| report.report_type != "maintenance").map(|report| {
-        let names = report.affected_resources.iter().filter_map(|affected| {
-            Some(resources.get(&key(&affected.status_page_resource_id))?.public_name.clone())
-        });
-        Incident {
+        let names = report
+            .affected_resources
+            .iter()
+            .filter_map(|affected| Some(resources.get(&key(&affected.status_page_resource_id))?.public_name.clone()));
+        PageIncident {
             title: report.title.clone(),
-            touches: Some(names.collect::<Vec<_>>()).filter(|names| !names.is_empty()),
+            affected: Some(names.collect::<Vec<_>>()).filter(|names| !names.is_empty()),
         }
     });
     let word = document.data.and_then(|page| page.attributes).map(|page| page.aggregate_state);
-    Some(Page {
-        overall: word.map(|word| Word::new(&word, state(&word))),
+    Some(VendorPage {
+        overall: word.map(|word| StateLabel::new(&word, state(&word))),
         components: components.chain(unread).collect(),
         incidents: incidents.collect(),
-        ..Page::default()
+        ..VendorPage::default()
     })
 }
 

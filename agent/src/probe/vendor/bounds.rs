@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, mem::size_of};
 
-use super::{Component, Incident, Page};
+use super::{PageComponent, PageIncident, VendorPage};
 
 /// Maximum length of a cached text in bytes: longer than any real name, and no shorter than a monitor may
 /// request in ASCII.
@@ -10,11 +10,11 @@ const MAX_TEXT: usize = 200;
 /// Maximum memory in bytes of all of a page's documents together.
 pub(in crate::probe) const MAX_PAGE: usize = 2 << 20;
 /// Memory of one entry of a map or list besides its texts.
-const ENTRY: usize = 48;
+const ENTRY_BYTES: usize = 48;
 
 /// Truncates a name as it is cached: whitespace is normalised first. A requested name is truncated in the
 /// same way, so equal names stay equal. Two long names with the same beginning can't be distinguished.
-pub(super) fn cut_name(name: &str) -> String {
+pub(super) fn truncate_name(name: &str) -> String {
     if name.len() <= MAX_TEXT {
         return name.to_owned();
     }
@@ -24,66 +24,66 @@ pub(super) fn cut_name(name: &str) -> String {
             kept.push(' ');
         }
         // Truncates an endless word to the limit.
-        kept.push_str(beginning(word));
+        kept.push_str(truncated(word));
         if kept.len() > MAX_TEXT {
             break;
         }
     }
-    beginning(&kept).to_owned()
+    truncated(&kept).to_owned()
 }
 
-fn beginning(text: &str) -> &str {
+fn truncated(text: &str) -> &str {
     &text[..text.floor_char_boundary(MAX_TEXT)]
 }
 
-impl Page {
+impl VendorPage {
     /// Truncates every text of the page.
-    pub(in crate::probe) fn cut(&mut self) {
+    pub(in crate::probe) fn truncate(&mut self) {
         let cut = |text: &mut String| {
             if text.len() > MAX_TEXT {
-                *text = cut_name(text);
+                *text = truncate_name(text);
             }
         };
-        let words = self.words.values_mut().chain(&mut self.overall);
-        words.for_each(|word| cut(&mut word.word));
-        for Component { id, name, group, word } in &mut self.components {
-            [id, name, &mut word.word].into_iter().chain(group).for_each(cut);
+        let words = self.states_by_id.values_mut().chain(&mut self.overall);
+        words.for_each(|word| cut(&mut word.text));
+        for PageComponent { id, name, group, label: word } in &mut self.components {
+            [id, name, &mut word.text].into_iter().chain(group).for_each(cut);
         }
-        for Incident { title, touches } in &mut self.incidents {
+        for PageIncident { title, affected: touches } in &mut self.incidents {
             std::iter::once(title).chain(touches.iter_mut().flatten()).for_each(cut);
         }
-        self.lacks.iter_mut().for_each(cut);
-        self.groups.values_mut().for_each(cut);
+        self.unreadable_part.iter_mut().for_each(cut);
+        self.groups_by_id.values_mut().for_each(cut);
         // Ids refer to the same item in several documents, so they are truncated alike.
         let keyed = |key: &String| key.len() > MAX_TEXT;
-        if self.words.keys().chain(self.groups.keys()).any(keyed) {
-            self.words =
-                std::mem::take(&mut self.words).into_iter().map(|(id, it)| (cut_name(&id), it)).collect();
-            self.groups =
-                std::mem::take(&mut self.groups).into_iter().map(|(id, it)| (cut_name(&id), it)).collect();
+        if self.states_by_id.keys().chain(self.groups_by_id.keys()).any(keyed) {
+            self.states_by_id =
+                std::mem::take(&mut self.states_by_id).into_iter().map(|(id, it)| (truncate_name(&id), it)).collect();
+            self.groups_by_id =
+                std::mem::take(&mut self.groups_by_id).into_iter().map(|(id, it)| (truncate_name(&id), it)).collect();
         }
     }
 
     /// Drops the data that only served to combine documents.
     pub(in crate::probe) fn finish(&mut self) {
-        (self.words, self.groups) = (BTreeMap::new(), BTreeMap::new());
+        (self.states_by_id, self.groups_by_id) = (BTreeMap::new(), BTreeMap::new());
         self.components.iter_mut().for_each(|component| component.id = String::new());
         self.components.shrink_to_fit();
         self.incidents.shrink_to_fit();
     }
 
     /// Returns the approximate memory in bytes.
-    pub(in crate::probe) fn weight(&self) -> usize {
-        let components = self.components.iter().map(|Component { id, name, group, word }| {
+    pub(in crate::probe) fn size(&self) -> usize {
+        let components = self.components.iter().map(|PageComponent { id, name, group, label: word }| {
             let group = group.as_ref().map_or(0, String::capacity);
-            size_of::<Component>() + id.capacity() + name.capacity() + group + word.word.capacity()
+            size_of::<PageComponent>() + id.capacity() + name.capacity() + group + word.text.capacity()
         });
-        let incidents = self.incidents.iter().map(|Incident { title, touches }| {
+        let incidents = self.incidents.iter().map(|PageIncident { title, affected: touches }| {
             let touched = touches.iter().flatten().map(|name| size_of::<String>() + name.capacity());
-            size_of::<Incident>() + title.capacity() + touched.sum::<usize>()
+            size_of::<PageIncident>() + title.capacity() + touched.sum::<usize>()
         });
-        let words = self.words.iter().map(|(id, word)| ENTRY + id.capacity() + word.word.capacity());
-        let groups = self.groups.iter().map(|(id, group)| ENTRY + id.capacity() + group.capacity());
+        let words = self.states_by_id.iter().map(|(id, word)| ENTRY_BYTES + id.capacity() + word.text.capacity());
+        let groups = self.groups_by_id.iter().map(|(id, group)| ENTRY_BYTES + id.capacity() + group.capacity());
         size_of::<Self>()
             + components.sum::<usize>()
             + incidents.sum::<usize>()
@@ -94,17 +94,17 @@ impl Page {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{NoReading, Word, statuspage};
+    use super::super::{NoReading, StateLabel, statuspage};
     use super::*;
     use parallax_protocol::result::VendorState;
 
-    fn page(names: &[&str]) -> Page {
-        let component = |name: &&str| Component {
+    fn page(names: &[&str]) -> VendorPage {
+        let component = |name: &&str| PageComponent {
             name: (*name).to_owned(),
-            word: Word::new("up", Some(VendorState::Operational)),
-            ..Component::default()
+            label: StateLabel::new("up", Some(VendorState::Operational)),
+            ..PageComponent::default()
         };
-        Page { components: names.iter().map(component).collect(), ..Page::default() }
+        VendorPage { components: names.iter().map(component).collect(), ..VendorPage::default() }
     }
 
     #[test]
@@ -112,8 +112,8 @@ mod tests {
         let long = "Störung ".repeat(400);
         let nested = format!("{long} / {long}");
         let mut page = page(&[&long, "Web"]);
-        page.components.push(Component { group: Some("Core  ".repeat(99)), ..page.components[0].clone() });
-        page.cut();
+        page.components.push(PageComponent { group: Some("Core  ".repeat(99)), ..page.components[0].clone() });
+        page.truncate();
         assert!(page.components.iter().all(|one| one.name.len() <= MAX_TEXT));
         let spaced = long.replace(' ', "  ").to_uppercase();
         let grouped = format!("{} / {long}", "core ".repeat(99));
@@ -129,17 +129,18 @@ mod tests {
     #[test]
     fn a_page_weighs_what_it_was_cut_to_and_a_finished_one_no_ids() {
         let names = (0..50).map(|n| format!("{}{n}", "x".repeat(9_000))).collect::<Vec<_>>();
-        let component = |name: &String| serde_json::json!({"id": name, "name": name, "status": "operational", "group_id": name});
+        let component =
+            |name: &String| serde_json::json!({"id": name, "name": name, "status": "operational", "group_id": name});
         let document = serde_json::json!({
             "page": {"id": "x"}, "status": {"indicator": "none", "description": "y".repeat(9_000)},
             "components": names.iter().map(component).collect::<Vec<_>>(),
             "incidents": [{"name": "z".repeat(9_000), "status": "open", "components": [{"name": names[0]}]}],
         });
         let mut page = statuspage::read(document.to_string().as_bytes()).unwrap();
-        page.cut();
+        page.truncate();
         page.finish();
-        assert!(page.weight() < 50 * 450 + 1_000, "{}", page.weight());
+        assert!(page.size() < 50 * 450 + 1_000, "{}", page.size());
         let reading = page.reading(None).unwrap();
-        assert!(reading.word.as_str().starts_with("yyy"));
+        assert!(reading.vendor_text.as_str().starts_with("yyy"));
     }
 }

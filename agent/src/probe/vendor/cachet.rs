@@ -6,19 +6,19 @@ use parallax_protocol::result::VendorState;
 use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::Value;
 
-use super::{Component, Incident, Page, Word, lenient, plain};
+use super::{PageComponent, PageIncident, StateLabel, VendorPage, id_text, lenient};
 
 /// Number of items per page of a list: a full page may be followed by another.
 const PER_SHEET: usize = 100;
 
 #[derive(Deserialize)]
-struct Of {
-    data: Whole,
+struct StatusDocument {
+    data: OverallStatus,
 }
 
 #[derive(Deserialize)]
 #[serde(bound = "")]
-struct Sheets<A: DeserializeOwned> {
+struct PagedList<A: DeserializeOwned> {
     #[serde(deserialize_with = "lenient::whole_entries")]
     data: Vec<A>,
     #[serde(deserialize_with = "lenient::nullable")]
@@ -40,7 +40,7 @@ struct Pagination {
 }
 
 #[derive(Deserialize)]
-struct Part2 {
+struct Component2 {
     #[serde(default)]
     id: Value,
     #[serde(default, deserialize_with = "lenient::text")]
@@ -75,7 +75,7 @@ struct Event {
 }
 
 #[derive(Deserialize)]
-struct Whole {
+struct OverallStatus {
     #[serde(deserialize_with = "lenient::text")]
     status: String,
     #[serde(default, deserialize_with = "lenient::text")]
@@ -122,38 +122,36 @@ struct Attributes {
 }
 
 /// Reads a list page of version 2's components; returns `None` for another shape.
-pub(super) fn components2(body: &[u8]) -> Option<Page> {
-    let sheet: Sheets<Part2> = lenient::object(body)?;
+pub(super) fn components2(body: &[u8]) -> Option<VendorPage> {
+    let sheet: PagedList<Component2> = lenient::object(body)?;
     // Another API with paged lists.
-    if !sheet.data.is_empty()
-        && sheet.data.iter().all(|part| part.name.is_empty() || part.status_name.is_empty())
-    {
+    if !sheet.data.is_empty() && sheet.data.iter().all(|part| part.name.is_empty() || part.status_name.is_empty()) {
         return None;
     }
-    let goes_on = sheet.goes_on();
-    let components = sheet.data.into_iter().map(|part| Component {
-        id: plain(&part.id).unwrap_or_default(),
-        word: Word::new(&part.status_name, state(&part.status)),
+    let goes_on = sheet.has_next();
+    let components = sheet.data.into_iter().map(|part| PageComponent {
+        id: id_text(&part.id).unwrap_or_default(),
+        label: StateLabel::new(&part.status_name, state(&part.status)),
         name: part.name,
-        ..Component::default()
+        ..PageComponent::default()
     });
     let components = components.collect();
-    Some(Page { components, goes_on, ..Page::default() })
+    Some(VendorPage { components, has_next: goes_on, ..VendorPage::default() })
 }
 
 /// Reads a list page of version 2's groups; returns `None` for another shape.
-pub(super) fn groups2(body: &[u8]) -> Option<Page> {
-    let sheet: Sheets<Group2> = lenient::object(body)?;
-    let goes_on = sheet.goes_on();
+pub(super) fn groups2(body: &[u8]) -> Option<VendorPage> {
+    let sheet: PagedList<Group2> = lenient::object(body)?;
+    let goes_on = sheet.has_next();
     let groups = sheet.data.into_iter().flat_map(|group| {
         let Group2 { name, enabled_components } = group;
-        enabled_components.into_iter().filter_map(move |part| Some((plain(part.get("id")?)?, name.clone())))
+        enabled_components.into_iter().filter_map(move |part| Some((id_text(part.get("id")?)?, name.clone())))
     });
-    Some(Page { groups: groups.collect(), goes_on, ..Page::default() })
+    Some(VendorPage { groups_by_id: groups.collect(), has_next: goes_on, ..VendorPage::default() })
 }
 
 /// Reads version 2's overall status; returns `None` for another shape.
-pub(super) fn status2(body: &[u8]) -> Option<Page> {
+pub(super) fn status2(body: &[u8]) -> Option<VendorPage> {
     whole(body, |word| {
         Some(match word {
             "success" => VendorState::Operational,
@@ -165,18 +163,15 @@ pub(super) fn status2(body: &[u8]) -> Option<Page> {
 }
 
 /// Reads version 2's newest incidents; returns `None` for another shape.
-pub(super) fn incidents2(body: &[u8]) -> Option<Page> {
+pub(super) fn incidents2(body: &[u8]) -> Option<VendorPage> {
     Some(incidents(lenient::object::<Events>(body)?.data))
 }
 
 /// Reads a list page of version 3's components; returns `None` for another shape.
-pub(super) fn components3(body: &[u8]) -> Option<Page> {
+pub(super) fn components3(body: &[u8]) -> Option<VendorPage> {
     let list: List3 = lenient::object(body)?;
-    let names: BTreeMap<String, &str> = list
-        .included
-        .iter()
-        .filter_map(|item| Some((plain(&item.id)?, item.attributes.name.as_str())))
-        .collect();
+    let names: BTreeMap<String, &str> =
+        list.included.iter().filter_map(|item| Some((id_text(&item.id)?, item.attributes.name.as_str()))).collect();
     if !list.data.is_empty() && list.data.iter().all(|item| item.kind.is_empty()) {
         return None;
     }
@@ -186,25 +181,25 @@ pub(super) fn components3(body: &[u8]) -> Option<Page> {
         if !matches!(item.kind.as_str(), "components" | "") {
             return None;
         }
-        let group = item.relationships.pointer("/group/data/id").and_then(plain);
-        components.push(Component {
+        let group = item.relationships.pointer("/group/data/id").and_then(id_text);
+        components.push(PageComponent {
             name: item.attributes.name.clone(),
             group: group.and_then(|id| names.get(&id)).map(|name| (*name).to_owned()),
-            word: item.attributes.newest().map_or_else(
-                || Word::new("", None),
+            label: item.attributes.newest().map_or_else(
+                || StateLabel::new("", None),
                 |status| {
-                    let human = status.get("human").and_then(plain).unwrap_or_default();
-                    Word::new(&human, status.get("value").and_then(state))
+                    let human = status.get("human").and_then(id_text).unwrap_or_default();
+                    StateLabel::new(&human, status.get("value").and_then(state))
                 },
             ),
-            ..Component::default()
+            ..PageComponent::default()
         });
     }
-    Some(Page { components, goes_on: list.links.next.is_some(), ..Page::default() })
+    Some(VendorPage { components, has_next: list.links.next.is_some(), ..VendorPage::default() })
 }
 
 /// Reads version 3's overall status; returns `None` for another shape.
-pub(super) fn status3(body: &[u8]) -> Option<Page> {
+pub(super) fn status3(body: &[u8]) -> Option<VendorPage> {
     whole(body, |word| {
         Some(match word {
             "operational" => VendorState::Operational,
@@ -218,7 +213,7 @@ pub(super) fn status3(body: &[u8]) -> Option<Page> {
 }
 
 /// Reads version 3's newest incidents; returns `None` for another shape.
-pub(super) fn incidents3(body: &[u8]) -> Option<Page> {
+pub(super) fn incidents3(body: &[u8]) -> Option<VendorPage> {
     let list: List3 = lenient::object(body)?;
     let events = list.data.into_iter().filter_map(|item| {
         let status = item.attributes.newest()?.get("value")?.clone();
@@ -234,30 +229,30 @@ impl Attributes {
     }
 }
 
-fn whole(body: &[u8], state: fn(&str) -> Option<VendorState>) -> Option<Page> {
-    let Whole { status, message } = lenient::object::<Of>(body)?.data;
+fn whole(body: &[u8], state: fn(&str) -> Option<VendorState>) -> Option<VendorPage> {
+    let OverallStatus { status, message } = lenient::object::<StatusDocument>(body)?.data;
     let word = match state(&status) {
         // The message is for people; an unknown status is shown instead.
-        Some(state) if !message.is_empty() => Word::new(&message, Some(state)),
-        state => Word::new(&status, state),
+        Some(state) if !message.is_empty() => StateLabel::new(&message, Some(state)),
+        state => StateLabel::new(&status, state),
     };
-    Some(Page { overall: Some(word), ..Page::default() })
+    Some(VendorPage { overall: Some(word), ..VendorPage::default() })
 }
 
 /// Incidents in the states investigating, identified and watching are open.
-fn incidents(events: Vec<Event>) -> Page {
-    let open = events.into_iter().filter(|event| {
-        plain(&event.status).is_some_and(|status| matches!(status.as_str(), "1" | "2" | "3"))
-    });
-    Page {
-        incidents: open.map(|event| Incident { title: event.name, touches: None }).collect(),
-        ..Page::default()
+fn incidents(events: Vec<Event>) -> VendorPage {
+    let open = events
+        .into_iter()
+        .filter(|event| id_text(&event.status).is_some_and(|status| matches!(status.as_str(), "1" | "2" | "3")));
+    VendorPage {
+        incidents: open.map(|event| PageIncident { title: event.name, affected: None }).collect(),
+        ..VendorPage::default()
     }
 }
 
 /// States of both versions; 0 and 5 are the page's own `unknown`.
 fn state(number: &Value) -> Option<VendorState> {
-    Some(match plain(number)?.as_str() {
+    Some(match id_text(number)?.as_str() {
         "1" => VendorState::Operational,
         "2" => VendorState::Degraded,
         "3" => VendorState::PartialOutage,
@@ -267,8 +262,8 @@ fn state(number: &Value) -> Option<VendorState> {
     })
 }
 
-impl<A: DeserializeOwned> Sheets<A> {
-    fn goes_on(&self) -> bool {
+impl<A: DeserializeOwned> PagedList<A> {
+    fn has_next(&self) -> bool {
         let Pagination { current_page, total_pages } = self.meta.pagination;
         match current_page.zip(total_pages) {
             Some((current, total)) => current < total,

@@ -5,26 +5,26 @@ use std::cmp::Reverse;
 use url::Url;
 
 use super::{
-    MAX_PAGE, Page, aws, azure, betterstack, cachet, google, heroku, instatus, kuma, parallax, slack,
-    statusio, statuspage, statuspal, uptimerobot,
+    MAX_PAGE, VendorPage, aws, azure, betterstack, cachet, google, heroku, instatus, kuma, parallax, slack, statusio,
+    statuspage, statuspal, uptimerobot,
 };
 
 /// Maximum size of a document in bytes; typical ones have a tenth of that.
-const MOST: usize = 1024 * 1024;
+const MAX_DOCUMENT: usize = 1024 * 1024;
 /// Maximum size in bytes of documents with years of incidents or all products of a large vendor.
-const MOST_OF_LISTS: usize = 8 * MOST;
+const MAX_LIST_DOCUMENT: usize = 8 * MAX_DOCUMENT;
 
 /// A product's documents.
 #[derive(Debug)]
-pub(in crate::probe) struct Format {
+pub(in crate::probe) struct VendorFormat {
     /// The product.
     pub(in crate::probe) name: &'static str,
     /// The page's documents. The first is required; it also identifies the product.
-    pub(in crate::probe) documents: &'static [Document],
+    pub(in crate::probe) documents: &'static [VendorDocument],
     /// Sources of the page's id, best first; empty if no address needs it.
-    pub(in crate::probe) ids: &'static [Id],
+    pub(in crate::probe) ids: &'static [PageIdSource],
     /// Hosts of the product itself.
-    hosts: &'static [&'static str],
+    own_hosts: &'static [&'static str],
 }
 
 /// A document: its possible addresses, best first, and its reader.
@@ -32,25 +32,25 @@ pub(in crate::probe) struct Format {
 /// A path that begins with `/` is relative to the page's address. In others, `{origin}` is the address
 /// without its path, `{id}` the page's id, and `{n}` the number of the list's page.
 #[derive(Debug)]
-pub(in crate::probe) struct Document {
+pub(in crate::probe) struct VendorDocument {
     pub(in crate::probe) paths: &'static [&'static str],
-    reader: Reader,
+    reader: DocumentReader,
     /// Maximum size in bytes.
-    pub(in crate::probe) most: usize,
+    pub(in crate::probe) max_bytes: usize,
 }
 
 /// Parses a document, or returns `None` for another shape.
 #[derive(Debug, Clone, Copy)]
-enum Reader {
+enum DocumentReader {
     /// The contents are valid until the document changes.
-    Lasting(fn(&[u8]) -> Option<Page>),
+    Stable(fn(&[u8]) -> Option<VendorPage>),
     /// The contents expire by themselves: the reader receives the time, in epoch ms.
-    Dated(fn(&[u8], i64) -> Option<Page>),
+    Expiring(fn(&[u8], i64) -> Option<VendorPage>),
 }
 
 /// Source of a page's id.
 #[derive(Debug)]
-pub(in crate::probe) enum Id {
+pub(in crate::probe) enum PageIdSource {
     /// The address: the path's only segment after this.
     After(&'static str),
     /// The address: the host's subdomain of the product's domain.
@@ -59,49 +59,49 @@ pub(in crate::probe) enum Id {
     In(&'static str, fn(&[u8]) -> Option<String>),
 }
 
-impl Format {
+impl VendorFormat {
     /// Returns the maximum size in bytes of all its documents together, with any number of list pages.
-    pub(in crate::probe) fn most(&self) -> usize {
-        let lists = self.documents.iter().map(|document| document.most).filter(|most| *most > MOST);
+    pub(in crate::probe) fn max_total_bytes(&self) -> usize {
+        let lists = self.documents.iter().map(|document| document.max_bytes).filter(|most| *most > MAX_DOCUMENT);
         MAX_PAGE + lists.sum::<usize>()
     }
 }
 
-impl Document {
-    const fn new(paths: &'static [&'static str], read: fn(&[u8]) -> Option<Page>) -> Self {
-        Self { paths, reader: Reader::Lasting(read), most: MOST }
+impl VendorDocument {
+    const fn new(paths: &'static [&'static str], read: fn(&[u8]) -> Option<VendorPage>) -> Self {
+        Self { paths, reader: DocumentReader::Stable(read), max_bytes: MAX_DOCUMENT }
     }
 
-    const fn dated(paths: &'static [&'static str], read: fn(&[u8], i64) -> Option<Page>) -> Self {
-        Self { paths, reader: Reader::Dated(read), most: MOST }
+    const fn expiring(paths: &'static [&'static str], read: fn(&[u8], i64) -> Option<VendorPage>) -> Self {
+        Self { paths, reader: DocumentReader::Expiring(read), max_bytes: MAX_DOCUMENT }
     }
 
-    const fn list(paths: &'static [&'static str], read: fn(&[u8]) -> Option<Page>) -> Self {
-        Self { paths, reader: Reader::Lasting(read), most: MOST_OF_LISTS }
+    const fn list(paths: &'static [&'static str], read: fn(&[u8]) -> Option<VendorPage>) -> Self {
+        Self { paths, reader: DocumentReader::Stable(read), max_bytes: MAX_LIST_DOCUMENT }
     }
 
     /// Reads the document as of a time, epoch ms; returns `None` for another shape.
-    pub(in crate::probe) fn read(&self, body: &[u8], now_ms: i64) -> Option<Page> {
+    pub(in crate::probe) fn read(&self, body: &[u8], now_ms: i64) -> Option<VendorPage> {
         match self.reader {
-            Reader::Lasting(read) => read(body),
-            Reader::Dated(read) => read(body, now_ms),
+            DocumentReader::Stable(read) => read(body),
+            DocumentReader::Expiring(read) => read(body, now_ms),
         }
     }
 
     /// Returns true if a reading stays valid until the document changes.
-    pub(in crate::probe) const fn lasts(&self) -> bool {
-        matches!(self.reader, Reader::Lasting(_))
+    pub(in crate::probe) const fn is_stable(&self) -> bool {
+        matches!(self.reader, DocumentReader::Stable(_))
     }
 
     /// Returns the addresses of list page `n`, best first; empty if they need an id and there is none.
-    pub(in crate::probe) fn places(&self, base: &str, id: Option<&str>, n: usize) -> Vec<String> {
-        self.paths.iter().filter_map(|path| place(path, base, id, n)).collect()
+    pub(in crate::probe) fn addresses(&self, base: &str, id: Option<&str>, n: usize) -> Vec<String> {
+        self.paths.iter().filter_map(|path| expand_address(path, base, id, n)).collect()
     }
 }
 
-impl Id {
+impl PageIdSource {
     /// Returns the id, if the address itself contains it.
-    pub(in crate::probe) fn of(&self, base: &str) -> Option<String> {
+    pub(in crate::probe) fn in_address(&self, base: &str) -> Option<String> {
         let url = Url::parse(base).ok()?;
         let id = match self {
             Self::After(before) => url.path().strip_prefix(before)?,
@@ -118,7 +118,7 @@ pub(in crate::probe) fn is_id(id: &str) -> bool {
 }
 
 /// Expands a path to an address.
-pub(in crate::probe) fn place(path: &str, base: &str, id: Option<&str>, n: usize) -> Option<String> {
+pub(in crate::probe) fn expand_address(path: &str, base: &str, id: Option<&str>, n: usize) -> Option<String> {
     let mut place = if path.starts_with('/') { format!("{base}{path}") } else { path.to_owned() };
     if place.contains("{origin}") {
         let origin = Url::parse(base).ok()?.origin().ascii_serialization();
@@ -131,161 +131,152 @@ pub(in crate::probe) fn place(path: &str, base: &str, id: Option<&str>, n: usize
 }
 
 /// The formats, in the order in which an unknown page is tried: ambiguous shapes come last.
-pub(super) const FORMATS: &[Format] = &[
-    Format {
+pub(super) const FORMATS: &[VendorFormat] = &[
+    VendorFormat {
         name: "Statuspage",
-        documents: &[Document::new(&["/api/v2/summary.json"], statuspage::read)],
+        documents: &[VendorDocument::new(&["/api/v2/summary.json"], statuspage::read)],
         ids: &[],
-        hosts: &["statuspage.io", "status.atlassian.com", "incident.io", "incidentio.com"],
+        own_hosts: &["statuspage.io", "status.atlassian.com", "incident.io", "incidentio.com"],
     },
-    Format {
+    VendorFormat {
         name: "Instatus",
         documents: &[
-            Document::new(&["/v3/summary.json", "/summary.json"], instatus::summary),
-            Document::new(
+            VendorDocument::new(&["/v3/summary.json", "/summary.json"], instatus::summary),
+            VendorDocument::new(
                 &["/v3/components.json", "/v2/components.json", "/components.json"],
                 instatus::components,
             ),
         ],
         ids: &[],
-        hosts: &["instatus.com"],
+        own_hosts: &["instatus.com"],
     },
-    Format {
+    VendorFormat {
         name: "Better Stack",
-        documents: &[Document::new(&["/index.json"], betterstack::read)],
+        documents: &[VendorDocument::new(&["/index.json"], betterstack::read)],
         ids: &[],
-        hosts: &["betteruptime.com", "betterstack.com"],
+        own_hosts: &["betteruptime.com", "betterstack.com"],
     },
-    Format {
+    VendorFormat {
         name: "OpenStatus",
-        documents: &[Document::new(&["/api/status/summary.json"], statuspage::read)],
+        documents: &[VendorDocument::new(&["/api/status/summary.json"], statuspage::read)],
         ids: &[],
-        hosts: &["openstatus.dev"],
+        own_hosts: &["openstatus.dev"],
     },
-    Format {
+    VendorFormat {
         name: "Parallax",
-        documents: &[Document::new(&["/status.json"], parallax::read)],
+        documents: &[VendorDocument::new(&["/status.json"], parallax::read)],
         ids: &[],
-        hosts: &[],
+        own_hosts: &[],
     },
-    Format {
+    VendorFormat {
         name: "Cachet 3",
         documents: &[
-            Document::new(&["/api/components?include=group&per_page=100&page={n}"], cachet::components3),
-            Document::new(&["/api/status"], cachet::status3),
-            Document::new(&["/api/incidents?sort=-id&per_page=20"], cachet::incidents3),
+            VendorDocument::new(&["/api/components?include=group&per_page=100&page={n}"], cachet::components3),
+            VendorDocument::new(&["/api/status"], cachet::status3),
+            VendorDocument::new(&["/api/incidents?sort=-id&per_page=20"], cachet::incidents3),
         ],
         ids: &[],
-        hosts: &[],
+        own_hosts: &[],
     },
-    Format {
+    VendorFormat {
         name: "Cachet 2",
         documents: &[
-            Document::new(&["/api/v1/components?per_page=100&page={n}"], cachet::components2),
-            Document::new(&["/api/v1/status"], cachet::status2),
-            Document::new(&["/api/v1/components/groups?per_page=100&page={n}"], cachet::groups2),
-            Document::new(&["/api/v1/incidents?sort=id&order=desc&per_page=20"], cachet::incidents2),
+            VendorDocument::new(&["/api/v1/components?per_page=100&page={n}"], cachet::components2),
+            VendorDocument::new(&["/api/v1/status"], cachet::status2),
+            VendorDocument::new(&["/api/v1/components/groups?per_page=100&page={n}"], cachet::groups2),
+            VendorDocument::new(&["/api/v1/incidents?sort=id&order=desc&per_page=20"], cachet::incidents2),
         ],
         ids: &[],
-        hosts: &[],
+        own_hosts: &[],
     },
-    Format {
+    VendorFormat {
         name: "Uptime Kuma",
         documents: &[
-            Document::new(&["{origin}/api/status-page/{id}"], kuma::page),
-            Document::new(&["{origin}/api/status-page/heartbeat/{id}"], kuma::beats),
+            VendorDocument::new(&["{origin}/api/status-page/{id}"], kuma::page),
+            VendorDocument::new(&["{origin}/api/status-page/heartbeat/{id}"], kuma::heartbeats),
         ],
-        ids: &[Id::After("/status/"), Id::In("{origin}/api/entry-page", kuma::slug)],
-        hosts: &[],
+        ids: &[PageIdSource::After("/status/"), PageIdSource::In("{origin}/api/entry-page", kuma::slug)],
+        own_hosts: &[],
     },
-    Format {
+    VendorFormat {
         name: "Status.io",
-        documents: &[Document::new(&["https://api.status.io/1.0/status/{id}"], statusio::read)],
-        ids: &[Id::In("/", statusio::page_id)],
-        hosts: &["status.io", "hostedstatus.com"],
+        documents: &[VendorDocument::new(&["https://api.status.io/1.0/status/{id}"], statusio::read)],
+        ids: &[PageIdSource::In("/", statusio::page_id)],
+        own_hosts: &["status.io", "hostedstatus.com"],
     },
-    Format {
+    VendorFormat {
         name: "UptimeRobot",
-        documents: &[Document::new(&["{origin}/api/getMonitorList/x?page={n}"], uptimerobot::read)],
+        documents: &[VendorDocument::new(&["{origin}/api/getMonitorList/x?page={n}"], uptimerobot::read)],
         ids: &[],
-        hosts: &[],
+        own_hosts: &[],
     },
 ];
 
 /// Vendors with a single page, and products hosted only on their own domains: detected by address alone.
-pub(super) const HOUSES: &[Format] = &[
-    Format {
+pub(super) const SINGLE_HOST_FORMATS: &[VendorFormat] = &[
+    VendorFormat {
         name: "Slack",
-        documents: &[Document::new(&["/api/v2.0.0/current"], slack::read)],
+        documents: &[VendorDocument::new(&["/api/v2.0.0/current"], slack::read)],
         ids: &[],
-        hosts: &["slack-status.com", "status.slack.com"],
+        own_hosts: &["slack-status.com", "status.slack.com"],
     },
-    Format {
+    VendorFormat {
         name: "Heroku",
-        documents: &[Document::new(&["/api/v4/current-status"], heroku::read)],
+        documents: &[VendorDocument::new(&["/api/v4/current-status"], heroku::read)],
         ids: &[],
-        hosts: &["status.heroku.com"],
+        own_hosts: &["status.heroku.com"],
     },
-    Format {
+    VendorFormat {
         name: "Google",
         documents: &[
-            Document::list(&["/incidents.json", "/dashboard/incidents.json"], google::incidents),
-            Document::list(&["/products.json", "/dashboard/products.json"], google::products),
+            VendorDocument::list(&["/incidents.json", "/dashboard/incidents.json"], google::incidents),
+            VendorDocument::list(&["/products.json", "/dashboard/products.json"], google::products),
         ],
         ids: &[],
-        hosts: &["status.cloud.google.com", "www.google.com"],
+        own_hosts: &["status.cloud.google.com", "www.google.com"],
     },
-    Format {
+    VendorFormat {
         name: "AWS",
         documents: &[
-            Document::list(&["https://health.aws.amazon.com/public/currentevents"], aws::events),
-            Document::list(
-                &["https://servicedata-us-west-2-prod.s3.amazonaws.com/services.json"],
-                aws::services,
-            ),
+            VendorDocument::list(&["https://health.aws.amazon.com/public/currentevents"], aws::events),
+            VendorDocument::list(&["https://servicedata-us-west-2-prod.s3.amazonaws.com/services.json"], aws::services),
         ],
         ids: &[],
-        hosts: &["health.aws.amazon.com", "status.aws.amazon.com"],
+        own_hosts: &["health.aws.amazon.com", "status.aws.amazon.com"],
     },
-    Format {
+    VendorFormat {
         name: "Azure",
-        documents: &[Document::dated(
+        documents: &[VendorDocument::expiring(
             &["https://rssfeed.azure.status.microsoft/en-us/status/feed/"],
             azure::read,
         )],
         ids: &[],
-        hosts: &["azure.status.microsoft", "status.azure.com"],
+        own_hosts: &["azure.status.microsoft", "status.azure.com"],
     },
     // The same name below both hosts may belong to two customers.
-    Format {
+    VendorFormat {
         name: "Statuspal",
-        documents: &[Document::new(
-            &["https://statuspal.io/api/v2/status_pages/{id}/summary"],
-            statuspal::read,
-        )],
-        ids: &[Id::Host],
-        hosts: &["statuspal.io"],
+        documents: &[VendorDocument::new(&["https://statuspal.io/api/v2/status_pages/{id}/summary"], statuspal::read)],
+        ids: &[PageIdSource::Host],
+        own_hosts: &["statuspal.io"],
     },
-    Format {
+    VendorFormat {
         name: "Statuspal",
-        documents: &[Document::new(
-            &["https://statuspal.eu/api/v2/status_pages/{id}/summary"],
-            statuspal::read,
-        )],
-        ids: &[Id::Host],
-        hosts: &["statuspal.eu"],
+        documents: &[VendorDocument::new(&["https://statuspal.eu/api/v2/status_pages/{id}/summary"], statuspal::read)],
+        ids: &[PageIdSource::Host],
+        own_hosts: &["statuspal.eu"],
     },
-    Format {
+    VendorFormat {
         name: "UptimeRobot",
-        documents: &[Document::new(&["{origin}/api/getMonitorList/{id}?page={n}"], uptimerobot::read)],
-        ids: &[Id::After("/")],
-        hosts: &["stats.uptimerobot.com"],
+        documents: &[VendorDocument::new(&["{origin}/api/getMonitorList/{id}?page={n}"], uptimerobot::read)],
+        ids: &[PageIdSource::After("/")],
+        own_hosts: &["stats.uptimerobot.com"],
     },
 ];
 
 /// Normalises a page's address: adds `https`, removes the query and paths to incidents or feeds, which people
 /// copy along. Returns `None` if it is not an http or https address.
-pub(in crate::probe) fn base(address: &str) -> Option<String> {
+pub(in crate::probe) fn normalized_address(address: &str) -> Option<String> {
     let address = address.trim();
     let with_scheme = if address.contains("://") { address.to_owned() } else { format!("https://{address}") };
     let mut url = Url::parse(&with_scheme).ok().filter(|url| matches!(url.scheme(), "http" | "https"))?;
@@ -308,27 +299,25 @@ pub(in crate::probe) fn base(address: &str) -> Option<String> {
 }
 
 /// Returns the formats to try for a page, the product's own first if its address shows it.
-pub(in crate::probe) fn candidates(base: &str) -> Vec<&'static Format> {
-    let host =
-        Url::parse(base).ok().and_then(|url| url.host_str().map(str::to_ascii_lowercase)).unwrap_or_default();
-    let is_own = |format: &Format| {
+pub(in crate::probe) fn candidates(base: &str) -> Vec<&'static VendorFormat> {
+    let host = Url::parse(base).ok().and_then(|url| url.host_str().map(str::to_ascii_lowercase)).unwrap_or_default();
+    let is_own = |format: &VendorFormat| {
         format
-            .hosts
+            .own_hosts
             .iter()
             .any(|own| host.strip_suffix(own).is_some_and(|rest| rest.is_empty() || rest.ends_with('.')))
     };
-    if let Some(house) = HOUSES.iter().find(|format| is_own(format)) {
+    if let Some(house) = SINGLE_HOST_FORMATS.iter().find(|format| is_own(format)) {
         return vec![house];
     }
     let mut formats: Vec<_> = FORMATS.iter().collect();
-    formats
-        .sort_by_key(|format| Reverse(is_own(format) || format.ids.iter().any(|id| id.of(base).is_some())));
+    formats.sort_by_key(|format| Reverse(is_own(format) || format.ids.iter().any(|id| id.in_address(base).is_some())));
     formats
 }
 
 /// Returns the maximum number of requests until a page is known to have this format or not.
-pub(in crate::probe) fn tries(format: &Format, base: &str) -> usize {
-    let is_told = format.ids.iter().any(|id| id.of(base).is_some());
-    let asked = format.ids.iter().filter(|id| matches!(id, Id::In(..))).count();
+pub(in crate::probe) fn max_requests(format: &VendorFormat, base: &str) -> usize {
+    let is_told = format.ids.iter().any(|id| id.in_address(base).is_some());
+    let asked = format.ids.iter().filter(|id| matches!(id, PageIdSource::In(..))).count();
     format.documents.first().map_or(0, |document| document.paths.len()) + if is_told { 0 } else { asked }
 }

@@ -3,7 +3,7 @@
 use parallax_protocol::result::VendorState;
 use serde::Deserialize;
 
-use super::{Component, Incident, Page, Word, goodness, lenient};
+use super::{PageComponent, PageIncident, StateLabel, VendorPage, health_rank, lenient};
 
 #[derive(Deserialize)]
 struct Event {
@@ -30,48 +30,47 @@ struct Product {
 }
 
 /// Reads the incidents; returns `None` for another shape.
-pub(super) fn incidents(body: &[u8]) -> Option<Page> {
+pub(super) fn incidents(body: &[u8]) -> Option<VendorPage> {
     let events: Vec<Event> = lenient::items(body)?;
     // The list covers years; an empty one is another document.
     if events.iter().all(|event| event.external_desc.is_empty() && event.status_impact.is_empty()) {
         return None;
     }
-    let open: Vec<Event> =
-        events.into_iter().filter(|event| event.end.as_deref().is_none_or(str::is_empty)).collect();
-    let words = open.iter().map(|event| Word::new(&event.status_impact, state(&event.status_impact)));
-    let overall = words.min_by_key(|word| goodness(word.state)).unwrap_or_else(well);
+    let open: Vec<Event> = events.into_iter().filter(|event| event.end.as_deref().is_none_or(str::is_empty)).collect();
+    let words = open.iter().map(|event| StateLabel::new(&event.status_impact, state(&event.status_impact)));
+    let overall = words.min_by_key(|word| health_rank(word.state)).unwrap_or_else(operational);
     let components = open.iter().flat_map(|event| {
-        event.affected_products.iter().map(|product| Component {
+        event.affected_products.iter().map(|product| PageComponent {
             name: product.title.clone(),
-            word: Word::new(&event.status_impact, state(&event.status_impact)),
-            ..Component::default()
+            label: StateLabel::new(&event.status_impact, state(&event.status_impact)),
+            ..PageComponent::default()
         })
     });
     let components = components.collect();
     let incidents = open
         .into_iter()
-        .map(|event| Incident {
+        .map(|event| PageIncident {
             title: event.external_desc,
-            touches: Some(event.affected_products.into_iter().map(|product| product.title).collect()),
+            affected: Some(event.affected_products.into_iter().map(|product| product.title).collect()),
         })
         .collect();
-    Some(Page { overall: Some(overall), components, incidents, ..Page::default() })
+    Some(VendorPage { overall: Some(overall), components, incidents, ..VendorPage::default() })
 }
 
 /// Reads the products: each is operational unless an open incident names it. Returns `None` for another
 /// shape.
-pub(super) fn products(body: &[u8]) -> Option<Page> {
+pub(super) fn products(body: &[u8]) -> Option<VendorPage> {
     let list: Products = lenient::object(body)?;
-    let components = list.products.into_iter().map(|product| Component {
+    let components = list.products.into_iter().map(|product| PageComponent {
         name: product.title,
-        word: well(),
-        ..Component::default()
+        label: operational(),
+        ..PageComponent::default()
     });
-    Some(Page { components: components.collect(), ..Page::default() })
+    Some(VendorPage { components: components.collect(), ..VendorPage::default() })
 }
 
-fn well() -> Word {
-    Word::new("AVAILABLE", Some(VendorState::Operational))
+fn operational() -> StateLabel {
+    StateLabel::new("AVAILABLE", Some(VendorState::Operational))
 }
 
 fn state(impact: &str) -> Option<VendorState> {

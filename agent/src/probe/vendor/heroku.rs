@@ -3,7 +3,7 @@
 use parallax_protocol::result::VendorState;
 use serde::Deserialize;
 
-use super::{Component, Incident, Page, Word, lenient};
+use super::{PageComponent, PageIncident, StateLabel, VendorPage, lenient};
 
 #[derive(Deserialize)]
 struct Current {
@@ -28,15 +28,15 @@ struct Event {
 }
 
 /// Reads the document; returns `None` for another shape.
-pub(super) fn read(body: &[u8]) -> Option<Page> {
+pub(super) fn read(body: &[u8]) -> Option<VendorPage> {
     let current: Current = lenient::object(body)?;
-    let components = current.status.into_iter().map(|system| Component {
-        word: Word::new(&system.status, state(&system.status)),
+    let components = current.status.into_iter().map(|system| PageComponent {
+        label: StateLabel::new(&system.status, state(&system.status)),
         name: system.system,
-        ..Component::default()
+        ..PageComponent::default()
     });
-    let incidents = current.incidents.into_iter().map(|event| Incident { title: event.title, touches: None });
-    Some(Page { components: components.collect(), incidents: incidents.collect(), ..Page::default() })
+    let incidents = current.incidents.into_iter().map(|event| PageIncident { title: event.title, affected: None });
+    Some(VendorPage { components: components.collect(), incidents: incidents.collect(), ..VendorPage::default() })
 }
 
 fn state(colour: &str) -> Option<VendorState> {

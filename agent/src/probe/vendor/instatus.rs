@@ -4,11 +4,11 @@ use parallax_protocol::result::VendorState;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{Component, Incident, Page, Word, goodness, lenient};
+use super::{PageComponent, PageIncident, StateLabel, VendorPage, health_rank, lenient};
 
 #[derive(Deserialize)]
 struct Summary {
-    page: Whole,
+    page: SummaryPage,
     #[serde(default, rename = "activeIncidents", deserialize_with = "lenient::list")]
     incidents: Vec<Event>,
     #[serde(default, rename = "activeMaintenances", deserialize_with = "lenient::list")]
@@ -16,7 +16,7 @@ struct Summary {
 }
 
 #[derive(Deserialize)]
-struct Whole {
+struct SummaryPage {
     #[serde(deserialize_with = "lenient::text")]
     status: String,
     /// If the status is null, this distinguishes the page from another product's.
@@ -37,11 +37,11 @@ struct Event {
 #[derive(Deserialize)]
 struct List {
     #[serde(deserialize_with = "lenient::whole_entries")]
-    components: Vec<Part>,
+    components: Vec<ListedComponent>,
 }
 
 #[derive(Deserialize)]
-struct Part {
+struct ListedComponent {
     #[serde(default, deserialize_with = "lenient::text")]
     name: String,
     #[serde(default, deserialize_with = "lenient::text")]
@@ -52,7 +52,7 @@ struct Part {
 }
 
 /// Reads a summary; returns `None` for another shape.
-pub(super) fn summary(body: &[u8]) -> Option<Page> {
+pub(super) fn summary(body: &[u8]) -> Option<VendorPage> {
     let summary: Summary = lenient::object(body)?;
     let word = summary.page.status;
     let state = match word.as_str() {
@@ -60,7 +60,7 @@ pub(super) fn summary(body: &[u8]) -> Option<Page> {
         "UNDERMAINTENANCE" => Some(VendorState::Maintenance),
         "HASISSUES" => {
             let impacts = summary.incidents.iter().filter_map(|event| state(&event.impact));
-            impacts.chain([VendorState::Degraded]).min_by_key(|state| goodness(Some(*state)))
+            impacts.chain([VendorState::Degraded]).min_by_key(|state| health_rank(Some(*state)))
         }
         // Another product's summary may have the same address.
         _ if !word.bytes().all(|b| b.is_ascii_uppercase()) => return None,
@@ -68,28 +68,28 @@ pub(super) fn summary(body: &[u8]) -> Option<Page> {
         _ => None,
     };
     let open = summary.incidents.into_iter().filter(|event| event.status != "RESOLVED");
-    Some(Page {
-        overall: Some(Word::new(&word, state)),
+    Some(VendorPage {
+        overall: Some(StateLabel::new(&word, state)),
         components: Vec::new(),
-        incidents: open.map(|event| Incident { title: event.name, touches: None }).collect(),
+        incidents: open.map(|event| PageIncident { title: event.name, affected: None }).collect(),
         in_maintenance: summary
             .maintenances
             .iter()
             .any(|event| matches!(event.status.as_str(), "INPROGRESS" | "VERIFYING")),
-        ..Page::default()
+        ..VendorPage::default()
     })
 }
 
 /// Reads the list of components; returns `None` for another shape.
-pub(super) fn components(body: &[u8]) -> Option<Page> {
+pub(super) fn components(body: &[u8]) -> Option<VendorPage> {
     let list: List = lenient::object(body)?;
-    let components = list.components.into_iter().map(|part| Component {
+    let components = list.components.into_iter().map(|part| PageComponent {
         group: part.group.get("name").unwrap_or(&part.group).as_str().map(str::to_owned),
-        word: Word::new(&part.status, state(&part.status)),
+        label: StateLabel::new(&part.status, state(&part.status)),
         name: part.name,
-        ..Component::default()
+        ..PageComponent::default()
     });
-    Some(Page { components: components.collect(), ..Page::default() })
+    Some(VendorPage { components: components.collect(), ..VendorPage::default() })
 }
 
 fn state(word: &str) -> Option<VendorState> {

@@ -6,7 +6,7 @@ use parallax_protocol::result::VendorState;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{Component, Incident, Page, Word, format::is_id, lenient, plain};
+use super::{PageComponent, PageIncident, StateLabel, VendorPage, format::is_id, id_text, lenient};
 
 #[derive(Deserialize)]
 struct Document {
@@ -18,7 +18,7 @@ struct Document {
     #[serde(default, deserialize_with = "lenient::nullable")]
     incident: Option<Event>,
     #[serde(default, rename = "maintenanceList", deserialize_with = "lenient::list")]
-    maintenance: Vec<Planned>,
+    maintenance: Vec<Maintenance>,
 }
 
 #[derive(Deserialize)]
@@ -44,13 +44,13 @@ struct Event {
 }
 
 #[derive(Deserialize)]
-struct Planned {
+struct Maintenance {
     #[serde(default, deserialize_with = "lenient::text")]
     status: String,
 }
 
 #[derive(Deserialize)]
-struct Beats {
+struct Heartbeats {
     #[serde(rename = "heartbeatList", deserialize_with = "lenient::nullable")]
     monitors: BTreeMap<String, Value>,
 }
@@ -67,29 +67,29 @@ struct Entry {
 
 /// Reads the page: its monitors have no state until the heartbeats are read too. Returns `None` for another
 /// shape.
-pub(super) fn page(body: &[u8]) -> Option<Page> {
+pub(super) fn page(body: &[u8]) -> Option<VendorPage> {
     let document: Document = lenient::object(body)?;
     let components = document.groups.into_iter().flat_map(|group| {
         let Group { name, monitors } = group;
-        monitors.into_iter().map(move |monitor| Component {
-            id: plain(&monitor.id).unwrap_or_default(),
+        monitors.into_iter().map(move |monitor| PageComponent {
+            id: id_text(&monitor.id).unwrap_or_default(),
             name: monitor.name,
             group: Some(name.clone()).filter(|name| !name.is_empty()),
-            word: Word::new("no heartbeat", None),
+            label: StateLabel::new("no heartbeat", None),
         })
     });
     let events = document.incidents.into_iter().chain(document.incident);
-    Some(Page {
+    Some(VendorPage {
         components: components.collect(),
-        incidents: events.map(|event| Incident { title: event.title, touches: None }).collect(),
+        incidents: events.map(|event| PageIncident { title: event.title, affected: None }).collect(),
         in_maintenance: document.maintenance.iter().any(|planned| planned.status == "under-maintenance"),
-        ..Page::default()
+        ..VendorPage::default()
     })
 }
 
 /// Reads the heartbeats, of which each monitor's last counts; returns `None` for another shape.
-pub(super) fn beats(body: &[u8]) -> Option<Page> {
-    let beats: Beats = lenient::object(body)?;
+pub(super) fn heartbeats(body: &[u8]) -> Option<VendorPage> {
+    let beats: Heartbeats = lenient::object(body)?;
     let latest = beats.monitors.into_iter().filter_map(|(id, beats)| {
         let latest = match beats.as_array() {
             // A monitor that has not been checked yet.
@@ -97,10 +97,10 @@ pub(super) fn beats(body: &[u8]) -> Option<Page> {
             Some(beats) => beats.last().and_then(|beat| beat.get("status")),
             None => None,
         };
-        Some((id, word(latest.unwrap_or(&Value::Null))))
+        Some((id, label(latest.unwrap_or(&Value::Null))))
     });
-    let words: BTreeMap<String, Word> = latest.collect();
-    Some(Page { overall: overall(&words), words, ..Page::default() })
+    let words: BTreeMap<String, StateLabel> = latest.collect();
+    Some(VendorPage { overall: overall(&words), states_by_id: words, ..VendorPage::default() })
 }
 
 /// Returns the name of the page that a host serves at its root.
@@ -114,33 +114,31 @@ pub(super) fn slug(body: &[u8]) -> Option<String> {
     is_id(&slug).then_some(slug)
 }
 
-fn word(status: &Value) -> Word {
-    let number = plain(status).unwrap_or_default();
+fn label(status: &Value) -> StateLabel {
+    let number = id_text(status).unwrap_or_default();
     let (word, state) = match number.as_str() {
         "0" => ("down", VendorState::MajorOutage),
         "1" => ("up", VendorState::Operational),
         "2" => ("pending", VendorState::Degraded),
         "3" => ("maintenance", VendorState::Maintenance),
-        other => return Word::new(&format!("status {other}"), None),
+        other => return StateLabel::new(&format!("status {other}"), None),
     };
-    Word::new(word, Some(state))
+    StateLabel::new(word, Some(state))
 }
 
 /// Computes the overall state as the page itself does, except that maintenance hides no outage.
-fn overall(words: &BTreeMap<String, Word>) -> Option<Word> {
+fn overall(words: &BTreeMap<String, StateLabel>) -> Option<StateLabel> {
     let count = |state| words.values().filter(|word| word.state == state).count();
     let up = count(Some(VendorState::Operational));
     let planned = count(Some(VendorState::Maintenance));
     let ill = count(Some(VendorState::MajorOutage)) + count(Some(VendorState::Degraded));
     Some(match (ill, words.values().find(|word| word.state.is_none())) {
         (0, Some(odd)) => odd.clone(),
-        (0, None) if planned > 0 => Word::new("maintenance", Some(VendorState::Maintenance)),
-        (0, None) if up > 0 => Word::new("up", Some(VendorState::Operational)),
+        (0, None) if planned > 0 => StateLabel::new("maintenance", Some(VendorState::Maintenance)),
+        (0, None) if up > 0 => StateLabel::new("up", Some(VendorState::Operational)),
         (0, None) => return None,
-        _ if up + planned > 0 || count(None) > 0 => {
-            Word::new("partially degraded", Some(VendorState::Degraded))
-        }
-        _ if count(Some(VendorState::MajorOutage)) == 0 => Word::new("pending", Some(VendorState::Degraded)),
-        _ => Word::new("down", Some(VendorState::MajorOutage)),
+        _ if up + planned > 0 || count(None) > 0 => StateLabel::new("partially degraded", Some(VendorState::Degraded)),
+        _ if count(Some(VendorState::MajorOutage)) == 0 => StateLabel::new("pending", Some(VendorState::Degraded)),
+        _ => StateLabel::new("down", Some(VendorState::MajorOutage)),
     })
 }

@@ -25,65 +25,67 @@ use std::{
 
 use parallax_protocol::{
     result::{VendorReading, VendorState},
-    text::Detail,
+    text::ShortText,
 };
 use serde_json::Value;
 
 pub(super) use bounds::MAX_PAGE;
-pub(super) use format::{Document, Format, Id, base, candidates, place, tries};
+pub(super) use format::{
+    PageIdSource, VendorDocument, VendorFormat, candidates, expand_address, max_requests, normalized_address,
+};
 
 /// Number of names suggested for a missing component, and maximum characters of each.
-const SHOWN: usize = 3;
-const NAME_SHOWN: usize = 30;
+const MAX_SUGGESTIONS: usize = 3;
+const SUGGESTION_LENGTH: usize = 30;
 /// Number of names compared with a missing one, and maximum characters of each: a page may have any number of
 /// any length.
-const COMPARED: usize = 1000;
-const NAME_COMPARED: usize = 100;
+const MAX_COMPARED: usize = 1000;
+const COMPARED_LENGTH: usize = 100;
 /// Similarity (Jaro-Winkler, 0 to 1) from which a name is suggested as the intended one.
-const ALIKE: f64 = 0.8;
+const MIN_SIMILARITY: f64 = 0.8;
 
 /// Contents of a page, in one form for all products. A page may consist of several documents.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Page {
+pub(super) struct VendorPage {
     /// The page's own overall state; `None` if it has none.
-    overall: Option<Word>,
-    components: Vec<Component>,
+    overall: Option<StateLabel>,
+    components: Vec<PageComponent>,
     /// Open incidents, newest first.
-    incidents: Vec<Incident>,
+    incidents: Vec<PageIncident>,
     /// True during planned maintenance.
     in_maintenance: bool,
     /// States and groups of components that another document of the page names, by their ids there.
-    words: BTreeMap<String, Word>,
-    groups: BTreeMap<String, String>,
+    states_by_id: BTreeMap<String, StateLabel>,
+    groups_by_id: BTreeMap<String, String>,
     /// True if the document is one page of a list and more follow.
-    pub(super) goes_on: bool,
+    pub(super) has_next: bool,
     /// Error of an unreadable document that may contain more of the components.
-    lacks: Option<String>,
+    unreadable_part: Option<String>,
 }
 
 /// A vendor's word and its mapped state; an unknown word has none, so it never means that all is well.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-struct Word {
+struct StateLabel {
     state: Option<VendorState>,
-    word: String,
+    text: String,
 }
 
 /// A component of a vendor's service.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-struct Component {
+struct PageComponent {
     /// Empty if no other document refers to it.
     id: String,
     name: String,
     /// All nested groups, from the outermost: `A / B`.
     group: Option<String>,
-    word: Word,
+    label: StateLabel,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Incident {
+struct PageIncident {
     title: String,
     /// Names of the affected components; `None` if the page does not list them.
-    touches: Option<Vec<String>>,
+    affected: Option<Vec<String>>,
 }
 
 /// Reason why a page that was read has no reading.
@@ -94,15 +96,15 @@ pub(super) enum NoReading {
     /// The page has no contents.
     Empty,
     /// A document that may contain the component is unreadable, with the reason.
-    Unread(String),
+    Unreadable(String),
     /// A word without a known meaning.
     Unknown(String),
 }
 
-impl Page {
+impl VendorPage {
     /// Creates the substitute of an unreadable document, with the reason.
-    pub(super) fn lacking(why: String) -> Self {
-        Self { lacks: Some(why), ..Self::default() }
+    pub(super) fn unreadable(why: String) -> Self {
+        Self { unreadable_part: Some(why), ..Self::default() }
     }
 
     /// Adds the contents of another document of the same page.
@@ -113,14 +115,14 @@ impl Page {
         self.components.extend(other.components.iter().cloned());
         self.incidents.extend(other.incidents.iter().cloned());
         self.in_maintenance |= other.in_maintenance;
-        if self.lacks.is_none() {
-            self.lacks.clone_from(&other.lacks);
+        if self.unreadable_part.is_none() {
+            self.unreadable_part.clone_from(&other.unreadable_part);
         }
         for component in &mut self.components {
-            if let Some(word) = other.words.get(&component.id) {
-                component.word.clone_from(word);
+            if let Some(word) = other.states_by_id.get(&component.id) {
+                component.label.clone_from(word);
             }
-            if let Some(group) = other.groups.get(&component.id) {
+            if let Some(group) = other.groups_by_id.get(&component.id) {
                 component.group = Some(group.clone());
             }
         }
@@ -131,110 +133,110 @@ impl Page {
     /// # Errors
     /// [`NoReading`] if there is none that can be interpreted.
     pub(super) fn reading(&self, component: Option<&str>) -> Result<VendorReading, NoReading> {
-        let component = asked(component);
+        let component = normalized_component(component);
         let (word, incident) = match &component {
-            None => (self.whole(), self.incidents.iter().find(|incident| !incident.title.is_empty())),
+            None => (self.overall_label(), self.incidents.iter().find(|incident| !incident.title.is_empty())),
             Some(name) => {
-                let matching: Vec<_> = self.components.iter().filter(|one| one.is_called(name)).collect();
-                (worst(&matching), self.incident_of(&matching))
+                let matching: Vec<_> = self.components.iter().filter(|one| one.has_name(name)).collect();
+                (worst_label(&matching), self.incident_of(&matching))
             }
         };
         let word = word.ok_or_else(|| self.missing(component.as_deref()))?;
-        let Some(state) = word.state else { return Err(NoReading::Unknown(word.word)) };
+        let Some(state) = word.state else { return Err(NoReading::Unknown(word.text)) };
         let is_well = matches!(state, VendorState::Operational | VendorState::Maintenance);
-        let incident = incident.filter(|_| !is_well).map(|incident| Detail::new(&incident.title));
-        Ok(VendorReading { state, word: Detail::new(&word.word), incident })
+        let incident = incident.filter(|_| !is_well).map(|incident| ShortText::new(&incident.title));
+        Ok(VendorReading { state, vendor_text: ShortText::new(&word.text), incident })
     }
 
     /// Returns the reason why there is no such component; `name` is normalised.
     fn missing(&self, name: Option<&str>) -> NoReading {
-        match (&self.lacks, name) {
-            (Some(why), _) => NoReading::Unread(why.clone()),
+        match (&self.unreadable_part, name) {
+            (Some(why), _) => NoReading::Unreadable(why.clone()),
             (None, Some(name)) if self.components.iter().any(|one| !one.name.is_empty()) => {
-                NoReading::Missing(self.names_like(name))
+                NoReading::Missing(self.similar_names(name))
             }
             (None, _) => NoReading::Empty,
         }
     }
 
     /// Returns the names on the page most similar to that one, or else its first ones.
-    fn names_like(&self, name: &str) -> String {
+    fn similar_names(&self, name: &str) -> String {
         let mut known = BTreeSet::new();
         let own = self.components.iter().map(|one| one.name.as_str());
         let names: Vec<&str> = own.filter(|own| !own.trim().is_empty() && known.insert(*own)).collect();
-        let name: String = name.chars().take(NAME_COMPARED).collect();
+        let name: String = name.chars().take(COMPARED_LENGTH).collect();
         let likeness = |own: &str| {
-            let own = folded(&own.chars().take(NAME_COMPARED).collect::<String>());
+            let own = normalized(&own.chars().take(COMPARED_LENGTH).collect::<String>());
             let is_part = own.contains(&name) || name.contains(&own);
             if is_part { 1.0 } else { strsim::jaro_winkler(&own, &name) }
         };
         let mut alike: Vec<(f64, &str)> = names
             .iter()
             .copied()
-            .take(COMPARED)
+            .take(MAX_COMPARED)
             .map(|own| (likeness(own), own))
-            .filter(|(alike, _)| *alike >= ALIKE)
+            .filter(|(alike, _)| *alike >= MIN_SIMILARITY)
             .collect();
         alike.sort_by(|(one, _), (other, _)| other.total_cmp(one));
         let alike: Vec<&str> = alike.into_iter().map(|(_, own)| own).collect();
         if !alike.is_empty() {
             return format!("similar: {}", quoted(&alike));
         }
-        let more = names.len().saturating_sub(SHOWN);
+        let more = names.len().saturating_sub(MAX_SUGGESTIONS);
         let more = if more > 0 { format!(" and {more} more") } else { String::new() };
         format!("it has {}{more}", quoted(&names))
     }
 
-    fn whole(&self) -> Option<Word> {
-        let word = self.overall.clone().or_else(|| worst(&self.components.iter().collect::<Vec<_>>()))?;
+    fn overall_label(&self) -> Option<StateLabel> {
+        let word = self.overall.clone().or_else(|| worst_label(&self.components.iter().collect::<Vec<_>>()))?;
         if self.in_maintenance && word.state == Some(VendorState::Operational) {
-            return Some(Word { state: Some(VendorState::Maintenance), ..word });
+            return Some(StateLabel { state: Some(VendorState::Maintenance), ..word });
         }
         Some(word)
     }
 
     /// An incident that names a component precedes one that may affect any.
-    fn incident_of(&self, components: &[&Component]) -> Option<&Incident> {
-        let names_one = |incident: &&Incident| {
-            let named = incident.touches.iter().flatten();
+    fn incident_of(&self, components: &[&PageComponent]) -> Option<&PageIncident> {
+        let names_one = |incident: &&PageIncident| {
+            let named = incident.affected.iter().flatten();
             named.into_iter().any(|name| components.iter().any(|one| one.name == *name))
         };
         self.incidents
             .iter()
             .find(names_one)
-            .or_else(|| self.incidents.iter().find(|incident| incident.touches.is_none()))
+            .or_else(|| self.incidents.iter().find(|incident| incident.affected.is_none()))
     }
 }
 
-impl Component {
+impl PageComponent {
     /// Compares the name; `name` is normalised.
-    fn is_called(&self, name: &str) -> bool {
-        if folded(&self.name) == name {
+    fn has_name(&self, name: &str) -> bool {
+        if normalized(&self.name) == name {
             return true;
         }
         let Some(group) = &self.group else { return false };
-        let group = folded(group);
+        let group = normalized(group);
         group == name
             || group.strip_prefix(name).is_some_and(|inner| inner.starts_with(" / "))
             || [" / ", " > "]
                 .iter()
-                .any(|joint| bounds::cut_name(&format!("{group}{joint}{}", folded(&self.name))) == name)
+                .any(|joint| bounds::truncate_name(&format!("{group}{joint}{}", normalized(&self.name))) == name)
     }
 }
 
-impl Word {
+impl StateLabel {
     fn new(word: &str, state: Option<VendorState>) -> Self {
         let word = if word.is_empty() { "no status" } else { word };
-        Self { state, word: word.to_owned() }
+        Self { state, text: word.to_owned() }
     }
 }
 
 /// Returns the worst of several states. An unknown one hides no outage, and no good one hides it.
-fn worst(components: &[&Component]) -> Option<Word> {
-    components.iter().map(|one| &one.word).max_by_key(|word| Reverse(goodness(word.state))).cloned()
+fn worst_label(components: &[&PageComponent]) -> Option<StateLabel> {
+    components.iter().map(|one| &one.label).max_by_key(|word| Reverse(health_rank(word.state))).cloned()
 }
 
-fn goodness(state: Option<VendorState>) -> u8 {
+fn health_rank(state: Option<VendorState>) -> u8 {
     match state {
         Some(VendorState::Operational) => 5,
         Some(VendorState::Maintenance) => 4,
@@ -246,7 +248,7 @@ fn goodness(state: Option<VendorState>) -> u8 {
 }
 
 /// Reads an id or a number, which products write in either form.
-fn plain(value: &Value) -> Option<String> {
+fn id_text(value: &Value) -> Option<String> {
     match value {
         Value::String(text) => Some(text.clone()),
         Value::Number(number) => Some(number.to_string()),
@@ -257,19 +259,19 @@ fn plain(value: &Value) -> Option<String> {
 /// Formats the first few names, in quotation marks.
 fn quoted(names: &[&str]) -> String {
     let short = |name: &&str| {
-        let cut: String = name.chars().take(NAME_SHOWN).collect();
+        let cut: String = name.chars().take(SUGGESTION_LENGTH).collect();
         if cut.len() < name.len() { format!("\"{cut}…\"") } else { format!("\"{cut}\"") }
     };
-    names.iter().take(SHOWN).map(short).collect::<Vec<_>>().join(", ")
+    names.iter().take(MAX_SUGGESTIONS).map(short).collect::<Vec<_>>().join(", ")
 }
 
 /// Normalises the name of the component that a monitor requests; `None` for the whole page.
-pub(super) fn asked(component: Option<&str>) -> Option<String> {
-    component.map(|name| folded(&bounds::cut_name(name))).filter(|name| !name.is_empty())
+pub(super) fn normalized_component(component: Option<&str>) -> Option<String> {
+    component.map(|name| normalized(&bounds::truncate_name(name))).filter(|name| !name.is_empty())
 }
 
 /// Normalises names: they are compared without case and with single spaces.
-fn folded(name: &str) -> String {
+fn normalized(name: &str) -> String {
     name.split_whitespace().collect::<Vec<_>>().join(" ").to_lowercase()
 }
 

@@ -4,7 +4,7 @@ use parallax_protocol::result::VendorState;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use super::{Component, Incident, Page, Word, lenient};
+use super::{PageComponent, PageIncident, StateLabel, VendorPage, lenient};
 
 #[derive(Deserialize)]
 struct Document {
@@ -12,7 +12,7 @@ struct Document {
     #[serde(rename = "page", deserialize_with = "lenient::nullable")]
     _page: Map<String, Value>,
     #[serde(deserialize_with = "lenient::nullable")]
-    status: Option<Whole>,
+    status: Option<OverallStatus>,
     #[serde(deserialize_with = "lenient::entries")]
     monitors: Vec<Monitor>,
     #[serde(default, deserialize_with = "lenient::list")]
@@ -20,7 +20,7 @@ struct Document {
 }
 
 #[derive(Deserialize)]
-struct Whole {
+struct OverallStatus {
     #[serde(deserialize_with = "lenient::text")]
     indicator: String,
     #[serde(default, deserialize_with = "lenient::text")]
@@ -46,30 +46,30 @@ struct Event {
 }
 
 /// Reads the document; returns `None` for another shape.
-pub(super) fn read(body: &[u8]) -> Option<Page> {
+pub(super) fn read(body: &[u8]) -> Option<VendorPage> {
     let document: Document = lenient::object(body)?;
     if document.status.is_none() && document.monitors.is_empty() {
         return None;
     }
     // Without an overall state, the monitors determine it.
-    let word = document.status.map(|Whole { indicator, headline }| {
+    let word = document.status.map(|OverallStatus { indicator, headline }| {
         let state = overall(&indicator);
         // The headline is for people; an unknown indicator is shown instead.
         let shown = if state.is_some() && !headline.is_empty() { headline } else { indicator };
-        Word::new(&shown, state)
+        StateLabel::new(&shown, state)
     });
-    let components = document.monitors.into_iter().map(|monitor| Component {
-        word: Word::new(&monitor.status, status(&monitor.status)),
+    let components = document.monitors.into_iter().map(|monitor| PageComponent {
+        label: StateLabel::new(&monitor.status, status(&monitor.status)),
         name: monitor.name,
         group: monitor.group,
-        ..Component::default()
+        ..PageComponent::default()
     });
     let open = document.incidents.into_iter().filter(|event| event.status != "resolved");
-    Some(Page {
+    Some(VendorPage {
         overall: word,
         components: components.collect(),
-        incidents: open.map(|event| Incident { title: event.title, touches: None }).collect(),
-        ..Page::default()
+        incidents: open.map(|event| PageIncident { title: event.title, affected: None }).collect(),
+        ..VendorPage::default()
     })
 }
 

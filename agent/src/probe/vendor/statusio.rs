@@ -4,15 +4,15 @@ use parallax_protocol::result::VendorState;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{Component, Incident, Page, Word, lenient, plain};
+use super::{PageComponent, PageIncident, StateLabel, VendorPage, id_text, lenient};
 
 #[derive(Deserialize)]
 struct Document {
-    result: Whole,
+    result: StatusResult,
 }
 
 #[derive(Deserialize)]
-struct Whole {
+struct StatusResult {
     #[serde(deserialize_with = "lenient::nullable")]
     status_overall: Option<Part>,
     #[serde(default, deserialize_with = "lenient::entries")]
@@ -20,7 +20,7 @@ struct Whole {
     #[serde(default, deserialize_with = "lenient::list")]
     incidents: Vec<Event>,
     #[serde(default, deserialize_with = "lenient::nullable")]
-    maintenance: Planned,
+    maintenance: Maintenance,
 }
 
 #[derive(Deserialize)]
@@ -40,47 +40,47 @@ struct Event {
     #[serde(default, deserialize_with = "lenient::text")]
     name: String,
     #[serde(default, deserialize_with = "lenient::list")]
-    components_affected: Vec<Named>,
+    components_affected: Vec<AffectedName>,
     #[serde(default, deserialize_with = "lenient::list")]
-    containers_affected: Vec<Named>,
+    containers_affected: Vec<AffectedName>,
 }
 
 #[derive(Deserialize)]
-struct Named {
+struct AffectedName {
     #[serde(default, deserialize_with = "lenient::text")]
     name: String,
 }
 
 #[derive(Deserialize, Default)]
-struct Planned {
+struct Maintenance {
     #[serde(default, deserialize_with = "lenient::list")]
     active: Vec<Value>,
 }
 
 /// Reads the document; returns `None` for another shape.
-pub(super) fn read(body: &[u8]) -> Option<Page> {
+pub(super) fn read(body: &[u8]) -> Option<VendorPage> {
     let whole = lenient::object::<Document>(body)?.result;
     let components = whole.status.iter().flat_map(|part| {
-        let inner = part.containers.iter().map(|container| Component {
+        let inner = part.containers.iter().map(|container| PageComponent {
             name: container.name.clone(),
             group: Some(part.name.clone()).filter(|name| !name.is_empty()),
-            word: word(container),
-            ..Component::default()
+            label: label(container),
+            ..PageComponent::default()
         });
-        let own = Component { name: part.name.clone(), word: word(part), ..Component::default() };
+        let own = PageComponent { name: part.name.clone(), label: label(part), ..PageComponent::default() };
         std::iter::once(own).chain(inner)
     });
     let incidents = whole.incidents.iter().map(|event| {
         let names = event.components_affected.iter().chain(&event.containers_affected);
         let names: Vec<_> = names.map(|named| named.name.clone()).collect();
-        Incident { title: event.name.clone(), touches: Some(names).filter(|names| !names.is_empty()) }
+        PageIncident { title: event.name.clone(), affected: Some(names).filter(|names| !names.is_empty()) }
     });
-    Some(Page {
-        overall: whole.status_overall.as_ref().map(word),
+    Some(VendorPage {
+        overall: whole.status_overall.as_ref().map(label),
         components: components.collect(),
         incidents: incidents.collect(),
         in_maintenance: !whole.maintenance.active.is_empty(),
-        ..Page::default()
+        ..VendorPage::default()
     })
 }
 
@@ -88,8 +88,7 @@ pub(super) fn read(body: &[u8]) -> Option<Page> {
 pub(super) fn page_id(body: &[u8]) -> Option<String> {
     let html = String::from_utf8_lossy(body);
     html.split("pageId").skip(1).find_map(|rest| {
-        let given =
-            rest.trim_start_matches(|c: char| c.is_whitespace() || matches!(c, '=' | ':' | '"' | '\''));
+        let given = rest.trim_start_matches(|c: char| c.is_whitespace() || matches!(c, '=' | ':' | '"' | '\''));
         let id = given.get(..24)?;
         let ends = given.get(24..).is_some_and(|rest| rest.starts_with(['"', '\'']));
         (ends && id.bytes().all(|b| b.is_ascii_hexdigit())).then(|| id.to_owned())
@@ -97,15 +96,15 @@ pub(super) fn page_id(body: &[u8]) -> Option<String> {
 }
 
 /// Maps the code; the text, which a page may choose, counts only if there is none.
-fn word(part: &Part) -> Word {
+fn label(part: &Part) -> StateLabel {
     let state = match &part.status_code {
-        Value::Null => named(&part.status),
-        code => plain(code).as_deref().and_then(coded),
+        Value::Null => state_of_text(&part.status),
+        code => id_text(code).as_deref().and_then(state_of_code),
     };
-    Word::new(&part.status, state)
+    StateLabel::new(&part.status, state)
 }
 
-fn coded(code: &str) -> Option<VendorState> {
+fn state_of_code(code: &str) -> Option<VendorState> {
     Some(match code {
         "100" => VendorState::Operational,
         "200" => VendorState::Maintenance,
@@ -116,7 +115,7 @@ fn coded(code: &str) -> Option<VendorState> {
     })
 }
 
-fn named(word: &str) -> Option<VendorState> {
+fn state_of_text(word: &str) -> Option<VendorState> {
     Some(match word {
         "Operational" => VendorState::Operational,
         "Planned Maintenance" => VendorState::Maintenance,

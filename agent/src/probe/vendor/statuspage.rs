@@ -6,7 +6,7 @@ use parallax_protocol::result::VendorState;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use super::{Component, Incident, Page, Word, lenient};
+use super::{PageComponent, PageIncident, StateLabel, VendorPage, lenient};
 
 #[derive(Deserialize)]
 struct Summary {
@@ -16,7 +16,7 @@ struct Summary {
     #[serde(deserialize_with = "lenient::nullable")]
     status: Option<Status>,
     #[serde(default, deserialize_with = "lenient::entries")]
-    components: Vec<Part>,
+    components: Vec<SummaryComponent>,
     #[serde(default, deserialize_with = "lenient::list")]
     incidents: Vec<Event>,
     #[serde(default, deserialize_with = "lenient::list")]
@@ -32,7 +32,7 @@ struct Status {
 }
 
 #[derive(Deserialize)]
-struct Part {
+struct SummaryComponent {
     #[serde(default, deserialize_with = "lenient::some_text")]
     id: Option<String>,
     #[serde(default, deserialize_with = "lenient::text")]
@@ -53,17 +53,17 @@ struct Event {
     #[serde(default, deserialize_with = "lenient::text")]
     status: String,
     #[serde(default, deserialize_with = "lenient::list")]
-    components: Vec<Touched>,
+    components: Vec<AffectedComponent>,
 }
 
 #[derive(Deserialize)]
-struct Touched {
+struct AffectedComponent {
     #[serde(default, deserialize_with = "lenient::text")]
     name: String,
 }
 
 /// Reads a summary; returns `None` for another shape.
-pub(super) fn read(body: &[u8]) -> Option<Page> {
+pub(super) fn read(body: &[u8]) -> Option<VendorPage> {
     let summary: Summary = lenient::object(body)?;
     if summary.page.is_empty() && summary.status.is_none() {
         return None;
@@ -74,32 +74,32 @@ pub(super) fn read(body: &[u8]) -> Option<Page> {
         .filter(|part| part.group)
         .filter_map(|group| Some((group.id.as_deref()?, group.name.as_str())))
         .collect();
-    let components = summary.components.iter().filter(|part| !part.group).map(|part| Component {
+    let components = summary.components.iter().filter(|part| !part.group).map(|part| PageComponent {
         name: part.name.clone(),
         group: part.group_id.as_deref().and_then(|id| groups.get(id)).map(|name| (*name).to_owned()),
-        word: Word::new(&part.status, state(&part.status)),
-        ..Component::default()
+        label: StateLabel::new(&part.status, state(&part.status)),
+        ..PageComponent::default()
     });
-    let incidents =
-        summary.incidents.into_iter().filter(|event| is_open(&event.status)).map(|event| Incident {
-            title: event.name,
-            touches: Some(event.components.into_iter().map(|part| part.name).collect())
-                .filter(|touched: &Vec<_>| !touched.is_empty()),
-        });
+    let incidents = summary.incidents.into_iter().filter(|event| is_open(&event.status)).map(|event| PageIncident {
+        title: event.name,
+        affected: Some(event.components.into_iter().map(|part| part.name).collect())
+            .filter(|touched: &Vec<_>| !touched.is_empty()),
+    });
     // Without an overall state, the components determine it.
     let word = summary.status.map(|Status { indicator, description }| match overall(&indicator) {
         // The description is for people; an unknown indicator is shown instead.
-        Some(state) if !description.is_empty() => Word::new(&description, Some(state)),
-        state => Word::new(&indicator, state),
+        Some(state) if !description.is_empty() => StateLabel::new(&description, Some(state)),
+        state => StateLabel::new(&indicator, state),
     });
-    Some(Page {
+    Some(VendorPage {
         overall: word,
         components: components.collect(),
         incidents: incidents.collect(),
-        in_maintenance: summary.scheduled_maintenances.iter().any(|event| {
-            matches!(event.status.as_str(), "in_progress" | "verifying" | "maintenance_in_progress")
-        }),
-        ..Page::default()
+        in_maintenance: summary
+            .scheduled_maintenances
+            .iter()
+            .any(|event| matches!(event.status.as_str(), "in_progress" | "verifying" | "maintenance_in_progress")),
+        ..VendorPage::default()
     })
 }
 

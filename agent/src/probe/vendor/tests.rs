@@ -1,13 +1,13 @@
 //! Tests of every document under `tests/fixtures/vendor` against its `.reading.json` file.
 
-mod nulls;
-mod odd;
+mod null_fields;
+mod unknown_words;
 
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
-use super::format::{FORMATS, HOUSES, is_id};
+use super::format::{FORMATS, SINGLE_HOST_FORMATS, is_id};
 
 use super::*;
 
@@ -18,7 +18,7 @@ fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/vendor")
 }
 
-fn reader(product: &str, case: &str) -> fn(&[u8]) -> Option<Page> {
+fn reader(product: &str, case: &str) -> fn(&[u8]) -> Option<VendorPage> {
     match product {
         "statuspage" | "incidentio" | "openstatus" => statuspage::read,
         "instatus" if case.ends_with(".components") => instatus::components,
@@ -35,7 +35,7 @@ fn reader(product: &str, case: &str) -> fn(&[u8]) -> Option<Page> {
         "cachet2" => cachet::components2,
         "cachet3" if case.ends_with(".status") => cachet::status3,
         "cachet3" => cachet::components3,
-        "kuma" if case.ends_with(".beats") => kuma::beats,
+        "kuma" if case.ends_with(".beats") => kuma::heartbeats,
         "kuma" => kuma::page,
         "parallax" => parallax::read,
         "statusio" => statusio::read,
@@ -49,11 +49,11 @@ fn shown(reading: Result<VendorReading, NoReading>) -> Value {
     match reading {
         Ok(reading) => json!({
             "state": format!("{:?}", reading.state),
-            "word": reading.word.as_str(),
-            "incident": reading.incident.as_ref().map(Detail::as_str),
+            "word": reading.vendor_text.as_str(),
+            "incident": reading.incident.as_ref().map(ShortText::as_str),
         }),
         Err(NoReading::Missing(_) | NoReading::Empty) => json!("missing"),
-        Err(NoReading::Unread(why)) => json!(format!("unread: {why}")),
+        Err(NoReading::Unreadable(why)) => json!(format!("unread: {why}")),
         Err(NoReading::Unknown(word)) => json!(format!("unknown: {word}")),
     }
 }
@@ -95,9 +95,7 @@ fn a_product_is_as_ill_as_its_open_incidents() {
     page.merge(&google::products(&read("list.products.json")).unwrap());
     assert_eq!(page.reading(Some("Cloud SQL")).unwrap().state, VendorState::Degraded);
     assert_eq!(page.reading(Some("Pub/Sub")).unwrap().state, VendorState::Operational);
-    assert!(
-        matches!(page.reading(Some("Reader")), Err(NoReading::Missing(has)) if has.contains("\"Cloud SQL\""))
-    );
+    assert!(matches!(page.reading(Some("Reader")), Err(NoReading::Missing(has)) if has.contains("\"Cloud SQL\"")));
 }
 
 #[test]
@@ -113,33 +111,24 @@ fn another_document_is_of_no_format() {
         b"{\"page\":{\"status\":\"up and running\"}}",
         b"{\"data\":{\"type\":\"status_page\"}}",
     ] {
-        for document in FORMATS.iter().chain(HOUSES).flat_map(|format| format.documents) {
+        for document in FORMATS.iter().chain(SINGLE_HOST_FORMATS).flat_map(|format| format.documents) {
             // For AWS an empty list means that there are no events.
             if body == b"[]" && document.paths.iter().any(|path| path.ends_with("/currentevents")) {
                 continue;
             }
-            assert_eq!(
-                document.read(body, NOW_MS),
-                None,
-                "{} {:?}",
-                String::from_utf8_lossy(body),
-                document.paths
-            );
+            assert_eq!(document.read(body, NOW_MS), None, "{} {:?}", String::from_utf8_lossy(body), document.paths);
         }
     }
 }
 
 #[test]
 fn a_summary_of_one_product_is_not_taken_for_anothers() {
-    for (product, case, own) in [
-        ("statuspage", "fine.json", 0),
-        ("instatus", "fine.summary.json", 1),
-        ("betterstack", "fine.json", 2),
-    ] {
+    for (product, case, own) in
+        [("statuspage", "fine.json", 0), ("instatus", "fine.summary.json", 1), ("betterstack", "fine.json", 2)]
+    {
         let body = std::fs::read(folder().join(product).join(case)).unwrap();
         for (place, format) in FORMATS.iter().enumerate().take(3) {
-            let is_read =
-                format.documents.first().is_some_and(|document| document.read(&body, NOW_MS).is_some());
+            let is_read = format.documents.first().is_some_and(|document| document.read(&body, NOW_MS).is_some());
             assert_eq!(is_read, place == own, "{product} read as {place}");
         }
     }
@@ -147,12 +136,12 @@ fn a_summary_of_one_product_is_not_taken_for_anothers() {
 
 #[test]
 fn the_names_nearest_to_a_missing_one_are_told() {
-    let named = |names: &[&str]| Page {
+    let named = |names: &[&str]| VendorPage {
         components: names
             .iter()
-            .map(|name| Component { name: (*name).to_owned(), ..Component::default() })
+            .map(|name| PageComponent { name: (*name).to_owned(), ..PageComponent::default() })
             .collect(),
-        ..Page::default()
+        ..VendorPage::default()
     };
     let page = named(&["API", "Api Gateway", "Dashboard", "Webhooks", "API"]);
     for (asked, told) in [
@@ -163,11 +152,9 @@ fn the_names_nearest_to_a_missing_one_are_told() {
     ] {
         assert_eq!(page.reading(Some(asked)), Err(NoReading::Missing(told.to_owned())), "{asked}");
     }
-    assert_eq!(Page::default().reading(Some("API")), Err(NoReading::Empty));
+    assert_eq!(VendorPage::default().reading(Some("API")), Err(NoReading::Empty));
     let long = "x".repeat(100_000);
-    let Err(NoReading::Missing(told)) = named(&[&long, &long, "", "y"]).reading(Some("Web")) else {
-        panic!("found")
-    };
+    let Err(NoReading::Missing(told)) = named(&[&long, &long, "", "y"]).reading(Some("Web")) else { panic!("found") };
     assert!(told.len() < 120, "{told}");
 }
 
@@ -182,10 +169,10 @@ fn addresses_are_cut_to_the_page() {
         ("https://status.acme.example/history.atom", "https://status.acme.example"),
         ("http://host.example:8080/status/slug/", "http://host.example:8080/status/slug"),
     ] {
-        assert_eq!(base(address).as_deref(), Some(page), "{address}");
+        assert_eq!(normalized_address(address).as_deref(), Some(page), "{address}");
     }
     for bad in ["", "ftp://status.example", "https://", "mailto:a@b.example"] {
-        assert_eq!(base(bad), None, "{bad}");
+        assert_eq!(normalized_address(bad), None, "{bad}");
     }
 }
 
@@ -203,16 +190,16 @@ fn a_products_own_host_is_tried_as_such_first() {
 
 #[test]
 fn an_unknown_word_hides_no_outage_and_is_hidden_by_nothing_good() {
-    let part = |word: &str, state| Component {
+    let part = |word: &str, state| PageComponent {
         name: word.to_owned(),
         group: Some("All".to_owned()),
-        word: Word::new(word, state),
-        ..Component::default()
+        label: StateLabel::new(word, state),
+        ..PageComponent::default()
     };
     let well = || part("well", Some(VendorState::Operational));
     let odd = || part("odd", None);
     let slow = || part("slow", Some(VendorState::Degraded));
-    let page = |components| Page { components, ..Page::default() };
+    let page = |components| VendorPage { components, ..VendorPage::default() };
     assert_eq!(page(vec![well(), odd()]).reading(None), Err(NoReading::Unknown("odd".to_owned())));
     assert_eq!(page(vec![odd(), slow(), well()]).reading(None).unwrap().state, VendorState::Degraded);
     assert_eq!(page(vec![well()]).reading(Some("all")).unwrap().state, VendorState::Operational);
@@ -220,28 +207,24 @@ fn an_unknown_word_hides_no_outage_and_is_hidden_by_nothing_good() {
 
 #[test]
 fn addresses_and_documents_tell_a_pages_id() {
-    assert_eq!(Id::After("/status/").of("https://kuma.example/status/acme"), Some("acme".to_owned()));
-    for other in
-        ["https://kuma.example", "https://kuma.example/status/a/b", "https://kuma.example/status/..%2f"]
-    {
-        assert_eq!(Id::After("/status/").of(other), None, "{other}");
+    assert_eq!(PageIdSource::After("/status/").in_address("https://kuma.example/status/acme"), Some("acme".to_owned()));
+    for other in ["https://kuma.example", "https://kuma.example/status/a/b", "https://kuma.example/status/..%2f"] {
+        assert_eq!(PageIdSource::After("/status/").in_address(other), None, "{other}");
     }
-    assert_eq!(Id::Host.of("https://acme.statuspal.eu"), Some("acme".to_owned()));
-    assert_eq!(Id::Host.of("https://statuspal.eu"), None);
+    assert_eq!(PageIdSource::Host.in_address("https://acme.statuspal.eu"), Some("acme".to_owned()));
+    assert_eq!(PageIdSource::Host.in_address("https://statuspal.eu"), None);
     let html = b"<script>var pageId; pageId = '0123456789abcdef01234567';</script>";
     assert_eq!(statusio::page_id(html).as_deref(), Some("0123456789abcdef01234567"));
-    for other in
-        [&b"pageId = '0123456789abcdef0123456'"[..], b"pageId = '../../../../../../../..'", b"pageId", b""]
-    {
+    for other in [&b"pageId = '0123456789abcdef0123456'"[..], b"pageId = '../../../../../../../..'", b"pageId", b""] {
         assert_eq!(statusio::page_id(other), None);
     }
     assert_eq!(kuma::slug(br#"{"type":"entryPage","entryPage":"statusPage-acme"}"#).as_deref(), Some("acme"));
     assert_eq!(kuma::slug(br#"{"type":"entryPage","entryPage":"dashboard"}"#), None);
     assert_eq!(kuma::slug(br#"{"type":"statusPageMatchedDomain","statusPageSlug":"../x"}"#), None);
     let house = &candidates("https://acme.statuspal.eu")[0].documents[0];
-    let places = house.places("https://acme.statuspal.eu", Some("acme"), 1);
+    let places = house.addresses("https://acme.statuspal.eu", Some("acme"), 1);
     assert_eq!(places, ["https://statuspal.eu/api/v2/status_pages/acme/summary"]);
-    assert!(house.places("https://acme.statuspal.eu", None, 1).is_empty());
+    assert!(house.addresses("https://acme.statuspal.eu", None, 1).is_empty());
     assert_eq!(candidates("https://kuma.example/status/acme")[0].name, "Uptime Kuma");
     assert!(!is_id("") && !is_id("a/b") && !is_id("..") && !is_id(&"a".repeat(101)));
 }
@@ -250,7 +233,7 @@ fn addresses_and_documents_tell_a_pages_id() {
 fn the_beats_of_a_page_find_its_monitors() {
     let read = |case: &str| std::fs::read(folder().join("kuma").join(case)).unwrap();
     let mut page = kuma::page(&read("groups.page.json")).unwrap();
-    page.merge(&kuma::beats(&read("some.beats.json")).unwrap());
+    page.merge(&kuma::heartbeats(&read("some.beats.json")).unwrap());
     let reading = page.reading(Some("Core / API")).unwrap();
     assert_eq!(reading.state, VendorState::MajorOutage);
     assert_eq!(reading.incident.unwrap().as_str(), "We look into it");
@@ -267,7 +250,7 @@ fn groups_find_their_components() {
     let groups = br#"{"meta":{"pagination":{"current_page":1,"total_pages":2}},
         "data":[{"name":"Core","enabled_components":[{"id":1}]},{"name":"Empty"}]}"#;
     let groups = cachet::groups2(groups).unwrap();
-    assert!(groups.goes_on);
+    assert!(groups.has_next);
     page.merge(&groups);
     assert_eq!(page.reading(Some("Core / API")).unwrap().state, VendorState::Operational);
     let open = br#"{"data":[{"name":"Over","status":4},{"name":"Open","status":"2"}]}"#;
@@ -278,15 +261,13 @@ fn groups_find_their_components() {
 #[test]
 fn sheets_go_on_until_the_list_is_whole() {
     let sheet = |total: u64| {
-        let monitors = [
-            json!({"name": "Web", "statusClass": "success"}),
-            json!({"name": "API", "statusClass": "success"}),
-        ];
+        let monitors =
+            [json!({"name": "Web", "statusClass": "success"}), json!({"name": "API", "statusClass": "success"})];
         let psp = json!({"perPage": 2, "totalMonitors": total, "monitors": monitors});
         uptimerobot::read(json!({ "psp": psp }).to_string().as_bytes()).unwrap()
     };
-    assert!(sheet(3).goes_on);
-    assert!(!sheet(2).goes_on);
+    assert!(sheet(3).has_next);
+    assert!(!sheet(2).has_next);
 }
 
 #[test]
@@ -300,8 +281,5 @@ fn deep_nesting_is_refused_and_not_followed() {
     assert_eq!(statuspal::read(deep(100_000).as_bytes()), None);
     let feed = format!("<rss><channel>{}{}</channel></rss>", "<a>".repeat(20), "</a>".repeat(20));
     assert_eq!(azure::read(feed.as_bytes(), NOW_MS), None);
-    assert_eq!(
-        azure::read(b"<!DOCTYPE rss [<!ENTITY a \"b\">]><rss><channel></channel></rss>", NOW_MS),
-        None
-    );
+    assert_eq!(azure::read(b"<!DOCTYPE rss [<!ENTITY a \"b\">]><rss><channel></channel></rss>", NOW_MS), None);
 }

@@ -3,19 +3,19 @@
 use parallax_protocol::result::VendorState;
 use serde::Deserialize;
 
-use super::{Component, Page, Word, lenient};
+use super::{PageComponent, StateLabel, VendorPage, lenient};
 
 #[derive(Deserialize)]
 struct Document {
     #[serde(deserialize_with = "lenient::nullable")]
-    psp: Option<Sheet>,
+    psp: Option<MonitorList>,
     /// Older deployments have the list here.
     #[serde(default, deserialize_with = "lenient::entries")]
     data: Vec<Monitor>,
 }
 
 #[derive(Deserialize)]
-struct Sheet {
+struct MonitorList {
     #[serde(default, deserialize_with = "lenient::entries")]
     monitors: Vec<Monitor>,
     #[serde(default, rename = "perPage", deserialize_with = "lenient::number")]
@@ -33,29 +33,28 @@ struct Monitor {
 }
 
 /// Reads a page of the list; returns `None` for another shape.
-pub(super) fn read(body: &[u8]) -> Option<Page> {
+pub(super) fn read(body: &[u8]) -> Option<VendorPage> {
     let Document { psp, data } = lenient::object(body)?;
     // Other products have a list there, too.
     if psp.is_none() && data.iter().all(|one| one.name.is_empty() && one.class.is_empty()) {
         return None;
     }
-    let Sheet { monitors, per_sheet, total } =
-        psp.unwrap_or(Sheet { monitors: Vec::new(), per_sheet: None, total: None });
+    let MonitorList { monitors, per_sheet, total } =
+        psp.unwrap_or(MonitorList { monitors: Vec::new(), per_sheet: None, total: None });
     let monitors = if monitors.is_empty() { data } else { monitors };
     let count = monitors.len() as u64;
     let is_full = per_sheet.is_some_and(|most| count >= most);
-    let components = monitors.into_iter().map(|monitor| Component {
-        word: Word::new(&monitor.class, state(&monitor.class)),
+    let components = monitors.into_iter().map(|monitor| PageComponent {
+        label: StateLabel::new(&monitor.class, state(&monitor.class)),
         name: monitor.name,
-        ..Component::default()
+        ..PageComponent::default()
     });
-    Some(Page {
+    Some(VendorPage {
         components: components.collect(),
         // A page contains the total length, but not its own number: only a full page can be followed by
         // another.
-        goes_on: count > 0
-            && total.map_or(is_full, |total| count < total && (is_full || per_sheet.is_none())),
-        ..Page::default()
+        has_next: count > 0 && total.map_or(is_full, |total| count < total && (is_full || per_sheet.is_none())),
+        ..VendorPage::default()
     })
 }
 

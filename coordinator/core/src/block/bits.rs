@@ -11,19 +11,19 @@ const RICE_FULL: u32 = 33;
 
 /// Bytes of a writer's first heap allocation beyond its inline buffer, and of each later one: sizes that the
 /// allocator provides without waste.
-const FIRST_ROOM: usize = 24;
-const MORE_ROOM: usize = 16;
+const FIRST_HEAP_BYTES: usize = 24;
+const MORE_HEAP_BYTES: usize = 16;
 
 /// Writes bits, lowest first.
 #[derive(Debug, Clone, Default)]
-pub(super) struct BitWriter {
+pub(super) struct BlockBitWriter {
     /// The marks of most blocks fit inline.
     bytes: SmallVec<[u8; 16]>,
     /// Used bits of the last byte; 0 if it is full.
     used: u32,
 }
 
-impl BitWriter {
+impl BlockBitWriter {
     /// Bytes written so far; unused bits of the last one are zero.
     pub(super) fn bytes(&self) -> &[u8] {
         &self.bytes
@@ -35,7 +35,7 @@ impl BitWriter {
             if self.used == 0 {
                 if self.bytes.len() == self.bytes.capacity() {
                     // Every monitor has several of these: doubling would leave half of the memory unused.
-                    self.bytes.reserve_exact(if self.bytes.spilled() { MORE_ROOM } else { FIRST_ROOM });
+                    self.bytes.reserve_exact(if self.bytes.spilled() { MORE_HEAP_BYTES } else { FIRST_HEAP_BYTES });
                 }
                 self.bytes.push(0);
             }
@@ -88,13 +88,13 @@ impl BitWriter {
 
 /// Reads bits, lowest first.
 #[derive(Debug, Clone)]
-pub(super) struct BitReader<'a> {
+pub(super) struct BlockBitReader<'a> {
     bytes: &'a [u8],
     /// Number of bits read so far.
     at: usize,
 }
 
-impl<'a> BitReader<'a> {
+impl<'a> BlockBitReader<'a> {
     /// Starts at the first bit.
     pub(super) const fn new(bytes: &'a [u8]) -> Self {
         Self { bytes, at: 0 }
@@ -105,7 +105,7 @@ impl<'a> BitReader<'a> {
         let mut value = 0_u64;
         let mut got = 0;
         while got < count {
-            let byte = *self.bytes.get(self.at / 8).ok_or(BlockError::Short)?;
+            let byte = *self.bytes.get(self.at / 8).ok_or(BlockError::Truncated)?;
             let skip = (self.at % 8) as u32;
             let some = (8 - skip).min(count - got);
             let part = u64::from(byte >> skip) & ((1 << some) - 1);
@@ -167,14 +167,14 @@ mod tests {
     proptest! {
         #[test]
         fn what_goes_in_comes_out(numbers in proptest::collection::vec((any::<u64>(), 0_u32..=64, 0_u32..=20), 0..50)) {
-            let mut writer = BitWriter::default();
+            let mut writer = BlockBitWriter::default();
             for (value, shift, k) in &numbers {
                 let value = value.checked_shr(*shift).unwrap_or(0);
                 writer.golomb(value, *k);
                 writer.rice(value & 0x1_ffff_ffff, *k);
                 writer.put(value, 64);
             }
-            let mut reader = BitReader::new(writer.bytes());
+            let mut reader = BlockBitReader::new(writer.bytes());
             for (value, shift, k) in &numbers {
                 let value = value.checked_shr(*shift).unwrap_or(0);
                 prop_assert_eq!(reader.golomb(*k).unwrap(), value);
@@ -186,7 +186,7 @@ mod tests {
 
         #[test]
         fn noise_never_panics(bytes in proptest::collection::vec(any::<u8>(), 0..64), k in 0_u32..=20) {
-            let mut reader = BitReader::new(&bytes);
+            let mut reader = BlockBitReader::new(&bytes);
             while reader.golomb(k).is_ok() && reader.rice(k).is_ok() {}
         }
     }

@@ -1,11 +1,11 @@
 //! Encoding of schedules and of the lengths in a block's header.
 
-use super::bits::{BitReader, BitWriter};
-use super::{BlockError, Sample};
+use super::bits::{BlockBitReader, BlockBitWriter};
+use super::{BlockError, BlockReading};
 use crate::time::{HOUR, Timestamp};
 
 /// Encodes that rounds are due every `interval` milliseconds (at least 1) from this reading on.
-pub(super) fn put_schedule(marks: &mut BitWriter, hour: i64, interval: i64, sample: &Sample) {
+pub(super) fn put_schedule(marks: &mut BlockBitWriter, hour: i64, interval: i64, sample: &BlockReading) {
     let whole = interval % 1000 == 0;
     marks.flag(whole);
     if whole {
@@ -22,10 +22,7 @@ pub(super) fn put_schedule(marks: &mut BitWriter, hour: i64, interval: i64, samp
 }
 
 /// Decodes the interval in milliseconds, and the round and due time of the reading.
-pub(super) fn take_schedule(
-    marks: &mut BitReader<'_>,
-    hour: i64,
-) -> Result<(i64, u64, Timestamp), BlockError> {
+pub(super) fn take_schedule(marks: &mut BlockBitReader<'_>, hour: i64) -> Result<(i64, u64, Timestamp), BlockError> {
     let damaged = BlockError::Damaged("a schedule is out of range");
     let (unit, k) = if marks.flag()? { (1000, 6) } else { (1, 16) };
     let interval = i64::try_from(marks.golomb(k)?).ok().and_then(|interval| interval.checked_mul(unit));
@@ -64,7 +61,7 @@ pub(super) fn put_varint(block: &mut Vec<u8>, mut value: u32) {
 pub(super) fn take_varint(mut block: &[u8]) -> Result<(u32, &[u8]), BlockError> {
     let mut value = 0_u32;
     for shift in [0, 7, 14, 21] {
-        let (&byte, rest) = block.split_first().ok_or(BlockError::Short)?;
+        let (&byte, rest) = block.split_first().ok_or(BlockError::Truncated)?;
         value |= u32::from(byte & 0x7f) << shift;
         block = rest;
         if byte < 0x80 {

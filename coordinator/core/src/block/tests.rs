@@ -34,7 +34,7 @@ impl Rng {
 }
 
 /// One hour of a monitor in a region, checked every `interval` ms by the vantages in turn.
-fn hour_of(rng: &mut Rng, hour: i64, interval: i64, bases: &[f64]) -> Vec<Sample> {
+fn hour_of(rng: &mut Rng, hour: i64, interval: i64, bases: &[f64]) -> Vec<BlockReading> {
     let offset = (rng.unit() * interval as f64) as i64;
     let first = (hour * HOUR - offset + interval - 1).div_euclid(interval);
     (first..)
@@ -43,19 +43,19 @@ fn hour_of(rng: &mut Rng, hour: i64, interval: i64, bases: &[f64]) -> Vec<Sample
         .map(|(round, due)| {
             let turn = (round % bases.len() as u64) as usize;
             let failed = rng.unit() < 0.001;
-            Sample {
-                place: PlaceNo(turn as u16 * 7 + 3),
+            BlockReading {
+                vantage: VantageNo(turn as u16 * 7 + 3),
                 round,
                 due: Timestamp::from_millis(due),
-                word: if failed { Word::Failed } else { Word::Passed },
+                outcome: if failed { RoundOutcome::Failed } else { RoundOutcome::Passed },
                 latency_ms: (!failed).then(|| rng.latency(bases[turn])),
             }
         })
         .collect()
 }
 
-fn tail_of(hour: i64, samples: &[Sample]) -> Tail {
-    let mut tail = Tail::new(hour);
+fn tail_of(hour: i64, samples: &[BlockReading]) -> OpenBlock {
+    let mut tail = OpenBlock::new(hour);
     for sample in samples {
         assert_eq!(tail.push(sample), Ok(true));
     }
@@ -95,7 +95,7 @@ fn an_hour_of_outage_costs_next_to_nothing() {
     let mut rng = Rng(7);
     let mut samples = hour_of(&mut rng, 498_828, 60_000, &[100.0, 30.0]);
     for sample in &mut samples {
-        (sample.word, sample.latency_ms) = (Word::Failed, None);
+        (sample.outcome, sample.latency_ms) = (RoundOutcome::Failed, None);
     }
     assert!(tail_of(498_828, &samples).seal().len() < 20);
 }
@@ -103,14 +103,14 @@ fn an_hour_of_outage_costs_next_to_nothing() {
 #[test]
 fn late_readings_find_their_place_and_second_ones_of_a_round_are_dropped() {
     let samples = hour_of(&mut Rng(1), 498_828, 60_000, &[80.0, 200.0]);
-    let mut tail = Tail::new(498_828);
+    let mut tail = OpenBlock::new(498_828);
     for sample in samples.iter().rev().chain(&samples) {
-        let again = Sample { word: Word::Failed, latency_ms: None, ..*sample };
+        let again = BlockReading { outcome: RoundOutcome::Failed, latency_ms: None, ..*sample };
         tail.push(sample).unwrap();
         assert_eq!(tail.push(&again), Ok(false));
     }
     assert_eq!(tail.len(), samples.len());
-    assert_eq!(tail.samples(), samples);
+    assert_eq!(tail.readings(), samples);
     assert_eq!(tail.seal(), tail_of(498_828, &samples).seal());
 }
 
@@ -128,27 +128,27 @@ fn an_interval_that_changes_within_the_hour_is_followed() {
 
 #[test]
 fn readings_of_another_hour_and_too_many_are_refused() {
-    let sample = Sample {
-        place: PlaceNo(1),
+    let sample = BlockReading {
+        vantage: VantageNo(1),
         round: 1,
         due: Timestamp::from_millis(HOUR),
-        word: Word::Passed,
+        outcome: RoundOutcome::Passed,
         latency_ms: Some(1),
     };
-    let mut tail = Tail::new(0);
+    let mut tail = OpenBlock::new(0);
     assert_eq!(tail.push(&sample), Err(BlockError::OtherHour));
     for round in 0..MAX_READINGS as u64 {
-        tail.push(&Sample { round, due: Timestamp::from_millis(round as i64), ..sample }).unwrap();
+        tail.push(&BlockReading { round, due: Timestamp::from_millis(round as i64), ..sample }).unwrap();
     }
-    let more = Sample { round: u64::MAX, due: Timestamp::from_millis(HOUR - 1), ..sample };
+    let more = BlockReading { round: u64::MAX, due: Timestamp::from_millis(HOUR - 1), ..sample };
     assert_eq!(tail.push(&more), Err(BlockError::Full));
-    assert_eq!(Tail::reopen(0, &tail.seal()).unwrap().len(), MAX_READINGS);
+    assert_eq!(OpenBlock::reopen(0, &tail.seal()).unwrap().len(), MAX_READINGS);
 }
 
 #[test]
 fn an_empty_block_is_a_block() {
-    assert_eq!(decode(5, &Tail::new(5).seal()), Ok(Vec::new()));
-    assert_eq!(decode(5, &[]), Err(BlockError::Short));
+    assert_eq!(decode(5, &OpenBlock::new(5).seal()), Ok(Vec::new()));
+    assert_eq!(decode(5, &[]), Err(BlockError::Truncated));
     assert_eq!(decode(5, &[9, 0, 0]), Err(BlockError::Format(9)));
 }
 
@@ -159,39 +159,37 @@ fn the_first_bytes_of_the_format_stay_as_they_are() {
     assert_eq!(hex, "0106079c28ac79420c558a046de39001");
 }
 
-fn any_sample() -> impl Strategy<Value = Sample> {
+fn any_sample() -> impl Strategy<Value = BlockReading> {
     let word = prop_oneof![
-        8 => Just(Word::Passed),
-        1 => Just(Word::Failed),
-        1 => Just(Word::Disputed),
-        1 => Just(Word::Unconfirmed),
-        1 => Just(Word::Inconclusive),
+        8 => Just(RoundOutcome::Passed),
+        1 => Just(RoundOutcome::Failed),
+        1 => Just(RoundOutcome::Disputed),
+        1 => Just(RoundOutcome::Unconfirmed),
+        1 => Just(RoundOutcome::Inconclusive),
     ];
     let round = prop_oneof![4 => 0_u64..200, 1 => any::<u64>()];
     let latency = prop_oneof![4 => (50_u32..90).prop_map(Some), 1 => any::<Option<u32>>()];
     let place = prop_oneof![4 => 0_u16..3, 1 => any::<u16>()];
-    (place, round, 0_i64..120, any::<bool>(), word, latency).prop_map(
-        |(place, round, due, odd, word, latency_ms)| {
-            let due = if odd { due * 17 } else { round.min(110) as i64 * 30_000 };
-            Sample { place: PlaceNo(place), round, due: Timestamp::from_millis(due), word, latency_ms }
-        },
-    )
+    (place, round, 0_i64..120, any::<bool>(), word, latency).prop_map(|(place, round, due, odd, word, latency_ms)| {
+        let due = if odd { due * 17 } else { round.min(110) as i64 * 30_000 };
+        BlockReading { vantage: VantageNo(place), round, due: Timestamp::from_millis(due), outcome: word, latency_ms }
+    })
 }
 
 proptest! {
     #[test]
     fn any_readings_in_any_order_come_back_by_round(samples in proptest::collection::vec(any_sample(), 0..120)) {
-        let mut tail = Tail::new(0);
+        let mut tail = OpenBlock::new(0);
         let mut expected = std::collections::BTreeMap::new();
         for sample in &samples {
             let new = tail.push(sample).unwrap();
             prop_assert_eq!(new, !expected.contains_key(&sample.round));
             expected.entry(sample.round).or_insert(*sample);
         }
-        let expected: Vec<Sample> = expected.into_values().collect();
-        prop_assert_eq!(&tail.samples(), &expected);
+        let expected: Vec<BlockReading> = expected.into_values().collect();
+        prop_assert_eq!(&tail.readings(), &expected);
         prop_assert_eq!(&decode(0, &tail.seal()).unwrap(), &expected);
-        prop_assert_eq!(Tail::reopen(0, &tail.seal()).unwrap().seal(), tail.seal());
+        prop_assert_eq!(OpenBlock::reopen(0, &tail.seal()).unwrap().seal(), tail.seal());
     }
 
     #[test]

@@ -1,12 +1,12 @@
 //! Validation of a check as sent in a request: the bounds of each monitor type.
 
 use super::{
-    CertificateCheck, Check, CheckKind, ComponentCheck, DnsCheck, DomainCheck, HeartbeatCheck, HttpCheck,
-    KeywordMode, Method, PingCheck, RecordType, TcpCheck,
+    CertificateCheck, Check, CheckKind, ComponentCheck, DnsCheck, DomainCheck, HeartbeatCheck, HttpCheck, KeywordMode,
+    Method, PingCheck, RecordType, TcpCheck,
 };
-use crate::given::Given;
-use crate::refusal::{Refusals, Rule};
+use crate::patch::PatchField;
 use crate::text;
+use crate::validation::{Rule, ValidationErrors};
 
 /// Allowed values of `warnDays`: a day to a year.
 pub const WARN_DAYS: std::ops::RangeInclusive<i64> = 1..=365;
@@ -34,42 +34,42 @@ pub const GRACE_MINUTES: std::ops::RangeInclusive<i64> = 0..=10_080;
 #[allow(missing_debug_implementations, reason = "headers, body and URL hold secrets")]
 pub struct CheckEdit {
     /// http: the URL.
-    pub url: Given<String>,
+    pub url: PatchField<String>,
     /// tcp, dns, ping, certificate, domain: the host.
-    pub host: Given<String>,
+    pub host: PatchField<String>,
     /// tcp, certificate: the port.
-    pub port: Given<i64>,
+    pub port: PatchField<i64>,
     /// dns: the record type.
-    pub dns_type: Given<String>,
+    pub dns_type: PatchField<String>,
     /// dns: text that a record must contain.
-    pub dns_expect: Given<String>,
+    pub dns_expect: PatchField<String>,
     /// certificate, domain: days before expiry.
-    pub warn_days: Given<i64>,
+    pub warn_days: PatchField<i64>,
     /// heartbeat: minutes between pings.
-    pub period_minutes: Given<i64>,
+    pub period_minutes: PatchField<i64>,
     /// heartbeat: minutes of grace.
-    pub grace_minutes: Given<i64>,
+    pub grace_minutes: PatchField<i64>,
     /// component: the vendor's page.
-    pub vendor_url: Given<String>,
+    pub vendor_url: PatchField<String>,
     /// component: one component on it.
-    pub vendor_component: Given<String>,
+    pub vendor_component: PatchField<String>,
     /// http: the method.
-    pub method: Given<String>,
+    pub method: PatchField<String>,
     /// http: request headers, name and value.
-    pub headers: Given<Vec<(String, String)>>,
+    pub headers: PatchField<Vec<(String, String)>>,
     /// http: request body.
-    pub body: Given<String>,
+    pub body: PatchField<String>,
     /// http: the status expected.
-    pub expect_status: Given<i64>,
+    pub expect_status: PatchField<i64>,
     /// http: the keyword.
-    pub keyword: Given<String>,
+    pub keyword: PatchField<String>,
     /// http: expected presence of the keyword.
-    pub keyword_mode: Given<String>,
+    pub keyword_mode: PatchField<String>,
 }
 
 /// A valid check, and the host that becomes the default name of its monitor.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Settled {
+pub struct ValidatedCheck {
     /// The check.
     pub check: Check,
     /// Host of the URL, or the host; none for heartbeat and component.
@@ -80,100 +80,92 @@ impl CheckEdit {
     /// Validates what was sent on top of `before` (a check of the same type, or none for a new monitor). Only
     /// the fields of the type count. Returns none if a field is invalid; the errors are in `faults`. `token`
     /// is used for a new heartbeat.
-    pub fn settle(
+    pub fn validate(
         &self,
         kind: CheckKind,
         before: Option<&Check>,
         token: &str,
-        faults: &mut Refusals,
-    ) -> Option<Settled> {
+        faults: &mut ValidationErrors,
+    ) -> Option<ValidatedCheck> {
         match kind {
             CheckKind::Http => self.http(before, faults),
             CheckKind::Tcp => {
-                let before =
-                    before.and_then(|check| if let Check::Tcp(tcp) = check { Some(tcp) } else { None });
-                let host = self.host(before.map(|tcp| &tcp.host), text::shown_host, faults);
+                let before = before.and_then(|check| if let Check::Tcp(tcp) = check { Some(tcp) } else { None });
+                let host = self.host(before.map(|tcp| &tcp.host), text::display_host, faults);
                 let port = self.port.required("port", before.map(|tcp| tcp.port), faults, read_port);
                 let host = host?;
-                Some(named(&host, Check::Tcp(TcpCheck { host: host.clone(), port: port? })))
+                Some(with_default_name(&host, Check::Tcp(TcpCheck { host: host.clone(), port: port? })))
             }
             CheckKind::Dns => {
-                let before =
-                    before.and_then(|check| if let Check::Dns(dns) = check { Some(dns) } else { None });
-                let host = self.host(before.map(|dns| &dns.host), text::record_name, faults);
+                let before = before.and_then(|check| if let Check::Dns(dns) = check { Some(dns) } else { None });
+                let host = self.host(before.map(|dns| &dns.host), text::dns_record_name, faults);
                 let kinds = |name: &String| text::one_of(name, &RecordType::ALL, RecordType::name);
                 let kind_before = before.map(|dns| dns.record);
                 let record = self.dns_type.defaulted("dnsType", kind_before, RecordType::A, faults, kinds);
                 let expect_before = before.and_then(|dns| dns.expect.clone());
-                let expect = self.dns_expect.optional("dnsExpect", expect_before, faults, up_to(MAX_EXPECT));
+                let expect =
+                    self.dns_expect.optional("dnsExpect", expect_before, faults, optional_line_up_to(MAX_EXPECT));
                 let host = host?;
-                Some(named(&host, Check::Dns(DnsCheck { host: host.clone(), record: record?, expect })))
+                Some(with_default_name(&host, Check::Dns(DnsCheck { host: host.clone(), record: record?, expect })))
             }
             CheckKind::Ping => {
-                let before =
-                    before.and_then(|check| if let Check::Ping(ping) = check { Some(ping) } else { None });
-                let host = self.host(before.map(|ping| &ping.host), text::shown_host, faults)?;
-                Some(named(&host, Check::Ping(PingCheck { host: host.clone() })))
+                let before = before.and_then(|check| if let Check::Ping(ping) = check { Some(ping) } else { None });
+                let host = self.host(before.map(|ping| &ping.host), text::display_host, faults)?;
+                Some(with_default_name(&host, Check::Ping(PingCheck { host: host.clone() })))
             }
             CheckKind::Certificate => {
-                let before =
-                    before.and_then(|check| if let Check::Certificate(it) = check { Some(it) } else { None });
-                let host = self.host(before.map(|it| &it.host), text::shown_host, faults);
+                let before = before.and_then(|check| if let Check::Certificate(it) = check { Some(it) } else { None });
+                let host = self.host(before.map(|it| &it.host), text::display_host, faults);
                 let port = self.port.defaulted("port", before.map(|it| it.port), 443, faults, read_port);
                 let warn_days = self.warn_days(before.map(|it| it.warn_days), CERTIFICATE_WARN_DAYS, faults);
                 let host = host?;
                 let check = CertificateCheck { host: host.clone(), port: port?, warn_days: warn_days? };
-                Some(named(&host, Check::Certificate(check)))
+                Some(with_default_name(&host, Check::Certificate(check)))
             }
             CheckKind::Domain => {
-                let before =
-                    before.and_then(|check| if let Check::Domain(it) = check { Some(it) } else { None });
-                let host = self.host(before.map(|it| &it.host), text::shown_domain, faults);
+                let before = before.and_then(|check| if let Check::Domain(it) = check { Some(it) } else { None });
+                let host = self.host(before.map(|it| &it.host), text::display_domain, faults);
                 let warn_days = self.warn_days(before.map(|it| it.warn_days), DOMAIN_WARN_DAYS, faults);
                 let host = host?;
-                Some(named(&host, Check::Domain(DomainCheck { host: host.clone(), warn_days: warn_days? })))
+                Some(with_default_name(&host, Check::Domain(DomainCheck { host: host.clone(), warn_days: warn_days? })))
             }
             CheckKind::Heartbeat => self.heartbeat(before, token, faults),
             CheckKind::Component => self.component(before, faults),
         }
     }
 
-    fn http(&self, before: Option<&Check>, faults: &mut Refusals) -> Option<Settled> {
+    fn http(&self, before: Option<&Check>, faults: &mut ValidationErrors) -> Option<ValidatedCheck> {
         let before = before.and_then(|check| if let Check::Http(http) = check { Some(http) } else { None });
         // The stored URL was valid; parsing it again yields its host.
-        let url_before = before.and_then(|http| text::web_address(&http.url).ok());
-        let address = self.url.required("url", url_before, faults, |url| text::web_address(url));
+        let url_before = before.and_then(|http| text::parse_web_url(&http.url).ok());
+        let address = self.url.required("url", url_before, faults, |url| text::parse_web_url(url));
         let headers_before = before.map(|http| http.headers.clone());
         let headers = self
             .headers
             .optional("headers", headers_before, faults, |headers| text::headers(headers).map(Some))
             .unwrap_or_default();
         let credentials = match (&self.url, &self.headers) {
-            (Given::Absent, Given::Value(sent)) if sent.iter().any(is_authorization) => None,
-            (Given::Absent, _) => before.and_then(|http| http.credentials.clone()),
+            (PatchField::Absent, PatchField::Value(sent)) if sent.iter().any(is_authorization) => None,
+            (PatchField::Absent, _) => before.and_then(|http| http.credentials.clone()),
             // Credentials never go to another URL than the one that they came with.
             _ => address
                 .as_ref()
                 .and_then(|address| address.user_info.as_ref())
-                .map(|(user, password)| basic(user, password)),
+                .map(|(user, password)| basic_auth(user, password)),
         };
         let methods = |name: &String| text::one_of(name, &Method::ALL, Method::name);
-        let method =
-            self.method.defaulted("method", before.map(|http| http.method), Method::Get, faults, methods);
+        let method = self.method.defaulted("method", before.map(|http| http.method), Method::Get, faults, methods);
         let body_before = before.and_then(|http| http.body.clone());
         let body = self.body.optional("body", body_before, faults, |body| read_body(body));
         let status_before = before.and_then(|http| http.expect_status);
-        let expect_status = self.expect_status.optional("expectStatus", status_before, faults, |status| {
-            text::whole(*status, STATUS_CODES).map(Some)
-        });
+        let expect_status = self
+            .expect_status
+            .optional("expectStatus", status_before, faults, |status| text::integer(*status, STATUS_CODES).map(Some));
         let keyword_before = before.and_then(|http| http.keyword.clone());
-        let keyword = self.keyword.optional("keyword", keyword_before, faults, up_to(MAX_KEYWORD));
-        let modes = |name: &String| {
-            text::one_of(name, &[KeywordMode::Present, KeywordMode::Absent], KeywordMode::name)
-        };
+        let keyword = self.keyword.optional("keyword", keyword_before, faults, optional_line_up_to(MAX_KEYWORD));
+        let modes = |name: &String| text::one_of(name, &[KeywordMode::Present, KeywordMode::Absent], KeywordMode::name);
         let mode_before = before.map(|http| http.keyword_mode);
-        let keyword_mode =
-            self.keyword_mode.defaulted("keywordMode", mode_before, KeywordMode::Present, faults, modes);
+        let keyword_mode = self.keyword_mode.defaulted("keywordMode", mode_before, KeywordMode::Present, faults, modes);
         let address = address?;
         let check = HttpCheck {
             url: address.url,
@@ -185,34 +177,29 @@ impl CheckEdit {
             keyword,
             keyword_mode: keyword_mode?,
         };
-        faults.take("headers", text::headers(&check.sent_headers()));
-        Some(named(&address.host, Check::Http(check)))
+        faults.record("headers", text::headers(&check.sent_headers()));
+        Some(with_default_name(&address.host, Check::Http(check)))
     }
 
-    fn heartbeat(&self, before: Option<&Check>, token: &str, faults: &mut Refusals) -> Option<Settled> {
+    fn heartbeat(&self, before: Option<&Check>, token: &str, faults: &mut ValidationErrors) -> Option<ValidatedCheck> {
         let before = before.and_then(|check| if let Check::Heartbeat(it) = check { Some(it) } else { None });
-        let period = self.period_minutes.required(
-            "periodMinutes",
-            before.map(|it| it.period_seconds),
-            faults,
-            |minutes| text::whole(*minutes, PERIOD_MINUTES).map(|minutes: u32| minutes * 60),
-        );
-        let grace = self.grace_minutes.defaulted(
-            "graceMinutes",
-            before.map(|it| it.grace_seconds),
-            0,
-            faults,
-            |minutes| text::whole(*minutes, GRACE_MINUTES).map(|minutes: u32| minutes * 60),
-        );
+        let period =
+            self.period_minutes.required("periodMinutes", before.map(|it| it.period_seconds), faults, |minutes| {
+                text::integer(*minutes, PERIOD_MINUTES).map(|minutes: u32| minutes * 60)
+            });
+        let grace =
+            self.grace_minutes.defaulted("graceMinutes", before.map(|it| it.grace_seconds), 0, faults, |minutes| {
+                text::integer(*minutes, GRACE_MINUTES).map(|minutes: u32| minutes * 60)
+            });
         let token = before.map_or_else(|| token.to_owned(), |it| it.token.clone());
         let check = HeartbeatCheck { period_seconds: period?, grace_seconds: grace?, token };
-        Some(Settled { check: Check::Heartbeat(check), host: None })
+        Some(ValidatedCheck { check: Check::Heartbeat(check), host: None })
     }
 
-    fn component(&self, before: Option<&Check>, faults: &mut Refusals) -> Option<Settled> {
+    fn component(&self, before: Option<&Check>, faults: &mut ValidationErrors) -> Option<ValidatedCheck> {
         let before = before.and_then(|check| if let Check::Component(it) = check { Some(it) } else { None });
         let url = self.vendor_url.required("vendorUrl", before.map(|it| it.url.clone()), faults, |url| {
-            let address = text::web_address(url)?;
+            let address = text::parse_web_url(url)?;
             match address.user_info {
                 None => Ok(address.url),
                 Some(_) => Err("must not hold a user name or password".to_owned()),
@@ -220,33 +207,33 @@ impl CheckEdit {
         });
         let part_before = before.and_then(|it| it.component.clone());
         let component =
-            self.vendor_component.optional("vendorComponent", part_before, faults, up_to(MAX_COMPONENT));
-        Some(Settled { check: Check::Component(ComponentCheck { url: url?, component }), host: None })
+            self.vendor_component.optional("vendorComponent", part_before, faults, optional_line_up_to(MAX_COMPONENT));
+        Some(ValidatedCheck { check: Check::Component(ComponentCheck { url: url?, component }), host: None })
     }
 
     fn host(
         &self,
         before: Option<&String>,
         read: impl FnOnce(&str) -> Result<String, Rule>,
-        faults: &mut Refusals,
+        faults: &mut ValidationErrors,
     ) -> Option<String> {
         self.host.required("host", before.cloned(), faults, |host| read(host))
     }
 
-    fn warn_days(&self, before: Option<u16>, default: u16, faults: &mut Refusals) -> Option<u16> {
-        self.warn_days.defaulted("warnDays", before, default, faults, |days| text::whole(*days, WARN_DAYS))
+    fn warn_days(&self, before: Option<u16>, default: u16, faults: &mut ValidationErrors) -> Option<u16> {
+        self.warn_days.defaulted("warnDays", before, default, faults, |days| text::integer(*days, WARN_DAYS))
     }
 }
 
-fn named(host: &str, check: Check) -> Settled {
-    Settled { check, host: Some(host.to_owned()) }
+fn with_default_name(host: &str, check: Check) -> ValidatedCheck {
+    ValidatedCheck { check, host: Some(host.to_owned()) }
 }
 
 fn read_port(port: &i64) -> Result<u16, Rule> {
-    text::whole(*port, 1..=65_535)
+    text::integer(*port, 1..=65_535)
 }
 
-fn up_to(most: usize) -> impl FnOnce(&String) -> Result<Option<String>, Rule> {
+fn optional_line_up_to(most: usize) -> impl FnOnce(&String) -> Result<Option<String>, Rule> {
     move |line| text::optional_line(line, most)
 }
 
@@ -264,12 +251,11 @@ fn is_authorization((name, _): &(String, String)) -> bool {
 }
 
 /// Basic credentials (RFC 7617): base64 (RFC 4648 section 4) of user name, colon and password.
-fn basic(user: &str, password: &str) -> String {
+fn basic_auth(user: &str, password: &str) -> String {
     const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let mut text = String::from("Basic ");
     for group in format!("{user}:{password}").as_bytes().chunks(3) {
-        let bits =
-            (0..3).fold(0_usize, |bits, at| (bits << 8) | usize::from(group.get(at).copied().unwrap_or(0)));
+        let bits = (0..3).fold(0_usize, |bits, at| (bits << 8) | usize::from(group.get(at).copied().unwrap_or(0)));
         for digit in 0..4 {
             let index = (bits >> (18 - 6 * digit)) & 63;
             text.push(if digit > group.len() { '=' } else { char::from(ALPHABET[index]) });

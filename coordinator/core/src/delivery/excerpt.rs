@@ -1,15 +1,15 @@
 //! Excerpts of receivers' responses, as stored and shown in the delivery log.
 
 /// Bytes of a receiver's response that are read, to classify it.
-pub const ANSWER_READ: usize = 1024;
+pub const MAX_RESPONSE_BYTES: usize = 1024;
 /// Characters of it that are stored and shown: enough for an error message, too few to read other content of
 /// its address.
-pub const ANSWER_KEPT: usize = 200;
+pub const EXCERPT_CHARACTERS: usize = 200;
 
 /// Returns the start of a receiver's response on one line, without control characters.
 pub fn excerpt(answer: &str) -> String {
     let plain = answer.trim().chars().map(|sign| if sign.is_whitespace() { ' ' } else { sign });
-    plain.filter(|sign| !sign.is_control()).take(ANSWER_KEPT).collect()
+    plain.filter(|sign| !sign.is_control()).take(EXCERPT_CHARACTERS).collect()
 }
 
 #[cfg(test)]
@@ -21,7 +21,7 @@ mod tests {
         let answer = format!("\n a\tb\r\nc\u{1b}[31m\u{7f}{}", "é".repeat(300));
         let shown = excerpt(&answer);
         assert!(shown.starts_with("a b  c[31mé"), "{shown}");
-        assert_eq!(shown.chars().count(), ANSWER_KEPT);
+        assert_eq!(shown.chars().count(), EXCERPT_CHARACTERS);
         assert_eq!(excerpt(&shown), shown);
     }
 }

@@ -3,16 +3,16 @@
 use std::collections::BTreeSet;
 use std::net::IpAddr;
 
-use super::address::{read_topic, read_url};
-use super::{Channel, ChannelKind, Destination, Health, OffReason, Secrets};
+use super::delivery_url::{read_topic, read_url};
+use super::{Channel, ChannelKind, DeliveryHealth, Destination, DisableReason, SigningSecrets};
 use crate::account;
 use crate::event::AlertKind;
-use crate::given::Given;
 use crate::id::{DestinationId, MonitorId, PageId};
 use crate::incident::MAX_AFFECTED;
-use crate::refusal::{Refusals, Rule};
+use crate::patch::PatchField;
 use crate::text;
 use crate::time::Timestamp;
+use crate::validation::{Rule, ValidationErrors};
 
 /// Maximum length of a destination's name, in characters.
 pub const MAX_NAME: usize = 80;
@@ -25,7 +25,7 @@ pub const MAX_TOKEN: usize = 200;
 /// Maximum length of a chat's id or name, in characters.
 pub const MAX_CHAT: usize = 64;
 /// Length of a routing key, in characters.
-pub const KEY: usize = 32;
+pub const ROUTING_KEY_LENGTH: usize = 32;
 /// Replaces secrets in responses. A value that contains it is rejected.
 pub const MASK: &str = "***";
 
@@ -33,41 +33,41 @@ pub const MASK: &str = "***";
 #[derive(Debug, Clone, Default)]
 pub struct DestinationEdit {
     /// Name.
-    pub name: Given<String>,
+    pub name: PatchField<String>,
     /// Type, which can't be changed later.
-    pub kind: Given<String>,
+    pub kind: PatchField<String>,
     /// URL: for webhooks, most chats and ntfy.
-    pub url: Given<String>,
+    pub url: PatchField<String>,
     /// Email address.
-    pub to: Given<String>,
+    pub to: PatchField<String>,
     /// Token of a Telegram bot, or for ntfy.
-    pub token: Given<String>,
+    pub token: PatchField<String>,
     /// Telegram chat.
-    pub chat: Given<String>,
+    pub chat: PatchField<String>,
     /// PagerDuty routing key.
-    pub key: Given<String>,
+    pub key: PatchField<String>,
     /// Alerts that it receives, by name.
-    pub events: Given<Vec<String>>,
+    pub events: PatchField<Vec<String>>,
     /// Monitors whose alerts it receives, by id.
-    pub monitor_ids: Given<Vec<String>>,
+    pub monitor_ids: PatchField<Vec<String>>,
     /// True to switch it on.
-    pub enabled: Given<bool>,
+    pub enabled: PatchField<bool>,
     /// Errors for fields that were sent and can't be edited.
-    pub refused: Refusals,
+    pub read_only_errors: ValidationErrors,
 }
 
 /// Context for validating a destination.
 #[derive(Clone, Copy)]
-pub struct Around<'a> {
+pub struct DestinationContext<'a> {
     /// The page's monitors.
     pub monitors: &'a BTreeSet<MonitorId>,
     /// Address of the page's account: the only mailbox that needs no confirmation.
-    pub owner: &'a str,
+    pub account_email: &'a str,
     /// Addresses that deliveries may not go to: returns the kind of address, such as `loopback`.
-    pub refused: &'a dyn Fn(IpAddr) -> Option<&'static str>,
+    pub forbidden_address: &'a dyn Fn(IpAddr) -> Option<&'static str>,
 }
 
-impl std::fmt::Debug for Around<'_> {
+impl std::fmt::Debug for DestinationContext<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Around").field("monitors", &self.monitors).finish_non_exhaustive()
     }
@@ -79,23 +79,24 @@ impl DestinationEdit {
     ///
     /// # Errors
     /// Every field that breaks a rule.
-    pub fn settle_new(
+    pub fn validate_new(
         &self,
         (id, page): (DestinationId, PageId),
         secret: String,
-        around: &Around<'_>,
+        around: &DestinationContext<'_>,
         now: Timestamp,
-    ) -> Result<Destination, Refusals> {
-        let mut faults = Refusals::none();
-        let kind = self.kind.required("type", None, &mut faults, |kind| {
-            text::one_of(kind, &ChannelKind::ALL, ChannelKind::name)
-        });
-        let known = Known { secret: Some(Secrets { present: secret, before: None }), ..Known::default() };
+    ) -> Result<Destination, ValidationErrors> {
+        let mut faults = ValidationErrors::new();
+        let kind = self
+            .kind
+            .required("type", None, &mut faults, |kind| text::one_of(kind, &ChannelKind::ALL, ChannelKind::name));
+        let known =
+            StoredFields { secret: Some(SigningSecrets { newest: secret, previous: None }), ..StoredFields::default() };
         let channel = kind.and_then(|kind| self.channel(kind, known, around, &mut faults));
-        self.settled(channel, None, around, faults).map(|settled| Destination {
+        self.validate_common(channel, None, around, faults).map(|settled| Destination {
             id,
             page,
-            health: fresh(&settled.channel, around, now),
+            health: initial_health(&settled.channel, around, now),
             name: settled.name,
             channel: settled.channel,
             events: settled.events,
@@ -110,25 +111,25 @@ impl DestinationEdit {
     ///
     /// # Errors
     /// Every field that breaks a rule.
-    pub fn settle(
+    pub fn validate_edit(
         &self,
         before: &Destination,
-        around: &Around<'_>,
+        around: &DestinationContext<'_>,
         now: Timestamp,
-    ) -> Result<Destination, Refusals> {
-        let mut faults = self.refused.clone();
+    ) -> Result<Destination, ValidationErrors> {
+        let mut faults = self.read_only_errors.clone();
         let kind = before.channel.kind();
         self.kind.required("type", Some(()), &mut faults, |sent| {
             if sent == kind.name() { Ok(()) } else { Err("can't be changed".to_owned()) }
         });
-        let channel = self.channel(kind, Known::of(&before.channel), around, &mut faults);
-        let settled = self.settled(channel, Some(before), around, faults)?;
+        let channel = self.channel(kind, StoredFields::of(&before.channel), around, &mut faults);
+        let settled = self.validate_common(channel, Some(before), around, faults)?;
         let health = if settled.channel != before.channel {
-            fresh(&settled.channel, around, now)
-        } else if before.health.off.is_none() || before.asked_at().is_some() {
+            initial_health(&settled.channel, around, now)
+        } else if before.health.disabled.is_none() || before.confirmation_sent_at().is_some() {
             before.health.clone()
         } else {
-            Health::default()
+            DeliveryHealth::default()
         };
         Ok(Destination {
             name: settled.name,
@@ -141,13 +142,13 @@ impl DestinationEdit {
         })
     }
 
-    fn settled(
+    fn validate_common(
         &self,
         channel: Option<Channel>,
         before: Option<&Destination>,
-        around: &Around<'_>,
-        mut faults: Refusals,
-    ) -> Result<Settled, Refusals> {
+        around: &DestinationContext<'_>,
+        mut faults: ValidationErrors,
+    ) -> Result<CommonFields, ValidationErrors> {
         let name = before.map(|before| before.name.clone());
         let name = self.name.required("name", name, &mut faults, |name| text::line(name, 1..=MAX_NAME));
         let events = before.and_then(|before| before.events.clone());
@@ -160,7 +161,7 @@ impl DestinationEdit {
         let enabled = self.enabled.defaulted("enabled", enabled, true, &mut faults, |on| Ok(*on));
         match (name, channel, enabled) {
             (Some(name), Some(channel), Some(enabled)) if faults.is_empty() => {
-                Ok(Settled { name, channel, events, monitors, enabled })
+                Ok(CommonFields { name, channel, events, monitors, enabled })
             }
             (_, _, _) => Err(faults),
         }
@@ -169,16 +170,16 @@ impl DestinationEdit {
     fn channel(
         &self,
         kind: ChannelKind,
-        known: Known,
-        around: &Around<'_>,
-        faults: &mut Refusals,
+        known: StoredFields,
+        around: &DestinationContext<'_>,
+        faults: &mut ValidationErrors,
     ) -> Option<Channel> {
-        let url = |before: Option<String>, faults: &mut Refusals| {
-            self.url.required("url", before, faults, |url| read_url(url, kind, around.refused))
+        let url = |before: Option<String>, faults: &mut ValidationErrors| {
+            self.url.required("url", before, faults, |url| read_url(url, kind, around.forbidden_address))
         };
         match kind {
             ChannelKind::Email => {
-                let to = self.to.required("to", known.to, faults, |to| whole(to).and_then(account::email))?;
+                let to = self.to.required("to", known.to, faults, |to| unmasked(to).and_then(account::parse_email))?;
                 Some(Channel::Email { to })
             }
             ChannelKind::Webhook => {
@@ -189,19 +190,19 @@ impl DestinationEdit {
             ChannelKind::Discord => Some(Channel::Discord { url: url(known.url, faults)? }),
             ChannelKind::Teams => Some(Channel::Teams { url: url(known.url, faults)? }),
             ChannelKind::Telegram => {
-                let token = self.token.required("token", known.token, faults, |token| read_bot(token));
-                let chat = self.chat.required("chat", known.chat, faults, |chat| read_chat(chat));
+                let token = self.token.required("token", known.token, faults, |token| read_bot_token(token));
+                let chat = self.chat.required("chat", known.chat, faults, |chat| read_chat_id(chat));
                 Some(Channel::Telegram { token: token?, chat: chat? })
             }
             ChannelKind::Ntfy => {
                 let url = self.url.required("url", known.url, faults, |url| {
-                    read_url(url, kind, around.refused).and_then(read_topic)
+                    read_url(url, kind, around.forbidden_address).and_then(read_topic)
                 });
                 let token = self.token.optional("token", known.token, faults, |token| read_token(token));
                 Some(Channel::Ntfy { url: url?, token })
             }
             ChannelKind::PagerDuty => {
-                let key = self.key.required("key", known.key, faults, |key| read_key(key))?;
+                let key = self.key.required("key", known.key, faults, |key| read_routing_key(key))?;
                 Some(Channel::PagerDuty { key })
             }
         }
@@ -210,7 +211,7 @@ impl DestinationEdit {
 
 impl Destination {
     /// Signing secrets; none for a channel that does not sign.
-    pub const fn secrets(&self) -> Option<&Secrets> {
+    pub const fn secrets(&self) -> Option<&SigningSecrets> {
         match &self.channel {
             Channel::Webhook { secret, .. } => Some(secret),
             _ => None,
@@ -218,32 +219,32 @@ impl Destination {
     }
 
     /// Returns the destination with a new secret, which signs together with the active one until it is
-    /// activated, or for [`OLD_SECRET`]; none for a channel that does not sign.
+    /// activated, or for [`SECRET_OVERLAP`]; none for a channel that does not sign.
     ///
-    /// [`OLD_SECRET`]: super::OLD_SECRET
+    /// [`SECRET_OVERLAP`]: super::SECRET_OVERLAP
     pub fn rotated(&self, secret: String, now: Timestamp) -> Option<Self> {
-        self.signed_by(self.secrets()?.rotated(secret, now))
+        self.with_secret(self.secrets()?.rotated(secret, now))
     }
 
     /// Returns the destination with its newest secret alone; none for a channel that does not sign.
     pub fn activated(&self) -> Option<Self> {
-        self.signed_by(self.secrets()?.activated())
+        self.with_secret(self.secrets()?.activated())
     }
 
-    fn signed_by(&self, secret: Secrets) -> Option<Self> {
+    fn with_secret(&self, secret: SigningSecrets) -> Option<Self> {
         let Channel::Webhook { url, .. } = &self.channel else { return None };
         Some(Self { channel: Channel::Webhook { url: url.clone(), secret }, ..self.clone() })
     }
 }
 
 /// Health of a receiver without deliveries so far.
-fn fresh(channel: &Channel, around: &Around<'_>, now: Timestamp) -> Health {
-    let is_asked = matches!(channel, Channel::Email { to } if !to.eq_ignore_ascii_case(around.owner));
-    Health { off: is_asked.then_some((now, OffReason::Unconfirmed)), ..Health::default() }
+fn initial_health(channel: &Channel, around: &DestinationContext<'_>, now: Timestamp) -> DeliveryHealth {
+    let is_asked = matches!(channel, Channel::Email { to } if !to.eq_ignore_ascii_case(around.account_email));
+    DeliveryHealth { disabled: is_asked.then_some((now, DisableReason::Unconfirmed)), ..DeliveryHealth::default() }
 }
 
 /// Fields common to all destinations.
-struct Settled {
+struct CommonFields {
     name: String,
     channel: Channel,
     events: Option<Vec<AlertKind>>,
@@ -253,16 +254,16 @@ struct Settled {
 
 /// Stored values of the fields that depend on the type.
 #[derive(Default)]
-struct Known {
+struct StoredFields {
     url: Option<String>,
     to: Option<String>,
     token: Option<String>,
     chat: Option<String>,
     key: Option<String>,
-    secret: Option<Secrets>,
+    secret: Option<SigningSecrets>,
 }
 
-impl Known {
+impl StoredFields {
     fn of(channel: &Channel) -> Self {
         let some = |text: &String| Some(text.clone());
         let none = Self::default();
@@ -298,8 +299,7 @@ fn read_monitors(
     if ids.is_empty() {
         return Err("must name at least one monitor, or be null for all".to_owned());
     }
-    let known =
-        |id: &String| id.trim().parse().ok().filter(|id| monitors.contains(id) || before.contains(id));
+    let known = |id: &String| id.trim().parse().ok().filter(|id| monitors.contains(id) || before.contains(id));
     let named: Option<BTreeSet<MonitorId>> = ids.iter().map(known).collect();
     let named = named.ok_or_else(|| "must be monitors of this page".to_owned())?;
     if named.len() > MAX_AFFECTED {
@@ -309,7 +309,7 @@ fn read_monitors(
 }
 
 /// Rejects the mask that replaces secrets in responses.
-pub(super) fn whole(text: &str) -> Result<&str, Rule> {
+pub(super) fn unmasked(text: &str) -> Result<&str, Rule> {
     if text.contains(MASK) {
         return Err("is masked: send the full value, or omit the field to keep it".to_owned());
     }
@@ -317,8 +317,8 @@ pub(super) fn whole(text: &str) -> Result<&str, Rule> {
 }
 
 /// A bot token, which becomes part of a URL: a number, a colon, and letters, digits, `_` and `-`.
-fn read_bot(token: &str) -> Result<String, Rule> {
-    let token = text::line(whole(token)?, 1..=MAX_TOKEN)?;
+fn read_bot_token(token: &str) -> Result<String, Rule> {
+    let token = text::line(unmasked(token)?, 1..=MAX_TOKEN)?;
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
     match token.split_once(':') {
         Some((bot, rest))
@@ -334,11 +334,11 @@ fn read_bot(token: &str) -> Result<String, Rule> {
 }
 
 /// A chat id, or a channel's name.
-fn read_chat(chat: &str) -> Result<String, Rule> {
-    let chat = text::line(whole(chat)?, 1..=MAX_CHAT)?;
-    let is_name = chat.strip_prefix('@').is_some_and(|name| {
-        !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
-    });
+fn read_chat_id(chat: &str) -> Result<String, Rule> {
+    let chat = text::line(unmasked(chat)?, 1..=MAX_CHAT)?;
+    let is_name = chat
+        .strip_prefix('@')
+        .is_some_and(|name| !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_'));
     if is_name || chat.parse::<i64>().is_ok() {
         return Ok(chat);
     }
@@ -347,19 +347,19 @@ fn read_chat(chat: &str) -> Result<String, Rule> {
 
 /// A token for a header: visible ASCII.
 fn read_token(token: &str) -> Result<Option<String>, Rule> {
-    let Some(token) = text::optional_line(whole(token)?, MAX_TOKEN)? else { return Ok(None) };
+    let Some(token) = text::optional_line(unmasked(token)?, MAX_TOKEN)? else { return Ok(None) };
     if token.bytes().all(|byte| byte.is_ascii_graphic()) {
         return Ok(Some(token));
     }
     Err("must be printable ASCII characters without spaces".to_owned())
 }
 
-fn read_key(key: &str) -> Result<String, Rule> {
-    let key = whole(key)?;
-    if key.len() == KEY && key.bytes().all(|byte| byte.is_ascii_alphanumeric()) {
+fn read_routing_key(key: &str) -> Result<String, Rule> {
+    let key = unmasked(key)?;
+    if key.len() == ROUTING_KEY_LENGTH && key.bytes().all(|byte| byte.is_ascii_alphanumeric()) {
         return Ok(key.to_owned());
     }
-    Err(format!("must be an integration key of {KEY} letters and digits"))
+    Err(format!("must be an integration key of {ROUTING_KEY_LENGTH} letters and digits"))
 }
 
 #[cfg(test)]

@@ -1,27 +1,30 @@
 //! Automatic incidents: announced outages of a page's monitors open, extend and resolve them.
 
+mod assignment;
 mod flapping;
-mod home;
 mod outages;
 #[cfg(test)]
 mod tests;
-mod words;
+mod texts;
 
-pub use words::title_of;
+pub use texts::title_for_down;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Affected, Impact, Incident, Kind, MAX_AFFECTED, MAX_UPDATES, News, Progress, Told};
-use crate::event::{AlertKind, Change, Event, Status, What};
-use crate::flapping::{Aspect, Flapping, Steady};
+use super::{
+    Impact, Incident, IncidentChange, IncidentEvent, IncidentKind, IncidentStatus, MAX_AFFECTED, MAX_UPDATES,
+    MonitorImpact,
+};
+use crate::alert_settings::{AnnouncedOutage, AnnouncedOutages};
+use crate::event::{AlertKind, Event, EventKind, MonitorStatus, StatusChange};
+use crate::flapping::{Aspect, Flapping, FlappingEnd};
 use crate::id::{IncidentId, MonitorId, PageId, UpdateId};
-use crate::page::look::Language;
-use crate::place::RegionSet;
-use crate::telling::{Outages, ToldOutage};
+use crate::locale::Locale;
+use crate::page::branding::Language;
 use crate::time::{MINUTE, Timestamp};
-use crate::tongue::Tongue;
-use home::Home;
-use words::Tense;
+use crate::vantage::RegionSet;
+use assignment::IncidentChoice;
+use texts::Tense;
 
 /// Milliseconds after its opening within which further monitors that go down join an incident.
 pub const JOINABLE: i64 = 10 * MINUTE;
@@ -29,19 +32,19 @@ pub const JOINABLE: i64 = 10 * MINUTE;
 /// The state of a page's automatic incidents. Triggers are applied one after another, and each sees the
 /// result of those before it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Desk {
+pub struct AutomaticIncidents {
     /// The page.
     pub page: PageId,
     /// True if monitors that go down open or join incidents.
-    pub opens: bool,
+    pub opens_incidents: bool,
     /// Language of generated texts.
     pub language: Language,
     /// Time zone of times in generated texts.
     pub zone: chrono_tz::Tz,
     /// Its monitors.
-    pub monitors: BTreeMap<MonitorId, Watched>,
+    pub monitors: BTreeMap<MonitorId, MonitorInfo>,
     /// Announced outages that are not over.
-    pub outages: Outages,
+    pub outages: AnnouncedOutages,
     /// Its open incidents without windows, and those closed since.
     pub incidents: BTreeMap<IncidentId, Incident>,
     /// Number of its open incidents and unfinished windows.
@@ -50,67 +53,67 @@ pub struct Desk {
 
 /// The part of a monitor that the rules need.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Watched {
+pub struct MonitorInfo {
     /// Its name.
     pub name: String,
     /// True if regions judge it separately.
-    pub regional: bool,
+    pub is_regional: bool,
     /// True if it is not checked.
     pub paused: bool,
 }
 
 /// A trigger for a page's automatic incidents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Happened<'a> {
+pub enum IncidentTrigger<'a> {
     /// An outage of the monitor was announced.
-    WentDown(MonitorId, &'a Change),
+    WentDown(MonitorId, &'a StatusChange),
     /// The monitor is up again: that was announced, along with any flapping that it is part of, or was
     /// silent.
-    Back(MonitorId, Option<Flapping>),
+    Recovered(MonitorId, Option<Flapping>),
     /// The monitor has stopped flapping.
-    Steady(MonitorId, &'a Steady),
+    Steady(MonitorId, &'a FlappingEnd),
     /// While the monitor is down: the regions it is down from changed, as others see it up.
-    Rescoped(MonitorId, Option<RegionSet>),
+    ScopeChanged(MonitorId, Option<RegionSet>),
     /// Monitors were created, edited, paused or deleted, or the page was edited.
     Edited,
 }
 
-impl<'a> Happened<'a> {
+impl<'a> IncidentTrigger<'a> {
     /// The trigger that an event is for its page's incidents, if any.
     pub fn of(event: &'a Event) -> Option<Self> {
-        match (&event.what, event.monitor) {
-            (What::Changed(change), Some(monitor)) => Self::of_change(monitor, change),
-            (What::ScopeChanged(down_from), Some(monitor)) => Some(Self::Rescoped(monitor, *down_from)),
-            (What::Steady(steady), Some(monitor)) if steady.aspect == Aspect::Availability => {
+        match (&event.kind, event.monitor) {
+            (EventKind::StatusChanged(change), Some(monitor)) => Self::of_change(monitor, change),
+            (EventKind::ScopeChanged(down_from), Some(monitor)) => Some(Self::ScopeChanged(monitor, *down_from)),
+            (EventKind::FlappingEnded(steady), Some(monitor)) if steady.aspect == Aspect::Availability => {
                 Some(Self::Steady(monitor, steady))
             }
-            (What::MonitorEdited(_) | What::PageEdited(_), _) => Some(Self::Edited),
+            (EventKind::MonitorEdited(_) | EventKind::PageEdited(_), _) => Some(Self::Edited),
             (
-                What::Changed(_)
-                | What::ScopeChanged(_)
-                | What::Round(_)
-                | What::AgentJoined(_)
-                | What::AgentRevoked(_)
-                | What::Quarantine(..)
-                | What::Incident(_)
-                | What::Notice(_)
-                | What::DeadlineExtended(_)
-                | What::Steady(_)
-                | What::Unjudged(_),
+                EventKind::StatusChanged(_)
+                | EventKind::ScopeChanged(_)
+                | EventKind::Round(_)
+                | EventKind::AgentJoined(_)
+                | EventKind::AgentRevoked(_)
+                | EventKind::QuarantineChanged(..)
+                | EventKind::Incident(_)
+                | EventKind::OperatorAlert(_)
+                | EventKind::DeadlineExtended(_)
+                | EventKind::FlappingEnded(_)
+                | EventKind::Unjudged(_),
                 _,
             ) => None,
         }
     }
 
-    fn of_change(monitor: MonitorId, change: &'a Change) -> Option<Self> {
+    fn of_change(monitor: MonitorId, change: &'a StatusChange) -> Option<Self> {
         match (change.alert, change.to) {
             (Some(AlertKind::WentDown), _) => Some(Self::WentDown(monitor, change)),
-            (Some(AlertKind::Recovered), _) => Some(Self::Back(monitor, change.flapping)),
+            (Some(AlertKind::Recovered), _) => Some(Self::Recovered(monitor, change.flapping)),
             // It is checked again after a pause: no outage was in progress and nothing was announced.
-            (None, Status::Up) if change.from == Status::Unknown && change.down_since.is_none() => {
-                Some(Self::Back(monitor, change.flapping))
+            (None, MonitorStatus::Up) if change.from == MonitorStatus::Unknown && change.down_since.is_none() => {
+                Some(Self::Recovered(monitor, change.flapping))
             }
-            (None, Status::Down) => Some(Self::Rescoped(monitor, change.down_from)),
+            (None, MonitorStatus::Down) => Some(Self::ScopeChanged(monitor, change.down_from)),
             (Some(AlertKind::StillDown | AlertKind::WentSlow | AlertKind::BackToNormal) | None, _) => None,
         }
     }
@@ -118,120 +121,119 @@ impl<'a> Happened<'a> {
 
 /// The way in which the last outage of an incident ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Ended {
-    Back,
-    Unchecked,
+enum OutageEnd {
+    Recovered,
+    Unmonitored,
     /// The flapping monitor is steady again, in words.
     Steady(String),
 }
 
-impl Desk {
+impl AutomaticIncidents {
     /// Applies a trigger at that moment; returns the changes of incidents, each incident at most once.
     /// `random` makes ids.
     ///
-    /// No bound rejects a trigger: a page with [`super::MAX_OPEN`] open incidents opens no other; a monitor
+    /// No bound rejects a trigger: a page with [`super::MAX_OPEN_INCIDENTS`] open incidents opens no other; a monitor
     /// beyond [`MAX_AFFECTED`] belongs to its incident without being listed; and near [`MAX_UPDATES`]
     /// monitors join without an update, so that the last update is left for the end.
-    pub fn take(
+    pub fn apply(
         &mut self,
-        happened: Happened<'_>,
+        happened: IncidentTrigger<'_>,
         at: Timestamp,
         random: &mut impl FnMut() -> [u8; 10],
-    ) -> Vec<Told> {
+    ) -> Vec<IncidentEvent> {
         let mut told = Vec::new();
-        let mut ended = Ended::Back;
+        let mut ended = OutageEnd::Recovered;
         match happened {
-            Happened::WentDown(monitor, change) => told.extend(self.go_down(monitor, change, at, random)),
-            Happened::Back(monitor, flapping) => {
-                told.extend(self.come_back(monitor, flapping, at, random));
+            IncidentTrigger::WentDown(monitor, change) => told.extend(self.on_down(monitor, change, at, random)),
+            IncidentTrigger::Recovered(monitor, flapping) => {
+                told.extend(self.on_recovery(monitor, flapping, at, random));
             }
-            Happened::Steady(monitor, steady) => {
-                let (said, how) = self.become_steady(monitor, steady, at, random);
+            IncidentTrigger::Steady(monitor, steady) => {
+                let (said, how) = self.on_steady(monitor, steady, at, random);
                 told.extend(said);
                 ended = how;
             }
-            Happened::Rescoped(monitor, down_from) => told.extend(self.rescope(monitor, down_from)),
-            Happened::Edited => {
-                ended = Ended::Unchecked;
+            IncidentTrigger::ScopeChanged(monitor, down_from) => told.extend(self.on_scope_change(monitor, down_from)),
+            IncidentTrigger::Edited => {
+                ended = OutageEnd::Unmonitored;
                 let is_checked = |id: &MonitorId| self.monitors.get(id).is_some_and(|it| !it.paused);
-                let over: Vec<MonitorId> =
-                    self.outages.down.keys().filter(|id| !is_checked(id)).copied().collect();
+                let over: Vec<MonitorId> = self.outages.down.keys().filter(|id| !is_checked(id)).copied().collect();
                 self.outages.flapping.retain(|id, _| is_checked(id));
                 for monitor in over {
-                    if let Some((incident, true)) = self.end(monitor) {
-                        note(&mut told, incident);
+                    if let Some((incident, true)) = self.end_outage(monitor) {
+                        record_silent_change(&mut told, incident);
                     }
                 }
             }
         }
         self.resolve(&ended, at, random, &mut told);
-        self.weigh(&mut told);
+        self.update_impacts(&mut told);
         told
     }
 
-    const fn tongue(&self) -> &'static Tongue {
-        Tongue::of(self.language)
+    const fn locale(&self) -> &'static Locale {
+        Locale::of(self.language)
     }
 
     /// Assigns the outage of a monitor that went down to an existing incident or a new one.
-    fn go_down(
+    fn on_down(
         &mut self,
         monitor: MonitorId,
-        change: &Change,
+        change: &StatusChange,
         at: Timestamp,
         random: &mut impl FnMut() -> [u8; 10],
-    ) -> Option<Told> {
+    ) -> Option<IncidentEvent> {
         let watched = self.monitors.get(&monitor).filter(|watched| !watched.paused)?.clone();
-        let mut outage = ToldOutage {
+        let mut outage = AnnouncedOutage {
             since: change.down_since.unwrap_or(change.since),
             reason: change.reason.clone(),
             down_from: change.down_from,
             incident: None,
         };
-        let tongue = self.tongue();
+        let tongue = self.locale();
         let flaps = change.flapping;
-        if let Some(told) = flaps.and_then(|flapping| self.renew(monitor, flapping)) {
+        if let Some(told) = flaps.and_then(|flapping| self.refresh_flapping(monitor, flapping)) {
             outage.incident = Some(told.incident);
-            self.outages.begin(monitor, outage);
+            self.outages.add(monitor, outage);
             return Some(told);
         }
         let (zone, reported) = (self.zone, outage.clone());
         let text = |again| match flaps {
-            Some(flapping) => words::flapping(&watched, flapping, zone, tongue),
-            None => words::down(&watched, &reported, again, tongue),
+            Some(flapping) => texts::flapping_text(&watched, flapping, zone, tongue),
+            None => texts::down_text(&watched, &reported, again, tongue),
         };
-        let (home, told) = match self.home(monitor, at) {
-            Home::Own(id) => (Some(id), self.say(id, text(true), flaps.is_some(), at, random)),
-            Home::Persons(id) => (Some(id), None),
-            Home::Joins(id) => {
+        let (home, told) = match self.choose_incident(monitor, at) {
+            IncidentChoice::Existing(id) => (Some(id), self.add_update(id, text(true), flaps.is_some(), at, random)),
+            IncidentChoice::Manual(id) => (Some(id), None),
+            IncidentChoice::Join(id) => {
                 if let Some(incident) = self.incidents.get_mut(&id)
                     && incident.affected.len() < MAX_AFFECTED
                 {
                     // A title that a person wrote is kept.
-                    let first = words::first(incident, &self.monitors);
-                    let is_ours = words::is_title(incident, first);
-                    incident.affected.push(Affected { monitor, impact: None });
+                    let first = texts::first_monitor(incident, &self.monitors);
+                    let is_ours = texts::is_generated_title(incident, first);
+                    incident.affected.push(MonitorImpact { monitor, impact: None });
                     if is_ours {
                         let first = first.unwrap_or(tongue.some_monitor);
-                        incident.title = words::title(first, incident.affected.len(), Tense::Present, tongue);
+                        incident.title = texts::title(first, incident.affected.len(), Tense::Present, tongue);
                     }
                 }
-                (Some(id), self.say(id, text(false), true, at, random))
+                (Some(id), self.add_update(id, text(false), true, at, random))
             }
-            Home::New => {
+            IncidentChoice::New => {
                 let tense = if flaps.is_some() { Tense::Flapping } else { Tense::Present };
-                let title = words::title(&watched.name, 1, tense, tongue);
+                let title = texts::title(&watched.name, 1, tense, tongue);
                 let told = self.open(monitor, title, text(false), outage.since, at, random);
                 (Some(told.incident), Some(told))
             }
-            Home::Nowhere => (None, None),
+            IncidentChoice::NoIncident => (None, None),
         };
         self.outages.flapping.remove(&monitor);
         if let Some(told) = told.filter(|_| flaps.is_some()) {
-            self.note_flapping(monitor, told);
+            self.track_flapping(monitor, told);
         }
         outage.incident = home;
-        self.outages.begin(monitor, outage);
+        self.outages.add(monitor, outage);
         told
     }
 
@@ -247,14 +249,14 @@ impl Desk {
         since: Timestamp,
         at: Timestamp,
         random: &mut impl FnMut() -> [u8; 10],
-    ) -> Told {
+    ) -> IncidentEvent {
         let (id, update) = (IncidentId::new(at, random()), UpdateId::new(at, random()));
         let mut incident = Incident {
             id,
             page: self.page,
-            kind: Kind::Incident,
+            kind: IncidentKind::Incident,
             title,
-            status: Progress::Investigating,
+            status: IncidentStatus::Investigating,
             impact: Impact::Partial,
             started_at: since.min(at),
             ends_at: None,
@@ -264,40 +266,40 @@ impl Desk {
             remind: Vec::new(),
             series: None,
             postmortem: None,
-            affected: vec![Affected { monitor, impact: None }],
+            affected: vec![MonitorImpact { monitor, impact: None }],
             updates: Vec::new(),
-            begun: true,
+            has_begun: true,
             reminded_until: at,
             created_at: at,
             edited_at: None,
             planned_at: None,
         };
-        incident.say(update, text, at);
+        incident.add_update(update, text, at);
         self.incidents.insert(id, incident);
         self.open += 1;
-        Told { incident: id, news: News::Opened, update: Some(update), notify: true }
+        IncidentEvent { incident: id, change: IncidentChange::Opened, update: Some(update), notify: true }
     }
 
     /// Adds an update unless only the last one is left.
-    fn say(
+    fn add_update(
         &mut self,
         id: IncidentId,
         text: String,
         notify: bool,
         at: Timestamp,
         random: &mut impl FnMut() -> [u8; 10],
-    ) -> Option<Told> {
+    ) -> Option<IncidentEvent> {
         let incident = self.incidents.get_mut(&id)?;
         if incident.updates.len() + 1 >= MAX_UPDATES {
-            return Some(silently(id));
+            return Some(silent_change(id));
         }
         let update = UpdateId::new(at, random());
-        incident.say(update, text, at);
-        Some(Told { incident: id, news: News::Updated, update: Some(update), notify })
+        incident.add_update(update, text, at);
+        Some(IncidentEvent { incident: id, change: IncidentChange::Updated, update: Some(update), notify })
     }
 
     /// The incidents with an outage or a flapping monitor.
-    fn lasting(&self) -> BTreeSet<IncidentId> {
+    fn ongoing_incidents(&self) -> BTreeSet<IncidentId> {
         let down = self.outages.down.values().filter_map(|outage| outage.incident);
         down.chain(self.outages.flapping.values().map(|notice| notice.incident)).collect()
     }
@@ -305,45 +307,46 @@ impl Desk {
     /// Resolves automatic incidents none of whose monitors is down any more.
     fn resolve(
         &mut self,
-        ended: &Ended,
+        ended: &OutageEnd,
         at: Timestamp,
         random: &mut impl FnMut() -> [u8; 10],
-        told: &mut Vec<Told>,
+        told: &mut Vec<IncidentEvent>,
     ) {
-        let tongue = self.tongue();
-        let lasting = self.lasting();
+        let tongue = self.locale();
+        let lasting = self.ongoing_incidents();
         for incident in self.incidents.values_mut() {
             if !incident.automatic || !incident.is_open() || lasting.contains(&incident.id) {
                 continue;
             }
             let resolved_at = at.max(incident.started_at);
-            if let Some(title) = incident.title_in_past(words::first(incident, &self.monitors), self.language)
+            if let Some(title) =
+                incident.past_tense_title(texts::first_monitor(incident, &self.monitors), self.language)
             {
                 incident.title = title;
             }
-            incident.status = Progress::Resolved;
+            incident.status = IncidentStatus::Resolved;
             incident.resolved_at = Some(resolved_at);
             self.open = self.open.saturating_sub(1);
             let update = UpdateId::new(at, random());
             let has_room = incident.updates.len() < MAX_UPDATES;
             if has_room {
-                let text = words::over(incident, &self.monitors, ended, resolved_at, tongue);
-                incident.say(update, text, at);
+                let text = texts::resolved_text(incident, &self.monitors, ended, resolved_at, tongue);
+                incident.add_update(update, text, at);
             }
             // The resolution replaces earlier silent changes.
             told.retain(|one| one.incident != incident.id);
-            told.push(Told {
+            told.push(IncidentEvent {
                 incident: incident.id,
-                news: News::Resolved,
+                change: IncidentChange::Resolved,
                 update: has_room.then_some(update),
                 // The end of monitoring is no news of the service; its owner may announce it to subscribers.
-                notify: *ended != Ended::Unchecked,
+                notify: *ended != OutageEnd::Unmonitored,
             });
         }
     }
 
     /// Updates the impact of every open automatic incident, unless a person set it below partial.
-    fn weigh(&mut self, told: &mut Vec<Told>) {
+    fn update_impacts(&mut self, told: &mut Vec<IncidentEvent>) {
         let mut checked = self.monitors.iter().filter(|(_, it)| !it.paused).peekable();
         let any = checked.peek().is_some();
         let all_down = any && checked.all(|(id, _)| self.outages.down.contains_key(id));
@@ -352,20 +355,20 @@ impl Desk {
             let is_ours = incident.automatic && incident.is_open() && incident.impact >= Impact::Partial;
             if is_ours && incident.impact != impact {
                 incident.impact = impact;
-                note(told, incident.id);
+                record_silent_change(told, incident.id);
             }
         }
     }
 }
 
 /// Records a silent change, unless a change of the incident is already recorded.
-fn note(told: &mut Vec<Told>, incident: IncidentId) {
+fn record_silent_change(told: &mut Vec<IncidentEvent>, incident: IncidentId) {
     if told.iter().all(|one| one.incident != incident) {
-        told.push(silently(incident));
+        told.push(silent_change(incident));
     }
 }
 
 /// A silent change: nobody is notified.
-fn silently(incident: IncidentId) -> Told {
-    Told { incident, news: News::Changed, update: None, notify: false }
+fn silent_change(incident: IncidentId) -> IncidentEvent {
+    IncidentEvent { incident, change: IncidentChange::Changed, update: None, notify: false }
 }

@@ -1,24 +1,25 @@
 //! Validation of incidents and windows as sent in a request to open or edit one.
 
-mod opening;
-mod zoned;
+mod creation;
+mod local_time;
 
 use std::collections::BTreeSet;
 
 use chrono::Months;
 
-use super::series::{Names, Series};
+use super::series::{Series, WindowIds};
 use super::{
-    Affected, Impact, Incident, Kind, MAX_AFFECTED, MAX_WINDOW, News, Progress, SeriesId, Timestamp,
+    Impact, Incident, IncidentChange, IncidentKind, IncidentStatus, MAX_AFFECTED, MAX_WINDOW, MonitorImpact, SeriesId,
+    Timestamp,
 };
-use crate::given::Given;
 use crate::id::{MonitorId, PageId};
-use crate::recurrence::Every;
-use crate::refusal::{Refusals, Rule};
-use crate::remind::Remind;
+use crate::locale::Locale;
+use crate::patch::PatchField;
+use crate::recurrence::Frequency;
+use crate::reminder::ReminderInterval;
 use crate::text;
 use crate::time::MINUTE;
-use crate::tongue::Tongue;
+use crate::validation::{Rule, ValidationErrors};
 
 /// Maximum length of a title, in characters.
 pub const MAX_TITLE: usize = 120;
@@ -27,59 +28,59 @@ pub const MAX_MESSAGE: usize = 4000;
 /// Maximum length of a post-mortem, in characters.
 pub const MAX_POSTMORTEM: usize = 20_000;
 /// Milliseconds by which a time of the past may be ahead of our clock.
-pub const AHEAD: i64 = 5 * MINUTE;
+pub const CLOCK_TOLERANCE: i64 = 5 * MINUTE;
 
 /// The fields of an incident or window, as sent.
 #[derive(Debug, Clone, Default)]
 pub struct IncidentEdit {
     /// Incident or maintenance.
-    pub kind: Given<String>,
+    pub kind: PatchField<String>,
     /// The title.
-    pub title: Given<String>,
+    pub title: PatchField<String>,
     /// Incident: initial status.
-    pub status: Given<String>,
+    pub status: PatchField<String>,
     /// Incident: impact.
-    pub impact: Given<String>,
+    pub impact: PatchField<String>,
     /// The first update.
-    pub message: Given<String>,
+    pub message: PatchField<String>,
     /// Maintenance: start.
-    pub starts_at: Given<String>,
+    pub starts_at: PatchField<String>,
     /// Maintenance: end.
-    pub ends_at: Given<String>,
+    pub ends_at: PatchField<String>,
     /// Affected monitors, by id.
-    pub monitor_ids: Given<Vec<String>>,
+    pub monitor_ids: PatchField<Vec<String>>,
     /// Affected monitors by id, each optionally with its own impact.
-    pub monitors: Given<Vec<(String, Option<String>)>>,
+    pub monitors: PatchField<Vec<(String, Option<String>)>>,
     /// Incident: start.
-    pub started_at: Given<String>,
+    pub started_at: PatchField<String>,
     /// Incident: end.
-    pub resolved_at: Given<String>,
+    pub resolved_at: PatchField<String>,
     /// True to notify subscribers.
-    pub notify: Given<bool>,
+    pub notify: PatchField<bool>,
     /// Reminders.
-    pub remind: Given<Vec<String>>,
+    pub remind: PatchField<Vec<String>>,
     /// Maintenance: recurrence.
-    pub repeat: Given<String>,
+    pub repeat: PatchField<String>,
     /// Time zone of times sent without an offset; for recurring maintenance also the zone whose local time it
     /// keeps.
-    pub timezone: Given<String>,
+    pub timezone: PatchField<String>,
     /// The post-mortem.
-    pub postmortem: Given<String>,
+    pub postmortem: PatchField<String>,
     /// Errors for fields that were sent and can't be edited.
-    pub refused: Refusals,
+    pub read_only_errors: ValidationErrors,
 }
 
 /// Context of a new incident or window.
 #[derive(Debug, Clone, Copy)]
-pub struct Seat<'a> {
+pub struct NewIncident<'a> {
     /// The page it is on.
     pub page: PageId,
     /// The page's monitors.
     pub monitors: &'a BTreeSet<MonitorId>,
     /// Language of the standard texts, used where no message was sent.
-    pub tongue: &'static Tongue,
+    pub locale: &'static Locale,
     /// Ids of the incident and of its first update.
-    pub names: Names,
+    pub ids: WindowIds,
     /// Id of the series, if it becomes one.
     pub series: SeriesId,
     /// Current time.
@@ -88,26 +89,26 @@ pub struct Seat<'a> {
 
 /// A new incident or window, and its series.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Opened {
+pub struct CreatedIncident {
     /// The incident or window.
     pub incident: Incident,
     /// The series whose first window it is.
     pub series: Option<Series>,
     /// The change to announce.
-    pub news: News,
+    pub change: IncidentChange,
     /// True if subscribers are notified now.
     pub notify: bool,
 }
 
 /// An edited incident or window.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Amended {
+pub struct EditedIncident {
     /// The incident or window.
     pub incident: Incident,
     /// True if the edit stops the series.
     pub stops_series: bool,
     /// The change to announce: an edit, or the completion of a running window by its new end.
-    pub news: News,
+    pub change: IncidentChange,
 }
 
 impl IncidentEdit {
@@ -115,10 +116,10 @@ impl IncidentEdit {
     ///
     /// # Errors
     /// Every field that breaks a rule.
-    pub fn open(&self, seat: Seat<'_>) -> Result<Opened, Refusals> {
-        let mut faults = Refusals::none();
-        let kind = self.kind.defaulted("kind", None, Kind::Incident, &mut faults, |name| {
-            text::one_of(name, &Kind::ALL, Kind::name)
+    pub fn validate_new(&self, seat: NewIncident<'_>) -> Result<CreatedIncident, ValidationErrors> {
+        let mut faults = ValidationErrors::new();
+        let kind = self.kind.defaulted("kind", None, IncidentKind::Incident, &mut faults, |name| {
+            text::one_of(name, &IncidentKind::ALL, IncidentKind::name)
         });
         let title = self.title.required("title", None, &mut faults, |title| text::line(title, 1..=MAX_TITLE));
         let message = self.message.optional("message", None, &mut faults, |text| markdown(text, MAX_MESSAGE));
@@ -127,8 +128,8 @@ impl IncidentEdit {
         let remind = self.reminders(&[], &mut faults);
         let common = Common { message, affected, remind, notify: notify.unwrap_or(true) };
         let opened = match kind.unwrap_or_default() {
-            Kind::Incident => self.incident(seat, common, &mut faults),
-            Kind::Maintenance => self.window(seat, common, &mut faults),
+            IncidentKind::Incident => self.new_incident(seat, common, &mut faults),
+            IncidentKind::Maintenance => self.new_window(seat, common, &mut faults),
         };
         let (Some(mut opened), Some(title), true) = (opened, title, faults.is_empty()) else {
             return Err(faults);
@@ -145,43 +146,41 @@ impl IncidentEdit {
     ///
     /// # Errors
     /// Every field that breaks a rule.
-    pub fn amend(
+    pub fn validate_edit(
         &self,
         incident: &Incident,
-        repeats: Option<Every>,
+        repeats: Option<Frequency>,
         monitors: &BTreeSet<MonitorId>,
         now: Timestamp,
-    ) -> Result<Amended, Refusals> {
-        let mut faults = self.refused.clone();
-        let title = self.title.required("title", Some(incident.title.clone()), &mut faults, |title| {
-            text::line(title, 1..=MAX_TITLE)
-        });
+    ) -> Result<EditedIncident, ValidationErrors> {
+        let mut faults = self.read_only_errors.clone();
+        let title = self
+            .title
+            .required("title", Some(incident.title.clone()), &mut faults, |title| text::line(title, 1..=MAX_TITLE));
         let affected = self.affected(&incident.affected, monitors, &mut faults);
         let remind = self.reminders(&incident.remind, &mut faults);
-        let postmortem =
-            self.postmortem.optional("postmortem", incident.postmortem.clone(), &mut faults, |text| {
-                markdown(text, MAX_POSTMORTEM)
-            });
+        let postmortem = self
+            .postmortem
+            .optional("postmortem", incident.postmortem.clone(), &mut faults, |text| markdown(text, MAX_POSTMORTEM));
         let mut after = Incident { affected, remind, postmortem, ..incident.clone() };
         let mut stops_series = false;
         match incident.kind {
-            Kind::Incident => {
-                let impact = self
-                    .impact
-                    .required("impact", Some(incident.impact), &mut faults, |name| read_impact(name));
+            IncidentKind::Incident => {
+                let impact =
+                    self.impact.required("impact", Some(incident.impact), &mut faults, |name| read_impact(name));
                 after.impact = impact.unwrap_or(incident.impact);
-                self.read_of_window(&mut faults);
+                self.check_window_fields(&mut faults);
             }
-            Kind::Maintenance => {
-                self.read_of_incident(&mut faults);
-                self.read_of_zone(&mut faults);
-                self.replan(&mut after, now, &mut faults);
-                stops_series = self.stops(repeats, &mut faults);
+            IncidentKind::Maintenance => {
+                self.check_incident_fields(&mut faults);
+                self.check_timezone(&mut faults);
+                self.reschedule(&mut after, now, &mut faults);
+                stops_series = self.stops_series(repeats, &mut faults);
             }
         }
         let (Some(title), true) = (title, faults.is_empty()) else { return Err(faults) };
         after.title = title;
-        if reads_otherwise(&after, incident) {
+        if is_visible_change(&after, incident) {
             after.edited_at = Some(now);
         }
         let reminds_otherwise = after.remind != incident.remind || after.started_at != incident.started_at;
@@ -190,16 +189,16 @@ impl IncidentEdit {
             after.reminded_until = now;
         }
         let is_over = incident.is_running() && !after.is_open();
-        let news = if is_over { News::Completed } else { News::Changed };
-        Ok(Amended { incident: after, stops_series, news })
+        let news = if is_over { IncidentChange::Completed } else { IncidentChange::Changed };
+        Ok(EditedIncident { incident: after, stops_series, change: news })
     }
 
     /// Applies a new start or end to a window.
-    fn replan(&self, window: &mut Incident, now: Timestamp, faults: &mut Refusals) {
+    fn reschedule(&self, window: &mut Incident, now: Timestamp, faults: &mut ValidationErrors) {
         let before = (window.started_at, window.ends_at);
         let starts_at =
-            self.starts_at.required("startsAt", Some(window.started_at), faults, |text| self.time(text));
-        let ends_at = self.ends_at.required("endsAt", window.ends_at, faults, |text| self.time(text));
+            self.starts_at.required("startsAt", Some(window.started_at), faults, |text| self.parse_time(text));
+        let ends_at = self.ends_at.required("endsAt", window.ends_at, faults, |text| self.parse_time(text));
         let (Some(starts_at), Some(ends_at)) = (starts_at, ends_at) else { return };
         if before == (starts_at, Some(ends_at)) {
             return;
@@ -214,49 +213,49 @@ impl IncidentEdit {
         }
         window.started_at = starts_at;
         window.ends_at = Some(ends_at);
-        window.begun = window.begun && starts_at <= now;
+        window.has_begun = window.has_begun && starts_at <= now;
         if ends_at <= now {
             // As if it had been created like that: it is over. The end of a window that had not begun is not
             // announced.
-            window.status = Progress::Completed;
+            window.status = IncidentStatus::Completed;
             window.resolved_at = Some(ends_at);
-            window.notify &= window.begun;
-            window.begun = true;
+            window.notify &= window.has_begun;
+            window.has_begun = true;
         }
     }
 
     /// Returns true if null was sent to stop the series.
-    fn stops(&self, repeats: Option<Every>, faults: &mut Refusals) -> bool {
+    fn stops_series(&self, repeats: Option<Frequency>, faults: &mut ValidationErrors) -> bool {
         match &self.repeat {
-            Given::Absent => false,
-            Given::Null => repeats.is_some(),
-            Given::Value(name) => {
+            PatchField::Absent => false,
+            PatchField::Null => repeats.is_some(),
+            PatchField::Value(name) => {
                 if repeats.is_none_or(|every| every.name() != name) {
                     faults.add("repeat", "can only be set to null, which stops the series");
                 }
                 false
             }
-            Given::Wrong(rule) => {
+            PatchField::Invalid(rule) => {
                 faults.add("repeat", rule.clone());
                 false
             }
         }
     }
 
-    fn reminders(&self, before: &[Remind], faults: &mut Refusals) -> Vec<Remind> {
+    fn reminders(&self, before: &[ReminderInterval], faults: &mut ValidationErrors) -> Vec<ReminderInterval> {
         self.remind
-            .defaulted("remind", Some(before.to_vec()), Vec::new(), faults, |list| Remind::read_all(list))
+            .defaulted("remind", Some(before.to_vec()), Vec::new(), faults, |list| ReminderInterval::parse_all(list))
             .unwrap_or_default()
     }
 
     /// The affected monitors: both fields together or, if neither was sent, the present ones.
     fn affected(
         &self,
-        before: &[Affected],
+        before: &[MonitorImpact],
         known: &BTreeSet<MonitorId>,
-        faults: &mut Refusals,
-    ) -> Vec<Affected> {
-        if self.monitor_ids == Given::Absent && self.monitors == Given::Absent {
+        faults: &mut ValidationErrors,
+    ) -> Vec<MonitorImpact> {
+        if self.monitor_ids == PatchField::Absent && self.monitors == PatchField::Absent {
             return before.to_vec();
         }
         let one = |id: &str, impact: Option<&String>| {
@@ -264,7 +263,7 @@ impl IncidentEdit {
             let monitor = monitor.ok_or_else(|| "must be monitors of this page".to_owned())?;
             let impact = impact.map(|name| read_impact(name)).transpose();
             let impact = impact.map_err(|rule| format!("must have valid impacts: each {rule}"))?;
-            Ok::<_, Rule>(Affected { monitor, impact })
+            Ok::<_, Rule>(MonitorImpact { monitor, impact })
         };
         let named = self.monitors.optional("monitors", None, faults, |list| {
             list.iter().map(|(id, impact)| one(id, impact.as_ref())).collect::<Result<Vec<_>, _>>().map(Some)
@@ -272,7 +271,7 @@ impl IncidentEdit {
         let plain = self.monitor_ids.optional("monitorIds", None, faults, |list| {
             list.iter().map(|id| one(id, None)).collect::<Result<Vec<_>, _>>().map(Some)
         });
-        let mut all: Vec<Affected> = Vec::new();
+        let mut all: Vec<MonitorImpact> = Vec::new();
         let mut seen = BTreeSet::new();
         for affected in named.into_iter().chain(plain).flatten() {
             if seen.insert(affected.monitor) {
@@ -287,7 +286,7 @@ impl IncidentEdit {
 }
 
 /// Returns true if readers see a difference.
-fn reads_otherwise(after: &Incident, before: &Incident) -> bool {
+fn is_visible_change(after: &Incident, before: &Incident) -> bool {
     let seen = |it: &Incident| (it.impact, it.started_at, it.ends_at, it.status);
     seen(after) != seen(before)
         || after.title != before.title
@@ -297,8 +296,8 @@ fn reads_otherwise(after: &Incident, before: &Incident) -> bool {
 
 struct Common {
     message: Option<String>,
-    affected: Vec<Affected>,
-    remind: Vec<Remind>,
+    affected: Vec<MonitorImpact>,
+    remind: Vec<ReminderInterval>,
     notify: bool,
 }
 
@@ -327,11 +326,11 @@ pub fn markdown(text: &str, most: usize) -> Result<Option<String>, Rule> {
 /// # Errors
 /// The rule that the text breaks.
 pub fn read_past(text: &str, now: Timestamp) -> Result<Timestamp, Rule> {
-    of_the_past(zoned::read_time(text, None)?, now)
+    check_past(local_time::read_time(text, None)?, now)
 }
 
-fn of_the_past(at: Timestamp, now: Timestamp) -> Result<Timestamp, Rule> {
-    if at > now + AHEAD {
+fn check_past(at: Timestamp, now: Timestamp) -> Result<Timestamp, Rule> {
+    if at > now + CLOCK_TOLERANCE {
         return Err("must be at most five minutes ahead".to_owned());
     }
     let year_ago = now.to_utc().and_then(|now| now.checked_sub_months(Months::new(12)));

@@ -2,20 +2,20 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Affected, Impact, Incident, Kind, Progress};
+use super::{Impact, Incident, IncidentKind, IncidentStatus, MonitorImpact};
 use crate::id::{IncidentId, PageId, SeriesId, UpdateId};
 use crate::recurrence::Recurrence;
-use crate::remind::Remind;
+use crate::reminder::ReminderInterval;
 use crate::time::{DAY, Timestamp};
 
 /// Milliseconds before its start at which a window is planned.
-pub const PLANNED_BEFORE: i64 = 7 * DAY;
+pub const PLAN_AHEAD: i64 = 7 * DAY;
 /// Active series of a page above which its owner can't create another.
-pub const MAX_REPEATING: usize = 50;
+pub const MAX_ACTIVE_SERIES: usize = 50;
 /// Stopped series kept for a page: the newest.
 pub const MAX_STOPPED: usize = 200;
 /// Maximum number of missed windows skipped at once: about eighty years of weeks.
-const MISSED_AT_ONCE: u32 = 4096;
+const MAX_SKIPPED: u32 = 4096;
 
 /// A series of recurring maintenance windows.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -29,7 +29,7 @@ pub struct Series {
     /// Length of each window, in milliseconds.
     pub length: i64,
     /// Number of the window that is planned next.
-    pub next: u32,
+    pub next_index: u32,
     /// Time at which it was stopped: windows already planned are kept.
     pub stopped_at: Option<Timestamp>,
     /// Each window's title.
@@ -37,16 +37,16 @@ pub struct Series {
     /// Each window's first update.
     pub message: String,
     /// Each window's monitors.
-    pub affected: Vec<Affected>,
+    pub affected: Vec<MonitorImpact>,
     /// Each window's reminders.
-    pub remind: Vec<Remind>,
+    pub remind: Vec<ReminderInterval>,
     /// True if subscribers are notified of each window.
     pub notify: bool,
 }
 
 /// Ids for a new window and its first update.
 #[derive(Debug, Clone, Copy)]
-pub struct Names {
+pub struct WindowIds {
     /// Id of the window.
     pub incident: IncidentId,
     /// Id of its first update.
@@ -59,18 +59,18 @@ impl Series {
         if self.stopped_at.is_some() {
             return None;
         }
-        Some(self.recurrence.nth(self.next)? - PLANNED_BEFORE)
+        Some(self.recurrence.nth(self.next_index)? - PLAN_AHEAD)
     }
 
     /// Plans the next window if that is due by `now`. Windows wholly in the past are skipped; the result may
     /// then be none even though the series advanced.
-    pub fn plan(&mut self, now: Timestamp, names: Names) -> Option<Incident> {
-        for _ in 0..MISSED_AT_ONCE {
+    pub fn plan(&mut self, now: Timestamp, names: WindowIds) -> Option<Incident> {
+        for _ in 0..MAX_SKIPPED {
             if self.next_due().is_none_or(|due| due > now) {
                 return None;
             }
-            let starts_at = self.recurrence.nth(self.next)?;
-            self.next = self.next.checked_add(1)?;
+            let starts_at = self.recurrence.nth(self.next_index)?;
+            self.next_index = self.next_index.checked_add(1)?;
             if starts_at + self.length > now {
                 return Some(self.window(starts_at, now, names));
             }
@@ -79,13 +79,13 @@ impl Series {
     }
 
     /// Builds a window of this series.
-    pub(super) fn window(&self, starts_at: Timestamp, now: Timestamp, names: Names) -> Incident {
+    pub(super) fn window(&self, starts_at: Timestamp, now: Timestamp, names: WindowIds) -> Incident {
         let mut window = Incident {
             id: names.incident,
             page: self.page,
-            kind: Kind::Maintenance,
+            kind: IncidentKind::Maintenance,
             title: self.title.clone(),
-            status: Progress::Scheduled,
+            status: IncidentStatus::Scheduled,
             impact: Impact::None,
             started_at: starts_at,
             ends_at: Some(starts_at + self.length),
@@ -97,13 +97,13 @@ impl Series {
             postmortem: None,
             affected: self.affected.clone(),
             updates: Vec::new(),
-            begun: false,
+            has_begun: false,
             reminded_until: now,
             created_at: now,
             edited_at: None,
             planned_at: None,
         };
-        window.say(names.update, self.message.clone(), now);
+        window.add_update(names.update, self.message.clone(), now);
         window
     }
 }
@@ -111,7 +111,7 @@ impl Series {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::recurrence::Every;
+    use crate::recurrence::Frequency;
     use crate::time::HOUR;
 
     const FIRST: i64 = 20_000 * DAY;
@@ -124,9 +124,9 @@ mod tests {
         Series {
             id: SeriesId::from_u128(1),
             page: PageId::from_u128(1),
-            recurrence: Recurrence { every: Every::Weekly, zone: chrono_tz::UTC, first: at(0) },
+            recurrence: Recurrence { frequency: Frequency::Weekly, zone: chrono_tz::UTC, first: at(0) },
             length: HOUR,
-            next: 1,
+            next_index: 1,
             stopped_at: None,
             title: "Patches".to_owned(),
             message: "Planned".to_owned(),
@@ -136,8 +136,8 @@ mod tests {
         }
     }
 
-    fn names() -> Names {
-        Names { incident: IncidentId::from_u128(5), update: UpdateId::from_u128(6) }
+    fn names() -> WindowIds {
+        WindowIds { incident: IncidentId::from_u128(5), update: UpdateId::from_u128(6) }
     }
 
     #[test]
@@ -147,7 +147,7 @@ mod tests {
         assert_eq!(series.plan(at(-1), names()), None);
         let window = series.plan(at(0), names()).unwrap();
         assert_eq!((window.started_at, window.ends_at), (at(7 * DAY), Some(at(7 * DAY + HOUR))));
-        assert_eq!((window.status, window.updates.len()), (Progress::Scheduled, 1));
+        assert_eq!((window.status, window.updates.len()), (IncidentStatus::Scheduled, 1));
         assert_eq!(series.next_due(), Some(at(7 * DAY)));
     }
 
@@ -158,7 +158,7 @@ mod tests {
         assert_eq!(window.started_at, at(21 * DAY));
         let mut later = series();
         let window = later.plan(at(21 * DAY + HOUR), names()).unwrap();
-        assert_eq!((window.started_at, later.next), (at(28 * DAY), 5));
+        assert_eq!((window.started_at, later.next_index), (at(28 * DAY), 5));
     }
 
     #[test]

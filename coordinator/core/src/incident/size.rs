@@ -1,6 +1,6 @@
 //! Size of incidents, and their reduction in documents that hold many.
 
-use super::{Incident, Update};
+use super::{Incident, IncidentUpdate};
 
 /// Maximum size of a page's open incidents and unfinished windows together, by [`Incident::bytes`].
 pub const MAX_OPEN_BYTES: usize = 2 << 20;
@@ -17,7 +17,7 @@ impl Incident {
     }
 
     /// Its newest updates, oldest first: at most `most`, with at most `bytes` of text, but always one.
-    pub fn newest(&self, most: usize, bytes: usize) -> &[Update] {
+    pub fn newest_updates(&self, most: usize, bytes: usize) -> &[IncidentUpdate] {
         let (mut kept, mut sum) = (0, 0_usize);
         for update in self.updates.iter().rev().take(most) {
             sum = sum.saturating_add(update.body.len());
@@ -29,9 +29,9 @@ impl Incident {
         self.updates.get(self.updates.len() - kept..).unwrap_or_default()
     }
 
-    /// Keeps only those of [`Incident::newest`], and returns the number removed.
-    pub fn keep_newest(&mut self, most: usize, bytes: usize) -> usize {
-        let more = self.updates.len() - self.newest(most, bytes).len();
+    /// Keeps only those of [`Incident::newest_updates`], and returns the number removed.
+    pub fn truncate_updates(&mut self, most: usize, bytes: usize) -> usize {
+        let more = self.updates.len() - self.newest_updates(most, bytes).len();
         self.updates.drain(..more);
         more
     }
@@ -46,22 +46,18 @@ mod tests {
     fn the_newest_updates_stay_within_both_bounds_and_one_whatever_its_length() {
         let said = incident().updates[0].clone();
         let of = |lengths: &[usize]| Incident {
-            updates: lengths.iter().map(|n| Update { body: "x".repeat(*n), ..said.clone() }).collect(),
+            updates: lengths.iter().map(|n| IncidentUpdate { body: "x".repeat(*n), ..said.clone() }).collect(),
             ..incident()
         };
-        for (most, bytes, left) in [
-            (10, 100, vec![1, 2, 3]),
-            (2, 100, vec![2, 3]),
-            (10, 5, vec![2, 3]),
-            (10, 4, vec![3]),
-            (10, 0, vec![3]),
-        ] {
+        for (most, bytes, left) in
+            [(10, 100, vec![1, 2, 3]), (2, 100, vec![2, 3]), (10, 5, vec![2, 3]), (10, 4, vec![3]), (10, 0, vec![3])]
+        {
             let mut incident = of(&[1, 2, 3]);
-            let more = incident.keep_newest(most, bytes);
+            let more = incident.truncate_updates(most, bytes);
             let lengths: Vec<usize> = incident.updates.iter().map(|update| update.body.len()).collect();
             assert_eq!((more, lengths), (3 - left.len(), left));
         }
-        assert_eq!(of(&[]).keep_newest(10, 10), 0);
+        assert_eq!(of(&[]).truncate_updates(10, 10), 0);
         assert_eq!(of(&[500]).bytes() - of(&[]).bytes(), 620);
     }
 }

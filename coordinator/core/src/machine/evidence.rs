@@ -6,22 +6,22 @@
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::event::{Reason, RoundReport};
-use crate::observation::Outcome;
-use crate::place::{PlaceNo, Region, RegionSet};
-use crate::rare::Rare;
-use crate::verdict::Standing;
+use crate::boxed_if_set::BoxedIfSet;
+use crate::event::{ProbeReason, RoundReport};
+use crate::observation::ProbeOutcome;
+use crate::vantage::{Region, RegionSet, VantageNo};
+use crate::verdict::RegionStatus;
 
-use super::{Machine, Step};
+use super::{MachineStep, MonitorMachine};
 
 /// Maximum number of rounds stored for one region.
-const OF_A_REGION: usize = 2;
+const MAX_PER_REGION: usize = 2;
 
 /// Reports of failed rounds, encoded as in the stored record.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Evidence(Rare<Vec<u8>>);
+pub(super) struct PackedReports(BoxedIfSet<Vec<u8>>);
 
-impl Evidence {
+impl PackedReports {
     /// Every report, in the order in which the rounds ended.
     pub(super) fn reports(&self) -> Vec<RoundReport> {
         if self.0.is_empty() { Vec::new() } else { postcard::from_bytes(&self.0).unwrap_or_default() }
@@ -33,13 +33,13 @@ impl Evidence {
         }
         let mut bytes = postcard::to_allocvec(reports).unwrap_or_default();
         bytes.shrink_to_fit();
-        Self(Rare::from(bytes))
+        Self(BoxedIfSet::from(bytes))
     }
 
     /// Adds a report; replaces the region's newest if it already has two.
-    fn keep(&mut self, report: RoundReport, is_of_its_region: impl Fn(&RoundReport) -> bool) {
+    fn push(&mut self, report: RoundReport, is_of_its_region: impl Fn(&RoundReport) -> bool) {
         let mut reports = self.reports();
-        if reports.iter().filter(|kept| is_of_its_region(kept)).count() >= OF_A_REGION
+        if reports.iter().filter(|kept| is_of_its_region(kept)).count() >= MAX_PER_REGION
             && let Some(newest) = reports.iter().rposition(&is_of_its_region)
         {
             reports.remove(newest);
@@ -48,7 +48,7 @@ impl Evidence {
         *self = Self::pack(&reports);
     }
 
-    fn forget(&mut self, which: impl Fn(&RoundReport) -> bool) {
+    fn remove(&mut self, which: impl Fn(&RoundReport) -> bool) {
         if self.0.is_empty() {
             return;
         }
@@ -58,74 +58,74 @@ impl Evidence {
     }
 }
 
-impl Serialize for Evidence {
+impl Serialize for PackedReports {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         self.reports().serialize(serializer)
     }
 }
 
-impl<'de> Deserialize<'de> for Evidence {
+impl<'de> Deserialize<'de> for PackedReports {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         Vec::deserialize(deserializer).map(|reports| Self::pack(&reports))
     }
 }
 
-impl Machine {
+impl MonitorMachine {
     /// Stores a failed round that may explain an outage. A round that begins a run of two replaces those stored for
     /// the region before.
-    pub(super) fn keep_evidence(&mut self, report: RoundReport, begins_run: bool) {
-        let region = self.lane_region(report.region);
+    pub(super) fn store_evidence(&mut self, report: RoundReport, begins_run: bool) {
+        let region = self.state_region(report.region);
         if begins_run {
-            self.forget_evidence(region);
+            self.remove_evidence(region);
         }
-        let regional = self.watch.kind.is_regional();
-        self.state.evidence.keep(report, |kept| !regional || kept.region == region);
+        let regional = self.settings.kind.is_regional();
+        self.state.evidence.push(report, |kept| !regional || kept.region == region);
     }
 
     /// Removes the evidence of a region that is no longer down or about to go down.
-    pub(super) fn forget_evidence(&mut self, region: Region) {
-        let regional = self.watch.kind.is_regional();
-        self.state.evidence.forget(|kept| !regional || kept.region == region);
+    pub(super) fn remove_evidence(&mut self, region: Region) {
+        let regional = self.settings.kind.is_regional();
+        self.state.evidence.remove(|kept| !regional || kept.region == region);
     }
 
     /// Vantages that saw the region's first round fail, or are waiting for its response: they run its second round,
     /// since a vantage that sees every site as up would end every suspicion. If there are only two networks, both
     /// take turns.
-    pub(super) fn seen_failing_by(&self, region: Region, step: &Step<'_>) -> Vec<PlaceNo> {
+    pub(super) fn seen_failing_by(&self, region: Region, step: &MachineStep<'_>) -> Vec<VantageNo> {
         if !step.mesh.has_three_networks() {
             return Vec::new();
         }
-        let of_region = |of: Region| self.lane_region(of) == self.lane_region(region);
+        let of_region = |of: Region| self.state_region(of) == self.state_region(region);
         let waiting = self.state.rounds.iter().filter(|round| {
             of_region(round.region)
-                && round.reason != Reason::Second
-                && round.place != PlaceNo(0)
+                && round.reason != ProbeReason::Second
+                && round.vantage != VantageNo(0)
                 && !round.has_passed()
         });
         let waiting = waiting.flat_map(|round| {
             let passed = round.contradicted_by();
-            let asked = round.second.asked.iter().copied().filter(move |place| Some(*place) != passed);
-            asked.chain([round.place])
+            let asked = round.confirmation.tried.iter().copied().filter(move |place| Some(*place) != passed);
+            asked.chain([round.vantage])
         });
         let reports = self.state.evidence.reports();
         let failed = reports.iter().filter(|report| of_region(report.region));
         let failed = failed.flat_map(|report| {
-            let second = report.second.as_ref().filter(|(_, seen)| matches!(seen, Outcome::Failed(..)));
-            second.map(|(place, _)| *place).into_iter().chain([report.first])
+            let second = report.second.as_ref().filter(|(_, seen)| matches!(seen, ProbeOutcome::Failed(..)));
+            second.map(|(place, _)| *place).into_iter().chain([report.first_vantage])
         });
         waiting.chain(failed).collect()
     }
 
     /// Rounds of the counted regions that are down or suspected.
-    pub(super) fn evidence(&self, step: &Step<'_>) -> Vec<RoundReport> {
-        let counted = self.watch.counted(step.mesh);
+    pub(super) fn evidence(&self, step: &MachineStep<'_>) -> Vec<RoundReport> {
+        let counted = self.settings.counted_regions(step.mesh);
         let suspecting = self.state.suspicion.as_ref().map_or(RegionSet::NONE, |suspicion| suspicion.failing);
         let mut reports = self.state.evidence.reports();
         reports.retain(|report| {
-            let region = self.lane_region(report.region);
-            let lane = self.state.lanes.get(region.index());
+            let region = self.state_region(report.region);
+            let lane = self.state.regions.get(region.index());
             counted.contains(region)
-                && (suspecting.contains(region) || lane.is_some_and(|lane| lane.standing == Standing::Down))
+                && (suspecting.contains(region) || lane.is_some_and(|lane| lane.status == RegionStatus::Down))
         });
         reports
     }
@@ -134,18 +134,18 @@ impl Machine {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::observation::{Facts, Failure, Word};
+    use crate::observation::{Failure, Measurements, RoundOutcome};
     use crate::time::Timestamp;
 
     fn report(region: Region, second: i64) -> RoundReport {
         RoundReport {
             region,
-            reason: Reason::Scheduled,
+            reason: ProbeReason::Scheduled,
             round: Some(7),
             started: Timestamp::from_millis(second * 1_000),
-            word: Word::Failed,
-            first: PlaceNo(1),
-            outcome: Outcome::Failed(Facts::default(), Failure::Refused),
+            round_outcome: RoundOutcome::Failed,
+            first_vantage: VantageNo(1),
+            first_outcome: ProbeOutcome::Failed(Measurements::default(), Failure::Refused),
             second: None,
             third: None,
         }
@@ -153,29 +153,29 @@ mod tests {
 
     #[test]
     fn a_region_keeps_its_first_and_its_newest() {
-        let mut evidence = Evidence::default();
+        let mut evidence = PackedReports::default();
         for second in 0..9 {
             for region in Region::ALL {
-                evidence.keep(report(region, second), |kept| kept.region == region);
+                evidence.push(report(region, second), |kept| kept.region == region);
             }
         }
-        let of = |evidence: &Evidence, region| {
+        let of = |evidence: &PackedReports, region| {
             let reports = evidence.reports().into_iter().filter(|report| report.region == region);
             reports.map(|report| report.started.as_millis()).collect::<Vec<_>>()
         };
         assert!(Region::ALL.into_iter().all(|region| of(&evidence, region) == [0, 8_000]));
-        evidence.forget(|kept| kept.region == Region::Asia);
+        evidence.remove(|kept| kept.region == Region::Asia);
         assert_eq!((of(&evidence, Region::Asia).len(), evidence.reports().len()), (0, 10));
-        evidence.forget(|_| true);
-        assert_eq!(evidence, Evidence::default());
+        evidence.remove(|_| true);
+        assert_eq!(evidence, PackedReports::default());
     }
 
     #[test]
     fn it_is_written_as_a_list_of_reports() {
-        let mut evidence = Evidence::default();
-        evidence.keep(report(Region::Asia, 1), |_| true);
+        let mut evidence = PackedReports::default();
+        evidence.push(report(Region::Asia, 1), |_| true);
         let written = postcard::to_allocvec(&evidence).unwrap();
         assert_eq!(written, postcard::to_allocvec(&[report(Region::Asia, 1)].as_slice()).unwrap());
-        assert_eq!(postcard::from_bytes::<Evidence>(&written).unwrap(), evidence);
+        assert_eq!(postcard::from_bytes::<PackedReports>(&written).unwrap(), evidence);
     }
 }

@@ -2,10 +2,10 @@
 //! readings and events.
 //!
 //! A machine is a plain value in the style of quinn-proto: the `handle_*` methods take inputs,
-//! [`Machine::poll_timeout`] returns when to call [`Machine::handle_timeout`] next, and `now` and the mesh are always
-//! arguments. Outputs are pushed to the [`Step`]'s list. Rounds are in `round`, their confirmations in `second` and
-//! their ends in `conclude`; suspicions and sweeps in `suspicion`, the monitor's status in `status`. `steady` is the
-//! fast path, `resume` handles restarts, `cover` maintenance, `repeat` still-down alerts, `flap` flapping, `unjudged`
+//! [`MonitorMachine::poll_timeout`] returns when to call [`MonitorMachine::handle_timeout`] next, and `now` and the mesh are always
+//! arguments. Outputs are pushed to the [`MachineStep`]'s list. Rounds are in `round`, their confirmations in `confirmation` and
+//! their ends in `conclude`; suspicions and sweeps in `suspicion`, the monitor's status in `status`. `fast_path` is the
+//! fast path, `resume` handles restarts, `maintenance` maintenance, `still_down` still-down alerts, `flapping` flapping, `unjudged`
 //! checks that cannot be judged, and `clock` clock faults.
 //!
 //! The rules follow the design document. It leaves these points open, which are decided here:
@@ -34,141 +34,148 @@
 //! - A change caused by an edit or by the passing of time takes effect at that moment; one caused by a round, at its
 //!   start.
 
-mod beat;
 mod clock;
 mod conclude;
-mod cover;
-mod early;
+mod confirmation;
+mod early_second_rounds;
 mod evidence;
-mod flap;
-mod repeat;
+mod fast_path;
+mod flapping;
+mod heartbeat;
+mod machine_view;
+mod maintenance;
 mod resume;
 mod round;
-mod second;
+mod round_outcomes;
+mod round_requests;
 mod state;
 mod status;
-mod steady;
+mod still_down;
 mod suspicion;
 mod unjudged;
-mod view;
-mod witness;
 
-use state::Settings;
-pub use state::State;
-pub use view::{LastCheck, View};
+pub use machine_view::{LastCheck, MachineView};
+pub use state::MachineState;
+use state::StateSettings;
 
-use crate::event::{Answer, Ask, Status, What};
-use crate::observation::{Observation, Word};
-use crate::place::{Mesh, PlaceNo, Region, RegionSet};
-use crate::rare::Rare;
+use crate::boxed_if_set::BoxedIfSet;
+use crate::effective::EffectiveSettings;
+use crate::event::{EventKind, MonitorStatus, ProbeRequest, ProbeResponse};
+use crate::observation::{Observation, RoundOutcome};
 use crate::time::{MINUTE, SECOND, Timestamp};
-use crate::verdict::{Lane, Standing};
-use crate::watch::Watch;
+use crate::vantage::{Mesh, Region, RegionSet, VantageNo};
+use crate::verdict::{RegionState, RegionStatus};
 
 /// Milliseconds after which an unfinished check is reported as pending.
 pub const PENDING_AFTER: i64 = 3 * SECOND;
 /// Age in milliseconds beyond which an arriving round is history only.
-pub const LATE: i64 = 2 * MINUTE;
+pub const LATE_AFTER: i64 = 2 * MINUTE;
 
 /// Context of one call: the current time, the current mesh, and the list for outputs.
 #[derive(Debug)]
-pub struct Step<'a> {
+pub struct MachineStep<'a> {
     /// Current time.
     pub now: Timestamp,
     /// Current mesh.
     pub mesh: &'a Mesh,
     /// Outputs, in order.
-    pub out: &'a mut Vec<Output>,
+    pub out: &'a mut Vec<MachineOutput>,
 }
 
 /// Output of a machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Output {
+pub enum MachineOutput {
     /// Send a probe request to a vantage.
-    Ask(Ask),
+    Probe(ProbeRequest),
     /// Store this finished scheduled round.
-    Reading(Finished),
+    Reading(FinishedRound),
     /// Append this event to the journal.
-    Happened(Box<What>),
+    Event(Box<EventKind>),
 }
 
-impl Output {
-    fn happened(what: What) -> Self {
-        Self::Happened(Box::new(what))
+impl MachineOutput {
+    fn event(what: EventKind) -> Self {
+        Self::Event(Box::new(what))
     }
 }
 
 /// Finished scheduled round. The engine adds the monitor's number and the time it was due.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Finished {
+pub struct FinishedRound {
     /// Region of the round.
     pub region: Region,
     /// Vantage that ran the round first.
-    pub place: PlaceNo,
+    pub vantage: VantageNo,
     /// Number of the round.
     pub round: u64,
     /// Start of the round.
     pub started: Timestamp,
     /// Final outcome.
-    pub word: Word,
+    pub outcome: RoundOutcome,
     /// Response time in milliseconds, for a passed round that has one.
     pub latency_ms: Option<u32>,
 }
 
 /// State machine of one monitor.
 #[derive(Debug, Clone)]
-pub struct Machine {
-    watch: Watch,
-    state: State,
+pub struct MonitorMachine {
+    settings: EffectiveSettings,
+    state: MachineState,
     /// Time at which this process took over the machine: regions are not stale for anything before.
-    born: Timestamp,
+    taken_over_at: Timestamp,
     /// Regions that count for up and down, as of the last step.
     counted: RegionSet,
     /// Set if the state has changed in a way that cannot be rebuilt from the readings, and must be stored.
     changed: bool,
 }
 
-impl Machine {
+impl MonitorMachine {
     /// Creates the machine of a new monitor, and requests a first round from every region at once.
-    pub fn new(watch: Watch, step: &mut Step<'_>) -> Self {
-        let counted = watch.counted(step.mesh);
-        let state = State { untried: true, settings: Settings::of(&watch), ..State::default() };
-        let mut machine = Self { watch, state, born: step.now, counted, changed: true };
-        machine.ask_first_rounds(step);
+    pub fn new(watch: EffectiveSettings, step: &mut MachineStep<'_>) -> Self {
+        let counted = watch.counted_regions(step.mesh);
+        let state =
+            MachineState { needs_first_rounds: true, settings: StateSettings::of(&watch), ..MachineState::default() };
+        let mut machine = Self { settings: watch, state, taken_over_at: step.now, counted, changed: true };
+        machine.request_first_rounds(step);
         machine
     }
 
     /// Restores a machine from storage. Open probe requests are sent again; `away_since` is when the coordinator was
     /// last known to run.
-    pub fn restore(watch: Watch, state: State, away_since: Timestamp, step: &mut Step<'_>) -> Self {
-        let counted = if step.mesh.places().is_empty() {
+    pub fn restore(
+        watch: EffectiveSettings,
+        state: MachineState,
+        away_since: Timestamp,
+        step: &mut MachineStep<'_>,
+    ) -> Self {
+        let counted = if step.mesh.vantages().is_empty() {
             watch.pinned.map_or(watch.uptime_regions.unwrap_or(RegionSet::ALL), RegionSet::only)
         } else {
-            watch.counted(step.mesh)
+            watch.counted_regions(step.mesh)
         };
-        let mut machine = Self { watch, state, born: step.now, counted, changed: false };
-        machine.skip_repeats(step.now);
-        if machine.state.settings != Settings::of(&machine.watch) {
-            machine.adopt(step);
+        let mut machine = Self { settings: watch, state, taken_over_at: step.now, counted, changed: false };
+        machine.skip_still_down(step.now);
+        if machine.state.settings != StateSettings::of(&machine.settings) {
+            machine.apply_settings(step);
         }
-        machine.resume_beat(away_since, step);
+        machine.extend_for_absence(away_since, step);
         machine.resume_rounds(step);
         machine
     }
 
     /// State to be stored.
-    pub fn state(&self) -> &State {
+    pub fn state(&self) -> &MachineState {
         &self.state
     }
 
     /// Current status.
-    pub fn status(&self) -> Status {
+    pub fn status(&self) -> MonitorStatus {
         self.state.status
     }
 
     /// Effective settings of the monitor.
-    pub fn watch(&self) -> &Watch {
-        &self.watch
+    pub fn settings(&self) -> &EffectiveSettings {
+        &self.settings
     }
 
     /// Returns true if the state must be stored; resets the flag.
@@ -178,141 +185,138 @@ impl Machine {
 
     /// Handles a vantage's observation of a scheduled round: pending, or its outcome. One of an older revision is
     /// history only; observations of a quarantined vantage are dropped, and so are rounds of another interval.
-    pub fn handle_observation(&mut self, mut observation: Observation, step: &mut Step<'_>) {
-        if self.watch.paused
-            || observation.revision > self.watch.revision
-            || !self.is_of_schedule(&observation)
-        {
+    pub fn handle_observation(&mut self, mut observation: Observation, step: &mut MachineStep<'_>) {
+        if self.settings.paused || observation.revision > self.settings.revision || !self.is_of_schedule(&observation) {
             return;
         }
-        self.mend_clock(step.now);
+        self.repair_future_times(step.now);
         // An agent's clock that is ahead must not make every later round count as late.
         observation.started = observation.started.min(step.now);
-        let shadow = step.mesh.place(observation.place).is_some_and(|place| place.quarantined);
-        if shadow || self.watch.pinned.is_some_and(|pinned| pinned != observation.region) {
+        let shadow = step.mesh.vantage(observation.vantage).is_some_and(|place| place.quarantined);
+        if shadow || self.settings.pinned.is_some_and(|pinned| pinned != observation.region) {
             return;
         }
-        self.scheduled(observation, step);
-        self.settle(step);
+        self.handle_scheduled(observation, step);
+        self.update(step);
     }
 
     /// Handles the response to a probe request. Responses to requests that are no longer open are dropped.
-    pub fn handle_answer(&mut self, number: u32, answer: Answer, step: &mut Step<'_>) {
-        self.answered(number, answer, step);
-        self.settle(step);
+    pub fn handle_response(&mut self, number: u32, answer: ProbeResponse, step: &mut MachineStep<'_>) {
+        self.apply_response(number, answer, step);
+        self.update(step);
     }
 
     /// Handles a change of the mesh: regions may have been added or removed.
-    pub fn handle_mesh(&mut self, step: &mut Step<'_>) {
-        if self.watch.paused || self.watch.beat.is_some() || self.is_blind(step) {
+    pub fn handle_mesh(&mut self, step: &mut MachineStep<'_>) {
+        if self.settings.paused || self.settings.heartbeat.is_some() || self.is_mesh_unknown(step) {
             return;
         }
-        let looked_from = self.looked_from(step.mesh);
+        let looked_from = self.checkable_regions(step.mesh);
         for region in Region::ALL.into_iter().filter(|region| !looked_from.contains(*region)) {
-            if self.state.lanes.get_mut(region.index()).is_some_and(Lane::leave) {
-                self.forget_suspect(region);
-                self.forget_evidence(region);
-                self.forget_word(region);
+            if self.state.regions.get_mut(region.index()).is_some_and(RegionState::clear) {
+                self.remove_from_suspicion(region);
+                self.remove_evidence(region);
+                self.clear_outcome(region);
                 self.changed = true;
             }
         }
-        if self.state.untried {
-            self.ask_first_rounds(step);
+        if self.state.needs_first_rounds {
+            self.request_first_rounds(step);
         }
-        self.state.rounds.iter_mut().filter_map(|round| round.parked.as_mut()).for_each(|at| *at = step.now);
-        self.retry_parked(step);
-        self.settle(step);
+        self.state.rounds.iter_mut().filter_map(|round| round.retry_at.as_mut()).for_each(|at| *at = step.now);
+        self.retry_waiting(step);
+        self.update(step);
     }
 
     /// Handles a change of the monitor, its page or its plan. Everything is judged again at once.
-    pub fn handle_edit(&mut self, watch: Watch, step: &mut Step<'_>) {
-        if watch.repeat_minutes != self.watch.repeat_minutes {
-            self.skip_repeats(step.now);
+    pub fn handle_edit(&mut self, watch: EffectiveSettings, step: &mut MachineStep<'_>) {
+        if watch.repeat_minutes != self.settings.repeat_minutes {
+            self.skip_still_down(step.now);
         }
-        self.watch = watch;
-        self.adopt(step);
-        self.settle(step);
+        self.settings = watch;
+        self.apply_settings(step);
+        self.update(step);
     }
 
     /// Adapts the state to changed settings.
-    fn adopt(&mut self, step: &mut Step<'_>) {
-        let new = Settings::of(&self.watch);
+    fn apply_settings(&mut self, step: &mut MachineStep<'_>) {
+        let new = StateSettings::of(&self.settings);
         let old = std::mem::replace(&mut self.state.settings, new);
         self.changed = true;
         if old.interval_ms != new.interval_ms {
-            self.state.lanes.iter_mut().for_each(Lane::renumber);
+            self.state.regions.iter_mut().for_each(RegionState::reset_numbers);
             // Rounds in progress have numbers that do not exist in the new schedule.
             self.state.rounds.iter_mut().for_each(|round| round.number = None);
         }
         if new.paused || old.revision != new.revision || old.paused {
-            self.end_waiting(step);
+            self.drop_open_rounds(step);
         }
         if new.paused {
             self.pause(step);
             return;
         }
         self.state.downtime.resume(step.now);
-        if let (Some((period, grace)), Some((new_period, new_grace))) = (old.beat, new.beat) {
-            self.state.pulse.retime(period + grace, new_period + new_grace);
+        if let (Some((period, grace)), Some((new_period, new_grace))) = (old.heartbeat, new.heartbeat) {
+            self.state.heartbeat.adjust_deadline(period + grace, new_period + new_grace);
         }
         if old.revision != new.revision || old.paused {
             self.state.suspicion = None;
-            self.state.settle_by = None;
-            self.state.degraded = None;
+            self.state.scope_deadline = None;
+            self.state.degraded_since = None;
             self.state.unjudged = None;
-            self.state.unpassed = Rare::default();
-            self.state.disputed = Rare::default();
-            self.state.lanes.iter_mut().for_each(Lane::drop_counters);
+            self.state.not_passed = BoxedIfSet::default();
+            self.state.disputed_since = BoxedIfSet::default();
+            self.state.regions.iter_mut().for_each(RegionState::reset_counters);
             // Regions that are down stay down, and their evidence stays too.
             for region in Region::ALL {
-                if !self.state.lanes.get(region.index()).is_some_and(|lane| lane.standing == Standing::Down) {
-                    self.forget_evidence(region);
+                if !self.state.regions.get(region.index()).is_some_and(|lane| lane.status == RegionStatus::Down) {
+                    self.remove_evidence(region);
                 }
             }
-            self.state.untried = true;
+            self.state.needs_first_rounds = true;
         }
         self.handle_mesh(step);
         if old.pinned != new.pinned {
-            self.ask_first_rounds(step);
+            self.request_first_rounds(step);
         }
     }
 
     /// Handles a deadline that has passed.
-    pub fn handle_timeout(&mut self, step: &mut Step<'_>) {
-        if self.watch.paused {
+    pub fn handle_timeout(&mut self, step: &mut MachineStep<'_>) {
+        if self.settings.paused {
             return;
         }
-        self.mend_clock(step.now);
+        self.repair_future_times(step.now);
         self.expire_rounds(step);
-        self.ask_second_rounds(step);
-        self.ask_early_seconds(step);
-        self.follow_up(step);
-        self.go_stale(step);
+        self.request_second_rounds(step);
+        self.request_early_second_rounds(step);
+        self.request_follow_ups(step);
+        self.mark_stale(step);
         self.expire_readings(step);
-        self.check_pulse(step);
-        self.settle(step);
-        self.repeat(step);
-        self.become_steady(step);
+        self.check_deadline(step);
+        self.update(step);
+        self.emit_still_down(step);
+        self.end_flapping(step);
     }
 
-    /// Time at which to call [`Machine::handle_timeout`] next; none if nothing is scheduled. In steady state the
+    /// Time at which to call [`MonitorMachine::handle_timeout`] next; none if nothing is scheduled. In steady state the
     /// result only ever moves later, so a caller may cache an earlier one and poll again when it fires.
     pub fn poll_timeout(&self) -> Option<Timestamp> {
-        if self.watch.paused {
+        if self.settings.paused {
             return None;
         }
         let rounds = self.state.rounds.iter().filter_map(Self::round_deadline);
-        let lanes = self.state.lanes.iter().enumerate().filter_map(|(lane, _)| self.stale_at(lane));
+        let lanes = self.state.regions.iter().enumerate().filter_map(|(lane, _)| self.stale_at(lane));
         rounds
             .chain(lanes)
             .chain(self.second_rounds_at())
-            .chain(self.early_seconds_at())
-            .chain(self.state.settle_by)
+            .chain(self.early_second_rounds_at())
+            .chain(self.state.scope_deadline)
             .chain(self.follow_up_at())
             .chain(self.reading_expires_at())
-            .chain(self.pulse_deadline())
-            .chain(self.repeat_at())
-            .chain(self.steady_at())
+            .chain(self.heartbeat_deadline())
+            .chain(self.next_still_down_at())
+            .chain(self.stable_at())
             .min()
     }
 
@@ -322,27 +326,27 @@ impl Machine {
     }
 
     /// Returns the monitor's state at a given time, as shown to users.
-    pub fn view(&self, mesh: &Mesh, now: Timestamp) -> View {
+    pub fn view(&self, mesh: &Mesh, now: Timestamp) -> MachineView {
         let outage = self.state.outage.as_ref();
-        View {
+        MachineView {
             status: self.state.status,
             since: self.state.since,
             down_from: self.state.down_from,
             down_reason: outage
-                .filter(|_| self.state.status == Status::Down)
+                .filter(|_| self.state.status == MonitorStatus::Down)
                 .map(|outage| outage.reason.clone()),
             slow_from: self.slow_from(mesh, now),
             outage_since: outage.map(|outage| outage.since),
-            seen_up: self.seen(Standing::Up, now),
-            seen_down: self.seen(Standing::Down, now),
+            seen_up: self.recently_seen(RegionStatus::Up, now),
+            seen_down: self.recently_seen(RegionStatus::Down, now),
             last_check: self.state.last_check.clone(),
             expires_at: self.state.expires_at,
-            last_ping_at: self.state.pulse.last,
-            last_run_ms: self.state.pulse.last_run_ms,
-            downtime: self.watch.kind.has_downtime().then(|| self.state.downtime.clone()),
+            last_ping_at: self.state.heartbeat.last_ping,
+            last_run_ms: self.state.heartbeat.last_run_ms,
+            downtime: self.settings.kind.has_downtime().then(|| self.state.downtime.clone()),
             pauses: self.state.downtime.pauses(),
             unjudged: self.is_unjudged(),
-            unconfirmable: !crate::confirm::can_confirm(&self.watch, mesh),
+            unconfirmable: !crate::confirmation::can_confirm(&self.settings, mesh),
             flapping: self.flapping(),
             unconfirmed_from: self.unconfirmed_from(mesh, now),
             disputed_since: self.disputed_since(mesh, now),
@@ -350,9 +354,9 @@ impl Machine {
     }
 
     /// Regions that can be checked at all: a pinned one only while a vantage is enrolled in it.
-    fn looked_from(&self, mesh: &Mesh) -> RegionSet {
-        let regions = self.watch.regions(mesh);
-        if self.watch.kind.is_regional() { regions.intersection(mesh.enrolled_regions()) } else { regions }
+    fn checkable_regions(&self, mesh: &Mesh) -> RegionSet {
+        let regions = self.settings.checked_regions(mesh);
+        if self.settings.kind.is_regional() { regions.intersection(mesh.enrolled_regions()) } else { regions }
     }
 }
 
@@ -362,6 +366,6 @@ mod tests {
 
     #[test]
     fn a_machine_stays_small_since_there_is_one_for_every_monitor() {
-        assert_eq!((size_of::<Lane>(), size_of::<Machine>()), (80, 944));
+        assert_eq!((size_of::<RegionState>(), size_of::<MonitorMachine>()), (80, 944));
     }
 }

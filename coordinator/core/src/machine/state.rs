@@ -2,89 +2,89 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::confirm::{self, Suspect};
+use crate::boxed_if_set::BoxedIfSet;
+use crate::compat;
+use crate::confirmation::{self, PendingFailure};
 use crate::downtime::Downtime;
-use crate::event::{Reason, RoundReport, Status};
-use crate::flapping::Flaps;
-use crate::heartbeat::Pulse;
-use crate::late;
-use crate::observation::{Failure, Outcome, Word};
-use crate::place::{NetworkNo, PlaceNo, Region, RegionSet};
-use crate::rare::Rare;
+use crate::effective::EffectiveSettings;
+use crate::event::{MonitorStatus, ProbeReason, RoundReport};
+use crate::flapping::FlapHistory;
+use crate::heartbeat::HeartbeatState;
+use crate::observation::{Failure, ProbeOutcome, RoundOutcome};
 use crate::time::Timestamp;
-use crate::verdict::Lane;
-use crate::watch::Watch;
+use crate::vantage::{NetworkNo, Region, RegionSet, VantageNo};
+use crate::verdict::RegionState;
 
-use super::cover::LastTold;
-use super::evidence::Evidence;
-use super::unjudged::Unjudged;
-use super::view::LastCheck;
-use super::witness::{DisputedSince, Unpassed};
+use super::evidence::PackedReports;
+use super::machine_view::LastCheck;
+use super::maintenance::AnnouncedState;
+use super::round_outcomes::{DisputedRuns, UnpassedRounds};
+use super::unjudged::UnjudgedRun;
 
 /// Everything a machine must keep across a restart.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct State {
-    pub(super) status: Status,
+pub struct MachineState {
+    pub(super) status: MonitorStatus,
     pub(super) since: Option<Timestamp>,
     pub(super) down_from: Option<RegionSet>,
-    pub(super) outage: Option<Box<Outage>>,
+    pub(super) outage: Option<Box<OpenOutage>>,
     /// Time since which it is slow, as far as was announced.
-    pub(super) slow: Option<Timestamp>,
-    pub(super) lanes: [Lane; 6],
-    pub(super) rounds: Vec<Round>,
+    pub(super) slow_since: Option<Timestamp>,
+    pub(super) regions: [RegionState; 6],
+    pub(super) rounds: Vec<OpenRound>,
     pub(super) suspicion: Option<Box<Suspicion>>,
     /// Deadline until which going down waits for other regions.
-    pub(super) settle_by: Option<Timestamp>,
+    pub(super) scope_deadline: Option<Timestamp>,
     pub(super) last_recovered: Option<Timestamp>,
     /// Set until the first round that is not inconclusive: regions that appear are checked at once.
-    pub(super) untried: bool,
-    pub(super) next_number: u32,
+    pub(super) needs_first_rounds: bool,
+    pub(super) next_request: u32,
     pub(super) last_check: Option<LastCheck>,
     pub(super) expires_at: Option<Timestamp>,
-    pub(super) pulse: Rare<Pulse>,
+    pub(super) heartbeat: BoxedIfSet<HeartbeatState>,
     /// Rounds that explain why regions are down, or may go down.
-    pub(super) evidence: Evidence,
+    pub(super) evidence: PackedReports,
     /// Component checks: start of the newest passed reading, if the vendor reports degraded performance.
-    pub(super) degraded: Option<Timestamp>,
+    pub(super) degraded_since: Option<Timestamp>,
     /// Earliest time of the next follow-up check, set if no vantage was available.
-    pub(super) follow_not_before: Option<Timestamp>,
+    pub(super) follow_up_not_before: Option<Timestamp>,
     /// Settings under which this state was built: an edit may be made while the coordinator is away.
-    pub(super) settings: Settings,
+    pub(super) settings: StateSettings,
     /// Heartbeat and component: downtime. Every type: pauses.
     pub(super) downtime: Downtime,
     /// State last announced, while a maintenance window covers the monitor.
-    pub(super) window: Option<Box<LastTold>>,
+    pub(super) announced_before_window: Option<Box<AnnouncedState>>,
     /// Newest announced changes; none before the first. Older records lack this field.
-    #[serde(deserialize_with = "late::or_default")]
-    pub(super) flaps: Option<Box<Flaps>>,
+    #[serde(deserialize_with = "compat::or_default")]
+    pub(super) flap_history: Option<Box<FlapHistory>>,
     /// Rounds that could not be judged, for an external reason.
-    #[serde(deserialize_with = "crate::late::or_default")]
-    pub(super) unjudged: Option<Box<Unjudged>>,
+    #[serde(deserialize_with = "crate::compat::or_default")]
+    pub(super) unjudged: Option<Box<UnjudgedRun>>,
     /// Regions whose newest round did not pass.
-    #[serde(deserialize_with = "crate::late::or_default")]
-    pub(super) unpassed: Unpassed,
+    #[serde(deserialize_with = "crate::compat::or_default")]
+    pub(super) not_passed: UnpassedRounds,
     /// Start of the unbroken run of disputed rounds, by region.
-    #[serde(deserialize_with = "crate::late::or_default")]
-    pub(super) disputed: DisputedSince,
+    #[serde(deserialize_with = "crate::compat::or_default")]
+    pub(super) disputed_since: DisputedRuns,
 }
 
 /// Settings that the state depends on.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Settings {
+pub(super) struct StateSettings {
     pub(super) revision: u32,
     pub(super) interval_ms: u32,
     pub(super) pinned: Option<Region>,
-    pub(super) beat: Option<(i64, i64)>,
+    pub(super) heartbeat: Option<(i64, i64)>,
     pub(super) paused: bool,
 }
 
-impl Settings {
-    pub(super) const fn of(watch: &Watch) -> Self {
+impl StateSettings {
+    pub(super) const fn of(watch: &EffectiveSettings) -> Self {
         Self {
             revision: watch.revision,
             interval_ms: watch.interval_ms,
             pinned: watch.pinned,
-            beat: watch.beat,
+            heartbeat: watch.heartbeat,
             paused: watch.paused,
         }
     }
@@ -92,7 +92,7 @@ impl Settings {
 
 /// Outage from its first alert to the recovery. It continues while the status is unknown.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Outage {
+pub(super) struct OpenOutage {
     pub(super) since: Timestamp,
     pub(super) reason: Failure,
     /// Set once the other down regions were checked again, once for each outage.
@@ -101,32 +101,32 @@ pub(super) struct Outage {
     pub(super) hint_swept: bool,
     /// Start of the passed round that triggered the re-check: rounds that began before it say nothing about the time
     /// since.
-    pub(super) passed: Option<Timestamp>,
+    pub(super) recovery_started: Option<Timestamp>,
     /// Time up to which still-down alerts were sent or skipped; none: up to when this process took over.
     #[serde(skip)]
-    pub(super) repeated_until: Unkept,
+    pub(super) still_down_handled_until: NotStored,
     /// Start by the current clock, if the wall clock has stepped since. `since` stays as announced.
     #[serde(skip)]
-    pub(super) moved_to: Unkept,
+    pub(super) adjusted_start: NotStored,
 }
 
 /// Value, usually a time, that is not part of the stored state: it is not serialized, and comparisons ignore it.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Unkept<T = Timestamp>(pub(super) Option<T>);
+pub(super) struct NotStored<T = Timestamp>(pub(super) Option<T>);
 
-impl<T> Default for Unkept<T> {
+impl<T> Default for NotStored<T> {
     fn default() -> Self {
         Self(None)
     }
 }
 
-impl<T> PartialEq for Unkept<T> {
+impl<T> PartialEq for NotStored<T> {
     fn eq(&self, _: &Self) -> bool {
         true
     }
 }
 
-impl<T> Eq for Unkept<T> {}
+impl<T> Eq for NotStored<T> {}
 
 /// Suspicion: some regions saw a failure, and others are being checked.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -143,54 +143,54 @@ pub(super) struct Suspicion {
 
 /// Round in progress: scheduled and not finished, or requested by the machine.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Round {
+pub(super) struct OpenRound {
     pub(super) region: Region,
-    pub(super) place: PlaceNo,
+    pub(super) vantage: VantageNo,
     pub(super) network: NetworkNo,
-    pub(super) reason: Reason,
+    pub(super) reason: ProbeReason,
     /// Number in the schedule, for a scheduled round.
     pub(super) number: Option<u64>,
     /// Number of the probe request, for a requested round.
-    pub(super) ask: Option<u32>,
+    pub(super) request: Option<u32>,
     /// Vantages tried so far.
-    pub(super) tried: Vec<PlaceNo>,
+    pub(super) tried: Vec<VantageNo>,
     pub(super) started: Timestamp,
     /// Time after which no response is expected.
-    pub(super) give_up: Timestamp,
+    pub(super) expires: Timestamp,
     pub(super) pending: bool,
     /// Set if it has triggered a sweep.
-    pub(super) swept: bool,
+    pub(super) has_swept: bool,
     /// Region of the pending round that triggered it: it counts only if that one fails.
-    pub(super) provisional: Option<Region>,
+    pub(super) provisional_for: Option<Region>,
     /// Outcome, while it is not known yet whether it counts.
-    pub(super) held: Option<Word>,
+    pub(super) held_outcome: Option<RoundOutcome>,
     /// Next attempt to find a vantage, for a round that was open when the coordinator stopped.
-    pub(super) parked: Option<Timestamp>,
+    pub(super) retry_at: Option<Timestamp>,
     /// End and outcome, once it has failed and waits for confirmation.
-    pub(super) outcome: Option<(Timestamp, Outcome)>,
-    pub(super) second: Second,
+    pub(super) outcome: Option<(Timestamp, ProbeOutcome)>,
+    pub(super) confirmation: Confirmation,
     /// While pending: time at which its region's second round was requested, or could not be.
     #[serde(skip)]
-    pub(super) seconded: Unkept,
+    pub(super) second_round_requested: NotStored,
 }
 
 /// Confirmation of a round.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Second {
-    pub(super) asked: Vec<PlaceNo>,
+pub(super) struct Confirmation {
+    pub(super) tried: Vec<VantageNo>,
     /// Open probe request: its number, vantage and deadline.
-    pub(super) open: Option<(u32, PlaceNo, Timestamp)>,
+    pub(super) open_request: Option<(u32, VantageNo, Timestamp)>,
     /// Time at which the same network is to repeat the check.
     pub(super) repeat_at: Option<Timestamp>,
-    pub(super) heard: Option<(PlaceNo, Outcome)>,
+    pub(super) second_outcome: Option<(VantageNo, ProbeOutcome)>,
     /// Set if no vantage is left to try.
-    pub(super) spent: bool,
+    pub(super) exhausted: bool,
     /// Outcome of a third network, if the second contradicts the first. Requested again after a restart.
     #[serde(skip)]
-    pub(super) third: Unkept<(PlaceNo, Outcome)>,
+    pub(super) third_outcome: NotStored<(VantageNo, ProbeOutcome)>,
 }
 
-impl Outage {
+impl OpenOutage {
     /// Creates an outage without any recovery so far.
     pub(super) const fn new(since: Timestamp, reason: Failure) -> Self {
         Self {
@@ -198,96 +198,95 @@ impl Outage {
             reason,
             recovery_swept: false,
             hint_swept: false,
-            passed: None,
-            repeated_until: Unkept(None),
-            moved_to: Unkept(None),
+            recovery_started: None,
+            still_down_handled_until: NotStored(None),
+            adjusted_start: NotStored(None),
         }
     }
 
     /// Start by the current clock, for comparison with rounds.
-    pub(super) fn began(&self) -> Timestamp {
-        self.moved_to.0.unwrap_or(self.since)
+    pub(super) fn adjusted_start(&self) -> Timestamp {
+        self.adjusted_start.0.unwrap_or(self.since)
     }
 
     /// Moves the times that rounds are compared with, after a step of the wall clock.
     pub(super) fn shift(&mut self, by: i64) {
-        self.moved_to = Unkept(Some(self.began() + by));
-        self.passed = self.passed.map(|passed| passed + by);
+        self.adjusted_start = NotStored(Some(self.adjusted_start() + by));
+        self.recovery_started = self.recovery_started.map(|passed| passed + by);
     }
 }
 
-impl Round {
+impl OpenRound {
     /// Returns true if the check took three seconds or longer, as far as is known.
-    pub(super) fn waited(&self) -> bool {
+    pub(super) fn was_pending(&self) -> bool {
         self.pending
-            || self
-                .outcome
-                .as_ref()
-                .is_some_and(|(ended, _)| ended.since(self.started) >= super::PENDING_AFTER)
+            || self.outcome.as_ref().is_some_and(|(ended, _)| ended.since(self.started) >= super::PENDING_AFTER)
     }
 
     /// Returns true if its own vantage saw the target up.
     pub(super) fn has_passed(&self) -> bool {
-        matches!(self.outcome, Some((_, Outcome::Passed(_))))
+        matches!(self.outcome, Some((_, ProbeOutcome::Passed(_))))
     }
 
     /// Outcome of the round, once the other vantages decide it. A failure counts if a second network fails too; if
     /// that contradicts the first, a third network decides, or the dispute remains if none is available. A pass
     /// counts unless two other networks fail.
-    pub(super) fn decided(&self) -> Option<Word> {
-        let Second { heard, third, spent, .. } = &self.second;
-        let second = heard.as_ref().and_then(|(_, outcome)| confirm::word(outcome));
-        let third = third.0.as_ref().and_then(|(_, outcome)| confirm::word(outcome));
+    pub(super) fn decided_outcome(&self) -> Option<RoundOutcome> {
+        let Confirmation { second_outcome: heard, third_outcome: third, exhausted: spent, .. } = &self.confirmation;
+        let second = heard.as_ref().and_then(|(_, outcome)| confirmation::confirmed_outcome(outcome));
+        let third = third.0.as_ref().and_then(|(_, outcome)| confirmation::confirmed_outcome(outcome));
         match (self.has_passed(), second, third) {
-            (true, Some(Word::Failed), Some(Word::Failed)) => Some(Word::Failed),
-            (true, Some(Word::Failed), None) | (true, None, _) => spent.then_some(Word::Passed),
-            (true, ..) => Some(Word::Passed),
-            (false, Some(Word::Disputed), Some(third)) => Some(third),
-            (false, Some(Word::Disputed), None) => spent.then_some(Word::Disputed),
+            (true, Some(RoundOutcome::Failed), Some(RoundOutcome::Failed)) => Some(RoundOutcome::Failed),
+            (true, Some(RoundOutcome::Failed), None) | (true, None, _) => spent.then_some(RoundOutcome::Passed),
+            (true, ..) => Some(RoundOutcome::Passed),
+            (false, Some(RoundOutcome::Disputed), Some(third)) => Some(third),
+            (false, Some(RoundOutcome::Disputed), None) => spent.then_some(RoundOutcome::Disputed),
             (false, Some(word), _) => Some(word),
-            (false, None, _) => (heard.is_some() || *spent).then_some(Word::Unconfirmed),
+            (false, None, _) => (heard.is_some() || *spent).then_some(RoundOutcome::Unconfirmed),
         }
     }
 
     /// Vantage whose outcome contradicts the first: the round's own, or an assumed failure while its own is still
     /// pending.
-    pub(super) fn contradicted_by(&self) -> Option<PlaceNo> {
-        let (place, outcome) = self.second.heard.as_ref()?;
-        let contradicts = if self.has_passed() { Word::Failed } else { Word::Disputed };
-        (confirm::word(outcome) == Some(contradicts)).then_some(*place)
+    pub(super) fn contradicted_by(&self) -> Option<VantageNo> {
+        let (place, outcome) = self.confirmation.second_outcome.as_ref()?;
+        let contradicts = if self.has_passed() { RoundOutcome::Failed } else { RoundOutcome::Disputed };
+        (confirmation::confirmed_outcome(outcome) == Some(contradicts)).then_some(*place)
     }
 
     /// Swaps in the failed outcome because two networks saw a failure where the round's own vantage passed.
-    pub(super) fn side_with_failed(&mut self, network: impl Fn(PlaceNo) -> Option<NetworkNo>) {
-        let (Some((ended, passed)), Some((place, failed))) = (self.outcome.take(), self.second.heard.take())
+    pub(super) fn adopt_failure(&mut self, network: impl Fn(VantageNo) -> Option<NetworkNo>) {
+        let (Some((ended, passed)), Some((place, failed))) =
+            (self.outcome.take(), self.confirmation.second_outcome.take())
         else {
             return;
         };
-        self.second.heard = self.second.third.0.take();
-        self.second.third = Unkept(Some((self.place, passed)));
+        self.confirmation.second_outcome = self.confirmation.third_outcome.0.take();
+        self.confirmation.third_outcome = NotStored(Some((self.vantage, passed)));
         self.outcome = Some((ended, failed));
         self.network = network(place).unwrap_or(self.network);
-        self.place = place;
+        self.vantage = place;
     }
 
     /// Returns the facts that a confirmation needs.
-    pub(super) fn suspect(&self) -> Suspect<'_> {
-        Suspect {
+    pub(super) fn pending_failure(&self) -> PendingFailure<'_> {
+        PendingFailure {
             region: self.region,
-            place: self.place,
+            vantage: self.vantage,
             network: self.network,
             started: self.started,
-            asked: &self.second.asked,
+            tried: &self.confirmation.tried,
         }
     }
 
     /// Builds the report of the round for users and the journal.
-    pub(super) fn report(&self, word: Word, outcome: Outcome) -> RoundReport {
-        let (mut second, mut third) = (self.second.heard.clone(), self.second.third.0.clone());
-        let agrees = |(_, seen): &(PlaceNo, Outcome)| match word {
-            Word::Failed => matches!(seen, Outcome::Failed(..)),
-            Word::Passed => matches!(seen, Outcome::Passed(_)),
-            Word::Disputed | Word::Unconfirmed | Word::Inconclusive => false,
+    pub(super) fn report(&self, word: RoundOutcome, outcome: ProbeOutcome) -> RoundReport {
+        let (mut second, mut third) =
+            (self.confirmation.second_outcome.clone(), self.confirmation.third_outcome.0.clone());
+        let agrees = |(_, seen): &(VantageNo, ProbeOutcome)| match word {
+            RoundOutcome::Failed => matches!(seen, ProbeOutcome::Failed(..)),
+            RoundOutcome::Passed => matches!(seen, ProbeOutcome::Passed(_)),
+            RoundOutcome::Disputed | RoundOutcome::Unconfirmed | RoundOutcome::Inconclusive => false,
         };
         if third.as_ref().is_some_and(agrees) && !second.as_ref().is_some_and(agrees) {
             // The vantage that agrees explains the outcome.
@@ -298,9 +297,9 @@ impl Round {
             reason: self.reason,
             round: self.number,
             started: self.started,
-            word,
-            first: self.place,
-            outcome,
+            round_outcome: word,
+            first_vantage: self.vantage,
+            first_outcome: outcome,
             second,
             third: third.map(Box::new),
         }

@@ -1,80 +1,80 @@
 //! Status of the monitor: turns the combined verdict of the regions into changes, each emitted once.
 
 use crate::check::CheckKind;
-use crate::event::{AlertKind, Change, Reason, Status, What};
-use crate::heartbeat::Pulse;
-use crate::observation::{Facts, Failure};
-use crate::place::{Mesh, Region, RegionSet};
-use crate::slowness::Passed;
+use crate::event::{AlertKind, EventKind, MonitorStatus, ProbeReason, StatusChange};
+use crate::heartbeat::HeartbeatState;
+use crate::observation::{Failure, Measurements};
+use crate::slowness::PassedReading;
 use crate::time::{SECOND, Timestamp};
-use crate::verdict::{Lane, Standing, Verdict, judge};
+use crate::vantage::{Mesh, Region, RegionSet};
+use crate::verdict::{RegionState, RegionStatus, Verdict, judge};
 
-use super::state::{Outage, State};
-use super::view::LastCheck;
-use super::{Machine, Output, Step};
+use super::machine_view::LastCheck;
+use super::state::{MachineState, OpenOutage};
+use super::{MachineOutput, MachineStep, MonitorMachine};
 
 /// Milliseconds that going down waits for second rounds and confirmations of other regions.
-pub(super) const SETTLE: i64 = 3 * SECOND;
+pub(super) const SCOPE_DELAY: i64 = 3 * SECOND;
 /// Milliseconds after a start during which missing agents are assumed to be reconnecting.
-const BLIND: i64 = 15 * SECOND;
+const RECONNECT_GRACE: i64 = 15 * SECOND;
 
 /// Round that caused a decision: its region, start and response time.
-pub(super) type Cause = (Region, Timestamp, Option<u32>);
+pub(super) type DecisionCause = (Region, Timestamp, Option<u32>);
 
 impl LastCheck {
     /// Creates the last check of a passed round.
-    pub(super) fn passed(at: Timestamp, facts: &Facts) -> Self {
+    pub(super) fn passed(at: Timestamp, facts: &Measurements) -> Self {
         Self { at, ok: true, facts: facts.clone(), error: None }
     }
 }
 
-impl Machine {
+impl MonitorMachine {
     /// Closes what is over and judges the monitor; runs after every step.
-    pub(super) fn settle(&mut self, step: &mut Step<'_>) {
+    pub(super) fn update(&mut self, step: &mut MachineStep<'_>) {
         self.close_suspicion();
-        if self.is_blind(step) {
-            self.state.settle_by = self.state.settle_by.map(|by| by.max(step.now + SECOND));
+        if self.is_mesh_unknown(step) {
+            self.state.scope_deadline = self.state.scope_deadline.map(|by| by.max(step.now + SECOND));
             return;
         }
-        self.counted = self.watch.counted(step.mesh);
+        self.counted = self.settings.counted_regions(step.mesh);
         self.decide(None, step);
     }
 
     /// Returns true if the mesh is not known yet: an empty one in the first seconds of this process is no
     /// information.
-    pub(super) fn is_blind(&self, step: &Step<'_>) -> bool {
-        step.mesh.places().is_empty() && step.now.since(self.born) < BLIND
+    pub(super) fn is_mesh_unknown(&self, step: &MachineStep<'_>) -> bool {
+        step.mesh.vantages().is_empty() && step.now.since(self.taken_over_at) < RECONNECT_GRACE
     }
 
     /// Compares the verdict of the counted regions with the status, and changes the status if they differ.
-    pub(super) fn decide(&mut self, cause: Option<Cause>, step: &mut Step<'_>) {
-        if self.watch.paused || self.watch.beat.is_some() || self.is_blind(step) {
+    pub(super) fn decide(&mut self, cause: Option<DecisionCause>, step: &mut MachineStep<'_>) {
+        if self.settings.paused || self.settings.heartbeat.is_some() || self.is_mesh_unknown(step) {
             return;
         }
-        let says = self.says(step.mesh, |says| match &self.state.outage {
-            Some(outage) => Some(outage.began()),
-            None => self.first_failed(says.failing()).map(|(since, _)| since),
+        let says = self.summarize_regions(step.mesh, |says| match &self.state.outage {
+            Some(outage) => Some(outage.adjusted_start()),
+            None => self.first_failure(says.failing()).map(|(since, _)| since),
         });
         match judge(&says) {
             Verdict::Unknown => {
-                self.state.settle_by = None;
-                if self.state.status != Status::Unknown {
-                    self.change(Change::to(Status::Unknown, step.now), step);
+                self.state.scope_deadline = None;
+                if self.state.status != MonitorStatus::Unknown {
+                    self.change_status(StatusChange::new(MonitorStatus::Unknown, step.now), step);
                 }
             }
             Verdict::Up => {
-                self.state.settle_by = None;
+                self.state.scope_deadline = None;
                 match self.state.status {
-                    Status::Down | Status::Unknown => self.come_up(cause, step),
-                    Status::Up | Status::Slow => self.judge_speed(cause, step),
+                    MonitorStatus::Down | MonitorStatus::Unknown => self.go_up(cause, step),
+                    MonitorStatus::Up | MonitorStatus::Slow => self.judge_latency(cause, step),
                 }
             }
             Verdict::Down { from, whole } => match self.state.status {
-                Status::Down => self.rescope(from, step),
-                Status::Unknown if self.state.outage.is_some() => self.resume_outage(from, step),
-                Status::Unknown | Status::Up | Status::Slow => {
-                    let waits = !whole && self.is_awaited(says.counted);
-                    let until = *self.state.settle_by.get_or_insert(step.now + SETTLE);
+                MonitorStatus::Down => self.change_scope(from, step),
+                MonitorStatus::Unknown if self.state.outage.is_some() => self.resume_outage(from, step),
+                MonitorStatus::Unknown | MonitorStatus::Up | MonitorStatus::Slow => {
+                    let waits = !whole && self.awaits_other_regions(says.counted);
+                    let until = *self.state.scope_deadline.get_or_insert(step.now + SCOPE_DELAY);
                     if !waits || step.now >= until {
                         self.go_down(from, says.failing(), step);
                     }
@@ -84,18 +84,18 @@ impl Machine {
     }
 
     /// Marks regions that have been silent for too long as unknown. A region that is down stays down.
-    pub(super) fn go_stale(&mut self, step: &Step<'_>) {
+    pub(super) fn mark_stale(&mut self, step: &MachineStep<'_>) {
         for region in Region::ALL {
             if self.stale_at(region.index()).is_none_or(|at| step.now < at) {
                 continue;
             }
             self.changed = true;
-            if let Some(lane) = self.state.lanes.get_mut(region.index()) {
-                lane.standing = Standing::Unknown;
-                lane.forget_first_failed();
+            if let Some(lane) = self.state.regions.get_mut(region.index()) {
+                lane.status = RegionStatus::Unknown;
+                lane.reset_failure_run();
             }
-            self.forget_evidence(region);
-            self.forget_suspect(region);
+            self.remove_evidence(region);
+            self.remove_from_suspicion(region);
         }
     }
 
@@ -103,118 +103,119 @@ impl Machine {
     /// later. A region that is down does not become stale, except for a component: a vendor's page that cannot be
     /// read for that long makes it unknown.
     pub(super) fn stale_at(&self, lane: usize) -> Option<Timestamp> {
-        let lane = self.state.lanes.get(lane)?;
-        let speaks = match lane.standing {
-            Standing::Up => true,
-            Standing::Down => self.watch.kind == CheckKind::Component,
-            Standing::Unknown => lane.first_failed().is_some(),
+        let lane = self.state.regions.get(lane)?;
+        let speaks = match lane.status {
+            RegionStatus::Up => true,
+            RegionStatus::Down => self.settings.kind == CheckKind::Component,
+            RegionStatus::Unknown => lane.first_failure().is_some(),
         };
-        speaks.then(|| self.speaks_until(lane))
+        speaks.then(|| self.current_until(lane))
     }
 
     /// Regions with that status by recent rounds: one that is down without recent rounds is left out. For check types
     /// that are not judged by region, one region represents all.
-    pub(super) fn seen(&self, standing: Standing, now: Timestamp) -> RegionSet {
+    pub(super) fn recently_seen(&self, standing: RegionStatus, now: Timestamp) -> RegionSet {
         let is_seen = |region: &Region| {
-            let lane = self.state.lanes.get(self.watch.lane(*region));
-            lane.is_some_and(|lane| lane.standing == standing && now < self.speaks_until(lane))
+            let lane = self.state.regions.get(self.settings.state_index(*region));
+            lane.is_some_and(|lane| lane.status == standing && now < self.current_until(lane))
         };
         Region::ALL.into_iter().filter(is_seen).collect()
     }
 
     /// Time until which the newest round of a region is current.
-    pub(super) fn speaks_until(&self, lane: &Lane) -> Timestamp {
-        lane.fresh.map_or(self.born, |fresh| fresh.max(self.born)) + self.watch.stale_after()
+    pub(super) fn current_until(&self, lane: &RegionState) -> Timestamp {
+        lane.newest_arrived.map_or(self.taken_over_at, |fresh| fresh.max(self.taken_over_at))
+            + self.settings.stale_after()
     }
 
     /// Stops judging: the status becomes unknown, and an open outage is dropped without an alert.
-    pub(super) fn pause(&mut self, step: &mut Step<'_>) {
-        if self.state.status != Status::Unknown {
-            self.change(Change::to(Status::Unknown, step.now), step);
+    pub(super) fn pause(&mut self, step: &mut MachineStep<'_>) {
+        if self.state.status != MonitorStatus::Unknown {
+            self.change_status(StatusChange::new(MonitorStatus::Unknown, step.now), step);
         }
-        let mut lanes = std::mem::take(&mut self.state.lanes);
+        let mut lanes = std::mem::take(&mut self.state.regions);
         lanes.iter_mut().for_each(|lane| {
-            lane.leave();
+            lane.clear();
         });
         let mut downtime = std::mem::take(&mut self.state.downtime);
         downtime.pause(step.now);
-        self.state = State {
-            lanes,
+        self.state = MachineState {
+            regions: lanes,
             since: self.state.since,
-            next_number: self.state.next_number,
+            next_request: self.state.next_request,
             expires_at: self.state.expires_at,
-            pulse: Pulse {
-                last: self.state.pulse.last,
-                count: self.state.pulse.count,
-                last_run_ms: self.state.pulse.last_run_ms,
-                ..Pulse::default()
+            heartbeat: HeartbeatState {
+                last_ping: self.state.heartbeat.last_ping,
+                ping_count: self.state.heartbeat.ping_count,
+                last_run_ms: self.state.heartbeat.last_run_ms,
+                ..HeartbeatState::default()
             }
             .into(),
-            untried: true,
+            needs_first_rounds: true,
             settings: self.state.settings,
             downtime,
             // An outage that was open before the pause is over without an alert, also for the end of a window.
-            window: self.state.window.as_ref().map(|_| Box::default()),
-            ..State::default()
+            announced_before_window: self.state.announced_before_window.as_ref().map(|_| Box::default()),
+            ..MachineState::default()
         };
     }
 
     /// Goes up: a recovery, or up for the first time. The round that shows it clears all slowness.
-    pub(super) fn come_up(&mut self, cause: Option<Cause>, step: &mut Step<'_>) {
+    pub(super) fn go_up(&mut self, cause: Option<DecisionCause>, step: &mut MachineStep<'_>) {
         let since = cause.map_or(step.now, |(_, started, _)| started);
-        let mut change = Change::to(Status::Up, since);
+        let mut change = StatusChange::new(MonitorStatus::Up, since);
         change.latency_ms = cause.and_then(|(.., latency_ms)| latency_ms);
         if let Some(outage) = self.state.outage.take() {
             change.alert = Some(AlertKind::Recovered);
             change.down_since = Some(outage.since);
             change.reason = Some(outage.reason);
-            change.duration_ms = Some(between(outage.since, since));
+            change.duration_ms = Some(duration_between(outage.since, since));
             self.state.last_recovered = Some(step.now);
-        } else if let Some(slow) = self.state.slow {
+        } else if let Some(slow) = self.state.slow_since {
             change.alert = Some(AlertKind::BackToNormal);
-            change.duration_ms = Some(between(slow, since));
-            change.threshold_ms = cause.and_then(|(region, ..)| self.watch.threshold(region));
+            change.duration_ms = Some(duration_between(slow, since));
+            change.threshold_ms = cause.and_then(|(region, ..)| self.settings.threshold(region));
         }
-        self.state.slow = None;
-        self.state.lanes.iter_mut().for_each(|lane| lane.readings.clear());
-        self.state.degraded = None;
-        self.change(change, step);
+        self.state.slow_since = None;
+        self.state.regions.iter_mut().for_each(|lane| lane.readings.clear());
+        self.state.degraded_since = None;
+        self.change_status(change, step);
     }
 
     /// Goes down: the outage began with the first failed round of the two.
-    pub(super) fn fall(
+    pub(super) fn begin_outage(
         &mut self,
         since: Timestamp,
         reason: Failure,
         from: Option<RegionSet>,
-        step: &mut Step<'_>,
+        step: &mut MachineStep<'_>,
     ) {
-        self.state.settle_by = None;
-        self.state.slow = None;
-        self.state.outage = Some(Box::new(Outage::new(since, reason.clone())));
-        let mut change = Change::to(Status::Down, since);
+        self.state.scope_deadline = None;
+        self.state.slow_since = None;
+        self.state.outage = Some(Box::new(OpenOutage::new(since, reason.clone())));
+        let mut change = StatusChange::new(MonitorStatus::Down, since);
         change.alert = Some(AlertKind::WentDown);
         change.down_since = Some(since);
         change.reason = Some(reason);
         change.down_from = from;
         change.evidence = self.evidence(step);
-        self.change(change, step);
+        self.change_status(change, step);
     }
 
     /// Goes down, dated from the first failed round of all contributing regions.
-    fn go_down(&mut self, from: Option<RegionSet>, failing: RegionSet, step: &mut Step<'_>) {
-        let (since, failure) = self.first_failed(failing).unwrap_or((step.now, None));
+    fn go_down(&mut self, from: Option<RegionSet>, failing: RegionSet, step: &mut MachineStep<'_>) {
+        let (since, failure) = self.first_failure(failing).unwrap_or((step.now, None));
         let failure = failure.cloned().unwrap_or_else(|| Failure::Other("failed".to_owned()));
-        self.fall(since, failure, from, step);
+        self.begin_outage(since, failure, from, step);
     }
 
     /// Start and reason of the first failed round among regions that are down or suspected.
-    fn first_failed(&self, failing: RegionSet) -> Option<(Timestamp, Option<&Failure>)> {
+    fn first_failure(&self, failing: RegionSet) -> Option<(Timestamp, Option<&Failure>)> {
         let failed = |region: Region| {
-            let lane = self.state.lanes.get(region.index())?;
-            let since = match lane.standing {
-                Standing::Down => lane.down_since(),
-                Standing::Unknown | Standing::Up => lane.first_failed().map(|first| first.started),
+            let lane = self.state.regions.get(region.index())?;
+            let since = match lane.status {
+                RegionStatus::Down => lane.down_since(),
+                RegionStatus::Unknown | RegionStatus::Up => lane.first_failure().map(|first| first.started),
             };
             Some((since?, lane.failure()))
         };
@@ -222,58 +223,58 @@ impl Machine {
     }
 
     /// Goes down again after an unknown period within one outage: no new alert.
-    fn resume_outage(&mut self, from: Option<RegionSet>, step: &mut Step<'_>) {
+    fn resume_outage(&mut self, from: Option<RegionSet>, step: &mut MachineStep<'_>) {
         let since = self.state.outage.as_ref().map_or(step.now, |outage| outage.since);
-        let mut change = Change::to(Status::Down, since);
+        let mut change = StatusChange::new(MonitorStatus::Down, since);
         change.down_since = Some(since);
         change.down_from = from;
         change.reason = self.state.outage.as_ref().map(|outage| outage.reason.clone());
-        self.state.settle_by = None;
-        self.change(change, step);
+        self.state.scope_deadline = None;
+        self.change_status(change, step);
     }
 
-    fn rescope(&mut self, from: Option<RegionSet>, step: &mut Step<'_>) {
+    fn change_scope(&mut self, from: Option<RegionSet>, step: &mut MachineStep<'_>) {
         if self.state.down_from != from {
             self.state.down_from = from;
             self.changed = true;
-            step.out.push(Output::happened(What::ScopeChanged(from)));
+            step.out.push(MachineOutput::event(EventKind::ScopeChanged(from)));
         }
     }
 
-    fn judge_speed(&mut self, cause: Option<Cause>, step: &mut Step<'_>) {
+    fn judge_latency(&mut self, cause: Option<DecisionCause>, step: &mut MachineStep<'_>) {
         match (self.state.status, self.slow_reading(step)) {
-            (Status::Up, Some(reading)) => {
-                let mut change = Change::to(Status::Slow, reading.started);
+            (MonitorStatus::Up, Some(reading)) => {
+                let mut change = StatusChange::new(MonitorStatus::Slow, reading.started);
                 change.alert = Some(AlertKind::WentSlow);
                 change.latency_ms = reading.latency_ms;
                 change.threshold_ms = reading.threshold_ms;
-                self.state.slow = Some(reading.started);
-                self.change(change, step);
+                self.state.slow_since = Some(reading.started);
+                self.change_status(change, step);
             }
-            (Status::Slow, None) => {
-                let judged = self.watch.latency(step.mesh);
+            (MonitorStatus::Slow, None) => {
+                let judged = self.settings.judged_latency_regions(step.mesh);
                 let round = cause.filter(|(region, ..)| judged.contains(*region) || judged.is_empty());
                 let reading = round.or_else(|| self.newest_reading(step));
                 let since = round.map_or(step.now, |(_, started, _)| started);
-                let mut change = Change::to(Status::Up, since);
+                let mut change = StatusChange::new(MonitorStatus::Up, since);
                 change.alert = Some(AlertKind::BackToNormal);
                 change.latency_ms = reading.and_then(|(.., latency_ms)| latency_ms);
-                change.threshold_ms = reading.and_then(|(region, ..)| self.watch.threshold(region));
-                change.duration_ms = self.state.slow.take().map(|slow| between(slow, since));
-                self.change(change, step);
+                change.threshold_ms = reading.and_then(|(region, ..)| self.settings.threshold(region));
+                change.duration_ms = self.state.slow_since.take().map(|slow| duration_between(slow, since));
+                self.change_status(change, step);
             }
-            (Status::Unknown | Status::Up | Status::Slow | Status::Down, _) => {}
+            (MonitorStatus::Unknown | MonitorStatus::Up | MonitorStatus::Slow | MonitorStatus::Down, _) => {}
         }
     }
 
     /// Reading that makes the monitor slow: above the threshold of a region that is not stale, or degraded by the
     /// vendor.
-    fn slow_reading(&self, step: &Step<'_>) -> Option<SlowReading> {
-        if let Some(started) = self.state.degraded.filter(|_| self.watch.kind == CheckKind::Component) {
+    fn slow_reading(&self, step: &MachineStep<'_>) -> Option<SlowReading> {
+        if let Some(started) = self.state.degraded_since.filter(|_| self.settings.kind == CheckKind::Component) {
             return Some(SlowReading { started, latency_ms: None, threshold_ms: None });
         }
         let slow = |region| self.slow_reading_of(region, step.mesh, step.now);
-        let (reading, threshold) = self.watch.latency(step.mesh).iter().find_map(slow)?;
+        let (reading, threshold) = self.settings.judged_latency_regions(step.mesh).iter().find_map(slow)?;
         Some(SlowReading {
             started: reading.started,
             latency_ms: Some(reading.latency_ms),
@@ -282,41 +283,41 @@ impl Machine {
     }
 
     /// Reading that makes a region slow, with its threshold; none if the region is stale.
-    fn slow_reading_of(&self, region: Region, mesh: &Mesh, now: Timestamp) -> Option<(Passed, u32)> {
+    fn slow_reading_of(&self, region: Region, mesh: &Mesh, now: Timestamp) -> Option<(PassedReading, u32)> {
         // Agents reconnect one by one after a start: their absence makes nothing faster.
-        let waits = self.state.status == Status::Slow && now.since(self.born) < BLIND;
-        let lane = self.state.lanes.get(region.index())?;
-        let lane = (lane.standing != Standing::Unknown).then_some(lane)?;
-        lane.readings.slow(&self.watch, (!waits).then_some(mesh), region, now)
+        let waits = self.state.status == MonitorStatus::Slow && now.since(self.taken_over_at) < RECONNECT_GRACE;
+        let lane = self.state.regions.get(region.index())?;
+        let lane = (lane.status != RegionStatus::Unknown).then_some(lane)?;
+        lane.readings.slow_reading(&self.settings, (!waits).then_some(mesh), region, now)
     }
 
     /// While slow: the slow regions, provided that other counted regions are seen as not slow.
     pub(super) fn slow_from(&self, mesh: &Mesh, now: Timestamp) -> Option<RegionSet> {
-        if self.state.status != Status::Slow {
+        if self.state.status != MonitorStatus::Slow {
             return None;
         }
-        let judged = self.watch.latency(mesh);
+        let judged = self.settings.judged_latency_regions(mesh);
         let slow: RegionSet =
             judged.iter().filter(|region| self.slow_reading_of(*region, mesh, now).is_some()).collect();
-        let seen = self.seen(Standing::Up, now);
+        let seen = self.recently_seen(RegionStatus::Up, now);
         let is_fast = |region: Region| seen.contains(region) && !slow.contains(region);
         (!slow.is_empty() && judged.iter().any(is_fast)).then_some(slow)
     }
 
     /// Response time and threshold of the reading that makes it slow, if it has numbers.
-    pub(super) fn slow_figures(&self, step: &Step<'_>) -> (Option<u32>, Option<u32>) {
+    pub(super) fn slow_figures(&self, step: &MachineStep<'_>) -> (Option<u32>, Option<u32>) {
         self.slow_reading(step).map_or((None, None), |reading| (reading.latency_ms, reading.threshold_ms))
     }
 
     /// Response time and threshold of the newest counted reading, if there is one.
-    pub(super) fn newest_figures(&self, step: &Step<'_>) -> (Option<u32>, Option<u32>) {
+    pub(super) fn newest_figures(&self, step: &MachineStep<'_>) -> (Option<u32>, Option<u32>) {
         let Some((region, _, latency_ms)) = self.newest_reading(step) else { return (None, None) };
-        (latency_ms, self.watch.threshold(region))
+        (latency_ms, self.settings.threshold(region))
     }
 
-    fn newest_reading(&self, step: &Step<'_>) -> Option<Cause> {
-        let readings = self.watch.latency(step.mesh).iter().filter_map(|region| {
-            let reading = self.state.lanes.get(region.index())?.readings.newest()?;
+    fn newest_reading(&self, step: &MachineStep<'_>) -> Option<DecisionCause> {
+        let readings = self.settings.judged_latency_regions(step.mesh).iter().filter_map(|region| {
+            let reading = self.state.regions.get(region.index())?.readings.newest()?;
             Some((region, reading.started, Some(reading.latency_ms)))
         });
         readings.max_by_key(|(_, started, _)| *started)
@@ -324,45 +325,45 @@ impl Machine {
 
     /// While slow: time at which the next reading expires.
     pub(super) fn reading_expires_at(&self) -> Option<Timestamp> {
-        let lanes = self.state.lanes.iter().filter(|_| self.state.status == Status::Slow);
-        Some(lanes.filter_map(|lane| lane.readings.oldest()).min()? + self.watch.intervals(3))
+        let lanes = self.state.regions.iter().filter(|_| self.state.status == MonitorStatus::Slow);
+        Some(lanes.filter_map(|lane| lane.readings.oldest()).min()? + self.settings.intervals(3))
     }
 
     /// Removes expired readings.
-    pub(super) fn expire_readings(&mut self, step: &Step<'_>) {
+    pub(super) fn expire_readings(&mut self, step: &MachineStep<'_>) {
         if self.reading_expires_at().is_some_and(|at| step.now >= at) {
-            let before = step.now - self.watch.intervals(3);
-            self.state.lanes.iter_mut().for_each(|lane| lane.readings.expire(before));
+            let before = step.now - self.settings.intervals(3);
+            self.state.regions.iter_mut().for_each(|lane| lane.readings.expire(before));
             self.changed = true;
         }
     }
 
     /// Returns true if a counted region's second round or confirmation is outstanding: due, or in progress.
-    fn is_awaited(&self, counted: RegionSet) -> bool {
+    fn awaits_other_regions(&self, counted: RegionSet) -> bool {
         let due = self.state.suspicion.as_ref().map_or(RegionSet::NONE, |suspicion| suspicion.second_due);
         let under_way = self.state.rounds.iter().any(|round| {
-            let confirms = round.second.open.is_some() || round.second.repeat_at.is_some();
-            counted.contains(self.lane_region(round.region))
-                && round.held.is_none()
-                && (round.reason == Reason::Second || confirms)
+            let confirms = round.confirmation.open_request.is_some() || round.confirmation.repeat_at.is_some();
+            counted.contains(self.state_region(round.region))
+                && round.held_outcome.is_none()
+                && (round.reason == ProbeReason::Second || confirms)
         });
         under_way || !due.intersection(counted).is_empty()
     }
 
     /// Changes the status and emits one event for it.
-    fn change(&mut self, mut change: Change, step: &mut Step<'_>) {
+    fn change_status(&mut self, mut change: StatusChange, step: &mut MachineStep<'_>) {
         self.changed = true;
         change.from = std::mem::replace(&mut self.state.status, change.to);
-        if self.state.window.is_some() {
+        if self.state.announced_before_window.is_some() {
             change.alert = None;
         }
         self.state.since = Some(change.since);
         self.state.down_from = change.down_from;
-        self.skip_repeats(step.now);
-        if self.watch.kind.has_downtime() {
-            self.state.downtime.note(change.to == Status::Down, change.since);
+        self.skip_still_down(step.now);
+        if self.settings.kind.has_downtime() {
+            self.state.downtime.set_down(change.to == MonitorStatus::Down, change.since);
         }
-        self.happened(change, step);
+        self.emit_change(change, step);
     }
 }
 
@@ -374,6 +375,6 @@ struct SlowReading {
 }
 
 /// Milliseconds from `start` to `end`; 0 if the order is reversed.
-pub(super) fn between(start: Timestamp, end: Timestamp) -> u64 {
+pub(super) fn duration_between(start: Timestamp, end: Timestamp) -> u64 {
     u64::try_from(end.since(start)).unwrap_or(0)
 }

@@ -5,7 +5,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::refusal::Rule;
+use crate::validation::Rule;
 use crate::{account, text};
 
 /// Maximum number of email addresses allowed on a page.
@@ -18,9 +18,9 @@ pub const PASSWORD: std::ops::RangeInclusive<usize> = 1..=200;
 /// A page's password as sent. It is never logged or stored.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
-pub struct Password(String);
+pub struct PagePassword(String);
 
-impl Password {
+impl PagePassword {
     /// Wraps the text that was sent.
     pub const fn new(text: String) -> Self {
         Self(text)
@@ -35,7 +35,7 @@ impl Password {
     ///
     /// # Errors
     /// The rule that it breaks.
-    pub fn check(&self) -> Result<(), Rule> {
+    pub fn validate(&self) -> Result<(), Rule> {
         if PASSWORD.contains(&self.0.chars().count()) {
             Ok(())
         } else {
@@ -44,7 +44,7 @@ impl Password {
     }
 }
 
-impl fmt::Debug for Password {
+impl fmt::Debug for PagePassword {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Password")
     }
@@ -52,17 +52,17 @@ impl fmt::Debug for Password {
 
 /// People who may see a private page.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Allowed {
-    /// Email addresses in canonical form ([`mailbox`]), sorted.
+pub struct AllowedVisitors {
+    /// Email addresses in canonical form ([`normalize_email`]), sorted.
     pub people: Vec<String>,
     /// Email domains in canonical form, sorted; subdomains are not included.
     pub domains: Vec<String>,
 }
 
-impl Allowed {
+impl AllowedVisitors {
     /// Returns true if an email address in canonical form is allowed, by itself or by its domain. Names are
     /// compared whole.
-    pub fn has(&self, mailbox: &str) -> bool {
+    pub fn allows(&self, mailbox: &str) -> bool {
         let domain = mailbox.rsplit_once('@').map(|(_, domain)| domain);
         self.people.iter().any(|it| it == mailbox)
             || domain.is_some_and(|domain| self.domains.iter().any(|it| it == domain))
@@ -73,14 +73,14 @@ impl Allowed {
 ///
 /// # Errors
 /// The rule that the text breaks.
-pub fn mailbox(text: &str) -> Result<String, Rule> {
-    let email = account::email(text)?;
+pub fn normalize_email(text: &str) -> Result<String, Rule> {
+    let email = account::parse_email(text)?;
     let rule = || "must be an email address".to_owned();
     let (name, host) = email.rsplit_once('@').ok_or_else(rule)?;
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-/=?^_`{|}~.".contains(&byte);
     let has_dots_inside = !name.starts_with('.') && !name.ends_with('.') && !name.contains("..");
     if name.len() <= 64 && name.bytes().all(is_plain) && has_dots_inside {
-        Ok(format!("{}@{}", name.to_ascii_lowercase(), mail_domain(host)?))
+        Ok(format!("{}@{}", name.to_ascii_lowercase(), normalize_email_domain(host)?))
     } else {
         Err(rule())
     }
@@ -90,7 +90,7 @@ pub fn mailbox(text: &str) -> Result<String, Rule> {
 ///
 /// # Errors
 /// The rule that the text breaks.
-pub fn mail_domain(text: &str) -> Result<String, Rule> {
+pub fn normalize_email_domain(text: &str) -> Result<String, Rule> {
     let domain = text::domain(text).map_err(|_| "must be a domain such as example.com".to_owned())?;
     if domain.contains('.') { Ok(domain) } else { Err("must be a domain such as example.com".to_owned()) }
 }
@@ -99,16 +99,16 @@ pub fn mail_domain(text: &str) -> Result<String, Rule> {
 ///
 /// # Errors
 /// The rule that the list breaks, with the index of the entry from 0.
-pub fn people(list: &[String]) -> Result<Vec<String>, Rule> {
-    read(list, MAX_PEOPLE, "email addresses", mailbox)
+pub fn read_emails(list: &[String]) -> Result<Vec<String>, Rule> {
+    read(list, MAX_PEOPLE, "email addresses", normalize_email)
 }
 
 /// Validates a list of email domains; sorts it and removes duplicates.
 ///
 /// # Errors
 /// The rule that the list breaks, with the index of the entry from 0.
-pub fn domains(list: &[String]) -> Result<Vec<String>, Rule> {
-    read(list, MAX_DOMAINS, "domains", mail_domain)
+pub fn read_email_domains(list: &[String]) -> Result<Vec<String>, Rule> {
+    read(list, MAX_DOMAINS, "domains", normalize_email_domain)
 }
 
 fn read(
@@ -133,16 +133,14 @@ mod tests {
 
     #[test]
     fn mailboxes_are_compared_whole_and_in_one_form() {
-        assert_eq!(mailbox(" Ann@Example.COM ").as_deref(), Ok("ann@example.com"));
-        assert_eq!(mailbox("ann@b\u{fc}cher.example").as_deref(), Ok("ann@xn--bcher-kva.example"));
-        for bad in
-            ["ann", "@example.com", "ann@", "ann@localhost", "a b@example.com", "ann@127.0.0.1", ".a@b.cc"]
-        {
-            assert!(mailbox(bad).is_err(), "{bad}");
+        assert_eq!(normalize_email(" Ann@Example.COM ").as_deref(), Ok("ann@example.com"));
+        assert_eq!(normalize_email("ann@b\u{fc}cher.example").as_deref(), Ok("ann@xn--bcher-kva.example"));
+        for bad in ["ann", "@example.com", "ann@", "ann@localhost", "a b@example.com", "ann@127.0.0.1", ".a@b.cc"] {
+            assert!(normalize_email(bad).is_err(), "{bad}");
         }
-        let allowed = Allowed {
-            people: people(&["Bob@else.example".to_owned()]).unwrap(),
-            domains: domains(&["Example.com.".to_owned()]).unwrap(),
+        let allowed = AllowedVisitors {
+            people: read_emails(&["Bob@else.example".to_owned()]).unwrap(),
+            domains: read_email_domains(&["Example.com.".to_owned()]).unwrap(),
         };
         for (who, is_in) in [
             ("bob@else.example", true),
@@ -153,30 +151,30 @@ mod tests {
             ("ann@mail.example.com", false),
             ("example.com", false),
         ] {
-            assert_eq!(allowed.has(who), is_in, "{who}");
+            assert_eq!(allowed.allows(who), is_in, "{who}");
         }
     }
 
     #[test]
     fn a_password_is_not_shown_and_has_its_bounds() {
-        let of = |length: usize| Password::new("\u{e9}".repeat(length));
+        let of = |length: usize| PagePassword::new("\u{e9}".repeat(length));
         assert_eq!(format!("{:?}", of(3)), "Password");
         for (length, is_good) in [(0, false), (1, true), (200, true), (201, false)] {
-            assert_eq!(of(length).check().is_ok(), is_good, "{length}");
+            assert_eq!(of(length).validate().is_ok(), is_good, "{length}");
         }
     }
 
     #[test]
     fn lists_have_an_end_and_name_each_once() {
         let many = |count: usize| (0..count).map(|n| format!("a{n}@example.com")).collect::<Vec<_>>();
-        assert_eq!(people(&many(MAX_PEOPLE)).map(|it| it.len()), Ok(MAX_PEOPLE));
-        assert_eq!(people(&many(MAX_PEOPLE + 1)), Err("must be at most 200 email addresses".to_owned()));
+        assert_eq!(read_emails(&many(MAX_PEOPLE)).map(|it| it.len()), Ok(MAX_PEOPLE));
+        assert_eq!(read_emails(&many(MAX_PEOPLE + 1)), Err("must be at most 200 email addresses".to_owned()));
         let names = |count: usize| (0..count).map(|n| format!("a{n}.example")).collect::<Vec<_>>();
-        assert_eq!(domains(&names(MAX_DOMAINS)).map(|it| it.len()), Ok(MAX_DOMAINS));
-        assert_eq!(domains(&names(MAX_DOMAINS + 1)), Err("must be at most 50 domains".to_owned()));
+        assert_eq!(read_email_domains(&names(MAX_DOMAINS)).map(|it| it.len()), Ok(MAX_DOMAINS));
+        assert_eq!(read_email_domains(&names(MAX_DOMAINS + 1)), Err("must be at most 50 domains".to_owned()));
         let twice = ["A.example".to_owned(), "a.example".to_owned()];
-        assert_eq!(domains(&twice), Ok(vec!["a.example".to_owned()]));
-        let wrong = domains(&["a.example".to_owned(), "localhost".to_owned()]).unwrap_err();
+        assert_eq!(read_email_domains(&twice), Ok(vec!["a.example".to_owned()]));
+        let wrong = read_email_domains(&["a.example".to_owned(), "localhost".to_owned()]).unwrap_err();
         assert!(wrong.contains("entry 1 must be a domain"), "{wrong}");
     }
 }

@@ -4,12 +4,12 @@
 use serde::{Deserialize, Serialize};
 
 use crate::id::AccountId;
-use crate::refusal::Rule;
 use crate::text;
 use crate::time::{DAY, Timestamp};
+use crate::validation::Rule;
 
 /// Milliseconds for which a released hostname stays reserved for its former account.
-pub const FREED_FOR: i64 = 30 * DAY;
+pub const RESERVED_FOR: i64 = 30 * DAY;
 /// First label of the record's name, before the hostname.
 pub const RECORD_LABEL: &str = "_parallax-challenge";
 /// Prefix of the record's value, before the token.
@@ -23,7 +23,7 @@ pub struct DomainClaim {
     /// Token that the TXT record must contain to prove ownership.
     pub token: String,
     /// Time of the claim.
-    pub asked_at: Timestamp,
+    pub claimed_at: Timestamp,
     /// Time of the last look-up.
     pub checked_at: Option<Timestamp>,
     /// Reason for which the last look-up failed, in words for the owner.
@@ -33,7 +33,7 @@ pub struct DomainClaim {
 impl DomainClaim {
     /// Creates a claim as of now.
     pub const fn new(host: String, token: String, now: Timestamp) -> Self {
-        Self { host, token, asked_at: now, checked_at: None, problem: None }
+        Self { host, token, claimed_at: now, checked_at: None, problem: None }
     }
 
     /// Name of the expected TXT record.
@@ -49,16 +49,16 @@ impl DomainClaim {
 
 /// A released hostname, reserved for its former account for a while.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Freed {
+pub struct ReservedHostname {
     /// The account whose page had it.
     pub account: AccountId,
     /// End of the reservation.
     pub until: Timestamp,
 }
 
-impl Freed {
+impl ReservedHostname {
     /// Returns true if the hostname is reserved against that account now.
-    pub fn holds_against(&self, account: AccountId, now: Timestamp) -> bool {
+    pub fn is_reserved_from(&self, account: AccountId, now: Timestamp) -> bool {
         self.account != account && self.until > now
     }
 }
@@ -68,7 +68,7 @@ impl Freed {
 ///
 /// # Errors
 /// The rule that the text breaks.
-pub fn read_host(text: &str, own: Option<&str>, root_domain: Option<&str>) -> Result<String, Rule> {
+pub fn read_custom_domain(text: &str, own: Option<&str>, root_domain: Option<&str>) -> Result<String, Rule> {
     let host = text::domain(text).map_err(|_| "must be a hostname such as status.example.com".to_owned())?;
     let below = |root: &str| host == root || host.strip_suffix(root).is_some_and(|rest| rest.ends_with('.'));
     if !host.contains('.') || host.contains('_') || host.len() > MAX_HOST {
@@ -92,23 +92,16 @@ mod tests {
 
     #[test]
     fn a_hostname_is_the_owners_and_not_the_services() {
-        let read = |text: &str| read_host(text, Some("status.example"), Some("pages.example"));
+        let read = |text: &str| read_custom_domain(text, Some("status.example"), Some("pages.example"));
         assert_eq!(read(" Status.Shop.example. ").as_deref(), Ok("status.shop.example"));
         assert_eq!(read("not-pages.example").as_deref(), Ok("not-pages.example"));
         assert_eq!(read("b\u{fc}cher.example").as_deref(), Ok("xn--bcher-kva.example"));
-        for bad in [
-            "",
-            "localhost",
-            "192.0.2.1",
-            "[::1]",
-            "a_b.example",
-            "https://a.example",
-            "a.example:443",
-            "a.example/x",
-        ] {
+        for bad in
+            ["", "localhost", "192.0.2.1", "[::1]", "a_b.example", "https://a.example", "a.example:443", "a.example/x"]
+        {
             assert!(read(bad).unwrap_err().starts_with("must be a hostname"), "{bad}");
         }
-        assert!(read("STATUS.example").unwrap_err().contains("own address"));
+        assert!(read("STATUS.example").unwrap_err().contains("own hostname"));
         for below in ["pages.example", "shop.pages.example", "a.b.Pages.example."] {
             assert!(read(below).unwrap_err().contains("own domain"), "{below}");
         }
@@ -120,8 +113,8 @@ mod tests {
     #[test]
     fn a_freed_hostname_is_its_old_accounts_alone_for_a_while() {
         let (old, other, at) = (AccountId::from_u128(1), AccountId::from_u128(2), Timestamp::from_millis);
-        let freed = Freed { account: old, until: at(10) };
-        assert!(freed.holds_against(other, at(9)));
-        assert!(!freed.holds_against(other, at(10)) && !freed.holds_against(old, at(9)));
+        let freed = ReservedHostname { account: old, until: at(10) };
+        assert!(freed.is_reserved_from(other, at(9)));
+        assert!(!freed.is_reserved_from(other, at(10)) && !freed.is_reserved_from(old, at(9)));
     }
 }

@@ -1,14 +1,14 @@
 //! Validation of a page as sent in a request.
 
 use super::Page;
-use super::access::{self, Allowed, Password};
+use super::access::{self, AllowedVisitors, PagePassword};
+use super::branding::{Branding, Color, Language, Theme};
 use super::domain::{self, DomainClaim};
-use super::look::{Color, Language, Look, Theme};
-use crate::given::Given;
-use crate::place::RegionSet;
-use crate::refusal::{Refusals, Rule};
+use crate::patch::PatchField;
 use crate::text;
 use crate::time::Timestamp;
+use crate::validation::{Rule, ValidationErrors};
+use crate::vantage::RegionSet;
 
 /// Maximum length of a page's name, in characters.
 pub const MAX_NAME: usize = 80;
@@ -62,54 +62,54 @@ const RESERVED: [&str; 34] = [
 #[derive(Debug, Clone, Default)]
 pub struct PageEdit {
     /// The name.
-    pub name: Given<String>,
+    pub name: PatchField<String>,
     /// Line under the headline.
-    pub description: Given<String>,
+    pub description: PatchField<String>,
     /// Link under the headline.
-    pub support_url: Given<String>,
+    pub support_url: PatchField<String>,
     /// Uptime target in percent.
-    pub uptime_target: Given<f64>,
+    pub uptime_target: PatchField<f64>,
     /// IANA zone.
-    pub timezone: Given<String>,
+    pub timezone: PatchField<String>,
     /// True to show deploy markers to visitors.
-    pub show_deploys: Given<bool>,
+    pub show_deploys: PatchField<bool>,
     /// True to show the regions under the uptime bars.
-    pub show_locations: Given<bool>,
+    pub show_locations: PatchField<bool>,
     /// Regions for response times, by name.
-    pub latency_regions: Given<Vec<String>>,
+    pub latency_regions: PatchField<Vec<String>>,
     /// Regions for up and down, by name.
-    pub uptime_regions: Given<Vec<String>>,
+    pub uptime_regions: PatchField<Vec<String>>,
     /// The slug.
-    pub slug: Given<String>,
+    pub slug: PatchField<String>,
     /// The owner's own hostname.
-    pub custom_domain: Given<String>,
+    pub custom_domain: PatchField<String>,
     /// The visitors' password.
-    pub password: Given<Password>,
+    pub password: PatchField<PagePassword>,
     /// True to restrict the page to allowed people.
-    pub private: Given<bool>,
+    pub private: PatchField<bool>,
     /// Email addresses that may see it while it is private.
-    pub allowed_people: Given<Vec<String>>,
+    pub allowed_people: PatchField<Vec<String>>,
     /// Email domains that may see it while it is private.
-    pub allowed_domains: Given<Vec<String>>,
+    pub allowed_domains: PatchField<Vec<String>>,
     /// True to ask search engines not to index it.
-    pub noindex: Given<bool>,
+    pub noindex: PatchField<bool>,
     /// Light, dark or automatic.
-    pub theme: Given<String>,
+    pub theme: PatchField<String>,
     /// Accent colour, as of links.
-    pub accent_color: Given<String>,
+    pub accent_color: PatchField<String>,
     /// Logo as a `data:` URL. The store of pictures decodes it.
-    pub logo: Given<String>,
+    pub logo: PatchField<String>,
     /// Favicon as a `data:` URL. The store of pictures decodes it.
-    pub favicon: Given<String>,
+    pub favicon: PatchField<String>,
     /// Language of the service's own texts.
-    pub language: Given<String>,
+    pub language: PatchField<String>,
     /// Errors for fields that were sent and can't be edited.
-    pub refused: Refusals,
+    pub read_only_errors: ValidationErrors,
 }
 
 /// Context for validating an edit, besides the page.
 #[derive(Debug, Clone, Copy)]
-pub struct Ground<'a> {
+pub struct PageEditContext<'a> {
     /// The service's own hostname.
     pub own_host: Option<&'a str>,
     /// Domain under which pages have their slugs, if configured.
@@ -126,31 +126,27 @@ impl PageEdit {
     ///
     /// # Errors
     /// Every field that breaks a rule.
-    pub fn settle(&self, page: &Page, ground: &Ground<'_>) -> Result<Page, Refusals> {
-        let mut faults = self.refused.clone();
+    pub fn validate(&self, page: &Page, ground: &PageEditContext<'_>) -> Result<Page, ValidationErrors> {
+        let mut faults = self.read_only_errors.clone();
         let name = self.name.required("name", Some(page.name.clone()), &mut faults, |name| read_name(name));
-        let description =
-            self.description.optional("description", page.description.clone(), &mut faults, |line| {
-                text::optional_line(line, MAX_DESCRIPTION)
-            });
-        let support_url =
-            self.support_url.optional("supportUrl", page.support_url.clone(), &mut faults, |url| {
-                read_support_url(url).map(Some)
-            });
-        let uptime_target =
-            self.uptime_target.optional("uptimeTarget", page.uptime_target, &mut faults, |target| {
-                if UPTIME_TARGET.contains(target) {
-                    Ok(Some(*target))
-                } else {
-                    Err("must be a number from 90 to 99.999".to_owned())
-                }
-            });
+        let description = self.description.optional("description", page.description.clone(), &mut faults, |line| {
+            text::optional_line(line, MAX_DESCRIPTION)
+        });
+        let support_url = self
+            .support_url
+            .optional("supportUrl", page.support_url.clone(), &mut faults, |url| read_support_url(url).map(Some));
+        let uptime_target = self.uptime_target.optional("uptimeTarget", page.uptime_target, &mut faults, |target| {
+            if UPTIME_TARGET.contains(target) {
+                Ok(Some(*target))
+            } else {
+                Err("must be a number from 90 to 99.999".to_owned())
+            }
+        });
         let timezone = self.timezone.required("timezone", Some(page.timezone), &mut faults, |zone| {
             zone.trim().parse().map_err(|_| "must be an IANA time zone".to_owned())
         });
         let same = |flag: &bool| Ok(*flag);
-        let show_deploys =
-            self.show_deploys.required("showDeploys", Some(page.show_deploys), &mut faults, same);
+        let show_deploys = self.show_deploys.required("showDeploys", Some(page.show_deploys), &mut faults, same);
         let show_locations =
             self.show_locations.required("showLocations", Some(page.show_locations), &mut faults, same);
         let latency_regions =
@@ -158,18 +154,16 @@ impl PageEdit {
                 text::regions(names).map(Some)
             });
         // A list of every region means all of them, including those added later.
-        let uptime_regions =
-            self.uptime_regions.optional("uptimeRegions", page.uptime_regions, &mut faults, |names| {
-                text::regions(names).map(|set| (set != RegionSet::ALL).then_some(set))
-            });
+        let uptime_regions = self.uptime_regions.optional("uptimeRegions", page.uptime_regions, &mut faults, |names| {
+            text::regions(names).map(|set| (set != RegionSet::ALL).then_some(set))
+        });
         let slug = self.slug.required("slug", Some(page.slug.clone()), &mut faults, |slug| read_slug(slug));
-        let (custom_domain, domain_claim) = self.domain(page, ground, &mut faults);
+        let (custom_domain, domain_claim) = self.custom_domain(page, ground, &mut faults);
         let (password, private, allowed) = self.access(page, &mut faults);
         let noindex = self.noindex.required("noindex", Some(page.noindex), &mut faults, same);
-        let look = self.look(page, &mut faults);
+        let look = self.branding(page, &mut faults);
         let tag = |tag: &String| Language::read(tag);
-        let language =
-            self.language.defaulted("language", Some(page.language), Language::default(), &mut faults, tag);
+        let language = self.language.defaulted("language", Some(page.language), Language::default(), &mut faults, tag);
         let flags = (show_deploys, show_locations, private, noindex);
         match (name, timezone, slug, language, flags) {
             (
@@ -179,9 +173,9 @@ impl PageEdit {
                 Some(language),
                 (Some(show_deploys), Some(show_locations), Some(private), Some(noindex)),
             ) if faults.is_empty() => {
-                let is_other = (private, &allowed) != (page.private, &page.allowed)
-                    || password != page.password
-                    || matches!(self.password, Given::Value(_));
+                let is_other = (private, &allowed) != (page.private, &page.allowed_visitors)
+                    || password != page.password_hash
+                    || matches!(self.password, PatchField::Value(_));
                 Ok(Page {
                     name,
                     description,
@@ -195,12 +189,12 @@ impl PageEdit {
                     slug,
                     custom_domain,
                     domain_claim,
-                    password,
+                    password_hash: password,
                     private,
-                    allowed,
+                    allowed_visitors: allowed,
                     access_revision: page.access_revision.wrapping_add(u32::from(is_other)),
                     noindex,
-                    look,
+                    branding: look,
                     language,
                     ..page.clone()
                 })
@@ -211,15 +205,15 @@ impl PageEdit {
 
     /// The verified hostname and the claimed one. Null removes both. A hostname that is verified or claimed
     /// already is not claimed again. A new one leaves the verified one in place until it is verified itself.
-    fn domain(
+    fn custom_domain(
         &self,
         page: &Page,
-        ground: &Ground<'_>,
-        faults: &mut Refusals,
+        ground: &PageEditContext<'_>,
+        faults: &mut ValidationErrors,
     ) -> (Option<String>, Option<DomainClaim>) {
         let standing = || (page.custom_domain.clone(), page.domain_claim.clone());
-        let read = |text: &String| domain::read_host(text, ground.own_host, ground.root_domain).map(Some);
-        if self.custom_domain == Given::Absent {
+        let read = |text: &String| domain::read_custom_domain(text, ground.own_host, ground.root_domain).map(Some);
+        if self.custom_domain == PatchField::Absent {
             return standing();
         }
         match self.custom_domain.optional("customDomain", None, faults, read) {
@@ -234,38 +228,32 @@ impl PageEdit {
     }
 
     /// The unchanged password hash, the privacy flag, and the people allowed.
-    fn access(&self, page: &Page, faults: &mut Refusals) -> (Option<String>, Option<bool>, Allowed) {
-        let stays = page.password.clone();
-        let password = self
-            .password
-            .optional("password", stays.clone(), faults, |password| password.check().map(|()| stays));
+    fn access(&self, page: &Page, faults: &mut ValidationErrors) -> (Option<String>, Option<bool>, AllowedVisitors) {
+        let stays = page.password_hash.clone();
+        let password =
+            self.password.optional("password", stays.clone(), faults, |password| password.validate().map(|()| stays));
         let private = self.private.required("private", Some(page.private), faults, |flag| Ok(*flag));
-        let before = &page.allowed;
+        let before = &page.allowed_visitors;
         let list = |read: Result<Vec<String>, Rule>| read.map(Some);
-        let people =
-            self.allowed_people.optional("allowedPeople", Some(before.people.clone()), faults, |people| {
-                list(access::people(people))
+        let people = self
+            .allowed_people
+            .optional("allowedPeople", Some(before.people.clone()), faults, |people| list(access::read_emails(people)));
+        let domains =
+            self.allowed_domains.optional("allowedDomains", Some(before.domains.clone()), faults, |domains| {
+                list(access::read_email_domains(domains))
             });
-        let domains = self.allowed_domains.optional(
-            "allowedDomains",
-            Some(before.domains.clone()),
-            faults,
-            |domains| list(access::domains(domains)),
-        );
-        let allowed = Allowed { people: people.unwrap_or_default(), domains: domains.unwrap_or_default() };
+        let allowed = AllowedVisitors { people: people.unwrap_or_default(), domains: domains.unwrap_or_default() };
         (password, private, allowed)
     }
 
     /// Theme and accent colour; pictures stay unchanged.
-    fn look(&self, page: &Page, faults: &mut Refusals) -> Look {
-        let before = page.look.clone();
-        let theme = self
-            .theme
-            .defaulted("theme", Some(before.theme), Theme::default(), faults, |name| Theme::read(name));
-        let accent = self
-            .accent_color
-            .optional("accentColor", before.accent, faults, |color| Color::read(color).map(Some));
-        Look { theme: theme.unwrap_or(before.theme), accent, ..before }
+    fn branding(&self, page: &Page, faults: &mut ValidationErrors) -> Branding {
+        let before = page.branding.clone();
+        let theme =
+            self.theme.defaulted("theme", Some(before.theme), Theme::default(), faults, |name| Theme::read(name));
+        let accent =
+            self.accent_color.optional("accentColor", before.accent, faults, |color| Color::read(color).map(Some));
+        Branding { theme: theme.unwrap_or(before.theme), accent, ..before }
     }
 }
 
@@ -300,8 +288,7 @@ pub fn read_slug(slug: &str) -> Result<String, Rule> {
 fn read_support_url(url: &str) -> Result<String, Rule> {
     let url = text::line(url, 0..=MAX_SUPPORT_URL)?;
     let starts = |scheme: &str| {
-        url.get(..scheme.len()).is_some_and(|start| start.eq_ignore_ascii_case(scheme))
-            && url.len() > scheme.len()
+        url.get(..scheme.len()).is_some_and(|start| start.eq_ignore_ascii_case(scheme)) && url.len() > scheme.len()
     };
     if ["http://", "https://", "mailto:"].into_iter().any(starts) {
         Ok(url)

@@ -3,12 +3,13 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::observation::{Facts, Failure, Word};
-use crate::place::Region;
+use crate::event::ProbeReason;
+use crate::observation::{Failure, Measurements, ProbeOutcome, RoundOutcome};
 use crate::time::SECOND;
+use crate::vantage::{NetworkNo, Region, Vantage};
 
-const PLACE: PlaceNo = PlaceNo(1);
-const PORTAL: PlaceNo = PlaceNo(2);
+const PLACE: VantageNo = VantageNo(1);
+const PORTAL: VantageNo = VantageNo(2);
 
 fn at(second: i64) -> Timestamp {
     Timestamp::from_millis(second * SECOND)
@@ -16,8 +17,8 @@ fn at(second: i64) -> Timestamp {
 
 /// Vantages 1, 2 and so on, on these networks.
 fn mesh(networks: &[u16]) -> Mesh {
-    Mesh::new((1..).zip(networks).map(|(no, network)| Place {
-        no: PlaceNo(no),
+    Mesh::new((1..).zip(networks).map(|(no, network)| Vantage {
+        no: VantageNo(no),
         region: Region::Europe,
         network: NetworkNo(*network),
         connected: true,
@@ -34,47 +35,43 @@ fn target(host: u64, account: u128, accounts: usize) -> CheckTarget {
 /// Round with outcomes of these vantages in order, each with whether it passed.
 fn round(seen: &[(u16, bool)]) -> RoundReport {
     let mut seen = seen.iter().map(|(no, passed)| {
-        let failed = Outcome::Failed(Facts::default(), Failure::Refused);
-        (PlaceNo(*no), if *passed { Outcome::Passed(Facts::default()) } else { failed })
+        let failed = ProbeOutcome::Failed(Measurements::default(), Failure::Refused);
+        (VantageNo(*no), if *passed { ProbeOutcome::Passed(Measurements::default()) } else { failed })
     });
     let (first, outcome) = seen.next().unwrap();
     let (mut second, mut third) = (seen.next(), seen.next());
-    let passed = |seen: &Option<(PlaceNo, Outcome)>| matches!(seen, Some((_, Outcome::Passed(_))));
+    let passed = |seen: &Option<(VantageNo, ProbeOutcome)>| matches!(seen, Some((_, ProbeOutcome::Passed(_))));
     let word = match (passed(&second), third.is_some()) {
-        (false, _) => Word::Failed,
+        (false, _) => RoundOutcome::Failed,
         (true, true) if !passed(&third) => {
             std::mem::swap(&mut second, &mut third);
-            Word::Failed
+            RoundOutcome::Failed
         }
-        (true, _) => Word::Disputed,
+        (true, _) => RoundOutcome::Disputed,
     };
     let (region, started) = (Region::Europe, at(0));
     RoundReport {
         region,
-        reason: Reason::Scheduled,
+        reason: ProbeReason::Scheduled,
         round: None,
         started,
-        word,
-        first,
-        outcome,
+        round_outcome: word,
+        first_vantage: first,
+        first_outcome: outcome,
         second,
         third: third.map(Box::new),
     }
 }
 
 /// Applies rounds on targets one second apart, and lists when a vantage was quarantined, spared or released.
-fn story(
-    quarantine: &mut Quarantine,
-    mesh: &Mesh,
-    rounds: &[(&[(u16, bool)], u64)],
-) -> Vec<(i64, u16, &'static str)> {
+fn story(quarantine: &mut Quarantine, mesh: &Mesh, rounds: &[(&[(u16, bool)], u64)]) -> Vec<(i64, u16, &'static str)> {
     let mut told = Vec::new();
     for (second, (seen, host)) in (0..).zip(rounds) {
-        for (place, turn) in quarantine.hear_round(&round(seen), target(*host, 1, 1), mesh, at(second)) {
+        for (place, turn) in quarantine.apply_round(&round(seen), target(*host, 1, 1), mesh, at(second)) {
             let turn = match turn {
-                Turn::Held(_) => "held",
-                Turn::Spared(_) => "spared",
-                Turn::Released => "released",
+                QuarantineChange::Quarantined(_) => "held",
+                QuarantineChange::Spared(_) => "spared",
+                QuarantineChange::Released => "released",
             };
             told.push((second, place.0, turn));
         }
@@ -98,10 +95,10 @@ fn held() -> Quarantine {
 fn five_failures_more_than_half_disputed_over_three_targets_put_a_place_in() {
     let quarantine = held();
     assert!(quarantine.is_quarantined(PLACE));
-    let by = vec![(PlaceNo(2), 5), (PlaceNo(3), 5)];
-    let found = Contradictions { words: 5, contradicted: 5, by };
-    assert_eq!(quarantine.suspects().held, [(PLACE, found.clone())].into());
-    let words = found.words(|place| format!("place {}", place.0));
+    let by = vec![(VantageNo(2), 5), (VantageNo(3), 5)];
+    let found = Contradictions { outcomes: 5, contradicted: 5, by };
+    assert_eq!(quarantine.suspected().quarantined, [(PLACE, found.clone())].into());
+    let words = found.describe(|place| format!("place {}", place.0));
     assert_eq!(words, "5 of 5 results contradicted, 5 by place 2, 5 by place 3");
 }
 
@@ -147,10 +144,10 @@ fn never_more_than_a_third_of_the_places_are_in() {
     let mut quarantine = held();
     let four = mesh(&[1, 2, 3, 4]);
     assert_eq!(story(&mut quarantine, &four, &rounds), [(4, 4, "spared")]);
-    assert_eq!(quarantine.suspects().spared[&PlaceNo(4)].contradicted, 5);
+    assert_eq!(quarantine.suspected().spared[&VantageNo(4)].contradicted, 5);
     assert_eq!(quarantine.poll_timeout(), Some(at(304)));
     assert_eq!(quarantine.handle_timeout(at(304)), []);
-    assert!(quarantine.suspects().spared.is_empty());
+    assert!(quarantine.suspected().spared.is_empty());
     // With six vantages a second one may be quarantined.
     assert_eq!(story(&mut held(), &mesh(&[1, 2, 3, 4, 5, 6]), &rounds), [(4, 4, "held")]);
     // With two, none may.
@@ -162,12 +159,12 @@ fn never_more_than_a_third_of_the_places_are_in() {
 fn words_over_a_minute_old_do_not_count() {
     let (mut quarantine, mesh) = (Quarantine::default(), mesh(&[1, 2, 3]));
     story(&mut quarantine, &mesh, &[1, 2, 3, 4].map(|target| (DISPUTED, target)));
-    assert_eq!(quarantine.hear_round(&round(DISPUTED), target(5, 1, 1), &mesh, at(62)), []);
+    assert_eq!(quarantine.apply_round(&round(DISPUTED), target(5, 1, 1), &mesh, at(62)), []);
 }
 
-fn agree(quarantine: &mut Quarantine, from: i64, times: usize) -> Vec<(i64, Turn)> {
+fn agree(quarantine: &mut Quarantine, from: i64, times: usize) -> Vec<(i64, QuarantineChange)> {
     let heard = (from..).take(times).filter_map(|second| {
-        quarantine.hear_shadow(PLACE, true, target(1, 1, 1), at(second)).map(|turn| (second, turn))
+        quarantine.apply_shadow_round(PLACE, true, target(1, 1, 1), at(second)).map(|turn| (second, turn))
     });
     heard.collect()
 }
@@ -175,7 +172,7 @@ fn agree(quarantine: &mut Quarantine, from: i64, times: usize) -> Vec<(i64, Turn
 #[test]
 fn ten_agreeing_words_let_it_out() {
     let mut quarantine = held();
-    assert_eq!(agree(&mut quarantine, 10, 10), [(19, Turn::Released)]);
+    assert_eq!(agree(&mut quarantine, 10, 10), [(19, QuarantineChange::Released)]);
     assert!(!quarantine.is_quarantined(PLACE));
 }
 
@@ -195,7 +192,7 @@ fn five_calm_minutes_and_three_agreeing_words_let_it_out() {
 fn a_dispute_in_quarantine_begins_the_waiting_anew() {
     let mut quarantine = held();
     agree(&mut quarantine, 10, 9);
-    quarantine.hear_shadow(PLACE, false, target(1, 1, 1), at(30));
+    quarantine.apply_shadow_round(PLACE, false, target(1, 1, 1), at(30));
     assert_eq!(agree(&mut quarantine, 40, 9), []);
     assert_eq!(quarantine.poll_timeout(), Some(at(330)));
 }
@@ -203,20 +200,20 @@ fn a_dispute_in_quarantine_begins_the_waiting_anew() {
 #[test]
 fn shadow_rounds_from_before_the_quarantine_or_of_long_ago_do_not_count() {
     let mut quarantine = held();
-    assert!(!quarantine.is_fresh(PLACE, at(3), at(10)));
-    assert!(quarantine.is_fresh(PLACE, at(5), at(125)));
-    assert!(!quarantine.is_fresh(PLACE, at(5), at(126)));
-    quarantine.hear_shadow(PLACE, false, target(1, 1, 1), at(30));
-    assert!(!quarantine.is_fresh(PLACE, at(29), at(31)), "from before it was last contradicted");
-    assert!(!Quarantine::default().is_fresh(PLACE, at(5), at(6)), "not in quarantine");
+    assert!(!quarantine.counts_shadow_round(PLACE, at(3), at(10)));
+    assert!(quarantine.counts_shadow_round(PLACE, at(5), at(125)));
+    assert!(!quarantine.counts_shadow_round(PLACE, at(5), at(126)));
+    quarantine.apply_shadow_round(PLACE, false, target(1, 1, 1), at(30));
+    assert!(!quarantine.counts_shadow_round(PLACE, at(29), at(31)), "from before it was last contradicted");
+    assert!(!Quarantine::default().counts_shadow_round(PLACE, at(5), at(6)), "not in quarantine");
 }
 
 #[test]
 fn a_place_that_is_enrolled_no_more_is_forgotten() {
     let mut quarantine = held();
-    quarantine.forget_others(&mesh(&[1, 2, 3]));
+    quarantine.retain_enrolled(&mesh(&[1, 2, 3]));
     assert!(quarantine.is_quarantined(PLACE));
-    quarantine.forget_others(&Mesh::default());
+    quarantine.retain_enrolled(&Mesh::default());
     assert!(!quarantine.is_quarantined(PLACE));
 }
 
@@ -225,7 +222,7 @@ fn a_place_that_is_enrolled_no_more_is_forgotten() {
 fn is_held(rounds: &[(u64, u128)], accounts: usize) -> bool {
     let (mut quarantine, mesh) = (Quarantine::default(), mesh(&[1, 2, 3]));
     for (second, (host, account)) in (0..).zip(rounds) {
-        quarantine.hear_round(&round(DISPUTED), target(*host, *account, accounts), &mesh, at(second));
+        quarantine.apply_round(&round(DISPUTED), target(*host, *account, accounts), &mesh, at(second));
     }
     quarantine.is_quarantined(PLACE)
 }
@@ -249,7 +246,7 @@ fn one_account_puts_no_place_in_where_others_have_monitors() {
 #[test]
 fn one_account_keeps_no_place_in_where_others_have_monitors() {
     let customer = |quarantine: &mut Quarantine, account, second| {
-        quarantine.hear_shadow(PLACE, false, target(1, account, 3), at(second))
+        quarantine.apply_shadow_round(PLACE, false, target(1, account, 3), at(second))
     };
     let mut quarantine = held();
     for second in 10..19 {
@@ -257,7 +254,7 @@ fn one_account_keeps_no_place_in_where_others_have_monitors() {
         assert_eq!(agree(&mut quarantine, second, 1), []);
     }
     customer(&mut quarantine, 7, 19);
-    assert_eq!(agree(&mut quarantine, 19, 1), [(19, Turn::Released)]);
+    assert_eq!(agree(&mut quarantine, 19, 1), [(19, QuarantineChange::Released)]);
     // Three of three accounts within five minutes suffice.
     let mut quarantine = held();
     agree(&mut quarantine, 10, 9);
@@ -271,17 +268,17 @@ fn one_account_keeps_no_place_in_where_others_have_monitors() {
     for (account, second) in [(7, 30), (8, 31)] {
         assert_eq!(customer(&mut quarantine, account, second), None);
     }
-    assert_eq!(customer(&mut quarantine, 9, 331), Some(Turn::Released));
+    assert_eq!(customer(&mut quarantine, 9, 331), Some(QuarantineChange::Released));
 }
 
 #[test]
 fn a_place_in_quarantine_that_is_away_counts_still() {
     let (mut quarantine, whole) = (held(), mesh(&[1, 2, 3, 4, 5]));
-    let away = |place: &Place| Place { connected: place.no != PLACE, ..*place };
-    let without = Mesh::new(whole.places().iter().map(away));
+    let away = |place: &Vantage| Vantage { connected: place.no != PLACE, ..*place };
+    let without = Mesh::new(whole.vantages().iter().map(away));
     let rounds = [1, 2, 3, 1, 2].map(|target| (&[(4, false), (2, true), (3, true)][..], target));
     assert_eq!(story(&mut quarantine, &without, &rounds), [(4, 4, "spared")]);
-    assert_eq!(quarantine.suspects().held.len(), 1, "of five, with the one that comes back");
+    assert_eq!(quarantine.suspected().quarantined.len(), 1, "of five, with the one that comes back");
 }
 
 proptest! {
@@ -289,21 +286,21 @@ proptest! {
     fn a_place_is_put_in_only_where_a_third_of_the_connected_has_room(
         acts in prop::collection::vec((0..9_u16, 0..9_u16, any::<bool>()), 1..400),
     ) {
-        let mut places = mesh(&[1, 2, 3, 1, 2, 3, 1, 2, 3]).places().to_vec();
+        let mut places = mesh(&[1, 2, 3, 1, 2, 3, 1, 2, 3]).vantages().to_vec();
         let mut quarantine = Quarantine::default();
         for (second, (first, other, toggles)) in (0..).zip(acts) {
-            let found = places.iter_mut().find(|place| place.no == PlaceNo(first + 1));
+            let found = places.iter_mut().find(|place| place.no == VantageNo(first + 1));
             if let Some(place) = found.filter(|_| toggles && other < 3) {
                 place.connected = !place.connected;
             }
-            let laid = places.iter().map(|place| Place { quarantined: quarantine.is_quarantined(place.no), ..*place });
+            let laid = places.iter().map(|place| Vantage { quarantined: quarantine.is_quarantined(place.no), ..*place });
             let mesh = Mesh::new(laid.collect::<Vec<_>>());
             let seen = [(first % 4 + 1, false), ((first + 1) % 9 + 1, true), ((first + 2) % 9 + 1, true)];
-            let turns = quarantine.hear_round(&round(&seen), target(other.into(), 1, 1), &mesh, at(second));
-            let connected = mesh.places().iter().filter(|place| place.connected).count();
-            let held = quarantine.suspects().held.len();
-            let is_put_in = turns.iter().any(|(_, turn)| matches!(turn, Turn::Held(_)));
-            prop_assert!(!is_put_in || held * PLACES_FOR_ONE <= connected, "{held} of {connected}");
+            let turns = quarantine.apply_round(&round(&seen), target(other.into(), 1, 1), &mesh, at(second));
+            let connected = mesh.vantages().iter().filter(|place| place.connected).count();
+            let held = quarantine.suspected().quarantined.len();
+            let is_put_in = turns.iter().any(|(_, turn)| matches!(turn, QuarantineChange::Quarantined(_)));
+            prop_assert!(!is_put_in || held * VANTAGES_PER_QUARANTINED <= connected, "{held} of {connected}");
         }
     }
 }

@@ -4,7 +4,7 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 
 use ::url::Host;
 
-use crate::refusal::Rule;
+use crate::validation::Rule;
 
 /// Parses a host: a canonical IPv4 or IPv6 address, or a name in lower-case ASCII without a trailing dot
 /// (international names are converted to ASCII). Forms that only lenient parsers read as an address (`127.1`,
@@ -40,24 +40,24 @@ pub fn domain(text: &str) -> Result<String, Rule> {
 ///
 /// # Errors
 /// The rule that the text breaks.
-pub fn shown_host(text: &str) -> Result<String, Rule> {
-    host(text).map(|ascii| as_written(&ascii, text))
+pub fn display_host(text: &str) -> Result<String, Rule> {
+    host(text).map(|ascii| in_script_of(&ascii, text))
 }
 
 /// Parses a name for display: like [`domain`], but an international name keeps its script.
 ///
 /// # Errors
 /// The rule that the text breaks.
-pub fn shown_domain(text: &str) -> Result<String, Rule> {
-    domain(text).map(|ascii| as_written(&ascii, text))
+pub fn display_domain(text: &str) -> Result<String, Rule> {
+    domain(text).map(|ascii| in_script_of(&ascii, text))
 }
 
-/// Parses the name of a DNS query: a [`shown_domain`], or `.` for the root.
+/// Parses the name of a DNS query: a [`display_domain`], or `.` for the root.
 ///
 /// # Errors
 /// The rule that the text breaks.
-pub fn record_name(text: &str) -> Result<String, Rule> {
-    if text.trim() == "." { Ok(".".to_owned()) } else { shown_domain(text) }
+pub fn dns_record_name(text: &str) -> Result<String, Rule> {
+    if text.trim() == "." { Ok(".".to_owned()) } else { display_domain(text) }
 }
 
 /// Converts a displayed host to lower-case ASCII, the form used in look-ups.
@@ -67,7 +67,7 @@ pub fn ascii_host(shown: &str) -> String {
 
 /// Converts the ASCII form of a name to the script in which `text` was written (RFC 5890: A-label and
 /// U-label).
-pub(super) fn as_written(ascii: &str, text: &str) -> String {
+pub(super) fn in_script_of(ascii: &str, text: &str) -> String {
     // A name entered in its ASCII form is displayed in that form.
     if text.is_ascii() || text.to_ascii_lowercase().contains("xn--") {
         return ascii.to_owned();

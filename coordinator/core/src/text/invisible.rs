@@ -15,7 +15,7 @@ pub(super) fn is_invisible(sign: char) -> bool {
 /// Returns true for characters that embed, override or isolate the direction of the text after them (UAX 9,
 /// section 2), and for the deprecated formatting controls: they could change how the text after a name reads.
 /// The marks LRM, RLM and ALM, which right-to-left scripts need, affect only their own position.
-pub(super) const fn turns(sign: char) -> bool {
+pub(super) const fn changes_direction(sign: char) -> bool {
     matches!(sign, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{206a}'..='\u{206f}')
 }
 

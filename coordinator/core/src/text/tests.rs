@@ -24,16 +24,9 @@ fn lines_are_bounded_in_characters_after_trimming() {
 
 #[test]
 fn names_that_nobody_sees_and_characters_that_turn_text_around_are_refused() {
-    for name in [
-        "\u{200d}",
-        "\u{3164}",
-        "\u{2800}\u{2800}",
-        "\u{e0020}",
-        "\u{ad}",
-        "\u{200e}\u{200f}",
-        "\u{fe0f}",
-        "\u{115f}",
-    ] {
+    for name in
+        ["\u{200d}", "\u{3164}", "\u{2800}\u{2800}", "\u{e0020}", "\u{ad}", "\u{200e}\u{200f}", "\u{fe0f}", "\u{115f}"]
+    {
         assert_eq!(line(name, 1..=80), Err("must contain a visible character".to_owned()), "{name:?}");
         assert_eq!(optional_line(name, 80), Ok(None), "{name:?}");
         assert!(is_blank(name), "{name:?}");
@@ -55,17 +48,13 @@ fn names_that_nobody_sees_and_characters_that_turn_text_around_are_refused() {
     ] {
         assert_eq!(line(kept, 1..=80), Ok(kept.to_owned()), "{kept:?}");
     }
-    assert_eq!(
-        line("\u{feff} Shop\u{200b} ", 1..=80),
-        Ok("Shop".to_owned()),
-        "invisible characters from copied text"
-    );
+    assert_eq!(line("\u{feff} Shop\u{200b} ", 1..=80), Ok("Shop".to_owned()), "invisible characters from copied text");
 }
 
 #[test]
 fn whole_numbers_are_bounded() {
     for (value, fits) in [(0, false), (1, true), (9999, true), (10_000, false), (i64::MIN, false)] {
-        assert_eq!(whole::<u32>(value, 1..=9999).is_ok(), fits, "{value}");
+        assert_eq!(integer::<u32>(value, 1..=9999).is_ok(), fits, "{value}");
     }
 }
 
@@ -110,11 +99,8 @@ fn hosts_are_names_or_canonical_addresses() {
     assert!(host(&format!("{}com", "abcdefghi.".repeat(25))).is_ok());
     assert!(host(&format!("{}comx", "abcdefghi.".repeat(25))).is_err());
     assert_eq!(ascii_host("b\u{fc}cher.example"), "xn--bcher-kva.example");
-    assert_eq!(
-        shown_host("xn--bcher-kva.b\u{fc}cher.example"),
-        Ok("xn--bcher-kva.xn--bcher-kva.example".to_owned())
-    );
-    assert_eq!((record_name("."), record_name("")), (Ok(".".to_owned()), host("")));
+    assert_eq!(display_host("xn--bcher-kva.b\u{fc}cher.example"), Ok("xn--bcher-kva.xn--bcher-kva.example".to_owned()));
+    assert_eq!((dns_record_name("."), dns_record_name("")), (Ok(".".to_owned()), host("")));
     assert!(domain("192.0.2.7").is_err() && domain("::1").is_err() && domain("example.com").is_ok());
 }
 
@@ -128,13 +114,9 @@ fn urls_get_a_scheme_and_keep_their_writing() {
         (" HTTP://Example.com/A ", "HTTP://Example.com/A", "example.com"),
         ("http://[2001:db8::1]:81/", "http://[2001:db8::1]:81/", "2001:db8::1"),
         ("http://127.0.0.1/", "http://127.0.0.1/", "127.0.0.1"),
-        (
-            "example.com/a?to=http://other.example",
-            "https://example.com/a?to=http://other.example",
-            "example.com",
-        ),
+        ("example.com/a?to=http://other.example", "https://example.com/a?to=http://other.example", "example.com"),
     ] {
-        let read = web_address(text).unwrap();
+        let read = parse_web_url(text).unwrap();
         assert_eq!((read.url.as_str(), read.host.as_str()), (url, at), "{text}");
     }
     for text in [
@@ -157,15 +139,15 @@ fn urls_get_a_scheme_and_keep_their_writing() {
         "ht!tp://x",
         "https://exa\nmple.com",
     ] {
-        assert!(web_address(text).is_err(), "{text:?}");
+        assert!(parse_web_url(text).is_err(), "{text:?}");
     }
     let long = |length: usize| format!("https://example.com/{}", "a".repeat(length - 20));
-    assert!(web_address(&long(2000)).is_ok() && web_address(&long(2001)).is_err());
+    assert!(parse_web_url(&long(2000)).is_ok() && parse_web_url(&long(2001)).is_err());
 }
 
 #[test]
 fn user_info_is_taken_out_of_a_url() {
-    let read = web_address("https://us%40er:p%C3%A4ss@example.com/x").unwrap();
+    let read = parse_web_url("https://us%40er:p%C3%A4ss@example.com/x").unwrap();
     assert_eq!(read.url, "https://example.com/x");
     assert_eq!(read.user_info, Some(("us@er".to_owned(), "päss".to_owned())));
     assert!(!format!("{read:?}").contains("us@er"));
@@ -211,8 +193,8 @@ proptest! {
 
     #[test]
     fn a_url_that_was_read_reads_as_itself(text in ".{0,60}|[a-z]{0,6}(:|://)?[a-z0-9@:./%-]{0,40}") {
-        if let Ok(read) = web_address(&text) {
-            let again = web_address(&read.url).unwrap();
+        if let Ok(read) = parse_web_url(&text) {
+            let again = parse_web_url(&read.url).unwrap();
             prop_assert_eq!((&again.url, &again.host), (&read.url, &read.host));
             prop_assert_eq!(again.user_info, None);
         }

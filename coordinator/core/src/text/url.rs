@@ -2,14 +2,14 @@
 
 use ::url::{Host, Url};
 
-use crate::refusal::Rule;
+use crate::validation::Rule;
 
 /// Maximum length of a URL, in characters.
 pub const MAX_URL: usize = 2000;
 
 /// A parsed web URL.
 #[derive(Clone, PartialEq, Eq)]
-pub struct WebAddress {
+pub struct WebUrl {
     /// URL as entered, with an added scheme if it had none, and without user info.
     pub url: String,
     /// Host in lower case, without brackets; a name in the script in which it was entered.
@@ -18,7 +18,7 @@ pub struct WebAddress {
     pub user_info: Option<(String, String)>,
 }
 
-impl std::fmt::Debug for WebAddress {
+impl std::fmt::Debug for WebUrl {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("WebAddress").field("host", &self.host).finish_non_exhaustive()
     }
@@ -28,7 +28,7 @@ impl std::fmt::Debug for WebAddress {
 ///
 /// # Errors
 /// The rule that the text breaks.
-pub fn web_address(text: &str) -> Result<WebAddress, Rule> {
+pub fn parse_web_url(text: &str) -> Result<WebUrl, Rule> {
     let text = super::line(text, 1..=MAX_URL)?;
     let no_url = || "must be an http or https URL".to_owned();
     // Parsers disagree on whether a backslash ends the host.
@@ -47,7 +47,7 @@ pub fn web_address(text: &str) -> Result<WebAddress, Rule> {
     let host = match url.host().ok_or_else(no_url)? {
         Host::Domain(name) => {
             let ascii = super::host::domain_name(name).map_err(|_| no_url())?;
-            super::host::as_written(&ascii, authority(&text))
+            super::host::in_script_of(&ascii, authority(&text))
         }
         Host::Ipv4(address) => address.to_string(),
         Host::Ipv6(address) => address.to_string(),
@@ -56,14 +56,14 @@ pub fn web_address(text: &str) -> Result<WebAddress, Rule> {
         return Err(no_url());
     }
     if url.username().is_empty() && url.password().is_none() {
-        return Ok(WebAddress { url: text, host, user_info: None });
+        return Ok(WebUrl { url: text, host, user_info: None });
     }
-    let user_info = (decoded(url.username()), decoded(url.password().unwrap_or_default()));
+    let user_info = (percent_decode(url.username()), percent_decode(url.password().unwrap_or_default()));
     url.set_username("").and_then(|()| url.set_password(None)).map_err(|()| no_url())?;
     let ascii = url.host_str().unwrap_or_default();
     // Only the scheme comes before the host, so that the first match is the host.
     let url = if host.is_ascii() { url.to_string() } else { url.as_str().replacen(ascii, &host, 1) };
-    Ok(WebAddress { url, host, user_info: Some(user_info) })
+    Ok(WebUrl { url, host, user_info: Some(user_info) })
 }
 
 /// The authority of a URL with a scheme: user, host and port.
@@ -101,7 +101,7 @@ fn scheme(text: &str) -> Scheme {
 }
 
 /// Percent-decodes text (RFC 3986 section 2.1).
-fn decoded(text: &str) -> String {
+fn percent_decode(text: &str) -> String {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();
     while let Some((first, after)) = rest.split_first() {

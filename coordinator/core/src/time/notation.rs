@@ -11,7 +11,7 @@ const SIGNS: [char; 3] = ['+', '-', '\u{2212}'];
 /// allowed after seconds, with a point or a comma.
 ///
 /// Ranges of day, hour and offset are not validated here.
-pub(super) fn in_full(text: &str) -> Option<String> {
+pub(super) fn normalize(text: &str) -> Option<String> {
     let (date, rest) = text.split_once(['T', 't', ' '])?;
     let at = rest.find(|c| SIGNS.contains(&c) || matches!(c, 'Z' | 'z'))?;
     let (time, offset) = rest.split_at(at);
@@ -74,8 +74,7 @@ mod tests {
         let [date, time, fraction, offset] = ways;
         let date = moment.format(["%Y-%m-%d", "%Y%m%d"][usize::from(date % 2)]).to_string();
         let between = ['T', 't', ' '][usize::from(time / 2 % 3)];
-        let is_short =
-            fraction % 3 == 2 && moment.format("%S%f").to_string().bytes().all(|digit| digit == b'0');
+        let is_short = fraction % 3 == 2 && moment.format("%S%f").to_string().bytes().all(|digit| digit == b'0');
         let time = match (time % 2, is_short) {
             (0, false) => moment.format("%H:%M:%S").to_string(),
             (0, true) => moment.format("%H:%M").to_string(),

@@ -1,63 +1,63 @@
 //! Tests of runs of two failed rounds, the outcomes that reset them, and the scope of an outage.
 
 use super::*;
-use crate::place::Region;
 use crate::time::MINUTE;
+use crate::vantage::Region;
 
-fn failed(second: i64, reason: Reason) -> (RoundFacts, Timestamp) {
+fn failed(second: i64, reason: ProbeReason) -> (RoundFacts, Timestamp) {
     let started = Timestamp::from_millis(second * SECOND);
-    (RoundFacts { started, reason, waited: false, interval: MINUTE }, started + 200)
+    (RoundFacts { started, reason, was_pending: false, interval: MINUTE }, started + 200)
 }
 
-fn hear(lane: &mut Lane, second: i64, reason: Reason, word: Word) -> Turn {
+fn hear(lane: &mut RegionState, second: i64, reason: ProbeReason, word: RoundOutcome) -> RegionTransition {
     let (round, now) = failed(second, reason);
-    lane.hear(word, round, now)
+    lane.apply_outcome(word, round, now)
 }
 
 #[test]
 fn two_failed_rounds_five_seconds_apart_are_down_and_four_for_a_second_round() {
     for (gap, reason, turn) in [
-        (4, Reason::Scheduled, Turn::Suspects),
-        (5, Reason::Scheduled, Turn::WentDown),
-        (3, Reason::Second, Turn::Suspects),
-        (4, Reason::Second, Turn::WentDown),
-        (180, Reason::Scheduled, Turn::WentDown),
-        (181, Reason::Scheduled, Turn::Suspects),
+        (4, ProbeReason::Scheduled, RegionTransition::FirstFailure),
+        (5, ProbeReason::Scheduled, RegionTransition::WentDown),
+        (3, ProbeReason::Second, RegionTransition::FirstFailure),
+        (4, ProbeReason::Second, RegionTransition::WentDown),
+        (180, ProbeReason::Scheduled, RegionTransition::WentDown),
+        (181, ProbeReason::Scheduled, RegionTransition::FirstFailure),
     ] {
-        let mut lane = Lane::default();
-        assert_eq!(hear(&mut lane, 100, Reason::Scheduled, Word::Failed), Turn::Suspects);
-        assert_eq!(hear(&mut lane, 100 + gap, reason, Word::Failed), turn, "{gap} s, {reason:?}");
+        let mut lane = RegionState::default();
+        assert_eq!(hear(&mut lane, 100, ProbeReason::Scheduled, RoundOutcome::Failed), RegionTransition::FirstFailure);
+        assert_eq!(hear(&mut lane, 100 + gap, reason, RoundOutcome::Failed), turn, "{gap} s, {reason:?}");
     }
 }
 
 #[test]
 fn a_dispute_breaks_the_run_and_an_unconfirmed_round_does_not() {
     for (between, turn) in [
-        (Word::Disputed, Turn::Suspects),
-        (Word::Passed, Turn::Suspects),
-        (Word::Unconfirmed, Turn::WentDown),
-        (Word::Inconclusive, Turn::WentDown),
+        (RoundOutcome::Disputed, RegionTransition::FirstFailure),
+        (RoundOutcome::Passed, RegionTransition::FirstFailure),
+        (RoundOutcome::Unconfirmed, RegionTransition::WentDown),
+        (RoundOutcome::Inconclusive, RegionTransition::WentDown),
     ] {
-        let mut lane = Lane::default();
-        hear(&mut lane, 100, Reason::Scheduled, Word::Failed);
-        hear(&mut lane, 130, Reason::Scheduled, between);
-        assert_eq!(hear(&mut lane, 160, Reason::Scheduled, Word::Failed), turn, "{between:?}");
+        let mut lane = RegionState::default();
+        hear(&mut lane, 100, ProbeReason::Scheduled, RoundOutcome::Failed);
+        hear(&mut lane, 130, ProbeReason::Scheduled, between);
+        assert_eq!(hear(&mut lane, 160, ProbeReason::Scheduled, RoundOutcome::Failed), turn, "{between:?}");
     }
 }
 
 #[test]
 fn a_round_is_noted_once_and_in_any_order() {
-    let mut lane = Lane::default();
+    let mut lane = RegionState::default();
     for number in [100, 102, 101, 165, 103, 292, 611] {
-        assert!(lane.note_round(number), "{number}");
+        assert!(lane.record_round(number), "{number}");
     }
     for number in [611, 292, 165, 103, 102, 101, 100] {
-        assert!(!lane.note_round(number), "{number}");
+        assert!(!lane.record_round(number), "{number}");
     }
     for number in [110, 164, 166, 291, 293, 610] {
-        assert!(lane.note_round(number), "{number}");
+        assert!(lane.record_round(number), "{number}");
     }
-    assert!(!lane.note_round(99), "too old to tell");
+    assert!(!lane.record_round(99), "too old to tell");
 }
 
 #[test]
@@ -66,11 +66,11 @@ fn down_from_names_regions_only_while_another_has_seen_it_up() {
 
     let set = |regions: &[Region]| regions.iter().copied().collect::<RegionSet>();
     let says = |counted: RegionSet, suspecting: &[Region], witnesses: &[Region]| {
-        judge(&Says {
+        judge(&RegionSummary {
             counted,
             down: set(&[Asia]),
             up: set(&[Europe, Africa]),
-            suspecting: set(suspecting),
+            suspected: set(suspecting),
             witnesses: set(witnesses),
         })
     };

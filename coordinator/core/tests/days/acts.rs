@@ -1,14 +1,14 @@
 //! External actions on the world, and the judgement at the end of a calm period.
 
-use parallax_core::event::Status;
-use parallax_core::machine::Machine;
+use parallax_core::event::MonitorStatus;
+use parallax_core::machine::MonitorMachine;
 use parallax_core::observation::Observation;
 
-use super::World;
-use crate::plan::{Act, Mood, Seen};
+use super::SimulatedDay;
+use crate::plan::{DayAction, DayTargetState, FaultScope};
 use crate::world::Next;
 
-impl World {
+impl SimulatedDay {
     pub(super) fn end_process(&mut self) {
         self.process = None;
         self.life += 1;
@@ -17,16 +17,16 @@ impl World {
         }
     }
 
-    pub(super) fn act(&mut self, act: Act) {
+    pub(super) fn act(&mut self, act: DayAction) {
         match act {
-            Act::Mood(name, seen, mood) => self.moods.push((name, seen, mood)),
-            Act::Over(name) => self.moods.retain(|(other, ..)| *other != name),
-            Act::Connect(index, on) => self.connect(index, on),
-            Act::Quarantine(index, on) => {
+            DayAction::Mood(name, seen, mood) => self.target_states.push((name, seen, mood)),
+            DayAction::Over(name) => self.target_states.retain(|(other, ..)| *other != name),
+            DayAction::Connect(index, on) => self.connect(index, on),
+            DayAction::Quarantine(index, on) => {
                 self.agents[index].place.quarantined = on;
                 self.mesh_changed();
             }
-            Act::Revoke(index) => {
+            DayAction::Revoke(index) => {
                 let agent = &mut self.agents[index];
                 agent.enrolled = false;
                 agent.place.connected = false;
@@ -35,91 +35,92 @@ impl World {
                 agent.unsent.clear();
                 self.mesh_changed();
             }
-            Act::Crash => self.end_process(),
-            Act::Start => {
+            DayAction::Crash => self.end_process(),
+            DayAction::Start => {
                 if self.process.is_none() {
                     self.begin();
                 }
             }
-            Act::Freeze => {
+            DayAction::Freeze => {
                 let now = self.wall();
                 if let Some(process) = &mut self.process {
                     process.frozen = Some(now);
                 }
             }
-            Act::Thaw => {
+            DayAction::Thaw => {
                 let frozen = self.process.as_mut().and_then(|process| process.frozen.take());
                 if let Some(since) = frozen {
                     // Edits made meanwhile are read before anything is judged.
                     let (covered, watch) = (self.windows > 0, self.plan.watch.clone());
                     self.step(|machine, step| machine.handle_window(covered, step));
                     self.step(|machine, step| machine.handle_absence(since, step));
-                    let edited =
-                        self.process.as_ref().is_some_and(|process| *process.machine.watch() != watch);
+                    let edited = self.process.as_ref().is_some_and(|process| *process.machine.settings() != watch);
                     if edited {
                         self.take_edit();
                     }
                     self.assign();
                 }
             }
-            Act::Window(begins) => {
+            DayAction::Window(begins) => {
                 self.windows = if begins { self.windows + 1 } else { self.windows.saturating_sub(1) };
                 let covered = self.windows > 0;
                 self.step(|machine, step| machine.handle_window(covered, step));
             }
-            Act::Threshold(threshold) => self.edit(|watch| watch.slow_threshold_ms = threshold),
-            Act::Uptime(regions) => self.edit(|watch| watch.uptime_regions = regions),
-            Act::Retarget => self.edit(|watch| watch.revision += 1),
-            Act::Interval(interval) => self.edit(|watch| watch.interval_ms = interval),
-            Act::Pause(paused) => self.edit(|watch| watch.paused = paused),
-            Act::Skew(skew) => {
+            DayAction::Threshold(threshold) => self.edit(|watch| watch.slow_threshold_ms = threshold),
+            DayAction::Uptime(regions) => self.edit(|watch| watch.uptime_regions = regions),
+            DayAction::Retarget => self.edit(|watch| watch.revision += 1),
+            DayAction::Interval(interval) => self.edit(|watch| watch.interval_ms = interval),
+            DayAction::Pause(paused) => self.edit(|watch| watch.paused = paused),
+            DayAction::Skew(skew) => {
                 let jump = skew - self.skew;
                 self.skew = skew;
-                self.step(|machine, step| machine.handle_step(jump, None, step));
+                self.step(|machine, step| machine.handle_clock_step(jump, None, step));
                 self.assign();
             }
-            Act::Calm(mood) => {
-                self.moods = vec![(0, Seen::Everywhere, mood)];
-                self.act(Act::Thaw);
-                self.act(Act::Start);
+            DayAction::Calm(mood) => {
+                self.target_states = vec![(0, FaultScope::Everywhere, mood)];
+                self.act(DayAction::Thaw);
+                self.act(DayAction::Start);
                 for index in 0..self.agents.len() {
-                    self.act(Act::Quarantine(index, false));
+                    self.act(DayAction::Quarantine(index, false));
                     self.connect(index, true);
                 }
                 self.calm = Some((self.now, mood));
             }
-            Act::Judge(mood) => {
+            DayAction::Judge(mood) => {
                 self.judge(mood);
                 self.calm = None;
-                self.moods.clear();
+                self.target_states.clear();
             }
         }
     }
 
     /// Checks that after half an hour without changes the state is known, and announced unless a window covers it.
-    pub(super) fn judge(&mut self, mood: Mood) {
+    pub(super) fn judge(&mut self, mood: DayTargetState) {
         let Some(process) = &self.process else { panic!("it runs") };
         let (mesh, watch) = (self.mesh(), &self.plan.watch);
-        let confirmed = parallax_core::confirm::can_confirm(watch, &mesh);
+        let confirmed = parallax_core::confirmation::can_confirm(watch, &mesh);
         let seen = watch.pinned.is_none_or(|pinned| mesh.enrolled_regions().contains(pinned));
         let wanted = match mood {
-            _ if watch.paused || !seen => Status::Unknown,
-            Mood::Refuses | Mood::Hangs | Mood::Blind if !confirmed => return,
-            Mood::Refuses | Mood::Hangs | Mood::Blind => Status::Down,
-            Mood::Well(latency) => {
+            _ if watch.paused || !seen => MonitorStatus::Unknown,
+            DayTargetState::Refuses | DayTargetState::Hangs | DayTargetState::OwnFault if !confirmed => {
+                return;
+            }
+            DayTargetState::Refuses | DayTargetState::Hangs | DayTargetState::OwnFault => MonitorStatus::Down,
+            DayTargetState::Up(latency) => {
                 let slow = watch.slow_threshold_ms.is_some_and(|threshold| latency > threshold);
-                if slow && watch.kind.has_latency() { Status::Slow } else { Status::Up }
+                if slow && watch.kind.has_latency() { MonitorStatus::Slow } else { MonitorStatus::Up }
             }
         };
         assert_eq!(process.machine.status(), wanted, "the state must be known: {mood:?}");
         let whole = process.machine.view(&mesh, self.wall()).down_from.is_none();
         assert!(whole, "it is down everywhere");
-        if self.windows == 0 && wanted != Status::Unknown {
-            assert_eq!(self.held.told, wanted, "the status must be announced");
+        if self.windows == 0 && wanted != MonitorStatus::Unknown {
+            assert_eq!(self.invariants.announced, wanted, "the status must be announced");
         }
     }
 
-    pub(super) fn edit(&mut self, change: impl FnOnce(&mut parallax_core::watch::Watch)) {
+    pub(super) fn edit(&mut self, change: impl FnOnce(&mut parallax_core::effective::EffectiveSettings)) {
         change(&mut self.plan.watch);
         self.take_edit();
         self.assign();
@@ -136,8 +137,8 @@ impl World {
     }
 
     pub(super) fn forget_while_paused(&mut self) {
-        if self.process.as_ref().is_some_and(|process| process.machine.watch().paused) {
-            self.held.told = Status::Up;
+        if self.process.as_ref().is_some_and(|process| process.machine.settings().paused) {
+            self.invariants.announced = MonitorStatus::Up;
         }
     }
 
@@ -155,13 +156,13 @@ impl World {
             let mut at = self.now;
             for (number, seen) in unsent {
                 at += self.chance.within(1, 20);
-                self.put(at, Next::Result(index, self.agents[index].connection, number, seen));
+                self.schedule(at, Next::Result(index, self.agents[index].connection, number, seen));
             }
         }
     }
 
     pub(super) fn mesh_changed(&mut self) {
-        self.step(Machine::handle_mesh);
+        self.step(MonitorMachine::handle_mesh);
         self.assign();
     }
 }

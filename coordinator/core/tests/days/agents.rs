@@ -2,17 +2,17 @@
 
 use std::sync::Arc;
 
-use parallax_core::assign::{self, Scheduled};
+use parallax_core::assign::{self, ScheduledMonitor};
 use parallax_core::check::{CertificateCheck, Check, CheckKind, ComponentCheck, DomainCheck, TcpCheck};
-use parallax_core::event::Answer;
-use parallax_core::machine::Output;
-use parallax_core::observation::{Facts, Failure, Observation, Outcome, OwnFault, Phase};
+use parallax_core::event::ProbeResponse;
+use parallax_core::machine::MachineOutput;
+use parallax_core::observation::{CheckPhase, Failure, InconclusiveReason, Measurements, Observation, ProbeOutcome};
 use parallax_core::time::{SECOND, Timestamp};
 
-use super::{Agent, Next, World};
-use crate::plan::{Mood, Seen};
+use super::{Agent, Next, SimulatedDay};
+use crate::plan::{DayTargetState, FaultScope};
 
-impl World {
+impl SimulatedDay {
     /// Sends their shares to the agents that can be reached.
     pub(super) fn assign(&mut self) {
         if !self.is_up() {
@@ -27,22 +27,21 @@ impl World {
             CheckKind::Component => Check::Component(ComponentCheck { url: host, component: None }),
             _ => Check::Tcp(TcpCheck { host, port: 443 }),
         };
-        let scheduled = Scheduled::new(watch, 1, &Arc::new(check));
+        let scheduled = ScheduledMonitor::new(watch, 1, &Arc::new(check));
         for index in 0..self.agents.len() {
             let agent = &mut self.agents[index];
             if !agent.place.connected {
                 continue;
             }
-            agent.share =
-                scheduled.as_ref().and_then(|scheduled| assign::share(scheduled, &mesh, agent.place.no));
+            agent.share = scheduled.as_ref().and_then(|scheduled| assign::share(scheduled, &mesh, agent.place.no));
             agent.revision = self.plan.watch.revision;
             agent.plan += 1;
-            self.line_up(index);
+            self.schedule_next_round(index);
         }
     }
 
     /// Schedules the agent's next round after now.
-    pub(super) fn line_up(&mut self, index: usize) {
+    pub(super) fn schedule_next_round(&mut self, index: usize) {
         let agent = &self.agents[index];
         let Some(share) = agent.share else { return };
         let (interval, every) = (i64::from(share.interval_ms), i64::from(share.every));
@@ -53,24 +52,24 @@ impl World {
         }
         let at = round * interval + i64::from(share.offset_ms) - self.skew;
         let plan = agent.plan;
-        self.put(at, Next::Due(index, plan, round.unsigned_abs()));
+        self.schedule(at, Next::Due(index, plan, round.unsigned_abs()));
     }
 
     pub(super) fn due(&mut self, index: usize, plan: u64, round: u64) {
         if self.agents[index].plan != plan || !self.agents[index].enrolled {
             return;
         }
-        self.line_up(index);
+        self.schedule_next_round(index);
         for seen in self.check(index, Some(round)) {
             let number = self.count;
             let agent = &mut self.agents[index];
-            if seen.outcome != Outcome::Pending {
+            if seen.outcome != ProbeOutcome::Pending {
                 agent.unsent.insert(number, seen.clone());
             }
             let (connection, at) = (agent.connection, seen.ended.as_millis());
             let hop = self.chance.span(10, 600);
-            if !self.chance.one_in(self.plan.lost) || seen.outcome != Outcome::Pending {
-                self.put(at + hop, Next::Result(index, connection, number, seen));
+            if !self.chance.one_in(self.plan.lost) || seen.outcome != ProbeOutcome::Pending {
+                self.schedule(at + hop, Next::Result(index, connection, number, seen));
             }
         }
     }
@@ -82,34 +81,39 @@ impl World {
         let seen = |outcome, after| Observation {
             revision: *revision,
             region: place.region,
-            place: place.no,
+            vantage: place.no,
             network: place.network,
             round,
             started,
             ended: started + after,
             outcome,
         };
-        let sees = |seen: &Seen| match seen {
-            Seen::Everywhere => true,
-            Seen::Region(region) => place.region == *region,
-            Seen::Network(network) => place.network == *network,
-            Seen::Place(no) => place.no == *no,
+        let sees = |seen: &FaultScope| match seen {
+            FaultScope::Everywhere => true,
+            FaultScope::Region(region) => place.region == *region,
+            FaultScope::Network(network) => place.network == *network,
+            FaultScope::Place(no) => place.no == *no,
         };
-        let mood = self.moods.iter().rev().find(|(_, who, _)| sees(who)).map_or(Mood::Well(80), |it| it.2);
+        let mood =
+            self.target_states.iter().rev().find(|(_, who, _)| sees(who)).map_or(DayTargetState::Up(80), |it| it.2);
         match mood {
-            Mood::Well(latency) => {
-                let facts = Facts { latency_ms: Some(latency), ..Facts::default() };
-                vec![seen(Outcome::Passed(facts), i64::from(latency))]
+            DayTargetState::Up(latency) => {
+                let facts = Measurements { latency_ms: Some(latency), ..Measurements::default() };
+                vec![seen(ProbeOutcome::Passed(facts), i64::from(latency))]
             }
-            Mood::Refuses => vec![seen(Outcome::Failed(Facts::default(), Failure::Refused), 40)],
-            Mood::Hangs => {
-                let timeout = Failure::Timeout(Phase::Connect);
+            DayTargetState::Refuses => {
+                vec![seen(ProbeOutcome::Failed(Measurements::default(), Failure::Refused), 40)]
+            }
+            DayTargetState::Hangs => {
+                let timeout = Failure::Timeout(CheckPhase::Connect);
                 vec![
-                    seen(Outcome::Pending, 3 * SECOND),
-                    seen(Outcome::Failed(Facts::default(), timeout), 10 * SECOND),
+                    seen(ProbeOutcome::Pending, 3 * SECOND),
+                    seen(ProbeOutcome::Failed(Measurements::default(), timeout), 10 * SECOND),
                 ]
             }
-            Mood::Blind => vec![seen(Outcome::Inconclusive(OwnFault::NoRoute), 5)],
+            DayTargetState::OwnFault => {
+                vec![seen(ProbeOutcome::Inconclusive(InconclusiveReason::NoRoute), 5)]
+            }
         }
     }
 
@@ -121,24 +125,24 @@ impl World {
             return;
         }
         if !self.is_up() {
-            self.put(self.now + SECOND, Next::Result(index, connection, number, seen));
+            self.schedule(self.now + SECOND, Next::Result(index, connection, number, seen));
             return;
         }
-        let finished = seen.outcome != Outcome::Pending;
+        let finished = seen.outcome != ProbeOutcome::Pending;
         let quarantined = self.agents[index].place.quarantined;
         let pinned = self.plan.watch.pinned;
         let left_out = quarantined || self.plan.watch.paused || pinned.is_some_and(|it| it != seen.region);
         if let (true, Some(round)) = (left_out, seen.round) {
-            self.excused.insert((self.held.lane(seen.region), round));
+            self.excused.insert((self.invariants.lane(seen.region), round));
         }
-        let here = self.as_here(seen);
+        let here = self.in_coordinator_time(seen);
         let now = self.wall();
         let Some(process) = &mut self.process else { return };
         if finished {
-            process.heard.push((index, number));
+            process.unacknowledged.push((index, number));
         }
-        match process.machine.note_steady(&here, now).filter(|_| !quarantined) {
-            Some(finished) => self.bring(vec![Output::Reading(finished)]),
+        match process.machine.handle_plain_pass(&here, now).filter(|_| !quarantined) {
+            Some(finished) => self.handle_outputs(vec![MachineOutput::Reading(finished)]),
             None => self.step(|machine, step| machine.handle_observation(here, step)),
         }
     }
@@ -149,7 +153,7 @@ impl World {
         }
         for seen in self.check(index, None) {
             let at = seen.ended.as_millis() + self.chance.span(10, 600);
-            self.put(at, Next::Answer(life, number, Answer::Seen(seen)));
+            self.schedule(at, Next::Answer(life, number, ProbeResponse::Observed(seen)));
         }
     }
 }

@@ -6,17 +6,17 @@ mod agents;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use parallax_core::assign::Share;
+use parallax_core::assign::ScheduleShare;
 use parallax_core::check::CheckKind;
-use parallax_core::event::{AlertKind, Answer, Status, What};
-use parallax_core::machine::{Finished, Machine, Output, State, Step};
-use parallax_core::observation::{Observation, Reading, Word};
-use parallax_core::place::{Mesh, Place, Region};
+use parallax_core::event::{AlertKind, EventKind, MonitorStatus, ProbeResponse};
+use parallax_core::machine::{FinishedRound, MachineOutput, MachineState, MachineStep, MonitorMachine};
+use parallax_core::observation::{Observation, Reading, RoundOutcome};
 use parallax_core::time::{DAY, MINUTE, SECOND, Timestamp};
+use parallax_core::vantage::{Mesh, Region, Vantage};
 
-use super::chance::Chance;
-use super::held::{Held, JOURNAL};
-use super::plan::{Act, Mood, Plan, Seen};
+use super::invariants::{Invariants, JOURNAL};
+use super::plan::{DayAction, DayPlan, DayTargetState, FaultScope};
+use super::seeded_random::SeededRandom;
 
 /// Maximum size of a machine's stored state, in bytes.
 const STATE_BYTES: usize = 24 * 1024;
@@ -28,25 +28,25 @@ const QUESTIONS: usize = 6_000;
 
 /// Scheduled action or message in transit, by real time.
 enum Next {
-    Act(Act),
+    Act(DayAction),
     /// Next scheduled round of a vantage, with the number of its plan.
     Due(usize, u64, u64),
     /// Result of a vantage, with the number of the connection that it was sent on.
     Result(usize, u64, u64, Observation),
     /// Probe request, with its connection and coordinator life.
     Question(usize, u64, u64, u32),
-    Answer(u64, u32, Answer),
+    Answer(u64, u32, ProbeResponse),
     Commit(u64),
 }
 
 /// One agent.
 struct Agent {
-    place: Place,
+    place: Vantage,
     enrolled: bool,
     /// Incremented whenever its connection ends.
     connection: u64,
     plan: u64,
-    share: Option<Share>,
+    share: Option<ScheduleShare>,
     revision: u32,
     /// Finished results that are not acknowledged.
     unsent: BTreeMap<u64, Observation>,
@@ -54,18 +54,18 @@ struct Agent {
 
 /// Process of the coordinator.
 struct Process {
-    machine: Machine,
+    machine: MonitorMachine,
     /// Outputs not committed yet.
-    fresh: Vec<Output>,
+    uncommitted: Vec<MachineOutput>,
     /// Results received but not acknowledged yet: agent and number.
-    heard: Vec<(usize, u64)>,
+    unacknowledged: Vec<(usize, u64)>,
     commit_due: bool,
     frozen: Option<Timestamp>,
 }
 
-pub(crate) struct World {
-    chance: Chance,
-    plan: Plan,
+pub(crate) struct SimulatedDay {
+    chance: SeededRandom,
+    plan: DayPlan,
     start: i64,
     now: i64,
     skew: i64,
@@ -74,13 +74,13 @@ pub(crate) struct World {
     agents: Vec<Agent>,
     process: Option<Process>,
     life: u64,
-    written: State,
+    written: MachineState,
     alive: Timestamp,
     journal: Vec<(i64, Reading)>,
     windows: usize,
-    moods: Vec<(u64, Seen, Mood)>,
-    calm: Option<(i64, Mood)>,
-    held: Held,
+    target_states: Vec<(u64, FaultScope, DayTargetState)>,
+    calm: Option<(i64, DayTargetState)>,
+    invariants: Invariants,
     /// Rounds that ended and reached the coordinator: each must be in history.
     ran: BTreeSet<(Region, u64)>,
     /// Rounds that need not be stored: they arrived while the monitor was paused, or from a vantage that does not
@@ -90,11 +90,11 @@ pub(crate) struct World {
     failed_second: usize,
 }
 
-impl World {
+impl SimulatedDay {
     /// Simulates the day of that seed. Returns a digest of all outputs, and the alerts.
-    pub(crate) fn live(seed: u64) -> (u64, BTreeMap<AlertKind, usize>) {
-        let mut chance = Chance::new(seed);
-        let plan = Plan::of(&mut chance);
+    pub(crate) fn simulate(seed: u64) -> (u64, BTreeMap<AlertKind, usize>) {
+        let mut chance = SeededRandom::new(seed);
+        let plan = DayPlan::of(&mut chance);
         let start = 20_000 * DAY;
         let agents = plan.places.iter().map(|place| Agent {
             place: *place,
@@ -106,7 +106,7 @@ impl World {
             unsent: BTreeMap::new(),
         });
         let networks = plan.places.iter().map(|place| (place.no, place.network)).collect();
-        let mut held = Held::new(plan.watch.kind.is_regional(), networks);
+        let mut held = Invariants::new(plan.watch.kind.is_regional(), networks);
         held.unique = plan.numbered;
         let mut world = Self {
             agents: agents.collect(),
@@ -118,13 +118,13 @@ impl World {
             count: 0,
             process: None,
             life: 0,
-            written: State::default(),
+            written: MachineState::default(),
             alive: Timestamp::from_millis(start),
             journal: Vec::new(),
             windows: 0,
-            moods: Vec::new(),
+            target_states: Vec::new(),
             calm: None,
-            held,
+            invariants: held,
             ran: BTreeSet::new(),
             excused: BTreeSet::new(),
             questions: Vec::new(),
@@ -132,15 +132,15 @@ impl World {
             plan,
         };
         for (at, act) in std::mem::take(&mut world.plan.acts) {
-            world.put(start + at, Next::Act(act));
+            world.schedule(start + at, Next::Act(act));
         }
         world.begin();
         while world.turn() {}
         world.end();
-        (world.held.digest, world.held.alerts)
+        (world.invariants.digest, world.invariants.alerts)
     }
 
-    fn put(&mut self, at: i64, next: Next) {
+    fn schedule(&mut self, at: i64, next: Next) {
         self.count += 1;
         self.queue.insert((at.max(self.now), self.count), next);
     }
@@ -169,7 +169,7 @@ impl World {
             (outside, Some(inside)) if outside.is_none_or(|outside| inside <= outside) && inside < end => {
                 let before = self.now;
                 self.now = inside;
-                self.step(Machine::handle_timeout);
+                self.step(MonitorMachine::handle_timeout);
                 let next = self.process.as_ref().and_then(|process| process.machine.poll_timeout());
                 let stands = next.is_some_and(|at| at <= self.wall()) && before == inside;
                 self.failed_second = if stands { self.failed_second + 1 } else { 0 };
@@ -179,14 +179,14 @@ impl World {
             (Some(outside), _) if outside < end => {
                 let Some(((at, _), next)) = self.queue.pop_first() else { return false };
                 self.now = at;
-                self.come(next);
+                self.handle(next);
                 true
             }
             _ => false,
         }
     }
 
-    fn come(&mut self, next: Next) {
+    fn handle(&mut self, next: Next) {
         match next {
             Next::Act(act) => self.act(act),
             Next::Due(index, plan, round) => self.due(index, plan, round),
@@ -195,62 +195,59 @@ impl World {
             Next::Answer(life, number, answer) => {
                 if life == self.life && self.is_up() {
                     let answer = match answer {
-                        Answer::Seen(seen) => Answer::Seen(self.as_here(seen)),
-                        Answer::Nothing => Answer::Nothing,
+                        ProbeResponse::Observed(seen) => ProbeResponse::Observed(self.in_coordinator_time(seen)),
+                        ProbeResponse::NoResponse => ProbeResponse::NoResponse,
                     };
-                    self.step(|machine, step| machine.handle_answer(number, answer, step));
+                    self.step(|machine, step| machine.handle_response(number, answer, step));
                 } else if life == self.life && self.process.is_some() {
-                    self.put(self.now + SECOND, Next::Answer(life, number, answer));
+                    self.schedule(self.now + SECOND, Next::Answer(life, number, answer));
                 }
             }
             Next::Commit(life) => {
                 if life == self.life && self.is_up() {
                     self.commit();
                 } else if life == self.life {
-                    self.put(self.now + SECOND, Next::Commit(life));
+                    self.schedule(self.now + SECOND, Next::Commit(life));
                 }
             }
         }
     }
 
     /// Converts the real times of a vantage to the coordinator's current clock.
-    fn as_here(&self, mut seen: Observation) -> Observation {
+    fn in_coordinator_time(&self, mut seen: Observation) -> Observation {
         seen.started = (seen.started + self.skew).min(self.wall());
         seen.ended = seen.ended + self.skew;
         seen
     }
 
-    fn step(&mut self, act: impl FnOnce(&mut Machine, &mut Step<'_>)) {
+    fn step(&mut self, act: impl FnOnce(&mut MonitorMachine, &mut MachineStep<'_>)) {
         let (now, mesh, mut out) = (self.wall(), self.mesh(), Vec::new());
         let Some(process) = self.process.as_mut().filter(|process| process.frozen.is_none()) else { return };
-        act(&mut process.machine, &mut Step { now, mesh: &mesh, out: &mut out });
-        self.bring(out);
+        act(&mut process.machine, &mut MachineStep { now, mesh: &mesh, out: &mut out });
+        self.handle_outputs(out);
     }
 
     /// Handles the outputs of a step.
-    fn bring(&mut self, out: Vec<Output>) {
+    fn handle_outputs(&mut self, out: Vec<MachineOutput>) {
         let Some(process) = &mut self.process else { return };
         self.alive = Timestamp::from_millis(self.now + self.skew);
         let mut asked = Vec::new();
         for output in out {
             match &output {
-                Output::Ask(ask) => asked.push(*ask),
-                Output::Happened(what) => {
-                    if let What::Changed(change) = &**what {
-                        assert!(
-                            change.alert.is_none() || self.windows == 0,
-                            "no alerts during a window: {change:?}"
-                        );
+                MachineOutput::Probe(ask) => asked.push(*ask),
+                MachineOutput::Event(what) => {
+                    if let EventKind::StatusChanged(change) = &**what {
+                        assert!(change.alert.is_none() || self.windows == 0, "no alerts during a window: {change:?}");
                     }
                 }
-                Output::Reading(_) => {}
+                MachineOutput::Reading(_) => {}
             }
-            process.fresh.push(output);
+            process.uncommitted.push(output);
         }
         if !process.commit_due {
             process.commit_due = true;
             let life = self.life;
-            self.put(self.now + COMMIT, Next::Commit(life));
+            self.schedule(self.now + COMMIT, Next::Commit(life));
         }
         for ask in asked {
             self.questions.retain(|at| self.now - at < 60 * MINUTE);
@@ -258,18 +255,18 @@ impl World {
             assert!(self.questions.len() < QUESTIONS, "too many probe requests");
             if let Some((since, mood)) = self.calm {
                 let settled = self.now - since > 25 * MINUTE && self.plan.watch.kind == CheckKind::Tcp;
-                let quiet = matches!(mood, Mood::Well(_));
+                let quiet = matches!(mood, DayTargetState::Up(_));
                 assert!(!settled || !quiet, "no probe requests while everything is up: {ask:?}");
             }
-            let index = self.agents.iter().position(|agent| agent.place.no == ask.place);
+            let index = self.agents.iter().position(|agent| agent.place.no == ask.vantage);
             let index = index.filter(|index| self.agents[*index].place.connected);
             let hop = self.chance.span(10, 400);
             match index {
                 Some(index) => {
                     let connection = self.agents[index].connection;
-                    self.put(self.now + hop, Next::Question(index, connection, self.life, ask.number));
+                    self.schedule(self.now + hop, Next::Question(index, connection, self.life, ask.number));
                 }
-                None => self.put(self.now + 1, Next::Answer(self.life, ask.number, Answer::Nothing)),
+                None => self.schedule(self.now + 1, Next::Answer(self.life, ask.number, ProbeResponse::NoResponse)),
             }
         }
     }
@@ -283,25 +280,25 @@ impl World {
             self.written = postcard::from_bytes(&bytes).unwrap();
             assert!(&self.written == process.machine.state(), "the state survives a round trip");
         }
-        let (fresh, heard) = (std::mem::take(&mut process.fresh), std::mem::take(&mut process.heard));
+        let (fresh, heard) = (std::mem::take(&mut process.uncommitted), std::mem::take(&mut process.unacknowledged));
         for output in &fresh {
-            self.held.take(output, self.life, self.now);
-            if let Output::Reading(finished) = output {
+            self.invariants.take(output, self.life, self.now);
+            if let MachineOutput::Reading(finished) = output {
                 self.journal.push((self.now, as_reading(finished)));
             }
         }
         let process = self.process.as_ref();
         let view = process.map(|process| process.machine.view(&self.mesh(), self.wall()));
         if let Some(view) = view {
-            assert_eq!(view.status, self.held.status, "no status without an event");
-            assert_eq!(view.since, self.held.since, "since changes only with an event");
-            assert!(view.down_from.is_none() || view.status == Status::Down);
+            assert_eq!(view.status, self.invariants.status, "no status without an event");
+            assert_eq!(view.since, self.invariants.since, "since changes only with an event");
+            assert!(view.down_from.is_none() || view.status == MonitorStatus::Down);
         }
         for (index, number) in heard {
             if let Some(seen) = self.agents[index].unsent.remove(&number)
                 && let Some(round) = seen.round
             {
-                self.ran.insert((self.held.lane(seen.region), round));
+                self.ran.insert((self.invariants.lane(seen.region), round));
             }
         }
     }
@@ -311,33 +308,37 @@ impl World {
         self.life += 1;
         let (now, mesh, mut out) = (self.wall(), Mesh::default(), Vec::new());
         let watch = self.plan.watch.clone();
-        let mut step = Step { now, mesh: &mesh, out: &mut out };
-        let mut machine = if self.written == State::default() {
-            Machine::new(watch, &mut step)
+        let mut step = MachineStep { now, mesh: &mesh, out: &mut out };
+        let mut machine = if self.written == MachineState::default() {
+            MonitorMachine::new(watch, &mut step)
         } else {
             let mut written = self.written.clone();
             if self.windows > 0 {
                 written.begin_window();
             }
-            Machine::restore(watch, written, self.alive, &mut step)
+            MonitorMachine::restore(watch, written, self.alive, &mut step)
         };
         machine.handle_window(self.windows > 0, &mut step);
         self.journal.retain(|(at, _)| self.now - at < JOURNAL);
         self.journal.iter().for_each(|(_, reading)| machine.replay(reading));
-        self.process =
-            Some(Process { machine, fresh: Vec::new(), heard: Vec::new(), commit_due: false, frozen: None });
-        self.bring(out);
+        self.process = Some(Process {
+            machine,
+            uncommitted: Vec::new(),
+            unacknowledged: Vec::new(),
+            commit_due: false,
+            frozen: None,
+        });
+        self.handle_outputs(out);
         self.forget_while_paused();
         // Agents reconnect one by one.
-        let there: Vec<usize> =
-            (0..self.agents.len()).filter(|at| self.agents[*at].place.connected).collect();
+        let there: Vec<usize> = (0..self.agents.len()).filter(|at| self.agents[*at].place.connected).collect();
         for index in &there {
             self.agents[*index].place.connected = false;
         }
-        self.step(Machine::handle_mesh);
+        self.step(MonitorMachine::handle_mesh);
         for index in there {
             let after = self.chance.span(100, 6 * SECOND);
-            self.put(self.now + after, Next::Act(Act::Connect(index, true)));
+            self.schedule(self.now + after, Next::Act(DayAction::Connect(index, true)));
         }
     }
 
@@ -349,25 +350,24 @@ impl World {
         if !self.plan.numbered {
             return;
         }
-        let old =
-            u64::try_from((self.now - 10 * MINUTE) / i64::from(self.plan.watch.interval_ms)).unwrap_or(0);
+        let old = u64::try_from((self.now - 10 * MINUTE) / i64::from(self.plan.watch.interval_ms)).unwrap_or(0);
         let missing: Vec<&(Region, u64)> = self
             .ran
             .iter()
-            .filter(|key| key.1 < old && !self.held.kept.contains_key(key) && !self.excused.contains(key))
+            .filter(|key| key.1 < old && !self.invariants.stored.contains_key(key) && !self.excused.contains(key))
             .collect();
         assert!(missing.is_empty(), "rounds missing from history: {missing:?}");
     }
 }
 
-fn as_reading(finished: &Finished) -> Reading {
+fn as_reading(finished: &FinishedRound) -> Reading {
     Reading {
         slot: 1,
         region: finished.region,
-        place: finished.place,
+        vantage: finished.vantage,
         round: finished.round,
         due: finished.started,
-        word: finished.word,
-        latency_ms: finished.latency_ms.filter(|_| finished.word == Word::Passed),
+        outcome: finished.outcome,
+        latency_ms: finished.latency_ms.filter(|_| finished.outcome == RoundOutcome::Passed),
     }
 }

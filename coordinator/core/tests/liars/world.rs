@@ -4,24 +4,25 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use parallax_core::assign::{self, Scheduled, Share};
+use parallax_core::assign::{self, ScheduleShare, ScheduledMonitor};
 use parallax_core::check::{Check, CheckKind, TcpCheck};
-use parallax_core::event::{AlertKind, Answer, Status, What};
-use parallax_core::id::{AccountId, MonitorId};
-use parallax_core::machine::{Machine, Output, Step};
-use parallax_core::observation::{Facts, Failure, Observation, Outcome, Phase};
-use parallax_core::place::{Mesh, NetworkNo, Place, PlaceNo, Region, RegionSet};
-use parallax_core::quarantine::{CheckTarget, Quarantine, Turn};
+use parallax_core::effective::{ConfirmationPolicy, EffectiveSettings};
+use parallax_core::event::{AlertKind, EventKind, MonitorStatus, ProbeResponse};
+use parallax_core::id::MonitorId;
+use parallax_core::machine::{MachineOutput, MachineStep, MonitorMachine};
+use parallax_core::observation::{CheckPhase, Failure, Measurements, Observation, ProbeOutcome};
+use parallax_core::quarantine::{Quarantine, QuarantineChange};
 use parallax_core::time::{DAY, HOUR, MINUTE, SECOND, Timestamp};
-use parallax_core::watch::{Confirmation, Watch};
+use parallax_core::vantage::{Mesh, NetworkNo, Region, RegionSet, Vantage, VantageNo};
 
-use super::chance::Chance;
+use super::seeded_random::SeededRandom;
+use super::vantages::{account, places, target};
 
 /// Length of a day: enough for six outages of every monitor.
 const END: i64 = 8 * HOUR;
 const MONITORS: usize = 6;
 /// Number of accounts: one has the first three monitors, and three have one of the others each.
-const ACCOUNTS: usize = 4;
+pub(super) const ACCOUNTS: usize = 4;
 /// Milliseconds within which an outage must be reported.
 const REPORTED: i64 = 6 * MINUTE;
 
@@ -44,26 +45,26 @@ enum Mood {
 enum Next {
     Due(usize, usize, u64, u64),
     Result(usize, Observation),
-    Question(usize, PlaceNo, u32),
+    Question(usize, VantageNo, u32),
     Answer(usize, u32, Observation),
     Target(usize, Mood),
 }
 
 struct Monitor {
-    machine: Machine,
+    machine: MonitorMachine,
     mood: Mood,
     /// Start of the target's present state; `is_reported` is set once it was seen as down since.
     since: i64,
     is_reported: bool,
 }
 
-pub(crate) struct World {
-    chance: Chance,
+pub(crate) struct SimulatedService {
+    chance: SeededRandom,
     now: i64,
     queue: BTreeMap<(i64, u64), Next>,
     count: u64,
-    places: Vec<Place>,
-    liar: Option<(PlaceNo, Lie)>,
+    places: Vec<Vantage>,
+    liar: Option<(VantageNo, Lie)>,
     monitors: Vec<Monitor>,
     quarantine: Quarantine,
     mesh: Mesh,
@@ -74,9 +75,9 @@ pub(crate) struct World {
     pub(crate) delays: Vec<i64>,
 }
 
-impl World {
-    pub(crate) fn live(seed: u64, lie: Option<Lie>) -> Self {
-        let mut chance = Chance::new(seed);
+impl SimulatedService {
+    pub(crate) fn simulate(seed: u64, lie: Option<Lie>) -> Self {
+        let mut chance = SeededRandom::new(seed);
         let places = places(&mut chance);
         let liar = lie.map(|lie| (places[chance.index(places.len())].no, lie));
         let mut world = Self {
@@ -96,14 +97,14 @@ impl World {
         let end = world.now + END;
         for index in 0..MONITORS {
             let (watch, mut out) = (world.watch(index), Vec::new());
-            let mut step = Step { now: world.moment(), mesh: &world.mesh, out: &mut out };
-            let machine = Machine::new(watch, &mut step);
+            let mut step = MachineStep { now: world.moment(), mesh: &world.mesh, out: &mut out };
+            let machine = MonitorMachine::new(watch, &mut step);
             let since = world.now;
             world.monitors.push(Monitor { machine, mood: Mood::Well, since, is_reported: true });
-            world.bring(index, out);
+            world.handle_outputs(index, out);
         }
         world.outages();
-        world.deal();
+        world.assign_shares();
         while world.turn(end) {}
         world
     }
@@ -118,14 +119,14 @@ impl World {
                 let mood = self.chance.pick(&[Mood::Refuses, Mood::Refuses, Mood::Hangs]);
                 let begins = at + self.chance.within(0, 2 * SECOND);
                 let ends = begins + self.chance.within(10 * MINUTE, 25 * MINUTE);
-                self.put(begins, Next::Target(index, mood));
-                self.put(ends, Next::Target(index, Mood::Well));
+                self.schedule(begins, Next::Target(index, mood));
+                self.schedule(ends, Next::Target(index, Mood::Well));
             }
         }
     }
 
-    fn watch(&mut self, index: usize) -> Watch {
-        Watch {
+    fn watch(&mut self, index: usize) -> EffectiveSettings {
+        EffectiveSettings {
             monitor: MonitorId::from_u128(self.chance.next().into()),
             account: account(index),
             revision: 1,
@@ -136,8 +137,8 @@ impl World {
             latency_regions: RegionSet::only(Region::Europe),
             slow_threshold_ms: (index == 0).then_some(500),
             slow_thresholds: BTreeMap::new(),
-            beat: None,
-            confirmation: Confirmation::OtherNetwork,
+            heartbeat: None,
+            confirmation: ConfirmationPolicy::OtherNetwork,
             repeat_minutes: None,
             paused: false,
         }
@@ -145,7 +146,7 @@ impl World {
 
     /// Returns a region with two networks other than the liar's.
     fn pin(&self) -> Option<Region> {
-        let lies = self.liar.map(|(liar, _)| self.mesh.place(liar).unwrap().network);
+        let lies = self.liar.map(|(liar, _)| self.mesh.vantage(liar).unwrap().network);
         let networks = |region: &Region| -> BTreeSet<NetworkNo> {
             let there = self.places.iter().filter(|place| place.region == *region);
             there.map(|place| place.network).filter(|network| Some(*network) != lies).collect()
@@ -157,15 +158,16 @@ impl World {
         Timestamp::from_millis(self.now)
     }
 
-    fn put(&mut self, at: i64, next: Next) {
+    fn schedule(&mut self, at: i64, next: Next) {
         self.count += 1;
         self.queue.insert((at.max(self.now), self.count), next);
     }
 
     fn turn(&mut self, end: i64) -> bool {
-        let deadlines = self.monitors.iter().enumerate().filter_map(|(index, monitor)| {
-            Some((monitor.machine.poll_timeout()?.as_millis().max(self.now), index))
-        });
+        let deadlines =
+            self.monitors.iter().enumerate().filter_map(|(index, monitor)| {
+                Some((monitor.machine.poll_timeout()?.as_millis().max(self.now), index))
+            });
         let machine = deadlines.min();
         let queued = self.queue.keys().next().map_or(end, |(at, _)| *at);
         let calm = self.quarantine.poll_timeout().map_or(end, Timestamp::as_millis);
@@ -176,35 +178,35 @@ impl World {
         self.now = at;
         if calm <= at {
             let free = self.quarantine.handle_timeout(self.moment()).into_iter();
-            self.believe(free.map(|place| (place, Turn::Released)).collect());
+            self.apply_quarantine_changes(free.map(|place| (place, QuarantineChange::Released)).collect());
         } else if let Some((_, index)) = machine.filter(|(due, _)| *due == at) {
-            self.step(index, Machine::handle_timeout);
+            self.step(index, MonitorMachine::handle_timeout);
         } else if let Some((_, next)) = self.queue.pop_first() {
-            self.come(next);
+            self.handle(next);
         }
         true
     }
 
-    fn come(&mut self, next: Next) {
+    fn handle(&mut self, next: Next) {
         match next {
             Next::Due(index, place, plan, round) if plan == self.plan => {
-                self.line_up(index, place);
+                self.schedule_next_round(index, place);
                 for seen in self.check(index, self.places[place], Some(round)) {
                     let at = seen.ended.as_millis() + self.chance.span(10, 400);
-                    self.put(at, Next::Result(index, seen));
+                    self.schedule(at, Next::Result(index, seen));
                 }
             }
             Next::Due(..) => {}
             Next::Result(index, seen) => self.result(index, seen),
             Next::Question(index, place, number) => {
-                let place = *self.mesh.place(place).unwrap();
+                let place = *self.mesh.vantage(place).unwrap();
                 for seen in self.check(index, place, None) {
                     let at = seen.ended.as_millis() + self.chance.span(10, 400);
-                    self.put(at, Next::Answer(index, number, seen));
+                    self.schedule(at, Next::Answer(index, number, seen));
                 }
             }
             Next::Answer(index, number, seen) => {
-                self.step(index, |machine, step| machine.handle_answer(number, Answer::Seen(seen), step));
+                self.step(index, |machine, step| machine.handle_response(number, ProbeResponse::Observed(seen), step));
             }
             Next::Target(index, mood) => {
                 let monitor = &mut self.monitors[index];
@@ -212,58 +214,59 @@ impl World {
                 assert!(
                     was_seen,
                     "monitor {index} ({:?}): an outage of {} ms was not reported; vantages {:?}, liar {:?}",
-                    monitor.machine.watch().pinned,
+                    monitor.machine.settings().pinned,
                     self.now - monitor.since,
                     self.places.iter().map(|it| (it.no, it.region, it.network)).collect::<Vec<_>>(),
                     self.liar
                 );
                 // A monitor that is still down because of a vantage that fails every check counts as reported.
-                let is_down = monitor.machine.status() == Status::Down;
+                let is_down = monitor.machine.status() == MonitorStatus::Down;
                 (monitor.mood, monitor.since, monitor.is_reported) = (mood, self.now, is_down);
             }
         }
     }
 
     fn result(&mut self, index: usize, seen: Observation) {
-        let (now, place) = (self.moment(), seen.place);
-        if self.mesh.place(place).unwrap().quarantined {
+        let (now, place) = (self.moment(), seen.vantage);
+        if self.mesh.vantage(place).unwrap().quarantined {
             let view = self.monitors[index].machine.view(&self.mesh, now);
             let agrees = view.agrees(&seen, &self.mesh);
-            let turn =
-                agrees.and_then(|agrees| self.quarantine.hear_shadow(place, agrees, target(index), now));
-            self.believe(turn.map(|turn| (place, turn)).into_iter().collect());
+            let turn = agrees.and_then(|agrees| self.quarantine.apply_shadow_round(place, agrees, target(index), now));
+            self.apply_quarantine_changes(turn.map(|turn| (place, turn)).into_iter().collect());
             return;
         }
-        match self.monitors[index].machine.note_steady(&seen, now) {
+        match self.monitors[index].machine.handle_plain_pass(&seen, now) {
             Some(_) => {}
             None => self.step(index, |machine, step| machine.handle_observation(seen, step)),
         }
     }
 
-    fn step(&mut self, index: usize, act: impl FnOnce(&mut Machine, &mut Step<'_>)) {
+    fn step(&mut self, index: usize, act: impl FnOnce(&mut MonitorMachine, &mut MachineStep<'_>)) {
         let mut out = Vec::new();
-        let mut step = Step { now: self.moment(), mesh: &self.mesh, out: &mut out };
+        let mut step = MachineStep { now: self.moment(), mesh: &self.mesh, out: &mut out };
         act(&mut self.monitors[index].machine, &mut step);
-        self.bring(index, out);
+        self.handle_outputs(index, out);
     }
 
-    fn bring(&mut self, index: usize, out: Vec<Output>) {
+    fn handle_outputs(&mut self, index: usize, out: Vec<MachineOutput>) {
         let now = self.moment();
         for output in out {
             match output {
-                Output::Ask(ask) => {
+                MachineOutput::Probe(ask) => {
                     let at = self.now + self.chance.span(10, 400);
-                    self.put(at, Next::Question(index, ask.place, ask.number));
+                    self.schedule(at, Next::Question(index, ask.vantage, ask.number));
                 }
-                Output::Reading(_) => {}
-                Output::Happened(what) => match *what {
-                    What::Round(report) => {
-                        let turns = self.quarantine.hear_round(&report, target(index), &self.mesh, now);
-                        self.believe(turns);
+                MachineOutput::Reading(_) => {}
+                MachineOutput::Event(what) => match *what {
+                    EventKind::Round(report) => {
+                        let turns = self.quarantine.apply_round(&report, target(index), &self.mesh, now);
+                        self.apply_quarantine_changes(turns);
                     }
-                    What::Changed(change) if change.alert == Some(AlertKind::WentDown) => self.told(index),
-                    What::Changed(change) if change.alert == Some(AlertKind::Recovered) => {
-                        self.recovered(index);
+                    EventKind::StatusChanged(change) if change.alert == Some(AlertKind::WentDown) => {
+                        self.check_alert(index)
+                    }
+                    EventKind::StatusChanged(change) if change.alert == Some(AlertKind::Recovered) => {
+                        self.check_recovery(index);
                     }
                     _ => {}
                 },
@@ -272,7 +275,7 @@ impl World {
     }
 
     /// Handles a went-down alert: the target must be down, or have been until a moment ago.
-    fn told(&mut self, index: usize) {
+    fn check_alert(&mut self, index: usize) {
         let (now, monitor) = (self.now, &mut self.monitors[index]);
         let after = now - monitor.since;
         if monitor.mood == Mood::Well {
@@ -284,70 +287,68 @@ impl World {
     }
 
     /// Handles a recovery: the target must be up. If only two networks work, a lying one can report it too early.
-    fn recovered(&self, index: usize) {
+    fn check_recovery(&self, index: usize) {
         let monitor = &self.monitors[index];
         let since = self.now - monitor.since;
         let is_well = monitor.mood == Mood::Well || since < 30 * SECOND;
         assert!(
             is_well || !self.is_decided_by_three(index),
             "monitor {index} ({:?}): recovered {since} ms after it went down; vantages {:?}, liar {:?}",
-            monitor.machine.watch().pinned,
+            monitor.machine.settings().pinned,
             self.mesh,
             self.liar
         );
     }
 
-    /// Returns true if two honest networks other than the liar's check the monitor, in its own region if it is
-    /// pinned.
+    /// Returns true if two honest networks other than the liar's check the monitor, in its own region if it is pinned.
     fn is_decided_by_three(&self, index: usize) -> bool {
-        let pinned = self.monitors[index].machine.watch().pinned;
-        let lies = self.liar.map(|(liar, _)| self.mesh.place(liar).unwrap().network);
+        let pinned = self.monitors[index].machine.settings().pinned;
+        let lies = self.liar.map(|(liar, _)| self.mesh.vantage(liar).unwrap().network);
         let there = self.mesh.confirmers().filter(|place| pinned.is_none_or(|pinned| place.region == pinned));
         let honest: BTreeSet<NetworkNo> =
             there.map(|place| place.network).filter(|network| Some(*network) != lies).collect();
         honest.len() >= 2
     }
 
-    fn believe(&mut self, turns: Vec<(PlaceNo, Turn)>) {
+    fn apply_quarantine_changes(&mut self, turns: Vec<(VantageNo, QuarantineChange)>) {
         if turns.is_empty() {
             return;
         }
         for (place, turn) in turns {
-            if let Turn::Held(found) = turn {
+            if let QuarantineChange::Quarantined(found) = turn {
                 let is_liar = self.liar.is_some_and(|(liar, lie)| liar == place && lie != Lie::Shunned);
                 assert!(is_liar, "an honest vantage is quarantined: {place:?}, {found:?}");
                 self.is_liar_found = true;
             }
         }
-        let held = self.quarantine.suspects().held;
+        let held = self.quarantine.suspected().quarantined;
         assert!(held.len() * 3 <= self.places.len(), "more than a third are quarantined");
-        let laid =
-            self.places.iter().map(|place| Place { quarantined: held.contains_key(&place.no), ..*place });
+        let laid = self.places.iter().map(|place| Vantage { quarantined: held.contains_key(&place.no), ..*place });
         let before = std::mem::replace(&mut self.mesh, Mesh::new(laid.collect::<Vec<_>>()));
-        if before.fit_regions() != self.mesh.fit_regions() {
+        if before.available_regions() != self.mesh.available_regions() {
             for index in 0..self.monitors.len() {
-                self.step(index, Machine::handle_mesh);
+                self.step(index, MonitorMachine::handle_mesh);
             }
         }
-        self.deal();
+        self.assign_shares();
     }
 
-    fn deal(&mut self) {
+    fn assign_shares(&mut self) {
         self.plan += 1;
         for index in 0..self.monitors.len() {
             for place in 0..self.places.len() {
-                self.line_up(index, place);
+                self.schedule_next_round(index, place);
             }
         }
     }
 
-    fn share(&self, index: usize, place: usize) -> Option<Share> {
+    fn share(&self, index: usize, place: usize) -> Option<ScheduleShare> {
         let check = Check::Tcp(TcpCheck { host: format!("{index}.example"), port: 443 });
-        let scheduled = Scheduled::new(self.monitors[index].machine.watch(), 1, &Arc::new(check))?;
+        let scheduled = ScheduledMonitor::new(self.monitors[index].machine.settings(), 1, &Arc::new(check))?;
         assign::share(&scheduled, &self.mesh, self.places[place].no)
     }
 
-    fn line_up(&mut self, index: usize, place: usize) {
+    fn schedule_next_round(&mut self, index: usize, place: usize) {
         let Some(share) = self.share(index, place) else { return };
         let (interval, every) = (i64::from(share.interval_ms), i64::from(share.every));
         let mut round = (self.now - i64::from(share.offset_ms)).div_euclid(interval) + 1;
@@ -355,16 +356,16 @@ impl World {
             round += 1;
         }
         let at = round * interval + i64::from(share.offset_ms);
-        self.put(at, Next::Due(index, place, self.plan, round.unsigned_abs()));
+        self.schedule(at, Next::Due(index, place, self.plan, round.unsigned_abs()));
     }
 
     /// Results of a vantage that runs the check now, including the pending report.
-    fn check(&self, index: usize, place: Place, round: Option<u64>) -> Vec<Observation> {
+    fn check(&self, index: usize, place: Vantage, round: Option<u64>) -> Vec<Observation> {
         let started = self.moment();
         let seen = |outcome, after| Observation {
             revision: 1,
             region: place.region,
-            place: place.no,
+            vantage: place.no,
             network: place.network,
             round,
             started,
@@ -377,43 +378,17 @@ impl World {
             Some((_, Lie::Shunned)) if account(index) == account(0) => Mood::Refuses,
             Some((_, Lie::Shunned)) | None => self.monitors[index].mood,
         };
-        let facts = Facts::default();
+        let facts = Measurements::default();
         match mood {
             Mood::Well => {
-                let facts = Facts { latency_ms: Some(80), ..facts };
-                vec![seen(Outcome::Passed(facts), 80)]
+                let facts = Measurements { latency_ms: Some(80), ..facts };
+                vec![seen(ProbeOutcome::Passed(facts), 80)]
             }
-            Mood::Refuses => vec![seen(Outcome::Failed(facts, Failure::Refused), 40)],
+            Mood::Refuses => vec![seen(ProbeOutcome::Failed(facts, Failure::Refused), 40)],
             Mood::Hangs => vec![
-                seen(Outcome::Pending, 3 * SECOND),
-                seen(Outcome::Failed(facts, Failure::Timeout(Phase::Connect)), 10 * SECOND),
+                seen(ProbeOutcome::Pending, 3 * SECOND),
+                seen(ProbeOutcome::Failed(facts, Failure::Timeout(CheckPhase::Connect)), 10 * SECOND),
             ],
         }
     }
-}
-
-fn account(index: usize) -> AccountId {
-    AccountId::from_u128(index.saturating_sub(2) as u128)
-}
-
-fn target(index: usize) -> CheckTarget {
-    CheckTarget { host: index as u64, account: account(index), accounts: ACCOUNTS }
-}
-
-/// Three to eight vantages on three networks or more, in one region or several.
-fn places(chance: &mut Chance) -> Vec<Place> {
-    let regions = chance.index(4) + 1;
-    let count = chance.index(6) + 3;
-    let place = |index: usize, chance: &mut Chance| {
-        let no = u16::try_from(index).unwrap();
-        Place {
-            no: PlaceNo(no + 1),
-            region: Region::ALL[chance.index(regions)],
-            network: NetworkNo(if no < 3 { no } else { chance.pick(&[0, 1, 2, 3]) }),
-            connected: true,
-            quarantined: false,
-            unfit: false,
-        }
-    };
-    (0..count).map(|index| place(index, chance)).collect()
 }

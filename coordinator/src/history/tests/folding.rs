@@ -9,12 +9,8 @@ impl World {
         for region in Region::ALL {
             let of = (SLOT, monitor_no(SLOT));
             let found = self.history.readings(read.as_ref(), of, region, at(-9 * DAY), until).unwrap();
-            let mut wanted: Vec<Sample> = self
-                .raw
-                .values()
-                .filter(|it| it.region == region && it.due < until)
-                .map(Sample::from)
-                .collect();
+            let mut wanted: Vec<BlockReading> =
+                self.raw.values().filter(|it| it.region == region && it.due < until).map(BlockReading::from).collect();
             wanted.sort_by_key(|sample| (sample.due, sample.round));
             assert_eq!(found, wanted, "{region:?}");
         }
@@ -57,7 +53,7 @@ proptest! {
         let folder = tempfile::tempdir().unwrap();
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         runtime.block_on(async {
-            let options = crate::storage::contract::samples::small();
+            let options = crate::storage::contract::samples::small_options();
             let mut world = World::over(Store::on_disk(folder.path(), options).unwrap()).await;
             let regions = [Region::Europe, Region::Asia, Region::Africa];
             for hour in 0..60 {

@@ -19,8 +19,7 @@ async fn a_threshold_of_a_region_counts_where_the_plan_uses_regions() {
         // Faster than 200 ms, the threshold everywhere else.
         world.take(&[passed(Region::Asia, 0), passed(Region::Europe, 0)]).await;
         world.upkeep(at(2 * HOUR)).await;
-        let hours =
-            world.history.hours(world.store.reader().as_ref(), monitor_no(SLOT), 0..i64::MAX).unwrap();
+        let hours = world.history.hours(world.store.reader().as_ref(), monitor_no(SLOT), 0..i64::MAX).unwrap();
         let of_hour = hours.values().next().unwrap();
         let counts = [Region::Asia, Region::Europe].map(|region| of_hour[&region].counts);
         assert_eq!((counts.map(|it| it.slow), counts.map(|it| it.passed)), (slow, [1, 1]), "{plan:?}");

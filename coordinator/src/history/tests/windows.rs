@@ -1,7 +1,7 @@
 //! Queries for maintenance windows are bounded, however many there are.
 
 use parallax_core::incident::Incident;
-use parallax_core::uptime::Span;
+use parallax_core::uptime::TimeSpan;
 
 use super::*;
 use crate::storage::contract::samples;
@@ -28,8 +28,7 @@ async fn with(windows: impl IntoIterator<Item = (i64, i64)>) -> Store {
 
 #[tokio::test]
 async fn only_windows_that_may_reach_into_a_time_are_read() {
-    let store =
-        with([(-8 * DAY, 7 * DAY), (-6 * DAY, 7 * DAY), (-HOUR, MINUTE), (0, HOUR), (DAY, HOUR)]).await;
+    let store = with([(-8 * DAY, 7 * DAY), (-6 * DAY, 7 * DAY), (-HOUR, MINUTE), (0, HOUR), (DAY, HOUR)]).await;
     let monitor = Monitor { page: samples::page_id(SHOP), ..monitor(SLOT) };
     let time = at(0)..at(DAY);
     let read = store.reader();
@@ -37,15 +36,15 @@ async fn only_windows_that_may_reach_into_a_time_are_read() {
     let starts: Vec<_> = found.iter().map(|window| window.span.from).collect();
     assert_eq!(starts, [at(-6 * DAY), at(-HOUR), at(0)]);
     let spans = stored_windows()(read.as_ref(), &monitor, time);
-    assert_eq!(spans.as_slice(), [Span { from: at(-6 * DAY), to: at(DAY) }], "joined");
+    assert_eq!(spans.as_slice(), [TimeSpan { from: at(-6 * DAY), to: at(DAY) }], "joined");
 }
 
 #[tokio::test]
 async fn of_very_many_windows_the_newest_count() {
-    let many = i64::try_from(MAX_COUNTED).unwrap();
+    let many = i64::try_from(MAX_COUNTED_WINDOWS).unwrap();
     let store = with((0..many + 50).map(|number| (number * SECOND, 500))).await;
     let found = windows_within(store.reader().as_ref(), samples::page_id(SHOP), at(0)..at(DAY)).unwrap();
-    assert_eq!(found.len(), MAX_COUNTED);
+    assert_eq!(found.len(), MAX_COUNTED_WINDOWS);
     assert_eq!(found[0].span.from, at(50 * SECOND));
     assert!(found.is_sorted_by_key(|window| window.span.from));
 }

@@ -3,65 +3,62 @@
 use std::sync::Arc;
 
 use ::http::StatusCode;
-use parallax_core::telling::{REPEAT, Telling, TellingEdit};
+use parallax_core::alert_settings::{AlertSettings, AlertSettingsEdit, REPEAT_MINUTES};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::sent::{self, Rules, Sent};
-use super::{done, warned, wrapped};
-use crate::http::Context;
-use crate::http::fields::{Fields, field};
-use crate::http::reply::Reply;
-use crate::http::route::{Answer, Call};
+use super::body_check::{self, BodyRules, ChangeBody};
+use super::{enveloped, enveloped_with_warnings, write_reply};
+use crate::http::HttpContext;
+use crate::http::body_fields::{BodyFields, field};
+use crate::http::response::HttpResponse;
+use crate::http::route::{HandlerResult, RoutedRequest};
 use crate::service::Caller;
-use crate::service::once::Once;
+use crate::service::idempotency::IdempotentRequest;
 
-/// `GET /api/v1/pages/{page}/alerts`
-pub(in crate::http) async fn show(context: Arc<Context>, call: Call<Caller>) -> Answer {
-    let telling = context.service.telling(&call.caller, call.page()?)?;
-    Ok(Reply::written(StatusCode::OK, wrapped("alerts", &document(&telling))))
+/// `GET /api/v1/pages/{page}/alert_settings`
+pub(in crate::http) async fn show(context: Arc<HttpContext>, call: RoutedRequest<Caller>) -> HandlerResult {
+    let telling = context.service.alert_settings(&call.caller, call.page_id()?)?;
+    Ok(HttpResponse::json_bytes(StatusCode::OK, enveloped("alerts", &document(&telling))))
 }
 
-/// `PATCH /api/v1/pages/{page}/alerts`
-pub(in crate::http) async fn edit(context: Arc<Context>, mut call: Call<Caller>) -> Answer {
-    let page = call.page()?;
-    let before = sent::shown(&document(&context.service.telling(&call.caller, page)?));
-    let (mut object, ticket) = call.object().await?;
-    let Sent { edit, refused, warnings } =
-        sent::read_change(&mut object, before.as_ref(), &RULES, |body| read(body));
-    let edit = TellingEdit { refused, ..edit };
-    let answer = |telling: &Telling| warned("alerts", &document(telling), &warnings);
-    let once = Once::new(ticket, &answer);
-    let changed = context.service.edit_telling(&call.caller, page, &edit, &once).await?;
-    Ok(done(StatusCode::OK, changed, answer))
+/// `PATCH /api/v1/pages/{page}/alert_settings`
+pub(in crate::http) async fn edit(context: Arc<HttpContext>, mut call: RoutedRequest<Caller>) -> HandlerResult {
+    let page = call.page_id()?;
+    let before = body_check::to_value(&document(&context.service.alert_settings(&call.caller, page)?));
+    let (mut object, ticket) = call.json_object().await?;
+    let ChangeBody { edit, errors: refused, warnings } =
+        body_check::read_change(&mut object, before.as_ref(), &RULES, |body| read(body));
+    let edit = AlertSettingsEdit { read_only_errors: refused, ..edit };
+    let answer = |telling: &AlertSettings| enveloped_with_warnings("alerts", &document(telling), &warnings);
+    let once = IdempotentRequest::new(ticket, &answer);
+    let changed = context.service.edit_alert_settings(&call.caller, page, &edit, &once).await?;
+    Ok(write_reply(StatusCode::OK, changed, answer))
 }
 
 /// Validation rules of the body.
-const RULES: Rules = Rules {
+const RULES: BodyRules = BodyRules {
     hints: &[("repeat", "send it as repeatMinutes"), ("repeatSeconds", "send it as repeatMinutes")],
-    elsewhere: &[],
-    other: "can't be changed: the service sets it",
+    other_routes: &[],
+    default_rule: "can't be changed: the service sets it",
     echoes: &[],
-    measured: &[],
+    volatile: &[],
 };
 
 /// Reads the fields as sent; others are ignored.
-pub(in crate::http) fn read(mut body: impl Fields) -> TellingEdit {
-    TellingEdit {
-        repeat_minutes: body.whole(
+pub(in crate::http) fn read(mut body: impl BodyFields) -> AlertSettingsEdit {
+    AlertSettingsEdit {
+        repeat_minutes: body.integer(
             field("repeatMinutes", "Minutes between repeated alerts during an outage. Null: one alert.")
-                .from(*REPEAT.start(), *REPEAT.end())
+                .range(*REPEAT_MINUTES.start(), *REPEAT_MINUTES.end())
                 .nullable()
                 .example(30),
         ),
-        automatic_incidents: body.flag(
-            field(
-                "automaticIncidents",
-                "Open an incident automatically when a monitor goes down. Null: true.",
-            )
-            .nullable(),
+        automatic_incidents: body.boolean(
+            field("automaticIncidents", "Open an incident automatically when a monitor goes down. Null: true.")
+                .nullable(),
         ),
-        ..TellingEdit::default()
+        ..AlertSettingsEdit::default()
     }
 }
 
@@ -76,7 +73,7 @@ pub(in crate::http) struct AlertsDocument {
     automatic_incidents: bool,
 }
 
-fn document(telling: &Telling) -> AlertsDocument {
-    let Telling { repeat_minutes, automatic_incidents } = *telling;
+fn document(telling: &AlertSettings) -> AlertsDocument {
+    let AlertSettings { repeat_minutes, automatic_incidents } = *telling;
     AlertsDocument { repeat_minutes, automatic_incidents }
 }

@@ -4,7 +4,7 @@ use parallax_core::destination::edit::MASK;
 use url::Url;
 
 /// Mask of a whole secret.
-pub(super) const ALL: &str = MASK;
+pub(super) const FULL_MASK: &str = MASK;
 
 /// Masks an address except for its scheme, host and port.
 pub(super) fn url(address: &str) -> String {

@@ -4,22 +4,22 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use ::http::StatusCode;
-use parallax_core::place::Region;
+use parallax_core::vantage::Region;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::wrapped;
-use crate::http::Context;
-use crate::http::openapi::words;
-use crate::http::reply::Reply;
-use crate::http::route::{Answer, Call};
+use super::enveloped;
+use crate::http::HttpContext;
+use crate::http::openapi::value_schemas;
+use crate::http::response::HttpResponse;
+use crate::http::route::{HandlerResult, RoutedRequest};
 use crate::service::Caller;
 
 /// A region with agents in service.
 #[derive(Debug, Default, Serialize, JsonSchema)]
 #[schemars(rename = "RegionInService")]
 pub(in crate::http) struct RegionDocument {
-    #[schemars(with = "words::Region")]
+    #[schemars(with = "value_schemas::Region")]
     region: &'static str,
     /// Number of agents.
     places: usize,
@@ -30,9 +30,9 @@ pub(in crate::http) struct RegionDocument {
 }
 
 /// `GET /api/v1/regions`
-pub(in crate::http) async fn list(context: Arc<Context>, _call: Call<Caller>) -> Answer {
+pub(in crate::http) async fn list(context: Arc<HttpContext>, _call: RoutedRequest<Caller>) -> HandlerResult {
     let mut regions: BTreeMap<Region, RegionDocument> = BTreeMap::new();
-    for stand in context.service.stands() {
+    for stand in context.service.agents_in_service() {
         let document = regions.entry(stand.region).or_default();
         document.region = stand.region.name();
         document.places += 1;
@@ -40,5 +40,5 @@ pub(in crate::http) async fn list(context: Arc<Context>, _call: Call<Caller>) ->
         document.addresses.extend(stand.address.map(|address| address.to_string()));
     }
     let regions: Vec<_> = regions.into_values().collect();
-    Ok(Reply::written(StatusCode::OK, wrapped("regions", &regions)))
+    Ok(HttpResponse::json_bytes(StatusCode::OK, enveloped("regions", &regions)))
 }

@@ -4,113 +4,111 @@ use std::sync::Arc;
 
 use ::http::StatusCode;
 use parallax_core::destination::edit::MAX_EMAIL;
-use parallax_core::given::Given;
 use parallax_core::id::SubscriberId;
 use parallax_core::incident::MAX_AFFECTED;
-use parallax_core::refusal::Refusals;
-use parallax_core::subscriber::ask::Ask;
+use parallax_core::patch::PatchField;
+use parallax_core::subscriber::request::SubscriptionRequest;
 use parallax_core::subscriber::{Contact, Subscriber};
+use parallax_core::validation::ValidationErrors;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::sent::{self, Rules};
-use super::{bare, done, made, mask, query, ticket, warned};
-use crate::http::Context;
-use crate::http::fields::{Fields, field};
-use crate::http::openapi::words;
-use crate::http::reply::Reply;
-use crate::http::route::{Answer, Call};
-use crate::service::once::Once;
-use crate::service::{Caller, Error};
+use super::body_check::{self, BodyRules};
+use super::{created_reply, enveloped_with_warnings, idempotency_key, mask, query_params, to_json, write_reply};
+use crate::http::HttpContext;
+use crate::http::body_fields::{BodyFields, field};
+use crate::http::openapi::value_schemas;
+use crate::http::response::HttpResponse;
+use crate::http::route::{HandlerResult, RoutedRequest};
+use crate::service::idempotency::IdempotentRequest;
+use crate::service::{Caller, ServiceError};
 
 /// `GET /api/v1/pages/{page}/subscribers`
-pub(in crate::http) async fn list(context: Arc<Context>, call: Call<Caller>) -> Answer {
-    let page = call.page()?;
+pub(in crate::http) async fn list(context: Arc<HttpContext>, call: RoutedRequest<Caller>) -> HandlerResult {
+    let page = call.page_id()?;
     context.service.page(&call.caller, page)?;
     let rule = "must be the nextCursor of the previous page";
-    let after = query::value(&call.query, "cursor", rule, |id| id.parse().ok())?;
-    let limit = query::limit(&call.query)?;
+    let after = query_params::value(&call.query, "cursor", rule, |id| id.parse().ok())?;
+    let limit = query_params::limit(&call.query)?;
     let part = context.service.subscribers(&call.caller, page, after, limit).await?;
-    let writes = call.caller.key.access.writes();
+    let writes = call.caller.key.access.can_write();
     let list = SubscriberList {
         subscribers: part.subscribers.iter().map(|it| document(it, writes)).collect(),
         next_cursor: part.next.map(|id| id.to_string()),
     };
-    Ok(Reply::written(StatusCode::OK, bare(&list)))
+    Ok(HttpResponse::json_bytes(StatusCode::OK, to_json(&list)))
 }
 
 /// `POST /api/v1/pages/{page}/subscribers`
-pub(in crate::http) async fn create(context: Arc<Context>, mut call: Call<Caller>) -> Answer {
-    let page = call.page()?;
+pub(in crate::http) async fn create(context: Arc<HttpContext>, mut call: RoutedRequest<Caller>) -> HandlerResult {
+    let page = call.page_id()?;
     context.service.page(&call.caller, page)?;
-    let (object, ticket) = call.object().await?;
-    let (new, warnings) = sent::read_new(&object, &RULES, |body| read(body));
-    let ask = settled(&new)?;
-    let answer = |subscriber: &Subscriber| warned("subscriber", &document(subscriber, true), &warnings);
-    let once = Once::new(ticket, &answer);
-    let added =
-        context.service.add_subscriber(&call.caller, page, &ask, &once).await.map_err(in_our_words)?;
-    Ok(made(&call.path, "subscriber", added, answer))
+    let (object, ticket) = call.json_object().await?;
+    let (new, warnings) = body_check::read_new(&object, &RULES, |body| read(body));
+    let ask = validate(&new)?;
+    let answer =
+        |subscriber: &Subscriber| enveloped_with_warnings("subscriber", &document(subscriber, true), &warnings);
+    let once = IdempotentRequest::new(ticket, &answer);
+    let added = context.service.add_subscriber(&call.caller, page, &ask, &once).await.map_err(with_api_field_names)?;
+    Ok(created_reply(&call.path, "subscriber", added, answer))
 }
 
 /// `DELETE /api/v1/pages/{page}/subscribers/{subscriber}`
-pub(in crate::http) async fn delete(context: Arc<Context>, call: Call<Caller>) -> Answer {
-    let (page, id) = (call.page()?, call.id::<SubscriberId>("subscriber")?);
+pub(in crate::http) async fn delete(context: Arc<HttpContext>, call: RoutedRequest<Caller>) -> HandlerResult {
+    let (page, id) = (call.page_id()?, call.id::<SubscriberId>("subscriber")?);
     let nothing = |(): &()| Vec::new();
-    let ticket = ticket(&call, || context.service.page(&call.caller, page).map(drop))?;
-    let once = Once::new(ticket, &nothing);
+    let ticket = idempotency_key(&call, || context.service.page(&call.caller, page).map(drop))?;
+    let once = IdempotentRequest::new(ticket, &nothing);
     let deleted = context.service.delete_subscriber(&call.caller, page, id, &once).await?;
-    Ok(done(StatusCode::NO_CONTENT, deleted, nothing))
+    Ok(write_reply(StatusCode::NO_CONTENT, deleted, nothing))
 }
 
 /// Validation rules of the body.
-const RULES: Rules = Rules {
+const RULES: BodyRules = BodyRules {
     hints: &[
         ("to", "send it as email"),
         ("url", "a webhook subscribes on the page itself"),
         ("monitors", "send their ids as monitorIds"),
     ],
-    elsewhere: &[],
-    other: "",
+    other_routes: &[],
+    default_rule: "",
     echoes: &[],
-    measured: &[],
+    volatile: &[],
 };
 
 /// Fields of a subscriber, as sent.
-pub(in crate::http) struct New {
-    email: Given<String>,
-    monitor_ids: Given<Vec<String>>,
+pub(in crate::http) struct SubscriberFields {
+    email: PatchField<String>,
+    monitor_ids: PatchField<Vec<String>>,
 }
 
 /// Reads the fields as sent; others are ignored.
-pub(in crate::http) fn read(mut body: impl Fields) -> New {
-    New {
+pub(in crate::http) fn read(mut body: impl BodyFields) -> SubscriberFields {
+    SubscriberFields {
         email: body.text(
             field("email", "Email address. It has to be confirmed first.")
                 .required()
-                .characters(3, MAX_EMAIL)
+                .length(3, MAX_EMAIL)
                 .example("reader@example.com"),
         ),
         monitor_ids: body.ids(
-            field("monitorIds", "Monitors to be notified about, by id. Null: the whole page.")
-                .least(1)
-                .nullable(),
+            field("monitorIds", "Monitors to be notified about, by id. Null: the whole page.").min_items(1).nullable(),
             MAX_AFFECTED,
         ),
     }
 }
 
-fn settled(new: &New) -> Result<Ask, Refusals> {
-    let mut faults = Refusals::none();
+fn validate(new: &SubscriberFields) -> Result<SubscriptionRequest, ValidationErrors> {
+    let mut faults = ValidationErrors::new();
     let email = new.email.required("email", None, &mut faults, |email| Ok(email.clone()));
     let monitors = new.monitor_ids.optional("monitorIds", None, &mut faults, |ids| Ok(Some(ids.clone())));
-    if faults.is_empty() { Ok(Ask { email, url: None, monitors }) } else { Err(faults) }
+    if faults.is_empty() { Ok(SubscriptionRequest { email, url: None, monitors }) } else { Err(faults) }
 }
 
 /// Renames the fields of a validation error to their API names.
-fn in_our_words(error: Error) -> Error {
-    let Error::Invalid(faults) = error else { return error };
-    let mut ours = Refusals::none();
+fn with_api_field_names(error: ServiceError) -> ServiceError {
+    let ServiceError::Invalid(faults) = error else { return error };
+    let mut ours = ValidationErrors::new();
     for fault in faults.iter() {
         let field = if fault.field == "monitors" { "monitorIds" } else { &fault.field };
         ours.add(field, fault.rule.clone());
@@ -139,7 +137,7 @@ pub(in crate::http) struct SubscriberDocument {
     page_id: String,
     /// Channel.
     #[serde(rename = "type")]
-    #[schemars(with = "words::SubscriberType")]
+    #[schemars(with = "value_schemas::SubscriberType")]
     kind: &'static str,
     /// email: email address. Masked for a read key.
     email: Option<String>,
@@ -148,16 +146,16 @@ pub(in crate::http) struct SubscriberDocument {
     /// Monitors it is notified about; null means the whole page.
     monitor_ids: Option<Vec<String>>,
     /// Time of the confirmation; null until then, while nothing is sent.
-    #[schemars(with = "Option<words::Moment>")]
+    #[schemars(with = "Option<value_schemas::IsoTimeSchema>")]
     confirmed_at: Option<String>,
     /// Time since which nothing is sent to it, because deliveries failed.
-    #[schemars(with = "Option<words::Moment>")]
+    #[schemars(with = "Option<value_schemas::IsoTimeSchema>")]
     off_since: Option<String>,
     /// Reason nothing is sent to it.
-    #[schemars(with = "Option<words::OffReason>")]
+    #[schemars(with = "Option<value_schemas::OffReason>")]
     off_reason: Option<&'static str>,
     /// Creation time.
-    #[schemars(with = "words::Moment")]
+    #[schemars(with = "value_schemas::IsoTimeSchema")]
     created_at: String,
 }
 
@@ -177,8 +175,8 @@ fn document(subscriber: &Subscriber, writes: bool) -> SubscriberDocument {
         url,
         monitor_ids: monitors.map(|ids| ids.iter().map(ToString::to_string).collect()),
         confirmed_at: subscriber.confirmed_at.map(|at| at.to_string()),
-        off_since: health.off.map(|(at, _)| at.to_string()),
-        off_reason: health.off.map(|(_, reason)| reason.name()),
+        off_since: health.disabled.map(|(at, _)| at.to_string()),
+        off_reason: health.disabled.map(|(_, reason)| reason.name()),
         created_at: subscriber.created_at.to_string(),
     }
 }

@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::http::openapi;
-use crate::http::tests::Client;
-use crate::views::reference::SAMPLES;
+use crate::http::tests::TestClient;
+use crate::views::api_reference::SAMPLES;
 
 const PATH: &str = "/api/v1/docs";
 
@@ -20,15 +20,13 @@ fn quoted<'a>(text: &'a str, mark: &str) -> Vec<&'a str> {
 
 #[tokio::test]
 async fn the_reference_needs_no_key_and_may_be_kept() {
-    let client = Client::new().await;
+    let client = TestClient::new().await;
     let page = client.send("GET", PATH, &[], "").await;
     assert_eq!((page.status, page.headers["content-type"].to_str().unwrap()), (200, HTML));
     assert!(page.text.starts_with("<!doctype html>"), "{}", page.text.get(..80).unwrap_or_default());
     let policy = page.headers["content-security-policy"].to_str().unwrap();
     assert!(policy.contains("default-src 'none'") && policy.contains("script-src 'self'"), "{policy}");
-    assert!(
-        !page.text.contains("style=\"") && !page.text.contains("<style") && !page.text.contains("onclick")
-    );
+    assert!(!page.text.contains("style=\"") && !page.text.contains("<style") && !page.text.contains("onclick"));
     assert!(page.headers["cache-control"].to_str().unwrap().starts_with("public, max-age="));
     assert_eq!(page.headers["vary"], "accept-encoding");
     assert_eq!(page.headers["link"], "<https://status.example/api/v1/openapi.json>; rel=\"service-desc\"");
@@ -38,7 +36,7 @@ async fn the_reference_needs_no_key_and_may_be_kept() {
     let tag = page.headers["etag"].to_str().unwrap().to_owned();
     let known = client.send("GET", PATH, &[("if-none-match", &tag)], "").await;
     assert_eq!((known.status, known.bytes.len()), (304, 0));
-    assert_eq!(client.call(&client.read, "POST", PATH, Value::Null).await.status, 405);
+    assert_eq!(client.call(&client.read_key, "POST", PATH, Value::Null).await.status, 405);
     let described = client.send("GET", "/api/v1/openapi.json", &[], "").await.body;
     assert_eq!(described["externalDocs"]["url"], format!("https://status.example{PATH}"));
     for asset in quoted(&page.text, "\"/assets/") {
@@ -49,7 +47,7 @@ async fn the_reference_needs_no_key_and_may_be_kept() {
 
 #[tokio::test]
 async fn all_that_is_described_stands_in_it_and_every_link_leads_somewhere() {
-    let client = Client::new().await;
+    let client = TestClient::new().await;
     let page = client.send("GET", PATH, &[], "").await.text;
     let ids = quoted(&page, " id=\"");
     let places: BTreeSet<&str> = ids.iter().copied().collect();
@@ -60,9 +58,7 @@ async fn all_that_is_described_stands_in_it_and_every_link_leads_somewhere() {
     let operations = openapi::operations();
     for operation in &operations {
         assert!(places.contains(operation.id), "{}", operation.id);
-        for field in
-            operation.body.iter().flat_map(|body| body.schema["properties"].as_object().unwrap().keys())
-        {
+        for field in operation.body.iter().flat_map(|body| body.schema["properties"].as_object().unwrap().keys()) {
             assert!(page.contains(&format!("<code>{field}</code>")), "{} {field}", operation.id);
         }
     }
@@ -89,7 +85,7 @@ async fn all_that_is_described_stands_in_it_and_every_link_leads_somewhere() {
         "plan_limit",
         "idempotency_key_reused",
         "method_not_allowed",
-        crate::http::legacy::TOOLS[0].0,
+        crate::http::legacy::OLD_TOOLS[0].0,
         "went-slow",
         "Deprecation: @1789344000",
     ] {
@@ -107,9 +103,8 @@ fn signed() -> Value {
     let description = openapi::description("https://status.example");
     let webhook = &description["webhooks"]["alert"]["post"];
     let headers = webhook["parameters"].as_array().unwrap().iter();
-    let headers: serde_json::Map<String, Value> = headers
-        .map(|header| (header["name"].as_str().unwrap().to_lowercase(), header["example"].clone()))
-        .collect();
+    let headers: serde_json::Map<String, Value> =
+        headers.map(|header| (header["name"].as_str().unwrap().to_lowercase(), header["example"].clone())).collect();
     let body = webhook["description"].as_str().unwrap().split("```").nth(1).unwrap().trim().to_owned();
     json!({ "secret": openapi::EXAMPLE_SECRET, "body": body, "headers": headers })
 }
@@ -122,14 +117,12 @@ fn the_samples_tell_a_genuine_webhook_from_another() {
     let folder = tempfile::TempDir::new().unwrap();
     let at = |name: &str| folder.path().join(name);
     fs::write(at("signed.json"), signed().to_string()).unwrap();
-    for (sample, (program, file, caller, call)) in
-        SAMPLES.iter().filter(|sample| sample.language != "Go").zip([
-            ("python3", "verify.py", "call.py", PYTHON),
-            ("node", "verify.mjs", "call.mjs", NODE),
-            ("php", "verify.php", "call.php", PHP),
-            ("ruby", "verify.rb", "call.rb", RUBY),
-        ])
-    {
+    for (sample, (program, file, caller, call)) in SAMPLES.iter().filter(|sample| sample.language != "Go").zip([
+        ("python3", "verify.py", "call.py", PYTHON),
+        ("node", "verify.mjs", "call.mjs", NODE),
+        ("php", "verify.php", "call.php", PHP),
+        ("ruby", "verify.rb", "call.rb", RUBY),
+    ]) {
         fs::write(at(file), sample.code).unwrap();
         fs::write(at(caller), call).unwrap();
         let Ok(ran) = Command::new(program).arg(caller).current_dir(folder.path()).output() else {

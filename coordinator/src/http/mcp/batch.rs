@@ -10,18 +10,18 @@ use futures_util::{FutureExt, StreamExt};
 use serde_json::{Map, Value};
 use tokio::time::{Instant, timeout_at};
 
-use super::super::error::LOGS;
-use super::rpc::{self, Message};
-use super::{Called, House, revision};
+use super::super::error::REQUEST_LOGS;
+use super::json_rpc::{self, RpcMessage};
+use super::{ToolOutcome, ToolServer, protocol_version};
 
 /// State shared by the messages of one POST.
-pub(super) struct Post<'a, H> {
-    pub(super) house: &'a H,
+pub(super) struct McpPost<'a, H> {
+    pub(super) server: &'a H,
     pub(super) headers: &'a HeaderMap,
     /// True if the messages came as a list, even of one.
     pub(super) is_batch: bool,
     /// Deadline for all responses.
-    until: Instant,
+    deadline: Instant,
     /// Bytes of the responses so far.
     bytes: AtomicUsize,
     /// True once a tool was called that may change something.
@@ -31,11 +31,18 @@ pub(super) struct Post<'a, H> {
 /// Size of the responses of a batch after which no further call is started, in bytes.
 const MAX_BYTES: usize = 1 << 20;
 
-impl<'a, H: House> Post<'a, H> {
+impl<'a, H: ToolServer> McpPost<'a, H> {
     /// Creates the state of a POST with a time limit.
     pub(super) fn new(house: &'a H, headers: &'a HeaderMap, is_batch: bool, patience: Duration) -> Self {
         let until = Instant::now() + patience;
-        Self { house, headers, is_batch, until, bytes: AtomicUsize::new(0), wrote: AtomicBool::new(false) }
+        Self {
+            server: house,
+            headers,
+            is_batch,
+            deadline: until,
+            bytes: AtomicUsize::new(0),
+            wrote: AtomicBool::new(false),
+        }
     }
 
     /// Returns true if a tool was called that may change something.
@@ -46,12 +53,12 @@ impl<'a, H: House> Post<'a, H> {
     /// Processes the messages and returns the responses in the same order; notifications have none. Messages run one
     /// after the other, except for calls that wait for another party, such as agents: they start in order and then run
     /// concurrently.
-    pub(super) async fn answers(&self, members: Vec<Value>) -> Vec<(StatusCode, Value)> {
+    pub(super) async fn responses(&self, members: Vec<Value>) -> Vec<(StatusCode, Value)> {
         let mut answers = Vec::with_capacity(members.len());
         let mut waiting = FuturesUnordered::new();
         for (at, member) in members.into_iter().enumerate() {
-            let waits = self.waits(&member);
-            let answer = self.answer(member).map(move |answer| (at, answer));
+            let waits = self.is_slow(&member);
+            let answer = self.respond(member).map(move |answer| (at, answer));
             if waits {
                 waiting.push(answer);
                 continue;
@@ -75,61 +82,57 @@ impl<'a, H: House> Post<'a, H> {
     }
 
     /// Processes one message. Returns the response and its HTTP status if it is the only one.
-    async fn answer(&self, member: Value) -> Option<(StatusCode, Value)> {
-        let outcome = match rpc::message(member) {
-            Ok(Message::Silent) if self.is_batch => return None,
-            Ok(Message::Silent) => match revision::known(self.headers) {
+    async fn respond(&self, member: Value) -> Option<(StatusCode, Value)> {
+        let outcome = match json_rpc::parse_message(member) {
+            Ok(RpcMessage::NoResponse) if self.is_batch => return None,
+            Ok(RpcMessage::NoResponse) => match protocol_version::check_version(self.headers) {
                 Ok(()) => return None,
                 Err(fault) => Err((Value::Null, fault)),
             },
-            Ok(Message::Request { id, method, params }) => {
-                let done = self.request(&method, params).await;
-                done.map(|done| rpc::result(&id, done)).map_err(|fault| (id, fault))
+            Ok(RpcMessage::Request { id, method, params }) => {
+                let done = self.handle_request(&method, params).await;
+                done.map(|done| json_rpc::result_response(&id, done)).map_err(|fault| (id, fault))
             }
             Err(refused) => Err(refused),
         };
         Some(match outcome {
             Ok(answer) => (StatusCode::OK, answer),
-            Err((id, fault)) => (fault.status, fault.answer(&id)),
+            Err((id, fault)) => (fault.status, fault.to_response(&id)),
         })
     }
 
     /// Calls a tool within the deadline; `None` if there is no tool of that name.
-    pub(super) async fn called(&self, name: String, arguments: Map<String, Value>) -> Option<Called> {
+    pub(super) async fn call_with_deadline(&self, name: String, arguments: Map<String, Value>) -> Option<ToolOutcome> {
         // Otherwise the call would start, and its result would be lost.
-        if Instant::now() >= self.until {
-            return Some(Called::Not("internal: not started, since the time limit was reached".to_owned()));
+        if Instant::now() >= self.deadline {
+            return Some(ToolOutcome::Failed("internal: not started, since the time limit was reached".to_owned()));
         }
         if self.bytes.load(Ordering::Relaxed) >= MAX_BYTES {
-            let words =
-                "not started, since the earlier results of this batch are too long; call it separately";
-            return Some(Called::Not(words.to_owned()));
+            let words = "not started, since the earlier results of this batch are too long; call it separately";
+            return Some(ToolOutcome::Failed(words.to_owned()));
         }
-        if self.house.writes(&name) {
+        if self.server.writes(&name) {
             self.wrote.store(true, Ordering::Relaxed);
         }
-        match timeout_at(self.until, self.house.call(name, arguments)).await {
+        match timeout_at(self.deadline, self.server.call(name, arguments)).await {
             Ok(called) => called,
             Err(_) => {
-                if let Some(omitted) = LOGS.admit("tool call") {
+                if let Some(omitted) = REQUEST_LOGS.admit("tool call") {
                     tracing::error!(omitted, "an MCP tool call timed out; the store may be stalled");
                 }
-                Some(Called::Not("internal: timed out, and may still complete".to_owned()))
+                Some(ToolOutcome::Failed("internal: timed out, and may still complete".to_owned()))
             }
         }
     }
 
     /// Adds to the bytes of the responses.
-    pub(super) fn count(&self, bytes: usize) {
+    pub(super) fn count_bytes(&self, bytes: usize) {
         self.bytes.fetch_add(bytes, Ordering::Relaxed);
     }
 
-    fn waits(&self, member: &Value) -> bool {
+    fn is_slow(&self, member: &Value) -> bool {
         member.get("method").is_some_and(|method| method == "tools/call")
-            && member
-                .pointer("/params/name")
-                .and_then(Value::as_str)
-                .is_some_and(|name| self.house.waits(name))
+            && member.pointer("/params/name").and_then(Value::as_str).is_some_and(|name| self.server.is_slow(name))
     }
 }
 
@@ -138,7 +141,7 @@ mod tests {
     use std::sync::Mutex;
 
     use futures_util::future::BoxFuture;
-    use parallax_core::quota::Allowance;
+    use parallax_core::rate_limit::RateLimitStatus;
     use serde_json::json;
     use tokio::sync::Barrier;
 
@@ -159,8 +162,8 @@ mod tests {
         }
     }
 
-    impl House for Slow {
-        fn listed(&self) -> Vec<&Value> {
+    impl ToolServer for Slow {
+        fn tool_list(&self) -> Vec<&Value> {
             Vec::new()
         }
 
@@ -168,19 +171,19 @@ mod tests {
             false
         }
 
-        fn addresses(&self) -> Vec<String> {
+        fn own_addresses(&self) -> Vec<String> {
             Vec::new()
         }
 
-        fn is_open(&self) -> bool {
+        fn allows_any_origin(&self) -> bool {
             false
         }
 
-        fn waits(&self, name: &str) -> bool {
+        fn is_slow(&self, name: &str) -> bool {
             name == "look"
         }
 
-        fn call(&self, name: String, arguments: Map<String, Value>) -> BoxFuture<'_, Option<Called>> {
+        fn call(&self, name: String, arguments: Map<String, Value>) -> BoxFuture<'_, Option<ToolOutcome>> {
             Box::pin(async move {
                 let number = arguments.get("number").cloned().unwrap_or_default();
                 match name.as_str() {
@@ -191,17 +194,17 @@ mod tests {
                     "last" => {
                         self.done.lock().unwrap().push(format!("{name} {number}"));
                         self.begun.wait().await;
-                        return Some(Called::Done(number));
+                        return Some(ToolOutcome::Done(number));
                     }
                     "stall" => std::future::pending().await,
                     _ => return None,
                 }
                 self.done.lock().unwrap().push(format!("{name} {number}"));
-                Some(Called::Done(number))
+                Some(ToolOutcome::Done(number))
             })
         }
 
-        fn admit(&self, _: u32) -> Result<Allowance, Allowance> {
+        fn admit(&self, _: u32) -> Result<RateLimitStatus, RateLimitStatus> {
             unreachable!("messages are counted before")
         }
     }
@@ -214,13 +217,9 @@ mod tests {
                 "params": { "name": name, "arguments": { "number": number } },
             })
         });
-        let answers = Post::new(house, &headers, true, patience).answers(members.collect()).await;
+        let answers = McpPost::new(house, &headers, true, patience).responses(members.collect()).await;
         let ids: Vec<_> = answers.iter().map(|(_, answer)| answer["id"].clone()).collect();
-        assert_eq!(
-            ids,
-            (0..names.len()).map(Value::from).collect::<Vec<_>>(),
-            "in the order of the messages"
-        );
+        assert_eq!(ids, (0..names.len()).map(Value::from).collect::<Vec<_>>(), "in the order of the messages");
         assert!(answers.iter().all(|(status, _)| !status.is_server_error()), "{answers:?}");
         answers.into_iter().map(|(_, answer)| answer).collect()
     }
@@ -241,7 +240,7 @@ mod tests {
         let done = house.done.lock().unwrap().clone();
         assert_eq!(done[..3], ["write 0", "write 2", "last 5"], "{done:?}");
         assert_eq!(done.len(), 5);
-        assert_eq!(answers[3]["error"]["code"], rpc::INVALID_PARAMS);
+        assert_eq!(answers[3]["error"]["code"], json_rpc::INVALID_PARAMS);
     }
 
     #[tokio::test]

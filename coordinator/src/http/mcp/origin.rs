@@ -13,7 +13,7 @@ use url::{Host, Url};
 ///
 /// # Errors
 /// Message on the invalid header.
-pub(super) fn judged(
+pub(super) fn check_origin(
     headers: &HeaderMap,
     base_url: &str,
     own: &[String],
@@ -67,14 +67,14 @@ mod tests {
             headers.insert(ORIGIN, origin.parse().unwrap());
         }
         let own: Vec<String> = own.iter().map(|address| (*address).to_owned()).collect();
-        judged(&headers, base, &own, false).is_ok()
+        check_origin(&headers, base, &own, false).is_ok()
     }
 
     #[test]
     fn an_open_door_takes_every_site_unless_it_is_for_its_own_host_alone() {
         let judged = |base: &str, origin: &str, host: &str| {
             let headers = [(HOST, host.parse().unwrap()), (ORIGIN, origin.parse().unwrap())];
-            judged(&HeaderMap::from_iter(headers), base, &[], true).is_ok()
+            check_origin(&HeaderMap::from_iter(headers), base, &[], true).is_ok()
         };
         for origin in ["https://evil.example", "null", "http://localhost:3000"] {
             assert!(judged("https://status.example", origin, "status.example"), "{origin}");
@@ -107,10 +107,8 @@ mod tests {
 
     #[test]
     fn a_door_with_addresses_of_its_own_lets_their_sites_in() {
-        let (base, own) =
-            ("https://status.example", ["https://shop.pages.example", "https://status.shop.example"]);
-        for origin in [base, own[0], own[1], "https://STATUS.shop.example", "https://status.shop.example:443"]
-        {
+        let (base, own) = ("https://status.example", ["https://shop.pages.example", "https://status.shop.example"]);
+        for origin in [base, own[0], own[1], "https://STATUS.shop.example", "https://status.shop.example:443"] {
             assert!(is_let_in_at(&own, base, Some(origin), "shop.pages.example"), "{origin}");
         }
         for origin in [

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 /// Keywords that a model does not need: the description or the error for an invalid value says the same.
-const LEFT_OUT: [&str; 11] = [
+const OMITTED_KEYWORDS: [&str; 11] = [
     "default",
     "examples",
     "format",
@@ -17,25 +17,23 @@ const LEFT_OUT: [&str; 11] = [
     "title",
 ];
 /// Limit of allowed values of a list or map that its schema still names.
-const MOST_WORDS: usize = 5;
+const MAX_ENUM_VALUES: usize = 5;
 /// Argument of update tools that lists the fields to clear.
 pub(super) const CLEAR: &str = "clear";
 
 /// Removes from a schema what a model does not need, and null, since a missing argument is simply omitted.
-pub(super) fn terse(schema: &Value) -> Value {
+pub(super) fn compact(schema: &Value) -> Value {
     let Value::Object(object) = schema else { return schema.clone() };
     let mut terse = Map::new();
     for (keyword, value) in object {
         let value = match (keyword.as_str(), value) {
-            (left_out, _) if LEFT_OUT.contains(&left_out) => continue,
-            ("type", Value::Array(kinds)) => {
-                kinds.iter().find(|kind| *kind != "null").cloned().unwrap_or_default()
-            }
+            (left_out, _) if OMITTED_KEYWORDS.contains(&left_out) => continue,
+            ("type", Value::Array(kinds)) => kinds.iter().find(|kind| *kind != "null").cloned().unwrap_or_default(),
             ("enum", Value::Array(words)) => {
                 words.iter().filter(|word| !word.is_null() && *word != "").cloned().collect()
             }
-            ("items" | "additionalProperties", inner) => short(inner),
-            ("properties", Value::Object(properties)) => terse_properties(properties),
+            ("items" | "additionalProperties", inner) => compact_items(inner),
+            ("properties", Value::Object(properties)) => compact_properties(properties),
             (_, value) => value.clone(),
         };
         terse.insert(keyword.clone(), value);
@@ -45,22 +43,22 @@ pub(super) fn terse(schema: &Value) -> Value {
 
 /// Compacts the schema of the entries of a list or map. A long list of allowed values is omitted: another argument or a
 /// tool names them.
-fn short(inner: &Value) -> Value {
-    let mut inner = terse(inner);
+fn compact_items(inner: &Value) -> Value {
+    let mut inner = compact(inner);
     if let Some(object) = inner.as_object_mut()
-        && object.get("enum").and_then(Value::as_array).is_some_and(|words| words.len() > MOST_WORDS)
+        && object.get("enum").and_then(Value::as_array).is_some_and(|words| words.len() > MAX_ENUM_VALUES)
     {
         object.shift_remove("enum");
     }
     inner
 }
 
-fn terse_properties(properties: &Map<String, Value>) -> Value {
-    properties.iter().map(|(name, property)| (name.clone(), terse(property))).collect()
+fn compact_properties(properties: &Map<String, Value>) -> Value {
+    properties.iter().map(|(name, property)| (name.clone(), compact(property))).collect()
 }
 
 /// Fields of an update that null clears.
-pub(super) fn clearable(properties: &Map<String, Value>) -> Vec<String> {
+pub(super) fn clearable_fields(properties: &Map<String, Value>) -> Vec<String> {
     let is_nullable = |property: &Value| {
         property.get("type").and_then(Value::as_array).is_some_and(|kinds| kinds.contains(&json!("null")))
     };
@@ -68,7 +66,7 @@ pub(super) fn clearable(properties: &Map<String, Value>) -> Vec<String> {
 }
 
 /// Schema of the argument that lists fields to clear. It does not name them, since they are arguments too.
-pub(super) fn clear() -> Value {
+pub(super) fn clear_argument() -> Value {
     json!({ "type": "array", "items": { "type": "string" }, "description": "Names of fields to clear." })
 }
 
@@ -83,18 +81,15 @@ mod tests {
             "description": "Which.", "maximum": 5,
         });
         let expected = json!({ "type": "string", "enum": ["a"], "description": "Which.", "maximum": 5 });
-        assert_eq!(terse(&schema), expected);
+        assert_eq!(compact(&schema), expected);
         let list = json!({ "type": "array", "items": { "properties": { "title": schema } }, "minItems": 1 });
         // A field may have the name of a keyword.
-        assert_eq!(
-            terse(&list),
-            json!({ "type": "array", "items": { "properties": { "title": expected } } })
-        );
+        assert_eq!(compact(&list), json!({ "type": "array", "items": { "properties": { "title": expected } } }));
     }
 
     #[test]
     fn what_null_clears_is_known() {
         let properties = json!({ "a": { "type": ["string", "null"] }, "b": { "type": "string" } });
-        assert_eq!(clearable(properties.as_object().unwrap()), ["a"]);
+        assert_eq!(clearable_fields(properties.as_object().unwrap()), ["a"]);
     }
 }

@@ -1,16 +1,16 @@
 //! Tests of the MCP server without sockets: protocol versions, tools by credential, rate limits, batches and origins.
 
-mod manners;
-mod minute;
-mod models;
+mod protocol_versions;
+mod rate_limits;
 mod schemas;
+mod tool_texts;
 
 use parallax_core::page::Page;
 
 use super::*;
-use crate::http::tests::{Answered, Client};
+use crate::http::tests::{TestClient, TestResponse};
 
-const MODERN_META: [(&str, &str); 1] = [("io.modelcontextprotocol/protocolVersion", revision::MODERN)];
+const MODERN_META: [(&str, &str); 1] = [("io.modelcontextprotocol/protocolVersion", protocol_version::MODERN_VERSION)];
 
 fn message(id: i64, method: &str, params: Value) -> Value {
     json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params })
@@ -20,92 +20,86 @@ fn tool(id: i64, name: &str, arguments: Value) -> Value {
     message(id, "tools/call", json!({ "name": name, "arguments": arguments }))
 }
 
-async fn sent(client: &Client, key: &str, more: &[(&'static str, &str)], body: &Value) -> Answered {
+async fn sent(client: &TestClient, key: &str, more: &[(&'static str, &str)], body: &Value) -> TestResponse {
     let bearer = format!("Bearer {key}");
     let mut headers = vec![("authorization", bearer.as_str()), ("content-type", "application/json")];
     headers.extend(more);
     client.send("POST", "/api/v1/mcp", &headers, &body.to_string()).await
 }
 
-async fn asked(client: &Client, key: &str, body: Value) -> Value {
+async fn asked(client: &TestClient, key: &str, body: Value) -> Value {
     let answered = sent(client, key, &[], &body).await;
     assert_eq!(answered.status, 200, "{answered:?}");
     answered.body
 }
 
 /// Sends a request of the modern version, without `initialize`.
-async fn modern(client: &Client, method: &str, mut params: Value) -> Answered {
+async fn modern(client: &TestClient, method: &str, mut params: Value) -> TestResponse {
     let mut meta = json!({ "io.modelcontextprotocol/clientCapabilities": {} });
     for (name, value) in MODERN_META {
         meta[name] = json!(value);
     }
     let name = params["name"].as_str().unwrap_or_default().to_owned();
     params["_meta"] = meta;
-    let mut headers = vec![("mcp-protocol-version", revision::MODERN), ("mcp-method", method)];
+    let mut headers = vec![("mcp-protocol-version", protocol_version::MODERN_VERSION), ("mcp-method", method)];
     if !name.is_empty() {
         headers.push(("mcp-name", &name));
     }
-    sent(client, &client.write, &headers, &message(1, method, params)).await
+    sent(client, &client.write_key, &headers, &message(1, method, params)).await
 }
 
 #[tokio::test]
 async fn an_older_client_says_hello_lists_and_calls() {
-    let client = Client::new().await;
-    for (wanted, given) in
-        [("2025-03-26", "2025-03-26"), ("2025-06-18", "2025-06-18"), ("2020-01-01", "2025-11-25")]
-    {
+    let client = TestClient::new().await;
+    for (wanted, given) in [("2025-03-26", "2025-03-26"), ("2025-06-18", "2025-06-18"), ("2020-01-01", "2025-11-25")] {
         let hello =
-            asked(&client, &client.read, message(1, "initialize", json!({ "protocolVersion": wanted })))
-                .await;
+            asked(&client, &client.read_key, message(1, "initialize", json!({ "protocolVersion": wanted }))).await;
         assert_eq!((&hello["id"], &hello["result"]["protocolVersion"]), (&json!(1), &json!(given)));
         assert_eq!(hello["result"]["capabilities"], json!({ "tools": {} }));
     }
     let note = json!({ "jsonrpc": "2.0", "method": "notifications/initialized" });
-    let noted = sent(&client, &client.read, &[("mcp-protocol-version", "2025-06-18")], &note).await;
+    let noted = sent(&client, &client.read_key, &[("mcp-protocol-version", "2025-06-18")], &note).await;
     assert_eq!((noted.status, noted.body), (202, Value::Null));
-    assert_eq!(asked(&client, &client.read, message(2, "ping", json!({}))).await["result"], json!({}));
-    let pages = asked(&client, &client.read, tool(3, "list_pages", json!({}))).await;
+    assert_eq!(asked(&client, &client.read_key, message(2, "ping", json!({}))).await["result"], json!({}));
+    let pages = asked(&client, &client.read_key, tool(3, "list_pages", json!({}))).await;
     let result = &pages["result"];
-    assert_eq!(
-        (&result["isError"], &result["structuredContent"]["pages"][0]["slug"]),
-        (&json!(false), &json!("shop"))
-    );
+    assert_eq!((&result["isError"], &result["structuredContent"]["pages"][0]["slug"]), (&json!(false), &json!("shop")));
     let text: Value = serde_json::from_str(result["content"][0]["text"].as_str().unwrap()).unwrap();
     assert_eq!(text, result["structuredContent"]);
 }
 
 #[tokio::test]
 async fn a_key_has_the_tools_of_its_access() {
-    let client = Client::new().await;
+    let client = TestClient::new().await;
     let names = |list: Value| -> Vec<String> {
         let tools = list["result"]["tools"].as_array().cloned().unwrap_or_default();
         tools.iter().filter_map(|tool| tool["name"].as_str().map(str::to_owned)).collect()
     };
-    let all = names(asked(&client, &client.write, message(1, "tools/list", json!({}))).await);
-    let read = names(asked(&client, &client.read, message(1, "tools/list", json!({}))).await);
+    let all = names(asked(&client, &client.write_key, message(1, "tools/list", json!({}))).await);
+    let read = names(asked(&client, &client.read_key, message(1, "tools/list", json!({}))).await);
     assert!(all.contains(&"create_monitor".to_owned()) && !read.contains(&"create_monitor".to_owned()));
     assert!(read.contains(&"list_monitors".to_owned()) && all.is_sorted());
     let page = client.world.shop.id.to_string();
     let made = json!({ "pageId": page, "url": "https://a.example" });
-    let refused = asked(&client, &client.read, tool(2, "create_monitor", made.clone())).await;
+    let refused = asked(&client, &client.read_key, tool(2, "create_monitor", made.clone())).await;
     assert_eq!(refused["result"]["isError"], true);
     assert!(refused["result"]["content"][0]["text"].as_str().unwrap().contains("only read"));
-    let [(old_list, _), (old_create, _)] = crate::http::legacy::TOOLS;
-    let done = asked(&client, &client.write, tool(3, old_create, made)).await;
+    let [(old_list, _), (old_create, _)] = crate::http::legacy::OLD_TOOLS;
+    let done = asked(&client, &client.write_key, tool(3, old_create, made)).await;
     assert_eq!(done["result"]["structuredContent"]["monitor"]["url"], "https://a.example");
-    let listed = asked(&client, &client.read, tool(4, old_list, json!({ "pageId": page }))).await;
+    let listed = asked(&client, &client.read_key, tool(4, old_list, json!({ "pageId": page }))).await;
     assert_eq!(listed["result"]["structuredContent"]["monitors"].as_array().unwrap().len(), 1);
     // A key of another page can't access the page, neither by tool nor by API.
-    let foreign = asked(&client, &client.bound, tool(5, "list_monitors", json!({ "pageId": page }))).await;
+    let foreign = asked(&client, &client.page_key, tool(5, "list_monitors", json!({ "pageId": page }))).await;
     assert!(foreign["result"]["content"][0]["text"].as_str().unwrap().starts_with("not_found"));
     let bad = json!({ "pageId": page, "url": "ftp://a.example" });
-    let bad = asked(&client, &client.write, tool(6, "create_monitor", bad)).await;
+    let bad = asked(&client, &client.write_key, tool(6, "create_monitor", bad)).await;
     assert_eq!(bad["result"]["content"][0]["text"], "bad_request: url must be an http or https URL");
 }
 
 #[tokio::test]
 async fn a_batch_answers_what_asks_and_counts_each_message() {
-    let client = Client::new().await;
+    let client = TestClient::new().await;
     let batch = json!([
         message(1, "ping", json!({})),
         { "jsonrpc": "2.0", "method": "notifications/initialized" },
@@ -113,14 +107,9 @@ async fn a_batch_answers_what_asks_and_counts_each_message() {
         5,
         message(3, "initialize", json!({})),
     ]);
-    let answered = sent(&client, &client.read, &[], &batch).await;
-    let ids: Vec<_> = answered
-        .body
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|answer| (&answer["id"], &answer["error"]["code"]))
-        .collect();
+    let answered = sent(&client, &client.read_key, &[], &batch).await;
+    let ids: Vec<_> =
+        answered.body.as_array().unwrap().iter().map(|answer| (&answer["id"], &answer["error"]["code"])).collect();
     let expected = [
         (&json!(1), &Value::Null),
         (&json!(2), &json!(-32601)),
@@ -130,29 +119,29 @@ async fn a_batch_answers_what_asks_and_counts_each_message() {
     assert_eq!(ids, expected);
     assert_eq!(answered.headers["ratelimit-remaining"], "115");
     let silent = json!([{ "jsonrpc": "2.0", "method": "notifications/initialized" }]);
-    assert_eq!(sent(&client, &client.read, &[], &silent).await.status, 202);
+    assert_eq!(sent(&client, &client.read_key, &[], &silent).await.status, 202);
     for (bad, headers) in [
         (json!([]), &[][..]),
         (json!(vec![message(1, "ping", json!({})); 21]), &[]),
-        (json!([message(1, "ping", json!({}))]), &[("mcp-protocol-version", revision::MODERN)]),
+        (json!([message(1, "ping", json!({}))]), &[("mcp-protocol-version", protocol_version::MODERN_VERSION)]),
     ] {
-        let refused = sent(&client, &client.read, headers, &bad).await;
+        let refused = sent(&client, &client.read_key, headers, &bad).await;
         assert_eq!((refused.status, &refused.body["error"]["code"]), (400, &json!(-32600)));
     }
 }
 
 #[tokio::test]
 async fn messages_above_the_keys_minute_are_refused_as_a_whole() {
-    let client = Client::new().await;
+    let client = TestClient::new().await;
     let batch = json!(vec![message(1, "ping", json!({})); 20]);
     for _ in 0..6 {
-        assert_eq!(sent(&client, &client.read, &[], &batch).await.status, 200);
+        assert_eq!(sent(&client, &client.read_key, &[], &batch).await.status, 200);
     }
-    let refused = sent(&client, &client.read, &[], &message(1, "ping", json!({}))).await;
+    let refused = sent(&client, &client.read_key, &[], &message(1, "ping", json!({}))).await;
     assert_eq!((refused.status, &refused.body["error"]["code"]), (429, &json!(429)));
     assert!(refused.headers.contains_key("retry-after"));
     assert_eq!(
-        client.call(&client.read, "GET", "/api/v1/me", Value::Null).await.status,
+        client.call(&client.read_key, "GET", "/api/v1/me", Value::Null).await.status,
         429,
         "MCP and API share one limit"
     );
@@ -160,8 +149,8 @@ async fn messages_above_the_keys_minute_are_refused_as_a_whole() {
 
 #[tokio::test]
 async fn what_is_no_message_is_answered_by_code() {
-    let client = Client::new().await;
-    let bearer = format!("Bearer {}", client.write);
+    let client = TestClient::new().await;
+    let bearer = format!("Bearer {}", client.write_key);
     let json_headers = [("authorization", bearer.as_str()), ("content-type", "application/json")];
     let deep = "[".repeat(100_000);
     for (headers, body, code) in [
@@ -179,27 +168,24 @@ async fn what_is_no_message_is_answered_by_code() {
         (json!({ "name": "list_pages", "arguments": [] }), "arguments must be an object"),
         (json!({ "name": "drop_tables" }), "there is no tool drop_tables"),
     ] {
-        let refused = asked(&client, &client.write, message(1, "tools/call", params)).await;
-        assert_eq!(
-            (&refused["error"]["code"], &refused["error"]["message"]),
-            (&json!(-32602), &json!(words))
-        );
+        let refused = asked(&client, &client.write_key, message(1, "tools/call", params)).await;
+        assert_eq!((&refused["error"]["code"], &refused["error"]["message"]), (&json!(-32602), &json!(words)));
     }
 }
 
 #[tokio::test]
 async fn another_sites_page_is_kept_out() {
-    let client = Client::new().await;
+    let client = TestClient::new().await;
     let ping = message(1, "ping", json!({}));
-    let evil = sent(&client, &client.write, &[("origin", "https://evil.example")], &ping).await;
+    let evil = sent(&client, &client.write_key, &[("origin", "https://evil.example")], &ping).await;
     assert_eq!(evil.status, 403);
-    let own = sent(&client, &client.write, &[("origin", "https://status.example")], &ping).await;
+    let own = sent(&client, &client.write_key, &[("origin", "https://status.example")], &ping).await;
     assert_eq!(own.status, 200);
 }
 
 #[tokio::test]
 async fn a_pages_door_is_open_to_every_site_as_far_as_the_page_is_everybodys() {
-    let client = Client::new().await;
+    let client = TestClient::new().await;
     let domain = Some("status.shop.example".to_owned());
     client.world.put_page(Page { custom_domain: domain, ..client.world.shop.clone() }).await;
     let ping = message(1, "ping", json!({})).to_string();
@@ -211,20 +197,15 @@ async fn a_pages_door_is_open_to_every_site_as_far_as_the_page_is_everybodys() {
     for (path, host) in
         [("/p/shop/mcp", "status.example"), ("/mcp", "shop.pages.example"), ("/mcp", "status.shop.example")]
     {
-        for origin in [None, Some("https://status.shop.example"), Some("https://evil.example"), Some("null")]
-        {
+        for origin in [None, Some("https://status.shop.example"), Some("https://evil.example"), Some("null")] {
             let answered = sent_from(path, host, origin).await;
             assert_eq!((answered.status, &answered.body["result"]), (200, &json!({})), "{host} {origin:?}");
             assert_eq!(answered.headers["access-control-allow-origin"], "*");
             assert!(!answered.headers.contains_key("access-control-allow-credentials"));
         }
-        let asked =
-            [("host", host), ("origin", "https://evil.example"), ("access-control-request-method", "POST")];
+        let asked = [("host", host), ("origin", "https://evil.example"), ("access-control-request-method", "POST")];
         let preflight = client.send("OPTIONS", path, &asked, "").await;
-        assert_eq!(
-            (preflight.status, &preflight.headers["access-control-allow-origin"]),
-            (204, &"*".parse().unwrap())
-        );
+        assert_eq!((preflight.status, &preflight.headers["access-control-allow-origin"]), (204, &"*".parse().unwrap()));
         let taken = preflight.headers["access-control-allow-headers"].to_str().unwrap();
         for header in ["content-type", "mcp-protocol-version", "mcp-method", "mcp-name"] {
             assert!(taken.split(", ").any(|name| name == header), "{header}");
@@ -234,31 +215,24 @@ async fn a_pages_door_is_open_to_every_site_as_far_as_the_page_is_everybodys() {
     let guarded = Page { private: true, ..client.world.shop.clone() };
     client.world.put_page(guarded).await;
     let preflight = client.send("OPTIONS", "/p/shop/mcp", &[("origin", "https://evil.example")], "").await;
-    assert_eq!(
-        (preflight.status, preflight.headers.contains_key("access-control-allow-origin")),
-        (404, false)
-    );
+    assert_eq!((preflight.status, preflight.headers.contains_key("access-control-allow-origin")), (404, false));
     let preflight = client.send("OPTIONS", "/api/v1/mcp", &[("origin", "https://evil.example")], "").await;
-    assert_eq!(
-        (preflight.status, preflight.headers.contains_key("access-control-allow-origin")),
-        (401, false)
-    );
+    assert_eq!((preflight.status, preflight.headers.contains_key("access-control-allow-origin")), (401, false));
     // The endpoint for keys allows only the origin of the base URL.
     let own = [("origin", "https://shop.pages.example")];
-    let refused = sent(&client, &client.write, &own, &message(1, "ping", json!({}))).await;
+    let refused = sent(&client, &client.write_key, &own, &message(1, "ping", json!({}))).await;
     assert_eq!((refused.status, &refused.body["error"]["code"]), (403, &json!(-32600)));
 }
 
 #[tokio::test]
 async fn a_public_page_has_tools_that_read_and_a_minute_of_its_own() {
-    let client = Client::new().await;
-    client.make(json!({ "url": "https://secret.example/x", "name": "Checkout" })).await;
+    let client = TestClient::new().await;
+    client.create_monitor(json!({ "url": "https://secret.example/x", "name": "Checkout" })).await;
     let public = async |body: Value| {
         client.send("POST", "/p/shop/mcp", &[("content-type", "application/json")], &body.to_string()).await
     };
     let list = public(message(1, "tools/list", json!({}))).await.body;
-    let names: Vec<_> =
-        list["result"]["tools"].as_array().unwrap().iter().map(|tool| tool["name"].clone()).collect();
+    let names: Vec<_> = list["result"]["tools"].as_array().unwrap().iter().map(|tool| tool["name"].clone()).collect();
     assert_eq!(names, ["get_status", "get_time", "list_incidents", "list_maintenance", "list_monitors"]);
     for tool in list["result"]["tools"].as_array().unwrap() {
         let given = public(message(2, "tools/call", json!({ "name": tool["name"] }))).await.body;

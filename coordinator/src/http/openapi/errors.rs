@@ -2,14 +2,14 @@
 
 use serde_json::{Value, json};
 
-use super::operation::Operation;
-use crate::http::error::OVERLOADED;
+use super::operation::ApiOperation;
+use crate::http::error::OVERLOADED_MESSAGE;
 
 /// Example of an `ETag`.
 pub(super) const TAG: &str = "\"5d1f0c3a9b7e2486d0c4f1a85b3e9726\"";
 
 /// Returns the error responses of an operation, by status, each with the name of its shared response.
-pub(super) fn of(operation: &Operation) -> Vec<(&'static str, &'static str)> {
+pub(super) fn error_responses(operation: &ApiOperation) -> Vec<(&'static str, &'static str)> {
     let mut refusals = Vec::new();
     if !operation.writes() {
         refusals.push(("304", "NotModified"));
@@ -21,7 +21,7 @@ pub(super) fn of(operation: &Operation) -> Vec<(&'static str, &'static str)> {
     if operation.writes() {
         refusals.push(("403", "ReadOnly"));
     }
-    if operation.parts().next().is_some() {
+    if operation.path_parameters().next().is_some() {
         refusals.push(("404", "NotFound"));
     }
     if operation.writes() {
@@ -36,17 +36,17 @@ pub(super) fn responses() -> Value {
     let refusal = |about: &str, code: &str, message: &str| {
         json!({
             "description": about,
-            "headers": allowance(),
+            "headers": rate_limit_headers(),
             "content": { "application/json": {
                 "schema": { "$ref": "#/components/schemas/ApiError" },
-                "example": refused(code, message),
+                "example": error_body(code, message),
             } },
         })
     };
     let both = |first: (&str, &str, &str), second: (&str, &str, &str)| {
         let mut response = refusal(first.0, first.1, first.2);
         response["description"] = json!(format!("{} {}", first.0, second.0));
-        let one = |(about, code, message): (&str, &str, &str)| json!({ "summary": about, "value": refused(code, message) });
+        let one = |(about, code, message): (&str, &str, &str)| json!({ "summary": about, "value": error_body(code, message) });
         let examples = json!({ (first.1): one(first), (second.1): one(second) });
         response["content"]["application/json"] =
             json!({ "schema": { "$ref": "#/components/schemas/ApiError" }, "examples": examples });
@@ -79,13 +79,13 @@ pub(super) fn responses() -> Value {
         ),
         "Internal": refusal("An error on our side.", "internal", "something went wrong on our side"),
         "Overloaded": refusal(
-            "Too many long responses of this account are still being read.", "overloaded", OVERLOADED,
+            "Too many long responses of this account are still being read.", "overloaded", OVERLOADED_MESSAGE,
         ),
     });
     responses["BadRequest"]["content"]["application/json"]["example"]["error"]["fields"] =
         json!([{ "field": "name", "rule": "is required" }]);
     responses["NotModified"] =
-        json!({ "description": "Not modified; no body.", "headers": with(allowance(), "ETag") });
+        json!({ "description": "Not modified; no body.", "headers": with_header(rate_limit_headers(), "ETag") });
     for name in ["RateLimited", "Overloaded"] {
         responses[name]["headers"]["Retry-After"] = json!({ "$ref": "#/components/headers/Retry-After" });
     }
@@ -94,27 +94,27 @@ pub(super) fn responses() -> Value {
 }
 
 /// Builds the body of an error response.
-fn refused(code: &str, message: &str) -> Value {
+fn error_body(code: &str, message: &str) -> Value {
     json!({ "error": { "code": code, "message": message } })
 }
 
 /// Returns references to the headers of an operation's response.
-pub(super) fn headers_of(operation: &Operation) -> Value {
+pub(super) fn response_headers(operation: &ApiOperation) -> Value {
     if !operation.writes() {
-        return with(allowance(), "ETag");
+        return with_header(rate_limit_headers(), "ETag");
     }
-    let headers = with(allowance(), "Idempotency-Replayed");
-    if operation.answer.status == 201 { with(headers, "Location") } else { headers }
+    let headers = with_header(rate_limit_headers(), "Idempotency-Replayed");
+    if operation.response.status == 201 { with_header(headers, "Location") } else { headers }
 }
 
 /// Adds a reference to one more header.
-fn with(mut headers: Value, name: &str) -> Value {
+fn with_header(mut headers: Value, name: &str) -> Value {
     headers[name] = json!({ "$ref": format!("#/components/headers/{name}") });
     headers
 }
 
 /// Returns references to the rate-limit headers.
-pub(super) fn allowance() -> Value {
+pub(super) fn rate_limit_headers() -> Value {
     let names = ["RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset"];
     let reference = |name: &str| json!({ "$ref": format!("#/components/headers/{name}") });
     Value::Object(names.into_iter().map(|name| (name.to_owned(), reference(name))).collect())
@@ -170,9 +170,5 @@ pub(super) fn schemas() -> [(String, Value); 3] {
             "fields": [{ "field": "port", "rule": "must be a whole number from 1 to 65535" }],
         } }],
     });
-    [
-        ("ApiError".to_owned(), error),
-        ("ApiErrorDetail".to_owned(), detail),
-        ("ApiErrorField".to_owned(), field),
-    ]
+    [("ApiError".to_owned(), error), ("ApiErrorDetail".to_owned(), detail), ("ApiErrorField".to_owned(), field)]
 }

@@ -44,7 +44,7 @@ pub(super) fn id(name: &str) -> String {
 /// Adds an example to every component that has none: its own, or one composed from its parts.
 pub(super) fn fill(components: &mut BTreeMap<String, Value>) {
     for (name, schema) in components.iter_mut() {
-        let own = of(name);
+        let own = examples_of(name);
         if !own.is_empty() {
             schema["examples"] = json!(own);
         }
@@ -78,14 +78,14 @@ fn compose(schema: &Value, components: &BTreeMap<String, Value>) -> Option<Value
 }
 
 /// Returns the examples written by hand: of resources and of bodies.
-fn of(name: &str) -> Vec<Value> {
+fn examples_of(name: &str) -> Vec<Value> {
     match name {
         "Alert" => vec![webhooks::example()],
-        "SubscriberNews" => vec![webhooks::news::example()],
-        "SubscriberChallenge" => vec![webhooks::news::challenge()],
+        "SubscriberNews" => vec![webhooks::subscriber_updates::example()],
+        "SubscriberChallenge" => vec![webhooks::subscriber_updates::challenge()],
         "AlertRound" => vec![webhooks::example()["evidence"][0].clone()],
         "AlertSight" => vec![webhooks::example()["evidence"][0]["first"].clone()],
-        "Key" | "Plan" | "PlanFeatures" | "Quota" => keys::of(name),
+        "Key" | "Plan" | "PlanFeatures" | "Quota" => keys::examples_of(name),
         "RegionInService" => vec![json!({
             "region": "europe", "places": 2, "networks": ["AS64500", "AS64501"],
             "addresses": ["192.0.2.10", "2001:db8::10"],
@@ -108,7 +108,7 @@ fn of(name: &str) -> Vec<Value> {
         "CheckRecord" => vec![check()],
         "CheckListResponse" => vec![json!({ "checks": [check()], "nextCursor": "1772357405000-0" })],
         "Place" => vec![place("AS64500", 3)],
-        "Sight" => vec![sight("AS64500", 3)],
+        "Sight" => vec![outcome("AS64500", 3)],
         "Phases" => vec![phases()],
         "MonitorEvent" => vec![event()],
         "EventListResponse" => vec![json!({ "events": [event()], "nextCursor": null })],
@@ -119,7 +119,7 @@ fn of(name: &str) -> Vec<Value> {
             "excluded": 0, "unknown": 0,
         })],
         "Sighting" => vec![json!({
-            "region": "europe", "at": "2026-03-01T09:30:00.000Z", "seen": sight("AS64500", 3), "error": null,
+            "region": "europe", "at": "2026-03-01T09:30:00.000Z", "seen": outcome("AS64500", 3), "error": null,
         })],
         "Ping" => vec![json!({
             "number": 412, "at": "2026-03-01T02:00:41.120Z", "kind": "fail", "exitCode": 3,
@@ -165,10 +165,9 @@ fn bodies(name: &str) -> Vec<Value> {
                 "vendorComponent": "Git Operations",
             }),
         ],
-        "MonitorUpdate" => vec![
-            json!({ "name": "Checkout", "expectStatus": 204, "keyword": null }),
-            json!({ "paused": true }),
-        ],
+        "MonitorUpdate" => {
+            vec![json!({ "name": "Checkout", "expectStatus": 204, "keyword": null }), json!({ "paused": true })]
+        }
         "IncidentCreate" => vec![
             json!({
                 "title": "Slow checkout", "impact": "degraded", "message": "We are looking into it.",
@@ -180,9 +179,9 @@ fn bodies(name: &str) -> Vec<Value> {
                 "timezone": "Europe/Berlin", "remind": ["1d", "1h"],
             }),
         ],
-        "IncidentUpdate" => vec![
-            json!({ "impact": "major", "postmortem": "A disk was full. There is an alarm for that now." }),
-        ],
+        "IncidentUpdate" => {
+            vec![json!({ "impact": "major", "postmortem": "A disk was full. There is an alarm for that now." })]
+        }
         "UpdateCreate" => {
             vec![json!({ "status": "resolved", "message": "Orders go through again.", "notify": true })]
         }
@@ -191,7 +190,7 @@ fn bodies(name: &str) -> Vec<Value> {
             "monitorIds": [MONITOR.to_string()],
         })],
         "AffectedMonitorInput" => vec![json!({ "id": MONITOR.to_string(), "impact": "degraded" })],
-        _ => alerts::of(name),
+        _ => alerts::examples_of(name),
     }
 }
 
@@ -308,7 +307,7 @@ fn phases() -> Value {
     json!({ "dnsUs": 1_840, "connectUs": 11_200, "tlsUs": 24_900, "firstByteUs": 171_400, "transferUs": 4_660 })
 }
 
-fn sight(network: &str, number: u16) -> Value {
+fn outcome(network: &str, number: u16) -> Value {
     json!({
         "place": place(network, number), "ok": false, "statusCode": 503, "latencyMs": 214, "address": "203.0.113.20",
         "phases": phases(), "error": "unexpected status 503",
@@ -318,14 +317,14 @@ fn sight(network: &str, number: u16) -> Value {
 fn check() -> Value {
     json!({
         "at": "2026-03-01T09:30:05.000Z", "region": "europe", "round": 59_078_580, "result": "failed",
-        "latencyMs": 214, "place": place("AS64500", 3), "first": sight("AS64500", 3), "second": sight("AS64501", 8), "third": null,
+        "latencyMs": 214, "place": place("AS64500", 3), "first": outcome("AS64500", 3), "second": outcome("AS64501", 8), "third": null,
     })
 }
 
 fn round() -> Value {
     json!({
         "region": "europe", "why": "scheduled", "round": 59_078_580, "startedAt": "2026-03-01T09:30:00.000Z",
-        "result": "failed", "first": sight("AS64500", 3), "second": sight("AS64501", 8),
+        "result": "failed", "first": outcome("AS64500", 3), "second": outcome("AS64501", 8),
     })
 }
 
@@ -358,9 +357,9 @@ fn repeat(stopped_at: &Value) -> Value {
 }
 
 /// Returns the token in a subscriber's links.
-pub(super) fn link() -> String {
+pub(super) fn subscriber_token() -> String {
     let id = alerts::SUBSCRIBER.to_string();
-    parallax_core::link::write(&id, parallax_core::id::SubscriberId::PREFIX, [0x5a; 16])
+    parallax_core::link_token::encode(&id, parallax_core::id::SubscriberId::PREFIX, [0x5a; 16])
 }
 
 pub(super) fn incident() -> Value {

@@ -1,19 +1,19 @@
 //! The machine-readable description of the API (OpenAPI 3.1), generated from the body readers and the response
 //! types.
 
-mod document;
+mod component_names;
 mod errors;
 mod examples;
-mod named;
+mod openapi_document;
 pub(in crate::http) mod operation;
 mod operations;
+pub(in crate::http) mod value_schemas;
 mod webhooks;
-pub(in crate::http) mod words;
 
 #[cfg(test)]
-pub(in crate::http) use document::standalone;
+pub(in crate::http) use openapi_document::standalone_schema;
 pub(in crate::http) use operations::operations;
-pub(in crate::http) use webhooks::SECRET as EXAMPLE_SECRET;
+pub(in crate::http) use webhooks::EXAMPLE_SECRET;
 
 use std::sync::Arc;
 
@@ -21,29 +21,29 @@ use ::http::header::ACCESS_CONTROL_ALLOW_ORIGIN;
 use ::http::{HeaderValue, StatusCode};
 use serde_json::{Value, json};
 
-use super::Context;
-use super::reply::Reply;
-use super::route::{Answer, Call};
+use super::HttpContext;
+use super::response::HttpResponse;
+use super::route::{HandlerResult, RoutedRequest};
 
 /// `GET /api/v1/openapi.json`: needs no key and can be read cross-origin.
-pub(super) async fn show(context: Arc<Context>, call: Call<()>) -> Answer {
-    let (written, tag) = context.description();
-    let reply = Reply::written(StatusCode::OK, written.clone()).lasting();
-    Ok(reply.with(ACCESS_CONTROL_ALLOW_ORIGIN, HeaderValue::from_static("*")).tagged_as(tag, &call.headers))
+pub(super) async fn show(context: Arc<HttpContext>, call: RoutedRequest<()>) -> HandlerResult {
+    let (written, tag) = context.openapi_document();
+    let reply = HttpResponse::json_bytes(StatusCode::OK, written.clone()).permanent();
+    Ok(reply.with(ACCESS_CONTROL_ALLOW_ORIGIN, HeaderValue::from_static("*")).with_known_etag(tag, &call.headers))
 }
 
 /// Returns the description for a service at that base URL.
 pub(super) fn description(base_url: &str) -> Value {
-    document::document(base_url, &operations())
+    openapi_document::document(base_url, &operations())
 }
 
 /// Returns the description as bytes.
-pub(super) fn written(base_url: &str) -> Vec<u8> {
+pub(super) fn to_bytes(base_url: &str) -> Vec<u8> {
     serde_json::to_vec(&description(base_url)).unwrap_or_default()
 }
 
 /// Returns the description of a path parameter.
-pub(in crate::http) fn part_about(name: &str) -> &'static str {
+pub(in crate::http) fn parameter_description(name: &str) -> &'static str {
     match name {
         "pageId" => "The page's id.",
         "monitorId" => "The monitor's id.",

@@ -4,12 +4,12 @@ use ::http::Method;
 use schemars::{JsonSchema, SchemaGenerator};
 use serde_json::{Map, Value, json};
 
-use crate::http::api::query;
-use crate::http::fields::Description;
+use crate::http::api::query_params;
+use crate::http::body_fields::SchemaBuilder;
 
 /// An operation of the API.
 #[derive(Debug, Clone)]
-pub(in crate::http) struct Operation {
+pub(in crate::http) struct ApiOperation {
     /// Unique name: a verb and a noun.
     pub(in crate::http) id: &'static str,
     /// HTTP method.
@@ -23,38 +23,38 @@ pub(in crate::http) struct Operation {
     /// Details beyond the summary.
     pub(in crate::http) about: &'static str,
     /// Query parameters.
-    pub(in crate::http) query: Vec<Parameter>,
+    pub(in crate::http) query: Vec<QueryParameter>,
     /// Request body.
-    pub(in crate::http) body: Option<Body>,
+    pub(in crate::http) body: Option<OperationBody>,
     /// Response on success.
-    pub(in crate::http) answer: Answer,
+    pub(in crate::http) response: OperationResponse,
     /// Description of the MCP tool, if `about` has more than a model needs.
-    pub(in crate::http) note: Option<&'static str>,
+    pub(in crate::http) tool_description: Option<&'static str>,
     /// True if it may send mail to people.
-    pub(in crate::http) tells: bool,
+    pub(in crate::http) notifies: bool,
     /// True if it reaches external systems: customers' hosts, name servers or receivers.
     pub(in crate::http) reaches_out: bool,
     /// True if it irreversibly replaces something, though it changes no fields.
-    pub(in crate::http) replaces: bool,
+    pub(in crate::http) overwrites: bool,
     /// True if it does its work on every call, so that a repeated request is a new one.
-    pub(in crate::http) each_time: bool,
+    pub(in crate::http) runs_every_time: bool,
 }
 
 /// Returns the schema of a list's `limit` parameter.
 pub(in crate::http) fn limit() -> Value {
-    json!({ "type": "integer", "minimum": 1, "maximum": query::MAX })
+    json!({ "type": "integer", "minimum": 1, "maximum": query_params::MAX_LIMIT })
 }
 
 /// Description of a list's `limit` parameter.
-pub(in crate::http) const LIMIT: &str = "Maximum number of items. Default: 50.";
-const _: () = assert!(query::STANDARD == 50, "LIMIT states it");
+pub(in crate::http) const LIMIT_ABOUT: &str = "Maximum number of items. Default: 50.";
+const _: () = assert!(query_params::DEFAULT_LIMIT == 50, "LIMIT states it");
 
 /// Wrapper names of the resources that bodies create and change.
-const WARNED: [&str; 7] = ["page", "monitor", "incident", "deploy", "destination", "subscriber", "alerts"];
+const WITH_WARNINGS: [&str; 7] = ["page", "monitor", "incident", "deploy", "destination", "subscriber", "alerts"];
 
 /// A query parameter.
 #[derive(Debug, Clone)]
-pub(in crate::http) struct Parameter {
+pub(in crate::http) struct QueryParameter {
     /// Parameter name.
     pub(in crate::http) name: &'static str,
     /// Description.
@@ -67,7 +67,7 @@ pub(in crate::http) struct Parameter {
 
 /// A request body, described by the component of that name.
 #[derive(Debug, Clone)]
-pub(in crate::http) struct Body {
+pub(in crate::http) struct OperationBody {
     /// Component name.
     pub(in crate::http) name: &'static str,
     /// Schema.
@@ -76,32 +76,32 @@ pub(in crate::http) struct Body {
 
 /// The response of an operation on success.
 #[derive(Debug, Clone)]
-pub(in crate::http) struct Answer {
+pub(in crate::http) struct OperationResponse {
     /// HTTP status.
     pub(in crate::http) status: u16,
     /// Description.
     pub(in crate::http) about: &'static str,
     /// Response document; `None` if there is no body.
-    pub(in crate::http) document: Option<Document>,
+    pub(in crate::http) document: Option<ResponseDocument>,
 }
 
 /// A response document, described by the component of that name.
 #[derive(Clone)]
-pub(in crate::http) struct Document {
+pub(in crate::http) struct ResponseDocument {
     /// Component name.
     pub(in crate::http) name: &'static str,
     schema: fn(&mut SchemaGenerator, &'static str) -> Value,
     field: &'static str,
-    beside: Option<(&'static str, Value)>,
+    extra_field: Option<(&'static str, Value)>,
 }
 
-impl std::fmt::Debug for Document {
+impl std::fmt::Debug for ResponseDocument {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Document").field("name", &self.name).finish_non_exhaustive()
     }
 }
 
-impl Operation {
+impl ApiOperation {
     /// Creates an operation that answers 200, without a document yet.
     pub(in crate::http) fn new(id: &'static str, method: Method, path: &'static str) -> Self {
         Self {
@@ -113,17 +113,17 @@ impl Operation {
             about: "",
             query: Vec::new(),
             body: None,
-            answer: Answer { status: 200, about: "", document: None },
-            note: None,
-            tells: false,
+            response: OperationResponse { status: 200, about: "", document: None },
+            tool_description: None,
+            notifies: false,
             reaches_out: false,
-            replaces: false,
-            each_time: false,
+            overwrites: false,
+            runs_every_time: false,
         }
     }
 
     /// Sets the tag and the summary.
-    pub(in crate::http) const fn does(mut self, tag: &'static str, summary: &'static str) -> Self {
+    pub(in crate::http) const fn with_summary(mut self, tag: &'static str, summary: &'static str) -> Self {
         self.tag = tag;
         self.summary = summary;
         self
@@ -136,8 +136,8 @@ impl Operation {
     }
 
     /// Sets the description of the MCP tool, which replaces `about` there.
-    pub(in crate::http) const fn note(mut self, note: &'static str) -> Self {
-        self.note = Some(note);
+    pub(in crate::http) const fn tool_description(mut self, note: &'static str) -> Self {
+        self.tool_description = Some(note);
         self
     }
 
@@ -148,20 +148,20 @@ impl Operation {
     }
 
     /// Marks the operation as irreversibly replacing something.
-    pub(in crate::http) const fn replaces(mut self) -> Self {
-        self.replaces = true;
+    pub(in crate::http) const fn overwrites(mut self) -> Self {
+        self.overwrites = true;
         self
     }
 
     /// Marks the operation as mailing people unless `notify` is false.
-    pub(in crate::http) const fn tells(mut self) -> Self {
-        self.tells = true;
+    pub(in crate::http) const fn notifies(mut self) -> Self {
+        self.notifies = true;
         self
     }
 
     /// Marks the operation as doing its work on every call, whatever idempotency key it carries.
-    pub(in crate::http) const fn each_time(mut self) -> Self {
-        self.each_time = true;
+    pub(in crate::http) const fn runs_every_time(mut self) -> Self {
+        self.runs_every_time = true;
         self
     }
 
@@ -173,32 +173,32 @@ impl Operation {
         schema: Value,
         example: impl Into<Value>,
     ) -> Self {
-        self.query.push(Parameter { name, about, schema, example: example.into() });
+        self.query.push(QueryParameter { name, about, schema, example: example.into() });
         self
     }
 
     /// Sets the request body, which its reader describes. Defaults are put into the descriptions, because client
     /// generators treat a field with a `default` as required. In a PATCH, a field that is left out keeps its value
     /// and null resets it to the default.
-    pub(in crate::http) fn takes<T>(
+    pub(in crate::http) fn accepts<T>(
         mut self,
         name: &'static str,
-        reader: impl FnOnce(&mut Description) -> T,
+        reader: impl FnOnce(&mut SchemaBuilder) -> T,
     ) -> Self {
-        let mut description = Description::default();
+        let mut description = SchemaBuilder::default();
         reader(&mut description);
         let mut schema = description.schema();
         let is_change = self.method == Method::PATCH;
         let properties = schema.get_mut("properties").and_then(Value::as_object_mut);
         for property in properties.into_iter().flat_map(Map::values_mut).filter_map(Value::as_object_mut) {
-            tell_default(property, is_change);
+            describe_default(property, is_change);
         }
-        self.body = Some(Body { name, schema });
+        self.body = Some(OperationBody { name, schema });
         self
     }
 
     /// Returns the schema of the warnings that a response to a body may have next to its document.
-    pub(in crate::http) fn warnings() -> Value {
+    pub(in crate::http) fn warnings_schema() -> Value {
         json!({
             "type": "array", "items": { "type": "string" },
             "description": "Notes for the caller: a field that was ignored because its name looks like a typo or is \
@@ -218,7 +218,7 @@ impl Operation {
     }
 
     /// Makes fields of the body nullable, which is the same as leaving them out; in a PATCH they are not nullable.
-    pub(in crate::http) fn may_be_null(mut self, fields: &[&str]) -> Self {
+    pub(in crate::http) fn nullable(mut self, fields: &[&str]) -> Self {
         let properties = self.body.as_mut().and_then(|body| body.schema.get_mut("properties"));
         let mut properties = properties.and_then(Value::as_object_mut);
         for field in fields {
@@ -233,37 +233,41 @@ impl Operation {
 
     /// Sets the response: an object with the document under the name `field`. The response to a body that creates
     /// or changes a resource may have warnings next to it.
-    pub(in crate::http) fn gives<T: JsonSchema>(
+    pub(in crate::http) fn responds<T: JsonSchema>(
         self,
         status: u16,
         name: &'static str,
         field: &'static str,
         about: &'static str,
     ) -> Self {
-        let beside = WARNED.contains(&field).then(|| ("warnings", Self::warnings()));
-        self.answers(status, about, Some(Document { name, schema: wrapped::<T>, field, beside }))
+        let beside = WITH_WARNINGS.contains(&field).then(|| ("warnings", Self::warnings_schema()));
+        self.set_response(
+            status,
+            about,
+            Some(ResponseDocument { name, schema: wrapped::<T>, field, extra_field: beside }),
+        )
     }
 
     /// Sets the response to the document itself.
-    pub(in crate::http) fn gives_bare<T: JsonSchema>(self, name: &'static str, about: &'static str) -> Self {
-        self.answers(200, about, Some(Document { name, schema: bare::<T>, field: "", beside: None }))
+    pub(in crate::http) fn responds_bare<T: JsonSchema>(self, name: &'static str, about: &'static str) -> Self {
+        self.set_response(200, about, Some(ResponseDocument { name, schema: bare::<T>, field: "", extra_field: None }))
     }
 
     /// Adds another field next to the document in the response.
-    pub(in crate::http) fn beside(mut self, name: &'static str, schema: Value) -> Self {
-        if let Some(document) = &mut self.answer.document {
-            document.beside = Some((name, schema));
+    pub(in crate::http) fn with_field(mut self, name: &'static str, schema: Value) -> Self {
+        if let Some(document) = &mut self.response.document {
+            document.extra_field = Some((name, schema));
         }
         self
     }
 
     /// Sets the response to 204, without a body.
-    pub(in crate::http) fn gives_nothing(self, about: &'static str) -> Self {
-        self.answers(204, about, None)
+    pub(in crate::http) fn responds_empty(self, about: &'static str) -> Self {
+        self.set_response(204, about, None)
     }
 
-    fn answers(mut self, status: u16, about: &'static str, document: Option<Document>) -> Self {
-        self.answer = Answer { status, about, document };
+    fn set_response(mut self, status: u16, about: &'static str, document: Option<ResponseDocument>) -> Self {
+        self.response = OperationResponse { status, about, document };
         self
     }
 
@@ -273,16 +277,16 @@ impl Operation {
     }
 
     /// Returns the names of its path parameters, in order.
-    pub(in crate::http) fn parts(&self) -> impl Iterator<Item = &'static str> {
+    pub(in crate::http) fn path_parameters(&self) -> impl Iterator<Item = &'static str> {
         self.path.split('/').filter_map(|part| part.strip_prefix('{')?.strip_suffix('}'))
     }
 }
 
-impl Document {
+impl ResponseDocument {
     /// Returns the schema of the document; the schemas it refers to are added to the generator.
     pub(in crate::http) fn schema(&self, generator: &mut SchemaGenerator) -> Value {
         let mut schema = (self.schema)(generator, self.field);
-        if let (Some((name, beside)), Some(properties)) = (&self.beside, schema.get_mut("properties")) {
+        if let (Some((name, beside)), Some(properties)) = (&self.extra_field, schema.get_mut("properties")) {
             properties[name] = beside.clone();
         }
         schema
@@ -290,7 +294,7 @@ impl Document {
 }
 
 /// Moves a field's default into its description.
-fn tell_default(property: &mut Map<String, Value>, is_change: bool) {
+fn describe_default(property: &mut Map<String, Value>, is_change: bool) {
     let Some(default) = property.shift_remove("default") else { return };
     let is_nullable = property.get("type").is_some_and(Value::is_array);
     let verb = match (is_change, is_nullable) {

@@ -7,8 +7,8 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use super::*;
-use crate::http::route::Route;
-use crate::http::rows;
+use crate::http::route::HttpRoute;
+use crate::http::routes;
 
 /// Converts a path to the form in the route table.
 fn routed(path: &str) -> String {
@@ -17,28 +17,26 @@ fn routed(path: &str) -> String {
 
 #[test]
 fn every_route_of_the_api_is_described_and_nothing_else() {
-    let mut routes = BTreeSet::new();
-    for (path, methods) in rows() {
+    let mut registered = BTreeSet::new();
+    for (path, methods) in routes() {
         let Some(path) = path.strip_prefix("/api/v1") else { continue };
         for (method, route) in methods {
-            if matches!(route, Route::Keyed(_)) {
-                routes.insert(format!("{method} {path}"));
+            if matches!(route, HttpRoute::Authenticated(_)) {
+                registered.insert(format!("{method} {path}"));
             }
         }
     }
     let operations = operations();
-    let described: BTreeSet<String> = operations
-        .iter()
-        .map(|operation| format!("{} {}", operation.method, routed(operation.path)))
-        .collect();
-    assert_eq!(described, routes);
+    let described: BTreeSet<String> =
+        operations.iter().map(|operation| format!("{} {}", operation.method, routed(operation.path))).collect();
+    assert_eq!(described, registered);
     let ids: BTreeSet<&str> = operations.iter().map(|operation| operation.id).collect();
     assert_eq!(ids.len(), operations.len(), "ids are unique");
 }
 
 #[test]
 fn every_reference_is_to_a_component_and_every_component_is_used() {
-    let document: Value = serde_json::from_slice(&written("https://status.example")).unwrap();
+    let document: Value = serde_json::from_slice(&to_bytes("https://status.example")).unwrap();
     let mut references = BTreeSet::new();
     collect(&document, &mut references);
     for reference in &references {
@@ -57,26 +55,19 @@ fn every_reference_is_to_a_component_and_every_component_is_used() {
 fn components_of_one_name_are_one_schema() {
     let mut seen = std::collections::BTreeMap::new();
     for operation in operations() {
-        if let Some(document) = &operation.answer.document {
-            let schema = standalone(document);
-            assert_eq!(
-                seen.entry(document.name).or_insert_with(|| schema.clone()),
-                &schema,
-                "{}",
-                document.name
-            );
+        if let Some(document) = &operation.response.document {
+            let schema = standalone_schema(document);
+            assert_eq!(seen.entry(document.name).or_insert_with(|| schema.clone()), &schema, "{}", document.name);
         }
     }
 }
 
 #[test]
 fn answers_require_every_property_but_those_beside_the_document() {
-    let document: Value = serde_json::from_slice(&written("https://status.example")).unwrap();
+    let document: Value = serde_json::from_slice(&to_bytes("https://status.example")).unwrap();
     let monitor = &document["components"]["schemas"]["Monitor"];
-    let names: BTreeSet<&str> =
-        monitor["properties"].as_object().unwrap().keys().map(String::as_str).collect();
-    let required: BTreeSet<&str> =
-        monitor["required"].as_array().unwrap().iter().filter_map(Value::as_str).collect();
+    let names: BTreeSet<&str> = monitor["properties"].as_object().unwrap().keys().map(String::as_str).collect();
+    let required: BTreeSet<&str> = monitor["required"].as_array().unwrap().iter().filter_map(Value::as_str).collect();
     assert_eq!(names, required);
     assert_eq!(monitor["properties"]["port"]["type"], serde_json::json!(["integer", "null"]));
     assert_eq!(monitor["properties"]["type"]["$ref"], "#/components/schemas/MonitorType");

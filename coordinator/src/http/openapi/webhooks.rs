@@ -1,23 +1,23 @@
 //! Webhooks in the API description: their headers, their bodies, and signed examples that can be verified.
 
-pub(super) mod news;
+pub(super) mod subscriber_updates;
 
 use std::collections::BTreeMap;
 
-use parallax_core::event::{AlertKind, Change, Reason, RoundReport, Status};
-use parallax_core::observation::{Facts, Failure, Outcome, Word};
-use parallax_core::place::{PlaceNo, Region, RegionSet};
+use parallax_core::event::{AlertKind, MonitorStatus, ProbeReason, RoundReport, StatusChange};
+use parallax_core::observation::{Failure, Measurements, ProbeOutcome, RoundOutcome};
 use parallax_core::time::Timestamp;
+use parallax_core::vantage::{Region, RegionSet, VantageNo};
 use schemars::SchemaGenerator;
 use serde_json::{Map, Value, json};
 
 use super::examples;
-use crate::deliver::sign::{self, Secret};
-use crate::letters::payload::{Alert, Subject};
-use crate::letters::{News, PlaceName, PlaceNames};
+use crate::notify::deliver::signature::{self, SigningSecret};
+use crate::notify::render::alert_payload::{AlertPayload, AlertSubject};
+use crate::notify::render::{AgentLabel, AgentLabels, Alert};
 
 /// The secret that the examples are signed with: the numbers from 0 to 31.
-pub(in crate::http) const SECRET: &str = "whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=";
+pub(in crate::http) const EXAMPLE_SECRET: &str = "whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=";
 /// Start of the example outage.
 const DOWN_SINCE: Timestamp = Timestamp::from_millis(1_772_357_400_000);
 /// Milliseconds between two examples.
@@ -39,15 +39,15 @@ five minutes old.";
 
 /// Builds the webhooks; the schemas their bodies refer to are added to the generator.
 pub(super) fn webhooks(generator: &mut SchemaGenerator) -> Value {
-    let schema = generator.subschema_for::<Alert>();
+    let schema = generator.subschema_for::<AlertPayload>();
     let kind = AlertKind::WentDown;
-    let bytes = alert(kind).bytes();
+    let bytes = alert(kind).to_json();
     let body = String::from_utf8_lossy(&bytes);
     let about = format!(
-        "{ABOUT}\n\nThe headers in the example sign this body with the secret `{SECRET}`:\n\n```\n{body}\n```"
+        "{ABOUT}\n\nThe headers in the example sign this body with the secret `{EXAMPLE_SECRET}`:\n\n```\n{body}\n```"
     );
     let mut headers =
-        parameters(json!({ "$ref": "#/components/schemas/AlertEvent" }), at(kind) + 1_200, &bytes);
+        parameters(json!({ "$ref": "#/components/schemas/AlertEvent" }), example_time(kind) + 1_200, &bytes);
     headers.push(test_header());
     let mut webhooks = json!({ "alert": { "post": {
         "operationId": "receiveAlert",
@@ -63,7 +63,7 @@ pub(super) fn webhooks(generator: &mut SchemaGenerator) -> Value {
             "503": { "description": "Try again later; `Retry-After` is respected. Any other status is retried too." },
         },
     } } });
-    for (name, webhook) in news::webhooks(generator) {
+    for (name, webhook) in subscriber_updates::webhooks(generator) {
         webhooks[name] = webhook;
     }
     webhooks
@@ -92,8 +92,8 @@ fn parameters(schema: Value, at: Timestamp, body: &[u8]) -> Vec<Value> {
         json!({ "type": "string", "pattern": "^[0-9]+$" }),
         json!({ "type": "string" }),
     ];
-    let Ok(secret) = Secret::read(SECRET) else { return Vec::new() };
-    let headers = sign::headers(&secret, None, examples::DELIVERY, at, body).unwrap_or_default();
+    let Ok(secret) = SigningSecret::parse(EXAMPLE_SECRET) else { return Vec::new() };
+    let headers = signature::signature_headers(&secret, None, examples::DELIVERY, at, body).unwrap_or_default();
     headers
         .into_iter()
         .zip(about)
@@ -110,7 +110,7 @@ fn parameters(schema: Value, at: Timestamp, body: &[u8]) -> Vec<Value> {
 /// Returns the header that only test alerts have.
 fn test_header() -> Value {
     json!({
-        "name": sign::TEST, "in": "header", "required": false,
+        "name": signature::TEST_HEADER, "in": "header", "required": false,
         "description": "Present only in test alerts.",
         "schema": { "type": "string", "const": "1" }, "example": "1",
     })
@@ -118,12 +118,11 @@ fn test_header() -> Value {
 
 /// Returns one body for each event.
 fn bodies() -> Map<String, Value> {
-    let one =
-        |kind: AlertKind| (kind.name().to_owned(), json!({ "summary": words(kind), "value": alert(kind) }));
+    let one = |kind: AlertKind| (kind.name().to_owned(), json!({ "summary": summary(kind), "value": alert(kind) }));
     AlertKind::ALL.into_iter().map(one).collect()
 }
 
-const fn words(kind: AlertKind) -> &'static str {
+const fn summary(kind: AlertKind) -> &'static str {
     match kind {
         AlertKind::WentDown => "A monitor went down.",
         AlertKind::StillDown => "The monitor is still down.",
@@ -134,7 +133,7 @@ const fn words(kind: AlertKind) -> &'static str {
 }
 
 /// Returns the time of the example of that kind.
-fn at(kind: AlertKind) -> Timestamp {
+fn example_time(kind: AlertKind) -> Timestamp {
     match kind {
         AlertKind::WentDown => DOWN_SINCE + 5_600,
         AlertKind::StillDown => DOWN_SINCE + STEP,
@@ -144,8 +143,8 @@ fn at(kind: AlertKind) -> Timestamp {
     }
 }
 
-fn alert(kind: AlertKind) -> Alert {
-    let subject = Subject {
+fn alert(kind: AlertKind) -> AlertPayload {
+    let subject = AlertSubject {
         page_id: examples::PAGE,
         page: "Example Shop".to_owned(),
         page_url: examples::PAGE_URL.to_owned(),
@@ -154,9 +153,9 @@ fn alert(kind: AlertKind) -> Alert {
         url: Some(examples::TARGET.to_owned()),
     };
     let ended = matches!(kind, AlertKind::Recovered | AlertKind::BackToNormal);
-    let change = Change {
-        from: Status::Up,
-        to: Status::Down,
+    let change = StatusChange {
+        from: MonitorStatus::Up,
+        to: MonitorStatus::Down,
         alert: Some(kind),
         since: DOWN_SINCE,
         down_since: Some(DOWN_SINCE),
@@ -165,20 +164,16 @@ fn alert(kind: AlertKind) -> Alert {
         latency_ms: Some(if kind == AlertKind::WentSlow { 2_310 } else { 184 }),
         threshold_ms: Some(900),
         duration_ms: ended.then_some(600_000),
-        evidence: if matches!(kind, AlertKind::WentDown | AlertKind::StillDown) {
-            rounds()
-        } else {
-            Vec::new()
-        },
+        evidence: if matches!(kind, AlertKind::WentDown | AlertKind::StillDown) { rounds() } else { Vec::new() },
         flapping: None,
     };
-    Alert::new(&News {
+    AlertPayload::new(&Alert {
         kind,
         subject: &subject,
         change: &change,
-        at: at(kind),
+        at: example_time(kind),
         zone: chrono_tz::UTC,
-        places: &places(),
+        agents: &places(),
         is_test: false,
     })
 }
@@ -186,27 +181,27 @@ fn alert(kind: AlertKind) -> Alert {
 /// Returns the two rounds that are the evidence of the example outage.
 fn rounds() -> Vec<RoundReport> {
     let failed = |latency| {
-        let facts = Facts { status_code: Some(503), latency_ms: Some(latency), ..Facts::default() };
-        Outcome::Failed(facts, Failure::UnexpectedStatus(503))
+        let facts = Measurements { status_code: Some(503), latency_ms: Some(latency), ..Measurements::default() };
+        ProbeOutcome::Failed(facts, Failure::UnexpectedStatus(503))
     };
     let round = |reason, started: Timestamp, round| RoundReport {
         region: Region::Europe,
         reason,
         round,
         started,
-        word: Word::Failed,
-        first: PlaceNo(0),
-        outcome: failed(41),
-        second: Some((PlaceNo(1), failed(47))),
+        round_outcome: RoundOutcome::Failed,
+        first_vantage: VantageNo(0),
+        first_outcome: failed(41),
+        second: Some((VantageNo(1), failed(47))),
         third: None,
     };
     vec![
-        round(Reason::Scheduled, DOWN_SINCE, Some(59_078_580)),
-        round(Reason::Second, DOWN_SINCE + 5_000, None),
+        round(ProbeReason::Scheduled, DOWN_SINCE, Some(59_078_580)),
+        round(ProbeReason::Second, DOWN_SINCE + 5_000, None),
     ]
 }
 
-fn places() -> PlaceNames {
-    let place = |name: &str, network: &str| PlaceName { name: name.to_owned(), network: network.to_owned() };
-    BTreeMap::from([(PlaceNo(0), place("frankfurt-1", "AS64500")), (PlaceNo(1), place("paris-1", "AS64501"))])
+fn places() -> AgentLabels {
+    let place = |name: &str, network: &str| AgentLabel { name: name.to_owned(), network: network.to_owned() };
+    BTreeMap::from([(VantageNo(0), place("frankfurt-1", "AS64500")), (VantageNo(1), place("paris-1", "AS64501"))])
 }

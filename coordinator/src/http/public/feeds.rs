@@ -7,45 +7,45 @@ use std::sync::Arc;
 
 use ::http::{HeaderMap, HeaderValue, Method};
 use futures_util::FutureExt;
-use parallax_core::board::{Notice, Range};
+use parallax_core::page_view::{IncidentView, TimeRange};
 
-use super::served::{document, for_long, shared};
-use super::{enter_feed, token_of};
-use crate::http::Context;
-use crate::http::route::{Answer, Call, Route, open};
-use crate::publish::{Paper, off_the_runtime};
-use crate::service::gate::Admitted;
-use crate::views::feeds::v2::{self, Sheet};
-use crate::views::feeds::{Site, Unwritable, atom, calendar, listed, rss};
+use super::document_response::{allow_cross_origin, document, with_cache_lifetime};
+use super::{authorize_feed, feed_token};
+use crate::http::HttpContext;
+use crate::http::route::{HandlerResult, HttpRoute, RoutedRequest, public_route};
+use crate::page_cache::{DocumentKind, run_blocking};
+use crate::service::authorize::AuthorizedPage;
+use crate::views::feeds::statuspage_api::{self, StatuspageDocument};
+use crate::views::feeds::{FeedError, FeedSite, atom, calendar, limit_entries, rss};
 
 /// Cache lifetime, and for how long a stale copy may be used while a new one is fetched.
 const FRESH: HeaderValue = HeaderValue::from_static("public, max-age=30, stale-while-revalidate=60");
 
 /// The routes.
-pub(super) fn rows() -> Vec<(&'static str, Vec<(Method, Route)>)> {
+pub(super) fn rows() -> Vec<(&'static str, Vec<(Method, HttpRoute)>)> {
     macro_rules! row {
         ($path:literal, $handler:ident) => {
             (
                 concat!("/p/{slug}/", $path),
-                vec![(Method::GET, open(|context, call| $handler(context, call).boxed()))],
+                vec![(Method::GET, public_route(|context, call| $handler(context, call).boxed()))],
             )
         };
         ($path:literal, $sheet:expr) => {
             (
                 concat!("/p/{slug}/api/v2/", $path),
-                vec![(Method::GET, open(|context, call| sheet(context, call, $path, $sheet).boxed()))],
+                vec![(Method::GET, public_route(|context, call| v2_document(context, call, $path, $sheet).boxed()))],
             )
         };
     }
     vec![
-        row!("summary.json", Sheet::Summary),
-        row!("status.json", Sheet::Status),
-        row!("components.json", Sheet::Components),
-        row!("incidents.json", Sheet::Incidents),
-        row!("incidents/unresolved.json", Sheet::Unresolved),
-        row!("scheduled-maintenances.json", Sheet::Maintenances),
-        row!("scheduled-maintenances/upcoming.json", Sheet::Upcoming),
-        row!("scheduled-maintenances/active.json", Sheet::Active),
+        row!("summary.json", StatuspageDocument::Summary),
+        row!("status.json", StatuspageDocument::Status),
+        row!("components.json", StatuspageDocument::Components),
+        row!("incidents.json", StatuspageDocument::Incidents),
+        row!("incidents/unresolved.json", StatuspageDocument::Unresolved),
+        row!("scheduled-maintenances.json", StatuspageDocument::Maintenances),
+        row!("scheduled-maintenances/upcoming.json", StatuspageDocument::Upcoming),
+        row!("scheduled-maintenances/active.json", StatuspageDocument::Active),
         row!("feed.atom", atom),
         row!("history.atom", atom),
         row!("feed/atom", atom),
@@ -57,112 +57,109 @@ pub(super) fn rows() -> Vec<(&'static str, Vec<(Method, Route)>)> {
     ]
 }
 
-/// `GET /p/{slug}/api/v2/…`
-async fn sheet(context: Arc<Context>, call: Call<()>, name: &'static str, sheet: Sheet) -> Answer {
-    let page = enter_feed(&context, &call)?;
+/// `GET /p/{slug}/api/statuspage_api/…`
+async fn v2_document(
+    context: Arc<HttpContext>,
+    call: RoutedRequest<()>,
+    name: &'static str,
+    sheet: StatuspageDocument,
+) -> HandlerResult {
+    let page = authorize_feed(&context, &call)?;
     let (service, admitted) = (context.service.clone(), page.clone());
     let draw = move || async move {
         let (board, notices) =
-            (service.board(&admitted, Some(Range::Quarter)).await?, service.recent(&admitted).await?);
+            (service.page_view(&admitted, Some(TimeRange::Quarter)).await?, service.recent_incidents(&admitted).await?);
         let address = service.page_url(admitted.page());
-        off_the_runtime(move || {
-            v2::write(sheet, Site { page: &board.page, address: &address }, &board, &notices)
+        run_blocking(move || {
+            statuspage_api::write(sheet, FeedSite { page: &board.page, url: &address }, &board, &notices)
         })
         .await
     };
-    served(&context, &call.headers, &page, (Paper::Sheet(name), "application/json"), draw).await
+    serve_cached(&context, &call.headers, &page, (DocumentKind::StatusFeed(name), "application/json"), draw).await
 }
 
 /// `GET /p/{slug}/feed.atom`, and the paths that other status pages use.
-async fn atom(context: Arc<Context>, call: Call<()>) -> Answer {
+async fn atom(context: Arc<HttpContext>, call: RoutedRequest<()>) -> HandlerResult {
     feed(context, call, ATOM).await
 }
 
 /// `GET /p/{slug}/feed.rss`, and the paths that other status pages use.
-async fn rss(context: Arc<Context>, call: Call<()>) -> Answer {
+async fn rss(context: Arc<HttpContext>, call: RoutedRequest<()>) -> HandlerResult {
     feed(context, call, RSS).await
 }
 
 /// `GET /p/{slug}/maintenance.ics`
-async fn calendar(context: Arc<Context>, call: Call<()>) -> Answer {
-    let page = enter_feed(&context, &call)?;
+async fn calendar(context: Arc<HttpContext>, call: RoutedRequest<()>) -> HandlerResult {
+    let page = authorize_feed(&context, &call)?;
     let (service, admitted) = (context.service.clone(), page.clone());
     let draw = move || async move {
-        let windows = service.windows(&admitted).await?;
+        let windows = service.calendar_windows(&admitted).await?;
         let deleted = service.cancelled_windows(&admitted).await?;
         let address = service.page_url(admitted.page());
         let drawn = move || {
-            Ok::<_, Infallible>(calendar::write(
-                Site { page: admitted.page(), address: &address },
-                &windows,
-                &deleted,
-            ))
+            Ok::<_, Infallible>(calendar::write(FeedSite { page: admitted.page(), url: &address }, &windows, &deleted))
         };
-        off_the_runtime(drawn).await
+        run_blocking(drawn).await
     };
-    served(&context, &call.headers, &page, (Paper::Other("maintenance.ics"), calendar::MEDIA), draw).await
+    serve_cached(&context, &call.headers, &page, (DocumentKind::Other("maintenance.ics"), calendar::MEDIA), draw).await
 }
 
 /// Writes a feed; the second argument is the feed's own address.
-type Write = fn(Site<'_>, &str, &[Notice]) -> Result<Vec<u8>, Unwritable>;
+type FeedWriter = fn(FeedSite<'_>, &str, &[IncidentView]) -> Result<Vec<u8>, FeedError>;
 
 /// A feed format.
 #[derive(Clone, Copy)]
-struct Kind {
+struct FeedFormat {
     /// Path below the page's address.
     path: &'static str,
     /// Cache names: plain and by token, since the feed contains its own address.
     names: [&'static str; 2],
     media: &'static str,
-    write: Write,
+    write: FeedWriter,
 }
 
-const ATOM: Kind = Kind {
+const ATOM: FeedFormat = FeedFormat {
     path: "/feed.atom",
     names: ["feed.atom", "feed.atom by token"],
     media: atom::MEDIA,
     write: atom::write,
 };
-const RSS: Kind = Kind {
-    path: "/feed.rss",
-    names: ["feed.rss", "feed.rss by token"],
-    media: rss::MEDIA,
-    write: rss::write,
-};
+const RSS: FeedFormat =
+    FeedFormat { path: "/feed.rss", names: ["feed.rss", "feed.rss by token"], media: rss::MEDIA, write: rss::write };
 
 /// Serves the feed of recent incidents and maintenance. A feed read by token names its address with the token, so
 /// that readers who follow the link keep access.
-async fn feed(context: Arc<Context>, call: Call<()>, kind: Kind) -> Answer {
-    let page = enter_feed(&context, &call)?;
+async fn feed(context: Arc<HttpContext>, call: RoutedRequest<()>, kind: FeedFormat) -> HandlerResult {
+    let page = authorize_feed(&context, &call)?;
     let (service, admitted) = (context.service.clone(), page.clone());
-    let by_token = token_of(&call).and_then(|_| service.feed_address(page.page()));
+    let by_token = feed_token(&call).and_then(|_| service.feed_base_url(page.page()));
     let [plain, tokened] = kind.names;
     let name = if by_token.is_some() { tokened } else { plain };
     let draw = move || async move {
-        let mut notices = service.recent(&admitted).await?;
+        let mut notices = service.recent_incidents(&admitted).await?;
         let address = service.page_url(admitted.page());
         let own = format!("{}{}", by_token.as_ref().unwrap_or(&address), kind.path);
-        off_the_runtime(move || {
-            notices.sort_by_key(|notice| (Reverse(notice.incident.last_word()), Reverse(notice.incident.id)));
-            let listed: Vec<Notice> = listed(notices.iter()).cloned().collect();
-            (kind.write)(Site { page: admitted.page(), address: &address }, &own, &listed)
+        run_blocking(move || {
+            notices.sort_by_key(|notice| (Reverse(notice.incident.last_change()), Reverse(notice.incident.id)));
+            let listed: Vec<IncidentView> = limit_entries(notices.iter()).cloned().collect();
+            (kind.write)(FeedSite { page: admitted.page(), url: &address }, &own, &listed)
         })
         .await
     };
-    served(&context, &call.headers, &page, (Paper::Other(name), kind.media), draw).await
+    serve_cached(&context, &call.headers, &page, (DocumentKind::Other(name), kind.media), draw).await
 }
 
-async fn served<F, D>(
-    context: &Context,
+async fn serve_cached<F, D>(
+    context: &HttpContext,
     headers: &HeaderMap,
-    page: &Admitted,
-    (paper, media): (Paper, &'static str),
+    page: &AuthorizedPage,
+    (paper, media): (DocumentKind, &'static str),
     draw: D,
-) -> Answer
+) -> HandlerResult
 where
     D: FnOnce() -> F + Send + 'static,
-    F: Future<Output = crate::service::Result<Vec<u8>>> + Send + 'static,
+    F: Future<Output = crate::service::ServiceResult<Vec<u8>>> + Send + 'static,
 {
-    let written = context.boards.kept(page, paper, media, draw).await?;
-    Ok(for_long(page, shared(page, document(page, &written, headers)), FRESH))
+    let written = context.page_cache.get_or_render(page, paper, media, draw).await?;
+    Ok(with_cache_lifetime(page, allow_cross_origin(page, document(page, &written, headers)), FRESH))
 }

@@ -4,16 +4,14 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use ::http::HeaderMap;
-use ::http::header::{
-    CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HOST, HeaderName, HeaderValue, ORIGIN,
-};
-use parallax_core::refusal::Refusals;
+use ::http::header::{CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HOST, HeaderName, HeaderValue, ORIGIN};
+use parallax_core::validation::ValidationErrors;
 use url::{Url, form_urlencoded};
 
-use crate::http::error::Refused;
-use crate::http::json;
-use crate::http::reply::Reply;
-use crate::http::route::Call;
+use crate::http::error::ApiError;
+use crate::http::json_body;
+use crate::http::response::HttpResponse;
+use crate::http::route::RoutedRequest;
 
 /// Content security policy of form pages: forms, styles, scripts and images of the same origin only.
 pub(super) const POLICY: HeaderValue = HeaderValue::from_static(
@@ -22,22 +20,22 @@ pub(super) const POLICY: HeaderValue = HeaderValue::from_static(
 );
 
 /// Replies with a page that is never cached or indexed.
-pub(in crate::http) fn shown(html: String) -> Reply {
-    Reply::html(html)
+pub(in crate::http) fn uncached_page(html: String) -> HttpResponse {
+    HttpResponse::html(html)
         .with(CACHE_CONTROL, HeaderValue::from_static("no-store"))
         .with(CONTENT_SECURITY_POLICY, POLICY)
         .with(HeaderName::from_static("x-robots-tag"), HeaderValue::from_static("noindex"))
 }
 
 /// Returns the query's parameter `t`; empty if it is missing.
-pub(super) fn in_query(query: &str) -> String {
+pub(super) fn token_in_query(query: &str) -> String {
     let found = form_urlencoded::parse(query.as_bytes()).find(|(name, _)| name == "t");
     found.map(|(_, value)| value.into_owned()).unwrap_or_default()
 }
 
 /// Refuses a form that a browser sends from another site (Fetch Metadata; RFC 6454, 7.3). Clients other than
 /// browsers send neither header, and carry no visitor's cookies.
-pub(super) fn from_own_page(headers: &HeaderMap, base_url: &str) -> Result<(), Refused> {
+pub(super) fn check_form_origin(headers: &HeaderMap, base_url: &str) -> Result<(), ApiError> {
     let text = |name: HeaderName| headers.get(name).map(|value| value.to_str().unwrap_or_default());
     let is_own = match (text(HeaderName::from_static("sec-fetch-site")), text(ORIGIN)) {
         (Some(site), _) => matches!(site, "same-origin" | "none"),
@@ -49,31 +47,31 @@ pub(super) fn from_own_page(headers: &HeaderMap, base_url: &str) -> Result<(), R
         }),
         (None, None) => true,
     };
-    if is_own { Ok(()) } else { Err(Refused::Alien) }
+    if is_own { Ok(()) } else { Err(ApiError::CrossOrigin) }
 }
 
-/// Like [`from_own_page`], for buttons on the pages themselves, whose policy is `no-referrer`: over plain HTTP a
+/// Like [`check_form_origin`], for buttons on the pages themselves, whose policy is `no-referrer`: over plain HTTP a
 /// browser then sends `Origin: null` and nothing else (Fetch, 3.2.5).
-pub(super) fn not_from_another(headers: &HeaderMap, base_url: &str) -> Result<(), Refused> {
+pub(super) fn check_button_origin(headers: &HeaderMap, base_url: &str) -> Result<(), ApiError> {
     let is_untold = headers.get(ORIGIN).is_some_and(|origin| origin == "null");
     if is_untold && !headers.contains_key("sec-fetch-site") {
         return Ok(());
     }
-    from_own_page(headers, base_url)
+    check_form_origin(headers, base_url)
 }
 
 /// A submitted form.
-pub(super) struct Fields(Vec<(String, String)>);
+pub(super) struct FormFields(Vec<(String, String)>);
 
-impl Fields {
+impl FormFields {
     /// Reads a form of bounded size (`application/x-www-form-urlencoded`, URL standard).
-    pub(super) async fn read(call: &mut Call<()>) -> Result<Self, Refusals> {
+    pub(super) async fn read(call: &mut RoutedRequest<()>) -> Result<Self, ValidationErrors> {
         let kind = call.headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
         let kind = kind.split(';').next().unwrap_or_default().trim();
         if !kind.eq_ignore_ascii_case("application/x-www-form-urlencoded") {
-            return Err(Refusals::one("Content-Type", "must be application/x-www-form-urlencoded"));
+            return Err(ValidationErrors::single("Content-Type", "must be application/x-www-form-urlencoded"));
         }
-        let body = json::bytes(&call.headers, &mut call.body).await?;
+        let body = json_body::read_bytes(&call.headers, &mut call.body).await?;
         let owned = |(name, value): (Cow<'_, str>, Cow<'_, str>)| (name.into_owned(), value.into_owned());
         Ok(Self(form_urlencoded::parse(&body).map(owned).collect()))
     }
@@ -90,8 +88,7 @@ impl Fields {
 
     /// Returns the selected monitors; none if no box is ticked, which means the whole page.
     pub(super) fn monitors(&self) -> Option<Vec<String>> {
-        let ids: BTreeSet<&String> =
-            self.0.iter().filter(|(name, _)| name == "monitors").map(|(_, id)| id).collect();
+        let ids: BTreeSet<&String> = self.0.iter().filter(|(name, _)| name == "monitors").map(|(_, id)| id).collect();
         (!ids.is_empty()).then(|| ids.into_iter().cloned().collect())
     }
 }
@@ -107,7 +104,7 @@ mod tests {
                 (HeaderName::from_static(name), value.parse::<HeaderValue>().unwrap())
             };
             let headers: HeaderMap = pairs.iter().map(header).collect();
-            from_own_page(&headers, "https://status.example").is_ok()
+            check_form_origin(&headers, "https://status.example").is_ok()
         };
         let host = ("host", "shop.pages.example");
         for good in [
@@ -131,6 +128,6 @@ mod tests {
             assert!(!judged(bad), "{bad:?}");
         }
         let untold: HeaderMap = [(ORIGIN, HeaderValue::from_static("null"))].into_iter().collect();
-        assert!(not_from_another(&untold, "http://192.0.2.1").is_ok());
+        assert!(check_button_origin(&untold, "http://192.0.2.1").is_ok());
     }
 }

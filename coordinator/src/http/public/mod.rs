@@ -1,142 +1,153 @@
 //! Routes of public pages, each of which begins with an access check.
 
+mod access_check;
 mod badge;
-mod door;
+mod branding_assets;
+mod document_response;
 mod embed;
+mod embed_snippets;
 mod feeds;
 mod form;
-mod front;
-mod gate;
-mod live;
-mod notes;
-mod nothing;
-mod page;
-mod picture;
-mod served;
-mod share;
-mod slash;
-mod snippets;
+mod html_pages;
+mod login;
+mod markdown_pages;
+mod not_found_page;
+mod response_index;
+mod share_image;
+mod sse;
 mod subscribe;
-mod wellknown;
+mod trailing_slash;
+mod well_known;
 
 use ::http::Method;
 use futures_util::FutureExt;
-use parallax_core::page::look::PictureUse;
+use parallax_core::page::branding::PictureUse;
 
 use super::mcp;
-use super::route::{Route, open};
-pub(super) use door::dressed;
-pub(super) use form::shown;
-pub(super) use front::Front;
-use gate::token_of;
-pub(super) use gate::{enter, enter_feed, enter_or_ask, inner_path, without_token};
-pub(super) use nothing::to_people;
-pub(super) use served::{reference, shared};
-pub(super) use slash::without_slash;
+use super::route::{HttpRoute, public_route};
+use access_check::feed_token;
+pub(super) use access_check::{authorize, authorize_feed, authorize_or_login, inner_path, split_feed_token};
+pub(super) use document_response::{allow_cross_origin, reference};
+pub(super) use form::uncached_page;
+pub(super) use login::with_login_headers;
+pub(super) use not_found_page::not_found_for_people;
+pub(super) use response_index::ResponseIndex;
+pub(super) use trailing_slash::redirect_trailing_slash;
 
 /// Returns every route of a page. `/p/{slug}` covers all addresses: [`inner_path`] maps a request to a page's own
-/// host to it. A handler's first step is [`enter`], [`enter_or_ask`] for pages that people view, or [`enter_feed`]
+/// host to it. A handler's first step is [`authorize`], [`authorize_or_login`] for pages that people view, or [`authorize_feed`]
 /// if a token in the path also gives access. Nothing else returns the page.
-pub(super) fn rows() -> Vec<(&'static str, Vec<(Method, Route)>)> {
+pub(super) fn rows() -> Vec<(&'static str, Vec<(Method, HttpRoute)>)> {
     const GET: Method = Method::GET;
     const POST: Method = Method::POST;
     let mut rows = vec![
-        ("/", vec![(GET, open(|context, call| page::root(context, call).boxed()))]),
-        ("/assets/{name}", vec![(GET, open(|context, call| served::asset(context, call).boxed()))]),
-        ("/p/{slug}", vec![(GET, open(|context, call| page::show(context, call).boxed()))]),
-        ("/p/{slug}/history", vec![(GET, open(|context, call| page::history(context, call).boxed()))]),
-        ("/p/{slug}/history/{month}", vec![(GET, open(|context, call| page::month(context, call).boxed()))]),
+        ("/", vec![(GET, public_route(|context, call| html_pages::root(context, call).boxed()))]),
+        ("/assets/{name}", vec![(GET, public_route(|context, call| document_response::asset(context, call).boxed()))]),
+        ("/p/{slug}", vec![(GET, public_route(|context, call| html_pages::show(context, call).boxed()))]),
+        ("/p/{slug}/history", vec![(GET, public_route(|context, call| html_pages::history(context, call).boxed()))]),
+        (
+            "/p/{slug}/history/{month}",
+            vec![(GET, public_route(|context, call| html_pages::month(context, call).boxed()))],
+        ),
         (
             "/p/{slug}/incidents/{incident}",
-            vec![(GET, open(|context, call| page::incident(context, call).boxed()))],
+            vec![(GET, public_route(|context, call| html_pages::incident(context, call).boxed()))],
         ),
         (
             "/p/{slug}/monitors/{monitor}",
-            vec![(GET, open(|context, call| page::monitor(context, call).boxed()))],
+            vec![(GET, public_route(|context, call| html_pages::monitor(context, call).boxed()))],
         ),
         (
             "/p/{slug}/logo/{digest}",
-            vec![(GET, open(|context, call| picture::show(context, call, PictureUse::Logo).boxed()))],
+            vec![(GET, public_route(|context, call| branding_assets::show(context, call, PictureUse::Logo).boxed()))],
         ),
         (
             "/p/{slug}/favicon/{digest}",
-            vec![(GET, open(|context, call| picture::show(context, call, PictureUse::Favicon).boxed()))],
+            vec![(
+                GET,
+                public_route(|context, call| branding_assets::show(context, call, PictureUse::Favicon).boxed()),
+            )],
         ),
         (
             "/p/{slug}/accent/{digest}",
-            vec![(GET, open(|context, call| picture::accent(context, call).boxed()))],
+            vec![(GET, public_route(|context, call| branding_assets::accent(context, call).boxed()))],
         ),
-        ("/p/{slug}/events", vec![(GET, open(|context, call| live::events(context, call).boxed()))]),
-        ("/p/{slug}/status.json", vec![(GET, open(|context, call| page::status(context, call).boxed()))]),
+        ("/p/{slug}/events", vec![(GET, public_route(|context, call| sse::events(context, call).boxed()))]),
+        ("/p/{slug}/status.json", vec![(GET, public_route(|context, call| html_pages::status(context, call).boxed()))]),
         (
             "/p/{slug}/subscribe",
             vec![
-                (GET, open(|context, call| subscribe::ask(context, call).boxed())),
-                (POST, open(|context, call| subscribe::take(context, call).boxed())),
+                (GET, public_route(|context, call| subscribe::show_form(context, call).boxed())),
+                (POST, public_route(|context, call| subscribe::submit(context, call).boxed())),
             ],
         ),
         (
             "/p/{slug}/confirm",
             vec![
-                (GET, open(|context, call| subscribe::choose(context, call).boxed())),
-                (POST, open(|context, call| subscribe::confirm(context, call).boxed())),
+                (GET, public_route(|context, call| subscribe::show_confirmation(context, call).boxed())),
+                (POST, public_route(|context, call| subscribe::confirm(context, call).boxed())),
             ],
         ),
         (
             "/p/{slug}/unsubscribe",
             vec![
-                (GET, open(|context, call| subscribe::leave(context, call).boxed())),
-                (POST, open(|context, call| subscribe::unsubscribe(context, call).boxed())),
+                (GET, public_route(|context, call| subscribe::show_unsubscribe(context, call).boxed())),
+                (POST, public_route(|context, call| subscribe::unsubscribe(context, call).boxed())),
             ],
         ),
         (
             "/p/{slug}/confirm-alerts",
             vec![
-                (GET, open(|context, call| subscribe::mailbox::look(context, call).boxed())),
-                (POST, open(|context, call| subscribe::mailbox::confirm(context, call).boxed())),
+                (GET, public_route(|context, call| subscribe::alert_mailbox::show_confirmation(context, call).boxed())),
+                (POST, public_route(|context, call| subscribe::alert_mailbox::confirm(context, call).boxed())),
             ],
         ),
         (
             "/p/{slug}/stop-alerts",
             vec![
-                (GET, open(|context, call| subscribe::mailbox::leave(context, call).boxed())),
-                (POST, open(|context, call| subscribe::mailbox::stop(context, call).boxed())),
+                (GET, public_route(|context, call| subscribe::alert_mailbox::show_stop(context, call).boxed())),
+                (POST, public_route(|context, call| subscribe::alert_mailbox::stop(context, call).boxed())),
             ],
         ),
         (
             "/p/{slug}/password",
             vec![
-                (GET, open(|context, call| door::ask(context, call).boxed())),
-                (POST, open(|context, call| door::password(context, call).boxed())),
+                (GET, public_route(|context, call| login::show_form(context, call).boxed())),
+                (POST, public_route(|context, call| login::password(context, call).boxed())),
             ],
         ),
         (
             "/p/{slug}/sign-in",
             vec![
-                (GET, open(|context, call| door::ask(context, call).boxed())),
-                (POST, open(|context, call| door::send_link(context, call).boxed())),
+                (GET, public_route(|context, call| login::show_form(context, call).boxed())),
+                (POST, public_route(|context, call| login::send_link(context, call).boxed())),
             ],
         ),
         (
             "/p/{slug}/sign-in/link",
             vec![
-                (GET, open(|context, call| door::look(context, call).boxed())),
-                (POST, open(|context, call| door::arrive(context, call).boxed())),
+                (GET, public_route(|context, call| login::show_link(context, call).boxed())),
+                (POST, public_route(|context, call| login::follow_link(context, call).boxed())),
             ],
         ),
-        ("/p/{slug}/sign-out", vec![(POST, open(|context, call| door::leave(context, call).boxed()))]),
+        ("/p/{slug}/sign-out", vec![(POST, public_route(|context, call| login::sign_out(context, call).boxed()))]),
         (
             "/p/{slug}/mcp",
             vec![
-                (POST, open(|context, call| mcp::public(context, call).boxed())),
-                (Method::OPTIONS, open(|context, call| mcp::preflight(context, call).boxed())),
+                (POST, public_route(|context, call| mcp::public(context, call).boxed())),
+                (Method::OPTIONS, public_route(|context, call| mcp::preflight(context, call).boxed())),
             ],
         ),
     ];
     rows.extend(feeds::rows());
-    for more in
-        [badge::rows(), embed::rows(), notes::rows(), share::rows(), snippets::rows(), wellknown::rows()]
-    {
+    for more in [
+        badge::rows(),
+        embed::rows(),
+        markdown_pages::rows(),
+        share_image::rows(),
+        embed_snippets::rows(),
+        well_known::rows(),
+    ] {
         rows.extend(more);
     }
     rows

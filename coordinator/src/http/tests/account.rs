@@ -6,13 +6,13 @@ use super::*;
 
 #[tokio::test]
 async fn a_key_learns_what_the_plan_allows_and_how_much_is_used() {
-    let client = Client::new().await;
+    let client = TestClient::new().await;
     for body in [
         json!({ "url": "a.example" }),
         json!({ "type": "heartbeat", "name": "Job", "periodMinutes": 5 }),
         json!({ "type": "component", "name": "Vendor", "vendorUrl": "https://www.githubstatus.com" }),
     ] {
-        client.make(body).await;
+        client.create_monitor(body).await;
     }
     let me = client.get("/api/v1/me").await.body;
     assert!(me["key"]["id"].is_string() && me["key"]["pageId"].is_null(), "{me}");
@@ -40,23 +40,20 @@ async fn a_key_learns_what_the_plan_allows_and_how_much_is_used() {
 
 #[tokio::test]
 async fn answers_on_old_paths_say_since_when_they_are_deprecated() {
-    let client = Client::new().await;
-    let monitor = client.make(json!({ "url": "a.example" })).await;
+    let client = TestClient::new().await;
+    let monitor = client.create_monitor(json!({ "url": "a.example" })).await;
     let id = monitor["id"].as_str().unwrap();
-    let old = |rest: &str| client.shop(&format!("/checkpoints{rest}"));
+    let old = |rest: &str| client.shop_path(&format!("/checkpoints{rest}"));
     for path in [old(""), old(&format!("/{id}")), old("/nothing"), old(&format!("/{id}/checks"))] {
         let answered = client.get(&path).await;
         assert_eq!(answered.headers["deprecation"], "@1789344000", "{path}");
         let link = answered.headers["link"].to_str().unwrap();
-        assert_eq!(
-            link,
-            "<https://status.example/api/v1/docs#versions>; rel=\"deprecation\"; type=\"text/html\""
-        );
+        assert_eq!(link, "<https://status.example/api/v1/docs#versions>; rel=\"deprecation\"; type=\"text/html\"");
         assert!(!answered.headers.contains_key("sunset"), "no end date is set");
     }
     let stranger = client.send("GET", &old(""), &[], "").await;
     assert_eq!((stranger.status, &stranger.headers["deprecation"]), (401, &"@1789344000".parse().unwrap()));
-    for path in [client.shop("/monitors"), client.shop(&format!("/monitors/{id}")), "/api/v1/me".to_owned()] {
+    for path in [client.shop_path("/monitors"), client.shop_path(&format!("/monitors/{id}")), "/api/v1/me".to_owned()] {
         assert!(!client.get(&path).await.headers.contains_key("deprecation"), "{path}");
     }
 }

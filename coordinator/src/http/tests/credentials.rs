@@ -6,17 +6,17 @@ use super::*;
 
 #[tokio::test]
 async fn every_route_answers_each_credential_as_it_must() {
-    let client = Client::new().await;
-    let monitor = client.make(json!({ "url": "example.com" })).await;
+    let client = TestClient::new().await;
+    let monitor = client.create_monitor(json!({ "url": "example.com" })).await;
     let id = monitor["id"].as_str().unwrap();
     let nobody = "mon_0000000000000000000000000a";
     let foreign = client.world.foreign.id;
     let edit = json!({ "name": "New" });
-    let of = |rest: &str| client.shop(&format!("/monitors/{id}/{rest}"));
-    let none = |rest: &str| client.shop(&format!("/monitors/{nobody}/{rest}"));
+    let of = |rest: &str| client.shop_path(&format!("/monitors/{id}/{rest}"));
+    let none = |rest: &str| client.shop_path(&format!("/monitors/{nobody}/{rest}"));
     let made = async |kind: &str, body: Value| {
-        let path = client.shop(&format!("/{kind}s"));
-        let made = client.call(&client.write, "POST", &path, body).await.body;
+        let path = client.shop_path(&format!("/{kind}s"));
+        let made = client.call(&client.write_key, "POST", &path, body).await.body;
         format!("{path}/{}", made[kind]["id"].as_str().unwrap())
     };
     let incident = made("incident", json!({ "title": "x" })).await;
@@ -26,8 +26,8 @@ async fn every_route_answers_each_credential_as_it_must() {
     let hook = json!({ "type": "webhook", "name": "Team", "url": "https://hooks.example.com/x" });
     let destination = made("destination", hook).await;
     let destination = |rest: &str| format!("{destination}{rest}");
-    let tested = client.call(&client.write, "POST", &destination("/test"), Value::Null).await.body;
-    let delivery = client.shop(&format!("/deliveries/{}", tested["delivery"]["id"].as_str().unwrap()));
+    let tested = client.call(&client.write_key, "POST", &destination("/test"), Value::Null).await.body;
+    let delivery = client.shop_path(&format!("/deliveries/{}", tested["delivery"]["id"].as_str().unwrap()));
     let reader = json!({ "email": "reader@example.com" });
     let subscriber = made("subscriber", reader).await;
     // Method, path, body, then the status for: no valid key, a read key, a write key, a key of another page, and a key
@@ -43,12 +43,7 @@ async fn every_route_answers_each_credential_as_it_must() {
         ("GET", "/p/shop/history/2026-11".to_owned(), Value::Null, [200, 200, 200, 200, 200]),
         ("GET", "/p/shop/history/2026-12".to_owned(), Value::Null, [404, 404, 404, 404, 404]),
         ("GET", format!("/p/shop/incidents/{}", incident.rsplit('/').next().unwrap()), Value::Null, [200; 5]),
-        (
-            "GET",
-            format!("/p/journal/incidents/{}", incident.rsplit('/').next().unwrap()),
-            Value::Null,
-            [404; 5],
-        ),
+        ("GET", format!("/p/journal/incidents/{}", incident.rsplit('/').next().unwrap()), Value::Null, [404; 5]),
         ("GET", format!("/p/journal/monitors/{id}"), Value::Null, [404; 5]),
         ("GET", format!("/p/shop/monitors/{nobody}"), Value::Null, [404; 5]),
         ("GET", "/p/shop/monitors/nonsense".to_owned(), Value::Null, [404; 5]),
@@ -91,12 +86,7 @@ async fn every_route_answers_each_credential_as_it_must() {
         ("GET", "/p/shop/llms.txt".to_owned(), Value::Null, [200; 5]),
         ("GET", "/p/shop.md".to_owned(), Value::Null, [200; 5]),
         ("GET", "/p/shop/history/2026-11.md".to_owned(), Value::Null, [200; 5]),
-        (
-            "GET",
-            format!("/p/shop/incidents/{}.md", incident.rsplit('/').next().unwrap()),
-            Value::Null,
-            [200; 5],
-        ),
+        ("GET", format!("/p/shop/incidents/{}.md", incident.rsplit('/').next().unwrap()), Value::Null, [200; 5]),
         ("GET", format!("/p/shop/monitors/{id}.md"), Value::Null, [200; 5]),
         ("GET", "/p/shop/og-0123456789ab.png".to_owned(), Value::Null, [200; 5]),
         ("GET", format!("/p/shop/monitors/{id}/badge.svg"), Value::Null, [200; 5]),
@@ -108,20 +98,20 @@ async fn every_route_answers_each_credential_as_it_must() {
         ("GET", "/api/v1/openapi.json".to_owned(), Value::Null, [200, 200, 200, 200, 200]),
         ("GET", "/api/v1/docs".to_owned(), Value::Null, [200, 200, 200, 200, 200]),
         ("GET", "/api/v1/regions".to_owned(), Value::Null, [401, 200, 200, 200, 200]),
-        ("GET", client.shop(""), Value::Null, [401, 200, 200, 404, 404]),
-        ("HEAD", client.shop(""), Value::Null, [401, 200, 200, 404, 404]),
-        ("PATCH", client.shop(""), edit.clone(), [401, 403, 200, 404, 404]),
-        ("POST", client.shop("/domain/check"), Value::Null, [401, 403, 400, 404, 404]),
-        ("GET", client.shop("/status"), Value::Null, [401, 200, 200, 404, 404]),
-        ("GET", client.shop("/monitors"), Value::Null, [401, 200, 200, 404, 404]),
-        ("GET", client.shop("/checkpoints"), Value::Null, [401, 200, 200, 404, 404]),
-        ("POST", client.shop("/monitors"), json!({ "url": "a.example" }), [401, 403, 201, 404, 404]),
-        ("GET", client.shop(&format!("/monitors/{id}")), Value::Null, [401, 200, 200, 404, 404]),
-        ("GET", client.shop(&format!("/checkpoints/{id}")), Value::Null, [401, 200, 200, 404, 404]),
-        ("GET", client.shop(&format!("/monitors/{nobody}")), Value::Null, [401, 404, 404, 404, 404]),
-        ("GET", client.shop("/monitors/%2e%2e"), Value::Null, [401, 404, 404, 404, 404]),
-        ("PATCH", client.shop(&format!("/monitors/{id}")), edit.clone(), [401, 403, 200, 404, 404]),
-        ("PATCH", client.shop(&format!("/monitors/{nobody}")), edit.clone(), [401, 403, 404, 404, 404]),
+        ("GET", client.shop_path(""), Value::Null, [401, 200, 200, 404, 404]),
+        ("HEAD", client.shop_path(""), Value::Null, [401, 200, 200, 404, 404]),
+        ("PATCH", client.shop_path(""), edit.clone(), [401, 403, 200, 404, 404]),
+        ("POST", client.shop_path("/domain/check"), Value::Null, [401, 403, 400, 404, 404]),
+        ("GET", client.shop_path("/status"), Value::Null, [401, 200, 200, 404, 404]),
+        ("GET", client.shop_path("/monitors"), Value::Null, [401, 200, 200, 404, 404]),
+        ("GET", client.shop_path("/checkpoints"), Value::Null, [401, 200, 200, 404, 404]),
+        ("POST", client.shop_path("/monitors"), json!({ "url": "a.example" }), [401, 403, 201, 404, 404]),
+        ("GET", client.shop_path(&format!("/monitors/{id}")), Value::Null, [401, 200, 200, 404, 404]),
+        ("GET", client.shop_path(&format!("/checkpoints/{id}")), Value::Null, [401, 200, 200, 404, 404]),
+        ("GET", client.shop_path(&format!("/monitors/{nobody}")), Value::Null, [401, 404, 404, 404, 404]),
+        ("GET", client.shop_path("/monitors/%2e%2e"), Value::Null, [401, 404, 404, 404, 404]),
+        ("PATCH", client.shop_path(&format!("/monitors/{id}")), edit.clone(), [401, 403, 200, 404, 404]),
+        ("PATCH", client.shop_path(&format!("/monitors/{nobody}")), edit.clone(), [401, 403, 404, 404, 404]),
         ("POST", of("check"), Value::Null, [401, 403, 200, 404, 404]),
         ("POST", none("check"), Value::Null, [401, 403, 404, 404, 404]),
         ("GET", of("check"), Value::Null, [401, 405, 405, 405, 405]),
@@ -132,35 +122,35 @@ async fn every_route_answers_each_credential_as_it_must() {
         ("GET", format!("/p/shop/monitors/{id}"), Value::Null, [200; 5]),
         ("GET", of("uptime"), Value::Null, [401, 200, 200, 404, 404]),
         ("GET", none("uptime"), Value::Null, [401, 404, 404, 404, 404]),
-        ("DELETE", client.shop(&format!("/monitors/{nobody}")), Value::Null, [401, 403, 404, 404, 404]),
-        ("DELETE", client.shop(&format!("/monitors/{id}")), Value::Null, [401, 403, 204, 404, 404]),
-        ("GET", client.shop(&format!("/monitors/{nobody}/pings")), Value::Null, [401, 404, 404, 404, 404]),
-        ("GET", client.shop("/incidents"), Value::Null, [401, 200, 200, 404, 404]),
-        ("POST", client.shop("/incidents"), json!({ "title": "x" }), [401, 403, 201, 404, 404]),
+        ("DELETE", client.shop_path(&format!("/monitors/{nobody}")), Value::Null, [401, 403, 404, 404, 404]),
+        ("DELETE", client.shop_path(&format!("/monitors/{id}")), Value::Null, [401, 403, 204, 404, 404]),
+        ("GET", client.shop_path(&format!("/monitors/{nobody}/pings")), Value::Null, [401, 404, 404, 404, 404]),
+        ("GET", client.shop_path("/incidents"), Value::Null, [401, 200, 200, 404, 404]),
+        ("POST", client.shop_path("/incidents"), json!({ "title": "x" }), [401, 403, 201, 404, 404]),
         ("GET", incident.clone(), Value::Null, [401, 200, 200, 404, 404]),
         ("PATCH", incident.clone(), json!({ "title": "y" }), [401, 403, 200, 404, 404]),
         ("POST", format!("{incident}/updates"), json!({ "message": "x" }), [401, 403, 201, 404, 404]),
         ("DELETE", incident.clone(), Value::Null, [401, 403, 204, 404, 404]),
-        ("GET", client.shop("/deploys"), Value::Null, [401, 200, 200, 404, 404]),
-        ("POST", client.shop("/deploys"), json!({ "version": "x" }), [401, 403, 201, 404, 404]),
+        ("GET", client.shop_path("/deploys"), Value::Null, [401, 200, 200, 404, 404]),
+        ("POST", client.shop_path("/deploys"), json!({ "version": "x" }), [401, 403, 201, 404, 404]),
         ("DELETE", deploy, Value::Null, [401, 403, 204, 404, 404]),
-        ("GET", client.shop("/destinations"), Value::Null, [401, 200, 200, 404, 404]),
-        ("POST", client.shop("/destinations"), mail.clone(), [401, 403, 201, 404, 404]),
+        ("GET", client.shop_path("/destinations"), Value::Null, [401, 200, 200, 404, 404]),
+        ("POST", client.shop_path("/destinations"), mail.clone(), [401, 403, 201, 404, 404]),
         ("GET", destination(""), Value::Null, [401, 200, 200, 404, 404]),
         ("PATCH", destination(""), edit.clone(), [401, 403, 200, 404, 404]),
         ("POST", destination("/test"), Value::Null, [401, 403, 200, 404, 404]),
         ("POST", destination("/rotate-secret"), Value::Null, [401, 403, 200, 404, 404]),
         ("POST", destination("/activate-secret"), Value::Null, [401, 403, 200, 404, 404]),
-        ("GET", client.shop("/deliveries"), Value::Null, [401, 200, 200, 404, 404]),
+        ("GET", client.shop_path("/deliveries"), Value::Null, [401, 200, 200, 404, 404]),
         ("GET", delivery.clone(), Value::Null, [401, 200, 200, 404, 404]),
         ("POST", format!("{delivery}/redeliver"), Value::Null, [401, 403, 200, 404, 404]),
         ("DELETE", destination(""), Value::Null, [401, 403, 204, 404, 404]),
-        ("GET", client.shop("/subscribers"), Value::Null, [401, 200, 200, 404, 404]),
-        ("POST", client.shop("/subscribers"), json!({ "email": "b@example.com" }), [401, 403, 201, 404, 404]),
+        ("GET", client.shop_path("/subscribers"), Value::Null, [401, 200, 200, 404, 404]),
+        ("POST", client.shop_path("/subscribers"), json!({ "email": "b@example.com" }), [401, 403, 201, 404, 404]),
         ("DELETE", subscriber, Value::Null, [401, 403, 204, 404, 404]),
-        ("PATCH", client.shop("/address"), json!({ "slug": "shop" }), [401, 403, 200, 404, 404]),
-        ("GET", client.shop("/alerts"), Value::Null, [401, 200, 200, 404, 404]),
-        ("PATCH", client.shop("/alerts"), json!({ "repeatMinutes": 5 }), [401, 403, 200, 404, 404]),
+        ("PATCH", client.shop_path("/address"), json!({ "slug": "shop" }), [401, 403, 200, 404, 404]),
+        ("GET", client.shop_path("/alerts"), Value::Null, [401, 200, 200, 404, 404]),
+        ("PATCH", client.shop_path("/alerts"), json!({ "repeatMinutes": 5 }), [401, 403, 200, 404, 404]),
         ("GET", "/ping/none".to_owned(), Value::Null, [404, 404, 404, 404, 404]),
         ("POST", "/ping/none".to_owned(), Value::Null, [404, 404, 404, 404, 404]),
         ("GET", "/ping/none/start".to_owned(), Value::Null, [404, 404, 404, 404, 404]),
@@ -180,7 +170,7 @@ async fn every_route_answers_each_credential_as_it_must() {
         ("GET", "/api/v1".to_owned(), Value::Null, [401, 404, 404, 404, 404]),
         ("GET", "/api/v1/me/".to_owned(), Value::Null, [401, 404, 404, 404, 404]),
         ("POST", "/api/v1/me".to_owned(), Value::Null, [401, 405, 405, 405, 405]),
-        ("PUT", client.shop("/checkpoints"), Value::Null, [401, 405, 405, 405, 405]),
+        ("PUT", client.shop_path("/checkpoints"), Value::Null, [401, 405, 405, 405, 405]),
         ("GET", "/nothing".to_owned(), Value::Null, [404, 404, 404, 404, 404]),
         ("GET", "/".to_owned(), Value::Null, [200, 200, 200, 200, 200]),
         ("GET", "/p/shop".to_owned(), Value::Null, [200, 200, 200, 200, 200]),
@@ -203,12 +193,10 @@ async fn every_route_answers_each_credential_as_it_must() {
         ("POST", "/p/none/sign-in/link".to_owned(), json!({}), [400; 5]),
         ("POST", "/p/none/sign-out".to_owned(), Value::Null, [404; 5]),
         ("GET", "/p/none".to_owned(), Value::Null, [404, 404, 404, 404, 404]),
-        ("DELETE", client.shop(""), Value::Null, [401, 403, 204, 403, 404]),
+        ("DELETE", client.shop_path(""), Value::Null, [401, 403, 204, 403, 404]),
     ];
-    let mut unseen: Vec<(&str, Method)> = rows()
-        .into_iter()
-        .flat_map(|(path, it)| it.into_iter().map(move |(method, _)| (path, method)))
-        .collect();
+    let mut unseen: Vec<(&str, Method)> =
+        routes().into_iter().flat_map(|(path, it)| it.into_iter().map(move |(method, _)| (path, method))).collect();
     let count = table.len();
     for (row, (method, path, body, expected)) in table.into_iter().enumerate() {
         unseen.retain(|(pattern, its)| its.as_str() != method || !is_of(pattern, &path));
@@ -216,15 +204,15 @@ async fn every_route_answers_each_credential_as_it_must() {
             Some("plx_wrong"),
             Some(""),
             None,
-            Some(client.revoked.as_str()),
-            Some(client.read.as_str()),
-            Some(client.bound.as_str()),
-            Some(client.alien.as_str()),
-            Some(client.write.as_str()),
+            Some(client.revoked_key.as_str()),
+            Some(client.read_key.as_str()),
+            Some(client.page_key.as_str()),
+            Some(client.foreign_key.as_str()),
+            Some(client.write_key.as_str()),
         ];
         for (index, (key, at)) in keys.into_iter().zip([0, 0, 0, 0, 1, 3, 4, 2]).enumerate() {
             // The foreign page belongs to the account of this key.
-            if key == Some(&client.alien) && path.contains(&foreign.to_string()) {
+            if key == Some(&client.foreign_key) && path.contains(&foreign.to_string()) {
                 continue;
             }
             let mut body = body.clone();
@@ -238,7 +226,7 @@ async fn every_route_answers_each_credential_as_it_must() {
             assert_eq!(answered.status, expected[at], "{method} {path} {at}: {answered:?}");
             let expected = match answered.status {
                 401 => "unauthenticated",
-                403 if key == Some(&client.bound) => "one_page",
+                403 if key == Some(&client.page_key) => "one_page",
                 403 => "read_only",
                 404 => "not_found",
                 405 => "method_not_allowed",
@@ -246,8 +234,7 @@ async fn every_route_answers_each_credential_as_it_must() {
                 _ => "",
             };
             assert_eq!(code(&answered), expected, "{method} {path}");
-            if path.starts_with("/api/") && !matches!(path.as_str(), "/api/v1/openapi.json" | "/api/v1/docs")
-            {
+            if path.starts_with("/api/") && !matches!(path.as_str(), "/api/v1/openapi.json" | "/api/v1/docs") {
                 for name in ["ratelimit-limit", "ratelimit-remaining", "ratelimit-reset"] {
                     assert!(answered.headers.contains_key(name), "{name}: {method} {path}");
                 }
@@ -274,8 +261,8 @@ fn is_of(pattern: &str, path: &str) -> bool {
 
 #[tokio::test]
 async fn a_page_without_monitors_has_an_empty_list() {
-    let client = Client::new().await;
-    assert_eq!(client.get(&client.shop("/monitors")).await.body["monitors"], json!([]));
-    let status = client.get(&client.shop("/status")).await.body;
+    let client = TestClient::new().await;
+    assert_eq!(client.get(&client.shop_path("/monitors")).await.body["monitors"], json!([]));
+    let status = client.get(&client.shop_path("/status")).await.body;
     assert_eq!((&status["monitors"], &status["incidents"]), (&json!([]), &json!([])));
 }

@@ -1,28 +1,28 @@
 //! Tests of feeds, badges and the JSON documents of a page: content types, caching and updates.
 
-use parallax_core::event::Status;
-use parallax_core::machine::View;
-use parallax_core::place::Region;
+use parallax_core::event::MonitorStatus;
+use parallax_core::machine::MachineView;
+use parallax_core::vantage::Region;
 
 use super::*;
 
-impl Client {
-    pub(super) async fn fetch(&self, path: &str) -> Answered {
+impl TestClient {
+    pub(super) async fn fetch(&self, path: &str) -> TestResponse {
         self.send("GET", path, &[], "").await
     }
 }
 
 #[tokio::test]
 async fn every_face_of_a_page_is_typed_tagged_and_new_at_once() {
-    let client = Client::new().await;
-    let monitor = client.make(json!({ "url": "a.example", "name": "Web" })).await;
+    let client = TestClient::new().await;
+    let monitor = client.create_monitor(json!({ "url": "a.example", "name": "Web" })).await;
     let monitor = monitor["id"].as_str().unwrap().to_owned();
     let incident = json!({ "title": "Old", "message": "Nothing." });
-    let incident = client.call(&client.write, "POST", &client.shop("/incidents"), incident).await;
+    let incident = client.call(&client.write_key, "POST", &client.shop_path("/incidents"), incident).await;
     let incident = incident.body["incident"]["id"].as_str().unwrap().to_owned();
     let at = |hours: i64| (client.world.service.now() + hours * 3_600_000).to_string();
     let window = json!({ "kind": "maintenance", "title": "Move", "startsAt": at(48), "endsAt": at(49) });
-    let made = client.call(&client.write, "POST", &client.shop("/incidents"), window).await;
+    let made = client.call(&client.write_key, "POST", &client.shop_path("/incidents"), window).await;
     assert_eq!(made.status, 201, "{made:?}");
     let (json, long) = ("application/json", "max-age=30, stale-while-revalidate=60");
     let table = [
@@ -50,11 +50,7 @@ async fn every_face_of_a_page_is_typed_tagged_and_new_at_once() {
             "image/svg+xml",
             "max-age=30, s-maxage=30, must-revalidate",
         ),
-        (
-            format!("monitors/{monitor}/badge.json?metric=response"),
-            json,
-            "max-age=30, s-maxage=30, must-revalidate",
-        ),
+        (format!("monitors/{monitor}/badge.json?metric=response"), json, "max-age=30, s-maxage=30, must-revalidate"),
         ("embed?theme=dark".to_owned(), "text/html; charset=utf-8", "max-age=15"),
         ("widget.js".to_owned(), "text/javascript; charset=utf-8", "max-age=3600"),
         ("llms.txt".to_owned(), "text/markdown; charset=utf-8", "max-age=15"),
@@ -77,14 +73,12 @@ async fn every_face_of_a_page_is_typed_tagged_and_new_at_once() {
         let own = client.send("GET", &format!("/{path}"), &[("host", "shop.pages.example")], "").await;
         assert_eq!(own.status, 200, "{path} on the page's host");
         let shared = seen.headers.get("access-control-allow-origin").map(|it| it.to_str().unwrap());
-        let is_for_scripts =
-            *media == json || ["badge", "embed"].iter().any(|it| path.contains(it)) || *fresh == long;
+        let is_for_scripts = *media == json || ["badge", "embed"].iter().any(|it| path.contains(it)) || *fresh == long;
         assert_eq!(shared == Some("*"), is_for_scripts, "{path}");
     }
     let title = json!({ "title": "Renamed & <new>" });
-    client.call(&client.write, "PATCH", &client.shop(&format!("/incidents/{incident}")), title).await;
-    for path in ["api/v2/summary.json", "api/v2/incidents.json", "feed.atom", "feed.rss", "index.md", "embed"]
-    {
+    client.call(&client.write_key, "PATCH", &client.shop_path(&format!("/incidents/{incident}")), title).await;
+    for path in ["api/v2/summary.json", "api/v2/incidents.json", "feed.atom", "feed.rss", "index.md", "embed"] {
         let text = client.fetch(&format!("/p/shop/{path}")).await.text;
         assert!(text.contains("Renamed"), "{path}: {text}");
     }
@@ -98,7 +92,7 @@ async fn every_face_of_a_page_is_typed_tagged_and_new_at_once() {
 
 #[tokio::test]
 async fn a_badge_is_known_again_by_what_it_says_and_how() {
-    let client = Client::new().await;
+    let client = TestClient::new().await;
     let tag = async |path: &str| {
         let seen = client.fetch(&format!("/p/shop/{path}")).await;
         assert_eq!(seen.status, 200, "{path}");
@@ -106,22 +100,21 @@ async fn a_badge_is_known_again_by_what_it_says_and_how() {
     };
     let first = tag("badge.svg").await;
     assert_eq!(tag("badge.svg?style=flat&v=2").await, first, "the image is the same");
-    for other in ["badge.svg?style=flat-square", "badge.svg?label=x", "badge.svg?metric=uptime", "badge.json"]
-    {
+    for other in ["badge.svg?style=flat-square", "badge.svg?label=x", "badge.svg?metric=uptime", "badge.json"] {
         assert_ne!(tag(other).await, first, "{other}");
     }
-    let id = client.make(json!({ "url": "a.example" })).await["id"].as_str().unwrap().to_owned();
+    let id = client.create_monitor(json!({ "url": "a.example" })).await["id"].as_str().unwrap().to_owned();
     assert_eq!(tag("badge.svg").await, first, "the status is still unknown");
-    let view = View { status: Status::Up, ..View::default() };
+    let view = MachineView { status: MonitorStatus::Up, ..MachineView::default() };
     client.world.views.lock().unwrap().insert(id.parse().unwrap(), view);
-    client.world.mesh.stand(&[Region::Asia]);
+    client.world.mesh.set_in_service(&[Region::Asia]);
     client.world.clock.set(client.world.service.now() + parallax_core::time::HOUR);
     assert_ne!(tag("badge.svg").await, first);
 }
 
 #[tokio::test]
 async fn a_badge_of_nothing_says_so_and_a_bad_wish_is_named() {
-    let client = Client::new().await;
+    let client = TestClient::new().await;
     for path in [
         "/p/none/badge.svg",
         "/p/shop/monitors/mon_0000000000000000000000000a/badge.svg",
@@ -143,23 +136,17 @@ async fn a_badge_of_nothing_says_so_and_a_bad_wish_is_named() {
         assert_eq!((refused.status, &refused.body["error"]["fields"][0]["field"]), (400, &json!(field)));
     }
     let badge = client.fetch("/p/shop/badge.svg?label=%3Cscript%3E&style=flat-square").await;
-    assert!(
-        badge.text.contains("&#60;script&#62;") || badge.text.contains("&lt;script&gt;"),
-        "{}",
-        badge.text
-    );
+    assert!(badge.text.contains("&#60;script&#62;") || badge.text.contains("&lt;script&gt;"), "{}", badge.text);
     let policy = badge.headers["content-security-policy"].to_str().unwrap();
     assert!(policy.contains("default-src 'none'") && policy.contains("sandbox"), "{policy}");
 }
 
 #[tokio::test]
 async fn only_the_frame_may_be_framed() {
-    let client = Client::new().await;
-    for (path, framed) in [
-        ("embed", "frame-ancestors *"),
-        ("", "frame-ancestors 'none'"),
-        ("history", "frame-ancestors 'none'"),
-    ] {
+    let client = TestClient::new().await;
+    for (path, framed) in
+        [("embed", "frame-ancestors *"), ("", "frame-ancestors 'none'"), ("history", "frame-ancestors 'none'")]
+    {
         let seen = client.fetch(format!("/p/shop/{path}").trim_end_matches('/')).await;
         let policy = seen.headers["content-security-policy"].to_str().unwrap();
         assert!(policy.contains(framed) && !policy.contains("unsafe"), "{path}: {policy}");
@@ -168,7 +155,7 @@ async fn only_the_frame_may_be_framed() {
 
 #[tokio::test]
 async fn a_reader_who_likes_markdown_gets_it_at_the_pages_own_address() {
-    let client = Client::new().await;
+    let client = TestClient::new().await;
     let accept = [("accept", "text/markdown, text/html")];
     for path in ["/p/shop", "/p/shop/history", "/p/shop.md"] {
         let seen = client.send("GET", path, &accept, "").await;
@@ -179,11 +166,7 @@ async fn a_reader_who_likes_markdown_gets_it_at_the_pages_own_address() {
     let html = client.fetch("/p/shop").await;
     let links = html.headers["link"].to_str().unwrap();
     assert!(links.contains("</p/shop/status.json>; rel=\"status\""), "{links}");
-    assert!(
-        html.text.contains("<meta property=\"og:title\" content=\"Shop: no data yet\">"),
-        "{}",
-        html.text
-    );
+    assert!(html.text.contains("<meta property=\"og:title\" content=\"Shop: no data yet\">"), "{}", html.text);
     let image = html.text.split("property=\"og:image\" content=\"").nth(1).unwrap();
     let image = image.split('"').next().unwrap().strip_prefix("https://shop.pages.example").unwrap();
     let picture = client.send("GET", image, &[("host", "shop.pages.example")], "").await;
@@ -194,34 +177,33 @@ async fn a_reader_who_likes_markdown_gets_it_at_the_pages_own_address() {
 
 #[tokio::test]
 async fn an_import_has_the_times_of_its_events_and_pushes_nothing_out() {
-    let client = Client::new().await;
-    let path = client.shop("/incidents");
+    let client = TestClient::new().await;
+    let path = client.shop_path("/incidents");
     let open = json!({ "title": "Going on", "message": "We look." });
-    client.call(&client.write, "POST", &path, open).await;
+    client.call(&client.write_key, "POST", &path, open).await;
     let now = client.world.service.now();
     let day = parallax_core::time::DAY;
     for number in 1..=60 {
         let at = |hours: i64| (now - number * day + hours * 3_600_000).to_string();
         let past = json!({ "title": format!("Import {number}"), "startedAt": at(0), "resolvedAt": at(1) });
-        let made = client.call(&client.write, "POST", &path, past).await;
+        let made = client.call(&client.write_key, "POST", &path, past).await;
         assert_eq!(made.status, 201, "{made:?}");
         if number == 2 {
             let id = made.body["incident"]["id"].as_str().unwrap();
             let written = json!({ "postmortem": "A cable." });
-            client.call(&client.write, "PATCH", &client.shop(&format!("/incidents/{id}")), written).await;
+            client.call(&client.write_key, "PATCH", &client.shop_path(&format!("/incidents/{id}")), written).await;
         }
     }
     let at = |hours: i64| now - 2 * day + hours * 3_600_000;
     let past = json!({
         "kind": "maintenance", "title": "Imported move", "startsAt": at(0).to_string(), "endsAt": at(1).to_string(),
     });
-    client.call(&client.write, "POST", &path, past).await;
+    client.call(&client.write_key, "POST", &path, past).await;
     let rss = client.fetch("/p/shop/feed.rss").await.text;
     let items: Vec<&str> = rss.split("<item>").skip(1).collect();
     assert_eq!(items.len(), 50);
     assert!(items[0].contains("<title>Going on</title>"), "{}", items[0]);
-    let of_day =
-        |at: parallax_core::time::Timestamp| at.to_utc().unwrap().format("%d %b %Y %H:%M").to_string();
+    let of_day = |at: parallax_core::time::Timestamp| at.to_utc().unwrap().format("%d %b %Y %H:%M").to_string();
     for (number, item) in [(1, items[1]), (2, items.iter().find(|it| it.contains(">Import 2<")).unwrap())] {
         let over = of_day(now - number * day + 3_600_000);
         assert!(item.contains(&over), "{over}: {item}");
@@ -249,12 +231,11 @@ async fn an_import_has_the_times_of_its_events_and_pushes_nothing_out() {
 
 #[tokio::test]
 async fn a_window_that_is_deleted_stays_in_the_calendar_as_cancelled_for_a_while() {
-    let client = Client::new().await;
-    let path = client.shop("/incidents");
+    let client = TestClient::new().await;
+    let path = client.shop_path("/incidents");
     let at = |hours: i64| (client.world.service.now() + hours * 3_600_000).to_string();
-    let window =
-        json!({ "kind": "maintenance", "title": "Secret move", "startsAt": at(48), "endsAt": at(49) });
-    let made = client.call(&client.write, "POST", &path, window).await;
+    let window = json!({ "kind": "maintenance", "title": "Secret move", "startsAt": at(48), "endsAt": at(49) });
+    let made = client.call(&client.write_key, "POST", &path, window).await;
     let id = made.body["incident"]["id"].as_str().unwrap().to_owned();
     let read = async || client.fetch("/p/shop/maintenance.ics").await.text.replace("\r\n ", "");
     let number = |calendar: &str| {
@@ -264,7 +245,7 @@ async fn a_window_that_is_deleted_stays_in_the_calendar_as_cancelled_for_a_while
     let before = read().await;
     assert!(before.contains("\r\nSTATUS:CONFIRMED\r\n"), "{before}");
     let own = format!("/incidents/{id}");
-    assert_eq!(client.call(&client.write, "DELETE", &client.shop(&own), json!(null)).await.status, 204);
+    assert_eq!(client.call(&client.write_key, "DELETE", &client.shop_path(&own), json!(null)).await.status, 204);
     let after = read().await;
     assert!(after.contains("\r\nSTATUS:CANCELLED\r\n") && !after.contains("Secret"), "{after}");
     assert!(after.contains(&format!("\r\nUID:{id}@parallax\r\n")), "{after}");

@@ -3,14 +3,14 @@
 use parallax_core::time::{DAY, HOUR, MINUTE};
 use serde_json::{Value, json};
 
-use super::{Answered, Client, code};
+use super::{TestClient, TestResponse, code};
 use crate::service::tests::START;
 
-async fn open(client: &Client, body: Value) -> Answered {
-    client.call(&client.write, "POST", &client.shop("/incidents"), body).await
+async fn open(client: &TestClient, body: Value) -> TestResponse {
+    client.call(&client.write_key, "POST", &client.shop_path("/incidents"), body).await
 }
 
-async fn opened(client: &Client, body: Value) -> Value {
+async fn opened(client: &TestClient, body: Value) -> Value {
     let made = open(client, body).await;
     assert_eq!(made.status, 201, "{made:?}");
     made.body["incident"].clone()
@@ -20,14 +20,14 @@ fn at(millis: i64) -> String {
     (START + 1000 + millis).to_string()
 }
 
-fn path(client: &Client, incident: &Value, rest: &str) -> String {
-    client.shop(&format!("/incidents/{}{rest}", incident["id"].as_str().unwrap()))
+fn path(client: &TestClient, incident: &Value, rest: &str) -> String {
+    client.shop_path(&format!("/incidents/{}{rest}", incident["id"].as_str().unwrap()))
 }
 
 #[tokio::test]
 async fn an_incident_shows_every_field_of_the_contract() {
-    let client = Client::new().await;
-    let monitor = client.make(json!({ "url": "a.example", "name": "Front" })).await;
+    let client = TestClient::new().await;
+    let monitor = client.create_monitor(json!({ "url": "a.example", "name": "Front" })).await;
     let body = json!({
         "title": " Broken ", "status": "identified", "impact": "major", "message": "# What\n\n* a *cable*\n",
         "monitorIds": [monitor["id"]], "remind": ["1h", "2d"], "startedAt": at(-HOUR), "unknown": 5,
@@ -47,20 +47,20 @@ async fn an_incident_shows_every_field_of_the_contract() {
     assert!(made["id"].as_str().unwrap().starts_with("inc_"));
     assert!(made["updates"][0]["id"].as_str().unwrap().starts_with("upd_"));
     assert_eq!(client.get(&path(&client, &made, "")).await.body["incident"], expected);
-    let listed = client.get(&client.shop("/incidents")).await.body;
+    let listed = client.get(&client.shop_path("/incidents")).await.body;
     assert_eq!(listed["incidents"], json!([expected]));
     // A deleted monitor is no longer listed.
-    let gone = client.shop(&format!("/monitors/{}", monitor["id"].as_str().unwrap()));
-    client.call(&client.write, "DELETE", &gone, Value::Null).await;
+    let gone = client.shop_path(&format!("/monitors/{}", monitor["id"].as_str().unwrap()));
+    client.call(&client.write_key, "DELETE", &gone, Value::Null).await;
     assert_eq!(client.get(&path(&client, &made, "")).await.body["incident"]["monitors"], json!([]));
 }
 
 #[tokio::test]
 async fn old_names_are_read_and_both_lists_are_one() {
-    let client = Client::new().await;
+    let client = TestClient::new().await;
     let mut ids = Vec::new();
     for name in ["one", "two"] {
-        ids.push(client.make(json!({ "url": "a.example", "name": name })).await["id"].clone());
+        ids.push(client.create_monitor(json!({ "url": "a.example", "name": name })).await["id"].clone());
     }
     for (body, names) in [
         (json!({ "checkpointIds": [ids[1]] }), vec!["two"]),
@@ -94,10 +94,9 @@ async fn old_names_are_read_and_both_lists_are_one() {
 
 #[tokio::test]
 async fn each_field_takes_its_last_good_value_and_refuses_its_first_bad_one() {
-    let client = Client::new().await;
+    let client = TestClient::new().await;
     let window = |field: &str, value: Value| {
-        let mut body =
-            json!({ "kind": "maintenance", "title": "x", "startsAt": at(HOUR), "endsAt": at(2 * HOUR) });
+        let mut body = json!({ "kind": "maintenance", "title": "x", "startsAt": at(HOUR), "endsAt": at(2 * HOUR) });
         body[field] = value;
         body
     };
@@ -174,18 +173,15 @@ async fn each_field_takes_its_last_good_value_and_refuses_its_first_bad_one() {
 
 #[tokio::test]
 async fn updates_lead_an_incident_to_its_end() {
-    let client = Client::new().await;
+    let client = TestClient::new().await;
     let made = opened(&client, json!({ "title": "x" })).await;
     let updates = path(&client, &made, "/updates");
     client.world.clock.set(START + 2000);
-    let post = async |body: Value| client.call(&client.write, "POST", &updates, body).await;
+    let post = async |body: Value| client.call(&client.write_key, "POST", &updates, body).await;
     let posted = post(json!({ "status": "monitoring", "message": "Better", "notify": false })).await;
     assert_eq!(posted.status, 201, "{posted:?}");
     let incident = &posted.body["incident"];
-    assert_eq!(
-        (&incident["status"], incident["updates"].as_array().unwrap().len()),
-        (&json!("monitoring"), 2)
-    );
+    assert_eq!((&incident["status"], incident["updates"].as_array().unwrap().len()), (&json!("monitoring"), 2));
     assert_eq!(incident["updates"][0]["body"], "Better", "newest first");
     for wrong in [
         json!({ "status": "monitoring" }),
@@ -196,31 +192,25 @@ async fn updates_lead_an_incident_to_its_end() {
         assert_eq!(post(wrong).await.status, 400);
     }
     let done = post(json!({ "status": "resolved", "message": "ü".repeat(4000) })).await.body;
-    assert_eq!(
-        (&done["incident"]["status"], &done["incident"]["resolvedAt"]),
-        (&json!("resolved"), &json!(at(1000)))
-    );
+    assert_eq!((&done["incident"]["status"], &done["incident"]["resolvedAt"]), (&json!("resolved"), &json!(at(1000))));
     assert_eq!(post(json!({ "status": "monitoring", "message": "Again" })).await.status, 400, "it is closed");
     let edit = json!({ "postmortem": "## Why\n", "impact": "degraded", "title": "y" });
-    let patched = client.call(&client.write, "PATCH", &path(&client, &made, ""), edit).await;
+    let patched = client.call(&client.write_key, "PATCH", &path(&client, &made, ""), edit).await;
     assert_eq!(patched.status, 200, "{patched:?}");
     let incident = &patched.body["incident"];
     assert_eq!((&incident["postmortem"], &incident["impact"]), (&json!("## Why\n"), &json!("degraded")));
     assert_eq!(incident["updates"].as_array().unwrap().len(), 3, "an edit posts no update");
     let cleared =
-        client.call(&client.write, "PATCH", &path(&client, &made, ""), json!({ "postmortem": null })).await;
+        client.call(&client.write_key, "PATCH", &path(&client, &made, ""), json!({ "postmortem": null })).await;
     assert_eq!(
         (&cleared.body["incident"]["postmortem"], &cleared.body["incident"]["title"]),
         (&Value::Null, &json!("y"))
     );
-    for (field, bad) in
-        [("postmortem", json!("x".repeat(20_001))), ("title", Value::Null), ("impact", json!("x"))]
-    {
-        let refused =
-            client.call(&client.write, "PATCH", &path(&client, &made, ""), json!({ field: bad })).await;
+    for (field, bad) in [("postmortem", json!("x".repeat(20_001))), ("title", Value::Null), ("impact", json!("x"))] {
+        let refused = client.call(&client.write_key, "PATCH", &path(&client, &made, ""), json!({ field: bad })).await;
         assert_eq!(refused.status, 400, "{field}");
     }
-    let gone = client.call(&client.write, "DELETE", &path(&client, &made, ""), Value::Null).await;
+    let gone = client.call(&client.write_key, "DELETE", &path(&client, &made, ""), Value::Null).await;
     assert_eq!(gone.status, 204);
     assert_eq!(client.get(&path(&client, &made, "")).await.status, 404);
     assert_eq!(post(json!({ "status": "monitoring", "message": "x" })).await.status, 404);
@@ -228,20 +218,19 @@ async fn updates_lead_an_incident_to_its_end() {
 
 #[tokio::test]
 async fn one_entered_after_it_was_over_is_resolved() {
-    let client = Client::new().await;
-    let made =
-        opened(&client, json!({ "title": "x", "startedAt": at(-HOUR), "resolvedAt": at(-MINUTE) })).await;
+    let client = TestClient::new().await;
+    let made = opened(&client, json!({ "title": "x", "startedAt": at(-HOUR), "resolvedAt": at(-MINUTE) })).await;
     assert_eq!((&made["status"], &made["resolvedAt"]), (&json!("resolved"), &json!(at(-MINUTE))));
     let past = json!({ "kind": "maintenance", "title": "x", "startsAt": at(-HOUR), "endsAt": at(-MINUTE) });
     let window = opened(&client, past).await;
     assert_eq!((&window["status"], &window["resolvedAt"]), (&json!("completed"), &json!(at(-MINUTE))));
-    let listed = client.get(&client.shop("/incidents?open=true")).await.body;
+    let listed = client.get(&client.shop_path("/incidents?open=true")).await.body;
     assert_eq!(listed["incidents"], json!([]));
 }
 
 #[tokio::test]
 async fn a_repeating_window_is_planned_stopped_and_completed() {
-    let client = Client::new().await;
+    let client = TestClient::new().await;
     let body = json!({
         "kind": "maintenance", "title": "Patches", "startsAt": at(HOUR), "endsAt": at(2 * HOUR), "repeat": "monthly",
         "timezone": "Europe/Berlin", "remind": ["15m"],
@@ -258,13 +247,9 @@ async fn a_repeating_window_is_planned_stopped_and_completed() {
         (&json!("monthly"), &json!("Europe/Berlin"), &Value::Null)
     );
     assert!(repeat["seriesId"].as_str().unwrap().starts_with("ser_"));
-    let patch =
-        async |body: Value| client.call(&client.write, "PATCH", &path(&client, &made, ""), body).await;
+    let patch = async |body: Value| client.call(&client.write_key, "PATCH", &path(&client, &made, ""), body).await;
     assert_eq!(patch(json!({ "repeat": "weekly" })).await.status, 400);
-    assert_eq!(
-        patch(json!({ "repeat": "monthly" })).await.body["incident"]["repeat"]["stoppedAt"],
-        Value::Null
-    );
+    assert_eq!(patch(json!({ "repeat": "monthly" })).await.body["incident"]["repeat"]["stoppedAt"], Value::Null);
     let moved = patch(json!({ "startsAt": at(3 * HOUR), "endsAt": at(4 * HOUR), "repeat": null })).await.body;
     assert_eq!(
         (&moved["incident"]["startedAt"], &moved["incident"]["repeat"]["stoppedAt"]),
@@ -272,10 +257,9 @@ async fn a_repeating_window_is_planned_stopped_and_completed() {
     );
     assert_eq!(patch(json!({ "endsAt": at(3 * HOUR) })).await.status, 400);
     let updates = path(&client, &made, "/updates");
-    let early =
-        client.call(&client.write, "POST", &updates, json!({ "status": "resolved", "message": "x" })).await;
+    let early = client.call(&client.write_key, "POST", &updates, json!({ "status": "resolved", "message": "x" })).await;
     assert_eq!(early.status, 400, "{early:?}");
-    let done = client.call(&client.write, "POST", &updates, json!({ "status": "completed" })).await;
+    let done = client.call(&client.write_key, "POST", &updates, json!({ "status": "completed" })).await;
     assert_eq!((done.status, &done.body["incident"]["status"]), (201, &json!("completed")));
     assert_eq!(done.body["incident"]["resolvedAt"], json!(at(0)));
     assert_eq!(patch(json!({ "endsAt": at(5 * HOUR) })).await.status, 400, "it is over");
@@ -283,7 +267,7 @@ async fn a_repeating_window_is_planned_stopped_and_completed() {
 
 #[tokio::test]
 async fn lists_go_back_in_time_page_by_page() {
-    let client = Client::new().await;
+    let client = TestClient::new().await;
     let mut ids = Vec::new();
     for (n, started) in [-3, -1, -2].into_iter().enumerate() {
         let made = opened(&client, json!({ "title": format!("{n}"), "startedAt": at(started * HOUR) })).await;
@@ -292,7 +276,7 @@ async fn lists_go_back_in_time_page_by_page() {
     let over = json!({ "title": "over", "startedAt": at(-9 * HOUR), "resolvedAt": at(-8 * HOUR) });
     opened(&client, over).await;
     let titles = async |query: &str| -> Vec<String> {
-        let listed = client.get(&client.shop(&format!("/incidents{query}"))).await;
+        let listed = client.get(&client.shop_path(&format!("/incidents{query}"))).await;
         assert_eq!(listed.status, 200, "{query}: {listed:?}");
         let listed = listed.body["incidents"].as_array().unwrap().clone();
         listed.iter().map(|it| it["title"].as_str().unwrap().to_owned()).collect()
@@ -302,25 +286,19 @@ async fn lists_go_back_in_time_page_by_page() {
     assert_eq!(titles("?limit=1").await, ["1"]);
     assert_eq!(titles(&format!("?limit=2&before={}", ids[1])).await, ["2", "0"]);
     assert_eq!(titles(&format!("?open=true&before={}", ids[2])).await, ["0"]);
-    for wrong in [
-        "limit=0",
-        "limit=201",
-        "limit=x",
-        "limit=",
-        "open=1",
-        "before=x",
-        "before=inc_0000000000000000000000000a",
-    ] {
-        let refused = client.get(&client.shop(&format!("/incidents?{wrong}"))).await;
+    for wrong in
+        ["limit=0", "limit=201", "limit=x", "limit=", "open=1", "before=x", "before=inc_0000000000000000000000000a"]
+    {
+        let refused = client.get(&client.shop_path(&format!("/incidents?{wrong}"))).await;
         assert_eq!((refused.status, code(&refused)), (400, "bad_request"), "{wrong}");
     }
 }
 
 #[tokio::test]
 async fn the_status_document_tells_of_incidents_and_maintenance_in_milliseconds() {
-    let client = Client::new().await;
-    client.make(json!({ "url": "a.example" })).await;
-    let status = async || client.get(&client.shop("/status")).await.body;
+    let client = TestClient::new().await;
+    client.create_monitor(json!({ "url": "a.example" })).await;
+    let status = async || client.get(&client.shop_path("/status")).await.body;
     opened(&client, json!({ "title": "Quiet", "impact": "none" })).await;
     assert_eq!(status().await["status"]["indicator"], "unknown");
     opened(&client, json!({ "title": "Slow mail", "impact": "degraded" })).await;
@@ -341,17 +319,17 @@ async fn the_status_document_tells_of_incidents_and_maintenance_in_milliseconds(
     assert_eq!(windows[1]["endsAt"], (START + 1000 + 3 * HOUR).as_millis());
     for incident in incidents {
         let path = path(&client, incident, "");
-        client.call(&client.write, "DELETE", &path, Value::Null).await;
+        client.call(&client.write_key, "DELETE", &path, Value::Null).await;
     }
     assert_eq!(status().await["status"]["indicator"], "maintenance");
 }
 
 #[tokio::test]
 async fn deploys_are_made_listed_and_deleted() {
-    let client = Client::new().await;
-    let monitor = client.make(json!({ "url": "a.example" })).await;
-    let path = client.shop("/deploys");
-    let make = async |body: Value| client.call(&client.write, "POST", &path, body).await;
+    let client = TestClient::new().await;
+    let monitor = client.create_monitor(json!({ "url": "a.example" })).await;
+    let path = client.shop_path("/deploys");
+    let make = async |body: Value| client.call(&client.write_key, "POST", &path, body).await;
     let body = json!({
         "version": " v1.2 ", "url": "https://example.com/r", "note": "Näher", "at": at(-HOUR),
         "checkpointIds": [monitor["id"]],
@@ -387,7 +365,7 @@ async fn deploys_are_made_listed_and_deleted() {
     let listed = client.get(&path).await.body["deploys"].as_array().unwrap().clone();
     assert_eq!(listed.len(), 50);
     assert!(!listed.contains(&made), "the oldest of 51 is not in the list");
-    let one = client.shop(&format!("/deploys/{}", bare["id"].as_str().unwrap()));
-    assert_eq!(client.call(&client.write, "DELETE", &one, Value::Null).await.status, 204);
-    assert_eq!(client.call(&client.write, "DELETE", &one, Value::Null).await.status, 404);
+    let one = client.shop_path(&format!("/deploys/{}", bare["id"].as_str().unwrap()));
+    assert_eq!(client.call(&client.write_key, "DELETE", &one, Value::Null).await.status, 204);
+    assert_eq!(client.call(&client.write_key, "DELETE", &one, Value::Null).await.status, 404);
 }

@@ -3,59 +3,49 @@
 use parallax_core::incident::MAX_OPEN_BYTES;
 use serde_json::{Value, json};
 
-use super::{Answered, Client, code};
+use super::{TestClient, TestResponse, code};
 
 /// Makes a message of the maximum of 4,000 characters, of four bytes each.
 fn long() -> String {
     "\u{1f525}".repeat(4000)
 }
 
-async fn sent(client: &Client, key: &str, method: &str, path: &str, body: &Value) -> Answered {
-    let bearer = format!("Bearer {}", client.write);
-    let headers =
-        [("authorization", bearer.as_str()), ("content-type", "application/json"), ("idempotency-key", key)];
+async fn sent(client: &TestClient, key: &str, method: &str, path: &str, body: &Value) -> TestResponse {
+    let bearer = format!("Bearer {}", client.write_key);
+    let headers = [("authorization", bearer.as_str()), ("content-type", "application/json"), ("idempotency-key", key)];
     client.send(method, path, &headers, &body.to_string()).await
 }
 
 #[tokio::test]
 async fn a_write_that_changes_nothing_writes_nothing_but_what_its_key_stands_for() {
-    let client = Client::new().await;
-    let monitor = client.make(json!({ "url": "a.example" })).await;
+    let client = TestClient::new().await;
+    let monitor = client.create_monitor(json!({ "url": "a.example" })).await;
     let post = async |path: &str, body: Value| {
-        let made = client.call(&client.write, "POST", &client.shop(path), body).await;
+        let made = client.call(&client.write_key, "POST", &client.shop_path(path), body).await;
         assert_eq!(made.status, 201, "{made:?}");
         made.body
     };
     let hook = json!({ "type": "webhook", "name": "Team", "url": "https://hooks.example/in" });
     let destination = post("/destinations", hook).await["destination"].clone();
     let incident = post("/incidents", json!({ "title": "x" })).await["incident"].clone();
-    let below = |folder: &str, it: &Value| client.shop(&format!("/{folder}/{}", it["id"].as_str().unwrap()));
+    let below = |folder: &str, it: &Value| client.shop_path(&format!("/{folder}/{}", it["id"].as_str().unwrap()));
     for (key, path, same, other) in [
-        ("page", client.shop(""), json!({ "name": "Shop" }), json!({ "name": "Other" })),
-        ("alerts", client.shop("/alerts"), json!({}), json!({ "repeatMinutes": 30 })),
-        (
-            "monitor",
-            below("monitors", &monitor),
-            json!({ "name": monitor["name"] }),
-            json!({ "name": "Other" }),
-        ),
+        ("page", client.shop_path(""), json!({ "name": "Shop" }), json!({ "name": "Other" })),
+        ("alerts", client.shop_path("/alerts"), json!({}), json!({ "repeatMinutes": 30 })),
+        ("monitor", below("monitors", &monitor), json!({ "name": monitor["name"] }), json!({ "name": "Other" })),
         ("destination", below("destinations", &destination), json!({}), json!({ "events": ["went-down"] })),
         ("incident", below("incidents", &incident), json!({ "title": "x" }), json!({ "title": "Other" })),
     ] {
         for body in [json!({}), same.clone()] {
             let before = client.world.revision().await;
-            let answered = client.call(&client.write, "PATCH", &path, body.clone()).await;
+            let answered = client.call(&client.write_key, "PATCH", &path, body.clone()).await;
             assert_eq!(answered.status, 200, "{path} {answered:?}");
             assert_eq!(client.world.revision().await, before + 1, "{path} {body}");
         }
         // With an idempotency key it runs once, so that a repetition does not undo a change in between.
         let first = sent(&client, key, "PATCH", &path, &same).await;
-        assert_eq!(
-            (first.status, first.headers.contains_key("idempotency-replayed")),
-            (200, false),
-            "{path}"
-        );
-        let changed = client.call(&client.write, "PATCH", &path, other.clone()).await;
+        assert_eq!((first.status, first.headers.contains_key("idempotency-replayed")), (200, false), "{path}");
+        let changed = client.call(&client.write_key, "PATCH", &path, other.clone()).await;
         assert_eq!(changed.status, 200, "{path} {changed:?}");
         let before = client.world.revision().await;
         let again = sent(&client, key, "PATCH", &path, &same).await;
@@ -70,19 +60,18 @@ async fn a_write_that_changes_nothing_writes_nothing_but_what_its_key_stands_for
 
 #[tokio::test]
 async fn a_long_answer_is_drawn_again_and_nothing_is_made_twice() {
-    let client = Client::new().await;
-    let all = client.shop("/incidents");
+    let client = TestClient::new().await;
+    let all = client.shop_path("/incidents");
     let new = json!({ "title": "First", "message": long() });
     let made = sent(&client, "new", "POST", &all, &new).await;
     assert_eq!((made.status, made.headers.contains_key("idempotency-replayed")), (201, false));
     let id = made.body["incident"]["id"].as_str().unwrap().to_owned();
-    let one = client.shop(&format!("/incidents/{id}"));
-    client.call(&client.write, "PATCH", &one, json!({ "title": "Later" })).await;
+    let one = client.shop_path(&format!("/incidents/{id}"));
+    client.call(&client.write_key, "PATCH", &one, json!({ "title": "Later" })).await;
     let again = sent(&client, "new", "POST", &all, &new).await;
     assert_eq!((again.status, &again.body["incident"]["id"]), (201, &json!(id)));
     assert_eq!(again.body["incident"]["title"], "Later", "the current state");
-    let headers =
-        ["idempotency-replayed", "idempotency-answer"].map(|name| again.headers[name].to_str().unwrap());
+    let headers = ["idempotency-replayed", "idempotency-answer"].map(|name| again.headers[name].to_str().unwrap());
     assert_eq!((headers, again.headers["location"].to_str().unwrap()), (["true", "current"], one.as_str()));
     assert_eq!(client.get(&all).await.body["incidents"].as_array().unwrap().len(), 1);
     // The same for updates, and for edits of them.
@@ -98,16 +87,16 @@ async fn a_long_answer_is_drawn_again_and_nothing_is_made_twice() {
     }
     assert_eq!(client.get(&one).await.body["incident"]["updates"].as_array().unwrap().len(), 2);
     // An incident deleted in between is not created again.
-    client.call(&client.write, "DELETE", &one, Value::Null).await;
+    client.call(&client.write_key, "DELETE", &one, Value::Null).await;
     assert_eq!(sent(&client, "new", "POST", &all, &new).await.status, 404);
     assert_eq!(client.get(&all).await.body["incidents"], json!([]));
 }
 
 #[tokio::test]
 async fn a_page_has_so_much_text_open_and_what_ends_makes_room() {
-    let client = Client::new().await;
-    let all = client.shop("/incidents");
-    let post = async |path: &str, body: Value| client.call(&client.write, "POST", path, body).await;
+    let client = TestClient::new().await;
+    let all = client.shop_path("/incidents");
+    let post = async |path: &str, body: Value| client.call(&client.write_key, "POST", path, body).await;
     let mut ids = Vec::new();
     let mut now = client.world.service.now();
     let refused = loop {
@@ -123,10 +112,10 @@ async fn a_page_has_so_much_text_open_and_what_ends_makes_room() {
     };
     assert_eq!((refused.status, code(&refused)), (400, "bad_request"));
     assert_eq!(refused.body["error"]["fields"][0]["field"], "message");
-    let one = client.shop(&format!("/incidents/{}", ids[0]));
+    let one = client.shop_path(&format!("/incidents/{}", ids[0]));
     let updates = format!("{one}/updates");
-    let patch = async |body: Value| client.call(&client.write, "PATCH", &one, body).await;
-    let named = |answered: &Answered| answered.body["error"]["fields"][0]["field"].clone();
+    let patch = async |body: Value| client.call(&client.write_key, "PATCH", &one, body).await;
+    let named = |answered: &TestResponse| answered.body["error"]["fields"][0]["field"].clone();
     let told = post(&updates, json!({ "message": long() })).await;
     assert_eq!((told.status, named(&told)), (400, json!("message")));
     let told = patch(json!({ "postmortem": long() })).await;
@@ -139,9 +128,9 @@ async fn a_page_has_so_much_text_open_and_what_ends_makes_room() {
 
 #[tokio::test]
 async fn the_last_room_of_a_page_is_taken_once_though_many_come_together() {
-    let client = Client::new().await;
-    let all = client.shop("/incidents");
-    let post = async |path: &str, body: Value| client.call(&client.write, "POST", path, body).await;
+    let client = TestClient::new().await;
+    let all = client.shop_path("/incidents");
+    let post = async |path: &str, body: Value| client.call(&client.write_key, "POST", path, body).await;
     let mut now = client.world.service.now();
     let mut ids = Vec::new();
     loop {
@@ -154,11 +143,10 @@ async fn the_last_room_of_a_page_is_taken_once_though_many_come_together() {
         }
         ids.push(made.body["incident"]["id"].as_str().unwrap().to_owned());
     }
-    let last = client.shop(&format!("/incidents/{}", ids.pop().unwrap()));
-    assert_eq!(client.call(&client.write, "DELETE", &last, Value::Null).await.status, 204);
+    let last = client.shop_path(&format!("/incidents/{}", ids.pop().unwrap()));
+    assert_eq!(client.call(&client.write_key, "DELETE", &last, Value::Null).await.status, 204);
     client.world.clock.set(now + parallax_core::time::MINUTE);
-    let paths: Vec<_> =
-        ids.iter().take(10).map(|id| client.shop(&format!("/incidents/{id}/updates"))).collect();
+    let paths: Vec<_> = ids.iter().take(10).map(|id| client.shop_path(&format!("/incidents/{id}/updates"))).collect();
     let posted = paths.iter().map(|path| post(path, json!({ "message": long() })));
     let posted = futures_util::future::join_all(posted).await;
     let taken = posted.iter().filter(|answered| answered.status == 201).count();
@@ -167,8 +155,8 @@ async fn the_last_room_of_a_page_is_taken_once_though_many_come_together() {
 
 #[tokio::test]
 async fn a_list_is_given_in_parts_and_the_status_document_has_the_newest_updates() {
-    let client = Client::new().await;
-    let all = client.shop("/incidents");
+    let client = TestClient::new().await;
+    let all = client.shop_path("/incidents");
     let mut ids = Vec::new();
     for n in 0..5 {
         // Resolved incidents, which do not count toward the limit of a page.
@@ -177,7 +165,7 @@ async fn a_list_is_given_in_parts_and_the_status_document_has_the_newest_updates
             "startedAt": (client.world.service.now() - 9000 + n).to_string(),
             "resolvedAt": (client.world.service.now() - 1000).to_string(),
         });
-        let made = client.call(&client.write, "POST", &all, body).await;
+        let made = client.call(&client.write_key, "POST", &all, body).await;
         assert_eq!(made.status, 201, "{made:?}");
         let id = made.body["incident"]["id"].as_str().unwrap().to_owned();
         // The maximum size: post-mortem and updates have separate limits.
@@ -200,15 +188,15 @@ async fn a_list_is_given_in_parts_and_the_status_document_has_the_newest_updates
     let exact = client.get(&format!("{all}?limit=1&before={}", ids[3])).await;
     assert_eq!(exact.body.get("nextBefore"), None, "it is the last page");
 
-    let made = client.call(&client.write, "POST", &all, json!({ "title": "Open" })).await;
+    let made = client.call(&client.write_key, "POST", &all, json!({ "title": "Open" })).await;
     let id = made.body["incident"]["id"].as_str().unwrap();
     for n in 1..13 {
         let path = format!("{all}/{id}/updates");
-        client.call(&client.write, "POST", &path, json!({ "message": format!("{n}") })).await;
-        let status = client.get(&client.shop("/status")).await;
+        client.call(&client.write_key, "POST", &path, json!({ "message": format!("{n}") })).await;
+        let status = client.get(&client.shop_path("/status")).await;
         let shown = &status.body["incidents"][0];
-        let more = (n >= 10)
-            .then(|| json!({ "count": n - 9, "url": format!("https://shop.pages.example/incidents/{id}") }));
+        let more =
+            (n >= 10).then(|| json!({ "count": n - 9, "url": format!("https://shop.pages.example/incidents/{id}") }));
         assert_eq!(shown.get("moreUpdates").cloned(), more);
         assert_eq!(shown["updates"].as_array().unwrap().len(), 10.min(n + 1));
         assert_eq!(shown["updates"][0]["body"], format!("{n}"), "newest first");

@@ -6,29 +6,28 @@ use super::*;
 
 #[tokio::test]
 async fn every_route_of_a_monitor_answers_the_same_under_its_old_path() {
-    let client = Client::new().await;
-    let beat = client.make(json!({ "type": "heartbeat", "name": "Job", "periodMinutes": 5 })).await;
+    let client = TestClient::new().await;
+    let beat = client.create_monitor(json!({ "type": "heartbeat", "name": "Job", "periodMinutes": 5 })).await;
     let id = beat["id"].as_str().unwrap();
-    for rest in ["", "/pings", "/checks", "/checks?limit=1", "/events", "/uptime", "/uptime?from=2026-11-01"]
-    {
-        let new = client.get(&client.shop(&format!("/monitors/{id}{rest}"))).await;
-        let old = client.get(&client.shop(&format!("/checkpoints/{id}{rest}"))).await;
+    for rest in ["", "/pings", "/checks", "/checks?limit=1", "/events", "/uptime", "/uptime?from=2026-11-01"] {
+        let new = client.get(&client.shop_path(&format!("/monitors/{id}{rest}"))).await;
+        let old = client.get(&client.shop_path(&format!("/checkpoints/{id}{rest}"))).await;
         assert_eq!((new.status, &new.body), (200, &old.body), "{rest}");
         assert_eq!(new.headers["etag"], old.headers["etag"], "{rest}");
     }
     for rest in ["/checks?limit=0", "/events?cursor=x", "/uptime?to=x", "/none"] {
-        let new = client.get(&client.shop(&format!("/monitors/{id}{rest}"))).await;
-        let old = client.get(&client.shop(&format!("/checkpoints/{id}{rest}"))).await;
+        let new = client.get(&client.shop_path(&format!("/monitors/{id}{rest}"))).await;
+        let old = client.get(&client.shop_path(&format!("/checkpoints/{id}{rest}"))).await;
         assert!(new.status >= 400);
         assert_eq!((new.status, &new.body), (old.status, &old.body), "{rest}");
     }
-    let http = client.make(json!({ "url": "a.example" })).await;
-    let looked = client.shop(&format!("/checkpoints/{}/check", http["id"].as_str().unwrap()));
-    let looked = client.call(&client.write, "POST", &looked, Value::Null).await;
+    let http = client.create_monitor(json!({ "url": "a.example" })).await;
+    let looked = client.shop_path(&format!("/checkpoints/{}/check", http["id"].as_str().unwrap()));
+    let looked = client.call(&client.write_key, "POST", &looked, Value::Null).await;
     assert_eq!((looked.status, looked.body["regions"].is_array()), (200, true));
-    let again = client.shop(&format!("/monitors/{}/check", http["id"].as_str().unwrap()));
+    let again = client.shop_path(&format!("/monitors/{}/check", http["id"].as_str().unwrap()));
     assert_eq!(
-        client.call(&client.write, "POST", &again, Value::Null).await.status,
+        client.call(&client.write_key, "POST", &again, Value::Null).await.status,
         429,
         "both paths name the same monitor"
     );
@@ -36,56 +35,53 @@ async fn every_route_of_a_monitor_answers_the_same_under_its_old_path() {
 
 #[tokio::test]
 async fn a_monitor_is_made_changed_and_deleted_under_its_old_path() {
-    let client = Client::new().await;
-    let list = client.shop("/checkpoints");
-    let made = client.call(&client.write, "POST", &list, json!({ "url": "a.example" })).await;
+    let client = TestClient::new().await;
+    let list = client.shop_path("/checkpoints");
+    let made = client.call(&client.write_key, "POST", &list, json!({ "url": "a.example" })).await;
     assert_eq!((made.status, &made.body["monitor"]), (201, &made.body["checkpoint"]));
     let path = made.headers["location"].to_str().unwrap().replace("/monitors/", "/checkpoints/");
-    let changed = client.call(&client.write, "PATCH", &path, json!({ "name": "New" })).await;
+    let changed = client.call(&client.write_key, "PATCH", &path, json!({ "name": "New" })).await;
     assert_eq!((changed.status, &changed.body["checkpoint"]["name"]), (200, &json!("New")));
     let listed = client.get(&list).await.body;
-    assert_eq!(
-        (&listed["monitors"], &listed["checkpoints"][0]["name"]),
-        (&listed["checkpoints"], &json!("New"))
-    );
-    assert_eq!(client.call(&client.write, "DELETE", &path, Value::Null).await.status, 204);
-    assert_eq!(client.call(&client.write, "DELETE", &path, Value::Null).await.status, 404);
+    assert_eq!((&listed["monitors"], &listed["checkpoints"][0]["name"]), (&listed["checkpoints"], &json!("New")));
+    assert_eq!(client.call(&client.write_key, "DELETE", &path, Value::Null).await.status, 204);
+    assert_eq!(client.call(&client.write_key, "DELETE", &path, Value::Null).await.status, 404);
 }
 
 #[tokio::test]
 async fn answers_carry_the_old_names_wherever_monitors_are_named() {
-    let client = Client::new().await;
-    let monitor = client.make(json!({ "url": "a.example" })).await;
+    let client = TestClient::new().await;
+    let monitor = client.create_monitor(json!({ "url": "a.example" })).await;
     let window = json!({
         "kind": "maintenance", "title": "x", "startsAt": "2026-11-28T00:00:00Z", "endsAt": "2026-11-28T01:00:00Z",
         "checkpoints": [{ "id": monitor["id"] }],
     });
     for body in [json!({ "title": "x", "checkpointIds": [monitor["id"]] }), window] {
-        let made = client.call(&client.write, "POST", &client.shop("/incidents"), body).await;
+        let made = client.call(&client.write_key, "POST", &client.shop_path("/incidents"), body).await;
         assert_eq!(made.status, 201, "{made:?}");
     }
     let deploy = json!({ "version": "1", "checkpointIds": [monitor["id"]] });
-    let deploy = client.call(&client.write, "POST", &client.shop("/deploys"), deploy).await.body;
+    let deploy = client.call(&client.write_key, "POST", &client.shop_path("/deploys"), deploy).await.body;
     assert_eq!(deploy["deploy"]["checkpointIds"], json!([monitor["id"]]));
     assert_eq!(deploy["deploy"]["monitorIds"], deploy["deploy"]["checkpointIds"]);
-    let status = client.get(&client.shop("/status")).await.body;
+    let status = client.get(&client.shop_path("/status")).await.body;
     for part in [&status, &status["incidents"][0], &status["maintenance"][0]] {
         assert_eq!(part["monitors"][0]["id"], monitor["id"]);
         assert_eq!(part["monitors"], part["checkpoints"]);
     }
-    let deploys = client.get(&client.shop("/deploys")).await.body;
+    let deploys = client.get(&client.shop_path("/deploys")).await.body;
     assert_eq!(deploys["deploys"][0]["checkpointIds"], json!([monitor["id"]]));
 }
 
 #[tokio::test]
 async fn a_page_may_be_labelled_as_monitors_were_called() {
-    let client = Client::new().await;
+    let client = TestClient::new().await;
     for slug in ["checkpoints", "monitors"] {
         let body = json!({ "name": format!("Page {slug}"), "slug": slug });
-        assert_eq!(client.call(&client.write, "POST", "/api/v1/pages", body).await.status, 201);
+        assert_eq!(client.call(&client.write_key, "POST", "/api/v1/pages", body).await.status, 201);
     }
     let shown = async |path: &str| {
-        let request = Request {
+        let request = ParsedRequest {
             method: Method::GET,
             path: path.to_owned(),
             query: String::new(),
@@ -94,7 +90,7 @@ async fn a_page_may_be_labelled_as_monitors_were_called() {
             body: futures_util::stream::empty().boxed(),
         };
         let (context, table) = (Arc::clone(&client.context), Arc::clone(&client.table));
-        let body = answer(context, table, request).await.into_response().into_body();
+        let body = handle(context, table, request).await.into_response().into_body();
         String::from_utf8(body.to_vec()).unwrap()
     };
     assert!(shown("/p/checkpoints").await.contains("Page checkpoints"));

@@ -1,13 +1,13 @@
 //! Tests of public pages: host names and paths, headers, escaping, and redirects.
 
 use parallax_core::page::Page;
-use parallax_core::page::look::Language;
+use parallax_core::page::branding::Language;
 
 use super::*;
 
 #[tokio::test]
 async fn a_page_is_found_by_its_label_and_by_its_domain() {
-    let client = Client::new().await;
+    let client = TestClient::new().await;
     let name = async |host: &str, path: &str| {
         let seen = client.send("GET", path, &[("host", host)], "").await;
         (seen.status, seen.body["page"]["name"].clone())
@@ -20,11 +20,8 @@ async fn a_page_is_found_by_its_label_and_by_its_domain() {
         assert_eq!(name(host, "/status.json").await.0, 404, "{host}");
         assert_eq!(name(host, "/p/shop/status.json").await, (200, json!("Shop")), "{host}");
     }
-    for host in ["shop.elsewhere.example", "pages.example", "status.example.elsewhere.example", "a b", "[::1"]
-    {
-        for path in
-            ["/status.json", "/p/shop/status.json", "/p/shop", "/api/v1/me", "/assets/page.css", "/", "/none"]
-        {
+    for host in ["shop.elsewhere.example", "pages.example", "status.example.elsewhere.example", "a b", "[::1"] {
+        for path in ["/status.json", "/p/shop/status.json", "/p/shop", "/api/v1/me", "/assets/page.css", "/", "/none"] {
             let seen = client.send("GET", path, &[("host", host)], "").await;
             assert_eq!((seen.status, seen.text.as_str()), (421, ""), "{host}{path}");
         }
@@ -39,17 +36,9 @@ async fn a_page_is_found_by_its_label_and_by_its_domain() {
     let domain = Some("status.shop.example".to_owned());
     client.world.put_page(Page { custom_domain: domain, ..client.world.shop.clone() }).await;
     assert_eq!(name("Status.shop.example:8443", "/status.json").await, (200, json!("Shop")));
-    assert_eq!(
-        name("status.shop.example", "/p/journal/status.json").await.0,
-        404,
-        "the page has another host"
-    );
+    assert_eq!(name("status.shop.example", "/p/journal/status.json").await.0, 404, "the page has another host");
     client.world.put_page(client.world.shop.clone()).await;
-    assert_eq!(
-        name("status.shop.example", "/status.json").await.0,
-        421,
-        "the domain was removed from the page"
-    );
+    assert_eq!(name("status.shop.example", "/status.json").await.0, 421, "the domain was removed from the page");
 }
 
 /// Returns the subscribe dialog of a page.
@@ -59,7 +48,7 @@ pub(super) fn dialog(page: &str) -> &str {
 }
 
 /// Fetches a document as text.
-pub(super) async fn document(client: &Client, path: &str) -> String {
+pub(super) async fn document(client: &TestClient, path: &str) -> String {
     let seen = client.send("GET", path, &[], "").await;
     assert_eq!(seen.status, 200, "{path}: {seen:?}");
     String::from_utf8(seen.bytes.to_vec()).unwrap()
@@ -67,8 +56,8 @@ pub(super) async fn document(client: &Client, path: &str) -> String {
 
 #[tokio::test]
 async fn a_page_goes_out_compressed_and_tagged_and_loads_nothing_but_its_own() {
-    let client = Client::new().await;
-    client.make(json!({ "url": "a.example" })).await;
+    let client = TestClient::new().await;
+    client.create_monitor(json!({ "url": "a.example" })).await;
     let plain = client.send("GET", "/p/shop", &[], "").await;
     let text = std::str::from_utf8(&plain.bytes).unwrap();
     let policy = plain.headers["content-security-policy"].to_str().unwrap();
@@ -105,10 +94,10 @@ async fn a_page_goes_out_compressed_and_tagged_and_loads_nothing_but_its_own() {
 
 #[tokio::test]
 async fn a_change_is_on_the_page_at_once_and_links_fit_its_address() {
-    let client = Client::new().await;
+    let client = TestClient::new().await;
     assert!(document(&client, "/p/shop").await.contains("No data yet"));
     let body = json!({ "title": "Till is jammed", "impact": "partial", "message": "We *look*." });
-    let opened = client.call(&client.write, "POST", &client.shop("/incidents"), body).await;
+    let opened = client.call(&client.write_key, "POST", &client.shop_path("/incidents"), body).await;
     let id = opened.body["incident"]["id"].as_str().unwrap();
     let page = document(&client, "/p/shop").await;
     assert!(page.contains("<h2>Till is jammed</h2>") && page.contains("We <em>look</em>."), "{page}");
@@ -116,7 +105,7 @@ async fn a_change_is_on_the_page_at_once_and_links_fit_its_address() {
     let own = client.send("GET", "/", &[("host", "shop.pages.example")], "").await;
     assert!(String::from_utf8_lossy(&own.bytes).contains(&format!("href=\"/incidents/{id}\"")));
     let update = json!({ "status": "resolved", "message": "Over." });
-    client.call(&client.write, "POST", &client.shop(&format!("/incidents/{id}/updates")), update).await;
+    client.call(&client.write_key, "POST", &client.shop_path(&format!("/incidents/{id}/updates")), update).await;
     let page = document(&client, "/p/shop").await;
     assert!(!page.contains("<h2>Till is jammed</h2>") && page.contains(">Till is jammed</a>"), "{page}");
     let status = client.send("GET", "/p/shop/status.json", &[], "").await;
@@ -128,7 +117,7 @@ async fn a_change_is_on_the_page_at_once_and_links_fit_its_address() {
 
 #[tokio::test]
 async fn what_people_write_can_not_become_markup() {
-    let client = Client::new().await;
+    let client = TestClient::new().await;
     let payloads = [
         "<script>alert(1)</script>",
         "\"><img src=x onerror=alert(1)>",
@@ -138,13 +127,12 @@ async fn what_people_write_can_not_become_markup() {
     ];
     for payload in payloads {
         let monitor = json!({ "name": payload, "group": payload, "url": "a.example" });
-        let made = client.call(&client.write, "POST", &client.shop("/monitors"), monitor).await;
-        let incident =
-            json!({ "title": payload, "message": payload, "impact": "major", "postmortem": payload });
-        let opened = client.call(&client.write, "POST", &client.shop("/incidents"), incident).await;
+        let made = client.call(&client.write_key, "POST", &client.shop_path("/monitors"), monitor).await;
+        let incident = json!({ "title": payload, "message": payload, "impact": "major", "postmortem": payload });
+        let opened = client.call(&client.write_key, "POST", &client.shop_path("/incidents"), incident).await;
         assert_eq!((made.status, opened.status), (201, 201), "{payload}");
         let edit = json!({ "name": payload, "description": payload, "supportUrl": null });
-        assert_eq!(client.call(&client.write, "PATCH", &client.shop(""), edit).await.status, 200);
+        assert_eq!(client.call(&client.write_key, "PATCH", &client.shop_path(""), edit).await.status, 200);
         let monitor = made.body["monitor"]["id"].as_str().unwrap().to_owned();
         let incident = opened.body["incident"]["id"].as_str().unwrap().to_owned();
         for path in [
@@ -163,46 +151,34 @@ async fn what_people_write_can_not_become_markup() {
             let mut beside_values = tags.flat_map(|tag| tag.split('"').step_by(2));
             assert!(!beside_values.any(|it| it.contains("onmouse") || it.contains("onerror")), "{path}");
         }
+        client.call(&client.write_key, "DELETE", &client.shop_path(&format!("/monitors/{monitor}")), Value::Null).await;
         client
-            .call(&client.write, "DELETE", &client.shop(&format!("/monitors/{monitor}")), Value::Null)
-            .await;
-        client
-            .call(&client.write, "DELETE", &client.shop(&format!("/incidents/{incident}")), Value::Null)
+            .call(&client.write_key, "DELETE", &client.shop_path(&format!("/incidents/{incident}")), Value::Null)
             .await;
     }
 }
 
 #[tokio::test]
 async fn the_short_way_says_what_the_long_one_does_and_ends_with_an_edit() {
-    let client = Client::new().await;
+    let client = TestClient::new().await;
     let short = |method: &str, host: &str, path: &str, more: &[(&'static str, &str)]| {
         let mut request = ::http::Request::builder().method(method).uri(path).header("host", host);
         for (name, value) in more {
             request = request.header(*name, *value);
         }
-        let reply = client.context.front.answer(&client.context, &request.body(()).unwrap());
+        let reply = client.context.response_index.respond(&client.context, &request.body(()).unwrap());
         reply.map(|reply| reply.into_response())
     };
     let (shared, own) = ("status.example", "shop.pages.example");
-    for (host, path) in [
-        (shared, "/p/shop"),
-        (own, "/"),
-        (shared, "/p/shop?range=24h"),
-        (own, "/history/2026-11"),
-        (own, "/?range=7d"),
-    ] {
+    for (host, path) in
+        [(shared, "/p/shop"), (own, "/"), (shared, "/p/shop?range=24h"), (own, "/history/2026-11"), (own, "/?range=7d")]
+    {
         assert!(short("GET", host, path, &[]).is_none(), "{host}{path}");
-        for more in
-            [&[][..], &[("accept-encoding", "gzip")], &[("accept-encoding", "br"), ("if-none-match", "*")]]
-        {
+        for more in [&[][..], &[("accept-encoding", "gzip")], &[("accept-encoding", "br"), ("if-none-match", "*")]] {
             let headers = [&[("host", host)], more].concat();
             let long = client.send("GET", path, &headers, "").await;
             let short = short("GET", host, path, more).unwrap_or_else(|| panic!("{host}{path}"));
-            assert_eq!(
-                (short.status().as_u16(), short.headers()),
-                (long.status, &long.headers),
-                "{host}{path}"
-            );
+            assert_eq!((short.status().as_u16(), short.headers()), (long.status, &long.headers), "{host}{path}");
             assert_eq!(short.body(), &long.bytes, "{host}{path}");
         }
     }
@@ -232,22 +208,14 @@ async fn the_short_way_says_what_the_long_one_does_and_ends_with_an_edit() {
 
 #[tokio::test]
 async fn people_are_told_in_the_pages_language_that_nothing_is_there() {
-    let client = Client::new().await;
+    let client = TestClient::new().await;
     client.world.put_page(Page { language: Language::De, ..client.world.shop.clone() }).await;
     let browser = ("accept", "text/html,application/xhtml+xml,*/*;q=0.8");
     for path in ["incidents/x", "incidents/inc_0000000000000000000000000z", "monitors/x", "history/1999-01"] {
         let path = format!("/p/shop/{path}");
         let told = client.send("GET", &path, &[browser], "").await;
-        assert_eq!(
-            (told.status, told.headers["cache-control"].to_str().unwrap()),
-            (404, "no-store"),
-            "{path}"
-        );
-        assert!(
-            told.text.contains("<html lang=\"de\"") && told.text.contains("Seite nicht gefunden"),
-            "{}",
-            told.text
-        );
+        assert_eq!((told.status, told.headers["cache-control"].to_str().unwrap()), (404, "no-store"), "{path}");
+        assert!(told.text.contains("<html lang=\"de\"") && told.text.contains("Seite nicht gefunden"), "{}", told.text);
         let program = client.send("GET", &path, &[("accept", "*/*")], "").await;
         assert_eq!((program.status, &program.body["error"]["code"]), (404, &json!("not_found")), "{path}");
     }
@@ -267,7 +235,7 @@ async fn people_are_told_in_the_pages_language_that_nothing_is_there() {
 
 #[tokio::test]
 async fn an_address_with_a_slash_at_its_end_leads_to_the_one_without() {
-    let client = Client::new().await;
+    let client = TestClient::new().await;
     let domain = Some("status.shop.example".to_owned());
     client.world.put_page(Page { custom_domain: domain, ..client.world.shop.clone() }).await;
     let (base, label, own) = ("status.example", "shop.pages.example", "status.shop.example");
@@ -275,11 +243,7 @@ async fn an_address_with_a_slash_at_its_end_leads_to_the_one_without() {
         (base, "/p/shop/", "/p/shop"),
         (base, "/p/shop/?range=7d", "/p/shop?range=7d"),
         (base, "/p/shop/history/", "/p/shop/history"),
-        (
-            base,
-            "/p/shop/incidents/inc_0000000000000000000000000a/",
-            "/p/shop/incidents/inc_0000000000000000000000000a",
-        ),
+        (base, "/p/shop/incidents/inc_0000000000000000000000000a/", "/p/shop/incidents/inc_0000000000000000000000000a"),
         (base, "/p/none/", "/p/none"),
         (label, "/history/", "/history"),
         (label, "/history/2026-11/", "/history/2026-11"),
@@ -287,11 +251,7 @@ async fn an_address_with_a_slash_at_its_end_leads_to_the_one_without() {
     ] {
         for method in ["GET", "HEAD"] {
             let led = client.send(method, from, &[("host", host), ("accept", "text/html")], "").await;
-            assert_eq!(
-                (led.status, led.headers["location"].to_str().unwrap()),
-                (308, to),
-                "{method} {host}{from}"
-            );
+            assert_eq!((led.status, led.headers["location"].to_str().unwrap()), (308, to), "{method} {host}{from}");
         }
         let sent = client.send("POST", from, &[("host", host)], "").await;
         assert_eq!(sent.status, 404, "{host}{from}");
@@ -324,7 +284,7 @@ async fn an_address_with_a_slash_at_its_end_leads_to_the_one_without() {
 
 #[tokio::test]
 async fn the_root_of_the_service_looks_like_the_rest_of_it() {
-    let client = Client::new().await;
+    let client = TestClient::new().await;
     let root = document(&client, "/").await;
     for path in root.split("\"/assets/").skip(1).map(|rest| rest.split('"').next().unwrap()) {
         assert_eq!(client.send("GET", &format!("/assets/{path}"), &[], "").await.status, 200, "{path}");
@@ -337,8 +297,8 @@ async fn the_root_of_the_service_looks_like_the_rest_of_it() {
 
 #[tokio::test]
 async fn what_other_sites_may_show_is_shown_where_the_footer_leads() {
-    let client = Client::new().await;
-    client.make(json!({ "url": "a.example", "name": "Till" })).await;
+    let client = TestClient::new().await;
+    client.create_monitor(json!({ "url": "a.example", "name": "Till" })).await;
     assert!(document(&client, "/p/shop").await.contains("<a href=\"/p/shop/badges\">Badge</a>"));
     let seen = client.send("GET", "/p/shop/badges", &[], "").await;
     let policy = seen.headers["content-security-policy"].to_str().unwrap();

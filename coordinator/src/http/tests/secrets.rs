@@ -6,18 +6,15 @@ use super::*;
 
 #[tokio::test]
 async fn no_answer_shows_what_a_monitor_sends() {
-    let client = Client::new().await;
+    let client = TestClient::new().await;
     let secrets = json!({
         "url": "https://user:s3cretpass@a.example/", "headers": { "X-Token": "s3cret\u{e9}head" }, "method": "POST",
         "body": "s3cretbody", "name": "Front",
     });
-    let bearer = format!("Bearer {}", client.write);
-    let headers = [
-        ("authorization", bearer.as_str()),
-        ("content-type", "application/json"),
-        ("idempotency-key", "once"),
-    ];
-    let list = client.shop("/monitors");
+    let bearer = format!("Bearer {}", client.write_key);
+    let headers =
+        [("authorization", bearer.as_str()), ("content-type", "application/json"), ("idempotency-key", "once")];
+    let list = client.shop_path("/monitors");
     let mut answers = vec![client.send("POST", &list, &headers, &secrets.to_string()).await];
     assert_eq!(answers[0].status, 201);
     let path = answers[0].headers["location"].to_str().unwrap().to_owned();
@@ -32,20 +29,20 @@ async fn no_answer_shows_what_a_monitor_sends() {
         json!({ "url": "ftp://u:s3cret@a.example" }),
         json!({ "url": "https://a.example", "headers": { "Authorization": "s3cret", "authorization": "s3cret" } }),
     ] {
-        let refused = client.call(&client.write, "PATCH", &path, wrong.clone()).await;
+        let refused = client.call(&client.write_key, "PATCH", &path, wrong.clone()).await;
         assert_eq!(refused.status, 400, "{wrong}");
         answers.push(refused);
     }
-    answers.push(client.call(&client.write, "PATCH", &path, json!({ "name": "Back" })).await);
-    for key in [&client.write, &client.read] {
+    answers.push(client.call(&client.write_key, "PATCH", &path, json!({ "name": "Back" })).await);
+    for key in [&client.write_key, &client.read_key] {
         for rest in ["", "/checks", "/events", "/uptime", "/pings"] {
             answers.push(client.call(key, "GET", &format!("{path}{rest}"), Value::Null).await);
         }
         for rest in ["", "/monitors", "/checkpoints", "/status", "/incidents", "/deploys"] {
-            answers.push(client.call(key, "GET", &client.shop(rest), Value::Null).await);
+            answers.push(client.call(key, "GET", &client.shop_path(rest), Value::Null).await);
         }
     }
-    answers.push(client.call(&client.write, "POST", &format!("{path}/check"), Value::Null).await);
+    answers.push(client.call(&client.write_key, "POST", &format!("{path}/check"), Value::Null).await);
     for answered in answers {
         let shown = format!("{} {:?}", answered.body, answered.headers);
         assert!(!shown.contains("s3cret"), "{shown}");
@@ -54,38 +51,38 @@ async fn no_answer_shows_what_a_monitor_sends() {
 
 #[tokio::test]
 async fn no_reader_learns_where_a_heartbeat_reports() {
-    let client = Client::new().await;
-    let beat = client.make(json!({ "type": "heartbeat", "name": "Job", "periodMinutes": 5 })).await;
+    let client = TestClient::new().await;
+    let beat = client.create_monitor(json!({ "type": "heartbeat", "name": "Job", "periodMinutes": 5 })).await;
     let url = beat["heartbeat"]["pingUrl"].as_str().unwrap();
     let token = url.rsplit('/').next().unwrap().to_owned();
     client.send("POST", &format!("/ping/{token}"), &[], "s3cret output").await;
-    let of = |rest: &str| client.shop(&format!("/monitors/{}{rest}", beat["id"].as_str().unwrap()));
+    let of = |rest: &str| client.shop_path(&format!("/monitors/{}{rest}", beat["id"].as_str().unwrap()));
     for path in
-        [of(""), of("/pings"), of("/checks"), of("/events"), client.shop("/monitors"), client.shop("/status")]
+        [of(""), of("/pings"), of("/checks"), of("/events"), client.shop_path("/monitors"), client.shop_path("/status")]
     {
-        let answered = client.call(&client.read, "GET", &path, Value::Null).await;
+        let answered = client.call(&client.read_key, "GET", &path, Value::Null).await;
         assert_eq!(answered.status, 200, "{path}");
         let shown = answered.body.to_string();
         assert!(!shown.contains(&token) && !shown.contains("s3cret"), "{path}: {shown}");
     }
-    let read = client.call(&client.read, "GET", &of(""), Value::Null).await;
+    let read = client.call(&client.read_key, "GET", &of(""), Value::Null).await;
     assert_eq!(read.body["monitor"]["heartbeat"].get("pingUrl"), Some(&Value::Null));
     let write = client.get(&of("")).await;
     assert_ne!(read.headers["etag"], write.headers["etag"], "read and write keys get different documents");
     // The status document is public, even for a write key.
-    assert!(!client.get(&client.shop("/status")).await.body.to_string().contains(&token));
+    assert!(!client.get(&client.shop_path("/status")).await.body.to_string().contains(&token));
 }
 
 #[tokio::test]
 async fn ids_of_others_in_a_body_are_as_good_as_none() {
-    let client = Client::new().await;
+    let client = TestClient::new().await;
     let blog = format!("/api/v1/pages/{}/monitors", client.world.blog.id);
-    let other = client.call(&client.write, "POST", &blog, json!({ "url": "a.example" })).await;
+    let other = client.call(&client.write_key, "POST", &blog, json!({ "url": "a.example" })).await;
     let foreign = format!("/api/v1/pages/{}/monitors", client.world.foreign.id);
-    let alien = client.call(&client.alien, "POST", &foreign, json!({ "url": "a.example" })).await;
-    let deleted = client.make(json!({ "url": "a.example" })).await;
-    let gone = client.shop(&format!("/monitors/{}", deleted["id"].as_str().unwrap()));
-    assert_eq!(client.call(&client.write, "DELETE", &gone, Value::Null).await.status, 204);
+    let alien = client.call(&client.foreign_key, "POST", &foreign, json!({ "url": "a.example" })).await;
+    let deleted = client.create_monitor(json!({ "url": "a.example" })).await;
+    let gone = client.shop_path(&format!("/monitors/{}", deleted["id"].as_str().unwrap()));
+    assert_eq!(client.call(&client.write_key, "DELETE", &gone, Value::Null).await.status, 204);
     let ids = [
         json!("mon_0000000000000000000000000a"),
         other.body["monitor"]["id"].clone(),
@@ -96,28 +93,27 @@ async fn ids_of_others_in_a_body_are_as_good_as_none() {
         json!(""),
     ];
     let incident =
-        client.call(&client.write, "POST", &client.shop("/incidents"), json!({ "title": "x" })).await;
+        client.call(&client.write_key, "POST", &client.shop_path("/incidents"), json!({ "title": "x" })).await;
     let incident = incident.headers["location"].to_str().unwrap().to_owned();
     for (method, path, body) in [
-        ("POST", client.shop("/incidents"), json!({ "title": "x", "monitorIds": [null] })),
-        ("POST", client.shop("/incidents"), json!({ "title": "x", "monitors": [{ "id": null }] })),
+        ("POST", client.shop_path("/incidents"), json!({ "title": "x", "monitorIds": [null] })),
+        ("POST", client.shop_path("/incidents"), json!({ "title": "x", "monitors": [{ "id": null }] })),
         ("PATCH", incident.clone(), json!({ "checkpointIds": [null] })),
         ("PATCH", incident.clone(), json!({ "checkpoints": [{ "id": null }] })),
-        ("POST", client.shop("/deploys"), json!({ "version": "1", "monitorIds": [null] })),
+        ("POST", client.shop_path("/deploys"), json!({ "version": "1", "monitorIds": [null] })),
     ] {
         let mut answers = Vec::new();
         for id in &ids {
             let body = body.to_string().replace("null", &id.to_string());
             let body = serde_json::from_str(&body).unwrap();
-            let refused = client.call(&client.write, method, &path, body).await;
+            let refused = client.call(&client.write_key, method, &path, body).await;
             answers.push((refused.status, refused.body));
         }
         assert!(answers.iter().all(|one| one.0 == 400 && *one == answers[0]), "{method} {path}: {answers:?}");
     }
-    let befores: Vec<_> =
-        ["inc_0000000000000000000000000a", "mon_0000000000000000000000000a", "x", ""].into();
+    let befores: Vec<_> = ["inc_0000000000000000000000000a", "mon_0000000000000000000000000a", "x", ""].into();
     for before in befores {
-        let refused = client.get(&client.shop(&format!("/incidents?before={before}"))).await;
+        let refused = client.get(&client.shop_path(&format!("/incidents?before={before}"))).await;
         assert_eq!(refused.body["error"]["message"], "before must be the id of an incident of this page");
     }
 }

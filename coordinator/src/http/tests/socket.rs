@@ -8,37 +8,37 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
-use super::Client;
-use crate::http::server::{Limits, Places, Way, serve};
-use crate::tls::Challenges;
+use super::TestClient;
+use crate::http::server::{ConnectionSlots, ListenerMode, ServerLimits, serve};
+use crate::tls::AcmeChallenges;
 
-pub(super) struct Server {
+pub(super) struct TestServer {
     pub(super) address: std::net::SocketAddr,
     pub(super) stop: oneshot::Sender<()>,
     pub(super) served: JoinHandle<()>,
 }
 
-pub(super) async fn server(client: &Client) -> Server {
-    server_within(Limits::default(), client).await
+pub(super) async fn server(client: &TestClient) -> TestServer {
+    server_within(ServerLimits::default(), client).await
 }
 
-pub(super) async fn server_within(limits: Limits, client: &Client) -> Server {
-    server_by(Way::Plain, limits, client).await
+pub(super) async fn server_within(limits: ServerLimits, client: &TestClient) -> TestServer {
+    server_by(ListenerMode::Plain, limits, client).await
 }
 
-async fn server_by(way: Way, limits: Limits, client: &Client) -> Server {
+async fn server_by(way: ListenerMode, limits: ServerLimits, client: &TestClient) -> TestServer {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     let (stop, stopped) = oneshot::channel();
     let context = Arc::clone(&client.context);
-    let served = tokio::spawn(serve(listener, way, Places::within(limits), context, async {
+    let served = tokio::spawn(serve(listener, way, ConnectionSlots::with_limits(limits), context, async {
         let _ = stopped.await;
     }));
-    Server { address, stop, served }
+    TestServer { address, stop, served }
 }
 
 /// Sends bytes and reads until the server closes.
-pub(super) async fn exchange(server: &Server, bytes: &[u8]) -> String {
+pub(super) async fn exchange(server: &TestServer, bytes: &[u8]) -> String {
     let mut stream = TcpStream::connect(server.address).await.unwrap();
     stream.write_all(bytes).await.unwrap();
     let mut answer = Vec::new();
@@ -54,11 +54,11 @@ fn head(line: &str, key: &str, more: &str) -> Vec<u8> {
 
 #[tokio::test]
 async fn a_question_about_the_whole_server_is_answered_on_every_listener() {
-    let client = Client::new().await;
+    let client = TestClient::new().await;
     let asked = b"OPTIONS * HTTP/1.1\r\nHost: status.example\r\nConnection: close\r\n\r\n";
-    let led = Way::Led { challenges: Challenges::default(), redirect: true };
-    for way in [Way::Plain, led] {
-        let answer = exchange(&server_by(way, Limits::default(), &client).await, asked).await;
+    let led = ListenerMode::PlainWithTls { challenges: AcmeChallenges::default(), redirect: true };
+    for way in [ListenerMode::Plain, led] {
+        let answer = exchange(&server_by(way, ServerLimits::default(), &client).await, asked).await;
         assert!(answer.starts_with("HTTP/1.1 204 No Content\r\n"), "{answer}");
         assert!(answer.contains("allow: GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS\r\n"), "{answer}");
         assert!(!answer.contains("location:"), "{answer}");
@@ -67,44 +67,39 @@ async fn a_question_about_the_whole_server_is_answered_on_every_listener() {
 
 #[tokio::test]
 async fn a_request_over_a_socket_is_answered() {
-    let client = Client::new().await;
+    let client = TestClient::new().await;
     let server = server(&client).await;
-    let answer = exchange(&server, &head("GET /api/v1/me", &client.write, "")).await;
+    let answer = exchange(&server, &head("GET /api/v1/me", &client.write_key, "")).await;
     assert!(answer.starts_with("HTTP/1.1 200 OK\r\n"), "{answer}");
-    assert!(
-        answer.contains("ratelimit-limit: 120\r\n") && answer.contains("content-type: application/json\r\n")
-    );
+    assert!(answer.contains("ratelimit-limit: 120\r\n") && answer.contains("content-type: application/json\r\n"));
     let body = r#"{"url":"a.example"}"#;
     let more = format!("Content-Type: application/json\r\nContent-Length: {}\r\n", body.len());
-    let mut request = head(&format!("POST {}", client.shop("/checkpoints")), &client.write, &more);
+    let mut request = head(&format!("POST {}", client.shop_path("/checkpoints")), &client.write_key, &more);
     request.extend_from_slice(body.as_bytes());
     let answer = exchange(&server, &request).await;
     assert!(answer.starts_with("HTTP/1.1 201 Created\r\n"), "{answer}");
     let refused = exchange(&server, &head("GET /api/v1/nothing", "plx_none", "")).await;
-    assert!(
-        refused.starts_with("HTTP/1.1 401 Unauthorized\r\n") && refused.contains("www-authenticate: Bearer")
-    );
+    assert!(refused.starts_with("HTTP/1.1 401 Unauthorized\r\n") && refused.contains("www-authenticate: Bearer"));
 }
 
 #[tokio::test]
 async fn head_has_the_head_of_get_and_no_body() {
-    let client = Client::new().await;
+    let client = TestClient::new().await;
     let server = server(&client).await;
-    let get = exchange(&server, &head("GET /api/v1/me", &client.write, "")).await;
-    let head = exchange(&server, &head("HEAD /api/v1/me", &client.write, "")).await;
-    let length = |answer: &str| {
-        answer.lines().find_map(|line| line.strip_prefix("content-length: ").map(str::to_owned))
-    };
+    let get = exchange(&server, &head("GET /api/v1/me", &client.write_key, "")).await;
+    let head = exchange(&server, &head("HEAD /api/v1/me", &client.write_key, "")).await;
+    let length =
+        |answer: &str| answer.lines().find_map(|line| line.strip_prefix("content-length: ").map(str::to_owned));
     assert_eq!(length(&head), length(&get));
     assert!(length(&head).is_some() && head.ends_with("\r\n\r\n"), "{head}");
 }
 
 #[tokio::test]
 async fn a_chunked_body_is_bounded_too() {
-    let client = Client::new().await;
+    let client = TestClient::new().await;
     let server = server(&client).await;
     let more = "Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n";
-    let mut request = head(&format!("POST {}", client.shop("/monitors")), &client.write, more);
+    let mut request = head(&format!("POST {}", client.shop_path("/monitors")), &client.write_key, more);
     for _ in 0..5 {
         request.extend_from_slice(b"10000\r\n");
         request.extend_from_slice(&vec![b' '; 0x10000]);
@@ -121,13 +116,13 @@ async fn a_chunked_body_is_bounded_too() {
 
 #[tokio::test]
 async fn a_refusal_reaches_a_sender_who_is_still_sending() {
-    let client = Client::new().await;
+    let client = TestClient::new().await;
     let server = server(&client).await;
     for (key, length, status) in
-        [("plx_none", 200 * 1024, 401), (&client.read, 200 * 1024, 403), (&client.write, 900 * 1024, 400)]
+        [("plx_none", 200 * 1024, 401), (&client.read_key, 200 * 1024, 403), (&client.write_key, 900 * 1024, 400)]
     {
         let more = format!("Content-Type: application/json\r\nContent-Length: {length}\r\n");
-        let mut request = head(&format!("POST {}", client.shop("/monitors")), key, &more);
+        let mut request = head(&format!("POST {}", client.shop_path("/monitors")), key, &more);
         request.resize(request.len() + length, b' ');
         for _ in 0..20 {
             let mut stream = TcpStream::connect(server.address).await.unwrap();
@@ -135,27 +130,24 @@ async fn a_refusal_reaches_a_sender_who_is_still_sending() {
             let mut answer = Vec::new();
             let read = stream.read_to_end(&mut answer).await;
             let answer = String::from_utf8_lossy(&answer);
-            assert!(
-                answer.starts_with(&format!("HTTP/1.1 {status}")),
-                "{status}: {sent:?} {read:?} {answer}"
-            );
+            assert!(answer.starts_with(&format!("HTTP/1.1 {status}")), "{status}: {sent:?} {read:?} {answer}");
         }
     }
 }
 
 #[tokio::test]
 async fn a_head_that_is_too_large_is_refused() {
-    let client = Client::new().await;
+    let client = TestClient::new().await;
     let server = server(&client).await;
     let more: String = (0..70).map(|n| format!("X-{n}: y\r\n")).collect();
-    let answer = exchange(&server, &head("GET /api/v1/me", &client.write, &more)).await;
+    let answer = exchange(&server, &head("GET /api/v1/me", &client.write_key, &more)).await;
     assert!(answer.starts_with("HTTP/1.1 431"), "{answer}");
 }
 
 #[tokio::test]
 async fn whoever_does_not_finish_a_head_is_let_go() {
-    let client = Client::new().await;
-    let limits = Limits { head: Duration::from_millis(100), ..Limits::default() };
+    let client = TestClient::new().await;
+    let limits = ServerLimits { header_timeout: Duration::from_millis(100), ..ServerLimits::default() };
     let server = server_within(limits, &client).await;
     for sent in ["", "G", "PRI * HTTP/2.0\r\n", "GET / HTTP/1.1\r\nHost: status.example\r\n"] {
         let answer = tokio::time::timeout(Duration::from_secs(5), exchange(&server, sent.as_bytes())).await;
@@ -165,12 +157,12 @@ async fn whoever_does_not_finish_a_head_is_let_go() {
 
 #[tokio::test]
 async fn connections_above_the_limit_wait_for_a_place() {
-    let client = Client::new().await;
-    let server = server_within(Limits { connections: 1, ..Limits::default() }, &client).await;
+    let client = TestClient::new().await;
+    let server = server_within(ServerLimits { connections: 1, ..ServerLimits::default() }, &client).await;
     // The body is sent later.
     let more = "Content-Type: application/json\r\nContent-Length: 2\r\nExpect: 100-continue\r\n";
     let mut first = TcpStream::connect(server.address).await.unwrap();
-    first.write_all(&head(&format!("POST {}", client.shop("/monitors")), &client.write, more)).await.unwrap();
+    first.write_all(&head(&format!("POST {}", client.shop_path("/monitors")), &client.write_key, more)).await.unwrap();
     let mut line = [0; 25];
     first.read_exact(&mut line).await.unwrap();
     assert_eq!(&line, b"HTTP/1.1 100 Continue\r\n\r\n");
@@ -188,8 +180,8 @@ async fn connections_above_the_limit_wait_for_a_place() {
 
 #[tokio::test]
 async fn the_connection_idle_for_longest_makes_room_and_no_flood_shuts_out_a_request() {
-    let client = Client::new().await;
-    let server = server_within(Limits { connections: 4, ..Limits::default() }, &client).await;
+    let client = TestClient::new().await;
+    let server = server_within(ServerLimits { connections: 4, ..ServerLimits::default() }, &client).await;
     let mut idle = Vec::new();
     for number in 0..20 {
         let mut stream = TcpStream::connect(server.address).await.unwrap();
@@ -199,8 +191,7 @@ async fn the_connection_idle_for_longest_makes_room_and_no_flood_shuts_out_a_req
         }
         idle.push(stream);
     }
-    let answer =
-        exchange(&server, b"GET / HTTP/1.1\r\nHost: status.example\r\nConnection: close\r\n\r\n").await;
+    let answer = exchange(&server, b"GET / HTTP/1.1\r\nHost: status.example\r\nConnection: close\r\n\r\n").await;
     assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
     // All but the newest three have been closed, oldest first; unread bytes cause a reset.
     let newest = idle.split_off(17);
@@ -217,7 +208,7 @@ async fn the_connection_idle_for_longest_makes_room_and_no_flood_shuts_out_a_req
 
 #[tokio::test]
 async fn a_stopped_server_ends_idle_connections_and_takes_no_more() {
-    let client = Client::new().await;
+    let client = TestClient::new().await;
     let server = server(&client).await;
     let mut idle = TcpStream::connect(server.address).await.unwrap();
     idle.write_all(b"GET / HTTP/1.1\r\nHost: status.example\r\n\r\n").await.unwrap();
@@ -233,7 +224,7 @@ async fn a_stopped_server_ends_idle_connections_and_takes_no_more() {
 
 #[tokio::test]
 async fn a_request_that_names_no_host_or_two_is_refused_in_the_usual_shape() {
-    let client = Client::new().await;
+    let client = TestClient::new().await;
     let server = server(&client).await;
     for hosts in ["", "Host: a\r\nHost: b\r\n"] {
         let request = format!("GET / HTTP/1.1\r\nConnection: close\r\n{hosts}\r\n");

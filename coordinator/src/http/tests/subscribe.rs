@@ -1,19 +1,19 @@
 //! Tests of the subscription forms: GET requests change nothing, and responses do not reveal who is subscribed.
 
 use parallax_core::page::Page;
-use parallax_core::page::look::Language;
+use parallax_core::page::branding::Language;
 use parallax_core::subscriber::{Contact, Subscriber};
 
 use super::*;
 
 const FORM: (&str, &str) = ("content-type", "application/x-www-form-urlencoded");
 
-impl Client {
-    async fn post(&self, path: &str, body: &str) -> Answered {
+impl TestClient {
+    async fn post(&self, path: &str, body: &str) -> TestResponse {
         self.send("POST", path, &[FORM], body).await
     }
 
-    async fn look(&self, path: &str) -> Answered {
+    async fn look(&self, path: &str) -> TestResponse {
         self.send("GET", path, &[], "").await
     }
 
@@ -24,9 +24,9 @@ impl Client {
 
 #[tokio::test]
 async fn a_visitor_asks_confirms_and_leaves_without_a_script() {
-    let client = Client::new().await;
+    let client = TestClient::new().await;
     let [one, other] = [json!({ "url": "a.example", "name": "<i>One" }), json!({ "url": "b.example" })];
-    let [one, _] = [client.make(one).await, client.make(other).await];
+    let [one, _] = [client.create_monitor(one).await, client.create_monitor(other).await];
     let id = one["id"].as_str().unwrap();
     let form = client.look("/p/shop/subscribe").await;
     assert!(form.text.contains("&#60;i&#62;One") && !form.text.contains("<i>"), "{}", form.text);
@@ -35,7 +35,7 @@ async fn a_visitor_asks_confirms_and_leaves_without_a_script() {
     let who = client.subscribers().remove(0);
     assert_eq!((&who.contact, who.confirmed_at), (&Contact::Email("ann@example.com".to_owned()), None));
     let (confirm, leave) =
-        (format!("/p/shop/confirm?t={}", who.link()), format!("/p/shop/unsubscribe?t={}", who.link()));
+        (format!("/p/shop/confirm?t={}", who.link_token()), format!("/p/shop/unsubscribe?t={}", who.link_token()));
     for path in [&confirm, &leave] {
         for method in ["GET", "HEAD"] {
             let seen = client.send(method, path, &[], "").await;
@@ -58,55 +58,53 @@ async fn a_visitor_asks_confirms_and_leaves_without_a_script() {
     let choice = client.look(&confirm).await.text;
     assert!(choice.contains(&format!("value=\"{id}\" checked")), "{choice}");
 
-    let sure = client.post("/p/shop/confirm", &format!("t={}", who.link())).await;
+    let sure = client.post("/p/shop/confirm", &format!("t={}", who.link_token())).await;
     assert_eq!((sure.status, client.subscribers()[0].monitors.clone()), (200, None));
     assert!(client.subscribers()[0].confirmed_at.is_some());
-    let gone = client.post("/p/shop/confirm", &format!("t={}&monitors=gone", who.link())).await;
+    let gone = client.post("/p/shop/confirm", &format!("t={}&monitors=gone", who.link_token())).await;
     assert_eq!((gone.status, gone.text.contains("Please choose at least one of these.")), (400, true));
 
-    let left = client.post("/p/shop/unsubscribe", &format!("t={}", who.link())).await;
+    let left = client.post("/p/shop/unsubscribe", &format!("t={}", who.link_token())).await;
     assert_eq!((left.status, client.subscribers().len()), (200, 0));
     assert_eq!(client.look(&confirm).await.status, 404);
 }
 
 #[tokio::test]
 async fn a_mailbox_is_pending_until_its_reader_confirms_by_a_form_whoever_may_see_the_page() {
-    let client = Client::new().await;
-    let all = client.shop("/destinations");
+    let client = TestClient::new().await;
+    let all = client.shop_path("/destinations");
     let body = json!({ "type": "email", "name": "Ops", "to": "ann@example.com" });
-    let made = client.call(&client.write, "POST", &all, body).await;
+    let made = client.call(&client.write_key, "POST", &all, body).await;
     let made = &made.body["destination"];
     let one = format!("{all}/{}", made["id"].as_str().unwrap());
     assert_eq!((&made["status"], &made["offReason"]), (&json!("pending"), &json!("unconfirmed")));
-    let tested = client.call(&client.write, "POST", &format!("{one}/test"), Value::Null).await;
+    let tested = client.call(&client.write_key, "POST", &format!("{one}/test"), Value::Null).await;
     assert_eq!(tested.status, 400);
     client.world.keep_page(Page { private: true, ..client.world.shop.clone() }).await;
     let path = format!("/p/shop/confirm-alerts?t={}", client.world.mailbox_link());
     for method in ["GET", "HEAD", "GET"] {
         let seen = client.send(method, &path, &[], "").await;
         assert_eq!((seen.status, &seen.headers["cache-control"].to_str().unwrap()), (200, &"no-store"));
-        let shown = client.call(&client.write, "GET", &one, Value::Null).await.body;
+        let shown = client.call(&client.write_key, "GET", &one, Value::Null).await.body;
         assert_eq!(shown["destination"]["status"], "pending", "a GET request changes nothing");
     }
     let form = client.look(&path).await.text;
     assert!(form.contains("ann@example.com") && form.contains("action=\"confirm-alerts\""), "{form}");
     // On a private page, an invalid link gives only the login form.
-    for (path, body, status) in
-        [("/p/shop/confirm-alerts", "t=x", 403), ("/p/nothing/confirm-alerts?t=x", "", 404)]
-    {
+    for (path, body, status) in [("/p/shop/confirm-alerts", "t=x", 403), ("/p/nothing/confirm-alerts?t=x", "", 404)] {
         assert_eq!(client.post(path, body).await.status, status, "{path}");
     }
     let link = format!("t={}", client.world.mailbox_link());
     assert_eq!(client.post("/p/shop/confirm-alerts", &link).await.status, 200);
     assert!(client.look(&path).await.text.contains("<h2>Done</h2>"));
-    let shown = client.call(&client.write, "GET", &one, Value::Null).await.body;
+    let shown = client.call(&client.write_key, "GET", &one, Value::Null).await.body;
     let shown = &shown["destination"];
     assert_eq!((&shown["status"], &shown["offReason"]), (&json!("active"), &Value::Null));
 }
 
 #[tokio::test]
 async fn one_click_of_a_mail_program_unsubscribes_and_may_be_repeated() {
-    let client = Client::new().await;
+    let client = TestClient::new().await;
     for (kind, body) in [
         ("application/x-www-form-urlencoded", "List-Unsubscribe=One-Click"),
         (
@@ -118,7 +116,7 @@ async fn one_click_of_a_mail_program_unsubscribes_and_may_be_repeated() {
         // The page may have been renamed and made private in between.
         let hidden = Page { private: true, slug: "new".to_owned(), ..client.world.shop.clone() };
         client.world.keep_page(hidden).await;
-        let path = format!("/p/shop/unsubscribe?t={}", who.link());
+        let path = format!("/p/shop/unsubscribe?t={}", who.link_token());
         let clicked = client.send("POST", &path, &[("content-type", kind)], body).await;
         assert_eq!((clicked.status, client.subscribers().len()), (200, 0), "{kind}");
         assert!(!clicked.headers.contains_key("location") && !clicked.headers.contains_key("set-cookie"));
@@ -130,7 +128,7 @@ async fn one_click_of_a_mail_program_unsubscribes_and_may_be_repeated() {
 
 #[tokio::test]
 async fn whoever_asks_learns_nothing_of_others() {
-    let client = Client::new().await;
+    let client = TestClient::new().await;
     client.world.subscribed("known@example.com").await;
     let mut answers = Vec::new();
     for address in ["known", "new", "new", "other"] {
@@ -140,12 +138,11 @@ async fn whoever_asks_learns_nothing_of_others() {
     }
     assert!(answers.iter().all(|told| *told == answers[0] && told.0 == 200), "{answers:?}");
     assert_eq!(client.subscribers().len(), 3);
-    let shape = |answered: Answered| {
-        let digits =
-            |text: &str| text.chars().filter(|sign| !sign.is_ascii_alphanumeric()).collect::<String>();
+    let shape = |answered: TestResponse| {
+        let digits = |text: &str| text.chars().filter(|sign| !sign.is_ascii_alphanumeric()).collect::<String>();
         (answered.status, answered.text.len(), digits(&answered.text.replace(['+', '/', '='], "")))
     };
-    let client = Client::new().await;
+    let client = TestClient::new().await;
     let first = shape(client.post("/p/shop/subscribe", "url=https%3A%2F%2Fhooks.example").await);
     let again = shape(client.post("/p/shop/subscribe", "url=https%3A%2F%2Fhooks.example").await);
     assert_eq!((&first, client.subscribers().len()), (&again, 1));
@@ -153,7 +150,7 @@ async fn whoever_asks_learns_nothing_of_others() {
 
 #[tokio::test]
 async fn what_was_typed_wrongly_comes_back_escaped_with_a_word_for_people() {
-    let client = Client::new().await;
+    let client = TestClient::new().await;
     for (body, rule) in [
         ("", "Please enter a valid email address."),
         ("email=%3Cscript%3E", "Please enter a valid email address."),
@@ -177,9 +174,8 @@ async fn what_was_typed_wrongly_comes_back_escaped_with_a_word_for_people() {
 
 #[tokio::test]
 async fn an_address_and_a_page_have_so_many_wishes_in_a_minute() {
-    let client = Client::new().await;
-    let wish =
-        async |n: usize| client.post("/p/shop/subscribe", &format!("email=a{n}%40b.example")).await.status;
+    let client = TestClient::new().await;
+    let wish = async |n: usize| client.post("/p/shop/subscribe", &format!("email=a{n}%40b.example")).await.status;
     for n in 0..5 {
         assert_eq!(wish(n).await, 200);
     }
@@ -196,7 +192,7 @@ async fn an_address_and_a_page_have_so_many_wishes_in_a_minute() {
 
 #[tokio::test]
 async fn a_page_that_hides_shows_its_forms_to_nobody() {
-    let client = Client::new().await;
+    let client = TestClient::new().await;
     client.world.keep_page(Page { private: true, ..client.world.shop.clone() }).await;
     for (method, path) in [
         ("GET", "subscribe"),
@@ -210,10 +206,6 @@ async fn a_page_that_hides_shows_its_forms_to_nobody() {
         let hidden = client.send(method, &format!("/p/shop/{path}"), &[FORM], "").await;
         let none = client.send(method, &format!("/p/none/{path}"), &[FORM], "").await;
         assert_eq!((hidden.status, none.status), (403, 404), "{path}");
-        assert!(
-            !hidden.text.contains("Shop") && hidden.text.contains("/p/shop/sign-in\""),
-            "{}",
-            hidden.text
-        );
+        assert!(!hidden.text.contains("Shop") && hidden.text.contains("/p/shop/sign-in\""), "{}", hidden.text);
     }
 }

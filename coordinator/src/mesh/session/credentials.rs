@@ -6,30 +6,30 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
-use parallax_certs::identity::Identity;
-use parallax_core::member::{self, Agent, Footing, Note, Noted};
+use parallax_certs::identity::AgentIdentity;
+use parallax_core::member::{self, AgentRecord, CertificateStatus, IdentityChange, IdentityUpdate};
 use parallax_core::time::{SECOND, Timestamp};
 use parallax_protocol::close::CloseReason;
 use parallax_protocol::error::ProtocolError;
-use parallax_protocol::message::{Authorities, Holds, Renewed, ToAgent};
+use parallax_protocol::message::{RenewedCertificate, ToAgent, TrustReport, TrustedAuthorities};
 use tokio::time::{Instant, interval};
 use tracing::{info, warn};
 
-use super::super::roster::Held;
-use super::super::{Counters, join};
-use super::{Fault, Hub, Session, enrolled};
+use super::super::roster::HeldCredentials;
+use super::super::{MeshCounters, join};
+use super::{Hub, Session, SessionError, enrolled_agent};
 
 /// Upper bound of the minimum time between two renewals on one connection.
-const SPACING: Duration = Duration::from_secs(60);
+const MAX_SPACING: Duration = Duration::from_secs(60);
 /// Lower bound of that time.
-const SPACING_SHORT: Duration = Duration::from_secs(1);
+const MIN_SPACING: Duration = Duration::from_secs(1);
 /// Issued certificates remembered per connection until the agent reports which one it holds.
-const REMEMBERED: usize = 4;
+const MAX_KNOWN: usize = 4;
 
 /// The certificates of one connection.
-pub(super) struct Certificates {
+pub(super) struct SessionCertificates {
     /// Certificates that the agent may hold, by serial: the one presented, and those issued since.
-    known: BTreeMap<Vec<u8>, Certificate>,
+    known: BTreeMap<Vec<u8>, KnownCertificate>,
     /// First millisecond after the connection's end.
     ends: Arc<AtomicI64>,
     /// Serial of the certificate that the agent last reported.
@@ -38,7 +38,7 @@ pub(super) struct Certificates {
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Certificate {
+struct KnownCertificate {
     /// Key hash of its authority.
     authority: Option<[u8; 32]>,
     ends: i64,
@@ -46,12 +46,12 @@ struct Certificate {
     valid_from: i64,
 }
 
-impl Certificates {
+impl SessionCertificates {
     /// Starts with the certificate presented in the handshake.
-    pub(super) fn new(shown: &Identity, authority: Option<[u8; 32]>) -> Self {
-        let ends = end_of(shown.life.not_after);
+    pub(super) fn new(shown: &AgentIdentity, authority: Option<[u8; 32]>) -> Self {
+        let ends = end_of(shown.validity.not_after);
         let held = shown.serial.as_bytes().to_vec();
-        let shown = Certificate { authority, ends, valid_from: shown.life.not_before };
+        let shown = KnownCertificate { authority, ends, valid_from: shown.validity.not_before };
         let known = BTreeMap::from([(held.clone(), shown)]);
         Self { known, ends: Arc::new(AtomicI64::new(ends)), held, renewed_at: None }
     }
@@ -62,18 +62,18 @@ impl Certificates {
     }
 
     /// Returns the certificate that the agent last reported, in stored form.
-    fn held(&self) -> member::Certificate {
+    fn held(&self) -> member::CertificateId {
         let valid_from = self.known.get(&self.held).map_or(0, |one| one.valid_from);
-        member::Certificate { serial: self.held.clone(), valid_from }
+        member::CertificateId { serial: self.held.clone(), valid_from }
     }
 
     /// Writes the agent's certificate to its record, if the record does not have it yet.
-    pub(super) async fn note_shown(&self, hub: &Hub, agent: &Agent) {
+    pub(super) async fn record_presented(&self, hub: &Hub, agent: &AgentRecord) {
         let held = self.held();
-        match agent.footing(&held) {
-            Footing::Newest => {}
-            Footing::Before | Footing::Superseded => return,
-            Footing::Ahead => {
+        match agent.certificate_status(&held) {
+            CertificateStatus::Newest => {}
+            CertificateStatus::Previous | CertificateStatus::Superseded => return,
+            CertificateStatus::NewerThanRecord => {
                 if let Some(omitted) = hub.logs.admit((Some(agent.id), "certificate ahead")) {
                     warn!(
                         agent = %agent.id, name = agent.name, serial = %Hex(&held.serial), omitted,
@@ -82,11 +82,11 @@ impl Certificates {
                 }
             }
         }
-        hub.note(agent.id, Note::Shown(held)).await;
+        hub.update_record(agent.id, IdentityChange::Presented(held)).await;
     }
 
-    fn remember(&mut self, serial: Vec<u8>, certificate: Certificate) {
-        if self.known.len() >= REMEMBERED {
+    fn remember(&mut self, serial: Vec<u8>, certificate: KnownCertificate) {
+        if self.known.len() >= MAX_KNOWN {
             let soonest = self.known.iter().min_by_key(|(_, one)| one.ends).map(|(serial, _)| serial.clone());
             soonest.and_then(|serial| self.known.remove(&serial));
         }
@@ -94,24 +94,24 @@ impl Certificates {
     }
 
     /// Returns true if any certificate that the agent may hold was issued by that authority.
-    fn has_one_of(&self, authority: [u8; 32]) -> bool {
+    fn has_certificate_of(&self, authority: [u8; 32]) -> bool {
         self.known.values().any(|one| one.authority == Some(authority))
     }
 }
 
 impl Session {
     /// Sends the agent the trusted authorities, and whether its certificate should be renewed.
-    pub(super) async fn tell_authorities(&mut self) -> Result<(), Fault> {
+    pub(super) async fn send_authorities(&mut self) -> Result<(), SessionError> {
         let trust = self.hub.trust.load_full();
-        let renew = !self.certificates.has_one_of(trust.signing.key_hash());
-        self.say(&ToAgent::Authorities(Authorities { authorities_der: trust.authorities_der(), renew })).await
+        let renew = !self.certificates.has_certificate_of(trust.signing.key_hash());
+        self.send(&ToAgent::Authorities(TrustedAuthorities { authorities_der: trust.authorities_der(), renew })).await
     }
 
     /// Records the certificate that the agent holds. If it is a newer one, the connection lasts as long as that.
-    pub(super) async fn note_held(&mut self, holds: Holds) -> Result<(), Fault> {
+    pub(super) async fn handle_holds(&mut self, holds: TrustReport) -> Result<(), SessionError> {
         if holds.authorities.is_empty() || holds.authorities.len() > 2 {
             let rule = "must be one or two";
-            return Err(Fault::Protocol(ProtocolError::Invalid { field: "holds.authorities", rule }));
+            return Err(SessionError::Protocol(ProtocolError::Invalid { field: "holds.authorities", rule }));
         }
         let Some(certificate) = self.certificates.known.get(&holds.serial).copied() else {
             if let Some(omitted) = self.hub.logs.admit((Some(self.agent.id), "unknown certificate")) {
@@ -126,53 +126,55 @@ impl Session {
         self.certificates.known.retain(|serial, _| *serial == holds.serial);
         let is_another = std::mem::replace(&mut self.certificates.held, holds.serial.clone()) != holds.serial;
         if is_another {
-            self.hub.note(self.agent.id, Note::Shown(self.certificates.held())).await;
+            self.hub.update_record(self.agent.id, IdentityChange::Presented(self.certificates.held())).await;
         }
-        let held = Held { trusts: holds.authorities, certified_by: certificate.authority };
-        self.hub.with_roster(|roster| roster.note_held(self.agent.place, held));
+        let held = HeldCredentials { trusts: holds.authorities, certified_by: certificate.authority };
+        self.hub.with_roster(|roster| roster.record_credentials(self.agent.vantage_no, held));
         // The authority may have changed while the response was in flight.
         if is_another && certificate.authority != Some(self.hub.trust.load().signing.key_hash()) {
-            self.tell_authorities().await?;
+            self.send_authorities().await?;
         }
         Ok(())
     }
 
     /// Handles a request for a new certificate.
-    pub(super) async fn renew(&mut self, request: &[u8]) -> Result<(), Fault> {
+    pub(super) async fn renew(&mut self, request: &[u8]) -> Result<(), SessionError> {
         let answer = match self.try_renew(request).await {
             Ok(renewed) => ToAgent::Renewed(renewed),
-            Err(reason @ (CloseReason::Revoked | CloseReason::Unknown)) => return Err(Fault::Close(reason)),
+            Err(reason @ (CloseReason::Revoked | CloseReason::UnknownAgent)) => {
+                return Err(SessionError::Close(reason));
+            }
             Err(reason) => {
-                Counters::add(&self.hub.counters.renewals_refused);
+                MeshCounters::add(&self.hub.counters.renewals_refused);
                 ToAgent::RenewRefused { reason }
             }
         };
-        self.say(&answer).await
+        self.send(&answer).await
     }
 
-    async fn try_renew(&mut self, request: &[u8]) -> Result<Renewed, CloseReason> {
+    async fn try_renew(&mut self, request: &[u8]) -> Result<RenewedCertificate, CloseReason> {
         let now = Instant::now();
         let trust = self.hub.trust.load_full();
         let signing = trust.signing.key_hash();
         let life = self.hub.settings.certificate_life;
-        let spacing = Duration::from_secs(life.unsigned_abs() / 30).clamp(SPACING_SHORT, SPACING);
+        let spacing = Duration::from_secs(life.unsigned_abs() / 30).clamp(MIN_SPACING, MAX_SPACING);
         let is_soon = self.certificates.renewed_at.is_some_and(|last| now.duration_since(last) < spacing);
         // A certificate of an outgoing authority may be renewed without waiting.
-        if is_soon && self.certificates.has_one_of(signing) {
+        if is_soon && self.certificates.has_certificate_of(signing) {
             return Err(CloseReason::RateLimited);
         }
-        enrolled(&self.hub, self.agent.id).await.map_err(|fault| fault.reason())?;
+        enrolled_agent(&self.hub, self.agent.id).await.map_err(|fault| fault.reason())?;
         self.certificates.renewed_at = Some(now);
-        let issued = join::certify(&trust, request, self.agent.id, self.hub.clock.now(), life)?;
+        let issued = join::issue_certificate(&trust, request, self.agent.id, self.hub.clock.now(), life)?;
         let serial = issued.serial.as_bytes().to_vec();
-        let valid_from = issued.life.not_before;
+        let valid_from = issued.validity.not_before;
         let by = self.certificates.held();
-        let made = member::Certificate { serial: serial.clone(), valid_from };
+        let made = member::CertificateId { serial: serial.clone(), valid_from };
         // Decided in the commit that records it, and sent only after: of two concurrent requests, one is too late.
-        let note = Note::Issued { made, by: by.clone() };
-        let noted = self.hub.note(self.agent.id, note).await.ok_or(CloseReason::Internal)?;
-        let is_superseded = noted == Noted::Superseded;
-        self.hub.with_roster(|roster| roster.note_superseded(self.agent.place, is_superseded));
+        let note = IdentityChange::Issued { made, by: by.clone() };
+        let noted = self.hub.update_record(self.agent.id, note).await.ok_or(CloseReason::Internal)?;
+        let is_superseded = noted == IdentityUpdate::Superseded;
+        self.hub.with_roster(|roster| roster.record_superseded(self.agent.vantage_no, is_superseded));
         if is_superseded {
             if let Some(omitted) = self.hub.logs.admit((Some(self.agent.id), "renewal refused")) {
                 warn!(
@@ -183,14 +185,14 @@ impl Session {
             }
             return Err(CloseReason::Superseded);
         }
-        let ends = end_of(issued.life.not_after);
-        let certificate = Certificate { authority: Some(signing), ends, valid_from };
+        let ends = end_of(issued.validity.not_after);
+        let certificate = KnownCertificate { authority: Some(signing), ends, valid_from };
         self.certificates.remember(serial, certificate);
-        Counters::add(&self.hub.counters.renewed);
+        MeshCounters::add(&self.hub.counters.renewed);
         if let Some(omitted) = self.hub.logs.admit((Some(self.agent.id), "renewed")) {
             info!(agent = %self.agent.id, serial = %issued.serial, omitted, "certificate renewed");
         }
-        Ok(Renewed {
+        Ok(RenewedCertificate {
             certificates_der: vec![issued.certificate.to_vec()],
             authorities_der: trust.authorities_der(),
         })
@@ -199,7 +201,7 @@ impl Session {
 
 /// Waits until the certificate has expired by the coordinator's clock. Both the clock and the expiry may change at
 /// any time.
-pub(super) async fn expired(hub: &Hub, ends: &AtomicI64) {
+pub(super) async fn wait_until_expired(hub: &Hub, ends: &AtomicI64) {
     let mut tick = interval(Duration::from_secs(1));
     while hub.clock.now() < Timestamp::from_millis(ends.load(Ordering::Acquire)) {
         tick.tick().await;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use parallax_certs::identity::Identity;
+use parallax_certs::identity::AgentIdentity;
 use parallax_protocol::close::CloseReason;
 use parallax_protocol::frame::MAX_FRAME;
 use parallax_protocol::message::ToAgent;
@@ -10,17 +10,17 @@ use quinn::{Connection, SendStream};
 use tokio::time::timeout;
 
 use super::super::hub::Hub;
-use super::super::wire::{self, Frames};
+use super::super::wire::{self, FrameReceiver};
 
 /// Time limit for an agent to open its control stream and read the reason for the refusal.
-const LIMIT: Duration = Duration::from_secs(5);
+const TIME_LIMIT: Duration = Duration::from_secs(5);
 
 /// Returns true if a refused agent was revoked or removed. An agent that is merely unknown may have joined after
 /// the backup that this store was restored from: it must not delete data that the newer store may still need.
-pub(super) async fn is_due(hub: &Hub, identity: &Identity, reason: CloseReason) -> bool {
+pub(super) async fn is_due(hub: &Hub, identity: &AgentIdentity, reason: CloseReason) -> bool {
     match (reason, identity.agent.parse()) {
         (CloseReason::Revoked, _) => true,
-        (CloseReason::Unknown, Ok(id)) => hub.members.is_removed(id).await,
+        (CloseReason::UnknownAgent, Ok(id)) => hub.members.is_removed(id).await,
         _ => false,
     }
 }
@@ -28,7 +28,7 @@ pub(super) async fn is_due(hub: &Hub, identity: &Identity, reason: CloseReason) 
 /// Sends the reason in a frame on the control stream, which the agent has `opened` or opens now, and waits until
 /// the agent has received it. Before its welcome an agent trusts no connection close, since anyone who observes a
 /// handshake can forge one.
-pub(super) async fn tell(connection: &Connection, reason: CloseReason, opened: Option<(SendStream, Frames)>) {
+pub(super) async fn send(connection: &Connection, reason: CloseReason, opened: Option<(SendStream, FrameReceiver)>) {
     let told = async {
         // The stream's other half is held: an agent that can't write its hello would read nothing.
         let (mut control, _frames, _hello) = match opened {
@@ -43,5 +43,5 @@ pub(super) async fn tell(connection: &Connection, reason: CloseReason, opened: O
         control.stopped().await.ok()
     };
     // An agent that does not read it is told at its next connection.
-    let _ = timeout(LIMIT, told).await;
+    let _ = timeout(TIME_LIMIT, told).await;
 }

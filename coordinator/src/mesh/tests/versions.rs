@@ -6,22 +6,22 @@ use parallax_protocol::version::MESH_V2;
 use super::*;
 
 /// Dials as an agent that offers those protocol names, and returns the negotiated one.
-async fn agreed(world: &World, member: &Member, offered: &[&[u8]]) -> Result<Vec<u8>, ConnectionError> {
+async fn agreed(world: &TestMesh, member: &Member, offered: &[&[u8]]) -> Result<Vec<u8>, ConnectionError> {
     let now = clock(|| NOW.as_millis() / SECOND);
-    let config = agent_config(&member.credentials, &world.roots, offered, now, KnownTime::new(None)).unwrap();
+    let config = agent_config(&member.credentials, &world.roots, offered, now, CoordinatorTime::new(None)).unwrap();
     let connection = world.dial(config).await?;
     let data = connection.handshake_data().unwrap().downcast::<quinn::crypto::rustls::HandshakeData>();
     let name = data.unwrap().protocol.unwrap();
     let (mut control, receive) = connection.open_bi().await?;
     write(&mut control, &ToCoordinator::Hello(hello(None)), MAX_FRAME).await.unwrap();
-    let first = Frames::new(receive, MAX_FRAME).next::<ToAgent>().await.unwrap();
+    let first = FrameReceiver::new(receive, MAX_FRAME).next::<ToAgent>().await.unwrap();
     assert!(matches!(first, Some(ToAgent::Welcome(_))));
     Ok(name)
 }
 
 #[tokio::test]
 async fn a_newer_agent_speaks_the_older_version_and_an_older_one_goes_on() {
-    let world = World::start().await;
+    let world = TestMesh::start().await;
     let member = world.member(1).await;
     for (offered, newest) in [
         (&[MESH_V1][..], MESH_V1),
@@ -36,21 +36,21 @@ async fn a_newer_agent_speaks_the_older_version_and_an_older_one_goes_on() {
 
 #[tokio::test]
 async fn an_agent_is_told_the_address_it_is_seen_under_where_its_version_has_the_frame() {
-    let world = World::start().await;
+    let world = TestMesh::start().await;
     let member = world.member(1).await;
     for (offered, is_told) in [(MESH_V1, false), (MESH_V2, true)] {
         let now = clock(|| NOW.as_millis() / SECOND);
         let config =
-            agent_config(&member.credentials, &world.roots, &[offered], now, KnownTime::new(None)).unwrap();
+            agent_config(&member.credentials, &world.roots, &[offered], now, CoordinatorTime::new(None)).unwrap();
         let connection = world.dial(config).await.unwrap();
         let (mut control, receive) = connection.open_bi().await.unwrap();
         write(&mut control, &ToCoordinator::Hello(hello(None)), MAX_FRAME).await.unwrap();
-        let mut frames = Frames::new(receive, MAX_FRAME);
+        let mut frames = FrameReceiver::new(receive, MAX_FRAME);
         let first = frames.next::<ToAgent>().await.unwrap();
         assert!(matches!(first, Some(ToAgent::Welcome(_))), "{first:?}");
         let second = frames.next::<ToAgent>().await.unwrap().unwrap();
         match second {
-            ToAgent::SeenFrom(seen) => assert!(is_told && seen.address.is_loopback(), "{seen:?}"),
+            ToAgent::ExternalAddress(seen) => assert!(is_told && seen.address.is_loopback(), "{seen:?}"),
             _ => assert!(!is_told, "{second:?}"),
         }
     }
@@ -58,7 +58,7 @@ async fn an_agent_is_told_the_address_it_is_seen_under_where_its_version_has_the
 
 #[tokio::test]
 async fn an_agent_that_speaks_no_version_of_ours_is_refused_for_that() {
-    let world = World::start().await;
+    let world = TestMesh::start().await;
     let member = world.member(1).await;
     for offered in [&[b"parallax/3".as_slice()][..], &[b"parallax/0"], &[b"h3", b"http/1.1"]] {
         let refused = agreed(&world, &member, offered).await.unwrap_err().to_string();
@@ -70,15 +70,15 @@ async fn an_agent_that_speaks_no_version_of_ours_is_refused_for_that() {
 
 #[tokio::test]
 async fn rounds_go_to_agents_that_can_do_them() {
-    let world = World::start().await;
+    let world = TestMesh::start().await;
     world.schedule([monitor(1, 1)]);
     let (able, unable) = (world.member(1).await, world.member(2).await);
-    let only = |kind| Hello { kinds: vec![kind], ..hello(None) };
-    let mut unable = world.connect_as(&unable, only(parallax_protocol::check::CheckKind::Http)).await;
+    let only = |kind| AgentHello { kinds: vec![kind], ..hello(None) };
+    let mut unable = world.connect_as(&unable, only(parallax_protocol::check::WireCheckKind::Http)).await;
     // Alone it gets the rounds: it reports itself that it can't run them, and that does not count as an outage.
     let ToAgent::Schedule(alone) = unable.hear_of_work().await else { panic!("no schedule") };
     assert_eq!(alone.put.len(), 1);
-    let mut able = world.connect_as(&able, only(parallax_protocol::check::CheckKind::Tcp)).await;
+    let mut able = world.connect_as(&able, only(parallax_protocol::check::WireCheckKind::Tcp)).await;
     let ToAgent::Schedule(all) = able.hear_of_work().await else { panic!("no schedule") };
     assert_eq!(all.put.first().map(|one| one.every), Some(1), "all rounds are its own");
     let ToAgent::Schedule(none) = unable.hear_of_work().await else { panic!("no schedule") };

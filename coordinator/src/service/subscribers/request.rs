@@ -1,17 +1,17 @@
 //! The subscriber that a request creates, or the update of a known one.
 
-use parallax_core::destination::{Health, Secrets};
+use parallax_core::destination::{DeliveryHealth, SigningSecrets};
 use parallax_core::id::SubscriberId;
 use parallax_core::page::Page;
-use parallax_core::subscriber::ask::{Address, Asked};
+use parallax_core::subscriber::request::{SubscriberAddress, ValidSubscription};
 use parallax_core::subscriber::{Contact, Subscriber};
 use parallax_core::time::Timestamp;
 
-use super::{fingerprint, hex};
-use crate::service::destinations::secret;
+use super::{contact_fingerprint, hex};
+use crate::service::destinations::format_secret;
 
 /// Values for a new subscriber, whether used or not.
-pub(super) struct Fresh {
+pub(super) struct NewSubscriber {
     pub(super) id: SubscriberId,
     pub(super) by_owner: bool,
     pub(super) token: [u8; 16],
@@ -19,22 +19,22 @@ pub(super) struct Fresh {
     pub(super) challenge: String,
 }
 
-impl Fresh {
+impl NewSubscriber {
     pub(super) fn new(now: Timestamp, by_owner: bool) -> Self {
         Self {
             id: SubscriberId::new(now, rand::random()),
             by_owner,
             token: rand::random(),
-            secret: secret(rand::random()),
+            secret: format_secret(rand::random()),
             challenge: hex(&rand::random::<[u8; 16]>()),
         }
     }
 
-    pub(super) fn subscriber(&self, page: &Page, asked: &Asked, now: Timestamp) -> Subscriber {
+    pub(super) fn subscriber(&self, page: &Page, asked: &ValidSubscription, now: Timestamp) -> Subscriber {
         let contact = match &asked.address {
-            Address::Email(email) => Contact::Email(email.clone()),
-            Address::Webhook { url, .. } => {
-                let secret = Secrets { present: self.secret.clone(), before: None };
+            SubscriberAddress::Email(email) => Contact::Email(email.clone()),
+            SubscriberAddress::Webhook { url, .. } => {
+                let secret = SigningSecrets { newest: self.secret.clone(), previous: None };
                 Contact::Webhook { url: url.clone(), secret }
             }
         };
@@ -42,12 +42,12 @@ impl Fresh {
             id: self.id,
             page: page.id,
             contact,
-            fingerprint: fingerprint(&asked.address),
+            fingerprint: contact_fingerprint(&asked.address),
             monitors: asked.monitors.clone(),
             confirmed_at: None,
             token: self.token,
-            asked_at: now,
-            health: Health::default(),
+            confirmation_sent_at: now,
+            health: DeliveryHealth::default(),
             created_at: now,
             by_owner: self.by_owner,
         }
@@ -62,16 +62,22 @@ impl Fresh {
 /// Returns the subscriber to store when a confirmation request is sent, or `None` if none is: `before` is the stored
 /// subscriber of that contact, `new` the one to create, `is_lately` true if the contact got a request within the last
 /// day, for any page.
-pub(super) fn asked_now(before: Option<&Subscriber>, new: Subscriber, is_lately: bool) -> Option<Subscriber> {
+pub(super) fn subscriber_after_request(
+    before: Option<&Subscriber>,
+    new: Subscriber,
+    is_lately: bool,
+) -> Option<Subscriber> {
     if is_lately {
         return None;
     }
     let Some(before) = before else { return Some(new) };
     let is_mail = matches!(before.contact, Contact::Email(_));
-    match (before.health.off, before.confirmed_at) {
+    match (before.health.disabled, before.confirmed_at) {
         (Some(_), _) => None,
         // The mail links its reader to the current choice; the request itself changes nothing of it.
-        (None, Some(_)) => is_mail.then(|| Subscriber { asked_at: new.asked_at, ..before.clone() }),
+        (None, Some(_)) => {
+            is_mail.then(|| Subscriber { confirmation_sent_at: new.confirmation_sent_at, ..before.clone() })
+        }
         // Links in earlier mails stay valid.
         (None, None) => is_mail.then_some(Subscriber {
             id: before.id,

@@ -1,21 +1,21 @@
 //! Subscription requests: who gets a message, and that a request reveals nothing about others.
 
-use parallax_core::delivery::{Outcome, Try};
-use parallax_core::destination::OffReason;
-use parallax_core::key::Access;
-use parallax_core::subscriber::UNCONFIRMED;
+use parallax_core::delivery::{AttemptOutcome, DeliveryAttempt};
+use parallax_core::destination::DisableReason;
+use parallax_core::key::KeyAccess;
+use parallax_core::subscriber::UNCONFIRMED_RETENTION;
 use parallax_core::time::{DAY, HOUR};
 
 use super::*;
-use crate::service::once::Done;
+use crate::service::idempotency::RequestOutcome;
 use crate::service::tests::{START, World, each_time, http, world};
 
-fn mail(address: &str) -> Ask {
-    Ask { email: Some(address.to_owned()), ..Ask::default() }
+fn mail(address: &str) -> SubscriptionRequest {
+    SubscriptionRequest { email: Some(address.to_owned()), ..SubscriptionRequest::default() }
 }
 
-fn hook(url: &str) -> Ask {
-    Ask { url: Some(url.to_owned()), ..Ask::default() }
+fn hook(url: &str) -> SubscriptionRequest {
+    SubscriptionRequest { url: Some(url.to_owned()), ..SubscriptionRequest::default() }
 }
 
 impl World {
@@ -35,7 +35,7 @@ impl World {
         self.service.subscribe(&self.shop, &mail(address)).await.unwrap();
         let asked = self.subscribers(&self.shop).into_iter();
         let is_it = |it: &Subscriber| matches!(&it.contact, Contact::Email(email) if email == address);
-        let link = asked.rev().find(is_it).unwrap().link();
+        let link = asked.rev().find(is_it).unwrap().link_token();
         self.service.confirm(&self.shop, &link, None).await.unwrap()
     }
 
@@ -48,11 +48,11 @@ impl World {
     }
 
     /// The receiver of the newest message about the page answers with that.
-    async fn answers(&self, page: &Page, outcome: Outcome, answer: &str) {
+    async fn answers(&self, page: &Page, outcome: AttemptOutcome, answer: &str) {
         let mut delivery = self.asked(page).remove(0);
         let now = self.service.now();
-        let tried = Try { at: now, took_ms: 1, status: None, error: None, answer: answer.to_owned() };
-        delivery.note(tried, outcome, now, 0.0);
+        let tried = DeliveryAttempt { at: now, duration_ms: 1, status: None, error: None, response: answer.to_owned() };
+        delivery.record_attempt(tried, outcome, now, 0.0);
         self.service.store().commit(Batch::new().write(delivery).clone()).await.unwrap();
     }
 }
@@ -68,21 +68,21 @@ async fn whoever_asks_is_told_the_same_and_the_address_is_asked_once_a_day() {
         (blog, "ann@example.com"),
         (&world.foreign, "ANN+2@example.com"),
     ] {
-        assert_eq!(service.subscribe(page, &mail(address)).await, Ok(Subscribed::Mailed), "{address}");
+        assert_eq!(service.subscribe(page, &mail(address)).await, Ok(SubscribeResponse::MailSent), "{address}");
     }
     let asked = world.asked(shop);
     let [asked] = &asked[..] else { panic!("{asked:?}") };
-    assert_eq!((asked.event.as_str(), asked.once), (CONFIRMATION, false));
+    assert_eq!((asked.event.as_str(), asked.is_single_attempt), (CONFIRMATION, false));
     let who = world.subscribers(shop).remove(0);
     assert_eq!((who.confirmed_at, asked.to), (None, Recipient::Subscriber(who.id)));
-    let Letter::Mail(letter) = &asked.letter else { panic!("{asked:?}") };
+    let DeliveryMessage::Mail(letter) = &asked.message else { panic!("{asked:?}") };
     assert!(letter.text.contains(&who.confirm_url(&service.page_url(shop))));
     assert!(world.subscribers(blog).is_empty() && world.asked(blog).is_empty());
 
-    world.clock.set(service.now() + ASKED_AGAIN);
+    world.clock.set(service.now() + CONFIRMATION_INTERVAL);
     service.subscribe(shop, &mail("ann@example.com")).await.unwrap();
     assert_eq!((world.asked(shop).len(), world.subscribers(shop).len()), (2, 1));
-    assert_eq!(world.subscribers(shop)[0].link(), who.link(), "both mails are valid");
+    assert_eq!(world.subscribers(shop)[0].link_token(), who.link_token(), "both mails are valid");
 }
 
 #[tokio::test]
@@ -91,7 +91,7 @@ async fn one_who_has_confirmed_may_ask_for_another_page_on_the_same_day() {
     let service = &world.service;
     service.subscribe(&world.shop, &mail("ann@example.com")).await.unwrap();
     let who = world.subscribers(&world.shop).remove(0);
-    service.confirm(&world.shop, &who.link(), None).await.unwrap();
+    service.confirm(&world.shop, &who.link_token(), None).await.unwrap();
     service.subscribe(&world.blog, &mail("ann@example.com")).await.unwrap();
     service.subscribe(&world.shop, &mail("ann@example.com")).await.unwrap();
     assert_eq!((world.asked(&world.blog).len(), world.asked(&world.shop).len()), (1, 1));
@@ -99,12 +99,13 @@ async fn one_who_has_confirmed_may_ask_for_another_page_on_the_same_day() {
 
 #[tokio::test]
 async fn who_is_asked_depends_on_what_stands() {
-    let fresh = Fresh::new(START, false);
+    let fresh = NewSubscriber::new(START, false);
     let page = world().await.shop;
-    let made = |ask: Ask| fresh.subscriber(&page, &ask.settle(&BTreeSet::new(), &|_| None).unwrap(), START);
+    let made =
+        |ask: SubscriptionRequest| fresh.subscriber(&page, &ask.validate(&BTreeSet::new(), &|_| None).unwrap(), START);
     let (mailed, hooked) = (made(mail("ann@example.com")), made(hook("hooks.example")));
     let off = |it: &Subscriber| {
-        let health = Health { off: Some((START, OffReason::Refused)), ..Health::default() };
+        let health = DeliveryHealth { disabled: Some((START, DisableReason::Rejected)), ..DeliveryHealth::default() };
         Subscriber { health, ..it.clone() }
     };
     let sure = |it: &Subscriber| Subscriber { confirmed_at: Some(START), ..it.clone() };
@@ -120,9 +121,9 @@ async fn who_is_asked_depends_on_what_stands() {
         (&hooked, Some(sure(&off(&hooked))), false),
     ];
     for (new, before, is_asked) in cases {
-        assert_eq!(asked_now(before.as_ref(), new.clone(), false).is_some(), is_asked, "{before:?}");
-        assert_eq!(asked_now(before.as_ref(), new.clone(), true), None, "{before:?}");
-        let after = asked_now(before.as_ref(), new.clone(), false);
+        assert_eq!(subscriber_after_request(before.as_ref(), new.clone(), false).is_some(), is_asked, "{before:?}");
+        assert_eq!(subscriber_after_request(before.as_ref(), new.clone(), true), None, "{before:?}");
+        let after = subscriber_after_request(before.as_ref(), new.clone(), false);
         let keeps = |it: &Subscriber| before.as_ref().is_none_or(|old| old.confirmed_at == it.confirmed_at);
         assert!(after.as_ref().is_none_or(keeps), "a request confirms nobody and changes nobody");
     }
@@ -132,33 +133,33 @@ async fn who_is_asked_depends_on_what_stands() {
 async fn only_the_link_of_this_page_and_in_time_confirms() {
     let world = world().await;
     let (service, shop) = (&world.service, &world.shop);
-    let caller = service.authenticate(world.key(Access::Write, None).await.reveal()).unwrap();
+    let caller = service.authenticate(world.key(KeyAccess::Write, None).await.reveal()).unwrap();
     let made = service.create_monitor(&caller, shop.id, &http("Cart"), &each_time()).await;
-    let Done::Now(made) = made.unwrap() else { panic!("it is new") };
+    let RequestOutcome::Fresh(made) = made.unwrap() else { panic!("it is new") };
     service.subscribe(shop, &mail("ann@example.com")).await.unwrap();
     let who = world.subscribers(shop).remove(0);
     let wrong = Subscriber { token: [0; 16], ..who.clone() };
     for (page, link) in
-        [(shop, wrong.link()), (&world.blog, who.link()), (shop, String::new()), (shop, "x".repeat(58))]
+        [(shop, wrong.link_token()), (&world.blog, who.link_token()), (shop, String::new()), (shop, "x".repeat(58))]
     {
-        assert_eq!(service.subscription(page, &link), Err(Error::NotFound));
-        assert_eq!(service.confirm(page, &link, None).await, Err(Error::NotFound));
+        assert_eq!(service.subscription(page, &link), Err(ServiceError::NotFound));
+        assert_eq!(service.confirm(page, &link, None).await, Err(ServiceError::NotFound));
     }
     let none: &[String] = &[];
-    assert!(matches!(service.confirm(shop, &who.link(), Some(none)).await, Err(Error::Invalid(_))));
+    assert!(matches!(service.confirm(shop, &who.link_token(), Some(none)).await, Err(ServiceError::Invalid(_))));
     assert!(world.subscribers(shop)[0].confirmed_at.is_none());
 
     let chosen = [made.monitor.id.to_string()];
-    let sure = service.confirm(shop, &who.link(), Some(&chosen)).await.unwrap();
+    let sure = service.confirm(shop, &who.link_token(), Some(&chosen)).await.unwrap();
     assert_eq!((sure.confirmed_at, sure.monitors), (Some(service.now()), Some(vec![made.monitor.id])));
     // The same link changes the choice later, and never the time of consent.
     world.clock.set(service.now() + 9 * DAY);
-    let wider = service.confirm(shop, &who.link(), None).await.unwrap();
+    let wider = service.confirm(shop, &who.link_token(), None).await.unwrap();
     assert_eq!((wider.confirmed_at, &wider.monitors), (sure.confirmed_at, &None));
 
     world.keep(Subscriber { confirmed_at: None, ..wider }).await;
-    world.clock.set(who.asked_at + UNCONFIRMED);
-    assert_eq!(service.confirm(shop, &who.link(), None).await, Err(Error::NotFound));
+    world.clock.set(who.confirmation_sent_at + UNCONFIRMED_RETENTION);
+    assert_eq!(service.confirm(shop, &who.link_token(), None).await, Err(ServiceError::NotFound));
 }
 
 #[tokio::test]
@@ -166,36 +167,35 @@ async fn a_webhook_is_confirmed_by_its_answer_alone() {
     let world = world().await;
     let (service, shop) = (&world.service, &world.shop);
     let told = service.subscribe(shop, &hook("https://hooks.example/a")).await.unwrap();
-    let Subscribed::Challenged { secret, link } = told else { panic!("{told:?}") };
+    let SubscribeResponse::ChallengeSent { secret, link } = told else { panic!("{told:?}") };
     let who = world.subscribers(shop).remove(0);
-    assert_eq!(link, who.link());
-    assert!(matches!(&who.contact, Contact::Webhook { secret: kept, .. } if kept.present == secret));
-    assert_eq!(service.confirm(shop, &link, None).await, Err(Error::NotFound), "the requester has the link");
+    assert_eq!(link, who.link_token());
+    assert!(matches!(&who.contact, Contact::Webhook { secret: kept, .. } if kept.newest == secret));
+    assert_eq!(service.confirm(shop, &link, None).await, Err(ServiceError::NotFound), "the requester has the link");
     let asked = world.asked(shop).remove(0);
-    let Letter::Json(sent) = &asked.letter else { panic!("{asked:?}") };
+    let DeliveryMessage::Json(sent) = &asked.message else { panic!("{asked:?}") };
     let value: serde_json::Value = serde_json::from_slice(sent).unwrap();
     let value = value["challenge"].as_str().unwrap().to_owned();
-    assert!(asked.once && !link.contains(&value));
+    assert!(asked.is_single_attempt && !link.contains(&value));
 
     let whole = String::from_utf8(sent.clone()).unwrap();
     let (nested, other) = (format!("{{\"challenge\":\"{value}\",\"a\":1}}"), format!("{value}0"));
     for wrong in [whole.as_str(), &nested, &other, "", "OK", &value[1..]] {
-        world.answers(shop, Outcome::Taken, wrong).await;
+        world.answers(shop, AttemptOutcome::Accepted, wrong).await;
         service.await_answer(who.id);
-        service.hear_answers().await.unwrap();
+        service.check_answers().await.unwrap();
         assert_eq!(world.subscribers(shop)[0].confirmed_at, None, "{wrong}");
     }
-    world.answers(shop, Outcome::Gone, &value).await;
+    world.answers(shop, AttemptOutcome::Gone, &value).await;
     service.await_answer(who.id);
-    service.hear_answers().await.unwrap();
+    service.check_answers().await.unwrap();
     assert_eq!(world.subscribers(shop)[0].confirmed_at, None, "an error page may echo it");
-    for good in [format!("{{\"challenge\": \"{value}\"}}\n"), format!(" {value}\r\n"), format!("\"{value}\"")]
-    {
-        world.answers(shop, Outcome::Taken, &good).await;
+    for good in [format!("{{\"challenge\": \"{value}\"}}\n"), format!(" {value}\r\n"), format!("\"{value}\"")] {
+        world.answers(shop, AttemptOutcome::Accepted, &good).await;
         world.keep(who.clone()).await;
         // As after a restart: the sweep finds the pending ones.
         service.sweep_subscribers().await.unwrap();
-        service.hear_answers().await.unwrap();
+        service.check_answers().await.unwrap();
         assert_eq!(world.subscribers(shop)[0].confirmed_at, Some(service.now()), "{good}");
     }
     assert!(service.subscription(shop, &link).is_ok(), "now the link changes its choice");
@@ -208,22 +208,18 @@ async fn a_stranger_has_a_url_asked_once_a_day_and_a_host_ten_times_an_hour() {
     let mut links = BTreeSet::new();
     for n in 0..30 {
         let url = if n < 5 { "hooks.example/a".to_owned() } else { format!("hooks.example/{n}") };
-        let Ok(Subscribed::Challenged { link, .. }) = service.subscribe(shop, &hook(&url)).await else {
+        let Ok(SubscribeResponse::ChallengeSent { link, .. }) = service.subscribe(shop, &hook(&url)).await else {
             panic!("the answer is the same")
         };
         links.insert(link);
     }
     assert_eq!((world.asked(shop).len(), links.len()), (6, 30));
     for address in ["http://127.0.0.1/", "http://10.0.0.1/", "http://[::1]/", "http://localhost:8080"] {
-        assert!(matches!(service.subscribe(shop, &hook(address)).await, Err(Error::Invalid(_))), "{address}");
+        assert!(matches!(service.subscribe(shop, &hook(address)).await, Err(ServiceError::Invalid(_))), "{address}");
     }
-    world.clock.set(service.now() + ASKED_AGAIN);
+    world.clock.set(service.now() + CONFIRMATION_INTERVAL);
     service.subscribe(shop, &hook("hooks.example/a")).await.unwrap();
-    assert_eq!(
-        (world.asked(shop).len(), world.subscribers(shop).len()),
-        (7, 6),
-        "the old request is replaced"
-    );
+    assert_eq!((world.asked(shop).len(), world.subscribers(shop).len()), (7, 6), "the old request is replaced");
 }
 
 #[tokio::test]
@@ -233,14 +229,14 @@ async fn what_nobody_confirms_is_dropped_and_the_rest_stays() {
     for address in ["ann@example.com", "bob@example.com"] {
         service.subscribe(shop, &mail(address)).await.unwrap();
     }
-    let link = world.subscribers(shop)[0].link();
+    let link = world.subscribers(shop)[0].link_token();
     service.confirm(shop, &link, None).await.unwrap();
-    world.clock.set(service.now() + UNCONFIRMED - HOUR);
+    world.clock.set(service.now() + UNCONFIRMED_RETENTION - HOUR);
     service.sweep_subscribers().await.unwrap();
     assert_eq!(world.subscribers(shop).len(), 2);
     world.clock.set(service.now() + HOUR);
     service.sweep_subscribers().await.unwrap();
-    let left: Vec<String> = world.subscribers(shop).iter().map(Subscriber::link).collect();
+    let left: Vec<String> = world.subscribers(shop).iter().map(Subscriber::link_token).collect();
     assert_eq!(left, [link]);
 }
 
@@ -251,13 +247,13 @@ async fn leaving_needs_the_link_alone_and_works_on_a_hidden_page() {
     service.subscribe(shop, &mail("ann@example.com")).await.unwrap();
     let who = world.subscribers(shop).remove(0);
     let wrong = Subscriber { token: [1; 16], ..who.clone() };
-    assert_eq!(service.unsubscribe(&wrong.link()).await, Ok(()), "it reveals nothing");
+    assert_eq!(service.unsubscribe(&wrong.link_token()).await, Ok(()), "it reveals nothing");
     assert_eq!(world.subscribers(shop).len(), 1);
     let hidden = Page { private: true, slug: "elsewhere".to_owned(), ..shop.clone() };
     service.store().commit(Batch::new().write(hidden).clone()).await.unwrap();
     for _ in 0..2 {
-        assert_eq!(service.unsubscribe(&who.link()).await, Ok(()));
+        assert_eq!(service.unsubscribe(&who.link_token()).await, Ok(()));
         assert!(world.subscribers(shop).is_empty());
     }
-    assert_eq!(service.unsubscribe("x").await, Err(Error::NotFound));
+    assert_eq!(service.unsubscribe("x").await, Err(ServiceError::NotFound));
 }

@@ -2,61 +2,61 @@
 
 use parallax_core::destination::Destination;
 use parallax_core::destination::edit::DestinationEdit;
-use parallax_core::given::Given;
 use parallax_core::incident::UpdatePost;
 use parallax_core::incident::edit::IncidentEdit;
-use parallax_core::plan::PlanRefusal;
+use parallax_core::patch::PatchField;
+use parallax_core::plan::PlanLimitError;
 use parallax_core::subscriber::Contact;
 use parallax_core::subscriber::Subscriber;
-use parallax_core::subscriber::ask::Ask;
-use parallax_core::subscriber::asking::{Asker, MAX_UNCONFIRMED, PAGE_A_MINUTE};
+use parallax_core::subscriber::confirmation_limit::{ConfirmationOrigin, MAX_UNCONFIRMED, PER_PAGE_MINUTE};
+use parallax_core::subscriber::request::SubscriptionRequest;
 use parallax_core::time::HOUR;
 
 use super::*;
 use crate::service::deliveries::ACCOUNT_TESTS;
 
-fn ask(n: usize) -> Ask {
-    Ask { email: Some(format!("a{n}@example.com")), ..Ask::default() }
+fn ask(n: usize) -> SubscriptionRequest {
+    SubscriptionRequest { email: Some(format!("a{n}@example.com")), ..SubscriptionRequest::default() }
 }
 
 impl World {
-    async fn adds(&self, caller: &Caller, page: &Page, n: usize) -> Result<Subscriber> {
+    async fn adds(&self, caller: &Caller, page: &Page, n: usize) -> ServiceResult<Subscriber> {
         match self.service.add_subscriber(caller, page.id, &ask(n), &each_time()).await? {
-            Done::Now(made) => Ok(made),
-            Done::Before(_) | Done::Again(_) => panic!("nothing was sent twice"),
+            RequestOutcome::Fresh(made) => Ok(made),
+            RequestOutcome::Replayed(_) | RequestOutcome::Reread(_) => panic!("nothing was sent twice"),
         }
     }
 
-    async fn alerts(&self, caller: &Caller, n: usize) -> Result<Destination> {
+    async fn alerts(&self, caller: &Caller, n: usize) -> ServiceResult<Destination> {
         let edit = DestinationEdit {
-            name: Given::Value("Ops".to_owned()),
-            kind: Given::Value("email".to_owned()),
+            name: PatchField::Value("Ops".to_owned()),
+            kind: PatchField::Value("email".to_owned()),
             ..moved(n)
         };
         match self.service.create_destination(caller, self.blog.id, &edit, &each_time()).await? {
-            Done::Now(made) => Ok(made),
-            Done::Before(_) | Done::Again(_) => panic!("nothing was sent twice"),
+            RequestOutcome::Fresh(made) => Ok(made),
+            RequestOutcome::Replayed(_) | RequestOutcome::Reread(_) => panic!("nothing was sent twice"),
         }
     }
 
-    async fn moves(&self, caller: &Caller, it: &Destination, n: usize) -> Result<()> {
+    async fn moves(&self, caller: &Caller, it: &Destination, n: usize) -> ServiceResult<()> {
         let done = self.service.edit_destination(caller, self.blog.id, it.id, &moved(n), &each_time()).await;
         done.map(drop)
     }
 }
 
 fn moved(n: usize) -> DestinationEdit {
-    DestinationEdit { to: Given::Value(format!("d{n}@example.com")), ..DestinationEdit::default() }
+    DestinationEdit { to: PatchField::Value(format!("d{n}@example.com")), ..DestinationEdit::default() }
 }
 
-fn paced(limit: u32, seconds: u32) -> Error {
-    Error::AccountAsks { asker: Asker::Owner, limit, seconds }
+fn paced(limit: u32, seconds: u32) -> ServiceError {
+    ServiceError::AccountConfirmationLimit { asker: ConfirmationOrigin::Owner, limit, seconds }
 }
 
 #[tokio::test]
 async fn an_owner_has_twenty_addresses_asked_an_hour_and_one_more_for_each_that_confirmed() {
     let world = world().await;
-    let caller = world.caller(Access::Write).await;
+    let caller = world.caller(KeyAccess::Write).await;
     let began = world.service.now();
     for n in 0..10 {
         world.adds(&caller, &world.shop, n).await.unwrap();
@@ -71,23 +71,19 @@ async fn an_owner_has_twenty_addresses_asked_an_hour_and_one_more_for_each_that_
     assert_eq!(world.adds(&caller, &world.blog, 50).await.unwrap_err(), paced(20, 3600));
     assert_eq!(world.alerts(&caller, 50).await.unwrap_err(), paced(20, 3600));
     assert_eq!(world.moves(&caller, &made, 101).await.unwrap_err(), paced(20, 3600));
-    let own = DestinationEdit { to: Given::Value("owner@example.com".to_owned()), ..moved(0) };
+    let own = DestinationEdit { to: PatchField::Value("owner@example.com".to_owned()), ..moved(0) };
     let saved = world.service.edit_destination(&caller, world.blog.id, made.id, &own, &each_time()).await;
     assert!(saved.is_ok(), "the account's own mailbox needs no confirmation");
     assert_eq!(world.sent("subscription.confirmation").len(), 10);
 
     world.clock.set(began + HOUR);
     for subscriber in world.subscribers(&world.shop).iter().take(3) {
-        world.service.confirm(&world.shop, &subscriber.link(), None).await.unwrap();
+        world.service.confirm(&world.shop, &subscriber.link_token(), None).await.unwrap();
     }
     for n in 100..120 {
         world.adds(&caller, &world.shop, n).await.unwrap();
     }
-    assert_eq!(
-        world.adds(&caller, &world.shop, 120).await.unwrap_err(),
-        paced(20, 3600),
-        "not within the day"
-    );
+    assert_eq!(world.adds(&caller, &world.shop, 120).await.unwrap_err(), paced(20, 3600), "not within the day");
     world.clock.set(world.service.now() + DAY);
     for n in 200..223 {
         world.adds(&caller, &world.shop, n).await.unwrap();
@@ -104,11 +100,11 @@ async fn an_owner_has_twenty_addresses_asked_an_hour_and_one_more_for_each_that_
 #[tokio::test]
 async fn visitors_of_a_page_have_thirty_addresses_asked_a_minute_and_its_owner_others() {
     let world = world().await;
-    let caller = world.caller(Access::Write).await;
-    for n in 0..PAGE_A_MINUTE as usize {
+    let caller = world.caller(KeyAccess::Write).await;
+    for n in 0..PER_PAGE_MINUTE as usize {
         world.service.subscribe(&world.shop, &ask(n)).await.unwrap();
     }
-    let full = Error::PageAsks { seconds: 60 };
+    let full = ServiceError::PageConfirmationLimit { seconds: 60 };
     assert_eq!(world.service.subscribe(&world.shop, &ask(90)).await.unwrap_err(), full);
     world.adds(&caller, &world.shop, 91).await.unwrap();
     world.service.subscribe(&world.blog, &ask(92)).await.unwrap();
@@ -130,14 +126,20 @@ async fn visitors_of_one_account_have_a_thousand_addresses_asked_an_hour() {
         }
     };
     assert_eq!(asked, 1_000);
-    assert!(matches!(refused, Error::AccountAsks { asker: Asker::Visitor, limit: 1_000, .. }), "{refused:?}");
+    assert!(
+        matches!(
+            refused,
+            ServiceError::AccountConfirmationLimit { asker: ConfirmationOrigin::Visitor, limit: 1_000, .. }
+        ),
+        "{refused:?}"
+    );
     world.service.subscribe(&world.foreign, &ask(4_000)).await.unwrap();
 }
 
 #[tokio::test]
 async fn an_owner_has_two_hundred_unconfirmed_addresses_at_once() {
     let world = world().await;
-    let caller = world.caller(Access::Write).await;
+    let caller = world.caller(KeyAccess::Write).await;
     let destination = world.alerts(&caller, 0).await.unwrap();
     for n in 1..MAX_UNCONFIRMED {
         if n % 20 == 0 {
@@ -146,7 +148,7 @@ async fn an_owner_has_two_hundred_unconfirmed_addresses_at_once() {
         world.adds(&caller, &world.shop, n).await.unwrap();
     }
     world.clock.set(world.service.now() + HOUR);
-    let full = Error::PlanLimit(PlanRefusal::UnconfirmedFull);
+    let full = ServiceError::PlanLimit(PlanLimitError::UnconfirmedFull);
     assert_eq!(world.adds(&caller, &world.blog, 900).await.unwrap_err(), full);
     assert_eq!(world.alerts(&caller, 901).await.unwrap_err(), full);
     world.service.subscribe(&world.shop, &ask(902)).await.unwrap();
@@ -156,15 +158,11 @@ async fn an_owner_has_two_hundred_unconfirmed_addresses_at_once() {
     let one = world.subscribers(&world.shop).remove(0);
     let deleted = world.service.delete_subscriber(&caller, world.shop.id, one.id, &each_time()).await;
     deleted.unwrap();
-    assert_eq!(
-        world.adds(&caller, &world.blog, 904).await.unwrap_err(),
-        full,
-        "it got the mail all the same"
-    );
+    assert_eq!(world.adds(&caller, &world.blog, 904).await.unwrap_err(), full, "it got the mail all the same");
     world.service.delete_destination(&caller, world.blog.id, destination.id, &each_time()).await.unwrap();
     assert_eq!(world.adds(&caller, &world.blog, 905).await.unwrap_err(), full);
     let one = world.subscribers(&world.shop).remove(0);
-    world.service.confirm(&world.shop, &one.link(), None).await.unwrap();
+    world.service.confirm(&world.shop, &one.link_token(), None).await.unwrap();
     world.adds(&caller, &world.blog, 906).await.unwrap();
     assert_eq!(world.adds(&caller, &world.blog, 907).await.unwrap_err(), full);
     // A confirmed address needs no slot, however often it is added.
@@ -185,9 +183,9 @@ async fn visitors_from_everywhere_shut_nobody_out() {
         world.service.admit_visitor(0).unwrap_or_else(|error| panic!("{n} {error}"));
     }
     assert!(world.service.admit_visitor(0).is_err(), "a known visitor is counted");
-    world.service.subscribe_from(30_000, &world.shop, &ask(1)).await.unwrap();
-    let bad = Ask { email: Some("none".to_owned()), ..Ask::default() };
-    assert!(matches!(world.service.subscribe_from(1, &world.shop, &bad).await, Err(Error::Invalid(_))));
+    world.service.subscribe_from_ip(30_000, &world.shop, &ask(1)).await.unwrap();
+    let bad = SubscriptionRequest { email: Some("none".to_owned()), ..SubscriptionRequest::default() };
+    assert!(matches!(world.service.subscribe_from_ip(1, &world.shop, &bad).await, Err(ServiceError::Invalid(_))));
 }
 
 #[tokio::test]
@@ -202,7 +200,7 @@ async fn an_accounts_destinations_are_tested_so_often_an_hour() {
     }
     world.clock.set(world.service.now() + MINUTE);
     let refused = world.service.admit_test(&world.blog).unwrap_err();
-    assert!(matches!(refused, Error::AccountTestedTooOften { .. }), "{refused:?}");
+    assert!(matches!(refused, ServiceError::AccountTestLimit { .. }), "{refused:?}");
     world.service.admit_test(&world.foreign).unwrap();
     world.clock.set(began + HOUR + MINUTE);
     world.service.admit_test(&world.blog).unwrap();
@@ -211,21 +209,17 @@ async fn an_accounts_destinations_are_tested_so_often_an_hour() {
 #[tokio::test]
 async fn subscribers_are_notified_sixty_times_an_hour_and_everything_is_still_said() {
     let world = world().await;
-    let caller = world.caller(Access::Write).await;
-    let edit = IncidentEdit { title: Given::Value("Broken".to_owned()), ..IncidentEdit::default() };
+    let caller = world.caller(KeyAccess::Write).await;
+    let edit = IncidentEdit { title: PatchField::Value("Broken".to_owned()), ..IncidentEdit::default() };
     let opened = world.service.open_incident(&caller, world.shop.id, &edit, &each_time()).await.unwrap();
-    let Done::Now(opened) = opened else { panic!("nothing was sent twice") };
+    let RequestOutcome::Fresh(opened) = opened else { panic!("nothing was sent twice") };
     let post = async |notify: bool| {
         let post = UpdatePost {
-            status: Given::Absent,
-            message: Given::Value("Still looking".to_owned()),
-            notify: Given::Value(notify),
+            status: PatchField::Absent,
+            message: PatchField::Value("Still looking".to_owned()),
+            notify: PatchField::Value(notify),
         };
-        world
-            .service
-            .post_update(&caller, world.shop.id, opened.incident.id, &post, &each_time())
-            .await
-            .map(drop)
+        world.service.post_update(&caller, world.shop.id, opened.incident.id, &post, &each_time()).await.map(drop)
     };
     for _ in 0..70 {
         post(true).await.unwrap();
@@ -235,7 +229,7 @@ async fn subscribers_are_notified_sixty_times_an_hour_and_everything_is_still_sa
         post(true).await.unwrap();
     }
     let refused = post(true).await.unwrap_err();
-    assert!(matches!(refused, Error::NotifiedTooOften { limit: 60, seconds: 3600, .. }), "{refused:?}");
+    assert!(matches!(refused, ServiceError::NotificationLimit { limit: 60, seconds: 3600, .. }), "{refused:?}");
     post(false).await.unwrap();
     world.clock.set(world.service.now() + HOUR);
     post(true).await.unwrap();

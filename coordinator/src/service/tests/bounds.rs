@@ -2,13 +2,13 @@
 
 use parallax_core::check::CheckKind;
 use parallax_core::check::edit::CheckEdit;
-use parallax_core::given::Given;
 use parallax_core::incident::Incident;
 use parallax_core::incident::edit::IncidentEdit;
 use parallax_core::incident::series::{MAX_STOPPED, Series};
-use parallax_core::key::{Key, MAX_KEYS};
+use parallax_core::key::{ApiKey, MAX_KEYS};
 use parallax_core::monitor::Monitor;
-use parallax_core::plan::PlanRefusal;
+use parallax_core::patch::PatchField;
+use parallax_core::plan::PlanLimitError;
 
 use super::*;
 use crate::service::keys::NewKey;
@@ -38,12 +38,12 @@ impl World {
 
     fn kept(&self) -> usize {
         let reader = self.service.store().reader();
-        let of = |page: &Page| reader.standing(page.id).unwrap().incidents;
+        let of = |page: &Page| reader.page_counts(page.id).unwrap().incidents;
         of(&self.shop) + of(&self.blog)
     }
 
-    async fn opens(&self, caller: &Caller) -> Result<()> {
-        let edit = IncidentEdit { title: Given::Value("Broken".to_owned()), ..IncidentEdit::default() };
+    async fn opens(&self, caller: &Caller) -> ServiceResult<()> {
+        let edit = IncidentEdit { title: PatchField::Value("Broken".to_owned()), ..IncidentEdit::default() };
         self.service.open_incident(caller, self.shop.id, &edit, &each_time()).await.map(drop)
     }
 
@@ -56,12 +56,12 @@ impl World {
 #[tokio::test]
 async fn a_person_opens_no_incident_too_many_until_the_oldest_are_closed_for_thirty_days() {
     let world = world().await;
-    let caller = world.caller(Access::Write).await;
+    let caller = world.caller(KeyAccess::Write).await;
     world.service.set_plan(world.owner.id, Plan::Free).await.unwrap();
     world.closed(0..FREE - 1).await;
     world.opens(&caller).await.unwrap();
     let refused = world.opens(&caller).await.unwrap_err();
-    assert_eq!(refused, Error::PlanLimit(PlanRefusal::IncidentsFull { plan: Plan::Free, limit: 1_000 }));
+    assert_eq!(refused, ServiceError::PlanLimit(PlanLimitError::IncidentsFull { plan: Plan::Free, limit: 1_000 }));
     assert!(refused.to_string().contains("delete some"), "{refused}");
     world.clock.set(world.service.now() + 30 * DAY);
     world.opens(&caller).await.unwrap();
@@ -71,7 +71,7 @@ async fn a_person_opens_no_incident_too_many_until_the_oldest_are_closed_for_thi
 #[tokio::test]
 async fn a_smaller_plan_drops_no_incident_and_one_makes_room_for_one() {
     let world = world().await;
-    let caller = world.caller(Access::Write).await;
+    let caller = world.caller(KeyAccess::Write).await;
     world.closed(0..FREE + 300).await;
     world.service.set_plan(world.owner.id, Plan::Free).await.unwrap();
     world.clock.set(world.service.now() + 30 * DAY);
@@ -99,7 +99,7 @@ async fn what_opens_by_itself_beyond_the_bound_drops_as_many_as_have_come() {
 #[tokio::test]
 async fn an_account_has_so_many_component_monitors() {
     let world = world().await;
-    let caller = world.caller(Access::Write).await;
+    let caller = world.caller(KeyAccess::Write).await;
     let mut batch = Batch::new();
     for n in 0..200 {
         let page = if n % 2 == 0 { world.shop.id } else { world.blog.id };
@@ -107,31 +107,26 @@ async fn an_account_has_so_many_component_monitors() {
     }
     world.service.store().commit(batch).await.unwrap();
     let component = MonitorEdit {
-        name: Given::Value("Vendor".to_owned()),
-        kind: Given::Value(CheckKind::Component.name().to_owned()),
+        name: PatchField::Value("Vendor".to_owned()),
+        kind: PatchField::Value(CheckKind::Component.name().to_owned()),
         check: CheckEdit {
-            vendor_url: Given::Value("https://status.vendor.example".to_owned()),
+            vendor_url: PatchField::Value("https://status.vendor.example".to_owned()),
             ..CheckEdit::default()
         },
         ..MonitorEdit::default()
     };
     let made = world.service.create_monitor(&caller, world.shop.id, &component, &each_time()).await;
-    assert_eq!(made.unwrap_err(), Error::PlanLimit(PlanRefusal::ComponentsFull { limit: 200 }));
+    assert_eq!(made.unwrap_err(), ServiceError::PlanLimit(PlanLimitError::ComponentsFull { limit: 200 }));
     let made = world.service.create_monitor(&caller, world.shop.id, &http("a.example"), &each_time()).await;
     assert!(made.is_ok(), "others are counted separately");
-    world
-        .service
-        .store()
-        .commit(Batch::new().write(Op::DeleteMonitor(samples::monitor_id(3))).clone())
-        .await
-        .unwrap();
+    world.service.store().commit(Batch::new().write(Op::DeleteMonitor(samples::monitor_id(3))).clone()).await.unwrap();
     world.service.create_monitor(&caller, world.shop.id, &component, &each_time()).await.unwrap();
 }
 
 #[tokio::test]
 async fn a_page_keeps_its_newest_stopped_entries_alone() {
     let world = world().await;
-    let caller = world.caller(Access::Write).await;
+    let caller = world.caller(KeyAccess::Write).await;
     let mut batch = Batch::new();
     for n in 0..MAX_STOPPED as u128 + 50 {
         batch.write(Series { page: world.shop.id, ..samples::series(n, 1, Some(3)) });
@@ -139,11 +134,11 @@ async fn a_page_keeps_its_newest_stopped_entries_alone() {
     world.service.store().commit(batch).await.unwrap();
     let (starts, ends) = (world.service.now() + DAY, world.service.now() + DAY + MINUTE);
     let weekly = IncidentEdit {
-        kind: Given::Value("maintenance".to_owned()),
-        title: Given::Value("Patches".to_owned()),
-        starts_at: Given::Value(starts.to_string()),
-        ends_at: Given::Value(ends.to_string()),
-        repeat: Given::Value("weekly".to_owned()),
+        kind: PatchField::Value("maintenance".to_owned()),
+        title: PatchField::Value("Patches".to_owned()),
+        starts_at: PatchField::Value(starts.to_string()),
+        ends_at: PatchField::Value(ends.to_string()),
+        repeat: PatchField::Value("weekly".to_owned()),
         ..IncidentEdit::default()
     };
     world.service.open_incident(&caller, world.shop.id, &weekly, &each_time()).await.unwrap();
@@ -157,11 +152,11 @@ async fn an_account_has_so_many_keys() {
     let world = world().await;
     let mut batch = Batch::new();
     for n in 0..MAX_KEYS as u128 {
-        batch.write(Key { account: world.owner.id, ..samples::key(n, 1) });
+        batch.write(ApiKey { account: world.owner.id, ..samples::key(n, 1) });
     }
     world.service.store().commit(batch).await.unwrap();
-    let new = |account| NewKey { account, name: "k".to_owned(), access: Access::Read, page: None };
+    let new = |account| NewKey { account, name: "k".to_owned(), access: KeyAccess::Read, page: None };
     let refused = world.service.create_key(new(world.owner.id)).await.unwrap_err();
-    assert_eq!(refused, Error::PlanLimit(PlanRefusal::KeysFull));
+    assert_eq!(refused, ServiceError::PlanLimit(PlanLimitError::KeysFull));
     assert!(world.service.create_key(new(world.foreign.account)).await.is_ok());
 }

@@ -1,10 +1,10 @@
 //! Deletion of large pages: inaccessible at once, and cleared to the last record whatever happens in between.
 
 use parallax_core::id::PageId;
-use parallax_core::page::NOBODY;
+use parallax_core::page::NO_ACCOUNT;
 
 use super::*;
-use crate::service::gate::Door;
+use crate::service::authorize::PageAddress;
 use crate::storage::contract::samples;
 use crate::storage::{Op, disk};
 
@@ -30,31 +30,34 @@ async fn crowded(world: &World) -> PageId {
 }
 
 async fn is_gone(service: &Service, caller: &Caller, page: PageId) {
-    assert_eq!(service.page(caller, page).unwrap_err(), Error::NotFound);
-    assert_eq!(service.monitors(caller, page).await.unwrap_err(), Error::NotFound);
-    assert_eq!(service.monitor(caller, page, samples::monitor_id(5)).await.unwrap_err(), Error::NotFound);
-    assert_eq!(service.admit("crowded", Door::Shared).unwrap_err(), Error::NotFound);
-    assert_eq!(service.admit(&format!("!{page}"), Door::Shared).unwrap_err(), Error::NotFound);
+    assert_eq!(service.page(caller, page).unwrap_err(), ServiceError::NotFound);
+    assert_eq!(service.monitors(caller, page).await.unwrap_err(), ServiceError::NotFound);
+    assert_eq!(service.monitor(caller, page, samples::monitor_id(5)).await.unwrap_err(), ServiceError::NotFound);
+    assert_eq!(service.authorize_anonymous("crowded", PageAddress::BasePath).unwrap_err(), ServiceError::NotFound);
+    assert_eq!(
+        service.authorize_anonymous(&format!("!{page}"), PageAddress::BasePath).unwrap_err(),
+        ServiceError::NotFound
+    );
     assert!(service.pages(caller).await.unwrap().iter().all(|other| other.id != page));
 }
 
 #[tokio::test]
 async fn a_crowded_page_is_gone_at_once_and_cleared_after_a_crash_in_between() {
     let folder = tempfile::tempdir().unwrap();
-    let mut world = world_over(Store::on_disk(folder.path(), samples::small()).unwrap()).await;
+    let mut world = world_over(Store::on_disk(folder.path(), samples::small_options()).unwrap()).await;
     let page = crowded(&world).await;
     let before = world.service.store().reader().monitors().unwrap().len();
-    let caller = world.caller(Access::Write).await;
+    let caller = world.caller(KeyAccess::Write).await;
     world.service.delete_page(&caller, page, &each_time()).await.unwrap();
     is_gone(&world.service, &caller, page).await;
-    assert!(world.service.clear_some().await.unwrap(), "a first slice");
+    assert!(world.service.clear_slice().await.unwrap(), "a first slice");
     let left = world.service.store().reader().monitors_of(page).unwrap().len();
     assert!(0 < left && left < before, "{left} of {before}");
 
     // The process ends here; only the store remains.
     world.service.store().close().await;
     drop(std::mem::replace(&mut world, super::world().await));
-    let store = reopened(|| Store::on_disk(folder.path(), samples::small())).await;
+    let store = reopened(|| Store::on_disk(folder.path(), samples::small_options())).await;
     let again = world_on_top(store.clone()).await;
     is_gone(&again, &caller, page).await;
     let free = Page { account: caller.key.account, ..samples::page(78, 0, "crowded") };
@@ -66,19 +69,19 @@ async fn a_crowded_page_is_gone_at_once_and_cleared_after_a_crash_in_between() {
     assert_eq!(reader.incidents_of(page, false, None, 9).unwrap(), []);
     assert_eq!(reader.deploys_of(page, 9).unwrap(), []);
     assert_eq!(reader.running_series().unwrap(), []);
-    assert_eq!(reader.pages_of(NOBODY).unwrap(), []);
+    assert_eq!(reader.pages_of(NO_ACCOUNT).unwrap(), []);
     // A consumer of the journal sees each monitor's deletion once, and the page's.
-    let deleted = |what: &What| matches!(what, What::MonitorEdited(Edited::Deleted));
+    let deleted = |what: &EventKind| matches!(what, EventKind::MonitorEdited(EditKind::Deleted));
     let heard = reader.events_after(0, usize::MAX).unwrap();
     let monitors: Vec<_> =
-        heard.iter().filter(|it| deleted(&it.event.what)).filter_map(|it| it.event.monitor).collect();
+        heard.iter().filter(|it| deleted(&it.event.kind)).filter_map(|it| it.event.monitor).collect();
     assert_eq!(monitors.len(), usize::try_from(MONITORS).unwrap());
-    assert!(heard.iter().any(|it| it.event.what == What::PageEdited(Edited::Deleted)));
+    assert!(heard.iter().any(|it| it.event.kind == EventKind::PageEdited(EditKind::Deleted)));
     store.close().await;
     drop((again, store));
     // The store deletes the history in slices of its own, and the rest is intact.
-    let (reader, mut writer) = reopened(|| disk::open(folder.path(), samples::small())).await;
-    while writer.tidy().unwrap() {}
+    let (reader, mut writer) = reopened(|| disk::open(folder.path(), samples::small_options())).await;
+    while writer.clean_up().unwrap() {}
     assert!(reader.verify().is_ok());
 }
 
@@ -96,40 +99,40 @@ async fn reopened<T>(open: impl Fn() -> crate::storage::Result<T>) -> T {
 /// A service over an existing store, with no driver.
 async fn world_on_top(store: Store) -> Service {
     let (queries, _) = mpsc::channel(1);
-    let settings = Settings {
+    let settings = ServiceSettings {
         base_url: "https://status.example".to_owned(),
         root_domain: None,
         limits: PlanLimits::default(),
         allow_private: false,
-        doors: crate::service::doors::DoorKey::new(&[7; 32]),
+        access_token_key: crate::service::page_access::AccessTokenKey::new(&[7; 32]),
     };
-    let clock = Clock::by_hand(START + DAY);
-    Service::new(store.clone(), clock, queries, beats(store), Arc::new(NoFigures), settings)
+    let clock = Clock::manual(START + DAY);
+    Service::new(store.clone(), clock, queries, beats(store), Arc::new(NoStatistics), settings)
 }
 
 #[tokio::test]
 async fn a_page_of_ordinary_size_is_cleared_by_its_own_deletion() {
     let world = world().await;
-    let caller = world.caller(Access::Write).await;
+    let caller = world.caller(KeyAccess::Write).await;
     world.make(&caller, "one").await.unwrap();
     world.service.delete_page(&caller, world.shop.id, &each_time()).await.unwrap();
     assert_eq!(world.service.store().reader().monitors().unwrap(), []);
-    assert!(!world.service.clear_some().await.unwrap());
+    assert!(!world.service.clear_slice().await.unwrap());
 }
 
 #[tokio::test]
 async fn what_is_held_of_a_key_goes_with_the_key() {
     let world = world().await;
-    let caller = world.caller(Access::Write).await;
-    let held = || world.service.0.names.lock().unwrap().as_ref().unwrap().len();
+    let caller = world.caller(KeyAccess::Write).await;
+    let held = || world.service.0.key_index.lock().unwrap().as_ref().unwrap().len();
     let before = held();
     for _ in 0..3 {
         world.revoked_key().await;
     }
     assert_eq!(held(), before);
-    world.key(Access::Read, Some(&world.blog)).await;
+    world.key(KeyAccess::Read, Some(&world.blog)).await;
     assert_eq!(held(), before + 1);
     world.service.delete_page(&caller, world.blog.id, &each_time()).await.unwrap();
     assert_eq!(held(), before);
-    assert_eq!(world.service.0.used.lock().unwrap().len(), 1, "the caller's own");
+    assert_eq!(world.service.0.key_last_used.lock().unwrap().len(), 1, "the caller's own");
 }

@@ -2,34 +2,34 @@
 
 use std::collections::BTreeSet;
 
-use parallax_core::event::Status;
-use parallax_core::given::Given;
+use parallax_core::alert_settings::{AnnouncedOutage, AnnouncedOutages};
+use parallax_core::event::MonitorStatus;
 use parallax_core::headline::Indicator;
 use parallax_core::id::IncidentId;
 use parallax_core::incident::edit::IncidentEdit;
-use parallax_core::incident::{Affected, Incident, News, UpdatePost};
-use parallax_core::machine::View;
-use parallax_core::place::{Region, RegionSet};
-use parallax_core::telling::{Outages, ToldOutage};
+use parallax_core::incident::{Incident, IncidentChange, MonitorImpact, UpdatePost};
+use parallax_core::machine::MachineView;
+use parallax_core::patch::PatchField;
 use parallax_core::time::HOUR;
+use parallax_core::vantage::{Region, RegionSet};
 
 use super::*;
-use crate::service::gate::Door;
-use crate::service::incidents::Shown as ShownIncident;
+use crate::service::authorize::PageAddress;
+use crate::service::incidents::IncidentDetail as ShownIncident;
 use crate::storage::{Expect, Op, StoreError};
 
-fn value(text: &str) -> Given<String> {
-    Given::Value(text.to_owned())
+fn value(text: &str) -> PatchField<String> {
+    PatchField::Value(text.to_owned())
 }
 
 fn titled() -> IncidentEdit {
     IncidentEdit { title: value("Broken"), ..IncidentEdit::default() }
 }
 
-fn now<T>(done: Done<T>) -> T {
+fn now<T>(done: RequestOutcome<T>) -> T {
     match done {
-        Done::Now(value) => value,
-        Done::Before(_) | Done::Again(_) => panic!("nothing was sent twice"),
+        RequestOutcome::Fresh(value) => value,
+        RequestOutcome::Replayed(_) | RequestOutcome::Reread(_) => panic!("nothing was sent twice"),
     }
 }
 
@@ -38,9 +38,9 @@ async fn open(world: &World, caller: &Caller, edit: IncidentEdit) -> IncidentId 
     now(opened.unwrap()).incident.id
 }
 
-async fn told(world: &World) -> Vec<(News, bool, bool)> {
-    let told = |what: &What| match what {
-        What::Incident(told) => Some((told.news, told.update.is_some(), told.notify)),
+async fn told(world: &World) -> Vec<(IncidentChange, bool, bool)> {
+    let told = |what: &EventKind| match what {
+        EventKind::Incident(told) => Some((told.change, told.update.is_some(), told.notify)),
         _ => None,
     };
     world.events().await.iter().filter_map(told).collect()
@@ -49,15 +49,15 @@ async fn told(world: &World) -> Vec<(News, bool, bool)> {
 #[tokio::test]
 async fn the_journal_hears_of_every_step_and_who_is_to_be_told() {
     let world = world().await;
-    let caller = world.caller(Access::Write).await;
+    let caller = world.caller(KeyAccess::Write).await;
     let (service, page) = (&world.service, world.shop.id);
     let id = open(&world, &caller, titled()).await;
-    let quiet = IncidentEdit { notify: Given::Value(false), ..titled() };
+    let quiet = IncidentEdit { notify: PatchField::Value(false), ..titled() };
     open(&world, &caller, quiet).await;
     let past = IncidentEdit { resolved_at: value(&service.now().to_string()), ..titled() };
     open(&world, &caller, past).await;
     for (status, notify) in [("identified", true), ("resolved", false)] {
-        let notify = Given::Value(notify);
+        let notify = PatchField::Value(notify);
         let post = UpdatePost { status: value(status), message: value("x"), notify };
         service.post_update(&caller, page, id, &post, &each_time()).await.unwrap();
     }
@@ -69,13 +69,13 @@ async fn the_journal_hears_of_every_step_and_who_is_to_be_told() {
     assert_eq!(
         told(&world).await,
         [
-            (News::Opened, true, true),
-            (News::Opened, true, false),
-            (News::Resolved, true, false),
-            (News::Updated, true, true),
-            (News::Resolved, true, false),
-            (News::Changed, false, false),
-            (News::Deleted, false, false),
+            (IncidentChange::Opened, true, true),
+            (IncidentChange::Opened, true, false),
+            (IncidentChange::Resolved, true, false),
+            (IncidentChange::Updated, true, true),
+            (IncidentChange::Resolved, true, false),
+            (IncidentChange::Changed, false, false),
+            (IncidentChange::Deleted, false, false),
         ]
     );
 }
@@ -83,7 +83,7 @@ async fn the_journal_hears_of_every_step_and_who_is_to_be_told() {
 #[tokio::test]
 async fn fifty_updates_at_once_are_all_there_in_the_end() {
     let world = Arc::new(world().await);
-    let caller = world.caller(Access::Write).await;
+    let caller = world.caller(KeyAccess::Write).await;
     let id = open(&world, &caller, titled()).await;
     let posts = (0..50).map(|number| {
         let (world, caller) = (Arc::clone(&world), caller.clone());
@@ -105,7 +105,7 @@ async fn fifty_updates_at_once_are_all_there_in_the_end() {
 #[tokio::test]
 async fn a_window_that_changes_before_its_deletion_is_cancelled_above_its_last_version() {
     let world = world().await;
-    let caller = world.caller(Access::Write).await;
+    let caller = world.caller(KeyAccess::Write).await;
     let (service, page) = (&world.service, &world.shop);
     let later = |after: i64| value(&(service.now() + after).to_string());
     let window = IncidentEdit {
@@ -123,7 +123,7 @@ async fn a_window_that_changes_before_its_deletion_is_cancelled_above_its_last_v
     assert!(matches!(refused, Err(StoreError::Conflict(Expect::Incident(..)))), "{refused:?}");
     let last = service.store().reader().incident(id).unwrap().unwrap().revision;
     service.delete_incident(&caller, page.id, id, &each_time()).await.unwrap();
-    let admitted = service.admit("shop", Door::Shared).unwrap();
+    let admitted = service.authorize_anonymous("shop", PageAddress::BasePath).unwrap();
     let cancelled = service.cancelled_windows(&admitted).await.unwrap();
     assert_eq!(cancelled.iter().map(|window| window.version).collect::<Vec<_>>(), [last + 1]);
 }
@@ -142,14 +142,14 @@ impl World {
 /// A page with three monitors, and an automatic incident with that title for all of them.
 async fn automatic(title: &str) -> (World, Caller, Vec<MonitorId>, IncidentId) {
     let world = world().await;
-    let caller = world.caller(Access::Write).await;
+    let caller = world.caller(KeyAccess::Write).await;
     let mut ids = Vec::new();
     for name in ["API", "Shop", "Mail"] {
         ids.push(world.make(&caller, name).await.unwrap().monitor.id);
     }
     let id = open(&world, &caller, titled()).await;
     let opened = world.service.store().reader().incident(id).unwrap().unwrap().value;
-    let affected = ids.iter().map(|monitor| Affected { monitor: *monitor, impact: None }).collect();
+    let affected = ids.iter().map(|monitor| MonitorImpact { monitor: *monitor, impact: None }).collect();
     let mut batch = Batch::new();
     batch.write(Incident { automatic: true, title: title.to_owned(), affected, ..opened });
     world.service.store().commit(batch).await.unwrap();
@@ -158,21 +158,21 @@ async fn automatic(title: &str) -> (World, Caller, Vec<MonitorId>, IncidentId) {
 
 #[tokio::test]
 async fn for_an_incident_that_says_what_went_down_the_headline_names_what_is_down() {
-    use Status::{Down, Slow, Unknown, Up};
+    use MonitorStatus::{Down, Slow, Unknown, Up};
 
     let (world, caller, ids, _) = automatic("API and 2 others are down").await;
-    let headline = async |states: [Status; 3], asia: bool, unseen: bool| {
+    let headline = async |states: [MonitorStatus; 3], asia: bool, unseen: bool| {
         for (id, status) in ids.iter().zip(states) {
             let down_from = (asia && status == Down).then_some(RegionSet::only(Region::Asia));
             let outage_since = (unseen && status == Unknown).then_some(START);
-            let view = View { status, down_from, outage_since, ..View::default() };
+            let view = MachineView { status, down_from, outage_since, ..MachineView::default() };
             world.views.lock().unwrap().insert(*id, view);
         }
         let overview = world.service.overview(&caller, world.shop.id).await.unwrap();
         assert_eq!(overview.indicator, Indicator::Partial, "the indicator follows the incident");
         overview.headline
     };
-    world.mesh.stand(&[Region::Asia]);
+    world.mesh.set_in_service(&[Region::Asia]);
     for (states, asia, unseen, expected) in [
         ([Down, Up, Up], false, false, "API is down"),
         ([Up, Down, Up], true, false, "Shop is down from Asia"),
@@ -187,7 +187,7 @@ async fn for_an_incident_that_says_what_went_down_the_headline_names_what_is_dow
         assert_eq!(headline(states, asia, unseen).await, expected, "{states:?}");
     }
     // Without agents, not all monitors are known to be down.
-    world.mesh.stand(&[]);
+    world.mesh.set_in_service(&[]);
     assert_eq!(headline([Up, Down, Down], false, false).await, "Shop and 1 other are down");
     let (world, caller, _, _) = automatic("A cable is cut").await;
     assert_eq!(world.service.overview(&caller, world.shop.id).await.unwrap().headline, "A cable is cut");
@@ -196,10 +196,13 @@ async fn for_an_incident_that_says_what_went_down_the_headline_names_what_is_dow
 /// The same, with announced outages of those monitors.
 async fn with_outages(title: &str, down: &[usize]) -> (World, Caller, Vec<MonitorId>, IncidentId) {
     let (world, caller, ids, id) = automatic(title).await;
-    let told = || ToldOutage { since: START, reason: None, down_from: None, incident: Some(id) };
+    let told = || AnnouncedOutage { since: START, reason: None, down_from: None, incident: Some(id) };
     let down = down.iter().map(|at| (ids[*at], told())).collect();
     let mut batch = Batch::new();
-    batch.write(Op::PutOutages(world.shop.id, Box::new(Outages { down, ..Outages::default() })));
+    batch.write(Op::PutAnnouncedOutages(
+        world.shop.id,
+        Box::new(AnnouncedOutages { down, ..AnnouncedOutages::default() }),
+    ));
     world.service.store().commit(batch).await.unwrap();
     (world, caller, ids, id)
 }
@@ -208,7 +211,7 @@ async fn with_outages(title: &str, down: &[usize]) -> (World, Caller, Vec<Monito
 async fn an_incident_keeps_no_name_that_is_gone_and_ends_with_its_last_monitor() {
     const TITLE: &str = "API and 2 others are down";
     let rename = |to: &str| MonitorEdit { name: value(to), ..MonitorEdit::default() };
-    let pause = |notify| MonitorEdit { paused: Given::Value(true), notify, ..MonitorEdit::default() };
+    let pause = |notify| MonitorEdit { paused: PatchField::Value(true), notify, ..MonitorEdit::default() };
     let last = async |world: &World, id: IncidentId| {
         let incident = world.service.store().reader().incident(id).unwrap().unwrap().value;
         let said = incident.updates.last().unwrap().body.clone();
@@ -223,24 +226,23 @@ async fn an_incident_keeps_no_name_that_is_gone_and_ends_with_its_last_monitor()
     service.delete_monitor(&caller, page, ids[0], false, &each_time()).await.unwrap();
     let (title, is_open, _) = last(&world, id).await;
     assert_eq!((title.as_str(), is_open), ("Store and 1 other are down", true), "another one is still down");
-    service.edit_monitor(&caller, page, ids[1], &pause(Given::Absent), &each_time()).await.unwrap();
+    service.edit_monitor(&caller, page, ids[1], &pause(PatchField::Absent), &each_time()).await.unwrap();
     let (title, is_open, said) = last(&world, id).await;
     assert_eq!((title.as_str(), is_open), ("Store and 1 other were down", false));
     assert_eq!(said, "Store is no longer monitored.");
-    assert_eq!(told(&world).await.last(), Some(&(News::Resolved, true, false)));
+    assert_eq!(told(&world).await.last(), Some(&(IncidentChange::Resolved, true, false)));
     for notify in [false, true] {
         let (world, caller, ids, id) = with_outages(TITLE, &[2]).await;
-        let deleted =
-            world.service.delete_monitor(&caller, world.shop.id, ids[2], notify, &each_time()).await;
+        let deleted = world.service.delete_monitor(&caller, world.shop.id, ids[2], notify, &each_time()).await;
         deleted.unwrap();
         let (title, is_open, said) = last(&world, id).await;
         assert_eq!((title.as_str(), is_open), ("API and 2 others were down", false));
         assert_eq!(said, "Mail is no longer monitored.");
-        assert_eq!(told(&world).await.last(), Some(&(News::Resolved, true, notify)));
+        assert_eq!(told(&world).await.last(), Some(&(IncidentChange::Resolved, true, notify)));
         let (world, caller, ids, _) = with_outages(TITLE, &[0]).await;
-        let pause = pause(Given::Value(notify));
+        let pause = pause(PatchField::Value(notify));
         world.service.edit_monitor(&caller, world.shop.id, ids[0], &pause, &each_time()).await.unwrap();
-        assert_eq!(told(&world).await.last(), Some(&(News::Resolved, true, notify)));
+        assert_eq!(told(&world).await.last(), Some(&(IncidentChange::Resolved, true, notify)));
     }
     let (world, caller, ids, id) = with_outages("A cable is cut", &[0, 1]).await;
     world.service.delete_monitor(&caller, world.shop.id, ids[0], false, &each_time()).await.unwrap();
@@ -250,7 +252,7 @@ async fn an_incident_keeps_no_name_that_is_gone_and_ends_with_its_last_monitor()
 #[tokio::test]
 async fn a_pause_with_a_new_name_leaves_no_name_that_is_gone() {
     let paused =
-        |name: &str| MonitorEdit { name: value(name), paused: Given::Value(true), ..MonitorEdit::default() };
+        |name: &str| MonitorEdit { name: value(name), paused: PatchField::Value(true), ..MonitorEdit::default() };
     for (title, down, at, expected, said) in [
         ("API and 2 others are down", vec![0], 0, "Core and 2 others were down", Some("Core")),
         ("API and 2 others are down", vec![2], 2, "API and 2 others were down", Some("Core")),
@@ -263,11 +265,7 @@ async fn a_pause_with_a_new_name_leaves_no_name_that_is_gone() {
         let edit = paused("Core");
         world.service.edit_monitor(&caller, world.shop.id, ids[at], &edit, &each_time()).await.unwrap();
         let incident = world.service.store().reader().incident(id).unwrap().unwrap().value;
-        assert_eq!(
-            (incident.title.as_str(), incident.is_open()),
-            (expected, said.is_none()),
-            "{down:?} {at}"
-        );
+        assert_eq!((incident.title.as_str(), incident.is_open()), (expected, said.is_none()), "{down:?} {at}");
         if let Some(name) = said {
             let last = &incident.updates.last().unwrap().body;
             assert_eq!(*last, format!("{name} is no longer monitored."));
@@ -293,14 +291,14 @@ async fn a_new_name_does_not_end_what_a_title_says_of_flapping() {
 #[tokio::test]
 async fn a_window_whose_end_is_moved_into_the_past_is_over_and_announced() {
     let world = world().await;
-    let caller = world.caller(Access::Write).await;
+    let caller = world.caller(KeyAccess::Write).await;
     let at = |minutes: i64| value(&(world.service.now() + minutes * 60_000).to_string());
     let window = IncidentEdit { kind: value("maintenance"), starts_at: at(-30), ends_at: at(30), ..titled() };
     let id = open(&world, &caller, window).await;
-    world.change_incident(id, |incident| incident.begun = true).await;
+    world.change_incident(id, |incident| incident.has_begun = true).await;
     let edit = IncidentEdit { ends_at: at(-10), ..IncidentEdit::default() };
     world.service.edit_incident(&caller, world.shop.id, id, &edit, &each_time()).await.unwrap();
-    assert_eq!(told(&world).await.last(), Some(&(News::Completed, false, true)));
+    assert_eq!(told(&world).await.last(), Some(&(IncidentChange::Completed, false, true)));
 }
 
 #[tokio::test]

@@ -1,10 +1,10 @@
 //! Mailboxes of destinations: each but the account's own gets a confirmation mail with a link that only its reader
 //! sees.
 
-use parallax_core::delivery::{Delivery, Letter, Recipient};
+use parallax_core::delivery::{Delivery, DeliveryMessage, Recipient};
 use parallax_core::destination::Destination;
 use parallax_core::destination::edit::DestinationEdit;
-use parallax_core::subscriber::ask::Ask;
+use parallax_core::subscriber::request::SubscriptionRequest;
 
 use super::*;
 
@@ -12,41 +12,41 @@ impl World {
     /// Confirmation mails to mailboxes of the shop's destinations, newest first.
     fn asked_mailboxes(&self) -> Vec<Delivery> {
         let found = self.service.store().reader().deliveries_of(Some(self.shop.id), None, 100).unwrap();
-        let is_asked = |it: &Delivery| matches!(it.to, Recipient::Asked(_));
+        let is_asked = |it: &Delivery| matches!(it.to, Recipient::UnconfirmedDestination(_));
         found.into_iter().map(|it| it.value).filter(is_asked).collect()
     }
 
     /// The link in the newest of them.
     pub(crate) fn mailbox_link(&self) -> String {
-        let Letter::Mail(mail) = self.asked_mailboxes().remove(0).letter else {
+        let DeliveryMessage::Mail(mail) = self.asked_mailboxes().remove(0).message else {
             panic!("a mailbox gets mails")
         };
         let (_, link) = mail.text.split_once("/confirm-alerts?t=").unwrap();
         link.split_whitespace().next().unwrap().to_owned()
     }
 
-    async fn made_mailbox(&self, caller: &Caller, address: &str) -> Result<Destination> {
+    async fn made_mailbox(&self, caller: &Caller, address: &str) -> ServiceResult<Destination> {
         let edit = DestinationEdit {
-            name: Given::Value("Ops".to_owned()),
-            kind: Given::Value("email".to_owned()),
+            name: PatchField::Value("Ops".to_owned()),
+            kind: PatchField::Value("email".to_owned()),
             ..to(address)
         };
         now_done(self.service.create_destination(caller, self.shop.id, &edit, &each_time()).await)
     }
 
-    async fn saved(&self, caller: &Caller, it: &Destination, edit: &DestinationEdit) -> Result<Destination> {
+    async fn saved(&self, caller: &Caller, it: &Destination, edit: &DestinationEdit) -> ServiceResult<Destination> {
         now_done(self.service.edit_destination(caller, self.shop.id, it.id, edit, &each_time()).await)
     }
 }
 
 fn to(address: &str) -> DestinationEdit {
-    DestinationEdit { to: Given::Value(address.to_owned()), ..DestinationEdit::default() }
+    DestinationEdit { to: PatchField::Value(address.to_owned()), ..DestinationEdit::default() }
 }
 
-fn now_done(done: Result<Done<Destination>>) -> Result<Destination> {
+fn now_done(done: ServiceResult<RequestOutcome<Destination>>) -> ServiceResult<Destination> {
     match done? {
-        Done::Now(it) => Ok(it),
-        Done::Before(_) | Done::Again(_) => panic!("nothing was sent twice"),
+        RequestOutcome::Fresh(it) => Ok(it),
+        RequestOutcome::Replayed(_) | RequestOutcome::Reread(_) => panic!("nothing was sent twice"),
     }
 }
 
@@ -55,12 +55,12 @@ const LATELY: &str = "to was sent a confirmation mail within the last day: its r
 #[tokio::test]
 async fn a_mailbox_gets_nothing_before_its_reader_confirms_by_a_link_that_nobody_else_sees() {
     let world = world().await;
-    let caller = world.caller(Access::Write).await;
+    let caller = world.caller(KeyAccess::Write).await;
     let service = &world.service;
     let own = world.made_mailbox(&caller, "Owner@example.com").await.unwrap();
-    assert_eq!((own.asked_at(), world.asked_mailboxes().len()), (None, 0));
+    assert_eq!((own.confirmation_sent_at(), world.asked_mailboxes().len()), (None, 0));
     let made = world.made_mailbox(&caller, "ann@example.com").await.unwrap();
-    assert_eq!(made.asked_at(), Some(service.now()));
+    assert_eq!(made.confirmation_sent_at(), Some(service.now()));
     let [mail] = world.asked_mailboxes().try_into().unwrap();
     let shown = service.delivery(&caller, world.shop.id, mail.id).unwrap();
     assert_eq!((shown.subject, shown.body), (None, None), "its creator may not confirm for its reader");
@@ -78,7 +78,7 @@ async fn a_mailbox_gets_nothing_before_its_reader_confirms_by_a_link_that_nobody
     let tail = link.len() - 1;
     let digit = if link.ends_with('0') { '1' } else { '0' };
     for wrong in ["", &link[..tail], &format!("{}{digit}", &link[..tail])] {
-        assert_eq!(service.confirm_destination(wrong).await.unwrap_err(), Error::NotFound);
+        assert_eq!(service.confirm_destination(wrong).await.unwrap_err(), ServiceError::NotFound);
     }
     for _ in 0..2 {
         assert!(service.confirm_destination(&link).await.unwrap().is_confirmed);
@@ -92,22 +92,22 @@ async fn a_mailbox_gets_nothing_before_its_reader_confirms_by_a_link_that_nobody
 #[tokio::test]
 async fn a_mailbox_is_asked_once_a_day_whatever_asks_for_it() {
     let world = world().await;
-    let caller = world.caller(Access::Write).await;
+    let caller = world.caller(KeyAccess::Write).await;
     let service = &world.service;
     let made = world.made_mailbox(&caller, "ann@example.com").await.unwrap();
     for again in ["ann@example.com", "Ann+x@example.com"] {
         assert_eq!(world.made_mailbox(&caller, again).await.unwrap_err().to_string(), LATELY);
     }
-    let ask = Ask { email: Some("ann@example.com".to_owned()), ..Ask::default() };
+    let ask = SubscriptionRequest { email: Some("ann@example.com".to_owned()), ..SubscriptionRequest::default() };
     service.subscribe(&world.shop, &ask).await.unwrap();
     assert_eq!(world.subscribers(&world.shop), [], "nor through the visitors' form");
-    let name = DestinationEdit { name: Given::Value("Other".to_owned()), ..DestinationEdit::default() };
+    let name = DestinationEdit { name: PatchField::Value("Other".to_owned()), ..DestinationEdit::default() };
     let saved = world.saved(&caller, &made, &name).await.unwrap();
-    assert_eq!((saved.asked_at(), world.asked_mailboxes().len()), (made.asked_at(), 1));
+    assert_eq!((saved.confirmation_sent_at(), world.asked_mailboxes().len()), (made.confirmation_sent_at(), 1));
     let first = world.mailbox_link();
     world.clock.set(service.now() + DAY);
     let saved = world.saved(&caller, &saved, &DestinationEdit::default()).await.unwrap();
-    assert_eq!((saved.asked_at(), world.asked_mailboxes().len()), (Some(service.now()), 2));
+    assert_eq!((saved.confirmation_sent_at(), world.asked_mailboxes().len()), (Some(service.now()), 2));
     assert!(service.linked_destination(&first).is_err(), "only the newest link is valid");
     assert!(service.linked_destination(&world.mailbox_link()).is_ok());
     world.clock.set(service.now() + 2 * DAY);
@@ -117,18 +117,18 @@ async fn a_mailbox_is_asked_once_a_day_whatever_asks_for_it() {
 #[tokio::test]
 async fn another_mailbox_is_asked_anew_and_the_old_link_is_void() {
     let world = world().await;
-    let caller = world.caller(Access::Write).await;
+    let caller = world.caller(KeyAccess::Write).await;
     let service = &world.service;
     let made = world.made_mailbox(&caller, "ann@example.com").await.unwrap();
     let old = world.mailbox_link();
     service.confirm_destination(&old).await.unwrap();
     world.clock.set(service.now() + MINUTE);
     let moved = world.saved(&caller, &made, &to("bob@example.com")).await.unwrap();
-    assert_eq!(moved.asked_at(), Some(service.now()));
-    assert_eq!(service.confirm_destination(&old).await.unwrap_err(), Error::NotFound);
+    assert_eq!(moved.confirmation_sent_at(), Some(service.now()));
+    assert_eq!(service.confirm_destination(&old).await.unwrap_err(), ServiceError::NotFound);
     service.confirm_destination(&world.mailbox_link()).await.unwrap();
     let back = world.saved(&caller, &moved, &to("owner@example.com")).await.unwrap();
-    assert_eq!(back.asked_at(), None, "the account's own");
+    assert_eq!(back.confirmation_sent_at(), None, "the account's own");
     service.delete_destination(&caller, world.shop.id, made.id, &each_time()).await.unwrap();
     assert!(service.linked_destination(&world.mailbox_link()).is_err());
 }
@@ -136,19 +136,18 @@ async fn another_mailbox_is_asked_anew_and_the_old_link_is_void() {
 #[tokio::test]
 async fn a_mailboxs_reader_stops_alerts_by_the_link_in_each_and_the_owner_is_told() {
     let world = world().await;
-    let caller = world.caller(Access::Write).await;
+    let caller = world.caller(KeyAccess::Write).await;
     let service = &world.service;
     let own = world.made_mailbox(&caller, "Owner@example.com").await.unwrap();
     assert_eq!(service.stop_url(&own), None, "the account's own uses the page's settings");
     let made = world.made_mailbox(&caller, "ann@example.com").await.unwrap();
     service.confirm_destination(&world.mailbox_link()).await.unwrap();
-    let link =
-        |it: &Destination| service.stop_url(it).unwrap().split_once("/stop-alerts?t=").unwrap().1.to_owned();
+    let link = |it: &Destination| service.stop_url(it).unwrap().split_once("/stop-alerts?t=").unwrap().1.to_owned();
     let good = link(&made);
     let tail = good.len() - 1;
     let digit = if good.ends_with('0') { '1' } else { '0' };
     for wrong in ["", &good[..tail], &format!("{}{digit}", &good[..tail]), &world.mailbox_link()] {
-        assert_eq!(service.stop_alerts(wrong).await.unwrap_err(), Error::NotFound, "{wrong}");
+        assert_eq!(service.stop_alerts(wrong).await.unwrap_err(), ServiceError::NotFound, "{wrong}");
     }
     let seen = service.stoppable_destination(&good).unwrap();
     assert_eq!((seen.mailbox.as_str(), seen.is_confirmed), ("ann@example.com", true));
@@ -156,11 +155,11 @@ async fn a_mailboxs_reader_stops_alerts_by_the_link_in_each_and_the_owner_is_tol
         assert!(!service.stop_alerts(&good).await.unwrap().is_confirmed);
     }
     let told = world.sent("destination.stopped");
-    let [Delivery { letter: Letter::Mail(mail), .. }] = &told[..] else { panic!("once: {told:?}") };
+    let [Delivery { message: DeliveryMessage::Mail(mail), .. }] = &told[..] else { panic!("once: {told:?}") };
     assert!(mail.text.contains("The recipient stopped the alerts"), "{}", mail.text);
     let asked = world.asked_mailboxes().len();
     let saved = world.saved(&caller, &made, &DestinationEdit::default()).await.unwrap();
-    assert!(saved.asked_at().is_some(), "saving it does not switch it on");
+    assert!(saved.confirmation_sent_at().is_some(), "saving it does not switch it on");
     assert_eq!(world.asked_mailboxes().len(), asked, "and nothing is sent on that day");
     world.clock.set(service.now() + DAY);
     world.saved(&caller, &made, &DestinationEdit::default()).await.unwrap();
@@ -169,7 +168,7 @@ async fn a_mailboxs_reader_stops_alerts_by_the_link_in_each_and_the_owner_is_tol
     assert_ne!(link(&moved), good);
     assert_eq!(
         service.stop_alerts(&good).await.unwrap_err(),
-        Error::NotFound,
+        ServiceError::NotFound,
         "another mailbox has another link"
     );
 }

@@ -6,52 +6,52 @@ use std::sync::{Arc, Mutex};
 
 use chrono::NaiveDate;
 use futures_util::future::{BoxFuture, FutureExt};
-use parallax_core::board::{Chart, Stretch};
 use parallax_core::monitor::Monitor;
 use parallax_core::observation::Reading;
 use parallax_core::page::Page;
-use parallax_core::place::{Region, RegionSet};
+use parallax_core::page_view::{ChartRange, LatencyChart};
 use parallax_core::plan::Plan;
-use parallax_core::rollup::Counts;
+use parallax_core::rollup::OutcomeCounts;
 use parallax_core::time::Timestamp;
-use parallax_core::uptime::Span;
+use parallax_core::uptime::TimeSpan;
+use parallax_core::vantage::{Region, RegionSet};
 
-use crate::service::Result;
-use crate::service::figures::{Figure, Figures, NoFigures, SeenByDay, SeenBySlice};
-use crate::service::history::{Place, Stand};
+use crate::service::ServiceResult;
+use crate::service::history::{CheckCursor, ServingAgent};
+use crate::service::statistics::{DailyOutcomes, MonitorStatistics, NoStatistics, SliceOutcomes, Statistics};
 
 /// The regions with an agent in service, and those that ran checks in the last 24 hours.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Mesh(Arc<Mutex<(RegionSet, RegionSet)>>);
+pub(crate) struct FakeMesh(Arc<Mutex<(RegionSet, RegionSet)>>);
 
-impl Mesh {
-    pub(crate) fn stand(&self, regions: &[Region]) {
+impl FakeMesh {
+    pub(crate) fn set_in_service(&self, regions: &[Region]) {
         self.0.lock().unwrap().0 = regions.iter().copied().collect();
     }
 
-    pub(crate) fn look(&self, regions: &[Region]) {
+    pub(crate) fn set_checked(&self, regions: &[Region]) {
         self.0.lock().unwrap().1 = regions.iter().copied().collect();
     }
 }
 
-impl Figures for Mesh {
+impl Statistics for FakeMesh {
     fn last_day<'a>(
         &'a self,
         _page: &'a Page,
         monitors: &'a [Monitor],
         _now: Timestamp,
-    ) -> BoxFuture<'a, Vec<Figure>> {
-        let figure = Figure { seen: self.0.lock().unwrap().1, ..Figure::default() };
+    ) -> BoxFuture<'a, Vec<MonitorStatistics>> {
+        let figure = MonitorStatistics { checked_regions: self.0.lock().unwrap().1, ..MonitorStatistics::default() };
         std::future::ready(vec![figure; monitors.len()]).boxed()
     }
 
     fn readings<'a>(
         &'a self,
         monitor: &'a Monitor,
-        after: Place,
+        after: CheckCursor,
         limit: usize,
-    ) -> BoxFuture<'a, Result<Vec<Reading>>> {
-        NoFigures.readings(monitor, after, limit)
+    ) -> BoxFuture<'a, ServiceResult<Vec<Reading>>> {
+        NoStatistics.readings(monitor, after, limit)
     }
 
     fn days<'a>(
@@ -60,44 +60,44 @@ impl Figures for Mesh {
         monitor: &'a Monitor,
         days: RangeInclusive<NaiveDate>,
         now: Timestamp,
-    ) -> BoxFuture<'a, Result<BTreeMap<NaiveDate, Counts>>> {
-        NoFigures.days(page, monitor, days, now)
+    ) -> BoxFuture<'a, ServiceResult<BTreeMap<NaiveDate, OutcomeCounts>>> {
+        NoStatistics.days(page, monitor, days, now)
     }
 
-    fn lanes<'a>(
+    fn outcomes_by_day<'a>(
         &'a self,
         page: &'a Page,
         monitors: &'a [Monitor],
         days: RangeInclusive<NaiveDate>,
         now: Timestamp,
-    ) -> BoxFuture<'a, Result<Vec<SeenByDay>>> {
-        NoFigures.lanes(page, monitors, days, now)
+    ) -> BoxFuture<'a, ServiceResult<Vec<DailyOutcomes>>> {
+        NoStatistics.outcomes_by_day(page, monitors, days, now)
     }
 
-    fn slices<'a>(
+    fn outcomes_by_slice<'a>(
         &'a self,
         page: &'a Page,
         monitors: &'a [Monitor],
-        spans: &'a [Span],
-    ) -> BoxFuture<'a, Result<Vec<SeenBySlice>>> {
-        NoFigures.slices(page, monitors, spans)
+        spans: &'a [TimeSpan],
+    ) -> BoxFuture<'a, ServiceResult<Vec<SliceOutcomes>>> {
+        NoStatistics.outcomes_by_slice(page, monitors, spans)
     }
 
     fn charts<'a>(
         &'a self,
         page: &'a Page,
         monitors: &'a [Monitor],
-        stretch: Stretch,
-    ) -> BoxFuture<'a, Result<Vec<Chart>>> {
-        NoFigures.charts(page, monitors, stretch)
+        stretch: ChartRange,
+    ) -> BoxFuture<'a, ServiceResult<Vec<LatencyChart>>> {
+        NoStatistics.charts(page, monitors, stretch)
     }
 
-    fn stands(&self) -> Vec<Stand> {
-        let stand = |region| Stand { region, network: "AS64500".to_owned(), address: None };
+    fn agents_in_service(&self) -> Vec<ServingAgent> {
+        let stand = |region| ServingAgent { region, network: "AS64500".to_owned(), address: None };
         self.0.lock().unwrap().0.iter().map(stand).collect()
     }
 
     fn can_confirm(&self, page: &Page, plan: Plan, monitor: &Monitor) -> bool {
-        NoFigures.can_confirm(page, plan, monitor)
+        NoStatistics.can_confirm(page, plan, monitor)
     }
 }

@@ -4,44 +4,44 @@ use std::path::Path;
 use std::sync::Arc;
 
 use parallax_core::account::Account;
+use parallax_core::alert_settings::{AnnouncedOutage, AnnouncedOutages, FlappingUpdate};
 use parallax_core::check::{Check, ComponentCheck, TcpCheck};
-use parallax_core::delivery::{Delivery, Letter, Mail, Recipient, Stage};
+use parallax_core::delivery::{Delivery, DeliveryMessage, DeliveryState, MailMessage, Recipient};
 use parallax_core::deploy::Deploy;
-use parallax_core::destination::{Channel, Destination, Health};
-use parallax_core::event::{Edited, Event, What};
-use parallax_core::heartbeat::{Beat, Ping};
+use parallax_core::destination::{Channel, DeliveryHealth, Destination};
+use parallax_core::event::{EditKind, Event, EventKind};
+use parallax_core::heartbeat::{PingKind, StoredPing};
 use parallax_core::id::{
-    AccountId, AgentId, BulletinId, DeliveryId, DeployId, DestinationId, IncidentId, InvitationId, KeyId,
-    MonitorId, PageId, SeriesId, SubscriberId,
+    AccountId, AgentId, BulletinId, DeliveryId, DeployId, DestinationId, IncidentId, InvitationId, KeyId, MonitorId,
+    PageId, SeriesId, SubscriberId,
 };
 use parallax_core::incident::series::Series;
-use parallax_core::incident::{Affected, Impact, Incident, Kind, Progress};
-use parallax_core::key::{Access, Key};
-use parallax_core::member::{Agent, Invitation, Standing};
+use parallax_core::incident::{Impact, Incident, IncidentKind, IncidentStatus, MonitorImpact};
+use parallax_core::key::{ApiKey, KeyAccess};
+use parallax_core::member::{AgentRecord, IdentityState, Invitation};
 use parallax_core::monitor::Monitor;
-use parallax_core::observation::{Reading, Word};
+use parallax_core::observation::{Reading, RoundOutcome};
 use parallax_core::page::Page;
-use parallax_core::page::domain::Freed;
-use parallax_core::place::{NetworkNo, PlaceNo, Region};
+use parallax_core::page::domain::ReservedHostname;
 use parallax_core::plan::Plan;
-use parallax_core::recurrence::{Every, Recurrence};
+use parallax_core::recurrence::{Frequency, Recurrence};
 use parallax_core::subscriber::{Bulletin, Contact, Subscriber};
-use parallax_core::telling::{FlappingNotice, Outages, ToldOutage};
 use parallax_core::time::Timestamp;
+use parallax_core::vantage::{NetworkNo, Region, VantageNo};
 
-use crate::storage::memory::Memory;
-use crate::storage::{Batch, Block, Committed, Op, Read, Remembered, Result, Rollup, Write, disk};
+use crate::storage::memory::MemoryStore;
+use crate::storage::{Batch, Block, CommitReceipt, Op, Result, Rollup, StoreRead, StoreWrite, StoredResponse, disk};
 
 /// A storage engine under test.
 #[derive(Debug)]
-pub(crate) struct Bench {
-    pub(crate) reader: Arc<dyn Read>,
-    pub(crate) writer: Box<dyn Write>,
+pub(crate) struct TestStore {
+    pub(crate) reader: Arc<dyn StoreRead>,
+    pub(crate) writer: Box<dyn StoreWrite>,
 }
 
-impl Bench {
+impl TestStore {
     pub(crate) fn in_memory() -> Self {
-        let memory = Memory::new();
+        let memory = MemoryStore::new();
         Self { reader: Arc::new(memory.clone()), writer: Box::new(memory) }
     }
 
@@ -50,32 +50,32 @@ impl Bench {
     }
 
     pub(crate) fn open(folder: &Path) -> Result<Self> {
-        let (reader, writer) = disk::open(folder, small())?;
+        let (reader, writer) = disk::open(folder, small_options())?;
         Ok(Self { reader, writer })
     }
 
-    pub(crate) fn commit(&mut self, batch: &Batch) -> Result<Committed> {
+    pub(crate) fn commit(&mut self, batch: &Batch) -> Result<CommitReceipt> {
         self.writer.commit(std::slice::from_ref(batch)).remove(0)
     }
 
-    pub(crate) fn write(&mut self, op: impl Into<Op>) -> Committed {
+    pub(crate) fn write(&mut self, op: impl Into<Op>) -> CommitReceipt {
         self.commit(Batch::new().write(op)).unwrap()
     }
 
     pub(crate) fn tidy(&mut self) {
-        while self.writer.tidy().unwrap() {}
+        while self.writer.clean_up().unwrap() {}
     }
 }
 
 /// Returns store settings with small disk limits.
-pub(crate) fn small() -> disk::Options {
-    disk::Options {
+pub(crate) fn small_options() -> disk::DiskOptions {
+    disk::DiskOptions {
         cache: 8 << 20,
         ballast: 4096,
         refuse_below: 0,
         resume_above: 0,
         verify_up_to: u64::MAX,
-        ..disk::Options::default()
+        ..disk::DiskOptions::default()
     }
 }
 
@@ -121,8 +121,8 @@ pub(crate) fn hosted(n: u128, slug: &str, host: &str) -> Page {
     Page { custom_domain: Some(host.to_owned()), ..page(n, n, slug) }
 }
 
-pub(crate) fn freed(account: u128, until: i64) -> Freed {
-    Freed { account: account_id(account), until: at(until) }
+pub(crate) fn reserved_hostname(account: u128, until: i64) -> ReservedHostname {
+    ReservedHostname { account: account_id(account), until: at(until) }
 }
 
 pub(crate) fn monitor(n: u128, page: u128, position: u32) -> Monitor {
@@ -137,7 +137,7 @@ pub(crate) fn monitor(n: u128, page: u128, position: u32) -> Monitor {
         slow_threshold_ms: None,
         slow_thresholds: None,
         latency_regions: None,
-        pinned: Some(Region::Asia),
+        pinned_region: Some(Region::Asia),
         position,
         paused: false,
         created_at: at(7),
@@ -149,12 +149,12 @@ pub(crate) fn component(n: u128, page: u128) -> Monitor {
     Monitor { check: Check::Component(check), ..monitor(n, page, 0) }
 }
 
-pub(crate) fn key(n: u128, account: u128) -> Key {
-    Key {
+pub(crate) fn key(n: u128, account: u128) -> ApiKey {
+    ApiKey {
         id: KeyId::from_u128(n),
         account: account_id(account),
         name: format!("Key {n}"),
-        access: Access::Write,
+        access: KeyAccess::Write,
         page: None,
         hash: [n as u8; 32],
         created_at: at(8),
@@ -162,10 +162,10 @@ pub(crate) fn key(n: u128, account: u128) -> Key {
     }
 }
 
-pub(crate) fn agent(n: u16) -> Agent {
-    Agent {
+pub(crate) fn agent(n: u16) -> AgentRecord {
+    AgentRecord {
         id: AgentId::from_u128(u128::from(n)),
-        place: PlaceNo(n),
+        vantage_no: VantageNo(n),
         name: format!("agent-{n}"),
         region: Region::Africa,
         network: "one".to_owned(),
@@ -173,7 +173,11 @@ pub(crate) fn agent(n: u16) -> Agent {
         joined_at: at(9),
         revoked_at: None,
         serial: vec![n as u8; 16],
-        standing: Standing { before: vec![1; 16], valid_from: 1_800_000_000, shared_until: Some(at(11)) },
+        identity: IdentityState {
+            previous_serial: vec![1; 16],
+            valid_from: 1_800_000_000,
+            suspended_until: Some(at(11)),
+        },
     }
 }
 
@@ -186,7 +190,7 @@ pub(crate) fn invitation(n: u128, used_by: Option<AgentId>) -> Invitation {
         network: "two".to_owned(),
         created_at: at(10),
         expires_at: at(11),
-        wrong_tries: 0,
+        wrong_secrets: 0,
         used_by,
         revoked_at: None,
     }
@@ -196,9 +200,9 @@ pub(crate) fn incident(n: u128, page: u128, started: i64, open: bool) -> Inciden
     Incident {
         id: IncidentId::from_u128(n),
         page: page_id(page),
-        kind: Kind::Incident,
+        kind: IncidentKind::Incident,
         title: format!("Incident {n}"),
-        status: if open { Progress::Investigating } else { Progress::Resolved },
+        status: if open { IncidentStatus::Investigating } else { IncidentStatus::Resolved },
         impact: Impact::Partial,
         started_at: at(started),
         ends_at: None,
@@ -208,9 +212,9 @@ pub(crate) fn incident(n: u128, page: u128, started: i64, open: bool) -> Inciden
         remind: Vec::new(),
         series: None,
         postmortem: None,
-        affected: vec![Affected { monitor: monitor_id(1), impact: None }],
+        affected: vec![MonitorImpact { monitor: monitor_id(1), impact: None }],
         updates: Vec::new(),
-        begun: true,
+        has_begun: true,
         reminded_until: at(0),
         created_at: at(13),
         edited_at: Some(at(14)),
@@ -219,19 +223,19 @@ pub(crate) fn incident(n: u128, page: u128, started: i64, open: bool) -> Inciden
 }
 
 pub(crate) fn window(n: u128, page: u128, started: i64, open: bool) -> Incident {
-    let status = if open { Progress::Scheduled } else { Progress::Completed };
+    let status = if open { IncidentStatus::Scheduled } else { IncidentStatus::Completed };
     let ends_at = Some(at(started + 10));
-    Incident { kind: Kind::Maintenance, status, ends_at, ..incident(n, page, started, open) }
+    Incident { kind: IncidentKind::Maintenance, status, ends_at, ..incident(n, page, started, open) }
 }
 
 pub(crate) fn series(n: u128, page: u128, stopped_at: Option<i64>) -> Series {
-    let recurrence = Recurrence { every: Every::Monthly, zone: chrono_tz::Europe::Vienna, first: at(14) };
+    let recurrence = Recurrence { frequency: Frequency::Monthly, zone: chrono_tz::Europe::Vienna, first: at(14) };
     Series {
         id: SeriesId::from_u128(n),
         page: page_id(page),
         recurrence,
         length: 10,
-        next: 1,
+        next_index: 1,
         stopped_at: stopped_at.map(at),
         title: format!("Series {n}"),
         message: String::new(),
@@ -263,7 +267,7 @@ pub(crate) fn destination(n: u128, page: u128) -> Destination {
         events: None,
         monitors: None,
         enabled: true,
-        health: Health::default(),
+        health: DeliveryHealth::default(),
         created_at: at(16),
     }
 }
@@ -277,8 +281,8 @@ pub(crate) fn subscriber(n: u128, page: u128, fingerprint: u8) -> Subscriber {
         monitors: None,
         confirmed_at: Some(at(17)),
         token: [n as u8; 16],
-        asked_at: at(17),
-        health: Health::default(),
+        confirmation_sent_at: at(17),
+        health: DeliveryHealth::default(),
         created_at: at(17),
         by_owner: false,
     }
@@ -294,14 +298,10 @@ pub(crate) fn bulletin(millis: i64, page: u128, done: bool) -> Bulletin {
         seq: 3,
         affected: Vec::new(),
         json: br#"{"event":"incident.created"}"#.to_vec(),
-        mail: Mail {
-            subject: "News".to_owned(),
-            text: "It broke".to_owned(),
-            html: "<p>It broke".to_owned(),
-        },
+        mail: MailMessage { subject: "News".to_owned(), text: "It broke".to_owned(), html: "<p>It broke".to_owned() },
         created_at: at(millis),
-        reached: None,
-        done,
+        last_reached: None,
+        is_complete: done,
     }
 }
 
@@ -315,57 +315,52 @@ pub(crate) fn delivery(millis: i64, page: Option<u128>, due: Option<i64>) -> Del
         monitor: Some(monitor_id(1)),
         incident: None,
         seq: 4,
-        letter: Letter::Json(b"{}".to_vec()),
-        once: false,
+        message: DeliveryMessage::Json(b"{}".to_vec()),
+        is_single_attempt: false,
         created_at: at(millis),
-        stage: due.map_or(Stage::Delivered(at(18)), |due| Stage::Waiting(at(due))),
-        tries: Default::default(),
-        log: Vec::new(),
-        began: None,
+        state: due.map_or(DeliveryState::Delivered(at(18)), |due| DeliveryState::Waiting(at(due))),
+        attempts: Default::default(),
+        attempt_log: Vec::new(),
+        outage_start: None,
     }
 }
 
-pub(crate) fn outages(n: u128) -> Outages {
-    let told = ToldOutage { since: at(19), reason: None, down_from: None, incident: None };
-    let notice = FlappingNotice { incident: IncidentId::from_u128(n), update: None };
-    Outages {
+pub(crate) fn outages(n: u128) -> AnnouncedOutages {
+    let told = AnnouncedOutage { since: at(19), reason: None, down_from: None, incident: None };
+    let notice = FlappingUpdate { incident: IncidentId::from_u128(n), update: None };
+    AnnouncedOutages {
         down: [(monitor_id(n), told)].into(),
-        widest: [(monitor_id(n), None)].into(),
+        widest_scope: [(monitor_id(n), None)].into(),
         flapping: [(monitor_id(n), notice)].into(),
     }
 }
 
-pub(crate) fn ping(number: u64, body: &[u8]) -> Ping {
-    Ping {
+pub(crate) fn ping(number: u64, body: &[u8]) -> StoredPing {
+    StoredPing {
         number,
         at: at(12),
-        beat: Beat::Failed(Some(3)),
+        kind: PingKind::Failed(Some(3)),
         run: Some(7),
         run_ms: Some(80),
         method: "POST".to_owned(),
-        from: None,
-        agent: "curl".to_owned(),
+        client_ip: None,
+        user_agent: "curl".to_owned(),
         body: body.to_vec(),
     }
 }
 
 pub(crate) fn event(n: i64, monitor: Option<u128>) -> Event {
-    Event {
-        at: at(n),
-        page: None,
-        monitor: monitor.map(monitor_id),
-        what: What::MonitorEdited(Edited::Changed),
-    }
+    Event { at: at(n), page: None, monitor: monitor.map(monitor_id), kind: EventKind::MonitorEdited(EditKind::Changed) }
 }
 
 pub(crate) fn readings(count: u32, seed: u64) -> Vec<Reading> {
     let reading = |n| Reading {
         slot: n,
         region: Region::Europe,
-        place: PlaceNo(1),
+        vantage: VantageNo(1),
         round: 29_000_000 + seed,
         due: at(1_795_783_560_000 + i64::from(n)),
-        word: Word::Passed,
+        outcome: RoundOutcome::Passed,
         latency_ms: Some(40 + n % 400),
     };
     (0..count).map(reading).collect()
@@ -379,6 +374,6 @@ pub(crate) fn rollup(monitor: u128, at: i64, bytes: Vec<u8>) -> Rollup {
     Rollup { monitor: monitor_id(monitor), at, bytes }
 }
 
-pub(crate) fn remembered(fingerprint: u8, expires_at: i64) -> Remembered {
-    Remembered { fingerprint: [fingerprint; 32], answer: vec![fingerprint; 100], expires_at: at(expires_at) }
+pub(crate) fn stored_response(fingerprint: u8, expires_at: i64) -> StoredResponse {
+    StoredResponse { fingerprint: [fingerprint; 32], response: vec![fingerprint; 100], expires_at: at(expires_at) }
 }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::io_failed;
+use super::io_error;
 use crate::storage::{Result, StoreError};
 
 /// Time to wait for the lock: a process that ends releases it a moment later, and a child process that is just
@@ -24,14 +24,14 @@ pub(super) fn lock(folder: &Path) -> Result<File> {
             Ok(()) => return Ok(file),
             Err(TryLockError::WouldBlock) if begun.elapsed() < LOCK_WAIT => thread::park_timeout(LOCK_PERIOD),
             Err(TryLockError::WouldBlock) => return Err(StoreError::Locked),
-            Err(TryLockError::Error(error)) => return Err(io_failed(error)),
+            Err(TryLockError::Error(error)) => return Err(io_error(error)),
         }
     }
 }
 
 /// Refuses a store with files that this process may not access, for instance after it ran as another user; the
 /// error names their owner.
-pub(super) fn own(folder: &Path) -> Result<()> {
+pub(super) fn check_owner(folder: &Path) -> Result<()> {
     let user = rustix::process::geteuid().as_raw();
     let mut folders = vec![folder.to_owned()];
     while let Some(folder) = folders.pop() {
@@ -50,15 +50,11 @@ pub(super) fn own(folder: &Path) -> Result<()> {
             entries => entries.map_err(|error| denied(&folder, error))?,
         };
         for entry in entries {
-            let path = entry.map_err(io_failed)?.path();
+            let path = entry.map_err(io_error)?.path();
             if path.is_dir() {
                 folders.push(path);
             } else {
-                OpenOptions::new()
-                    .read(true)
-                    .write(true)
-                    .open(&path)
-                    .map_err(|error| denied(&path, error))?;
+                OpenOptions::new().read(true).write(true).open(&path).map_err(|error| denied(&path, error))?;
             }
         }
     }
@@ -67,7 +63,7 @@ pub(super) fn own(folder: &Path) -> Result<()> {
 
 /// Makes the names in a folder durable.
 pub(super) fn sync_folder(folder: &Path) -> Result<()> {
-    File::open(folder).and_then(|folder| folder.sync_all()).map_err(io_failed)
+    File::open(folder).and_then(|folder| folder.sync_all()).map_err(io_error)
 }
 
 /// Watermark: number and checksum of the last durable group, which the store must have reached.
@@ -76,9 +72,9 @@ pub(super) fn sync_folder(folder: &Path) -> Result<()> {
 #[derive(Debug)]
 pub(super) struct Watermark(File);
 
-const PLACE: usize = 16;
-const PLACES: u64 = 2;
-const APART: u64 = 4096;
+const MARK_BYTES: usize = 16;
+const MARK_COUNT: u64 = 2;
+const MARK_SPACING: u64 = 4096;
 
 impl Watermark {
     pub(super) fn open(folder: &Path) -> Result<Self> {
@@ -88,12 +84,12 @@ impl Watermark {
     /// Returns the highest valid mark; `None` before the first.
     pub(super) fn read(&self) -> Result<Option<(u64, u32)>> {
         let mut highest = None;
-        for place in 0..PLACES {
-            let mut bytes = [0; PLACE];
-            match self.0.read_exact_at(&mut bytes, place * APART) {
+        for place in 0..MARK_COUNT {
+            let mut bytes = [0; MARK_BYTES];
+            match self.0.read_exact_at(&mut bytes, place * MARK_SPACING) {
                 Ok(()) => highest = highest.max(parse(bytes)),
                 Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => {}
-                Err(error) => return Err(io_failed(error)),
+                Err(error) => return Err(io_error(error)),
             }
         }
         Ok(highest)
@@ -101,13 +97,13 @@ impl Watermark {
 
     /// Writes a mark and makes it durable.
     pub(super) fn write(&self, group: u64, chain: u32) -> Result<()> {
-        let at = (group % PLACES) * APART;
-        self.0.write_all_at(&compose(group, chain), at).and_then(|()| self.0.sync_data()).map_err(io_failed)
+        let at = (group % MARK_COUNT) * MARK_SPACING;
+        self.0.write_all_at(&compose(group, chain), at).and_then(|()| self.0.sync_data()).map_err(io_error)
     }
 }
 
-fn compose(group: u64, chain: u32) -> [u8; PLACE] {
-    let mut bytes = [0; PLACE];
+fn compose(group: u64, chain: u32) -> [u8; MARK_BYTES] {
+    let mut bytes = [0; MARK_BYTES];
     let (fields, check) = bytes.split_at_mut(12);
     let (number, sum) = fields.split_at_mut(8);
     number.copy_from_slice(&group.to_le_bytes());
@@ -116,7 +112,7 @@ fn compose(group: u64, chain: u32) -> [u8; PLACE] {
     bytes
 }
 
-fn parse(bytes: [u8; PLACE]) -> Option<(u64, u32)> {
+fn parse(bytes: [u8; MARK_BYTES]) -> Option<(u64, u32)> {
     let (group, rest) = bytes.split_first_chunk::<8>()?;
     let chain = rest.first_chunk::<4>()?;
     let (group, chain) = (u64::from_le_bytes(*group), u32::from_le_bytes(*chain));
@@ -125,7 +121,7 @@ fn parse(bytes: [u8; PLACE]) -> Option<(u64, u32)> {
 
 /// Limits of free disk space.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Bounds {
+pub(super) struct SpaceLimits {
     pub(super) refuse_below: u64,
     pub(super) resume_above: u64,
     pub(super) ballast: u64,
@@ -133,22 +129,22 @@ pub(super) struct Bounds {
 
 /// Monitors free disk space, and holds a ballast file that is released when the store must open on a full disk.
 #[derive(Debug)]
-pub(super) struct Space {
+pub(super) struct DiskSpace {
     folder: PathBuf,
-    bounds: Bounds,
-    short: bool,
+    limits: SpaceLimits,
+    is_low: bool,
 }
 
-impl Space {
-    pub(super) fn new(folder: &Path, bounds: Bounds) -> Self {
-        Self { folder: folder.to_owned(), bounds, short: false }
+impl DiskSpace {
+    pub(super) fn new(folder: &Path, bounds: SpaceLimits) -> Self {
+        Self { folder: folder.to_owned(), limits: bounds, is_low: false }
     }
 
     /// Releases the ballast before the engine opens if space is short: the engine can't open on a full disk.
-    pub(super) fn make_room(&mut self) -> Result<()> {
-        if self.is_short()? {
+    pub(super) fn release_ballast_if_low(&mut self) -> Result<()> {
+        if self.check_low()? {
             match std::fs::remove_file(self.ballast()) {
-                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(io_failed(error)),
+                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(io_error(error)),
                 Ok(()) | Err(_) => {}
             }
         }
@@ -156,13 +152,13 @@ impl Space {
     }
 
     /// Creates the ballast (again), if there is space for it.
-    pub(super) fn load_ballast(&mut self) -> Result<()> {
+    pub(super) fn restore_ballast(&mut self) -> Result<()> {
         let path = self.ballast();
         let there = std::fs::metadata(&path).map_or(0, |file| file.len());
-        if there == self.bounds.ballast || self.short || free(&self.folder)? < self.bounds.resume_above {
+        if there == self.limits.ballast || self.is_low || free_bytes(&self.folder)? < self.limits.resume_above {
             return Ok(());
         }
-        let filled = fill(&path, self.bounds.ballast);
+        let filled = write_zeros(&path, self.limits.ballast);
         if filled.is_err() {
             // A partial ballast is useless.
             let _ = std::fs::remove_file(&path);
@@ -172,25 +168,25 @@ impl Space {
 
     /// Returns true if writes must wait for space: from below the lower limit until above the upper one. Logs every
     /// change, and recreates the ballast once there is space.
-    pub(super) fn is_short(&mut self) -> Result<bool> {
-        let free = free(&self.folder)?;
-        let before = self.short;
-        self.short = judge(self.bounds, before, free);
-        match (before, self.short) {
+    pub(super) fn check_low(&mut self) -> Result<bool> {
+        let free = free_bytes(&self.folder)?;
+        let before = self.is_low;
+        self.is_low = is_below_limit(self.limits, before, free);
+        match (before, self.is_low) {
             (false, true) => tracing::error!(
                 free,
-                resume_above = self.bounds.resume_above,
+                resume_above = self.limits.resume_above,
                 "the disk is nearly full: nothing is written until there is space; reads continue"
             ),
             (true, false) => {
                 tracing::info!(free, "the disk has space again: writes continue");
-                if let Err(error) = self.load_ballast() {
+                if let Err(error) = self.restore_ballast() {
                     tracing::warn!(%error, "the ballast could not be recreated");
                 }
             }
             (true, true) | (false, false) => {}
         }
-        Ok(self.short)
+        Ok(self.is_low)
     }
 
     fn ballast(&self) -> PathBuf {
@@ -199,30 +195,30 @@ impl Space {
 }
 
 /// Returns the bytes available to the store.
-pub(super) fn free(folder: &Path) -> Result<u64> {
-    let stat = rustix::fs::statvfs(folder).map_err(|error| io_failed(error.into()))?;
+pub(super) fn free_bytes(folder: &Path) -> Result<u64> {
+    let stat = rustix::fs::statvfs(folder).map_err(|error| io_error(error.into()))?;
     Ok(stat.f_bavail.saturating_mul(stat.f_frsize))
 }
 
 /// Writes zeros: a sparse file would take no space.
-fn fill(path: &Path, bytes: u64) -> Result<()> {
+fn write_zeros(path: &Path, bytes: u64) -> Result<()> {
     let mut file = open(path)?;
     let zeros = vec![0; 1 << 16];
     let mut left = bytes;
     while left > 0 {
         let piece = left.min(zeros.len() as u64);
-        file.write_all(zeros.get(..piece as usize).unwrap_or(&zeros)).map_err(io_failed)?;
+        file.write_all(zeros.get(..piece as usize).unwrap_or(&zeros)).map_err(io_error)?;
         left -= piece;
     }
-    file.sync_all().map_err(io_failed)
+    file.sync_all().map_err(io_error)
 }
 
-fn judge(bounds: Bounds, short: bool, free: u64) -> bool {
+fn is_below_limit(bounds: SpaceLimits, short: bool, free: u64) -> bool {
     free < if short { bounds.resume_above } else { bounds.refuse_below }
 }
 
 fn open(path: &Path) -> Result<File> {
-    OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path).map_err(io_failed)
+    OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path).map_err(io_error)
 }
 
 #[cfg(test)]
@@ -238,7 +234,7 @@ mod tests {
         mark.write(2, 22).unwrap();
         mark.write(3, 33).unwrap();
         assert_eq!(mark.read(), Ok(Some((3, 33))));
-        mark.0.write_all_at(&[9], APART + 3).unwrap();
+        mark.0.write_all_at(&[9], MARK_SPACING + 3).unwrap();
         assert_eq!(mark.read(), Ok(Some((2, 22))));
     }
 
@@ -253,11 +249,11 @@ mod tests {
 
     #[test]
     fn writes_wait_from_the_lower_bound_until_the_upper() {
-        let bounds = Bounds { refuse_below: 64, resume_above: 128, ballast: 0 };
+        let bounds = SpaceLimits { refuse_below: 64, resume_above: 128, ballast: 0 };
         let judged: Vec<_> = [200, 64, 63, 100, 127, 128, 70]
             .into_iter()
             .scan(false, |short, free| {
-                *short = judge(bounds, *short, free);
+                *short = is_below_limit(bounds, *short, free);
                 Some(*short)
             })
             .collect();

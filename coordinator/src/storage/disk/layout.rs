@@ -47,24 +47,24 @@
 
 use std::ops::Range;
 
-use parallax_core::heartbeat::PINGS_KEPT;
+use parallax_core::heartbeat::MAX_STORED_PINGS;
 use parallax_core::id::{
-    AccountId, AgentId, BulletinId, DeliveryId, DeployId, DestinationId, IncidentId, InvitationId, KeyId,
-    MonitorId, PageId, SeriesId, SubscriberId,
+    AccountId, AgentId, BulletinId, DeliveryId, DeployId, DestinationId, IncidentId, InvitationId, KeyId, MonitorId,
+    PageId, SeriesId, SubscriberId,
 };
-use parallax_core::page::look::PictureUse;
+use parallax_core::page::branding::PictureUse;
 use parallax_core::time::Timestamp;
 
 /// The schema that this program writes, and the newest that it reads. 2: events are trimmed; 3: hours are compacted;
 /// 4: alerts and subscribers; 5: page branding (see `migrate`).
 pub(super) const SCHEMA: u32 = 5;
 
-pub(super) type Key = Vec<u8>;
+pub(super) type TreeKey = Vec<u8>;
 
 pub(super) const SCHEMA_KEY: &[u8] = b"!s";
 pub(super) const META_KEY: &[u8] = b"!m";
 pub(super) const NEXT_SLOT: &[u8] = b"ns";
-pub(super) const NEXT_PLACE: &[u8] = b"np";
+pub(super) const NEXT_VANTAGE: &[u8] = b"np";
 
 /// Prefixes that are read as a whole.
 pub(super) const DOCUMENTS: &[u8] = b"d";
@@ -93,173 +93,173 @@ pub(super) const READINGS: &[u8] = b"or";
 pub(super) const CURSORS: &[u8] = b"cu";
 pub(super) const CHECKPOINTS: &[u8] = b"tc";
 pub(super) const NETWORKS: &[u8] = b"nn";
-pub(super) const GONE: &[u8] = b"gm";
-pub(super) const FREED: &[u8] = b"th";
+pub(super) const DELETED_MONITORS: &[u8] = b"gm";
+pub(super) const RESERVED_HOSTNAMES: &[u8] = b"th";
 /// Prefixes of compacted blocks, hour roll-ups and day roll-ups.
-pub(super) const FOLDED_BLOCKS: &[u8] = b"fb";
-pub(super) const FOLDED_HOURS: &[u8] = b"fh";
-pub(super) const FOLDED_DAYS: &[u8] = b"fd";
-pub(super) const PARTS: &[u8] = b"+";
-pub(super) const OWN: &[u8] = b"!";
-pub(super) fn account(id: AccountId) -> Key {
+pub(super) const COMPACTED_BLOCKS: &[u8] = b"fb";
+pub(super) const COMPACTED_HOURS: &[u8] = b"fh";
+pub(super) const COMPACTED_DAYS: &[u8] = b"fd";
+pub(super) const PIECES: &[u8] = b"+";
+pub(super) const INTERNAL: &[u8] = b"!";
+pub(super) fn account(id: AccountId) -> TreeKey {
     join(ACCOUNTS, &[&id.to_u128().to_be_bytes()])
 }
 
-pub(super) fn page(id: PageId) -> Key {
+pub(super) fn page(id: PageId) -> TreeKey {
     join(PAGES, &[&id.to_u128().to_be_bytes()])
 }
 
-pub(super) fn monitor(id: MonitorId) -> Key {
+pub(super) fn monitor(id: MonitorId) -> TreeKey {
     join(MONITORS, &[&id.to_u128().to_be_bytes()])
 }
 
-pub(super) fn key(id: KeyId) -> Key {
+pub(super) fn key(id: KeyId) -> TreeKey {
     join(b"dk", &[&id.to_u128().to_be_bytes()])
 }
 
-pub(super) fn agent(id: AgentId) -> Key {
+pub(super) fn agent(id: AgentId) -> TreeKey {
     join(AGENTS, &[&id.to_u128().to_be_bytes()])
 }
 
-pub(super) fn invitation(id: InvitationId) -> Key {
+pub(super) fn invitation(id: InvitationId) -> TreeKey {
     join(INVITATIONS, &[&id.to_u128().to_be_bytes()])
 }
 
-pub(super) fn incident(id: IncidentId) -> Key {
+pub(super) fn incident(id: IncidentId) -> TreeKey {
     join(b"dn", &[&id.to_u128().to_be_bytes()])
 }
 
-pub(super) fn series(id: SeriesId) -> Key {
+pub(super) fn series(id: SeriesId) -> TreeKey {
     join(SERIES, &[&id.to_u128().to_be_bytes()])
 }
 
-pub(super) fn deploy(id: DeployId) -> Key {
+pub(super) fn deploy(id: DeployId) -> TreeKey {
     join(b"dd", &[&id.to_u128().to_be_bytes()])
 }
 
-pub(super) fn destination(id: DestinationId) -> Key {
+pub(super) fn destination(id: DestinationId) -> TreeKey {
     join(b"dt", &[&id.to_u128().to_be_bytes()])
 }
 
-pub(super) fn subscriber(id: SubscriberId) -> Key {
+pub(super) fn subscriber(id: SubscriberId) -> TreeKey {
     join(b"du", &[&id.to_u128().to_be_bytes()])
 }
 
-pub(super) fn contact(page: PageId, fingerprint: [u8; 16]) -> Key {
+pub(super) fn contact(page: PageId, fingerprint: [u8; 16]) -> TreeKey {
     join(b"xc", &[&page.to_u128().to_be_bytes(), &fingerprint])
 }
 
-pub(super) fn bulletin(id: BulletinId) -> Key {
+pub(super) fn bulletin(id: BulletinId) -> TreeKey {
     join(BULLETINS, &[&id.to_u128().to_be_bytes()])
 }
 
-pub(super) fn open_bulletin(id: BulletinId) -> Key {
+pub(super) fn open_bulletin(id: BulletinId) -> TreeKey {
     join(OPEN_BULLETINS, &[&id.to_u128().to_be_bytes()])
 }
 
-pub(super) fn telling(page: PageId) -> Key {
-    on_page(b"df", page)
+pub(super) fn alert_settings(page: PageId) -> TreeKey {
+    page_list(b"df", page)
 }
 
-pub(super) fn outages(page: PageId) -> Key {
-    on_page(b"do", page)
+pub(super) fn announced_outages(page: PageId) -> TreeKey {
+    page_list(b"do", page)
 }
 
-pub(super) fn delivery(id: DeliveryId) -> Key {
+pub(super) fn delivery(id: DeliveryId) -> TreeKey {
     join(DELIVERIES, &[&id.to_u128().to_be_bytes()])
 }
 
-pub(super) fn queued(id: DeliveryId) -> Key {
+pub(super) fn queued(id: DeliveryId) -> TreeKey {
     join(QUEUED, &[&id.to_u128().to_be_bytes()])
 }
 
 /// Returns the prefix of a page's deliveries; without a page, of the operator's.
-pub(super) fn deliveries_of(page: Option<PageId>) -> Key {
+pub(super) fn deliveries_of(page: Option<PageId>) -> TreeKey {
     join(b"xl", &[&page.map_or(u128::MAX, PageId::to_u128).to_be_bytes()])
 }
 
-pub(super) fn delivery_of(page: Option<PageId>, id: u128) -> Key {
+pub(super) fn delivery_of(page: Option<PageId>, id: u128) -> TreeKey {
     join(&deliveries_of(page), &[&id.to_be_bytes()])
 }
 
 /// Returns the key of a page's list entry by id.
-pub(super) fn listed(prefix: &[u8], page: PageId, id: u128) -> Key {
-    join(&on_page(prefix, page), &[&id.to_be_bytes()])
+pub(super) fn list_entry(prefix: &[u8], page: PageId, id: u128) -> TreeKey {
+    join(&page_list(prefix, page), &[&id.to_be_bytes()])
 }
 
 /// Returns the prefix of a page's list.
-pub(super) fn on_page(prefix: &[u8], page: PageId) -> Key {
+pub(super) fn page_list(prefix: &[u8], page: PageId) -> TreeKey {
     join(prefix, &[&page.to_u128().to_be_bytes()])
 }
 
 /// Returns the first possible key of a page's list at a time.
-pub(super) fn on_page_from(prefix: &[u8], page: PageId, at: Timestamp) -> Key {
-    join(&on_page(prefix, page), &[&time(at.as_millis())])
+pub(super) fn page_list_from(prefix: &[u8], page: PageId, at: Timestamp) -> TreeKey {
+    join(&page_list(prefix, page), &[&time(at.as_millis())])
 }
 
 /// Returns the key of a page's list entry by time and id.
-pub(super) fn on_page_at(prefix: &[u8], page: PageId, at: Timestamp, id: u128) -> Key {
-    join(&on_page_from(prefix, page, at), &[&id.to_be_bytes()])
+pub(super) fn page_list_entry(prefix: &[u8], page: PageId, at: Timestamp, id: u128) -> TreeKey {
+    join(&page_list_from(prefix, page, at), &[&id.to_be_bytes()])
 }
 
-pub(super) fn series_of(page: PageId) -> Key {
+pub(super) fn series_of(page: PageId) -> TreeKey {
     join(b"xr", &[&page.to_u128().to_be_bytes()])
 }
 
-pub(super) fn series_on(page: PageId, series: SeriesId) -> Key {
+pub(super) fn series_entry(page: PageId, series: SeriesId) -> TreeKey {
     join(&series_of(page), &[&series.to_u128().to_be_bytes()])
 }
 
-pub(super) fn remembered(name: &str) -> Key {
+pub(super) fn stored_response(name: &str) -> TreeKey {
     join(b"dr", &[name.as_bytes()])
 }
 
-pub(super) fn slug(slug: &str) -> Key {
+pub(super) fn slug(slug: &str) -> TreeKey {
     join(b"xs", &[slug.as_bytes()])
 }
 
-pub(super) fn own_host(host: &str) -> Key {
+pub(super) fn custom_host(host: &str) -> TreeKey {
     join(b"xh", &[host.as_bytes()])
 }
 
-pub(super) fn freed(host: &str) -> Key {
-    join(FREED, &[host.as_bytes()])
+pub(super) fn reserved_hostname(host: &str) -> TreeKey {
+    join(RESERVED_HOSTNAMES, &[host.as_bytes()])
 }
 
-pub(super) fn picture(page: PageId, usage: PictureUse) -> Key {
-    join(&on_page(b"pl", page), &[&[usage as u8]])
+pub(super) fn picture(page: PageId, usage: PictureUse) -> TreeKey {
+    join(&page_list(b"pl", page), &[&[usage as u8]])
 }
 
-pub(super) fn pages_of(account: AccountId) -> Key {
+pub(super) fn pages_of(account: AccountId) -> TreeKey {
     join(b"xp", &[&account.to_u128().to_be_bytes()])
 }
 
-pub(super) fn page_of(account: AccountId, page: PageId) -> Key {
+pub(super) fn page_of(account: AccountId, page: PageId) -> TreeKey {
     join(&pages_of(account), &[&page.to_u128().to_be_bytes()])
 }
 
-pub(super) fn monitors_of(page: PageId) -> Key {
+pub(super) fn monitors_of(page: PageId) -> TreeKey {
     join(b"xm", &[&page.to_u128().to_be_bytes()])
 }
 
-pub(super) fn monitor_of(page: PageId, monitor: MonitorId) -> Key {
+pub(super) fn monitor_of(page: PageId, monitor: MonitorId) -> TreeKey {
     join(&monitors_of(page), &[&monitor.to_u128().to_be_bytes()])
 }
 
-pub(super) fn keys_of(account: AccountId) -> Key {
+pub(super) fn keys_of(account: AccountId) -> TreeKey {
     join(b"xk", &[&account.to_u128().to_be_bytes()])
 }
 
-pub(super) fn key_of(account: AccountId, key: KeyId) -> Key {
+pub(super) fn key_of(account: AccountId, key: KeyId) -> TreeKey {
     join(&keys_of(account), &[&key.to_u128().to_be_bytes()])
 }
 
-pub(super) fn expiry(at: Timestamp, name: &str) -> Key {
+pub(super) fn expiry(at: Timestamp, name: &str) -> TreeKey {
     join(b"xe", &[&time(at.as_millis()), name.as_bytes()])
 }
 
 /// Returns the key range of everything that expired at or before then.
-pub(super) fn expired(now: Timestamp) -> Range<Key> {
+pub(super) fn expired(now: Timestamp) -> Range<TreeKey> {
     join(b"xe", &[])..join(b"xe", &[&time(now.as_millis().saturating_add(1))])
 }
 
@@ -268,89 +268,89 @@ pub(super) fn expired_name(key: &[u8]) -> Option<&str> {
     std::str::from_utf8(key.get(10..)?).ok()
 }
 
-pub(super) fn events_of(monitor: MonitorId) -> Key {
+pub(super) fn events_of(monitor: MonitorId) -> TreeKey {
     join(b"xv", &[&monitor.to_u128().to_be_bytes()])
 }
 
-pub(super) fn event_of(monitor: MonitorId, seq: u64) -> Key {
+pub(super) fn event_of(monitor: MonitorId, seq: u64) -> TreeKey {
     join(&events_of(monitor), &[&seq.to_be_bytes()])
 }
 
-pub(super) fn machine(monitor: MonitorId) -> Key {
+pub(super) fn machine(monitor: MonitorId) -> TreeKey {
     join(MACHINES, &[&monitor.to_u128().to_be_bytes()])
 }
 
-pub(super) fn pings_of(monitor: MonitorId) -> Key {
+pub(super) fn pings_of(monitor: MonitorId) -> TreeKey {
     join(b"pi", &[&monitor.to_u128().to_be_bytes()])
 }
 
-pub(super) fn ping(monitor: MonitorId, number: u64) -> Key {
-    join(&pings_of(monitor), &[&(number % PINGS_KEPT).to_be_bytes()])
+pub(super) fn ping(monitor: MonitorId, number: u64) -> TreeKey {
+    join(&pings_of(monitor), &[&(number % MAX_STORED_PINGS).to_be_bytes()])
 }
 
-pub(super) fn event(seq: u64) -> Key {
+pub(super) fn event(seq: u64) -> TreeKey {
     join(EVENTS, &[&seq.to_be_bytes()])
 }
 
-pub(super) fn cursor(reader: &str) -> Key {
+pub(super) fn cursor(reader: &str) -> TreeKey {
     join(CURSORS, &[reader.as_bytes()])
 }
 
-pub(super) fn readings(seq: u64) -> Key {
+pub(super) fn readings(seq: u64) -> TreeKey {
     join(READINGS, &[&seq.to_be_bytes()])
 }
 
-pub(super) fn blocks_of(monitor: MonitorId) -> Key {
+pub(super) fn blocks_of(monitor: MonitorId) -> TreeKey {
     join(b"bl", &[&monitor.to_u128().to_be_bytes()])
 }
 
-pub(super) fn block(monitor: MonitorId, region: u8, hour: i64) -> Key {
+pub(super) fn block(monitor: MonitorId, region: u8, hour: i64) -> TreeKey {
     join(&blocks_of(monitor), &[&[region], &time(hour)])
 }
 
-pub(super) fn hours_of(monitor: MonitorId) -> Key {
+pub(super) fn hours_of(monitor: MonitorId) -> TreeKey {
     join(b"rh", &[&monitor.to_u128().to_be_bytes()])
 }
 
-pub(super) fn hour(monitor: MonitorId, hour: i64) -> Key {
+pub(super) fn hour(monitor: MonitorId, hour: i64) -> TreeKey {
     join(&hours_of(monitor), &[&time(hour)])
 }
 
-pub(super) fn days_of(monitor: MonitorId) -> Key {
+pub(super) fn days_of(monitor: MonitorId) -> TreeKey {
     join(b"rd", &[&monitor.to_u128().to_be_bytes()])
 }
 
-pub(super) fn day(monitor: MonitorId, day: i64) -> Key {
+pub(super) fn day(monitor: MonitorId, day: i64) -> TreeKey {
     join(&days_of(monitor), &[&time(day)])
 }
 
 /// Returns the prefix of a monitor's compacted records.
-pub(super) fn folded_of(prefix: &[u8], monitor: MonitorId) -> Key {
+pub(super) fn compacted_of(prefix: &[u8], monitor: MonitorId) -> TreeKey {
     join(prefix, &[&monitor.to_u128().to_be_bytes()])
 }
 
-pub(super) fn folded(prefix: &[u8], monitor: MonitorId, span: i64) -> Key {
-    join(&folded_of(prefix, monitor), &[&time(span)])
+pub(super) fn compacted(prefix: &[u8], monitor: MonitorId, span: i64) -> TreeKey {
+    join(&compacted_of(prefix, monitor), &[&time(span)])
 }
 
-pub(super) fn checkpoint(part: u32) -> Key {
+pub(super) fn checkpoint(part: u32) -> TreeKey {
     join(CHECKPOINTS, &[&part.to_be_bytes()])
 }
 
-pub(super) fn network(label: &str) -> Key {
+pub(super) fn network(label: &str) -> TreeKey {
     join(NETWORKS, &[label.as_bytes()])
 }
 
-pub(super) fn gone(monitor: MonitorId) -> Key {
-    join(GONE, &[&monitor.to_u128().to_be_bytes()])
+pub(super) fn deleted_monitor(monitor: MonitorId) -> TreeKey {
+    join(DELETED_MONITORS, &[&monitor.to_u128().to_be_bytes()])
 }
 
-pub(super) fn part(key: &[u8], number: u16) -> Key {
-    join(PARTS, &[key, &number.to_be_bytes()])
+pub(super) fn piece(key: &[u8], number: u16) -> TreeKey {
+    join(PIECES, &[key, &number.to_be_bytes()])
 }
 
 /// Returns the range of all keys with a prefix.
-pub(super) fn beginning(prefix: &[u8]) -> Range<Key> {
+pub(super) fn prefix_range(prefix: &[u8]) -> Range<TreeKey> {
     let mut end = prefix.to_vec();
     while let Some(last) = end.pop() {
         // No prefix of the table ends in 255 alone. Ids may; then the byte before is incremented.
@@ -388,7 +388,7 @@ pub(super) fn time(value: i64) -> [u8; 8] {
     (value.cast_unsigned() ^ SIGN).to_be_bytes()
 }
 
-pub(super) fn join(prefix: &[u8], rest: &[&[u8]]) -> Key {
+pub(super) fn join(prefix: &[u8], rest: &[&[u8]]) -> TreeKey {
     let mut key = Vec::with_capacity(prefix.len() + rest.iter().map(|part| part.len()).sum::<usize>());
     key.extend_from_slice(prefix);
     rest.iter().for_each(|part| key.extend_from_slice(part));

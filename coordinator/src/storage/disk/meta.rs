@@ -8,7 +8,7 @@ use crate::storage::{Result, StoreError};
 
 /// State written with every group of commits, in the same atomic batch.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Meta {
+pub(super) struct StoreState {
     /// Number of the last durable group, which the watermark is compared with.
     pub(super) group: u64,
     /// Checksum over everything ever written, in order.
@@ -31,7 +31,7 @@ pub(super) struct Meta {
 
 /// The state in schema 1: without `first_event`, since no event was ever trimmed.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
-pub(super) struct MetaOfSchema1 {
+pub(super) struct StoreStateOfSchema1 {
     pub(super) group: u64,
     pub(super) chain: u32,
     pub(super) revision: u64,
@@ -42,7 +42,7 @@ pub(super) struct MetaOfSchema1 {
     pub(super) records: u64,
 }
 
-impl Meta {
+impl StoreState {
     /// Returns the state of an empty store.
     pub(super) fn new() -> Self {
         Self { first_reading: 1, first_event: 1, ..Self::default() }
@@ -52,7 +52,7 @@ impl Meta {
     pub(super) fn decode(schema: u32, head: &[u8]) -> Result<Self> {
         let none = |_: &[u8]| Ok(None::<Vec<u8>>);
         match schema {
-            1 => record::decode::<MetaOfSchema1, _, _>(META_KEY, head, none).map(Self::from),
+            1 => record::decode::<StoreStateOfSchema1, _, _>(META_KEY, head, none).map(Self::from),
             2..=SCHEMA => record::decode(META_KEY, head, none),
             found if found > SCHEMA => Err(StoreError::Newer { found, known: SCHEMA }),
             found => Err(StoreError::Damaged(format!("unknown schema {found}"))),
@@ -60,8 +60,8 @@ impl Meta {
     }
 }
 
-impl From<MetaOfSchema1> for Meta {
-    fn from(old: MetaOfSchema1) -> Self {
+impl From<StoreStateOfSchema1> for StoreState {
+    fn from(old: StoreStateOfSchema1) -> Self {
         Self {
             group: old.group,
             chain: old.chain,

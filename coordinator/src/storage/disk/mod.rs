@@ -5,27 +5,27 @@
 //! cut), then the watermark. Every value has a checksum, and none is so long that sled would move it to a file of its
 //! own.
 
-mod cache;
-mod calendar;
+mod cache_eviction;
+mod compaction;
 mod files;
-mod fold;
-mod fresh;
+mod idempotency;
+mod incidents;
+mod integrity;
 mod layout;
-mod load;
+mod legacy_records;
 mod meta;
 mod migrate;
-mod moment;
-mod old;
-mod outgoing;
+mod notifications;
 mod pages;
 mod pending;
-mod read;
+mod reader;
+mod rebuild;
 mod record;
-mod remembered;
+mod record_read;
 mod sealing;
 mod snapshot;
+mod snapshot_reader;
 mod stage;
-mod tally;
 #[cfg(test)]
 mod tests;
 mod verify;
@@ -41,17 +41,17 @@ use std::time::Duration;
 use parallax_certs::sealing::Keyring;
 use sled::Db;
 
-use self::files::{Bounds, Space, Watermark};
-use self::meta::Meta;
-use self::moment::Moments;
-use self::read::Reader;
-use self::sealing::Records;
-use self::writer::{Durable, Writer};
-use super::{Compacted, Read, Restored, Result, StoreError, Whole, Write};
+use self::files::{DiskSpace, SpaceLimits, Watermark};
+use self::meta::StoreState;
+use self::reader::DiskReader;
+use self::sealing::SealedTree;
+use self::snapshot_reader::SnapshotWalk;
+use self::writer::{DiskWriter, DurableFiles};
+use super::{CompactionResult, RestoreResult, Result, StoreCounts, StoreError, StoreRead, StoreWrite};
 
 /// Settings of the store on disk; sizes are in bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Options {
+pub struct DiskOptions {
     /// Memory for the engine's page cache.
     pub cache: u64,
     /// Size of the ballast file, which is released when the store must open on a full disk.
@@ -64,17 +64,17 @@ pub struct Options {
     /// parts.
     pub verify_up_to: u64,
     /// Names of files next to the store's folder that are part of its snapshots.
-    pub beside: Vec<String>,
+    pub adjacent_files: Vec<String>,
     /// Cursors that a restore resets to 0, since their values no longer apply.
-    pub reset: Vec<String>,
+    pub reset_cursors: Vec<String>,
     /// Keys for records that hold customers' secrets; `None` stores them in plain text.
     pub keyring: Option<Arc<Keyring>>,
     /// A step that commits skip, to prove that the kill and power cut tests would notice.
     #[cfg(test)]
-    pub(crate) skip: writer::Skip,
+    pub(crate) skip: writer::SkippedStep,
 }
 
-impl Default for Options {
+impl Default for DiskOptions {
     fn default() -> Self {
         const MIB: u64 = 1 << 20;
         Self {
@@ -83,11 +83,11 @@ impl Default for Options {
             refuse_below: 64 * MIB,
             resume_above: 128 * MIB,
             verify_up_to: 128 * MIB,
-            beside: Vec::new(),
-            reset: Vec::new(),
+            adjacent_files: Vec::new(),
+            reset_cursors: Vec::new(),
             keyring: None,
             #[cfg(test)]
-            skip: writer::Skip::Nothing,
+            skip: writer::SkippedStep::Nothing,
         }
     }
 }
@@ -103,12 +103,12 @@ impl Default for Options {
 /// - [`StoreError::Damaged`] if it holds less than, or something other than, was made durable.
 ///
 /// An older schema is migrated after a snapshot.
-pub fn open(folder: &Path, options: Options) -> Result<(Arc<dyn Read>, Box<dyn Write>)> {
+pub fn open(folder: &Path, options: DiskOptions) -> Result<(Arc<dyn StoreRead>, Box<dyn StoreWrite>)> {
     let folder = folder.to_owned();
-    guarded(move || {
+    catch_panic(move || {
         let (shared, writer) = open_here(&folder, &options)?;
-        let reader: Arc<dyn Read> = Arc::new(Reader::new(shared));
-        let writer: Box<dyn Write> = Box::new(writer);
+        let reader: Arc<dyn StoreRead> = Arc::new(DiskReader::new(shared));
+        let writer: Box<dyn StoreWrite> = Box::new(writer);
         Ok((reader, writer))
     })
 }
@@ -118,63 +118,62 @@ pub fn open(folder: &Path, options: Options) -> Result<(Arc<dyn Read>, Box<dyn W
 ///
 /// Nothing is touched if the snapshot is incomplete ([`StoreError::Damaged`]) or a process has the store open
 /// ([`StoreError::Locked`]).
-pub fn restore(folder: &Path, file: &Path, aside: &str, options: &Options) -> Result<Restored> {
-    let (folder, file, aside, options) =
-        (folder.to_owned(), file.to_owned(), aside.to_owned(), options.clone());
-    guarded(move || fresh::restore(&folder, &file, &aside, &options))
+pub fn restore(folder: &Path, file: &Path, aside: &str, options: &DiskOptions) -> Result<RestoreResult> {
+    let (folder, file, aside, options) = (folder.to_owned(), file.to_owned(), aside.to_owned(), options.clone());
+    catch_panic(move || rebuild::restore(&folder, &file, &aside, &options))
 }
 
 /// Rewrites the store in `folder`, which frees space that the engine holds and does not need. Fails as [`open`] does;
 /// the store is unchanged then. Blocking.
-pub fn compact(folder: &Path, options: &Options) -> Result<Compacted> {
+pub fn compact(folder: &Path, options: &DiskOptions) -> Result<CompactionResult> {
     let (folder, options) = (folder.to_owned(), options.clone());
-    guarded(move || {
+    catch_panic(move || {
         let (shared, _writer) = open_here(&folder, &options)?;
-        fresh::compact(&shared, &options)
+        rebuild::compact(&shared, &options)
     })
 }
 
 /// Reads and verifies a whole snapshot, and returns its counts. Blocking.
-pub fn check(file: &Path) -> Result<Whole> {
-    snapshot::prove(file).map(|(_, _, whole)| whole)
+pub fn verify_snapshot(file: &Path) -> Result<StoreCounts> {
+    snapshot::verify(file).map(|(_, _, whole)| whole)
 }
 
 /// Returns the snapshots folder of the store in `folder`, which is next to it.
-pub fn snapshots(folder: &Path) -> PathBuf {
+pub fn snapshots_folder(folder: &Path) -> PathBuf {
     folder.with_file_name("snapshots")
 }
 
 /// Runs work on a separate thread: sled can panic on damaged files, and there a panic becomes an error.
-fn guarded<T: Send + 'static>(work: impl FnOnce() -> Result<T> + Send + 'static) -> Result<T> {
+fn catch_panic<T: Send + 'static>(work: impl FnOnce() -> Result<T> + Send + 'static) -> Result<T> {
     let working = thread::Builder::new().name("store-open".to_owned()).spawn(work);
     working
-        .map_err(io_failed)?
+        .map_err(io_error)?
         .join()
         .unwrap_or_else(|_| Err(StoreError::Damaged("the engine can't read its files".to_owned())))
 }
 
 /// State shared by the reader and the writer.
-struct Shared {
+struct SharedStore {
     db: Db,
     /// The same tree, with sealing.
-    records: Records,
+    records: SealedTree,
     /// Locked for writing while a batch is applied, for reading during one query: so each query sees one point in
     /// time.
-    gate: RwLock<()>,
-    moments: Moments,
+    commit_lock: RwLock<()>,
+    snapshot_walk: SnapshotWalk,
     folder: PathBuf,
-    beside: Vec<String>,
+    adjacent_files: Vec<String>,
     /// Declared after `db`, so that the engine's files are closed before the lock is released.
     _lock: File,
 }
 
-impl Shared {
+impl SharedStore {
     fn reading(&self) -> RwLockReadGuard<'_, ()> {
-        self.gate.read().unwrap_or_else(PoisonError::into_inner)
+        self.commit_lock.read().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn writing(&self) -> RwLockWriteGuard<'_, ()> {
-        self.gate.write().unwrap_or_else(PoisonError::into_inner)
+        self.commit_lock.write().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Counts the files for oversized pages in the engine's folder.
@@ -182,67 +181,67 @@ impl Shared {
         match std::fs::read_dir(engine_folder(&self.folder).join("blobs")) {
             Ok(entries) => Ok(entries.count() as u64),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(0),
-            Err(error) => Err(io_failed(error)),
+            Err(error) => Err(io_error(error)),
         }
     }
 }
 
-impl std::fmt::Debug for Shared {
+impl std::fmt::Debug for SharedStore {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Shared").field("folder", &self.folder).finish_non_exhaustive()
     }
 }
 
-fn open_here(folder: &Path, options: &Options) -> Result<(Arc<Shared>, Writer)> {
-    fresh::recover(folder)?;
-    files::own(folder)?;
-    std::fs::create_dir_all(folder).map_err(io_failed)?;
+fn open_here(folder: &Path, options: &DiskOptions) -> Result<(Arc<SharedStore>, DiskWriter)> {
+    rebuild::recover(folder)?;
+    files::check_owner(folder)?;
+    std::fs::create_dir_all(folder).map_err(io_error)?;
     let lock = files::lock(folder)?;
-    let bounds = Bounds {
+    let bounds = SpaceLimits {
         refuse_below: options.refuse_below,
         resume_above: options.resume_above,
         ballast: options.ballast,
     };
-    let mut space = Space::new(folder, bounds);
-    space.make_room()?;
+    let mut space = DiskSpace::new(folder, bounds);
+    space.release_ballast_if_low()?;
     let db = open_engine(&engine_config(folder, options))?;
-    let records = Records::new(sled::Tree::clone(&db), options.keyring.clone());
-    let shared = Arc::new(Shared {
+    let records = SealedTree::new(sled::Tree::clone(&db), options.keyring.clone());
+    let shared = Arc::new(SharedStore {
         db,
         records,
-        gate: RwLock::new(()),
-        moments: Moments::default(),
+        commit_lock: RwLock::new(()),
+        snapshot_walk: SnapshotWalk::default(),
         folder: folder.to_owned(),
-        beside: options.beside.clone(),
+        adjacent_files: options.adjacent_files.clone(),
         _lock: lock,
     });
     if shared.blobs()? > 0 {
         return Err(StoreError::Damaged("the engine has pages in files that are not durable".to_owned()));
     }
     let engine = engine_folder(folder);
-    let file = File::options().read(true).write(true).open(engine.join("db")).map_err(io_failed)?;
+    let file = File::options().read(true).write(true).open(engine.join("db")).map_err(io_error)?;
     let watermark = Watermark::open(folder)?;
-    let found = verify::state(&shared.db, watermark.read()?)?;
-    let mut durable = Durable::new(file, watermark);
+    let found = verify::verify_state(&shared.db, watermark.read()?)?;
+    let mut durable = DurableFiles::new(file, watermark);
     #[cfg(test)]
     durable.skip(options.skip);
     // Before anything is read that may be sealed.
-    shared.records.keys_to_list()?;
+    shared.records.unlisted_keys()?;
     let meta = match found {
         None => None,
         Some((schema, meta)) => {
-            let whole = shared.db.size_on_disk().map_err(failed)? <= options.verify_up_to;
-            verify::records(&shared.db, &meta, whole)?;
+            let whole = shared.db.size_on_disk().map_err(engine_error)? <= options.verify_up_to;
+            verify::verify_records(&shared.db, &meta, whole)?;
             let is_old = schema < layout::SCHEMA;
             Some(if is_old { migrate::migrate(&shared, schema, meta, &mut durable)? } else { meta })
         }
     };
-    space.load_ballast()?;
-    let mut writer = Writer::new(Arc::clone(&shared), durable, space, meta.unwrap_or_else(Meta::new));
+    space.restore_ballast()?;
+    let mut writer = DiskWriter::new(Arc::clone(&shared), durable, space, meta.unwrap_or_else(StoreState::new));
     if meta.is_none() {
-        writer.found()?;
+        writer.initialize()?;
     }
-    writer.list_key()?;
+    writer.record_sealing_key()?;
     // The first open may have been interrupted just before this.
     files::sync_folder(&engine)?;
     files::sync_folder(folder)?;
@@ -250,7 +249,7 @@ fn open_here(folder: &Path, options: &Options) -> Result<(Arc<Shared>, Writer)> 
     Ok((shared, writer))
 }
 
-fn engine_config(folder: &Path, options: &Options) -> sled::Config {
+fn engine_config(folder: &Path, options: &DiskOptions) -> sled::Config {
     sled::Config::new()
         .path(engine_folder(folder))
         .segment_size(2 << 20)
@@ -264,17 +263,17 @@ fn open_engine(config: &sled::Config) -> Result<Db> {
     let mut waits = LOCK_WAITS;
     loop {
         match config.open() {
-            Err(sled::Error::Io(error)) if waits > 0 && error.to_string().starts_with(LOCK_WORDS) => {
+            Err(sled::Error::Io(error)) if waits > 0 && error.to_string().starts_with(LOCK_ERROR_PREFIX) => {
                 waits -= 1;
                 thread::park_timeout(LOCK_WAIT);
             }
-            opened => return opened.map_err(failed),
+            opened => return opened.map_err(engine_error),
         }
     }
 }
 
 /// Start of sled's message that it could not take its lock; it has no error kind for that.
-const LOCK_WORDS: &str = "could not acquire lock";
+const LOCK_ERROR_PREFIX: &str = "could not acquire lock";
 const LOCK_WAIT: Duration = Duration::from_millis(20);
 const LOCK_WAITS: u32 = 250;
 
@@ -282,9 +281,9 @@ fn engine_folder(folder: &Path) -> PathBuf {
     folder.join("sled")
 }
 
-fn failed(error: sled::Error) -> StoreError {
+fn engine_error(error: sled::Error) -> StoreError {
     match error {
-        sled::Error::Io(error) => io_failed(error),
+        sled::Error::Io(error) => io_error(error),
         sled::Error::Corruption { .. }
         | sled::Error::CollectionNotFound(_)
         | sled::Error::Unsupported(_)
@@ -292,6 +291,6 @@ fn failed(error: sled::Error) -> StoreError {
     }
 }
 
-fn io_failed(error: io::Error) -> StoreError {
+fn io_error(error: io::Error) -> StoreError {
     StoreError::Io(error.to_string())
 }

@@ -8,39 +8,36 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use sled::IVec;
 
-use super::layout::{self, Key};
-use super::meta::Meta;
-use super::sealing::Records;
-use super::{failed, record};
+use super::layout::{self, TreeKey};
+use super::meta::StoreState;
+use super::sealing::SealedTree;
+use super::{engine_error, record};
 use crate::storage::Result;
 
-type Changes = BTreeMap<Key, Option<IVec>>;
+type Changes = BTreeMap<TreeKey, Option<IVec>>;
 
 /// Changes that are not in the tree yet: those of accepted batches, and over them those of the current batch.
 #[derive(Debug)]
-pub(super) struct Pending<'a> {
-    tree: &'a Records,
+pub(super) struct PendingChanges<'a> {
+    tree: &'a SealedTree,
     accepted: Changes,
-    accepted_meta: Meta,
+    accepted_meta: StoreState,
     batch: Changes,
     bytes: usize,
     /// State including the current batch.
-    pub(super) meta: Meta,
+    pub(super) meta: StoreState,
 }
 
-impl<'a> Pending<'a> {
-    pub(super) fn new(tree: &'a Records, meta: Meta) -> Self {
+impl<'a> PendingChanges<'a> {
+    pub(super) fn new(tree: &'a SealedTree, meta: StoreState) -> Self {
         let empty = Changes::new;
         Self { tree, accepted: empty(), accepted_meta: meta, batch: empty(), bytes: 0, meta }
     }
 
     /// Ends the current batch and keeps its changes.
     pub(super) fn accept(&mut self) {
-        self.bytes += self
-            .batch
-            .iter()
-            .map(|(key, value)| key.len() + value.as_ref().map_or(0, |it| it.len()))
-            .sum::<usize>();
+        self.bytes +=
+            self.batch.iter().map(|(key, value)| key.len() + value.as_ref().map_or(0, |it| it.len())).sum::<usize>();
         self.accepted.append(&mut self.batch);
         self.accepted_meta = self.meta;
     }
@@ -57,7 +54,7 @@ impl<'a> Pending<'a> {
     }
 
     /// Returns the accepted changes.
-    pub(super) fn into_changes(self) -> BTreeMap<Key, Option<IVec>> {
+    pub(super) fn into_changes(self) -> BTreeMap<TreeKey, Option<IVec>> {
         self.accepted
     }
 
@@ -73,13 +70,13 @@ impl<'a> Pending<'a> {
     }
 
     /// Returns the first keys of a range with their heads, at most `limit`.
-    pub(super) fn scan(&self, range: Range<Key>, limit: usize) -> Result<Vec<(Key, IVec)>> {
+    pub(super) fn scan(&self, range: Range<TreeKey>, limit: usize) -> Result<Vec<(TreeKey, IVec)>> {
         let mut found = Vec::new();
         for item in self.tree.range(range.clone()) {
             if found.len() >= limit {
                 break;
             }
-            let (key, head) = item.map_err(failed)?;
+            let (key, head) = item.map_err(engine_error)?;
             if !self.batch.contains_key(key.as_ref()) && !self.accepted.contains_key(key.as_ref()) {
                 found.push((key.to_vec(), head));
             }
@@ -94,7 +91,7 @@ impl<'a> Pending<'a> {
     }
 
     /// Writes a value, replacing any old one.
-    pub(super) fn put<T: Serialize + ?Sized>(&mut self, key: Key, value: &T) -> Result<()> {
+    pub(super) fn put<T: Serialize + ?Sized>(&mut self, key: TreeKey, value: &T) -> Result<()> {
         let old = match self.head(&key)? {
             Some(head) => record::pieces(&key, &head)?,
             None => {
@@ -103,15 +100,15 @@ impl<'a> Pending<'a> {
             }
         };
         let encoded = record::encode(&key, value, self.tree.keyring())?;
-        for number in u16::try_from(encoded.more.len()).unwrap_or(u16::MAX)..old {
-            self.batch.insert(layout::part(&key, number), None);
+        for number in u16::try_from(encoded.pieces.len()).unwrap_or(u16::MAX)..old {
+            self.batch.insert(layout::piece(&key, number), None);
         }
         self.insert(key, encoded);
         Ok(())
     }
 
     /// Writes a value of a key that is known to be new.
-    pub(super) fn append<T: Serialize + ?Sized>(&mut self, key: Key, value: &T) -> Result<()> {
+    pub(super) fn append<T: Serialize + ?Sized>(&mut self, key: TreeKey, value: &T) -> Result<()> {
         let encoded = record::encode(&key, value, self.tree.keyring())?;
         self.count(&key, 1);
         self.insert(key, encoded);
@@ -119,7 +116,7 @@ impl<'a> Pending<'a> {
     }
 
     /// Deletes a value, if there is one.
-    pub(super) fn delete(&mut self, key: Key) -> Result<()> {
+    pub(super) fn delete(&mut self, key: TreeKey) -> Result<()> {
         if let Some(head) = self.head(&key)? {
             self.remove(key, &head)?;
         }
@@ -127,9 +124,9 @@ impl<'a> Pending<'a> {
     }
 
     /// Deletes a value whose head is known.
-    pub(super) fn remove(&mut self, key: Key, head: &[u8]) -> Result<()> {
+    pub(super) fn remove(&mut self, key: TreeKey, head: &[u8]) -> Result<()> {
         for number in 0..record::pieces(&key, head)? {
-            self.batch.insert(layout::part(&key, number), None);
+            self.batch.insert(layout::piece(&key, number), None);
         }
         self.count(&key, -1);
         self.batch.insert(key, None);
@@ -138,8 +135,7 @@ impl<'a> Pending<'a> {
 
     /// Deletes entries of the readings journal without reading them: their numbers have no gaps.
     pub(super) fn trim(&mut self, seqs: Range<u64>) -> Result<()> {
-        let parts =
-            layout::part(&layout::readings(seqs.start), 0)..layout::part(&layout::readings(seqs.end), 0);
+        let parts = layout::piece(&layout::readings(seqs.start), 0)..layout::piece(&layout::readings(seqs.end), 0);
         for (part, _) in self.scan(parts, usize::MAX)? {
             self.batch.insert(part, None);
         }
@@ -155,19 +151,19 @@ impl<'a> Pending<'a> {
     pub(super) fn head(&self, key: &[u8]) -> Result<Option<IVec>> {
         match self.batch.get(key).or_else(|| self.accepted.get(key)) {
             Some(change) => Ok(change.clone()),
-            None => self.tree.get(key).map_err(failed),
+            None => self.tree.get(key).map_err(engine_error),
         }
     }
 
-    fn insert(&mut self, key: Key, encoded: record::Encoded) {
-        for (part, bytes) in encoded.more {
+    fn insert(&mut self, key: TreeKey, encoded: record::EncodedRecord) {
+        for (part, bytes) in encoded.pieces {
             self.batch.insert(part, Some(bytes.into()));
         }
         self.batch.insert(key, Some(encoded.head.into()));
     }
 
     fn count(&mut self, key: &[u8], by: i64) {
-        if key.starts_with(layout::OWN) {
+        if key.starts_with(layout::INTERNAL) {
             return;
         }
         self.meta.records = self.meta.records.saturating_add_signed(by);

@@ -5,7 +5,7 @@
 
 use std::borrow::Cow;
 
-use parallax_certs::sealing::{KeyId, Keyring, OpenError};
+use parallax_certs::sealing::{KeyId, Keyring, UnsealError};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -15,7 +15,7 @@ use crate::storage::{Result, StoreError};
 
 /// Longest piece of a value, in bytes. The engine puts up to 20 pieces on one page, and a page of more than a
 /// quarter of its segment (512 KiB) would go to a file of its own that is never made durable.
-pub(super) const PIECE: usize = 24 << 10;
+pub(super) const MAX_PIECE: usize = 24 << 10;
 
 /// Formats: plain, and sealed (see [`super::sealing`]). Pieces have the first: a value is sealed as a whole before
 /// it is split.
@@ -25,62 +25,58 @@ const HEADER: usize = 7;
 
 /// An encoded value: the head, and the pieces that follow it.
 #[derive(Debug)]
-pub(super) struct Encoded {
+pub(super) struct EncodedRecord {
     pub(super) head: Vec<u8>,
-    pub(super) more: Vec<(layout::Key, Vec<u8>)>,
+    pub(super) pieces: Vec<(layout::TreeKey, Vec<u8>)>,
 }
 
 /// Encodes a value for its key, sealed if it may hold secrets and there is an encryption key.
-pub(super) fn encode<T: Serialize + ?Sized>(
-    key: &[u8],
-    value: &T,
-    keyring: Option<&Keyring>,
-) -> Result<Encoded> {
+pub(super) fn encode<T: Serialize + ?Sized>(key: &[u8], value: &T, keyring: Option<&Keyring>) -> Result<EncodedRecord> {
     let head = postcard::to_extend(value, vec![0; HEADER])
         .map_err(|error| StoreError::Io(format!("a value can't be encoded: {error}")))?;
     let keyring = keyring.filter(|_| holds_secrets(key));
     if keyring.is_some() {
         encode_bytes(key, head.get(HEADER..).unwrap_or_default(), keyring)
     } else {
-        cut(key, head, VERSION)
+        split(key, head, VERSION)
     }
 }
 
 /// Encodes a value from its plain bytes.
-pub(super) fn encode_bytes(key: &[u8], plain: &[u8], keyring: Option<&Keyring>) -> Result<Encoded> {
+pub(super) fn encode_bytes(key: &[u8], plain: &[u8], keyring: Option<&Keyring>) -> Result<EncodedRecord> {
     let mut head = vec![0; HEADER];
     match keyring.filter(|_| holds_secrets(key)) {
         None => head.extend_from_slice(plain),
         Some(keyring) => {
             let sealed = keyring.seal(key, plain);
             head.extend(sealed.map_err(|error| StoreError::Io(format!("a value can't be sealed: {error}")))?);
-            return cut(key, head, SEALED);
+            return split(key, head, SEALED);
         }
     }
-    cut(key, head, VERSION)
+    split(key, head, VERSION)
 }
 
 /// Builds a sealed record's head with a valid checksum, whatever it holds.
 #[cfg(test)]
-pub(super) fn stamped_for_tests(key: &[u8], sealed: &[u8]) -> Vec<u8> {
+pub(super) fn sealed_head_for_tests(key: &[u8], sealed: &[u8]) -> Vec<u8> {
     let mut head = vec![0; HEADER];
     head.extend_from_slice(sealed);
-    cut(key, head, SEALED).map(|encoded| encoded.head).unwrap_or_default()
+    split(key, head, SEALED).map(|encoded| encoded.head).unwrap_or_default()
 }
 
-fn cut(key: &[u8], mut head: Vec<u8>, version: u8) -> Result<Encoded> {
+fn split(key: &[u8], mut head: Vec<u8>, version: u8) -> Result<EncodedRecord> {
     let checksum = checksum(key, head.get(HEADER..).unwrap_or_default());
-    let rest = if head.len() > HEADER + PIECE { head.split_off(HEADER + PIECE) } else { Vec::new() };
-    let pieces = u16::try_from(rest.chunks(PIECE).len()).map_err(|_| StoreError::TooLarge("a value"))?;
-    stamp(&mut head, version, checksum, pieces);
-    let more = (0..pieces).zip(rest.chunks(PIECE)).map(|(number, piece)| {
-        let key = layout::part(key, number);
+    let rest = if head.len() > HEADER + MAX_PIECE { head.split_off(HEADER + MAX_PIECE) } else { Vec::new() };
+    let pieces = u16::try_from(rest.chunks(MAX_PIECE).len()).map_err(|_| StoreError::TooLarge("a value"))?;
+    write_header(&mut head, version, checksum, pieces);
+    let more = (0..pieces).zip(rest.chunks(MAX_PIECE)).map(|(number, piece)| {
+        let key = layout::piece(key, number);
         let mut bytes = vec![0; HEADER];
         bytes.extend_from_slice(piece);
-        stamp(&mut bytes, VERSION, self::checksum(&key, piece), 0);
+        write_header(&mut bytes, VERSION, self::checksum(&key, piece), 0);
         (key, bytes)
     });
-    Ok(Encoded { more: more.collect(), head })
+    Ok(EncodedRecord { pieces: more.collect(), head })
 }
 
 /// Returns the number of pieces that follow this head.
@@ -105,12 +101,12 @@ where
     B: AsRef<[u8]>,
     F: FnMut(&[u8]) -> Result<Option<B>>,
 {
-    let plain = plain(key, head, piece, keyring)?;
+    let plain = plain_bytes(key, head, piece, keyring)?;
     postcard::from_bytes(&plain).map_err(|_| damaged(key, "can't be read"))
 }
 
 /// Returns a value's plain bytes.
-pub(super) fn plain<'a, B, F>(
+pub(super) fn plain_bytes<'a, B, F>(
     key: &[u8],
     head: &'a [u8],
     piece: F,
@@ -129,8 +125,8 @@ where
         return Err(StoreError::KeyMissing(id.to_string()));
     };
     let opened = keyring.open(key, &kept).map_err(|error| match error {
-        OpenError::UnknownKey(id) => StoreError::KeyMissing(id.to_string()),
-        OpenError::TooShort | OpenError::Tampered => damaged(key, &error.to_string()),
+        UnsealError::UnknownKey(id) => StoreError::KeyMissing(id.to_string()),
+        UnsealError::TooShort | UnsealError::Tampered => damaged(key, &error.to_string()),
     });
     opened.map(Cow::Owned)
 }
@@ -144,30 +140,30 @@ where
     let (wanted, pieces, first) = parse(key, head)?;
     let mut whole = Cow::Borrowed(first);
     for number in 0..pieces {
-        let part = layout::part(key, number);
+        let part = layout::piece(key, number);
         let bytes = piece(&part)?.ok_or_else(|| damaged(&part, "is missing"))?;
         whole.to_mut().extend_from_slice(parse(&part, bytes.as_ref())?.2);
     }
     if checksum(key, &whole) == wanted { Ok(whole) } else { Err(damaged(key, "does not match its checksum")) }
 }
 
-/// Verifies a value without assembling it; `piece` returns the checksum and length from [`check_piece`].
-pub(super) fn check<F>(key: &[u8], head: &[u8], mut piece: F) -> Result<()>
+/// Verifies a value without assembling it; `piece` returns the checksum and length from [`verify_piece`].
+pub(super) fn verify<F>(key: &[u8], head: &[u8], mut piece: F) -> Result<()>
 where
     F: FnMut(&[u8]) -> Option<(u32, usize)>,
 {
     let (wanted, pieces, first) = parse(key, head)?;
     let mut sum = checksum(key, first);
     for number in 0..pieces {
-        let part = layout::part(key, number);
+        let part = layout::piece(key, number);
         let (of_piece, length) = piece(&part).ok_or_else(|| damaged(&part, "is missing"))?;
         sum = crc32c::crc32c_combine(sum, of_piece, length);
     }
     if sum == wanted { Ok(()) } else { Err(damaged(key, "does not match its checksum")) }
 }
 
-/// Verifies one piece. Returns the checksum and length of its bytes for [`check`].
-pub(super) fn check_piece(part: &[u8], bytes: &[u8]) -> Result<(u32, usize)> {
+/// Verifies one piece. Returns the checksum and length of its bytes for [`verify`].
+pub(super) fn verify_piece(part: &[u8], bytes: &[u8]) -> Result<(u32, usize)> {
     let (wanted, _, payload) = parse(part, bytes)?;
     if checksum(part, payload) != wanted {
         return Err(damaged(part, "does not match its checksum"));
@@ -184,7 +180,7 @@ fn parse<'a>(key: &[u8], bytes: &'a [u8]) -> Result<(u32, u16, &'a [u8])> {
     Ok((u32::from_le_bytes([a, b, c, d]), u16::from_be_bytes([high, low]), payload))
 }
 
-fn stamp(bytes: &mut [u8], version: u8, checksum: u32, pieces: u16) {
+fn write_header(bytes: &mut [u8], version: u8, checksum: u32, pieces: u16) {
     let ([a, b, c, d], [high, low]) = (checksum.to_le_bytes(), pieces.to_be_bytes());
     if let Some(head) = bytes.first_chunk_mut::<HEADER>() {
         *head = [version, a, b, c, d, high, low];
@@ -211,9 +207,9 @@ mod tests {
     fn a_long_value_is_cut_and_put_together_again() {
         let value: Vec<u8> = (0..200_000u32).map(|n| n as u8).collect();
         let encoded = encode(b"ev1", &value, None).unwrap();
-        assert_eq!(encoded.more.len(), 8);
-        assert!(encoded.more.iter().all(|(_, bytes)| bytes.len() <= PIECE + HEADER));
-        let find = |key: &[u8]| Ok(encoded.more.iter().find(|(at, _)| at == key).map(|(_, bytes)| bytes));
+        assert_eq!(encoded.pieces.len(), 8);
+        assert!(encoded.pieces.iter().all(|(_, bytes)| bytes.len() <= MAX_PIECE + HEADER));
+        let find = |key: &[u8]| Ok(encoded.pieces.iter().find(|(at, _)| at == key).map(|(_, bytes)| bytes));
         assert_eq!(decode::<Vec<u8>, _, _>(b"ev1", &encoded.head, find), Ok(value));
         assert!(decode::<Vec<u8>, _, _>(b"ev1", &encoded.head, none).is_err());
     }

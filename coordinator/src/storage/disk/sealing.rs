@@ -22,8 +22,8 @@ use std::sync::Arc;
 use parallax_certs::sealing::{KeyId, Keyring};
 use sled::Tree;
 
-use super::layout::{self, Key};
-use super::{failed, record};
+use super::layout::{self, TreeKey};
+use super::{engine_error, record};
 use crate::storage::{Result, StoreError};
 
 /// Key of the record with the ids of all encryption keys that have sealed anything.
@@ -39,12 +39,12 @@ pub(super) fn holds_secrets(key: &[u8]) -> bool {
 
 /// The engine's tree, with the keyring that seals and unseals its records.
 #[derive(Debug)]
-pub(super) struct Records {
+pub(super) struct SealedTree {
     tree: Tree,
     keyring: Option<Arc<Keyring>>,
 }
 
-impl Records {
+impl SealedTree {
     pub(super) fn new(tree: Tree, keyring: Option<Arc<Keyring>>) -> Self {
         Self { tree, keyring }
     }
@@ -55,9 +55,9 @@ impl Records {
 
     /// Returns the ids to store in [`KEYS_KEY`] if the sealing key is not listed yet. Fails with
     /// [`StoreError::KeyMissing`] if a listed key is not in the keyring.
-    pub(super) fn keys_to_list(&self) -> Result<Option<Vec<[u8; KeyId::LENGTH]>>> {
-        let mut listed: Vec<[u8; KeyId::LENGTH]> = super::load::load(self, KEYS_KEY)?.unwrap_or_default();
-        let has = |id: KeyId| self.keyring().is_some_and(|keyring| keyring.has(id));
+    pub(super) fn unlisted_keys(&self) -> Result<Option<Vec<[u8; KeyId::LENGTH]>>> {
+        let mut listed: Vec<[u8; KeyId::LENGTH]> = super::record_read::read_record(self, KEYS_KEY)?.unwrap_or_default();
+        let has = |id: KeyId| self.keyring().is_some_and(|keyring| keyring.contains(id));
         if let Some(missing) = listed.iter().copied().map(KeyId::from_bytes).find(|id| !has(*id)) {
             return Err(StoreError::KeyMissing(missing.to_string()));
         }
@@ -69,8 +69,8 @@ impl Records {
 
     /// Re-encodes a record, sealed with the newest key: the pieces and the head. Returns nothing for pieces of
     /// sealed records, which come with their head.
-    pub(super) fn reseal(&self, key: &[u8], value: &[u8]) -> Result<Vec<(Key, Vec<u8>)>> {
-        let of_piece = key.strip_prefix(layout::PARTS);
+    pub(super) fn reseal(&self, key: &[u8], value: &[u8]) -> Result<Vec<(TreeKey, Vec<u8>)>> {
+        let of_piece = key.strip_prefix(layout::PIECES);
         let Some(keyring) = self.keyring() else { return Ok(vec![(key.to_vec(), value.to_vec())]) };
         if key == KEYS_KEY || of_piece.is_some_and(holds_secrets) {
             return Ok(Vec::new());
@@ -78,8 +78,8 @@ impl Records {
         if !holds_secrets(key) {
             return Ok(vec![(key.to_vec(), value.to_vec())]);
         }
-        let plain = record::plain(key, value, |part| self.tree.get(part).map_err(failed), Some(keyring))?;
-        let record::Encoded { head, mut more } = record::encode_bytes(key, &plain, Some(keyring))?;
+        let plain = record::plain_bytes(key, value, |part| self.tree.get(part).map_err(engine_error), Some(keyring))?;
+        let record::EncodedRecord { head, pieces: mut more } = record::encode_bytes(key, &plain, Some(keyring))?;
         more.push((key.to_vec(), head));
         Ok(more)
     }
@@ -91,7 +91,7 @@ impl Records {
     }
 }
 
-impl Deref for Records {
+impl Deref for SealedTree {
     type Target = Tree;
 
     fn deref(&self) -> &Tree {

@@ -17,11 +17,11 @@ use std::path::Path;
 use rustix::fs::{Advice, fadvise};
 use serde::{Deserialize, Serialize};
 
+use super::integrity::IntegrityCheck;
 use super::layout::SCHEMA;
-use super::meta::Meta;
-use super::tally::Tally;
-use super::{Shared, files, io_failed, moment};
-use crate::storage::{Exported, Result, StoreError, Whole};
+use super::meta::StoreState;
+use super::{SharedStore, files, io_error, snapshot_reader};
+use crate::storage::{Result, StoreCounts, StoreError, WrittenSnapshot};
 
 const TITLE: &[u8] = b"parallax snapshot 1\n";
 const HEAD: u8 = 0;
@@ -32,29 +32,29 @@ const FRAME: usize = 256 << 10;
 /// Longest valid frame: a file with a longer one is damaged.
 const MAX_FRAME: usize = 4 << 20;
 /// Longest file next to the store that a snapshot includes, in bytes.
-const MAX_BESIDE: u64 = 64 << 10;
+const MAX_ADJACENT_FILE: u64 = 64 << 10;
 
 /// Content of the first frame.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Head {
+pub(super) struct SnapshotHeader {
     schema: u32,
     /// Files next to the store: name and bytes.
-    pub(super) beside: Vec<(String, Vec<u8>)>,
+    pub(super) adjacent_files: Vec<(String, Vec<u8>)>,
 }
 
 /// Writes the store at one point in time to a file, reads that back, and only then gives it its name. An existing
 /// file is replaced only by a repeated migration of the same store.
-pub(super) fn export(shared: &Shared, schema: u32, to: &Path, replace: bool) -> Result<Exported> {
+pub(super) fn export(shared: &SharedStore, schema: u32, to: &Path, replace: bool) -> Result<WrittenSnapshot> {
     if !replace && to.exists() {
         return Err(StoreError::Io(format!("{} already exists", to.display())));
     }
     let part = to.with_added_extension("part");
     let exported = write(shared, schema, &part).and_then(|()| {
-        let (_, _, whole) = prove(&part)?;
-        let bytes = fs::metadata(&part).map_err(io_failed)?.len();
-        fs::rename(&part, to).map_err(io_failed)?;
+        let (_, _, whole) = verify(&part)?;
+        let bytes = fs::metadata(&part).map_err(io_error)?.len();
+        fs::rename(&part, to).map_err(io_error)?;
         files::sync_folder(parent(to))?;
-        Ok(Exported { bytes, whole })
+        Ok(WrittenSnapshot { bytes, counts: whole })
     });
     if exported.is_err() {
         // The rest of it is useless; a failure to remove it is not the error to report.
@@ -64,15 +64,15 @@ pub(super) fn export(shared: &Shared, schema: u32, to: &Path, replace: bool) -> 
 }
 
 /// Reads and verifies a whole snapshot.
-pub(super) fn prove(file: &Path) -> Result<(Head, Meta, Whole)> {
-    let mut tally = Tally::default();
+pub(super) fn verify(file: &Path) -> Result<(SnapshotHeader, StoreState, StoreCounts)> {
+    let mut tally = IntegrityCheck::default();
     let head = read(file, |key, value| tally.add(key, value))?;
     let (meta, whole) = tally.finish()?;
     Ok((head, meta, whole))
 }
 
 /// Reads a snapshot and passes on each key and value. They are verified only once this returns.
-pub(super) fn read(file: &Path, mut take: impl FnMut(&[u8], &[u8]) -> Result<()>) -> Result<Head> {
+pub(super) fn read(file: &Path, mut take: impl FnMut(&[u8], &[u8]) -> Result<()>) -> Result<SnapshotHeader> {
     let opened = File::open(file).map_err(|error| StoreError::Io(format!("{}: {error}", file.display())))?;
     let mut input = Input { file: BufReader::with_capacity(FRAME, opened), sum: crc32c::crc32c(TITLE) };
     let mut title = [0; TITLE.len()];
@@ -81,7 +81,7 @@ pub(super) fn read(file: &Path, mut take: impl FnMut(&[u8], &[u8]) -> Result<()>
         return damaged("the file is not a snapshot, or its beginning is missing");
     }
     let (kind, payload) = input.frame()?;
-    let head: Head = match (kind, postcard::from_bytes(&payload)) {
+    let head: SnapshotHeader = match (kind, postcard::from_bytes(&payload)) {
         (HEAD, Ok(head)) => head,
         _ => return damaged("its first frame is invalid"),
     };
@@ -100,17 +100,17 @@ pub(super) fn read(file: &Path, mut take: impl FnMut(&[u8], &[u8]) -> Result<()>
     match input.file.read(&mut [0]) {
         Ok(0) => Ok(head),
         Ok(_) => damaged("it has data after its end"),
-        Err(error) => Err(io_failed(error)),
+        Err(error) => Err(io_error(error)),
     }
 }
 
-fn write(shared: &Shared, schema: u32, part: &Path) -> Result<()> {
+fn write(shared: &SharedStore, schema: u32, part: &Path) -> Result<()> {
     let mut options = OpenOptions::new();
     // It holds secrets: only its owner may read it.
     let file = options.write(true).create(true).truncate(true).mode(0o600).open(part);
     let file = file.map_err(|error| StoreError::Io(format!("{}: {error}", part.display())))?;
     let file = stream(shared, schema, file)?;
-    file.sync_all().map_err(io_failed)?;
+    file.sync_all().map_err(io_error)?;
     // Drops it from the page cache, so that reading it back reads the disk. A host that does not support that is
     // fine.
     let _ = fadvise(&file, 0, None, Advice::DontNeed);
@@ -118,13 +118,13 @@ fn write(shared: &Shared, schema: u32, part: &Path) -> Result<()> {
 }
 
 /// Writes the store at one point in time to `sink` and returns it. Only reading it back verifies what was written.
-pub(super) fn stream<W: io::Write>(shared: &Shared, schema: u32, sink: W) -> Result<W> {
+pub(super) fn stream<W: io::Write>(shared: &SharedStore, schema: u32, sink: W) -> Result<W> {
     let mut output = Output { sink: BufWriter::with_capacity(FRAME, sink), sum: crc32c::crc32c(TITLE) };
-    output.sink.write_all(TITLE).map_err(io_failed)?;
-    output.frame(HEAD, &encoded(&Head { schema, beside: beside(shared)? })?)?;
+    output.sink.write_all(TITLE).map_err(io_error)?;
+    output.frame(HEAD, &encoded(&SnapshotHeader { schema, adjacent_files: adjacent_files(shared)? })?)?;
     let mut frame = Vec::with_capacity(FRAME * 2);
     let mut count = 0_u64;
-    moment::walk(shared, |key, value| {
+    snapshot_reader::walk(shared, |key, value| {
         count += 1;
         let (of_key, of_value) = (u16::try_from(key.len()), u32::try_from(value.len()));
         let (Ok(of_key), Ok(of_value)) = (of_key, of_value) else {
@@ -144,25 +144,25 @@ pub(super) fn stream<W: io::Write>(shared: &Shared, schema: u32, sink: W) -> Res
         output.frame(ENTRIES, &frame)?;
     }
     output.frame(END, &encoded(&count)?)?;
-    output.sink.into_inner().map_err(|error| io_failed(error.into_error()))
+    output.sink.into_inner().map_err(|error| io_error(error.into_error()))
 }
 
 /// Reads the files next to the store that belong to its snapshots.
-fn beside(shared: &Shared) -> Result<Vec<(String, Vec<u8>)>> {
+fn adjacent_files(shared: &SharedStore) -> Result<Vec<(String, Vec<u8>)>> {
     let mut found = Vec::new();
-    for name in &shared.beside {
+    for name in &shared.adjacent_files {
         let path = shared.folder.with_file_name(name);
         match File::open(&path) {
             Ok(file) => {
                 let mut bytes = Vec::new();
-                file.take(MAX_BESIDE + 1).read_to_end(&mut bytes).map_err(io_failed)?;
-                if bytes.len() as u64 > MAX_BESIDE {
+                file.take(MAX_ADJACENT_FILE + 1).read_to_end(&mut bytes).map_err(io_error)?;
+                if bytes.len() as u64 > MAX_ADJACENT_FILE {
                     return Err(StoreError::TooLarge("a file next to the store"));
                 }
                 found.push((name.clone(), bytes));
             }
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-            Err(error) => return Err(io_failed(error)),
+            Err(error) => return Err(io_error(error)),
         }
     }
     Ok(found)
@@ -183,7 +183,7 @@ impl<W: io::Write> Output<W> {
             .and_then(|()| self.sink.write_all(&self.sum.to_le_bytes()))
             .and_then(|()| self.sink.write_all(&[kind]))
             .and_then(|()| self.sink.write_all(payload));
-        written.map_err(io_failed)
+        written.map_err(io_error)
     }
 }
 
@@ -216,7 +216,7 @@ impl Input {
     fn fill(&mut self, bytes: &mut [u8]) -> Result<()> {
         self.file.read_exact(bytes).map_err(|error| match error.kind() {
             io::ErrorKind::UnexpectedEof => StoreError::Damaged("the file is truncated".to_owned()),
-            _ => io_failed(error),
+            _ => io_error(error),
         })
     }
 }

@@ -1,15 +1,15 @@
 //! Tests of the engine on disk alone: it must survive kills, damage and restarts.
 
-mod crash;
+mod crash_harness;
 mod kill;
-mod power;
+mod power_cut;
 mod sealing;
 mod snapshots;
 
 use std::fs;
 use std::path::Path;
 
-use parallax_core::place::Region;
+use parallax_core::vantage::Region;
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 
@@ -26,7 +26,7 @@ fn numbered(n: u64) -> Batch {
     batch.write(Op::PutHour(rollup(id, (n % 9) as i64, vec![n as u8; 300])));
     batch.write(Op::PutBlock(block_of(n)));
     if n.is_multiple_of(5) {
-        batch.write(Op::Fold(monitor_id(id), (n / 4) as i64 - 1));
+        batch.write(Op::CompactHistory(monitor_id(id), (n / 4) as i64 - 1));
     }
     batch.write(Op::SetCursor("c".to_owned(), n));
     batch
@@ -38,7 +38,7 @@ fn block_of(n: u64) -> Block {
 }
 
 fn filled(folder: &Path, batches: u64) -> Vec<String> {
-    let mut bench = Bench::on_disk(folder);
+    let mut bench = TestStore::on_disk(folder);
     for n in 1..=batches {
         bench.commit(&numbered(n)).unwrap();
     }
@@ -71,7 +71,7 @@ fn is_damaged<T>(result: &Result<T>) -> bool {
 fn numbers_go_on_after_a_restart() {
     let folder = tempfile::tempdir().unwrap();
     let before = filled(folder.path(), 3);
-    let mut bench = Bench::on_disk(folder.path());
+    let mut bench = TestStore::on_disk(folder.path());
     assert_eq!(everything(&*bench.reader), before);
     let committed = bench.commit(&numbered(4)).unwrap();
     assert_eq!((committed.revision, committed.last_event, committed.readings), (4, 4, Some(4)));
@@ -80,10 +80,10 @@ fn numbers_go_on_after_a_restart() {
 #[test]
 fn a_store_is_open_once() {
     let folder = tempfile::tempdir().unwrap();
-    let first = Bench::on_disk(folder.path());
-    assert_eq!(Bench::open(folder.path()).unwrap_err(), StoreError::Locked);
+    let first = TestStore::on_disk(folder.path());
+    assert_eq!(TestStore::open(folder.path()).unwrap_err(), StoreError::Locked);
     drop(first);
-    assert!(Bench::open(folder.path()).is_ok());
+    assert!(TestStore::open(folder.path()).is_ok());
 }
 
 #[test]
@@ -93,26 +93,20 @@ fn a_newer_schema_is_refused() {
     let db = engine(folder.path());
     db.insert(layout::SCHEMA_KEY, record::encode(layout::SCHEMA_KEY, &9u32, None).unwrap().head).unwrap();
     drop(db);
-    assert_eq!(
-        Bench::open(folder.path()).unwrap_err(),
-        StoreError::Newer { found: 9, known: layout::SCHEMA }
-    );
+    assert_eq!(TestStore::open(folder.path()).unwrap_err(), StoreError::Newer { found: 9, known: layout::SCHEMA });
 }
 
 #[test]
 fn a_full_disk_stops_writes_and_not_reads() {
     let folder = tempfile::tempdir().unwrap();
     let before = filled(folder.path(), 2);
-    let full = Options { refuse_below: u64::MAX, resume_above: u64::MAX, ..small() };
+    let full = DiskOptions { refuse_below: u64::MAX, resume_above: u64::MAX, ..small_options() };
     let (reader, mut writer) = open(folder.path(), full).unwrap();
     assert!(!folder.path().join("BALLAST").exists(), "the ballast is released");
-    assert_eq!(
-        writer.commit(&[numbered(3), numbered(4)]),
-        vec![Err(StoreError::Full), Err(StoreError::Full)]
-    );
+    assert_eq!(writer.commit(&[numbered(3), numbered(4)]), vec![Err(StoreError::Full), Err(StoreError::Full)]);
     assert_eq!(everything(&*reader), before);
     drop((reader, writer));
-    let mut bench = Bench::on_disk(folder.path());
+    let mut bench = TestStore::on_disk(folder.path());
     assert_eq!(fs::metadata(folder.path().join("BALLAST")).unwrap().len(), 4096);
     assert!(bench.commit(&numbered(3)).is_ok());
 }
@@ -120,18 +114,18 @@ fn a_full_disk_stops_writes_and_not_reads() {
 #[test]
 fn long_values_never_leave_the_engines_file() {
     let folder = tempfile::tempdir().unwrap();
-    let mut bench = Bench::on_disk(folder.path());
+    let mut bench = TestStore::on_disk(folder.path());
     bench.write(monitor(1, 1, 0));
     for round in 0..6u8 {
-        let put = |hour| Op::PutHour(rollup(1, hour, vec![round; record::PIECE * 2]));
+        let put = |hour| Op::PutHour(rollup(1, hour, vec![round; record::MAX_PIECE * 2]));
         for hours in [0..40, 20..60] {
             bench.commit(&Batch { ops: hours.map(put).collect(), ..Batch::new() }).unwrap();
         }
     }
-    assert_eq!(bench.reader.footprint().unwrap().blobs, 0);
+    assert_eq!(bench.reader.size().unwrap().oversized_pages, 0);
     drop(bench);
     fs::write(engine_folder(folder.path()).join("blobs/7"), "x").unwrap();
-    assert!(is_damaged(&Bench::open(folder.path())));
+    assert!(is_damaged(&TestStore::open(folder.path())));
 }
 
 #[test]
@@ -140,32 +134,28 @@ fn an_older_copy_of_the_engines_files_is_noticed() {
     let old = tempfile::tempdir().unwrap();
     filled(folder.path(), 5);
     copy(&engine_folder(folder.path()), old.path());
-    let mut bench = Bench::on_disk(folder.path());
+    let mut bench = TestStore::on_disk(folder.path());
     bench.commit(&numbered(6)).unwrap();
     drop(bench);
     fs::remove_dir_all(engine_folder(folder.path())).unwrap();
     copy(old.path(), &engine_folder(folder.path()));
-    let words = Bench::open(folder.path()).unwrap_err().to_string();
+    let words = TestStore::open(folder.path()).unwrap_err().to_string();
     assert!(words.contains("the newest are lost"), "{words}");
     fs::remove_file(folder.path().join("WATERMARK")).unwrap();
-    assert!(is_damaged(&Bench::open(folder.path())), "nothing can be verified without the watermark");
+    assert!(is_damaged(&TestStore::open(folder.path())), "nothing can be verified without the watermark");
 }
 
 #[test]
 fn a_missing_record_is_noticed() {
-    for key in [
-        layout::event(2),
-        layout::readings(5),
-        layout::account(account_id(3)),
-        layout::hours_of(monitor_id(1)),
-    ] {
+    for key in [layout::event(2), layout::readings(5), layout::account(account_id(3)), layout::hours_of(monitor_id(1))]
+    {
         let folder = tempfile::tempdir().unwrap();
         filled(folder.path(), 9);
         let db = engine(folder.path());
         let (found, _) = db.scan_prefix(&key).next().unwrap().unwrap();
         db.remove(&found).unwrap();
         drop(db);
-        let opened = Bench::open(folder.path());
+        let opened = TestStore::open(folder.path());
         assert!(is_damaged(&opened), "{}: {:?}", key.escape_ascii(), opened.err());
     }
 }
@@ -189,7 +179,7 @@ fn damaged_files_are_whole_or_refused() {
             bytes[at..at + 4].copy_from_slice(&random.random::<[u8; 4]>());
         }
         fs::write(&path, bytes).unwrap();
-        match Bench::open(folder.path()) {
+        match TestStore::open(folder.path()) {
             Ok(mut bench) => {
                 assert_eq!(everything(&*bench.reader), before, "round {round}");
                 bench.commit(&numbered(401)).unwrap();
@@ -211,7 +201,7 @@ fn a_store_opens_again_right_after_it_was_closed() {
             scope.spawn(|| {
                 let folder = tempfile::tempdir().unwrap();
                 for n in 1..=25 {
-                    let mut bench = Bench::on_disk(folder.path());
+                    let mut bench = TestStore::on_disk(folder.path());
                     assert_eq!(bench.commit(&numbered(n)).unwrap().revision, n);
                 }
             });

@@ -2,31 +2,30 @@
 
 use sled::{IVec, Tree};
 
+use super::integrity::IntegrityCheck;
 use super::layout::{self, SCHEMA};
-use super::meta::Meta;
-use super::tally::Tally;
-use super::{cache, failed, record};
+use super::meta::StoreState;
+use super::{cache_eviction, engine_error, record};
 use crate::storage::{Result, StoreError};
 
 /// Newest events checked in a store that is not read completely.
 const EVENTS: u64 = 10_000;
 
 /// Returns the store's schema and state, verified to be no older than the watermark; `None` for a new store.
-pub(super) fn state(tree: &Tree, watermark: Option<(u64, u32)>) -> Result<Option<(u32, Meta)>> {
+pub(super) fn verify_state(tree: &Tree, watermark: Option<(u64, u32)>) -> Result<Option<(u32, StoreState)>> {
     let none = |_: &[u8]| Ok(None::<IVec>);
-    let schema = tree.get(layout::SCHEMA_KEY).map_err(failed)?;
-    let schema: Option<u32> =
-        schema.map(|head| record::decode(layout::SCHEMA_KEY, &head, none)).transpose()?;
+    let schema = tree.get(layout::SCHEMA_KEY).map_err(engine_error)?;
+    let schema: Option<u32> = schema.map(|head| record::decode(layout::SCHEMA_KEY, &head, none)).transpose()?;
     if let Some(found) = schema.filter(|schema| *schema > SCHEMA) {
         return Err(StoreError::Newer { found, known: SCHEMA });
     }
-    let (Some(schema), Some(meta)) = (schema, tree.get(layout::META_KEY).map_err(failed)?) else {
+    let (Some(schema), Some(meta)) = (schema, tree.get(layout::META_KEY).map_err(engine_error)?) else {
         if watermark.is_none() && tree.is_empty() {
             return Ok(None);
         }
         return damaged("its state record is missing".to_owned());
     };
-    let meta = Meta::decode(schema, &meta)?;
+    let meta = StoreState::decode(schema, &meta)?;
     match watermark {
         // The very first group may have been interrupted before its mark.
         None if meta.group > 1 => damaged("its watermark is missing".to_owned()),
@@ -42,13 +41,13 @@ pub(super) fn state(tree: &Tree, watermark: Option<(u64, u32)>) -> Result<Option
 }
 
 /// Verifies the records: all of them, or in a large store only the documents and the ends of both journals.
-pub(super) fn records(tree: &Tree, meta: &Meta, whole: bool) -> Result<()> {
+pub(super) fn verify_records(tree: &Tree, meta: &StoreState, whole: bool) -> Result<()> {
     if whole {
-        let mut tally = Tally::default();
+        let mut tally = IntegrityCheck::default();
         for item in tree.iter() {
-            let (key, value) = item.map_err(failed)?;
+            let (key, value) = item.map_err(engine_error)?;
             tally.add(&key, &value)?;
-            cache::walked(tree, std::iter::once(&*key));
+            cache_eviction::record_uses(tree, std::iter::once(&*key));
         }
         return tally.finish().map(drop);
     }
@@ -58,14 +57,12 @@ pub(super) fn records(tree: &Tree, meta: &Meta, whole: bool) -> Result<()> {
     journal("events", tree, layout::event, meta.first_event.max(newest), meta.last_event)
 }
 
-fn journal(what: &str, tree: &Tree, key: fn(u64) -> layout::Key, first: u64, last: u64) -> Result<()> {
+fn journal(what: &str, tree: &Tree, key: fn(u64) -> layout::TreeKey, first: u64, last: u64) -> Result<()> {
     let wanted = last.saturating_add(1).saturating_sub(first);
     expect(what, wanted, count(tree, tree.range(key(first)..=key(u64::MAX)))?)?;
     // There are as many entries as numbers, and none before the first or after the last: so there is no gap.
-    match tree.get_lt(key(u64::MAX)).map_err(failed)? {
-        Some((newest, _)) if wanted > 0 && *newest != *key(last) => {
-            damaged(format!("its {what} do not end at {last}"))
-        }
+    match tree.get_lt(key(u64::MAX)).map_err(engine_error)? {
+        Some((newest, _)) if wanted > 0 && *newest != *key(last) => damaged(format!("its {what} do not end at {last}")),
         Some(_) | None => Ok(()),
     }
 }
@@ -73,9 +70,9 @@ fn journal(what: &str, tree: &Tree, key: fn(u64) -> layout::Key, first: u64, las
 fn count(tree: &Tree, items: sled::Iter) -> Result<u64> {
     let mut count = 0;
     for item in items {
-        let (key, head) = item.map_err(failed)?;
-        record::payload(&key, &head, |part| tree.get(part).map_err(failed))?;
-        cache::walked(tree, std::iter::once(&*key));
+        let (key, head) = item.map_err(engine_error)?;
+        record::payload(&key, &head, |part| tree.get(part).map_err(engine_error))?;
+        cache_eviction::record_uses(tree, std::iter::once(&*key));
         count += 1;
     }
     Ok(count)

@@ -6,14 +6,14 @@ use std::sync::Arc;
 
 use parallax_core::id::MonitorId;
 
-use super::files::{Space, Watermark};
+use super::files::{DiskSpace, Watermark};
 use super::layout::{self, SCHEMA};
-use super::meta::Meta;
-use super::pending::Pending;
+use super::meta::StoreState;
+use super::pending::PendingChanges;
 use super::sealing::KEYS_KEY;
-use super::stage::{drop_history, stage};
-use super::{Shared, failed, io_failed, record};
-use crate::storage::{Batch, Committed, Result, StoreError, Write};
+use super::stage::{delete_history, stage};
+use super::{SharedStore, engine_error, io_error, record};
+use crate::storage::{Batch, CommitReceipt, Result, StoreError, StoreWrite};
 
 /// Bytes from which on a group is written, however many batches wait.
 const GROUP_BYTES: usize = 8 << 20;
@@ -22,18 +22,18 @@ const SLICE: usize = 1024;
 
 /// Makes a group of commits durable.
 #[derive(Debug)]
-pub(super) struct Durable {
+pub(super) struct DurableFiles {
     /// A second handle of sled's file: its own is not accessible, and an fsync on any handle covers the file.
     file: File,
     watermark: Watermark,
     #[cfg(test)]
-    skip: Skip,
+    skip: SkippedStep,
 }
 
 /// A step that a commit skips in a test.
 #[cfg(test)]
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) enum Skip {
+pub(crate) enum SkippedStep {
     #[default]
     Nothing,
     /// Neither flushed nor fsynced.
@@ -42,84 +42,84 @@ pub(crate) enum Skip {
     Fsync,
 }
 
-impl Durable {
+impl DurableFiles {
     pub(super) fn new(file: File, watermark: Watermark) -> Self {
         Self {
             file,
             watermark,
             #[cfg(test)]
-            skip: Skip::Nothing,
+            skip: SkippedStep::Nothing,
         }
     }
 
     #[cfg(test)]
-    pub(super) fn skip(&mut self, skip: Skip) {
+    pub(super) fn skip(&mut self, skip: SkippedStep) {
         self.skip = skip;
     }
 
     /// Makes everything applied so far durable and records it in the watermark.
-    pub(super) fn make(&mut self, shared: &Shared, meta: &Meta) -> Result<()> {
+    pub(super) fn make_durable(&mut self, shared: &SharedStore, meta: &StoreState) -> Result<()> {
         #[cfg(test)]
-        if self.skip == Skip::Flush {
+        if self.skip == SkippedStep::Flush {
             return self.watermark.write(meta.group, meta.chain);
         }
-        shared.db.flush().map_err(failed)?;
+        shared.db.flush().map_err(engine_error)?;
         #[cfg(test)]
-        if self.skip == Skip::Fsync {
+        if self.skip == SkippedStep::Fsync {
             return self.watermark.write(meta.group, meta.chain);
         }
-        self.file.sync_all().map_err(io_failed)?;
+        self.file.sync_all().map_err(io_error)?;
         self.watermark.write(meta.group, meta.chain)
     }
 }
 
 /// The writing side of the store.
 #[derive(Debug)]
-pub(super) struct Writer {
-    shared: Arc<Shared>,
-    durable: Durable,
-    space: Space,
-    meta: Meta,
+pub(super) struct DiskWriter {
+    shared: Arc<SharedStore>,
+    durable: DurableFiles,
+    space: DiskSpace,
+    meta: StoreState,
     /// Reason why nothing is written any more: after a failed write or fsync, the contents of the disk are unknown.
-    broken: Option<StoreError>,
+    failure: Option<StoreError>,
 }
 
-impl Writer {
-    pub(super) fn new(shared: Arc<Shared>, durable: Durable, space: Space, meta: Meta) -> Self {
-        Self { shared, durable, space, meta, broken: None }
+impl DiskWriter {
+    pub(super) fn new(shared: Arc<SharedStore>, durable: DurableFiles, space: DiskSpace, meta: StoreState) -> Self {
+        Self { shared, durable, space, meta, failure: None }
     }
 
     /// Writes the first records of a new store.
-    pub(super) fn found(&mut self) -> Result<()> {
+    pub(super) fn initialize(&mut self) -> Result<()> {
         let shared = Arc::clone(&self.shared);
-        let mut pending = Pending::new(&shared.records, self.meta);
+        let mut pending = PendingChanges::new(&shared.records, self.meta);
         pending.put(layout::SCHEMA_KEY.to_vec(), &SCHEMA)?;
         pending.accept();
         self.persist(pending)
     }
 
     /// Records that a new key seals from now on, before it seals anything.
-    pub(super) fn list_key(&mut self) -> Result<()> {
+    pub(super) fn record_sealing_key(&mut self) -> Result<()> {
         let shared = Arc::clone(&self.shared);
-        let Some(keys) = shared.records.keys_to_list()? else { return Ok(()) };
-        let mut pending = Pending::new(&shared.records, self.meta);
+        let Some(keys) = shared.records.unlisted_keys()? else { return Ok(()) };
+        let mut pending = PendingChanges::new(&shared.records, self.meta);
         pending.put(KEYS_KEY.to_vec(), &keys)?;
         pending.accept();
         self.persist(pending)
     }
 
-    fn may_write(&mut self) -> Result<()> {
-        match &self.broken {
+    fn check_writable(&mut self) -> Result<()> {
+        match &self.failure {
             Some(error) => Err(error.clone()),
-            None if self.space.is_short()? => Err(StoreError::Full),
+            None if self.space.check_low()? => Err(StoreError::Full),
             None => Ok(()),
         }
     }
 
     /// Stages batches from the front until the group is full, writes them, and returns the result of each.
-    fn commit_some(&mut self, group: &[Batch]) -> Vec<Result<Committed>> {
+    fn commit_some(&mut self, group: &[Batch]) -> Vec<Result<CommitReceipt>> {
         let shared = Arc::clone(&self.shared);
-        let mut pending = Pending::new(&shared.records, self.meta);
+        let mut pending = PendingChanges::new(&shared.records, self.meta);
         let mut results = Vec::with_capacity(group.len());
         for batch in group {
             let result = stage(&mut pending, batch);
@@ -136,27 +136,24 @@ impl Writer {
         if results.iter().any(Result::is_ok)
             && let Err(error) = self.persist(pending)
         {
-            results
-                .iter_mut()
-                .filter(|result| result.is_ok())
-                .for_each(|result| *result = Err(error.clone()));
+            results.iter_mut().filter(|result| result.is_ok()).for_each(|result| *result = Err(error.clone()));
         }
         results
     }
 
-    fn persist(&mut self, pending: Pending<'_>) -> Result<()> {
+    fn persist(&mut self, pending: PendingChanges<'_>) -> Result<()> {
         // If sled panics during the write, this error remains.
-        self.broken = Some(StoreError::Io("a write was not finished".to_owned()));
+        self.failure = Some(StoreError::Io("a write was not finished".to_owned()));
         let written = self.write(pending);
-        self.broken = written.as_ref().err().cloned();
-        if self.broken.is_some() {
+        self.failure = written.as_ref().err().cloned();
+        if self.failure.is_some() {
             // Closing the engine would write and fsync once more, and panic if that fails too: it is never closed.
             std::mem::forget(self.shared.db.clone());
         }
         written
     }
 
-    fn write(&mut self, pending: Pending<'_>) -> Result<()> {
+    fn write(&mut self, pending: PendingChanges<'_>) -> Result<()> {
         let mut meta = pending.meta;
         meta.group += 1;
         let changes = pending.into_changes();
@@ -175,20 +172,20 @@ impl Writer {
         {
             let _gate = self.shared.writing();
             let keys = changes.keys().map(Vec::as_slice).chain([layout::META_KEY]);
-            self.shared.moments.note(&self.shared.db, keys);
-            self.shared.db.apply_batch(batch).map_err(failed)?;
+            self.shared.snapshot_walk.keep_old_values(&self.shared.db, keys);
+            self.shared.db.apply_batch(batch).map_err(engine_error)?;
         }
-        self.durable.make(&self.shared, &meta)?;
+        self.durable.make_durable(&self.shared, &meta)?;
         self.meta = meta;
         Ok(())
     }
 }
 
-impl Write for Writer {
-    fn commit(&mut self, group: &[Batch]) -> Vec<Result<Committed>> {
+impl StoreWrite for DiskWriter {
+    fn commit(&mut self, group: &[Batch]) -> Vec<Result<CommitReceipt>> {
         let mut results = Vec::with_capacity(group.len());
         while let Some(rest) = group.get(results.len()..).filter(|rest| !rest.is_empty()) {
-            match self.may_write() {
+            match self.check_writable() {
                 Ok(()) => results.append(&mut self.commit_some(rest)),
                 Err(error) => results.extend(rest.iter().map(|_| Err(error.clone()))),
             }
@@ -196,13 +193,13 @@ impl Write for Writer {
         results
     }
 
-    fn tidy(&mut self) -> Result<bool> {
-        self.may_write()?;
+    fn clean_up(&mut self) -> Result<bool> {
+        self.check_writable()?;
         let shared = Arc::clone(&self.shared);
-        let mut pending = Pending::new(&shared.records, self.meta);
-        let gone = pending.scan(layout::beginning(layout::GONE), 1)?;
+        let mut pending = PendingChanges::new(&shared.records, self.meta);
+        let gone = pending.scan(layout::prefix_range(layout::DELETED_MONITORS), 1)?;
         let Some(id) = gone.first().and_then(|(key, _)| layout::last_id(key)) else { return Ok(false) };
-        drop_history(&mut pending, MonitorId::from_u128(id), SLICE)?;
+        delete_history(&mut pending, MonitorId::from_u128(id), SLICE)?;
         pending.accept();
         self.persist(pending)?;
         Ok(true)

@@ -6,48 +6,46 @@ use std::path::Path;
 
 use parallax_core::account::Account;
 use parallax_core::deploy::Deploy;
-use parallax_core::heartbeat::{PINGS_KEPT, Ping};
-use parallax_core::id::{
-    AccountId, AgentId, DeployId, IncidentId, InvitationId, KeyId, MonitorId, PageId, SeriesId,
-};
+use parallax_core::heartbeat::{MAX_STORED_PINGS, StoredPing};
+use parallax_core::id::{AccountId, AgentId, DeployId, IncidentId, InvitationId, KeyId, MonitorId, PageId, SeriesId};
 use parallax_core::incident::Incident;
 use parallax_core::incident::series::Series;
-use parallax_core::key::Key;
-use parallax_core::machine::State;
-use parallax_core::member::{Agent, Invitation};
+use parallax_core::key::ApiKey;
+use parallax_core::machine::MachineState;
+use parallax_core::maintenance_window::MaintenanceWindow;
+use parallax_core::member::{AgentRecord, Invitation};
 use parallax_core::monitor::Monitor;
 use parallax_core::page::Page;
-use parallax_core::page::domain::Freed;
-use parallax_core::page::look::PictureUse;
-use parallax_core::place::{NetworkNo, PlaceNo, Region};
+use parallax_core::page::branding::PictureUse;
+use parallax_core::page::domain::ReservedHostname;
 use parallax_core::time::Timestamp;
-use parallax_core::window::Window;
+use parallax_core::vantage::{NetworkNo, Region, VantageNo};
 
-use super::Memory;
+use super::MemoryStore;
 use crate::storage::{
-    Block, Checkpoint, Entry, Exported, Footprint, Read, Recorded, Remembered, Result, Rollup, Standing,
-    StoreError, Versioned, Whole,
+    Block, Checkpoint, JournalEvent, PageCounts, ReadingsEntry, Result, Rollup, StoreCounts, StoreError, StoreRead,
+    StoreSize, StoredResponse, VersionedValue, WrittenSnapshot,
 };
 
-impl Read for Memory {
-    fn account(&self, id: AccountId) -> Result<Option<Versioned<Account>>> {
+impl StoreRead for MemoryStore {
+    fn account(&self, id: AccountId) -> Result<Option<VersionedValue<Account>>> {
         Ok(self.read().accounts.get(&id).cloned())
     }
 
-    fn accounts(&self) -> Result<Vec<Versioned<Account>>> {
+    fn accounts(&self) -> Result<Vec<VersionedValue<Account>>> {
         Ok(self.read().accounts.values().cloned().collect())
     }
 
-    fn page(&self, id: PageId) -> Result<Option<Versioned<Page>>> {
+    fn page(&self, id: PageId) -> Result<Option<VersionedValue<Page>>> {
         Ok(self.read().pages.get(&id).cloned())
     }
 
-    fn page_by_slug(&self, slug: &str) -> Result<Option<Versioned<Page>>> {
+    fn page_by_slug(&self, slug: &str) -> Result<Option<VersionedValue<Page>>> {
         let kept = self.read();
         Ok(kept.slugs.get(slug).and_then(|id| kept.pages.get(id)).cloned())
     }
 
-    fn page_by_host(&self, host: &str) -> Result<Option<Versioned<Page>>> {
+    fn page_by_host(&self, host: &str) -> Result<Option<VersionedValue<Page>>> {
         let kept = self.read();
         Ok(kept.hosts.get(host).and_then(|id| kept.pages.get(id)).cloned())
     }
@@ -56,59 +54,59 @@ impl Read for Memory {
         Ok(self.read().pictures.get(&(page, usage)).cloned())
     }
 
-    fn freed(&self, host: &str) -> Result<Option<Freed>> {
-        Ok(self.read().freed.get(host).copied())
+    fn reserved_hostname(&self, host: &str) -> Result<Option<ReservedHostname>> {
+        Ok(self.read().reserved_hostnames.get(host).copied())
     }
 
-    fn pages(&self) -> Result<Vec<Versioned<Page>>> {
+    fn pages(&self) -> Result<Vec<VersionedValue<Page>>> {
         Ok(self.read().pages.values().cloned().collect())
     }
 
-    fn pages_of(&self, account: AccountId) -> Result<Vec<Versioned<Page>>> {
+    fn pages_of(&self, account: AccountId) -> Result<Vec<VersionedValue<Page>>> {
         Ok(self.read().pages.values().filter(|page| page.value.account == account).cloned().collect())
     }
 
-    fn monitor(&self, id: MonitorId) -> Result<Option<Versioned<Monitor>>> {
+    fn monitor(&self, id: MonitorId) -> Result<Option<VersionedValue<Monitor>>> {
         Ok(self.read().monitors.get(&id).cloned())
     }
 
-    fn monitors_after(&self, after: Option<MonitorId>, limit: usize) -> Result<Vec<Versioned<Monitor>>> {
+    fn monitors_after(&self, after: Option<MonitorId>, limit: usize) -> Result<Vec<VersionedValue<Monitor>>> {
         let behind = (after.map_or(Bound::Unbounded, Bound::Excluded), Bound::Unbounded);
         Ok(self.read().monitors.range(behind).map(|(_, monitor)| monitor).take(limit).cloned().collect())
     }
 
-    fn monitors_of(&self, page: PageId) -> Result<Vec<Versioned<Monitor>>> {
+    fn monitors_of(&self, page: PageId) -> Result<Vec<VersionedValue<Monitor>>> {
         let kept = self.read();
         let mut found: Vec<_> = kept.monitors.values().filter(|it| it.value.page == page).cloned().collect();
         found.sort_by_key(|monitor| (monitor.value.position, monitor.value.id));
         Ok(found)
     }
 
-    fn key(&self, id: KeyId) -> Result<Option<Versioned<Key>>> {
+    fn key(&self, id: KeyId) -> Result<Option<VersionedValue<ApiKey>>> {
         Ok(self.read().keys.get(&id).cloned())
     }
 
-    fn keys_of(&self, account: AccountId) -> Result<Vec<Versioned<Key>>> {
+    fn keys_of(&self, account: AccountId) -> Result<Vec<VersionedValue<ApiKey>>> {
         Ok(self.read().keys.values().filter(|key| key.value.account == account).cloned().collect())
     }
 
-    fn agent(&self, id: AgentId) -> Result<Option<Versioned<Agent>>> {
+    fn agent(&self, id: AgentId) -> Result<Option<VersionedValue<AgentRecord>>> {
         Ok(self.read().agents.get(&id).cloned())
     }
 
-    fn agents(&self) -> Result<Vec<Versioned<Agent>>> {
+    fn agents(&self) -> Result<Vec<VersionedValue<AgentRecord>>> {
         Ok(self.read().agents.values().cloned().collect())
     }
 
-    fn invitation(&self, id: InvitationId) -> Result<Option<Versioned<Invitation>>> {
+    fn invitation(&self, id: InvitationId) -> Result<Option<VersionedValue<Invitation>>> {
         Ok(self.read().invitations.get(&id).cloned())
     }
 
-    fn invitations(&self) -> Result<Vec<Versioned<Invitation>>> {
+    fn invitations(&self) -> Result<Vec<VersionedValue<Invitation>>> {
         Ok(self.read().invitations.values().cloned().collect())
     }
 
-    fn incident(&self, id: IncidentId) -> Result<Option<Versioned<Incident>>> {
+    fn incident(&self, id: IncidentId) -> Result<Option<VersionedValue<Incident>>> {
         Ok(self.read().incidents.get(&id).cloned())
     }
 
@@ -118,13 +116,11 @@ impl Read for Memory {
         open: bool,
         before: Option<(Timestamp, IncidentId)>,
         limit: usize,
-    ) -> Result<Vec<Versioned<Incident>>> {
+    ) -> Result<Vec<VersionedValue<Incident>>> {
         let kept = self.read();
-        let place = |it: &Versioned<Incident>| (it.value.started_at, it.value.id);
-        let is_asked = |it: &&Versioned<Incident>| {
-            it.value.page == page
-                && (it.value.is_open() || !open)
-                && before.is_none_or(|before| place(it) < before)
+        let place = |it: &VersionedValue<Incident>| (it.value.started_at, it.value.id);
+        let is_asked = |it: &&VersionedValue<Incident>| {
+            it.value.page == page && (it.value.is_open() || !open) && before.is_none_or(|before| place(it) < before)
         };
         let mut found: Vec<_> = kept.incidents.values().filter(is_asked).cloned().collect();
         found.sort_by_key(|it| std::cmp::Reverse(place(it)));
@@ -132,7 +128,7 @@ impl Read for Memory {
         Ok(found)
     }
 
-    fn oldest_incidents(&self, page: PageId, limit: usize) -> Result<Vec<Versioned<Incident>>> {
+    fn oldest_incidents(&self, page: PageId, limit: usize) -> Result<Vec<VersionedValue<Incident>>> {
         let kept = self.read();
         let mut found: Vec<_> = kept.incidents.values().filter(|it| it.value.page == page).cloned().collect();
         found.sort_by_key(|it| (it.value.started_at, it.value.id));
@@ -140,18 +136,17 @@ impl Read for Memory {
         Ok(found)
     }
 
-    fn standing(&self, page: PageId) -> Result<Standing> {
+    fn page_counts(&self, page: PageId) -> Result<PageCounts> {
         let kept = self.read();
         let on_page = || kept.incidents.values().filter(|it| it.value.page == page);
         let open = on_page().filter(|it| it.value.is_open()).count();
-        let runs = |it: &&Versioned<Series>| it.value.page == page && it.value.stopped_at.is_none();
+        let runs = |it: &&VersionedValue<Series>| it.value.page == page && it.value.stopped_at.is_none();
         let repeating = kept.series.values().filter(runs).count();
-        Ok(Standing { open, repeating, incidents: on_page().count() })
+        Ok(PageCounts { open_incidents: open, running_series: repeating, incidents: on_page().count() })
     }
 
-    fn open_incidents(&self) -> Result<Vec<Versioned<Incident>>> {
-        let mut found: Vec<_> =
-            self.read().incidents.values().filter(|it| it.value.is_open()).cloned().collect();
+    fn open_incidents(&self) -> Result<Vec<VersionedValue<Incident>>> {
+        let mut found: Vec<_> = self.read().incidents.values().filter(|it| it.value.is_open()).cloned().collect();
         found.sort_by_key(|it| (it.value.page, it.value.started_at, it.value.id));
         Ok(found)
     }
@@ -162,31 +157,31 @@ impl Read for Memory {
         covering: Option<MonitorId>,
         starts: Range<Timestamp>,
         limit: usize,
-    ) -> Result<Vec<Window>> {
+    ) -> Result<Vec<MaintenanceWindow>> {
         let kept = self.read();
         let mut found: Vec<&Incident> = kept.incidents.values().map(|it| &it.value).collect();
         found.retain(|it| it.page == page && starts.contains(&it.started_at));
         found.sort_by_key(|it| (it.started_at, it.id));
-        let mut windows: Vec<Window> = found.into_iter().filter_map(Window::of).collect();
+        let mut windows: Vec<MaintenanceWindow> = found.into_iter().filter_map(MaintenanceWindow::of).collect();
         windows.retain(|window| covering.is_none_or(|monitor| window.covers(monitor)));
         windows.drain(..windows.len().saturating_sub(limit));
         Ok(windows)
     }
 
-    fn series(&self, id: SeriesId) -> Result<Option<Versioned<Series>>> {
+    fn series(&self, id: SeriesId) -> Result<Option<VersionedValue<Series>>> {
         Ok(self.read().series.get(&id).cloned())
     }
 
-    fn running_series(&self) -> Result<Vec<Versioned<Series>>> {
+    fn running_series(&self) -> Result<Vec<VersionedValue<Series>>> {
         let kept = self.read();
         Ok(kept.series.values().filter(|it| it.value.stopped_at.is_none()).cloned().collect())
     }
 
-    fn deploy(&self, id: DeployId) -> Result<Option<Versioned<Deploy>>> {
+    fn deploy(&self, id: DeployId) -> Result<Option<VersionedValue<Deploy>>> {
         Ok(self.read().deploys.get(&id).cloned())
     }
 
-    fn deploys_of(&self, page: PageId, limit: usize) -> Result<Vec<Versioned<Deploy>>> {
+    fn deploys_of(&self, page: PageId, limit: usize) -> Result<Vec<VersionedValue<Deploy>>> {
         let kept = self.read();
         let mut found: Vec<_> = kept.deploys.values().filter(|it| it.value.page == page).cloned().collect();
         found.sort_by_key(|it| std::cmp::Reverse((it.value.at, it.value.id)));
@@ -194,28 +189,28 @@ impl Read for Memory {
         Ok(found)
     }
 
-    fn machine(&self, monitor: MonitorId) -> Result<Option<State>> {
+    fn machine(&self, monitor: MonitorId) -> Result<Option<MachineState>> {
         Ok(self.read().machines.get(&monitor).cloned())
     }
 
-    fn pings(&self, monitor: MonitorId) -> Result<Vec<Ping>> {
+    fn pings(&self, monitor: MonitorId) -> Result<Vec<StoredPing>> {
         let kept = self.read();
-        let mut found: Vec<_> = kept.pings.range((monitor, 0)..(monitor, PINGS_KEPT)).collect();
+        let mut found: Vec<_> = kept.pings.range((monitor, 0)..(monitor, MAX_STORED_PINGS)).collect();
         found.sort_by_key(|(_, ping)| std::cmp::Reverse(ping.number));
         Ok(found.into_iter().map(|(_, ping)| ping.clone()).collect())
     }
 
-    fn events_after(&self, seq: u64, limit: usize) -> Result<Vec<Recorded>> {
+    fn events_after(&self, seq: u64, limit: usize) -> Result<Vec<JournalEvent>> {
         let kept = self.read();
         let events = kept.events.range(seq.saturating_add(1)..).take(limit);
-        Ok(events.map(|(seq, event)| Recorded { seq: *seq, event: event.clone() }).collect())
+        Ok(events.map(|(seq, event)| JournalEvent { seq: *seq, event: event.clone() }).collect())
     }
 
-    fn events_of(&self, monitor: MonitorId, before: Option<u64>, limit: usize) -> Result<Vec<Recorded>> {
+    fn events_of(&self, monitor: MonitorId, before: Option<u64>, limit: usize) -> Result<Vec<JournalEvent>> {
         let kept = self.read();
         let Some(seqs) = kept.events_of.get(&monitor) else { return Ok(Vec::new()) };
         let newest = seqs.range(..before.unwrap_or(u64::MAX)).rev().take(limit);
-        let event = |seq| kept.events.get(seq).map(|event| Recorded { seq: *seq, event: event.clone() });
+        let event = |seq| kept.events.get(seq).map(|event| JournalEvent { seq: *seq, event: event.clone() });
         Ok(newest.filter_map(event).collect())
     }
 
@@ -227,10 +222,10 @@ impl Read for Memory {
         Ok(self.read().cursors.get(reader).copied().unwrap_or(0))
     }
 
-    fn readings_after(&self, seq: u64, limit: usize) -> Result<Vec<Entry>> {
+    fn readings_after(&self, seq: u64, limit: usize) -> Result<Vec<ReadingsEntry>> {
         let kept = self.read();
         let entries = kept.readings.range(seq.saturating_add(1)..).take(limit);
-        Ok(entries.map(|(seq, readings)| Entry { seq: *seq, readings: readings.clone() }).collect())
+        Ok(entries.map(|(seq, readings)| ReadingsEntry { seq: *seq, readings: readings.clone() }).collect())
     }
 
     fn last_reading(&self) -> Result<u64> {
@@ -260,19 +255,19 @@ impl Read for Memory {
         Ok(self.read().next_slot)
     }
 
-    fn next_place(&self) -> Result<PlaceNo> {
-        Ok(PlaceNo(self.read().next_place))
+    fn next_vantage(&self) -> Result<VantageNo> {
+        Ok(VantageNo(self.read().next_vantage))
     }
 
     fn networks(&self) -> Result<BTreeMap<String, NetworkNo>> {
         Ok(self.read().networks.clone())
     }
 
-    fn remembered(&self, name: &str) -> Result<Option<Versioned<Remembered>>> {
-        Ok(self.read().remembered.get(name).cloned())
+    fn stored_response(&self, name: &str) -> Result<Option<VersionedValue<StoredResponse>>> {
+        Ok(self.read().stored_responses.get(name).cloned())
     }
 
-    fn export(&self, _: &Path) -> Result<Exported> {
+    fn export(&self, _: &Path) -> Result<WrittenSnapshot> {
         Err(StoreError::Io("a store in memory has no snapshots".to_owned()))
     }
 
@@ -280,11 +275,11 @@ impl Read for Memory {
         Err(StoreError::Io("a store in memory has no snapshots".to_owned()))
     }
 
-    fn verify(&self) -> Result<Whole> {
-        Ok(Whole::default())
+    fn verify(&self) -> Result<StoreCounts> {
+        Ok(StoreCounts::default())
     }
 
-    fn footprint(&self) -> Result<Footprint> {
-        Ok(Footprint::default())
+    fn size(&self) -> Result<StoreSize> {
+        Ok(StoreSize::default())
     }
 }

@@ -22,23 +22,23 @@ use rustls::{ClientConfig, RootCertStore};
 use tokio::time::timeout;
 
 use super::AcmeError;
-use crate::tls::files;
+use crate::tls::certificate_files;
 
 /// Time limit of a request, until the last byte of the response.
-const LIMIT: Duration = Duration::from_secs(30);
+const RESPONSE_TIMEOUT: Duration = Duration::from_secs(30);
 /// Size limit of a response, in bytes.
-const MAX_ANSWER: usize = 1 << 20;
+const MAX_RESPONSE_BYTES: usize = 1 << 20;
 
 /// The client. Cheap to clone.
 #[derive(Clone)]
-pub(super) struct Client(Pool<HttpsConnector<HttpConnector>, BodyWrapper<Bytes>>);
+pub(super) struct AcmeHttpClient(Pool<HttpsConnector<HttpConnector>, BodyWrapper<Bytes>>);
 
-impl Client {
+impl AcmeHttpClient {
     /// Creates a client that trusts the public roots and those in the file.
     pub(super) fn new(roots: Option<&Path>) -> Result<Self, AcmeError> {
         let mut trusted = RootCertStore { roots: webpki_roots::TLS_SERVER_ROOTS.to_vec() };
         if let Some(path) = roots {
-            let text = files::text(path).map_err(|error| AcmeError::Roots(error.to_string()))?;
+            let text = certificate_files::read_text(path).map_err(|error| AcmeError::Roots(error.to_string()))?;
             for root in CertificateDer::pem_slice_iter(text.as_bytes()) {
                 let root = root.map_err(|error| AcmeError::Roots(error.to_string()))?;
                 trusted.add(root).map_err(|error| AcmeError::Roots(error.to_string()))?;
@@ -49,13 +49,12 @@ impl Client {
             .map_err(|error| AcmeError::Roots(error.to_string()))?
             .with_root_certificates(trusted)
             .with_no_client_auth();
-        let connector =
-            HttpsConnectorBuilder::new().with_tls_config(config).https_only().enable_http1().build();
+        let connector = HttpsConnectorBuilder::new().with_tls_config(config).https_only().enable_http1().build();
         Ok(Self(Pool::builder(TokioExecutor::new()).build(connector)))
     }
 }
 
-impl HttpClient for Client {
+impl HttpClient for AcmeHttpClient {
     fn request(
         &self,
         request: http::Request<BodyWrapper<Bytes>>,
@@ -65,10 +64,10 @@ impl HttpClient for Client {
             let answered = async {
                 let answer = asked.await.map_err(|error| Error::Other(Box::new(error)))?;
                 let (head, body) = answer.into_parts();
-                let body = Limited::new(body, MAX_ANSWER).collect().await.map_err(Error::Other)?;
+                let body = Limited::new(body, MAX_RESPONSE_BYTES).collect().await.map_err(Error::Other)?;
                 Ok(BytesResponse::from(http::Response::from_parts(head, Full::new(body.to_bytes()))))
             };
-            timeout(LIMIT, answered).await.unwrap_or_else(|_| Err(Error::Timeout(None)))
+            timeout(RESPONSE_TIMEOUT, answered).await.unwrap_or_else(|_| Err(Error::Timeout(None)))
         })
     }
 }

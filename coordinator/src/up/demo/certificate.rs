@@ -20,19 +20,18 @@ const LIFE: i64 = 90 * 24 * 60 * 60;
 const BACKDATE: i64 = 60 * 60;
 
 /// The authority's root certificate and the TLS acceptor.
-pub(in crate::up) struct Certificate {
+pub(in crate::up) struct DemoCertificate {
     /// Root certificate for clients to trust.
     pub(in crate::up) root: CertificateDer<'static>,
     pub(super) acceptor: TlsAcceptor,
 }
 
-impl Certificate {
+impl DemoCertificate {
     /// Creates both.
     pub(in crate::up) fn make(now: Timestamp) -> Result<Self, UpError> {
         let mut authority = params(&[], "Parallax demo authority", now)?;
         authority.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
-        let authority =
-            CertifiedIssuer::self_signed(authority, KeyPair::generate().map_err(fault)?).map_err(fault)?;
+        let authority = CertifiedIssuer::self_signed(authority, KeyPair::generate().map_err(fault)?).map_err(fault)?;
         let key = KeyPair::generate().map_err(fault)?;
         let leaf = params(&[HOST], HOST, now)?.signed_by(&key, &authority).map_err(fault)?;
         let provider = Arc::new(rustls::crypto::ring::default_provider());
@@ -40,10 +39,7 @@ impl Certificate {
             .with_safe_default_protocol_versions()
             .map_err(fault)?
             .with_no_client_auth()
-            .with_single_cert(
-                vec![leaf.der().clone()],
-                PrivateKeyDer::try_from(key.serialize_der()).map_err(fault)?,
-            )
+            .with_single_cert(vec![leaf.der().clone()], PrivateKeyDer::try_from(key.serialize_der()).map_err(fault)?)
             .map_err(fault)?;
         let root = CertificateDer::from(authority.der().to_vec());
         Ok(Self { root, acceptor: TlsAcceptor::from(Arc::new(config)) })

@@ -1,19 +1,19 @@
 //! The demo's monitors, as a customer would create them.
 
 use parallax_core::check::edit::CheckEdit;
-use parallax_core::given::Given;
 use parallax_core::monitor::edit::MonitorEdit;
-use parallax_core::place::Region;
+use parallax_core::patch::PatchField;
+use parallax_core::vantage::Region;
 
 use super::certificate::HOST;
-use super::outside::{COMPONENT, DOMAIN};
-use super::targets::Behaviour;
+use super::external_services::{COMPONENT, DOMAIN};
+use super::targets::SiteBehaviour;
 
 /// Target of a monitor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Watched {
+pub(super) enum TargetKind {
     /// A site of the demo.
-    Site(Behaviour),
+    Site(SiteBehaviour),
     /// An open port of the demo.
     Port,
     /// Addresses of a name.
@@ -32,7 +32,7 @@ pub(super) enum Watched {
 
 /// A monitor of the demo.
 #[derive(Debug)]
-pub(super) struct Spec {
+pub(super) struct MonitorSpec {
     /// Key in `demo.json`.
     pub(super) key: &'static str,
     /// Name on the page.
@@ -40,61 +40,56 @@ pub(super) struct Spec {
     /// Group on the page.
     pub(super) group: &'static str,
     /// Target.
-    pub(super) watched: Watched,
+    pub(super) kind: TargetKind,
 }
 
 /// Every monitor, in page order.
-pub(super) const SPECS: &[Spec] = &[
-    spec("website", "Website", "Shop", Watched::Site(Behaviour::Well)),
-    spec("checkout", "Checkout", "Shop", Watched::Site(Behaviour::Well)),
-    spec("search", "Search (slow from Oceania)", "Shop", Watched::Site(Behaviour::SlowFrom(Region::Oceania))),
-    spec(
-        "images",
-        "Images (down from Asia only)",
-        "Delivery",
-        Watched::Site(Behaviour::DownFrom(Region::Asia)),
-    ),
-    spec("legacy", "Legacy API (down)", "Delivery", Watched::Site(Behaviour::Down)),
-    spec("stock", "Stock levels (flapping)", "Delivery", Watched::Site(Behaviour::Flapping)),
-    spec("database", "Database port", "Infrastructure", Watched::Port),
-    spec("dns", "Name service", "Infrastructure", Watched::Name),
-    spec("certificate", "Certificate", "Infrastructure", Watched::Certificate),
-    spec("router", "Router (ping)", "Infrastructure", Watched::Host),
-    spec("domain", "Domain", "Infrastructure", Watched::Domain),
-    spec("payments", "Card payments", "Vendors", Watched::Vendor),
-    spec("backup", "Nightly backup", "Jobs", Watched::Pings),
+pub(super) const SPECS: &[MonitorSpec] = &[
+    spec("website", "Website", "Shop", TargetKind::Site(SiteBehaviour::Healthy)),
+    spec("checkout", "Checkout", "Shop", TargetKind::Site(SiteBehaviour::Healthy)),
+    spec("search", "Search (slow from Oceania)", "Shop", TargetKind::Site(SiteBehaviour::SlowFrom(Region::Oceania))),
+    spec("images", "Images (down from Asia only)", "Delivery", TargetKind::Site(SiteBehaviour::DownFrom(Region::Asia))),
+    spec("legacy", "Legacy API (down)", "Delivery", TargetKind::Site(SiteBehaviour::Down)),
+    spec("stock", "Stock levels (flapping)", "Delivery", TargetKind::Site(SiteBehaviour::Flapping)),
+    spec("database", "Database port", "Infrastructure", TargetKind::Port),
+    spec("dns", "Name service", "Infrastructure", TargetKind::Name),
+    spec("certificate", "Certificate", "Infrastructure", TargetKind::Certificate),
+    spec("router", "Router (ping)", "Infrastructure", TargetKind::Host),
+    spec("domain", "Domain", "Infrastructure", TargetKind::Domain),
+    spec("payments", "Card payments", "Vendors", TargetKind::Vendor),
+    spec("backup", "Nightly backup", "Jobs", TargetKind::Pings),
 ];
 
 /// Threshold of a slow response, in milliseconds.
 const SLOW_MS: i64 = 400;
 
-impl Spec {
+impl MonitorSpec {
     /// Builds the edit that creates the monitor.
     pub(super) fn edit(&self, port: Option<u16>) -> MonitorEdit {
-        let kind = match self.watched {
-            Watched::Site(_) => "http",
-            Watched::Port => "tcp",
-            Watched::Name => "dns",
-            Watched::Host => "ping",
-            Watched::Domain => "domain",
-            Watched::Vendor => "component",
-            Watched::Certificate => "certificate",
-            Watched::Pings => "heartbeat",
+        let kind = match self.kind {
+            TargetKind::Site(_) => "http",
+            TargetKind::Port => "tcp",
+            TargetKind::Name => "dns",
+            TargetKind::Host => "ping",
+            TargetKind::Domain => "domain",
+            TargetKind::Vendor => "component",
+            TargetKind::Certificate => "certificate",
+            TargetKind::Pings => "heartbeat",
         };
         let mut edit = MonitorEdit {
-            kind: Given::Value(kind.to_owned()),
-            name: Given::Value(self.name.to_owned()),
-            group: Given::Value(self.group.to_owned()),
+            kind: PatchField::Value(kind.to_owned()),
+            name: PatchField::Value(self.name.to_owned()),
+            group: PatchField::Value(self.group.to_owned()),
             check: self.target(port),
             ..MonitorEdit::default()
         };
-        if matches!(self.watched, Watched::Site(_)) {
-            edit.slow_threshold_ms = Given::Value(SLOW_MS);
+        if matches!(self.kind, TargetKind::Site(_)) {
+            edit.slow_threshold_ms = PatchField::Value(SLOW_MS);
         }
-        if let Watched::Site(Behaviour::SlowFrom(region)) = self.watched {
+        if let TargetKind::Site(SiteBehaviour::SlowFrom(region)) = self.kind {
             // By default, only Europe counts for response times.
             let regions = [Region::Europe, region].map(|region| region.name().to_owned());
-            edit.latency_regions = Given::Value(regions.to_vec());
+            edit.latency_regions = PatchField::Value(regions.to_vec());
         }
         edit
     }
@@ -102,43 +97,43 @@ impl Spec {
     /// Builds the target's fields.
     pub(super) fn target(&self, port: Option<u16>) -> CheckEdit {
         let mut check = CheckEdit::default();
-        match (self.watched, port) {
-            (Watched::Site(_), Some(port)) => {
-                check.url = Given::Value(format!("http://127.0.0.1:{port}/"));
+        match (self.kind, port) {
+            (TargetKind::Site(_), Some(port)) => {
+                check.url = PatchField::Value(format!("http://127.0.0.1:{port}/"));
             }
-            (Watched::Port, Some(port)) => {
-                check.host = Given::Value("127.0.0.1".to_owned());
-                check.port = Given::Value(port.into());
+            (TargetKind::Port, Some(port)) => {
+                check.host = PatchField::Value("127.0.0.1".to_owned());
+                check.port = PatchField::Value(port.into());
             }
-            (Watched::Name, _) => {
-                check.host = Given::Value(HOST.to_owned());
-                check.dns_expect = Given::Value("127.0.0.1".to_owned());
+            (TargetKind::Name, _) => {
+                check.host = PatchField::Value(HOST.to_owned());
+                check.dns_expect = PatchField::Value("127.0.0.1".to_owned());
             }
-            (Watched::Certificate, Some(port)) => {
-                check.host = Given::Value(HOST.to_owned());
-                check.port = Given::Value(port.into());
+            (TargetKind::Certificate, Some(port)) => {
+                check.host = PatchField::Value(HOST.to_owned());
+                check.port = PatchField::Value(port.into());
             }
-            (Watched::Host, _) => {
-                check.host = Given::Value("127.0.0.1".to_owned());
+            (TargetKind::Host, _) => {
+                check.host = PatchField::Value("127.0.0.1".to_owned());
             }
-            (Watched::Domain, _) => {
-                check.host = Given::Value(DOMAIN.to_owned());
+            (TargetKind::Domain, _) => {
+                check.host = PatchField::Value(DOMAIN.to_owned());
             }
-            (Watched::Vendor, Some(port)) => {
-                check.vendor_url = Given::Value(format!("http://127.0.0.1:{port}/"));
-                check.vendor_component = Given::Value(COMPONENT.to_owned());
+            (TargetKind::Vendor, Some(port)) => {
+                check.vendor_url = PatchField::Value(format!("http://127.0.0.1:{port}/"));
+                check.vendor_component = PatchField::Value(COMPONENT.to_owned());
             }
-            (Watched::Pings, _) => {
-                check.period_minutes = Given::Value(24 * 60);
-                check.grace_minutes = Given::Value(60);
+            (TargetKind::Pings, _) => {
+                check.period_minutes = PatchField::Value(24 * 60);
+                check.grace_minutes = PatchField::Value(60);
             }
             // Served targets always have a port.
-            (Watched::Site(_) | Watched::Port | Watched::Certificate | Watched::Vendor, None) => {}
+            (TargetKind::Site(_) | TargetKind::Port | TargetKind::Certificate | TargetKind::Vendor, None) => {}
         }
         check
     }
 }
 
-const fn spec(key: &'static str, name: &'static str, group: &'static str, watched: Watched) -> Spec {
-    Spec { key, name, group, watched }
+const fn spec(key: &'static str, name: &'static str, group: &'static str, watched: TargetKind) -> MonitorSpec {
+    MonitorSpec { key, name, group, kind: watched }
 }

@@ -13,7 +13,7 @@ use http_body_util::Full;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
-use parallax_core::place::Region;
+use parallax_core::vantage::Region;
 use tokio::io::AsyncReadExt;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, watch};
@@ -21,25 +21,25 @@ use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 use tokio_rustls::TlsAcceptor;
 
-use super::places::region_of;
+use super::demo_agents::region_of;
 
 /// Concurrent connections of one target.
 const CONNECTIONS: usize = 256;
 /// Time limit for a request's head, and lifetime of a connection to the open port.
-pub(super) const PATIENCE: Duration = Duration::from_secs(10);
+pub(super) const TIMEOUT: Duration = Duration::from_secs(10);
 /// Pause after a failed accept.
 const BACK_OFF: Duration = Duration::from_millis(50);
 /// Delay of a slow response.
 const SLOW: Duration = Duration::from_millis(700);
 /// Period of a flapping site, and the part at its end during which it fails.
-const TURN: Duration = Duration::from_secs(240);
-const ILL: Duration = Duration::from_secs(90);
+const FLAP_PERIOD: Duration = Duration::from_secs(240);
+const FAILING_TIME: Duration = Duration::from_secs(90);
 
 /// Behaviour of a site.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Behaviour {
+pub(super) enum SiteBehaviour {
     /// Healthy from everywhere.
-    Well,
+    Healthy,
     /// Slow for clients in that region.
     SlowFrom(Region),
     /// Failing for clients in that region.
@@ -52,26 +52,26 @@ pub(super) enum Behaviour {
 
 /// Response of a site: its health and delay.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Answer {
-    is_well: bool,
+struct SiteResponse {
+    is_healthy: bool,
     delay: Duration,
 }
 
-impl Behaviour {
+impl SiteBehaviour {
     /// Returns the response to a client, that long after the start.
-    fn answer(self, from: Option<Region>, since_start: Duration) -> Answer {
+    fn respond(self, from: Option<Region>, since_start: Duration) -> SiteResponse {
         let (is_well, delay) = match self {
-            Self::Well => (true, Duration::ZERO),
+            Self::Healthy => (true, Duration::ZERO),
             Self::SlowFrom(region) if from == Some(region) => (true, SLOW),
             Self::SlowFrom(_) => (true, Duration::ZERO),
             Self::DownFrom(region) => (from != Some(region), Duration::ZERO),
             Self::Down => (false, Duration::ZERO),
             Self::Flapping => {
-                let in_turn = since_start.as_secs() % TURN.as_secs();
-                (in_turn < TURN.as_secs() - ILL.as_secs(), Duration::ZERO)
+                let in_turn = since_start.as_secs() % FLAP_PERIOD.as_secs();
+                (in_turn < FLAP_PERIOD.as_secs() - FAILING_TIME.as_secs(), Duration::ZERO)
             }
         };
-        Answer { is_well, delay }
+        SiteResponse { is_healthy: is_well, delay }
     }
 }
 
@@ -90,19 +90,19 @@ pub(super) async fn bind(port: Option<u16>) -> io::Result<(TcpListener, u16)> {
 pub(super) async fn serve_site(
     listener: TcpListener,
     name: &'static str,
-    behaviour: Behaviour,
+    behaviour: SiteBehaviour,
     begun: Instant,
     stop: watch::Receiver<bool>,
 ) {
     let connection = move |stream: TcpStream, peer: SocketAddr| async move {
         let from = region_of(peer.ip());
         let service = service_fn(move |_| async move {
-            let answer = behaviour.answer(from, begun.elapsed());
+            let answer = behaviour.respond(from, begun.elapsed());
             sleep(answer.delay).await;
             Ok::<_, Infallible>(response(name, answer, from))
         });
         let mut http = http1::Builder::new();
-        http.timer(TokioTimer::new()).header_read_timeout(PATIENCE);
+        http.timer(TokioTimer::new()).header_read_timeout(TIMEOUT);
         // Errors of a connection are its peer's.
         let _ = http.serve_connection(TokioIo::new(stream), service).await;
     };
@@ -115,7 +115,7 @@ pub(super) async fn serve_port(listener: TcpListener, stop: watch::Receiver<bool
         let mut said = [0; 1024];
         let listening = async { while matches!(stream.read(&mut said).await, Ok(1..)) {} };
         // A connection that stays open is closed after the limit.
-        let _ = timeout(PATIENCE, listening).await;
+        let _ = timeout(TIMEOUT, listening).await;
     };
     accept(listener, stop, connection).await;
 }
@@ -125,7 +125,7 @@ pub(super) async fn serve_tls(listener: TcpListener, acceptor: TlsAcceptor, stop
     let connection = move |stream: TcpStream, _| {
         let acceptor = acceptor.clone();
         // Errors of a handshake are its peer's.
-        async move { timeout(PATIENCE, acceptor.accept(stream)).await.map(drop).unwrap_or_default() }
+        async move { timeout(TIMEOUT, acceptor.accept(stream)).await.map(drop).unwrap_or_default() }
     };
     accept(listener, stop, connection).await;
 }
@@ -165,13 +165,10 @@ pub(super) async fn accept<F>(
     connections.shutdown().await;
 }
 
-fn response(name: &str, answer: Answer, from: Option<Region>) -> Response<Full<Bytes>> {
+fn response(name: &str, answer: SiteResponse, from: Option<Region>) -> Response<Full<Bytes>> {
     let from = from.map_or("elsewhere", Region::title);
-    let (status, state) = if answer.is_well {
-        (StatusCode::OK, "healthy")
-    } else {
-        (StatusCode::SERVICE_UNAVAILABLE, "failing")
-    };
+    let (status, state) =
+        if answer.is_healthy { (StatusCode::OK, "healthy") } else { (StatusCode::SERVICE_UNAVAILABLE, "failing") };
     let text = format!("{name} is {state}. Your region: {from}.\n");
     let mut response = Response::new(Full::new(Bytes::from(text)));
     *response.status_mut() = status;

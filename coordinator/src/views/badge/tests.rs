@@ -1,6 +1,6 @@
 //! Badges are readable and show the known data.
 
-use parallax_core::event::Status;
+use parallax_core::event::MonitorStatus;
 
 use super::*;
 use crate::views::feeds::tests::NASTY;
@@ -25,64 +25,66 @@ fn white_is_read_on_each_colour() {
 
 #[test]
 fn each_metric_says_what_is_known() {
-    let facts = Facts::of(&board());
+    let facts = BadgeData::from_page(&board());
     let said = |monitor: Option<u128>, metric| {
-        let badge = Badge::of(facts.mark(monitor.map(MonitorId::from_u128)).unwrap(), metric, None);
+        let badge = Badge::of(facts.values(monitor.map(MonitorId::from_u128)).unwrap(), metric, None);
         (badge.label, badge.message, badge.class)
     };
     let of = |label: &str, message: &str, class| (label.to_owned(), message.to_owned(), class);
-    assert_eq!(said(None, Metric::Status), of("status", "partial outage", "part"));
-    assert_eq!(said(Some(3), Metric::Status), of("status", "down from Asia", "part"));
-    assert_eq!(said(Some(1), Metric::Uptime(1)), of("uptime 1d", "99.982 %", "up"));
-    assert_eq!(said(Some(5), Metric::Uptime(90)), of("uptime 90d", "no data", "none"));
-    assert_eq!(said(Some(2), Metric::Response), of("response time", "110 ms", "slow"));
-    assert_eq!(facts.mark(Some(MonitorId::from_u128(9))), None);
-    let paused = mark(&shown(1, "x", "y", Status::Down, 0), true);
-    assert_eq!(&*paused.words, "was down");
+    assert_eq!(said(None, BadgeMetric::Status), of("status", "partial outage", "part"));
+    assert_eq!(said(Some(3), BadgeMetric::Status), of("status", "down from Asia", "part"));
+    assert_eq!(said(Some(1), BadgeMetric::Uptime(1)), of("uptime 1d", "99.982 %", "up"));
+    assert_eq!(said(Some(5), BadgeMetric::Uptime(90)), of("uptime 90d", "no data", "none"));
+    assert_eq!(said(Some(2), BadgeMetric::Response), of("response time", "110 ms", "slow"));
+    assert_eq!(facts.values(Some(MonitorId::from_u128(9))), None);
+    let paused = monitor_values(&shown(1, "x", "y", MonitorStatus::Down, 0), true);
+    assert_eq!(&*paused.status, "was down");
 }
 
 #[test]
 fn a_response_time_is_green_only_of_what_is_seen_well() {
-    let drawn = |status, is_stale, turn: fn(&mut Shown)| {
+    let drawn = |status, is_stale, turn: fn(&mut MonitorView)| {
         let mut shown = shown(1, "x", "y", status, 0);
         turn(&mut shown);
-        let badge = Badge::of(&mark(&shown, is_stale), Metric::Response, None);
+        let badge = Badge::of(&monitor_values(&shown, is_stale), BadgeMetric::Response, None);
         (badge.message, badge.class)
     };
     for (status, is_stale, class) in [
-        (Status::Up, false, "up"),
-        (Status::Slow, false, "slow"),
-        (Status::Down, false, "none"),
-        (Status::Unknown, false, "none"),
-        (Status::Up, true, "none"),
-        (Status::Slow, true, "none"),
+        (MonitorStatus::Up, false, "up"),
+        (MonitorStatus::Slow, false, "slow"),
+        (MonitorStatus::Down, false, "none"),
+        (MonitorStatus::Unknown, false, "none"),
+        (MonitorStatus::Up, true, "none"),
+        (MonitorStatus::Slow, true, "none"),
     ] {
         let expected = ("99 ms".to_owned(), class);
         assert_eq!(drawn(status, is_stale, |_| {}), expected, "{status:?} {is_stale}");
     }
-    for turn in [|shown: &mut Shown| shown.monitor.paused = true, |shown: &mut Shown| shown.covered = true] {
-        assert_eq!(drawn(Status::Up, false, turn).1, "none");
+    for turn in
+        [|shown: &mut MonitorView| shown.monitor.paused = true, |shown: &mut MonitorView| shown.in_maintenance = true]
+    {
+        assert_eq!(drawn(MonitorStatus::Up, false, turn).1, "none");
     }
-    assert_eq!(drawn(Status::Up, false, |shown| shown.latency_ms = None), ("no data".to_owned(), "none"));
+    assert_eq!(drawn(MonitorStatus::Up, false, |shown| shown.latency_ms = None), ("no data".to_owned(), "none"));
 }
 
 #[test]
 fn a_label_is_read_back_as_it_was_sent() {
-    let facts = Facts::of(&board());
+    let facts = BadgeData::from_page(&board());
     for text in NASTY {
-        let shown = plain(text);
-        for style in [Style::Flat, Style::Square, Style::Large] {
-            let badge = Badge::of(facts.mark(None).unwrap(), Metric::Status, Some((*text).to_owned()));
+        let shown = sanitize(text);
+        for style in [BadgeStyle::Flat, BadgeStyle::Square, BadgeStyle::Large] {
+            let badge = Badge::of(facts.values(None).unwrap(), BadgeMetric::Status, Some((*text).to_owned()));
             let drawn = badge.svg(style).unwrap();
-            let expected = if style == Style::Large { shown.to_uppercase() } else { shown.clone() };
+            let expected = if style == BadgeStyle::Large { shown.to_uppercase() } else { shown.clone() };
             let texts = crate::views::feeds::tests::texts(&drawn, "text");
             assert_eq!(texts.first(), Some(&expected), "{}", String::from_utf8_lossy(&drawn));
             assert_eq!(texts.len(), 2);
             assert_eq!(badge.shields()["label"], *text);
         }
     }
-    let bare = Badge::of_nothing(Metric::Status, Some(String::new()));
-    let drawn = String::from_utf8(bare.svg(Style::Flat).unwrap()).unwrap();
+    let bare = Badge::not_found(BadgeMetric::Status, Some(String::new()));
+    let drawn = String::from_utf8(bare.svg(BadgeStyle::Flat).unwrap()).unwrap();
     assert!(drawn.contains("<title>not found</title>") && drawn.contains("role=\"img\""), "{drawn}");
     assert_eq!(bare.shields()["isError"], true);
 }

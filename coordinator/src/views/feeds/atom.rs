@@ -2,12 +2,12 @@
 
 use std::io;
 
-use parallax_core::board::Notice;
 use parallax_core::incident::Incident;
+use parallax_core::page_view::IncidentView;
 use quick_xml::events::BytesText;
 
-use super::frame::{self, Ink, link, text};
-use super::{MINT, Site, Unwritable, first_word};
+use super::feed_document::{self, XmlWriter, link_element, text_element};
+use super::{FeedError, FeedSite, ID_PREFIX, first_published};
 
 /// Media type.
 pub const MEDIA: &str = "application/atom+xml; charset=utf-8";
@@ -16,31 +16,31 @@ pub const MEDIA: &str = "application/atom+xml; charset=utf-8";
 ///
 /// # Errors
 /// If the XML writer fails, which it doesn't in memory.
-pub fn write(site: Site<'_>, own: &str, notices: &[Notice]) -> Result<Vec<u8>, Unwritable> {
+pub fn write(site: FeedSite<'_>, own: &str, notices: &[IncidentView]) -> Result<Vec<u8>, FeedError> {
     let page = site.page;
-    frame::write(site, notices, |ink, told| {
+    feed_document::write_feed(site, notices, |ink, told| {
         let feed = ink.create_element("feed").with_attribute(("xmlns", "http://www.w3.org/2005/Atom"));
         let feed = feed.with_attribute(("xml:lang", page.language.tag()));
         feed.write_inner_content(|ink| {
-            text(ink, "id", &format!("{MINT}page/{}", page.id))?;
-            text(ink, "title", &told.title())?;
-            text(ink, "updated", &told.updated.to_string())?;
-            link(ink, "link", "self", "application/atom+xml", own)?;
-            link(ink, "link", "alternate", "text/html", site.address)?;
-            ink.create_element("author").write_inner_content(|ink| text(ink, "name", &page.name))?;
-            text(ink, "generator", "Parallax")?;
+            text_element(ink, "id", &format!("{ID_PREFIX}page/{}", page.id))?;
+            text_element(ink, "title", &told.title())?;
+            text_element(ink, "updated", &told.updated.to_string())?;
+            link_element(ink, "link", "self", "application/atom+xml", own)?;
+            link_element(ink, "link", "alternate", "text/html", site.url)?;
+            ink.create_element("author").write_inner_content(|ink| text_element(ink, "name", &page.name))?;
+            text_element(ink, "generator", "Parallax")?;
             told.entries(ink, "entry", |ink, incident, content| entry(ink, site, incident, content))
         })?;
         Ok(())
     })
 }
 
-fn entry(ink: &mut Ink, site: Site<'_>, incident: &Incident, content: &str) -> io::Result<()> {
-    text(ink, "id", &format!("{MINT}incident/{}", incident.id))?;
-    text(ink, "title", &incident.title)?;
-    text(ink, "published", &first_word(incident).to_string())?;
-    text(ink, "updated", &incident.last_word().to_string())?;
-    link(ink, "link", "alternate", "text/html", &site.incident(incident))?;
+fn entry(ink: &mut XmlWriter, site: FeedSite<'_>, incident: &Incident, content: &str) -> io::Result<()> {
+    text_element(ink, "id", &format!("{ID_PREFIX}incident/{}", incident.id))?;
+    text_element(ink, "title", &incident.title)?;
+    text_element(ink, "published", &first_published(incident).to_string())?;
+    text_element(ink, "updated", &incident.last_change().to_string())?;
+    link_element(ink, "link", "alternate", "text/html", &site.incident_url(incident))?;
     ink.create_element("category").with_attribute(("term", incident.kind.name())).write_empty()?;
     let body = ink.create_element("content").with_attribute(("type", "html"));
     body.write_text_content(BytesText::new(content))?;

@@ -2,24 +2,24 @@
 
 pub mod atom;
 pub mod calendar;
-pub mod entry;
-mod frame;
+pub mod entry_content;
+mod feed_document;
 pub mod rss;
 pub mod sitemap;
-pub mod v2;
+pub mod statuspage_api;
 
-use parallax_core::board::Notice;
-use parallax_core::incident::{Incident, Kind};
+use parallax_core::incident::{Incident, IncidentKind};
 use parallax_core::page::Page;
+use parallax_core::page_view::IncidentView;
 use parallax_core::time::Timestamp;
 
 /// Prefix of entry ids (RFC 4151). It contains no host, since a page's host may change while its entries
 /// stay.
-const MINT: &str = "tag:parallax,2026:";
+const ID_PREFIX: &str = "tag:parallax,2026:";
 
 /// A feed or document could not be written.
 #[derive(Debug, thiserror::Error)]
-pub enum Unwritable {
+pub enum FeedError {
     /// The XML writer failed.
     #[error("can't write a feed: {0}")]
     Xml(#[from] std::io::Error),
@@ -28,40 +28,42 @@ pub enum Unwritable {
     Json(#[from] serde_json::Error),
     /// A template failed.
     #[error(transparent)]
-    View(#[from] super::Unprintable),
+    View(#[from] super::RenderError),
 }
 
 /// Page of a feed.
 #[derive(Debug, Clone, Copy)]
-pub struct Site<'a> {
+pub struct FeedSite<'a> {
     /// The page.
     pub page: &'a Page,
     /// Public URL, without a trailing slash.
-    pub address: &'a str,
+    pub url: &'a str,
 }
 
-impl Site<'_> {
+impl FeedSite<'_> {
     /// URL of a path on the page.
-    pub(in crate::views) fn at(&self, path: &str) -> String {
-        format!("{}{path}", self.address)
+    pub(in crate::views) fn path_url(&self, path: &str) -> String {
+        format!("{}{path}", self.url)
     }
 
-    pub(in crate::views) fn incident(&self, incident: &Incident) -> String {
-        self.at(&format!("/incidents/{}", incident.id))
+    pub(in crate::views) fn incident_url(&self, incident: &Incident) -> String {
+        self.path_url(&format!("/incidents/{}", incident.id))
     }
 }
 
 /// Maximum number of incidents and windows in one document, unless more are open.
-pub const LISTED: usize = 50;
+pub const MAX_ENTRIES: usize = 50;
 /// Minimum number of closed ones in one document, if there are as many, so that closings are also visible
 /// when many are open.
-const OVER: usize = 10;
+const MIN_CLOSED: usize = 10;
 
 /// Returns the part of a list that fits in one document, in order: all open ones, and as many others as there
 /// is space for.
-pub fn listed<'a>(notices: impl Iterator<Item = &'a Notice> + Clone) -> impl Iterator<Item = &'a Notice> {
+pub fn limit_entries<'a>(
+    notices: impl Iterator<Item = &'a IncidentView> + Clone,
+) -> impl Iterator<Item = &'a IncidentView> {
     let open = notices.clone().filter(|notice| notice.incident.is_open()).count();
-    let mut room = LISTED.saturating_sub(open).max(OVER);
+    let mut room = MAX_ENTRIES.saturating_sub(open).max(MIN_CLOSED);
     notices.filter(move |notice| {
         if notice.incident.is_open() {
             return true;
@@ -72,31 +74,29 @@ pub fn listed<'a>(notices: impl Iterator<Item = &'a Notice> + Clone) -> impl Ite
     })
 }
 
-/// Size in bytes of one entry's updates, where `most` is the share in a document of [`LISTED`] entries: more
+/// Size in bytes of one entry's updates, where `most` is the share in a document of [`MAX_ENTRIES`] entries: more
 /// entries don't make the document larger.
-fn share_of(most: usize, count: usize) -> usize {
-    most * LISTED / count.max(LISTED)
+fn scaled_limit(most: usize, count: usize) -> usize {
+    most * MAX_ENTRIES / count.max(MAX_ENTRIES)
 }
 
 /// Time when it was first published: for a window, before it begins.
-fn first_word(incident: &Incident) -> Timestamp {
-    incident.started_at.min(incident.made_at())
+fn first_published(incident: &Incident) -> Timestamp {
+    incident.started_at.min(incident.published_at())
 }
 
 /// Returns true for a maintenance window that is in progress.
-pub(in crate::views) fn is_under_way(incident: &Incident, now: Timestamp) -> bool {
-    incident.kind == Kind::Maintenance && incident.is_open() && (incident.begun || incident.started_at <= now)
+pub(in crate::views) fn is_in_progress(incident: &Incident, now: Timestamp) -> bool {
+    incident.kind == IncidentKind::Maintenance
+        && incident.is_open()
+        && (incident.has_begun || incident.started_at <= now)
 }
 
 /// Removes characters that XML 1.0 doesn't allow (section 2.2) and normalizes line breaks as an XML parser
 /// does.
-pub(in crate::views) fn xml(text: &str) -> String {
+pub(in crate::views) fn xml_text(text: &str) -> String {
     let is_held = |sign: &char| matches!(sign, '\t' | '\n' | '\r' | ' '..='\u{d7ff}' | '\u{e000}'..='\u{fffd}' | '\u{1_0000}'..='\u{10_ffff}');
-    text.replace("\r\n", "\n")
-        .chars()
-        .filter(is_held)
-        .map(|sign| if sign == '\r' { '\n' } else { sign })
-        .collect()
+    text.replace("\r\n", "\n").chars().filter(is_held).map(|sign| if sign == '\r' { '\n' } else { sign }).collect()
 }
 
 #[cfg(test)]

@@ -4,15 +4,15 @@
 use std::io;
 
 use chrono_tz::Tz;
-use parallax_core::board::Notice;
 use parallax_core::incident::Incident;
+use parallax_core::page_view::IncidentView;
 use parallax_core::time::Timestamp;
 use quick_xml::events::BytesText;
 
-use super::frame::{self, Ink, link, text};
-use super::{MINT, Site, Unwritable};
-use crate::views::tongue::fill;
-use crate::views::words::formatted;
+use super::feed_document::{self, XmlWriter, link_element, text_element};
+use super::{FeedError, FeedSite, ID_PREFIX};
+use crate::views::format::format_pattern;
+use crate::views::messages::fill;
 
 /// Media type.
 pub const MEDIA: &str = "application/rss+xml; charset=utf-8";
@@ -23,19 +23,19 @@ const TTL: &str = "5";
 ///
 /// # Errors
 /// If the XML writer fails, which it doesn't in memory.
-pub fn write(site: Site<'_>, own: &str, notices: &[Notice]) -> Result<Vec<u8>, Unwritable> {
-    frame::write(site, notices, |ink, told| {
+pub fn write(site: FeedSite<'_>, own: &str, notices: &[IncidentView]) -> Result<Vec<u8>, FeedError> {
+    feed_document::write_feed(site, notices, |ink, told| {
         let rss = ink.create_element("rss").with_attribute(("version", "2.0"));
         rss.with_attribute(("xmlns:atom", "http://www.w3.org/2005/Atom")).write_inner_content(|ink| {
             ink.create_element("channel").write_inner_content(|ink| {
-                text(ink, "title", &told.title())?;
-                text(ink, "link", site.address)?;
-                text(ink, "description", &fill(told.words().feed_about, &[&site.page.name]))?;
-                text(ink, "language", site.page.language.tag())?;
-                text(ink, "lastBuildDate", &moment(told.updated))?;
-                text(ink, "generator", "Parallax")?;
-                text(ink, "ttl", TTL)?;
-                link(ink, "atom:link", "self", "application/rss+xml", own)?;
+                text_element(ink, "title", &told.title())?;
+                text_element(ink, "link", site.url)?;
+                text_element(ink, "description", &fill(told.messages().feed_about, &[&site.page.name]))?;
+                text_element(ink, "language", site.page.language.tag())?;
+                text_element(ink, "lastBuildDate", &moment(told.updated))?;
+                text_element(ink, "generator", "Parallax")?;
+                text_element(ink, "ttl", TTL)?;
+                link_element(ink, "atom:link", "self", "application/rss+xml", own)?;
                 told.entries(ink, "item", |ink, incident, content| item(ink, site, incident, content))
             })?;
             Ok(())
@@ -44,22 +44,22 @@ pub fn write(site: Site<'_>, own: &str, notices: &[Notice]) -> Result<Vec<u8>, U
     })
 }
 
-fn item(ink: &mut Ink, site: Site<'_>, incident: &Incident, content: &str) -> io::Result<()> {
+fn item(ink: &mut XmlWriter, site: FeedSite<'_>, incident: &Incident, content: &str) -> io::Result<()> {
     let newest = incident.updates.last();
-    let said = newest.map_or(incident.made_at(), |update| update.created_at);
+    let said = newest.map_or(incident.published_at(), |update| update.created_at);
     let edit = incident.last_edit().filter(|at| *at > said);
     let newest = newest.map(|update| format!("/{}", update.id)).unwrap_or_default();
     let edit = edit.map(|at| format!("/{}", at.as_millis())).unwrap_or_default();
-    text(ink, "title", &incident.title)?;
-    text(ink, "link", &site.incident(incident))?;
+    text_element(ink, "title", &incident.title)?;
+    text_element(ink, "link", &site.incident_url(incident))?;
     let guid = ink.create_element("guid").with_attribute(("isPermaLink", "false"));
-    guid.write_text_content(BytesText::new(&format!("{MINT}incident/{}{newest}{edit}", incident.id)))?;
-    text(ink, "pubDate", &moment(incident.last_word()))?;
-    text(ink, "category", incident.kind.name())?;
-    text(ink, "description", content)
+    guid.write_text_content(BytesText::new(&format!("{ID_PREFIX}incident/{}{newest}{edit}", incident.id)))?;
+    text_element(ink, "pubDate", &moment(incident.last_change()))?;
+    text_element(ink, "category", incident.kind.name())?;
+    text_element(ink, "description", content)
 }
 
 /// Formats a time as in RFC 822, with a four-digit year.
 fn moment(at: Timestamp) -> String {
-    formatted(at, Tz::UTC, "%a, %d %b %Y %H:%M:%S +0000")
+    format_pattern(at, Tz::UTC, "%a, %d %b %Y %H:%M:%S +0000")
 }

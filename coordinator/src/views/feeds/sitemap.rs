@@ -2,11 +2,11 @@
 
 use std::io;
 
-use parallax_core::board::{Board, Notice};
+use parallax_core::page_view::{IncidentView, PageView};
 use parallax_core::time::Timestamp;
 
-use super::frame::{Ink, document, text};
-use super::{Site, Unwritable};
+use super::feed_document::{XmlWriter, text_element, write_document};
+use super::{FeedError, FeedSite};
 
 /// Media type.
 pub const MEDIA: &str = "application/xml";
@@ -16,18 +16,18 @@ const NAMESPACE: &str = "http://www.sitemaps.org/schemas/sitemap/0.9";
 ///
 /// # Errors
 /// If the XML writer fails, which it doesn't in memory.
-pub fn write(site: Site<'_>, board: &Board, notices: &[Notice]) -> Result<Vec<u8>, Unwritable> {
-    document(|ink| {
+pub fn write(site: FeedSite<'_>, board: &PageView, notices: &[IncidentView]) -> Result<Vec<u8>, FeedError> {
+    write_document(|ink| {
         let all = ink.create_element("urlset").with_attribute(("xmlns", NAMESPACE));
         all.write_inner_content(|ink| {
             // No `lastmod` for what changes with every check.
-            url(ink, site.address, None)?;
-            url(ink, &site.at("/history"), None)?;
+            url(ink, site.url, None)?;
+            url(ink, &site.path_url("/history"), None)?;
             for shown in &board.monitors {
-                url(ink, &site.at(&format!("/monitors/{}", shown.monitor.id)), None)?;
+                url(ink, &site.path_url(&format!("/monitors/{}", shown.monitor.id)), None)?;
             }
-            for Notice { incident, .. } in notices {
-                url(ink, &site.incident(incident), Some(incident.last_word()))?;
+            for IncidentView { incident, .. } in notices {
+                url(ink, &site.incident_url(incident), Some(incident.last_change()))?;
             }
             Ok(())
         })?;
@@ -35,10 +35,10 @@ pub fn write(site: Site<'_>, board: &Board, notices: &[Notice]) -> Result<Vec<u8
     })
 }
 
-fn url(ink: &mut Ink, address: &str, changed: Option<Timestamp>) -> io::Result<()> {
+fn url(ink: &mut XmlWriter, address: &str, changed: Option<Timestamp>) -> io::Result<()> {
     ink.create_element("url").write_inner_content(|ink| {
-        text(ink, "loc", address)?;
-        changed.map_or(Ok(()), |at| text(ink, "lastmod", &at.to_string()))
+        text_element(ink, "loc", address)?;
+        changed.map_or(Ok(()), |at| text_element(ink, "lastmod", &at.to_string()))
     })?;
     Ok(())
 }

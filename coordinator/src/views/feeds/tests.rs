@@ -1,17 +1,17 @@
 //! Documents for programs are parsed back by other libraries, whatever the texts contain.
 
-use parallax_core::board::{Board, Notice};
-use parallax_core::event::Status;
+use parallax_core::event::MonitorStatus;
 use parallax_core::headline::Indicator;
-use parallax_core::incident::{Kind, Progress, Update};
-use parallax_core::page::look::Language;
-use parallax_core::place::RegionSet;
+use parallax_core::incident::{IncidentKind, IncidentStatus, IncidentUpdate};
+use parallax_core::page::branding::Language;
+use parallax_core::page_view::{IncidentView, PageView};
 use parallax_core::time::{DAY, HOUR};
+use parallax_core::vantage::RegionSet;
 use quick_xml::Reader;
 use quick_xml::events::Event;
 use serde_json::Value;
 
-use super::v2::Sheet;
+use super::statuspage_api::StatuspageDocument;
 use super::*;
 use crate::views::tests::{NOW, board};
 
@@ -31,19 +31,19 @@ pub(crate) const NASTY: &[&str] = &[
     "👩\u{200d}🚀 é ｆｕｌｌ \u{2028}\u{2029} end",
 ];
 
-fn site(board: &Board) -> Site<'_> {
-    Site { page: &board.page, address: ADDRESS }
+fn site(board: &PageView) -> FeedSite<'_> {
+    FeedSite { page: &board.page, url: ADDRESS }
 }
 
 /// A page with `text` in every field.
-pub(crate) fn saying(text: &str) -> Board {
+pub(crate) fn saying(text: &str) -> PageView {
     let mut board = board();
     board.page.name = text.to_owned();
     for shown in &mut board.monitors {
         shown.monitor.name = text.to_owned();
         shown.monitor.group = Some(text.to_owned());
     }
-    let lists = board.incidents.iter_mut().chain(&mut board.maintenance).chain(&mut board.past);
+    let lists = board.incidents.iter_mut().chain(&mut board.maintenance).chain(&mut board.past_incidents);
     for notice in lists {
         notice.incident.title = text.to_owned();
         for (_, name, _) in &mut notice.monitors {
@@ -56,12 +56,12 @@ pub(crate) fn saying(text: &str) -> Board {
     board
 }
 
-pub(crate) fn notices(board: &Board) -> Vec<Notice> {
-    board.maintenance.iter().chain(&board.incidents).chain(&board.past).cloned().collect()
+pub(crate) fn notices(board: &PageView) -> Vec<IncidentView> {
+    board.maintenance.iter().chain(&board.incidents).chain(&board.past_incidents).cloned().collect()
 }
 
-fn sheet(sheet: Sheet, board: &Board) -> Value {
-    let written = v2::write(sheet, site(board), board, &notices(board)).unwrap();
+fn sheet(sheet: StatuspageDocument, board: &PageView) -> Value {
+    let written = statuspage_api::write(sheet, site(board), board, &notices(board)).unwrap();
     serde_json::from_slice(&written).unwrap()
 }
 
@@ -118,7 +118,7 @@ fn values(calendar: &str, name: &str) -> Vec<String> {
 #[test]
 fn the_summary_is_the_golden_one() {
     let golden: Value = serde_json::from_str(include_str!("golden/summary.json")).unwrap();
-    let summary = sheet(Sheet::Summary, &board());
+    let summary = sheet(StatuspageDocument::Summary, &board());
     assert_eq!(summary, golden, "{}", serde_json::to_string_pretty(&summary).unwrap());
 }
 
@@ -126,29 +126,29 @@ fn the_summary_is_the_golden_one() {
 fn each_sheet_has_what_its_readers_look_for() {
     let mut board = board();
     for (wanted, key, count) in [
-        (Sheet::Components, "components", 7),
-        (Sheet::Incidents, "incidents", 2),
-        (Sheet::Unresolved, "incidents", 1),
-        (Sheet::Maintenances, "scheduled_maintenances", 1),
-        (Sheet::Upcoming, "scheduled_maintenances", 1),
-        (Sheet::Active, "scheduled_maintenances", 0),
+        (StatuspageDocument::Components, "components", 7),
+        (StatuspageDocument::Incidents, "incidents", 2),
+        (StatuspageDocument::Unresolved, "incidents", 1),
+        (StatuspageDocument::Maintenances, "scheduled_maintenances", 1),
+        (StatuspageDocument::Upcoming, "scheduled_maintenances", 1),
+        (StatuspageDocument::Active, "scheduled_maintenances", 0),
     ] {
         let document = sheet(wanted, &board);
         let keys: Vec<&String> = document.as_object().unwrap().keys().collect();
         assert_eq!(keys, ["page", key], "{wanted:?}");
         assert_eq!(document[key].as_array().unwrap().len(), count, "{wanted:?}");
     }
-    board.maintenance[0].incident.begun = true;
-    let active = sheet(Sheet::Active, &board);
+    board.maintenance[0].incident.has_begun = true;
+    let active = sheet(StatuspageDocument::Active, &board);
     assert_eq!(active["scheduled_maintenances"][0]["status"], "in_progress");
-    assert_eq!(sheet(Sheet::Upcoming, &board)["scheduled_maintenances"].as_array().unwrap().len(), 0);
+    assert_eq!(sheet(StatuspageDocument::Upcoming, &board)["scheduled_maintenances"].as_array().unwrap().len(), 0);
 }
 
 #[test]
 fn a_groups_id_stays_while_its_monitors_come_and_go() {
     let mut board = board();
-    let ids = |board: &Board| {
-        let components = sheet(Sheet::Components, board)["components"].take();
+    let ids = |board: &PageView| {
+        let components = sheet(StatuspageDocument::Components, board)["components"].take();
         let groups = components.as_array().unwrap().iter().filter(|part| part["group"] == true);
         groups.map(|group| (group["name"].to_string(), group["id"].to_string())).collect::<Vec<_>>()
     };
@@ -164,21 +164,17 @@ fn a_groups_id_stays_while_its_monitors_come_and_go() {
 fn long_incidents_say_the_newest_and_no_more_than_there_is_room_for() {
     let mut board = board();
     let update = board.incidents[0].incident.updates[0].clone();
-    let many = |number: u128| Update {
+    let many = |number: u128| IncidentUpdate {
         id: parallax_core::id::UpdateId::from_u128(number),
         body: "\u{fc}".repeat(2000),
         ..update.clone()
     };
     board.incidents[0].incident.updates = (0..200).map(many).collect();
-    let told = sheet(Sheet::Incidents, &board)["incidents"][0]["incident_updates"].take();
+    let told = sheet(StatuspageDocument::Incidents, &board)["incidents"][0]["incident_updates"].take();
     assert_eq!(told.as_array().unwrap().len(), 4);
     assert_eq!(told[0]["id"], parallax_core::id::UpdateId::from_u128(199).to_string());
     let atom = atom::write(site(&board), OWN, &notices(&board)).unwrap();
-    assert!(
-        atom.len() < 200_000 && texts(&atom, "content")[1].contains("Earlier updates: 184"),
-        "{}",
-        atom.len()
-    );
+    assert!(atom.len() < 200_000 && texts(&atom, "content")[1].contains("Earlier updates: 184"), "{}", atom.len());
 }
 
 #[test]
@@ -187,13 +183,11 @@ fn whatever_is_said_is_read_back_from_each_format() {
     for text in NASTY.iter().copied().chain([long.as_str()]) {
         let board = saying(text);
         let all = notices(&board);
-        let summary = sheet(Sheet::Summary, &board);
+        let summary = sheet(StatuspageDocument::Summary, &board);
         assert_eq!(summary["page"]["name"], text);
         assert_eq!(summary["incidents"][0]["name"], text);
         assert_eq!(summary["incidents"][0]["incident_updates"][0]["body"], text);
-        for feed in
-            [atom::write(site(&board), OWN, &all).unwrap(), rss::write(site(&board), OWN, &all).unwrap()]
-        {
+        for feed in [atom::write(site(&board), OWN, &all).unwrap(), rss::write(site(&board), OWN, &all).unwrap()] {
             let titles = texts(&feed, "title");
             assert_eq!(titles.len(), 4, "{text}");
             assert_eq!(titles[0], format!("{text} status"));
@@ -234,7 +228,7 @@ fn feeds_and_calendars_speak_the_pages_language() {
 
 #[test]
 fn what_xml_can_not_hold_is_left_out() {
-    assert_eq!(xml("a\u{0}b\u{b}c\u{ffff}d\r\ne\rf\tg\u{1b}"), "abcd\ne\nf\tg");
+    assert_eq!(xml_text("a\u{0}b\u{b}c\u{ffff}d\r\ne\rf\tg\u{1b}"), "abcd\ne\nf\tg");
     let feed = atom::write(site(&board()), OWN, &notices(&saying("a\u{b}\u{0}b"))).unwrap();
     assert_eq!(texts(&feed, "title")[1], "ab");
 }
@@ -250,7 +244,7 @@ fn an_entry_keeps_its_name_in_atom_and_gets_a_new_one_with_each_update_in_rss() 
     let mut update = incident.updates[0].clone();
     (update.id, update.created_at) = (parallax_core::id::UpdateId::from_u128(9), NOW + HOUR);
     incident.updates.push(update);
-    let moved = Site { page: &board.page, address: "https://status.northwind.example" };
+    let moved = FeedSite { page: &board.page, url: "https://status.northwind.example" };
     let all = notices(&board);
     let (atom, rss) = (atom::write(moved, OWN, &all).unwrap(), rss::write(moved, OWN, &all).unwrap());
     assert_eq!(texts(&atom, "id"), texts(&old_atom, "id"), "ids don't depend on the host");
@@ -272,7 +266,7 @@ fn an_entry_keeps_its_name_in_atom_and_gets_a_new_one_with_each_update_in_rss() 
 #[test]
 fn an_edit_is_news_to_every_reader() {
     let mut board = board();
-    let seen = |board: &Board| {
+    let seen = |board: &PageView| {
         let all = notices(board);
         let windows: Vec<_> = board.maintenance.iter().map(|notice| (7, notice.clone())).collect();
         let rss = rss::write(site(board), OWN, &all).unwrap();
@@ -306,29 +300,29 @@ fn an_edit_is_news_to_every_reader() {
 fn what_nobody_looks_at_is_neither_well_nor_well_again() {
     let mut board = board();
     board.incidents.clear();
-    let whole = |board: &Board| {
-        let status = sheet(Sheet::Status, board)["status"].take();
+    let whole = |board: &PageView| {
+        let status = sheet(StatuspageDocument::Status, board)["status"].take();
         ["indicator", "description", "parallax_indicator"].map(|key| status[key].as_str().unwrap().to_owned())
     };
     board.indicator = Indicator::Unknown;
     board.regions = RegionSet::default();
     assert_eq!(whole(&board), ["major", "Status unknown", "unknown"], "it was down at the last check");
-    board.monitors.retain(|shown| shown.view.status != Status::Down);
+    board.monitors.retain(|shown| shown.state.status != MonitorStatus::Down);
     assert_eq!(whole(&board), ["minor", "Status unknown", "unknown"]);
-    board.monitors.retain(|shown| shown.view.status == Status::Up);
+    board.monitors.retain(|shown| shown.state.status == MonitorStatus::Up);
     assert_eq!(whole(&board), ["minor", "Status unknown", "unknown"]);
-    let components = sheet(Sheet::Components, &board)["components"].take();
+    let components = sheet(StatuspageDocument::Components, &board)["components"].take();
     assert_eq!(components[1]["start_date"], "2026-09-28", "the day it was created");
     // Each of these shows that data existed.
     let seen = board.monitors.clone();
     for shown in &mut board.monitors {
-        (shown.view, shown.past) = Default::default();
+        (shown.state, shown.history) = Default::default();
     }
     assert_eq!(whole(&board), ["none", "No data yet", "unknown"]);
-    board.monitors[0].view.last_check.clone_from(&seen[0].view.last_check);
+    board.monitors[0].state.last_check.clone_from(&seen[0].state.last_check);
     assert_eq!(whole(&board)[0], "minor");
-    board.monitors[0].view = Default::default();
-    board.monitors[1].past.clone_from(&seen[1].past);
+    board.monitors[0].state = Default::default();
+    board.monitors[1].history.clone_from(&seen[1].history);
     assert_eq!(whole(&board)[0], "minor");
     board.monitors.clear();
     assert_eq!(whole(&board), ["none", "No data yet", "unknown"]);
@@ -337,9 +331,9 @@ fn what_nobody_looks_at_is_neither_well_nor_well_again() {
 #[test]
 fn what_is_open_is_listed_whatever_else_is_and_long_lists_are_no_longer_documents() {
     let of = |number: u128, is_open: bool| {
-        let mut notice = board().past.remove(0);
+        let mut notice = board().past_incidents.remove(0);
         notice.incident.id = parallax_core::id::IncidentId::from_u128(number);
-        notice.incident.status = if is_open { Progress::Monitoring } else { Progress::Resolved };
+        notice.incident.status = if is_open { IncidentStatus::Monitoring } else { IncidentStatus::Resolved };
         notice.incident.resolved_at = None;
         notice.incident.updates[0].body = "x".repeat(20_000);
         notice.incident.updates = vec![notice.incident.updates[0].clone(); 30];
@@ -348,18 +342,18 @@ fn what_is_open_is_listed_whatever_else_is_and_long_lists_are_no_longer_document
     for (before, open, listed_open, listed_over) in
         [(60, 1, 1, 49), (60, 3, 3, 47), (0, 200, 200, 10), (60, 45, 45, 10), (9, 0, 0, 9)]
     {
-        let mut all: Vec<Notice> = (0..before).map(|number| of(number, false)).collect();
+        let mut all: Vec<IncidentView> = (0..before).map(|number| of(number, false)).collect();
         all.extend((100..100 + open).map(|number| of(number, true)));
         all.extend((900..960).map(|number| of(number, false)).take(if before == 0 { 60 } else { 0 }));
-        let found: Vec<_> = listed(all.iter()).map(|notice| notice.incident.is_open()).collect();
+        let found: Vec<_> = limit_entries(all.iter()).map(|notice| notice.incident.is_open()).collect();
         let count = |is_open: bool| found.iter().filter(|it| **it == is_open).count();
         assert_eq!((count(true), count(false)), (listed_open, listed_over), "{before} and {open}");
     }
-    let many: Vec<Notice> = (0..200).map(|number| of(number, true)).collect();
+    let many: Vec<IncidentView> = (0..200).map(|number| of(number, true)).collect();
     let board = board();
     for written in [
         atom::write(site(&board), OWN, &many).unwrap(),
-        v2::write(Sheet::Unresolved, site(&board), &board, &many).unwrap(),
+        statuspage_api::write(StatuspageDocument::Unresolved, site(&board), &board, &many).unwrap(),
     ] {
         assert!(written.len() < 5_000_000, "{}", written.len());
     }

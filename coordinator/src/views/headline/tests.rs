@@ -1,32 +1,32 @@
 //! Headlines of pages by their monitors, alone and with open incidents.
 
 use parallax_core::id::MonitorId;
-use parallax_core::incident::{Affected, Incident, Progress};
-use parallax_core::place::{Region, RegionSet};
+use parallax_core::incident::{Incident, IncidentStatus, MonitorImpact};
 use parallax_core::time::HOUR;
+use parallax_core::vantage::{Region, RegionSet};
 
 use super::*;
 use crate::views::tests::{board, incident, notice, shown, window};
 
 /// A page without incidents whose monitors are given by letters: up, slow, down, unknown (`?`), paused, in a
 /// window (and down).
-fn page(letters: &str) -> Board {
+fn page(letters: &str) -> PageView {
     let monitor = |(at, letter): (usize, char)| {
         let status = match letter {
-            'u' => Status::Up,
-            's' => Status::Slow,
-            'd' | 'w' => Status::Down,
-            _ => Status::Unknown,
+            'u' => MonitorStatus::Up,
+            's' => MonitorStatus::Slow,
+            'd' | 'w' => MonitorStatus::Down,
+            _ => MonitorStatus::Unknown,
         };
         let number = u32::try_from(at).unwrap() + 1;
         let mut shown = shown(number, &format!("M{number}"), "Shop", status, 2);
-        (shown.monitor.paused, shown.covered) = (letter == 'p', letter == 'w');
+        (shown.monitor.paused, shown.in_maintenance) = (letter == 'p', letter == 'w');
         shown
     };
-    let monitors: Vec<Shown> = letters.chars().enumerate().map(monitor).collect();
-    let judged = monitors.iter().filter(|shown| !shown.covered).map(|shown| shown.view.status);
+    let monitors: Vec<MonitorView> = letters.chars().enumerate().map(monitor).collect();
+    let judged = monitors.iter().filter(|shown| !shown.in_maintenance).map(|shown| shown.state.status);
     let indicator = Indicator::of(None, judged, false);
-    Board { incidents: Vec::new(), maintenance: Vec::new(), indicator, monitors, ..board() }
+    PageView { incidents: Vec::new(), maintenance: Vec::new(), indicator, monitors, ..board() }
 }
 
 #[test]
@@ -49,7 +49,7 @@ fn what_reports_itself_was_not_checked_by_us() {
             let mut shown = page("u").monitors.remove(0);
             let (kind, ago) = text.split_at(1);
             let ago: Option<i64> = ago.parse().ok();
-            match (&mut shown.view.last_check, ago) {
+            match (&mut shown.state.last_check, ago) {
                 (Some(last), Some(ago)) => last.at = now - ago * MINUTE,
                 (last, _) => *last = None,
             }
@@ -62,14 +62,14 @@ fn what_reports_itself_was_not_checked_by_us() {
                     token: String::new(),
                 };
                 shown.monitor.check = Check::Heartbeat(beat);
-                shown.past.lanes.clear();
+                shown.history.regions.clear();
             }
             shown
         };
-        let monitors_of: Vec<Shown> = monitors.split_whitespace().enumerate().map(monitor).collect();
-        let board = Board { monitors: monitors_of, ..board() };
-        let seen = board.checked().map(|at| now.since(at) / MINUTE);
-        assert_eq!((seen, board.seen_from().len()), (checked, regions), "{monitors}");
+        let monitors_of: Vec<MonitorView> = monitors.split_whitespace().enumerate().map(monitor).collect();
+        let board = PageView { monitors: monitors_of, ..board() };
+        let seen = board.last_checked_at().map(|at| now.since(at) / MINUTE);
+        assert_eq!((seen, board.checked_from().len()), (checked, regions), "{monitors}");
     }
 }
 
@@ -104,34 +104,34 @@ fn a_headline_claims_no_more_than_is_seen() {
         ("ddu", "M1 and M2 are down", "Down from Asia. Everything else is working."),
     ] {
         let mut board = page(monitors);
-        for down in board.monitors.iter_mut().filter(|shown| shown.view.status == Status::Down) {
-            down.view.down_from = Some(RegionSet::only(Region::Asia));
+        for down in board.monitors.iter_mut().filter(|shown| shown.state.status == MonitorStatus::Down) {
+            down.state.down_from = Some(RegionSet::only(Region::Asia));
         }
         let Headline { class, title: said, text: more, .. } = Headline::of(&board);
         assert_eq!((class, said.as_str(), more.as_str()), ("part", title, text), "{monitors} from Asia");
     }
     let mut slow = page("su");
-    slow.monitors[0].view.slow_from = Some(RegionSet::only(Region::Oceania));
+    slow.monitors[0].state.slow_from = Some(RegionSet::only(Region::Oceania));
     assert_eq!(Headline::of(&slow).title, "M1 is slow from Oceania");
-    let told = Board { indicator: Indicator::Partial, monitors: page("dd").monitors, ..board() };
+    let told = PageView { indicator: Indicator::Partial, monitors: page("dd").monitors, ..board() };
     assert_eq!(Headline::of(&told).class, "part", "incidents take precedence");
 }
 
 /// An open incident of the first `count` monitors.
-fn told(title: &str, count: u32, impact: Impact, automatic: bool) -> Notice {
+fn told(title: &str, count: u32, impact: Impact, automatic: bool) -> IncidentView {
     let id = |number: u32| MonitorId::from_u128(u128::from(number));
-    let affected = (1..=count).map(|number| Affected { monitor: id(number), impact: None }).collect();
+    let affected = (1..=count).map(|number| MonitorImpact { monitor: id(number), impact: None }).collect();
     let monitors = (1..=count).map(|number| (id(number), format!("M{number}"), None)).collect();
-    Notice {
+    IncidentView {
         monitors,
         repeats: None,
-        more: 0,
+        omitted_updates: 0,
         incident: Incident { impact, automatic, affected, ..incident(7, title) },
     }
 }
 
 /// Class, title and text of a page's headline while `open` are open.
-fn beside(mut page: Board, open: Vec<Notice>) -> String {
+fn beside(mut page: PageView, open: Vec<IncidentView>) -> String {
     let worst = open.iter().map(|notice| notice.incident.impact).max();
     page.indicator = Indicator::of(worst, [], false);
     page.incidents = open;
@@ -144,18 +144,8 @@ fn beside_an_incident_that_only_says_what_went_down_it_says_what_is_down_now() {
     for (monitors, title, impact, expected) in [
         ("duu", "M1 is down", Impact::Partial, "part: M1 is down. Everything else is working."),
         ("ddd", "M1 and 2 others are down", Impact::Major, "down: All systems are down."),
-        (
-            "dud",
-            "M1 and 2 others are down",
-            Impact::Partial,
-            "part: M1 and M3 are down. Everything else is working.",
-        ),
-        (
-            "dddus",
-            "M1 and 2 others are down",
-            Impact::Partial,
-            "part: 3 of 5 services are down. 1 more is slow.",
-        ),
+        ("dud", "M1 and 2 others are down", Impact::Partial, "part: M1 and M3 are down. Everything else is working."),
+        ("dddus", "M1 and 2 others are down", Impact::Partial, "part: 3 of 5 services are down. 1 more is slow."),
         // In any language of the page at the time it was opened.
         ("uud", "M1 ist ausgefallen", Impact::Partial, "part: M3 is down. Everything else is working."),
         // Recovered, while the incident is still open.
@@ -170,12 +160,7 @@ fn beside_an_incident_that_only_says_what_went_down_it_says_what_is_down_now() {
         ("?du", "M1 and 1 other are down", Impact::Partial, "part: M2 is down. 1 has no data."),
         ("?u", "M1 is down", Impact::Partial, "part: M1 is down. 1 has no data."),
         // A title that was edited, or that names a renamed monitor, stays.
-        (
-            "uud",
-            "M1 is on fire",
-            Impact::Partial,
-            "part: M1 is on fire. M3 is down. Everything else is working.",
-        ),
+        ("uud", "M1 is on fire", Impact::Partial, "part: M1 is on fire. M3 is down. Everything else is working."),
         ("uud", "M9 is down", Impact::Partial, "part: M9 is down. M3 is down. Everything else is working."),
     ] {
         let count = if title.contains("2 others") { 3 } else { 1 + u32::from(title.contains("1 other")) };
@@ -194,7 +179,7 @@ fn beside_an_incident_that_only_says_what_went_down_it_says_what_is_down_now() {
 fn beside_such_an_incident_it_says_from_where_and_what_nobody_sees_any_more() {
     let open = || vec![told("M1 is down", 1, Impact::Partial, true)];
     let mut asia = page("duu");
-    asia.monitors[0].view.down_from = Some(RegionSet::only(Region::Asia));
+    asia.monitors[0].state.down_from = Some(RegionSet::only(Region::Asia));
     assert_eq!(beside(asia.clone(), open()), "part: M1 is down from Asia. Everything else is working.");
     asia.monitors.truncate(1);
     let alone = vec![told("M1 is down", 1, Impact::Major, true)];
@@ -204,7 +189,7 @@ fn beside_such_an_incident_it_says_from_where_and_what_nobody_sees_any_more() {
         [("?uu", "part: M1 is down. 1 has no data."), ("?du", "part: M2 is down. 1 has no data.")]
     {
         let mut unseen = page(monitors);
-        unseen.monitors[0].view.outage_since = Some(unseen.now - HOUR);
+        unseen.monitors[0].state.outage_since = Some(unseen.now - HOUR);
         assert_eq!(beside(unseen, open()), expected, "{monitors}");
     }
 }
@@ -213,13 +198,9 @@ fn beside_such_an_incident_it_says_from_where_and_what_nobody_sees_any_more() {
 fn in_a_window_it_stands_and_beside_people_who_say_more_it_is_theirs() {
     let open = || told("M1 is down", 1, Impact::Partial, true);
     let mut covered = page("wuu");
-    let running = Incident {
-        started_at: covered.now - HOUR,
-        ends_at: Some(covered.now + HOUR),
-        begun: true,
-        ..window()
-    };
-    covered.maintenance = vec![notice(Incident { status: Progress::Scheduled, ..running })];
+    let running =
+        Incident { started_at: covered.now - HOUR, ends_at: Some(covered.now + HOUR), has_begun: true, ..window() };
+    covered.maintenance = vec![notice(Incident { status: IncidentStatus::Scheduled, ..running })];
     // A window doesn't end it.
     assert_eq!(beside(covered, vec![open()]), "part: M1 is down.");
     for (monitors, impact, expected) in [

@@ -10,63 +10,63 @@ fn ip(text: &str) -> IpAddr {
 #[test]
 fn every_known_inward_address_is_refused_with_its_class() {
     let table = [
-        ("0.0.0.0", Class::Unspecified),
-        ("0.1.2.3", Class::Unspecified),
-        ("10.0.0.1", Class::Private),
-        ("100.64.0.1", Class::Cgnat),
-        ("100.100.100.200", Class::Cgnat),
-        ("100.127.255.255", Class::Cgnat),
-        ("127.0.0.1", Class::Loopback),
-        ("127.255.255.255", Class::Loopback),
-        ("168.63.129.16", Class::Platform),
-        ("169.254.169.254", Class::LinkLocal),
-        ("172.16.0.0", Class::Private),
-        ("172.31.255.255", Class::Private),
-        ("192.0.0.8", Class::Reserved),
-        ("192.0.2.1", Class::Documentation),
-        ("192.88.99.1", Class::Translated),
-        ("192.168.1.1", Class::Private),
-        ("198.18.0.1", Class::Benchmark),
-        ("198.19.255.255", Class::Benchmark),
-        ("198.51.100.7", Class::Documentation),
-        ("203.0.113.7", Class::Documentation),
-        ("224.0.0.1", Class::Multicast),
-        ("239.255.255.255", Class::Multicast),
-        ("240.0.0.1", Class::Reserved),
-        ("255.255.255.255", Class::Reserved),
-        ("::", Class::Unspecified),
-        ("::1", Class::Loopback),
-        ("::ffff:127.0.0.1", Class::Loopback),
-        ("::ffff:7f00:1", Class::Loopback),
-        ("::ffff:a9fe:a9fe", Class::LinkLocal),
-        ("::ffff:10.1.2.3", Class::Private),
-        ("::127.0.0.1", Class::Translated),
-        ("::7f00:1", Class::Translated),
-        ("::ffff:0:127.0.0.1", Class::Translated),
-        ("::ffff:0:7f00:1", Class::Translated),
-        ("64:ff9b::7f00:1", Class::Translated),
-        ("64:ff9b::8.8.8.8", Class::Translated),
-        ("64:ff9b:1::a9fe:a9fe", Class::Translated),
-        ("64:ff9b:1::7f00:1", Class::Translated),
-        ("64:ff9b:2::1", Class::Reserved),
-        ("2002:7f00:1::", Class::Translated),
-        ("2001:0:7f00:1::", Class::Translated),
-        ("2001:2::1", Class::Reserved),
-        ("2001:1ff:ffff::1", Class::Reserved),
-        ("2001:db8::1", Class::Documentation),
-        ("3fff::1", Class::Documentation),
-        ("5f00::1", Class::Reserved),
-        ("100::1", Class::Reserved),
-        ("4000::1", Class::Reserved),
-        ("fd00:ec2::254", Class::Private),
-        ("fe80::1", Class::LinkLocal),
-        ("fec0::1", Class::Private),
-        ("ff02::1", Class::Multicast),
-        ("2606:4700::5efe:127.0.0.1", Class::Translated),
-        ("2606:4700::200:5efe:10.0.0.1", Class::Translated),
+        ("0.0.0.0", BlockedClass::Unspecified),
+        ("0.1.2.3", BlockedClass::Unspecified),
+        ("10.0.0.1", BlockedClass::Private),
+        ("100.64.0.1", BlockedClass::Cgnat),
+        ("100.100.100.200", BlockedClass::Cgnat),
+        ("100.127.255.255", BlockedClass::Cgnat),
+        ("127.0.0.1", BlockedClass::Loopback),
+        ("127.255.255.255", BlockedClass::Loopback),
+        ("168.63.129.16", BlockedClass::Platform),
+        ("169.254.169.254", BlockedClass::LinkLocal),
+        ("172.16.0.0", BlockedClass::Private),
+        ("172.31.255.255", BlockedClass::Private),
+        ("192.0.0.8", BlockedClass::Reserved),
+        ("192.0.2.1", BlockedClass::Documentation),
+        ("192.88.99.1", BlockedClass::Translated),
+        ("192.168.1.1", BlockedClass::Private),
+        ("198.18.0.1", BlockedClass::Benchmark),
+        ("198.19.255.255", BlockedClass::Benchmark),
+        ("198.51.100.7", BlockedClass::Documentation),
+        ("203.0.113.7", BlockedClass::Documentation),
+        ("224.0.0.1", BlockedClass::Multicast),
+        ("239.255.255.255", BlockedClass::Multicast),
+        ("240.0.0.1", BlockedClass::Reserved),
+        ("255.255.255.255", BlockedClass::Reserved),
+        ("::", BlockedClass::Unspecified),
+        ("::1", BlockedClass::Loopback),
+        ("::ffff:127.0.0.1", BlockedClass::Loopback),
+        ("::ffff:7f00:1", BlockedClass::Loopback),
+        ("::ffff:a9fe:a9fe", BlockedClass::LinkLocal),
+        ("::ffff:10.1.2.3", BlockedClass::Private),
+        ("::127.0.0.1", BlockedClass::Translated),
+        ("::7f00:1", BlockedClass::Translated),
+        ("::ffff:0:127.0.0.1", BlockedClass::Translated),
+        ("::ffff:0:7f00:1", BlockedClass::Translated),
+        ("64:ff9b::7f00:1", BlockedClass::Translated),
+        ("64:ff9b::8.8.8.8", BlockedClass::Translated),
+        ("64:ff9b:1::a9fe:a9fe", BlockedClass::Translated),
+        ("64:ff9b:1::7f00:1", BlockedClass::Translated),
+        ("64:ff9b:2::1", BlockedClass::Reserved),
+        ("2002:7f00:1::", BlockedClass::Translated),
+        ("2001:0:7f00:1::", BlockedClass::Translated),
+        ("2001:2::1", BlockedClass::Reserved),
+        ("2001:1ff:ffff::1", BlockedClass::Reserved),
+        ("2001:db8::1", BlockedClass::Documentation),
+        ("3fff::1", BlockedClass::Documentation),
+        ("5f00::1", BlockedClass::Reserved),
+        ("100::1", BlockedClass::Reserved),
+        ("4000::1", BlockedClass::Reserved),
+        ("fd00:ec2::254", BlockedClass::Private),
+        ("fe80::1", BlockedClass::LinkLocal),
+        ("fec0::1", BlockedClass::Private),
+        ("ff02::1", BlockedClass::Multicast),
+        ("2606:4700::5efe:127.0.0.1", BlockedClass::Translated),
+        ("2606:4700::200:5efe:10.0.0.1", BlockedClass::Translated),
     ];
     for (text, class) in table {
-        assert_eq!(refusal(ip(text)), Some(class), "{text}");
+        assert_eq!(blocked_class(ip(text)), Some(class), "{text}");
     }
 }
 
@@ -106,7 +106,7 @@ fn public_addresses_pass_up_to_the_edges_of_the_blocks() {
         "3ffe::1",
         "3fff:1000::1",
     ] {
-        assert_eq!(refusal(ip(text)), None, "{text}");
+        assert_eq!(blocked_class(ip(text)), None, "{text}");
     }
 }
 
@@ -127,15 +127,15 @@ proptest! {
     fn nothing_inside_a_blocked_ipv4_prefix_passes(line in 0..V4.len(), noise: u128) {
         let bits = inside(&V4[line], 32, noise);
         let v4 = Ipv4Addr::from_bits(bits as u32);
-        prop_assert!(refusal(IpAddr::V4(v4)).is_some(), "{v4}");
-        prop_assert!(refusal(IpAddr::V6(v4.to_ipv6_mapped())).is_some(), "mapped {v4}");
+        prop_assert!(blocked_class(IpAddr::V4(v4)).is_some(), "{v4}");
+        prop_assert!(blocked_class(IpAddr::V6(v4.to_ipv6_mapped())).is_some(), "mapped {v4}");
     }
 
     #[test]
     fn nothing_inside_a_blocked_ipv6_prefix_passes(line in 0..V6.len(), noise: u128) {
         let v6 = Ipv6Addr::from_bits(inside(&V6[line], 128, noise));
         // The whole of ::/96 is a block and ::ffff:0:0/96 is not part of it.
-        prop_assert!(refusal(IpAddr::V6(v6)).is_some(), "{v6}");
+        prop_assert!(blocked_class(IpAddr::V6(v6)).is_some(), "{v6}");
     }
 
     #[test]
@@ -151,14 +151,14 @@ proptest! {
             Ipv6Addr::new(head, 0, 0, 0, 0, 0x5efe, high, low),
             Ipv6Addr::new(head, 0, 0, 0, 0x200, 0x5efe, high, low),
         ] {
-            prop_assert!(refusal(IpAddr::V6(carrier)).is_some(), "{carrier}");
+            prop_assert!(blocked_class(IpAddr::V6(carrier)).is_some(), "{carrier}");
         }
     }
 
     #[test]
     fn only_global_unicast_ipv6_ever_passes(bits: u128) {
         let v6 = Ipv6Addr::from_bits(bits);
-        if refusal(IpAddr::V6(v6)).is_none() && v6.to_ipv4_mapped().is_none() {
+        if blocked_class(IpAddr::V6(v6)).is_none() && v6.to_ipv4_mapped().is_none() {
             prop_assert_eq!(bits >> 125, 1);
         }
     }

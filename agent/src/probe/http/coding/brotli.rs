@@ -9,8 +9,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use brotli_decompressor::writer::DecompressorWriterCustomAlloc;
 use brotli_decompressor::{Allocator, SliceWrapper, StandardAlloc};
 
-use super::{Next, PIECE, Stage, broken};
-use crate::probe::http::budget::Share;
+use super::{DecodeStage, NextStage, PIECE, invalid_data};
+use crate::probe::http::budget::MemoryShare;
 
 /// Maximum memory of a decoder in bytes; windows beyond the standard's take more.
 const MAX_HELD: usize = 32 << 20;
@@ -18,39 +18,39 @@ const MAX_HELD: usize = 32 << 20;
 type Memory<T> = <StandardAlloc as Allocator<T>>::AllocatedMemory;
 
 type Decoder =
-    DecompressorWriterCustomAlloc<Next, Memory<u8>, CountingAllocator, CountingAllocator, CountingAllocator>;
+    DecompressorWriterCustomAlloc<NextStage, Memory<u8>, CountingAllocator, CountingAllocator, CountingAllocator>;
 
 /// Decodes brotli.
 pub(super) struct Brotli {
     stream: Decoder,
-    held: Arc<AtomicUsize>,
-    share: Share,
-    is_over: bool,
+    memory: Arc<AtomicUsize>,
+    share: MemoryShare,
+    is_done: bool,
 }
 
 impl Brotli {
-    pub(super) fn new(next: Next, share: Share) -> Self {
+    pub(super) fn new(next: NextStage, share: MemoryShare) -> Self {
         let held = Arc::default();
-        let mut counting = CountingAllocator { held: Arc::clone(&held) };
+        let mut counting = CountingAllocator { memory: Arc::clone(&held) };
         let buffer = counting.alloc_cell(PIECE);
         let stream = Decoder::new(next, buffer, counting.clone(), counting.clone(), counting);
-        Self { stream, held, share, is_over: false }
+        Self { stream, memory: held, share, is_done: false }
     }
 }
 
 impl Write for Brotli {
     fn write(&mut self, piece: &[u8]) -> io::Result<usize> {
-        if self.is_over || piece.is_empty() {
+        if self.is_done || piece.is_empty() {
             return Ok(piece.len());
         }
         let taken = self.stream.write(piece)?;
-        let held = self.held.load(Ordering::Relaxed);
+        let held = self.memory.load(Ordering::Relaxed);
         if held > MAX_HELD {
-            return Err(broken("brotli"));
+            return Err(invalid_data("brotli"));
         }
         self.share.grow_to(held)?;
         // Fewer bytes are consumed only at the end of the stream.
-        self.is_over = taken < piece.len();
+        self.is_done = taken < piece.len();
         Ok(piece.len())
     }
 
@@ -59,7 +59,7 @@ impl Write for Brotli {
     }
 }
 
-impl Stage for Brotli {
+impl DecodeStage for Brotli {
     fn end(&mut self) -> io::Result<()> {
         self.stream.close()?;
         self.stream.get_mut().end()
@@ -69,7 +69,7 @@ impl Stage for Brotli {
 /// Allocates for the decoder and counts its memory.
 #[derive(Clone)]
 struct CountingAllocator {
-    held: Arc<AtomicUsize>,
+    memory: Arc<AtomicUsize>,
 }
 
 impl<T: Clone + Default> Allocator<T> for CountingAllocator
@@ -79,11 +79,11 @@ where
     type AllocatedMemory = Memory<T>;
 
     fn alloc_cell(&mut self, len: usize) -> Self::AllocatedMemory {
-        self.held.fetch_add(len.saturating_mul(size_of::<T>()), Ordering::Relaxed);
+        self.memory.fetch_add(len.saturating_mul(size_of::<T>()), Ordering::Relaxed);
         StandardAlloc::default().alloc_cell(len)
     }
 
     fn free_cell(&mut self, memory: Self::AllocatedMemory) {
-        self.held.fetch_sub(memory.slice().len().saturating_mul(size_of::<T>()), Ordering::Relaxed);
+        self.memory.fetch_sub(memory.slice().len().saturating_mul(size_of::<T>()), Ordering::Relaxed);
     }
 }

@@ -10,15 +10,15 @@ use http::HeaderValue;
 use proptest::prelude::*;
 
 use super::*;
-use crate::probe::http::budget::Budget;
+use crate::probe::http::budget::MemoryBudget;
 
 /// Collects the decoded bytes, up to a bound.
 #[derive(Clone, Default)]
-struct Kept(Arc<Mutex<Vec<u8>>>);
+struct BodyCollector(Arc<Mutex<Vec<u8>>>);
 
 const BOUND: usize = 4 * 1024 * 1024;
 
-impl Write for Kept {
+impl Write for BodyCollector {
     fn write(&mut self, piece: &[u8]) -> io::Result<usize> {
         let mut kept = self.0.lock().unwrap();
         if kept.len() + piece.len() > BOUND {
@@ -33,7 +33,7 @@ impl Write for Kept {
     }
 }
 
-impl Stage for Kept {
+impl DecodeStage for BodyCollector {
     fn end(&mut self) -> io::Result<()> {
         Ok(())
     }
@@ -42,9 +42,9 @@ impl Stage for Kept {
 fn undone(codings: &str, body: &[u8], cut: usize) -> io::Result<Vec<u8>> {
     let mut headers = HeaderMap::new();
     headers.insert(header::CONTENT_ENCODING, HeaderValue::from_str(codings).unwrap());
-    let kept = Kept::default();
-    let share = Arc::<Budget>::default().share(1);
-    let mut first = undo(&headers, Box::new(kept.clone()), &share).ok_or_else(|| broken("unknown"))?;
+    let kept = BodyCollector::default();
+    let share = Arc::<MemoryBudget>::default().share(1);
+    let mut first = decoding_stages(&headers, Box::new(kept.clone()), &share).ok_or_else(|| invalid_data("unknown"))?;
     for piece in body.chunks(cut.max(1)) {
         first.write_all(piece)?;
     }
@@ -80,8 +80,8 @@ const BROTLI: &[u8] =
     &[27, 23, 0, 248, 141, 148, 110, 222, 68, 85, 134, 214, 10, 32, 108, 111, 74, 17, 121, 226, 128, 174, 22];
 /// 16 MiB of zeros, likewise.
 const BROTLI_BOMB: &[u8] = &[
-    203, 255, 255, 63, 248, 39, 0, 226, 177, 64, 32, 247, 254, 47, 255, 255, 255, 240, 79, 0, 196, 97, 17,
-    128, 238, 253, 31,
+    203, 255, 255, 63, 248, 39, 0, 226, 177, 64, 32, 247, 254, 47, 255, 255, 255, 240, 79, 0, 196, 97, 17, 128, 238,
+    253, 31,
 ];
 
 #[test]
@@ -157,9 +157,9 @@ fn a_bomb_ends_at_the_bound() {
 #[test]
 fn what_comes_to_nothing_ends_too() {
     // A skippable frame that is longer than the bound.
-    let length = u32::try_from(2 * MAX_BETWEEN).unwrap();
+    let length = u32::try_from(2 * MAX_INTERMEDIATE_BYTES).unwrap();
     let nothing =
-        [&[0x50, 0x2a, 0x4d, 0x18], length.to_le_bytes().as_slice(), &vec![0; 2 * MAX_BETWEEN]].concat();
+        [&[0x50, 0x2a, 0x4d, 0x18], length.to_le_bytes().as_slice(), &vec![0; 2 * MAX_INTERMEDIATE_BYTES]].concat();
     assert_eq!(undone("zstd", &nothing, 16 * 1024).unwrap(), b"");
     let error = undone("zstd, gzip", &gzip(&nothing), 16 * 1024).unwrap_err();
     assert_eq!(error.kind(), io::ErrorKind::FileTooLarge);
@@ -183,10 +183,10 @@ fn a_zstd_window_beyond_the_bound_is_refused_before_it_is_made() {
 
 #[test]
 fn the_window_of_a_brotli_body_counts_until_the_body_is_dropped() {
-    let budget = Arc::<Budget>::default();
+    let budget = Arc::<MemoryBudget>::default();
     let begun = || {
         let headers = [(header::CONTENT_ENCODING, HeaderValue::from_static("br"))].into_iter().collect();
-        let mut first = undo(&headers, Box::new(Kept::default()), &budget.share(1)).unwrap();
+        let mut first = decoding_stages(&headers, Box::new(BodyCollector::default()), &budget.share(1)).unwrap();
         first.write_all(&BROTLI_BOMB[..BROTLI_BOMB.len() / 2]).map(|()| first)
     };
     let mut held = Vec::new();

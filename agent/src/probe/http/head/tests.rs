@@ -3,31 +3,34 @@
 use super::*;
 use proptest::prelude::*;
 
-fn whole(pieces: &[&[u8]], to_head: bool, keep: Keep) -> Result<Option<(Head, Framing, String)>, Failure> {
-    let mut reading = Reading::new(to_head, keep);
+fn whole(
+    pieces: &[&[u8]],
+    to_head: bool,
+    keep: HeaderSelection,
+) -> Result<Option<(ResponseHead, BodyFraming, String)>, WireFailure> {
+    let mut reading = HeadReader::new(to_head, keep);
     for piece in pieces {
-        if let Some((head, framing, read)) = reading.take(piece)? {
+        if let Some((head, framing, read)) = reading.feed(piece)? {
             return Ok(Some((head, framing, String::from_utf8_lossy(&piece[read..]).into_owned())));
         }
     }
     Ok(None)
 }
 
-fn read(pieces: &[&[u8]], to_head: bool) -> Result<Option<u16>, Failure> {
-    Ok(whole(pieces, to_head, Keep::Redirects)?.map(|(head, _, _)| head.status.as_u16()))
+fn read(pieces: &[&[u8]], to_head: bool) -> Result<Option<u16>, WireFailure> {
+    Ok(whole(pieces, to_head, HeaderSelection::Redirects)?.map(|(head, _, _)| head.status.as_u16()))
 }
 
-fn status(text: &str) -> Result<Option<u16>, Failure> {
+fn status(text: &str) -> Result<Option<u16>, WireFailure> {
     read(&[text.as_bytes()], false)
 }
 
 /// Returns the headers of a response with these lines, as `name: value`.
-fn headers(lines: &[u8], keep: Keep) -> Result<Vec<String>, Failure> {
+fn headers(lines: &[u8], keep: HeaderSelection) -> Result<Vec<String>, WireFailure> {
     let head = [b"HTTP/1.1 302 Found\r\n", lines, b"\r\n"].concat();
     let Some((head, _, _)) = whole(&[&head], false, keep)? else { panic!("no head") };
-    let shown = |(name, value): (&HeaderName, &HeaderValue)| {
-        format!("{name}: {}", String::from_utf8_lossy(value.as_bytes()))
-    };
+    let shown =
+        |(name, value): (&HeaderName, &HeaderValue)| format!("{name}: {}", String::from_utf8_lossy(value.as_bytes()));
     Ok(head.headers.iter().map(shown).collect())
 }
 
@@ -40,18 +43,16 @@ fn informational_answers_are_passed_over() {
     assert_eq!(read(&[early.as_bytes(), last.as_bytes()], false), Ok(Some(200)));
     assert_eq!(status("HTTP/1.1 101 Switching Protocols\r\n\r\n"), Ok(Some(101)));
     let many = format!("{}{last}", "HTTP/1.1 100 Continue\r\n\r\n".repeat(MAX_INTERIM + 1));
-    assert_eq!(status(&many), Err(Failure::HeadTooLarge));
+    assert_eq!(status(&many), Err(WireFailure::HeadTooLarge));
 }
 
 #[test]
 fn what_is_no_head_is_refused_at_its_first_bytes() {
     for text in ["SSH-2.0-thing\r\n", "<html>", "220 mail.example ESMTP\r\n", "H2", "\r\n\r\nnothing"] {
-        assert_eq!(status(text), Err(Failure::HttpMalformed), "{text}");
+        assert_eq!(status(text), Err(WireFailure::HttpMalformed), "{text}");
     }
-    for text in
-        ["HTTP/1.1 2x0 OK", "HTTP/1.1 OK", "HTTP/1.1 2000 OK", "HTTP/x 200 OK", "HTTP/1.1", "HTTP/ 200"]
-    {
-        assert_eq!(status(&format!("{text}\r\n\r\n")), Err(Failure::HttpMalformed), "{text}");
+    for text in ["HTTP/1.1 2x0 OK", "HTTP/1.1 OK", "HTTP/1.1 2000 OK", "HTTP/x 200 OK", "HTTP/1.1", "HTTP/ 200"] {
+        assert_eq!(status(&format!("{text}\r\n\r\n")), Err(WireFailure::HttpMalformed), "{text}");
     }
 }
 
@@ -94,15 +95,15 @@ fn odd_lines_are_mended_or_passed_over() {
     ] {
         let shown = String::from_utf8_lossy(lines).into_owned();
         let kept: Vec<String> = kept.iter().map(|line| (*line).to_owned()).collect();
-        assert_eq!(headers(lines, Keep::All).as_ref(), Ok(&kept), "{shown:?}");
+        assert_eq!(headers(lines, HeaderSelection::All).as_ref(), Ok(&kept), "{shown:?}");
         let followed = |line: &&String| line.starts_with("location") || line.starts_with("set-cookie");
         let followed = kept.iter().filter(followed).cloned().collect();
-        assert_eq!(headers(lines, Keep::Redirects), Ok(followed), "{shown:?}");
+        assert_eq!(headers(lines, HeaderSelection::Redirects), Ok(followed), "{shown:?}");
     }
     for lines in [b"a: b\0c\r\n".as_slice(), b"a: b\rc\r\n", b"a b\0: c\r\n", b"a\r: b\r\n"] {
-        for keep in [Keep::All, Keep::Redirects] {
+        for keep in [HeaderSelection::All, HeaderSelection::Redirects] {
             let shown = String::from_utf8_lossy(lines);
-            assert_eq!(headers(lines, keep), Err(Failure::HttpMalformed), "{shown:?}");
+            assert_eq!(headers(lines, keep), Err(WireFailure::HttpMalformed), "{shown:?}");
         }
     }
 }
@@ -110,31 +111,31 @@ fn odd_lines_are_mended_or_passed_over() {
 #[test]
 fn a_body_has_one_length() {
     for (lines, expected) in [
-        ("", Ok(Framing::UntilClose)),
-        ("content-length: 5\r\n", Ok(Framing::Length(5))),
-        ("Content-Length : 5\r\n", Ok(Framing::Length(5))),
-        ("content-length:\r\n 5\r\n", Ok(Framing::Length(5))),
-        ("Content-Length: 5, 5\r\ncontent-length: 05\r\n", Ok(Framing::Length(5))),
-        ("content-length: 5\r\ncontent-length: 6\r\n", Err(Failure::HttpMalformed)),
-        ("content-length: 5\r\ncontent-length : 6\r\n", Err(Failure::HttpMalformed)),
-        ("content-length: 5\r\ncontent-length: x\r\n", Err(Failure::HttpMalformed)),
-        ("content-length: +5\r\n", Ok(Framing::UntilClose)),
-        ("content-length: -1\r\n", Ok(Framing::UntilClose)),
-        ("content-length:\r\n", Ok(Framing::UntilClose)),
-        ("content-length: 99999999999999999999\r\n", Ok(Framing::UntilClose)),
-        ("transfer-encoding: chunked\r\n", Ok(Framing::Chunked)),
-        ("Transfer-Encoding : gzip, Chunked\r\n", Ok(Framing::Chunked)),
-        ("transfer-encoding: chunked\r\ncontent-length: x\r\n", Ok(Framing::Chunked)),
-        ("transfer-encoding: identity\r\ncontent-length: 5\r\n", Ok(Framing::Length(5))),
+        ("", Ok(BodyFraming::UntilClose)),
+        ("content-length: 5\r\n", Ok(BodyFraming::Length(5))),
+        ("Content-Length : 5\r\n", Ok(BodyFraming::Length(5))),
+        ("content-length:\r\n 5\r\n", Ok(BodyFraming::Length(5))),
+        ("Content-Length: 5, 5\r\ncontent-length: 05\r\n", Ok(BodyFraming::Length(5))),
+        ("content-length: 5\r\ncontent-length: 6\r\n", Err(WireFailure::HttpMalformed)),
+        ("content-length: 5\r\ncontent-length : 6\r\n", Err(WireFailure::HttpMalformed)),
+        ("content-length: 5\r\ncontent-length: x\r\n", Err(WireFailure::HttpMalformed)),
+        ("content-length: +5\r\n", Ok(BodyFraming::UntilClose)),
+        ("content-length: -1\r\n", Ok(BodyFraming::UntilClose)),
+        ("content-length:\r\n", Ok(BodyFraming::UntilClose)),
+        ("content-length: 99999999999999999999\r\n", Ok(BodyFraming::UntilClose)),
+        ("transfer-encoding: chunked\r\n", Ok(BodyFraming::Chunked)),
+        ("Transfer-Encoding : gzip, Chunked\r\n", Ok(BodyFraming::Chunked)),
+        ("transfer-encoding: chunked\r\ncontent-length: x\r\n", Ok(BodyFraming::Chunked)),
+        ("transfer-encoding: identity\r\ncontent-length: 5\r\n", Ok(BodyFraming::Length(5))),
     ] {
         for version in ["1.1", "1.0"] {
             let head = format!("HTTP/{version} 200 OK\r\n{lines}\r\n");
-            for keep in [Keep::All, Keep::Redirects] {
+            for keep in [HeaderSelection::All, HeaderSelection::Redirects] {
                 let framing = whole(&[head.as_bytes()], false, keep).map(|read| read.unwrap().1);
                 assert_eq!(framing, expected, "{lines}");
             }
-            let to_head = whole(&[head.as_bytes()], true, Keep::All).unwrap().unwrap();
-            assert_eq!(to_head.1, Framing::Empty, "HEAD has no body: {lines}");
+            let to_head = whole(&[head.as_bytes()], true, HeaderSelection::All).unwrap().unwrap();
+            assert_eq!(to_head.1, BodyFraming::Empty, "HEAD has no body: {lines}");
         }
     }
 }
@@ -144,17 +145,17 @@ fn a_head_ends_somewhere() {
     let line = [b'a'; 100];
     let mut pieces: Vec<&[u8]> = vec![b"HTTP/1.1 200 OK\r\nx: "];
     pieces.extend(vec![line.as_slice(); 700]);
-    assert_eq!(read(&pieces, false), Err(Failure::HeadTooLarge));
+    assert_eq!(read(&pieces, false), Err(WireFailure::HeadTooLarge));
     let many = format!("HTTP/1.1 200 OK\r\n{}\r\n", "a: b\r\n".repeat(MAX_HEADERS + 1));
-    assert_eq!(status(&many), Err(Failure::HeadTooLarge));
+    assert_eq!(status(&many), Err(WireFailure::HeadTooLarge));
     let odd = format!("HTTP/1.1 200 OK\r\n{}\r\n", "a : b\r\n".repeat(MAX_HEADERS + 1));
-    assert_eq!(status(&odd), Err(Failure::HeadTooLarge));
+    assert_eq!(status(&odd), Err(WireFailure::HeadTooLarge));
 }
 
 #[test]
 fn a_redirects_target_is_kept() {
     let text = b"HTTP/1.1 302 Found\r\nLOCATION: /a\r\nlocation: /b\r\ncontent-length: 0\r\n\r\n";
-    let (head, _, _) = whole(&[text], false, Keep::Redirects).unwrap().unwrap();
+    let (head, _, _) = whole(&[text], false, HeaderSelection::Redirects).unwrap().unwrap();
     assert_eq!(head.headers[header::LOCATION], "/a");
 }
 
@@ -175,8 +176,8 @@ proptest! {
                 .map(|pair| &text[pair[0]..pair[1]])
                 .filter(|piece| !piece.is_empty())
                 .collect();
-            let (head, framing, rest) = whole(&pieces, false, Keep::All).unwrap().unwrap();
-            prop_assert_eq!((head.status.as_u16(), framing), (404, Framing::Length(3)));
+            let (head, framing, rest) = whole(&pieces, false, HeaderSelection::All).unwrap().unwrap();
+            prop_assert_eq!((head.status.as_u16(), framing), (404, BodyFraming::Length(3)));
             prop_assert!("bye".starts_with(&rest));
         }
     }
@@ -187,7 +188,7 @@ proptest! {
             let text = [start, &noise, b"\r\n\r\n"].concat();
             let pieces: Vec<&[u8]> = text.chunks(cut).collect();
             let one = read(&pieces, false);
-            prop_assert_eq!(whole(&pieces, false, Keep::All).map(|head| head.map(|head| head.0.status.as_u16())), one);
+            prop_assert_eq!(whole(&pieces, false, HeaderSelection::All).map(|head| head.map(|head| head.0.status.as_u16())), one);
         }
     }
 }

@@ -1,8 +1,7 @@
 //! Tests with chains whose keys the TLS library can't verify, and with an issuer outside its validity period.
 
 use rcgen::{
-    BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair, KeyUsagePurpose,
-    date_time_ymd,
+    BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair, KeyUsagePurpose, date_time_ymd,
 };
 use rustls::{
     RootCertStore,
@@ -47,12 +46,10 @@ fn verdict(
 #[test]
 fn a_key_that_the_library_lacks_is_named() {
     let odd = odd();
-    let [p256, p521, rsa1024, rsa2048, leaf_p521, leaf_rsa1024, by_p521, by_rsa1024, by_sha1] = &odd[..]
-    else {
+    let [p256, p521, rsa1024, rsa2048, leaf_p521, leaf_rsa1024, by_p521, by_rsa1024, by_sha1] = &odd[..] else {
         panic!("{}", odd.len())
     };
-    let of_issuer =
-        |key: &str| Err(format!("an issuer of its certificate has {key}, which this check can't verify"));
+    let of_issuer = |key: &str| Err(format!("an issuer of its certificate has {key}, which this check can't verify"));
     // With and without the issuer in the chain.
     for others in [vec![], vec![p521.clone()]] {
         assert_eq!(verdict(p521, &others, by_p521, "a.example"), of_issuer("a P-521 key"));
@@ -67,7 +64,7 @@ fn a_key_that_the_library_lacks_is_named() {
         assert_eq!(verdict(p256, &[], leaf, "a.example"), Ok(()));
         let error = signature(CertificateError::BadSignature.into(), leaf);
         let words = format!("its certificate has {key}, which this check can't verify");
-        assert_eq!(explained(&error), Some(&ChainFault::Lacking(words)));
+        assert_eq!(explained(&error), Some(&ChainFault::Unsupported(words)));
     }
     let wrong = signature(CertificateError::BadSignature.into(), by_p521);
     assert_eq!(wrong, CertificateError::BadSignature.into());
@@ -77,8 +74,8 @@ fn a_key_that_the_library_lacks_is_named() {
         assert!(sha1.contains("UnsupportedSignatureAlgorithm"), "{sha1}");
     }
     // A certificate outside the leaf's path is no excuse.
-    assert_eq!(unreckoned(leaf_p521, &[p256.clone(), rsa1024.clone()]), None);
-    assert!(unreckoned(by_rsa1024, &[p256.clone(), rsa1024.clone()]).is_some());
+    assert_eq!(unsupported_on_path(leaf_p521, &[p256.clone(), rsa1024.clone()]), None);
+    assert!(unsupported_on_path(by_rsa1024, &[p256.clone(), rsa1024.clone()]).is_some());
     let stranger = verdict(p256, &[], by_rsa1024, "a.example").unwrap_err();
     assert!(stranger.contains("UnknownIssuer"), "{stranger}");
 }

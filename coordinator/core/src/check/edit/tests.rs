@@ -4,21 +4,21 @@ use super::*;
 
 #[test]
 fn basic_credentials_are_those_of_the_standard() {
-    assert_eq!(basic("Aladdin", "open sesame"), "Basic QWxhZGRpbjpvcGVuIHNlc2FtZQ==");
-    assert_eq!(basic("a", "b"), "Basic YTpi");
-    assert_eq!(basic("ab", "c"), "Basic YWI6Yw==");
-    assert_eq!(basic("ab", "cd"), "Basic YWI6Y2Q=");
+    assert_eq!(basic_auth("Aladdin", "open sesame"), "Basic QWxhZGRpbjpvcGVuIHNlc2FtZQ==");
+    assert_eq!(basic_auth("a", "b"), "Basic YTpi");
+    assert_eq!(basic_auth("ab", "c"), "Basic YWI6Yw==");
+    assert_eq!(basic_auth("ab", "cd"), "Basic YWI6Y2Q=");
 }
 
 #[test]
 fn user_info_of_a_url_becomes_a_secret_header() {
     let edit = CheckEdit {
-        url: Given::Value("https://a:b@example.com/".to_owned()),
-        headers: Given::Value(vec![("authorization".to_owned(), "Bearer x".to_owned())]),
+        url: PatchField::Value("https://a:b@example.com/".to_owned()),
+        headers: PatchField::Value(vec![("authorization".to_owned(), "Bearer x".to_owned())]),
         ..CheckEdit::default()
     };
-    let mut faults = Refusals::none();
-    let Some(Settled { check: Check::Http(http), .. }) = edit.settle(CheckKind::Http, None, "", &mut faults)
+    let mut faults = ValidationErrors::new();
+    let Some(ValidatedCheck { check: Check::Http(http), .. }) = edit.validate(CheckKind::Http, None, "", &mut faults)
     else {
         panic!("{faults}")
     };
@@ -32,14 +32,14 @@ fn sent_after(edits: &[(Option<&str>, Option<&str>)]) -> Option<String> {
     let mut check = None;
     for (url, header) in edits {
         let edit = CheckEdit {
-            url: url.map_or(Given::Absent, |url| Given::Value(url.to_owned())),
-            headers: header.map_or(Given::Absent, |value| {
-                Given::Value(vec![("authorization".to_owned(), value.to_owned())])
+            url: url.map_or(PatchField::Absent, |url| PatchField::Value(url.to_owned())),
+            headers: header.map_or(PatchField::Absent, |value| {
+                PatchField::Value(vec![("authorization".to_owned(), value.to_owned())])
             }),
             ..CheckEdit::default()
         };
-        let mut faults = Refusals::none();
-        check = edit.settle(CheckKind::Http, check.as_ref(), "", &mut faults).map(|settled| settled.check);
+        let mut faults = ValidationErrors::new();
+        check = edit.validate(CheckKind::Http, check.as_ref(), "", &mut faults).map(|settled| settled.check);
         assert!(faults.is_empty(), "{faults}");
     }
     let Some(Check::Http(http)) = check else { panic!("no http check") };
@@ -48,8 +48,7 @@ fn sent_after(edits: &[(Option<&str>, Option<&str>)]) -> Option<String> {
 
 #[test]
 fn credentials_of_an_address_stay_with_it() {
-    let (with, plain, other) =
-        (Some("https://a:b@a.example/"), Some("https://a.example/x"), Some("b.example"));
+    let (with, plain, other) = (Some("https://a:b@a.example/"), Some("https://a.example/x"), Some("b.example"));
     let basic = || Some("Basic YTpi".to_owned());
     let own = || Some("Bearer x".to_owned());
     assert_eq!(sent_after(&[(with, None)]), basic());
@@ -130,22 +129,22 @@ fn names_are_shown_as_they_are_written_and_asked_in_ascii() {
             "https://xn--bcher-kva.example/\u{fc}",
         ),
     ] {
-        let value = Given::Value(sent.to_owned());
+        let value = PatchField::Value(sent.to_owned());
         let edit = match field {
             "url" => CheckEdit { url: value, ..CheckEdit::default() },
             _ => CheckEdit { host: value, ..CheckEdit::default() },
         };
-        let mut faults = Refusals::none();
-        let Some(Settled { check, host }) = edit.settle(kind, None, "", &mut faults) else {
+        let mut faults = ValidationErrors::new();
+        let Some(ValidatedCheck { check, host }) = edit.validate(kind, None, "", &mut faults) else {
             panic!("{sent}: {faults}")
         };
         let seen = (host.as_deref(), check.host(), check.target());
         assert_eq!(seen, (Some(shown), asked.to_owned(), target.to_owned()), "{sent}");
     }
-    let mut faults = Refusals::none();
+    let mut faults = ValidationErrors::new();
     for kind in [CheckKind::Tcp, CheckKind::Ping, CheckKind::Certificate, CheckKind::Domain] {
-        let root = CheckEdit { host: Given::Value(".".to_owned()), ..CheckEdit::default() };
-        assert!(root.settle(kind, None, "", &mut faults).is_none(), "{kind}");
+        let root = CheckEdit { host: PatchField::Value(".".to_owned()), ..CheckEdit::default() };
+        assert!(root.validate(kind, None, "", &mut faults).is_none(), "{kind}");
     }
 }
 

@@ -1,7 +1,7 @@
 //! Bounds of a destination's fields, and the values that an edit keeps.
 
 use super::*;
-use crate::destination::OLD_SECRET;
+use crate::destination::SECRET_OVERLAP;
 
 const SECRET: &str = "whsec_AAAA";
 
@@ -13,8 +13,8 @@ fn later() -> Timestamp {
     now() + crate::time::MINUTE
 }
 
-fn value(text: &str) -> Given<String> {
-    Given::Value(text.to_owned())
+fn value(text: &str) -> PatchField<String> {
+    PatchField::Value(text.to_owned())
 }
 
 fn edit(kind: &str) -> DestinationEdit {
@@ -23,14 +23,19 @@ fn edit(kind: &str) -> DestinationEdit {
 
 fn made(edit: &DestinationEdit) -> Result<Destination, String> {
     let monitors = BTreeSet::from([MonitorId::from_u128(1)]);
-    let around = Around { monitors: &monitors, owner: "owner@example.com", refused: &|_| None };
-    edit.settle_new((DestinationId::from_u128(1), PageId::from_u128(2)), SECRET.to_owned(), &around, now())
+    let around =
+        DestinationContext { monitors: &monitors, account_email: "owner@example.com", forbidden_address: &|_| None };
+    edit.validate_new((DestinationId::from_u128(1), PageId::from_u128(2)), SECRET.to_owned(), &around, now())
         .map_err(|faults| faults.to_string())
 }
 
 fn changed(edit: &DestinationEdit, before: &Destination) -> Result<Destination, String> {
-    let around = Around { monitors: &BTreeSet::new(), owner: "owner@example.com", refused: &|_| None };
-    edit.settle(before, &around, later()).map_err(|faults| faults.to_string())
+    let around = DestinationContext {
+        monitors: &BTreeSet::new(),
+        account_email: "owner@example.com",
+        forbidden_address: &|_| None,
+    };
+    edit.validate_edit(before, &around, later()).map_err(|faults| faults.to_string())
 }
 
 fn webhook() -> DestinationEdit {
@@ -55,7 +60,7 @@ fn each_type_needs_its_own_fields_and_no_others() {
         assert_eq!(made.channel.kind(), kind);
         assert!(made.enabled && made.events.is_none() && made.monitors.is_none());
         // A wrong value in a field of another type is no error.
-        let wrong = || Given::Wrong("must be a string".to_owned());
+        let wrong = || PatchField::Invalid("must be a string".to_owned());
         let noisy = match kind {
             ChannelKind::Email => DestinationEdit { url: wrong(), key: wrong(), ..edit.clone() },
             _ => DestinationEdit { to: wrong(), ..edit.clone() },
@@ -93,9 +98,8 @@ fn tokens_chats_and_keys_keep_their_shape() {
     for bad in ["", "1", ":a", "a:a", "1:", "1:a/../b", "1:a b", "***"] {
         assert!(!bot(bad), "{bad}");
     }
-    let chat = |chat: &str| {
-        made(&DestinationEdit { token: value("1:a"), chat: value(chat), ..edit("telegram") }).is_ok()
-    };
+    let chat =
+        |chat: &str| made(&DestinationEdit { token: value("1:a"), chat: value(chat), ..edit("telegram") }).is_ok();
     assert!(chat("-1001234567890") && chat("42") && chat("@shop"));
     for bad in ["", "@", "shop", "@a b", "4.2", "99999999999999999999"] {
         assert!(!chat(bad), "{bad}");
@@ -114,7 +118,7 @@ fn tokens_chats_and_keys_keep_their_shape() {
 #[test]
 fn events_and_monitors_are_named_or_all() {
     let events = |names: &[&str]| {
-        let events = Given::Value(names.iter().map(|&name| name.to_owned()).collect());
+        let events = PatchField::Value(names.iter().map(|&name| name.to_owned()).collect());
         made(&DestinationEdit { events, ..webhook() }).map(|it| it.events)
     };
     let both = Some(vec![AlertKind::WentDown, AlertKind::Recovered]);
@@ -122,7 +126,7 @@ fn events_and_monitors_are_named_or_all() {
     assert!(events(&[]).is_err() && events(&["down"]).is_err());
     let monitors = |ids: Vec<u128>| {
         let ids = ids.into_iter().map(|id| MonitorId::from_u128(id).to_string()).collect();
-        made(&DestinationEdit { monitor_ids: Given::Value(ids), ..webhook() }).map(|it| it.monitors)
+        made(&DestinationEdit { monitor_ids: PatchField::Value(ids), ..webhook() }).map(|it| it.monitors)
     };
     assert_eq!(monitors(vec![1, 1]), Ok(Some(vec![MonitorId::from_u128(1)])));
     assert!(monitors(vec![]).is_err() && monitors(vec![2]).is_err());
@@ -137,22 +141,22 @@ fn an_edit_keeps_what_is_left_out_and_switches_on_again() {
     let after = changed(&name, &before).unwrap();
     assert_eq!((after.name.as_str(), &after.channel), ("Other", &before.channel));
     assert_eq!((&after.monitors, &after.health), (&before.monitors, &before.health));
-    before.health.off = Some((now(), OffReason::Gone));
-    assert_eq!(changed(&name, &before).unwrap().health, Health::default());
-    before.health.off = None;
+    before.health.disabled = Some((now(), DisableReason::Gone));
+    assert_eq!(changed(&name, &before).unwrap().health, DeliveryHealth::default());
+    before.health.disabled = None;
     let moved = DestinationEdit { url: value("https://other.example/"), ..DestinationEdit::default() };
     let after = changed(&moved, &before).unwrap();
-    assert_eq!(after.health, Health::default(), "a new receiver starts with fresh health");
-    assert!(matches!(&after.channel, Channel::Webhook { secret, .. } if secret.present == SECRET));
+    assert_eq!(after.health, DeliveryHealth::default(), "a new receiver starts with fresh health");
+    assert!(matches!(&after.channel, Channel::Webhook { secret, .. } if secret.newest == SECRET));
     // Monitors that were already listed may be sent again even if they no longer exist.
     let again = DestinationEdit {
-        monitor_ids: Given::Value(vec![MonitorId::from_u128(9).to_string()]),
+        monitor_ids: PatchField::Value(vec![MonitorId::from_u128(9).to_string()]),
         ..DestinationEdit::default()
     };
     assert_eq!(changed(&again, &before).unwrap().monitors, before.monitors);
     for (wrong, rule) in [
         (DestinationEdit { kind: value("slack"), ..DestinationEdit::default() }, "type can't be changed"),
-        (DestinationEdit { url: Given::Null, ..DestinationEdit::default() }, "url must not be null"),
+        (DestinationEdit { url: PatchField::Null, ..DestinationEdit::default() }, "url must not be null"),
         (
             DestinationEdit { url: value("https://hooks.example.com/***"), ..DestinationEdit::default() },
             "url is masked: send the full value, or omit the field to keep it",
@@ -167,15 +171,15 @@ fn a_new_secret_waits_for_a_day_and_a_second_one_takes_its_place() {
     let before = made(&webhook()).unwrap();
     let after = before.rotated("whsec_BBBB".to_owned(), now()).unwrap();
     let secret = after.secrets().unwrap();
-    let until = now() + OLD_SECRET;
+    let until = now() + SECRET_OVERLAP;
     assert_eq!((secret.active(now()), secret.pending(now())), (SECRET, Some("whsec_BBBB")));
     assert_eq!((secret.active(until), secret.pending(until)), ("whsec_BBBB", None));
     assert_eq!(secret.pending_until(now()), Some(until));
     let second = secret.rotated("whsec_CCCC".to_owned(), later());
     assert_eq!((second.active(later()), second.pending(later())), (SECRET, Some("whsec_CCCC")));
-    assert_eq!(second.pending_until(later()), Some(later() + OLD_SECRET));
-    let third = second.rotated("whsec_DDDD".to_owned(), later() + OLD_SECRET);
-    assert_eq!(third.active(later() + OLD_SECRET), "whsec_CCCC", "the old secret has expired");
+    assert_eq!(second.pending_until(later()), Some(later() + SECRET_OVERLAP));
+    let third = second.rotated("whsec_DDDD".to_owned(), later() + SECRET_OVERLAP);
+    assert_eq!(third.active(later() + SECRET_OVERLAP), "whsec_CCCC", "the old secret has expired");
     let active = after.activated().unwrap();
     let secret = active.secrets().unwrap();
     assert_eq!((secret.active(now()), secret.pending(now())), ("whsec_BBBB", None));
@@ -186,15 +190,14 @@ fn a_new_secret_waits_for_a_day_and_a_second_one_takes_its_place() {
 #[test]
 fn a_mailbox_is_asked_unless_it_is_the_accounts_own_and_stays_asked_until_its_reader_says_so() {
     let to = |address: &str| DestinationEdit { to: value(address), ..DestinationEdit::default() };
-    let of =
-        |address: &str| made(&DestinationEdit { name: value("Ops"), kind: value("email"), ..to(address) });
-    assert_eq!(made(&webhook()).unwrap().asked_at(), None, "a webhook needs no confirmation");
+    let of = |address: &str| made(&DestinationEdit { name: value("Ops"), kind: value("email"), ..to(address) });
+    assert_eq!(made(&webhook()).unwrap().confirmation_sent_at(), None, "a webhook needs no confirmation");
     let own = of("Owner@Example.com").unwrap();
-    assert_eq!((own.asked_at(), &own.health), (None, &Health::default()));
+    assert_eq!((own.confirmation_sent_at(), &own.health), (None, &DeliveryHealth::default()));
     let asked = of("owner+x@example.com").unwrap();
-    assert_eq!(asked.asked_at(), Some(now()));
-    assert!(!asked.hears(AlertKind::WentDown, MonitorId::from_u128(1)));
-    let after = |edit: &DestinationEdit, before: &Destination| changed(edit, before).unwrap().asked_at();
+    assert_eq!(asked.confirmation_sent_at(), Some(now()));
+    assert!(!asked.receives(AlertKind::WentDown, MonitorId::from_u128(1)));
+    let after = |edit: &DestinationEdit, before: &Destination| changed(edit, before).unwrap().confirmation_sent_at();
     let named = DestinationEdit { name: value("Other"), ..DestinationEdit::default() };
     for (before, edit, wanted) in [
         (&asked, &named, Some(now())),
@@ -206,6 +209,6 @@ fn a_mailbox_is_asked_unless_it_is_the_accounts_own_and_stays_asked_until_its_re
     ] {
         assert_eq!(after(edit, before), wanted, "{before:?} {edit:?}");
     }
-    let sure = Destination { health: Health::default(), ..asked };
+    let sure = Destination { health: DeliveryHealth::default(), ..asked };
     assert_eq!(after(&named, &sure), None, "a confirmed mailbox stays confirmed");
 }

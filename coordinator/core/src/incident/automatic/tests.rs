@@ -6,14 +6,14 @@ mod outages;
 use proptest::prelude::*;
 
 use super::*;
-use crate::event::Edited;
-use crate::given::Given;
+use crate::event::EditKind;
 use crate::incident::edit::tests::{at, value};
-use crate::incident::{MAX_OPEN, UpdatePost};
+use crate::incident::{MAX_OPEN_INCIDENTS, UpdatePost};
 use crate::observation::Failure;
-use crate::page::look::Language;
-use crate::place::Region;
+use crate::page::branding::Language;
+use crate::patch::PatchField;
 use crate::time::SECOND;
+use crate::vantage::Region;
 
 fn id(n: u128) -> MonitorId {
     MonitorId::from_u128(n)
@@ -21,21 +21,21 @@ fn id(n: u128) -> MonitorId {
 
 /// A page with that many monitors, and a clock.
 struct Page {
-    desk: Desk,
+    desk: AutomaticIncidents,
     now: i64,
     ids: u8,
 }
 
 impl Page {
     fn with(monitors: u128) -> Self {
-        let watched = |n: u128| (id(n), Watched { name: format!("M{n}"), regional: true, paused: false });
-        let desk = Desk {
+        let watched = |n: u128| (id(n), MonitorInfo { name: format!("M{n}"), is_regional: true, paused: false });
+        let desk = AutomaticIncidents {
             page: PageId::from_u128(1),
-            opens: true,
+            opens_incidents: true,
             language: Language::En,
             zone: chrono_tz::Tz::UTC,
             monitors: (1..=monitors).map(watched).collect(),
-            outages: Outages::default(),
+            outages: AnnouncedOutages::default(),
             incidents: BTreeMap::new(),
             open: 0,
         };
@@ -46,51 +46,50 @@ impl Page {
         self.now += millis;
     }
 
-    fn take(&mut self, happened: Happened<'_>) -> Vec<(News, bool)> {
+    fn take(&mut self, happened: IncidentTrigger<'_>) -> Vec<(IncidentChange, bool)> {
         let ids = &mut self.ids;
         let mut random = || {
             *ids = ids.wrapping_add(1);
             [*ids; 10]
         };
-        let told = self.desk.take(happened, at(self.now), &mut random);
-        told.into_iter().map(|told| (told.news, told.notify)).collect()
+        let told = self.desk.apply(happened, at(self.now), &mut random);
+        told.into_iter().map(|told| (told.change, told.notify)).collect()
     }
 
-    fn down(&mut self, n: u128) -> Vec<(News, bool)> {
+    fn down(&mut self, n: u128) -> Vec<(IncidentChange, bool)> {
         self.down_from(n, None)
     }
 
-    fn down_from(&mut self, n: u128, regions: Option<RegionSet>) -> Vec<(News, bool)> {
-        let mut change = Change::to(Status::Down, at(self.now - 10 * SECOND));
+    fn down_from(&mut self, n: u128, regions: Option<RegionSet>) -> Vec<(IncidentChange, bool)> {
+        let mut change = StatusChange::new(MonitorStatus::Down, at(self.now - 10 * SECOND));
         change.alert = Some(AlertKind::WentDown);
         change.down_since = Some(change.since);
         change.reason = Some(Failure::Refused);
         change.down_from = regions;
-        self.take(Happened::WentDown(id(n), &change))
+        self.take(IncidentTrigger::WentDown(id(n), &change))
     }
 
-    fn back(&mut self, n: u128) -> Vec<(News, bool)> {
-        self.take(Happened::Back(id(n), None))
+    fn back(&mut self, n: u128) -> Vec<(IncidentChange, bool)> {
+        self.take(IncidentTrigger::Recovered(id(n), None))
     }
 
-    fn pause(&mut self, n: u128, paused: bool) -> Vec<(News, bool)> {
+    fn pause(&mut self, n: u128, paused: bool) -> Vec<(IncidentChange, bool)> {
         if let Some(watched) = self.desk.monitors.get_mut(&id(n)) {
             watched.paused = paused;
         }
-        self.take(Happened::Edited)
+        self.take(IncidentTrigger::Edited)
     }
 
-    fn delete(&mut self, n: u128) -> Vec<(News, bool)> {
+    fn delete(&mut self, n: u128) -> Vec<(IncidentChange, bool)> {
         self.desk.monitors.remove(&id(n));
-        self.take(Happened::Edited)
+        self.take(IncidentTrigger::Edited)
     }
 
     /// A person posts an update on an incident.
     fn post(&mut self, incident: IncidentId, status: &str) {
-        let post = UpdatePost { status: value(status), message: value("By hand"), notify: Given::Absent };
+        let post = UpdatePost { status: value(status), message: value("By hand"), notify: PatchField::Absent };
         let before = &self.desk.incidents[&incident];
-        if let Ok((after, ..)) =
-            post.settle(before, UpdateId::from_u128(u128::MAX), self.desk.tongue(), at(self.now))
+        if let Ok((after, ..)) = post.validate(before, UpdateId::from_u128(u128::MAX), self.desk.locale(), at(self.now))
         {
             self.desk.open -= usize::from(!after.is_open());
             self.desk.incidents.insert(incident, after);
@@ -110,14 +109,14 @@ impl Page {
     }
 }
 
-const OPENED: (News, bool) = (News::Opened, true);
-const JOINED: (News, bool) = (News::Updated, true);
-const AGAIN: (News, bool) = (News::Updated, false);
-const ONE_BACK: (News, bool) = (News::Updated, false);
-const RESOLVED: (News, bool) = (News::Resolved, true);
-const SILENT: (News, bool) = (News::Changed, false);
+const OPENED: (IncidentChange, bool) = (IncidentChange::Opened, true);
+const JOINED: (IncidentChange, bool) = (IncidentChange::Updated, true);
+const AGAIN: (IncidentChange, bool) = (IncidentChange::Updated, false);
+const ONE_BACK: (IncidentChange, bool) = (IncidentChange::Updated, false);
+const RESOLVED: (IncidentChange, bool) = (IncidentChange::Resolved, true);
+const SILENT: (IncidentChange, bool) = (IncidentChange::Changed, false);
 /// Resolved because monitoring ended; subscribers are not notified automatically.
-const LEFT: (News, bool) = (News::Resolved, false);
+const LEFT: (IncidentChange, bool) = (IncidentChange::Resolved, false);
 
 #[test]
 fn an_outage_opens_one_incident_and_its_end_resolves_it() {
@@ -125,7 +124,7 @@ fn an_outage_opens_one_incident_and_its_end_resolves_it() {
     assert_eq!(page.down(1), [OPENED]);
     let incident = page.newest().clone();
     assert_eq!((incident.title.as_str(), incident.impact), ("M1 is down", Impact::Partial));
-    assert_eq!((incident.automatic, incident.status), (true, Progress::Investigating));
+    assert_eq!((incident.automatic, incident.status), (true, IncidentStatus::Investigating));
     assert_eq!((incident.started_at, incident.created_at), (at(-10_000), at(0)));
     assert_eq!(page.last_words(), "M1 is down from every region that checks it: connection refused.");
     page.wait(12 * MINUTE);
@@ -213,13 +212,10 @@ fn a_change_of_scope_changes_the_newest_words_and_tells_nobody() {
     page.down(2);
     let asia = RegionSet::only(Region::Asia);
     for region in [asia, RegionSet::only(Region::Europe), asia] {
-        assert_eq!(page.take(Happened::Rescoped(id(2), Some(region))), [SILENT]);
+        assert_eq!(page.take(IncidentTrigger::ScopeChanged(id(2), Some(region))), [SILENT]);
     }
-    assert_eq!(page.take(Happened::Rescoped(id(2), Some(asia))), [], "no news");
-    assert_eq!(
-        page.last_words(),
-        "M2 is down from Asia: connection refused. It is reachable from other regions."
-    );
+    assert_eq!(page.take(IncidentTrigger::ScopeChanged(id(2), Some(asia))), [], "no news");
+    assert_eq!(page.last_words(), "M2 is down from Asia: connection refused. It is reachable from other regions.");
     assert_eq!((page.newest().updates.len(), page.open()), (2, 1), "six regions, one outage, one incident");
     assert!(page.newest().updates[0].body.starts_with("M1 is down from every region"));
 }
@@ -230,14 +226,11 @@ fn it_speaks_the_pages_language_and_knows_its_own_words_in_any() {
     page.desk.language = Language::De;
     page.down(1);
     assert_eq!(page.newest().title, "M1 ist ausgefallen");
-    assert_eq!(
-        page.last_words(),
-        "M1 ist aus keiner der prüfenden Regionen erreichbar: Verbindung abgelehnt."
-    );
+    assert_eq!(page.last_words(), "M1 ist aus keiner der prüfenden Regionen erreichbar: Verbindung abgelehnt.");
     page.desk.language = Language::Fr;
     assert_eq!(page.down(2), [JOINED]);
     assert_eq!(page.newest().title, "M1 et 1 autre sont en panne", "a generated title follows the language");
-    page.take(Happened::Rescoped(id(1), Some(RegionSet::only(Region::Asia))));
+    page.take(IncidentTrigger::ScopeChanged(id(1), Some(RegionSet::only(Region::Asia))));
     assert!(page.newest().updates[0].body.starts_with("M1 est en panne vu de certaines régions (Asie) : "));
     page.desk.incidents.values_mut().for_each(|incident| incident.title = "Ours".to_owned());
     assert_eq!((page.down(3), page.newest().title.as_str()), (vec![JOINED], "Ours"));
@@ -247,7 +240,7 @@ fn it_speaks_the_pages_language_and_knows_its_own_words_in_any() {
 fn a_page_that_opens_none_keeps_its_outages_and_ends_what_is_open() {
     let mut page = Page::with(3);
     page.down(1);
-    page.desk.opens = false;
+    page.desk.opens_incidents = false;
     assert_eq!((page.down(2), page.back(1)), (vec![], vec![RESOLVED]));
     assert_eq!(page.desk.outages.down[&id(2)].incident, None);
 }
@@ -269,33 +262,33 @@ fn at_its_bounds_nothing_fails() {
     assert_eq!(page.newest().updates.len(), MAX_UPDATES);
 
     let mut full = Page::with(2);
-    full.desk.open = MAX_OPEN;
+    full.desk.open = MAX_OPEN_INCIDENTS;
     assert_eq!((full.down(1), full.back(1)), (vec![], vec![]));
 }
 
 #[test]
 fn events_mean_what_they_should() {
-    let event = |what| Event { at: at(0), page: None, monitor: Some(id(1)), what };
+    let event = |what| Event { at: at(0), page: None, monitor: Some(id(1)), kind: what };
     let change = |from, to, alert, down_since| {
-        let mut change = Change::to(to, at(0));
+        let mut change = StatusChange::new(to, at(0));
         (change.from, change.alert, change.down_since) = (from, alert, down_since);
-        event(What::Changed(change))
+        event(EventKind::StatusChanged(change))
     };
-    let back = Some(Happened::Back(id(1), None));
-    let recovered = change(Status::Down, Status::Up, Some(AlertKind::Recovered), Some(at(0)));
-    assert_eq!(Happened::of(&recovered), back);
-    let covered = change(Status::Down, Status::Up, None, Some(at(0)));
-    assert_eq!(Happened::of(&covered), None, "the end of an outage in a window counts once announced");
+    let back = Some(IncidentTrigger::Recovered(id(1), None));
+    let recovered = change(MonitorStatus::Down, MonitorStatus::Up, Some(AlertKind::Recovered), Some(at(0)));
+    assert_eq!(IncidentTrigger::of(&recovered), back);
+    let covered = change(MonitorStatus::Down, MonitorStatus::Up, None, Some(at(0)));
+    assert_eq!(IncidentTrigger::of(&covered), None, "the end of an outage in a window counts once announced");
     assert_eq!(
-        Happened::of(&change(Status::Unknown, Status::Up, None, None)),
+        IncidentTrigger::of(&change(MonitorStatus::Unknown, MonitorStatus::Up, None, None)),
         back,
         "it was paused meanwhile"
     );
-    let silent = change(Status::Up, Status::Down, None, Some(at(0)));
-    assert_eq!(Happened::of(&silent), Some(Happened::Rescoped(id(1), None)));
-    assert_eq!(Happened::of(&event(What::MonitorEdited(Edited::Deleted))), Some(Happened::Edited));
-    let went = change(Status::Up, Status::Down, Some(AlertKind::WentDown), Some(at(0)));
-    assert!(matches!(Happened::of(&went), Some(Happened::WentDown(..))));
+    let silent = change(MonitorStatus::Up, MonitorStatus::Down, None, Some(at(0)));
+    assert_eq!(IncidentTrigger::of(&silent), Some(IncidentTrigger::ScopeChanged(id(1), None)));
+    assert_eq!(IncidentTrigger::of(&event(EventKind::MonitorEdited(EditKind::Deleted))), Some(IncidentTrigger::Edited));
+    let went = change(MonitorStatus::Up, MonitorStatus::Down, Some(AlertKind::WentDown), Some(at(0)));
+    assert!(matches!(IncidentTrigger::of(&went), Some(IncidentTrigger::WentDown(..))));
 }
 
 #[derive(Debug, Clone)]
@@ -346,10 +339,10 @@ proptest! {
                 Act::Pause(n, paused) => told = page.pause(n, paused),
                 Act::Rescope(n, region) => {
                     let regions = RegionSet::only(Region::ALL[usize::from(region)]);
-                    told = page.take(Happened::Rescoped(id(n), Some(regions)));
+                    told = page.take(IncidentTrigger::ScopeChanged(id(n), Some(regions)));
                 }
                 Act::Wait(millis) => page.wait(millis),
-                Act::Opens(opens) => page.desk.opens = opens,
+                Act::Opens(opens) => page.desk.opens_incidents = opens,
                 Act::Post(which, resolves) => {
                     if let Some(id) = person(&page, which) {
                         page.post(id, if resolves { "resolved" } else { "monitoring" });
@@ -367,7 +360,7 @@ proptest! {
             let opened = page.desk.incidents.len() - before.incidents.len();
             prop_assert_eq!(told.iter().filter(|one| **one == OPENED).count(), opened);
             prop_assert!(opened <= 1);
-            resolved += told.iter().filter(|one| one.0 == News::Resolved).count();
+            resolved += told.iter().filter(|one| one.0 == IncidentChange::Resolved).count();
             // An outage keeps the incident that it was assigned.
             homes.retain(|monitor, _| page.desk.outages.down.contains_key(monitor));
             for (monitor, outage) in &page.desk.outages.down {
@@ -391,7 +384,7 @@ proptest! {
             }
             prop_assert_eq!(page.desk.open, page.open());
             let outages = &page.desk.outages;
-            prop_assert!(outages.widest.keys().all(|monitor| outages.down.contains_key(monitor)));
+            prop_assert!(outages.widest_scope.keys().all(|monitor| outages.down.contains_key(monitor)));
         }
         let ended = page.desk.incidents.values().filter(|it| it.automatic && !it.is_open()).count();
         prop_assert_eq!(ended, resolved, "each is resolved once");

@@ -2,8 +2,8 @@
 
 use super::*;
 use crate::id::{IncidentId, UpdateId};
-use crate::incident::Progress;
-use crate::page::look::Language;
+use crate::incident::IncidentStatus;
+use crate::page::branding::Language;
 use crate::time::{DAY, HOUR};
 
 const NOW: i64 = 20_600 * DAY;
@@ -12,26 +12,26 @@ pub(crate) fn at(millis: i64) -> Timestamp {
     Timestamp::from_millis(NOW + millis)
 }
 
-pub(crate) fn value(text: &str) -> Given<String> {
-    Given::Value(text.to_owned())
+pub(crate) fn value(text: &str) -> PatchField<String> {
+    PatchField::Value(text.to_owned())
 }
 
 fn monitors() -> BTreeSet<MonitorId> {
     (1..=3).map(MonitorId::from_u128).collect()
 }
 
-fn open_all(edit: &IncidentEdit) -> Result<Opened, String> {
-    let names = Names { incident: IncidentId::from_u128(1), update: UpdateId::from_u128(2) };
+fn open_all(edit: &IncidentEdit) -> Result<CreatedIncident, String> {
+    let names = WindowIds { incident: IncidentId::from_u128(1), update: UpdateId::from_u128(2) };
     let monitors = monitors();
-    let seat = Seat {
+    let seat = NewIncident {
         page: PageId::from_u128(3),
         monitors: &monitors,
-        tongue: Tongue::of(Language::En),
-        names,
+        locale: Locale::of(Language::En),
+        ids: names,
         series: SeriesId::from_u128(4),
         now: at(0),
     };
-    edit.open(seat).map_err(|faults| faults.to_string())
+    edit.validate_new(seat).map_err(|faults| faults.to_string())
 }
 
 fn open(edit: &IncidentEdit) -> Result<Incident, String> {
@@ -60,7 +60,7 @@ pub(crate) fn window(starts: i64, ends: i64) -> Incident {
 }
 
 fn amend(edit: &IncidentEdit, incident: &Incident) -> Result<Incident, String> {
-    let amended = edit.amend(incident, None, &monitors(), at(5));
+    let amended = edit.validate_edit(incident, None, &monitors(), at(5));
     amended.map(|amended| amended.incident).map_err(|faults| faults.to_string())
 }
 
@@ -68,9 +68,9 @@ fn amend(edit: &IncidentEdit, incident: &Incident) -> Result<Incident, String> {
 fn a_title_is_all_that_an_incident_needs() {
     let opened = open_all(&titled()).unwrap();
     let incident = opened.incident;
-    assert_eq!((incident.status, incident.impact), (Progress::Investigating, Impact::Partial));
+    assert_eq!((incident.status, incident.impact), (IncidentStatus::Investigating, Impact::Partial));
     assert_eq!((incident.started_at, incident.resolved_at, incident.automatic), (at(0), None, false));
-    assert_eq!((opened.news, opened.notify, incident.affected.len()), (News::Opened, true, 0));
+    assert_eq!((opened.change, opened.notify, incident.affected.len()), (IncidentChange::Opened, true, 0));
     let update = &incident.updates[0];
     assert_eq!((update.status.as_str(), update.created_at), ("investigating", at(0)));
     assert_eq!(update.body, "We are investigating this incident.");
@@ -90,25 +90,23 @@ fn text_is_bounded_in_characters_after_trimming() {
     assert_eq!(message(&"€".repeat(4001)).unwrap_err(), "message must be at most 4000 characters");
     assert!(message("a\u{0}b").is_err());
     assert_eq!(message(" ").unwrap().updates[0].body, "We are investigating this incident.");
-    let postmortem = |text: Given<String>| {
-        amend(&IncidentEdit { postmortem: text, ..IncidentEdit::default() }, &incident())
-    };
+    let postmortem =
+        |text: PatchField<String>| amend(&IncidentEdit { postmortem: text, ..IncidentEdit::default() }, &incident());
     assert!(postmortem(value(&"x".repeat(20_000))).unwrap().postmortem.is_some());
     assert!(postmortem(value(&"x".repeat(20_001))).is_err());
-    assert_eq!(postmortem(Given::Null).unwrap().postmortem, None);
+    assert_eq!(postmortem(PatchField::Null).unwrap().postmortem, None);
 }
 
 #[test]
 fn an_incident_may_lie_up_to_a_year_back() {
-    let started = |at: Timestamp| {
-        open(&IncidentEdit { started_at: value(&at.to_string()), ..titled() }).map(|it| it.started_at)
-    };
+    let started =
+        |at: Timestamp| open(&IncidentEdit { started_at: value(&at.to_string()), ..titled() }).map(|it| it.started_at);
     let now = at(0).to_utc().unwrap();
     let year = Timestamp::from_millis(now.checked_sub_months(Months::new(12)).unwrap().timestamp_millis());
     assert_eq!(started(year), Ok(year));
     assert_eq!(started(year - 1), Err("startedAt must be at most a year back".to_owned()));
-    assert_eq!(started(at(AHEAD)), Ok(at(AHEAD)));
-    assert!(started(at(AHEAD + 1)).is_err());
+    assert_eq!(started(at(CLOCK_TOLERANCE)), Ok(at(CLOCK_TOLERANCE)));
+    assert!(started(at(CLOCK_TOLERANCE + 1)).is_err());
     assert!(open(&IncidentEdit { started_at: value("yesterday"), ..titled() }).is_err());
 }
 
@@ -120,47 +118,44 @@ fn one_entered_after_it_was_over_is_resolved_and_nobody_is_told() {
         ..titled()
     };
     let opened = open_all(&past(-HOUR, -5)).unwrap();
-    assert_eq!((opened.news, opened.notify), (News::Resolved, false));
+    assert_eq!((opened.change, opened.notify), (IncidentChange::Resolved, false));
     let incident = opened.incident;
-    assert_eq!((incident.status, incident.resolved_at), (Progress::Resolved, Some(at(-5))));
+    assert_eq!((incident.status, incident.resolved_at), (IncidentStatus::Resolved, Some(at(-5))));
     assert_eq!((incident.updates[0].created_at, incident.updates[0].status.as_str()), (at(-5), "resolved"));
     assert!(open(&past(-5, -5)).is_ok());
     assert_eq!(open(&past(-5, -6)).unwrap_err(), "resolvedAt must not be before startedAt");
-    assert_eq!(open(&past(-5, AHEAD + 1)).unwrap_err(), "resolvedAt must not be in the future");
+    assert_eq!(open(&past(-5, CLOCK_TOLERANCE + 1)).unwrap_err(), "resolvedAt must not be in the future");
 }
 
 #[test]
 fn a_window_ends_after_its_start_and_within_seven_days() {
     assert!(open(&planned(HOUR, HOUR + 1)).is_ok() && open(&planned(HOUR, HOUR + 7 * DAY)).is_ok());
     assert_eq!(open(&planned(HOUR, HOUR)).unwrap_err(), "endsAt must be after startsAt");
-    assert_eq!(
-        open(&planned(HOUR, HOUR + 7 * DAY + 1)).unwrap_err(),
-        "endsAt must be within 7 days of startsAt"
-    );
+    assert_eq!(open(&planned(HOUR, HOUR + 7 * DAY + 1)).unwrap_err(), "endsAt must be within 7 days of startsAt");
     let bare = IncidentEdit { kind: value("maintenance"), ..titled() };
     assert_eq!(open(&bare).unwrap_err(), "startsAt is required; endsAt is required");
     let opened = open_all(&planned(HOUR, 2 * HOUR)).unwrap();
-    assert_eq!((opened.news, opened.notify, opened.series), (News::Scheduled, true, None));
+    assert_eq!((opened.change, opened.notify, opened.series), (IncidentChange::Scheduled, true, None));
     let window = opened.incident;
-    assert_eq!((window.status, window.impact), (Progress::Scheduled, Impact::None));
+    assert_eq!((window.status, window.impact), (IncidentStatus::Scheduled, Impact::None));
     assert_eq!((window.started_at, window.ends_at), (at(HOUR), Some(at(2 * HOUR))));
 }
 
 #[test]
 fn a_window_wholly_in_the_past_is_completed_and_nobody_is_told() {
     let opened = open_all(&planned(-2 * HOUR, 0)).unwrap();
-    assert_eq!((opened.news, opened.notify), (News::Completed, false));
-    assert_eq!((opened.incident.status, opened.incident.resolved_at), (Progress::Completed, Some(at(0))));
+    assert_eq!((opened.change, opened.notify), (IncidentChange::Completed, false));
+    assert_eq!((opened.incident.status, opened.incident.resolved_at), (IncidentStatus::Completed, Some(at(0))));
     assert_eq!(opened.incident.updates[0].body, "The maintenance has been completed.");
     let said = IncidentEdit { message: value("It went well."), ..planned(-2 * HOUR, 0) };
     assert_eq!(open_all(&said).unwrap().incident.updates[0].body, "It went well.");
     let running = open_all(&planned(-2 * HOUR, 1)).unwrap();
-    assert_eq!((running.news, running.incident.next_due()), (News::Scheduled, Some(at(-2 * HOUR))));
+    assert_eq!((running.change, running.incident.next_due()), (IncidentChange::Scheduled, Some(at(-2 * HOUR))));
 }
 
 #[test]
 fn a_repeating_window_begins_a_series_in_its_zone() {
-    let repeat = |repeat: &str, zone: Given<String>| IncidentEdit {
+    let repeat = |repeat: &str, zone: PatchField<String>| IncidentEdit {
         repeat: value(repeat),
         timezone: zone,
         ..planned(HOUR, 2 * HOUR)
@@ -168,18 +163,18 @@ fn a_repeating_window_begins_a_series_in_its_zone() {
     let opened = open_all(&repeat("monthly-weekday", value("Europe/Berlin"))).unwrap();
     let series = opened.series.unwrap();
     assert_eq!(opened.incident.series, Some(series.id));
-    assert_eq!((series.recurrence.zone, series.next), (chrono_tz::Europe::Berlin, 1));
+    assert_eq!((series.recurrence.zone, series.next_index), (chrono_tz::Europe::Berlin, 1));
     assert_eq!((series.length, series.title.as_str()), (HOUR, "Broken"));
-    let utc = open_all(&repeat("weekly", Given::Absent)).unwrap().series.unwrap();
+    let utc = open_all(&repeat("weekly", PatchField::Absent)).unwrap().series.unwrap();
     assert_eq!(utc.recurrence.zone, chrono_tz::UTC);
-    let wrong = open(&repeat("daily", Given::Absent)).unwrap_err();
+    let wrong = open(&repeat("daily", PatchField::Absent)).unwrap_err();
     assert_eq!(wrong, "repeat must be one of weekly, monthly, monthly-weekday");
     assert!(open(&repeat("weekly", value("Mars/Base"))).unwrap_err().starts_with("timezone"));
 }
 
 #[test]
 fn a_window_is_planned_in_local_time() {
-    let local = |zone: Given<String>| IncidentEdit {
+    let local = |zone: PatchField<String>| IncidentEdit {
         kind: value("maintenance"),
         starts_at: value("2027-03-28T01:30:00"),
         ends_at: value("2027-03-28T03:30:00"),
@@ -190,7 +185,7 @@ fn a_window_is_planned_in_local_time() {
     // The clocks go forward at 2 o'clock: the window takes an hour.
     assert_eq!(window.ends_at.map(|end| end.since(window.started_at)), Some(HOUR));
     assert_eq!(window.started_at.to_string(), "2027-03-28T00:30:00.000Z");
-    let refused = open(&local(Given::Absent)).unwrap_err();
+    let refused = open(&local(PatchField::Absent)).unwrap_err();
     assert!(refused.contains("startsAt") && refused.contains("also send timezone"), "{refused}");
     assert_eq!(open(&local(value("Mars/Base"))).unwrap_err().matches("timezone must").count(), 1);
     let moved = IncidentEdit {
@@ -204,35 +199,35 @@ fn a_window_is_planned_in_local_time() {
 #[test]
 fn monitors_are_merged_and_must_be_the_pages() {
     let id = |n: u128| MonitorId::from_u128(n).to_string();
-    let with = |ids: Given<Vec<String>>, named: Given<Vec<(String, Option<String>)>>| {
+    let with = |ids: PatchField<Vec<String>>, named: PatchField<Vec<(String, Option<String>)>>| {
         open(&IncidentEdit { monitor_ids: ids, monitors: named, ..titled() })
             .map(|it| it.affected.iter().map(|it| (it.monitor.to_u128(), it.impact)).collect::<Vec<_>>())
     };
     let merged = with(
-        Given::Value(vec![id(2), id(1), id(1)]),
-        Given::Value(vec![(id(3), None), (id(2), Some("major".to_owned()))]),
+        PatchField::Value(vec![id(2), id(1), id(1)]),
+        PatchField::Value(vec![(id(3), None), (id(2), Some("major".to_owned()))]),
     );
     assert_eq!(merged, Ok(vec![(3, None), (2, Some(Impact::Major)), (1, None)]));
-    assert_eq!(with(Given::Value(vec![]), Given::Null), Ok(vec![]));
-    let foreign = with(Given::Value(vec![id(4)]), Given::Value(vec![("x".to_owned(), None)]));
+    assert_eq!(with(PatchField::Value(vec![]), PatchField::Null), Ok(vec![]));
+    let foreign = with(PatchField::Value(vec![id(4)]), PatchField::Value(vec![("x".to_owned(), None)]));
     assert_eq!(
         foreign.unwrap_err(),
         "monitors must be monitors of this page; monitorIds must be monitors of this page"
     );
-    assert!(with(Given::Absent, Given::Value(vec![(id(1), Some("huge".to_owned()))])).is_err());
+    assert!(with(PatchField::Absent, PatchField::Value(vec![(id(1), Some("huge".to_owned()))])).is_err());
 }
 
 #[test]
 fn all_faults_are_told_at_once() {
-    let wrong = || Given::Wrong("must be a string".to_owned());
+    let wrong = || PatchField::Invalid("must be a string".to_owned());
     let edit = IncidentEdit {
         kind: value("accident"),
         title: wrong(),
         status: value("resolved"),
         impact: value("huge"),
         message: wrong(),
-        remind: Given::Value(vec!["soon".to_owned()]),
-        notify: Given::Wrong("must be true or false".to_owned()),
+        remind: PatchField::Value(vec!["soon".to_owned()]),
+        notify: PatchField::Invalid("must be true or false".to_owned()),
         started_at: value("x"),
         ..IncidentEdit::default()
     };
@@ -248,7 +243,7 @@ fn fields_of_the_other_kind_count_for_nothing_but_have_to_be_readable() {
     let none = IncidentEdit::default;
     for (of_window, field) in [
         (IncidentEdit { starts_at: value("2024-01-01T12:99:00Z"), ..none() }, "startsAt"),
-        (IncidentEdit { ends_at: Given::Wrong("must be a string".to_owned()), ..none() }, "endsAt"),
+        (IncidentEdit { ends_at: PatchField::Invalid("must be a string".to_owned()), ..none() }, "endsAt"),
         (IncidentEdit { repeat: value("daily"), ..none() }, "repeat"),
         (IncidentEdit { timezone: value("Mars/Base"), ..none() }, "timezone"),
     ] {
@@ -269,7 +264,7 @@ fn fields_of_the_other_kind_count_for_nothing_but_have_to_be_readable() {
     let huge = IncidentEdit { impact: value("huge"), ..none() };
     assert!(amend(&huge, &window(0, HOUR)).unwrap_err().starts_with("impact"));
 
-    let as_shown = IncidentEdit { starts_at: Given::Null, ends_at: Given::Null, ..titled() };
+    let as_shown = IncidentEdit { starts_at: PatchField::Null, ends_at: PatchField::Null, ..titled() };
     assert!(open(&as_shown).is_ok() && amend(&as_shown, &incident()).is_ok());
     assert!(open(&IncidentEdit { status: value("scheduled"), ..planned(1, 2) }).is_ok());
     let strays = IncidentEdit { starts_at: time(), ends_at: time(), repeat: value("weekly"), ..titled() };
@@ -277,31 +272,29 @@ fn fields_of_the_other_kind_count_for_nothing_but_have_to_be_readable() {
     assert_eq!((opened.incident.ends_at, opened.series), (None, None));
     let strays = IncidentEdit { status: value("monitoring"), resolved_at: time(), ..planned(1, 2) };
     let planned = open(&strays).unwrap();
-    assert_eq!((planned.status, planned.resolved_at), (Progress::Scheduled, None));
+    assert_eq!((planned.status, planned.resolved_at), (IncidentStatus::Scheduled, None));
 }
 
 #[test]
 fn an_amendment_keeps_what_was_left_out() {
-    let before = Incident {
-        affected: vec![Affected { monitor: MonitorId::from_u128(1), impact: None }],
-        ..incident()
-    };
+    let before =
+        Incident { affected: vec![MonitorImpact { monitor: MonitorId::from_u128(1), impact: None }], ..incident() };
     assert_eq!(amend(&IncidentEdit::default(), &before), Ok(before.clone()));
     let edit = IncidentEdit {
         title: value("New"),
         impact: value("none"),
-        monitor_ids: Given::Value(vec![]),
-        remind: Given::Value(vec!["1h".to_owned()]),
+        monitor_ids: PatchField::Value(vec![]),
+        remind: PatchField::Value(vec!["1h".to_owned()]),
         starts_at: value("2026-01-01T00:00:00Z"),
         status: value("resolved"),
         ..IncidentEdit::default()
     };
     let after = amend(&edit, &before).unwrap();
     assert_eq!((after.title.as_str(), after.impact, after.affected.len()), ("New", Impact::None, 0));
-    assert_eq!((after.edited_at, after.last_word()), (Some(at(5)), at(5)));
+    assert_eq!((after.edited_at, after.last_change()), (Some(at(5)), at(5)));
     assert_eq!((after.remind.len(), after.reminded_until, after.updates), (1, at(5), before.updates));
     for (edit, told) in [
-        (IncidentEdit { title: Given::Null, ..IncidentEdit::default() }, "title must not be null"),
+        (IncidentEdit { title: PatchField::Null, ..IncidentEdit::default() }, "title must not be null"),
         (IncidentEdit { impact: value("x"), ..IncidentEdit::default() }, "impact must be one of"),
     ] {
         assert!(amend(&edit, &incident()).unwrap_err().starts_with(told));
@@ -311,15 +304,15 @@ fn an_amendment_keeps_what_was_left_out() {
 #[test]
 fn a_window_whose_end_is_moved_into_the_past_is_over_at_once() {
     let until = |end: i64| IncidentEdit { ends_at: value(&at(end).to_string()), ..IncidentEdit::default() };
-    let amended = |before: &Incident, end| until(end).amend(before, None, &monitors(), at(5)).unwrap();
-    let running = Incident { begun: true, notify: true, ..window(-HOUR, HOUR) };
+    let amended = |before: &Incident, end| until(end).validate_edit(before, None, &monitors(), at(5)).unwrap();
+    let running = Incident { has_begun: true, notify: true, ..window(-HOUR, HOUR) };
     let over = amended(&running, 2);
-    assert_eq!((over.incident.status, over.incident.resolved_at), (Progress::Completed, Some(at(2))));
-    assert_eq!((over.news, over.incident.notify), (News::Completed, true), "announced as at its own end");
+    assert_eq!((over.incident.status, over.incident.resolved_at), (IncidentStatus::Completed, Some(at(2))));
+    assert_eq!((over.change, over.incident.notify), (IncidentChange::Completed, true), "announced as at its own end");
     let later = amended(&running, 2 * HOUR);
-    assert_eq!((later.incident.status, later.news), (Progress::Scheduled, News::Changed));
+    assert_eq!((later.incident.status, later.change), (IncidentStatus::Scheduled, IncidentChange::Changed));
     let entered = amended(&Incident { notify: true, ..window(-HOUR, HOUR) }, 2);
-    assert_eq!((entered.incident.status, entered.news), (Progress::Completed, News::Changed));
+    assert_eq!((entered.incident.status, entered.change), (IncidentStatus::Completed, IncidentChange::Changed));
     assert!(!entered.incident.notify, "its start was not announced");
 }
 
@@ -327,7 +320,7 @@ fn a_window_whose_end_is_moved_into_the_past_is_over_at_once() {
 fn whatever_readers_see_is_an_edit_and_nothing_else_is() {
     let edited = |edit: &IncidentEdit, of: &Incident| amend(edit, of).unwrap().edited_at.is_some();
     let blank = IncidentEdit::default;
-    let monitors = Given::Value(vec![MonitorId::from_u128(1).to_string()]);
+    let monitors = PatchField::Value(vec![MonitorId::from_u128(1).to_string()]);
     for edit in [
         IncidentEdit { title: value("New"), ..blank() },
         IncidentEdit { impact: value("major"), ..blank() },
@@ -338,7 +331,7 @@ fn whatever_readers_see_is_an_edit_and_nothing_else_is() {
     }
     let later = IncidentEdit { ends_at: value(&at(2 * HOUR).to_string()), ..blank() };
     assert!(edited(&later, &window(0, HOUR)));
-    let remind = IncidentEdit { remind: Given::Value(vec!["1h".to_owned()]), ..blank() };
+    let remind = IncidentEdit { remind: PatchField::Value(vec!["1h".to_owned()]), ..blank() };
     let same = IncidentEdit { title: value(&incident().title), ..blank() };
     assert!(!edited(&remind, &incident()) && !edited(&same, &incident()));
     let before = Incident { edited_at: Some(at(3)), ..incident() };
@@ -347,37 +340,37 @@ fn whatever_readers_see_is_an_edit_and_nothing_else_is() {
 
 #[test]
 fn a_windows_times_can_be_moved_until_it_is_over() {
-    let moved = |starts: Given<String>, ends: Given<String>, window: &Incident| {
+    let moved = |starts: PatchField<String>, ends: PatchField<String>, window: &Incident| {
         amend(&IncidentEdit { starts_at: starts, ends_at: ends, ..IncidentEdit::default() }, window)
     };
     let time = |millis: i64| value(&at(millis).to_string());
-    let begun = Incident { begun: true, ..window(0, HOUR) };
+    let begun = Incident { has_begun: true, ..window(0, HOUR) };
     let later = moved(time(HOUR), time(2 * HOUR), &begun).unwrap();
-    assert_eq!((later.started_at, later.begun, later.next_due()), (at(HOUR), false, Some(at(HOUR))));
-    assert!(moved(Given::Absent, time(7 * DAY), &begun).unwrap().begun);
-    assert!(moved(Given::Absent, time(7 * DAY + 1), &begun).is_err());
-    assert_eq!(moved(time(HOUR), Given::Absent, &begun).unwrap_err(), "endsAt must be after startsAt");
-    assert_eq!(moved(Given::Null, Given::Absent, &begun).unwrap_err(), "startsAt must not be null");
-    let over = Incident { status: Progress::Completed, resolved_at: Some(at(1)), ..begun };
+    assert_eq!((later.started_at, later.has_begun, later.next_due()), (at(HOUR), false, Some(at(HOUR))));
+    assert!(moved(PatchField::Absent, time(7 * DAY), &begun).unwrap().has_begun);
+    assert!(moved(PatchField::Absent, time(7 * DAY + 1), &begun).is_err());
+    assert_eq!(moved(time(HOUR), PatchField::Absent, &begun).unwrap_err(), "endsAt must be after startsAt");
+    assert_eq!(moved(PatchField::Null, PatchField::Absent, &begun).unwrap_err(), "startsAt must not be null");
+    let over = Incident { status: IncidentStatus::Completed, resolved_at: Some(at(1)), ..begun };
     assert_eq!(
-        moved(Given::Absent, time(9 * HOUR), &over).unwrap_err(),
+        moved(PatchField::Absent, time(9 * HOUR), &over).unwrap_err(),
         "endsAt can't be changed: it is completed"
     );
     assert!(moved(time(0), time(HOUR), &over).is_ok(), "the same is no change");
     let planned = window(HOUR, 2 * HOUR);
     let past = moved(time(-2 * HOUR), time(-HOUR), &planned).unwrap();
-    assert_eq!((past.status, past.resolved_at, past.notify), (Progress::Completed, Some(at(-HOUR)), false));
+    assert_eq!((past.status, past.resolved_at, past.notify), (IncidentStatus::Completed, Some(at(-HOUR)), false));
     assert_eq!(past.next_due(), None, "nothing more is announced");
 }
 
 #[test]
 fn null_stops_a_repeating_entry_and_nothing_else_can_be_set() {
-    let amend = |repeat: Given<String>, repeats: Option<Every>| {
+    let amend = |repeat: PatchField<String>, repeats: Option<Frequency>| {
         let edit = IncidentEdit { repeat, ..IncidentEdit::default() };
-        edit.amend(&window(1, 2), repeats, &monitors(), at(5)).map(|amended| amended.stops_series)
+        edit.validate_edit(&window(1, 2), repeats, &monitors(), at(5)).map(|amended| amended.stops_series)
     };
-    assert_eq!(amend(Given::Null, Some(Every::Weekly)), Ok(true));
-    assert_eq!(amend(Given::Null, None), Ok(false));
-    assert_eq!(amend(value("weekly"), Some(Every::Weekly)), Ok(false));
-    assert!(amend(value("monthly"), Some(Every::Weekly)).is_err() && amend(value("weekly"), None).is_err());
+    assert_eq!(amend(PatchField::Null, Some(Frequency::Weekly)), Ok(true));
+    assert_eq!(amend(PatchField::Null, None), Ok(false));
+    assert_eq!(amend(value("weekly"), Some(Frequency::Weekly)), Ok(false));
+    assert!(amend(value("monthly"), Some(Frequency::Weekly)).is_err() && amend(value("weekly"), None).is_err());
 }

@@ -3,15 +3,15 @@
 use super::*;
 use crate::check::{Check, HttpCheck};
 use crate::id::{MonitorId, PageId};
-use crate::monitor::{Monitor, Seat};
+use crate::monitor::{Monitor, NewMonitor};
 use crate::time::Timestamp;
 
-fn given(text: &str) -> Given<String> {
-    Given::Value(text.to_owned())
+fn given(text: &str) -> PatchField<String> {
+    PatchField::Value(text.to_owned())
 }
 
-fn long(length: usize) -> Given<String> {
-    Given::Value("é".repeat(length))
+fn long(length: usize) -> PatchField<String> {
+    PatchField::Value("é".repeat(length))
 }
 
 /// The minimal edit that creates a monitor of the type.
@@ -21,11 +21,11 @@ fn least(kind: &str) -> MonitorEdit {
         "http" => edit.check.url = given("https://example.com"),
         "tcp" => {
             edit.check.host = given("example.com");
-            edit.check.port = Given::Value(443);
+            edit.check.port = PatchField::Value(443);
         }
         "heartbeat" => {
             edit.name = given("Backup");
-            edit.check.period_minutes = Given::Value(60);
+            edit.check.period_minutes = PatchField::Value(60);
         }
         "component" => {
             edit.name = given("Vendor");
@@ -39,17 +39,17 @@ fn least(kind: &str) -> MonitorEdit {
 fn fits(kind: &str, change: impl FnOnce(&mut MonitorEdit)) -> bool {
     let mut edit = least(kind);
     change(&mut edit);
-    edit.settle(None, "t").is_ok()
+    edit.validate(None, "t").is_ok()
 }
 
 fn faults(edit: &MonitorEdit) -> Vec<String> {
-    edit.settle(None, "t").unwrap_err().iter().map(|fault| fault.field.clone()).collect()
+    edit.validate(None, "t").unwrap_err().iter().map(|fault| fault.field.clone()).collect()
 }
 
 #[test]
 fn the_least_that_makes_a_monitor_gets_the_defaults() {
     for kind in CheckKind::ALL {
-        let settings = least(kind.name()).settle(None, "token").unwrap();
+        let settings = least(kind.name()).validate(None, "token").unwrap();
         assert_eq!(settings.check.kind(), kind);
         match &settings.check {
             Check::Http(http) => {
@@ -68,8 +68,8 @@ fn the_least_that_makes_a_monitor_gets_the_defaults() {
         }
     }
     let mut untyped = least("http");
-    untyped.kind = Given::Absent;
-    assert_eq!(untyped.settle(None, "").unwrap().check.kind(), CheckKind::Http);
+    untyped.kind = PatchField::Absent;
+    assert_eq!(untyped.validate(None, "").unwrap().check.kind(), CheckKind::Http);
 }
 
 #[test]
@@ -91,9 +91,9 @@ fn what_a_type_needs_is_asked_for_all_at_once() {
     let mut edit = least("http");
     edit.name = long(81);
     edit.group = long(61);
-    edit.check.expect_status = Given::Value(99);
-    edit.pinned = given("mars");
-    edit.slow_threshold_ms = Given::Wrong("must be a whole number".to_owned());
+    edit.check.expect_status = PatchField::Value(99);
+    edit.pinned_region = given("mars");
+    edit.slow_threshold_ms = PatchField::Invalid("must be a whole number".to_owned());
     assert_eq!(faults(&edit), ["groupName", "expectStatus", "name", "slowThresholdMs", "pinnedRegion"]);
 }
 
@@ -101,14 +101,14 @@ fn what_a_type_needs_is_asked_for_all_at_once() {
 fn every_edge_of_a_number_holds() {
     type Set = fn(&mut MonitorEdit, i64);
     let table: [(&str, &str, i64, i64, Set); 8] = [
-        ("tcp", "port", 1, 65_535, |e, n| e.check.port = Given::Value(n)),
-        ("certificate", "port", 1, 65_535, |e, n| e.check.port = Given::Value(n)),
-        ("certificate", "warnDays", 1, 365, |e, n| e.check.warn_days = Given::Value(n)),
-        ("domain", "warnDays", 1, 365, |e, n| e.check.warn_days = Given::Value(n)),
-        ("heartbeat", "periodMinutes", 1, 44_640, |e, n| e.check.period_minutes = Given::Value(n)),
-        ("heartbeat", "graceMinutes", 0, 10_080, |e, n| e.check.grace_minutes = Given::Value(n)),
-        ("http", "expectStatus", 100, 599, |e, n| e.check.expect_status = Given::Value(n)),
-        ("ping", "slowThresholdMs", 1, 9999, |e, n| e.slow_threshold_ms = Given::Value(n)),
+        ("tcp", "port", 1, 65_535, |e, n| e.check.port = PatchField::Value(n)),
+        ("certificate", "port", 1, 65_535, |e, n| e.check.port = PatchField::Value(n)),
+        ("certificate", "warnDays", 1, 365, |e, n| e.check.warn_days = PatchField::Value(n)),
+        ("domain", "warnDays", 1, 365, |e, n| e.check.warn_days = PatchField::Value(n)),
+        ("heartbeat", "periodMinutes", 1, 44_640, |e, n| e.check.period_minutes = PatchField::Value(n)),
+        ("heartbeat", "graceMinutes", 0, 10_080, |e, n| e.check.grace_minutes = PatchField::Value(n)),
+        ("http", "expectStatus", 100, 599, |e, n| e.check.expect_status = PatchField::Value(n)),
+        ("ping", "slowThresholdMs", 1, 9999, |e, n| e.slow_threshold_ms = PatchField::Value(n)),
     ];
     for (kind, field, least, most, set) in table {
         for (value, is_good) in [(least - 1, false), (least, true), (most, true), (most + 1, false)] {
@@ -138,39 +138,35 @@ fn every_edge_of_a_text_holds() {
 
 #[test]
 fn thresholds_of_regions_are_bounded_and_named() {
-    let set = |name: &str, ms: i64| Given::Value(BTreeMap::from([(name.to_owned(), ms)]));
-    for (name, ms, is_good) in [
-        ("asia", 0, false),
-        ("asia", 1, true),
-        ("asia", 9999, true),
-        ("asia", 10_000, false),
-        ("mars", 5, false),
-    ] {
+    let set = |name: &str, ms: i64| PatchField::Value(BTreeMap::from([(name.to_owned(), ms)]));
+    for (name, ms, is_good) in
+        [("asia", 0, false), ("asia", 1, true), ("asia", 9999, true), ("asia", 10_000, false), ("mars", 5, false)]
+    {
         assert_eq!(fits("dns", |edit| edit.slow_thresholds = set(name, ms)), is_good, "{name} {ms}");
     }
-    let empty = MonitorEdit { slow_thresholds: Given::Value(BTreeMap::new()), ..least("http") };
-    assert_eq!(empty.settle(None, "").unwrap().slow_thresholds, None);
+    let empty = MonitorEdit { slow_thresholds: PatchField::Value(BTreeMap::new()), ..least("http") };
+    assert_eq!(empty.validate(None, "").unwrap().slow_thresholds, None);
 }
 
 #[test]
 fn only_fields_of_the_type_count() {
-    let wrong = || Given::Wrong("must be a whole number".to_owned());
+    let wrong = || PatchField::Invalid("must be a whole number".to_owned());
     assert!(fits("http", |edit| edit.check.port = wrong()));
     assert!(fits("tcp", |edit| edit.check.url = given("ftp://x")));
-    assert!(fits("heartbeat", |edit| edit.pinned = given("mars")));
+    assert!(fits("heartbeat", |edit| edit.pinned_region = given("mars")));
     assert!(fits("certificate", |edit| edit.slow_threshold_ms = wrong()));
-    assert!(!fits("certificate", |edit| edit.pinned = given("mars")));
+    assert!(!fits("certificate", |edit| edit.pinned_region = given("mars")));
 }
 
 #[test]
 fn an_empty_pinned_region_means_every_region() {
     let mut edit = least("domain");
-    edit.pinned = given("asia");
-    let pinned = edit.settle(None, "").unwrap();
-    assert_eq!(pinned.pinned, Some(Region::Asia));
-    for cleared in [given(""), Given::Null] {
-        let edit = MonitorEdit { pinned: cleared, ..MonitorEdit::default() };
-        assert_eq!(edit.settle(Some(&pinned), "").unwrap().pinned, None);
+    edit.pinned_region = given("asia");
+    let pinned = edit.validate(None, "").unwrap();
+    assert_eq!(pinned.pinned_region, Some(Region::Asia));
+    for cleared in [given(""), PatchField::Null] {
+        let edit = MonitorEdit { pinned_region: cleared, ..MonitorEdit::default() };
+        assert_eq!(edit.validate(Some(&pinned), "").unwrap().pinned_region, None);
     }
 }
 
@@ -179,18 +175,18 @@ fn an_edit_keeps_what_is_left_out_and_null_clears() {
     let mut full = least("http");
     full.group = given("Web");
     full.check.keyword = given("ok");
-    full.check.headers = Given::Value(vec![("X-A".to_owned(), "1".to_owned())]);
+    full.check.headers = PatchField::Value(vec![("X-A".to_owned(), "1".to_owned())]);
     full.check.body = given("{}");
     full.check.method = given("POST");
-    full.slow_threshold_ms = Given::Value(800);
-    let before = full.settle(None, "").unwrap();
-    assert_eq!(MonitorEdit::default().settle(Some(&before), "").unwrap(), before);
+    full.slow_threshold_ms = PatchField::Value(800);
+    let before = full.validate(None, "").unwrap();
+    assert_eq!(MonitorEdit::default().validate(Some(&before), "").unwrap(), before);
     let mut edit =
-        MonitorEdit { group: Given::Null, slow_threshold_ms: Given::Null, ..MonitorEdit::default() };
-    edit.check.keyword = Given::Null;
-    edit.check.headers = Given::Null;
-    edit.check.method = Given::Null;
-    let after = edit.settle(Some(&before), "").unwrap();
+        MonitorEdit { group: PatchField::Null, slow_threshold_ms: PatchField::Null, ..MonitorEdit::default() };
+    edit.check.keyword = PatchField::Null;
+    edit.check.headers = PatchField::Null;
+    edit.check.method = PatchField::Null;
+    let after = edit.validate(Some(&before), "").unwrap();
     assert_eq!((after.group, after.slow_threshold_ms), (None, None));
     let Check::Http(HttpCheck { keyword, headers, body, method, .. }) = after.check else { panic!() };
     assert_eq!((keyword, headers.len(), body.as_deref(), method.name()), (None, 0, Some("{}"), "GET"));
@@ -198,44 +194,43 @@ fn an_edit_keeps_what_is_left_out_and_null_clears() {
 
 #[test]
 fn what_is_required_can_not_be_cleared_and_the_type_can_not_change() {
-    let before = least("tcp").settle(None, "").unwrap();
-    let mut edit = MonitorEdit { kind: given("http"), name: Given::Null, ..MonitorEdit::default() };
-    edit.check.host = Given::Null;
-    edit.check.port = Given::Null;
-    let told: Vec<_> =
-        edit.settle(Some(&before), "").unwrap_err().iter().map(|fault| fault.field.clone()).collect();
+    let before = least("tcp").validate(None, "").unwrap();
+    let mut edit = MonitorEdit { kind: given("http"), name: PatchField::Null, ..MonitorEdit::default() };
+    edit.check.host = PatchField::Null;
+    edit.check.port = PatchField::Null;
+    let told: Vec<_> = edit.validate(Some(&before), "").unwrap_err().iter().map(|fault| fault.field.clone()).collect();
     assert_eq!(told, ["type", "host", "port", "name"]);
 }
 
 #[test]
 fn a_heartbeat_keeps_its_token_over_edits() {
-    let before = least("heartbeat").settle(None, "first").unwrap();
+    let before = least("heartbeat").validate(None, "first").unwrap();
     let mut edit = MonitorEdit::default();
-    edit.check.grace_minutes = Given::Value(5);
-    let Check::Heartbeat(after) = edit.settle(Some(&before), "second").unwrap().check else { panic!() };
+    edit.check.grace_minutes = PatchField::Value(5);
+    let Check::Heartbeat(after) = edit.validate(Some(&before), "second").unwrap().check else { panic!() };
     assert_eq!((after.token.as_str(), after.grace_seconds), ("first", 300));
 }
 
 #[test]
 fn the_revision_grows_only_with_what_is_checked() {
-    let seat = Seat {
+    let seat = NewMonitor {
         id: MonitorId::from_u128(1),
         page: PageId::from_u128(1),
         slot: 7,
         position: 0,
         now: Timestamp::from_millis(5),
     };
-    let monitor = Monitor::new(seat, least("http").settle(None, "").unwrap());
+    let monitor = Monitor::new(seat, least("http").validate(None, "").unwrap());
     let renamed =
-        MonitorEdit { name: given("Other"), slow_threshold_ms: Given::Value(5), ..MonitorEdit::default() };
-    let renamed = monitor.with(renamed.settle(Some(&monitor.settings()), "").unwrap());
+        MonitorEdit { name: given("Other"), slow_threshold_ms: PatchField::Value(5), ..MonitorEdit::default() };
+    let renamed = monitor.with_settings(renamed.validate(Some(&monitor.settings()), "").unwrap());
     assert_eq!((renamed.revision, renamed.name.as_str(), renamed.slot), (0, "Other", 7));
-    let pinned = MonitorEdit { pinned: given("asia"), ..MonitorEdit::default() };
-    let pinned = renamed.with(pinned.settle(Some(&renamed.settings()), "").unwrap());
+    let pinned = MonitorEdit { pinned_region: given("asia"), ..MonitorEdit::default() };
+    let pinned = renamed.with_settings(pinned.validate(Some(&renamed.settings()), "").unwrap());
     assert_eq!(pinned.revision, 1);
     let mut moved = MonitorEdit::default();
     moved.check.url = given("https://example.org");
-    assert_eq!(pinned.with(moved.settle(Some(&pinned.settings()), "").unwrap()).revision, 2);
+    assert_eq!(pinned.with_settings(moved.validate(Some(&pinned.settings()), "").unwrap()).revision, 2);
 }
 
 #[test]
@@ -243,5 +238,5 @@ fn a_long_host_makes_a_name_of_eighty_characters() {
     let host = "abcdefghi.".repeat(12) + "example";
     let edit = MonitorEdit { kind: given("ping"), ..MonitorEdit::default() };
     let edit = MonitorEdit { check: CheckEdit { host: given(&host), ..CheckEdit::default() }, ..edit };
-    assert_eq!(edit.settle(None, "").unwrap().name.len(), 80);
+    assert_eq!(edit.validate(None, "").unwrap().name.len(), 80);
 }

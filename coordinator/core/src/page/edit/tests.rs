@@ -2,10 +2,10 @@
 
 use super::*;
 use crate::id::{AccountId, PageId};
-use crate::place::Region;
 use crate::time::Timestamp;
+use crate::vantage::Region;
 
-const GROUND: Ground<'static> = Ground {
+const GROUND: PageEditContext<'static> = PageEditContext {
     own_host: Some("status.example"),
     root_domain: Some("pages.example"),
     token: "t0ken",
@@ -21,43 +21,38 @@ fn page() -> Page {
         show_deploys: true,
         latency_regions: Some(RegionSet::only(Region::Asia)),
         uptime_regions: Some(RegionSet::only(Region::Asia)),
-        ..Page::blank(
-            PageId::from_u128(1),
-            AccountId::from_u128(1),
-            "shop".to_owned(),
-            Timestamp::from_millis(0),
-        )
+        ..Page::blank(PageId::from_u128(1), AccountId::from_u128(1), "shop".to_owned(), Timestamp::from_millis(0))
     }
 }
 
-fn text(length: usize) -> Given<String> {
-    Given::Value("é".repeat(length))
+fn text(length: usize) -> PatchField<String> {
+    PatchField::Value("é".repeat(length))
 }
 
-fn url(length: usize) -> Given<String> {
-    Given::Value(format!("https://{}", "a".repeat(length - 8)))
+fn url(length: usize) -> PatchField<String> {
+    PatchField::Value(format!("https://{}", "a".repeat(length - 8)))
 }
 
-fn names(names: &[&str]) -> Given<Vec<String>> {
-    Given::Value(names.iter().map(|name| (*name).to_owned()).collect())
+fn names(names: &[&str]) -> PatchField<Vec<String>> {
+    PatchField::Value(names.iter().map(|name| (*name).to_owned()).collect())
 }
 
 #[test]
 fn what_is_left_out_stays() {
-    assert_eq!(PageEdit::default().settle(&page(), &GROUND), Ok(page()));
+    assert_eq!(PageEdit::default().validate(&page(), &GROUND), Ok(page()));
 }
 
 #[test]
 fn null_clears_what_may_be_empty() {
     let edit = PageEdit {
-        description: Given::Null,
-        support_url: Given::Null,
-        uptime_target: Given::Null,
-        latency_regions: Given::Null,
-        uptime_regions: Given::Null,
+        description: PatchField::Null,
+        support_url: PatchField::Null,
+        uptime_target: PatchField::Null,
+        latency_regions: PatchField::Null,
+        uptime_regions: PatchField::Null,
         ..PageEdit::default()
     };
-    let settled = edit.settle(&page(), &GROUND).unwrap();
+    let settled = edit.validate(&page(), &GROUND).unwrap();
     assert_eq!((settled.description, settled.support_url, settled.uptime_target), (None, None, None));
     assert_eq!((settled.latency_regions, settled.uptime_regions), (None, None));
 }
@@ -65,13 +60,13 @@ fn null_clears_what_may_be_empty() {
 #[test]
 fn null_is_refused_where_something_must_stand() {
     let edit = PageEdit {
-        name: Given::Null,
-        timezone: Given::Null,
-        show_deploys: Given::Null,
-        show_locations: Given::Null,
+        name: PatchField::Null,
+        timezone: PatchField::Null,
+        show_deploys: PatchField::Null,
+        show_locations: PatchField::Null,
         ..PageEdit::default()
     };
-    let faults = edit.settle(&page(), &GROUND).unwrap_err();
+    let faults = edit.validate(&page(), &GROUND).unwrap_err();
     let fields: Vec<_> = faults.iter().map(|fault| fault.field.as_str()).collect();
     assert_eq!(fields, ["name", "timezone", "showDeploys", "showLocations"]);
 }
@@ -89,33 +84,25 @@ fn every_edge_of_a_page_holds() {
         ("support 301", PageEdit { support_url: url(301), ..PageEdit::default() }, false),
         (
             "support ftp",
-            PageEdit { support_url: Given::Value("ftp://x".to_owned()), ..PageEdit::default() },
+            PageEdit { support_url: PatchField::Value("ftp://x".to_owned()), ..PageEdit::default() },
             false,
         ),
         (
             "support bare",
-            PageEdit { support_url: Given::Value("mailto:".to_owned()), ..PageEdit::default() },
+            PageEdit { support_url: PatchField::Value("mailto:".to_owned()), ..PageEdit::default() },
             false,
         ),
-        ("target 89.999", PageEdit { uptime_target: Given::Value(89.999), ..PageEdit::default() }, false),
-        ("target 90", PageEdit { uptime_target: Given::Value(90.0), ..PageEdit::default() }, true),
-        ("target 99.999", PageEdit { uptime_target: Given::Value(99.999), ..PageEdit::default() }, true),
-        ("target 99.9991", PageEdit { uptime_target: Given::Value(99.9991), ..PageEdit::default() }, false),
-        (
-            "zone",
-            PageEdit { timezone: Given::Value("Europe/Berlin".to_owned()), ..PageEdit::default() },
-            true,
-        ),
-        (
-            "no zone",
-            PageEdit { timezone: Given::Value("Mars/Base".to_owned()), ..PageEdit::default() },
-            false,
-        ),
+        ("target 89.999", PageEdit { uptime_target: PatchField::Value(89.999), ..PageEdit::default() }, false),
+        ("target 90", PageEdit { uptime_target: PatchField::Value(90.0), ..PageEdit::default() }, true),
+        ("target 99.999", PageEdit { uptime_target: PatchField::Value(99.999), ..PageEdit::default() }, true),
+        ("target 99.9991", PageEdit { uptime_target: PatchField::Value(99.9991), ..PageEdit::default() }, false),
+        ("zone", PageEdit { timezone: PatchField::Value("Europe/Berlin".to_owned()), ..PageEdit::default() }, true),
+        ("no zone", PageEdit { timezone: PatchField::Value("Mars/Base".to_owned()), ..PageEdit::default() }, false),
         ("no region", PageEdit { latency_regions: names(&[]), ..PageEdit::default() }, false),
         ("bad region", PageEdit { uptime_regions: names(&["mars"]), ..PageEdit::default() }, false),
     ];
     for (what, edit, fits) in table {
-        assert_eq!(edit.settle(&page(), &GROUND).is_ok(), fits, "{what}");
+        assert_eq!(edit.validate(&page(), &GROUND).is_ok(), fits, "{what}");
     }
 }
 
@@ -123,7 +110,7 @@ fn every_edge_of_a_page_holds() {
 fn every_region_is_the_same_as_all() {
     let all = Region::ALL.map(Region::name);
     let edit = PageEdit { uptime_regions: names(&all), latency_regions: names(&all), ..PageEdit::default() };
-    let settled = edit.settle(&page(), &GROUND).unwrap();
+    let settled = edit.validate(&page(), &GROUND).unwrap();
     assert_eq!((settled.uptime_regions, settled.latency_regions), (None, Some(RegionSet::ALL)));
 }
 
@@ -145,17 +132,17 @@ fn slugs_are_labels_and_not_reserved() {
     assert!(read_slug(&"a".repeat(63)).is_ok() && read_slug(&"a".repeat(64)).is_err());
 }
 
-fn value(text: &str) -> Given<String> {
-    Given::Value(text.to_owned())
+fn value(text: &str) -> PatchField<String> {
+    PatchField::Value(text.to_owned())
 }
 
 #[test]
 fn who_may_see_a_page_counts_its_changes() {
-    let hidden = Page { password: Some("$argon2id$".to_owned()), private: true, ..page() };
-    let password = |length| Given::Value(Password::new("x".repeat(length)));
-    let private = |is_so| PageEdit { private: Given::Value(is_so), ..PageEdit::default() };
+    let hidden = Page { password_hash: Some("$argon2id$".to_owned()), private: true, ..page() };
+    let password = |length| PatchField::Value(PagePassword::new("x".repeat(length)));
+    let private = |is_so| PageEdit { private: PatchField::Value(is_so), ..PageEdit::default() };
     let people = |list: &[&str]| PageEdit { allowed_people: names(list), ..PageEdit::default() };
-    let raised = |edit: PageEdit, page: &Page| edit.settle(page, &GROUND).unwrap().access_revision;
+    let raised = |edit: PageEdit, page: &Page| edit.validate(page, &GROUND).unwrap().access_revision;
     assert_eq!(raised(private(true), &page()), 1);
     assert_eq!(raised(private(true), &hidden), 0, "as it was");
     assert_eq!(raised(private(false), &hidden), 1);
@@ -166,13 +153,13 @@ fn who_may_see_a_page_counts_its_changes() {
     for length in [1, 200] {
         assert_eq!(raised(PageEdit { password: password(length), ..PageEdit::default() }, &hidden), 1);
     }
-    let cleared = PageEdit { password: Given::Null, ..PageEdit::default() };
+    let cleared = PageEdit { password: PatchField::Null, ..PageEdit::default() };
     assert_eq!((raised(cleared.clone(), &hidden), raised(cleared.clone(), &page())), (1, 0));
-    assert_eq!(cleared.settle(&hidden, &GROUND).unwrap().password, None);
+    assert_eq!(cleared.validate(&hidden, &GROUND).unwrap().password_hash, None);
     assert_eq!(raised(PageEdit { theme: value("dark"), ..PageEdit::default() }, &hidden), 0);
     let wrong = PageEdit {
         password: password(201),
-        private: Given::Null,
+        private: PatchField::Null,
         allowed_people: names(&["ann"]),
         allowed_domains: names(&["localhost"]),
         theme: value("blue"),
@@ -181,7 +168,7 @@ fn who_may_see_a_page_counts_its_changes() {
         slug: value("www"),
         ..PageEdit::default()
     };
-    let faults = wrong.settle(&page(), &GROUND).unwrap_err();
+    let faults = wrong.validate(&page(), &GROUND).unwrap_err();
     let fields: Vec<_> = faults.iter().map(|fault| fault.field.as_str()).collect();
     let all = ["slug", "password", "private", "allowedPeople", "allowedDomains", "theme", "accentColor"];
     assert_eq!(fields, [&all[..], &["language"]].concat());
@@ -190,23 +177,23 @@ fn who_may_see_a_page_counts_its_changes() {
 #[test]
 fn a_hostname_is_asked_for_before_it_is_the_pages() {
     let edit = |text: &str| PageEdit { custom_domain: value(text), ..PageEdit::default() };
-    let asked = edit(" Status.Shop.example. ").settle(&page(), &GROUND).unwrap();
+    let asked = edit(" Status.Shop.example. ").validate(&page(), &GROUND).unwrap();
     let claim = asked.domain_claim.clone().unwrap();
     assert_eq!((asked.custom_domain.as_ref(), claim.host.as_str()), (None, "status.shop.example"));
     assert_eq!(claim.record_name(), "_parallax-challenge.status.shop.example");
     assert_eq!(claim.record_value(), "parallax-domain-verification=t0ken");
-    let later = Ground { token: "other", now: Timestamp::from_millis(9), ..GROUND };
-    assert_eq!(edit("status.shop.example").settle(&asked, &later), Ok(asked.clone()), "claimed already");
+    let later = PageEditContext { token: "other", now: Timestamp::from_millis(9), ..GROUND };
+    assert_eq!(edit("status.shop.example").validate(&asked, &later), Ok(asked.clone()), "claimed already");
     let verified = Page { custom_domain: Some(claim.host), domain_claim: None, ..page() };
-    assert_eq!(edit("status.shop.example").settle(&verified, &later), Ok(verified.clone()));
-    let moving = edit("new.shop.example").settle(&verified, &later).unwrap();
+    assert_eq!(edit("status.shop.example").validate(&verified, &later), Ok(verified.clone()));
+    let moving = edit("new.shop.example").validate(&verified, &later).unwrap();
     assert_eq!(moving.custom_domain, verified.custom_domain, "until the other one is verified");
     assert_eq!(moving.domain_claim.as_ref().map(|claim| claim.token.as_str()), Some("other"));
-    let null = PageEdit { custom_domain: Given::Null, ..PageEdit::default() };
-    let cleared = null.settle(&moving, &later).unwrap();
+    let null = PageEdit { custom_domain: PatchField::Null, ..PageEdit::default() };
+    let cleared = null.validate(&moving, &later).unwrap();
     assert_eq!((cleared.custom_domain, cleared.domain_claim), (None, None));
     for own in ["status.example", "shop.pages.example", "localhost"] {
-        let faults = edit(own).settle(&page(), &GROUND).unwrap_err();
+        let faults = edit(own).validate(&page(), &GROUND).unwrap_err();
         assert_eq!(faults.iter().map(|it| it.field.as_str()).collect::<Vec<_>>(), ["customDomain"], "{own}");
     }
 }

@@ -5,58 +5,59 @@ pub(in crate::http) mod view;
 use std::sync::Arc;
 
 use ::http::StatusCode;
-use parallax_core::delivery::Stage;
+use parallax_core::delivery::DeliveryState;
 use parallax_core::id::DeliveryId;
-use parallax_core::refusal::Refusals;
 use parallax_core::text;
+use parallax_core::validation::ValidationErrors;
 
-use super::{bare, done, query, ticket, wrapped};
-use crate::http::Context;
-use crate::http::error::Refused;
-use crate::http::reply::Reply;
-use crate::http::route::{Answer, Call};
+use super::{enveloped, idempotency_key, query_params, to_json, write_reply};
+use crate::http::HttpContext;
+use crate::http::error::ApiError;
+use crate::http::response::HttpResponse;
+use crate::http::route::{HandlerResult, RoutedRequest};
 use crate::service::Caller;
-use crate::service::deliveries::{Opened, Wanted};
-use crate::service::once::Once;
+use crate::service::deliveries::{DeliveryContent, DeliveryFilter};
+use crate::service::idempotency::IdempotentRequest;
 
 /// `GET /api/v1/pages/{page}/deliveries`
-pub(in crate::http) async fn list(context: Arc<Context>, call: Call<Caller>) -> Answer {
-    let page = call.page()?;
+pub(in crate::http) async fn list(context: Arc<HttpContext>, call: RoutedRequest<Caller>) -> HandlerResult {
+    let page = call.page_id()?;
     context.service.page(&call.caller, page)?;
     let wanted = read_query(&call.query)?;
     let part = context.service.deliveries(&call.caller, page, wanted).await?;
-    Ok(Reply::written(StatusCode::OK, bare(&view::list(&part))))
+    Ok(HttpResponse::json_bytes(StatusCode::OK, to_json(&view::list(&part))))
 }
 
 /// `GET /api/v1/pages/{page}/deliveries/{delivery}`
-pub(in crate::http) async fn show(context: Arc<Context>, call: Call<Caller>) -> Answer {
-    let opened = context.service.delivery(&call.caller, call.page()?, delivery(&call)?)?;
-    Ok(Reply::written(StatusCode::OK, answer(&opened)))
+pub(in crate::http) async fn show(context: Arc<HttpContext>, call: RoutedRequest<Caller>) -> HandlerResult {
+    let opened = context.service.delivery(&call.caller, call.page_id()?, delivery(&call)?)?;
+    Ok(HttpResponse::json_bytes(StatusCode::OK, answer(&opened)))
 }
 
 /// `POST /api/v1/pages/{page}/deliveries/{delivery}/redeliver`
-pub(in crate::http) async fn redeliver(context: Arc<Context>, call: Call<Caller>) -> Answer {
-    let (page, id) = (call.page()?, delivery(&call)?);
-    let ticket = ticket(&call, || context.service.delivery(&call.caller, page, id).map(drop))?;
-    let once = Once::new(ticket, &answer);
+pub(in crate::http) async fn redeliver(context: Arc<HttpContext>, call: RoutedRequest<Caller>) -> HandlerResult {
+    let (page, id) = (call.page_id()?, delivery(&call)?);
+    let ticket = idempotency_key(&call, || context.service.delivery(&call.caller, page, id).map(drop))?;
+    let once = IdempotentRequest::new(ticket, &answer);
     let again = context.service.redeliver(&call.caller, page, id, &once).await?;
-    Ok(done(StatusCode::OK, again, answer))
+    Ok(write_reply(StatusCode::OK, again, answer))
 }
 
-fn delivery(call: &Call<Caller>) -> Result<DeliveryId, Refused> {
+fn delivery(call: &RoutedRequest<Caller>) -> Result<DeliveryId, ApiError> {
     call.id("delivery")
 }
 
-fn answer(opened: &Opened) -> Vec<u8> {
-    wrapped("delivery", &view::opened(opened))
+fn answer(opened: &DeliveryContent) -> Vec<u8> {
+    enveloped("delivery", &view::detail(opened))
 }
 
 /// Reads the query of the list.
-fn read_query(text: &str) -> Result<Wanted, Refusals> {
+fn read_query(text: &str) -> Result<DeliveryFilter, ValidationErrors> {
     let rule = "must be the id of a destination";
-    let destination = query::value(text, "destinationId", rule, |id| id.parse().ok())?;
+    let destination = query_params::value(text, "destinationId", rule, |id| id.parse().ok())?;
     let rule = "must be one of waiting, delivered, failed, dropped";
-    let status = query::value(text, "status", rule, |name| text::one_of(name, &Stage::NAMES, |it| it).ok())?;
-    let before = query::value(text, "before", "must be the id of a delivery", |id| id.parse().ok())?;
-    Ok(Wanted { destination, status, before, limit: query::limit(text)? })
+    let status =
+        query_params::value(text, "status", rule, |name| text::one_of(name, &DeliveryState::NAMES, |it| it).ok())?;
+    let before = query_params::value(text, "before", "must be the id of a delivery", |id| id.parse().ok())?;
+    Ok(DeliveryFilter { destination, status, before, limit: query_params::limit(text)? })
 }

@@ -1,11 +1,11 @@
 //! A delivery as the API returns it, in a list and on its own.
 
-use parallax_core::delivery::{Delivery, Recipient, Stage, Try, excerpt};
+use parallax_core::delivery::{Delivery, DeliveryAttempt, DeliveryState, Recipient, excerpt};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::http::openapi::words;
-use crate::service::deliveries::{Opened, Part, TEST};
+use crate::http::openapi::value_schemas;
+use crate::service::deliveries::{DeliveryContent, DeliverySlice, TEST_EVENT};
 
 /// A page of a list of deliveries.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -41,10 +41,10 @@ pub(in crate::http) struct DeliveryDocument {
     /// Incident it is about.
     incident_id: Option<String>,
     /// Status.
-    #[schemars(with = "words::DeliveryStatus")]
+    #[schemars(with = "value_schemas::DeliveryStatus")]
     status: &'static str,
     /// Time of the last status change; while waiting, the time of the next attempt.
-    #[schemars(with = "words::Moment")]
+    #[schemars(with = "value_schemas::IsoTimeSchema")]
     status_at: String,
     /// Attempts since it was created or redelivered.
     tries: u32,
@@ -53,7 +53,7 @@ pub(in crate::http) struct DeliveryDocument {
     /// Reason the newest attempt failed.
     last_error: Option<String>,
     /// Creation time.
-    #[schemars(with = "words::Moment")]
+    #[schemars(with = "value_schemas::IsoTimeSchema")]
     created_at: String,
 }
 
@@ -61,7 +61,7 @@ pub(in crate::http) struct DeliveryDocument {
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(rename = "DeliveryDetail")]
-pub(in crate::http) struct DetailDocument {
+pub(in crate::http) struct DeliveryDetailDocument {
     #[serde(flatten)]
     delivery: DeliveryDocument,
     /// Subject of a mail.
@@ -69,16 +69,16 @@ pub(in crate::http) struct DetailDocument {
     /// Content without secrets: JSON, or the text of a mail. Null if it is private to one reader.
     body: Option<String>,
     /// The newest attempts, oldest first.
-    log: Vec<TryDocument>,
+    log: Vec<DeliveryAttemptDocument>,
 }
 
 /// An attempt.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(rename = "DeliveryTry")]
-pub(in crate::http) struct TryDocument {
+pub(in crate::http) struct DeliveryAttemptDocument {
     /// Start of the attempt.
-    #[schemars(with = "words::Moment")]
+    #[schemars(with = "value_schemas::IsoTimeSchema")]
     at: String,
     /// Duration, in milliseconds.
     duration_ms: u32,
@@ -91,7 +91,7 @@ pub(in crate::http) struct TryDocument {
 }
 
 /// Builds one page of the list.
-pub(in crate::http) fn list(part: &Part) -> DeliveryList {
+pub(in crate::http) fn list(part: &DeliverySlice) -> DeliveryList {
     DeliveryList {
         deliveries: part.deliveries.iter().map(document).collect(),
         next_before: part.next.map(|id| id.to_string()),
@@ -99,49 +99,52 @@ pub(in crate::http) fn list(part: &Part) -> DeliveryList {
 }
 
 /// Builds a single delivery.
-pub(in crate::http) fn opened(opened: &Opened) -> DetailDocument {
-    DetailDocument {
+pub(in crate::http) fn detail(opened: &DeliveryContent) -> DeliveryDetailDocument {
+    DeliveryDetailDocument {
         delivery: document(&opened.delivery),
         subject: opened.subject.clone(),
         body: opened.body.clone(),
-        log: opened.delivery.log.iter().map(tried).collect(),
+        log: opened.delivery.attempt_log.iter().map(attempt).collect(),
     }
 }
 
 fn document(delivery: &Delivery) -> DeliveryDocument {
-    let last = delivery.log.last();
+    let last = delivery.attempt_log.last();
     let (destination, subscriber) = match delivery.to {
-        Recipient::Destination(id) | Recipient::Asked(id) => (Some(id.to_string()), None),
+        Recipient::Destination(id) | Recipient::UnconfirmedDestination(id) => (Some(id.to_string()), None),
         Recipient::Subscriber(id) => (None, Some(id.to_string())),
-        Recipient::Owner(_) | Recipient::OperatorMail | Recipient::OperatorHook | Recipient::Visitor(_) => {
+        Recipient::Owner(_) | Recipient::OperatorMail | Recipient::OperatorWebhook | Recipient::Visitor(_) => {
             (None, None)
         }
     };
-    let (Stage::Waiting(at) | Stage::Delivered(at) | Stage::Failed(at) | Stage::Dropped(at)) = delivery.stage;
+    let (DeliveryState::Waiting(at)
+    | DeliveryState::Delivered(at)
+    | DeliveryState::Failed(at)
+    | DeliveryState::Dropped(at)) = delivery.state;
     DeliveryDocument {
         id: delivery.id.to_string(),
         page_id: delivery.page.map(|page| page.to_string()).unwrap_or_default(),
         destination_id: destination,
         subscriber_id: subscriber,
         event: delivery.event.clone(),
-        test: delivery.event == TEST,
+        test: delivery.event == TEST_EVENT,
         monitor_id: delivery.monitor.map(|id| id.to_string()),
         incident_id: delivery.incident.map(|id| id.to_string()),
-        status: delivery.stage.name(),
+        status: delivery.state.name(),
         status_at: at.to_string(),
-        tries: delivery.tries.all(),
+        tries: delivery.attempts.total(),
         last_status: last.and_then(|last| last.status),
         last_error: last.and_then(|last| last.error.clone()),
         created_at: delivery.created_at.to_string(),
     }
 }
 
-fn tried(one: &Try) -> TryDocument {
-    TryDocument {
+fn attempt(one: &DeliveryAttempt) -> DeliveryAttemptDocument {
+    DeliveryAttemptDocument {
         at: one.at.to_string(),
-        duration_ms: one.took_ms,
+        duration_ms: one.duration_ms,
         status: one.status,
         error: one.error.clone(),
-        answer: excerpt(&one.answer),
+        answer: excerpt(&one.response),
     }
 }

@@ -8,74 +8,69 @@ use parallax_core::incident::MAX_AFFECTED;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::sent::{self, Rules};
-use super::{done, made, ticket, warned, wrapped};
-use crate::http::Context;
-use crate::http::fields::{Fields, field};
-use crate::http::openapi::words;
-use crate::http::reply::Reply;
-use crate::http::route::{Answer, Call};
+use super::body_check::{self, BodyRules};
+use super::{created_reply, enveloped, enveloped_with_warnings, idempotency_key, write_reply};
+use crate::http::HttpContext;
+use crate::http::body_fields::{BodyFields, field};
+use crate::http::openapi::value_schemas;
+use crate::http::response::HttpResponse;
+use crate::http::route::{HandlerResult, RoutedRequest};
 use crate::service::Caller;
-use crate::service::once::Once;
+use crate::service::idempotency::IdempotentRequest;
 
 /// `GET /api/v1/pages/{page}/deploys`
-pub(in crate::http) async fn list(context: Arc<Context>, call: Call<Caller>) -> Answer {
-    let deploys = context.service.deploys(&call.caller, call.page()?).await?;
+pub(in crate::http) async fn list(context: Arc<HttpContext>, call: RoutedRequest<Caller>) -> HandlerResult {
+    let deploys = context.service.deploys(&call.caller, call.page_id()?).await?;
     let deploys: Vec<_> = deploys.iter().map(document).collect();
-    Ok(Reply::written(StatusCode::OK, wrapped("deploys", &deploys)))
+    Ok(HttpResponse::json_bytes(StatusCode::OK, enveloped("deploys", &deploys)))
 }
 
 /// `POST /api/v1/pages/{page}/deploys`
-pub(in crate::http) async fn create(context: Arc<Context>, mut call: Call<Caller>) -> Answer {
-    let page = call.page()?;
+pub(in crate::http) async fn create(context: Arc<HttpContext>, mut call: RoutedRequest<Caller>) -> HandlerResult {
+    let page = call.page_id()?;
     context.service.page(&call.caller, page)?;
-    let (object, ticket) = call.object().await?;
-    let (edit, warnings) = sent::read_new(&object, &RULES, |body| read(body));
-    let answer = |deploy: &Deploy| warned("deploy", &document(deploy), &warnings);
-    let once = Once::new(ticket, &answer);
+    let (object, ticket) = call.json_object().await?;
+    let (edit, warnings) = body_check::read_new(&object, &RULES, |body| read(body));
+    let answer = |deploy: &Deploy| enveloped_with_warnings("deploy", &document(deploy), &warnings);
+    let once = IdempotentRequest::new(ticket, &answer);
     let marked = context.service.create_deploy(&call.caller, page, &edit, &once).await?;
-    Ok(made(&call.path, "deploy", marked, answer))
+    Ok(created_reply(&call.path, "deploy", marked, answer))
 }
 
 /// `DELETE /api/v1/pages/{page}/deploys/{deploy}`
-pub(in crate::http) async fn delete(context: Arc<Context>, call: Call<Caller>) -> Answer {
-    let (page, deploy) = (call.page()?, call.id("deploy")?);
+pub(in crate::http) async fn delete(context: Arc<HttpContext>, call: RoutedRequest<Caller>) -> HandlerResult {
+    let (page, deploy) = (call.page_id()?, call.id("deploy")?);
     let answer = |(): &()| Vec::new();
-    let ticket = ticket(&call, || context.service.page(&call.caller, page).map(drop))?;
-    let once = Once::new(ticket, &answer);
+    let ticket = idempotency_key(&call, || context.service.page(&call.caller, page).map(drop))?;
+    let once = IdempotentRequest::new(ticket, &answer);
     let deleted = context.service.delete_deploy(&call.caller, page, deploy, &once).await?;
-    Ok(done(StatusCode::NO_CONTENT, deleted, answer))
+    Ok(write_reply(StatusCode::NO_CONTENT, deleted, answer))
 }
 
 /// Validation rules of the body.
-const RULES: Rules = Rules {
+const RULES: BodyRules = BodyRules {
     hints: &[
         ("monitors", "send their ids as monitorIds"),
         ("message", "send it as note"),
         ("createdAt", "send the deploy time as at"),
     ],
-    elsewhere: &[],
-    other: "",
+    other_routes: &[],
+    default_rule: "",
     echoes: &[],
-    measured: &[],
+    volatile: &[],
 };
 
 /// Reads the fields as sent; others are ignored.
-pub(in crate::http) fn read(mut body: impl Fields) -> DeployEdit {
+pub(in crate::http) fn read(mut body: impl BodyFields) -> DeployEdit {
     DeployEdit {
         version: body.text(
-            field("version", "Deployed version, tag or commit.")
-                .required()
-                .characters(1, MAX_VERSION)
-                .example("v2.4.1"),
+            field("version", "Deployed version, tag or commit.").required().length(1, MAX_VERSION).example("v2.4.1"),
         ),
-        url: body.text(field("url", "Link to the release.").characters(0, MAX_URL).nullable()),
-        note: body.text(field("note", "Short note.").characters(0, MAX_NOTE).nullable()),
-        at: body.text(field("at", "Time of the deploy. Default: now.").moment().nullable()),
-        monitor_ids: body.ids(
-            field("monitorIds", "Affected monitors, by id. Null or empty: all.").nullable(),
-            MAX_AFFECTED,
-        ),
+        url: body.text(field("url", "Link to the release.").length(0, MAX_URL).nullable()),
+        note: body.text(field("note", "Short note.").length(0, MAX_NOTE).nullable()),
+        at: body.text(field("at", "Time of the deploy. Default: now.").date_time().nullable()),
+        monitor_ids: body
+            .ids(field("monitorIds", "Affected monitors, by id. Null or empty: all.").nullable(), MAX_AFFECTED),
     }
 }
 
@@ -97,10 +92,10 @@ pub(in crate::http) struct DeployDocument {
     /// Affected monitors; null means all.
     monitor_ids: Option<Vec<String>>,
     /// Time of the deploy.
-    #[schemars(with = "words::Moment")]
+    #[schemars(with = "value_schemas::IsoTimeSchema")]
     at: String,
     /// Creation time of the marker.
-    #[schemars(with = "words::Moment")]
+    #[schemars(with = "value_schemas::IsoTimeSchema")]
     created_at: String,
 }
 

@@ -2,28 +2,28 @@
 
 use parallax_core::destination::ChannelKind;
 use parallax_core::destination::edit::{
-    DestinationEdit, KEY, MAX_CHAT, MAX_EMAIL, MAX_NAME, MAX_TOKEN, MAX_URL,
+    DestinationEdit, MAX_CHAT, MAX_EMAIL, MAX_NAME, MAX_TOKEN, MAX_URL, ROUTING_KEY_LENGTH,
 };
 use parallax_core::event::AlertKind;
 use parallax_core::incident::MAX_AFFECTED;
 
-use crate::http::api::sent::Rules;
-use crate::http::fields::{Fields, field};
+use crate::http::api::body_check::BodyRules;
+use crate::http::body_fields::{BodyFields, field};
 
 /// Validation rules of the body.
-pub(in crate::http::api) const RULES: Rules = Rules {
+pub(in crate::http::api) const RULES: BodyRules = BodyRules {
     hints: &[
         ("email", "send it as to"),
         ("address", "send it as url, or an email address as to"),
         ("monitors", "send their ids as monitorIds"),
     ],
-    elsewhere: &[(
+    other_routes: &[(
         "secret",
         "can't be changed here: POST /api/v1/pages/{pageId}/destinations/{destinationId}/rotate-secret makes a new one",
     )],
-    other: "can't be changed: the service sets it",
+    default_rule: "can't be changed: the service sets it",
     echoes: &[],
-    measured: &[
+    volatile: &[
         "status",
         "failingSince",
         "offSince",
@@ -35,30 +35,28 @@ pub(in crate::http::api) const RULES: Rules = Rules {
 };
 
 /// Reads a new destination: the editable fields, and its type.
-pub(in crate::http) fn read_new(mut body: impl Fields) -> DestinationEdit {
+pub(in crate::http) fn read_new(mut body: impl BodyFields) -> DestinationEdit {
     let kind = body.text(
-        field("type", "Channel. It can't be changed later.")
-            .required()
-            .words(ChannelKind::ALL.map(ChannelKind::name)),
+        field("type", "Channel. It can't be changed later.").required().one_of(ChannelKind::ALL.map(ChannelKind::name)),
     );
-    let name = field("name", NAME).required().characters(1, MAX_NAME).example("On call");
+    let name = field("name", NAME).required().length(1, MAX_NAME).example("On call");
     let name = body.text(name);
     DestinationEdit { name, kind, ..read_common(&mut body) }
 }
 
 /// Reads the fields as sent; others are ignored.
-pub(in crate::http) fn read(mut body: impl Fields) -> DestinationEdit {
+pub(in crate::http) fn read(mut body: impl BodyFields) -> DestinationEdit {
     let kind = body.text(
         field("type", "Can't be changed; the current value is accepted.")
-            .words(ChannelKind::ALL.map(ChannelKind::name)),
+            .one_of(ChannelKind::ALL.map(ChannelKind::name)),
     );
-    let name = body.text(field("name", NAME).characters(1, MAX_NAME).example("On call"));
+    let name = body.text(field("name", NAME).length(1, MAX_NAME).example("On call"));
     DestinationEdit { name, kind, ..read_common(&mut body) }
 }
 
 const NAME: &str = "Name, on one line.";
 
-fn read_common(body: &mut impl Fields) -> DestinationEdit {
+fn read_common(body: &mut impl BodyFields) -> DestinationEdit {
     DestinationEdit {
         url: body.text(
             field(
@@ -66,30 +64,27 @@ fn read_common(body: &mut impl Fields) -> DestinationEdit {
                 "webhook, slack (also Mattermost), discord, teams, ntfy: http or https URL to send to. For ntfy the \
                  topic's URL.",
             )
-            .characters(1, MAX_URL)
+            .length(1, MAX_URL)
             .example("https://hooks.shop.example/alerts"),
         ),
-        to: body.text(field("to", "email: address to send to.").characters(3, MAX_EMAIL).example("ops@shop.example")),
+        to: body.text(field("to", "email: address to send to.").length(3, MAX_EMAIL).example("ops@shop.example")),
         token: body.text(
             field("token", "telegram: the bot's token. ntfy: an access token, if the topic needs one.")
-                .characters(0, MAX_TOKEN)
+                .length(0, MAX_TOKEN)
                 .nullable(),
         ),
-        chat: body.text(
-            field("chat", "telegram: chat id, or a channel's `@name`.").characters(1, MAX_CHAT),
-        ),
+        chat: body.text(field("chat", "telegram: chat id, or a channel's `@name`.").length(1, MAX_CHAT)),
         key: body.text(
-            field("key", "pagerduty: the integration key of a service (Events API v2).").characters(KEY, KEY),
+            field("key", "pagerduty: the integration key of a service (Events API v2).")
+                .length(ROUTING_KEY_LENGTH, ROUTING_KEY_LENGTH),
         ),
-        events: body.words(
-            field("events", "Alerts to send. Null: all.").nullable(),
-            &AlertKind::ALL.map(AlertKind::name),
-        ),
+        events: body
+            .choices(field("events", "Alerts to send. Null: all.").nullable(), &AlertKind::ALL.map(AlertKind::name)),
         monitor_ids: body.ids(
-            field("monitorIds", "Monitors to send alerts for, by id. Null: all of the page.").least(1).nullable(),
+            field("monitorIds", "Monitors to send alerts for, by id. Null: all of the page.").min_items(1).nullable(),
             MAX_AFFECTED,
         ),
-        enabled: body.flag(field("enabled", "Send alerts to it.").default(true).nullable()),
+        enabled: body.boolean(field("enabled", "Send alerts to it.").default(true).nullable()),
         ..DestinationEdit::default()
     }
 }

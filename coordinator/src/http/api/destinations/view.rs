@@ -1,13 +1,13 @@
 //! A destination as the API returns it: complete to a write key, masked to a read key and in lists.
 
-use parallax_core::destination::{Channel, Destination, OLD_SECRET};
+use parallax_core::destination::{Channel, Destination, SECRET_OVERLAP};
 use parallax_core::event::AlertKind;
 use parallax_core::time::Timestamp;
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::http::api::mask;
-use crate::http::openapi::words;
+use crate::http::openapi::value_schemas;
 
 /// A destination of a page's alerts. Fields that do not apply to its type are null.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -22,7 +22,7 @@ pub(in crate::http) struct DestinationDocument {
     name: String,
     /// Channel.
     #[serde(rename = "type")]
-    #[schemars(with = "words::DestinationType")]
+    #[schemars(with = "value_schemas::DestinationType")]
     kind: &'static str,
     /// webhook, slack, discord, teams, ntfy: URL to send to. Masked in lists and for a read key.
     url: Option<String>,
@@ -40,50 +40,48 @@ pub(in crate::http) struct DestinationDocument {
     /// one for the old; `X-Service-Signature` uses the old one.
     secret_pending: bool,
     /// webhook: creation time of the pending secret; null if none is pending.
-    #[schemars(with = "Option<words::Moment>")]
+    #[schemars(with = "Option<value_schemas::IsoTimeSchema>")]
     secret_rotated_at: Option<String>,
     /// webhook: time at which the pending secret replaces the old one automatically; null if none is pending.
-    #[schemars(with = "Option<words::Moment>")]
+    #[schemars(with = "Option<value_schemas::IsoTimeSchema>")]
     old_secret_until: Option<String>,
     /// Alerts to send; null means all.
-    #[schemars(with = "Option<Vec<words::AlertEvent>>")]
+    #[schemars(with = "Option<Vec<value_schemas::AlertEvent>>")]
     events: Option<Vec<&'static str>>,
     /// Monitors to send alerts for; null means all of the page.
     monitor_ids: Option<Vec<String>>,
     /// True if its owner has enabled it.
     enabled: bool,
     /// `active` gets alerts if it is enabled; `pending` is a mailbox that has not been confirmed yet and gets
-    /// nothing; `off` was switched off by the service.
-    #[schemars(with = "words::DestinationStatus")]
+    /// nothing; `disabled` was switched off by the service.
+    #[schemars(with = "value_schemas::DestinationStatus")]
     status: &'static str,
     /// Time since which every delivery has failed; null while deliveries succeed.
-    #[schemars(with = "Option<words::Moment>")]
+    #[schemars(with = "Option<value_schemas::IsoTimeSchema>")]
     failing_since: Option<String>,
     /// Time at which the service switched it off; any change switches it on again unless the plan is the reason.
     /// For a pending destination, the time its confirmation was sent.
-    #[schemars(with = "Option<words::Moment>")]
+    #[schemars(with = "Option<value_schemas::IsoTimeSchema>")]
     off_since: Option<String>,
     /// Reason it is off: it answered 410, all deliveries failed for five days, its mail server rejected the mailbox
     /// permanently, the mailbox has not been confirmed, or the account's plan does not include its type.
-    #[schemars(with = "Option<words::OffReason>")]
+    #[schemars(with = "Option<value_schemas::OffReason>")]
     off_reason: Option<&'static str>,
     /// Creation time.
-    #[schemars(with = "words::Moment")]
+    #[schemars(with = "value_schemas::IsoTimeSchema")]
     created_at: String,
 }
 
 /// Builds the complete document, including secrets.
-pub(in crate::http) fn whole(destination: &Destination, now: Timestamp) -> DestinationDocument {
-    let mut document = blank(destination, now);
+pub(in crate::http) fn full_document(destination: &Destination, now: Timestamp) -> DestinationDocument {
+    let mut document = base_document(destination, now);
     let some = |text: &String| Some(text.clone());
     match &destination.channel {
         Channel::Email { to } => document.to = some(to),
         Channel::Webhook { url, secret } => {
-            (document.url, document.secret) = (some(url), some(&secret.present));
+            (document.url, document.secret) = (some(url), some(&secret.newest));
         }
-        Channel::Slack { url } | Channel::Discord { url } | Channel::Teams { url } => {
-            document.url = some(url)
-        }
+        Channel::Slack { url } | Channel::Discord { url } | Channel::Teams { url } => document.url = some(url),
         Channel::Telegram { token, chat } => (document.token, document.chat) = (some(token), some(chat)),
         Channel::Ntfy { url, token } => (document.url, document.token) = (some(url), token.clone()),
         Channel::PagerDuty { key } => document.key = some(key),
@@ -93,13 +91,9 @@ pub(in crate::http) fn whole(destination: &Destination, now: Timestamp) -> Desti
 
 /// Builds the document without anything that would allow its reader to write to the receiver. A write key sees
 /// mailboxes.
-pub(in crate::http) fn listed(
-    destination: &Destination,
-    writes: bool,
-    now: Timestamp,
-) -> DestinationDocument {
-    let mut document = whole(destination, now);
-    let all = |_: String| mask::ALL.to_owned();
+pub(in crate::http) fn masked_document(destination: &Destination, writes: bool, now: Timestamp) -> DestinationDocument {
+    let mut document = full_document(destination, now);
+    let all = |_: String| mask::FULL_MASK.to_owned();
     document.url = document.url.map(|url| mask::url(&url));
     document.token = document.token.map(all);
     document.key = document.key.map(all);
@@ -111,14 +105,14 @@ pub(in crate::http) fn listed(
 }
 
 fn status(destination: &Destination) -> &'static str {
-    match destination.health.off {
-        _ if destination.asked_at().is_some() => "pending",
+    match destination.health.disabled {
+        _ if destination.confirmation_sent_at().is_some() => "pending",
         Some(_) => "off",
         None => "active",
     }
 }
 
-fn blank(destination: &Destination, now: Timestamp) -> DestinationDocument {
+fn base_document(destination: &Destination, now: Timestamp) -> DestinationDocument {
     let health = &destination.health;
     let pending_until = destination.secrets().and_then(|secrets| secrets.pending_until(now));
     let events = destination.events.as_ref();
@@ -135,15 +129,15 @@ fn blank(destination: &Destination, now: Timestamp) -> DestinationDocument {
         key: None,
         secret: None,
         secret_pending: pending_until.is_some(),
-        secret_rotated_at: pending_until.map(|until| (until - OLD_SECRET).to_string()),
+        secret_rotated_at: pending_until.map(|until| (until - SECRET_OVERLAP).to_string()),
         old_secret_until: pending_until.map(|until| until.to_string()),
         events: events.map(|kinds| kinds.iter().copied().map(AlertKind::name).collect()),
         monitor_ids: monitors.map(|ids| ids.iter().map(ToString::to_string).collect()),
         enabled: destination.enabled,
         status: status(destination),
         failing_since: health.failing_since.map(|at| at.to_string()),
-        off_since: health.off.map(|(at, _)| at.to_string()),
-        off_reason: health.off.map(|(_, reason)| reason.name()),
+        off_since: health.disabled.map(|(at, _)| at.to_string()),
+        off_reason: health.disabled.map(|(_, reason)| reason.name()),
         created_at: destination.created_at.to_string(),
     }
 }

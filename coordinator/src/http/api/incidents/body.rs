@@ -3,18 +3,18 @@
 
 use parallax_core::id::IncidentId;
 use parallax_core::incident::edit::{IncidentEdit, MAX_MESSAGE, MAX_POSTMORTEM, MAX_TITLE};
-use parallax_core::incident::{Impact, Kind, MAX_AFFECTED, Progress, UpdatePost};
-use parallax_core::recurrence::Every;
-use parallax_core::refusal::Refusals;
-use parallax_core::remind::MAX_REMINDERS;
+use parallax_core::incident::{Impact, IncidentKind, IncidentStatus, MAX_AFFECTED, UpdatePost};
+use parallax_core::recurrence::Frequency;
+use parallax_core::reminder::MAX_REMINDERS;
+use parallax_core::validation::ValidationErrors;
 
-use crate::http::api::query;
-use crate::http::api::sent::Rules;
-use crate::http::fields::{Field, Fields, field};
-use crate::service::incidents::Wanted;
+use crate::http::api::body_check::BodyRules;
+use crate::http::api::query_params;
+use crate::http::body_fields::{BodyFields, FieldSpec, field};
+use crate::service::incidents::IncidentFilter;
 
 /// Validation rules of a new incident.
-pub(in crate::http::api) const NEW: Rules = Rules {
+pub(in crate::http::api) const NEW_RULES: BodyRules = BodyRules {
     hints: &[
         ("body", "send it as message"),
         ("text", "send it as message"),
@@ -22,14 +22,14 @@ pub(in crate::http::api) const NEW: Rules = Rules {
         ("updates", "a new incident has one update, its message"),
         ("postmortem", "PATCH /api/v1/pages/{pageId}/incidents/{incidentId} sets it"),
     ],
-    elsewhere: &[],
-    other: "",
+    other_routes: &[],
+    default_rule: "",
     echoes: &["repeat", "monitors", "remind"],
-    measured: &["id", "automatic"],
+    volatile: &["id", "automatic"],
 };
 
 /// Validation rules of an update.
-pub(in crate::http::api) const POSTED: Rules = Rules {
+pub(in crate::http::api) const UPDATE_RULES: BodyRules = BodyRules {
     hints: &[
         ("body", "send it as message"),
         ("text", "send it as message"),
@@ -41,25 +41,25 @@ pub(in crate::http::api) const POSTED: Rules = Rules {
         ("postmortem", INCIDENT_ALONE),
         ("resolvedAt", "an update with the status resolved sets it"),
     ],
-    elsewhere: &[],
-    other: "",
+    other_routes: &[],
+    default_rule: "",
     echoes: &[],
-    measured: &["id"],
+    volatile: &["id"],
 };
 
 const INCIDENT_ALONE: &str = "PATCH /api/v1/pages/{pageId}/incidents/{incidentId} changes it";
 
 /// Returns the validation rules for changing an incident or a maintenance window.
-pub(in crate::http::api) const fn rules(kind: Kind) -> &'static Rules {
+pub(in crate::http::api) const fn change_rules(kind: IncidentKind) -> &'static BodyRules {
     match kind {
-        Kind::Incident => &INCIDENT,
-        Kind::Maintenance => &WINDOW,
+        IncidentKind::Incident => &INCIDENT_RULES,
+        IncidentKind::Maintenance => &WINDOW_RULES,
     }
 }
 
-const INCIDENT: Rules = Rules {
+const INCIDENT_RULES: BodyRules = BodyRules {
     hints: HINTS,
-    elsewhere: &[
+    other_routes: &[
         ("status", UPDATE),
         ("resolvedAt", UPDATE),
         ("updates", UPDATE),
@@ -67,50 +67,43 @@ const INCIDENT: Rules = Rules {
         ("startedAt", "can't be changed: it is set when an incident is opened"),
         ("automatic", "can't be changed: posting an update makes it false"),
     ],
-    other: "can't be changed: the service sets it",
+    default_rule: "can't be changed: the service sets it",
     echoes: &["repeat", "monitors", "remind"],
-    measured: &["stoppedAt"],
+    volatile: &["stoppedAt"],
 };
 
-const WINDOW: Rules = Rules {
-    hints: &[
-        ("startedAt", "send it as startsAt"),
-        ("message", MESSAGE),
-        ("body", MESSAGE),
-        ("notify", MESSAGE),
-    ],
-    ..INCIDENT
+const WINDOW_RULES: BodyRules = BodyRules {
+    hints: &[("startedAt", "send it as startsAt"), ("message", MESSAGE), ("body", MESSAGE), ("notify", MESSAGE)],
+    ..INCIDENT_RULES
 };
 
 const HINTS: &[(&str, &str)] = &[("message", MESSAGE), ("body", MESSAGE), ("notify", MESSAGE)];
 const MESSAGE: &str = "POST /api/v1/pages/{pageId}/incidents/{incidentId}/updates posts an update";
-const UPDATE: &str =
-    "can't be changed here: POST /api/v1/pages/{pageId}/incidents/{incidentId}/updates changes it";
+const UPDATE: &str = "can't be changed here: POST /api/v1/pages/{pageId}/incidents/{incidentId}/updates changes it";
 
 /// Reads the fields of a new incident or maintenance window as sent. Unknown fields are ignored, and later also
 /// those of the other kind.
-pub(in crate::http) fn read_new(mut body: impl Fields) -> IncidentEdit {
+pub(in crate::http) fn read_new(mut body: impl BodyFields) -> IncidentEdit {
     IncidentEdit {
         kind: body.text(
             field("kind", "Incident or maintenance. It can't be changed later.")
-                .words(Kind::ALL.map(Kind::name))
-                .default(Kind::Incident.name())
+                .one_of(IncidentKind::ALL.map(IncidentKind::name))
+                .default(IncidentKind::Incident.name())
                 .nullable(),
         ),
         status: body.text(
             field("status", "incident: initial status. Default: investigating.")
-                .words(Progress::OF_NEW.map(Progress::name))
+                .one_of(IncidentStatus::OF_NEW.map(IncidentStatus::name))
                 .nullable(),
         ),
-        message: body
-            .text(field("message", "First update, in Markdown.").characters(0, MAX_MESSAGE).nullable()),
-        started_at: body.text(field("startedAt", "incident: start time. Default: now.").moment().nullable()),
+        message: body.text(field("message", "First update, in Markdown.").length(0, MAX_MESSAGE).nullable()),
+        started_at: body.text(field("startedAt", "incident: start time. Default: now.").date_time().nullable()),
         resolved_at: body.text(
             field("resolvedAt", "incident: end time, for one that is already over; notifies nobody.")
-                .moment()
+                .date_time()
                 .nullable(),
         ),
-        notify: body.flag(field("notify", "Notify subscribers.").default(true).nullable()),
+        notify: body.boolean(field("notify", "Notify subscribers.").default(true).nullable()),
         timezone: body.text(
             field(
                 "timezone",
@@ -127,16 +120,12 @@ pub(in crate::http) fn read_new(mut body: impl Fields) -> IncidentEdit {
             )
             .nullable(),
         ),
-        starts_at: body.text(
-            field("startsAt", "maintenance: start time, required. Null for incidents.").moment().nullable(),
-        ),
+        starts_at: body
+            .text(field("startsAt", "maintenance: start time, required. Null for incidents.").date_time().nullable()),
         ends_at: body.text(
-            field(
-                "endsAt",
-                "maintenance: end time, required; at most seven days after the start. Null for incidents.",
-            )
-            .moment()
-            .nullable(),
+            field("endsAt", "maintenance: end time, required; at most seven days after the start. Null for incidents.")
+                .date_time()
+                .nullable(),
         ),
         repeat: body.text(repeat("maintenance: repetition. Null: once.")),
         ..affected_and_reminders(&mut body)
@@ -145,50 +134,37 @@ pub(in crate::http) fn read_new(mut body: impl Fields) -> IncidentEdit {
 
 /// Reads the fields that change an incident or a maintenance window as sent. The kind never changes, and only
 /// updates change the status and notify.
-pub(in crate::http) fn read_change(mut body: impl Fields) -> IncidentEdit {
+pub(in crate::http) fn read_change(mut body: impl BodyFields) -> IncidentEdit {
     IncidentEdit {
         title: body.text(title("Title.")),
-        impact: body.text(impact(
-            "incident: severity. Anything above none sets the page's headline while it is open.",
-        )),
-        starts_at: body.text(
-            field("startsAt", "maintenance: start time. Null for incidents.").moment().nullable(),
-        ),
+        impact: body.text(impact("incident: severity. Anything above none sets the page's headline while it is open.")),
+        starts_at: body.text(field("startsAt", "maintenance: start time. Null for incidents.").date_time().nullable()),
         ends_at: body.text(
-            field(
-                "endsAt",
-                "maintenance: end time; at most seven days after the start. Null for incidents.",
-            )
-            .moment()
-            .nullable(),
+            field("endsAt", "maintenance: end time; at most seven days after the start. Null for incidents.")
+                .date_time()
+                .nullable(),
         ),
-        timezone: body.text(
-            field("timezone", "IANA zone of times without an offset.").nullable(),
-        ),
+        timezone: body.text(field("timezone", "IANA zone of times without an offset.").nullable()),
         repeat: body.text(repeat(
             "maintenance: null stops the repeating entry this window was planned from; windows already planned \
              stay.",
         )),
-        postmortem: body.text(
-            field("postmortem", "Post-mortem, in Markdown. Null clears.")
-                .characters(0, MAX_POSTMORTEM)
-                .nullable(),
-        ),
+        postmortem: body
+            .text(field("postmortem", "Post-mortem, in Markdown. Null clears.").length(0, MAX_POSTMORTEM).nullable()),
         ..affected_and_reminders(&mut body)
     }
 }
 
-fn affected_and_reminders(mut body: impl Fields) -> IncidentEdit {
+fn affected_and_reminders(mut body: impl BodyFields) -> IncidentEdit {
     IncidentEdit {
         monitor_ids: body.ids(field("monitorIds", "Affected monitors, by id.").nullable(), MAX_AFFECTED),
-        monitors: body.affected(
-            field("monitors", "Affected monitors, each with an optional impact; added to `monitorIds`.")
-                .nullable(),
+        monitors: body.affected_monitors(
+            field("monitors", "Affected monitors, each with an optional impact; added to `monitorIds`.").nullable(),
             MAX_AFFECTED,
         ),
-        remind: body.texts(
+        remind: body.strings(
             field("remind", "Reminder times: entries like 15m, 1h or 2d, from 1m to 30d.")
-                .most(MAX_REMINDERS)
+                .max_items(MAX_REMINDERS)
                 .nullable()
                 .example(vec!["1h", "1d"]),
         ),
@@ -196,36 +172,37 @@ fn affected_and_reminders(mut body: impl Fields) -> IncidentEdit {
     }
 }
 
-fn title(about: &'static str) -> Field {
-    field("title", about).characters(1, MAX_TITLE).example("Slow checkout")
+fn title(about: &'static str) -> FieldSpec {
+    field("title", about).length(1, MAX_TITLE).example("Slow checkout")
 }
 
-fn impact(about: &'static str) -> Field {
-    field("impact", about).words(Impact::ALL.map(Impact::name))
+fn impact(about: &'static str) -> FieldSpec {
+    field("impact", about).one_of(Impact::ALL.map(Impact::name))
 }
 
-fn repeat(about: &'static str) -> Field {
-    field("repeat", about).words(Every::ALL.map(Every::name)).nullable()
+fn repeat(about: &'static str) -> FieldSpec {
+    field("repeat", about).one_of(Frequency::ALL.map(Frequency::name)).nullable()
 }
 
 /// Reads the fields of an update as sent.
-pub(in crate::http) fn read_update(mut body: impl Fields) -> UpdatePost {
-    let statuses = Progress::OF_INCIDENT.into_iter().chain(Progress::OF_MAINTENANCE).map(Progress::name);
+pub(in crate::http) fn read_update(mut body: impl BodyFields) -> UpdatePost {
+    let statuses =
+        IncidentStatus::OF_INCIDENT.into_iter().chain(IncidentStatus::OF_MAINTENANCE).map(IncidentStatus::name);
     UpdatePost {
         status: body.text(
             field("status", "New status; resolved closes an incident, completed ends maintenance now.")
-                .words(statuses)
+                .one_of(statuses)
                 .nullable(),
         ),
-        message: body.text(field("message", "Text, in Markdown.").characters(0, MAX_MESSAGE).nullable()),
-        notify: body.flag(field("notify", "Notify subscribers.").default(true).nullable()),
+        message: body.text(field("message", "Text, in Markdown.").length(0, MAX_MESSAGE).nullable()),
+        notify: body.boolean(field("notify", "Notify subscribers.").default(true).nullable()),
     }
 }
 
 /// Reads the query of the list.
-pub(super) fn read_query(text: &str) -> Result<Wanted, Refusals> {
-    let open = query::flag(text, "open")?.unwrap_or(false);
+pub(super) fn read_query(text: &str) -> Result<IncidentFilter, ValidationErrors> {
+    let open = query_params::flag(text, "open")?.unwrap_or(false);
     let rule = "must be the id of an incident of this page";
-    let before = query::value(text, "before", rule, |id| id.parse::<IncidentId>().ok())?;
-    Ok(Wanted { open, before, limit: query::limit(text)? })
+    let before = query_params::value(text, "before", rule, |id| id.parse::<IncidentId>().ok())?;
+    Ok(IncidentFilter { open, before, limit: query_params::limit(text)? })
 }

@@ -1,13 +1,13 @@
 //! An incident or a maintenance window as the API returns it, and as the status document does.
 
-use parallax_core::incident::Update;
+use parallax_core::incident::IncidentUpdate;
 use parallax_core::incident::edit::MAX_MESSAGE;
 use parallax_core::time::Timestamp;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::http::openapi::words::{self, Iso, Millis, Time};
-use crate::service::incidents::{Part, Shown};
+use crate::http::openapi::value_schemas::{self, Iso, Millis, TimeFormat};
+use crate::service::incidents::{IncidentDetail, IncidentSlice};
 
 /// A page of a list of incidents and maintenance windows.
 #[derive(Debug, Serialize)]
@@ -24,7 +24,7 @@ pub(super) struct IncidentList {
 #[schemars(rename = "Incident")]
 pub(in crate::http) struct IncidentDocument {
     #[serde(flatten)]
-    shown: Entry<Iso>,
+    entry: IncidentEntry<Iso>,
     /// Opened by a monitor that went down; it resolves itself.
     automatic: bool,
     /// Reminder times, for subscribers (maintenance) or the owner (incident).
@@ -32,22 +32,22 @@ pub(in crate::http) struct IncidentDocument {
 }
 
 /// An incident or a maintenance window as visitors see it, with times in milliseconds since the epoch.
-pub(in crate::http) type PublicIncident = Entry<Millis>;
+pub(in crate::http) type PublicIncident = IncidentEntry<Millis>;
 
 /// The public fields of an incident or a maintenance window.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(rename = "{T}Entry")]
-pub(in crate::http) struct Entry<T> {
+pub(in crate::http) struct IncidentEntry<T> {
     /// Incident id.
     id: String,
-    #[schemars(with = "words::IncidentKind")]
+    #[schemars(with = "value_schemas::IncidentKind")]
     kind: &'static str,
     /// Title.
     title: String,
-    #[schemars(with = "words::IncidentStatus")]
+    #[schemars(with = "value_schemas::IncidentStatus")]
     status: &'static str,
-    #[schemars(with = "words::Impact")]
+    #[schemars(with = "value_schemas::Impact")]
     impact: &'static str,
     /// Start time.
     started_at: T,
@@ -56,7 +56,7 @@ pub(in crate::http) struct Entry<T> {
     /// Time it was resolved or completed.
     resolved_at: Option<T>,
     /// maintenance: its repetition.
-    repeat: Option<Repeat<T>>,
+    repeat: Option<RepeatDocument<T>>,
     /// Post-mortem, in Markdown, once it is written.
     postmortem: Option<String>,
     /// Affected monitors.
@@ -82,8 +82,8 @@ struct MoreUpdates {
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(rename = "{T}Repeat")]
-struct Repeat<T> {
-    #[schemars(with = "words::Every")]
+struct RepeatDocument<T> {
+    #[schemars(with = "value_schemas::Every")]
     every: &'static str,
     /// Zone in which it keeps its local time.
     timezone: &'static str,
@@ -103,7 +103,7 @@ struct AffectedDocument {
     name: String,
     /// Severity for this monitor, if it was set.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "words::Impact")]
+    #[schemars(with = "value_schemas::Impact")]
     impact: Option<&'static str>,
 }
 
@@ -123,7 +123,7 @@ pub(in crate::http) struct UpdateDocument<T> {
 }
 
 /// Builds one page of the list.
-pub(super) fn list(part: &Part) -> IncidentList {
+pub(super) fn list(part: &IncidentSlice) -> IncidentList {
     IncidentList {
         incidents: part.incidents.iter().map(document).collect(),
         next_before: part.next.map(|id| id.to_string()),
@@ -131,18 +131,18 @@ pub(super) fn list(part: &Part) -> IncidentList {
 }
 
 /// Builds the document for the owner, with times in ISO 8601.
-pub(super) fn document(shown: &Shown) -> IncidentDocument {
+pub(super) fn document(shown: &IncidentDetail) -> IncidentDocument {
     let incident = &shown.incident;
     let remind: Vec<String> = incident.remind.iter().map(ToString::to_string).collect();
     IncidentDocument {
-        shown: entry(shown),
+        entry: entry(shown),
         automatic: incident.automatic,
         remind: (!remind.is_empty()).then_some(remind),
     }
 }
 
 /// Builds the document for visitors of the page at that URL, with times in milliseconds since the epoch.
-pub(in crate::http::api) fn public(shown: &Shown, page: &str) -> PublicIncident {
+pub(in crate::http::api) fn public(shown: &IncidentDetail, page: &str) -> PublicIncident {
     let mut entry: PublicIncident = entry(shown);
     for update in &mut entry.updates {
         if let Some((end, _)) = update.body.char_indices().nth(MAX_MESSAGE) {
@@ -150,14 +150,14 @@ pub(in crate::http::api) fn public(shown: &Shown, page: &str) -> PublicIncident 
         }
     }
     let url = || format!("{page}/incidents/{}", shown.incident.id);
-    entry.more_updates = (shown.more > 0).then(|| MoreUpdates { count: shown.more, url: url() });
+    entry.more_updates = (shown.omitted_updates > 0).then(|| MoreUpdates { count: shown.omitted_updates, url: url() });
     entry
 }
 
-fn entry<T: Time>(shown: &Shown) -> Entry<T> {
+fn entry<T: TimeFormat>(shown: &IncidentDetail) -> IncidentEntry<T> {
     let incident = &shown.incident;
-    let time = |at: Timestamp| T::of(at);
-    Entry {
+    let time = |at: Timestamp| T::format(at);
+    IncidentEntry {
         id: incident.id.to_string(),
         kind: incident.kind.name(),
         title: incident.title.clone(),
@@ -166,8 +166,8 @@ fn entry<T: Time>(shown: &Shown) -> Entry<T> {
         started_at: time(incident.started_at),
         ends_at: incident.ends_at.map(time),
         resolved_at: incident.resolved_at.map(time),
-        repeat: shown.series.as_ref().map(|series| Repeat {
-            every: series.recurrence.every.name(),
+        repeat: shown.series.as_ref().map(|series| RepeatDocument {
+            every: series.recurrence.frequency.name(),
             timezone: series.recurrence.zone.name(),
             series_id: series.id.to_string(),
             stopped_at: series.stopped_at.map(time),
@@ -187,12 +187,12 @@ fn entry<T: Time>(shown: &Shown) -> Entry<T> {
     }
 }
 
-fn update<T: Time>(update: &Update) -> UpdateDocument<T> {
+fn update<T: TimeFormat>(update: &IncidentUpdate) -> UpdateDocument<T> {
     UpdateDocument {
         id: update.id.to_string(),
         status: update.status.clone(),
         body: update.body.clone(),
-        created_at: T::of(update.created_at),
+        created_at: T::format(update.created_at),
     }
 }
 
@@ -200,25 +200,25 @@ fn update<T: Time>(update: &Update) -> UpdateDocument<T> {
 mod tests {
     use parallax_core::id::{IncidentId, MonitorId, PageId, SeriesId, UpdateId};
     use parallax_core::incident::series::Series;
-    use parallax_core::incident::{Affected, Impact, Incident, Kind, Progress};
-    use parallax_core::recurrence::{Every, Recurrence};
-    use parallax_core::remind::Remind;
+    use parallax_core::incident::{Impact, Incident, IncidentKind, IncidentStatus, MonitorImpact};
+    use parallax_core::recurrence::{Frequency, Recurrence};
+    use parallax_core::reminder::ReminderInterval;
 
     use super::*;
-    use crate::letters::resource::Resource;
+    use crate::notify::render::incident_resource::IncidentResource;
 
     #[test]
     fn subscribers_are_sent_an_incident_as_the_api_shows_it() {
         let at = Timestamp::from_millis(1_772_357_400_000);
         let monitor = MonitorId::from_u128(2);
-        let remind = vec![Remind::read("1h").unwrap()];
-        let affected = vec![Affected { monitor, impact: Some(Impact::Major) }];
+        let remind = vec![ReminderInterval::parse("1h").unwrap()];
+        let affected = vec![MonitorImpact { monitor, impact: Some(Impact::Major) }];
         let incident = Incident {
             id: IncidentId::from_u128(1),
             page: PageId::from_u128(3),
-            kind: Kind::Maintenance,
+            kind: IncidentKind::Maintenance,
             title: "Upgrade".to_owned(),
-            status: Progress::Completed,
+            status: IncidentStatus::Completed,
             impact: Impact::Partial,
             started_at: at,
             ends_at: Some(at + 1),
@@ -229,13 +229,13 @@ mod tests {
             series: Some(SeriesId::from_u128(5)),
             postmortem: Some("A disk was full.".to_owned()),
             affected: affected.clone(),
-            updates: vec![Update {
+            updates: vec![IncidentUpdate {
                 id: UpdateId::from_u128(4),
                 status: "completed".to_owned(),
                 body: "Done.".to_owned(),
                 created_at: at + 2,
             }],
-            begun: true,
+            has_begun: true,
             reminded_until: at,
             created_at: at,
             edited_at: None,
@@ -244,9 +244,9 @@ mod tests {
         let series = Series {
             id: SeriesId::from_u128(5),
             page: incident.page,
-            recurrence: Recurrence { every: Every::Weekly, zone: chrono_tz::Europe::Berlin, first: at },
+            recurrence: Recurrence { frequency: Frequency::Weekly, zone: chrono_tz::Europe::Berlin, first: at },
             length: 1,
-            next: 1,
+            next_index: 1,
             stopped_at: Some(at),
             title: String::new(),
             message: String::new(),
@@ -260,8 +260,8 @@ mod tests {
         ];
         let bare = Incident { remind: Vec::new(), ends_at: None, postmortem: None, ..incident.clone() };
         for (incident, series) in [(incident, Some(series)), (bare, None)] {
-            let sent = serde_json::to_string(&Resource::new(&incident, series.as_ref(), &monitors)).unwrap();
-            let shown = Shown { incident, series, monitors: monitors.clone(), more: 0 };
+            let sent = serde_json::to_string(&IncidentResource::new(&incident, series.as_ref(), &monitors)).unwrap();
+            let shown = IncidentDetail { incident, series, monitors: monitors.clone(), omitted_updates: 0 };
             assert_eq!(sent, serde_json::to_string(&document(&shown)).unwrap());
         }
     }

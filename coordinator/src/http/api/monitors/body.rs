@@ -6,14 +6,14 @@ use parallax_core::check::edit::{
 };
 use parallax_core::check::{CheckKind, KeywordMode, Method, RecordType};
 use parallax_core::monitor::edit::{MAX_GROUP, MAX_NAME, MonitorEdit, THRESHOLD_MS};
-use parallax_core::place::Region;
 use parallax_core::text::{MAX_HEADER_CHARACTERS, MAX_HEADERS, MAX_URL};
+use parallax_core::vantage::Region;
 
-use crate::http::api::sent::Rules;
-use crate::http::fields::{Fields, field};
+use crate::http::api::body_check::BodyRules;
+use crate::http::body_fields::{BodyFields, field};
 
 /// Validation rules of the body.
-pub(in crate::http::api) const RULES: Rules = Rules {
+pub(in crate::http::api) const RULES: BodyRules = BodyRules {
     hints: &[
         ("group", "send it as groupName"),
         ("heartbeat", "send periodMinutes and graceMinutes"),
@@ -23,13 +23,13 @@ pub(in crate::http::api) const RULES: Rules = Rules {
         ("interval", "the plan sets the check interval"),
         ("timeout", "it is ten seconds for every check"),
     ],
-    elsewhere: &[
+    other_routes: &[
         ("target", "can't be changed: it follows url, host and port"),
         ("position", "can't be changed: monitors are ordered by creation"),
     ],
-    other: "can't be changed: the service sets it",
+    default_rule: "can't be changed: the service sets it",
     echoes: &["paused"],
-    measured: &[
+    volatile: &[
         "since",
         "downFrom",
         "downReason",
@@ -49,11 +49,11 @@ pub(in crate::http::api) const RULES: Rules = Rules {
 };
 
 /// Reads the fields as sent. Unknown fields are ignored, and later also those that do not apply to the type.
-pub(in crate::http) fn read(mut body: impl Fields) -> MonitorEdit {
+pub(in crate::http) fn read(mut body: impl BodyFields) -> MonitorEdit {
     MonitorEdit {
         kind: body.text(
             field("type", "Type of check. It can't be changed after creation.")
-                .words(CheckKind::ALL.map(CheckKind::name))
+                .one_of(CheckKind::ALL.map(CheckKind::name))
                 .default(CheckKind::Http.name()),
         ),
         name: body.text(
@@ -62,22 +62,19 @@ pub(in crate::http) fn read(mut body: impl Fields) -> MonitorEdit {
                 "Shown on the page. Default on a new monitor: the host of `url` or `host`. Required for heartbeat and \
                  component.",
             )
-            .characters(1, MAX_NAME)
+            .length(1, MAX_NAME)
             .example("Shop"),
         ),
         group: body.text(
-            field("groupName", "Monitors with the same group are shown together.")
-                .characters(0, MAX_GROUP)
-                .nullable(),
+            field("groupName", "Monitors with the same group are shown together.").length(0, MAX_GROUP).nullable(),
         ),
-        slow_threshold_ms: body.whole(
+        slow_threshold_ms: body.integer(
             field("slowThresholdMs", "http, tcp, dns, ping: a successful response slower than this is slow.")
-                .from(*THRESHOLD_MS.start(), *THRESHOLD_MS.end())
+                .range(*THRESHOLD_MS.start(), *THRESHOLD_MS.end())
                 .nullable(),
         ),
-        slow_thresholds: body.thresholds(
-            field("slowThresholds", "http, tcp, dns, ping: per-region thresholds, in milliseconds.")
-                .nullable(),
+        slow_thresholds: body.region_integers(
+            field("slowThresholds", "http, tcp, dns, ping: per-region thresholds, in milliseconds.").nullable(),
             *THRESHOLD_MS.start(),
             *THRESHOLD_MS.end(),
         ),
@@ -88,18 +85,16 @@ pub(in crate::http) fn read(mut body: impl Fields) -> MonitorEdit {
             )
             .nullable(),
         ),
-        pinned: body.text(
+        pinned_region: body.text(
             field(
                 "pinnedRegion",
                 "http, tcp, dns, ping, certificate, domain: only region to check from. Null or empty: every region.",
             )
-            .words(Region::ALL.iter().map(|region| region.name()).chain([""]))
+            .one_of(Region::ALL.iter().map(|region| region.name()).chain([""]))
             .nullable(),
         ),
-        paused: body.flag(
-            field("paused", "Pauses checks and alerts; the status is unknown meanwhile.")
-                .default(false)
-                .nullable(),
+        paused: body.boolean(
+            field("paused", "Pauses checks and alerts; the status is unknown meanwhile.").default(false).nullable(),
         ),
         check: CheckEdit {
             url: body.text(
@@ -108,58 +103,51 @@ pub(in crate::http) fn read(mut body: impl Fields) -> MonitorEdit {
                     "http: URL to request; without a scheme, https:// is added. Up to 5 redirects are followed, unless \
                      `expectStatus` is one.",
                 )
-                .characters(1, MAX_URL)
+                .length(1, MAX_URL)
                 .example("https://shop.example/health"),
             ),
             host: body.text(
-                field(
-                    "host",
-                    "tcp, dns, ping, certificate, domain: host. Names in any script. dns: `.` is the root.",
-                )
-                .example("shop.example"),
+                field("host", "tcp, dns, ping, certificate, domain: host. Names in any script. dns: `.` is the root.")
+                    .example("shop.example"),
             ),
-            port: body.whole(
-                field("port", "tcp: port, required. certificate: port, default 443.").from(1, 65_535),
-            ),
+            port: body.integer(field("port", "tcp: port, required. certificate: port, default 443.").range(1, 65_535)),
             dns_type: body.text(
                 field("dnsType", "dns: record type to query.")
-                    .words(RecordType::ALL.map(RecordType::name))
+                    .one_of(RecordType::ALL.map(RecordType::name))
                     .default(RecordType::A.name())
                     .nullable(),
             ),
-            dns_expect: body.text(
-                field("dnsExpect", "dns: text an answer must contain.").characters(0, MAX_EXPECT).nullable(),
-            ),
-            warn_days: body.whole(
-                field("warnDays", WARN_DAYS_ABOUT).from(*WARN_DAYS.start(), *WARN_DAYS.end()).nullable(),
-            ),
-            period_minutes: body.whole(
+            dns_expect: body
+                .text(field("dnsExpect", "dns: text an answer must contain.").length(0, MAX_EXPECT).nullable()),
+            warn_days: body
+                .integer(field("warnDays", WARN_DAYS_ABOUT).range(*WARN_DAYS.start(), *WARN_DAYS.end()).nullable()),
+            period_minutes: body.integer(
                 field("periodMinutes", "heartbeat: minutes between pings, required.")
-                    .from(*PERIOD_MINUTES.start(), *PERIOD_MINUTES.end()),
+                    .range(*PERIOD_MINUTES.start(), *PERIOD_MINUTES.end()),
             ),
-            grace_minutes: body.whole(
+            grace_minutes: body.integer(
                 field("graceMinutes", "heartbeat: minutes of grace after the period.")
-                    .from(*GRACE_MINUTES.start(), *GRACE_MINUTES.end())
+                    .range(*GRACE_MINUTES.start(), *GRACE_MINUTES.end())
                     .default(0)
                     .nullable(),
             ),
             vendor_url: body.text(
                 field("vendorUrl", "component: vendor status page to follow, required.")
-                    .characters(1, MAX_URL)
+                    .length(1, MAX_URL)
                     .example("https://www.githubstatus.com"),
             ),
             vendor_component: body.text(
                 field("vendorComponent", "component: one component on that page, by name. Null: the whole page.")
-                    .characters(0, MAX_COMPONENT)
+                    .length(0, MAX_COMPONENT)
                     .nullable(),
             ),
             method: body.text(
                 field("method", "http: request method.")
-                    .words(Method::ALL.map(Method::name))
+                    .one_of(Method::ALL.map(Method::name))
                     .default(Method::Get.name())
                     .nullable(),
             ),
-            headers: body.pairs(
+            headers: body.string_map(
                 field(
                     "headers",
                     "http: request headers, name to value, up to 4000 characters in all. Stored, never returned.",
@@ -167,24 +155,21 @@ pub(in crate::http) fn read(mut body: impl Fields) -> MonitorEdit {
                 .nullable(),
                 MAX_HEADERS,
             ),
-            body: body.text(
-                field("body", "http: request body. Stored, never returned.")
-                    .characters(0, MAX_BODY)
-                    .nullable(),
-            ),
-            expect_status: body.whole(
+            body: body
+                .text(field("body", "http: request body. Stored, never returned.").length(0, MAX_BODY).nullable()),
+            expect_status: body.integer(
                 field("expectStatus", "http: exact status expected. Null: any 2xx.")
-                    .from(*STATUS_CODES.start(), *STATUS_CODES.end())
+                    .range(*STATUS_CODES.start(), *STATUS_CODES.end())
                     .nullable(),
             ),
             keyword: body.text(
                 field("keyword", "http: text the response body must contain, or must not.")
-                    .characters(0, MAX_KEYWORD)
+                    .length(0, MAX_KEYWORD)
                     .nullable(),
             ),
             keyword_mode: body.text(
                 field("keywordMode", "http: whether the keyword must be present or absent.")
-                    .words(KeywordMode::ALL.map(KeywordMode::name))
+                    .one_of(KeywordMode::ALL.map(KeywordMode::name))
                     .default(KeywordMode::Present.name())
                     .nullable(),
             ),
@@ -194,9 +179,9 @@ pub(in crate::http) fn read(mut body: impl Fields) -> MonitorEdit {
 }
 
 /// Reads the fields of a change as sent: those of a new monitor, and `notify`.
-pub(in crate::http) fn read_change(mut body: impl Fields) -> MonitorEdit {
+pub(in crate::http) fn read_change(mut body: impl BodyFields) -> MonitorEdit {
     let edit = read(&mut body);
-    let notify = body.flag(field(
+    let notify = body.boolean(field(
         "notify",
         "With `paused`: notify subscribers that the monitor's incident is over because it is no \
          longer monitored. Default: false.",

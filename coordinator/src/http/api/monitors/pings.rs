@@ -4,23 +4,23 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use ::http::StatusCode;
-use parallax_core::heartbeat::{Beat, Ping};
+use parallax_core::heartbeat::{PingKind, StoredPing};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::http::Context;
-use crate::http::api::wrapped;
-use crate::http::openapi::words;
-use crate::http::reply::Reply;
-use crate::http::route::{Answer, Call};
+use crate::http::HttpContext;
+use crate::http::api::enveloped;
+use crate::http::openapi::value_schemas;
+use crate::http::response::HttpResponse;
+use crate::http::route::{HandlerResult, RoutedRequest};
 use crate::service::Caller;
 
-/// `GET /api/v1/pages/{page}/monitors/{monitor}/pings`
-pub(in crate::http) async fn list(context: Arc<Context>, call: Call<Caller>) -> Answer {
-    let pings = context.service.pings(&call.caller, call.page()?, call.monitor()?).await?;
-    let shows_body = call.caller.key.access.writes();
+/// `GET /api/v1/pages/{page_id}/monitors/{monitor_id}/pings`
+pub(in crate::http) async fn list(context: Arc<HttpContext>, call: RoutedRequest<Caller>) -> HandlerResult {
+    let pings = context.service.pings(&call.caller, call.page_id()?, call.monitor_id()?).await?;
+    let shows_body = call.caller.key.access.can_write();
     let documents: Vec<_> = pings.iter().map(|ping| document(ping, shows_body)).collect();
-    Ok(Reply::written(StatusCode::OK, wrapped("pings", &documents)))
+    Ok(HttpResponse::json_bytes(StatusCode::OK, enveloped("pings", &documents)))
 }
 
 /// A ping of a heartbeat monitor.
@@ -31,7 +31,7 @@ pub(in crate::http) struct PingDocument {
     /// Sequence number, from 1.
     number: u64,
     /// Arrival time.
-    #[schemars(with = "words::Moment")]
+    #[schemars(with = "value_schemas::IsoTimeSchema")]
     at: String,
     /// success, start, fail or log.
     kind: &'static str,
@@ -52,12 +52,12 @@ pub(in crate::http) struct PingDocument {
     body: Option<String>,
 }
 
-fn document(ping: &Ping, shows_body: bool) -> PingDocument {
-    let (kind, exit_code) = match ping.beat {
-        Beat::Ran => ("success", None),
-        Beat::Started => ("start", None),
-        Beat::Failed(code) => ("fail", code),
-        Beat::Noted => ("log", None),
+fn document(ping: &StoredPing, shows_body: bool) -> PingDocument {
+    let (kind, exit_code) = match ping.kind {
+        PingKind::Succeeded => ("success", None),
+        PingKind::Started => ("start", None),
+        PingKind::Failed(code) => ("fail", code),
+        PingKind::Log => ("log", None),
     };
     PingDocument {
         number: ping.number,
@@ -67,8 +67,8 @@ fn document(ping: &Ping, shows_body: bool) -> PingDocument {
         run_id: ping.run.map(uuid),
         duration_ms: ping.run_ms,
         method: ping.method.clone(),
-        address: ping.from,
-        user_agent: ping.agent.clone(),
+        address: ping.client_ip,
+        user_agent: ping.user_agent.clone(),
         body: shows_body.then(|| String::from_utf8_lossy(&ping.body).into_owned()),
     }
 }

@@ -3,15 +3,15 @@
 use std::collections::BTreeMap;
 
 use parallax_core::check::Check;
-use parallax_core::event::Status;
-use parallax_core::machine::{LastCheck, View};
+use parallax_core::event::MonitorStatus;
+use parallax_core::machine::{LastCheck, MachineView};
 use parallax_core::observation::Failure;
-use parallax_core::place::{Region, RegionSet};
+use parallax_core::vantage::{Region, RegionSet};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::http::openapi::words;
-use crate::service::monitors::Shown;
+use crate::http::openapi::value_schemas;
+use crate::service::monitors::MonitorWithState;
 
 /// A monitor. Request headers and body are stored and never returned.
 #[derive(Debug, Default, Serialize, JsonSchema)]
@@ -24,7 +24,7 @@ pub(in crate::http) struct MonitorDocument {
     page_id: String,
     /// Shown on the page.
     name: String,
-    #[schemars(with = "words::MonitorType")]
+    #[schemars(with = "value_schemas::MonitorType")]
     r#type: &'static str,
     /// URL, host and port, or record, in words.
     target: String,
@@ -35,28 +35,28 @@ pub(in crate::http) struct MonitorDocument {
     /// tcp, certificate: port.
     port: Option<u16>,
     /// dns: record type.
-    #[schemars(with = "Option<words::DnsType>")]
+    #[schemars(with = "Option<value_schemas::DnsType>")]
     dns_type: Option<&'static str>,
     /// dns: text an answer must contain.
     dns_expect: Option<String>,
     /// certificate, domain: fails this many days before expiry.
     warn_days: Option<u16>,
     /// certificate, domain: expiry as the newest check read it.
-    #[schemars(with = "Option<words::Moment>")]
+    #[schemars(with = "Option<value_schemas::IsoTimeSchema>")]
     expires_at: Option<String>,
     /// heartbeat: its pings.
     heartbeat: Option<HeartbeatDocument>,
     /// Monitors with the same group are shown together.
     group: Option<String>,
     /// http: request method.
-    #[schemars(with = "Option<words::Method>")]
+    #[schemars(with = "Option<value_schemas::Method>")]
     method: Option<&'static str>,
     /// http: exact status expected; null means any 2xx.
     expect_status: Option<u16>,
     /// http: text the body must contain, or must not.
     keyword: Option<String>,
     /// http: whether the keyword must be present or absent.
-    #[schemars(with = "Option<words::Presence>")]
+    #[schemars(with = "Option<value_schemas::Presence>")]
     keyword_mode: Option<&'static str>,
     /// A successful response slower than this many milliseconds is slow.
     slow_threshold_ms: Option<u32>,
@@ -64,10 +64,10 @@ pub(in crate::http) struct MonitorDocument {
     #[schemars(with = "Option<BTreeMap<String, u32>>")]
     slow_thresholds: Option<BTreeMap<&'static str, u32>>,
     /// The monitor's own regions for response times; null means the page's.
-    #[schemars(with = "Option<Vec<words::Region>>")]
+    #[schemars(with = "Option<Vec<value_schemas::Region>>")]
     latency_locations: Option<Vec<&'static str>>,
     /// Only region it is checked from; null means every region.
-    #[schemars(with = "Option<words::Region>")]
+    #[schemars(with = "Option<value_schemas::Region>")]
     pinned_region: Option<&'static str>,
     /// component: vendor status page.
     vendor_url: Option<String>,
@@ -75,13 +75,13 @@ pub(in crate::http) struct MonitorDocument {
     vendor_component: Option<String>,
     /// Order on the page, from 0.
     position: u32,
-    #[schemars(with = "words::MonitorStatus")]
+    #[schemars(with = "value_schemas::MonitorStatus")]
     status: &'static str,
     /// Start of the current status.
-    #[schemars(with = "Option<words::Moment>")]
+    #[schemars(with = "Option<value_schemas::IsoTimeSchema>")]
     since: Option<String>,
     /// While down from some regions and up in others: those regions.
-    #[schemars(with = "Option<Vec<words::Region>>")]
+    #[schemars(with = "Option<Vec<value_schemas::Region>>")]
     down_from: Option<Vec<&'static str>>,
     /// While down: the reason, from the first failed round of the outage, and the regions it is seen from. Null
     /// when not down.
@@ -92,16 +92,16 @@ pub(in crate::http) struct MonitorDocument {
     confirmable: bool,
     /// While failures can't be confirmed by a second network, so that it isn't marked down: the regions it fails
     /// from.
-    #[schemars(with = "Option<Vec<words::Region>>")]
+    #[schemars(with = "Option<Vec<value_schemas::Region>>")]
     unconfirmed_from: Option<Vec<&'static str>>,
     /// Time since which networks contradict each other in every check of a region; null under 5 minutes.
-    #[schemars(with = "Option<words::Moment>")]
+    #[schemars(with = "Option<value_schemas::IsoTimeSchema>")]
     disputed_since: Option<String>,
     /// True if it is paused and not checked.
     paused: bool,
     /// Cause of a pause: `owner`, by setting `paused`, or `plan`, which does not include its type. Null while it is
     /// checked.
-    #[schemars(with = "Option<words::PausedBy>")]
+    #[schemars(with = "Option<value_schemas::PausedBy>")]
     paused_by: Option<&'static str>,
     /// While it is flapping: start and number of changes. Null otherwise.
     flapping: Option<FlappingDocument>,
@@ -110,7 +110,7 @@ pub(in crate::http) struct MonitorDocument {
     /// Median response time over 24 hours, in milliseconds.
     latency_ms24h: Option<u32>,
     /// Creation time.
-    #[schemars(with = "words::Moment")]
+    #[schemars(with = "value_schemas::IsoTimeSchema")]
     created_at: String,
 }
 
@@ -121,7 +121,7 @@ pub(in crate::http) struct MonitorDocument {
 #[schemars(rename = "Flapping")]
 struct FlappingDocument {
     /// Time of the first change.
-    #[schemars(with = "words::Moment")]
+    #[schemars(with = "value_schemas::IsoTimeSchema")]
     since: String,
     /// Number of changes.
     changes: u32,
@@ -137,12 +137,12 @@ struct HeartbeatDocument {
     /// Seconds of grace after the period.
     grace_seconds: u32,
     /// Time of the newest ping.
-    #[schemars(with = "Option<words::Moment>")]
+    #[schemars(with = "Option<value_schemas::IsoTimeSchema>")]
     last_ping_at: Option<String>,
     /// Duration of the newest measured run, in milliseconds.
     last_run_ms: Option<u64>,
     /// URL that the job requests on each run, by GET, HEAD or POST: as it is for success, or followed by `/start`,
-    /// `/fail`, `/log` or an exit code; null for a read key.
+    /// `/apply_failure`, `/log` or an exit code; null for a read key.
     ping_url: Option<String>,
 }
 
@@ -152,7 +152,7 @@ struct HeartbeatDocument {
 #[schemars(rename = "LastCheck")]
 struct LastCheckDocument {
     /// End of the check.
-    #[schemars(with = "words::Moment")]
+    #[schemars(with = "value_schemas::IsoTimeSchema")]
     at: String,
     /// True if it passed.
     ok: bool,
@@ -166,8 +166,8 @@ struct LastCheckDocument {
 }
 
 /// Builds the document of a monitor; `ping_url` is set if the reader may know it.
-pub(super) fn document(shown: &Shown, ping_url: Option<String>) -> MonitorDocument {
-    let Shown { monitor, view, figure, paused_by_plan } = shown;
+pub(super) fn document(shown: &MonitorWithState, ping_url: Option<String>) -> MonitorDocument {
+    let MonitorWithState { monitor, view, statistics: figure, paused_by_plan } = shown;
     let kind = monitor.check.kind();
     let common = MonitorDocument {
         id: monitor.id.to_string(),
@@ -182,7 +182,7 @@ pub(super) fn document(shown: &Shown, ping_url: Option<String>) -> MonitorDocume
             .as_ref()
             .map(|thresholds| thresholds.iter().map(|(region, ms)| (region.name(), *ms)).collect()),
         latency_locations: monitor.latency_regions.map(names),
-        pinned_region: monitor.pinned.map(Region::name),
+        pinned_region: monitor.pinned_region.map(Region::name),
         position: monitor.position,
         status: view.status.name(),
         since: view.since.map(|since| since.to_string()),
@@ -194,9 +194,7 @@ pub(super) fn document(shown: &Shown, ping_url: Option<String>) -> MonitorDocume
         disputed_since: view.disputed_since.map(|since| since.to_string()),
         paused: monitor.paused,
         paused_by: monitor.paused.then_some(if *paused_by_plan { "plan" } else { "owner" }),
-        flapping: view
-            .flapping
-            .map(|it| FlappingDocument { since: it.since.to_string(), changes: it.changes }),
+        flapping: view.flapping.map(|it| FlappingDocument { since: it.since.to_string(), changes: it.changes }),
         uptime24h: figure.uptime,
         latency_ms24h: figure.latency_ms.filter(|_| kind.has_latency()),
         created_at: monitor.created_at.to_string(),
@@ -253,7 +251,7 @@ pub(super) fn document(shown: &Shown, ping_url: Option<String>) -> MonitorDocume
 
 /// Returns why a monitor is down and in which regions; none while it is not down. For the owner only, since the
 /// text may name hosts that visitors of a page must not see.
-pub(in crate::http) fn down_reason(shown: &Shown) -> Option<String> {
+pub(in crate::http) fn down_reason(shown: &MonitorWithState) -> Option<String> {
     let reason = shown.view.down_reason.as_ref()?;
     let seen = shown.view.down_from.unwrap_or(shown.view.seen_down);
     if !shown.monitor.check.kind().is_regional() || seen.is_empty() {
@@ -265,16 +263,16 @@ pub(in crate::http) fn down_reason(shown: &Shown) -> Option<String> {
 
 /// Returns warnings for the owner of a monitor that fails without a second network to confirm it, on which networks
 /// contradict each other, or whose failures can't be confirmed at present.
-pub(super) fn warnings(shown: &Shown) -> Vec<String> {
+pub(super) fn warnings(shown: &MonitorWithState) -> Vec<String> {
     let mut warnings = Vec::new();
     if let Some(regions) = unconfirmed(&shown.view) {
-        warnings.push(format!("{}, so it isn't called down", failing(regions)));
+        warnings.push(format!("{}, so it isn't called down", failing_from(regions)));
     }
     if let Some(since) = shown.view.disputed_since {
         warnings.push(format!("disputed since {since}: some networks see it fail, others see it up"));
     }
     if shown.view.unconfirmable {
-        warnings.push(match shown.monitor.pinned {
+        warnings.push(match shown.monitor.pinned_region {
             Some(region) => format!(
                 "no outage of this monitor can be confirmed, so it will not be called down: {} has no two working \
                  agents on different networks",
@@ -289,11 +287,11 @@ pub(super) fn warnings(shown: &Shown) -> Vec<String> {
 }
 
 /// Returns the regions it fails from without confirmation by a second network, while it isn't down.
-fn unconfirmed(view: &View) -> Option<RegionSet> {
-    (view.status != Status::Down && !view.unconfirmed_from.is_empty()).then_some(view.unconfirmed_from)
+fn unconfirmed(view: &MachineView) -> Option<RegionSet> {
+    (view.status != MonitorStatus::Down && !view.unconfirmed_from.is_empty()).then_some(view.unconfirmed_from)
 }
 
-fn failing(regions: RegionSet) -> String {
+fn failing_from(regions: RegionSet) -> String {
     let mut all = regions.iter();
     match (all.next(), regions.len()) {
         (Some(region), 1) => format!("failing from {}, can't be confirmed", region.title()),
@@ -303,7 +301,7 @@ fn failing(regions: RegionSet) -> String {
 
 fn last_check(check: &LastCheck, unconfirmed: Option<RegionSet>) -> LastCheckDocument {
     let said = |error: &Failure| match unconfirmed {
-        Some(regions) => format!("{error} ({})", failing(regions)),
+        Some(regions) => format!("{error} ({})", failing_from(regions)),
         None => error.to_string(),
     };
     LastCheckDocument {
@@ -322,23 +320,28 @@ fn names(regions: RegionSet) -> Vec<&'static str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::service::figures::Figure;
+    use crate::service::statistics::MonitorStatistics;
     use crate::storage::contract::samples::{at, monitor};
-    use parallax_core::observation::Facts;
+    use parallax_core::observation::Measurements;
     use serde_json::{Value, json};
 
-    fn shown(status: Status, from: &[Region]) -> Shown {
+    fn shown(status: MonitorStatus, from: &[Region]) -> MonitorWithState {
         let error = Some(Failure::Refused);
-        let last_check = Some(LastCheck { at: at(0), ok: false, facts: Facts::default(), error });
+        let last_check = Some(LastCheck { at: at(0), ok: false, facts: Measurements::default(), error });
         let unconfirmed_from = from.iter().copied().collect();
-        let view = View { status, last_check, unconfirmed_from, ..View::default() };
-        Shown { monitor: monitor(1, 1, 0), view, figure: Figure::default(), paused_by_plan: false }
+        let view = MachineView { status, last_check, unconfirmed_from, ..MachineView::default() };
+        MonitorWithState {
+            monitor: monitor(1, 1, 0),
+            view,
+            statistics: MonitorStatistics::default(),
+            paused_by_plan: false,
+        }
     }
 
     #[test]
     fn an_owner_reads_since_when_it_is_disputed() {
-        let view = View { status: Status::Up, disputed_since: Some(at(0)), ..View::default() };
-        let shown = Shown { view, ..shown(Status::Up, &[]) };
+        let view = MachineView { status: MonitorStatus::Up, disputed_since: Some(at(0)), ..MachineView::default() };
+        let shown = MonitorWithState { view, ..shown(MonitorStatus::Up, &[]) };
         let document = serde_json::to_value(document(&shown, None)).unwrap();
         assert_eq!(document["disputedSince"], json!(at(0).to_string()));
         let warned = format!("disputed since {}: some networks see it fail, others see it up", at(0));
@@ -347,18 +350,18 @@ mod tests {
 
     #[test]
     fn an_owner_reads_from_where_it_fails_unconfirmed() {
-        let read = |shown: &Shown| {
+        let read = |shown: &MonitorWithState| {
             let document = serde_json::to_value(document(shown, None)).unwrap();
             let error = document["lastCheck"]["error"].as_str().unwrap_or_default().to_owned();
             (document["unconfirmedFrom"].clone(), error, warnings(shown))
         };
-        let (from, error, warned) = read(&shown(Status::Up, &[Region::Asia]));
+        let (from, error, warned) = read(&shown(MonitorStatus::Up, &[Region::Asia]));
         assert_eq!(from, json!(["asia"]));
         assert_eq!(error, "connection refused (failing from Asia, can't be confirmed)");
         assert_eq!(warned, ["failing from Asia, can't be confirmed, so it isn't called down"]);
-        let (_, error, _) = read(&shown(Status::Up, &Region::ALL));
+        let (_, error, _) = read(&shown(MonitorStatus::Up, &Region::ALL));
         assert_eq!(error, "connection refused (failing from 6 regions, can't be confirmed)");
-        for confirmed in [shown(Status::Up, &[]), shown(Status::Down, &Region::ALL)] {
+        for confirmed in [shown(MonitorStatus::Up, &[]), shown(MonitorStatus::Down, &Region::ALL)] {
             assert_eq!(read(&confirmed), (Value::Null, "connection refused".to_owned(), Vec::new()));
         }
     }

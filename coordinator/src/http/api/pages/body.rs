@@ -1,25 +1,23 @@
 //! Request bodies that create and change a page.
 
-use parallax_core::page::access::{MAX_DOMAINS, MAX_PEOPLE, PASSWORD, Password};
+use parallax_core::page::access::{MAX_DOMAINS, MAX_PEOPLE, PASSWORD, PagePassword};
+use parallax_core::page::branding::{Language, Theme};
 use parallax_core::page::domain::MAX_HOST;
-use parallax_core::page::edit::{
-    MAX_DESCRIPTION, MAX_NAME, MAX_SLUG, MAX_SUPPORT_URL, PageEdit, UPTIME_TARGET,
-};
-use parallax_core::page::look::{Language, Theme};
+use parallax_core::page::edit::{MAX_DESCRIPTION, MAX_NAME, MAX_SLUG, MAX_SUPPORT_URL, PageEdit, UPTIME_TARGET};
 use serde_json::json;
 
-use crate::http::api::sent::Rules;
-use crate::http::fields::{Field, Fields, field};
-use crate::service::pages::making::NewPage;
+use crate::http::api::body_check::BodyRules;
+use crate::http::body_fields::{BodyFields, FieldSpec, field};
+use crate::service::pages::creation::NewPage;
 
 /// Validation rules of the body of a page.
-pub(in crate::http::api) const RULES: Rules = Rules {
+pub(in crate::http::api) const RULES: BodyRules = BodyRules {
     hints: &[
         ("domain", "PATCH /api/v1/pages/{pageId}/address sets customDomain"),
         ("repeatMinutes", "PATCH /api/v1/pages/{pageId}/alerts sets it"),
         ("automaticIncidents", "PATCH /api/v1/pages/{pageId}/alerts sets it"),
     ],
-    elsewhere: &[
+    other_routes: &[
         ("slug", ADDRESS),
         ("customDomain", ADDRESS),
         ("url", FOLLOWS_ADDRESS),
@@ -27,41 +25,41 @@ pub(in crate::http::api) const RULES: Rules = Rules {
         ("passwordProtected", "can't be changed: it follows password"),
         ("privateFeedUrl", "can't be changed: it follows password, private and the allowed visitors"),
     ],
-    other: "can't be changed: the service sets it",
+    default_rule: "can't be changed: the service sets it",
     echoes: &["logo", "favicon"],
-    measured: MEASURED,
+    volatile: VOLATILE,
 };
 
 /// Validation rules of the body of a page's address.
-pub(in crate::http::api) const ADDRESS_RULES: Rules = Rules {
+pub(in crate::http::api) const ADDRESS_RULES: BodyRules = BodyRules {
     hints: &[("domain", "send it as customDomain")],
-    elsewhere: &[("url", FOLLOWS_ADDRESS), ("plan", PLAN)],
-    other: "can't be changed here: PATCH /api/v1/pages/{pageId} changes it",
+    other_routes: &[("url", FOLLOWS_ADDRESS), ("plan", PLAN)],
+    default_rule: "can't be changed here: PATCH /api/v1/pages/{pageId} changes it",
     echoes: &["logo", "favicon"],
-    measured: MEASURED,
+    volatile: VOLATILE,
 };
 
 const ADDRESS: &str = "can't be changed here: PATCH /api/v1/pages/{pageId}/address changes it";
 const FOLLOWS_ADDRESS: &str =
     "can't be changed: it follows slug and customDomain, which PATCH /api/v1/pages/{pageId}/address changes";
 const PLAN: &str = "can't be changed through the API: the operator of this service sets it";
-const MEASURED: &[&str] = &["customDomainProblem", "domainVerification"];
+const VOLATILE: &[&str] = &["customDomainProblem", "domainVerification"];
 
 /// Reads a new page: the editable fields, and the slug.
-pub(in crate::http) fn read_new(mut body: impl Fields) -> NewPage {
+pub(in crate::http) fn read_new(mut body: impl BodyFields) -> NewPage {
     let slug = field("slug", "Address label: lower-case letters, digits and inner hyphens; unique.")
         .required()
-        .characters(1, MAX_SLUG)
+        .length(1, MAX_SLUG)
         .example("shop");
     NewPage { slug: body.text(slug), edit: read(&mut body) }
 }
 
 /// Reads a page's address: its slug and custom hostname.
-pub(in crate::http) fn read_address(mut body: impl Fields) -> PageEdit {
+pub(in crate::http) fn read_address(mut body: impl BodyFields) -> PageEdit {
     PageEdit {
         slug: body.text(
             field("slug", "Address label: lower-case letters, digits and inner hyphens; unique.")
-                .characters(1, MAX_SLUG)
+                .length(1, MAX_SLUG)
                 .example("shop"),
         ),
         custom_domain: body.text(
@@ -69,7 +67,7 @@ pub(in crate::http) fn read_address(mut body: impl Fields) -> PageEdit {
                 "customDomain",
                 "Custom hostname. It is set once the record in `domainVerification` is found. Null removes it.",
             )
-            .characters(1, MAX_HOST)
+            .length(1, MAX_HOST)
             .nullable()
             .example("status.shop.example"),
         ),
@@ -78,32 +76,28 @@ pub(in crate::http) fn read_address(mut body: impl Fields) -> PageEdit {
 }
 
 /// Reads the fields as sent; others are ignored.
-pub(in crate::http) fn read(mut body: impl Fields) -> PageEdit {
+pub(in crate::http) fn read(mut body: impl BodyFields) -> PageEdit {
     PageEdit {
-        name: body
-            .text(field("name", "Shown in the headline.").characters(1, MAX_NAME).example("Example Shop")),
+        name: body.text(field("name", "Shown in the headline.").length(1, MAX_NAME).example("Example Shop")),
         description: body.text(
-            field("description", "Line of text under the headline. Null clears.")
-                .characters(0, MAX_DESCRIPTION)
-                .nullable(),
+            field("description", "Line of text under the headline. Null clears.").length(0, MAX_DESCRIPTION).nullable(),
         ),
         support_url: body.text(
             field("supportUrl", "Link under the headline: http://, https:// or mailto:. Null clears.")
-                .characters(1, MAX_SUPPORT_URL)
+                .length(1, MAX_SUPPORT_URL)
                 .nullable()
                 .example("mailto:help@shop.example"),
         ),
         uptime_target: body.number(
             field("uptimeTarget", "Uptime target in percent. Null turns the error budget off.")
-                .from(*UPTIME_TARGET.start(), *UPTIME_TARGET.end())
+                .range(*UPTIME_TARGET.start(), *UPTIME_TARGET.end())
                 .nullable(),
         ),
         timezone: body.text(field("timezone", "IANA time zone.").example("Europe/Berlin")),
-        show_deploys: body.flag(field("showDeploys", "Draw deploy markers on the public page.")),
-        show_locations: body.flag(field("showLocations", "Show each region under the uptime bars.")),
+        show_deploys: body.boolean(field("showDeploys", "Draw deploy markers on the public page.")),
+        show_locations: body.boolean(field("showLocations", "Show each region under the uptime bars.")),
         latency_regions: body.regions(
-            field("latencyLocations", "Regions counted for response times and slow alerts. Null: Europe.")
-                .nullable(),
+            field("latencyLocations", "Regions counted for response times and slow alerts. Null: Europe.").nullable(),
         ),
         uptime_regions: body.regions(
             field(
@@ -115,29 +109,26 @@ pub(in crate::http) fn read(mut body: impl Fields) -> PageEdit {
         password: body
             .text(
                 field("password", "Password for visitors. Stored, never returned. Null clears.")
-                    .characters(*PASSWORD.start(), *PASSWORD.end())
+                    .length(*PASSWORD.start(), *PASSWORD.end())
                     .nullable(),
             )
-            .map(Password::new),
-        private: body.flag(field("private", "Only allowed people and email domains can see the page.")),
-        allowed_people: body.texts(
+            .map(PagePassword::new),
+        private: body.boolean(field("private", "Only allowed people and email domains can see the page.")),
+        allowed_people: body.strings(
             field("allowedPeople", "Email addresses that can see the page while it is private. Null: none.")
-                .most(MAX_PEOPLE)
+                .max_items(MAX_PEOPLE)
                 .nullable(),
         ),
-        allowed_domains: body.texts(
-            field(
-                "allowedDomains",
-                "Domains whose email addresses can see the page while it is private. Null: none.",
-            )
-            .most(MAX_DOMAINS)
-            .nullable()
-            .example(json!(["shop.example"])),
+        allowed_domains: body.strings(
+            field("allowedDomains", "Domains whose email addresses can see the page while it is private. Null: none.")
+                .max_items(MAX_DOMAINS)
+                .nullable()
+                .example(json!(["shop.example"])),
         ),
-        noindex: body.flag(field("noindex", "Ask search engines not to index the page.")),
+        noindex: body.boolean(field("noindex", "Ask search engines not to index the page.")),
         theme: body.text(
             field("theme", "Colour scheme, until the visitor chooses. Null: the visitor's system setting.")
-                .words(Theme::ALL.map(Theme::name))
+                .one_of(Theme::ALL.map(Theme::name))
                 .nullable(),
         ),
         accent_color: body.text(
@@ -153,14 +144,14 @@ pub(in crate::http) fn read(mut body: impl Fields) -> PageEdit {
                 "Language of the page, of mails to its subscribers and of automatic incident texts. \
                 Null: English.",
             )
-            .words(Language::ALL.map(Language::tag))
+            .one_of(Language::ALL.map(Language::tag))
             .nullable(),
         ),
         ..PageEdit::default()
     }
 }
 
-fn picture(name: &'static str, about: &'static str) -> Field {
+fn picture(name: &'static str, about: &'static str) -> FieldSpec {
     field(name, about)
         .nullable()
         .example("data:image/svg+xml;base64,PHN2ZyB4bWxucz0iaHR0cDovL3d3dy53My5vcmcvMjAwMC9zdmciLz4=")

@@ -3,32 +3,32 @@
 use std::sync::Arc;
 
 use ::http::StatusCode;
-use parallax_core::place::Region;
+use parallax_core::vantage::Region;
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::http::Context;
-use crate::http::api::bare;
+use crate::http::HttpContext;
 use crate::http::api::incidents::view::{self, PublicIncident};
-use crate::http::openapi::words;
-use crate::http::reply::Reply;
-use crate::http::route::{Answer, Call};
-use crate::service::monitors::Shown;
-use crate::service::{Caller, Service, pages::Overview};
+use crate::http::api::to_json;
+use crate::http::openapi::value_schemas;
+use crate::http::response::HttpResponse;
+use crate::http::route::{HandlerResult, RoutedRequest};
+use crate::service::monitors::MonitorWithState;
+use crate::service::{Caller, Service, pages::PageOverview};
 
 /// `GET /api/v1/pages/{page}/status`
-pub(in crate::http) async fn show(context: Arc<Context>, call: Call<Caller>) -> Answer {
-    let overview = context.service.overview(&call.caller, call.page()?).await?;
+pub(in crate::http) async fn show(context: Arc<HttpContext>, call: RoutedRequest<Caller>) -> HandlerResult {
+    let overview = context.service.overview(&call.caller, call.page_id()?).await?;
     let document = document(&context.service, &overview);
-    let written = bare(&document);
-    let undated = undated(&written);
-    Ok(Reply::written(StatusCode::OK, written).known_by(undated))
+    let written = to_json(&document);
+    let undated = without_timestamp(&written);
+    Ok(HttpResponse::json_bytes(StatusCode::OK, written).with_etag_source(undated))
 }
 
 /// Returns the document without `generatedAt`, the only part that differs between two reads. A string value can't
 /// contain the searched name, since its quotes would be escaped.
-fn undated(written: &[u8]) -> Vec<u8> {
+fn without_timestamp(written: &[u8]) -> Vec<u8> {
     const NAME: &[u8] = b"\"generatedAt\":";
     let Some(at) = written.windows(NAME.len()).rposition(|part| part == NAME) else {
         return written.to_vec();
@@ -51,10 +51,10 @@ pub(in crate::http) struct StatusDocument {
     /// Maintenance in progress, or planned within the next week.
     maintenance: Vec<PublicIncident>,
     /// End of the newest check that this document is based on.
-    #[schemars(with = "Option<words::Moment>")]
+    #[schemars(with = "Option<value_schemas::IsoTimeSchema>")]
     checked_at: Option<String>,
     /// Regions in service that contributed to this document in the last 24 hours.
-    #[schemars(with = "Vec<words::Region>")]
+    #[schemars(with = "Vec<value_schemas::Region>")]
     seen_from: Vec<&'static str>,
     /// True if the states of monitors may be out of date, because no region that could check them is connected.
     stale: bool,
@@ -83,7 +83,7 @@ struct PublicPage {
 /// The headline of a page.
 #[derive(Debug, Serialize, JsonSchema)]
 struct PageStatus {
-    #[schemars(with = "words::Indicator")]
+    #[schemars(with = "value_schemas::Indicator")]
     indicator: &'static str,
     /// The indicator in words.
     headline: String,
@@ -99,17 +99,17 @@ struct PublicMonitor {
     name: String,
     /// Monitors with the same group are shown together.
     group: Option<String>,
-    #[schemars(with = "words::MonitorType")]
+    #[schemars(with = "value_schemas::MonitorType")]
     r#type: &'static str,
     /// Order on the page, from 0.
     position: u32,
-    #[schemars(with = "words::MonitorStatus")]
+    #[schemars(with = "value_schemas::MonitorStatus")]
     status: &'static str,
     /// Start of the current status.
-    #[schemars(with = "Option<words::Moment>")]
+    #[schemars(with = "Option<value_schemas::IsoTimeSchema>")]
     since: Option<String>,
     /// While down from some regions and up in others: those regions.
-    #[schemars(with = "Option<Vec<words::Region>>")]
+    #[schemars(with = "Option<Vec<value_schemas::Region>>")]
     down_from: Option<Vec<&'static str>>,
     /// Share of checks passed in the last 24 hours, in percent; null while paused.
     uptime24h: Option<f64>,
@@ -118,11 +118,11 @@ struct PublicMonitor {
 }
 
 /// Builds the document with the old names next to the new ones.
-pub(in crate::http) fn written(service: &Service, overview: &Overview) -> Value {
-    serde_json::from_slice(&bare(&document(service, overview))).unwrap_or(Value::Null)
+pub(in crate::http) fn to_value(service: &Service, overview: &PageOverview) -> Value {
+    serde_json::from_slice(&to_json(&document(service, overview))).unwrap_or(Value::Null)
 }
 
-fn document(service: &Service, overview: &Overview) -> StatusDocument {
+fn document(service: &Service, overview: &PageOverview) -> StatusDocument {
     let page = &overview.page;
     let url = service.page_url(page);
     let incident = |shown| view::public(shown, &url);
@@ -139,15 +139,15 @@ fn document(service: &Service, overview: &Overview) -> StatusDocument {
         monitors: overview.monitors.iter().map(monitor).collect(),
         incidents: overview.incidents.iter().map(incident).collect(),
         maintenance: overview.maintenance.iter().map(incident).collect(),
-        checked_at: overview.checked().map(|at| at.to_string()),
-        seen_from: overview.seen_from().iter().map(Region::name).collect(),
+        checked_at: overview.last_checked().map(|at| at.to_string()),
+        seen_from: overview.checked_regions().iter().map(Region::name).collect(),
         stale: overview.is_stale,
         generated_at: service.now().as_millis(),
     }
 }
 
-fn monitor(shown: &Shown) -> PublicMonitor {
-    let Shown { monitor, view, figure, .. } = shown;
+fn monitor(shown: &MonitorWithState) -> PublicMonitor {
+    let MonitorWithState { monitor, view, statistics: figure, .. } = shown;
     PublicMonitor {
         id: monitor.id.to_string(),
         name: monitor.name.clone(),

@@ -1,13 +1,13 @@
 //! A page as the API returns it.
 
 use parallax_core::page::Page;
+use parallax_core::page::branding::PictureUse;
 use parallax_core::page::domain::DomainClaim;
-use parallax_core::page::look::PictureUse;
-use parallax_core::place::{Region, RegionSet};
+use parallax_core::vantage::{Region, RegionSet};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::http::openapi::words;
+use crate::http::openapi::value_schemas;
 use crate::service::Service;
 
 /// A page.
@@ -45,13 +45,13 @@ pub(in crate::http) struct PageDocument {
     /// The public page shows each region under the uptime bars.
     show_locations: bool,
     /// Regions whose readings count toward response times; null means Europe.
-    #[schemars(with = "Option<Vec<words::Region>>")]
+    #[schemars(with = "Option<Vec<value_schemas::Region>>")]
     latency_locations: Option<Vec<&'static str>>,
     /// Regions whose checks count toward uptime; null means all.
-    #[schemars(with = "Option<Vec<words::Region>>")]
+    #[schemars(with = "Option<Vec<value_schemas::Region>>")]
     uptime_regions: Option<Vec<&'static str>>,
     /// Creation time.
-    #[schemars(with = "words::Moment")]
+    #[schemars(with = "value_schemas::IsoTimeSchema")]
     created_at: String,
     /// Reason the page can't be visited at customDomain over TLS, or soon won't be: usually that the hostname does
     /// not point to this service. Null if there is no problem.
@@ -87,7 +87,7 @@ pub(in crate::http) struct DomainVerification {
     /// Value of the TXT record.
     record_value: String,
     /// Time of the last look-up.
-    #[schemars(with = "Option<words::Moment>")]
+    #[schemars(with = "Option<value_schemas::IsoTimeSchema>")]
     checked_at: Option<String>,
     /// Reason the record was not found.
     problem: Option<String>,
@@ -105,9 +105,9 @@ pub(super) fn document(service: &Service, page: &Page) -> PageDocument {
         support_url: page.support_url.clone(),
         timezone: page.timezone.name(),
         uptime_target: page.uptime_target,
-        password_protected: page.password.is_some(),
+        password_protected: page.password_hash.is_some(),
         private: page.private,
-        private_feed_url: service.feed_address(page).map(|address| format!("{address}/feed.atom")),
+        private_feed_url: service.feed_base_url(page).map(|address| format!("{address}/feed.atom")),
         show_deploys: page.show_deploys,
         show_locations: page.show_locations,
         latency_locations: page.latency_regions.map(names),
@@ -115,11 +115,11 @@ pub(super) fn document(service: &Service, page: &Page) -> PageDocument {
         created_at: page.created_at.to_string(),
         custom_domain_problem: service.domain_problem(page),
         domain_verification: page.domain_claim.as_ref().map(verification),
-        allowed_people: page.allowed.people.clone(),
-        allowed_domains: page.allowed.domains.clone(),
+        allowed_people: page.allowed_visitors.people.clone(),
+        allowed_domains: page.allowed_visitors.domains.clone(),
         noindex: page.noindex,
-        theme: page.look.theme.name(),
-        accent_color: page.look.accent.map(|color| color.to_string()),
+        theme: page.branding.theme.name(),
+        accent_color: page.branding.accent.map(|color| color.to_string()),
         logo: service.picture_url(page, PictureUse::Logo),
         favicon: service.picture_url(page, PictureUse::Favicon),
         language: page.language.tag(),

@@ -2,24 +2,24 @@
 
 use std::collections::BTreeMap;
 
-use parallax_core::event::{Change, Event, Status, What};
+use parallax_core::event::{Event, EventKind, MonitorStatus, StatusChange};
 use parallax_core::observation::Failure;
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
-use parallax_core::page::verification::Unseen;
+use parallax_core::page::domain_verification::LookupFailure;
 
 use super::*;
-use crate::http::openapi::{operations, standalone};
-use crate::service::domains::Lookup;
+use crate::http::openapi::{operations, standalone_schema};
+use crate::service::domains::TxtLookup;
 
 /// DNS stub that finds no records.
 #[derive(Debug)]
 struct NoRecords;
 
-impl Lookup for NoRecords {
-    fn texts<'a>(&'a self, _: &'a str) -> BoxFuture<'a, Result<Vec<String>, Unseen>> {
-        async { Err(Unseen::Absent) }.boxed()
+impl TxtLookup for NoRecords {
+    fn texts<'a>(&'a self, _: &'a str) -> BoxFuture<'a, Result<Vec<String>, LookupFailure>> {
+        async { Err(LookupFailure::NoRecord) }.boxed()
     }
 }
 
@@ -28,17 +28,17 @@ fn faults(schema: &Value, value: &Value) -> Vec<String> {
     validator.iter_errors(value).map(|fault| format!("{} {fault}", fault.instance_path())).collect()
 }
 
-async fn listed(client: &Client, key: &str) -> Vec<Value> {
+async fn listed(client: &TestClient, key: &str) -> Vec<Value> {
     let list = asked(client, key, message(1, "tools/list", json!({}))).await;
     list["result"]["tools"].as_array().unwrap().clone()
 }
 
 /// Creates one of everything on a page. Returns the ids of the page, a monitor, a heartbeat and an incident.
-async fn full(client: &Client) -> [String; 4] {
+async fn full(client: &TestClient) -> [String; 4] {
     let page = client.world.shop.id.to_string();
     let id = |made: &Value| made["id"].as_str().unwrap().to_owned();
     let monitor = client
-        .make(json!({
+        .create_monitor(json!({
             "name": "Front", "url": "https://a.example", "slowThresholds": { "asia": 900 }, "keyword": "x", "groupName": "Core",
             "method": "POST", "headers": { "X-Token": "hush-header" }, "body": "hush-body",
         }))
@@ -51,15 +51,15 @@ async fn full(client: &Client) -> [String; 4] {
         json!({ "name": "domain", "type": "domain", "host": "a.example" }),
         json!({ "type": "component", "name": "Vendor", "vendorUrl": "https://www.githubstatus.com" }),
     ] {
-        client.make(other).await;
+        client.create_monitor(other).await;
     }
-    let beat = client.make(json!({ "type": "heartbeat", "name": "Job", "periodMinutes": 5 })).await;
+    let beat = client.create_monitor(json!({ "type": "heartbeat", "name": "Job", "periodMinutes": 5 })).await;
     let ping = beat["heartbeat"]["pingUrl"].as_str().unwrap().split_once("/ping/").unwrap().1.to_owned();
     client.send("POST", &format!("/ping/{ping}/fail"), &[("user-agent", "cron")], "no space left").await;
     let at = client.world.service.now();
-    let change = Change {
-        from: Status::Up,
-        to: Status::Down,
+    let change = StatusChange {
+        from: MonitorStatus::Up,
+        to: MonitorStatus::Down,
         alert: None,
         since: at,
         down_since: Some(at),
@@ -72,24 +72,24 @@ async fn full(client: &Client) -> [String; 4] {
         flapping: None,
     };
     let (of, monitor) = (Some(client.world.shop.id), id(&monitor));
-    let event = Event { at, page: of, monitor: monitor.parse().ok(), what: What::Changed(change) };
+    let event = Event { at, page: of, monitor: monitor.parse().ok(), kind: EventKind::StatusChanged(change) };
     client.world.happened(event).await;
     let affected = json!([{ "id": monitor, "impact": "major" }]);
     let incident = json!({ "title": "Slow", "monitors": affected, "remind": ["1h"], "message": "We look." });
-    let opened = client.call(&client.write, "POST", &client.shop("/incidents"), incident).await;
+    let opened = client.call(&client.write_key, "POST", &client.shop_path("/incidents"), incident).await;
     let window = json!({
         "kind": "maintenance", "title": "Upgrade", "startsAt": (at + 3_600_000).to_string(),
         "endsAt": (at + 7_200_000).to_string(), "repeat": "weekly", "timezone": "Europe/Berlin",
     });
-    assert_eq!(client.call(&client.write, "POST", &client.shop("/incidents"), window).await.status, 201);
+    assert_eq!(client.call(&client.write_key, "POST", &client.shop_path("/incidents"), window).await.status, 201);
     let deploy = json!({ "version": "1.0", "url": "https://a.example/1.0", "monitorIds": [monitor] });
-    assert_eq!(client.call(&client.write, "POST", &client.shop("/deploys"), deploy).await.status, 201);
+    assert_eq!(client.call(&client.write_key, "POST", &client.shop_path("/deploys"), deploy).await.status, 201);
     [page, monitor, id(&beat), id(&opened.body["incident"])]
 }
 
 #[tokio::test]
 async fn every_tool_takes_and_gives_what_its_schemas_say() {
-    let client = Client::new().await;
+    let client = TestClient::new().await;
     let [page, monitor, beat, incident] = full(&client).await;
     let of_monitor = json!({ "pageId": page, "monitorId": monitor });
     let with = |base: &Value, more: Value| {
@@ -99,22 +99,22 @@ async fn every_tool_takes_and_gives_what_its_schemas_say() {
     };
     let of_page = json!({ "pageId": page });
     let of_incident = with(&of_page, json!({ "incidentId": incident }));
-    let deploys = asked(&client, &client.read, tool(1, "list_deploys", of_page.clone())).await;
+    let deploys = asked(&client, &client.read_key, tool(1, "list_deploys", of_page.clone())).await;
     let deploy = deploys["result"]["structuredContent"]["deploys"][0]["id"].clone();
     client.world.receive();
     let made = async |name: &str, more: Value| {
-        let given = asked(&client, &client.write, tool(1, name, with(&of_page, more))).await;
+        let given = asked(&client, &client.write_key, tool(1, name, with(&of_page, more))).await;
         given["result"]["structuredContent"].clone()
     };
     let hook = json!({ "type": "webhook", "name": "Team", "url": "https://hooks.example.com/x" });
     let destination = made("create_destination", hook.clone()).await["destination"]["id"].clone();
     let destination = with(&of_page, json!({ "destinationId": destination }));
-    let tested = asked(&client, &client.write, tool(1, "test_destination", destination.clone())).await;
+    let tested = asked(&client, &client.write_key, tool(1, "test_destination", destination.clone())).await;
     let delivery = tested["result"]["structuredContent"]["delivery"]["id"].clone();
     let delivery = with(&of_page, json!({ "deliveryId": delivery }));
     let subscriber = made("create_subscriber", json!({ "email": "a@example.com" })).await;
     let subscriber = with(&of_page, json!({ "subscriberId": subscriber["subscriber"]["id"] }));
-    client.world.service.look_up_by(Arc::new(NoRecords));
+    client.world.service.set_txt_lookup(Arc::new(NoRecords));
     // Ordered so that nothing is deleted before it is used.
     let calls = [
         ("get_key", json!({})),
@@ -123,10 +123,7 @@ async fn every_tool_takes_and_gives_what_its_schemas_say() {
         ("list_pages", json!({})),
         ("get_page", of_page.clone()),
         ("update_page", with(&of_page, json!({ "uptimeTarget": 99.9, "latencyLocations": ["asia"] }))),
-        (
-            "update_page_address",
-            with(&of_page, json!({ "slug": "renamed", "customDomain": "status.b.example" })),
-        ),
+        ("update_page_address", with(&of_page, json!({ "slug": "renamed", "customDomain": "status.b.example" }))),
         ("check_domain", of_page.clone()),
         ("get_status", of_page.clone()),
         ("create_page", json!({ "name": "New", "slug": "new-page" })),
@@ -170,18 +167,18 @@ async fn every_tool_takes_and_gives_what_its_schemas_say() {
     let documents: BTreeMap<String, Value> = operations()
         .into_iter()
         .map(|operation| {
-            let schema = operation.answer.document.as_ref().map_or_else(|| json!({}), standalone);
+            let schema = operation.response.document.as_ref().map_or_else(|| json!({}), standalone_schema);
             (operation.id.to_lowercase(), schema)
         })
         .collect();
-    let tools = listed(&client, &client.write).await;
+    let tools = listed(&client, &client.write_key).await;
     let mut names: Vec<&str> = calls.iter().map(|(name, _)| *name).collect();
     names.sort_unstable();
     assert_eq!(names, tools.iter().map(|tool| tool["name"].as_str().unwrap()).collect::<Vec<_>>());
     for (name, arguments) in calls {
         let tool_of = tools.iter().find(|tool| tool["name"] == name).unwrap();
         assert_eq!(faults(&tool_of["inputSchema"], &arguments), [""; 0], "{name}");
-        let given = asked(&client, &client.write, tool(2, name, arguments)).await;
+        let given = asked(&client, &client.write_key, tool(2, name, arguments)).await;
         assert_eq!(given["result"]["isError"], false, "{name} {given}");
         let content = &given["result"]["structuredContent"];
         // Results match the response schemas of the API; tools declare no output schema.
@@ -194,25 +191,21 @@ async fn every_tool_takes_and_gives_what_its_schemas_say() {
 
 #[tokio::test]
 async fn every_tool_says_what_it_is() {
-    let client = Client::new().await;
-    for tool in listed(&client, &client.write).await {
+    let client = TestClient::new().await;
+    for tool in listed(&client, &client.write_key).await {
         let name = tool["name"].as_str().unwrap().to_owned();
         assert!(jsonschema::meta::is_valid(&tool["inputSchema"]), "{name}");
         assert_eq!(tool["inputSchema"]["type"], "object", "{name}");
         assert_eq!(tool["inputSchema"]["additionalProperties"], false, "{name}");
         for property in tool["inputSchema"]["properties"].as_object().unwrap().values() {
-            assert!(
-                property["description"].as_str().is_some_and(|about| !about.is_empty()),
-                "{name} {property}"
-            );
+            assert!(property["description"].as_str().is_some_and(|about| !about.is_empty()), "{name} {property}");
         }
         let hints = ["readOnlyHint", "openWorldHint", "destructiveHint"];
         let reads = tool["annotations"]["readOnlyHint"] == true;
         for hint in &hints[..if reads { 2 } else { 3 }] {
             assert!(tool["annotations"][hint].is_boolean(), "{name} {hint}");
         }
-        let overwrites =
-            ["delete_", "update_", "rotate_", "activate_"].iter().any(|verb| name.starts_with(verb));
+        let overwrites = ["delete_", "update_", "rotate_", "activate_"].iter().any(|verb| name.starts_with(verb));
         assert_eq!(tool["annotations"]["destructiveHint"] == true, overwrites, "{name}");
         assert!(tool["description"].as_str().is_some_and(|words| words.len() > 20), "{name}");
     }
@@ -220,20 +213,16 @@ async fn every_tool_says_what_it_is() {
 
 #[tokio::test]
 async fn no_tool_shows_a_reader_or_a_visitor_what_is_secret() {
-    let client = Client::new().await;
+    let client = TestClient::new().await;
     let [page, monitor, beat, _] = full(&client).await;
     let token =
-        asked(&client, &client.write, tool(1, "get_monitor", json!({ "pageId": page, "monitorId": beat })))
-            .await;
-    let token =
-        token["result"]["structuredContent"]["monitor"]["heartbeat"]["pingUrl"].as_str().unwrap().to_owned();
+        asked(&client, &client.write_key, tool(1, "get_monitor", json!({ "pageId": page, "monitorId": beat }))).await;
+    let token = token["result"]["structuredContent"]["monitor"]["heartbeat"]["pingUrl"].as_str().unwrap().to_owned();
     for (key, secrets) in [
-        (&client.read, &["hush-header", "hush-body", token.as_str(), "no space left"][..]),
-        (&client.write, &["hush-header", "hush-body"]),
+        (&client.read_key, &["hush-header", "hush-body", token.as_str(), "no space left"][..]),
+        (&client.write_key, &["hush-header", "hush-body"]),
     ] {
-        for tool_of in
-            listed(&client, key).await.iter().filter(|tool| tool["annotations"]["readOnlyHint"] == true)
-        {
+        for tool_of in listed(&client, key).await.iter().filter(|tool| tool["annotations"]["readOnlyHint"] == true) {
             let name = tool_of["name"].as_str().unwrap();
             for id in [&monitor, &beat] {
                 let mut arguments = json!({ "pageId": page, "monitorId": id });
@@ -246,7 +235,7 @@ async fn no_tool_shows_a_reader_or_a_visitor_what_is_secret() {
             }
         }
     }
-    let old = crate::http::legacy::TOOLS[0].0;
+    let old = crate::http::legacy::OLD_TOOLS[0].0;
     for name in ["get_status", "list_incidents", "list_maintenance", "list_monitors", old, "get_time"] {
         let headers = [("content-type", "application/json")];
         let asked = tool(1, name, json!({})).to_string();
@@ -261,10 +250,10 @@ async fn no_tool_shows_a_reader_or_a_visitor_what_is_secret() {
 
 #[tokio::test]
 async fn a_refusal_names_every_field_and_its_rule() {
-    let client = Client::new().await;
+    let client = TestClient::new().await;
     let page = client.world.shop.id.to_string();
     let bad = json!({ "pageId": page, "type": "tcp", "host": "a.example", "port": 0, "name": "" });
-    let refused = asked(&client, &client.write, tool(1, "create_monitor", bad)).await;
+    let refused = asked(&client, &client.write_key, tool(1, "create_monitor", bad)).await;
     assert_eq!(refused["result"]["isError"], true);
     let words = refused["result"]["content"][0]["text"].as_str().unwrap();
     assert!(
@@ -277,10 +266,10 @@ async fn a_refusal_names_every_field_and_its_rule() {
 
 #[tokio::test]
 async fn a_change_that_would_come_to_nothing_is_not_taken() {
-    let client = Client::new().await;
+    let client = TestClient::new().await;
     let [page, _, _, incident] = full(&client).await;
     // An incident is closed by posting an update; update_incident has no status argument.
     let closing = json!({ "pageId": page, "incidentId": incident, "status": "resolved" });
-    let refused = asked(&client, &client.write, tool(1, "update_incident", closing)).await;
+    let refused = asked(&client, &client.write_key, tool(1, "update_incident", closing)).await;
     assert_eq!(refused["result"]["content"][0]["text"], "there is no argument status");
 }

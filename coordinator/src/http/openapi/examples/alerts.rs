@@ -7,20 +7,18 @@ use super::{DELIVERY, MONITOR, PAGE};
 use crate::http::openapi::webhooks;
 
 /// The example destination.
-pub(super) const DESTINATION: DestinationId =
-    DestinationId::from_u128(0x019c_a9f5_11c8_7f3e_a04b_d65c_92e1_38b7);
+pub(super) const DESTINATION: DestinationId = DestinationId::from_u128(0x019c_a9f5_11c8_7f3e_a04b_d65c_92e1_38b7);
 
 /// The example subscriber.
-pub(super) const SUBSCRIBER: SubscriberId =
-    SubscriberId::from_u128(0x019c_a9f7_52d3_6a40_b91c_4e08_7fd5_c263);
+pub(super) const SUBSCRIBER: SubscriberId = SubscriberId::from_u128(0x019c_a9f7_52d3_6a40_b91c_4e08_7fd5_c263);
 
 /// Returns the examples written by hand.
-pub(super) fn of(name: &str) -> Vec<Value> {
+pub(super) fn examples_of(name: &str) -> Vec<Value> {
     match name {
         "Destination" => vec![destination()],
         "Delivery" => vec![delivery()],
         "DeliveryDetail" => vec![delivery_detail()],
-        "DeliveryTry" => vec![delivery_try()],
+        "DeliveryTry" => vec![delivery_attempt()],
         "DeliveryListResponse" => vec![json!({ "deliveries": [delivery()], "nextBefore": null })],
         "AlertSettings" => vec![json!({ "repeatMinutes": 30, "automaticIncidents": true })],
         "Subscriber" => vec![subscriber()],
@@ -49,7 +47,7 @@ fn destination() -> Value {
     json!({
         "id": DESTINATION.to_string(), "pageId": PAGE.to_string(), "name": "On call", "type": "webhook",
         "url": "https://hooks.shop.example/alerts", "to": null, "token": null, "chat": null, "key": null,
-        "secret": webhooks::SECRET, "secretPending": false, "secretRotatedAt": null, "oldSecretUntil": null,
+        "secret": webhooks::EXAMPLE_SECRET, "secretPending": false, "secretRotatedAt": null, "oldSecretUntil": null,
         "events": ["went-down", "still-down", "recovered"],
         "monitorIds": [MONITOR.to_string()], "enabled": true, "status": "active", "failingSince": null, "offSince": null,
         "offReason": null, "createdAt": "2026-03-01T08:59:02.118Z",
@@ -77,11 +75,11 @@ fn delivery_detail() -> Value {
     let mut detail = delivery();
     detail["subject"] = Value::Null;
     detail["body"] = json!(webhooks::example().to_string());
-    detail["log"] = json!([delivery_try()]);
+    detail["log"] = json!([delivery_attempt()]);
     detail
 }
 
-fn delivery_try() -> Value {
+fn delivery_attempt() -> Value {
     json!({
         "at": "2026-03-01T09:30:05.700Z", "durationMs": 84, "status": 503, "error": "the receiver answered 503",
         "answer": "try later",

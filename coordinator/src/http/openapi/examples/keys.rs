@@ -9,7 +9,7 @@ use super::PAGE;
 const KEY: KeyId = KeyId::from_u128(0x019c_a9f0_9e83_4d6a_b51f_7c20_e8a4_3690);
 
 /// Returns the examples of that component.
-pub(super) fn of(name: &str) -> Vec<Value> {
+pub(super) fn examples_of(name: &str) -> Vec<Value> {
     match name {
         "Key" => vec![json!({
             "id": KEY.to_string(), "name": "Deploy script", "access": "write", "pageId": PAGE.to_string(),

@@ -1,127 +1,146 @@
 //! Operations of alert destinations, deliveries, alert settings and subscribers.
 
 use ::http::Method;
-use parallax_core::delivery::Stage;
+use parallax_core::delivery::DeliveryState;
 use serde_json::json;
 
 use crate::http::api::alerts::{self, AlertsDocument};
-use crate::http::api::deliveries::view::{DeliveryList, DetailDocument};
+use crate::http::api::deliveries::view::{DeliveryDetailDocument, DeliveryList};
 use crate::http::api::destinations::{body, view::DestinationDocument};
 use crate::http::api::subscribers::{self, SubscriberDocument, SubscriberList};
 use crate::http::openapi::examples;
-use crate::http::openapi::operation::{LIMIT, Operation, limit};
+use crate::http::openapi::operation::{ApiOperation, LIMIT_ABOUT, limit};
 
 const TAG: &str = "Alerts";
 const SUBSCRIBERS: &str = "Subscribers";
 const ALL: &str = "/pages/{pageId}/destinations";
 const ONE: &str = "/pages/{pageId}/destinations/{destinationId}";
 
-const KINDS: &str = "Mail on every plan; webhooks and chats on Hobby and Pro. Private and loopback addresses are \
+const DESTINATION_ABOUT: &str = "Mail on every plan; webhooks and chats on Hobby and Pro. Private and loopback addresses are \
 refused, and so are a chat service's addresses under another type. A page may have 20 destinations; the next returns \
 422. A mailbox other than the account's own is `pending` until its owner follows a confirmation link, which is \
 mailed at most once a day across all pages; a second request within the day returns 400. Until then nothing else is \
 sent to it. Saving a pending destination again after a day sends a new link.";
 
-pub(super) fn operations() -> Vec<Operation> {
+pub(super) fn operations() -> Vec<ApiOperation> {
     vec![
-        Operation::new("listDestinations", Method::GET, ALL)
-            .does(TAG, "List a page's alert destinations")
+        ApiOperation::new("listDestinations", Method::GET, ALL)
+            .with_summary(TAG, "List a page's alert destinations")
             .about("Oldest first. Addresses and tokens are masked.")
-            .gives::<Vec<DestinationDocument>>(200, "DestinationListResponse", "destinations", "The destinations."),
-        Operation::new("createDestination", Method::POST, ALL)
-            .does(TAG, "Create an alert destination")
-            .about(KINDS)
-            .note("A mailbox other than the account's own is pending until its owner follows a link.")
+            .responds::<Vec<DestinationDocument>>(200, "DestinationListResponse", "destinations", "The destinations."),
+        ApiOperation::new("createDestination", Method::POST, ALL)
+            .with_summary(TAG, "Create an alert destination")
+            .about(DESTINATION_ABOUT)
+            .tool_description("A mailbox other than the account's own is pending until its owner follows a link.")
             .reaches_out()
-            .takes("DestinationCreate", |description| body::read_new(description))
-            .gives::<DestinationDocument>(201, "DestinationResponse", "destination", "The new destination."),
-        Operation::new("getDestination", Method::GET, ONE)
-            .does(TAG, "Show a destination")
+            .accepts("DestinationCreate", |description| body::read_new(description))
+            .responds::<DestinationDocument>(201, "DestinationResponse", "destination", "The new destination."),
+        ApiOperation::new("getDestination", Method::GET, ONE)
+            .with_summary(TAG, "Show a destination")
             .about("A write key sees its address, tokens and secret; a read key sees them masked.")
-            .gives::<DestinationDocument>(200, "DestinationResponse", "destination", "The destination."),
-        Operation::new("updateDestination", Method::PATCH, ONE)
-            .does(TAG, "Change a destination")
-            .note("Any change switches a destination on again that the service turned off.")
+            .responds::<DestinationDocument>(200, "DestinationResponse", "destination", "The destination."),
+        ApiOperation::new("updateDestination", Method::PATCH, ONE)
+            .with_summary(TAG, "Change a destination")
+            .tool_description("Any change switches a destination on again that the service turned off.")
             .reaches_out()
             .about(
                 "Any change switches a destination on again that the service turned off. Masked values are refused. A \
                  new mailbox has to be confirmed first; a pending one is sent a new link after a day.",
             )
-            .takes("DestinationUpdate", |description| body::read(description))
-            .gives::<DestinationDocument>(
-                200, "DestinationResponse", "destination", "The destination after the change.",
+            .accepts("DestinationUpdate", |description| body::read(description))
+            .responds::<DestinationDocument>(
+                200,
+                "DestinationResponse",
+                "destination",
+                "The destination after the change.",
             ),
-        Operation::new("deleteDestination", Method::DELETE, ONE)
-            .does(TAG, "Delete a destination")
+        ApiOperation::new("deleteDestination", Method::DELETE, ONE)
+            .with_summary(TAG, "Delete a destination")
             .about("Its waiting deliveries are not sent. This can't be undone.")
-            .gives_nothing("Deleted."),
-        Operation::new("testDestination", Method::POST, "/pages/{pageId}/destinations/{destinationId}/test")
-            .does(TAG, "Send a test alert")
-            .note("Sends it once and returns the result. Five a minute per page.")
-            .each_time()
+            .responds_empty("Deleted."),
+        ApiOperation::new("testDestination", Method::POST, "/pages/{pageId}/destinations/{destinationId}/test")
+            .with_summary(TAG, "Send a test alert")
+            .tool_description("Sends it once and returns the result. Five a minute per page.")
+            .runs_every_time()
             .reaches_out()
             .about(
                 "Sends a signed alert marked as a test, once, and returns the result within 15 seconds; `status` is \
                  waiting if there is none by then. Five a minute per page; 400 while the destination is pending.",
             )
-            .gives::<DetailDocument>(200, "DeliveryResponse", "delivery", "The delivery."),
-        Operation::new(
-            "rotateSecret", Method::POST, "/pages/{pageId}/destinations/{destinationId}/rotate-secret",
-        )
-            .does(TAG, "Rotate a webhook's secret")
-            .note("The new secret signs next to the active one until it is activated, or for 24 hours.")
-            .replaces()
+            .responds::<DeliveryDetailDocument>(200, "DeliveryResponse", "delivery", "The delivery."),
+        ApiOperation::new("rotateSecret", Method::POST, "/pages/{pageId}/destinations/{destinationId}/rotate-secret")
+            .with_summary(TAG, "Rotate a webhook's secret")
+            .tool_description("The new secret signs next to the active one until it is activated, or for 24 hours.")
+            .overwrites()
             .about(
                 "Returns the new secret, which signs next to the old one in `webhook-signature`. \
                  `X-Service-Signature` keeps using the old one until the new one is activated, or for 24 hours. A \
                  secret that is already pending is replaced.",
             )
-            .gives::<DestinationDocument>(200, "DestinationResponse", "destination", "The destination."),
-        Operation::new(
-            "activateSecret", Method::POST, "/pages/{pageId}/destinations/{destinationId}/activate-secret",
+            .responds::<DestinationDocument>(200, "DestinationResponse", "destination", "The destination."),
+        ApiOperation::new(
+            "activateSecret",
+            Method::POST,
+            "/pages/{pageId}/destinations/{destinationId}/activate-secret",
         )
-            .does(TAG, "Activate a webhook's new secret")
-            .replaces()
-            .about(
-                "Call this once the receiver knows the new secret: both signatures use only the new one, and the old \
+        .with_summary(TAG, "Activate a webhook's new secret")
+        .overwrites()
+        .about(
+            "Call this once the receiver knows the new secret: both signatures use only the new one, and the old \
                  one stops. Without a pending secret nothing changes.",
-            )
-            .gives::<DestinationDocument>(200, "DestinationResponse", "destination", "The destination with its only \
-                secret."),
-        Operation::new("listDeliveries", Method::GET, "/pages/{pageId}/deliveries")
-            .does(TAG, "List a page's deliveries")
+        )
+        .responds::<DestinationDocument>(
+            200,
+            "DestinationResponse",
+            "destination",
+            "The destination with its only \
+                secret.",
+        ),
+        ApiOperation::new("listDeliveries", Method::GET, "/pages/{pageId}/deliveries")
+            .with_summary(TAG, "List a page's deliveries")
             .about("Newest first. Deliveries are kept for 30 days.")
             .query(
-                "destinationId", "Only deliveries to this destination.", json!({ "type": "string" }),
+                "destinationId",
+                "Only deliveries to this destination.",
+                json!({ "type": "string" }),
                 examples::id("destinationId"),
             )
-            .query("status", "Only this status.", json!({ "type": "string", "enum": Stage::NAMES }), "failed")
+            .query("status", "Only this status.", json!({ "type": "string", "enum": DeliveryState::NAMES }), "failed")
             .query(
-                "before", "Cursor: `nextBefore` of the previous page.", json!({ "type": "string" }),
+                "before",
+                "Cursor: `nextBefore` of the previous page.",
+                json!({ "type": "string" }),
                 examples::id("deliveryId"),
             )
-            .query("limit", LIMIT, limit(), 20)
-            .gives_bare::<DeliveryList>("DeliveryListResponse", "The deliveries."),
-        Operation::new("getDelivery", Method::GET, "/pages/{pageId}/deliveries/{deliveryId}")
-            .does(TAG, "Show a delivery")
+            .query("limit", LIMIT_ABOUT, limit(), 20)
+            .responds_bare::<DeliveryList>("DeliveryListResponse", "The deliveries."),
+        ApiOperation::new("getDelivery", Method::GET, "/pages/{pageId}/deliveries/{deliveryId}")
+            .with_summary(TAG, "Show a delivery")
             .about("Includes its content, and the status, duration and response of each attempt.")
-            .gives::<DetailDocument>(200, "DeliveryResponse", "delivery", "The delivery."),
-        Operation::new("redeliver", Method::POST, "/pages/{pageId}/deliveries/{deliveryId}/redeliver")
-            .does(TAG, "Redeliver")
+            .responds::<DeliveryDetailDocument>(200, "DeliveryResponse", "delivery", "The delivery."),
+        ApiOperation::new("redeliver", Method::POST, "/pages/{pageId}/deliveries/{deliveryId}/redeliver")
+            .with_summary(TAG, "Redeliver")
             .reaches_out()
             .about("Sends it again now, with the same id and body.")
-            .gives::<DetailDocument>(200, "DeliveryResponse", "delivery", "The delivery, waiting to be sent."),
-        Operation::new("listSubscribers", Method::GET, "/pages/{pageId}/subscribers")
-            .does(SUBSCRIBERS, "List a page's subscribers")
+            .responds::<DeliveryDetailDocument>(
+                200,
+                "DeliveryResponse",
+                "delivery",
+                "The delivery, waiting to be sent.",
+            ),
+        ApiOperation::new("listSubscribers", Method::GET, "/pages/{pageId}/subscribers")
+            .with_summary(SUBSCRIBERS, "List a page's subscribers")
             .about("Oldest first, confirmed or not.")
             .query(
-                "cursor", "Cursor: `nextCursor` of the previous page.", json!({ "type": "string" }),
+                "cursor",
+                "Cursor: `nextCursor` of the previous page.",
+                json!({ "type": "string" }),
                 examples::id("subscriberId"),
             )
-            .query("limit", LIMIT, limit(), 20)
-            .gives_bare::<SubscriberList>("SubscriberListResponse", "The subscribers."),
-        Operation::new("createSubscriber", Method::POST, "/pages/{pageId}/subscribers")
-            .does(SUBSCRIBERS, "Invite a mailbox to subscribe")
+            .query("limit", LIMIT_ABOUT, limit(), 20)
+            .responds_bare::<SubscriberList>("SubscriberListResponse", "The subscribers."),
+        ApiOperation::new("createSubscriber", Method::POST, "/pages/{pageId}/subscribers")
+            .with_summary(SUBSCRIBERS, "Invite a mailbox to subscribe")
             .about(
                 "Sends one mail with a confirmation link; nothing else is sent until it is followed. A mailbox is \
                  invited at most once a day across all pages. A page may invite 30 addresses a minute, and an \
@@ -129,25 +148,30 @@ pub(super) fn operations() -> Vec<Operation> {
                  returns 429. An account may have 200 unconfirmed subscribers; the next returns 422. Addresses of \
                  new or changed destinations count too.",
             )
-            .note(
+            .tool_description(
                 "Sends one mail with a confirmation link; nothing else is sent until it is followed. A mailbox is \
                  invited at most once a day across all pages.",
             )
-            .tells()
-            .takes("SubscriberCreate", |description| subscribers::read(description))
-            .gives::<SubscriberDocument>(201, "SubscriberResponse", "subscriber", "The new subscriber, unconfirmed."),
-        Operation::new("deleteSubscriber", Method::DELETE, "/pages/{pageId}/subscribers/{subscriberId}")
-            .does(SUBSCRIBERS, "Delete a subscriber")
+            .notifies()
+            .accepts("SubscriberCreate", |description| subscribers::read(description))
+            .responds::<SubscriberDocument>(
+                201,
+                "SubscriberResponse",
+                "subscriber",
+                "The new subscriber, unconfirmed.",
+            ),
+        ApiOperation::new("deleteSubscriber", Method::DELETE, "/pages/{pageId}/subscribers/{subscriberId}")
+            .with_summary(SUBSCRIBERS, "Delete a subscriber")
             .about("Its waiting deliveries are not sent. This can't be undone.")
-            .gives_nothing("Deleted."),
-        Operation::new("getAlerts", Method::GET, "/pages/{pageId}/alerts")
-            .does(TAG, "Show a page's alert settings")
+            .responds_empty("Deleted."),
+        ApiOperation::new("getAlerts", Method::GET, "/pages/{pageId}/alerts")
+            .with_summary(TAG, "Show a page's alert settings")
             .about("The repeat interval of alerts, and whether incidents open automatically.")
-            .gives::<AlertsDocument>(200, "AlertsResponse", "alerts", "The settings."),
-        Operation::new("updateAlerts", Method::PATCH, "/pages/{pageId}/alerts")
-            .does(TAG, "Change a page's alert settings")
+            .responds::<AlertsDocument>(200, "AlertsResponse", "alerts", "The settings."),
+        ApiOperation::new("updateAlerts", Method::PATCH, "/pages/{pageId}/alerts")
+            .with_summary(TAG, "Change a page's alert settings")
             .about("Null resets a field to its default: one alert, and incidents open automatically.")
-            .takes("AlertsUpdate", |description| alerts::read(description))
-            .gives::<AlertsDocument>(200, "AlertsResponse", "alerts", "The settings after the change."),
+            .accepts("AlertsUpdate", |description| alerts::read(description))
+            .responds::<AlertsDocument>(200, "AlertsResponse", "alerts", "The settings after the change."),
     ]
 }

@@ -6,29 +6,33 @@ use serde_json::json;
 use crate::http::api::deploys::{self, DeployDocument};
 use crate::http::api::incidents::{body, view::IncidentDocument};
 use crate::http::openapi::examples;
-use crate::http::openapi::operation::{LIMIT, Operation, limit};
+use crate::http::openapi::operation::{ApiOperation, LIMIT_ABOUT, limit};
 
 const TAG: &str = "Incidents";
 const ALL: &str = "/pages/{pageId}/incidents";
 const ONE: &str = "/pages/{pageId}/incidents/{incidentId}";
 const DEPLOYS: &str = "Deploys";
 
-pub(super) fn operations() -> Vec<Operation> {
+pub(super) fn operations() -> Vec<ApiOperation> {
     vec![
-        Operation::new("listIncidents", Method::GET, ALL)
-            .does(TAG, "List a page's incidents and maintenance")
+        ApiOperation::new("listIncidents", Method::GET, ALL)
+            .with_summary(TAG, "List a page's incidents and maintenance")
             .about("Newest start first.")
             .query("open", "Only open incidents and unfinished maintenance.", json!({ "type": "boolean" }), true)
             .query(
-                "before", "Cursor: id of the last item of the previous page.", json!({ "type": "string" }),
+                "before",
+                "Cursor: id of the last item of the previous page.",
+                json!({ "type": "string" }),
                 examples::id("incidentId"),
             )
-            .query("limit", LIMIT, limit(), 20)
-            .gives::<Vec<IncidentDocument>>(
-                200, "IncidentListResponse", "incidents",
+            .query("limit", LIMIT_ABOUT, limit(), 20)
+            .responds::<Vec<IncidentDocument>>(
+                200,
+                "IncidentListResponse",
+                "incidents",
                 "The incidents; fewer than `limit` if they would exceed about 1 MiB in total.",
             )
-            .beside(
+            .with_field(
                 "nextBefore",
                 json!({
                     "type": "string",
@@ -36,8 +40,8 @@ pub(super) fn operations() -> Vec<Operation> {
                     "examples": [examples::id("incidentId")],
                 }),
             ),
-        Operation::new("createIncident", Method::POST, ALL)
-            .does(TAG, "Open an incident, or plan maintenance")
+        ApiOperation::new("createIncident", Method::POST, ALL)
+            .with_summary(TAG, "Open an incident, or plan maintenance")
             .about(
                 "Past incidents (with `resolvedAt`) and windows wholly in the past notify nobody. A page may have \
                  200 open incidents and unfinished windows, and 50 repeating entries; the next returns 422 with \
@@ -46,48 +50,48 @@ pub(super) fn operations() -> Vec<Operation> {
                  are local times in `timezone`: a time skipped by a clock change means the first moment after the \
                  gap, a repeated one the first of the two.",
             )
-            .note("A past incident (with resolvedAt) or a window wholly in the past notifies nobody.")
-            .tells()
-            .takes("IncidentCreate", |description| body::read_new(description))
-            .gives::<IncidentDocument>(201, "IncidentResponse", "incident", "The new incident."),
-        Operation::new("getIncident", Method::GET, ONE)
-            .does(TAG, "Show an incident")
+            .tool_description("A past incident (with resolvedAt) or a window wholly in the past notifies nobody.")
+            .notifies()
+            .accepts("IncidentCreate", |description| body::read_new(description))
+            .responds::<IncidentDocument>(201, "IncidentResponse", "incident", "The new incident."),
+        ApiOperation::new("getIncident", Method::GET, ONE)
+            .with_summary(TAG, "Show an incident")
             .about("Includes its updates, newest first.")
-            .gives::<IncidentDocument>(200, "IncidentResponse", "incident", "The incident."),
-        Operation::new("updateIncident", Method::PATCH, ONE)
-            .does(TAG, "Change an incident")
+            .responds::<IncidentDocument>(200, "IncidentResponse", "incident", "The incident."),
+        ApiOperation::new("updateIncident", Method::PATCH, ONE)
+            .with_summary(TAG, "Change an incident")
             .about(
                 "Posts nothing and mails nobody; post an update for that. But moving the end of a maintenance window \
                  into the past ends it, and its end is announced.",
             )
-            .takes("IncidentUpdate", |description| body::read_change(description))
-            .gives::<IncidentDocument>(200, "IncidentResponse", "incident", "The incident after the change."),
-        Operation::new("deleteIncident", Method::DELETE, ONE)
-            .does(TAG, "Delete an incident, or one window")
+            .accepts("IncidentUpdate", |description| body::read_change(description))
+            .responds::<IncidentDocument>(200, "IncidentResponse", "incident", "The incident after the change."),
+        ApiOperation::new("deleteIncident", Method::DELETE, ONE)
+            .with_summary(TAG, "Delete an incident, or one window")
             .about("Of repeating maintenance, deletes only this window. This can't be undone.")
-            .gives_nothing("Deleted."),
-        Operation::new("postUpdate", Method::POST, "/pages/{pageId}/incidents/{incidentId}/updates")
-            .does(TAG, "Post an incident update")
+            .responds_empty("Deleted."),
+        ApiOperation::new("postUpdate", Method::POST, "/pages/{pageId}/incidents/{incidentId}/updates")
+            .with_summary(TAG, "Post an incident update")
             .about("Makes an automatic incident manual: it no longer resolves itself.")
-            .tells()
-            .takes("UpdateCreate", |description| body::read_update(description))
-            .gives::<IncidentDocument>(201, "IncidentResponse", "incident", "The incident with the update."),
-        Operation::new("listDeploys", Method::GET, "/pages/{pageId}/deploys")
-            .does(DEPLOYS, "List a page's deploy markers")
+            .notifies()
+            .accepts("UpdateCreate", |description| body::read_update(description))
+            .responds::<IncidentDocument>(201, "IncidentResponse", "incident", "The incident with the update."),
+        ApiOperation::new("listDeploys", Method::GET, "/pages/{pageId}/deploys")
+            .with_summary(DEPLOYS, "List a page's deploy markers")
             .about("The last 50, newest first.")
-            .gives::<Vec<DeployDocument>>(200, "DeployListResponse", "deploys", "The markers."),
-        Operation::new("createDeploy", Method::POST, "/pages/{pageId}/deploys")
-            .does(DEPLOYS, "Mark a deploy")
+            .responds::<Vec<DeployDocument>>(200, "DeployListResponse", "deploys", "The markers."),
+        ApiOperation::new("createDeploy", Method::POST, "/pages/{pageId}/deploys")
+            .with_summary(DEPLOYS, "Mark a deploy")
             .about(
                 "Drawn on the response-time chart, and on the public page if it shows deploys. A page keeps its \
                  newest 1,000; the oldest is dropped, and a marker older than all of them returns 422.",
             )
-            .note("Drawn on the response-time chart.")
-            .takes("DeployCreate", |description| deploys::read(description))
-            .gives::<DeployDocument>(201, "DeployResponse", "deploy", "The new marker."),
-        Operation::new("deleteDeploy", Method::DELETE, "/pages/{pageId}/deploys/{deployId}")
-            .does(DEPLOYS, "Delete a deploy marker")
+            .tool_description("Drawn on the response-time chart.")
+            .accepts("DeployCreate", |description| deploys::read(description))
+            .responds::<DeployDocument>(201, "DeployResponse", "deploy", "The new marker."),
+        ApiOperation::new("deleteDeploy", Method::DELETE, "/pages/{pageId}/deploys/{deployId}")
+            .with_summary(DEPLOYS, "Delete a deploy marker")
             .about("This can't be undone.")
-            .gives_nothing("Deleted."),
+            .responds_empty("Deleted."),
     ]
 }

@@ -5,10 +5,10 @@ mod incidents;
 mod monitors;
 mod pages;
 
-use super::operation::Operation;
+use super::operation::ApiOperation;
 
 /// Every operation.
-pub(in crate::http) fn operations() -> Vec<Operation> {
+pub(in crate::http) fn operations() -> Vec<ApiOperation> {
     [pages::operations(), monitors::operations(), incidents::operations(), alerts::operations()]
         .into_iter()
         .flatten()

@@ -1,21 +1,21 @@
 //! Operations of monitors.
 
 use ::http::Method;
-use parallax_core::event::Status;
+use parallax_core::event::MonitorStatus;
 use serde_json::{Value, json};
 
-use crate::http::api::monitors::seen::{CheckList, DayDocument, EventList, SightingDocument};
+use crate::http::api::monitors::history_view::{CheckList, CheckNowDocument, EventList, UptimeDayDocument};
 use crate::http::api::monitors::{body, pings::PingDocument, view::MonitorDocument};
-use crate::http::openapi::operation::{LIMIT, Operation, limit};
+use crate::http::openapi::operation::{ApiOperation, LIMIT_ABOUT, limit};
 
 const TAG: &str = "Monitors";
 const ALL: &str = "/pages/{pageId}/monitors";
 const ONE: &str = "/pages/{pageId}/monitors/{monitorId}";
 
-const SENT: &str = "Only fields relevant to the type count. Component monitors need the Pro plan; regions and \
+const BODY_ABOUT: &str = "Only fields relevant to the type count. Component monitors need the Pro plan; regions and \
 per-region thresholds are stored on every plan and used on Hobby and Pro.";
 
-pub(super) fn operations() -> Vec<Operation> {
+pub(super) fn operations() -> Vec<ApiOperation> {
     let warnings = || {
         json!({
             "type": "array", "items": { "type": "string" },
@@ -27,10 +27,10 @@ pub(super) fn operations() -> Vec<Operation> {
             ]],
         })
     };
-    let statuses = Status::ALL.map(Status::name);
+    let statuses = MonitorStatus::ALL.map(MonitorStatus::name);
     vec![
-        Operation::new("listMonitors", Method::GET, ALL)
-            .does(TAG, "List a page's monitors")
+        ApiOperation::new("listMonitors", Method::GET, ALL)
+            .with_summary(TAG, "List a page's monitors")
             .about("In page order.")
             .query(
                 "status",
@@ -38,31 +38,31 @@ pub(super) fn operations() -> Vec<Operation> {
                 json!({ "type": "string", "pattern": format!("^({all})(,({all}))*$", all = statuses.join("|")) }),
                 "down,slow",
             )
-            .gives::<Vec<MonitorDocument>>(200, "MonitorListResponse", "monitors", "The monitors."),
-        Operation::new("createMonitor", Method::POST, ALL)
-            .does(TAG, "Create a monitor")
-            .about(SENT)
-            .note("Only fields relevant to the type count.")
+            .responds::<Vec<MonitorDocument>>(200, "MonitorListResponse", "monitors", "The monitors."),
+        ApiOperation::new("createMonitor", Method::POST, ALL)
+            .with_summary(TAG, "Create a monitor")
+            .about(BODY_ABOUT)
+            .tool_description("Only fields relevant to the type count.")
             .reaches_out()
-            .takes("MonitorCreate", |description| body::read(description))
-            .may_be_null(&["type", "name"])
-            .gives::<MonitorDocument>(201, "MonitorResponse", "monitor", "The new monitor.")
-            .beside("warnings", warnings()),
-        Operation::new("getMonitor", Method::GET, ONE)
-            .does(TAG, "Show a monitor")
+            .accepts("MonitorCreate", |description| body::read(description))
+            .nullable(&["type", "name"])
+            .responds::<MonitorDocument>(201, "MonitorResponse", "monitor", "The new monitor.")
+            .with_field("warnings", warnings()),
+        ApiOperation::new("getMonitor", Method::GET, ONE)
+            .with_summary(TAG, "Show a monitor")
             .about("Settings, state and 24-hour statistics.")
-            .gives::<MonitorDocument>(200, "MonitorResponse", "monitor", "The monitor.")
-            .beside("warnings", warnings()),
-        Operation::new("updateMonitor", Method::PATCH, ONE)
-            .does(TAG, "Change a monitor")
-            .about(SENT)
-            .note("Only fields relevant to its type count.")
+            .responds::<MonitorDocument>(200, "MonitorResponse", "monitor", "The monitor.")
+            .with_field("warnings", warnings()),
+        ApiOperation::new("updateMonitor", Method::PATCH, ONE)
+            .with_summary(TAG, "Change a monitor")
+            .about(BODY_ABOUT)
+            .tool_description("Only fields relevant to its type count.")
             .reaches_out()
-            .takes("MonitorUpdate", |description| body::read_change(description))
-            .gives::<MonitorDocument>(200, "MonitorResponse", "monitor", "The monitor after the change.")
-            .beside("warnings", warnings()),
-        Operation::new("deleteMonitor", Method::DELETE, ONE)
-            .does(TAG, "Delete a monitor")
+            .accepts("MonitorUpdate", |description| body::read_change(description))
+            .responds::<MonitorDocument>(200, "MonitorResponse", "monitor", "The monitor after the change.")
+            .with_field("warnings", warnings()),
+        ApiOperation::new("deleteMonitor", Method::DELETE, ONE)
+            .with_summary(TAG, "Delete a monitor")
             .about(
                 "Removes the monitor and its history. This can't be undone. If it is down, its automatic incident \
                  ends.",
@@ -73,47 +73,52 @@ pub(super) fn operations() -> Vec<Operation> {
                 json!({ "type": "boolean" }),
                 false,
             )
-            .gives_nothing("Deleted."),
-        Operation::new("checkMonitor", Method::POST, "/pages/{pageId}/monitors/{monitorId}/check")
-            .does(TAG, "Check a monitor now")
-            .each_time()
+            .responds_empty("Deleted."),
+        ApiOperation::new("checkMonitor", Method::POST, "/pages/{pageId}/monitors/{monitorId}/check")
+            .with_summary(TAG, "Check a monitor now")
+            .runs_every_time()
             .reaches_out()
             .about(
                 "Runs one check in each of the monitor's regions, from an agent that can run its type, \
                  and returns the results within 15 seconds. They don't affect status or uptime.",
             )
-            .note("One agent in each region checks now, within 15 seconds. Status and uptime are unaffected.")
-            .gives::<Vec<SightingDocument>>(200, "CheckNowResponse", "regions", "The result of each region."),
-        Operation::new("listChecks", Method::GET, "/pages/{pageId}/monitors/{monitorId}/checks")
-            .does(TAG, "List a monitor's finished checks")
-            .about(
-                "Newest first. Each agent's outcome is kept for rounds that did not simply pass.",
+            .tool_description(
+                "One agent in each region checks now, within 15 seconds. Status and uptime are unaffected.",
             )
-            .note("Newest first.")
-            .query("cursor", "Cursor: `nextCursor` of the previous page.", json!({ "type": "string" }), "1772357405000-0")
-            .query("limit", LIMIT, limit(), 20)
-            .gives_bare::<CheckList>("CheckListResponse", "The checks."),
-        Operation::new("listEvents", Method::GET, "/pages/{pageId}/monitors/{monitorId}/events")
-            .does(TAG, "List a monitor's events, with evidence")
+            .responds::<Vec<CheckNowDocument>>(200, "CheckNowResponse", "regions", "The result of each region."),
+        ApiOperation::new("listChecks", Method::GET, "/pages/{pageId}/monitors/{monitorId}/checks")
+            .with_summary(TAG, "List a monitor's finished checks")
+            .about("Newest first. Each agent's outcome is kept for rounds that did not simply pass.")
+            .tool_description("Newest first.")
+            .query(
+                "cursor",
+                "Cursor: `nextCursor` of the previous page.",
+                json!({ "type": "string" }),
+                "1772357405000-0",
+            )
+            .query("limit", LIMIT_ABOUT, limit(), 20)
+            .responds_bare::<CheckList>("CheckListResponse", "The checks."),
+        ApiOperation::new("listEvents", Method::GET, "/pages/{pageId}/monitors/{monitorId}/events")
+            .with_summary(TAG, "List a monitor's events, with evidence")
             .about("Newest first, each with the rounds that led to it and each agent's outcome and network.")
             .query("cursor", "Cursor: `nextCursor` of the previous page.", json!({ "type": "string" }), "48213")
-            .query("limit", LIMIT, limit(), 20)
-            .gives_bare::<EventList>("EventListResponse", "The events."),
-        Operation::new("getUptime", Method::GET, "/pages/{pageId}/monitors/{monitorId}/uptime")
-            .does(TAG, "Show a monitor's daily uptime")
+            .query("limit", LIMIT_ABOUT, limit(), 20)
+            .responds_bare::<EventList>("EventListResponse", "The events."),
+        ApiOperation::new("getUptime", Method::GET, "/pages/{pageId}/monitors/{monitorId}/uptime")
+            .with_summary(TAG, "Show a monitor's daily uptime")
             .about(
                 "Days are in the page's time zone. For heartbeat and component monitors, uptime is the share of time \
                  not down, without pauses and maintenance. Their outages are kept for 400 days, but only the newest \
                  96; earlier days are null. If a day has more than 96 outages, the first ones are kept as a total.",
             )
-            .note("Days are in the page's time zone.")
+            .tool_description("Days are in the page's time zone.")
             .query("from", "The first day.", date(), "2026-03-01")
             .query("to", "The last day.", date(), "2026-03-31")
-            .gives::<Vec<DayDocument>>(200, "UptimeResponse", "days", "The days."),
-        Operation::new("listPings", Method::GET, "/pages/{pageId}/monitors/{monitorId}/pings")
-            .does(TAG, "List a heartbeat monitor's latest pings")
+            .responds::<Vec<UptimeDayDocument>>(200, "UptimeResponse", "days", "The days."),
+        ApiOperation::new("listPings", Method::GET, "/pages/{pageId}/monitors/{monitorId}/pings")
+            .with_summary(TAG, "List a heartbeat monitor's latest pings")
             .about("The last ten, newest first.")
-            .gives::<Vec<PingDocument>>(200, "PingListResponse", "pings", "The pings."),
+            .responds::<Vec<PingDocument>>(200, "PingListResponse", "pings", "The pings."),
     ]
 }
 

@@ -3,10 +3,10 @@
 use serde_json::json;
 
 use super::*;
-use crate::http::tests::Client;
+use crate::http::tests::TestClient;
 
 fn whole() -> Value {
-    serde_json::from_slice(&written("https://status.example")).unwrap()
+    serde_json::from_slice(&to_bytes("https://status.example")).unwrap()
 }
 
 /// Returns the errors of a value against a schema of the document.
@@ -111,8 +111,7 @@ fn words_and_objects_are_named_and_null_is_a_type_of_its_own() {
         assert!(is_component || way.ends_with("/propertyNames"), "{way} has no name");
     });
     each(&document["components"]["schemas"], "", &mut |way, object| {
-        let inner =
-            object.get("type").and_then(Value::as_str) == Some("object") && object.contains_key("properties");
+        let inner = object.get("type").and_then(Value::as_str) == Some("object") && object.contains_key("properties");
         assert!(!inner || way.matches('/').count() == 1, "{way} has no name");
         assert_ne!(object.get("additionalProperties"), Some(&json!(false)), "{way}");
     });
@@ -137,9 +136,7 @@ fn answers_require_what_they_show_and_nothing_has_a_default() {
             schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
         for (field, property) in properties {
             let is_nullable = property["type"].as_array().is_some_and(|kinds| kinds.contains(&json!("null")))
-                || property["anyOf"]
-                    .as_array()
-                    .is_some_and(|kinds| kinds.contains(&json!({ "type": "null" })));
+                || property["anyOf"].as_array().is_some_and(|kinds| kinds.contains(&json!({ "type": "null" })));
             assert!(
                 required.contains(field.as_str()) || !is_nullable,
                 "{name}.{field}: optional and nullable is two ways to express one thing"
@@ -150,8 +147,7 @@ fn answers_require_what_they_show_and_nothing_has_a_default() {
     each(&document, "", &mut |way, object| {
         assert!(!object.contains_key("default"), "{way} has a default");
     });
-    let about =
-        |body: &str, field: &str| schemas(&document)[body]["properties"][field]["description"].clone();
+    let about = |body: &str, field: &str| schemas(&document)[body]["properties"][field]["description"].clone();
     assert!(about("MonitorCreate", "method").as_str().unwrap().ends_with(" Default: GET."));
     assert!(about("MonitorUpdate", "method").as_str().unwrap().ends_with(" Null sets GET."));
     assert!(!about("MonitorUpdate", "type").as_str().unwrap().contains("http."));
@@ -177,9 +173,7 @@ fn every_operation_tells_what_it_refuses_and_has_one_known_tag() {
         let [tag] = &operation["tags"].as_array().unwrap()[..] else { panic!("{method} {path}") };
         assert!(tags.contains(&tag), "{method} {path}");
         let id = operation["operationId"].as_str().unwrap();
-        assert!(
-            id.starts_with(|c: char| c.is_ascii_lowercase()) && id.bytes().all(|b| b.is_ascii_alphanumeric())
-        );
+        assert!(id.starts_with(|c: char| c.is_ascii_lowercase()) && id.bytes().all(|b| b.is_ascii_alphanumeric()));
         assert!(operation["summary"].as_str().is_some_and(|summary| !summary.is_empty()), "{id}");
         assert!(!path.ends_with('/'), "{path}");
     }
@@ -202,17 +196,8 @@ fn a_webhook_is_described_with_signatures_that_hold() {
     let body = words.split("```").nth(1).unwrap().trim();
     assert_eq!(serde_json::from_str::<Value>(body).unwrap(), schemas(&document)["Alert"]["examples"][0]);
     assert_eq!(value("X-Service-Signature"), SIGNATURE, "{body}");
-    assert_eq!(
-        value("webhook-signature"),
-        STANDARD,
-        "{} {}",
-        value("webhook-id"),
-        value("webhook-timestamp")
-    );
-    assert_eq!(
-        (value("X-Service-Event"), value("X-Service-Delivery")),
-        ("went-down".to_owned(), value("webhook-id"))
-    );
+    assert_eq!(value("webhook-signature"), STANDARD, "{} {}", value("webhook-id"), value("webhook-timestamp"));
+    assert_eq!((value("X-Service-Event"), value("X-Service-Delivery")), ("went-down".to_owned(), value("webhook-id")));
     let bodies = &webhook["requestBody"]["content"]["application/json"];
     assert_eq!(bodies["schema"]["$ref"], "#/components/schemas/Alert");
     assert_eq!(bodies["examples"].as_object().unwrap().len(), 5);
@@ -244,14 +229,14 @@ const STANDARD: &str = "v1,K4KQi3XgCIdk8o0I04k2e4JwQbgKfNH28e1MR21gzmk=";
 
 #[tokio::test]
 async fn examples_of_bodies_are_taken() {
-    let client = Client::new().await;
-    let monitor = client.make(json!({ "url": "a.example" })).await;
+    let client = TestClient::new().await;
+    let monitor = client.create_monitor(json!({ "url": "a.example" })).await;
     let id = monitor["id"].as_str().unwrap();
     let opened = json!({ "title": "x" });
-    let incident = client.call(&client.write, "POST", &client.shop("/incidents"), opened).await.body;
+    let incident = client.call(&client.write_key, "POST", &client.shop_path("/incidents"), opened).await.body;
     let incident = incident["incident"]["id"].as_str().unwrap();
     let mail = json!({ "type": "email", "name": "x", "to": "a@example.com" });
-    let destination = client.call(&client.write, "POST", &client.shop("/destinations"), mail).await.body;
+    let destination = client.call(&client.write_key, "POST", &client.shop_path("/destinations"), mail).await.body;
     let destination = destination["destination"]["id"].as_str().unwrap();
     let document = whole();
     let mut taken = 0;
@@ -267,8 +252,8 @@ async fn examples_of_bodies_are_taken() {
                 .replace("{destinationId}", destination);
             let path = format!("/api/v1{path}");
             let body = serde_json::from_str(&text).unwrap();
-            let answered = client.call(&client.write, operation.method.as_str(), &path, body).await;
-            assert_eq!(answered.status, operation.answer.status, "{text} {answered:?}");
+            let answered = client.call(&client.write_key, operation.method.as_str(), &path, body).await;
+            assert_eq!(answered.status, operation.response.status, "{text} {answered:?}");
             taken += 1;
         }
     }

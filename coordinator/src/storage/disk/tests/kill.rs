@@ -1,11 +1,11 @@
 //! Tests of kill -9 at any moment: nothing acknowledged is lost, and a commit without its flush would be detected.
 
-use super::super::writer::Skip;
-use super::crash::{Committer, survives};
+use super::super::writer::SkippedStep;
+use super::crash_harness::{Committer, survives};
 use super::*;
 
 /// Kills a committing process `rounds` times on one store, and reports any loss.
-fn kills(rounds: u32, skip: Skip) -> std::result::Result<(), String> {
+fn kills(rounds: u32, skip: SkippedStep) -> std::result::Result<(), String> {
     let folder = tempfile::tempdir().unwrap();
     let mut random = StdRng::from_os_rng();
     for round in 0..rounds {
@@ -19,17 +19,17 @@ fn kills(rounds: u32, skip: Skip) -> std::result::Result<(), String> {
 
 #[test]
 fn no_acknowledged_commit_is_lost_to_a_kill() {
-    kills(15, Skip::Nothing).unwrap();
+    kills(15, SkippedStep::Nothing).unwrap();
 }
 
 #[test]
 #[ignore = "takes minutes: `cargo test -p parallax-coordinator two_hundred -- --ignored`"]
 fn no_acknowledged_commit_is_lost_to_two_hundred_kills() {
-    kills(200, Skip::Nothing).unwrap();
+    kills(200, SkippedStep::Nothing).unwrap();
 }
 
 #[test]
 fn a_commit_without_its_flush_is_found_out_by_a_kill() {
-    let lost = kills(5, Skip::Flush).unwrap_err();
+    let lost = kills(5, SkippedStep::Flush).unwrap_err();
     assert!(lost.contains("lost") || lost.contains("survive"), "{lost}");
 }

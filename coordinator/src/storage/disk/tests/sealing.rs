@@ -2,14 +2,14 @@
 
 use parallax_certs::sealing::{Keyring, write_new_key};
 use parallax_core::check::{Check, TcpCheck};
-use parallax_core::delivery::{Delivery, Letter};
+use parallax_core::delivery::{Delivery, DeliveryMessage};
 use parallax_core::destination::{Channel, Destination};
 use parallax_core::monitor::Monitor;
 use parallax_core::subscriber::{Contact, Subscriber};
 
-use super::super::sealing::{KEYS_KEY, Records, holds_secrets};
+use super::super::sealing::{KEYS_KEY, SealedTree, holds_secrets};
 use super::*;
-use crate::storage::Remembered;
+use crate::storage::StoredResponse;
 
 /// Secrets that must not be found. One of them is longer than a piece.
 const CANARIES: [&str; 6] =
@@ -20,8 +20,8 @@ fn secrets() -> Batch {
     let check = Check::Tcp(TcpCheck { host: host.to_owned(), port: 443 });
     let channel = Channel::Telegram { token: bot.to_owned(), chat: "@on-call".to_owned() };
     let contact = Contact::Email(format!("{mailbox}@example.com"));
-    let letter = Letter::Json(letter.as_bytes().to_vec());
-    let long = format!("{answer}{}", "x".repeat(3 * record::PIECE)).into_bytes();
+    let letter = DeliveryMessage::Json(letter.as_bytes().to_vec());
+    let long = format!("{answer}{}", "x".repeat(3 * record::MAX_PIECE)).into_bytes();
     let mut batch = Batch::new();
     batch
         .write(account(1))
@@ -29,8 +29,8 @@ fn secrets() -> Batch {
         .write(Op::PutMonitor(Box::new(Monitor { check, ..monitor(1, 1, 0) })))
         .write(Op::PutDestination(Box::new(Destination { channel, ..destination(1, 1) })))
         .write(Op::PutSubscriber(Box::new(Subscriber { contact, ..subscriber(1, 1, 1) })))
-        .write(Op::PutDelivery(Box::new(Delivery { letter, ..delivery(5, Some(1), Some(9)) })))
-        .write(Op::Remember("name".to_owned(), Remembered { answer: long, ..remembered(1, 900) }))
+        .write(Op::PutDelivery(Box::new(Delivery { message: letter, ..delivery(5, Some(1), Some(9)) })))
+        .write(Op::PutStoredResponse("name".to_owned(), StoredResponse { response: long, ..stored_response(1, 900) }))
         .write(Op::PutPing(monitor_id(1), Box::new(ping(1, body.as_bytes()))));
     batch
 }
@@ -49,17 +49,17 @@ fn found(folder: &Path) -> Vec<&'static str> {
     CANARIES.into_iter().filter(holds).collect()
 }
 
-fn with_keys(file: &Path) -> Options {
-    Options { keyring: Some(Arc::new(Keyring::read(file).unwrap())), ..small() }
+fn with_keys(file: &Path) -> DiskOptions {
+    DiskOptions { keyring: Some(Arc::new(Keyring::read(file).unwrap())), ..small_options() }
 }
 
-fn fill(store: &Path, options: Options) -> Vec<String> {
+fn fill(store: &Path, options: DiskOptions) -> Vec<String> {
     let (reader, mut writer) = open(store, options).unwrap();
     writer.commit(&[secrets()]).remove(0).unwrap();
     everything(&*reader)
 }
 
-fn content(store: &Path, options: Options) -> Result<Vec<String>> {
+fn content(store: &Path, options: DiskOptions) -> Result<Vec<String>> {
     open(store, options).map(|(reader, _)| everything(&*reader))
 }
 
@@ -74,7 +74,7 @@ fn no_secret_is_in_any_file_where_there_is_a_key() {
     let id = write_new_key(&key, false).unwrap();
     fs::create_dir_all(&clear).unwrap();
     fs::create_dir_all(&sealed).unwrap();
-    let before = fill(&clear.join("store"), small());
+    let before = fill(&clear.join("store"), small_options());
     assert_eq!(found(&clear), CANARIES, "without a key all of them are found");
     assert_eq!(fill(&sealed.join("store"), with_keys(&key)), before);
     let (reader, writer) = open(&sealed.join("store"), with_keys(&key)).unwrap();
@@ -82,10 +82,10 @@ fn no_secret_is_in_any_file_where_there_is_a_key() {
     drop((reader, writer));
     assert_eq!(found(&sealed), [""; 0]);
     // Its bytes are verified and restored without the key, and readable only with it.
-    assert!(check(&sealed.join("backup")).is_ok());
-    assert!(restore(&sealed.join("store"), &sealed.join("backup"), "old", &small()).is_ok());
+    assert!(verify_snapshot(&sealed.join("backup")).is_ok());
+    assert!(restore(&sealed.join("store"), &sealed.join("backup"), "old", &small_options()).is_ok());
     let missing = StoreError::KeyMissing(id.to_string());
-    assert_eq!(content(&sealed.join("store"), small()), Err(missing));
+    assert_eq!(content(&sealed.join("store"), small_options()), Err(missing));
     assert_eq!(content(&sealed.join("store"), with_keys(&key)), Ok(before));
 }
 
@@ -93,14 +93,14 @@ fn no_secret_is_in_any_file_where_there_is_a_key() {
 fn a_store_in_clear_is_read_with_a_key_and_sealed_by_compacting() {
     let home = tempfile::tempdir().unwrap();
     let (key, store) = (home.path().join("key"), home.path().join("data/store"));
-    let before = fill(&store, small());
+    let before = fill(&store, small_options());
     write_new_key(&key, false).unwrap();
     assert_eq!(content(&store, with_keys(&key)), Ok(before.clone()));
     assert_eq!(found(&store), CANARIES);
     compact(&store, &with_keys(&key)).unwrap();
     assert_eq!(found(home.path().join("data").as_path()), [""; 0]);
     assert_eq!(content(&store, with_keys(&key)), Ok(before));
-    assert!(lacks_key(content(&store, small())), "it was opened with a key once");
+    assert!(lacks_key(content(&store, small_options())), "it was opened with a key once");
 }
 
 #[test]
@@ -136,7 +136,7 @@ fn a_sealed_record_that_was_changed_or_moved_is_damage() {
     let head = db.get(&of).unwrap().unwrap();
     let kept = record::payload(&of, &head, none).unwrap().into_owned();
     // An attacker who can write the files can also fix the checksum.
-    let stamped = |key: &[u8], sealed: &[u8]| record::stamped_for_tests(key, sealed);
+    let stamped = |key: &[u8], sealed: &[u8]| record::sealed_head_for_tests(key, sealed);
     let mut changed = kept.clone();
     *changed.last_mut().unwrap() ^= 1;
     let other = layout::monitor(monitor_id(2));
@@ -160,6 +160,6 @@ fn what_is_measured_stays_in_clear_and_the_list_of_keys_counts_for_nothing() {
     let (reader, _writer) = open(&store, with_keys(&key)).unwrap();
     assert!(reader.verify().is_ok());
     drop((reader, _writer));
-    let records = Records::new(sled::Tree::clone(&engine(&store)), None);
-    assert!(lacks_key(records.keys_to_list()));
+    let records = SealedTree::new(sled::Tree::clone(&engine(&store)), None);
+    assert!(lacks_key(records.unlisted_keys()));
 }

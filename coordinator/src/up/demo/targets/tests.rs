@@ -5,29 +5,31 @@ use std::net::IpAddr;
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpSocket;
 
-use super::super::places::PLACES;
+use super::super::demo_agents::DEMO_AGENTS;
 use super::*;
 
 const SECONDS: fn(u64) -> Duration = Duration::from_secs;
 
 #[test]
 fn a_behaviour_is_judged_by_where_the_caller_stands() {
-    let at = |behaviour: Behaviour, from| behaviour.answer(from, Duration::ZERO);
-    let (well, ill) =
-        (Answer { is_well: true, delay: Duration::ZERO }, Answer { is_well: false, delay: Duration::ZERO });
+    let at = |behaviour: SiteBehaviour, from| behaviour.respond(from, Duration::ZERO);
+    let (well, ill) = (
+        SiteResponse { is_healthy: true, delay: Duration::ZERO },
+        SiteResponse { is_healthy: false, delay: Duration::ZERO },
+    );
     for region in Region::ALL.into_iter().map(Some).chain([None]) {
-        assert_eq!(at(Behaviour::Well, region), well);
-        assert_eq!(at(Behaviour::Down, region), ill);
+        assert_eq!(at(SiteBehaviour::Healthy, region), well);
+        assert_eq!(at(SiteBehaviour::Down, region), ill);
         let asia = region == Some(Region::Asia);
-        assert_eq!(at(Behaviour::DownFrom(Region::Asia), region), if asia { ill } else { well });
-        let slow = at(Behaviour::SlowFrom(Region::Asia), region);
-        assert_eq!((slow.is_well, slow.delay == SLOW), (true, asia));
+        assert_eq!(at(SiteBehaviour::DownFrom(Region::Asia), region), if asia { ill } else { well });
+        let slow = at(SiteBehaviour::SlowFrom(Region::Asia), region);
+        assert_eq!((slow.is_healthy, slow.delay == SLOW), (true, asia));
     }
 }
 
 #[test]
 fn a_flapping_site_is_well_first_and_takes_turns() {
-    let is_well = |seconds| Behaviour::Flapping.answer(None, SECONDS(seconds)).is_well;
+    let is_well = |seconds| SiteBehaviour::Flapping.respond(None, SECONDS(seconds)).is_healthy;
     assert_eq!([0, 149, 150, 239, 240, 389, 390].map(is_well), [true, true, false, false, true, true, false]);
 }
 
@@ -46,9 +48,9 @@ async fn ask(source: IpAddr, port: u16) -> String {
 async fn a_site_down_from_asia_fails_for_the_places_in_asia_alone() {
     let (listener, port) = bind(None).await.unwrap();
     let (stop, stopping) = watch::channel(false);
-    let behaviour = Behaviour::DownFrom(Region::Asia);
+    let behaviour = SiteBehaviour::DownFrom(Region::Asia);
     let serving = tokio::spawn(serve_site(listener, "Images", behaviour, Instant::now(), stopping));
-    for place in &PLACES {
+    for place in &DEMO_AGENTS {
         let said = ask(IpAddr::V4(place.address()), port).await;
         let status = if place.region == Region::Asia { "HTTP/1.1 503 " } else { "HTTP/1.1 200 " };
         assert!(said.starts_with(status), "{}: {said}", place.name);

@@ -11,7 +11,7 @@ fn a_calendar_tells_what_was_called_off_and_what_ended_early() {
     let board = board();
     let ended = |at| {
         let mut notice = window.clone();
-        (notice.incident.status, notice.incident.resolved_at) = (Progress::Completed, Some(at));
+        (notice.incident.status, notice.incident.resolved_at) = (IncidentStatus::Completed, Some(at));
         (3, notice)
     };
     let off = ended(NOW - HOUR);
@@ -24,7 +24,7 @@ fn a_calendar_tells_what_was_called_off_and_what_ended_early() {
     assert_eq!(values(&written, "SEQUENCE"), ["2147483647", "3", "3"]);
     assert_eq!(values(&written, "UID")[0], format!("{}@parallax", window.incident.id));
     assert_eq!(values(&written, "METHOD"), ["PUBLISH"]);
-    assert_eq!(window.incident.kind, Kind::Maintenance);
+    assert_eq!(window.incident.kind, IncidentKind::Maintenance);
     assert!(written.contains("\r\nREFRESH-INTERVAL;VALUE=DURATION:PT1H\r\n"), "{written}");
 }
 
@@ -34,7 +34,7 @@ fn a_calendar_calls_off_what_pages_call_cancelled() {
     let ended = |planned_at: Option<i64>, at| {
         let mut notice = board.maintenance[0].clone();
         let incident = &mut notice.incident;
-        (incident.status, incident.resolved_at) = (Progress::Completed, Some(at));
+        (incident.status, incident.resolved_at) = (IncidentStatus::Completed, Some(at));
         (incident.started_at, incident.planned_at) = (at, planned_at.map(|after| at + after));
         (3, notice)
     };

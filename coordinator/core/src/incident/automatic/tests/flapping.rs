@@ -1,12 +1,12 @@
 //! A flapping monitor: one update that is refreshed, one at the end, and one incident throughout.
 
 use super::*;
-use crate::flapping::Flaps;
+use crate::flapping::FlapHistory;
 
 /// A page whose changes are counted as the machines count them.
 struct Counted {
     page: Page,
-    flaps: BTreeMap<u128, Flaps>,
+    flaps: BTreeMap<u128, FlapHistory>,
 }
 
 impl Counted {
@@ -15,31 +15,31 @@ impl Counted {
     }
 
     /// Advances by some minutes, then takes the monitor down or up.
-    fn change(&mut self, minutes: i64, n: u128, kind: AlertKind) -> Vec<(News, bool)> {
+    fn change(&mut self, minutes: i64, n: u128, kind: AlertKind) -> Vec<(IncidentChange, bool)> {
         self.page.wait(minutes * MINUTE);
         let now = at(self.page.now);
-        let flapping = self.flaps.entry(n).or_default().note(kind, now);
-        let mut change = Change::to(Status::Down, now);
+        let flapping = self.flaps.entry(n).or_default().record_change(kind, now);
+        let mut change = StatusChange::new(MonitorStatus::Down, now);
         (change.down_since, change.reason, change.flapping) = (Some(now), Some(Failure::Refused), flapping);
         match kind {
-            AlertKind::WentDown => self.page.take(Happened::WentDown(id(n), &change)),
-            _ => self.page.take(Happened::Back(id(n), flapping)),
+            AlertKind::WentDown => self.page.take(IncidentTrigger::WentDown(id(n), &change)),
+            _ => self.page.take(IncidentTrigger::Recovered(id(n), flapping)),
         }
     }
 
-    fn down(&mut self, minutes: i64, n: u128) -> Vec<(News, bool)> {
+    fn down(&mut self, minutes: i64, n: u128) -> Vec<(IncidentChange, bool)> {
         self.change(minutes, n, AlertKind::WentDown)
     }
 
-    fn back(&mut self, minutes: i64, n: u128) -> Vec<(News, bool)> {
+    fn back(&mut self, minutes: i64, n: u128) -> Vec<(IncidentChange, bool)> {
         self.change(minutes, n, AlertKind::Recovered)
     }
 
-    fn steady(&mut self, minutes: i64, n: u128) -> Vec<(News, bool)> {
+    fn steady(&mut self, minutes: i64, n: u128) -> Vec<(IncidentChange, bool)> {
         self.page.wait(minutes * MINUTE);
         let now = at(self.page.now);
         let steady = self.flaps.get_mut(&n).and_then(|flaps| flaps.end(now)).unwrap();
-        self.page.take(Happened::Steady(id(n), &steady))
+        self.page.take(IncidentTrigger::Steady(id(n), &steady))
     }
 
     fn said(&self) -> (&str, Vec<&str>) {
@@ -53,16 +53,12 @@ fn forty_changes_are_two_updates_of_one_incident_that_stays_open() {
     let mut page = Counted::with(2);
     assert_eq!((page.down(0, 1), page.back(2, 1)), (vec![OPENED], vec![RESOLVED]));
     assert_eq!(page.down(2, 1), [OPENED]);
-    let says = |n| {
-        format!("M1 is flapping: it has changed between up and down {n} times since 13 Jul 2025, 02:40 UTC.")
-    };
+    let says =
+        |n| format!("M1 is flapping: it has changed between up and down {n} times since 13 Jul 2025, 02:40 UTC.");
     let since = page.page.newest().updates[0].created_at;
     let text = says(3);
     let day = text.split_once("since ").unwrap().1;
-    assert!(
-        page.said().1[0].starts_with("M1 is flapping: it has changed between up and down 3 times since "),
-        "{day}"
-    );
+    assert!(page.said().1[0].starts_with("M1 is flapping: it has changed between up and down 3 times since "), "{day}");
     assert_eq!(page.said().0, "M1 is flapping");
     for n in 0..19 {
         assert_eq!(page.back(2, 1), [SILENT], "{n}");
@@ -79,7 +75,7 @@ fn forty_changes_are_two_updates_of_one_incident_that_stays_open() {
     assert_eq!((title, said.len()), ("M1 was flapping", 2));
     assert!(said[1].starts_with("M1 is stable again: it has been up since "), "{said:?}");
     assert!(said[1].ends_with(" UTC. It had changed 42 times."), "{said:?}");
-    assert!(page.page.desk.outages.are_over() && page.page.open() == 0);
+    assert!(page.page.desk.outages.is_empty() && page.page.open() == 0);
 }
 
 #[test]
@@ -111,10 +107,7 @@ fn it_is_said_in_the_incident_that_it_belongs_to() {
     assert_eq!(page.steady(30, 1), [RESOLVED], "both are over");
     let said = page.said().1;
     let last = said.last().unwrap();
-    assert!(
-        last.contains("is stable again") && last.contains("All affected services are back up."),
-        "{last}"
-    );
+    assert!(last.contains("is stable again") && last.contains("All affected services are back up."), "{last}");
     // While others are still down, an update reports that this one is steady.
     page.down(60, 2);
     for _ in 0..2 {
@@ -137,11 +130,11 @@ fn a_recovery_can_be_the_third_change() {
 #[test]
 fn nobody_is_told_of_flapping_where_nobody_is_told_of_outages() {
     let mut page = Counted::with(2);
-    page.page.desk.opens = false;
+    page.page.desk.opens_incidents = false;
     for _ in 0..3 {
         assert!(page.down(1, 1).is_empty() && page.back(1, 1).is_empty());
     }
-    assert!(page.page.desk.outages.are_over() && page.steady(30, 1).is_empty());
+    assert!(page.page.desk.outages.is_empty() && page.steady(30, 1).is_empty());
 }
 
 #[test]
@@ -156,7 +149,7 @@ fn a_person_who_takes_it_over_has_it() {
     assert!(page.back(1, 1).is_empty() && page.down(1, 1).is_empty() && page.back(1, 1).is_empty());
     assert!(page.steady(30, 1).is_empty());
     assert_eq!(*page.page.newest(), before);
-    assert!(page.page.desk.outages.are_over());
+    assert!(page.page.desk.outages.is_empty());
 }
 
 #[test]
@@ -167,8 +160,8 @@ fn a_pause_while_it_is_up_ends_it_too() {
     page.down(1, 1);
     page.back(1, 1);
     assert_eq!(page.page.open(), 1);
-    assert_eq!(page.page.pause(1, true), [(News::Resolved, false)]);
-    assert!(page.page.desk.outages.are_over());
+    assert_eq!(page.page.pause(1, true), [(IncidentChange::Resolved, false)]);
+    assert!(page.page.desk.outages.is_empty());
 }
 
 #[test]
@@ -183,9 +176,9 @@ fn times_are_of_the_pages_zone_and_every_language_says_it() {
         let said = page.said().1[0].to_owned();
         assert!(said.contains("M1") && said.contains('4') && said.contains(" UTC+0"), "{said}");
         let first = page.page.newest().clone();
-        assert!(first.has_title_of_ours(Some("M1")), "{}", first.title);
+        assert!(first.has_generated_title(Some("M1")), "{}", first.title);
         page.steady(30, 1);
         assert_ne!(page.said().0, first.title);
-        assert!(page.page.newest().has_title_of_ours(Some("M1")));
+        assert!(page.page.newest().has_generated_title(Some("M1")));
     }
 }

@@ -37,13 +37,13 @@ fn the_text_follows_the_scope_and_keeps_the_widest_once_the_monitor_is_back() {
                 page.down(2);
             }
             for names in scopes {
-                let told = page.take(Happened::Rescoped(id(1), regions(names)));
+                let told = page.take(IncidentTrigger::ScopeChanged(id(1), regions(names)));
                 assert_eq!((told, page.newest().updates.len()), (vec![SILENT], 1 + usize::from(others)));
             }
             assert_eq!(scope(&page), while_down, "{while_down} {after}");
             let told = if paused { page.pause(1, true) } else { page.back(1) };
             assert_eq!(scope(&page), after, "{while_down} {after} {others} {paused}");
-            let expected: &[(News, bool)] = match (others, paused) {
+            let expected: &[(IncidentChange, bool)] = match (others, paused) {
                 (false, false) => &[RESOLVED],
                 (false, true) => &[LEFT],
                 (true, false) => &[ONE_BACK],
@@ -61,7 +61,7 @@ fn each_outage_of_a_monitor_keeps_a_scope_of_its_own() {
     page.down(2);
     for scopes in [["all", "asia"], ["asia", "europe+asia"], ["africa", "africa"]] {
         page.down_from(1, regions(scopes[0]));
-        page.take(Happened::Rescoped(id(1), regions(scopes[1])));
+        page.take(IncidentTrigger::ScopeChanged(id(1), regions(scopes[1])));
         page.back(1);
     }
     let said: Vec<&str> = page.newest().updates.iter().map(|update| update.body.as_str()).collect();
@@ -83,7 +83,7 @@ fn a_persons_incident_is_told_nothing_of_who_is_back() {
     let mut page = Page::with(2);
     page.down_from(1, regions("asia"));
     page.down(2);
-    page.take(Happened::Rescoped(id(1), None));
+    page.take(IncidentTrigger::ScopeChanged(id(1), None));
     let incident = page.newest().id;
     page.post(incident, "identified");
     let taken = page.newest().clone();
@@ -110,11 +110,7 @@ fn a_title_of_ours_says_what_was_once_it_is_over_and_one_of_a_persons_stays() {
         (Language::En, ["M1 was down", "M1 and 1 other were down", "M1 and 2 others were down"]),
         (
             Language::De,
-            [
-                "M1 war ausgefallen",
-                "M1 und 1 weiterer Dienst waren ausgefallen",
-                "M1 und 2 weitere waren ausgefallen",
-            ],
+            ["M1 war ausgefallen", "M1 und 1 weiterer Dienst waren ausgefallen", "M1 und 2 weitere waren ausgefallen"],
         ),
     ] {
         for (count, title) in (1..).zip(titles) {
@@ -126,8 +122,8 @@ fn a_title_of_ours_says_what_was_once_it_is_over_and_one_of_a_persons_stays() {
             (1..=count).for_each(|n| assert_eq!(page.back(n).len(), 1));
             assert_eq!(page.newest().title, title);
             let first = Some("M1");
-            assert!(page.newest().has_title_of_ours(first), "{title} is still ours");
-            assert_eq!(page.newest().title_in_past(first, language).as_deref(), Some(title));
+            assert!(page.newest().has_generated_title(first), "{title} is still ours");
+            assert_eq!(page.newest().past_tense_title(first, language).as_deref(), Some(title));
         }
     }
     for (title, delete, expected) in [

@@ -1,0 +1,142 @@
+//! Confirmation rules: which vantage on another network confirms a failure, how long it may take and what its outcome
+//! means; and which vantage on a third network decides if the first two disagree.
+
+use crate::assign::monitor_hash;
+use crate::check::CheckKind;
+use crate::effective::{ConfirmationPolicy, EffectiveSettings};
+use crate::observation::{ProbeOutcome, RoundOutcome};
+use crate::time::{SECOND, Timestamp};
+use crate::vantage::{Mesh, NetworkNo, Region, Vantage, VantageNo};
+
+/// Maximum number of vantages tried before a failure stays unconfirmed.
+pub const MAX_ATTEMPTS: usize = 3;
+/// Milliseconds a vantage has to respond: ten seconds for the check, two for the network.
+pub const RESPONSE_TIMEOUT: i64 = 12 * SECOND;
+/// Milliseconds a vantage has to respond, or to report that the check is pending, if a pass would end an outage.
+/// Short, because subscribers should learn of a recovery quickly unless another network contradicts it.
+pub const PASS_CONFIRMATION_TIMEOUT: i64 = 4 * SECOND;
+/// Age in milliseconds, counted from its end, beyond which an arriving failure can no longer be confirmed.
+pub const MAX_FAILURE_AGE: i64 = 15 * SECOND;
+/// Delay in milliseconds before the same network repeats a check, if there is no other network.
+pub const REPEAT_DELAY: i64 = 5 * SECOND;
+
+/// Vantage that may confirm a failure now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Confirmer {
+    /// A vantage on another network, immediately.
+    OtherNetwork(VantageNo),
+    /// A vantage on the same, only network, after [`REPEAT_DELAY`].
+    SameNetwork(VantageNo),
+    /// None available.
+    Nobody,
+}
+
+/// Failure that needs confirmation.
+#[derive(Debug, Clone, Copy)]
+pub struct PendingFailure<'a> {
+    /// Region of the round.
+    pub region: Region,
+    /// Vantage that saw it.
+    pub vantage: VantageNo,
+    /// Network of that vantage.
+    pub network: NetworkNo,
+    /// Start of the round.
+    pub started: Timestamp,
+    /// Vantages already tried.
+    pub tried: &'a [VantageNo],
+}
+
+/// Chooses the confirming vantage: on another network in the same region, otherwise on another network anywhere; for
+/// a pinned monitor only within its region. Vantages whose host is fit come first; unfit ones are tried only while
+/// two networks are fit. With one fit network, failures stay unconfirmed or are repeated. Vantages rotate from round
+/// to round, so that no single one takes all probe requests.
+pub fn confirmer(watch: &EffectiveSettings, mesh: &Mesh, suspect: PendingFailure<'_>) -> Confirmer {
+    if suspect.tried.len() >= MAX_ATTEMPTS {
+        return Confirmer::Nobody;
+    }
+    let is_other = |place: &&Vantage| place.network != suspect.network && !suspect.tried.contains(&place.no);
+    let mut fit: Vec<&Vantage> = mesh.confirmers().filter(is_other).collect();
+    if fit.is_empty() {
+        if mesh.has_one_network() {
+            let repeats = watch.confirmation == ConfirmationPolicy::Repeat;
+            return if repeats { repeater(mesh, suspect) } else { Confirmer::Nobody };
+        }
+        // A host reported as unfit may still reach this target. If it cannot, it says so.
+        fit = mesh.available().filter(is_other).collect();
+    }
+    choose(watch, suspect, fit).map_or(Confirmer::Nobody, Confirmer::OtherNetwork)
+}
+
+/// Chooses the vantage that decides a dispute: on neither the network that failed nor that of `second`, which passed.
+/// The order of preference is as for the second opinion, but vantages on unfit hosts are excluded.
+pub fn arbiter(
+    watch: &EffectiveSettings,
+    mesh: &Mesh,
+    suspect: PendingFailure<'_>,
+    second: VantageNo,
+) -> Option<VantageNo> {
+    if suspect.tried.len() > MAX_ATTEMPTS {
+        return None;
+    }
+    let network = mesh.vantage(second).map(|place| place.network);
+    let is_third = |place: &&Vantage| {
+        place.network != suspect.network && Some(place.network) != network && !suspect.tried.contains(&place.no)
+    };
+    choose(watch, suspect, mesh.confirmers().filter(is_third).collect())
+}
+
+/// Picks one of these vantages: within the round's region if possible, otherwise, unless pinned, from all of them.
+fn choose(watch: &EffectiveSettings, suspect: PendingFailure<'_>, fit: Vec<&Vantage>) -> Option<VantageNo> {
+    let near: Vec<&Vantage> = fit.iter().copied().filter(|place| place.region == suspect.region).collect();
+    let choice = if near.is_empty() && watch.pinned.is_none() { fit } else { near };
+    let seconds = suspect.started.as_millis().unsigned_abs() / 1000;
+    // Monitors of one domain fail together: one vantage's single registry lookup confirms them all.
+    let turn = match watch.kind {
+        CheckKind::Domain => seconds / 60,
+        _ => monitor_hash(watch.monitor).wrapping_add(seconds),
+    };
+    let index = usize::try_from(turn % choice.len().max(1) as u64).unwrap_or(0);
+    choice.get(index).map(|place| place.no)
+}
+
+/// Returns true if a failure of the monitor could be confirmed by the vantages available now.
+pub fn can_confirm(watch: &EffectiveSettings, mesh: &Mesh) -> bool {
+    if watch.heartbeat.is_some() {
+        return true;
+    }
+    if mesh.has_one_network() {
+        return watch.confirmation == ConfirmationPolicy::Repeat;
+    }
+    let Some(pinned) = watch.pinned else { return true };
+    let mut networks = mesh.confirmers().filter(|place| place.region == pinned).map(|place| place.network);
+    let first = networks.next();
+    networks.any(|network| Some(network) != first)
+}
+
+/// Returns true if a pass in `region` on `network` could be outvoted: two other networks can confirm, one of them in
+/// that region, since a target may have recovered there only. For a pinned monitor, all must be in its region.
+pub fn can_be_outvoted(watch: &EffectiveSettings, mesh: &Mesh, region: Region, network: NetworkNo) -> bool {
+    let others = || {
+        mesh.confirmers()
+            .filter(|place| place.network != network && watch.pinned.is_none_or(|pinned| place.region == pinned))
+    };
+    let first = others().next().map(|place| place.network);
+    let is_near = |place: &Vantage| place.region == region || !watch.kind.is_regional();
+    others().any(|place| Some(place.network) != first) && others().any(is_near)
+}
+
+/// Outcome of a failed round, given the second vantage's outcome; none if that is inconclusive and the next must be
+/// tried.
+pub const fn confirmed_outcome(second: &ProbeOutcome) -> Option<RoundOutcome> {
+    match second {
+        ProbeOutcome::Passed(_) => Some(RoundOutcome::Disputed),
+        ProbeOutcome::Failed(..) => Some(RoundOutcome::Failed),
+        ProbeOutcome::Inconclusive(_) | ProbeOutcome::Pending => None,
+    }
+}
+
+fn repeater(mesh: &Mesh, suspect: PendingFailure<'_>) -> Confirmer {
+    let near = |place: &&Vantage| place.region == suspect.region && !suspect.tried.contains(&place.no);
+    let other = mesh.confirmers().filter(near).find(|place| place.no != suspect.vantage);
+    other.or_else(|| mesh.confirmers().find(near)).map_or(Confirmer::Nobody, |place| Confirmer::SameNetwork(place.no))
+}

@@ -1,0 +1,134 @@
+//! Tests of delivery.
+
+use proptest::collection::vec;
+use proptest::option;
+use proptest::prelude::*;
+
+use super::*;
+
+fn delivery() -> Delivery {
+    Delivery {
+        id: DeliveryId::from_u128(1),
+        page: None,
+        to: Recipient::OperatorMail,
+        event: "went-down".to_owned(),
+        monitor: None,
+        incident: None,
+        seq: 1,
+        message: DeliveryMessage::Json(Vec::new()),
+        is_single_attempt: false,
+        created_at: Timestamp::from_millis(0),
+        state: DeliveryState::Waiting(Timestamp::from_millis(0)),
+        attempts: AttemptCount::default(),
+        attempt_log: Vec::new(),
+        outage_start: None,
+    }
+}
+
+fn tried(now: Timestamp) -> DeliveryAttempt {
+    DeliveryAttempt { at: now, duration_ms: 1, status: None, error: None, response: String::new() }
+}
+
+#[test]
+fn a_receiver_that_never_answers_is_given_up_after_ten_tries() {
+    let mut delivery = delivery();
+    let mut pauses = Vec::new();
+    let mut now = Timestamp::from_millis(0);
+    while let DeliveryState::Waiting(due) = delivery.state {
+        pauses.push(due.since(now));
+        now = due;
+        delivery.record_attempt(tried(now), AttemptOutcome::Deferred(None), now, 0.0);
+    }
+    assert_eq!((pauses[0], &pauses[1..]), (0, &RETRY_DELAYS[..]));
+    assert_eq!((delivery.state, delivery.attempt_log.len()), (DeliveryState::Failed(now), 10));
+}
+
+#[test]
+fn each_outcome_leads_where_it_should() {
+    let now = Timestamp::from_millis(1_000);
+    let after = |once, outcome, jitter| {
+        let mut delivery = Delivery { is_single_attempt: once, ..delivery() };
+        delivery.record_attempt(tried(now), outcome, now, jitter);
+        delivery.state
+    };
+    let waits = |millis| DeliveryState::Waiting(now + millis);
+    for (once, outcome, jitter, stage) in [
+        (false, AttemptOutcome::Accepted, 0.0, DeliveryState::Delivered(now)),
+        (false, AttemptOutcome::Gone, 0.0, DeliveryState::Failed(now)),
+        (false, AttemptOutcome::Rejected, 0.0, DeliveryState::Failed(now)),
+        (false, AttemptOutcome::Deferred(None), 1.0, waits(6_000)),
+        (false, AttemptOutcome::Deferred(None), -1.0, waits(4_000)),
+        (false, AttemptOutcome::Deferred(Some(7_000)), 1.0, waits(7_000)),
+        (false, AttemptOutcome::Deferred(Some(1_000)), -1.0, waits(1_000)),
+        (false, AttemptOutcome::Deferred(Some(40 * MINUTE)), -1.0, waits(40 * MINUTE)),
+        (false, AttemptOutcome::Deferred(Some(999)), 0.0, waits(5_000)),
+        (false, AttemptOutcome::Deferred(Some(0)), 0.0, waits(5_000)),
+        (false, AttemptOutcome::Deferred(Some(-7)), 0.0, waits(5_000)),
+        (false, AttemptOutcome::Deferred(Some(9 * HOUR)), 0.0, waits(HOUR)),
+        (true, AttemptOutcome::Deferred(Some(7_000)), 0.0, DeliveryState::Failed(now)),
+    ] {
+        assert_eq!(after(once, outcome, jitter), stage, "{once} {outcome:?}");
+    }
+}
+
+#[test]
+fn a_wait_that_was_asked_for_costs_no_try_until_there_were_a_hundred_or_a_day_is_over() {
+    let start = Timestamp::from_millis(0);
+    let asks = |delivery: &mut Delivery, now| {
+        delivery.record_attempt(tried(now), AttemptOutcome::Deferred(Some(7_000)), now, 1.0);
+        assert!(matches!(delivery.state, DeliveryState::Waiting(due) if due.since(now) == 7_000), "{delivery:?}");
+        (delivery.attempts.counted(), delivery.attempts.deferred())
+    };
+    let mut delivery = delivery();
+    delivery.record_attempt(tried(start), AttemptOutcome::Deferred(None), start, 0.0);
+    for asked in 1..=MAX_DEFERRALS {
+        assert_eq!(asks(&mut delivery, start), (1, asked));
+    }
+    for counted in 2..=9 {
+        assert_eq!(asks(&mut delivery, start), (counted, MAX_DEFERRALS));
+    }
+    delivery.record_attempt(tried(start), AttemptOutcome::Deferred(Some(7_000)), start, 1.0);
+    assert_eq!((delivery.state, delivery.attempts.total()), (DeliveryState::Failed(start), 10 + MAX_DEFERRALS));
+    delivery.resend(start + MAX_DEFERRAL_AGE - 1);
+    assert_eq!(asks(&mut delivery, start + MAX_DEFERRAL_AGE - 1), (0, 1));
+    assert_eq!(asks(&mut delivery, start + MAX_DEFERRAL_AGE), (1, 1));
+}
+
+proptest! {
+    #[test]
+    fn whatever_a_receiver_says_each_delivery_ends_in_bounds(
+        answers in vec((option::of(-10_i64..3 * HOUR), -1.0..1.0_f64), 1..12),
+    ) {
+        let mut delivery = delivery();
+        let mut now = Timestamp::from_millis(0);
+        for (asked, jitter) in answers.iter().cycle() {
+            let DeliveryState::Waiting(due) = delivery.state else { break };
+            prop_assert!(due >= now);
+            now = due;
+            delivery.record_attempt(tried(now), AttemptOutcome::Deferred(*asked), now, *jitter);
+            if let (DeliveryState::Waiting(due), Some(asked)) = (delivery.state, asked)
+                && *asked >= SECOND
+            {
+                prop_assert_eq!(due.since(now), (*asked).min(MAX_RETRY_AFTER));
+            }
+        }
+        let pauses: i64 = RETRY_DELAYS.iter().map(|pause| (pause * 6 / 5).max(MAX_RETRY_AFTER)).sum();
+        prop_assert_eq!(delivery.state, DeliveryState::Failed(now));
+        prop_assert!(delivery.attempts.counted() == 10 && delivery.attempts.deferred() <= MAX_DEFERRALS);
+        prop_assert!(now.as_millis() <= MAX_DEFERRAL_AGE + MAX_RETRY_AFTER + pauses, "{now}");
+    }
+}
+
+#[test]
+fn one_that_is_sent_anew_has_all_its_tries_again_and_keeps_its_log() {
+    let now = Timestamp::from_millis(5);
+    let mut delivery = delivery();
+    for _ in 0..30 {
+        delivery.record_attempt(tried(now), AttemptOutcome::Deferred(None), now, 0.0);
+    }
+    delivery.resend(now);
+    assert_eq!(
+        (delivery.state, delivery.attempts, delivery.attempt_log.len()),
+        (DeliveryState::Waiting(now), AttemptCount::default(), MAX_LOGGED_ATTEMPTS)
+    );
+}

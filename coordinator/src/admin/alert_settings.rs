@@ -1,0 +1,69 @@
+//! Alert settings of a page, for the operator.
+
+use parallax_core::alert_settings::AlertSettingsEdit;
+use parallax_core::id::PageId;
+use parallax_core::page::Page;
+use parallax_core::patch::PatchField;
+use serde_json::{Value, json};
+
+use super::command::CommandError;
+use crate::service::Service;
+
+/// Changes the given settings and returns the current ones.
+pub(super) async fn update(
+    service: &Service,
+    wanted: &str,
+    repeat: PatchField<i64>,
+    automatic_incidents: Option<bool>,
+) -> Result<Value, CommandError> {
+    let page = find(service, wanted).await?;
+    let edit = AlertSettingsEdit {
+        repeat_minutes: repeat,
+        automatic_incidents: automatic_incidents.map_or(PatchField::Absent, PatchField::Value),
+        ..AlertSettingsEdit::default()
+    };
+    let telling = service.set_alert_settings(page.id, &edit).await?;
+    Ok(json!({
+        "page": page.id.to_string(),
+        "slug": page.slug,
+        "repeatMinutes": telling.repeat_minutes,
+        "automaticIncidents": telling.automatic_incidents,
+    }))
+}
+
+/// Finds a page by id or slug.
+async fn find(service: &Service, wanted: &str) -> Result<Page, CommandError> {
+    let id: Option<PageId> = wanted.parse().ok();
+    for account in service.accounts().await? {
+        let pages = service.account_pages(account.id).await?;
+        if let Some(page) = pages.into_iter().find(|page| Some(page.id) == id || page.slug == wanted) {
+            return Ok(page);
+        }
+    }
+    Err(CommandError::new("not_found", format!("no page has the id or address label {wanted:?}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::service::tests::world;
+
+    #[tokio::test]
+    async fn the_operator_shows_and_sets_what_a_page_tells() {
+        let world = world().await;
+        let (service, id) = (&world.service, world.shop.id.to_string());
+        let set = async |wanted: &str, repeat, automatic| update(service, wanted, repeat, automatic).await;
+        let told = |repeat: Value, automatic: bool| {
+            Ok(json!({
+                "page": id, "slug": "shop", "repeatMinutes": repeat, "automaticIncidents": automatic,
+            }))
+        };
+        assert_eq!(set("shop", PatchField::Absent, None).await, told(Value::Null, true));
+        assert_eq!(set(&id, PatchField::Value(30), Some(false)).await, told(json!(30), false));
+        assert_eq!(set("shop", PatchField::Absent, Some(true)).await, told(json!(30), true));
+        assert_eq!(set("shop", PatchField::Null, None).await, told(Value::Null, true));
+        let code = |told: Result<Value, CommandError>| told.unwrap_err().code;
+        assert_eq!(code(set("shop", PatchField::Value(4), None).await), "invalid");
+        assert_eq!(code(set("nothing", PatchField::Absent, None).await), "not_found");
+    }
+}

@@ -1,0 +1,44 @@
+//! Verification of a running coordinator's store, and the views of its result and of a backup.
+
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use super::CommandError;
+use crate::service::Service;
+use crate::service::store_admin::{StoreCounts, StoreError};
+
+pub(super) async fn verify(service: &Service) -> Result<Value, CommandError> {
+    Ok(verification_view(&service.verify().await.map_err(store_error)?))
+}
+
+/// Converts a storage error. Damage found by a running coordinator is repaired once it is stopped.
+pub(super) fn store_error(error: StoreError) -> CommandError {
+    match error {
+        StoreError::Damaged(_) => CommandError::new(
+            "damaged",
+            format!("{error}\nStop the coordinator, then restore the newest good snapshot: parallax restore newest"),
+        ),
+        other => CommandError::new("internal", other.to_string()),
+    }
+}
+
+/// Builds the view of a backup.
+pub fn backup_view(file: &Path, bytes: u64, whole: &StoreCounts) -> Value {
+    let mut view = verification_view(whole);
+    view["file"] = json!(file.display().to_string());
+    view["bytes"] = json!(bytes);
+    view
+}
+
+/// Builds the view of a verified store or snapshot.
+pub fn verification_view(whole: &StoreCounts) -> Value {
+    json!({
+        "healthy": true,
+        "records": whole.records,
+        "documents": whole.documents,
+        "events": whole.events,
+        "readings": whole.readings,
+        "commits": whole.commits,
+    })
+}

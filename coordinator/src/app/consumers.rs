@@ -1,0 +1,88 @@
+//! The journal consumers: each runs as a task, and wakes the deliverer.
+
+use std::sync::Arc;
+
+use parallax_core::time::Timestamp;
+use tokio::sync::Notify;
+
+use crate::clock::Clock;
+use crate::notify::consumers::alerts::AlertConsumer;
+use crate::notify::consumers::automatic_incidents::IncidentConsumer;
+use crate::notify::consumers::bulletins::BulletinConsumer;
+use crate::notify::consumers::operator_alerts::OperatorAlertConsumer;
+use crate::notify::consumers::{self, JournalConsumer, bulletin_fanout};
+use crate::service::ServiceSettings;
+use crate::service::destinations::default_destination::add_owner_destinations;
+use crate::storage::{Store, StoreError, StoreRead};
+use crate::supervisor::{Supervisor, TaskGroup};
+
+/// Cursor names of all consumers.
+pub(super) const NAMES: [&str; 4] =
+    [AlertConsumer::NAME, IncidentConsumer::NAME, OperatorAlertConsumer::NAME, BulletinConsumer::NAME];
+
+/// The running consumers.
+pub(super) struct Consumers {
+    pub(super) tasks: TaskGroup,
+    pub(super) alerts: Arc<AlertConsumer>,
+}
+
+/// Sets each consumer's initial journal cursor, and adds the owner's mailbox as a destination to pages from before
+/// alerts existed. Called before anything else runs, so that no consumer misses an event.
+pub(super) async fn init_cursors(store: &Store, now: Timestamp) -> Result<(), StoreError> {
+    let pages = add_owner_destinations(store, now).await?;
+    if pages > 0 {
+        tracing::info!(pages, "added the owner's mailbox as a destination to pages from before alerts existed");
+    }
+    consumers::init_cursor::<AlertConsumer>(store).await?;
+    consumers::init_cursor::<IncidentConsumer>(store).await?;
+    consumers::init_cursor::<OperatorAlertConsumer>(store).await?;
+    consumers::init_cursor::<BulletinConsumer>(store).await
+}
+
+/// Starts the consumers.
+pub(super) fn start(
+    store: &Store,
+    clock: &Clock,
+    settings: &ServiceSettings,
+    notices: OperatorAlertConsumer,
+    wake: &Arc<Notify>,
+    watch: &Supervisor,
+) -> Consumers {
+    let alerts = Arc::new(AlertConsumer::new(settings.base_url.clone(), settings.root_domain.clone()));
+    let subscribers = BulletinConsumer::new(settings.base_url.clone(), settings.root_domain.clone());
+    // Bulletins are fanned out to subscribers in slices; the fan-out wakes the deliverer.
+    let news = Arc::new(Notify::new());
+    let mut rooms = watch.task_group();
+    spawn(&mut rooms, Arc::clone(&alerts), store, clock, wake);
+    spawn(&mut rooms, Arc::new(IncidentConsumer), store, clock, wake);
+    spawn(&mut rooms, Arc::new(notices), store, clock, wake);
+    spawn(&mut rooms, Arc::new(subscribers), store, clock, &news);
+    let (store, clock, wake) = (store.clone(), clock.clone(), Arc::clone(wake));
+    rooms.spawn_restarting("fan-out", move || {
+        bulletin_fanout::run_fanout(store.clone(), clock.clone(), Arc::clone(&news), Arc::clone(&wake))
+    });
+    Consumers { tasks: rooms, alerts }
+}
+
+/// Returns the number of events that each consumer has not read yet, by its name.
+pub(super) fn consumer_lag(read: &dyn StoreRead) -> Result<[(&'static str, u64); NAMES.len()], StoreError> {
+    let newest = read.last_event()?;
+    let mut behind = NAMES.map(|name| (name, 0));
+    for (name, events) in &mut behind {
+        *events = newest.saturating_sub(read.cursor(name)?);
+    }
+    Ok(behind)
+}
+
+fn spawn<R: JournalConsumer>(
+    rooms: &mut TaskGroup,
+    reaction: Arc<R>,
+    store: &Store,
+    clock: &Clock,
+    wake: &Arc<Notify>,
+) {
+    let (store, clock, wake) = (store.clone(), clock.clone(), Arc::clone(wake));
+    rooms.spawn_restarting(R::NAME, move || {
+        consumers::run_consumer(Arc::clone(&reaction), store.clone(), clock.clone(), Arc::clone(&wake))
+    });
+}

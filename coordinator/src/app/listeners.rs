@@ -1,0 +1,225 @@
+//! HTTP listeners: their addresses, plain and over TLS, and the certificate tasks that TLS needs.
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::FutureExt;
+use parallax_dial::{DialGuard, DialPolicy};
+use rustls::ServerConfig;
+use tokio::net::TcpListener;
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+
+use super::{AppError, settings};
+use crate::admin::admin_http::HostCheck;
+use crate::clock::Clock;
+use crate::config::CoordinatorConfig;
+use crate::http::server::{self, ConnectionSlots, ListenerMode};
+use crate::http::{self, HttpContext};
+use crate::service::Service;
+use crate::service::hosts::url_hostname;
+use crate::supervisor::TaskGroup;
+use crate::tls::acme::{self, AcmeContext, AcmeManager, AcmeStatus, CertificateHosts};
+use crate::tls::certificate_files::{CertificateFiles, FileStamps};
+use crate::tls::{AcmeChallenges, CertificateResolver};
+
+/// Name of the folder of certificates.
+const FOLDER: &str = "tls";
+/// Pause before a certificate manager that could not be restarted is tried again.
+const RETRY: Duration = Duration::from_secs(60);
+
+/// Listeners that are bound but not yet served.
+pub(super) struct Listeners {
+    plain: TcpListener,
+    /// Address of the plain HTTP listener.
+    pub(super) http_addr: SocketAddr,
+    /// Address of the HTTPS listener, if there is one.
+    pub(super) tls_addr: Option<SocketAddr>,
+    secure: Option<TlsListener>,
+}
+
+struct TlsListener {
+    listener: TcpListener,
+    resolver: CertificateResolver,
+    config: Arc<ServerConfig>,
+    challenges: AcmeChallenges,
+    redirect: bool,
+    /// The operator's certificate files, with their modification marks from before they were read.
+    files: Option<(CertificateFiles, FileStamps)>,
+    acme: Option<(acme::AcmeSettings, DialGuard)>,
+    certificates: CertificateState,
+}
+
+/// State of this process's certificates, for operator alerts.
+#[derive(Debug, Clone, Default)]
+pub(super) struct CertificateState {
+    pub(super) resolver: CertificateResolver,
+    pub(super) problems: AcmeStatus,
+}
+
+impl Listeners {
+    /// Binds the listeners and reads what TLS needs.
+    ///
+    /// # Errors
+    /// [`AppError`] if an address can't be bound or the certificate is unusable.
+    pub(super) async fn open(config: &CoordinatorConfig) -> Result<Self, AppError> {
+        let plain = bind("HTTP", config.http.listen).await?;
+        let http_addr = plain.local_addr().map_err(|source| listen_error("HTTP", config.http.listen, source))?;
+        let secure = match config.tls.listen {
+            Some(address) => Some(TlsListener::open(config, address).await?),
+            None => None,
+        };
+        let tls_addr = secure.as_ref().and_then(|secure| secure.listener.local_addr().ok());
+        Ok(Self { plain, http_addr, tls_addr, secure })
+    }
+
+    /// Returns the state of the certificates.
+    pub(super) fn certificates(&self) -> CertificateState {
+        self.secure.as_ref().map(|secure| secure.certificates.clone()).unwrap_or_default()
+    }
+
+    /// The base URL if none is configured.
+    pub(super) fn base_url(&self) -> String {
+        match self.tls_addr {
+            Some(address) => format!("https://{address}"),
+            None => format!("http://{}", self.http_addr),
+        }
+    }
+
+    /// Serves all listeners until the stop signal, and starts the certificate tasks in this group.
+    ///
+    /// # Errors
+    /// [`AppError::Tls`] if the certificate manager can't start.
+    pub(super) async fn serve(
+        self,
+        context: &Arc<HttpContext>,
+        clock: &Clock,
+        stop: &watch::Receiver<bool>,
+        rooms: &mut TaskGroup,
+    ) -> Result<Vec<JoinHandle<()>>, AppError> {
+        rooms.spawn_restarting("http-log", http::report_omitted_lines);
+        let places = ConnectionSlots::for_process();
+        let door = |listener, way| {
+            let (context, stop) = (Arc::clone(context), stopped(stop.clone()));
+            tokio::spawn(server::serve(listener, way, places.clone(), context, stop))
+        };
+        let Some(secure) = self.secure else { return Ok(vec![door(self.plain, ListenerMode::Plain)]) };
+        let led = ListenerMode::PlainWithTls { challenges: secure.challenges.clone(), redirect: secure.redirect };
+        let doors = vec![
+            door(self.plain, led),
+            door(secure.listener, ListenerMode::Tls(secure.resolver.clone(), secure.config)),
+        ];
+        if let Some((files, marks)) = secure.files {
+            let shown = secure.resolver.clone();
+            let mut marks = Some(marks);
+            // After a restart there are no marks, so the files are read again.
+            rooms.spawn_restarting("certificate-files", move || {
+                files.clone().watch(shown.clone(), marks.take().unwrap_or_default())
+            });
+        }
+        if let Some((settings, guard)) = secure.acme {
+            let told = secure.certificates.problems;
+            let service = context.service();
+            let of = told.clone();
+            service.set_certificate_problems(move |host| of.problem(host));
+            let (shown, challenges) = (secure.resolver, secure.challenges);
+            let (names, clock) = (certificate_names(service), clock.clone());
+            let tools = AcmeContext { settings, hosts: names, clock, resolver: shown, challenges, guard, status: told };
+            let started = AcmeManager::start(tools.clone()).await;
+            let mut first = Some(started.map_err(|error| AppError::Tls(error.to_string()))?);
+            rooms.spawn_restarting("certificates", move || run_acme_manager(first.take(), tools.clone()));
+        }
+        Ok(doors)
+    }
+}
+
+impl TlsListener {
+    async fn open(config: &CoordinatorConfig, address: SocketAddr) -> Result<Self, AppError> {
+        let base = config.http.base_url.as_deref().and_then(url_hostname);
+        let shown = CertificateResolver::new(base);
+        let files = config.tls.certificate.clone().zip(config.tls.key.clone());
+        let files = files.map(|(certificate, key)| CertificateFiles { certificate, key });
+        let files = files.map(|files| (files.clone(), files.stamps()));
+        if let Some((files, _)) = &files {
+            let pair = files.read().map_err(|error| AppError::Tls(error.to_string()))?;
+            shown.set_operator(pair);
+        }
+        Ok(Self {
+            listener: bind("TLS", address).await?,
+            config: shown.server_config().map_err(|error| AppError::Tls(error.to_string()))?,
+            certificates: CertificateState { resolver: shown.clone(), problems: AcmeStatus::default() },
+            resolver: shown,
+            challenges: AcmeChallenges::default(),
+            redirect: config.tls.redirect,
+            files,
+            acme: config.acme.enabled.then(|| acme_settings(config)).transpose()?,
+        })
+    }
+}
+
+/// Binds a TCP listener for HTTP.
+///
+/// # Errors
+/// [`AppError::Listen`].
+pub(super) async fn bind(what: &'static str, address: SocketAddr) -> Result<TcpListener, AppError> {
+    server::listener(address).await.map_err(|source| listen_error(what, address, source))
+}
+
+/// The error for an address that can't be bound.
+pub(super) fn listen_error(what: &'static str, address: SocketAddr, source: io::Error) -> AppError {
+    AppError::Listen { what, address, source }
+}
+
+/// Returns the check whether a hostname is served here, for a proxy that asks (`/ask`).
+pub(super) fn hostname_check(service: &Service) -> HostCheck {
+    let service = service.clone();
+    Arc::new(move |name| {
+        service.is_served_host(name).inspect_err(|error| tracing::warn!(%error, "hostnames can't be read")).ok()
+    })
+}
+
+/// Settings for ordering certificates, and the guard for probes of their hostnames.
+fn acme_settings(config: &CoordinatorConfig) -> Result<(acme::AcmeSettings, DialGuard), AppError> {
+    let settings = acme::AcmeSettings {
+        folder: config.data.join(FOLDER),
+        directory: config.acme.directory.clone(),
+        contact: config.acme.contact.clone(),
+        roots: config.acme.roots.clone(),
+    };
+    // Customers choose the names: probes may go where deliveries may, and to this host, where the names should
+    // resolve to.
+    let policy =
+        DialPolicy { allow_private: config.deliver.allow_private, allow_own_host: true, ..DialPolicy::default() };
+    Ok((settings, DialGuard::new(settings::resolver(config)?, policy)))
+}
+
+/// Runs the certificate manager that was already started, or starts another one.
+async fn run_acme_manager(started: Option<AcmeManager>, tools: AcmeContext) {
+    let keeper = match started {
+        Some(keeper) => keeper,
+        None => AcmeManager::restart(tools, RETRY).await,
+    };
+    keeper.run().await;
+}
+
+/// The hostnames to order certificates for.
+fn certificate_names(service: &Service) -> CertificateHosts {
+    let (base, changes) = (service.base_name(), service.watch_edits());
+    let service = service.clone();
+    let list = move || {
+        let service = service.clone();
+        async move {
+            let names = service.served_names().await;
+            names.inspect_err(|error| tracing::warn!(%error, "hostnames can't be read")).ok()
+        }
+        .boxed()
+    };
+    CertificateHosts { list: Arc::new(list), changes, base_host: base }
+}
+
+async fn stopped(mut stop: watch::Receiver<bool>) {
+    // A dropped sender is a stop signal too.
+    let _ = stop.wait_for(|stop| *stop).await;
+}

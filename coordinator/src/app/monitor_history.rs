@@ -1,0 +1,244 @@
+//! A monitor's past from the history: round outcomes by day, and response times, by region.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::RangeInclusive;
+
+use chrono::NaiveDate;
+use parallax_core::monitor::Monitor;
+use parallax_core::observation::RoundOutcome;
+use parallax_core::page::Page;
+use parallax_core::page_view::{ChartRange, LatencyChart};
+use parallax_core::plan::Plan;
+use parallax_core::rollup::{Histogram, OutcomeCounts, RollupRules, end_of_day, span_of_hour, start_of_day};
+use parallax_core::time::{DAY, HOUR, MINUTE, Timestamp};
+use parallax_core::uptime::{RoundTally, TimeSpan};
+use parallax_core::vantage::{Region, RegionSet};
+
+use crate::history::{self, History, HistoryError};
+use crate::service::statistics::{CountsByDay, CountsBySlice, SliceOutcomes, WatchedHours};
+use crate::storage::StoreRead;
+
+/// Longest period drawn from single readings; longer ones are drawn from hourly roll-ups.
+const FROM_READINGS: i64 = 2 * DAY;
+
+/// Percentage of a day that its rounds must cover for the day to count as fully watched.
+const FULL_DAY_PERCENT: i128 = 98;
+
+/// Counts per day from roll-ups; the newest three days, which may be only partly sealed, from readings.
+pub(super) fn counts_by_day(
+    history: &History,
+    read: &dyn StoreRead,
+    (monitor, plan): (&Monitor, Plan),
+    page: &Page,
+    (now, regions): (Timestamp, RegionSet),
+    days: &RangeInclusive<NaiveDate>,
+) -> Result<CountsByDay, HistoryError> {
+    let zone = page.timezone;
+    let number = |day: &NaiveDate| i64::from(day.to_epoch_days());
+    // No data exists before the epoch.
+    let first = number(days.start()).max(0);
+    let last = number(days.end()).max(first);
+    let mut lanes = CountsByDay::new();
+    for (day, sealed) in history.days(read, monitor.id, first..last.saturating_add(1))? {
+        let Some(date) = i32::try_from(day).ok().and_then(NaiveDate::from_epoch_days) else { continue };
+        for (region, rollup) in sealed.into_iter().filter(|(region, _)| regions.contains(*region)) {
+            lanes.entry(region).or_default().insert(date, rollup.counts);
+        }
+    }
+    // Sealed days already account for their windows; days that are not sealed yet are counted again.
+    let windows = history::windows_covering(read, monitor, now - 3 * DAY..now)?;
+    for date in days.start().iter_days().take_while(|date| date <= days.end()) {
+        let bounds = start_of_day(date, zone).zip(end_of_day(date, zone));
+        let Some((start, end)) = bounds.filter(|(_, end)| *end > now - 2 * DAY) else { continue };
+        if start > now {
+            break;
+        }
+        for region in regions.iter() {
+            let slow_threshold_ms = monitor.slow_threshold(region, plan);
+            let mut counts = OutcomeCounts::default();
+            for sample in history.readings(read, (monitor.slot, monitor.id), region, start, end)? {
+                let excluded = windows.contains(sample.due);
+                counts.add(&sample, RollupRules { slow_threshold_ms, excluded });
+            }
+            if counts == OutcomeCounts::default() {
+                if let Some(days) = lanes.get_mut(&region) {
+                    days.remove(&date);
+                }
+            } else {
+                lanes.entry(region).or_default().insert(date, counts);
+            }
+        }
+    }
+    Ok(lanes)
+}
+
+/// Returns the times when a monitor was watched, for days with a failed round in any region. Days with as many rounds
+/// as a whole day has are skipped: they were watched throughout.
+pub(super) fn watched_by_day(
+    history: &History,
+    read: &dyn StoreRead,
+    (monitor, interval_ms): (&Monitor, i64),
+    page: &Page,
+    now: Timestamp,
+    lanes: &CountsByDay,
+) -> Result<BTreeMap<NaiveDate, WatchedHours>, HistoryError> {
+    let failed = |(date, counts): (&NaiveDate, &OutcomeCounts)| (counts.failed > 0).then_some(*date);
+    let dates: BTreeSet<NaiveDate> = lanes.values().flatten().filter_map(failed).collect();
+    let mut looked = BTreeMap::new();
+    for date in dates {
+        let bounds = start_of_day(date, page.timezone).zip(end_of_day(date, page.timezone));
+        let Some((start, end)) = bounds else { continue };
+        let of_date = || lanes.values().filter_map(|days| days.get(&date));
+        let is_whole = |counts: &OutcomeCounts| {
+            let RoundTally { passed, failed } = counts.tally();
+            let stand_for = i128::from(passed.saturating_add(failed)) * i128::from(interval_ms);
+            stand_for * 100 >= i128::from(end.since(start)) * FULL_DAY_PERCENT
+        };
+        if of_date().all(|counts| counts.excluded == 0) && of_date().any(is_whole) {
+            continue;
+        }
+        // An earlier check may cover the start of the day.
+        let from = start - interval_ms.max(HOUR);
+        let mut since = from.max(now - FROM_READINGS);
+        let mut hours = Vec::new();
+        for (hour, regions) in history.hours(read, monitor.id, from.hour()..end.hour().saturating_add(1))? {
+            since = since.max(Timestamp::from_millis(hour.saturating_mul(HOUR)) + HOUR);
+            if regions.values().any(|rollup| rollup.counts.tally().percent().is_some()) {
+                hours.push(hour);
+            }
+        }
+        for region in unsealed_regions(since, end) {
+            let samples = history.readings(read, (monitor.slot, monitor.id), *region, since, end)?;
+            let counted = samples.iter().filter(|sample| sample.outcome.counts_as_passed().is_some());
+            hours.extend(counted.map(|sample| sample.due.hour()));
+        }
+        let hours = hours.into_iter().map(|hour| span_of_hour(hour, interval_ms)).collect();
+        looked.insert(date, WatchedHours { hours, excluded: history::windows_covering(read, monitor, start..end)? });
+    }
+    Ok(looked)
+}
+
+/// Returns the regions whose single readings are needed in that period: none if roll-ups reach beyond its end.
+fn unsealed_regions(since: Timestamp, end: Timestamp) -> &'static [Region] {
+    if since < end { &Region::ALL } else { &[] }
+}
+
+/// Counts per slice from hourly roll-ups, and from readings of hours that have no roll-up yet.
+pub(super) fn counts_by_slice(
+    history: &History,
+    read: &dyn StoreRead,
+    (monitor, plan, interval_ms): (&Monitor, Plan, i64),
+    spans: &[TimeSpan],
+) -> Result<SliceOutcomes, HistoryError> {
+    let (Some(first), Some(last)) = (spans.first(), spans.last()) else {
+        return Ok(SliceOutcomes::default());
+    };
+    let (from, to, width) = (first.from, last.to, first.to.since(first.from).max(1));
+    let part_of = |moment: Timestamp| usize::try_from(moment.since(from).div_euclid(width)).ok();
+    let mut lanes = CountsBySlice::new();
+    let mut hours = BTreeSet::new();
+    let mut since = from.max(to - FROM_READINGS);
+    // An earlier check may cover the start of the first slice.
+    let earlier = from - interval_ms.max(HOUR);
+    for (hour, regions) in history.hours(read, monitor.id, earlier.hour()..to.hour())? {
+        let start = Timestamp::from_millis(hour.saturating_mul(HOUR));
+        since = since.max(start + HOUR);
+        if regions.values().any(|rollup| rollup.counts.tally().percent().is_some()) {
+            hours.insert(hour);
+        }
+        if hour < from.hour() {
+            continue;
+        }
+        for (region, rollup) in regions {
+            let parts = lanes.entry(region).or_insert_with(|| vec![OutcomeCounts::default(); spans.len()]);
+            let Some(part) = part_of(start.max(from)).and_then(|at| parts.get_mut(at)) else { continue };
+            part.merge(rollup.counts);
+        }
+    }
+    let windows = history::windows_covering(read, monitor, from..to)?;
+    for region in Region::ALL {
+        let slow_threshold_ms = monitor.slow_threshold(region, plan);
+        for sample in history.readings(read, (monitor.slot, monitor.id), region, since, to)? {
+            let parts = lanes.entry(region).or_insert_with(|| vec![OutcomeCounts::default(); spans.len()]);
+            let Some(part) = part_of(sample.due).and_then(|at| parts.get_mut(at)) else { continue };
+            let excluded = windows.contains(sample.due);
+            part.add(&sample, RollupRules { slow_threshold_ms, excluded });
+            if sample.outcome.counts_as_passed().is_some() {
+                hours.insert(sample.due.hour());
+            }
+        }
+    }
+    let hours = hours.into_iter().map(|hour| span_of_hour(hour, interval_ms)).collect();
+    Ok(SliceOutcomes { by_region: lanes, watched: WatchedHours { hours, excluded: windows } })
+}
+
+/// Median response time of each part of a period, by region: from readings if the period is short, otherwise from
+/// hourly roll-ups and the readings that are in none yet.
+pub(super) fn chart(
+    history: &History,
+    read: &dyn StoreRead,
+    monitor: &Monitor,
+    counted: RegionSet,
+    stretch: ChartRange,
+) -> Result<LatencyChart, HistoryError> {
+    let ChartRange { from, to, buckets: parts } = stretch;
+    let mut chart = LatencyChart { from, to, counted, ..LatencyChart::default() };
+    if !monitor.check.kind().has_latency() || parts == 0 {
+        return Ok(chart);
+    }
+    let width = (to.since(from) / i64::try_from(parts).unwrap_or(i64::MAX)).max(MINUTE);
+    let part_of = |moment: Timestamp| usize::try_from(moment.since(from).div_euclid(width)).ok();
+    let mut folded: BTreeMap<Region, Vec<Histogram>> = BTreeMap::new();
+    let mut since = from;
+    if to.since(from) > FROM_READINGS {
+        since = from.max(to - FROM_READINGS);
+        for (hour, regions) in history.hours(read, monitor.id, from.hour()..to.hour())? {
+            let start = Timestamp::from_millis(hour.saturating_mul(HOUR));
+            since = since.max(start + HOUR);
+            for (region, rollup) in regions {
+                let parts = folded.entry(region).or_insert_with(|| vec![Histogram::default(); parts]);
+                let Some(part) = part_of(start.max(from)).and_then(|at| parts.get_mut(at)) else { continue };
+                rollup.vantages.iter().for_each(|(_, latencies)| part.merge(latencies));
+            }
+        }
+    }
+    let mut exact: BTreeMap<Region, Vec<Vec<u32>>> = BTreeMap::new();
+    for region in Region::ALL {
+        for sample in history.readings(read, (monitor.slot, monitor.id), region, since, to + 1)? {
+            let Some(latency) = sample.latency_ms.filter(|_| sample.outcome == RoundOutcome::Passed) else {
+                continue;
+            };
+            let parts = exact.entry(region).or_insert_with(|| vec![Vec::new(); parts]);
+            if let Some(part) = part_of(sample.due).and_then(|at| parts.get_mut(at)) {
+                part.push(latency);
+            }
+        }
+    }
+    for region in Region::ALL {
+        let (sums, singles) = (folded.get(&region), exact.get_mut(&region));
+        if sums.is_none() && singles.is_none() {
+            continue;
+        }
+        let mut medians: Vec<Option<u32>> = match sums {
+            Some(parts) => parts.iter().map(|part| part.quantile_ms(500)).collect(),
+            None => vec![None; parts],
+        };
+        for (value, singles) in medians.iter_mut().zip(singles.into_iter().flatten()) {
+            // If the part already has roll-ups, the few single readings are ignored.
+            *value = value.or_else(|| median(singles));
+        }
+        chart.regions.insert(region, medians);
+    }
+    Ok(chart)
+}
+
+fn median(latencies: &mut [u32]) -> Option<u32> {
+    let middle = latencies.len() / 2;
+    if latencies.is_empty() {
+        return None;
+    }
+    Some(*latencies.select_nth_unstable(middle).1)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,181 @@
+//! Reads of the past: when a monitor was watched, and response times of a recent one.
+
+use std::sync::Arc;
+
+use chrono::Days;
+use parallax_core::check::{Check, TcpCheck};
+use parallax_core::id::{AccountId, MonitorId, PageId};
+use parallax_core::observation::Reading;
+use parallax_core::rollup::day_of;
+use parallax_core::time::SECOND;
+use parallax_core::uptime::MonitoredTime;
+use parallax_core::vantage::VantageNo;
+
+use super::*;
+use crate::history::no_windows;
+use crate::storage::{Batch, Store};
+
+/// A quarter to one, of a day in UTC.
+const MADE: Timestamp = Timestamp::from_millis(1_795_783_560_000);
+const SLOT: u32 = 7;
+/// Milliseconds between two rounds.
+const INTERVAL: i64 = 30 * SECOND;
+
+fn page() -> Page {
+    Page::blank(PageId::from_u128(1), AccountId::from_u128(1), "acme".to_owned(), MADE)
+}
+
+fn monitor() -> Monitor {
+    Monitor {
+        id: MonitorId::from_u128(1),
+        page: page().id,
+        slot: SLOT,
+        revision: 1,
+        name: "Shop".to_owned(),
+        group: None,
+        check: Check::Tcp(TcpCheck { host: "example.com".to_owned(), port: 443 }),
+        slow_threshold_ms: None,
+        slow_thresholds: None,
+        latency_regions: None,
+        pinned_region: None,
+        position: 0,
+        paused: false,
+        created_at: MADE,
+    }
+}
+
+/// A store with a monitor's rounds at these milliseconds after its creation, each `true` if it passed.
+async fn seen(rounds: impl IntoIterator<Item = (i64, bool)>) -> (Store, Arc<History>) {
+    let store = Store::in_memory().unwrap();
+    let mut batch = Batch::new();
+    batch.write(page()).write(monitor());
+    store.commit(batch).await.unwrap();
+    let history = Arc::new(History::rebuild(store.reader().as_ref()).unwrap());
+    let reading = |(after, passed): (i64, bool)| Reading {
+        slot: SLOT,
+        region: Region::Europe,
+        vantage: VantageNo(1),
+        round: u64::try_from((MADE + after).as_millis() / SECOND).unwrap(),
+        due: MADE + after,
+        outcome: if passed { RoundOutcome::Passed } else { RoundOutcome::Failed },
+        latency_ms: passed.then_some(80),
+    };
+    let readings: Vec<Reading> = rounds.into_iter().map(reading).collect();
+    let batch = Batch { readings: readings.clone(), ..Batch::new() };
+    let committed = store.commit(batch).await.unwrap();
+    history.append(&readings, committed.readings.unwrap());
+    (store, history)
+}
+
+/// Five minutes of rounds, of which the third failed.
+fn five_minutes() -> impl Iterator<Item = (i64, bool)> {
+    (0..10).map(|n| (n * INTERVAL, n != 2))
+}
+
+#[tokio::test]
+async fn half_a_minute_of_outage_stays_half_a_minute_however_long_the_pause_is() {
+    let (store, history) = seen(five_minutes()).await;
+    let pause = [TimeSpan { from: MADE + 5 * MINUTE, to: Timestamp::from_millis(i64::MAX) }];
+    for age in [6 * MINUTE, 90 * MINUTE, 2 * DAY, 20 * DAY] {
+        let now = MADE + age;
+        while history.upkeep(&store, now, &no_windows()).await.unwrap() {}
+        let read = store.reader();
+        let today = day_of(now, page().timezone).unwrap();
+        let days = today.checked_sub_days(Days::new(29)).unwrap()..=today;
+        let monitor = monitor();
+        let lanes =
+            counts_by_day(&history, read.as_ref(), (&monitor, Plan::Pro), &page(), (now, RegionSet::ALL), &days);
+        let lanes = lanes.unwrap();
+        let looked = watched_by_day(&history, read.as_ref(), (&monitor, INTERVAL), &page(), now, &lanes).unwrap();
+        let made = day_of(MADE, page().timezone).unwrap();
+        assert_eq!(looked.keys().copied().collect::<Vec<_>>(), [made], "{age}");
+        let counts = lanes[&Region::Europe][&made];
+        let life = TimeSpan { from: MADE, to: now };
+        let down = |pauses: &[TimeSpan]| {
+            MonitoredTime::of_rounds(looked[&made].watched_ms(life, pauses), counts.tally()).minutes_down()
+        };
+        assert_eq!(down(&pause), 0.5, "{age}");
+        // Without a known pause, the hour with a check counts, and no later one.
+        assert!(down(&[]) <= 6.0, "{age}: {}", down(&[]));
+        if age == 90 * MINUTE {
+            let spans = parallax_core::page_view::TimeRange::Day.slices(now, page().timezone);
+            let seen = counts_by_slice(&history, read.as_ref(), (&monitor, Plan::Pro, INTERVAL), &spans).unwrap();
+            let whole = TimeSpan { from: spans[0].from, to: now };
+            assert_eq!(seen.watched.watched_ms(TimeSpan { from: MADE, ..whole }, &pause), 300_000);
+            let hour = TimeSpan { from: Timestamp::from_millis(MADE.hour() * HOUR), ..whole };
+            assert_eq!(seen.watched.watched_ms(hour, &[]), HOUR.unsigned_abs());
+        }
+    }
+}
+
+#[tokio::test]
+async fn what_is_checked_every_six_hours_is_watched_in_between() {
+    let every = 6 * HOUR;
+    let second = day_of(MADE + DAY, page().timezone).unwrap();
+    let day = TimeSpan {
+        from: start_of_day(second, page().timezone).unwrap(),
+        to: end_of_day(second, page().timezone).unwrap(),
+    };
+    // All four rounds of the day, and all but the third: from one hour after it was due, the monitor was not watched.
+    for (lost, expected) in [(None, None), (Some(4), Some(19 * HOUR))] {
+        let rounds = (0..8).filter(|n| Some(*n) != lost);
+        let (store, history) = seen(rounds.map(|n| (n * every, n != 3))).await;
+        let now = MADE + 48 * HOUR;
+        while history.upkeep(&store, now, &no_windows()).await.unwrap() {}
+        let (read, monitor) = (store.reader(), monitor());
+        let (days, all) = (second..=second, (now, RegionSet::ALL));
+        let lanes = counts_by_day(&history, read.as_ref(), (&monitor, Plan::Pro), &page(), all, &days).unwrap();
+        let looked = watched_by_day(&history, read.as_ref(), (&monitor, every), &page(), now, &lanes).unwrap();
+        let watched = looked.get(&second).map(|looked| looked.watched_ms(day, &[]));
+        assert_eq!(watched, expected.map(i64::unsigned_abs));
+    }
+}
+
+#[tokio::test]
+async fn of_a_day_that_was_watched_throughout_nothing_more_is_read() {
+    // From the midnight after its creation.
+    let first = DAY - MADE.as_millis().rem_euclid(DAY);
+    let every = 5 * MINUTE;
+    // Two days: a whole one, and one without its first six hours.
+    let rounds = (0..2 * DAY / every).filter(|n| !(288..360).contains(n));
+    let (store, history) = seen(rounds.map(|n| (first + n * every, n % 288 != 100))).await;
+    let now = MADE + 3 * DAY;
+    while history.upkeep(&store, now, &no_windows()).await.unwrap() {}
+    let (read, monitor) = (store.reader(), monitor());
+    let today = day_of(now, page().timezone).unwrap();
+    let days = today.checked_sub_days(Days::new(3)).unwrap()..=today;
+    let all = (now, RegionSet::ALL);
+    let lanes = counts_by_day(&history, read.as_ref(), (&monitor, Plan::Pro), &page(), all, &days).unwrap();
+    let looked = watched_by_day(&history, read.as_ref(), (&monitor, every), &page(), now, &lanes).unwrap();
+    let second = day_of(MADE + 2 * DAY, page().timezone).unwrap();
+    assert_eq!(looked.keys().copied().collect::<Vec<_>>(), [second]);
+    let day = TimeSpan {
+        from: start_of_day(second, page().timezone).unwrap(),
+        to: end_of_day(second, page().timezone).unwrap(),
+    };
+    assert_eq!(looked[&second].watched_ms(day, &[]), (18 * HOUR).unsigned_abs());
+}
+
+#[test]
+fn no_single_readings_are_read_of_a_day_that_roll_ups_cover() {
+    assert_eq!(unsealed_regions(MADE, MADE + 1), Region::ALL);
+    for since in [MADE, MADE + HOUR, MADE + 20 * DAY] {
+        assert_eq!(unsealed_regions(since, MADE), []);
+    }
+}
+
+#[tokio::test]
+async fn a_chart_has_a_line_from_the_fifth_minute_on() {
+    let (store, history) = seen((0..10).map(|n| (n * INTERVAL, true))).await;
+    let (now, monitor) = (MADE + 5 * MINUTE, monitor());
+    let day = ChartRange { from: now - DAY, to: now, buckets: 48 };
+    let counted = RegionSet::only(Region::Europe);
+    let of = |stretch| chart(&history, store.reader().as_ref(), &monitor, counted, stretch).unwrap();
+    let points = |chart: &LatencyChart| chart.mean().iter().flatten().count();
+    assert_eq!(points(&of(day)), 1, "of half an hour each");
+    let young = of(day.fitted_to(MADE, INTERVAL));
+    assert_eq!((points(&young), young.buckets()), (5, 15));
+    let mean = young.mean();
+    let first = mean.iter().position(Option::is_some).unwrap();
+    assert!(mean[first..].iter().all(Option::is_some), "one line: {mean:?}");
+}

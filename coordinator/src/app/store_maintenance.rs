@@ -1,0 +1,201 @@
+//! Store maintenance: scheduled snapshots while the store is served, and the offline commands.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use parallax_certs::files;
+use parallax_core::time::{SECOND, Timestamp};
+
+use super::options::{KeyNeed, store_options};
+use super::{AppError, STORE, recovery_hint};
+use crate::clock::Clock;
+use crate::config::CoordinatorConfig;
+use crate::storage::snapshots::{SnapshotFolder, SnapshotRetention, format_time};
+use crate::storage::{CompactionResult, RestoreResult, Store, StoreCounts, StoreError, disk};
+
+/// Interval at which the task checks whether a snapshot is due, inspects the store, and retries failed writes.
+const INTERVAL: Duration = Duration::from_secs(60);
+/// Bytes that must stay free after a snapshot: a snapshot must never be what stops writes.
+const MIN_FREE: u64 = 256 << 20;
+
+/// The snapshot to restore.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum SnapshotSource {
+    /// The newest stored snapshot that verifies.
+    Newest,
+    /// This file.
+    File(PathBuf),
+}
+
+/// Takes due snapshots, inspects the store, and retries writes while they fail.
+pub(super) async fn run(store: Store, config: CoordinatorConfig, clock: Clock) {
+    let every = i64::try_from(config.store.snapshot_seconds).unwrap_or(i64::MAX).saturating_mul(SECOND);
+    let keep = SnapshotRetention { newest: config.store.snapshots_hourly, days: config.store.snapshots_daily };
+    let shelf = SnapshotFolder::of(&config.data.join(STORE));
+    let look = INTERVAL.min(Duration::from_secs(config.store.snapshot_seconds));
+    let mut tried: Option<Timestamp> = None;
+    loop {
+        let now = clock.now();
+        let due = if let Some(tried) = tried.filter(|tried| *tried <= now) {
+            tried + every
+        } else {
+            newest_snapshot(&store, &shelf).await.filter(|at| *at <= now).map_or(now, |at| at + every)
+        };
+        if due <= now {
+            tried = Some(now);
+            take_snapshot(&store, &shelf, now, keep).await;
+        }
+        check_blobs(&store).await;
+        store.retry_write().await;
+        tokio::time::sleep(look).await;
+    }
+}
+
+async fn newest_snapshot(store: &Store, shelf: &SnapshotFolder) -> Option<Timestamp> {
+    let shelf = shelf.clone();
+    let listed = store.read(move |_| shelf.list()).await;
+    match listed {
+        Ok(all) => all.last().map(|snapshot| snapshot.at),
+        Err(error) => {
+            tracing::error!(%error, "snapshots can't be listed");
+            None
+        }
+    }
+}
+
+async fn take_snapshot(store: &Store, shelf: &SnapshotFolder, now: Timestamp, keep: SnapshotRetention) {
+    let shelf = shelf.clone();
+    let taken = store.read(move |read| {
+        let stands = read.size()?;
+        if stands.free < stands.bytes.saturating_add(MIN_FREE) {
+            return Err(StoreError::Full);
+        }
+        shelf.take(read, now, keep)
+    });
+    match taken.await {
+        Ok((snapshot, exported)) => {
+            let (file, records) = (snapshot.path.display().to_string(), exported.counts.records);
+            tracing::info!(file, bytes = exported.bytes, records, "snapshot taken and verified");
+        }
+        Err(StoreError::Full) => tracing::warn!("no snapshot taken: too little free disk space"),
+        Err(error) => tracing::error!(%error, "snapshot failed"),
+    }
+}
+
+async fn check_blobs(store: &Store) {
+    match store.read(|read| read.size()).await {
+        Ok(stands) if stands.oversized_pages > 0 => tracing::error!(
+            files = stands.oversized_pages,
+            "store pages in separate files would be lost on a power failure; run `parallax backup` now and report this"
+        ),
+        Ok(_) => {}
+        Err(error) => tracing::error!(%error, "the store's size can't be read"),
+    }
+}
+
+/// Streams a backup to `sink` while no coordinator runs, and returns the sink.
+///
+/// # Errors
+/// Fails if the store can't be opened or the sink can't be written.
+pub async fn backup<W: Write + Send + 'static>(config: &CoordinatorConfig, mut sink: W) -> Result<W, AppError> {
+    let options = store_options(config, KeyNeed::Read)?;
+    run_with_hint(config, move |store| {
+        let (read, _write) = disk::open(store, options)?;
+        read.stream(&mut sink)?;
+        Ok(sink)
+    })
+    .await
+}
+
+/// Verifies the whole store while no coordinator runs.
+///
+/// # Errors
+/// [`AppError::NeedsRecovery`] with the problem found and the command that helps.
+pub async fn verify(config: &CoordinatorConfig) -> Result<StoreCounts, AppError> {
+    let options = disk::DiskOptions { verify_up_to: 0, ..store_options(config, KeyNeed::Read)? };
+    run_with_hint(config, move |store| {
+        let (read, _write) = disk::open(store, options)?;
+        Ok(read.verify()?)
+    })
+    .await
+}
+
+/// Verifies a snapshot or backup file.
+///
+/// # Errors
+/// Fails if the file can't be read or is damaged.
+pub async fn verify_file(config: &CoordinatorConfig, file: PathBuf) -> Result<StoreCounts, AppError> {
+    run_blocking(config, move |_| disk::verify_snapshot(&file).map_err(|error| file_error(&file, error))).await
+}
+
+/// Restores a snapshot in place of the store; returns its file too.
+///
+/// # Errors
+/// Fails if a coordinator runs or no snapshot is good; nothing is changed then.
+pub async fn restore(
+    config: &CoordinatorConfig,
+    source: SnapshotSource,
+    now: Timestamp,
+) -> Result<(PathBuf, RestoreResult), AppError> {
+    // Restoring copies records as they are; only the next start needs the keys.
+    let options = store_options(config, KeyNeed::NotNeeded)?;
+    run_blocking(config, move |store| {
+        let data = store.parent().unwrap_or(store);
+        files::ensure_private_folder(data).map_err(|error| AppError::Data(error.to_string()))?;
+        let file = match source {
+            SnapshotSource::File(file) => file,
+            SnapshotSource::Newest => {
+                let shelf = SnapshotFolder::of(store);
+                let bad = |snapshot: &crate::storage::snapshots::SnapshotFile, error: StoreError| {
+                    tracing::warn!(file = %snapshot.path.display(), %error, "skipping a snapshot that can't be used");
+                };
+                let (newest, _) = shelf
+                    .newest_valid(bad)?
+                    .ok_or_else(|| AppError::Data(format!("no usable snapshot in {}", shelf.path().display())))?;
+                newest.path
+            }
+        };
+        let aside = format!("before-{}", format_time(now));
+        let restored = disk::restore(store, &file, &aside, &options).map_err(|error| file_error(&file, error))?;
+        Ok((file, restored))
+    })
+    .await
+}
+
+/// Rewrites the store to reclaim space, and reseals customers' secrets with the newest key if there is one.
+///
+/// # Errors
+/// Fails if a coordinator runs or the store can't be opened; the store is unchanged then.
+pub async fn compact(config: &CoordinatorConfig) -> Result<CompactionResult, AppError> {
+    let options = store_options(config, KeyNeed::Read)?;
+    run_with_hint(config, move |store| Ok(disk::compact(store, &options)?)).await
+}
+
+/// Reports damage as the file's, not the store's.
+fn file_error(file: &Path, error: StoreError) -> AppError {
+    match error {
+        StoreError::Damaged(how) => AppError::Data(format!("{} is not a usable snapshot: {how}", file.display())),
+        other => other.into(),
+    }
+}
+
+/// Runs `work` on the store's folder off the async runtime; adds the remedy to an error about damage.
+async fn run_with_hint<T, F>(config: &CoordinatorConfig, work: F) -> Result<T, AppError>
+where
+    T: Send + 'static,
+    F: FnOnce(&Path) -> Result<T, AppError> + Send + 'static,
+{
+    let data = config.data.clone();
+    run_blocking(config, move |store| work(store).map_err(|error| recovery_hint::add_hint(&data, error))).await
+}
+
+async fn run_blocking<T, F>(config: &CoordinatorConfig, work: F) -> Result<T, AppError>
+where
+    T: Send + 'static,
+    F: FnOnce(&Path) -> Result<T, AppError> + Send + 'static,
+{
+    let store = config.data.join(STORE);
+    let done = tokio::task::spawn_blocking(move || work(&store)).await;
+    done.map_err(|error| StoreError::Io(error.to_string()))?
+}

@@ -1,0 +1,97 @@
+//! `parallax restore`, `verify` and `compact`: maintenance of the store, with or without a running coordinator.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use serde_json::{Value, json};
+
+use super::operator_commands::{CommandTarget, show};
+use super::{CliError, file_ownership};
+use crate::admin::{AdminCommand, client, maintenance};
+use crate::app::store_maintenance as store;
+use crate::app::store_maintenance::SnapshotSource;
+use crate::clock::Clock;
+use crate::config::CoordinatorConfig;
+use crate::console;
+
+#[derive(Debug, Args)]
+pub(super) struct RestoreArgs {
+    /// `newest` for the newest intact snapshot, or the file of a backup
+    #[arg(value_name = "newest|FILE")]
+    source: PathBuf,
+    #[command(flatten)]
+    target: CommandTarget,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct VerifyArgs {
+    /// Backup or snapshot file [default: the store]
+    file: Option<PathBuf>,
+    #[command(flatten)]
+    target: CommandTarget,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct CompactArgs {
+    #[command(flatten)]
+    target: CommandTarget,
+}
+
+/// Verifies the store, or a file.
+pub(super) async fn verify(order: VerifyArgs) -> Result<(), CliError> {
+    let config = order.target.config()?;
+    let told = if let Some(file) = order.file {
+        maintenance::verification_view(&store::verify_file(&config, file).await?)
+    } else {
+        match client::send_command(&config.data, &AdminCommand::Verify).await? {
+            Some(reply) => reply?,
+            None => {
+                require_store(&config)?;
+                let verified = store::verify(&config).await;
+                file_ownership::restore_ownership(&config.data);
+                maintenance::verification_view(&verified?)
+            }
+        }
+    };
+    print(&order.target, &told)
+}
+
+/// Restores a snapshot or backup.
+pub(super) async fn restore(order: RestoreArgs) -> Result<(), CliError> {
+    let config = order.target.config()?;
+    let source = if order.source.as_os_str() == "newest" {
+        SnapshotSource::Newest
+    } else {
+        SnapshotSource::File(order.source.clone())
+    };
+    let restored = store::restore(&config, source, Clock::system().now()).await;
+    file_ownership::restore_ownership(&config.data);
+    let (file, restored) = restored?;
+    let mut told = maintenance::verification_view(&restored.counts);
+    told["restored"] = json!(file.display().to_string());
+    told["keptAside"] = json!(restored.replaced_store.map(|aside| aside.display().to_string()));
+    print(&order.target, &told)
+}
+
+/// Rewrites the store to free space.
+pub(super) async fn compact(order: CompactArgs) -> Result<(), CliError> {
+    let config = order.target.config()?;
+    require_store(&config)?;
+    let compacted = store::compact(&config).await;
+    file_ownership::restore_ownership(&config.data);
+    let compacted = compacted?;
+    let mut told = maintenance::verification_view(&compacted.counts);
+    told["bytesBefore"] = json!(compacted.before);
+    told["bytesAfter"] = json!(compacted.after);
+    print(&order.target, &told)
+}
+
+/// Returns an error if there is no store, instead of creating one.
+pub(super) fn require_store(config: &CoordinatorConfig) -> Result<(), CliError> {
+    if config.data.join("store").exists() { Ok(()) } else { Err(CliError::NoStore(config.data.clone())) }
+}
+
+pub(super) fn print(whither: &CommandTarget, told: &Value) -> Result<(), CliError> {
+    let shown = if whither.json { console::json(told) } else { show(told, &[]) };
+    shown.map_err(CliError::Output)
+}

@@ -1,0 +1,288 @@
+//! Compares request bodies with the current document: a read-only field that comes back unchanged is ignored, a
+//! field that another route changes is refused with the name of that route, and a likely typo is reported as a
+//! warning.
+
+use parallax_core::time::Timestamp;
+use parallax_core::validation::ValidationErrors;
+use serde::Serialize;
+use serde_json::Value;
+use strsim::osa_distance;
+
+use crate::http::body_fields::RecordedFields;
+use crate::http::json_body::JsonObject;
+
+/// Warnings in one response at most.
+const MAX_WARNINGS: usize = 20;
+/// Unknown names that are examined at most.
+const MAX_UNKNOWN_FIELDS: usize = 100;
+/// Characters of a name that a warning repeats.
+const MAX_QUOTED: usize = 60;
+/// Edit distance of a typo from a known name; half of it if one of the two is short.
+const MAX_TYPO_DISTANCE: usize = 2;
+/// Length from which a name isn't short.
+const SHORT_NAME: usize = 4;
+/// Two fields that are merged: if the second is sent, the first counts even if it is unchanged.
+const MERGED_FIELDS: (&str, &str) = ("monitors", "monitorIds");
+/// A field, and the field that gives the cause of its value. The first is an echo only if the second comes back
+/// with it.
+const ECHO_AND_CAUSE: (&str, &str) = ("paused", "pausedBy");
+/// The value of a missing member.
+static NULL: Value = Value::Null;
+/// Fields that the service sets once and nobody sends.
+const SET_ONCE: [&str; 3] = ["id", "pageId", "createdAt"];
+
+/// Validation rules of a body, in addition to the names that its reader requests.
+#[derive(Debug)]
+pub(super) struct BodyRules {
+    /// Names of fields that are sent differently, each with a hint.
+    pub(super) hints: &'static [(&'static str, &'static str)],
+    /// Fields that this route does not change, each with the rule, which names the route that does.
+    pub(super) other_routes: &'static [(&'static str, &'static str)],
+    /// The rule for any other field of the document.
+    pub(super) default_rule: &'static str,
+    /// Fields whose format differs between request and response; the response format may be sent back.
+    pub(super) echoes: &'static [&'static str],
+    /// Fields that change on their own, so that an old value may be sent back; nested ones too.
+    pub(super) volatile: &'static [&'static str],
+}
+
+/// A parsed request body.
+#[derive(Debug)]
+pub(super) struct ChangeBody<T> {
+    /// Edit built by the body's reader.
+    pub(super) edit: T,
+    /// Fields that this route does not change.
+    pub(super) errors: ValidationErrors,
+    /// Warnings for the sender.
+    pub(super) warnings: Vec<String>,
+}
+
+/// Reads the body of a new resource, and warnings for the sender.
+pub(super) fn read_new<T>(
+    object: &JsonObject,
+    rules: &BodyRules,
+    read: impl FnOnce(&mut RecordedFields<'_>) -> T,
+) -> (T, Vec<String>) {
+    let mut asked = RecordedFields::new(object);
+    let edit = read(&mut asked);
+    let mut warnings = Vec::new();
+    for (name, _) in unknown_fields(object, asked.names()).filter(|(_, value)| !value.is_null()) {
+        let elsewhere = find(rules.other_routes, name).map(|rule| format!("it {rule}"));
+        let hint = find(rules.hints, name).map(str::to_owned).or(elsewhere);
+        if !rules.volatile.contains(&name) {
+            warnings.extend(warning(name, hint, asked.names()));
+        }
+    }
+    warnings.truncate(MAX_WARNINGS);
+    (edit, warnings)
+}
+
+/// Reads the body of a change to a resource with that document; none if it is gone. Fields that only come back
+/// unchanged are removed from the body.
+pub(super) fn read_change<T>(
+    object: &mut JsonObject,
+    shown: Option<&Value>,
+    rules: &BodyRules,
+    read: impl FnOnce(&mut RecordedFields<'_>) -> T,
+) -> ChangeBody<T> {
+    let (first, second) = MERGED_FIELDS;
+    let is_merged = object.contains_key(second);
+    let shown = shown.and_then(Value::as_object);
+    let comes_back =
+        |name: &str, value: &Value| shown.and_then(|shown| shown.get(name)).is_some_and(|it| is_same(value, it, rules));
+    let (held, holder) = ECHO_AND_CAUSE;
+    let is_beside = object.get(holder).is_some_and(|value| comes_back(holder, value));
+    object.retain(|name, value| {
+        let may = rules.echoes.contains(&name.as_str()) && !(is_merged && name == first) && (is_beside || name != held);
+        !(may && comes_back(name, value))
+    });
+    let mut asked = RecordedFields::new(object);
+    let edit = read(&mut asked);
+    let (mut refused, mut warnings) = (ValidationErrors::new(), Vec::new());
+    for (name, value) in unknown_fields(object, asked.names()) {
+        let is_shown = shown.is_some_and(|shown| shown.contains_key(name));
+        if rules.volatile.contains(&name) || comes_back(name, value) {
+            continue;
+        }
+        if let Some(hint) = find(rules.hints, name) {
+            warnings.extend(warning(name, Some(hint.to_owned()), &[]));
+        } else if let Some(rule) = find(rules.other_routes, name) {
+            refused.add(name, rule);
+        } else if is_shown {
+            refused.add(
+                name,
+                if SET_ONCE.contains(&name) { "can't be changed: the service sets it" } else { rules.default_rule },
+            );
+        } else {
+            warnings.extend(warning(name, None, asked.names()));
+        }
+    }
+    warnings.truncate(MAX_WARNINGS);
+    ChangeBody { edit, errors: refused, warnings }
+}
+
+/// Converts a document to the form that bodies are compared with.
+pub(super) fn to_value(document: &impl Serialize) -> Option<Value> {
+    serde_json::to_value(document).ok()
+}
+
+fn unknown_fields<'a>(object: &'a JsonObject, known: &'a [&str]) -> impl Iterator<Item = (&'a str, &'a Value)> {
+    let sent = object.iter().map(|(name, value)| (name.as_str(), value));
+    sent.filter(|(name, _)| !known.contains(name)).take(MAX_UNKNOWN_FIELDS)
+}
+
+fn find(list: &'static [(&'static str, &'static str)], name: &str) -> Option<&'static str> {
+    list.iter().find(|(known, _)| *known == name).map(|(_, words)| *words)
+}
+
+/// Builds the warning about an unknown name: how it is sent, or the known name that was probably meant.
+fn warning(name: &str, hint: Option<String>, known: &[&str]) -> Option<String> {
+    let words = hint.or_else(|| closest_name(name, known).map(|known| format!("did you mean {known}?")))?;
+    Some(format!("{name:.MAX_QUOTED$} was ignored: {words}"))
+}
+
+/// Returns the known name that was probably meant: equal except for case and punctuation, or within two edits, or
+/// within one if it is short.
+fn closest_name<'a>(name: &str, known: &[&'a str]) -> Option<&'a str> {
+    if name.len() > MAX_QUOTED {
+        return None;
+    }
+    let plain = |name: &str| {
+        name.chars().filter(|sign| sign.is_alphanumeric()).flat_map(char::to_lowercase).collect::<String>()
+    };
+    let wanted = plain(name);
+    if let Some(same) = known.iter().find(|known| plain(known) == wanted) {
+        return Some(same);
+    }
+    let far = |known: &str| {
+        if known.len().min(name.len()) < SHORT_NAME { MAX_TYPO_DISTANCE / 2 } else { MAX_TYPO_DISTANCE }
+    };
+    let near = known.iter().map(|known| (osa_distance(name, known), *known));
+    near.filter(|(distance, known)| *distance <= far(known)).min_by_key(|(distance, _)| *distance).map(|(_, it)| it)
+}
+
+/// Compares a value that was sent with the current one: numbers and times match in any notation, and members that
+/// change on their own are ignored.
+fn is_same(sent: &Value, shown: &Value, rules: &BodyRules) -> bool {
+    match (sent, shown) {
+        (Value::Number(sent), Value::Number(shown)) => sent == shown || sent.as_f64() == shown.as_f64(),
+        (Value::String(sent), Value::String(shown)) => sent == shown || is_same_moment(sent, shown),
+        (Value::Array(sent), Value::Array(shown)) => {
+            sent.len() == shown.len() && sent.iter().zip(shown).all(|(sent, shown)| is_same(sent, shown, rules))
+        }
+        (Value::Object(sent), Value::Object(shown)) => {
+            let mut names = sent.keys().chain(shown.keys()).filter(|name| !rules.volatile.contains(&name.as_str()));
+            names.all(|name| is_same(sent.get(name).unwrap_or(&NULL), shown.get(name).unwrap_or(&NULL), rules))
+        }
+        (sent, shown) => sent == shown,
+    }
+}
+
+fn is_same_moment(sent: &str, shown: &str) -> bool {
+    let moment = |text: &str| text.starts_with(|sign: char| sign.is_ascii_digit()).then(|| Timestamp::parse_iso(text));
+    matches!((moment(sent).flatten(), moment(shown).flatten()), (Some(sent), Some(shown)) if sent == shown)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::http::body_fields::{BodyFields, field};
+
+    const RULES: BodyRules = BodyRules {
+        hints: &[("group", "send it as groupName")],
+        other_routes: &[("slug", "can't be changed here")],
+        default_rule: "can't be changed",
+        echoes: &["keyword", "monitors", "paused"],
+        volatile: &["since", "lastPingAt", "pausedBy"],
+    };
+
+    fn object(value: Value) -> JsonObject {
+        value.as_object().cloned().unwrap_or_default()
+    }
+
+    fn read(body: &mut RecordedFields<'_>) -> usize {
+        ["groupName", "keyword", "url", "monitors", "monitorIds", "name", "host", "paused"]
+            .map(|name| body.text(field(name, "")))
+            .iter()
+            .filter(|given| **given != parallax_core::patch::PatchField::Absent)
+            .count()
+    }
+
+    fn changed(sent: Value) -> (usize, String, Vec<String>) {
+        let shown = json!({
+            "id": "mon_1", "group": "A", "keyword": "ok", "url": null, "slug": "shop", "position": 0,
+            "createdAt": "2026-03-01T09:30:00.000Z", "since": "2026-03-01T09:30:00.000Z",
+            "heartbeat": { "periodSeconds": 60, "lastPingAt": null }, "monitors": [{ "id": "a", "name": "A" }], "paused": true, "pausedBy": "plan",
+        });
+        let ChangeBody { edit, errors: refused, warnings } = read_change(&mut object(sent), Some(&shown), &RULES, read);
+        (edit, refused.to_string(), warnings)
+    }
+
+    #[test]
+    fn what_comes_back_as_it_is_shown_changes_nothing() {
+        let echo = json!({
+            "id": "mon_1", "group": "A", "keyword": "ok", "url": null, "slug": "shop", "position": 0.0,
+            "createdAt": "2026-03-01T10:30:00+01:00", "since": "2020-01-01T00:00:00Z",
+            "heartbeat": { "periodSeconds": 60, "lastPingAt": "2026-03-01T09:30:00.000Z" },
+            "monitors": [{ "id": "a", "name": "A" }],
+        });
+        assert_eq!(changed(echo.clone()), (1, String::new(), vec![]), "null may do something: it is read");
+        let mut merged = object(echo);
+        merged.insert("monitorIds".to_owned(), json!(["b"]));
+        assert_eq!(changed(Value::Object(merged)).0, 3, "both count where one is sent");
+    }
+
+    #[test]
+    fn a_pause_is_an_echo_beside_its_reason_alone() {
+        for (sent, read) in [
+            (json!({ "paused": true, "pausedBy": "plan" }), 0),
+            (json!({ "paused": true }), 1),
+            (json!({ "paused": true, "pausedBy": "owner" }), 1),
+            (json!({ "paused": true, "pausedBy": null }), 1),
+            (json!({ "paused": false, "pausedBy": "plan" }), 1),
+        ] {
+            assert_eq!(changed(sent.clone()), (read, String::new(), vec![]), "{sent}");
+        }
+    }
+
+    #[test]
+    fn what_this_route_does_not_change_is_refused_and_what_is_sent_otherwise_is_told() {
+        for (sent, refused, warned) in [
+            (json!({ "slug": "other" }), "slug can't be changed here", ""),
+            (json!({ "slug": null }), "slug can't be changed here", ""),
+            (json!({ "id": "mon_2" }), "id can't be changed: the service sets it", ""),
+            (json!({ "position": 1 }), "position can't be changed", ""),
+            (json!({ "group": "B" }), "", "group was ignored: send it as groupName"),
+            (json!({ "groupname": "B" }), "", "groupname was ignored: did you mean groupName?"),
+            (json!({ "group_name": "B" }), "", "group_name was ignored: did you mean groupName?"),
+            (json!({ "keywrods": "B" }), "", "keywrods was ignored: did you mean keyword?"),
+            (json!({ "uri": "B" }), "", "uri was ignored: did you mean url?"),
+            (json!({ "mane": "B" }), "", "mane was ignored: did you mean name?"),
+            (json!({ "nmea": "B" }), "", "nmea was ignored: did you mean name?"),
+            (json!({ "hots1": "B" }), "", "hots1 was ignored: did you mean host?"),
+            (json!({ "ulrs": "B" }), "", ""),
+            (json!({ "since": "2020", "unheard": 1, "u": 2, "x".repeat(5000): 3 }), "", ""),
+        ] {
+            let (_, told, warnings) = changed(sent.clone());
+            assert_eq!((told.as_str(), warnings.join("; ").as_str()), (refused, warned), "{sent}");
+        }
+    }
+
+    #[test]
+    fn of_something_new_slips_are_told_and_copies_are_not() {
+        let sent = object(json!({ "id": "mon_1", "slug": "shop", "group": "A", "urll": "x", "since": "x", "x": 1 }));
+        let (_, warnings) = read_new(&sent, &RULES, read);
+        assert_eq!(
+            warnings,
+            [
+                "slug was ignored: it can't be changed here",
+                "group was ignored: send it as groupName",
+                "urll was ignored: did you mean url?",
+            ]
+        );
+        let many = (0..99).map(|n| (format!("keyword{n}"), json!(1))).collect();
+        assert_eq!(read_new(&many, &RULES, read).1.len(), MAX_WARNINGS);
+    }
+}

@@ -1,0 +1,66 @@
+//! Tests of parsing fields and of building their schema.
+
+use super::*;
+
+fn body(value: Value) -> JsonObject {
+    value.as_object().cloned().unwrap_or_default()
+}
+
+fn of(name: &'static str) -> FieldSpec {
+    field(name, "")
+}
+
+#[test]
+fn fields_are_left_out_null_good_or_wrong() {
+    let body = body(json!({ "n": null, "t": "x", "w": 443.0, "f": true, "d": 1.5, "o": { "asia": 5 } }));
+    let mut body = &body;
+    assert_eq!(body.text(of("missing")), PatchField::Absent);
+    assert_eq!(body.text(of("n")), PatchField::Null);
+    assert_eq!(body.text(of("t")), PatchField::Value("x".to_owned()));
+    assert_eq!(body.integer(of("w")), PatchField::Value(443));
+    assert_eq!(body.integer(of("d")), PatchField::Invalid("must be a whole number".to_owned()));
+    assert_eq!(body.number(of("d")), PatchField::Value(1.5));
+    assert_eq!(body.boolean(of("f")), PatchField::Value(true));
+    assert!(
+        matches!(body.boolean(of("t")), PatchField::Invalid(_)) && matches!(body.text(of("w")), PatchField::Invalid(_))
+    );
+    assert_eq!(body.region_integers(of("o"), 1, 9), PatchField::Value(BTreeMap::from([("asia".to_owned(), 5)])));
+    assert!(matches!(body.regions(of("o")), PatchField::Invalid(_)));
+    assert!(matches!(body.string_map(of("o"), 9), PatchField::Invalid(_)));
+}
+
+#[test]
+fn numbers_that_no_integer_holds_are_wrong() {
+    let body = body(json!({ "u": u64::MAX, "e": 1e300, "s": "5" }));
+    for name in ["u", "e", "s"] {
+        assert!(matches!((&mut &body).integer(of(name)), PatchField::Invalid(_)), "{name}");
+    }
+}
+
+#[test]
+fn a_description_names_what_is_asked_for() {
+    let mut description = SchemaBuilder::default();
+    let fields = &mut description;
+    assert_eq!(fields.text(of("a").required().length(1, 80)), PatchField::Absent);
+    fields.text(field("b", "Which one").one_of(["x", "y"]).nullable().default("x"));
+    fields.integer(of("c").range(1, 9).example(2));
+    let expected = json!({
+        "type": "object",
+        "properties": {
+            "a": { "type": "string", "minLength": 1, "maxLength": 80, "description": "" },
+            "b": { "type": ["string", "null"], "enum": ["x", "y", null], "default": "x", "description": "Which one" },
+            "c": { "type": "integer", "minimum": 1, "maximum": 9, "examples": [2], "description": "" },
+        },
+        "required": ["a"],
+    });
+    assert_eq!(Value::Object(description.schema()), expected);
+}
+
+#[test]
+fn a_reader_is_known_by_the_names_that_it_asks_for() {
+    let body = body(json!({ "a": 1, "b": 2 }));
+    let mut asked = RecordedFields::new(&body);
+    assert_eq!(asked.integer(of("a")), PatchField::Value(1));
+    assert_eq!(asked.text(of("c")), PatchField::Absent);
+    assert_eq!(asked.names(), ["a", "c"]);
+}

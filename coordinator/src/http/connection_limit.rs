@@ -1,0 +1,95 @@
+//! Limits concurrent connections per address, so that one client can't take all connection slots.
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Counts open connections by address. Its size is bounded by the number of open connections.
+#[derive(Debug, Clone)]
+pub(super) struct ConnectionLimit {
+    max_per_address: usize,
+    open: Arc<Mutex<BTreeMap<IpAddr, usize>>>,
+}
+
+/// Permit of one connection; released when dropped.
+#[derive(Debug)]
+pub(super) struct ConnectionPermit {
+    limit: ConnectionLimit,
+    peer: Option<IpAddr>,
+}
+
+impl ConnectionLimit {
+    /// Creates a limit of `most` connections per address.
+    pub(super) fn new(most: usize) -> Self {
+        Self { max_per_address: most, open: Arc::default() }
+    }
+
+    /// Returns a permit for a connection, or `None` if its address is at the limit. Loopback is not counted, since a
+    /// proxy on this host forwards the connections of all clients.
+    pub(super) fn admit(&self, peer: IpAddr) -> Option<ConnectionPermit> {
+        let peer = address_key(peer);
+        if peer.is_loopback() {
+            return Some(ConnectionPermit { limit: self.clone(), peer: None });
+        }
+        let mut held = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        let count = held.get(&peer).copied().unwrap_or(0);
+        if count >= self.max_per_address {
+            return None;
+        }
+        held.insert(peer, count + 1);
+        Some(ConnectionPermit { limit: self.clone(), peer: Some(peer) })
+    }
+}
+
+impl Drop for ConnectionPermit {
+    fn drop(&mut self) {
+        let Some(peer) = self.peer else { return };
+        let mut held = self.limit.open.lock().unwrap_or_else(PoisonError::into_inner);
+        match held.get(&peer).copied() {
+            Some(count) if count > 1 => held.insert(peer, count - 1),
+            _ => held.remove(&peer),
+        };
+    }
+}
+
+/// Key that connections are counted by: the IPv4 address, or the IPv6 /64, since one host has all of it.
+fn address_key(peer: IpAddr) -> IpAddr {
+    match peer.to_canonical() {
+        IpAddr::V6(address) if !address.is_loopback() => {
+            let [a, b, c, d, ..] = address.segments();
+            IpAddr::from([a, b, c, d, 0, 0, 0, 0])
+        }
+        address => address,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_has_its_share_and_gets_it_back() {
+        let crowd = ConnectionLimit::new(2);
+        let [one, other] = ["192.0.2.1", "192.0.2.2"].map(|address| address.parse().unwrap());
+        let first = crowd.admit(one);
+        let second = crowd.admit(one);
+        assert!(first.is_some() && second.is_some());
+        assert!(crowd.admit(one).is_none());
+        assert!(crowd.admit(other).is_some());
+        drop(first);
+        assert!(crowd.admit(one).is_some());
+        drop(second);
+        assert!(crowd.open.lock().unwrap().is_empty());
+    }
+
+    #[test]
+    fn a_host_is_one_by_all_its_addresses_and_loopback_is_free() {
+        let crowd = ConnectionLimit::new(1);
+        let _held = crowd.admit("2001:db8::1".parse().unwrap());
+        assert!(crowd.admit("2001:db8::2".parse().unwrap()).is_none());
+        assert!(crowd.admit("2001:db8:0:1::1".parse().unwrap()).is_some());
+        let _held = crowd.admit("::ffff:192.0.2.1".parse().unwrap());
+        assert!(crowd.admit("192.0.2.1".parse().unwrap()).is_none());
+        let _free = ["127.0.0.1", "127.0.0.1", "::1", "::1"].map(|it| crowd.admit(it.parse().unwrap()).unwrap());
+    }
+}

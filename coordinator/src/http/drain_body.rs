@@ -1,0 +1,118 @@
+//! Drains the unread rest of a request body before the response is sent: closing a connection with unread bytes resets
+//! it, and the response may be lost (RFC 9112, section 9.6).
+
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures_util::{Stream, StreamExt};
+use tokio::sync::oneshot;
+use tokio::time::timeout;
+
+use super::json_body::RequestBody;
+
+/// Limit of bytes drained; a client that sends more may lose the response.
+const MAX_BYTES: usize = 16 << 20;
+/// Time limit of draining.
+const DRAIN_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// A body that hands back its unread rest when dropped.
+struct RecoverableBody {
+    body: Option<RequestBody>,
+    back: Option<oneshot::Sender<RequestBody>>,
+}
+
+/// The unread rest of a body.
+pub(super) struct UnreadBody(oneshot::Receiver<RequestBody>);
+
+/// Splits a body into one to read and a handle to its unread rest.
+pub(super) fn recoverable(body: RequestBody) -> (RequestBody, UnreadBody) {
+    let (back, rest) = oneshot::channel();
+    (RecoverableBody { body: Some(body), back: Some(back) }.boxed(), UnreadBody(rest))
+}
+
+impl Stream for RecoverableBody {
+    type Item = Result<Bytes, ()>;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        let Some(body) = &mut self.body else { return Poll::Ready(None) };
+        let polled = body.poll_next_unpin(cx);
+        if let Poll::Ready(None | Some(Err(()))) = polled {
+            self.body = None;
+        }
+        polled
+    }
+}
+
+impl Drop for RecoverableBody {
+    fn drop(&mut self) {
+        if let (Some(body), Some(back)) = (self.body.take(), self.back.take()) {
+            // Fails if the handle was dropped; the rest then stays unread.
+            let _: Result<(), RequestBody> = back.send(body);
+        }
+    }
+}
+
+impl UnreadBody {
+    /// Reads and discards the rest, within the limits of time and size.
+    pub(super) async fn drain(self) {
+        self.drain_within(DRAIN_TIMEOUT).await;
+    }
+
+    async fn drain_within(mut self, patience: Duration) {
+        let Ok(mut body) = self.0.try_recv() else { return };
+        let taking = async {
+            let mut taken = 0;
+            while let Some(Ok(part)) = body.next().await {
+                taken += part.len();
+                if taken > MAX_BYTES {
+                    return;
+                }
+            }
+        };
+        // A slow sender may lose the response.
+        let _: Result<(), _> = timeout(patience, taking).await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use futures_util::stream;
+
+    use super::*;
+
+    fn parts(count: usize, length: usize) -> (RequestBody, Arc<AtomicUsize>) {
+        let given = Arc::<AtomicUsize>::default();
+        let counted = Arc::clone(&given);
+        let each = move |_| {
+            counted.fetch_add(1, Ordering::Relaxed);
+            Ok(Bytes::from(vec![b' '; length]))
+        };
+        (stream::iter(0..count).map(each).boxed(), given)
+    }
+
+    #[tokio::test]
+    async fn what_a_reader_left_is_taken_and_no_more_than_is_bearable() {
+        for (count, length, read, expected) in [(9, 10, 0, 9), (9, 10, 4, 9), (9, 10, 9, 9), (100, 1 << 20, 1, 18)] {
+            let (body, given) = parts(count, length);
+            let (mut lent, rest) = recoverable(body);
+            for _ in 0..read {
+                lent.next().await.unwrap().unwrap();
+            }
+            drop(lent);
+            rest.drain().await;
+            assert_eq!(given.load(Ordering::Relaxed), expected, "{count} of {length} after {read}");
+        }
+    }
+
+    #[tokio::test]
+    async fn one_that_never_comes_is_not_waited_for() {
+        let (lent, rest) = recoverable(stream::pending().boxed());
+        drop(lent);
+        rest.drain_within(Duration::from_millis(20)).await;
+    }
+}

@@ -1,0 +1,74 @@
+//! Tests of which requests the fast path accepts, and of the date header.
+
+use super::*;
+
+/// Looks up a request in a cache that has every document: path, host, length, and whether the connection closes.
+fn seen(head: &str) -> Option<(String, String, usize, bool)> {
+    let mut asked = None;
+    let look = |question: &SimpleRequest<'_>| {
+        asked = Some((question.path.to_owned(), question.header_values("host").collect::<String>()));
+        Some(RenderedResponse { status: StatusCode::OK, head: Bytes::new(), body: Bytes::new() })
+    };
+    let (_, length, closes) = look_up(head.as_bytes(), look)?;
+    asked.map(|(path, host)| (path, host, length, closes))
+}
+
+#[test]
+fn a_plain_question_is_answered_here() {
+    let head = "GET /p/shop?range=7d HTTP/1.1\r\nHost: a.example\r\nAccept: */*\r\n\r\n";
+    let expected = ("/p/shop?range=7d".to_owned(), "a.example".to_owned(), head.len(), false);
+    assert_eq!(seen(head), Some(expected.clone()));
+    // More bytes belong to the next request.
+    assert_eq!(seen(&format!("{head}GET")), Some(expected));
+    for (connection, closes) in [("keep-alive", false), ("Keep-Alive", false), ("close", true), ("CLOSE", true)] {
+        let head = format!("GET / HTTP/1.1\r\nhost: a\r\nconnection: {connection}\r\n\r\n");
+        assert_eq!(seen(&head).map(|seen| seen.3), Some(closes), "{connection}");
+    }
+}
+
+#[test]
+fn whatever_is_more_is_for_others() {
+    let many = "x: y\r\n".repeat(MAX_HEADERS);
+    for head in [
+        "",
+        "GET / HTTP/1.1\r\nHost: a\r\n",
+        "HEAD / HTTP/1.1\r\nHost: a\r\n\r\n",
+        "POST / HTTP/1.1\r\nHost: a\r\n\r\n",
+        "get / HTTP/1.1\r\nHost: a\r\n\r\n",
+        "GET / HTTP/1.0\r\nHost: a\r\n\r\n",
+        "GET http://a/ HTTP/1.1\r\nHost: a\r\n\r\n",
+        "GET * HTTP/1.1\r\nHost: a\r\n\r\n",
+        "GET / HTTP/1.1\r\n\r\n",
+        "GET / HTTP/1.1\r\nHost: a\r\nHost: a\r\n\r\n",
+        "GET / HTTP/1.1\r\nHost: a\r\nHost: \u{e4}\r\n\r\n",
+        "GET / HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n",
+        "GET / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n",
+        "GET / HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\n\r\n",
+        "GET / HTTP/1.1\r\nHost: a\r\nConnection: upgrade\r\nUpgrade: h2c\r\n\r\n",
+        "GET / HTTP/1.1\r\nHost: a\r\nConnection: close, x\r\n\r\n",
+        "GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\nConnection: close\r\n\r\n",
+        "GET / HTTP/1.1\r\nHost : a\r\n\r\n",
+        "GET / HTTP/1.1\r\nHost: a\r\n b: c\r\n\r\n",
+        "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
+        &format!("GET / HTTP/1.1\r\nHost: a\r\n{many}\r\n"),
+    ] {
+        assert_eq!(seen(head), None, "{head:?}");
+    }
+}
+
+#[test]
+fn what_is_not_known_is_for_others() {
+    assert!(look_up(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n", |_| None::<()>).is_none());
+}
+
+#[test]
+fn the_date_is_of_its_second() {
+    let written = |millis: i64| {
+        let mut head = BytesMut::new();
+        put_date(&mut head, Timestamp::from_millis(millis));
+        String::from_utf8(head.to_vec()).unwrap()
+    };
+    assert_eq!(written(784_111_777_999), "Sun, 06 Nov 1994 08:49:37 GMT");
+    assert_eq!(written(784_111_777_000), written(784_111_777_999));
+    assert_eq!(written(784_111_778_000), "Sun, 06 Nov 1994 08:49:38 GMT");
+}

@@ -1,0 +1,397 @@
+//! Tracks idle connections: when all connection slots are taken, the connection idle for longest is closed.
+//!
+//! A request only updates atomics of its own connection. The queue of all connections is brought up to date by the task
+//! that evicts, as far as it has to search; a busy connection that it finds is dequeued and requeued once it is idle.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::Notify;
+use tokio::time::{Instant, sleep_until};
+
+/// Flag: part of a response may not have been written yet.
+const UNSENT: u32 = 1;
+/// Counter in the same word: one request in progress. HTTP/2 connections may have several.
+const REQUEST: u32 = 2;
+/// Flag: the connection is not in the queue. Changed only under the lock of the queue.
+const DEQUEUED: u32 = 1 << 31;
+
+/// The open connections, ordered by when they were last seen to become idle.
+#[derive(Debug, Clone)]
+pub(super) struct IdleConnections(Arc<IdleState>);
+
+#[derive(Debug)]
+struct IdleState {
+    /// Time for which an idle connection is not evicted, since the request that it has sent may not have been read yet.
+    min_idle: Duration,
+    /// Zero of all timestamps.
+    epoch: Instant,
+    queue: Mutex<IdleQueue>,
+    /// Number of tasks that wait to evict a connection.
+    waiters: AtomicU32,
+    /// Notified when a connection becomes idle while a task waits to evict one.
+    became_idle: Notify,
+    /// Notified when a connection declines its eviction.
+    declined: Notify,
+}
+
+#[derive(Debug, Default)]
+struct IdleQueue {
+    next_number: u64,
+    /// By a lower bound of the time since which it is idle, and its number.
+    by_idle_since: BTreeMap<(u64, u64), Arc<ActivityState>>,
+}
+
+/// Activity of one connection, idle at first. Unregistered when the last clone is dropped.
+#[derive(Debug, Clone)]
+pub(super) struct ConnectionActivity(Arc<ActivityHandle>);
+
+/// A request in progress.
+#[derive(Debug)]
+pub(super) struct ActiveRequest(ConnectionActivity);
+
+#[derive(Debug)]
+struct ActivityHandle {
+    idle: IdleConnections,
+    state: Arc<ActivityState>,
+}
+
+#[derive(Debug)]
+struct ActivityState {
+    number: u64,
+    /// Time under which it is queued; written under the lock of the queue.
+    queued_at: AtomicU64,
+    /// [`UNSENT`] and the count of [`REQUEST`] (both zero if idle), and [`DEQUEUED`].
+    flags: AtomicU32,
+    /// Time at which it last became idle.
+    idle_since: AtomicU64,
+    evict: Notify,
+}
+
+/// Result of an attempt to evict a connection.
+enum Eviction {
+    /// A connection was asked to close.
+    Evicted,
+    /// The connection idle for longest may not be evicted before this time.
+    TooRecent(Instant),
+    /// All connections are busy.
+    NoneIdle,
+}
+
+impl IdleConnections {
+    /// Creates an empty set. No connection is evicted before it has been idle for `fresh`.
+    pub(super) fn new(fresh: Duration) -> Self {
+        Self(Arc::new(IdleState {
+            min_idle: fresh,
+            epoch: Instant::now(),
+            queue: Mutex::default(),
+            waiters: AtomicU32::new(0),
+            became_idle: Notify::new(),
+            declined: Notify::new(),
+        }))
+    }
+
+    /// Registers a new connection.
+    pub(super) fn register(&self) -> ConnectionActivity {
+        let now = self.now_nanos();
+        let mut all = lock(&self.0.queue);
+        let number = all.next_number;
+        all.next_number += 1;
+        let kept = Arc::new(ActivityState {
+            number,
+            queued_at: AtomicU64::new(now),
+            flags: AtomicU32::new(0),
+            idle_since: AtomicU64::new(now),
+            evict: Notify::new(),
+        });
+        all.by_idle_since.insert((now, number), Arc::clone(&kept));
+        drop(all);
+        self.notify_waiters();
+        ConnectionActivity(Arc::new(ActivityHandle { idle: self.clone(), state: kept }))
+    }
+
+    /// Asks the connection idle for longest to close; waits until one is idle.
+    pub(super) async fn evict_one(&self) {
+        // Before the first attempt: a connection that becomes idle after it sees that one is waited for.
+        let _wanted = EvictionWaiter::new(&self.0.waiters);
+        loop {
+            match self.try_evict() {
+                Eviction::Evicted => {
+                    // Two notifications may have been merged into one.
+                    if self.0.waiters.load(Ordering::SeqCst) > 1 {
+                        self.0.became_idle.notify_one();
+                    }
+                    return;
+                }
+                Eviction::TooRecent(until) => sleep_until(until).await,
+                Eviction::NoneIdle => self.0.became_idle.notified().await,
+            }
+        }
+    }
+
+    /// Waits until a connection declines its eviction.
+    pub(super) async fn eviction_declined(&self) {
+        self.0.declined.notified().await;
+    }
+
+    /// Searches the queue from the oldest entry, and corrects outdated entries on the way.
+    fn try_evict(&self) -> Eviction {
+        let mut all = lock(&self.0.queue);
+        while let Some(first) = all.by_idle_since.first_entry() {
+            let (filed, _) = *first.key();
+            let seat = first.remove();
+            match seat.idle_since() {
+                Some(since) if since <= filed => {
+                    let until = self.0.epoch + Duration::from_nanos(since) + self.0.min_idle;
+                    if until <= Instant::now() {
+                        seat.evict.notify_one();
+                        return Eviction::Evicted;
+                    }
+                    all.enqueue(filed, seat);
+                    return Eviction::TooRecent(until);
+                }
+                Some(since) => all.enqueue(since, seat),
+                None => {
+                    // It may have become idle just now, without seeing that it is dequeued.
+                    if is_idle(seat.flags.fetch_or(DEQUEUED, Ordering::SeqCst)) {
+                        all.requeue(seat);
+                    }
+                }
+            }
+        }
+        Eviction::NoneIdle
+    }
+
+    /// Nanoseconds since the set was created; enough for five centuries.
+    fn now_nanos(&self) -> u64 {
+        u64::try_from(self.0.epoch.elapsed().as_nanos()).unwrap_or(u64::MAX)
+    }
+
+    fn notify_waiters(&self) {
+        if self.0.waiters.load(Ordering::SeqCst) > 0 {
+            self.0.became_idle.notify_one();
+        }
+    }
+}
+
+impl IdleQueue {
+    fn enqueue(&mut self, moment: u64, seat: Arc<ActivityState>) {
+        seat.queued_at.store(moment, Ordering::Relaxed);
+        self.by_idle_since.insert((moment, seat.number), seat);
+    }
+
+    /// Requeues a connection that is idle again, if it is dequeued.
+    fn requeue(&mut self, seat: Arc<ActivityState>) {
+        if seat.flags.fetch_and(!DEQUEUED, Ordering::SeqCst) & DEQUEUED != 0 {
+            self.enqueue(seat.idle_since.load(Ordering::SeqCst), seat);
+        }
+    }
+}
+
+impl ConnectionActivity {
+    /// Waits until this connection is to be closed. If it is busy by then, it declines and another one is evicted.
+    pub(super) async fn evicted(&self) {
+        let ActivityHandle { idle, state: kept } = &*self.0;
+        loop {
+            kept.evict.notified().await;
+            if kept.idle_since().is_some() {
+                return;
+            }
+            lock(&idle.0.queue).enqueue(idle.now_nanos(), Arc::clone(kept));
+            idle.0.declined.notify_one();
+        }
+    }
+
+    /// Marks the start of a request, once its header is read. Drop the guard when the request ends.
+    pub(super) fn begin_request(&self) -> ActiveRequest {
+        self.0.state.flags.fetch_add(REQUEST, Ordering::SeqCst);
+        ActiveRequest(self.clone())
+    }
+
+    /// Notes that bytes were or are about to be written.
+    pub(super) fn mark_sending(&self) {
+        self.0.state.flags.fetch_or(UNSENT, Ordering::SeqCst);
+    }
+
+    /// Notes that the operating system has accepted all bytes written.
+    pub(super) fn mark_sent(&self) {
+        if self.0.state.flags.load(Ordering::SeqCst) & UNSENT == 0 {
+            return;
+        }
+        // Stored before the connection counts as idle, so that no outdated time is read.
+        self.0.state.idle_since.store(self.0.idle.now_nanos(), Ordering::SeqCst);
+        let before = self.0.state.flags.fetch_and(!UNSENT, Ordering::SeqCst);
+        if !is_idle(before & !UNSENT) {
+            return;
+        }
+        if before & DEQUEUED != 0 {
+            lock(&self.0.idle.0.queue).requeue(Arc::clone(&self.0.state));
+        }
+        self.0.idle.notify_waiters();
+    }
+}
+
+impl ActivityState {
+    /// Time since which it has had no request and nothing to send; `None` while it is busy.
+    fn idle_since(&self) -> Option<u64> {
+        is_idle(self.flags.load(Ordering::SeqCst)).then(|| self.idle_since.load(Ordering::SeqCst))
+    }
+}
+
+/// Returns true if the flags are those of an idle connection.
+const fn is_idle(work: u32) -> bool {
+    work & !DEQUEUED == 0
+}
+
+impl Drop for ActiveRequest {
+    fn drop(&mut self) {
+        // The response is still to be sent.
+        self.0.0.state.flags.fetch_or(UNSENT, Ordering::SeqCst);
+        self.0.0.state.flags.fetch_sub(REQUEST, Ordering::SeqCst);
+    }
+}
+
+impl Drop for ActivityHandle {
+    fn drop(&mut self) {
+        let mut all = lock(&self.idle.0.queue);
+        // Read under the lock, since an evicting task may requeue it.
+        let filed = self.state.queued_at.load(Ordering::Relaxed);
+        all.by_idle_since.remove(&(filed, self.state.number));
+    }
+}
+
+/// Counts one waiting task for as long as it is held.
+struct EvictionWaiter<'a>(&'a AtomicU32);
+
+impl<'a> EvictionWaiter<'a> {
+    fn new(wanted: &'a AtomicU32) -> Self {
+        wanted.fetch_add(1, Ordering::SeqCst);
+        Self(wanted)
+    }
+}
+
+impl Drop for EvictionWaiter<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::FutureExt;
+
+    use super::*;
+
+    #[test]
+    fn the_one_idle_for_longest_leaves_and_those_with_a_request_stay() {
+        let idle = IdleConnections::new(Duration::ZERO);
+        let [busy, sending, used, fresh] = std::array::from_fn(|_| idle.register());
+        let _busy = [busy.begin_request(), busy.begin_request()];
+        drop(busy.begin_request());
+        busy.mark_sent();
+        drop(sending.begin_request());
+        // It was used later than the others and is idle for less time than the fresh one.
+        drop(used.begin_request());
+        used.mark_sent();
+        for seat in [&fresh, &used] {
+            assert!(idle.evict_one().now_or_never().is_some());
+            assert!(seat.evicted().now_or_never().is_some());
+        }
+        assert!(idle.evict_one().now_or_never().is_none());
+        for seat in [&busy, &sending] {
+            assert!(seat.evicted().now_or_never().is_none());
+        }
+        sending.mark_sent();
+        assert!(idle.evict_one().now_or_never().is_some());
+        assert!(sending.evicted().now_or_never().is_some());
+    }
+
+    #[tokio::test]
+    async fn whoever_waits_for_room_has_it_once_a_connection_is_idle() {
+        let idle = IdleConnections::new(Duration::ZERO);
+        let seat = idle.register();
+        let asked = seat.begin_request();
+        let answered = async {
+            drop(asked);
+            seat.mark_sent();
+        };
+        tokio::join!(idle.evict_one(), answered);
+        seat.evicted().await;
+    }
+
+    #[tokio::test]
+    async fn a_fresh_connection_is_left_alone_and_one_with_a_request_by_then_stays() {
+        const FRESH: Duration = Duration::from_millis(50);
+        let idle = IdleConnections::new(FRESH);
+        let (begun, seat) = (Instant::now(), idle.register());
+        idle.evict_one().await;
+        assert!(begun.elapsed() >= FRESH);
+        let _asked = seat.begin_request();
+        assert!(seat.evicted().now_or_never().is_none());
+        assert!(idle.eviction_declined().now_or_never().is_some());
+    }
+
+    #[test]
+    fn one_that_was_busy_at_every_look_comes_back_into_the_order() {
+        let idle = IdleConnections::new(Duration::ZERO);
+        let [first, second] = std::array::from_fn(|_| idle.register());
+        let asked = [first.begin_request(), second.begin_request()];
+        for _ in 0..3 {
+            assert!(idle.evict_one().now_or_never().is_none());
+            assert!(lock(&idle.0.queue).by_idle_since.is_empty());
+        }
+        drop(asked);
+        second.mark_sent();
+        first.mark_sent();
+        // Busy and idle again, which moves it to the end.
+        drop(second.begin_request());
+        second.mark_sent();
+        for seat in [&first, &second] {
+            assert!(idle.evict_one().now_or_never().is_some());
+            assert!(seat.evicted().now_or_never().is_some());
+        }
+    }
+
+    #[test]
+    fn no_connection_is_lost_from_the_order_while_others_look_for_room() {
+        const REQUESTS: usize = 20_000;
+        let idle = IdleConnections::new(Duration::ZERO);
+        let connection = || {
+            let mut seat = idle.register();
+            for _ in 0..REQUESTS {
+                drop(seat.begin_request());
+                seat.mark_sent();
+                if seat.evicted().now_or_never().is_some() {
+                    seat = idle.register();
+                }
+            }
+            seat
+        };
+        let seats: Vec<ConnectionActivity> = std::thread::scope(|scope| {
+            let connections: Vec<_> = (0..4).map(|_| scope.spawn(connection)).collect();
+            while !connections.iter().all(std::thread::ScopedJoinHandle::is_finished) {
+                let _ = idle.evict_one().now_or_never();
+            }
+            connections.into_iter().map(|it| it.join().unwrap()).collect()
+        });
+        while idle.evict_one().now_or_never().is_some() {}
+        assert!(lock(&idle.0.queue).by_idle_since.is_empty());
+        for seat in seats {
+            assert!(seat.evicted().now_or_never().is_some());
+        }
+    }
+
+    #[test]
+    fn one_that_has_gone_is_not_told() {
+        let idle = IdleConnections::new(Duration::ZERO);
+        drop(idle.register());
+        assert!(lock(&idle.0.queue).by_idle_since.is_empty());
+        assert!(idle.evict_one().now_or_never().is_none());
+    }
+}

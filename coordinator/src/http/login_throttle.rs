@@ -1,0 +1,187 @@
+//! Rate limits for login attempts with page passwords: wrong attempts per minute of one address, one network and one
+//! page.
+//!
+//! An attempt is counted before the password is verified, so that concurrent attempts can't bypass the limits, and
+//! refunded if it was right.
+
+use std::net::IpAddr;
+
+use parallax_core::time::Timestamp;
+
+use super::auth::{address_key, network_key};
+use super::client_ip::ClientIp;
+use super::rate_limit::KeyedRateLimit;
+
+/// Wrong attempts per minute and address.
+const MAX_PER_ADDRESS: u32 = 10;
+/// Wrong attempts per minute and network, since addresses within a network cost an attacker nothing.
+const MAX_PER_NETWORK: u32 = 40;
+/// Wrong attempts per minute and page. Applies only to addresses and networks that have failed before, so that an
+/// attacker can't lock out other visitors.
+const MAX_PER_PAGE: u32 = 60;
+/// Wrong attempts per minute and page from all forwarded addresses: a proxy that passes on headers set by its clients
+/// would let each attempt appear to come from a new address.
+const MAX_FORWARDED: u32 = 240;
+
+/// Counts of login attempts.
+#[derive(Debug)]
+pub(super) struct LoginThrottle {
+    addresses: KeyedRateLimit<u128>,
+    networks: KeyedRateLimit<u128>,
+    pages: KeyedRateLimit<u128>,
+    forwarded: KeyedRateLimit<u128>,
+}
+
+/// Login attempt that has been counted.
+#[derive(Debug)]
+#[must_use]
+pub(super) struct LoginAttempt {
+    address: Option<IpAddr>,
+    /// True if a proxy reported the address.
+    is_forwarded: bool,
+    page: u128,
+    at: Timestamp,
+}
+
+impl LoginThrottle {
+    pub(super) const fn new() -> Self {
+        Self {
+            addresses: KeyedRateLimit::new(MAX_PER_ADDRESS),
+            networks: KeyedRateLimit::new(MAX_PER_NETWORK),
+            pages: KeyedRateLimit::new(MAX_PER_PAGE),
+            forwarded: KeyedRateLimit::new(MAX_FORWARDED),
+        }
+    }
+
+    /// Counts an attempt to log in to a page. Without a client IP, because a proxy on this host reports none, it counts
+    /// for the page alone.
+    ///
+    /// # Errors
+    /// Seconds until the next attempt is allowed.
+    pub(super) fn begin(&self, visitor: Option<ClientIp>, page: u128, now: Timestamp) -> Result<LoginAttempt, u32> {
+        let address = visitor.map(|visitor| visitor.address);
+        let is_told = visitor.is_some_and(|visitor| visitor.is_forwarded);
+        let of_page = self.pages.peek(page, now);
+        let is_fresh = match address {
+            None => false,
+            Some(address) => {
+                let own = self.addresses.peek(address_key(address), now);
+                let of_network = self.networks.peek(network_key(address), now);
+                if let Some(found) = [own, of_network].into_iter().find(|found| !found.allowed) {
+                    return Err(found.reset_seconds);
+                }
+                own.remaining == own.limit && of_network.remaining == of_network.limit
+            }
+        };
+        if !of_page.allowed && !is_fresh {
+            return Err(of_page.reset_seconds);
+        }
+        if is_told {
+            self.forwarded.admit_many(page, 1, now).map_err(|found| found.reset_seconds)?;
+        }
+        if let Some(address) = address {
+            for found in [
+                self.addresses.admit_many(address_key(address), 1, now),
+                self.networks.admit_many(network_key(address), 1, now),
+            ] {
+                found.map_err(|found| found.reset_seconds)?;
+            }
+        }
+        // A client without failed attempts may exceed the limit of the page; the attempt is counted and allowed.
+        let _ = self.pages.admit_many(page, 1, now);
+        Ok(LoginAttempt { address, is_forwarded: is_told, page, at: now })
+    }
+
+    /// Refunds an attempt that was right or was not verified.
+    pub(super) fn refund(&self, tried: LoginAttempt) {
+        if let Some(address) = tried.address {
+            self.addresses.refund(address_key(address), tried.at);
+            self.networks.refund(network_key(address), tried.at);
+        }
+        if tried.is_forwarded {
+            self.forwarded.refund(tried.page, tried.at);
+        }
+        self.pages.refund(tried.page, tried.at);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use parallax_core::time::MINUTE;
+
+    use super::*;
+
+    fn peer(text: &str) -> Option<ClientIp> {
+        Some(ClientIp { address: text.parse().unwrap(), is_forwarded: false })
+    }
+
+    const NOW: Timestamp = Timestamp::from_millis(5000);
+
+    #[test]
+    fn a_place_has_ten_and_a_right_one_does_not_count() {
+        let tries = LoginThrottle::new();
+        for _ in 0..30 {
+            let tried = tries.begin(peer("192.0.2.1"), 1, NOW).unwrap();
+            tries.refund(tried);
+        }
+        for _ in 0..MAX_PER_ADDRESS - 1 {
+            tries.begin(peer("192.0.2.1"), 1, NOW).map(drop).unwrap();
+        }
+        tries.begin(peer("192.0.2.1"), 1, NOW).map(drop).unwrap();
+        assert_eq!(tries.begin(peer("192.0.2.1"), 1, NOW + 1).map(drop), Err(60));
+        assert_eq!(tries.begin(peer("192.0.2.1"), 2, NOW + 30_000).map(drop), Err(30));
+        tries.begin(peer("192.0.2.1"), 1, NOW + MINUTE).map(drop).unwrap();
+    }
+
+    #[test]
+    fn a_network_has_forty_whatever_page_they_are_for() {
+        for (place, other) in [("2001:db8:0:{}::1", "2001:db8:1::1"), ("192.0.2.{}", "192.0.3.1")] {
+            let tries = LoginThrottle::new();
+            for n in 0..MAX_PER_NETWORK {
+                tries.begin(peer(&place.replace("{}", &n.to_string())), u128::from(n), NOW).map(drop).unwrap();
+            }
+            let more = peer(&place.replace("{}", "99"));
+            assert_eq!(tries.begin(more, 99, NOW).map(drop), Err(60), "{place}");
+            tries.begin(peer(other), 99, NOW).map(drop).unwrap();
+        }
+    }
+
+    #[test]
+    fn a_page_has_sixty_of_those_who_were_wrong_and_locks_out_nobody_else() {
+        let tries = LoginThrottle::new();
+        let stranger = |n: u32| peer(&format!("198.51.{n}.1"));
+        for n in 0..MAX_PER_PAGE {
+            tries.begin(stranger(n), 1, NOW).map(drop).unwrap();
+        }
+        assert_eq!(tries.begin(stranger(0), 1, NOW).map(drop), Err(60));
+        tries.begin(stranger(0), 2, NOW).map(drop).unwrap();
+        tries.begin(stranger(100), 1, NOW).map(drop).unwrap();
+        assert_eq!(tries.begin(stranger(100), 1, NOW).map(drop), Err(60), "an address that failed before is limited");
+        assert_eq!(
+            tries.begin(None, 1, NOW).map(drop),
+            Err(60),
+            "a proxy that reports no address brings the attempts of all clients"
+        );
+        tries.begin(None, 2, NOW).map(drop).unwrap();
+    }
+
+    #[test]
+    fn one_behind_a_proxy_holds_up_nobody_and_many_made_up_ones_are_bounded() {
+        let told =
+            |n: u32| Some(ClientIp { address: IpAddr::from([10, (n >> 8) as u8, n as u8, 1]), is_forwarded: true });
+        let tries = LoginThrottle::new();
+        for _ in 0..MAX_PER_ADDRESS {
+            tries.begin(told(0), 1, NOW).map(drop).unwrap();
+        }
+        assert_eq!(tries.begin(told(0), 1, NOW).map(drop), Err(60));
+        for n in 1..=MAX_FORWARDED - MAX_PER_ADDRESS {
+            tries.begin(told(n), 1, NOW).map(drop).unwrap();
+        }
+        assert_eq!(tries.begin(told(999), 1, NOW).map(drop), Err(60));
+        tries.begin(told(999), 2, NOW).map(drop).unwrap();
+        tries.begin(peer("198.51.100.1"), 1, NOW).map(drop).unwrap();
+        let right = tries.begin(told(998), 3, NOW).unwrap();
+        tries.refund(right);
+        assert_eq!(tries.forwarded.peek(3, NOW).remaining, MAX_FORWARDED);
+    }
+}

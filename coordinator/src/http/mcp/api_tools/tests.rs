@@ -1,0 +1,129 @@
+//! Tests of api tools.
+
+use super::*;
+use crate::http::openapi::operations;
+
+/// Limit of the list of tools in bytes, since it is part of every conversation with a model.
+const MOST_BYTES: usize = 40_000;
+
+fn tools() -> McpTools {
+    McpTools::new(operations())
+}
+
+fn object(value: Value) -> Map<String, Value> {
+    value.as_object().cloned().unwrap_or_default()
+}
+
+#[test]
+fn what_a_client_keeps_of_all_tools_is_short() {
+    let tools = tools();
+    let written = serde_json::to_string(&tools.tool_list(true)).unwrap();
+    let longest = tools.tool_list(true).into_iter().map(|tool| (tool.to_string().len(), tool["name"].clone()));
+    let mut longest: Vec<_> = longest.collect();
+    longest.sort_by_key(|(length, _)| std::cmp::Reverse(*length));
+    assert!(written.len() <= MOST_BYTES, "{} bytes: {longest:?}", written.len());
+    assert!(!written.contains("\"null\"") && !written.contains("uint32") && !written.contains(".."), "{written}");
+}
+
+#[test]
+fn annotations_say_what_a_call_does() {
+    let tools = tools();
+    let hints = |name: &str| {
+        let listed = &tools.find(name).unwrap().definition["annotations"];
+        ["readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint"]
+            .map(|hint| u8::from(listed[hint] == true))
+    };
+    for (name, expected) in [
+        ("list_monitors", [1, 0, 0, 0]),
+        ("create_monitor", [0, 0, 0, 1]),
+        ("update_monitor", [0, 1, 1, 1]),
+        ("delete_monitor", [0, 1, 1, 0]),
+        ("check_monitor", [0, 0, 0, 1]),
+        ("create_page", [0, 0, 0, 0]),
+        ("update_page", [0, 1, 1, 0]),
+        ("check_domain", [0, 0, 0, 1]),
+        ("create_incident", [0, 0, 0, 1]),
+        ("update_incident", [0, 1, 1, 0]),
+        ("post_update", [0, 0, 0, 1]),
+        ("create_deploy", [0, 0, 0, 0]),
+        ("create_subscriber", [0, 0, 0, 1]),
+        ("create_destination", [0, 0, 0, 1]),
+        ("test_destination", [0, 0, 0, 1]),
+        ("redeliver", [0, 0, 0, 1]),
+        ("rotate_secret", [0, 1, 0, 0]),
+        ("activate_secret", [0, 1, 0, 0]),
+    ] {
+        assert_eq!(hints(name), expected, "{name}");
+    }
+}
+
+#[test]
+fn a_change_clears_fields_by_name() {
+    let sent = |clear: Value| {
+        let mut sent = object(json!({ "pageId": "p", "monitorId": "m", "name": "New", "clear": clear }));
+        sent.retain(|_, value| !value.is_null());
+        tools().request_for("update_monitor", sent).map(|asked| String::from_utf8(asked.body.unwrap()).unwrap())
+    };
+    assert_eq!(sent(json!(["keyword"])).unwrap(), r#"{"name":"New","keyword":null}"#);
+    assert_eq!(sent(Value::Null).unwrap(), r#"{"name":"New"}"#);
+    assert!(sent(json!(["type"])).unwrap_err().starts_with("clear must be names from groupName, "));
+    assert!(sent(json!("keyword")).is_err());
+    let both = json!({ "pageId": "p", "monitorId": "m", "keyword": "x", "clear": ["keyword"] });
+    assert!(tools().request_for("update_monitor", object(both)).unwrap_err().starts_with("keyword must not"));
+    let new = json!({ "pageId": "p", "clear": [] });
+    assert_eq!(tools().request_for("create_monitor", object(new)).unwrap_err(), "there is no argument clear");
+}
+
+#[test]
+fn a_reader_sees_no_tool_that_writes() {
+    let tools = tools();
+    assert!(tools.tool_list(false).iter().all(|tool| tool["annotations"]["readOnlyHint"] == true));
+    assert!(tools.tool_list(true).len() > tools.tool_list(false).len());
+    for tool in tools.tool_list(true) {
+        let name = tool["name"].as_str().unwrap_or_default();
+        assert!(!name.is_empty() && name.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_'), "{name}");
+        assert_eq!(tool["inputSchema"]["type"], "object");
+    }
+}
+
+#[test]
+fn arguments_become_a_path_a_query_and_a_body() {
+    let sent = object(json!({ "pageId": "pag_1/..", "name": "Shop", "url": "a.example" }));
+    let asked = tools().request_for("create_monitor", sent).unwrap();
+    assert_eq!((asked.method, asked.path.as_str()), (Method::POST, "/api/v1/pages/pag_1%2F../monitors"));
+    assert_eq!(asked.body.as_deref(), Some(&br#"{"name":"Shop","url":"a.example"}"#[..]));
+    let asked = tools()
+        .request_for(
+            "get_monitor",
+            object(json!({ "pageId": "p", (legacy::old_argument("monitorId").unwrap_or_default()): "m" })),
+        )
+        .unwrap();
+    assert_eq!((asked.path.as_str(), asked.body), ("/api/v1/pages/p/monitors/m", None));
+}
+
+#[test]
+fn looks_and_test_alerts_wait_for_somebody_else() {
+    let tools = tools();
+    let waiting: Vec<&str> = tools.tools.keys().map(String::as_str).filter(|name| tools.is_slow(name)).collect();
+    assert_eq!(waiting, ["check_domain", "check_monitor", "test_destination"]);
+}
+
+#[test]
+fn old_names_answer_and_are_not_listed() {
+    let tools = tools();
+    assert_eq!(legacy::OLD_TOOLS.map(|(old, _)| tools.writes(old)), [Some(false), Some(true)]);
+    assert!(tools.tool_list(true).iter().all(|tool| legacy::OLD_TOOLS.iter().all(|(old, _)| tool["name"] != *old)));
+}
+
+#[test]
+fn wrong_arguments_are_named() {
+    let refused = |name: &str, value| tools().request_for(name, object(value)).unwrap_err();
+    assert_eq!(refused("list_monitors", json!({})), "pageId is required and must be a string");
+    assert_eq!(refused("list_monitors", json!({ "pageId": 5 })), "pageId is required and must be a string");
+    assert_eq!(refused("list_pages", json!({ "x": 1 })), "there is no argument x");
+    assert_eq!(refused("nothing", json!({})), "there is no tool nothing");
+    assert_eq!(
+        refused("create_monitor", json!({ "pageId": "p", "url": "a.example", "interval": 5 })),
+        "there is no argument interval"
+    );
+}

@@ -1,0 +1,175 @@
+//! Tests of what a model sees: instructions, size of the tool list, filtered results, reasons, and the time.
+
+use parallax_core::event::MonitorStatus;
+use parallax_core::machine::MachineView;
+use parallax_core::observation::Failure;
+use parallax_core::vantage::{Region, RegionSet};
+
+use super::*;
+
+/// Sends a message with a key, or to the public page without one.
+async fn ask(client: &TestClient, key: Option<&str>, body: &Value) -> Value {
+    match key {
+        Some(key) => asked(client, key, body.clone()).await,
+        None => {
+            let headers = [("content-type", "application/json")];
+            client.send("POST", "/p/shop/mcp", &headers, &body.to_string()).await.body
+        }
+    }
+}
+
+/// Calls a tool and returns its structured content.
+async fn given(client: &TestClient, key: Option<&str>, name: &str, arguments: Value) -> Value {
+    let given = ask(client, key, &tool(1, name, arguments)).await;
+    assert_eq!(given["result"]["isError"], false, "{name}: {given}");
+    given["result"]["structuredContent"].clone()
+}
+
+/// A monitor that is up, and one that is down from Asia.
+async fn two_monitors(client: &TestClient) {
+    let (up, down) = (MonitorStatus::Up, MonitorStatus::Down);
+    for (name, status, reason) in [("Up", up, None), ("Down", down, Some(Failure::UnexpectedStatus(503)))] {
+        let made = client.create_monitor(json!({ "name": name, "url": "https://inner.example/x" })).await;
+        let down_from = reason.is_some().then(|| RegionSet::only(Region::Asia));
+        let view = MachineView { status, down_from, down_reason: reason, ..MachineView::default() };
+        client.world.views.lock().unwrap().insert(made["id"].as_str().unwrap().parse().unwrap(), view);
+    }
+}
+
+#[tokio::test]
+async fn instructions_name_only_tools_that_are_there() {
+    let client = TestClient::new().await;
+    for key in [Some(client.write_key.as_str()), Some(client.read_key.as_str()), None] {
+        let hello = ask(&client, key, &message(1, "initialize", json!({}))).await;
+        let words = hello["result"]["instructions"].as_str().unwrap().to_owned();
+        let list = ask(&client, key, &message(2, "tools/list", json!({}))).await;
+        let tools: Vec<&str> =
+            list["result"]["tools"].as_array().unwrap().iter().filter_map(|tool| tool["name"].as_str()).collect();
+        let named: Vec<&str> =
+            words.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').filter(|word| word.contains('_')).collect();
+        assert!(named.iter().all(|name| tools.contains(name)), "{words} {tools:?}");
+        assert!(named.contains(&"get_time"), "{words}");
+        assert_eq!(named.contains(&"list_pages"), key.is_some(), "{words}");
+        assert_eq!(named.contains(&"post_update"), key == Some(client.write_key.as_str()), "{words}");
+        let written = list.to_string();
+        assert!(written.len() <= 40_200, "{} bytes", written.len());
+    }
+}
+
+#[tokio::test]
+async fn a_public_page_answers_to_the_old_name_too() {
+    let client = TestClient::new().await;
+    two_monitors(&client).await;
+    let (old, new) = crate::http::legacy::OLD_TOOLS[0];
+    let listed = given(&client, None, new, json!({})).await;
+    assert_eq!(given(&client, None, old, json!({})).await, listed);
+    assert_eq!(listed["monitors"].as_array().unwrap().len(), 2);
+    assert_eq!(listed["monitors"], listed[crate::http::legacy::OLD_MONITORS]);
+    let unknown = ask(&client, None, &tool(1, crate::http::legacy::OLD_TOOLS[1].0, json!({}))).await;
+    assert_eq!(unknown["error"]["code"], -32602);
+}
+
+#[tokio::test]
+async fn a_key_is_told_why_and_a_visitor_is_not() {
+    let client = TestClient::new().await;
+    two_monitors(&client).await;
+    let page = client.world.shop.id.to_string();
+    let wanted = json!({ "pageId": page, "status": "down" });
+    for name in ["get_status", "list_monitors"] {
+        let found = given(&client, Some(&client.read_key), name, wanted.clone()).await;
+        let [monitor] = &found["monitors"].as_array().unwrap()[..] else { panic!("{found}") };
+        assert_eq!(monitor["downReason"], "unexpected status 503 (from Asia)", "{name}");
+        assert_eq!(found["monitors"], found[crate::http::legacy::OLD_MONITORS], "{name}");
+        let all = given(&client, Some(&client.read_key), name, json!({ "pageId": page })).await;
+        assert_eq!(all["monitors"][0]["downReason"], Value::Null, "{name}");
+    }
+    let status = client.get(&client.shop_path("/status")).await.body;
+    for name in ["get_status", "list_monitors"] {
+        let found = given(&client, None, name, json!({ "status": "down" })).await;
+        assert_eq!(found["monitors"].as_array().unwrap().len(), 1);
+        for document in [found.to_string(), status.to_string()] {
+            assert!(!document.contains("503") && !document.contains("downReason"), "{name} {document}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn an_answer_in_short_has_what_tells_how_things_are() {
+    let client = TestClient::new().await;
+    two_monitors(&client).await;
+    let page = client.world.shop.id.to_string();
+    let brief = json!({ "pageId": page, "brief": true, "status": "down" });
+    let found = given(&client, Some(&client.read_key), "list_monitors", brief.clone()).await;
+    let [monitor] = &found["monitors"].as_array().unwrap()[..] else { panic!("{found}") };
+    let fields: Vec<&str> = monitor.as_object().unwrap().keys().map(String::as_str).collect();
+    assert_eq!(fields, ["id", "name", "type", "target", "status", "downFrom", "downReason"]);
+    assert_eq!(found.as_object().unwrap().len(), 1, "no old names: {found}");
+    let found = given(&client, Some(&client.read_key), "get_status", brief).await;
+    assert_eq!(found["monitors"][0]["downReason"], "unexpected status 503 (from Asia)");
+    assert!(found["page"].get("supportUrl").is_none() && found.get("status").is_some(), "{found}");
+    let title = json!({ "title": "Broken", "message": "We look." });
+    client.call(&client.write_key, "POST", &client.shop_path("/incidents"), title).await;
+    let brief = json!({ "pageId": page, "brief": true });
+    let found = given(&client, Some(&client.read_key), "list_incidents", brief).await;
+    assert_eq!(found["incidents"][0]["latestUpdate"]["body"], "We look.");
+    assert_eq!(found["incidents"][0].get("updates"), None);
+}
+
+#[tokio::test]
+async fn the_time_is_told_in_the_pages_zone() {
+    let client = TestClient::new().await;
+    let page = client.world.shop.id.to_string();
+    let zone = json!({ "timezone": "Asia/Tokyo" });
+    assert_eq!(client.call(&client.write_key, "PATCH", &client.shop_path(""), zone).await.status, 200);
+    let now = client.world.service.now().to_string();
+    for (key, arguments, zone) in [
+        (Some(client.read_key.as_str()), json!({}), "UTC"),
+        (Some(client.read_key.as_str()), json!({ "pageId": page }), "Asia/Tokyo"),
+        (None, json!({}), "Asia/Tokyo"),
+        (None, json!({ "timezone": "Europe/Berlin" }), "Europe/Berlin"),
+    ] {
+        let told = given(&client, key, "get_time", arguments).await;
+        assert_eq!((&told["now"], &told["timezone"]), (&json!(now), &json!(zone)));
+    }
+    let foreign = ask(&client, Some(&client.page_key), &tool(1, "get_time", json!({ "pageId": page }))).await;
+    assert_eq!(foreign["result"]["isError"], true);
+}
+
+#[tokio::test]
+async fn a_window_is_planned_in_local_time() {
+    let client = TestClient::new().await;
+    let page = client.world.shop.id.to_string();
+    let window = json!({
+        "pageId": page, "kind": "maintenance", "title": "Upgrade", "startsAt": "2026-12-08T02:00:00",
+        "endsAt": "2026-12-08 03:00", "timezone": "Europe/Berlin",
+    });
+    let made = given(&client, Some(&client.write_key), "create_incident", window.clone()).await;
+    assert_eq!(made["incident"]["startedAt"], "2026-12-08T01:00:00.000Z");
+    let mut bare = window;
+    bare.as_object_mut().unwrap().remove("timezone");
+    let refused = asked(&client, &client.write_key, tool(2, "create_incident", bare)).await;
+    let words = refused["result"]["content"][0]["text"].as_str().unwrap().to_owned();
+    assert!(words.contains("for a local time, also send timezone"), "{words}");
+}
+
+#[tokio::test]
+async fn words_are_whole_sentences() {
+    let client = TestClient::new().await;
+    let page = client.world.shop.id.to_string();
+    let beat = client.create_monitor(json!({ "type": "heartbeat", "name": "Job", "periodMinutes": 5 })).await;
+    let check = tool(1, "check_monitor", json!({ "pageId": page, "monitorId": beat["id"] }));
+    let refused = asked(&client, &client.write_key, check).await;
+    assert_eq!(
+        refused["result"]["content"][0]["text"],
+        "bad_request: a heartbeat can't be checked on request: its job reports by ping"
+    );
+    let list = asked(&client, &client.write_key, message(2, "tools/list", json!({}))).await;
+    for tool in list["result"]["tools"].as_array().unwrap() {
+        let words = tool["description"].as_str().unwrap();
+        assert!(words.ends_with('.') && !words.contains("..") && !words.contains('$'), "{words}");
+        // For monitors, notify is off by default, so the sentence does not apply.
+        let is_asked = tool["name"].as_str().is_some_and(|name| name.ends_with("_monitor"));
+        let has_notify = tool["inputSchema"]["properties"].get("notify").is_some() && !is_asked;
+        assert_eq!(words.contains("unless notify is false"), has_notify, "{words}");
+    }
+}

@@ -1,0 +1,182 @@
+//! Tests of every bound in the OpenAPI description by its last valid and first invalid value, and of every type.
+
+use super::values::Rules;
+use super::*;
+
+/// Lists all body fields with their operations.
+fn fields() -> Vec<(ApiOperation, String, Value)> {
+    let mut fields = Vec::new();
+    for operation in operations() {
+        let Some(body) = &operation.body else { continue };
+        for (name, schema) in body.schema["properties"].as_object().unwrap() {
+            fields.push((operation.clone(), name.clone(), schema.clone()));
+        }
+    }
+    fields
+}
+
+impl ConformanceFixture {
+    /// Sends a request with the value for the field.
+    async fn tried(&self, operation: &ApiOperation, field: &str, value: &Value) -> TestResponse {
+        let (ids, mut body) = self.bench(operation, field).await;
+        let mut ids = ids;
+        if operation.id == "createDestination" && field == "type" {
+            body = value.as_str().map_or(body, destination_of);
+        }
+        if operation.id == "createMonitor" && field == "type" {
+            body = json!({
+                "url": "a.example", "host": "a.example", "port": 1, "name": "x", "periodMinutes": 5,
+                "vendorUrl": "https://www.githubstatus.com",
+            });
+        }
+        if operation.id == "createIncident" && field == "kind" {
+            body["startsAt"] = json!(self.ahead(DAY).to_string());
+            body["endsAt"] = json!(self.ahead(DAY + HOUR).to_string());
+        }
+        if operation.id == "postUpdate" && field == "status" && value == "completed" {
+            ids.insert("incidentId", self.made("incident", self.incident("startsAt")).await);
+        }
+        body[field] = value.clone();
+        let answered = self.send(operation.method.as_str(), &Self::path(operation, &ids), body).await;
+        self.clear(operation, &ids, &answered).await;
+        answered
+    }
+}
+
+/// Body of a destination of a type.
+fn destination_of(kind: &str) -> Value {
+    let mut body = hook();
+    match kind {
+        "email" => body["to"] = json!("owner@example.com"),
+        "slack" => body["url"] = json!("https://hooks.slack.com/services/T000/B000/XXXX"),
+        "discord" => body["url"] = json!("https://discord.com/api/webhooks/1/x"),
+        "telegram" => (body["token"], body["chat"]) = (json!("123456:ABC-def"), json!("5")),
+        "ntfy" => body["url"] = json!("https://ntfy.example/topic"),
+        "pagerduty" => body["key"] = json!("0".repeat(32)),
+        _ => {}
+    }
+    body
+}
+
+fn shown(value: &Value) -> String {
+    value.to_string().chars().take(80).collect()
+}
+
+#[tokio::test]
+async fn what_the_description_allows_is_taken() {
+    let shop = ConformanceFixture::new().await;
+    let mut faults = Vec::new();
+    for (operation, field, schema) in fields() {
+        let rules = Rules(&schema);
+        for value in shop.good(&operation, &field, &rules) {
+            let answered = shop.tried(&operation, &field, &value).await;
+            if answered.status != operation.response.status {
+                faults.push(format!("{} {field} {}: {}", operation.id, shown(&value), answered.text));
+            }
+        }
+    }
+    assert_eq!(faults, [""; 0], "{}", faults.join("\n"));
+}
+
+#[tokio::test]
+async fn what_the_description_forbids_is_refused_by_name() {
+    let shop = ConformanceFixture::new().await;
+    let mut faults = Vec::new();
+    for (operation, field, schema) in fields() {
+        let rules = Rules(&schema);
+        for value in shop.bad(&operation, &field, &rules) {
+            let answered = shop.tried(&operation, &field, &value).await;
+            let fields = answered.body["error"]["fields"].as_array().cloned().unwrap_or_default();
+            let is_named = fields.iter().any(|fault| fault["field"] == field.as_str());
+            if !is_refused(&answered, 400, "bad_request") || !is_named {
+                faults.push(format!("{} {field} {}: {}", operation.id, shown(&value), answered.text));
+            }
+        }
+    }
+    assert_eq!(faults, [""; 0], "{}", faults.join("\n"));
+}
+
+#[tokio::test]
+async fn null_is_taken_where_the_description_says_so_and_nowhere_else() {
+    let shop = ConformanceFixture::new().await;
+    let mut faults = Vec::new();
+    for (operation, field, schema) in fields() {
+        let answered = shop.tried(&operation, &field, &Value::Null).await;
+        // Null is valid for these fields only on incidents; maintenance windows require them.
+        let is_of_window = matches!(field.as_str(), "startsAt" | "endsAt");
+        let is_taken = Rules(&schema).is_nullable() && !is_of_window;
+        let expected = if is_taken { operation.response.status } else { 400 };
+        if answered.status != expected {
+            faults.push(format!("{} {field} null: {}", operation.id, answered.text));
+        }
+    }
+    assert_eq!(faults, [""; 0], "{}", faults.join("\n"));
+}
+
+#[tokio::test]
+async fn what_a_body_must_have_is_asked_for_and_nothing_else() {
+    let shop = ConformanceFixture::new().await;
+    for operation in operations() {
+        let Some(body) = &operation.body else { continue };
+        let required: Vec<&str> = body
+            .schema
+            .get("required")
+            .into_iter()
+            .flat_map(|it| it.as_array().unwrap())
+            .filter_map(Value::as_str)
+            .collect();
+        let (ids, good) = shop.bench(&operation, "").await;
+        let path = ConformanceFixture::path(&operation, &ids);
+        for field in &required {
+            let mut without = good.clone();
+            without.as_object_mut().unwrap().remove(*field);
+            let answered = shop.send(operation.method.as_str(), &path, without).await;
+            assert!(is_refused(&answered, 400, "bad_request"), "{} {field} {answered:?}", operation.id);
+        }
+        if operation.method == Method::PATCH {
+            assert_eq!(required, [""; 0], "{}", operation.id);
+            let answered = shop.send("PATCH", &path, json!({ "none-such": [5] })).await;
+            assert_eq!(answered.status, 200, "{} {answered:?}", operation.id);
+        }
+    }
+}
+
+#[tokio::test]
+async fn every_parameter_of_a_query_keeps_what_the_description_says() {
+    let shop = ConformanceFixture::new().await;
+    let mut seen = 0;
+    for operation in operations() {
+        let path = ConformanceFixture::path(&operation, &shop.ids);
+        for parameter in &operation.query {
+            let rules = Rules(&parameter.schema);
+            let number = |bound: &str| parameter.schema[bound].as_i64().unwrap_or_default();
+            let (good, bad) = match (rules.kind(), rules.words()) {
+                ("integer", _) => (
+                    vec![number("minimum").to_string(), number("maximum").to_string()],
+                    vec![(number("minimum") - 1).to_string(), (number("maximum") + 1).to_string()],
+                ),
+                ("boolean", _) => (vec!["true".to_owned(), "false".to_owned()], vec!["1".to_owned()]),
+                (_, Some(words)) => (words.iter().map(text_of).collect(), vec!["none".to_owned()]),
+                _ if parameter.schema["format"] == "date" => {
+                    (vec!["2026-11-27".to_owned()], vec!["2026-11-31".to_owned(), "27.11.2026".to_owned()])
+                }
+                _ => (Vec::new(), Vec::new()),
+            };
+            for (values, status) in [(good, 200), (bad, 400), (vec![String::new(), "none such".to_owned()], 400)] {
+                for value in values {
+                    let query = format!("{path}?{}={}", parameter.name, value.replace(' ', "%20"));
+                    // A valid deletion would remove the resource needed for the next values.
+                    if operation.writes() && status == 200 {
+                        continue;
+                    }
+                    let answered = shop.send(operation.method.as_str(), &query, Value::Null).await;
+                    assert_eq!(answered.status, status, "{query} {answered:?}");
+                    let fault = &answered.body["error"]["fields"][0]["field"];
+                    assert!(status == 200 || fault == parameter.name, "{query} {answered:?}");
+                    seen += 1;
+                }
+            }
+        }
+    }
+    assert!(seen > 40, "{seen}");
+}

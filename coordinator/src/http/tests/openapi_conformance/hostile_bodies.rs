@@ -1,0 +1,94 @@
+//! Tests of malicious and malformed bodies with every operation that takes one.
+
+use super::*;
+
+/// Bodies that every endpoint must reject, with names.
+fn bodies() -> Vec<(&'static str, Vec<u8>)> {
+    let deep = |open: &str, close: &str| (open.repeat(100_000) + &close.repeat(100_000)).into_bytes();
+    let named = |text: &str| format!(r#"{{"name": {text}, "title": {text}, "version": {text}}}"#).into_bytes();
+    vec![
+        ("deep lists", deep("[", "]")),
+        ("deep objects", deep("{\"name\":", "}")),
+        ("deep below a field", [&b"{\"headers\":"[..], &deep("[", "]"), b"}"].concat()),
+        ("deep and unclosed", b"{\"a\":".repeat(50_000)),
+        ("a duplicate name", br#"{"name": "a", "name": "a"}"#.to_vec()),
+        ("a duplicate name, once escaped", br#"{"name": "a", "n\u0061me": "a"}"#.to_vec()),
+        ("a duplicate nested name", br#"{"headers": {"a": "b", "a": "b"}}"#.to_vec()),
+        ("a lone surrogate", named(r#""\ud800""#)),
+        ("surrogates in the wrong order", named(r#""\udc00\ud800""#)),
+        ("a lone surrogate as a name", br#"{"\ud800": 1}"#.to_vec()),
+        ("a raw NUL", named("\"a\0b\"")),
+        ("a number out of range", br#"{"port": 1e400}"#.to_vec()),
+        ("a nested number out of range", br#"{"more": [-1e400]}"#.to_vec()),
+        ("invalid UTF-8", b"{\"name\": \"\xff\xfe\"}".to_vec()),
+        ("overlong UTF-8", b"{\"name\": \"\xc0\xaf\"}".to_vec()),
+        ("a surrogate in UTF-8", b"{\"name\": \"\xed\xa0\x80\"}".to_vec()),
+        ("UTF-16", b"\xff\xfe{\0}\0".to_vec()),
+        ("two byte order marks", b"\xef\xbb\xbf\xef\xbb\xbf{}".to_vec()),
+        ("ten megabytes", vec![b' '; 10 << 20]),
+        ("ten megabytes in a text", [&b"{\"name\": \""[..], &vec![b'a'; 10 << 20], b"\"}"].concat()),
+        ("two documents", b"{} {}".to_vec()),
+        ("a trailing comma", b"{\"name\": \"a\",}".to_vec()),
+        ("NaN", br#"{"port": NaN}"#.to_vec()),
+        ("an empty body", Vec::new()),
+        ("a list", b"[[]]".to_vec()),
+        ("null", b"null".to_vec()),
+    ]
+}
+
+#[tokio::test]
+async fn every_door_that_takes_a_body_refuses_what_means_harm() {
+    let shop = ConformanceFixture::new().await;
+    let client = &shop.client;
+    let bearer = format!("Bearer {}", client.write_key);
+    let headers = [("authorization", bearer.as_str()), ("content-type", "application/json")];
+    let (bodies, mut doors) = (bodies(), 0);
+    for operation in operations().into_iter().filter(ApiOperation::writes) {
+        doors += 1;
+        for (what, body) in &bodies {
+            let before = client.world.service.last_edit();
+            let path = format!("/api/v1{}", ConformanceFixture::path(&operation, &shop.ids));
+            // Operations that do not read a body would succeed.
+            if operation.body.is_none() && operation.method != Method::POST {
+                continue;
+            }
+            let answered = client.send_bytes(operation.method.as_str(), &path, &headers, body.clone()).await;
+            client.world.clock.set(shop.ahead(10_000));
+            if operation.body.is_none() {
+                assert!(answered.status < 500, "{} {what} {answered:?}", operation.id);
+                continue;
+            }
+            assert!(is_refused(&answered, 400, "bad_request"), "{} {what} {answered:?}", operation.id);
+            assert!(answered.body["error"]["fields"].is_array(), "{} {what}", operation.id);
+            assert!(answered.bytes.len() < 1000, "{} {what}", operation.id);
+            assert_eq!(client.world.service.last_edit(), before, "{} {what}", operation.id);
+        }
+    }
+    assert!(doors > 15, "{doors}");
+}
+
+#[tokio::test]
+async fn both_doors_for_agents_refuse_what_means_harm() {
+    let shop = ConformanceFixture::new().await;
+    let client = &shop.client;
+    let bearer = format!("Bearer {}", client.write_key);
+    let headers = [("authorization", bearer.as_str()), ("content-type", "application/json")];
+    let call = |arguments: &[u8]| {
+        let start = br#"{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "create_monitor", "arguments": "#;
+        [&start[..], arguments, b"}}"].concat()
+    };
+    for path in ["/api/v1/mcp", "/p/shop/mcp"] {
+        for (what, body) in bodies() {
+            for (what, body) in [(what, body.clone()), (what, call(&body))] {
+                let answered = client.send_bytes("POST", path, &headers, body).await;
+                client.world.clock.set(shop.ahead(10_000));
+                let refused = &answered.body;
+                let refused = if refused.is_array() { &refused[0] } else { refused };
+                assert!(answered.status < 500, "{path} {what} {answered:?}");
+                assert_eq!(refused["jsonrpc"], "2.0", "{path} {what} {answered:?}");
+                assert!(refused["error"]["code"].is_i64() || refused["result"]["isError"] == true, "{answered:?}");
+                assert!(answered.bytes.len() < 1000, "{path} {what}");
+            }
+        }
+    }
+}

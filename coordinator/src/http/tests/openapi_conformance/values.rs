@@ -1,0 +1,186 @@
+//! Generates valid and invalid values from the schema of a field: the last valid and first invalid of each bound.
+
+use super::*;
+
+/// Schema of a field.
+pub(super) struct Rules<'a>(pub(super) &'a Value);
+
+impl Rules<'_> {
+    /// Type, without null.
+    pub(super) fn kind(&self) -> &str {
+        let kind = &self.0["type"];
+        kind.as_str().or_else(|| kind[0].as_str()).unwrap_or_else(|| panic!("{} has no type", self.0))
+    }
+
+    /// Returns true if null is allowed.
+    pub(super) fn is_nullable(&self) -> bool {
+        self.0["type"].as_array().is_some_and(|kinds| kinds.contains(&json!("null")))
+    }
+
+    /// Allowed values; `None` if they are not enumerated.
+    pub(super) fn words(&self) -> Option<Vec<Value>> {
+        let words = self.0["enum"].as_array()?;
+        Some(words.iter().filter(|word| !word.is_null()).cloned().collect())
+    }
+
+    fn length(&self, bound: &str) -> Option<usize> {
+        self.0[bound].as_u64().and_then(|length| usize::try_from(length).ok())
+    }
+}
+
+impl ConformanceFixture {
+    /// Valid values of a field of an operation.
+    pub(super) fn good(&self, operation: &ApiOperation, field: &str, rules: &Rules<'_>) -> Vec<Value> {
+        // These can't be changed, so only the current value is accepted.
+        match (operation.id, field) {
+            ("updateMonitor", "type") => return vec![json!("http")],
+            ("updateDestination", "type") => return vec![json!("webhook")],
+            ("updateIncident", "repeat") => return vec![json!("weekly")],
+            _ => {}
+        }
+        if let Some(words) = rules.words() {
+            return words;
+        }
+        match rules.kind() {
+            "boolean" => vec![json!(true), json!(false)],
+            "integer" | "number" => vec![rules.0["minimum"].clone(), rules.0["maximum"].clone()],
+            "string" if rules.0["format"] == "date-time" => vec![self.moment(field)],
+            "string" => {
+                let Some(most) = rules.length("maxLength") else {
+                    return rules.0["examples"].as_array().cloned().unwrap_or_else(|| vec![json!("UTC")]);
+                };
+                let lengths = [rules.length("minLength").unwrap_or(0), most];
+                lengths.iter().filter_map(|length| self.formed(operation, field, *length)).map(Value::from).collect()
+            }
+            "array" => {
+                let (few, many) = (rules.length("minItems").unwrap_or(0), rules.length("maxItems"));
+                [few, 1, many.unwrap_or(2)].into_iter().map(|count| self.list(field, rules, count)).collect()
+            }
+            "object" if rules.0["additionalProperties"]["type"] == "integer" => {
+                let bound = |name: &str| json!({ "asia": rules.0["additionalProperties"][name] });
+                vec![json!({}), bound("minimum"), bound("maximum")]
+            }
+            "object" => {
+                let most = rules.length("maxProperties").unwrap();
+                vec![json!({}), json!({ "X-Name": "value" }), headers(most)]
+            }
+            other => panic!("{field} has the unknown type {other}"),
+        }
+    }
+
+    /// Invalid values of a field of an operation.
+    pub(super) fn bad(&self, operation: &ApiOperation, field: &str, rules: &Rules<'_>) -> Vec<Value> {
+        let mut bad = match rules.kind() {
+            "boolean" => vec![json!("true"), json!(1), json!([])],
+            "integer" | "number" => {
+                let step = if rules.kind() == "integer" { 1.0 } else { 0.001 };
+                let beside = |bound: &str, by: f64| json!(rules.0[bound].as_f64().unwrap() + by);
+                let mut bad = vec![beside("minimum", -step), beside("maximum", step), json!("5"), json!(true)];
+                bad.extend((rules.kind() == "integer").then(|| beside("minimum", 0.5)));
+                bad
+            }
+            "string" => {
+                let mut bad = vec![json!(5), json!(true), json!({}), json!(["x"])];
+                if rules.0["format"] == "date-time" {
+                    bad.extend(["", "soon", "2026-11-28", "2026-11-28T12:00:00"].map(Value::from));
+                } else if rules.words().is_some() {
+                    bad.push(json!("none-such"));
+                } else if let Some(most) = rules.length("maxLength") {
+                    bad.extend(self.formed(operation, field, most + 1).map(Value::from));
+                    let short = rules.length("minLength").and_then(|least| least.checked_sub(1));
+                    bad.extend(short.map(|length| json!("a".repeat(length))));
+                }
+                bad
+            }
+            "array" => {
+                let mut bad = vec![json!({}), json!("x"), json!([5]), json!([["x"]])];
+                bad.extend(rules.length("maxItems").map(|most| self.list(field, rules, most + 1)));
+                bad.extend(rules.length("minItems").map(|least| self.list(field, rules, least - 1)));
+                bad.extend(rules.0["items"].get("enum").map(|_| json!(["none-such"])));
+                bad
+            }
+            "object" => {
+                let mut bad = vec![json!([]), json!("x"), json!({ "asia": true }), json!({ "asia": null })];
+                if let Some(most) = rules.0["additionalProperties"]["maximum"].as_i64() {
+                    let least = rules.0["additionalProperties"]["minimum"].as_i64().unwrap();
+                    bad.extend([least - 1, most + 1].map(|ms| json!({ "asia": ms })));
+                    bad.push(json!({ "none-such": least }));
+                }
+                bad.extend(rules.length("maxProperties").map(|most| headers(most + 1)));
+                bad
+            }
+            other => panic!("{field} has the unknown type {other}"),
+        };
+        if let (Some(words), "updateMonitor" | "updateDestination") = (rules.words(), operation.id)
+            && field == "type"
+        {
+            let good = self.good(operation, field, rules);
+            bad.extend(words.into_iter().filter(|word| !good.contains(word)));
+        }
+        bad
+    }
+
+    /// Makes an otherwise valid text of a length in characters; `None` if the format does not allow that length.
+    pub(super) fn formed(&self, operation: &ApiOperation, field: &str, length: usize) -> Option<String> {
+        let filled = |start: &str| {
+            let rest = length.checked_sub(start.len())?;
+            Some(format!("{start}{}", "a".repeat(rest)))
+        };
+        match (operation.id, field) {
+            (_, "url") if length == 0 => Some(String::new()),
+            (_, "url" | "supportUrl" | "vendorUrl") => filled("https://a.example/"),
+            (_, "slug") => filled(&format!("s{}", self.next())).or_else(|| filled("z")),
+            (_, "to" | "email") => {
+                let mailbox = format!("{:012}@", self.next());
+                Some(format!("{mailbox}{}", host("example.com", length.checked_sub(mailbox.len())?)?))
+            }
+            (_, "customDomain") => host(&format!("{:06}.example", self.next()), length),
+            (_, "chat") if length == 1 => Some("5".to_owned()),
+            (_, "chat") => filled("@a"),
+            (_, "token") => filled(""),
+            (_, "key") => Some("0".repeat(length)),
+            (_, "body" | "password") => Some("\u{e9}".repeat(length)),
+            // Lengths are in characters, not bytes, without surrounding whitespace.
+            _ if length > 0 => Some(format!("  {}\n", "\u{1f6a2}".repeat(length)).trim_end_matches('\n').to_owned()),
+            _ => Some(String::new()),
+        }
+    }
+
+    fn moment(&self, field: &str) -> Value {
+        let ahead = match field {
+            "startsAt" => DAY + HOUR,
+            "endsAt" => DAY + 3 * HOUR,
+            _ => -HOUR,
+        };
+        json!(self.ahead(ahead).to_string())
+    }
+
+    /// Makes a list of `count` valid entries.
+    fn list(&self, field: &str, rules: &Rules<'_>, count: usize) -> Value {
+        let words = rules.0["items"]["enum"].as_array();
+        let one = |number: usize| match (field, words) {
+            (_, Some(words)) => words[number % words.len()].clone(),
+            ("monitorIds", _) => json!(self.ids["monitorId"]),
+            ("monitors", _) => json!({ "id": self.ids["monitorId"], "impact": "major" }),
+            ("remind", _) => json!(format!("{}h", number + 1)),
+            ("allowedPeople", _) => json!(format!("reader{number}@example.com")),
+            ("allowedDomains", _) => json!(format!("shop{number}.example")),
+            _ => panic!("add a valid entry of {field}"),
+        };
+        (0..count).map(one).collect()
+    }
+}
+
+fn headers(count: usize) -> Value {
+    (0..count).map(|number| (format!("X-{number}"), json!("x"))).collect::<serde_json::Map<_, _>>().into()
+}
+
+/// Makes a host name of a length with the given ending; `None` if that is impossible.
+fn host(end: &str, length: usize) -> Option<String> {
+    let mut host = end.to_owned();
+    while host.len() < length {
+        let label = (length - host.len() - 1).clamp(1, 63);
+        host = format!("{}.{host}", "a".repeat(label));
+    }
+    (host.len() == length).then_some(host)
+}

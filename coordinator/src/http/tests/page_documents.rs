@@ -1,0 +1,153 @@
+//! Tests of page documents: canonical URLs, related incidents, ETags, script sizes and the subscribe dialog.
+
+use parallax_core::time::{DAY, HOUR, MINUTE};
+
+use super::pages::{dialog, document};
+use super::*;
+
+#[tokio::test]
+async fn a_document_has_one_best_address_by_whichever_it_is_reached() {
+    let client = TestClient::new().await;
+    let monitor = client.create_monitor(json!({ "url": "a.example" })).await["id"].as_str().unwrap().to_owned();
+    let incident = json!({ "title": "Till is jammed", "impact": "major", "monitorIds": [monitor] });
+    let opened = client.call(&client.write_key, "POST", &client.shop_path("/incidents"), incident).await;
+    let incident = opened.body["incident"]["id"].as_str().unwrap().to_owned();
+    let mut pictures = std::collections::BTreeSet::new();
+    for (path, best) in [
+        ("", String::new()),
+        ("?range=24h", String::new()),
+        ("/history", "/history/2026-11".to_owned()),
+        (&*format!("/incidents/{incident}"), format!("/incidents/{incident}")),
+        (&*format!("/monitors/{monitor}?range=7d"), format!("/monitors/{monitor}")),
+    ] {
+        let told = format!("<link rel=\"canonical\" href=\"https://shop.pages.example{best}\">");
+        let shared = document(&client, &format!("/p/shop{path}")).await;
+        let own = if path.starts_with('/') { path.to_owned() } else { format!("/{path}") };
+        let own = client.send("GET", &own, &[("host", "shop.pages.example")], "").await;
+        assert!(shared.contains(&told) && own.text.contains(&told), "{path}: {shared}");
+        let picture = shared.split("og:image\" content=\"").nth(1).unwrap().split('"').next().unwrap();
+        pictures.insert(picture.to_owned());
+    }
+    assert_eq!(pictures.len(), 1, "all previews show the status of the page: {pictures:?}");
+}
+
+#[tokio::test]
+async fn a_monitors_page_tells_of_its_incidents_and_of_windows_of_the_whole_page() {
+    let client = TestClient::new().await;
+    let mut ids = Vec::new();
+    for name in ["Till", "Door"] {
+        let made = client.create_monitor(json!({ "url": "a.example", "name": name })).await;
+        ids.push(made["id"].as_str().unwrap().to_owned());
+    }
+    let now = client.world.service.now();
+    for (title, body) in [
+        ("Jammed", json!({ "impact": "major", "monitorIds": [ids[0]] })),
+        (
+            "Rebuilding",
+            json!({
+                "kind": "maintenance",
+                "startsAt": (now + DAY).to_string(),
+                "endsAt": (now + DAY + HOUR).to_string(),
+            }),
+        ),
+        (
+            "Far away",
+            json!({
+                "kind": "maintenance",
+                "startsAt": (now + 9 * DAY).to_string(),
+                "endsAt": (now + 9 * DAY + HOUR).to_string(),
+            }),
+        ),
+        (
+            "Long ago",
+            json!({
+                "impact": "major",
+                "monitorIds": [ids[0]],
+                "startedAt": (now - 120 * DAY).to_string(),
+                "resolvedAt": (now - 80 * DAY).to_string(),
+            }),
+        ),
+    ] {
+        let mut body = body;
+        body["title"] = title.into();
+        let opened = client.call(&client.write_key, "POST", &client.shop_path("/incidents"), body).await;
+        assert_eq!(opened.status, 201, "{opened:?}");
+    }
+    for path in ["", ".md"] {
+        let till = document(&client, &format!("/p/shop/monitors/{}{path}", ids[0])).await;
+        let door = document(&client, &format!("/p/shop/monitors/{}{path}", ids[1])).await;
+        for (title, of_till, of_door) in
+            [("Jammed", true, false), ("Rebuilding", true, true), ("Far away", false, false), ("Long ago", true, false)]
+        {
+            assert_eq!((till.contains(title), door.contains(title)), (of_till, of_door), "{title}{path}");
+        }
+    }
+    assert!(document(&client, "/p/shop").await.contains("ongoing, "), "the day lists the open incident");
+}
+
+#[tokio::test]
+async fn who_has_a_document_has_it_until_something_in_it_is_another() {
+    let client = TestClient::new().await;
+    client.create_monitor(json!({ "url": "a.example" })).await;
+    let body = json!({ "title": "Till is jammed", "impact": "partial", "message": "We look." });
+    let opened = client.call(&client.write_key, "POST", &client.shop_path("/incidents"), body).await;
+    let id = opened.body["incident"]["id"].as_str().unwrap().to_owned();
+    let update = json!({ "status": "resolved", "message": "Over." });
+    client
+        .call(&client.write_key, "POST", &client.shop_path(&format!("/incidents/{id}/updates")), update.clone())
+        .await;
+    let own = [("host", "shop.pages.example")];
+    // Documents with daily figures, since hourly figures would change in between.
+    let paths = ["/?range=90d", "/history/2026-11", &format!("/incidents/{id}"), "/embed"];
+    let written = |bytes: &[u8]| {
+        let text = String::from_utf8_lossy(bytes).into_owned();
+        let (_, after) = text.rsplit_once("<time id=\"written\" datetime=\"").unwrap();
+        after.split('"').next().unwrap().to_owned()
+    };
+    for path in paths {
+        let first = client.send("GET", path, &own, "").await;
+        // The cached document has expired and is rendered again.
+        let begin = client.world.service.now();
+        client.world.clock.set(begin + 20 * MINUTE);
+        let tag = first.headers["etag"].to_str().unwrap();
+        let later = client.send("GET", path, &own, "").await;
+        assert_ne!(written(&first.bytes), written(&later.bytes), "{path}");
+        assert_eq!(later.headers["etag"], tag, "{path}");
+        let known = client.send("GET", path, &[own[0], ("if-none-match", tag)], "").await;
+        assert_eq!((known.status, known.bytes.len()), (304, 0), "{path}");
+        client.world.clock.set(begin);
+    }
+    let before = client.send("GET", "/history/2026-11", &own, "").await;
+    let title = json!({ "title": "Till was jammed" });
+    client.call(&client.write_key, "PATCH", &client.shop_path(&format!("/incidents/{id}")), title).await;
+    let after = client.send("GET", "/history/2026-11", &own, "").await;
+    assert_ne!(before.headers["etag"], after.headers["etag"]);
+}
+
+#[tokio::test]
+async fn the_scripts_of_a_document_are_small() {
+    const MOST: usize = 6 * 1024;
+    let client = TestClient::new().await;
+    let gzip = [("accept-encoding", "gzip")];
+    for (path, most) in [("/p/shop", MOST), ("/p/shop/embed", MOST / 2)] {
+        let text = document(&client, path).await;
+        let mut bytes = 0;
+        for part in text.split("<script src=\"").skip(1) {
+            bytes += client.send("GET", part.split('"').next().unwrap(), &gzip, "").await.bytes.len();
+        }
+        assert!((1..=most).contains(&bytes), "{path}: {bytes}");
+    }
+}
+
+#[tokio::test]
+async fn every_way_to_be_told_is_in_the_dialog_of_a_page() {
+    let client = TestClient::new().await;
+    let text = document(&client, "/p/shop").await;
+    let dialog = dialog(&text);
+    assert!(dialog.contains("name=\"email\""), "{dialog}");
+    for way in ["subscribe", "feed.atom", "feed.rss", "maintenance.ics"] {
+        assert!(dialog.contains(&format!("<a href=\"/p/shop/{way}\">")), "{way}: {dialog}");
+        assert_eq!(client.fetch(&format!("/p/shop/{way}")).await.status, 200, "{way}");
+    }
+    assert!(document(&client, "/p/shop/subscribe").await.contains("name=\"url\""), "the page offers webhooks");
+}

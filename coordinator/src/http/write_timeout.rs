@@ -1,0 +1,141 @@
+//! Write timeout: ends a connection whose reader accepts no data.
+
+use std::io;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use bytes::Bytes;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::time::{Sleep, sleep};
+
+use super::idle_connections::ConnectionActivity;
+
+/// A stream whose writes fail if none makes progress for `limit`. Reports unsent data to the activity of the
+/// connection.
+#[derive(Debug)]
+pub(super) struct WriteTimeoutStream<S> {
+    stream: S,
+    limit: Duration,
+    activity: ConnectionActivity,
+    timer: Option<Pin<Box<Sleep>>>,
+    /// Bytes that were read and put back.
+    unread_bytes: Bytes,
+}
+
+impl<S> WriteTimeoutStream<S> {
+    pub(super) const fn new(stream: S, limit: Duration, seat: ConnectionActivity) -> Self {
+        Self { stream, limit, activity: seat, timer: None, unread_bytes: Bytes::new() }
+    }
+
+    /// Puts back bytes to be read again first. Must not be called while bytes put back before are unread.
+    pub(super) fn unread(&mut self, read: Bytes) {
+        self.unread_bytes = read;
+    }
+
+    /// Applies the timeout to the result of a write.
+    fn with_timeout<T>(&mut self, gave: Poll<io::Result<T>>, cx: &mut Context<'_>) -> Poll<io::Result<T>> {
+        if gave.is_ready() {
+            self.timer = None;
+            return gave;
+        }
+        let limit = self.limit;
+        let waiting = self.timer.get_or_insert_with(|| Box::pin(sleep(limit)));
+        waiting.as_mut().poll(cx).map(|()| Err(io::ErrorKind::TimedOut.into()))
+    }
+}
+
+impl<S: AsyncRead + Unpin> AsyncRead for WriteTimeoutStream<S> {
+    fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        if self.unread_bytes.is_empty() {
+            return Pin::new(&mut self.stream).poll_read(cx, buffer);
+        }
+        let count = buffer.remaining().min(self.unread_bytes.len());
+        buffer.put_slice(&self.unread_bytes.split_to(count));
+        if self.unread_bytes.is_empty() {
+            // Frees its memory.
+            self.unread_bytes = Bytes::new();
+        }
+        Poll::Ready(Ok(()))
+    }
+}
+
+impl<S: AsyncWrite + Unpin> AsyncWrite for WriteTimeoutStream<S> {
+    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        self.activity.mark_sending();
+        let gave = Pin::new(&mut self.stream).poll_write(cx, bytes);
+        self.with_timeout(gave, cx)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        parts: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        self.activity.mark_sending();
+        let gave = Pin::new(&mut self.stream).poll_write_vectored(cx, parts);
+        self.with_timeout(gave, cx)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let gave = Pin::new(&mut self.stream).poll_flush(cx);
+        if gave.is_ready() {
+            self.activity.mark_sent();
+        }
+        self.with_timeout(gave, cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let gave = Pin::new(&mut self.stream).poll_shutdown(cx);
+        self.with_timeout(gave, cx)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::{AsyncReadExt, AsyncWriteExt, duplex};
+
+    use super::super::idle_connections::IdleConnections;
+    use super::*;
+
+    #[tokio::test]
+    async fn a_reader_who_takes_nothing_ends_the_connection() {
+        let (near, far) = duplex(16);
+        let mut stalling =
+            WriteTimeoutStream::new(near, Duration::from_millis(20), IdleConnections::new(Duration::ZERO).register());
+        let error = stalling.write_all(&[0; 64]).await.unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::TimedOut);
+        drop(far);
+    }
+
+    #[tokio::test]
+    async fn what_was_put_back_is_read_again_before_the_rest() {
+        let (near, mut far) = duplex(16);
+        let mut stalling =
+            WriteTimeoutStream::new(near, Duration::from_secs(60), IdleConnections::new(Duration::ZERO).register());
+        stalling.unread(Bytes::from_static(b"abcde"));
+        far.write_all(b"fg").await.unwrap();
+        let mut parts = [[0; 2], [0; 2], [0; 2]];
+        for part in &mut parts {
+            stalling.read_exact(part).await.unwrap();
+        }
+        assert_eq!(parts.concat(), b"abcdef");
+        assert_eq!(stalling.read_u8().await.unwrap(), b'g');
+    }
+
+    #[tokio::test]
+    async fn a_reader_who_takes_something_is_served() {
+        let (near, mut far) = duplex(16);
+        let mut stalling =
+            WriteTimeoutStream::new(near, Duration::from_secs(60), IdleConnections::new(Duration::ZERO).register());
+        let mut taken = vec![0; 64];
+        let (written, read) = tokio::join!(stalling.write_all(&[7; 64]), far.read_exact(&mut taken));
+        written.unwrap();
+        assert_eq!(read.unwrap(), 64);
+        assert!(taken.iter().all(|byte| *byte == 7));
+    }
+}

@@ -1,0 +1,256 @@
+//! Rate limits for QUIC handshakes: each costs a signature, so unknown sources share a limited number per second
+//! and at once, while networks that agents have connected from have their own allowance.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::net::IpAddr;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::Notify;
+use tokio::time::Instant;
+
+use super::join::source_network;
+
+/// Open handshakes of unknown sources, at most. Each costs some 90 KiB, and still does for three seconds after it
+/// was closed (RFC 9000, section 10.2).
+const MAX_UNKNOWN: usize = 64;
+/// Further ones, for networks that agents have connected from.
+const MAX_KNOWN: usize = 64;
+/// Rate for all unknown sources together: handshakes per second, and the burst after some quiet.
+const TOTAL_RATE: TokenRate = TokenRate { per_second: 48.0, burst: 96.0 };
+/// Rate per network: a few dozen agents behind one address all reconnect within seconds.
+const NETWORK_RATE: TokenRate = TokenRate { per_second: 8.0, burst: 32.0 };
+/// Networks whose rate is tracked, and known networks remembered, at most each.
+const MAX_NETWORKS: usize = 4_096;
+/// Time a handshake keeps its permit while others wait for one: more than two round trips.
+const GRACE: Duration = Duration::from_secs(1);
+
+/// A token bucket rate.
+#[derive(Debug, Clone, Copy)]
+struct TokenRate {
+    per_second: f64,
+    burst: f64,
+}
+
+/// The fill level of a token bucket at a moment.
+#[derive(Debug, Clone, Copy)]
+struct BucketLevel {
+    tokens: f64,
+    at: Instant,
+}
+
+/// Limits handshakes overall, per network and in parallel.
+#[derive(Debug, Clone)]
+pub(super) struct HandshakeLimiter(Arc<Mutex<LimiterState>>);
+
+/// A handshake's permit, released when dropped.
+#[derive(Debug)]
+pub(super) struct HandshakePermit {
+    limiter: HandshakeLimiter,
+    /// `None` for a known network.
+    number: Option<u64>,
+    eviction: Arc<Notify>,
+}
+
+#[derive(Debug)]
+struct LimiterState {
+    total: BucketLevel,
+    per_network: BTreeMap<IpAddr, BucketLevel>,
+    /// Networks that agents have connected from, newest last.
+    known_networks: VecDeque<IpAddr>,
+    known_open: usize,
+    next: u64,
+    /// Open handshakes of unknown sources, in the order in which they began.
+    open: BTreeMap<u64, (Instant, Arc<Notify>)>,
+}
+
+impl HandshakeLimiter {
+    /// Starts with no open handshakes and no known networks.
+    pub(super) fn new(now: Instant) -> Self {
+        Self(Arc::new(Mutex::new(LimiterState {
+            total: TOTAL_RATE.full(now),
+            per_network: BTreeMap::new(),
+            known_networks: VecDeque::new(),
+            known_open: 0,
+            next: 0,
+            open: BTreeMap::new(),
+        })))
+    }
+
+    /// Returns a permit for a handshake from `source`, or `None` if a limit is reached. A client with a validated
+    /// address that gets no response retries by itself after a second (RFC 9002, section 6.2).
+    pub(super) fn acquire(&self, source: IpAddr, now: Instant) -> Option<HandshakePermit> {
+        let source = source_network(source);
+        let mut state = self.state();
+        let leave = Arc::new(Notify::new());
+        let number = if state.known_networks.contains(&source) && state.known_open < MAX_KNOWN {
+            if !state.take_token(source, true, now) {
+                return None;
+            }
+            state.known_open += 1;
+            None
+        } else {
+            Some(state.register(source, &leave, now)?)
+        };
+        drop(state);
+        Some(HandshakePermit { limiter: self.clone(), number, eviction: leave })
+    }
+
+    /// Records that an agent has connected from `source`.
+    pub(super) fn add_known_network(&self, source: IpAddr) {
+        let source = source_network(source);
+        let mut state = self.state();
+        state.known_networks.retain(|known| *known != source);
+        if state.known_networks.len() >= MAX_NETWORKS {
+            state.known_networks.pop_front();
+        }
+        state.known_networks.push_back(source);
+    }
+
+    fn state(&self) -> MutexGuard<'_, LimiterState> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl LimiterState {
+    /// Takes a token of that network's bucket. For an unknown network there must be space to track it.
+    fn take_token(&mut self, source: IpAddr, is_known: bool, now: Instant) -> bool {
+        if self.per_network.len() >= MAX_NETWORKS && !self.per_network.contains_key(&source) {
+            self.per_network.retain(|_, left| !NETWORK_RATE.is_full(*left, now));
+            if self.per_network.len() >= MAX_NETWORKS && !is_known {
+                return false;
+            }
+        }
+        NETWORK_RATE.take(self.per_network.entry(source).or_insert_with(|| NETWORK_RATE.full(now)), now)
+    }
+
+    /// Registers a handshake of an unknown source and returns its number. If all permits are taken, the oldest one
+    /// past its grace time is evicted.
+    fn register(&mut self, source: IpAddr, leave: &Arc<Notify>, now: Instant) -> Option<u64> {
+        let oldest = self.open.first_key_value().map(|(number, (begun, _))| (*number, *begun));
+        let oldest = oldest.filter(|_| self.open.len() >= MAX_UNKNOWN);
+        let is_taken = oldest.is_some_and(|(_, begun)| now.saturating_duration_since(begun) < GRACE);
+        // All limits are checked before any token is taken: a refused handshake costs neither a token nor a permit.
+        if is_taken || TOTAL_RATE.level_at(self.total, now) < 1.0 || !self.take_token(source, false, now) {
+            return None;
+        }
+        TOTAL_RATE.take(&mut self.total, now);
+        if let Some((_, leave)) = oldest.and_then(|(number, _)| self.open.remove(&number)) {
+            leave.notify_one();
+        }
+        let number = self.next;
+        self.next += 1;
+        self.open.insert(number, (now, Arc::clone(leave)));
+        Some(number)
+    }
+}
+
+impl HandshakePermit {
+    /// Waits until this handshake is evicted.
+    pub(super) async fn evicted(&self) {
+        self.eviction.notified().await;
+    }
+}
+
+impl Drop for HandshakePermit {
+    fn drop(&mut self) {
+        let mut state = self.limiter.state();
+        match self.number {
+            Some(number) => {
+                state.open.remove(&number);
+            }
+            None => state.known_open -= 1,
+        }
+    }
+}
+
+impl TokenRate {
+    const fn full(self, now: Instant) -> BucketLevel {
+        BucketLevel { tokens: self.burst, at: now }
+    }
+
+    fn level_at(self, left: BucketLevel, now: Instant) -> f64 {
+        let grown = now.saturating_duration_since(left.at).as_secs_f64() * self.per_second;
+        (left.tokens + grown).min(self.burst)
+    }
+
+    fn is_full(self, left: BucketLevel, now: Instant) -> bool {
+        self.level_at(left, now) >= self.burst
+    }
+
+    fn take(self, left: &mut BucketLevel, now: Instant) -> bool {
+        let tokens = self.level_at(*left, now);
+        let may = tokens >= 1.0;
+        *left = BucketLevel { tokens: if may { tokens - 1.0 } else { tokens }, at: now };
+        may
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::FutureExt;
+
+    use super::*;
+
+    /// Returns the nth of many addresses, each in a network of its own.
+    fn stranger(number: usize) -> IpAddr {
+        let [.., a, b] = number.to_be_bytes();
+        IpAddr::from([10, a, b, 1])
+    }
+
+    #[test]
+    fn one_network_has_its_pace_and_others_theirs() {
+        let begun = Instant::now();
+        let gate = HandshakeLimiter::new(begun);
+        let turns = |source: &str, now| {
+            let source = source.parse().unwrap();
+            std::iter::from_fn(|| gate.acquire(source, now)).count()
+        };
+        assert_eq!(turns("2001:db8::1", begun), 32);
+        assert_eq!(turns("2001:db8::2", begun), 0, "one host has all addresses of its network");
+        assert_eq!(turns("192.0.2.1", begun), 32);
+        assert_eq!(turns("2001:db8::1", begun + Duration::from_secs(1)), 8);
+        assert_eq!(turns("2001:db8::1", begun + Duration::from_secs(60)), 32);
+    }
+
+    #[test]
+    fn the_oldest_handshake_makes_room_once_it_has_had_its_time() {
+        let begun = Instant::now();
+        let gate = HandshakeLimiter::new(begun);
+        let held: Vec<_> = (0..MAX_UNKNOWN).map(|n| gate.acquire(stranger(n), begun).unwrap()).collect();
+        assert!(gate.acquire(stranger(1_000), begun + GRACE / 2).is_none());
+        assert!(held[0].evicted().now_or_never().is_none());
+        let _new = gate.acquire(stranger(1_001), begun + GRACE).unwrap();
+        assert!(held[0].evicted().now_or_never().is_some());
+        assert!(held[1].evicted().now_or_never().is_none());
+        drop(held);
+        assert_eq!(gate.state().open.len(), 1);
+    }
+
+    #[test]
+    fn strangers_share_a_pace_and_an_agents_network_is_let_in_besides() {
+        let begun = Instant::now();
+        let gate = HandshakeLimiter::new(begun);
+        let home = "2001:db8:7::9".parse().unwrap();
+        gate.add_known_network("2001:db8:7::1".parse().unwrap());
+        let admitted = (0..5_000).filter(|n| gate.acquire(stranger(*n), begun).is_some()).count();
+        assert_eq!(admitted, 96);
+        let at_home: Vec<_> = (0..MAX_KNOWN).filter_map(|_| gate.acquire(home, begun)).collect();
+        assert_eq!(at_home.len(), 32);
+        drop(at_home);
+        assert_eq!(gate.state().known_open, 0);
+    }
+
+    #[test]
+    fn what_is_kept_of_networks_is_bounded() {
+        let mut now = Instant::now();
+        let gate = HandshakeLimiter::new(now);
+        for number in 0..2 * MAX_NETWORKS {
+            gate.add_known_network(stranger(number));
+            now += Duration::from_millis(1);
+            drop(gate.acquire(stranger(number + 20_000), now));
+        }
+        assert_eq!(gate.state().known_networks.len(), MAX_NETWORKS);
+        assert!(gate.state().per_network.len() <= MAX_NETWORKS);
+    }
+}

@@ -1,0 +1,277 @@
+//! Texts of alerts, before each channel formats them.
+
+use chrono::DateTime;
+use chrono_tz::Tz;
+use parallax_core::event::AlertKind;
+use parallax_core::flapping::{Aspect, Flapping, FlappingEnd, STABLE_AFTER};
+use parallax_core::time::{DAY, HOUR, MINUTE, SECOND, Timestamp};
+use parallax_core::vantage::{Region, RegionSet};
+
+use super::alert_payload::AlertSubject;
+use super::{Alert, alert_evidence, text};
+
+/// Maximum length in UTF-16 units of a name, a reason, an address, and all evidence.
+const MAX_NAME: usize = 100;
+const MAX_REASON: usize = 400;
+const MAX_ADDRESS: usize = 300;
+const MAX_EVIDENCE: usize = 1_500;
+
+/// Text of an alert. Every string is one bounded line without control characters, not escaped.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct AlertText {
+    /// `Down: Checkout (ConformanceFixture)`.
+    pub(super) headline: String,
+    /// Labelled facts.
+    pub(super) facts: Vec<(&'static str, String)>,
+    /// Evidence: one sentence per region.
+    pub(super) evidence: Vec<String>,
+    /// The page's name.
+    pub(super) page: String,
+    /// The monitor's name.
+    pub(super) monitor: String,
+    /// The page's URL.
+    pub(super) page_url: String,
+    /// Severity.
+    pub(super) severity: AlertSeverity,
+    /// True if the problem has just begun; false for a reminder.
+    pub(super) is_new: bool,
+    /// Time of the event.
+    pub(super) at: Timestamp,
+}
+
+/// Severity of an alert.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum AlertSeverity {
+    /// An outage.
+    Critical,
+    /// Slow.
+    Warning,
+    /// Resolved.
+    Resolved,
+}
+
+impl AlertText {
+    /// Builds the text of an alert.
+    pub(super) fn for_alert(news: &Alert<'_>) -> Self {
+        let mark = if news.is_test { "[Test] " } else { "" };
+        let grade = match news.kind {
+            AlertKind::WentDown | AlertKind::StillDown => AlertSeverity::Critical,
+            AlertKind::WentSlow => AlertSeverity::Warning,
+            AlertKind::Recovered | AlertKind::BackToNormal => AlertSeverity::Resolved,
+        };
+        let story = Self::new(news.subject, &format!("{mark}{}", title(news.kind)), grade, news.at);
+        let is_new = news.kind != AlertKind::StillDown;
+        Self { facts: facts(news), evidence: evidence(news), is_new, ..story }
+    }
+
+    /// Builds the text of a monitor that has started flapping.
+    pub(super) fn flapping(news: &Alert<'_>, flapping: Flapping) -> Self {
+        let aspect = Aspect::of(news.kind);
+        let story = Self::new(news.subject, "Flapping", AlertSeverity::of_aspect(aspect), news.at);
+        let mut facts = vec![
+            ("Changes", changes(flapping, news.zone)),
+            ("Now", state_text(aspect, matches!(news.kind, AlertKind::WentDown | AlertKind::WentSlow)).to_owned()),
+        ];
+        facts.extend(self::facts(news).into_iter().filter(|(label, _)| FLAPPING_FACTS.contains(label)));
+        let quiet = STABLE_AFTER.div_euclid(MINUTE);
+        facts.push(("Next", format!("one message after {quiet} minutes without a change")));
+        Self { facts, evidence: evidence(news), ..story }
+    }
+
+    /// Builds the text of a monitor that is stable again.
+    pub(super) fn stable(subject: &AlertSubject, steady: &FlappingEnd, at: Timestamp, zone: Tz) -> Self {
+        let state = state_text(steady.aspect, steady.is_bad);
+        let (title, grade) = if steady.is_bad {
+            (format!("Stopped flapping, now {state}"), AlertSeverity::of_aspect(steady.aspect))
+        } else {
+            ("Stable again".to_owned(), AlertSeverity::Resolved)
+        };
+        let story = Self::new(subject, &title, grade, at);
+        let now = format!("{state} since {}", format_time(steady.last_change, zone));
+        Self { facts: vec![("Now", now), ("Changes", changes(steady.flapping, zone))], ..story }
+    }
+
+    fn new(subject: &AlertSubject, title: &str, grade: AlertSeverity, at: Timestamp) -> Self {
+        let page = text::single_line(&subject.page, MAX_NAME);
+        let monitor = text::single_line(&subject.monitor, MAX_NAME);
+        Self {
+            headline: format!("{title}: {monitor} ({page})"),
+            facts: Vec::new(),
+            evidence: Vec::new(),
+            page,
+            monitor,
+            page_url: text::single_line(&subject.page_url, MAX_ADDRESS),
+            severity: grade,
+            is_new: true,
+            at,
+        }
+    }
+
+    /// Facts and evidence as lines of plain text.
+    pub(super) fn plain_text(&self) -> String {
+        let facts = self.facts.iter().map(|(label, value)| format!("{label}: {value}"));
+        facts.chain(self.evidence.iter().cloned()).collect::<Vec<_>>().join("\n")
+    }
+}
+
+impl AlertSeverity {
+    /// Severity while this aspect has a problem.
+    const fn of_aspect(aspect: Aspect) -> Self {
+        match aspect {
+            Aspect::Availability => Self::Critical,
+            Aspect::Speed => Self::Warning,
+        }
+    }
+
+    /// Color as RGB.
+    pub(super) const fn rgb(self) -> u32 {
+        match self {
+            Self::Critical => 0x00C6_2828,
+            Self::Warning => 0x00B2_6A00,
+            Self::Resolved => 0x002E_7D32,
+        }
+    }
+
+    /// Color in CSS notation.
+    pub(super) fn hex(self) -> String {
+        format!("#{:06X}", self.rgb())
+    }
+}
+
+/// Facts of a change that a message about flapping includes.
+const FLAPPING_FACTS: [&str; 3] = ["Reason", "Response time", "Checked"];
+
+const fn state_text(aspect: Aspect, is_bad: bool) -> &'static str {
+    match (aspect, is_bad) {
+        (Aspect::Availability, true) => "down",
+        (Aspect::Availability, false) => "up",
+        (Aspect::Speed, true) => "slow",
+        (Aspect::Speed, false) => "at normal speed",
+    }
+}
+
+fn changes(flapping: Flapping, zone: Tz) -> String {
+    format!("{} since {}", flapping.changes, format_time(flapping.since, zone))
+}
+
+const fn title(kind: AlertKind) -> &'static str {
+    match kind {
+        AlertKind::WentDown => "Down",
+        AlertKind::StillDown => "Still down",
+        AlertKind::Recovered => "Recovered",
+        AlertKind::WentSlow => "Slow",
+        AlertKind::BackToNormal => "Back to normal",
+    }
+}
+
+fn facts(news: &Alert<'_>) -> Vec<(&'static str, String)> {
+    use AlertKind::{BackToNormal, Recovered, StillDown, WentDown, WentSlow};
+    let change = news.change;
+    let since = change.down_since.unwrap_or(change.since);
+    let lasted = change.duration_ms.and_then(|millis| i64::try_from(millis).ok()).map(format_duration);
+    let mut facts = Vec::new();
+    let mut add = |label, value: Option<String>| facts.extend(value.map(|value| (label, value)));
+    let reason = change.reason.as_ref().map(|reason| text::single_line(&reason.to_string(), MAX_REASON));
+    match news.kind {
+        WentDown | StillDown => {
+            add("Reason", reason);
+            add("Down from", change.down_from.map(|regions| region_text(regions, change)));
+            add("Since", Some(format_time(since, news.zone)));
+            if news.kind == StillDown {
+                add("Down for", Some(format_duration(news.at.since(since))));
+            }
+        }
+        Recovered => {
+            add("Reason", reason);
+            add("Down for", lasted);
+            add("Since", change.down_since.map(|since| format_time(since, news.zone)));
+            add("Until", Some(format_time(change.since, news.zone)));
+            add("Response time", change.latency_ms.map(|latency| format!("{latency} ms")));
+        }
+        WentSlow | BackToNormal => {
+            add("Response time", latency_text(change.latency_ms, change.threshold_ms));
+            let label = if news.kind == WentSlow { "Since" } else { "Until" };
+            add(label, Some(format_time(change.since, news.zone)));
+            if news.kind == BackToNormal {
+                add("Slow for", lasted);
+            }
+        }
+    }
+    add(
+        "Flapping",
+        change
+            .flapping
+            .map(|flapping| format!("{} changes since {}", flapping.changes, format_time(flapping.since, news.zone))),
+    );
+    add("Checked", news.subject.url.as_ref().map(|url| text::single_line(url, MAX_ADDRESS)));
+    if news.is_test {
+        add("Note", Some("This is a test alert. Nothing happened.".to_owned()));
+    }
+    facts
+}
+
+fn region_text(regions: RegionSet, change: &parallax_core::event::StatusChange) -> String {
+    let down = regions.iter().map(Region::title).collect::<Vec<_>>().join(", ");
+    let seen: RegionSet = change.evidence.iter().map(|report| report.region).collect();
+    let up = seen.without(regions).iter().map(Region::title).collect::<Vec<_>>().join(", ");
+    if up.is_empty() { down } else { format!("{down}; up from {up}") }
+}
+
+fn latency_text(latency: Option<u32>, threshold: Option<u32>) -> Option<String> {
+    let latency = latency?;
+    Some(match threshold {
+        Some(threshold) => format!("{latency} ms (threshold {threshold} ms)"),
+        None => format!("{latency} ms"),
+    })
+}
+
+/// As many sentences as fit; the rest is counted.
+fn evidence(news: &Alert<'_>) -> Vec<String> {
+    let all = alert_evidence::sentences(&news.change.evidence, news.agents);
+    let count = all.len();
+    let mut left = MAX_EVIDENCE;
+    let mut kept = Vec::new();
+    for sentence in all {
+        if left == 0 {
+            break;
+        }
+        let sentence = text::truncate(&sentence, left);
+        left = left.saturating_sub(sentence.encode_utf16().count());
+        kept.push(sentence);
+    }
+    if kept.len() < count {
+        kept.push(format!("and {} more", count - kept.len()));
+    }
+    kept
+}
+
+/// Formats a time in a zone, with the zone: `2026-03-01 10:30:05 (Europe/Berlin, UTC+01:00)`.
+pub(super) fn format_time(at: Timestamp, zone: Tz) -> String {
+    let Some(utc) = at.to_utc() else { return at.to_string() };
+    let local = utc.with_timezone(&zone);
+    format!("{} ({})", local.format("%Y-%m-%d %H:%M:%S"), zone_name(&local))
+}
+
+/// Name of a time's zone with its offset from UTC.
+pub(super) fn zone_name(local: &DateTime<Tz>) -> String {
+    match local.timezone() {
+        Tz::UTC | Tz::Etc__UTC => "UTC".to_owned(),
+        zone => format!("{}, UTC{}", zone.name(), local.format("%:z")),
+    }
+}
+
+/// Formats a duration in its two largest units: `3 d 4 h`, `12 min`, `5 s`.
+pub(super) fn format_duration(millis: i64) -> String {
+    const UNITS: [(i64, &str); 4] = [(DAY, "d"), (HOUR, "h"), (MINUTE, "min"), (SECOND, "s")];
+    let mut left = millis.max(0);
+    let mut parts = Vec::new();
+    for (unit, name) in UNITS {
+        if parts.len() < 2 && left >= unit {
+            parts.push(format!("{} {name}", left / unit));
+            left %= unit;
+        } else if !parts.is_empty() {
+            break;
+        }
+    }
+    if parts.is_empty() { format!("{millis} ms", millis = millis.max(0)) } else { parts.join(" ") }
+}

@@ -1,0 +1,51 @@
+//! Microsoft Teams: an Adaptive Card in the message that a workflow ("when a webhook request is received")
+//! posts.
+//!
+//! Format: Microsoft, "Create incoming webhooks with Workflows" and Adaptive Cards 1.4. All text is in text
+//! runs, which don't interpret Markdown.
+
+use serde_json::{Value, json};
+
+use super::alert_text::{AlertSeverity, AlertText};
+use super::text;
+
+/// Builds the request body.
+pub(super) fn body(story: &AlertText) -> Value {
+    let colour = match story.severity {
+        AlertSeverity::Critical => "Attention",
+        AlertSeverity::Warning => "Warning",
+        AlertSeverity::Resolved => "Good",
+    };
+    let mut body = vec![line(vec![json!({
+        "type": "TextRun", "text": text::escape_teams(&story.headline), "size": "Large", "weight": "Bolder", "color": colour,
+    })])];
+    body.extend(story.facts.iter().map(|(label, value)| {
+        line(vec![
+            json!({ "type": "TextRun", "text": format!("{label}: "), "weight": "Bolder" }),
+            json!({ "type": "TextRun", "text": text::escape_teams(value) }),
+        ])
+    }));
+    body.extend(story.evidence.iter().map(|sentence| {
+        line(vec![json!({ "type": "TextRun", "text": text::escape_teams(sentence), "isSubtle": true })])
+    }));
+    json!({
+        "type": "message",
+        "attachments": [{
+            "contentType": "application/vnd.microsoft.card.adaptive",
+            "contentUrl": null,
+            "content": {
+                "$schema": "http://adaptivecards.io/schemas/adaptive-card.json",
+                "type": "AdaptiveCard",
+                "version": "1.4",
+                "fallbackText": text::escape_teams(&story.headline),
+                "msteams": { "width": "Full" },
+                "body": body,
+                "actions": [{ "type": "Action.OpenUrl", "title": "Status page", "url": story.page_url }],
+            },
+        }],
+    })
+}
+
+fn line(runs: Vec<Value>) -> Value {
+    json!({ "type": "RichTextBlock", "inlines": runs })
+}

@@ -1,0 +1,35 @@
+//! Telegram's `sendMessage` in HTML mode; the chat id is added when the message is sent.
+//!
+//! Format and limits: Telegram, "Bot API", `sendMessage` and "HTML style". Text is truncated before tags are
+//! added, so no tag is left open.
+
+use serde_json::{Value, json};
+
+use super::alert_text::{AlertSeverity, AlertText};
+use super::text;
+
+/// Maximum length of a message in UTF-16 units, without tags.
+const MAX_TEXT: usize = 4_096;
+
+/// Builds the request body.
+pub(super) fn body(story: &AlertText) -> Value {
+    let sign = match story.severity {
+        AlertSeverity::Critical => "🔴",
+        AlertSeverity::Warning => "🟠",
+        AlertSeverity::Resolved => "🟢",
+    };
+    let shown = |words: &str| text::escape_html(&text::disable_mentions(words));
+    let mut message = format!("{sign} <b>{}</b>\n", shown(&story.headline));
+    for (label, value) in &story.facts {
+        message.push_str(&format!("{label}: {}\n", shown(value)));
+    }
+    let link = format!("\n<a href=\"{}\">Status page</a>", text::escape_html(&story.page_url));
+    let used = message.encode_utf16().count() + link.encode_utf16().count();
+    // Escapes only make it longer than what is counted.
+    let evidence = text::truncate(&story.evidence.join("\n"), MAX_TEXT.saturating_sub(used) / 2);
+    if !evidence.is_empty() {
+        message.push_str(&format!("\n{}\n", shown(&evidence)));
+    }
+    message.push_str(&link);
+    json!({ "text": message, "parse_mode": "HTML", "link_preview_options": { "is_disabled": true } })
+}

@@ -1,0 +1,162 @@
+//! Cleaning of user-supplied text: one line, truncated, escaped for its context.
+
+/// Marks truncated text.
+const ELLIPSIS: char = '…';
+/// Zero-width space: separates characters that would otherwise form markup, and is invisible.
+const ZERO_WIDTH_SPACE: char = '\u{200b}';
+
+/// Returns one line of at most `max` UTF-16 units (no service counts more). Line breaks and tabs become
+/// spaces; other control characters and bidirectional marks are removed.
+pub(super) fn single_line(text: &str, max: usize) -> String {
+    let mut line = String::with_capacity(text.len().min(max));
+    for sign in text.chars() {
+        match sign {
+            '\t' | '\n' | '\r' | '\u{b}' | '\u{c}' | '\u{85}' | '\u{2028}' | '\u{2029}' => {
+                if !line.ends_with(' ') {
+                    line.push(' ');
+                }
+            }
+            sign if is_hidden(sign) => {}
+            sign => line.push(sign),
+        }
+    }
+    truncate(line.trim(), max)
+}
+
+/// Same as [`line`], but keeps paragraphs and lines.
+pub(super) fn lines(text: &str, max: usize) -> String {
+    let text = text.replace("\r\n", "\n").replace(['\r', '\u{2028}', '\u{2029}'], "\n");
+    let kept: String = text.chars().filter(|sign| *sign == '\n' || *sign == '\t' || !is_hidden(*sign)).collect();
+    truncate(kept.trim(), max)
+}
+
+/// Truncates a text to at most `max` UTF-16 units, with an ellipsis if anything was removed.
+pub(super) fn truncate(text: &str, max: usize) -> String {
+    truncate_by(text, max, char::len_utf16)
+}
+
+/// Truncates a text to at most `max` bytes, with an ellipsis if anything was removed.
+pub(super) fn truncate_bytes(text: &str, max: usize) -> String {
+    truncate_by(text, max, char::len_utf8)
+}
+
+fn truncate_by(text: &str, max: usize, length: fn(char) -> usize) -> String {
+    let mut used = 0;
+    let mut end = 0;
+    for (at, sign) in text.char_indices() {
+        used += length(sign);
+        if used > max {
+            let mut start = text.get(..end).unwrap_or_default().to_owned();
+            start.push(ELLIPSIS);
+            return start;
+        }
+        if used + length(ELLIPSIS) <= max {
+            end = at + sign.len_utf8();
+        }
+    }
+    text.to_owned()
+}
+
+/// Control characters, and bidirectional marks (UAX 9), which can make a text look like another.
+fn is_hidden(sign: char) -> bool {
+    sign.is_control()
+        || matches!(
+            sign,
+            '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}'
+        )
+}
+
+/// Escapes for HTML text and quoted attributes, and for Telegram's HTML, which supports only these four
+/// entities.
+pub(super) fn escape_html(text: &str) -> String {
+    replace_chars(text, |sign| match sign {
+        '&' => Some("&amp;"),
+        '<' => Some("&lt;"),
+        '>' => Some("&gt;"),
+        '"' => Some("&quot;"),
+        _ => None,
+    })
+}
+
+/// Escapes for Slack's mrkdwn, so that no link or mention can start. Mattermost accepts the same format but
+/// also supports Markdown links and mentions without brackets.
+pub(super) fn escape_slack(text: &str) -> String {
+    let escaped = replace_chars(text, |sign| match sign {
+        '&' => Some("&amp;"),
+        '<' => Some("&lt;"),
+        '>' => Some("&gt;"),
+        _ => None,
+    });
+    disable_mentions(
+        &escaped.replace("](", &format!("]{ZERO_WIDTH_SPACE}(")).replace("][", &format!("]{ZERO_WIDTH_SPACE}[")),
+    )
+}
+
+/// Disables mentions: inserts a zero-width space after each `@` that starts a word.
+pub(super) fn disable_mentions(text: &str) -> String {
+    let mut apart = String::with_capacity(text.len());
+    let mut before = ' ';
+    for sign in text.chars() {
+        apart.push(sign);
+        if sign == '@' && !before.is_alphanumeric() {
+            apart.push(ZERO_WIDTH_SPACE);
+        }
+        before = sign;
+    }
+    apart
+}
+
+/// Escapes for text runs in Teams cards, which don't interpret Markdown: breaks up `{{…}}`, which a card
+/// would expand.
+pub(super) fn escape_teams(text: &str) -> String {
+    text.replace("{{", &format!("{{{ZERO_WIDTH_SPACE}{{"))
+}
+
+fn replace_chars(text: &str, by: fn(char) -> Option<&'static str>) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for sign in text.chars() {
+        match by(sign) {
+            Some(entity) => escaped.push_str(entity),
+            None => escaped.push(sign),
+        }
+    }
+    escaped
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_is_one_line_without_hidden_signs() {
+        for (text, shown) in [
+            ("Cart\r\nBcc: a@b.example", "Cart Bcc: a@b.example"),
+            ("a\u{0}b\u{7f}c\u{9b}d", "abcd"),
+            ("\u{202e}exe.cod\u{202c} \u{2066}x\u{2069}", "exe.cod x"),
+            ("a\u{2028}b\u{2029}c", "a b c"),
+            ("👩\u{200d}🚀 é", "👩\u{200d}🚀 é"),
+        ] {
+            assert_eq!(single_line(text, 100), shown, "{text:?}");
+        }
+        assert_eq!(lines("a\r\nb\u{0}\r\rc\u{202e}", 100), "a\nb\n\nc");
+    }
+
+    #[test]
+    fn a_text_is_cut_between_characters() {
+        assert_eq!(truncate("abcd", 4), "abcd");
+        assert_eq!(truncate("abcde", 4), "abc…");
+        assert_eq!(truncate("ab🚀d", 4), "ab…");
+        assert_eq!(truncate_bytes("ééé", 6), "ééé");
+        assert_eq!(truncate_bytes("éééé", 6), "é…");
+        assert_eq!(truncate("abc", 0), "…");
+    }
+
+    #[test]
+    fn nobody_is_addressed() {
+        assert_eq!(escape_slack("<!channel> & [x](https://e.example) @all a@b"), {
+            "&lt;!channel&gt; &amp; [x]\u{200b}(https://e.example) @\u{200b}all a@b"
+        });
+        assert_eq!(escape_html("<a href=\"x\">&"), "&lt;a href=&quot;x&quot;&gt;&amp;");
+        assert_eq!(escape_teams("{{DATE(x)}} {{{"), "{\u{200b}{DATE(x)}} {\u{200b}{{");
+    }
+}

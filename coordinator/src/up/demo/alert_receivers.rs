@@ -1,0 +1,65 @@
+//! The demo's receivers: a webhook destination and a webhook subscriber, both at the demo's own endpoint, and a
+//! visitor with an unconfirmed mailbox.
+
+use parallax_core::destination::edit::DestinationEdit;
+use parallax_core::destination::{Channel, Destination};
+use parallax_core::patch::PatchField;
+use parallax_core::subscriber::request::SubscriptionRequest;
+use tokio::net::TcpListener;
+use url::Url;
+
+use super::{DemoOwner, UpError, targets};
+use crate::service::ServiceError;
+use crate::service::idempotency::IdempotentRequest;
+
+/// Name of the destination, by which a later start finds it.
+const NAME: &str = "Demo receiver";
+/// The visitor's mailbox, which does not exist.
+const VISITOR: &str = "visitor@example.com";
+
+impl DemoOwner<'_> {
+    /// Binds the endpoint on the port of an earlier start's destination, or on a free port.
+    pub(super) async fn bind_receiver(&self) -> Result<(TcpListener, u16), UpError> {
+        let known = self.destination().await?.and_then(|destination| port(&destination));
+        targets::bind(known).await.map_err(UpError::Target)
+    }
+
+    /// Creates the destination and the subscribers that are missing, or updates their port.
+    pub(super) async fn create_receivers(&self, port: u16) -> Result<(), ServiceError> {
+        let page = self.first.page.id;
+        let url = |path: &str| format!("http://127.0.0.1:{port}/{path}");
+        let once = IdempotentRequest::new(None, &|_| Vec::new());
+        let edit = DestinationEdit { url: PatchField::Value(url("alerts")), ..DestinationEdit::default() };
+        match self.destination().await? {
+            Some(known) if self::port(&known) == Some(port) => return Ok(()),
+            Some(known) => {
+                self.service.edit_destination(&self.caller, page, known.id, &edit, &once).await?;
+            }
+            None => {
+                let edit = DestinationEdit {
+                    name: PatchField::Value(NAME.to_owned()),
+                    kind: PatchField::Value("webhook".to_owned()),
+                    ..edit
+                };
+                self.service.create_destination(&self.caller, page, &edit, &once).await?;
+            }
+        }
+        for ask in [
+            SubscriptionRequest { url: Some(url("news")), ..SubscriptionRequest::default() },
+            SubscriptionRequest { email: Some(VISITOR.to_owned()), ..SubscriptionRequest::default() },
+        ] {
+            self.service.subscribe(&self.first.page, &ask).await?;
+        }
+        Ok(())
+    }
+
+    async fn destination(&self) -> Result<Option<Destination>, ServiceError> {
+        let all = self.service.destinations(&self.caller, self.first.page.id).await?;
+        Ok(all.into_iter().find(|destination| destination.name == NAME))
+    }
+}
+
+fn port(destination: &Destination) -> Option<u16> {
+    let Channel::Webhook { url, .. } = &destination.channel else { return None };
+    Url::parse(url).ok()?.port()
+}

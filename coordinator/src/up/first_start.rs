@@ -1,0 +1,71 @@
+//! Records created by the first start: an account, a page, and a key that is shown once.
+
+use parallax_core::account::Account;
+use parallax_core::id::KeyId;
+use parallax_core::key::{ApiKey, KeyAccess};
+use parallax_core::page::Page;
+
+use super::UpMode;
+use crate::service::keys::NewKey;
+use crate::service::secret_text::ApiKeyText;
+use crate::service::{Caller, Service, ServiceResult};
+
+/// Email address of the first account's owner, in a domain that never exists (RFC 2606), so that nobody gets mail.
+const OWNER: &str = "owner@example.invalid";
+
+/// The first account, its page and its key.
+#[derive(Debug)]
+pub(super) struct FirstStart {
+    /// The account.
+    pub(super) account: Account,
+    /// Its page.
+    pub(super) page: Page,
+    /// Its key, if this start created it.
+    pub(super) key: Option<ApiKeyText>,
+}
+
+impl FirstStart {
+    /// Finds the records and creates missing ones, so that a later start completes an interrupted one.
+    pub(super) async fn find_or_create(service: &Service, kind: &UpMode) -> ServiceResult<Self> {
+        let account = match service.accounts().await?.into_iter().next() {
+            Some(account) => account,
+            None => service.create_account(OWNER, None).await?,
+        };
+        let (name, slug) = match kind {
+            UpMode::Single { .. } => ("My services", "main"),
+            UpMode::Demo => ("Demo Shop", "demo"),
+        };
+        let pages = service.account_pages(account.id).await?;
+        let wanted = pages.iter().find(|page| page.slug == slug);
+        let page = match (wanted, pages.first(), kind) {
+            (Some(page), _, _) | (None, Some(page), UpMode::Single { .. }) => page.clone(),
+            (None, _, _) => service.create_page(account.id, name, slug).await?,
+        };
+        let key = if service.keys(account.id).await?.is_empty() {
+            let new =
+                NewKey { account: account.id, name: "first key".to_owned(), access: KeyAccess::Write, page: None };
+            Some(service.create_key(new).await?.1)
+        } else {
+            None
+        };
+        Ok(Self { account, page, key })
+    }
+
+    /// Returns the account's owner as a caller of the service. Its key exists in memory only and is useless from
+    /// outside.
+    pub(super) fn caller(&self, service: &Service) -> Caller {
+        let now = service.now();
+        Caller {
+            key: ApiKey {
+                id: KeyId::new(now, rand::random()),
+                account: self.account.id,
+                name: "local".to_owned(),
+                access: KeyAccess::Write,
+                page: None,
+                hash: [0; 32],
+                created_at: now,
+                last_used_at: None,
+            },
+        }
+    }
+}

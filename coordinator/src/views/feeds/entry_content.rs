@@ -1,0 +1,55 @@
+//! Content of a feed entry: all updates of an incident or window as HTML, newest first.
+
+use askama::Template;
+use parallax_core::page_view::IncidentView;
+
+use super::{FeedError, FeedSite, scaled_limit, xml_text};
+use crate::views::incident::IncidentCard;
+use crate::views::messages::{PageLocale, PageMessages, fill};
+use crate::views::render;
+
+/// Size in bytes of an entry's updates in a feed of normal length; the newest update is always included.
+const MAX_UPDATE_BYTES: usize = 64 * 1024;
+
+#[derive(Debug, Clone, Template)]
+#[template(path = "feeds/entry.html")]
+struct Entry {
+    t: &'static PageMessages,
+    card: IncidentCard,
+    /// URL of the updates that don't fit.
+    link: String,
+}
+
+impl Entry {
+    fn affected(&self) -> String {
+        fill(self.t.affected, &[&self.card.monitors])
+    }
+
+    fn earlier(&self) -> String {
+        fill(self.t.more_updates, &[&self.card.more.to_string()])
+    }
+}
+
+/// Renders the content of one of `count` entries, with absolute links.
+pub(super) fn content(site: FeedSite<'_>, notice: &IncidentView, count: usize) -> Result<String, FeedError> {
+    let mut shown = notice.clone();
+    let mut room = scaled_limit(MAX_UPDATE_BYTES, count);
+    let mut kept = 0;
+    for update in notice.incident.updates.iter().rev() {
+        if update.body.len() > room && kept > 0 {
+            break;
+        }
+        room = room.saturating_sub(update.body.len());
+        kept += 1;
+    }
+    let more = notice.incident.updates.len() - kept;
+    shown.incident.updates.drain(..more);
+    // As of its start, so that an entry without news stays the same.
+    let voice = PageLocale::of(site.page);
+    let mut card = IncidentCard::of(&shown, site.url, voice, notice.incident.started_at, false);
+    card.more = more + notice.omitted_updates;
+    // The state of a window is included only once it is stored, which changes the entry anyway.
+    card.time_change = card.time_change.filter(|_| notice.incident.has_begun);
+    let printed = render(&Entry { t: voice.messages, card, link: site.incident_url(&notice.incident) })?;
+    Ok(xml_text(&String::from_utf8_lossy(&printed)))
+}

@@ -1,0 +1,305 @@
+//! Link previews (Open Graph): a title, a text, and an image whose URL changes with its content.
+
+mod font;
+mod preview_image;
+
+use std::fmt::Write;
+
+use parallax_core::headline::Indicator;
+use parallax_core::page::Page;
+use parallax_core::page_view::{HISTORY_DAYS, IncidentView, MonitorView, PageView, TimeRange};
+use sha2::{Digest, Sha256};
+
+pub use preview_image::{PreviewError, render_png};
+
+use super::headline::Headline;
+use super::incident::IncidentCard;
+use super::messages::{fill, in_english, messages};
+use super::monitor::{MonitorDetailView, MonitorStateLabel};
+use super::uptime::UptimeView;
+use super::uptime_bars::{BarState, BarsContext, day_state};
+use super::{format, markdown};
+
+/// Version of the image's design; it is part of the image's URL.
+const DESIGN_VERSION: u8 = 2;
+/// Maximum length of a text in characters.
+const MAX_TEXT: usize = 200;
+
+/// Content of a preview image.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PreviewContent {
+    /// CSS class of the overall status.
+    class: &'static str,
+    /// Name of the page and headline.
+    words: [String; 2],
+    /// Worst state of each day, oldest first: a week, or as many days as the range that the age of the
+    /// monitors fills.
+    days: Vec<BarState>,
+}
+
+/// Link preview of a page.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LinkPreview {
+    /// Name and status.
+    pub title: String,
+    /// Additional text.
+    pub text: String,
+    /// URL of the page.
+    pub url: String,
+    /// URL of the image.
+    pub image: String,
+}
+
+impl PreviewContent {
+    /// Extracts the image's content from a page view.
+    pub fn of(board: &PageView) -> Self {
+        let is_stale = board.is_stale();
+        let worst = |at: usize| {
+            let look = |shown: &MonitorView| {
+                let is_present = !is_stale && at + 1 == shown.history.days.len();
+                shown.history.days.get(at).map(|day| day_state(shown, day, is_present))
+            };
+            board.monitors.iter().filter_map(look).max_by_key(|look| severity(*look)).unwrap_or(BarState::NoData)
+        };
+        let headline = Headline::of(board);
+        let words = [board.page.name.clone(), headline.title];
+        let made = board.monitors.iter().map(|shown| shown.monitor.created_at).min();
+        let (range, _) = TimeRange::default_for(made.unwrap_or(board.page.created_at), board.now);
+        let days = range.days().max(TimeRange::Week.days());
+        Self { class: headline.class, words, days: (HISTORY_DAYS - days..HISTORY_DAYS).map(worst).collect() }
+    }
+
+    /// Content hash in the image's URL: twelve hexadecimal digits.
+    pub fn key(&self) -> String {
+        let mut said = format!("{DESIGN_VERSION}{}:", self.class);
+        said.extend(self.days.iter().map(|day| day.class()));
+        for words in &self.words {
+            said.push('\n');
+            said += words;
+        }
+        Sha256::digest(said.as_bytes()).iter().take(6).fold(String::new(), |mut key, byte| {
+            // Writing to a string does not fail.
+            let _ = write!(key, "{byte:02x}");
+            key
+        })
+    }
+}
+
+const fn severity(look: BarState) -> u8 {
+    match look {
+        BarState::NoData => 0,
+        BarState::Maintenance => 1,
+        BarState::Up => 2,
+        BarState::Slow => 3,
+        BarState::BriefOutage => 4,
+        BarState::LongOutage => 5,
+    }
+}
+
+/// Canonical URL of a page and key of its preview image.
+#[derive(Debug, Clone, Copy)]
+pub struct PreviewLocation<'a> {
+    /// URL, without a trailing slash.
+    pub url: &'a str,
+    /// Key of its [`PreviewContent`].
+    pub image_key: &'a str,
+}
+
+impl LinkPreview {
+    /// Builds the preview of the status page.
+    pub fn of(board: &PageView, headline: &Headline, address: &str) -> Self {
+        let said = messages(board.page.language);
+        // A built-in sentence is lowercased after the name; a user-written title is left as it is.
+        let hardly = in_english().seen_operational;
+        let is_ours = headline.title == hardly || Indicator::ALL.iter().any(|one| one.headline() == headline.title);
+        let mut letters = headline.title.chars();
+        let title = match letters.next() {
+            Some(first) if is_ours => first.to_lowercase().chain(letters).collect(),
+            Some(_) | None => headline.title.clone(),
+        };
+        let text = match (&headline.text, &board.page.description) {
+            (text, _) if !text.is_empty() => text.clone(),
+            (_, Some(description)) => description.clone(),
+            (_, None) => fill(said.title, &[&headline.title, &board.page.name]),
+        };
+        Self::new(
+            &board.page,
+            &title,
+            text,
+            "",
+            PreviewLocation { url: address, image_key: &PreviewContent::of(board).key() },
+        )
+    }
+
+    /// Builds the preview of an incident or window: kind, affected monitors, and newest update.
+    pub(super) fn of_incident(
+        page: &Page,
+        notice: &IncidentView,
+        card: &IncidentCard,
+        found: PreviewLocation<'_>,
+    ) -> Self {
+        let last = notice.incident.updates.last().zip(card.updates.first());
+        let last = last.map(|(update, said)| format!("{}: {}", said.status, markdown::plain_line(&update.body)));
+        let was = card.past_severity.unwrap_or_default();
+        let parts = [card.kind, was, &card.monitors, last.as_deref().unwrap_or_default()];
+        let text = parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" · ");
+        Self::new(page, &card.title, text, &format!("/incidents/{}", notice.incident.id), found)
+    }
+
+    /// Builds the preview of a monitor: state and uptime.
+    pub(super) fn of_monitor(close: &MonitorDetailView<'_>, found: PreviewLocation<'_>) -> Self {
+        let said = messages(close.page.language);
+        let shown = close.shown;
+        let glance = BarsContext { range: TimeRange::Quarter, ..BarsContext::of_monitor(close) };
+        let state = MonitorStateLabel::of(shown, close.is_stale, said).text;
+        let text = format!("{state} · {}", UptimeView::of(shown, glance).text());
+        Self::new(close.page, &shown.monitor.name, text, &format!("/monitors/{}", shown.monitor.id), found)
+    }
+
+    /// Builds the preview of a month: number of incidents.
+    pub(super) fn of_month(
+        page: &Page,
+        (year, month): (i32, u32),
+        notices: &[IncidentView],
+        found: PreviewLocation<'_>,
+    ) -> Self {
+        let said = messages(page.language);
+        let name = format::format_month(year, month, said);
+        let text = match notices.iter().filter(|notice| notice.outage_start().is_some()).count() {
+            0 => fill(said.none_in, &[&name]),
+            count => said.locale().plural(count as u64, said.one_incident, said.incidents),
+        };
+        let title = fill(said.history_of, &[&name]);
+        Self::new(page, &title, text, &format!("/history/{year:04}-{month:02}"), found)
+    }
+
+    fn new(page: &Page, title: &str, text: String, path: &str, found: PreviewLocation<'_>) -> Self {
+        let PreviewLocation { url: address, image_key: picture } = found;
+        Self {
+            title: format!("{}: {title}", page.name),
+            text: truncate(text),
+            url: format!("{address}{path}"),
+            image: format!("{address}/og-{picture}.png"),
+        }
+    }
+}
+
+/// Truncates a text to the length that previews show.
+fn truncate(text: String) -> String {
+    if text.chars().count() <= MAX_TEXT {
+        return text;
+    }
+    text.chars().take(MAX_TEXT - 1).chain(['…']).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use parallax_core::event::MonitorStatus;
+    use parallax_core::time::DAY;
+
+    use super::*;
+    use crate::views::tests::board;
+
+    fn share(board: &PageView) -> LinkPreview {
+        LinkPreview::of(board, &Headline::of(board), "https://x.example")
+    }
+
+    #[test]
+    fn a_day_on_which_something_is_down_is_no_good_one() {
+        let mut board = board();
+        let today = |board: &PageView| *PreviewContent::of(board).days.last().unwrap();
+        board.monitors.iter_mut().for_each(|shown| shown.history.days = good_days());
+        assert_eq!(today(&board), BarState::BriefOutage);
+        board.monitors[2].state.status = MonitorStatus::Up;
+        assert_eq!(today(&board), BarState::Up);
+    }
+
+    /// Days with only passed rounds.
+    fn good_days() -> Vec<parallax_core::page_view::UptimeDay> {
+        let mut days = crate::views::tests::shown(1, "Web shop", "Shop", MonitorStatus::Up, 0).history.days;
+        for day in &mut days {
+            (day.counts.passed, day.uptime) = (60, Some(100.0));
+        }
+        days
+    }
+
+    #[test]
+    fn a_picture_shows_the_days_that_the_age_fills() {
+        let mut board = board();
+        for (age, days) in [(0, 7), (7 * DAY - 1, 7), (8 * DAY, 30), (40 * DAY, 90), (400 * DAY, 90)] {
+            for shown in &mut board.monitors {
+                shown.monitor.created_at = board.now - age;
+            }
+            let sight = PreviewContent::of(&board);
+            assert_eq!(sight.days.len(), days, "{age}");
+            assert!(render_png(&sight).unwrap().len() < 60_000);
+        }
+    }
+
+    #[test]
+    fn a_link_says_the_state_and_its_picture_moves_with_it() {
+        let told = board();
+        assert_eq!(share(&told).title, "Northwind: Payments API fails from Asia");
+        let mut calm = PageView { incidents: Vec::new(), indicator: Indicator::Operational, ..told.clone() };
+        assert_eq!(share(&calm).title, "Northwind: everything we have data for is working");
+        calm.monitors.retain(|shown| shown.state.status != MonitorStatus::Unknown);
+        let well = share(&calm);
+        assert_eq!(well.title, "Northwind: all systems operational");
+        assert_ne!(share(&told).image, well.image);
+        let mut later = calm.clone();
+        later.now = later.now + 1000;
+        later.monitors[0].state.status = MonitorStatus::Up;
+        assert_eq!(share(&later).image, well.image);
+        let key = PreviewContent::of(&calm).key();
+        assert!(key.len() == 12 && key.bytes().all(|byte| byte.is_ascii_hexdigit()), "{key}");
+    }
+
+    #[test]
+    fn a_link_to_an_incident_says_what_it_is_and_the_last_word_on_it() {
+        let board = board();
+        let notice = &board.incidents[0];
+        let card = IncidentCard::of(notice, "", crate::views::messages::PageLocale::of(&board.page), board.now, false);
+        let found = PreviewLocation { url: "https://x.example", image_key: "0123456789ab" };
+        let share = LinkPreview::of_incident(&board.page, notice, &card, found);
+        assert_eq!(share.image, "https://x.example/og-0123456789ab.png");
+        assert_eq!(
+            share.text,
+            "Partial outage · Payments API · Identified: A transit provider in Singapore drops our traffic. We are moving to \
+             another one."
+        );
+        assert_eq!(truncate("é".repeat(MAX_TEXT)).chars().count(), MAX_TEXT);
+        let long = truncate("é".repeat(MAX_TEXT + 1));
+        assert!(long.chars().count() == MAX_TEXT && long.ends_with("é…"), "{long}");
+    }
+
+    #[test]
+    fn a_picture_of_a_name_that_no_letter_is_there_for_has_no_text() {
+        let sight = |name: &str| {
+            let board = board();
+            PreviewContent::of(&PageView { page: Page { name: name.to_owned(), ..board.page.clone() }, ..board })
+        };
+        let [plain, other] = ["Northwind", "Southwind"].map(sight);
+        assert_ne!(plain.key(), other.key());
+        assert_ne!(render_png(&plain).unwrap(), render_png(&other).unwrap());
+        let [one, two] = ["北風", "南風"].map(sight);
+        assert_ne!(one.key(), two.key());
+        assert_eq!(render_png(&one).unwrap(), render_png(&two).unwrap());
+        let long = PreviewContent { words: ["W".repeat(60), "Wolves ".repeat(60)], ..plain };
+        assert!(render_png(&long).unwrap().len() < 60_000);
+    }
+
+    #[test]
+    fn a_picture_of_each_state_is_drawn() {
+        let board = board();
+        for class in ["up", "slow", "part", "down", "none", "maint"] {
+            let sight = PreviewContent { class, ..PreviewContent::of(&board) };
+            let drawn = render_png(&sight).unwrap();
+            let read = png::Decoder::new(drawn.as_slice()).read_info().unwrap();
+            assert_eq!((read.info().width, read.info().height), (1200, 630));
+            assert!(drawn.len() < 60_000, "{}", drawn.len());
+            if let Some(folder) = std::env::var_os("PARALLAX_SPECIMENS") {
+                std::fs::write(std::path::Path::new(&folder).join(format!("og-{class}.png")), &drawn).unwrap();
+            }
+        }
+    }
+}

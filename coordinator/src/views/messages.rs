@@ -1,0 +1,155 @@
+//! Texts of pages in each language: one catalogue per language, in addition to core's [`Locale`].
+//!
+//! A catalogue with a missing text does not compile; tests check that all placeholders match the English
+//! ones.
+
+mod de;
+mod en;
+mod es;
+mod fr;
+mod ja;
+mod pt;
+
+use chrono_tz::Tz;
+use parallax_core::catalogue;
+use parallax_core::locale::Locale;
+pub(super) use parallax_core::locale::fill;
+use parallax_core::page::Page;
+use parallax_core::page::branding::Language;
+use parallax_core::validation::FieldError;
+
+catalogue! {
+    /// A catalogue of the page's texts.
+    #[derive(Debug, PartialEq, Eq)]
+    pub struct PageMessages {
+        /// Language.
+        language: Language,
+    }
+    pub(super) words {
+        skip, theme, theme_label, theme_system, theme_page, theme_light, theme_dark, support, get_updates,
+        mail_about, subscribe, mail_hint, more_ways, times_in, times_own, status, history, written, watched,
+        title, renewed, last_checked, checked_from, just_now, last_heard, nothing_checked, open_label,
+        working, slow, short_outage, outage, maintenance, no_data, time_shown, services, over, since_day,
+        regions_and_time, regions_alone, budget, nothing_watched, past, past_window, resolved_after,
+        past_ongoing, no_incidents, earlier, table, response_times, table_from, automatic, more_updates, to,
+        lasting, nobody, since, outages, none_known, began, lasted, reason, so_far, bars_words, back,
+        postmortem, months_label, none_in, history_of, stale_title, stale_text, all_unknown,
+        all_operational, seen_operational, some_slow, some_down, all_down, in_maintenance_now,
+        names_under_way, is_down, is_down_from, are_down, many_down, is_slow, is_slow_from, are_slow,
+        many_slow, others_down, more_is_slow, more_are_slow, rest_working, has_no_data, have_no_data,
+        state_paused, state_maintenance, state_no_data, state_was_up, state_was_slow, state_was_down,
+        state_up, state_slow, state_slow_from, state_down, state_down_from, budget_spent, budget_left,
+        not_known, reason_from, range_day, range_week, range_month, range_quarter, ago_day, ago_week,
+        ago_month, ago_half, ago_quarter, now, today, hourly, six_hourly, daily, down_for, down_now,
+        lane_down, uptime_over, uptime_since, span, kind_done, kind_cancelled, kind_running, kind_planned, kind_notice,
+        was_degraded, was_partial, was_major, under_way, has_begun, still, repeats_weekly, repeats_monthly,
+        later, more_later, response_time, chart_title, chart_mean, chart_soon, chart_summary, slow_above,
+        slow_beyond, figures, under_minute, short_minutes, short_hours, one_region, regions, one_incident,
+        incidents, form_mailed, form_challenged, form_confirm, form_choose, form_done, form_leave,
+        form_left, form_void, form_alerts, form_stop, form_stopped, form_many, about, about_chosen, about_all, email, by_webhook,
+        address, webhook_hint, mailed_text, challenged_text, challenged_once, secret_label, change_label,
+        end_label, this_link, updates_to, yes_tell, save, rather_not, confirmed_text, change_told, no_more,
+        change_instead, left_text, void_text, subscribe_again, alerts_text, yes_send, alerts_go_to,
+        alerts_end, stopped_text, alerts_late, retry, stop, feed, calendar, badge, elsewhere, elsewhere_lead,
+        elsewhere_guarded, badge_of_service, badge_wishes, frame, frame_lead, widget, widget_lead,
+        programs_badge, programs_summary, copy, copied, sign_out, programs, programs_text,
+        programs_maintenance, programs_status, door_password, door_password_lead, password, go_on,
+        wrong_password, door_sign_in, door_sign_in_lead, send_link, door_sent_lead, other_address,
+        door_button_lead, door_elsewhere, door_elsewhere_lead, ask_here, door_dead_lead, new_link,
+        door_many, door_many_lead, again_in, feed_title, feed_about, calendar_name, calendar_cancelled, affected, fault_email,
+        fault_url, fault_monitors, fault_full, widget_label, widget_see, widget_dismiss, form_nowhere,
+        nowhere_text, to_status,
+    }
+}
+
+/// Returns the catalogue of a language.
+pub fn messages(language: Language) -> &'static PageMessages {
+    match language {
+        Language::En => &en::MESSAGES,
+        Language::De => &de::MESSAGES,
+        Language::Es => &es::MESSAGES,
+        Language::Fr => &fr::MESSAGES,
+        Language::Pt => &pt::MESSAGES,
+        Language::Ja => &ja::MESSAGES,
+    }
+}
+
+/// Returns the English catalogue, for output that is in English whatever the page's language.
+pub fn in_english() -> &'static PageMessages {
+    messages(Language::En)
+}
+
+/// Time zone and texts of a page.
+#[derive(Debug, Clone, Copy)]
+pub struct PageLocale {
+    /// Time zone.
+    pub zone: Tz,
+    /// Texts.
+    pub messages: &'static PageMessages,
+}
+
+impl PageLocale {
+    /// Returns those of a page.
+    pub fn of(page: &Page) -> Self {
+        Self { zone: page.timezone, messages: messages(page.language) }
+    }
+}
+
+impl PageMessages {
+    /// Core texts of the language.
+    pub(super) const fn locale(&self) -> &'static Locale {
+        Locale::of(self.language)
+    }
+
+    /// Message for an invalid form field. Visitors get a text per field; the detailed rules are for programs.
+    pub(super) fn field_error(&self, refusal: &FieldError) -> String {
+        match refusal.field.as_str() {
+            "email" => self.fault_email.to_owned(),
+            "url" => self.fault_url.to_owned(),
+            "monitors" => self.fault_monitors.to_owned(),
+            "page" => self.fault_full.to_owned(),
+            _ => refusal.to_string(),
+        }
+    }
+}
+
+/// English texts in a given zone.
+#[cfg(test)]
+pub(super) fn english_locale(zone: Tz) -> PageLocale {
+    PageLocale { zone, messages: messages(Language::En) }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    fn placeholders(text: &str) -> BTreeSet<&str> {
+        text.split('{').skip(1).filter_map(|part| part.split_once('}')).map(|(number, _)| number).collect()
+    }
+
+    #[test]
+    fn every_catalogue_has_every_word_with_the_same_placeholders() {
+        let english = messages(Language::En).entries();
+        for language in Language::ALL {
+            let catalogue = messages(language);
+            assert_eq!(catalogue.language, language);
+            for ((name, ours), (_, theirs)) in english.iter().zip(catalogue.entries()) {
+                assert!(!theirs.trim().is_empty(), "{language:?} {name}");
+                assert_eq!(placeholders(ours), placeholders(theirs), "{language:?} {name}");
+                assert!(!theirs.contains(['<', '>']), "{language:?} {name}: texts contain no markup");
+            }
+        }
+    }
+
+    #[test]
+    fn catalogues_differ_from_the_english_one() {
+        let english = messages(Language::En).entries();
+        for language in Language::ALL.into_iter().skip(1) {
+            let theirs = messages(language).entries();
+            let same = english.iter().zip(&theirs).filter(|(ours, theirs)| ours.1 == theirs.1).count();
+            assert!(same * 8 < english.len(), "{language:?}: {same} of {}", english.len());
+        }
+    }
+}

@@ -1,0 +1,25 @@
+//! Start page of the service itself: a short description and entry points for programs.
+
+use askama::Template;
+
+use super::assets;
+
+/// The HTML document.
+#[derive(Debug, Clone, Template)]
+#[template(path = "public/root.html")]
+pub struct StartPage<'a> {
+    base: &'a str,
+}
+
+impl<'a> StartPage<'a> {
+    /// Builds the start page; `base` is the service's URL.
+    pub const fn new(base: &'a str) -> Self {
+        Self { base }
+    }
+
+    /// Renders the document as HTML.
+    pub fn html(&self) -> String {
+        // Rendering to memory does not fail.
+        self.render().unwrap_or_default()
+    }
+}

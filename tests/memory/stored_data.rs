@@ -1,0 +1,121 @@
+//! Stored data: an agent's spool, a store's records and blocks, snapshots.
+
+use std::path::Path;
+
+use parallax_agent::spool::Spool;
+use parallax_coordinator::storage::disk;
+use parallax_core::account::Account;
+use parallax_core::block;
+use parallax_core::event::Event;
+use parallax_core::incident::Incident;
+use parallax_core::incident::series::Series;
+use parallax_core::key::ApiKey;
+use parallax_core::machine::MachineState;
+use parallax_core::maintenance_window::MaintenanceWindow;
+use parallax_core::member::AgentRecord;
+use parallax_core::monitor::Monitor;
+use parallax_core::observation::Reading;
+use parallax_core::page::Page;
+use parallax_core::rollup::HourRollup;
+use serde::de::DeserializeOwned;
+
+use crate::hostile_bytes::{typeless_bytes, variants, varint};
+use crate::{PeakMemory, alone, peak_bytes};
+
+/// Returns prefixes for values of any type: a few bytes of zeros or ones are valid for most.
+fn starts() -> impl Iterator<Item = Vec<u8>> {
+    [0, 1]
+        .into_iter()
+        .map(|byte| vec![byte; 60])
+        .chain(typeless_bytes().skip(10).take(6).map(|bytes| bytes[..60].to_vec()))
+}
+
+fn records<T: DeserializeOwned>(name: &str) {
+    alone(|| {
+        let mut worst = PeakMemory::default();
+        for bytes in starts().flat_map(|start| variants(&start).collect::<Vec<_>>()).chain(typeless_bytes()) {
+            worst.read(name, &bytes, |bytes| drop(postcard::from_bytes::<T>(bytes)));
+        }
+        worst.print(name);
+    });
+}
+
+#[test]
+fn records_of_the_store_take_no_more_than_so_many_times_their_length() {
+    records::<MachineState>("machine states");
+    records::<Event>("events");
+    records::<Vec<Reading>>("readings");
+    records::<Monitor>("monitors");
+    records::<Page>("pages");
+    records::<Account>("accounts");
+    records::<ApiKey>("keys");
+    records::<AgentRecord>("agents");
+    records::<Incident>("incidents");
+    records::<Series>("repeating entries");
+    records::<MaintenanceWindow>("windows");
+    records::<Vec<HourRollup>>("roll-ups");
+}
+
+#[test]
+fn a_packed_block_takes_no_more_than_its_most_readings() {
+    alone(|| {
+        let mut worst = PeakMemory::default();
+        // The first byte is the format, followed by the count and the length of the marks.
+        let claims = [0, 1, 100, 8_192, 8_193, u64::from(u32::MAX)];
+        for (count, marks) in claims.into_iter().flat_map(|count| claims.map(|marks| (count, marks))) {
+            for rest in typeless_bytes() {
+                let bytes = [&[1][..], &varint(count), &varint(marks), &rest].concat();
+                worst.read("blocks", &bytes, |bytes| drop(block::decode(0, bytes)));
+            }
+        }
+        worst.print("blocks");
+    });
+}
+
+/// Writes a spool segment with one record and a valid checksum.
+fn segment(folder: &Path, claim: Option<u32>, body: &[u8]) {
+    let length = claim.unwrap_or_else(|| u32::try_from(body.len()).expect("it is short"));
+    let bytes = [&length.to_le_bytes()[..], &crc32c::crc32c(body).to_le_bytes(), body].concat();
+    std::fs::write(folder.join("0000000000000001.seg"), bytes).expect("a segment can be written");
+}
+
+#[test]
+fn an_agents_spool_takes_no_more_than_so_many_times_its_length() {
+    alone(|| {
+        let folder = tempfile::TempDir::new().expect("temporary folder");
+        let mut worst = PeakMemory::default();
+        let bodies = starts().flat_map(|start| variants(&start[..20]).collect::<Vec<_>>());
+        for body in bodies {
+            segment(folder.path(), None, &body);
+            worst.read("spool", &body, |_| {
+                let spool = Spool::open(folder.path(), Spool::MIN_LIMIT).expect("a damaged spool is no error");
+                assert!(spool.is_empty() || spool.damaged() == 0);
+            });
+        }
+        for claim in [1 << 20, (1 << 20) + 1, u32::MAX] {
+            segment(folder.path(), Some(claim), b"short");
+            worst.read("spool", b"short", |_| {
+                assert!(Spool::open(folder.path(), Spool::MIN_LIMIT).expect("no error").is_empty());
+            });
+        }
+        worst.print("spools");
+    });
+}
+
+#[test]
+fn a_snapshot_takes_no_more_than_its_longest_frame() {
+    const LONGEST_FRAME: usize = 4 << 20;
+    alone(|| {
+        let folder = tempfile::TempDir::new().expect("temporary folder");
+        let file = folder.path().join("a.snapshot");
+        let mut most = 0;
+        for claim in [0, 1, 1 << 20, 4 << 20, (4 << 20) + 1, (4 << 20) + 2, u32::MAX] {
+            let bytes = [&claim.to_le_bytes()[..], &[0; 5], b"short"].concat();
+            for title in [&b"parallax snapshot 1\n"[..], b""] {
+                std::fs::write(&file, [title, &bytes].concat()).expect("a file can be written");
+                most = most.max(peak_bytes(|| assert!(disk::verify_snapshot(&file).is_err())));
+            }
+        }
+        assert!((LONGEST_FRAME..=LONGEST_FRAME + (1 << 20)).contains(&most), "{most} bytes");
+    });
+}
