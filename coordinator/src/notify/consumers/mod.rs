@@ -135,3 +135,6 @@ pub async fn consume_next<R: JournalConsumer>(reaction: &Arc<R>, store: &Store, 
     reaction.on_committed(&events);
     Ok(if writes { ConsumerTurn::Wrote } else { ConsumerTurn::Skipped })
 }
+
+#[cfg(test)]
+mod tests;
