@@ -31,7 +31,7 @@ pub enum Confirmer {
     Nobody,
 }
 
-/// Failure that needs confirmation.
+/// Failure that needs confirmation, or a pass that would end an outage.
 #[derive(Debug, Clone, Copy)]
 pub struct PendingFailure<'a> {
     /// Region of the round.
@@ -113,16 +113,22 @@ pub fn can_confirm(watch: &EffectiveSettings, mesh: &Mesh) -> bool {
     networks.any(|network| Some(network) != first)
 }
 
-/// Returns true if a pass in `region` on `network` could be outvoted: two other networks can confirm, one of them in
-/// that region, since a target may have recovered there only. For a pinned monitor, all must be in its region.
-pub fn can_be_outvoted(watch: &EffectiveSettings, mesh: &Mesh, region: Region, network: NetworkNo) -> bool {
-    let others = || {
-        mesh.confirmers()
-            .filter(|place| place.network != network && watch.pinned.is_none_or(|pinned| place.region == pinned))
+/// Returns true if a pass could be outvoted by `vantages`: they span two other networks, one of them in the pass's
+/// region, since a target may have recovered there only. For a pinned monitor, all must be in its region.
+pub fn can_be_outvoted<'a>(
+    watch: &EffectiveSettings,
+    vantages: impl Iterator<Item = &'a Vantage>,
+    pass: PendingFailure<'_>,
+) -> bool {
+    let is_other = |place: &&Vantage| {
+        place.network != pass.network
+            && !pass.tried.contains(&place.no)
+            && watch.pinned.is_none_or(|pinned| place.region == pinned)
     };
-    let first = others().next().map(|place| place.network);
-    let is_near = |place: &Vantage| place.region == region || !watch.kind.is_regional();
-    others().any(|place| Some(place.network) != first) && others().any(is_near)
+    let others: Vec<&Vantage> = vantages.filter(is_other).collect();
+    let first = others.first().map(|place| place.network);
+    let is_near = |place: &Vantage| place.region == pass.region || !watch.kind.is_regional();
+    others.iter().any(|place| Some(place.network) != first) && others.iter().any(|place| is_near(place))
 }
 
 /// Outcome of a failed round, given the second vantage's outcome; none if that is inconclusive and the next must be

@@ -244,6 +244,15 @@ impl RoundOutcome {
         }
     }
 
+    /// Returns true if a vantage's outcome is the one that the round ended with.
+    pub const fn agrees_with(self, seen: &ProbeOutcome) -> bool {
+        match self {
+            Self::Passed => matches!(seen, ProbeOutcome::Passed(_)),
+            Self::Failed => matches!(seen, ProbeOutcome::Failed(..)),
+            Self::Disputed | Self::Unconfirmed | Self::Inconclusive => false,
+        }
+    }
+
     /// Returns whether the round counts in uptime as passed or failed; none if it does not count.
     pub const fn counts_as_passed(self) -> Option<bool> {
         match self {

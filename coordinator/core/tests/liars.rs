@@ -13,6 +13,8 @@
     reason = "a failure may panic; the random numbers are shared"
 )]
 
+#[path = "story/reports.rs"]
+mod reports;
 #[path = "days/seeded_random.rs"]
 mod seeded_random;
 #[path = "liars/vantages.rs"]

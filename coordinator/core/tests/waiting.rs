@@ -2,13 +2,15 @@
 
 #![allow(clippy::unwrap_used, dead_code, reason = "the stage is shared; a decode error may panic")]
 
+#[path = "story/reports.rs"]
+mod reports;
 #[path = "story/stage.rs"]
 mod stage;
 
 use parallax_core::check::CheckKind;
-use parallax_core::event::{ProbeRequest, ProbeResponse};
+use parallax_core::event::{EventKind, MonitorStatus, ProbeReason, ProbeRequest, ProbeResponse, RoundReport};
 use parallax_core::machine::{MachineOutput, MonitorMachine};
-use parallax_core::observation::{Failure, Measurements, Observation, ProbeOutcome};
+use parallax_core::observation::{Failure, Measurements, Observation, ProbeOutcome, RoundOutcome};
 use parallax_core::time::{MINUTE, Timestamp};
 use parallax_core::vantage::{NetworkNo, Region, Vantage, VantageNo};
 use proptest::prelude::*;
@@ -48,14 +50,25 @@ struct Play {
     now: Timestamp,
     rounds: u64,
     open: Vec<ProbeRequest>,
+    /// Reports of finished rounds that the journal gets.
+    reports: Vec<RoundReport>,
 }
 
 impl Play {
     fn hear(&mut self, out: Vec<MachineOutput>) {
-        self.open.extend(out.into_iter().filter_map(|output| match output {
-            MachineOutput::Probe(ask) => Some(ask),
-            MachineOutput::Reading(_) | MachineOutput::Event(_) => None,
-        }));
+        for output in out {
+            match output {
+                MachineOutput::Probe(ask) => self.open.push(ask),
+                MachineOutput::Event(event) => match *event {
+                    EventKind::Round(report) => {
+                        reports::assert_consistent(&report);
+                        self.reports.push(report);
+                    }
+                    _ => {}
+                },
+                MachineOutput::Reading(_) => {}
+            }
+        }
     }
 
     fn wait(&mut self, millis: i64) {
@@ -121,7 +134,7 @@ proptest! {
         };
         let places = (0..6).map(place).collect();
         let (stage, out) = MachineStage::new(stage::effective_settings(CheckKind::Http, 60_000), places, START);
-        let mut play = Play { stage, now: START, rounds: 0, open: Vec::new() };
+        let mut play = Play { stage, now: START, rounds: 0, open: Vec::new(), reports: Vec::new() };
         play.hear(out);
         // Every region is up.
         for ask in std::mem::take(&mut play.open) {
@@ -136,4 +149,54 @@ proptest! {
         play.wait(10 * MINUTE);
         prop_assert!(!play.stage.machine.has_rounds());
     }
+}
+
+#[test]
+fn a_pass_outvoted_while_its_sweep_is_provisional_is_reported_as_the_failure_of_the_others() {
+    let place = |no: u16, region| Vantage {
+        no: VantageNo(no),
+        region,
+        network: NetworkNo(no),
+        connected: true,
+        quarantined: false,
+        unfit: false,
+    };
+    let asia = Region::Asia;
+    let places = vec![place(0, Region::Europe), place(1, asia), place(2, asia), place(3, asia)];
+    let (stage, out) = MachineStage::new(stage::effective_settings(CheckKind::Http, 60_000), places, START);
+    let mut play = Play { stage, now: START, rounds: 0, open: Vec::new(), reports: Vec::new() };
+    play.hear(out);
+    let passed = || ProbeOutcome::Passed(Measurements::default());
+    let failed = || ProbeOutcome::Failed(Measurements::default(), Failure::Refused);
+    let answer_all = |play: &mut Play, asia_is_up: bool| {
+        while let Some(ask) = play.open.first() {
+            let is_up = ask.vantage == VantageNo(0) || asia_is_up;
+            play.act(Act::Answer(0, Some(if is_up { passed() } else { failed() })));
+        }
+    };
+    answer_all(&mut play, true);
+    play.act(Act::Wait(MINUTE));
+    play.act(Act::Round(1, failed()));
+    for _ in 0..8 {
+        answer_all(&mut play, false);
+        play.act(Act::Wait(1_000));
+    }
+    let settings = play.stage.machine.settings().clone();
+    assert!(settings.uptime_regions.is_none() && play.stage.machine.status() == MonitorStatus::Down);
+    play.act(Act::Wait(MINUTE));
+    // Europe's check is pending, so Asia is checked provisionally: one vantage passes, and two others fail.
+    play.act(Act::Round(0, ProbeOutcome::Pending));
+    play.reports.clear();
+    let sweep = play.open.iter().position(|ask| ask.reason == ProbeReason::Sweep).unwrap();
+    play.act(Act::Answer(sweep, Some(passed())));
+    answer_all(&mut play, false);
+    let round = play.rounds;
+    let seen = play.seen(play.stage.places[0], Some(round), passed());
+    let out = play.stage.observe(seen, play.now);
+    play.hear(out);
+    let outvoted = |report: &RoundReport| {
+        let third = report.third.as_deref().map(|(_, outcome)| outcome);
+        report.round_outcome == RoundOutcome::Failed && matches!(third, Some(ProbeOutcome::Passed(_)))
+    };
+    assert!(play.reports.iter().any(outvoted), "{:?}", play.reports);
 }

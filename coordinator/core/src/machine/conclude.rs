@@ -15,6 +15,12 @@ impl MonitorMachine {
     /// failed.
     pub(super) fn conclude(&mut self, index: usize, word: RoundOutcome, step: &mut MachineStep<'_>) {
         self.changed = true;
+        if let Some(round) = self.state.rounds.get_mut(index)
+            && word == RoundOutcome::Failed
+            && round.has_passed()
+        {
+            round.adopt_failure();
+        }
         match self.state.rounds.get_mut(index) {
             Some(round) if round.provisional_for.is_some() => {
                 round.held_outcome = Some(word);
@@ -72,9 +78,6 @@ impl MonitorMachine {
     }
 
     fn finish(&mut self, mut round: OpenRound, word: RoundOutcome, step: &mut MachineStep<'_>) {
-        if word == RoundOutcome::Failed && round.has_passed() {
-            round.adopt_failure(|place| step.mesh.vantage(place).map(|place| place.network));
-        }
         let waited = round.was_pending();
         let Some((ended, outcome)) = round.outcome.take() else { return };
         let (facts, failure) = match &outcome {
@@ -103,10 +106,10 @@ impl MonitorMachine {
         self.update_last_check(&round, word, ended, &outcome, step);
         self.count_unjudged(round.started, &outcome, step);
         let mut evidence = None;
-        if word != RoundOutcome::Passed
-            || round.reason != ProbeReason::Scheduled
-            || round.confirmation.second_outcome.is_some()
-        {
+        let region = self.state_region(round.region);
+        let is_up = self.state.regions.get(region.index()).is_some_and(|lane| lane.status == RegionStatus::Up);
+        let is_confirmed_recovery = !is_up && round.confirmation.second_outcome.is_some();
+        if word != RoundOutcome::Passed || round.reason != ProbeReason::Scheduled || is_confirmed_recovery {
             let report = round.report(word, outcome);
             evidence = (word == RoundOutcome::Failed).then(|| report.clone());
             step.out.push(MachineOutput::event(EventKind::Round(report)));
@@ -114,7 +117,6 @@ impl MonitorMachine {
         if word != RoundOutcome::Inconclusive {
             self.state.needs_first_rounds = false;
         }
-        let region = self.state_region(round.region);
         if !self.settings.checked_regions(step.mesh).contains(region) {
             return;
         }

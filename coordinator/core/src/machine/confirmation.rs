@@ -1,12 +1,14 @@
 //! Confirmation of a round by a second network, and by a third if the second contradicts the first: which vantage to
 //! use, which next, and what happens if none is left.
 
-use crate::confirmation::{self, Confirmer, PASS_CONFIRMATION_TIMEOUT, RESPONSE_TIMEOUT};
+use crate::confirmation::{self, Confirmer, PASS_CONFIRMATION_TIMEOUT, PendingFailure, RESPONSE_TIMEOUT};
 use crate::event::ProbeReason;
 use crate::observation::{ProbeOutcome, RoundOutcome};
 use crate::vantage::{Region, VantageNo};
 
+use super::resume::RETRY_EVERY;
 use super::state::NotStored;
+use super::status::RECONNECT_GRACE;
 use super::{MachineStep, MonitorMachine, PENDING_AFTER};
 
 impl MonitorMachine {
@@ -16,6 +18,24 @@ impl MonitorMachine {
         let newest = self.state.rounds.iter().rposition(|round| self.state_region(round.region) == region);
         if let Some(index) = newest.filter(|_| !step.mesh.has_one_network()) {
             self.request_confirmation(index, step);
+        }
+    }
+
+    /// Handles a pass that would end its region's outage. Where three networks can decide, it needs confirmation:
+    /// otherwise a vantage that sees every site as up would end every outage. With two networks one outcome contradicts
+    /// the other, and the pass counts. After a restart the pass waits while the vantages reconnect.
+    pub(super) fn confirm_pass(&mut self, index: usize, step: &mut MachineStep<'_>) {
+        let Some(round) = self.state.rounds.get_mut(index) else { return };
+        let pass = PendingFailure { tried: &[], ..round.pending_failure() };
+        if confirmation::can_be_outvoted(&self.settings, step.mesh.confirmers(), pass) {
+            return self.await_confirmation(index, step);
+        }
+        let enrolled = step.mesh.vantages().iter().filter(|place| !place.quarantined);
+        let is_reconnecting = step.now.since(self.taken_over_at) < RECONNECT_GRACE;
+        if is_reconnecting && confirmation::can_be_outvoted(&self.settings, enrolled, pass) {
+            round.retry_at = Some(step.now + RETRY_EVERY);
+        } else {
+            self.conclude(index, RoundOutcome::Passed, step);
         }
     }
 
@@ -42,16 +62,12 @@ impl MonitorMachine {
             }
             return;
         }
+        if round.has_passed() && !confirmation::can_be_outvoted(&self.settings, step.mesh.confirmers(), suspect) {
+            return self.end_confirmation(index, step);
+        }
         let place = match confirmation::confirmer(&self.settings, step.mesh, suspect) {
-            Confirmer::Nobody => {
-                self.end_confirmation(index, step);
-                return;
-            }
+            Confirmer::Nobody => return self.end_confirmation(index, step),
             Confirmer::OtherNetwork(place) => place,
-            Confirmer::SameNetwork(_) if round.has_passed() => {
-                self.end_confirmation(index, step);
-                return;
-            }
             Confirmer::SameNetwork(place) => {
                 let due = round.outcome.as_ref().map(|(ended, _)| *ended + confirmation::REPEAT_DELAY);
                 match due {

@@ -63,7 +63,9 @@ impl MonitorMachine {
             return self.request_from_next(index, step);
         };
         let (suspect, contradicted_by) = (round.pending_failure(), round.contradicted_by());
-        if step.now.since(ended) > confirmation::MAX_FAILURE_AGE {
+        // A pass is confirmed by checks of now, however old it is: it waits for those who reconnect.
+        let waits_since = if round.has_passed() { ended.max(self.taken_over_at) } else { ended };
+        if step.now.since(waits_since) > confirmation::MAX_FAILURE_AGE {
             let word = match contradicted_by {
                 _ if round.has_passed() => RoundOutcome::Passed,
                 Some(_) => RoundOutcome::Disputed,
@@ -74,6 +76,9 @@ impl MonitorMachine {
         }
         let is_anybody = match contradicted_by {
             Some(second) => confirmation::arbiter(&self.settings, step.mesh, suspect, second).is_some(),
+            None if round.has_passed() => {
+                confirmation::can_be_outvoted(&self.settings, step.mesh.confirmers(), suspect)
+            }
             None => confirmation::confirmer(&self.settings, step.mesh, suspect) != Confirmer::Nobody,
         };
         if !is_anybody {

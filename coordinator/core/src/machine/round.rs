@@ -209,8 +209,8 @@ impl MonitorMachine {
         round.outcome = Some((observation.ended, observation.outcome));
         let swept = round.has_swept.then(|| round.clone());
         let standing = self.state.regions.get(lane).map(|lane| lane.status);
-        if word == RoundOutcome::Passed && self.would_end_outage(index, step) {
-            self.await_confirmation(index, step);
+        if word == RoundOutcome::Passed && self.would_end_outage(index) {
+            self.confirm_pass(index, step);
         } else if !is_failure || standing == Some(RegionStatus::Down) {
             self.conclude(index, word, step);
         } else if step.now.since(observation.ended) > confirmation::MAX_FAILURE_AGE {
@@ -223,18 +223,15 @@ impl MonitorMachine {
         }
     }
 
-    /// Returns true if a pass would end its region's outage while three networks can decide whether it is over:
-    /// otherwise a vantage that sees every site as up would end every outage. With two networks one outcome
-    /// contradicts the other, and the pass counts.
-    fn would_end_outage(&self, index: usize, step: &MachineStep<'_>) -> bool {
+    /// Returns true if a pass would end its region's outage.
+    fn would_end_outage(&self, index: usize) -> bool {
         let Some(round) = self.state.rounds.get(index) else { return false };
         let standing = self.state.regions.get(self.settings.state_index(round.region)).map(|lane| lane.status);
-        let is_out = match standing {
+        match standing {
             Some(RegionStatus::Down) => true,
             Some(RegionStatus::Unknown) => self.state.outage.is_some(),
             Some(RegionStatus::Up) | None => false,
-        };
-        is_out && confirmation::can_be_outvoted(&self.settings, step.mesh, round.region, round.network)
+        }
     }
 
     /// Handles a check that has been pending for three seconds: starts its confirmation and the sweep, provisionally.

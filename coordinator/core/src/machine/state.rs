@@ -255,7 +255,7 @@ impl OpenRound {
     }
 
     /// Swaps in the failed outcome because two networks saw a failure where the round's own vantage passed.
-    pub(super) fn adopt_failure(&mut self, network: impl Fn(VantageNo) -> Option<NetworkNo>) {
+    pub(super) fn adopt_failure(&mut self) {
         let (Some((ended, passed)), Some((place, failed))) =
             (self.outcome.take(), self.confirmation.second_outcome.take())
         else {
@@ -264,7 +264,6 @@ impl OpenRound {
         self.confirmation.second_outcome = self.confirmation.third_outcome.0.take();
         self.confirmation.third_outcome = NotStored(Some((self.vantage, passed)));
         self.outcome = Some((ended, failed));
-        self.network = network(place).unwrap_or(self.network);
         self.vantage = place;
     }
 
@@ -283,11 +282,7 @@ impl OpenRound {
     pub(super) fn report(&self, word: RoundOutcome, outcome: ProbeOutcome) -> RoundReport {
         let (mut second, mut third) =
             (self.confirmation.second_outcome.clone(), self.confirmation.third_outcome.0.clone());
-        let agrees = |(_, seen): &(VantageNo, ProbeOutcome)| match word {
-            RoundOutcome::Failed => matches!(seen, ProbeOutcome::Failed(..)),
-            RoundOutcome::Passed => matches!(seen, ProbeOutcome::Passed(_)),
-            RoundOutcome::Disputed | RoundOutcome::Unconfirmed | RoundOutcome::Inconclusive => false,
-        };
+        let agrees = |(_, seen): &(VantageNo, ProbeOutcome)| word.agrees_with(seen);
         if third.as_ref().is_some_and(agrees) && !second.as_ref().is_some_and(agrees) {
             // The vantage that agrees explains the outcome.
             std::mem::swap(&mut second, &mut third);

@@ -16,7 +16,7 @@ use super::{MachineOutput, MachineStep, MonitorMachine};
 /// Milliseconds that going down waits for second rounds and confirmations of other regions.
 pub(super) const SCOPE_DELAY: i64 = 3 * SECOND;
 /// Milliseconds after a start during which missing agents are assumed to be reconnecting.
-const RECONNECT_GRACE: i64 = 15 * SECOND;
+pub(super) const RECONNECT_GRACE: i64 = 15 * SECOND;
 
 /// Round that caused a decision: its region, start and response time.
 pub(super) type DecisionCause = (Region, Timestamp, Option<u32>);

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use crate::event::{ProbeReason, RoundReport};
 use crate::id::AccountId;
-use crate::observation::{self, ProbeOutcome};
+use crate::observation;
 use crate::vantage::{Mesh, NetworkNo, Vantage, VantageNo};
 
 use super::{Contradictions, JudgedOutcome, MAX_NAMED, MIN_OUTCOMES, MIN_TARGETS, MIN_WITNESSES};
@@ -69,11 +69,7 @@ pub(super) fn judgements(report: &RoundReport) -> [Option<(VantageNo, [Option<Va
         return [None; 3];
     };
     let third = report.third.as_deref().map(|(third, _)| *third);
-    let agrees = match report.round_outcome {
-        Failed => matches!(seen, ProbeOutcome::Failed(..)),
-        Passed => matches!(seen, ProbeOutcome::Passed(_)),
-        Disputed | Unconfirmed | Inconclusive => false,
-    };
+    let agrees = report.round_outcome.agrees_with(seen);
     match report.round_outcome {
         Disputed => [
             Some((first, [Some(*second), third])),

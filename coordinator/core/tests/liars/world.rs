@@ -15,6 +15,7 @@ use parallax_core::quarantine::{Quarantine, QuarantineChange};
 use parallax_core::time::{DAY, HOUR, MINUTE, SECOND, Timestamp};
 use parallax_core::vantage::{Mesh, NetworkNo, Region, RegionSet, Vantage, VantageNo};
 
+use super::reports::assert_consistent;
 use super::seeded_random::SeededRandom;
 use super::vantages::{account, places, target};
 
@@ -259,6 +260,7 @@ impl SimulatedService {
                 MachineOutput::Reading(_) => {}
                 MachineOutput::Event(what) => match *what {
                     EventKind::Round(report) => {
+                        assert_consistent(&report);
                         let turns = self.quarantine.apply_round(&report, target(index), &self.mesh, now);
                         self.apply_quarantine_changes(turns);
                     }
