@@ -79,7 +79,7 @@ enum Command {
         #[arg(long, value_name = "FILE", env = "PARALLAX_AGENT_TOKEN_FILE", conflicts_with = "token")]
         token_file: Option<PathBuf>,
     },
-    /// Run until SIGTERM or Ctrl-C; exit code 4 if this agent was revoked or deleted, or its certificate has
+    /// Run until SIGTERM or Ctrl-C; exit code 4 if this agent was revoked or forgotten, or its certificate has
     /// expired
     Run {
         /// The coordinator's mesh address, if it has changed since the join

@@ -1,7 +1,7 @@
 //! End of an agent's membership: the coordinator removed it, or its certificate has expired.
 //!
 //! A schedule contains customers' secret headers, so it must not outlive the membership. An agent that was
-//! revoked or deleted stops at once and deletes schedule, results and identity. One that can't reach the
+//! revoked or forgotten stops at once and deletes schedule, results and identity. One that can't reach the
 //! coordinator stops when its certificate expires, and deletes schedule and results. One that has not
 //! received the coordinator's time since the start can't be sure of the expiry, since this host's clock may
 //! be wrong: it checks nothing, deletes the schedule and keeps trying to connect.
@@ -27,7 +27,7 @@ pub enum Departure {
     /// The operator revoked it.
     Revoked,
     /// The coordinator has no such agent.
-    Deleted,
+    Forgotten,
     /// Its certificate has expired.
     Expired,
 }
@@ -37,7 +37,7 @@ impl Departure {
     pub(crate) fn from_close_reason(reason: CloseReason) -> Option<Self> {
         match reason {
             CloseReason::Revoked => Some(Self::Revoked),
-            CloseReason::UnknownAgent => Some(Self::Deleted),
+            CloseReason::UnknownAgent => Some(Self::Forgotten),
             _ => None,
         }
     }
@@ -46,14 +46,14 @@ impl Departure {
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Revoked => "revoked",
-            Self::Deleted => "forgotten",
+            Self::Forgotten => "forgotten",
             Self::Expired => "expired",
         }
     }
 
     /// Parses that name.
     pub(crate) fn from_name(name: &str) -> Option<Self> {
-        [Self::Revoked, Self::Deleted, Self::Expired].into_iter().find(|one| one.name() == name)
+        [Self::Revoked, Self::Forgotten, Self::Expired].into_iter().find(|one| one.name() == name)
     }
 }
 
@@ -61,8 +61,8 @@ impl std::fmt::Display for Departure {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
             Self::Revoked => "this agent was revoked; its schedule, results and identity were deleted",
-            Self::Deleted => "the coordinator has no such agent; its schedule, results and identity were deleted",
-            Self::Expired => "this agent's certificate has ended; its schedule and results were deleted",
+            Self::Forgotten => "the coordinator has no such agent; its schedule, results and identity were deleted",
+            Self::Expired => "this agent's certificate has expired; its schedule and results were deleted",
         })
     }
 }
@@ -121,7 +121,7 @@ fn suspend(shared: &AgentContext, is_told: bool) {
             true => "by the coordinator's clock, not by this host's",
             false => "by this host's clock, and the coordinator has not been reached since the start",
         };
-        tracing::warn!("the certificate has ended {by}: checks are suspended");
+        tracing::warn!("the certificate has expired {by}: checks are suspended");
         if let Err(error) = shared.data_folder.delete_schedule() {
             tracing::error!(%error, "the schedule can't be deleted");
         }

@@ -222,7 +222,7 @@ fn open(config: AgentConfig) -> Result<AgentContext, AgentError> {
     if departure::has_expired(&shared) {
         shared.data_folder.delete_schedule()?;
         tracing::warn!(
-            "the certificate has ended by this host's clock: checks are suspended until the coordinator is reached"
+            "the certificate has expired by this host's clock: checks are suspended until the coordinator is reached"
         );
     } else if let Some(kept) = kept {
         let mut schedule = shared.schedule();

@@ -139,7 +139,7 @@ impl MeshAuthority {
 
 impl fmt::Debug for MeshAuthority {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Authority").field("life", &self.validity).finish_non_exhaustive()
+        f.debug_struct("MeshAuthority").field("validity", &self.validity).finish_non_exhaustive()
     }
 }
 

@@ -144,7 +144,7 @@ impl FromStr for JoinToken {
 
 impl fmt::Debug for JoinToken {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Token").field("id", &self.id).finish_non_exhaustive()
+        f.debug_struct("JoinToken").field("id", &self.id).finish_non_exhaustive()
     }
 }
 

@@ -91,7 +91,10 @@ impl RunningCoordinator {
 
 impl fmt::Debug for RunningCoordinator {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Running").field("http", &self.http_addr).field("mesh", &self.mesh_addr).finish_non_exhaustive()
+        f.debug_struct("RunningCoordinator")
+            .field("http", &self.http_addr)
+            .field("mesh", &self.mesh_addr)
+            .finish_non_exhaustive()
     }
 }
 

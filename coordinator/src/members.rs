@@ -260,7 +260,7 @@ impl MemberStore {
             identity: IdentityState { valid_from: newcomer.certificate.valid_from, ..IdentityState::default() },
         };
         invitation.used_by = Some(agent.id);
-        let next = place.0.checked_add(1).ok_or(StoreError::TooLarge("the list of places"))?;
+        let next = place.0.checked_add(1).ok_or(StoreError::TooLarge("the list of vantages"))?;
         batch.write(Op::SetNextVantage(VantageNo(next))).write(invitation).write(agent.clone());
         let what = EventKind::AgentJoined(agent.id);
         batch.event(Event { at: newcomer.joined_at, page: None, monitor: None, kind: what });

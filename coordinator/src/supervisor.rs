@@ -19,7 +19,7 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep};
 
-/// Panics within [`Intervals::span`] after which a task is lost.
+/// Panics within [`Intervals::window`] after which a task is lost.
 const MAX_CRASHES: usize = 5;
 
 /// Intervals of the supervision, shortened in tests.
@@ -27,7 +27,7 @@ const MAX_CRASHES: usize = 5;
 struct Intervals {
     /// Window in which [`MAX_CRASHES`] panics make a task lost.
     window: Duration,
-    /// Pause before a restart; doubled for each further panic within the span.
+    /// Pause before a restart; doubled for each further panic within the window.
     pause: Duration,
     /// Time for which a panicked task is reported to the operator.
     recent: Duration,
@@ -109,7 +109,7 @@ impl Supervisor {
 
     /// Returns how often each task has panicked since the process started.
     pub fn crash_counts(&self) -> Vec<(&'static str, u64)> {
-        self.tasks().iter().map(|(room, broke)| (*room, broke.crashes)).collect()
+        self.tasks().iter().map(|(task, broke)| (*task, broke.crashes)).collect()
     }
 
     /// Returns the number of tasks that panicked within the last hour.
@@ -118,9 +118,9 @@ impl Supervisor {
         u32::try_from(self.tasks().values().filter(is_late).count()).unwrap_or(u32::MAX)
     }
 
-    fn record_crash(&self, room: &'static str) {
+    fn record_crash(&self, task: &'static str) {
         let mut seen = self.tasks();
-        let broke = seen.entry(room).or_default();
+        let broke = seen.entry(task).or_default();
         broke.crashes = broke.crashes.saturating_add(1);
         broke.last = Some(Instant::now());
     }
@@ -148,31 +148,31 @@ pub struct TaskGroup {
 }
 
 impl TaskGroup {
-    /// Spawns a task that is restarted when it panics. `room`, such as `calendar`, is a label of the metrics.
-    pub fn spawn_restarting<B, F>(&mut self, room: &'static str, begin: B)
+    /// Spawns a task that is restarted when it panics. `task`, such as `calendar`, is the value of the metrics' label `room`.
+    pub fn spawn_restarting<B, F>(&mut self, task: &'static str, begin: B)
     where
         B: FnMut() -> F + Send + 'static,
         F: Future<Output = ()> + Send,
     {
-        self.supervisor.tasks().entry(room).or_default();
+        self.supervisor.tasks().entry(task).or_default();
         let (watch, may_end) = (self.supervisor.clone(), Arc::clone(&self.exit_expected));
         self.tasks.spawn(async move {
-            let lost = run_restarting(&watch, room, begin).await;
+            let lost = run_restarting(&watch, task, begin).await;
             watch.record_failure(lost, &may_end);
         });
     }
 
     /// Spawns a task that can't be restarted, because only it holds its state: one panic makes it lost.
-    pub fn spawn_once(&mut self, room: &'static str, standing: impl Future<Output = ()> + Send + 'static) {
-        self.supervisor.tasks().entry(room).or_default();
+    pub fn spawn_once(&mut self, task: &'static str, standing: impl Future<Output = ()> + Send + 'static) {
+        self.supervisor.tasks().entry(task).or_default();
         let (watch, may_end) = (self.supervisor.clone(), Arc::clone(&self.exit_expected));
         self.tasks.spawn(async move {
             let lost = match AssertUnwindSafe(standing).catch_unwind().await {
-                Ok(()) => TaskFailure::Exited { task: room },
+                Ok(()) => TaskFailure::Exited { task },
                 Err(panic) => {
-                    tracing::error!(room, why = panic_message(panic.as_ref()), "a background task crashed");
-                    watch.record_crash(room);
-                    TaskFailure::Crashed { task: room }
+                    tracing::error!(task, why = panic_message(panic.as_ref()), "a background task crashed");
+                    watch.record_crash(task);
+                    TaskFailure::Crashed { task }
                 }
             };
             watch.record_failure(lost, &may_end);
@@ -191,7 +191,7 @@ impl TaskGroup {
 }
 
 /// Runs a task, restarting it while that is allowed; returns how it was lost.
-async fn run_restarting<B, F>(watch: &Supervisor, room: &'static str, mut begin: B) -> TaskFailure
+async fn run_restarting<B, F>(watch: &Supervisor, task: &'static str, mut begin: B) -> TaskFailure
 where
     B: FnMut() -> F,
     F: Future<Output = ()>,
@@ -200,18 +200,18 @@ where
     loop {
         let standing = async { begin().await };
         let Err(panic) = AssertUnwindSafe(standing).catch_unwind().await else {
-            return TaskFailure::Exited { task: room };
+            return TaskFailure::Exited { task };
         };
-        watch.record_crash(room);
+        watch.record_crash(task);
         breaks.retain(|at: &Instant| at.elapsed() < watch.0.intervals.window);
         breaks.push_back(Instant::now());
         let (times, why) = (breaks.len(), panic_message(panic.as_ref()));
         if times >= MAX_CRASHES {
-            tracing::error!(room, why, times, "a background task crashed too often");
-            return TaskFailure::CrashLoop { task: room, times };
+            tracing::error!(task, why, times, "a background task crashed too often");
+            return TaskFailure::CrashLoop { task, times };
         }
         let pause = watch.0.intervals.pause * (1 << (times - 1));
-        tracing::error!(room, why, times, ?pause, "a background task crashed and is restarted");
+        tracing::error!(task, why, times, ?pause, "a background task crashed and is restarted");
         sleep(pause).await;
     }
 }

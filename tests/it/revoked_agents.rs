@@ -158,7 +158,7 @@ async fn an_agent_that_cannot_be_told_stops_when_its_certificate_ends() {
     let mut scene = Scene::set(&config).await;
     scene.coordinator.process.kill();
     scene.checked().await;
-    scene.departed("certificate has ended").await;
+    scene.departed("certificate has expired").await;
     scene.silent().await;
 }
 

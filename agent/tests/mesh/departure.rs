@@ -70,7 +70,7 @@ async fn one_that_was_away_is_told_in_a_frame_when_it_comes_back() {
     let (mut control, _hello) = connection.accept_bi().await.unwrap();
     let told = ToAgent::Closing { reason: CloseReason::UnknownAgent };
     control.write_all(&encode(&told, MAX_FRAME).unwrap()).await.unwrap();
-    assert_eq!(departure_of(agent).await, Departure::Deleted);
+    assert_eq!(departure_of(agent).await, Departure::Forgotten);
     assert_eq!(left(folder.path()), ["agent.json", "departed", "lock"]);
 }
 

@@ -31,7 +31,7 @@ pub(crate) enum PluralRule {
 }
 
 /// Defines the type of a catalogue: typed fields, and texts, which may contain placeholders `{0}`, `{1}` and
-/// so on, filled by [`fill`](crate::locale::fill).
+/// so on, filled by [`fill`].
 #[macro_export]
 macro_rules! catalogue {
     (

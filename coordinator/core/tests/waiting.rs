@@ -59,13 +59,12 @@ impl Play {
         for output in out {
             match output {
                 MachineOutput::Probe(ask) => self.open.push(ask),
-                MachineOutput::Event(event) => match *event {
-                    EventKind::Round(report) => {
+                MachineOutput::Event(event) => {
+                    if let EventKind::Round(report) = *event {
                         reports::assert_consistent(&report);
                         self.reports.push(report);
                     }
-                    _ => {}
-                },
+                }
                 MachineOutput::Reading(_) => {}
             }
         }

@@ -45,7 +45,7 @@ pub(super) struct HistoryStatistics {
 
 impl fmt::Debug for HistoryStatistics {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("FromHistory").field("judging", &self.judging).finish_non_exhaustive()
+        f.debug_struct("HistoryStatistics").field("judging", &self.judging).finish_non_exhaustive()
     }
 }
 

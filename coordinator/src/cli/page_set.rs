@@ -97,7 +97,7 @@ impl PageSetArgs {
     /// Builds the command, reading its files and standard input.
     ///
     /// # Errors
-    /// [`CliError::Refused`] if a file is not an image or is too large, [`CliError::System`] if one can't be read.
+    /// [`CliError::Failed`] if a file is not an image or is too large, [`CliError::System`] if one can't be read.
     pub(super) fn into_request(self) -> Result<CommandRequest, CliError> {
         let mut set = BTreeMap::new();
         let texts = [

@@ -7,6 +7,8 @@ use parallax_core::effective::ConfirmationPolicy;
 use parallax_core::operator_alert::OperatorProblem;
 use parallax_core::vantage::{Mesh, NetworkNo, Region};
 
+use super::MESH_PROBLEMS_LOG_TARGET;
+
 /// A mesh problem for the operator to fix.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum MeshProblem {
@@ -142,10 +144,10 @@ pub fn to_operator_alerts(told: &BTreeSet<MeshProblem>) -> Vec<(OperatorProblem,
 /// Logs new and resolved problems.
 pub fn log_changes(before: &BTreeSet<MeshProblem>, now: &BTreeSet<MeshProblem>) {
     for notice in now.difference(before) {
-        tracing::warn!("{notice}");
+        tracing::warn!(target: MESH_PROBLEMS_LOG_TARGET, "{notice}");
     }
     for notice in before.difference(now) {
-        tracing::info!("resolved: {notice}");
+        tracing::info!(target: MESH_PROBLEMS_LOG_TARGET, "resolved: {notice}");
     }
 }
 

@@ -22,6 +22,9 @@ pub mod restore;
 mod schedule;
 pub mod shard;
 
+/// Log target of problems of the whole mesh, such as too few networks: `up` silences it until its agents have joined.
+pub const MESH_PROBLEMS_LOG_TARGET: &str = "parallax_coordinator::engine::mesh_problems";
+
 #[cfg(test)]
 mod tests;
 

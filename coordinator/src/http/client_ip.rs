@@ -3,7 +3,7 @@
 //! Only loopback peers are trusted, since any client can send the header. Only the last entry counts: the proxy itself
 //! has added it, while earlier ones came with the request. So a proxy must set or extend `X-Forwarded-For` (Caddy does;
 //! nginx with `proxy_set_header X-Forwarded-For $proxy_add_x_forwarded_for`): one that passes it on unchanged lets its
-//! clients choose their address. Limits that could be bypassed that way are backed by a second one (see `Tries`).
+//! clients choose their address. Limits that could be bypassed that way are backed by a second one (see `MAX_FORWARDED` in `login_throttle`).
 
 use std::net::{IpAddr, SocketAddr};
 

@@ -55,7 +55,10 @@ pub(super) struct HttpResponse {
 
 impl fmt::Debug for HttpResponse {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Reply").field("status", &self.status).field("headers", &self.headers).finish_non_exhaustive()
+        f.debug_struct("HttpResponse")
+            .field("status", &self.status)
+            .field("headers", &self.headers)
+            .finish_non_exhaustive()
     }
 }
 
@@ -249,7 +252,7 @@ impl HttpResponse {
         self.with_known_etag(&tag, headers)
     }
 
-    /// Like [`Reply::with_etag`], with an ETag that is already computed.
+    /// Like [`Self::with_etag`], with an ETag that is already computed.
     pub(super) fn with_known_etag(self, tag: &str, headers: &HeaderMap) -> Self {
         let reply = if matches_if_none_match(tag, headers) { self.not_modified() } else { self };
         let reply = reply.with(CACHE_CONTROL, HeaderValue::from_static("private, no-cache"));

@@ -129,7 +129,7 @@ impl ResponseMemory {
         reply.body().len() > UNCOUNTED_BYTES && !reply.is_permanent()
     }
 
-    /// Counts the response to a visitor's request; see [`RequestReservation::hold`].
+    /// Counts the response to a visitor's request; see [`RequestReservation::admit`].
     pub(super) async fn admit(&self, reader: ResponseOwner, is_read: bool, reply: HttpResponse) -> HandlerResult {
         let pool = if reply.is_shared() { &self.shared_documents } else { self.pool(reader) };
         pool.admit(reader, is_read, reply).await

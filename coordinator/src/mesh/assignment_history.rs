@@ -17,7 +17,7 @@ use super::schedule_diff::PlanInputs;
 use super::shares::ShareCalculator;
 use crate::engine::Capabilities;
 
-/// Shares remembered, at most. Changes are batched for a quarter of a second, so these cover at least [`LATE`];
+/// Shares remembered, at most. Changes are batched for a quarter of a second, so these cover at least [`LATE_AFTER`];
 /// later results go to history only.
 const MAX_ENTRIES: usize = 512;
 /// Clock tolerance, in milliseconds, where a share ends or begins.

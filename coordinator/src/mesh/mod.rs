@@ -340,7 +340,7 @@ impl fmt::Debug for MeshHandle {
 
 impl fmt::Debug for MeshParts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Parts").field("settings", &self.settings).finish_non_exhaustive()
+        f.debug_struct("MeshParts").field("settings", &self.settings).finish_non_exhaustive()
     }
 }
 

@@ -34,7 +34,7 @@ pub struct IdempotentRequest<'a, T> {
 
 impl<T> std::fmt::Debug for IdempotentRequest<'_, T> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Once").field("ticket", &self.key).finish_non_exhaustive()
+        f.debug_struct("IdempotentRequest").field("key", &self.key).finish_non_exhaustive()
     }
 }
 

@@ -1,4 +1,4 @@
-//! Access tokens for visitors of protected pages: browser tokens (passes) and feed tokens, created and verified with
+//! Access tokens for visitors of protected pages: browser tokens and feed tokens, created and verified with
 //! an HMAC key.
 //!
 //! Both are bound to the page's protection at the time: any change of its password, of `private` or of the allowed
@@ -69,7 +69,7 @@ pub struct VisitorCredentials {
 
 impl fmt::Debug for VisitorCredentials {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Shown").field("passes", &self.access_tokens.len()).finish_non_exhaustive()
+        f.debug_struct("VisitorCredentials").field("access_tokens", &self.access_tokens.len()).finish_non_exhaustive()
     }
 }
 
@@ -84,7 +84,7 @@ pub struct AccessToken {
 
 impl fmt::Debug for AccessToken {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Pass").field("name", &self.name).finish_non_exhaustive()
+        f.debug_struct("AccessToken").field("name", &self.name).finish_non_exhaustive()
     }
 }
 

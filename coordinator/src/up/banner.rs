@@ -90,7 +90,7 @@ fn single_network_notice(config: &CoordinatorConfig) -> String {
             "a failure is repeated after 5 s by the same network instead, until a second network has \
              joined."
         }
-        ConfirmationPolicy::OtherNetwork => "and confirmation is \"other-network\", so no monitor is ever marked down.",
+        ConfirmationPolicy::OtherNetwork => "confirmation is \"other-network\", so no monitor is ever marked down.",
     };
     format!("\nWhile all agents are on one network, no other network can confirm an outage: {how}")
 }

@@ -28,7 +28,9 @@ use self::ready_file::ReadyInfo;
 use crate::app::{self, AppError, RunningCoordinator};
 use crate::config::{CoordinatorConfig, MailTransport};
 use crate::console;
+use crate::engine::MESH_PROBLEMS_LOG_TARGET;
 use crate::members::MemberError;
+use crate::mesh::FITNESS_LOG_TARGET;
 use crate::service;
 
 /// Milliseconds between a demo monitor's rounds in one region: short, so that every state appears soon.
@@ -100,8 +102,7 @@ impl UpMode {
         // Faults stay visible. The engine's mesh alerts would be noise: until the local agents have joined there
         // are no vantages, and the welcome explains the limits of one network. Faults of hosts are logged by
         // `fitness`.
-        config.log.filter =
-            "warn,parallax_coordinator::flow::notices=error,parallax_coordinator::mesh::fitness=error".to_owned();
+        config.log.filter = format!("warn,{MESH_PROBLEMS_LOG_TARGET}=error,{FITNESS_LOG_TARGET}=error");
         match self {
             Self::Single { .. } => config.confirmation = ConfirmationPolicy::Repeat,
             Self::Demo => {

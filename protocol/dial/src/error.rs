@@ -17,7 +17,7 @@ pub enum FaultOrigin {
 /// chose the target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum DialError {
-    /// Every address (or, under [`Mode::RefuseAny`](crate::BlockedAddressMode), one of them) is blocked.
+    /// Every address (or, under [`BlockedAddressMode::RefuseAny`](crate::BlockedAddressMode::RefuseAny), one of them) is blocked.
     #[error("address not allowed ({0})")]
     AddressNotAllowed(BlockedClass),
     /// NXDOMAIN: the name does not exist.

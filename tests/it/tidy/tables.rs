@@ -121,6 +121,7 @@ pub(super) const MODULE_RULES: &[ModuleRule] = &[
             All("clock"),
             All("console"),
             All("telemetry"),
+            Types("engine"),
             Types("mesh"),
         ],
         "one host, one process: it starts the app and local agents, and uses no module directly",

@@ -62,7 +62,7 @@ impl StubCoordinator {
         Self::start_watching(assignments, u32::MAX)
     }
 
-    /// As [`Stub::start`], but records the lateness of the first `watched` slots only.
+    /// As [`Self::start`], but records the lateness of the first `watched` slots only.
     pub(super) fn start_watching(assignments: Vec<Assignment>, watched: u32) -> Self {
         let authority = MeshAuthority::generate(now_ms() / 1000).expect("an authority can be made");
         let credentials = authority.issue_coordinator().expect("a certificate can be made");

@@ -69,7 +69,7 @@ pub struct DestinationContext<'a> {
 
 impl std::fmt::Debug for DestinationContext<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Around").field("monitors", &self.monitors).finish_non_exhaustive()
+        f.debug_struct("DestinationContext").field("monitors", &self.monitors).finish_non_exhaustive()
     }
 }
 

@@ -60,7 +60,7 @@ pub(super) static LOCALE: Locale = Locale {
     impact_major: "Großer Ausfall",
     line_investigating: "Wir untersuchen diesen Vorfall.",
     line_identified: "Die Ursache ist gefunden, und wir arbeiten an einer Lösung.",
-    line_monitoring: "Eine Lösung ist umgesetzt, und wir überwachen das Ergebnis.",
+    line_monitoring: "Eine Lösung ist umgesetzt, und wir beobachten das Ergebnis.",
     line_resolved: "Dieser Vorfall wurde behoben.",
     line_scheduled: "Eine Wartung ist geplant.",
     line_completed: "Die Wartung wurde abgeschlossen.",

@@ -60,7 +60,7 @@ pub(super) static LOCALE: Locale = Locale {
     impact_major: "Caída grave",
     line_investigating: "Estamos investigando este incidente.",
     line_identified: "Se ha identificado la causa y estamos trabajando en una solución.",
-    line_monitoring: "Se ha aplicado una solución y estamos supervisando los resultados.",
+    line_monitoring: "Se ha aplicado una solución y estamos observando los resultados.",
     line_resolved: "Este incidente está resuelto.",
     line_scheduled: "Hay un mantenimiento programado.",
     line_completed: "El mantenimiento ha terminado.",

@@ -8,7 +8,7 @@
 //! fast path, `resume` handles restarts, `maintenance` maintenance, `still_down` still-down alerts, `flapping` flapping, `unjudged`
 //! checks that cannot be judged, and `clock` clock faults.
 //!
-//! The rules follow the design document. It leaves these points open, which are decided here:
+//! Details of the rules that are easy to miss:
 //! - A region whose newest round was not conclusive (unconfirmed, inconclusive) stays in its suspicion, and in
 //!   `downFrom`, as the newest conclusive round put it there. A witness of "up" remains one over inconclusive or
 //!   disputed rounds until it is stale; an unconfirmed failure ends that.

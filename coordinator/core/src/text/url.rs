@@ -20,7 +20,7 @@ pub struct WebUrl {
 
 impl std::fmt::Debug for WebUrl {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("WebAddress").field("host", &self.host).finish_non_exhaustive()
+        f.debug_struct("WebUrl").field("host", &self.host).finish_non_exhaustive()
     }
 }
 

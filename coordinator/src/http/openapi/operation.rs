@@ -97,7 +97,7 @@ pub(in crate::http) struct ResponseDocument {
 
 impl std::fmt::Debug for ResponseDocument {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Document").field("name", &self.name).finish_non_exhaustive()
+        f.debug_struct("ResponseDocument").field("name", &self.name).finish_non_exhaustive()
     }
 }
 

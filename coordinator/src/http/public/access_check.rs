@@ -23,7 +23,7 @@ const TOKEN: &str = "feed token";
 /// access get the same response as for a missing page.
 ///
 /// # Errors
-/// [`ApiError::Page`] both for a missing page and for one the visitor may not see.
+/// [`ApiError::PageNotFound`] both for a missing page and for one the visitor may not see.
 pub(in crate::http) fn authorize(context: &HttpContext, call: &RoutedRequest<()>) -> Result<AuthorizedPage, ApiError> {
     // A token gives access to feed routes only.
     if feed_token(call).is_some() {
@@ -37,7 +37,7 @@ pub(in crate::http) fn authorize(context: &HttpContext, call: &RoutedRequest<()>
 /// afterwards.
 ///
 /// # Errors
-/// [`ApiError::Page`] if there is no page, [`ApiError::LoginRequired`] if this visitor may not see it.
+/// [`ApiError::PageNotFound`] if there is no page, [`ApiError::LoginRequired`] if this visitor may not see it.
 pub(in crate::http) fn authorize_or_login(
     context: &HttpContext,
     call: &RoutedRequest<()>,
@@ -66,7 +66,7 @@ pub(in crate::http) fn authorize_feed(
 /// Checks the visitor's access. Responses about protected pages are marked as uncacheable.
 ///
 /// # Errors
-/// [`ApiError::Page`] if there is no such page.
+/// [`ApiError::PageNotFound`] if there is no such page.
 pub(super) fn check_access(
     context: &HttpContext,
     call: &RoutedRequest<()>,

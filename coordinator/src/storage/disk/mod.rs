@@ -188,7 +188,7 @@ impl SharedStore {
 
 impl std::fmt::Debug for SharedStore {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Shared").field("folder", &self.folder).finish_non_exhaustive()
+        f.debug_struct("SharedStore").field("folder", &self.folder).finish_non_exhaustive()
     }
 }
 

@@ -109,7 +109,7 @@ pub struct AcmeSettings {
 
 impl fmt::Debug for CertificateHosts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Names").field("base", &self.base_host).finish_non_exhaustive()
+        f.debug_struct("CertificateHosts").field("base", &self.base_host).finish_non_exhaustive()
     }
 }
 
@@ -370,7 +370,7 @@ impl AcmeManager {
 
 impl fmt::Debug for AcmeManager {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Keeper").field("settings", &self.context.settings).finish_non_exhaustive()
+        f.debug_struct("AcmeManager").field("settings", &self.context.settings).finish_non_exhaustive()
     }
 }
 

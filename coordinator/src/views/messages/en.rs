@@ -190,7 +190,7 @@ pub(super) static MESSAGES: PageMessages = PageMessages {
     updates_to: "Updates from {0} to",
     yes_tell: "Confirm subscription",
     save: "Save",
-    rather_not: "No, unsubscribe",
+    rather_not: "Unsubscribe",
     confirmed_text: "You will now receive updates about incidents and maintenance.",
     change_told: "Manage your subscription",
     no_more: "You will no longer receive updates from {0}.",

@@ -190,7 +190,7 @@ pub(super) static MESSAGES: PageMessages = PageMessages {
     updates_to: "Novedades de {0} para",
     yes_tell: "Confirmar la suscripción",
     save: "Guardar",
-    rather_not: "No, darme de baja",
+    rather_not: "Darse de baja",
     confirmed_text: "A partir de ahora recibirá novedades sobre incidentes y mantenimientos.",
     change_told: "Gestionar su suscripción",
     no_more: "Dejará de recibir las novedades de {0}.",

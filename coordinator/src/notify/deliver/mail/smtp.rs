@@ -44,7 +44,7 @@ impl SmtpClient {
     /// Sets up TLS; doesn't connect.
     ///
     /// # Errors
-    /// [`MailError::SmtpTls`] if a certificate can't be parsed.
+    /// [`MailError::Tls`] if a certificate can't be parsed.
     pub(super) fn new(config: &SmtpConfig) -> Result<Self, MailError> {
         let tls = match config.tls {
             SmtpTls::Off => None,

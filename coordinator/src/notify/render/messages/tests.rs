@@ -113,7 +113,7 @@ fn a_name_that_is_more_than_a_name_is_in_no_mail_to_who_has_not_agreed() {
     }
 }
 
-/// MailMessages of a text, without URLs.
+/// Returns the words of a text, without URLs.
 fn said(text: &str) -> Vec<String> {
     let text = text.replace(URL, " ").replace("/incidents/inc_00000000000000000000000001", " ");
     let words = text.split(|sign: char| !sign.is_alphabetic()).filter(|word| !word.is_empty());
@@ -135,7 +135,7 @@ fn every_catalogue_has_every_word_with_the_same_placeholders() {
 
 #[test]
 fn no_mail_holds_a_word_of_english_in_another_language() {
-    // MailMessages that are the same in both languages, and the zone's name.
+    // Words that are the same in both languages, and the zone's name.
     let shared = |language| match language {
         Language::De => &["browser", "in", "link", "mail", "status", "utc"][..],
         Language::Es => &["a", "ignore", "mar", "utc"][..],
