@@ -10,7 +10,8 @@ use crate::service::{ServiceError, ServiceResult};
 use crate::views::badge::BadgeData;
 use crate::views::incident::{HistoryPage, IncidentPage};
 use crate::views::link_preview::PreviewLocation;
-use crate::views::monitor::{MonitorDetailView, MonitorPage};
+use crate::views::monitor::MonitorPage;
+use crate::views::monitor_detail::MonitorDetailView;
 use crate::views::page::StatusPage;
 use crate::views::render;
 

@@ -10,7 +10,7 @@ use parallax_core::page_view::{MonitorView, PageView};
 use super::headline::HeadlineStatus;
 use super::link_preview::PreviewContent;
 use super::messages::in_english;
-use super::monitor::MonitorStateLabel;
+use super::monitor_state::MonitorStateLabel;
 use super::{RenderError, format, render};
 
 /// Maximum length of a label in characters.

@@ -13,7 +13,7 @@ use parallax_core::vantage::{Region, RegionSet};
 
 use super::format::{self, FormattedTime};
 use super::messages::{PageLocale, PageMessages, fill};
-use super::uptime_bars;
+use super::ranges;
 use threshold::{ThresholdLine, threshold_lines};
 
 /// Width of a deploy's label in thousandths of the chart's width: per letter and for its mark, on wide and on
@@ -188,7 +188,7 @@ fn build_chart(
         each.collect::<Vec<_>>().join("; ")
     };
     let range = TimeRange::ALL.into_iter().find(|range| range.days() as i64 * DAY == length);
-    let span = range.map_or_else(|| said.locale().duration(length), |it| uptime_bars::range_label(it, said).to_owned());
+    let span = range.map_or_else(|| said.locale().duration(length), |it| ranges::range_label(it, said).to_owned());
     Some(ChartView {
         title: fill(said.chart_title, &[&span]),
         mean: None,

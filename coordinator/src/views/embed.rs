@@ -11,9 +11,9 @@ use super::assets;
 use super::feeds::is_in_progress;
 use super::format::{self, FormattedTime};
 use super::headline::Headline;
-use super::incident::IncidentCard;
+use super::incident_card::IncidentCard;
 use super::messages::{self, PageLocale, PageMessages};
-use super::monitor::MonitorStateLabel;
+use super::monitor_state::MonitorStateLabel;
 
 /// Maximum number of monitors listed.
 const MAX_MONITORS: usize = 30;

@@ -6,9 +6,9 @@ use parallax_core::page::Page;
 use parallax_core::time::Timestamp;
 
 use super::assets;
+use super::frame::PageFrame;
 use super::markdown_page::escape_line;
 use super::messages::{fill, messages};
-use super::page::PageFrame;
 
 /// Maximum number of services whose badges are listed.
 const MAX_SERVICES: usize = 50;

@@ -1,6 +1,4 @@
-//! Incidents and maintenance windows: cards, past days, months, and their own page.
-
-mod card;
+//! Incidents and maintenance windows by day and by month, and the page of one.
 
 use std::collections::BTreeSet;
 
@@ -13,11 +11,10 @@ use parallax_core::time::Timestamp;
 
 use super::assets;
 use super::format;
+use super::frame::PageFrame;
+use super::incident_card::IncidentCard;
 use super::link_preview::{LinkPreview, PreviewLocation};
 use super::messages::{PageLocale, fill};
-use super::page::PageFrame;
-
-pub use card::{CardUpdate, IncidentCard};
 
 /// A past day and its incidents.
 #[derive(Debug, Clone, PartialEq)]

@@ -13,11 +13,13 @@ use sha2::{Digest, Sha256};
 pub use preview_image::{PreviewError, render_png};
 
 use super::headline::Headline;
-use super::incident::IncidentCard;
+use super::incident_card::IncidentCard;
 use super::messages::{fill, in_english, messages};
-use super::monitor::{MonitorDetailView, MonitorStateLabel};
+use super::monitor_detail::MonitorDetailView;
+use super::monitor_state::MonitorStateLabel;
+use super::range_context::RangeContext;
 use super::uptime::UptimeView;
-use super::uptime_bars::{BarState, BarsContext, day_state};
+use super::uptime_bars::{BarState, day_state};
 use super::{format, markdown};
 
 /// Version of the image's design; it is part of the image's URL.
@@ -150,7 +152,7 @@ impl LinkPreview {
     pub(super) fn of_monitor(close: &MonitorDetailView<'_>, found: PreviewLocation<'_>) -> Self {
         let said = messages(close.page.language);
         let shown = close.shown;
-        let glance = BarsContext { range: TimeRange::Quarter, ..BarsContext::of_monitor(close) };
+        let glance = RangeContext { range: TimeRange::Quarter, ..RangeContext::of_monitor(close) };
         let state = MonitorStateLabel::of(shown, close.is_stale, said).text;
         let text = format!("{state} · {}", UptimeView::of(shown, glance).text());
         Self::new(close.page, &shown.monitor.name, text, &format!("/monitors/{}", shown.monitor.id), found)

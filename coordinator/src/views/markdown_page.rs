@@ -12,9 +12,10 @@ use super::feeds::{FeedSite, is_in_progress};
 use super::format;
 use super::headline::Headline;
 use super::messages::{PageLocale, in_english};
-use super::monitor::{MonitorDetailView, MonitorStateLabel};
+use super::monitor_detail::MonitorDetailView;
+use super::monitor_state::MonitorStateLabel;
+use super::range_context::RangeContext;
 use super::uptime::UptimeView;
-use super::uptime_bars::BarsContext;
 use escape::block_quote;
 pub(in crate::views) use escape::escape_line;
 
@@ -53,7 +54,7 @@ pub fn status_page(site: FeedSite<'_>, board: &PageView) -> String {
     }
     text += &incident_section(site, "Past incidents", &board.past_incidents.iter().collect::<Vec<_>>(), board.now);
     text += "\n## Services\n\n";
-    let glance = english_context(BarsContext { range: TimeRange::Quarter, ..BarsContext::of_board(board) });
+    let glance = english_context(RangeContext { range: TimeRange::Quarter, ..RangeContext::of_board(board) });
     for shown in &board.monitors {
         text += &service_line(site, shown, glance);
     }
@@ -98,7 +99,7 @@ pub fn monitor_page(site: FeedSite<'_>, close: &MonitorDetailView<'_>) -> String
     if let Some(check) = &shown.state.last_check {
         text += &format!("- Last checked: {}\n", check.at);
     }
-    for (_, uptime) in UptimeView::of_each(shown, english_context(BarsContext::of_monitor(close))) {
+    for (_, uptime) in UptimeView::of_each(shown, english_context(RangeContext::of_monitor(close))) {
         if let Some(uptime) = uptime {
             text += &format!("- Uptime {}: {}\n", uptime.time_range(), uptime.dash_meaning.unwrap_or(&uptime.figure));
         }
@@ -158,11 +159,11 @@ fn links(site: FeedSite<'_>) -> String {
 }
 
 /// Returns the range with English texts.
-fn english_context(glance: BarsContext) -> BarsContext {
-    BarsContext { voice: PageLocale { messages: in_english(), ..glance.voice }, ..glance }
+fn english_context(glance: RangeContext) -> RangeContext {
+    RangeContext { voice: PageLocale { messages: in_english(), ..glance.voice }, ..glance }
 }
 
-fn service_line(site: FeedSite<'_>, shown: &MonitorView, glance: BarsContext) -> String {
+fn service_line(site: FeedSite<'_>, shown: &MonitorView, glance: RangeContext) -> String {
     let link = site.path_url(&format!("/monitors/{}.md", shown.monitor.id));
     let mut text = format!("- [{}]({link})", escape_line(&shown.monitor.name));
     if let Some(group) = &shown.monitor.group {

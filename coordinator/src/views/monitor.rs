@@ -1,36 +1,29 @@
 //! Monitor views: its row on the page, and its own page with a longer chart and its outages.
 
 use askama::Template;
-use parallax_core::deploy::Deploy;
 use parallax_core::event::MonitorStatus;
 use parallax_core::outage::Outage;
-use parallax_core::page::Page;
-use parallax_core::page_view::{IncidentView, MonitorView, PageView, TimeRange, worst_first};
+use parallax_core::page_view::{IncidentView, MonitorView, PageView, worst_first};
 use parallax_core::time::Timestamp;
 
 use super::assets;
 use super::chart::{self, ChartView};
 use super::format::{self, FormattedTime};
-use super::incident::IncidentCard;
+use super::frame::PageFrame;
+use super::incident_card::IncidentCard;
 use super::link_preview::{LinkPreview, PreviewLocation};
 use super::messages::{PageLocale, PageMessages, fill};
-use super::page::{PageFrame, RangeLink, range_links};
+use super::monitor_detail::MonitorDetailView;
+use super::monitor_state::MonitorStateLabel;
+use super::range_context::RangeContext;
+use super::ranges::{self, RangeLink, range_links};
 use super::uptime::UptimeView;
-use super::uptime_bars::{self, BarsContext, RegionBars, UptimeBars};
+use super::uptime_bars::{self, RegionBars, UptimeBars};
 
 /// Maximum rows of the table behind a chart on the status page, which has many charts.
 const MAX_TABLE_ROWS: usize = 24;
 /// Number of past incidents and windows on a monitor's page.
 const MAX_PAST: usize = 10;
-
-/// State of a monitor as text, with CSS class and icon.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct MonitorStateLabel {
-    /// CSS class and icon.
-    pub class: &'static str,
-    /// Text.
-    pub text: String,
-}
 
 /// A monitor on the page.
 #[derive(Debug, Clone, PartialEq)]
@@ -70,48 +63,14 @@ pub struct ErrorBudgetView {
     pub class: &'static str,
 }
 
-impl MonitorStateLabel {
-    /// Returns a monitor's state; `is_stale` if no agent is checking any more.
-    pub fn of(shown: &MonitorView, is_stale: bool, said: &PageMessages) -> Self {
-        let state = |class, words: &str| Self { class, text: words.to_owned() };
-        if shown.monitor.paused {
-            return state("none", said.state_paused);
-        }
-        if shown.in_maintenance {
-            return state("maint", said.state_maintenance);
-        }
-        match (shown.state.status, is_stale) {
-            (MonitorStatus::Unknown, _) => state("none", said.state_no_data),
-            (MonitorStatus::Up, true) => state("none", said.state_was_up),
-            (MonitorStatus::Slow, true) => state("none", said.state_was_slow),
-            (MonitorStatus::Down, true) => state("none", said.state_was_down),
-            (MonitorStatus::Up, false) => state("up", said.state_up),
-            (MonitorStatus::Slow, false) => match shown.state.slow_from {
-                Some(regions) => {
-                    let regions = said.locale().regions(regions);
-                    state("slow", &fill(said.state_slow_from, &[&regions]))
-                }
-                None => state("slow", said.state_slow),
-            },
-            (MonitorStatus::Down, false) => match shown.state.down_from {
-                Some(regions) => {
-                    let regions = said.locale().regions(regions);
-                    Self { class: "part", text: fill(said.state_down_from, &[&regions]) }
-                }
-                None => state("down", said.state_down),
-            },
-        }
-    }
-}
-
 impl MonitorRow {
     /// Builds the row of a monitor on the page.
     pub fn of(shown: &MonitorView, board: &PageView, root: &str, incidents: &[Timestamp]) -> Self {
         let page = &board.page;
-        let query = if board.is_range_chosen { range_query(board.range) } else { String::new() };
+        let query = if board.is_range_chosen { ranges::range_query(board.range) } else { String::new() };
         let voice = PageLocale::of(page);
         let said = voice.messages;
-        let glance = BarsContext::of_board(board);
+        let glance = RangeContext::of_board(board);
         Self {
             id: shown.monitor.id.to_string(),
             path: format!("{root}/monitors/{}{query}", shown.monitor.id),
@@ -203,38 +162,6 @@ struct OutageRow {
     reason: String,
 }
 
-/// Input of a monitor's page.
-#[derive(Debug)]
-pub struct MonitorDetailView<'a> {
-    /// The page.
-    pub page: &'a Page,
-    /// Path prefix of the page.
-    pub root: &'a str,
-    /// Current time.
-    pub now: Timestamp,
-    /// True if no agent is checking any more.
-    pub is_stale: bool,
-    /// The monitor.
-    pub shown: &'a MonitorView,
-    /// Range of its uptime bars and chart.
-    pub range: TimeRange,
-    /// Its open incidents, and its current or upcoming maintenance.
-    pub open: &'a [IncidentView],
-    /// Its incidents and windows that have begun, newest first.
-    pub notices: &'a [IncidentView],
-    /// Outages, newest first.
-    pub outages: &'a [Outage],
-    /// Deploys, newest first.
-    pub deploys: &'a [Deploy],
-}
-
-impl MonitorDetailView<'_> {
-    /// Its closed incidents and windows, newest first.
-    pub fn closed_incidents(&self) -> impl Iterator<Item = &IncidentView> {
-        self.notices.iter().filter(|notice| !notice.incident.is_open())
-    }
-}
-
 impl MonitorPage {
     /// Builds the page of a monitor on a status page that is served at `found`.
     pub fn new(close: &MonitorDetailView<'_>, found: PreviewLocation<'_>) -> Self {
@@ -242,7 +169,7 @@ impl MonitorPage {
         let (voice, chart) = (PageLocale::of(page), &shown.history.chart);
         let said = voice.messages;
         let began: Vec<Timestamp> = close.notices.iter().filter_map(IncidentView::outage_start).collect();
-        let glance = BarsContext::of_monitor(close);
+        let glance = RangeContext::of_monitor(close);
         let strip = uptime_bars::build_bars(shown, glance, &began);
         let month = |cell: &uptime_bars::UptimeBar| {
             let date = cell.key.get(..10).unwrap_or_default();
@@ -262,7 +189,7 @@ impl MonitorPage {
             ranges: range_links(&format!("{root}/monitors/{}", shown.monitor.id), range, said),
             uptimes: UptimeView::of_each(shown, glance)
                 .into_iter()
-                .map(|(range, uptime)| (uptime_bars::range_label(range, said), uptime))
+                .map(|(range, uptime)| (ranges::range_label(range, said), uptime))
                 .collect(),
             latency: shown.latency_ms.map(|it| format::format_milliseconds(it, said)),
             budget: page.uptime_target.and_then(|target| error_budget(shown, target, said)),
@@ -280,11 +207,6 @@ impl MonitorPage {
             outages: close.outages.iter().map(|outage| outage_row(outage, voice, now)).collect(),
         }
     }
-}
-
-/// Query string of a range that the visitor chose. Without one, a page shows the range that its age fills.
-pub fn range_query(range: TimeRange) -> String {
-    format!("?range={}", range.name())
 }
 
 fn outage_row(outage: &Outage, voice: PageLocale, now: Timestamp) -> OutageRow {

@@ -5,7 +5,8 @@ use parallax_core::time::Timestamp;
 use sha2::{Digest, Sha256};
 
 use super::messages::{PageMessages, fill, messages};
-use super::monitor::{MonitorRow, MonitorStateLabel};
+use super::monitor::MonitorRow;
+use super::monitor_state::MonitorStateLabel;
 
 /// Up to this many monitors, a page shows all of them expanded.
 const MAX_EXPANDED: usize = 15;

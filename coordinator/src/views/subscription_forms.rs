@@ -9,8 +9,8 @@ use parallax_core::time::Timestamp;
 use parallax_core::validation::ValidationErrors;
 
 use super::assets;
+use super::frame::PageFrame;
 use super::messages::messages;
-use super::page::PageFrame;
 
 /// Submitted values and their validation errors.
 #[derive(Debug, Clone, Default)]

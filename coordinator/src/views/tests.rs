@@ -29,7 +29,8 @@ use parallax_core::vantage::{Region, RegionSet};
 
 use super::incident::{HistoryPage, IncidentPage};
 use super::link_preview::PreviewLocation;
-use super::monitor::{MonitorDetailView, MonitorPage};
+use super::monitor::MonitorPage;
+use super::monitor_detail::MonitorDetailView;
 use super::page::StatusPage;
 
 /// Current time.

@@ -6,7 +6,8 @@ use parallax_core::time::{DAY, Timestamp};
 
 use super::format;
 use super::messages::{PageLocale, PageMessages, fill};
-use super::uptime_bars::{self, BarsContext};
+use super::range_context::RangeContext;
+use super::ranges;
 
 /// Placeholder for a missing value.
 const NO_VALUE: &str = "–";
@@ -29,7 +30,7 @@ pub struct UptimeView {
 
 impl UptimeView {
     /// Returns the uptime of a monitor.
-    pub fn of(shown: &MonitorView, glance: BarsContext) -> Self {
+    pub fn of(shown: &MonitorView, glance: RangeContext) -> Self {
         let share = shown.uptime_in(glance.range);
         let told = Self::of_share(share, shown, glance);
         if share.is_none() && !shown.monitor.paused && is_all_maintenance(shown, glance.range) {
@@ -39,7 +40,7 @@ impl UptimeView {
     }
 
     /// Returns the uptime of one region of a monitor, in percent.
-    pub fn of_share(share: Option<f64>, shown: &MonitorView, glance: BarsContext) -> Self {
+    pub fn of_share(share: Option<f64>, shown: &MonitorView, glance: RangeContext) -> Self {
         let said = glance.voice.messages;
         let is_paused = shown.monitor.paused;
         let share = share.filter(|_| !is_paused);
@@ -49,22 +50,15 @@ impl UptimeView {
             None if is_paused => (NO_VALUE.to_owned(), Some(said.state_paused)),
             None => (said.no_data.to_owned(), None),
         };
-        Self {
-            figure,
-            dash_meaning: unsaid,
-            since,
-            is_paused,
-            span: uptime_bars::range_label(glance.range, said),
-            said,
-        }
+        Self { figure, dash_meaning: unsaid, since, is_paused, span: ranges::range_label(glance.range, said), said }
     }
 
     /// Returns the uptime over each range, shortest first; `None` for ranges longer than the first one that
     /// covers the monitor's whole life, and for all ranges while it is paused.
-    pub fn of_each(shown: &MonitorView, glance: BarsContext) -> Vec<(TimeRange, Option<Self>)> {
-        let ranges = TimeRange::ALL.map(|range| BarsContext { range, ..glance });
+    pub fn of_each(shown: &MonitorView, glance: RangeContext) -> Vec<(TimeRange, Option<Self>)> {
+        let ranges = TimeRange::ALL.map(|range| RangeContext { range, ..glance });
         let whole = ranges.iter().position(|glance| since(shown, *glance).is_some());
-        let told = |(at, glance): (usize, BarsContext)| {
+        let told = |(at, glance): (usize, RangeContext)| {
             let is_told = !shown.monitor.paused && whole.is_none_or(|whole| at <= whole);
             (glance.range, is_told.then(|| Self::of(shown, glance)))
         };
@@ -92,8 +86,8 @@ impl UptimeView {
 }
 
 /// Creation day of a monitor, if it is younger than the range.
-fn since(shown: &MonitorView, glance: BarsContext) -> Option<String> {
-    let BarsContext { range, now, voice, .. } = glance;
+fn since(shown: &MonitorView, glance: RangeContext) -> Option<String> {
+    let RangeContext { range, now, voice, .. } = glance;
     let made = shown.monitor.created_at;
     let is_younger = match range {
         TimeRange::Day => made > now - DAY,
@@ -131,8 +125,8 @@ mod tests {
     use super::super::tests::{NOW, shown};
     use super::*;
 
-    fn glance(range: TimeRange) -> BarsContext {
-        BarsContext { range, now: NOW, is_stale: false, voice: english_locale(Tz::UTC) }
+    fn glance(range: TimeRange) -> RangeContext {
+        RangeContext { range, now: NOW, is_stale: false, voice: english_locale(Tz::UTC) }
     }
 
     /// A monitor of a given age with only passed rounds.
@@ -168,7 +162,7 @@ mod tests {
     #[test]
     fn days_are_those_of_the_pages_zone() {
         let voice = PageLocale { zone: Tz::Pacific__Kiritimati, ..english_locale(Tz::UTC) };
-        let glance = BarsContext { voice, ..glance(TimeRange::Quarter) };
+        let glance = RangeContext { voice, ..glance(TimeRange::Quarter) };
         assert_eq!(UptimeView::of(&aged(14 * HOUR), glance).time_range(), "since 27 Nov");
     }
 

@@ -5,7 +5,7 @@ mod bar_data;
 use std::collections::BTreeMap;
 
 use parallax_core::event::MonitorStatus;
-use parallax_core::page_view::{MonitorView, PageView, TimeRange, UptimeDay};
+use parallax_core::page_view::{MonitorView, TimeRange, UptimeDay};
 use parallax_core::rollup::{OutcomeCounts, day_of};
 use parallax_core::time::{MINUTE, Timestamp};
 use parallax_core::uptime::MonitoredTime;
@@ -13,7 +13,7 @@ use parallax_core::vantage::Region;
 
 use super::format;
 use super::messages::{PageLocale, PageMessages, fill};
-use super::monitor::MonitorDetailView;
+use super::range_context::RangeContext;
 use super::uptime;
 use bar_data::{BarData, bar_label, bar_state};
 
@@ -56,19 +56,6 @@ impl BarState {
             Self::Maintenance => "m",
         }
     }
-}
-
-/// Range and context of uptime bars.
-#[derive(Debug, Clone, Copy)]
-pub struct BarsContext {
-    /// Range.
-    pub range: TimeRange,
-    /// Current time.
-    pub now: Timestamp,
-    /// True if no agent is checking any more.
-    pub is_stale: bool,
-    /// Time zone and texts.
-    pub voice: PageLocale,
 }
 
 /// A bar.
@@ -116,33 +103,9 @@ pub struct RegionBars {
     pub summary: String,
 }
 
-impl BarsContext {
-    /// Context of the status page.
-    pub fn of_board(board: &PageView) -> Self {
-        let voice = PageLocale::of(&board.page);
-        Self { range: board.range, now: board.now, is_stale: board.is_stale(), voice }
-    }
-
-    /// Context of a monitor's page.
-    pub fn of_monitor(close: &MonitorDetailView<'_>) -> Self {
-        let voice = PageLocale::of(close.page);
-        Self { range: close.range, now: close.now, is_stale: close.is_stale, voice }
-    }
-}
-
-/// Length of a range as text.
-pub const fn range_label(range: TimeRange, words: &PageMessages) -> &'static str {
-    match range {
-        TimeRange::Day => words.range_day,
-        TimeRange::Week => words.range_week,
-        TimeRange::Month => words.range_month,
-        TimeRange::Quarter => words.range_quarter,
-    }
-}
-
 /// Builds a monitor's uptime bars; `incidents` are the start times of its incidents.
-pub fn build_bars(shown: &MonitorView, glance: BarsContext, incidents: &[Timestamp]) -> UptimeBars {
-    let BarsContext { range, voice, .. } = glance;
+pub fn build_bars(shown: &MonitorView, glance: RangeContext, incidents: &[Timestamp]) -> UptimeBars {
+    let RangeContext { range, voice, .. } = glance;
     let PageLocale { zone, messages: said } = voice;
     let (class, from, narrow, to, units) = match range {
         TimeRange::Day => ("s24", said.ago_day, None, said.now, said.hourly),
@@ -194,7 +157,7 @@ pub(super) fn day_state(shown: &MonitorView, day: &UptimeDay, is_present: bool) 
 }
 
 /// Builds the uptime bars of the regions that judge a monitor, each with the current response time or state.
-pub fn build_region_bars(shown: &MonitorView, glance: BarsContext) -> Vec<RegionBars> {
+pub fn build_region_bars(shown: &MonitorView, glance: RangeContext) -> Vec<RegionBars> {
     if !shown.monitor.check.kind().is_regional() {
         return Vec::new();
     }
@@ -220,7 +183,7 @@ fn region_bars(
     shown: &MonitorView,
     region: Region,
     cells: impl ExactSizeIterator<Item = (OutcomeCounts, u64)>,
-    glance: BarsContext,
+    glance: RangeContext,
 ) -> RegionBars {
     let said = glance.voice.messages;
     let mut by_class: BTreeMap<BarState, String> = BTreeMap::new();

@@ -4,7 +4,7 @@ use askama::Template;
 use parallax_core::page_view::IncidentView;
 
 use super::{FeedError, FeedSite, scaled_limit, xml_text};
-use crate::views::incident::IncidentCard;
+use crate::views::incident_card::IncidentCard;
 use crate::views::messages::{PageLocale, PageMessages, fill};
 use crate::views::render;
 

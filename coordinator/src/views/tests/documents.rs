@@ -79,7 +79,7 @@ fn a_page_claims_nothing_of_the_time_before_a_monitor() {
 fn what_is_slow_from_some_regions_says_from_which() {
     let mut slow = shown(1, "Search", "Shop", MonitorStatus::Slow, 4);
     let state = |shown: &MonitorView, is_stale| {
-        let state = crate::views::monitor::MonitorStateLabel::of(
+        let state = crate::views::monitor_state::MonitorStateLabel::of(
             shown,
             is_stale,
             crate::views::messages::messages(Language::En),

@@ -20,8 +20,8 @@ fn each_look_has_a_shape_of_its_own_in_lanes_too() {
     assert_eq!(shapes.len(), looks.len(), "{shapes:?}");
 }
 
-fn glance(range: TimeRange) -> BarsContext {
-    BarsContext { range, now: crate::views::tests::NOW, is_stale: false, voice: english_locale(Tz::UTC) }
+fn glance(range: TimeRange) -> RangeContext {
+    RangeContext { range, now: crate::views::tests::NOW, is_stale: false, voice: english_locale(Tz::UTC) }
 }
 
 #[test]
@@ -49,7 +49,7 @@ fn a_lane_says_what_its_region_sees_now() {
         (shown.state.seen_up, shown.state.seen_down, shown.in_maintenance) = (up, down, covered);
         shown.history.chart.regions.insert(Region::Asia, parts.clone());
         for (is_stale, expected) in [(false, expected), (true, "no data")] {
-            let lanes = build_region_bars(&shown, BarsContext { is_stale, ..glance(TimeRange::Quarter) });
+            let lanes = build_region_bars(&shown, RangeContext { is_stale, ..glance(TimeRange::Quarter) });
             let lane = lanes.iter().find(|lane| lane.name == "Asia").unwrap();
             assert_eq!(lane.current_value, expected, "{status:?} {up:?} {down:?} {parts:?}");
         }
@@ -63,7 +63,7 @@ fn the_cell_that_holds_an_outage_is_no_good_one() {
         shown.state.status = MonitorStatus::Down;
         (shown.state.seen_up, shown.state.seen_down) = (RegionSet::NONE, RegionSet::only(Region::Asia));
         let newest = |shown: &MonitorView, is_stale| {
-            let glance = BarsContext { is_stale, ..glance(range) };
+            let glance = RangeContext { is_stale, ..glance(range) };
             let cell = build_bars(shown, glance, &[]).bars.pop().unwrap();
             let short = |name| {
                 let lane = build_region_bars(shown, glance).into_iter().find(|lane| lane.name == name).unwrap();
