@@ -7,13 +7,14 @@ mod examples;
 mod openapi_document;
 pub(in crate::http) mod operation;
 mod operations;
+mod sample_shop;
 pub(in crate::http) mod value_schemas;
 mod webhooks;
 
 #[cfg(test)]
 pub(in crate::http) use openapi_document::standalone_schema;
 pub(in crate::http) use operations::operations;
-pub(in crate::http) use webhooks::EXAMPLE_SECRET;
+pub(in crate::http) use sample_shop::EXAMPLE_SECRET;
 
 use std::sync::Arc;
 
