@@ -11,7 +11,8 @@ use parallax_core::id::{
 };
 
 use super::error::ApiError;
-use super::route::{RouteTable, RoutedRequest};
+use super::route::RouteTable;
+use super::routed_request::RoutedRequest;
 use super::{API_PREFIX, HttpContext};
 use crate::service::{Caller, ServiceError};
 

@@ -12,10 +12,12 @@ use parallax_core::heartbeat::MAX_STORED_BODY;
 use parallax_core::validation::ValidationErrors;
 use tokio::time::timeout;
 
+use super::HttpContext;
+use super::error::HandlerResult;
 use super::json_body::RequestBody;
 use super::response::HttpResponse;
-use super::route::{HandlerResult, RoutedRequest};
-use super::{HttpContext, client_ip};
+use super::routed_request::RoutedRequest;
+use super::server::client_ip;
 use crate::service::ServiceError;
 use crate::service::pings::PingRequest;
 

@@ -26,10 +26,18 @@ mod socket;
 mod subscribe;
 mod well_known;
 
+use std::sync::Arc;
+
+use ::http::{HeaderMap, Method};
+use futures_util::StreamExt;
 use parallax_core::key::KeyAccess;
 use serde_json::{Value, json};
 
-use super::*;
+use super::HttpContext;
+use super::dispatch::{ParsedRequest, handle};
+use super::route::RouteTable;
+use super::routes::routes;
+use super::server::client_ip::PeerAddress;
 use crate::service::tests::{World, world};
 
 /// Test client that calls the handlers directly, with one key of each kind.

@@ -11,8 +11,9 @@ use super::body_check::{self, BodyRules, ChangeBody};
 use super::{enveloped, enveloped_with_warnings, write_reply};
 use crate::http::HttpContext;
 use crate::http::body_fields::{BodyFields, field};
+use crate::http::error::HandlerResult;
 use crate::http::response::HttpResponse;
-use crate::http::route::{HandlerResult, RoutedRequest};
+use crate::http::routed_request::RoutedRequest;
 use crate::service::Caller;
 use crate::service::idempotency::IdempotentRequest;
 

@@ -10,12 +10,14 @@ use parallax_core::id::{MonitorId, PageId};
 use parallax_core::rate_limit::RateLimitStatus;
 use serde_json::{Map, Value, json};
 
-use super::api_tools::ToolRequest;
+use super::api_tools::{McpTools, ToolRequest};
 use super::{ToolOutcome, ToolServer, time_tool};
 use crate::http::api::monitors::view::down_reason;
+use crate::http::auth::run_authenticated;
 use crate::http::error::ApiError;
-use crate::http::route::{NoStoreFlag, RouteTable, RoutedRequest};
-use crate::http::{HttpContext, json_body, legacy, run_authenticated};
+use crate::http::route::RouteTable;
+use crate::http::routed_request::{NoStoreFlag, RoutedRequest};
+use crate::http::{HttpContext, json_body, legacy};
 use crate::service::Caller;
 
 /// Tool whose result is the public status document, extended by the reasons of failures.
@@ -87,7 +89,7 @@ impl KeyToolServer {
 
 impl ToolServer for KeyToolServer {
     fn tool_list(&self) -> Vec<&Value> {
-        self.context.mcp_tools().tool_list(self.caller.key.access.can_write())
+        McpTools::shared().tool_list(self.caller.key.access.can_write())
     }
 
     fn is_public(&self) -> bool {
@@ -104,11 +106,11 @@ impl ToolServer for KeyToolServer {
     }
 
     fn is_slow(&self, name: &str) -> bool {
-        self.context.mcp_tools().is_slow(name)
+        McpTools::shared().is_slow(name)
     }
 
     fn writes(&self, name: &str) -> bool {
-        self.context.mcp_tools().writes(name).unwrap_or(false)
+        McpTools::shared().writes(name).unwrap_or(false)
     }
 
     fn call(&self, name: String, arguments: Map<String, Value>) -> BoxFuture<'_, Option<ToolOutcome>> {
@@ -116,7 +118,7 @@ impl ToolServer for KeyToolServer {
             if name == time_tool::NAME {
                 return Some(self.current_time(arguments));
             }
-            let tools = self.context.mcp_tools();
+            let tools = McpTools::shared();
             if tools.writes(&name)? && !self.caller.key.access.can_write() {
                 return Some(ToolOutcome::Failed("this key may only read; use a key with write access".to_owned()));
             }

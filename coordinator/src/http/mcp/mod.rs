@@ -30,10 +30,13 @@ use parallax_core::rate_limit::RateLimitStatus;
 use parallax_core::validation::ValidationErrors;
 use serde_json::{Map, Value, json};
 
+use super::HttpContext;
+use super::error::HandlerResult;
 use super::json_body::{self, RequestBody};
 use super::response::HttpResponse;
-use super::route::{HandlerResult, RouteTable, RoutedRequest};
-use super::{HttpContext, request_timeout};
+use super::route::RouteTable;
+use super::routed_request::RoutedRequest;
+use super::server::request_timeout;
 use crate::service::Caller;
 use batch::McpPost;
 use json_rpc::RpcError;

@@ -14,12 +14,15 @@ use serde_json::{Map, Value, json};
 
 use super::response_filter::{self, ResponseFilter};
 use super::{ToolOutcome, ToolServer, origin, time_tool};
+use crate::http::HttpContext;
 use crate::http::api::pages::status;
+use crate::http::document_response::allow_cross_origin;
+use crate::http::error::HandlerResult;
 use crate::http::legacy;
-use crate::http::public::{allow_cross_origin, authorize};
+use crate::http::public::authorize;
 use crate::http::response::HttpResponse;
-use crate::http::route::{HandlerResult, RoutedRequest};
-use crate::http::{HttpContext, request_timeout};
+use crate::http::routed_request::RoutedRequest;
+use crate::http::server::request_timeout;
 use crate::service::authorize::AuthorizedPage;
 
 /// `POST /p/{slug}/mcp`

@@ -7,11 +7,11 @@ use ::http::header::{CACHE_CONTROL, CONTENT_SECURITY_POLICY, HeaderName, VARY};
 use parallax_core::page::branding::PictureUse;
 
 use super::authorize;
-use super::document_response::IMMUTABLE;
 use crate::http::HttpContext;
-use crate::http::error::ApiError;
+use crate::http::document_response::IMMUTABLE;
+use crate::http::error::{ApiError, HandlerResult};
 use crate::http::response::HttpResponse;
-use crate::http::route::{HandlerResult, RoutedRequest};
+use crate::http::routed_request::RoutedRequest;
 use crate::service::ServiceError;
 use crate::service::authorize::AuthorizedPage;
 use crate::views::accent;

@@ -7,9 +7,11 @@ use ::http::{HeaderValue, Method};
 use futures_util::FutureExt;
 
 use super::authorize_or_login;
-use super::document_response::document;
 use crate::http::HttpContext;
-use crate::http::route::{HandlerResult, HttpRoute, RoutedRequest, public_route};
+use crate::http::document_response::document;
+use crate::http::error::HandlerResult;
+use crate::http::route::{HttpRoute, public_route};
+use crate::http::routed_request::RoutedRequest;
 use crate::page_cache::{DocumentKind, HTML, run_blocking};
 use crate::views::embed_snippets::EmbedSnippetsPage;
 use crate::views::render;

@@ -3,19 +3,17 @@
 use std::convert::Infallible;
 use std::sync::Arc;
 
-use ::http::header::{ACCEPT, VARY};
-use ::http::{HeaderMap, HeaderValue, Method};
+use ::http::{HeaderMap, Method};
 use futures_util::FutureExt;
 use parallax_core::page_view::TimeRange;
-use parallax_core::text::accept::media_ranges;
 
 use super::authorize;
-use super::document_response::document;
-use super::html_pages::year_and_month;
+use super::page_params::year_and_month;
 use crate::http::HttpContext;
-use crate::http::error::ApiError;
-use crate::http::response::header_values;
-use crate::http::route::{HandlerResult, HttpRoute, RoutedRequest, public_route};
+use crate::http::document_response::{document, vary_on_accept};
+use crate::http::error::{ApiError, HandlerResult};
+use crate::http::route::{HttpRoute, public_route};
+use crate::http::routed_request::RoutedRequest;
 use crate::page_cache::{DocumentKind, monitor_detail, run_blocking};
 use crate::service::authorize::AuthorizedPage;
 use crate::service::{Service, ServiceError, ServiceResult};
@@ -102,15 +100,6 @@ pub(super) async fn markdown_response(
     Ok(vary_on_accept(page, document(page, &kept, headers)))
 }
 
-/// Marks a response as depending on the `Accept` header.
-pub(super) fn vary_on_accept(
-    page: &AuthorizedPage,
-    reply: crate::http::response::HttpResponse,
-) -> crate::http::response::HttpResponse {
-    let vary = if page.is_protected() { "accept, accept-encoding, cookie" } else { "accept, accept-encoding" };
-    reply.with(VARY, HeaderValue::from_static(vary))
-}
-
 async fn render(service: &Service, page: &AuthorizedPage, paper: DocumentKind) -> ServiceResult<String> {
     let address = service.page_url(page.page());
     let (own, now) = (page.page().clone(), service.now());
@@ -140,48 +129,6 @@ async fn render(service: &Service, page: &AuthorizedPage, paper: DocumentKind) -
             let draw =
                 move || Ok::<_, Infallible>(markdown_page::status_page(FeedSite { page: &own, url: &address }, &board));
             run_blocking(draw).await
-        }
-    }
-}
-
-/// Returns true if the client lists Markdown and prefers it at least as much as HTML (RFC 9110, 12.5.1). Browsers
-/// don't list it.
-pub(super) fn prefers_markdown(headers: &HeaderMap) -> bool {
-    values_prefer_markdown(header_values(headers, &ACCEPT))
-}
-
-/// Like [`prefers_markdown`], for values of `accept`.
-pub(super) fn values_prefer_markdown<'a>(accepted: impl Iterator<Item = &'a str>) -> bool {
-    let (mut markdown, mut html) = (0.0, 0.0);
-    for range in media_ranges(accepted) {
-        if range.is("text/markdown") {
-            markdown = range.weight;
-        } else if range.is("text/html") {
-            html = range.weight;
-        }
-    }
-    markdown > 0.0 && markdown >= html
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn markdown_is_for_those_who_name_it_and_like_html_no_better() {
-        for (accepted, expected) in [
-            ("text/markdown", true),
-            ("text/markdown, text/html, */*", true),
-            ("text/html;q=0.9, Text/Markdown;q=0.9", true),
-            ("text/html, text/markdown;q=0.8", false),
-            ("text/markdown;q=0", false),
-            ("text/markdown;q=x", false),
-            ("text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8", false),
-            ("*/*", false),
-            ("", false),
-        ] {
-            let headers = [(ACCEPT, accepted.parse().unwrap())].into_iter().collect();
-            assert_eq!(prefers_markdown(&headers), expected, "{accepted}");
         }
     }
 }

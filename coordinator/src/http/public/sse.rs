@@ -15,8 +15,9 @@ use tokio::time::{Instant, sleep, sleep_until};
 
 use super::authorize;
 use crate::http::HttpContext;
+use crate::http::error::HandlerResult;
 use crate::http::response::{BodyStream, HttpResponse};
-use crate::http::route::{HandlerResult, RoutedRequest};
+use crate::http::routed_request::RoutedRequest;
 use crate::service::authorize::AuthorizedPage;
 
 /// Interval of keep-alive comments; proxies close streams that are silent for a minute.

@@ -13,9 +13,10 @@ use parallax_core::validation::ValidationErrors;
 
 use super::authorize_or_login;
 use super::form::{FormFields, token_in_query, uncached_page};
-use crate::http::error::ApiError;
-use crate::http::route::{HandlerResult, RoutedRequest};
-use crate::http::{HttpContext, auth, client_ip};
+use crate::http::HttpContext;
+use crate::http::error::{ApiError, HandlerResult};
+use crate::http::routed_request::RoutedRequest;
+use crate::http::server::client_ip::{self, address_key};
 use crate::service::ServiceError;
 use crate::service::subscribers::SubscribeResponse;
 use crate::views::subscription_forms::{MonitorChoice, SubscriptionInput, SubscriptionPage, SubscriptionStep};
@@ -183,5 +184,5 @@ fn check_rate_limit(context: &HttpContext, call: &RoutedRequest<()>) -> Option<u
 
 /// Returns the visitor's address or network, if it is known.
 fn visitor_key(call: &RoutedRequest<()>) -> Option<u128> {
-    client_ip::client_ip(call.peer, &call.headers).map(|visitor| auth::address_key(visitor.address))
+    client_ip::client_ip(call.peer, &call.headers).map(|visitor| address_key(visitor.address))
 }

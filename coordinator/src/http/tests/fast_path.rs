@@ -12,8 +12,8 @@ use tokio::time::timeout;
 
 use super::TestClient;
 use super::socket::{TestServer, exchange, server, server_within};
-use crate::http::fast_path::{FastPathLookup, SimpleRequest, look_up};
-use crate::http::server::ServerLimits;
+use crate::http::server::response_index::FastPathLookup;
+use crate::http::server::{ServerLimits, SimpleRequest, look_up};
 
 /// Response read from a socket: status, headers without date and length, and body.
 #[derive(Debug, PartialEq, Eq)]
@@ -52,7 +52,7 @@ fn is_known(client: &TestClient, request: &str) -> bool {
 }
 
 fn found(client: &TestClient, request: &str) -> Option<FastPathLookup> {
-    let look = |question: &SimpleRequest<'_>| client.context.response_index.respond_raw(&client.context, question);
+    let look = |question: &SimpleRequest<'_>| client.context.response_index.respond_raw(question);
     look_up(request.as_bytes(), look).map(|(found, ..)| found)
 }
 

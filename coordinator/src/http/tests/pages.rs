@@ -166,7 +166,7 @@ async fn the_short_way_says_what_the_long_one_does_and_ends_with_an_edit() {
         for (name, value) in more {
             request = request.header(*name, *value);
         }
-        let reply = client.context.response_index.respond(&client.context, &request.body(()).unwrap());
+        let reply = client.context.response_index.respond(&request.body(()).unwrap());
         reply.map(|reply| reply.into_response())
     };
     let (shared, own) = ("status.example", "shop.pages.example");

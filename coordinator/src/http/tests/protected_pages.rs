@@ -7,6 +7,7 @@ use parallax_core::page::Page;
 use parallax_core::time::{DAY, MINUTE, SECOND};
 
 use super::*;
+use crate::http::public;
 
 const FORM: (&str, &str) = ("content-type", "application/x-www-form-urlencoded");
 /// Name of a monitor, which must not be visible without access.

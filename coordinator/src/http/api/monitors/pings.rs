@@ -10,9 +10,10 @@ use serde::Serialize;
 
 use crate::http::HttpContext;
 use crate::http::api::enveloped;
+use crate::http::error::HandlerResult;
 use crate::http::openapi::value_schemas;
 use crate::http::response::HttpResponse;
-use crate::http::route::{HandlerResult, RoutedRequest};
+use crate::http::routed_request::RoutedRequest;
 use crate::service::Caller;
 
 /// `GET /api/v1/pages/{page_id}/monitors/{monitor_id}/pings`

@@ -11,9 +11,10 @@ use serde_json::Value;
 use crate::http::HttpContext;
 use crate::http::api::incidents::view::{self, PublicIncident};
 use crate::http::api::to_json;
+use crate::http::error::HandlerResult;
 use crate::http::openapi::value_schemas;
 use crate::http::response::HttpResponse;
-use crate::http::route::{HandlerResult, RoutedRequest};
+use crate::http::routed_request::RoutedRequest;
 use crate::service::monitors::MonitorWithState;
 use crate::service::{Caller, Service, pages::PageOverview};
 

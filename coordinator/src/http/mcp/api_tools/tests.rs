@@ -1,7 +1,6 @@
 //! Tests of api tools.
 
 use super::*;
-use crate::http::openapi::operations;
 
 /// Limit of the list of tools in bytes, since it is part of every conversation with a model.
 const MOST_BYTES: usize = 40_000;

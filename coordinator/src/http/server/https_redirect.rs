@@ -3,9 +3,9 @@
 use ::http::header::{CACHE_CONTROL, HOST};
 use ::http::{HeaderValue, Request, StatusCode};
 
-use super::HttpContext;
-use super::error::ApiError;
-use super::response::HttpResponse;
+use crate::http::HttpContext;
+use crate::http::error::ApiError;
+use crate::http::response::HttpResponse;
 use crate::tls::{AcmeChallenges, CHALLENGE_PATH};
 
 /// Prefix of ping URLs, which are not redirected: the secret has already been sent in the clear, and the HTTP clients

@@ -3,109 +3,28 @@
 
 use std::cell::RefCell;
 use std::io;
-use std::mem::MaybeUninit;
 use std::pin::pin;
 use std::time::{Duration, SystemTime};
 
-use ::http::StatusCode;
 use ::http::header::STRICT_TRANSPORT_SECURITY;
-use bytes::{Buf, Bytes, BytesMut};
+use bytes::{Buf, BytesMut};
 use futures_util::future::BoxFuture;
-use httparse::{Header, Status};
 use parallax_core::time::{SECOND, Timestamp};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::time::{Instant, sleep, timeout};
 
 use super::connection::{HSTS, HttpConnection};
+use super::limits::ServerLimits;
+use super::listener::ListenerMode;
 use super::request_timeout;
-use super::response::HttpResponse;
-use super::server::{ListenerMode, ServerLimits};
+use super::response_index::{FastPathLookup, RenderedResponse};
+use super::simple_request::{SimpleRequest, look_up};
 use super::write_timeout::WriteTimeoutStream;
 
 /// Size of one read, in bytes; the header section of a browser has 500 to 1,500.
 const READ_BYTES: usize = 2048;
-/// Limit of header fields on the fast path.
-const MAX_HEADERS: usize = 32;
 /// Limit of waits of one request for its document to be rendered; it may be outdated again after each.
 const MAX_RENDER_WAITS: u32 = 3;
-/// Headers that exclude a request from the fast path.
-const EXCLUDED_HEADERS: [&str; 6] =
-    ["content-length", "transfer-encoding", "expect", "upgrade", "te", "http2-settings"];
-
-/// A rendered response, complete except for its date.
-#[derive(Debug)]
-pub(super) struct RenderedResponse {
-    pub(super) status: StatusCode,
-    /// Status line and headers, each with its line ending.
-    pub(super) head: Bytes,
-    pub(super) body: Bytes,
-}
-
-impl From<&HttpResponse> for RenderedResponse {
-    fn from(reply: &HttpResponse) -> Self {
-        Self { status: reply.status(), head: reply.head(), body: Bytes::copy_from_slice(reply.body()) }
-    }
-}
-
-/// Result of a look-up in the cache of responses.
-pub(super) enum FastPathLookup {
-    /// The response is cached.
-    Ready(RenderedResponse),
-    /// The document must be rendered first. If the future returns true, another look-up may find it.
-    Rendering(BoxFuture<'static, bool>),
-}
-
-/// A request that the fast path may serve: a `GET` without a body.
-#[derive(Debug)]
-pub(super) struct SimpleRequest<'a> {
-    /// Path and query.
-    pub(super) path: &'a str,
-    headers: &'a [Header<'a>],
-}
-
-impl SimpleRequest<'_> {
-    /// Values of all headers of a name (lowercase), skipping those that are not ASCII text.
-    pub(super) fn header_values(&self, name: &'static str) -> impl Iterator<Item = &str> {
-        let of_name = self.headers.iter().filter(move |header| header.name.eq_ignore_ascii_case(name));
-        of_name.filter_map(|header| std::str::from_utf8(header.value).ok().filter(|value| value.is_ascii()))
-    }
-
-    /// Number of headers of a name.
-    fn header_count(&self, name: &str) -> usize {
-        self.headers.iter().filter(|header| header.name.eq_ignore_ascii_case(name)).count()
-    }
-
-    /// Returns whether the client asks to close the connection; `None` if the fast path does not handle the header.
-    fn closes_connection(&self) -> Option<bool> {
-        let mut said = self.headers.iter().filter(|header| header.name.eq_ignore_ascii_case("connection"));
-        match (said.next(), said.next()) {
-            (None, _) => Some(false),
-            (Some(one), None) if one.value.eq_ignore_ascii_case(b"keep-alive") => Some(false),
-            (Some(one), None) if one.value.eq_ignore_ascii_case(b"close") => Some(true),
-            _ => None,
-        }
-    }
-}
-
-/// Parses the buffered bytes as a request and looks it up. Returns the result, the length of its header section, and
-/// whether the connection closes after it; `None` if the fast path can't serve it.
-pub(super) fn look_up<T>(held: &[u8], look: impl FnOnce(&SimpleRequest<'_>) -> Option<T>) -> Option<(T, usize, bool)> {
-    let mut headers = [const { MaybeUninit::uninit() }; MAX_HEADERS];
-    let mut request = httparse::Request::new(&mut []);
-    let Ok(Status::Complete(length)) = request.parse_with_uninit_headers(held, &mut headers) else {
-        return None;
-    };
-    if request.method != Some("GET") || request.version != Some(1) {
-        return None;
-    }
-    let path = request.path.filter(|path| path.starts_with('/'))?;
-    let question = SimpleRequest { path, headers: request.headers };
-    if question.header_count("host") != 1 || EXCLUDED_HEADERS.iter().any(|name| question.header_count(name) > 0) {
-        return None;
-    }
-    let closes = question.closes_connection()?;
-    Some((look(&question)?, length, closes))
-}
 
 /// Serves requests from the cache. Returns true, with all unserved bytes put back, at the first request that it can't
 /// serve; false once the connection has ended.
@@ -146,8 +65,7 @@ where
         }
         let mut waits = 0;
         while !held.is_empty() {
-            let look =
-                |question: &SimpleRequest<'_>| guest.context.response_index.respond_raw(&guest.context, question);
+            let look = |question: &SimpleRequest<'_>| guest.context.response_index.respond_raw(question);
             let (written, length, closes) = match look_up(&held, look) {
                 Some((FastPathLookup::Ready(written), length, closes)) => (written, length, closes),
                 Some((FastPathLookup::Rendering(drawing), ..)) => {
@@ -241,4 +159,18 @@ fn put_date(head: &mut BytesMut, now: Timestamp) {
 }
 
 #[cfg(test)]
-mod tests;
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_date_is_of_its_second() {
+        let written = |millis: i64| {
+            let mut head = BytesMut::new();
+            put_date(&mut head, Timestamp::from_millis(millis));
+            String::from_utf8(head.to_vec()).unwrap()
+        };
+        assert_eq!(written(784_111_777_999), "Sun, 06 Nov 1994 08:49:37 GMT");
+        assert_eq!(written(784_111_777_000), written(784_111_777_999));
+        assert_eq!(written(784_111_778_000), "Sun, 06 Nov 1994 08:49:38 GMT");
+    }
+}

@@ -1,4 +1,4 @@
-//! Tests of which requests the fast path accepts, and of the date header.
+//! Tests of which requests the fast path accepts.
 
 use super::*;
 
@@ -7,7 +7,7 @@ fn seen(head: &str) -> Option<(String, String, usize, bool)> {
     let mut asked = None;
     let look = |question: &SimpleRequest<'_>| {
         asked = Some((question.path.to_owned(), question.header_values("host").collect::<String>()));
-        Some(RenderedResponse { status: StatusCode::OK, head: Bytes::new(), body: Bytes::new() })
+        Some(())
     };
     let (_, length, closes) = look_up(head.as_bytes(), look)?;
     asked.map(|(path, host)| (path, host, length, closes))
@@ -59,16 +59,4 @@ fn whatever_is_more_is_for_others() {
 #[test]
 fn what_is_not_known_is_for_others() {
     assert!(look_up(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n", |_| None::<()>).is_none());
-}
-
-#[test]
-fn the_date_is_of_its_second() {
-    let written = |millis: i64| {
-        let mut head = BytesMut::new();
-        put_date(&mut head, Timestamp::from_millis(millis));
-        String::from_utf8(head.to_vec()).unwrap()
-    };
-    assert_eq!(written(784_111_777_999), "Sun, 06 Nov 1994 08:49:37 GMT");
-    assert_eq!(written(784_111_777_000), written(784_111_777_999));
-    assert_eq!(written(784_111_778_000), "Sun, 06 Nov 1994 08:49:38 GMT");
 }

@@ -21,7 +21,8 @@ use tokio_rustls::server::TlsStream;
 
 use super::connection::HttpConnection;
 use super::h2_guard::{H2CloseReason, H2Guard};
-use super::server::{self, ServerLimits};
+use super::http1;
+use super::limits::ServerLimits;
 use super::write_timeout::WriteTimeoutStream;
 use crate::tls::CertificateResolver;
 
@@ -74,7 +75,7 @@ pub(super) async fn serve<S>(
         drop(watcher);
     } else {
         let io = WriteTimeoutStream::new(stream, limits.write_timeout, guest.activity.clone());
-        server::serve_http1(io, limits, guest, watcher).await;
+        http1::serve(io, limits, guest, watcher).await;
     }
 }
 
