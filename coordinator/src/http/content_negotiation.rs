@@ -64,7 +64,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn markdown_is_for_those_who_name_it_and_like_html_no_better() {
+    fn markdown_is_for_clients_that_list_it_and_do_not_prefer_html() {
         for (accepted, expected) in [
             ("text/markdown", true),
             ("text/markdown, text/html, */*", true),
@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reader_gets_the_smallest_that_he_takes() {
+    fn a_client_gets_the_smallest_encoding_it_accepts() {
         for (accepted, expected) in [
             ("gzip, deflate, br, zstd", Encoding::Brotli),
             ("GZIP;q=0.5", Encoding::Gzip),

@@ -104,7 +104,7 @@ async fn dispatch(
     allowance: &mut Option<RateLimitStatus>,
 ) -> Result<HttpResponse, ApiError> {
     let ParsedRequest { method, mut path, query, headers, body, peer } = request;
-    let asked = path.clone();
+    let original_path = path.clone();
     let inner = public::inner_path(&context, &headers, &path)?;
     let is_own_host = inner.is_some();
     if let Some(inner) = inner {
@@ -137,9 +137,16 @@ async fn dispatch(
         // API routes are not revealed without a key.
         Err(refused) if is_api_path(&path) => (Err(refused), Vec::new()),
         Err(refused) => {
-            return public::redirect_trailing_slash(&table, &method, (&asked, &query), &path).ok_or_else(|| {
-                public::not_found_for_people(&context, &headers, is_own_host, with_route_hint(refused, &table, &path))
-            });
+            return public::redirect_trailing_slash(&table, &method, (&original_path, &query), &path).ok_or_else(
+                || {
+                    public::not_found_for_people(
+                        &context,
+                        &headers,
+                        is_own_host,
+                        with_route_hint(refused, &table, &path),
+                    )
+                },
+            );
         }
     };
     let caller = auth::authenticate(&context, &headers, peer, allowance)?;

@@ -73,7 +73,7 @@ pub fn monitor_detail<'a>(closer: &'a MonitorDetail, root: &'a str) -> MonitorDe
         root,
         now: closer.now,
         is_stale: is_stale(closer.regions, std::iter::once(closer.monitor.monitor_and_state()), closer.now),
-        shown: &closer.monitor,
+        view: &closer.monitor,
         range: closer.range,
         open: &closer.open,
         notices: &closer.incidents,

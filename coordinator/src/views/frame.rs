@@ -50,7 +50,7 @@ pub struct PageFrame {
 impl PageFrame {
     /// Builds the frame of a document.
     pub fn new(page: &Page, root: &str, title: &str, now: Timestamp) -> Self {
-        let voice = PageLocale::of(page);
+        let locale = PageLocale::of(page);
         Self {
             name: page.name.clone(),
             description: page.description.clone(),
@@ -58,7 +58,7 @@ impl PageFrame {
             root: root.to_owned(),
             base: root.strip_suffix(&format!("/p/{}", page.slug)).unwrap_or_default().to_owned(),
             home: if root.is_empty() { "/".to_owned() } else { root.to_owned() },
-            title: fill(voice.messages.title, &[title, &page.name]),
+            title: fill(locale.messages.title, &[title, &page.name]),
             zone: page.timezone.name(),
             noindex: page.noindex || page.private || page.password_hash.is_some(),
             guarded: page.private || page.password_hash.is_some(),
@@ -67,8 +67,8 @@ impl PageFrame {
             logo: page.branding.logo.map(|it| format!("{root}/logo/{}", it.hex())),
             icon: page.branding.favicon.map(|it| (format!("{root}/favicon/{}", it.hex()), it.kind.media())),
             share: None,
-            written: format::format_time(now, voice),
-            t: voice.messages,
+            written: format::format_time(now, locale),
+            t: locale.messages,
         }
     }
 
@@ -106,9 +106,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_document_is_known_by_all_but_the_moment_at_which_it_was_written() {
-        let written = |said: &str, at: &str| {
-            without_timestamp(format!("<p>{said}</p><time id=\"written\" datetime=\"{at}\">{at}</time>.").as_bytes())
+    fn a_document_is_compared_without_its_time_of_rendering() {
+        let written = |text: &str, at: &str| {
+            without_timestamp(format!("<p>{text}</p><time id=\"written\" datetime=\"{at}\">{at}</time>.").as_bytes())
         };
         assert_eq!(written("up", "12:46"), written("up", "12:47"));
         assert_ne!(written("up", "12:46"), written("down", "12:46"));

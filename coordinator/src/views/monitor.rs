@@ -65,50 +65,50 @@ pub struct ErrorBudgetView {
 
 impl MonitorRow {
     /// Builds the row of a monitor on the page.
-    pub fn of(shown: &MonitorView, board: &PageView, root: &str, incidents: &[Timestamp]) -> Self {
-        let page = &board.page;
-        let query = if board.is_range_chosen { ranges::range_query(board.range) } else { String::new() };
-        let voice = PageLocale::of(page);
-        let said = voice.messages;
-        let glance = RangeContext::of_board(board);
+    pub fn of(view: &MonitorView, page_view: &PageView, root: &str, incidents: &[Timestamp]) -> Self {
+        let page = &page_view.page;
+        let query = if page_view.is_range_chosen { ranges::range_query(page_view.range) } else { String::new() };
+        let locale = PageLocale::of(page);
+        let messages = locale.messages;
+        let context = RangeContext::of_board(page_view);
         Self {
-            id: shown.monitor.id.to_string(),
-            path: format!("{root}/monitors/{}{query}", shown.monitor.id),
-            name: shown.monitor.name.clone(),
-            state: MonitorStateLabel::of(shown, glance.is_stale, said),
-            uptime: UptimeView::of(shown, glance),
-            latency: shown.latency_ms.map(|it| format::format_milliseconds(it, said)),
-            bars: uptime_bars::build_bars(shown, glance, incidents),
-            region_bars: if page.show_locations { uptime_bars::build_region_bars(shown, glance) } else { Vec::new() },
-            chart: chart::mean_chart(shown, &shown.history.chart, &board.deploys, voice, MAX_TABLE_ROWS),
-            budget: page.uptime_target.and_then(|target| error_budget(shown, target, said)),
-            is_open: matches!(shown.state.status, MonitorStatus::Down | MonitorStatus::Slow),
+            id: view.monitor.id.to_string(),
+            path: format!("{root}/monitors/{}{query}", view.monitor.id),
+            name: view.monitor.name.clone(),
+            state: MonitorStateLabel::of(view, context.is_stale, messages),
+            uptime: UptimeView::of(view, context),
+            latency: view.latency_ms.map(|it| format::format_milliseconds(it, messages)),
+            bars: uptime_bars::build_bars(view, context, incidents),
+            region_bars: if page.show_locations { uptime_bars::build_region_bars(view, context) } else { Vec::new() },
+            chart: chart::mean_chart(view, &view.history.chart, &page_view.deploys, locale, MAX_TABLE_ROWS),
+            budget: page.uptime_target.and_then(|target| error_budget(view, target, messages)),
+            is_open: matches!(view.state.status, MonitorStatus::Down | MonitorStatus::Slow),
         }
     }
 
     /// Label of the collapsed details, if there are any.
-    pub fn details_label(&self, said: &'static PageMessages) -> Option<&'static str> {
+    pub fn details_label(&self, messages: &'static PageMessages) -> Option<&'static str> {
         match (&self.chart, self.region_bars.is_empty(), &self.budget) {
-            (Some(_), true, _) => Some(said.response_time),
-            (Some(_), false, _) => Some(said.regions_and_time),
-            (None, false, _) => Some(said.regions_alone),
-            (None, true, Some(_)) => Some(said.budget),
+            (Some(_), true, _) => Some(messages.response_time),
+            (Some(_), false, _) => Some(messages.regions_and_time),
+            (None, false, _) => Some(messages.regions_alone),
+            (None, true, Some(_)) => Some(messages.budget),
             (None, true, None) => None,
         }
     }
 }
 
-fn error_budget(shown: &MonitorView, target: f64, said: &PageMessages) -> Option<ErrorBudgetView> {
-    let budget = shown.error_budget(target)?;
+fn error_budget(view: &MonitorView, target: f64, messages: &PageMessages) -> Option<ErrorBudgetView> {
+    let budget = view.error_budget(target)?;
     let used = if budget.allowed_minutes > 0.0 { budget.used_minutes / budget.allowed_minutes } else { 1.0 };
     let left = budget.left_minutes();
-    let goal = said.locale().number(&target.to_string());
+    let goal = messages.locale().number(&target.to_string());
     let text = if left < 0.0 {
-        fill(said.budget_spent, &[&format::format_minutes(-left, said), &goal])
+        fill(messages.budget_spent, &[&format::format_minutes(-left, messages), &goal])
     } else {
         // Rounded down: never shows more than is left.
-        let left = format::format_whole_minutes(left, said);
-        fill(said.budget_left, &[&left, &format::format_minutes(budget.allowed_minutes, said), &goal])
+        let left = format::format_whole_minutes(left, messages);
+        fill(messages.budget_left, &[&left, &format::format_minutes(budget.allowed_minutes, messages), &goal])
     };
     Some(ErrorBudgetView {
         text,
@@ -165,63 +165,63 @@ struct OutageRow {
 impl MonitorPage {
     /// Builds the page of a monitor on a status page that is served at `found`.
     pub fn new(close: &MonitorDetailView<'_>, found: PreviewLocation<'_>) -> Self {
-        let MonitorDetailView { page, root, now, shown, range, .. } = *close;
-        let (voice, chart) = (PageLocale::of(page), &shown.history.chart);
-        let said = voice.messages;
+        let MonitorDetailView { page, root, now, view, range, .. } = *close;
+        let (locale, chart) = (PageLocale::of(page), &view.history.chart);
+        let messages = locale.messages;
         let began: Vec<Timestamp> = close.notices.iter().filter_map(IncidentView::outage_start).collect();
-        let glance = RangeContext::of_monitor(close);
-        let strip = uptime_bars::build_bars(shown, glance, &began);
+        let context = RangeContext::of_monitor(close);
+        let strip = uptime_bars::build_bars(view, context, &began);
         let month = |cell: &uptime_bars::UptimeBar| {
             let date = cell.key.get(..10).unwrap_or_default();
             let month = date.get(..7).filter(|_| cell.incidents > 0)?;
             Some(format!("{root}/history/{month}#d{date}"))
         };
-        let card = |notice: &IncidentView| IncidentCard::of(notice, root, voice, now, true);
+        let card = |notice: &IncidentView| IncidentCard::of(notice, root, locale, now, true);
         Self {
-            frame: PageFrame::new(page, root, &shown.monitor.name, now)
+            frame: PageFrame::new(page, root, &view.monitor.name, now)
                 .with_preview(LinkPreview::of_monitor(close, found)),
-            name: shown.monitor.name.clone(),
-            group: shown.monitor.group.clone(),
-            state: MonitorStateLabel::of(shown, close.is_stale, said),
-            since: shown.state.since.filter(|_| !shown.in_maintenance).map(|since| format::format_time(since, voice)),
-            checked: shown.state.last_check.as_ref().map(|check| format::format_time(check.at, voice)),
+            name: view.monitor.name.clone(),
+            group: view.monitor.group.clone(),
+            state: MonitorStateLabel::of(view, close.is_stale, messages),
+            since: view.state.since.filter(|_| !view.in_maintenance).map(|since| format::format_time(since, locale)),
+            checked: view.state.last_check.as_ref().map(|check| format::format_time(check.at, locale)),
             is_stale: close.is_stale,
-            ranges: range_links(&format!("{root}/monitors/{}", shown.monitor.id), range, said),
-            uptimes: UptimeView::of_each(shown, glance)
+            ranges: range_links(&format!("{root}/monitors/{}", view.monitor.id), range, messages),
+            uptimes: UptimeView::of_each(view, context)
                 .into_iter()
-                .map(|(range, uptime)| (ranges::range_label(range, said), uptime))
+                .map(|(range, uptime)| (ranges::range_label(range, messages), uptime))
                 .collect(),
-            latency: shown.latency_ms.map(|it| format::format_milliseconds(it, said)),
-            budget: page.uptime_target.and_then(|target| error_budget(shown, target, said)),
+            latency: view.latency_ms.map(|it| format::format_milliseconds(it, messages)),
+            budget: page.uptime_target.and_then(|target| error_budget(view, target, messages)),
             open: worst_first(close.open).into_iter().map(card).collect(),
             past: close.closed_incidents().take(MAX_PAST).map(card).collect(),
             units: format::capitalize(strip.units),
             lines: strip.bars.iter().rev().map(|cell| (cell.clone(), month(cell))).collect(),
             strip,
-            lanes: if page.show_locations { uptime_bars::build_region_bars(shown, glance) } else { Vec::new() },
+            lanes: if page.show_locations { uptime_bars::build_region_bars(view, context) } else { Vec::new() },
             chart: if page.show_locations {
-                chart::region_chart(shown, chart, close.deploys, voice)
+                chart::region_chart(view, chart, close.deploys, locale)
             } else {
-                chart::mean_chart(shown, chart, close.deploys, voice, usize::MAX)
+                chart::mean_chart(view, chart, close.deploys, locale, usize::MAX)
             },
-            outages: close.outages.iter().map(|outage| outage_row(outage, voice, now)).collect(),
+            outages: close.outages.iter().map(|outage| outage_row(outage, locale, now)).collect(),
         }
     }
 }
 
-fn outage_row(outage: &Outage, voice: PageLocale, now: Timestamp) -> OutageRow {
-    let said = voice.messages;
+fn outage_row(outage: &Outage, locale: PageLocale, now: Timestamp) -> OutageRow {
+    let messages = locale.messages;
     let mut reason = match &outage.reason {
-        Some(failure) => said.locale().failure_text(failure),
-        None => said.not_known.to_owned(),
+        Some(failure) => messages.locale().failure_text(failure),
+        None => messages.not_known.to_owned(),
     };
     if let Some(regions) = outage.regions {
-        reason = fill(said.reason_from, &[&reason, &said.locale().regions(regions)]);
+        reason = fill(messages.reason_from, &[&reason, &messages.locale().regions(regions)]);
     }
     OutageRow {
-        from: format::format_time(outage.from, voice),
-        to: outage.to.map(|to| format::format_time(to, voice)),
-        length: said.locale().duration(outage.to.unwrap_or(now).since(outage.from)),
+        from: format::format_time(outage.from, locale),
+        to: outage.to.map(|to| format::format_time(to, locale)),
+        length: messages.locale().duration(outage.to.unwrap_or(now).since(outage.from)),
         reason,
     }
 }

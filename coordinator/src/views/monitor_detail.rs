@@ -18,7 +18,7 @@ pub struct MonitorDetailView<'a> {
     /// True if no agent is checking any more.
     pub is_stale: bool,
     /// The monitor.
-    pub shown: &'a MonitorView,
+    pub view: &'a MonitorView,
     /// Range of its uptime bars and chart.
     pub range: TimeRange,
     /// Its open incidents, and its current or upcoming maintenance.

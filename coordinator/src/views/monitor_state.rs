@@ -16,33 +16,33 @@ pub struct MonitorStateLabel {
 
 impl MonitorStateLabel {
     /// Returns a monitor's state; `is_stale` if no agent is checking any more.
-    pub fn of(shown: &MonitorView, is_stale: bool, said: &PageMessages) -> Self {
+    pub fn of(view: &MonitorView, is_stale: bool, messages: &PageMessages) -> Self {
         let state = |class, words: &str| Self { class, text: words.to_owned() };
-        if shown.monitor.paused {
-            return state("none", said.state_paused);
+        if view.monitor.paused {
+            return state("none", messages.state_paused);
         }
-        if shown.in_maintenance {
-            return state("maint", said.state_maintenance);
+        if view.in_maintenance {
+            return state("maint", messages.state_maintenance);
         }
-        match (shown.state.status, is_stale) {
-            (MonitorStatus::Unknown, _) => state("none", said.state_no_data),
-            (MonitorStatus::Up, true) => state("none", said.state_was_up),
-            (MonitorStatus::Slow, true) => state("none", said.state_was_slow),
-            (MonitorStatus::Down, true) => state("none", said.state_was_down),
-            (MonitorStatus::Up, false) => state("up", said.state_up),
-            (MonitorStatus::Slow, false) => match shown.state.slow_from {
+        match (view.state.status, is_stale) {
+            (MonitorStatus::Unknown, _) => state("none", messages.state_no_data),
+            (MonitorStatus::Up, true) => state("none", messages.state_was_up),
+            (MonitorStatus::Slow, true) => state("none", messages.state_was_slow),
+            (MonitorStatus::Down, true) => state("none", messages.state_was_down),
+            (MonitorStatus::Up, false) => state("up", messages.state_up),
+            (MonitorStatus::Slow, false) => match view.state.slow_from {
                 Some(regions) => {
-                    let regions = said.locale().regions(regions);
-                    state("slow", &fill(said.state_slow_from, &[&regions]))
+                    let regions = messages.locale().regions(regions);
+                    state("slow", &fill(messages.state_slow_from, &[&regions]))
                 }
-                None => state("slow", said.state_slow),
+                None => state("slow", messages.state_slow),
             },
-            (MonitorStatus::Down, false) => match shown.state.down_from {
+            (MonitorStatus::Down, false) => match view.state.down_from {
                 Some(regions) => {
-                    let regions = said.locale().regions(regions);
-                    Self { class: "part", text: fill(said.state_down_from, &[&regions]) }
+                    let regions = messages.locale().regions(regions);
+                    Self { class: "part", text: fill(messages.state_down_from, &[&regions]) }
                 }
-                None => state("down", said.state_down),
+                None => state("down", messages.state_down),
             },
         }
     }

@@ -37,22 +37,22 @@ pub struct StatusPage {
 
 impl StatusPage {
     /// Builds the status page; its paths begin with `root`, and `address` is its canonical URL.
-    pub fn new(board: &PageView, root: &str, address: &str) -> Self {
-        let (page, now) = (&board.page, board.now);
-        let voice = PageLocale::of(page);
-        let card = |notice: &IncidentView| IncidentCard::of(notice, root, voice, now, true);
-        let headline = Headline::of(board);
-        let frame =
-            PageFrame::new(page, root, &headline.title, now).with_preview(LinkPreview::of(board, &headline, address));
+    pub fn new(page_view: &PageView, root: &str, address: &str) -> Self {
+        let (page, now) = (&page_view.page, page_view.now);
+        let locale = PageLocale::of(page);
+        let card = |notice: &IncidentView| IncidentCard::of(notice, root, locale, now, true);
+        let headline = Headline::of(page_view);
+        let frame = PageFrame::new(page, root, &headline.title, now)
+            .with_preview(LinkPreview::of(page_view, &headline, address));
         Self {
-            ranges: range_links(&frame.home, board.range, voice.messages),
+            ranges: range_links(&frame.home, page_view.range, locale.messages),
             frame,
             headline,
-            open: worst_first(board.incidents.iter().chain(&board.maintenance)).into_iter().map(card).collect(),
-            groups: build_groups(board, root),
-            later: board.later_maintenance.iter().take(MAX_LATER).map(card).collect(),
-            more_later: board.later_maintenance.len().saturating_sub(MAX_LATER),
-            past: build_past_days(board, root, PAST_DAYS),
+            open: worst_first(page_view.incidents.iter().chain(&page_view.maintenance)).into_iter().map(card).collect(),
+            groups: build_groups(page_view, root),
+            later: page_view.later_maintenance.iter().take(MAX_LATER).map(card).collect(),
+            more_later: page_view.later_maintenance.len().saturating_sub(MAX_LATER),
+            past: build_past_days(page_view, root, PAST_DAYS),
         }
     }
 }

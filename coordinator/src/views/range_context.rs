@@ -16,19 +16,19 @@ pub struct RangeContext {
     /// True if no agent is checking any more.
     pub is_stale: bool,
     /// Time zone and texts.
-    pub voice: PageLocale,
+    pub locale: PageLocale,
 }
 
 impl RangeContext {
     /// Context of the status page.
-    pub fn of_board(board: &PageView) -> Self {
-        let voice = PageLocale::of(&board.page);
-        Self { range: board.range, now: board.now, is_stale: board.is_stale(), voice }
+    pub fn of_board(page_view: &PageView) -> Self {
+        let locale = PageLocale::of(&page_view.page);
+        Self { range: page_view.range, now: page_view.now, is_stale: page_view.is_stale(), locale }
     }
 
     /// Context of a monitor's page.
     pub fn of_monitor(close: &MonitorDetailView<'_>) -> Self {
-        let voice = PageLocale::of(close.page);
-        Self { range: close.range, now: close.now, is_stale: close.is_stale, voice }
+        let locale = PageLocale::of(close.page);
+        Self { range: close.range, now: close.now, is_stale: close.is_stale, locale }
     }
 }

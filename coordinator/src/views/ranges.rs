@@ -31,11 +31,11 @@ pub struct RangeLink {
 }
 
 /// Returns the selectable ranges of a document at `path`.
-pub fn range_links(path: &str, shown: TimeRange, words: &PageMessages) -> Vec<RangeLink> {
+pub fn range_links(path: &str, selected: TimeRange, words: &PageMessages) -> Vec<RangeLink> {
     let choice = |range: TimeRange| RangeLink {
         href: format!("{path}{}", range_query(range)),
         name: range_label(range, words),
-        is_selected: range == shown,
+        is_selected: range == selected,
     };
     TimeRange::ALL.into_iter().map(choice).collect()
 }

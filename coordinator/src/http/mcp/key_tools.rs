@@ -37,10 +37,10 @@ impl KeyToolServer {
     }
 
     /// Runs the API request of a tool call.
-    async fn send_request(&self, asked: ToolRequest) -> ToolOutcome {
+    async fn send_request(&self, request: ToolRequest) -> ToolOutcome {
         let mut headers = HeaderMap::new();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-        let ToolRequest { method, path, query, body, .. } = asked;
+        let ToolRequest { method, path, query, body, .. } = request;
         let body = json_body::from_bytes(body.unwrap_or_default());
         let caller = self.caller.clone();
         let answered = match self.table.find(&method, &path) {
@@ -64,7 +64,7 @@ impl KeyToolServer {
     /// Adds `downReason` to each monitor of a status document, which keys may read and visitors may not.
     async fn add_reasons(&self, page: PageId, document: &mut Value) {
         let Ok(monitors) = self.context.service.monitors(&self.caller, page).await else { return };
-        let reasons = monitors.iter().filter_map(|shown| Some((shown.monitor.id, down_reason(shown)?)));
+        let reasons = monitors.iter().filter_map(|current| Some((current.monitor.id, down_reason(current)?)));
         add_reasons(document, reasons);
     }
 
@@ -124,12 +124,12 @@ impl ToolServer for KeyToolServer {
             }
             let page = arguments.get("pageId").filter(|_| name == STATUS).and_then(Value::as_str);
             let page = page.and_then(|id| id.parse().ok());
-            let asked = match tools.request_for(&name, arguments) {
-                Ok(asked) => asked,
+            let request = match tools.request_for(&name, arguments) {
+                Ok(request) => request,
                 Err(words) => return Some(ToolOutcome::Failed(words)),
             };
-            let wanted = asked.filter.clone();
-            Some(match self.send_request(asked).await {
+            let wanted = request.filter.clone();
+            Some(match self.send_request(request).await {
                 ToolOutcome::Done(mut document) => {
                     if let Some(page) = page {
                         self.add_reasons(page, &mut document).await;
@@ -173,10 +173,10 @@ mod tests {
         let ids = [1, 2, 3].map(MonitorId::from_u128);
         let listed = ids.map(|id| json!({ "id": id.to_string() }));
         let mut document = json!({ "monitors": listed, legacy::OLD_MONITORS: listed });
-        let mut asked = 0;
-        let reasons = ids.iter().skip(1).inspect(|_| asked += 1);
+        let mut read = 0;
+        let reasons = ids.iter().skip(1).inspect(|_| read += 1);
         add_reasons(&mut document, reasons.map(|id| (*id, format!("down: {id}"))));
-        assert_eq!(asked, 2);
+        assert_eq!(read, 2);
         let down = |id: MonitorId| json!({ "id": id.to_string(), "downReason": format!("down: {id}") });
         let expected = json!([{ "id": ids[0].to_string(), "downReason": null }, down(ids[1]), down(ids[2])]);
         assert_eq!((&document["monitors"], &document[legacy::OLD_MONITORS]), (&expected, &expected));

@@ -51,12 +51,12 @@ pub(super) fn check_access(
     call: &RoutedRequest<()>,
     token: Option<String>,
 ) -> Result<AccessDecision, ApiError> {
-    let (slug, door) = requested_page(context, call)?;
-    let shown = VisitorCredentials {
+    let (slug, address) = requested_page(context, call)?;
+    let credentials = VisitorCredentials {
         access_tokens: cookie::access_tokens(&call.headers, cookie::is_https(context)),
         feed_token: token,
     };
-    let entry = context.service.authorize(slug, door, &shown);
+    let entry = context.service.authorize(slug, address, &credentials);
     if !matches!(&entry, Ok(AccessDecision::Granted(page)) if !page.is_protected()) {
         call.no_store.set();
     }

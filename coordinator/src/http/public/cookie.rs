@@ -33,8 +33,8 @@ pub(super) fn access_tokens(headers: &HeaderMap, is_https: bool) -> Vec<(String,
 
 /// Returns the browser's id, if it has one.
 pub(super) fn browser(headers: &HeaderMap, is_https: bool) -> Option<BrowserId> {
-    let shown = access_tokens(headers, is_https);
-    let (_, value) = shown.iter().find(|(name, _)| name == BROWSER)?;
+    let tokens = access_tokens(headers, is_https);
+    let (_, value) = tokens.iter().find(|(name, _)| name == BROWSER)?;
     let is_ours = value.len() == 32 && value.bytes().all(|byte| byte.is_ascii_hexdigit());
     is_ours.then(|| u128::from_str_radix(value, 16).ok().map(u128::to_be_bytes))?
 }

@@ -34,7 +34,7 @@ async fn show(context: Arc<HttpContext>, call: RoutedRequest<()>) -> HandlerResu
     let (service, admitted) = (context.service.clone(), page.clone());
     let draw = move || async move {
         let overview = service.public_overview(&admitted).await?;
-        let named = overview.monitors.into_iter().map(|shown| (shown.monitor.id, shown.monitor.name));
+        let named = overview.monitors.into_iter().map(|listed| (listed.monitor.id, listed.monitor.name));
         let (monitors, now) = (named.collect::<Vec<_>>(), service.now());
         let address = service.page_url(admitted.page());
         let at = move || {

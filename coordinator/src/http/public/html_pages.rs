@@ -59,23 +59,23 @@ pub(super) async fn history(context: Arc<HttpContext>, call: RoutedRequest<()>) 
 pub(super) async fn month(context: Arc<HttpContext>, call: RoutedRequest<()>) -> HandlerResult {
     let page = authorize_or_login(&context, &call)?;
     let (first, last) = context.service.months(&page).await?;
-    let asked = year_and_month(call.path_param("month")?).filter(|month| (first..=last).contains(month));
-    serve_or_not_found(&context, call, &page, asked.map(|(year, month)| DocumentKind::Month(year, month))).await
+    let requested = year_and_month(call.path_param("month")?).filter(|month| (first..=last).contains(month));
+    serve_or_not_found(&context, call, &page, requested.map(|(year, month)| DocumentKind::Month(year, month))).await
 }
 
 /// `GET /p/{slug}/incidents/{incident}`
 pub(super) async fn incident(context: Arc<HttpContext>, call: RoutedRequest<()>) -> HandlerResult {
     let page = authorize_or_login(&context, &call)?;
-    let asked = call.id("incident").ok().map(DocumentKind::Incident);
-    serve_or_not_found(&context, call, &page, asked).await
+    let requested = call.id("incident").ok().map(DocumentKind::Incident);
+    serve_or_not_found(&context, call, &page, requested).await
 }
 
 /// `GET /p/{slug}/monitors/{monitor}`
 pub(super) async fn monitor(context: Arc<HttpContext>, call: RoutedRequest<()>) -> HandlerResult {
     let page = authorize_or_login(&context, &call)?;
     let range = range(&call.query);
-    let asked = call.id("monitor").ok().map(|id| DocumentKind::Monitor(id, range));
-    serve_or_not_found(&context, call, &page, asked).await
+    let requested = call.id("monitor").ok().map(|id| DocumentKind::Monitor(id, range));
+    serve_or_not_found(&context, call, &page, requested).await
 }
 
 /// Serves the requested document. People get a not-found page in the page's language.
@@ -83,11 +83,11 @@ async fn serve_or_not_found(
     context: &HttpContext,
     call: RoutedRequest<()>,
     page: &AuthorizedPage,
-    asked: Option<DocumentKind>,
+    requested: Option<DocumentKind>,
 ) -> HandlerResult {
     let is_for_people = accepts_html(&call.headers);
-    let answer = match asked {
-        Some(asked) => serve_and_index(context, call, page, asked).await,
+    let answer = match requested {
+        Some(requested) => serve_and_index(context, call, page, requested).await,
         None => Err(ApiError::PageNotFound),
     };
     match answer {

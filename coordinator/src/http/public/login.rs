@@ -164,12 +164,12 @@ fn grant_access(at: &LoginContext, pass: &AccessToken, to: &str) -> HttpResponse
     }
 }
 
-fn page(door: &AccessPage) -> HttpResponse {
-    access_page(door.html())
+fn page(view: &AccessPage) -> HttpResponse {
+    access_page(view.html())
 }
 
-fn login_required(door: &AccessPage) -> HttpResponse {
-    ApiError::LoginRequired(Box::new(access_page(door.html()))).into_response()
+fn login_required(view: &AccessPage) -> HttpResponse {
+    ApiError::LoginRequired(Box::new(access_page(view.html()))).into_response()
 }
 
 fn too_many(at: &LoginContext, seconds: u32) -> HttpResponse {

@@ -70,17 +70,17 @@ pub(super) struct LoginContext {
 impl LoginContext {
     /// Collects it from the request.
     pub(super) fn of(context: &HttpContext, call: &RoutedRequest<()>) -> Result<Self, ApiError> {
-        let (slug, door) = requested_page(context, call)?;
+        let (slug, address) = requested_page(context, call)?;
         let service = &context.service;
         let host = call.headers.get(HOST).and_then(|host| host.to_str().ok());
         Ok(Self {
             slug: slug.to_owned(),
             place: AccessContext {
-                root: service.path_prefix_of(slug, door),
-                base: service.shared_prefix(door).to_owned(),
+                root: service.path_prefix_of(slug, address),
+                base: service.shared_prefix(address).to_owned(),
                 messages: messages::messages(service.page_language(slug)?),
             },
-            address: service.page_url_at(slug, door, host),
+            address: service.page_url_at(slug, address, host),
             is_https: cookie::is_https(context),
             throttle_key: u128::from(FixedState::default().hash_one(slug)),
         })
@@ -104,7 +104,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nobody_is_led_out_of_the_page() {
+    fn a_redirect_stays_on_the_page() {
         for good in ["/incidents/inc_0", "/confirm?t=00ff", "/history/2026-11", "/", "?span=30", "/a.b"] {
             assert_eq!(safe_path(good), good);
         }

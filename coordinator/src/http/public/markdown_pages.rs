@@ -55,8 +55,8 @@ async fn history(context: Arc<HttpContext>, call: RoutedRequest<()>) -> HandlerR
 async fn month(context: Arc<HttpContext>, call: RoutedRequest<()>) -> HandlerResult {
     let page = authorize(&context, &call)?;
     let (first, last) = context.service.months(&page).await?;
-    let asked = year_and_month(call.path_param("month")?).filter(|month| (first..=last).contains(month));
-    let (year, month) = asked.ok_or(ApiError::PageNotFound)?;
+    let requested = year_and_month(call.path_param("month")?).filter(|month| (first..=last).contains(month));
+    let (year, month) = requested.ok_or(ApiError::PageNotFound)?;
     markdown_response(&context, &call.headers, &page, DocumentKind::Month(year, month)).await
 }
 

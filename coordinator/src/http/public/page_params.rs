@@ -5,8 +5,8 @@ use parallax_core::page_view::TimeRange;
 /// Reads the range from the query. Unknown values mean none, so that there are few documents: one for each range,
 /// and one for the default.
 pub(super) fn range(query: &str) -> Option<TimeRange> {
-    let asked = url::form_urlencoded::parse(query.as_bytes()).find(|(name, _)| name == "range");
-    asked.and_then(|(_, name)| TimeRange::from_name(&name))
+    let parameter = url::form_urlencoded::parse(query.as_bytes()).find(|(name, _)| name == "range");
+    parameter.and_then(|(_, name)| TimeRange::from_name(&name))
 }
 
 /// Reads a month from its path: `2026-11`.

@@ -36,8 +36,8 @@ pub(in crate::http) async fn submit(context: Arc<HttpContext>, mut call: RoutedR
     let at = authorized_page(&context, &call)?;
     let fields = FormFields::read(&mut call).await?;
     let too_many = |seconds: u32| {
-        let told = at.respond(&context, SubscriptionStep::TooManyRequests)?;
-        Ok(told.with_status(StatusCode::TOO_MANY_REQUESTS).with(RETRY_AFTER, HeaderValue::from(seconds)))
+        let reply = at.respond(&context, SubscriptionStep::TooManyRequests)?;
+        Ok(reply.with_status(StatusCode::TOO_MANY_REQUESTS).with(RETRY_AFTER, HeaderValue::from(seconds)))
     };
     if let Some(reset) = check_rate_limit(&context, &call) {
         return too_many(reset);

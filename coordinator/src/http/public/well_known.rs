@@ -100,8 +100,8 @@ async fn page_icon(context: Arc<HttpContext>, call: RoutedRequest<()>) -> Handle
     Ok(with_cache_lifetime(&page, redirect_to(&path), FRESH))
 }
 
-fn default_icon(context: &HttpContext, door: PageAddress) -> String {
-    format!("{}/assets/{}", context.service.shared_prefix(door), assets::icon())
+fn default_icon(context: &HttpContext, address: PageAddress) -> String {
+    format!("{}/assets/{}", context.service.shared_prefix(address), assets::icon())
 }
 
 fn redirect_to(path: &str) -> HttpResponse {

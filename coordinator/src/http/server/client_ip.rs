@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn a_proxy_on_this_host_is_believed_what_it_says_last() {
+    fn the_last_address_from_a_local_proxy_counts() {
         for (headers, expected) in [
             (&[("x-forwarded-for", "192.0.2.1")][..], "192.0.2.1"),
             (&[("x-forwarded-for", "198.51.100.9, 192.0.2.1")], "192.0.2.1"),
@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_address_counts_for_nobody() {
+    fn an_invalid_forwarded_address_is_ignored() {
         for headers in [
             &[][..],
             &[("x-forwarded-for", "")],
@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn who_comes_by_himself_is_who_he_is_whatever_he_says() {
+    fn headers_of_a_remote_peer_are_ignored() {
         for peer in ["203.0.113.7", "10.0.0.1", "2001:db8::7"] {
             let headers = [("x-forwarded-for", "192.0.2.1"), ("forwarded", "for=192.0.2.1")];
             assert_eq!(seen(peer, &headers).as_deref(), Some(peer));

@@ -42,7 +42,7 @@ where
     /// # Errors
     /// None.
     pub(super) async fn handle(&self, mut request: Request<Incoming>) -> Result<warp::reply::Response, Infallible> {
-        let _asked = self.activity.begin_request();
+        let _request = self.activity.begin_request();
         request.extensions_mut().insert(self.peer);
         let mut response = match self.early_response(&mut request) {
             Some(reply) => {

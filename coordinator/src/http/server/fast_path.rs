@@ -38,7 +38,7 @@ where
         ListenerMode::Tls(..) => true,
     };
     let mut stopping = guest.context.shutdown_signal();
-    let told = stopping.clone();
+    let is_stopping = stopping.clone();
     // An error means that the sender is gone, which is a shutdown too.
     let mut stop = pin!(async move { drop(stopping.wait_for(|stop| *stop).await) });
     let mut silence = pin!(sleep(limits.header_timeout));
@@ -101,7 +101,7 @@ where
         }
         answered = Instant::now();
         // Checked here too: while a client keeps sending requests, the select above never sees the shutdown.
-        if *told.borrow() {
+        if *is_stopping.borrow() {
             let _ = io.shutdown().await;
             return false;
         }
@@ -114,7 +114,7 @@ async fn await_rendering<S>(
     guest: &HttpConnection<S>,
     drawing: BoxFuture<'static, bool>,
 ) -> Result<bool, RenderedResponse> {
-    let _asked = guest.activity.begin_request();
+    let _request = guest.activity.begin_request();
     timeout(request_timeout::REQUEST_TIMEOUT, drawing)
         .await
         .map_err(|_| RenderedResponse::from(&request_timeout::timeout_error().into_response()))

@@ -81,10 +81,10 @@ pub(super) async fn serve<S>(
 
 async fn handshake(
     stream: TcpStream,
-    (shown, config): (&CertificateResolver, &Arc<ServerConfig>),
+    (resolver, config): (&CertificateResolver, &Arc<ServerConfig>),
 ) -> io::Result<TlsStream<TcpStream>> {
     let mut start = LazyConfigAcceptor::new(Acceptor::default(), stream).await?;
-    if shown.certificate_for(start.accepted.client_hello().server_name()).is_none() {
+    if resolver.certificate_for(start.accepted.client_hello().server_name()).is_none() {
         // rustls would send `access_denied`, which hides the cause.
         start.io.write_all(&UNRECOGNIZED_NAME).await?;
         start.io.shutdown().await?;

@@ -87,7 +87,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_rest_of_the_process_has_descriptors_enough() {
+    fn the_rest_of_the_process_keeps_enough_descriptors() {
         assert_eq!(ServerLimits::default().with_descriptors(256).connections, 128);
         assert_eq!(ServerLimits::default().with_descriptors(20_000).connections, 15_904);
         assert_eq!(ServerLimits::default().with_descriptors(1_000_000).connections, 16_384);

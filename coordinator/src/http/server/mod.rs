@@ -87,8 +87,8 @@ pub async fn serve(
         let served = async move {
             match &way {
                 // Boxed, so that a plain connection does not reserve memory for a handshake.
-                ListenerMode::Tls(shown, config) => {
-                    Box::pin(https::serve(stream, (shown, config), limits, guest, watcher)).await;
+                ListenerMode::Tls(resolver, config) => {
+                    Box::pin(https::serve(stream, (resolver, config), limits, guest, watcher)).await;
                 }
                 ListenerMode::Plain | ListenerMode::PlainWithTls { .. } => {
                     let stream = WriteTimeoutStream::new(stream, limits.write_timeout, guest.activity.clone());

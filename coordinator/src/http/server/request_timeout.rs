@@ -85,14 +85,14 @@ mod tests {
     const SHORT: Duration = Duration::from_millis(20);
 
     #[tokio::test]
-    async fn what_takes_too_long_is_an_error_of_ours() {
+    async fn a_request_that_takes_too_long_is_an_internal_error() {
         let (_, arrived) = track_body(body(), &Method::DELETE);
         let reply = with_timeout(SHORT, arrived, pending()).await.unwrap_err().into_response();
         assert_eq!(reply.status().as_u16(), 500);
     }
 
     #[tokio::test]
-    async fn the_time_counts_from_when_the_body_was_read() {
+    async fn the_timeout_starts_when_the_body_was_read() {
         let (mut body, arrived) = track_body(body(), &Method::POST);
         let (send, sent) = oneshot::channel();
         let reply = with_timeout(SHORT, arrived, async move {

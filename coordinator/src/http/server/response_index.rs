@@ -158,12 +158,12 @@ impl IndexedResponse {
         }
         let kept = if is_unchanged { &pair.not_modified } else { &pair.full };
         let (status, head) = kept.get().cloned().unwrap_or_else(|| {
-            let mut asked = HeaderMap::new();
-            asked.insert(ACCEPT_ENCODING, HeaderValue::from_static(accepted));
+            let mut request_headers = HeaderMap::new();
+            request_headers.insert(ACCEPT_ENCODING, HeaderValue::from_static(accepted));
             if is_unchanged {
-                asked.insert(IF_NONE_MATCH, HeaderValue::from_static("*"));
+                request_headers.insert(IF_NONE_MATCH, HeaderValue::from_static("*"));
             }
-            let reply = html_response(index.service.base_url(), &self.page, document, &asked);
+            let reply = html_response(index.service.base_url(), &self.page, document, &request_headers);
             let made = (reply.status(), reply.head());
             if heads.reserve(made.1.len()) {
                 // A concurrent request may have set it; both are equal.
@@ -223,7 +223,7 @@ impl ResponseIndex {
     /// Adds a request to the index if everybody may see its document.
     pub(in crate::http) fn insert(&self, call: &RoutedRequest<()>, page: &AuthorizedPage, paper: &DocumentKind) {
         let edit = self.service.last_edit();
-        let (slug, door) = (&page.page().slug, page.address());
+        let (slug, address) = (&page.page().slug, page.address());
         // Custom hosts are known only as far as the journal has been read.
         if call.method != Method::GET || self.page_cache.is_behind() || !is_page_query(&call.query) {
             return;
@@ -233,16 +233,16 @@ impl ResponseIndex {
         let is_own = own.as_ref() == Some(slug);
         // Made-up hosts must not fill the memory.
         let is_known = is_own || (own.is_none() && self.service.is_base_host(host));
-        if is_own != (door == PageAddress::OwnHost) || !is_known {
+        if is_own != (address == PageAddress::OwnHost) || !is_known {
             return;
         }
         // Access is checked again: the earlier check may predate the edit.
-        let Ok(page) = self.service.authorize_anonymous(slug, door) else { return };
+        let Ok(page) = self.service.authorize_anonymous(slug, address) else { return };
         if page.is_protected() {
             return;
         }
         let inner = call.path.as_str();
-        let path = match door {
+        let path = match address {
             PageAddress::BasePath => inner,
             PageAddress::OwnHost => match inner.strip_prefix("/p/").and_then(|rest| rest.strip_prefix(slug.as_str())) {
                 Some("") => "/",
@@ -295,7 +295,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn heads_take_no_more_room_than_there_is_and_give_it_back() {
+    fn heads_are_bounded_in_bytes_and_release_them() {
         let taken = Arc::default();
         let [first, second] = ["a", "b"].map(|tag| ResponseHeads::new(tag, [0; 2], &taken));
         assert!(first.reserve(MAX_HEAD_BYTES - 10) && second.reserve(10));

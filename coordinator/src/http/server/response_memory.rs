@@ -328,7 +328,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_read_waits_for_room() {
+    async fn a_read_waits_for_memory() {
         let answers = ResponseMemory::default();
         let first = answers.admit(reader(1), true, long(32)).await.unwrap();
         let waiting = tokio::spawn({

@@ -32,8 +32,8 @@ impl SimpleRequest<'_> {
 
     /// Returns whether the client asks to close the connection; `None` if the fast path does not handle the header.
     fn closes_connection(&self) -> Option<bool> {
-        let mut said = self.headers.iter().filter(|header| header.name.eq_ignore_ascii_case("connection"));
-        match (said.next(), said.next()) {
+        let mut values = self.headers.iter().filter(|header| header.name.eq_ignore_ascii_case("connection"));
+        match (values.next(), values.next()) {
             (None, _) => Some(false),
             (Some(one), None) if one.value.eq_ignore_ascii_case(b"keep-alive") => Some(false),
             (Some(one), None) if one.value.eq_ignore_ascii_case(b"close") => Some(true),

@@ -83,8 +83,8 @@ async fn it_says_what_the_long_way_does() {
     let client = TestClient::new().await;
     let server = server(&client).await;
     let tag = {
-        let asked = client.send("GET", "/p/shop", &[("host", "status.example")], "").await;
-        asked.headers["etag"].to_str().unwrap().to_owned()
+        let reply = client.send("GET", "/p/shop", &[("host", "status.example")], "").await;
+        reply.headers["etag"].to_str().unwrap().to_owned()
     };
     let mut stream = visitor(&server).await;
     for (accepted, none_match, is_short) in [
@@ -104,8 +104,8 @@ async fn it_says_what_the_long_way_does() {
         assert_eq!(is_known(&client, &request), is_short, "{accepted} {none_match:?}");
         stream.write_all(request.as_bytes()).await.unwrap();
         let got = answer(&mut stream).await;
-        let said = long.headers.iter();
-        let headers = said.map(|(name, value)| (name.to_string(), value.to_str().unwrap().to_owned())).collect();
+        let pairs = long.headers.iter();
+        let headers = pairs.map(|(name, value)| (name.to_string(), value.to_str().unwrap().to_owned())).collect();
         assert_eq!(
             got,
             RawResponse { status: long.status, headers, body: long.bytes.to_vec() },

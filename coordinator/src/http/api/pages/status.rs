@@ -126,7 +126,7 @@ pub(in crate::http) fn to_value(service: &Service, overview: &PageOverview) -> V
 fn document(service: &Service, overview: &PageOverview) -> StatusDocument {
     let page = &overview.page;
     let url = service.page_url(page);
-    let incident = |shown| view::public(shown, &url);
+    let incident = |detail| view::public(detail, &url);
     StatusDocument {
         page: PublicPage {
             id: page.id.to_string(),
@@ -147,8 +147,8 @@ fn document(service: &Service, overview: &PageOverview) -> StatusDocument {
     }
 }
 
-fn monitor(shown: &MonitorWithState) -> PublicMonitor {
-    let MonitorWithState { monitor, view, statistics: figure, .. } = shown;
+fn monitor(current: &MonitorWithState) -> PublicMonitor {
+    let MonitorWithState { monitor, view, statistics: figure, .. } = current;
     PublicMonitor {
         id: monitor.id.to_string(),
         name: monitor.name.clone(),

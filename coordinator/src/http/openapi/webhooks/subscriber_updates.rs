@@ -67,7 +67,7 @@ struct SubscriberChallengeBody {
 
 /// Builds both webhooks; the schemas their bodies refer to are added to the generator.
 pub(super) fn webhooks(generator: &mut SchemaGenerator) -> [(&'static str, Value); 2] {
-    let (news, asked) =
+    let (update_schema, challenge_schema) =
         (generator.subschema_for::<SubscriberUpdate>(), generator.subschema_for::<SubscriberChallengeBody>());
     let one = |about: &str, id: &str, summary: &str, event: Value, schema: Value, body: Value| {
         let bytes = body.to_string().into_bytes();
@@ -92,7 +92,14 @@ pub(super) fn webhooks(generator: &mut SchemaGenerator) -> [(&'static str, Value
     [
         (
             "subscriberNews",
-            one(UPDATE_ABOUT, "receiveNews", "Receive a page's updates", event("NewsEvent"), json!(news), example()),
+            one(
+                UPDATE_ABOUT,
+                "receiveNews",
+                "Receive a page's updates",
+                event("NewsEvent"),
+                json!(update_schema),
+                example(),
+            ),
         ),
         (
             "subscriberChallenge",
@@ -101,7 +108,7 @@ pub(super) fn webhooks(generator: &mut SchemaGenerator) -> [(&'static str, Value
                 "receiveChallenge",
                 "Answer a challenge",
                 event("ChallengeEvent"),
-                json!(asked),
+                json!(challenge_schema),
                 challenge(),
             ),
         ),
