@@ -53,7 +53,7 @@ pub(super) enum ApiError {
     CrossOrigin,
     /// The method is not allowed; holds the allowed ones.
     MethodNotAllowed(String),
-    /// The `InvalidHost` header is missing, repeated or contradictory.
+    /// The `Host` header is missing, repeated or contradictory.
     InvalidHost,
     /// Responses in flight use all the memory reserved for them.
     Overloaded,

@@ -31,6 +31,9 @@ static NULL: Value = Value::Null;
 /// Fields that the service sets once and nobody sends.
 const SET_ONCE: [&str; 3] = ["id", "pageId", "createdAt"];
 
+/// Rule of a field that nobody sends.
+pub(super) const SET_BY_SERVICE: &str = "can't be changed: the service sets it";
+
 /// Validation rules of a body, in addition to the names that its reader requests.
 #[derive(Debug)]
 pub(super) struct BodyRules {
@@ -110,10 +113,7 @@ pub(super) fn read_change<T>(
         } else if let Some(rule) = find(rules.other_routes, name) {
             refused.add(name, rule);
         } else if is_known {
-            refused.add(
-                name,
-                if SET_ONCE.contains(&name) { "can't be changed: the service sets it" } else { rules.default_rule },
-            );
+            refused.add(name, if SET_ONCE.contains(&name) { SET_BY_SERVICE } else { rules.default_rule });
         } else {
             warnings.extend(warning(name, None, fields.names()));
         }

@@ -59,7 +59,7 @@ pub(super) fn rows() -> Vec<(&'static str, Vec<(Method, HttpRoute)>)> {
     ]
 }
 
-/// `GET /p/{slug}/api/statuspage_api/…`
+/// `GET /p/{slug}/api/v2/…`
 async fn v2_document(
     context: Arc<HttpContext>,
     call: RoutedRequest<()>,

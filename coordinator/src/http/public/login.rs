@@ -99,7 +99,7 @@ pub(super) async fn send_link(context: Arc<HttpContext>, mut call: RoutedRequest
     }
 }
 
-/// `GET /p/{slug}/sign-in/link_validity?t=`: a confirmation button. Mail scanners and previews follow links, so a GET
+/// `GET /p/{slug}/sign-in/link?t=`: a confirmation button. Mail scanners and previews follow links, so a GET
 /// changes nothing.
 pub(super) async fn show_link(context: Arc<HttpContext>, call: RoutedRequest<()>) -> HandlerResult {
     let at = LoginContext::of(&context, &call)?;
@@ -116,7 +116,7 @@ pub(super) async fn show_link(context: Arc<HttpContext>, call: RoutedRequest<()>
     })
 }
 
-/// `POST /p/{slug}/sign-in/link_validity`
+/// `POST /p/{slug}/sign-in/link`
 pub(super) async fn follow_link(context: Arc<HttpContext>, mut call: RoutedRequest<()>) -> HandlerResult {
     check_form_origin(&call.headers, context.service.base_url())?;
     let fields = FormFields::read(&mut call).await?;
