@@ -115,12 +115,12 @@ async fn dispatch(
         token
     });
     let (body, arrived) = request_timeout::track_body(body, &method);
-    let seal = NoStoreFlag::default();
+    let no_store = NoStoreFlag::default();
     let (route, params) = match table.find(&method, &path) {
         Ok((HttpRoute::Public(handler), mut params)) => {
             params.extend(token);
-            let (kept, reader) = (seal.clone(), headers.clone());
-            let call = RoutedRequest { caller: (), method, path, query, peer, params, headers, body, no_store: seal };
+            let (no_store_flag, reader) = (no_store.clone(), headers.clone());
+            let call = RoutedRequest { caller: (), method, path, query, peer, params, headers, body, no_store };
             let answered = handler(Arc::clone(&context), call);
             let answered =
                 match request_timeout::with_timeout(request_timeout::REQUEST_TIMEOUT, arrived, answered).await {
@@ -129,7 +129,7 @@ async fn dispatch(
                     }
                     answered => answered,
                 };
-            return kept.apply(
+            return no_store_flag.apply(
                 answered.map_err(|refused| public::not_found_for_people(&context, &reader, is_own_host, refused)),
             );
         }
@@ -151,25 +151,25 @@ async fn dispatch(
     };
     let caller = auth::authenticate(&context, &headers, peer, allowance)?;
     let reader = ResponseOwner::Account(caller.key.account);
-    let begun = context.response_memory.reserve(reader)?;
+    let reservation = context.response_memory.reserve(reader)?;
     if let Ok(HttpRoute::Mcp(handler)) = route {
-        let call = RoutedRequest { caller, method, path, query, peer, params, headers, body, no_store: seal };
+        let call = RoutedRequest { caller, method, path, query, peer, params, headers, body, no_store };
         let reply = request_timeout::with_timeout(
             request_timeout::CHECK_TIMEOUT,
             arrived,
             handler(Arc::clone(&context), table, call),
         )
         .await?;
-        return begun.admit(!reply.wrote(), reply).await;
+        return reservation.admit(!reply.wrote(), reply).await;
     }
     context.key_limit.admit(caller.key.id, context.service.now(), allowance)?;
     let route = route.map_err(|refused| with_route_hint(refused, &table, &path))?;
     let limit = request_timeout::timeout_for(&path);
     let (is_read, known) = (method.is_safe(), headers.clone());
-    let call = RoutedRequest { caller, method, path, query, peer, params, headers, body, no_store: seal };
+    let call = RoutedRequest { caller, method, path, query, peer, params, headers, body, no_store };
     let reply = request_timeout::with_timeout(limit, arrived, run_authenticated(&context, route, call)).await?;
     let reply = if is_read { reply.with_etag(&known) } else { reply };
-    begun.admit(is_read, reply).await
+    reservation.admit(is_read, reply).await
 }
 
 /// Adds a hint to a missing route if a similar path has one.

@@ -45,9 +45,8 @@ impl KeyToolServer {
         let caller = self.caller.clone();
         let answered = match self.table.find(&method, &path) {
             Ok((route, params)) => {
-                let seal = NoStoreFlag::default();
-                let call =
-                    RoutedRequest { caller, method, path, query, peer: None, params, headers, body, no_store: seal };
+                let no_store = NoStoreFlag::default();
+                let call = RoutedRequest { caller, method, path, query, peer: None, params, headers, body, no_store };
                 run_authenticated(&self.context, route, call).await
             }
             Err(refused) => Err(refused),

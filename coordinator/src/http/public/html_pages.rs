@@ -38,12 +38,12 @@ pub(super) async fn show(context: Arc<HttpContext>, call: RoutedRequest<()>) -> 
 /// `GET /p/{slug}/status.json`
 pub(super) async fn status(context: Arc<HttpContext>, call: RoutedRequest<()>) -> HandlerResult {
     let page = authorize_feed(&context, &call)?;
-    let (service, admitted) = (context.service.clone(), page.clone());
-    let draw = move || async move {
-        let overview = service.public_overview(&admitted).await?;
+    let (service, authorized) = (context.service.clone(), page.clone());
+    let render = move || async move {
+        let overview = service.public_overview(&authorized).await?;
         Ok(status::to_value(&service, &overview).to_string().into_bytes())
     };
-    let written = context.page_cache.get_or_render(&page, DocumentKind::Status, "application/json", draw).await?;
+    let written = context.page_cache.get_or_render(&page, DocumentKind::Status, "application/json", render).await?;
     Ok(allow_cross_origin(&page, document(&page, &written, &call.headers)))
 }
 
@@ -108,10 +108,10 @@ async fn serve_and_index(
     context: &HttpContext,
     call: RoutedRequest<()>,
     page: &AuthorizedPage,
-    paper: DocumentKind,
+    kind: DocumentKind,
 ) -> HandlerResult {
-    let reply = serve(context, &call.headers, page, &paper).await?;
-    context.response_index.insert(&call, page, &paper);
+    let reply = serve(context, &call.headers, page, &kind).await?;
+    context.response_index.insert(&call, page, &kind);
     Ok(reply)
 }
 
@@ -119,14 +119,14 @@ async fn serve(
     context: &HttpContext,
     headers: &HeaderMap,
     page: &AuthorizedPage,
-    paper: &DocumentKind,
+    kind: &DocumentKind,
 ) -> HandlerResult {
     if prefers_markdown(headers) {
-        return markdown_response(context, headers, page, paper.clone()).await;
+        return markdown_response(context, headers, page, kind.clone()).await;
     }
-    let drawn = context.page_cache.get(page, paper.clone()).await.map_err(|error| match error {
+    let rendered = context.page_cache.get(page, kind.clone()).await.map_err(|error| match error {
         ServiceError::NotFound => ApiError::PageNotFound,
         other => other.into(),
     })?;
-    Ok(html_response(context.service.base_url(), page, &drawn, headers))
+    Ok(html_response(context.service.base_url(), page, &rendered, headers))
 }

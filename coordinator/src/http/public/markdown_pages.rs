@@ -85,25 +85,25 @@ pub(super) async fn markdown_response(
     context: &HttpContext,
     headers: &HeaderMap,
     page: &AuthorizedPage,
-    paper: DocumentKind,
+    kind: DocumentKind,
 ) -> HandlerResult {
-    let (service, admitted, which) = (context.service.clone(), page.clone(), paper.clone());
-    let draw = move || async move { render(&service, &admitted, which).await.map(String::into_bytes) };
-    let kept = context
+    let (service, authorized, which) = (context.service.clone(), page.clone(), kind.clone());
+    let make = move || async move { render(&service, &authorized, which).await.map(String::into_bytes) };
+    let rendered = context
         .page_cache
-        .get_or_render(page, DocumentKind::Markdown(Box::new(paper)), markdown_page::MEDIA, draw)
+        .get_or_render(page, DocumentKind::Markdown(Box::new(kind)), markdown_page::MEDIA, make)
         .await;
-    let kept = kept.map_err(|error| match error {
+    let rendered = rendered.map_err(|error| match error {
         ServiceError::NotFound => ApiError::PageNotFound,
         other => other.into(),
     })?;
-    Ok(vary_on_accept(page, document(page, &kept, headers)))
+    Ok(vary_on_accept(page, document(page, &rendered, headers)))
 }
 
-async fn render(service: &Service, page: &AuthorizedPage, paper: DocumentKind) -> ServiceResult<String> {
+async fn render(service: &Service, page: &AuthorizedPage, kind: DocumentKind) -> ServiceResult<String> {
     let address = service.page_url(page.page());
     let (own, now) = (page.page().clone(), service.now());
-    match paper {
+    match kind {
         DocumentKind::Month(year, month) => {
             let notices = service.incidents_in_month(page, year, month).await?;
             Ok(markdown_page::history_page(FeedSite { page: &own, url: &address }, (year, month), &notices, now))
@@ -113,9 +113,9 @@ async fn render(service: &Service, page: &AuthorizedPage, paper: DocumentKind) -
             Ok(markdown_page::incident_page(FeedSite { page: &own, url: &address }, &notice, now))
         }
         DocumentKind::Monitor(id, range) => {
-            let closer = service.monitor_detail(page, id, range).await?;
-            let close = monitor_detail(&closer, page.path_prefix());
-            Ok(markdown_page::monitor_page(FeedSite { page: &own, url: &address }, &close))
+            let detail = service.monitor_detail(page, id, range).await?;
+            let view = monitor_detail(&detail, page.path_prefix());
+            Ok(markdown_page::monitor_page(FeedSite { page: &own, url: &address }, &view))
         }
         DocumentKind::BadgeData | DocumentKind::Other(_) => {
             Ok(markdown_page::llms_txt(FeedSite { page: &own, url: &address }))
@@ -125,10 +125,11 @@ async fn render(service: &Service, page: &AuthorizedPage, paper: DocumentKind) -
         | DocumentKind::StatusFeed(_)
         | DocumentKind::Embed(_)
         | DocumentKind::Markdown(_) => {
-            let board = service.page_view(page, Some(TimeRange::Quarter)).await?;
-            let draw =
-                move || Ok::<_, Infallible>(markdown_page::status_page(FeedSite { page: &own, url: &address }, &board));
-            run_blocking(draw).await
+            let page_view = service.page_view(page, Some(TimeRange::Quarter)).await?;
+            let make = move || {
+                Ok::<_, Infallible>(markdown_page::status_page(FeedSite { page: &own, url: &address }, &page_view))
+            };
+            run_blocking(make).await
         }
     }
 }

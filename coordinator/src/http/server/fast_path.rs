@@ -28,16 +28,20 @@ const MAX_RENDER_WAITS: u32 = 3;
 
 /// Serves requests from the cache. Returns true, with all unserved bytes put back, at the first request that it can't
 /// serve; false once the connection has ended.
-pub(super) async fn serve<S, I>(io: &mut WriteTimeoutStream<I>, limits: ServerLimits, guest: &HttpConnection<S>) -> bool
+pub(super) async fn serve<S, I>(
+    io: &mut WriteTimeoutStream<I>,
+    limits: ServerLimits,
+    client: &HttpConnection<S>,
+) -> bool
 where
     I: AsyncRead + AsyncWrite + Unpin,
 {
-    let is_tls = match guest.mode {
+    let is_tls = match client.mode {
         ListenerMode::PlainWithTls { .. } => return true,
         ListenerMode::Plain => false,
         ListenerMode::Tls(..) => true,
     };
-    let mut stopping = guest.context.shutdown_signal();
+    let mut stopping = client.context.shutdown_signal();
     let is_stopping = stopping.clone();
     // An error means that the sender is gone, which is a shutdown too.
     let mut stop = pin!(async move { drop(stopping.wait_for(|stop| *stop).await) });
@@ -65,12 +69,12 @@ where
         }
         let mut waits = 0;
         while !held.is_empty() {
-            let look = |question: &SimpleRequest<'_>| guest.context.response_index.respond_raw(question);
-            let (written, length, closes) = match look_up(&held, look) {
-                Some((FastPathLookup::Ready(written), length, closes)) => (written, length, closes),
-                Some((FastPathLookup::Rendering(drawing), ..)) => {
+            let look = |question: &SimpleRequest<'_>| client.context.response_index.respond_raw(question);
+            let (response, length, closes) = match look_up(&held, look) {
+                Some((FastPathLookup::Ready(response), length, closes)) => (response, length, closes),
+                Some((FastPathLookup::Rendering(rendering), ..)) => {
                     waits += 1;
-                    match await_rendering(guest, drawing).await {
+                    match await_rendering(client, rendering).await {
                         Ok(true) if waits < MAX_RENDER_WAITS => continue,
                         Ok(_) => {
                             io.unread(held.freeze());
@@ -86,9 +90,9 @@ where
             };
             held.advance(length);
             waits = 0;
-            guest.context.count_response(written.status);
-            let now = guest.context.service.now();
-            if send(io, written, now, closes, is_tls).await.is_err() {
+            client.context.count_response(response.status);
+            let now = client.context.service.now();
+            if send(io, response, now, closes, is_tls).await.is_err() {
                 return false;
             }
             if closes {
@@ -111,22 +115,22 @@ where
 /// Waits for a document to be rendered; the connection counts as busy meanwhile. Returns the timeout error as a
 /// response if it takes too long.
 async fn await_rendering<S>(
-    guest: &HttpConnection<S>,
-    drawing: BoxFuture<'static, bool>,
+    client: &HttpConnection<S>,
+    rendering: BoxFuture<'static, bool>,
 ) -> Result<bool, RenderedResponse> {
-    let _request = guest.activity.begin_request();
-    timeout(request_timeout::REQUEST_TIMEOUT, drawing)
+    let _request = client.activity.begin_request();
+    timeout(request_timeout::REQUEST_TIMEOUT, rendering)
         .await
         .map_err(|_| RenderedResponse::from(&request_timeout::timeout_error().into_response()))
 }
 
 /// Sends a response with the current date, header and body in one write.
-async fn send<I>(io: &mut I, written: RenderedResponse, now: Timestamp, closes: bool, is_tls: bool) -> io::Result<()>
+async fn send<I>(io: &mut I, response: RenderedResponse, now: Timestamp, closes: bool, is_tls: bool) -> io::Result<()>
 where
     I: AsyncWrite + Unpin,
 {
-    let mut head = BytesMut::with_capacity(written.head.len() + 160);
-    head.extend_from_slice(&written.head);
+    let mut head = BytesMut::with_capacity(response.head.len() + 160);
+    head.extend_from_slice(&response.head);
     if is_tls {
         head.extend_from_slice(STRICT_TRANSPORT_SECURITY.as_str().as_bytes());
         head.extend_from_slice(b": ");
@@ -139,7 +143,7 @@ where
     head.extend_from_slice(b"date: ");
     put_date(&mut head, now);
     head.extend_from_slice(b"\r\n\r\n");
-    io.write_all_buf(&mut head.chain(written.body)).await?;
+    io.write_all_buf(&mut head.chain(response.body)).await?;
     io.flush().await
 }
 
@@ -164,13 +168,13 @@ mod tests {
 
     #[test]
     fn the_date_is_of_its_second() {
-        let written = |millis: i64| {
+        let response = |millis: i64| {
             let mut head = BytesMut::new();
             put_date(&mut head, Timestamp::from_millis(millis));
             String::from_utf8(head.to_vec()).unwrap()
         };
-        assert_eq!(written(784_111_777_999), "Sun, 06 Nov 1994 08:49:37 GMT");
-        assert_eq!(written(784_111_777_000), written(784_111_777_999));
-        assert_eq!(written(784_111_778_000), "Sun, 06 Nov 1994 08:49:38 GMT");
+        assert_eq!(response(784_111_777_999), "Sun, 06 Nov 1994 08:49:37 GMT");
+        assert_eq!(response(784_111_777_000), response(784_111_777_999));
+        assert_eq!(response(784_111_778_000), "Sun, 06 Nov 1994 08:49:38 GMT");
     }
 }

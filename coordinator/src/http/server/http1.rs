@@ -25,19 +25,19 @@ const MAX_HEADERS: usize = 64;
 pub(super) async fn serve<S, I>(
     mut io: WriteTimeoutStream<I>,
     limits: ServerLimits,
-    guest: Arc<HttpConnection<S>>,
+    client: Arc<HttpConnection<S>>,
     watcher: Watcher,
 ) where
     S: Service<Request<Incoming>, Response = warp::reply::Response, Error = Infallible> + Send + Sync + 'static,
     S::Future: Send,
     I: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
-    if !fast_path::serve(&mut io, limits, &guest).await {
+    if !fast_path::serve(&mut io, limits, &client).await {
         return;
     }
     let served = service_fn(move |request| {
-        let guest = Arc::clone(&guest);
-        async move { guest.handle(request).await }
+        let client = Arc::clone(&client);
+        async move { client.handle(request).await }
     });
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())

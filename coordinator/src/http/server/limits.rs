@@ -70,8 +70,8 @@ impl ConnectionSlots {
     }
 
     pub(in crate::http) fn with_limits(limits: ServerLimits) -> Self {
-        let (crowd, idle) = (ConnectionLimit::new(limits.per_address), IdleConnections::new(MIN_IDLE));
-        Self { limits, per_address: crowd, slots: Arc::new(Semaphore::new(limits.connections)), idle }
+        let (per_address, idle) = (ConnectionLimit::new(limits.per_address), IdleConnections::new(MIN_IDLE));
+        Self { limits, per_address, slots: Arc::new(Semaphore::new(limits.connections)), idle }
     }
 }
 

@@ -60,8 +60,8 @@ const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(10);
 /// header timeout covers the first byte of a connection too.
 pub async fn serve(
     listener: TcpListener,
-    way: ListenerMode,
-    places: ConnectionSlots,
+    mode: ListenerMode,
+    slots: ConnectionSlots,
     context: Arc<HttpContext>,
     shutdown: impl Future<Output = ()> + Send,
 ) {
@@ -72,27 +72,27 @@ pub async fn serve(
         let accepted = tokio::select! {
             biased;
             () = &mut shutdown => break,
-            accepted = accept_next(&listener, &places) => accepted,
+            accepted = accept_next(&listener, &slots) => accepted,
         };
-        let Some((stream, peer, place)) = accepted else { continue };
-        let (limits, seat, watcher) = (places.limits, places.idle.register(), graceful.watcher());
-        let guest = Arc::new(HttpConnection {
+        let Some((stream, peer, permits)) = accepted else { continue };
+        let (limits, activity, watcher) = (slots.limits, slots.idle.register(), graceful.watcher());
+        let client = Arc::new(HttpConnection {
             service: service.clone(),
             context: Arc::clone(&context),
             peer: PeerAddress(peer),
-            activity: seat.clone(),
-            mode: way.clone(),
+            activity: activity.clone(),
+            mode: mode.clone(),
         });
-        let way = way.clone();
+        let mode = mode.clone();
         let served = async move {
-            match &way {
+            match &mode {
                 // Boxed, so that a plain connection does not reserve memory for a handshake.
                 ListenerMode::Tls(resolver, config) => {
-                    Box::pin(https::serve(stream, (resolver, config), limits, guest, watcher)).await;
+                    Box::pin(https::serve(stream, (resolver, config), limits, client, watcher)).await;
                 }
                 ListenerMode::Plain | ListenerMode::PlainWithTls { .. } => {
-                    let stream = WriteTimeoutStream::new(stream, limits.write_timeout, guest.activity.clone());
-                    http1::serve(stream, limits, guest, watcher).await;
+                    let stream = WriteTimeoutStream::new(stream, limits.write_timeout, client.activity.clone());
+                    http1::serve(stream, limits, client, watcher).await;
                 }
             }
         };
@@ -100,9 +100,9 @@ pub async fn serve(
             tokio::select! {
                 biased;
                 () = served => {}
-                () = seat.evicted() => tracing::debug!("an idle connection was closed to free its slot"),
+                () = activity.evicted() => tracing::debug!("an idle connection was closed to free its slot"),
             }
-            drop(place);
+            drop(permits);
         });
     }
     drop(listener);
@@ -115,9 +115,9 @@ pub async fn serve(
 /// Accepts the next connection and waits for a slot; `None` if it failed or was refused.
 async fn accept_next(
     listener: &TcpListener,
-    places: &ConnectionSlots,
+    slots: &ConnectionSlots,
 ) -> Option<(TcpStream, IpAddr, impl Send + 'static)> {
-    let ConnectionSlots { per_address: crowd, slots, idle, .. } = places;
+    let ConnectionSlots { per_address, slots, idle, .. } = slots;
     let (stream, peer) = match listener.accept().await {
         Ok((stream, peer)) => (stream, peer.ip()),
         Err(error) => {
@@ -128,11 +128,11 @@ async fn accept_next(
             return None;
         }
     };
-    let Some(place) = crowd.admit(peer) else {
+    let Some(permit) = per_address.admit(peer) else {
         tracing::debug!(%peer, "a connection was refused: its address has too many");
         return None;
     };
-    let made = async {
+    let evicted = async {
         loop {
             idle.evict_one().await;
             tokio::select! {
@@ -145,7 +145,7 @@ async fn accept_next(
     let slot = tokio::select! {
         biased;
         slot = Arc::clone(slots).acquire_owned() => slot,
-        slot = made => slot,
+        slot = evicted => slot,
     };
-    Some((stream, peer, (place, slot.ok()?)))
+    Some((stream, peer, (permit, slot.ok()?)))
 }

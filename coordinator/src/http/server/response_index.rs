@@ -205,9 +205,9 @@ impl ResponseIndex {
         let entry = self.find(host, question.path)?;
         let encoding = encoding(question.header_values("accept-encoding"));
         let Some(held) = self.page_cache.get_cached(&entry.page, &entry.kind) else {
-            let boards = self.page_cache.clone();
-            let draw = async move { boards.get(&entry.page, entry.kind.clone()).await.is_ok() };
-            return Some(FastPathLookup::Rendering(draw.boxed()));
+            let page_cache = self.page_cache.clone();
+            let render = async move { page_cache.get(&entry.page, entry.kind.clone()).await.is_ok() };
+            return Some(FastPathLookup::Rendering(render.boxed()));
         };
         let is_unchanged = question.header_values("if-none-match").any(|tags| etag_list_contains(tags, &held.tag));
         entry.raw_response(self, &held, encoding, is_unchanged).map(FastPathLookup::Ready)
@@ -216,12 +216,12 @@ impl ResponseIndex {
     /// Finds the entry of a host and path, if nothing was edited since.
     fn find(&self, host: &str, path: &str) -> Option<Arc<IndexedResponse>> {
         let known = self.state.read().unwrap_or_else(PoisonError::into_inner);
-        let is_of_now = known.last_edit == self.service.last_edit();
-        known.hosts.get(host).filter(|_| is_of_now)?.get(path).map(Arc::clone)
+        let is_current = known.last_edit == self.service.last_edit();
+        known.hosts.get(host).filter(|_| is_current)?.get(path).map(Arc::clone)
     }
 
     /// Adds a request to the index if everybody may see its document.
-    pub(in crate::http) fn insert(&self, call: &RoutedRequest<()>, page: &AuthorizedPage, paper: &DocumentKind) {
+    pub(in crate::http) fn insert(&self, call: &RoutedRequest<()>, page: &AuthorizedPage, kind: &DocumentKind) {
         let edit = self.service.last_edit();
         let (slug, address) = (&page.page().slug, page.address());
         // Custom hosts are known only as far as the journal has been read.
@@ -251,7 +251,7 @@ impl ResponseIndex {
             },
         };
         let query = if call.query.is_empty() { String::new() } else { format!("?{}", call.query) };
-        let entry = Arc::new(IndexedResponse { page, kind: paper.clone(), heads: ArcSwapOption::empty() });
+        let entry = Arc::new(IndexedResponse { page, kind: kind.clone(), heads: ArcSwapOption::empty() });
         let mut known = self.state.write().unwrap_or_else(PoisonError::into_inner);
         if known.last_edit > edit {
             return;
