@@ -179,10 +179,7 @@ pub(super) trait BodyFields {
     fn regions(&mut self, field: FieldSpec) -> PatchField<Vec<String>> {
         let items = json!({ "type": "string", "enum": region_names() });
         let field = field.bound("minItems", 1);
-        self.take(field, FieldKind::List(items), "must be a list of regions", |value| {
-            let items = value.as_array().filter(|items| items.len() <= MAX_ENTRIES)?;
-            items.iter().map(|item| item.as_str().map(str::to_owned)).collect()
-        })
+        self.take(field, FieldKind::List(items), "must be a list of regions", |value| as_strings(value, MAX_ENTRIES))
     }
 
     /// Takes a map of region names to integers from `least` to `most`.
@@ -198,7 +195,7 @@ pub(super) trait BodyFields {
     /// Takes a list of strings.
     fn strings(&mut self, field: FieldSpec) -> PatchField<Vec<String>> {
         self.take(field, FieldKind::List(json!({ "type": "string" })), "must be a list of strings", |value| {
-            value.as_array()?.iter().map(|item| item.as_str().map(str::to_owned)).collect()
+            as_strings(value, usize::MAX)
         })
     }
 
@@ -206,18 +203,14 @@ pub(super) trait BodyFields {
     fn choices(&mut self, field: FieldSpec, words: &[&'static str]) -> PatchField<Vec<String>> {
         let items = json!({ "type": "string", "enum": words });
         let field = field.bound("minItems", 1);
-        self.take(field, FieldKind::List(items), "must be a list of strings", |value| {
-            let items = value.as_array().filter(|items| items.len() <= MAX_ENTRIES)?;
-            items.iter().map(|item| item.as_str().map(str::to_owned)).collect()
-        })
+        self.take(field, FieldKind::List(items), "must be a list of strings", |value| as_strings(value, MAX_ENTRIES))
     }
 
     /// Takes a list of at most `most` ids. Duplicates count toward the limit.
     fn ids(&mut self, field: FieldSpec, most: usize) -> PatchField<Vec<String>> {
         let rule = format!("must be a list of at most {most} ids");
         self.take(field.max_items(most), FieldKind::List(json!({ "type": "string" })), &rule, |value| {
-            let items = value.as_array().filter(|items| items.len() <= most)?;
-            items.iter().map(|item| item.as_str().map(str::to_owned)).collect()
+            as_strings(value, most)
         })
     }
 
@@ -357,6 +350,12 @@ impl BodyFields for SchemaBuilder {
 
 fn region_names() -> Vec<&'static str> {
     Region::ALL.iter().map(|region| region.name()).collect()
+}
+
+/// Reads a list of at most `most` strings.
+fn as_strings(value: &Value, most: usize) -> Option<Vec<String>> {
+    let items = value.as_array().filter(|items| items.len() <= most)?;
+    items.iter().map(|item| item.as_str().map(str::to_owned)).collect()
 }
 
 fn as_integer(value: &Value) -> Option<i64> {

@@ -9,11 +9,9 @@ use parallax_core::id::{KeyId, PageId};
 use tokio::sync::{OnceCell, watch};
 
 use super::login_throttle::LoginThrottle;
-use super::mcp::McpTools;
-use super::public::ResponseIndex;
 use super::rate_limit::KeyedRateLimit;
-use super::response_memory::ResponseMemory;
-use super::{openapi, response};
+use super::server::response_index::ResponseIndex;
+use super::server::response_memory::ResponseMemory;
 use crate::page_cache::{CompressedDocument, PageCache};
 use crate::service::Service;
 
@@ -51,10 +49,8 @@ pub struct HttpContext {
     /// Limits wrong page passwords.
     pub(super) login_throttle: LoginThrottle,
     pub(super) sign_in_link_limit: KeyedRateLimit<u128>,
-    /// MCP tools, built on first use.
-    mcp_tools: OnceLock<McpTools>,
     /// OpenAPI document and its ETag, rendered on first use.
-    openapi_document: OnceLock<(Bytes, String)>,
+    pub(super) openapi_document: OnceLock<(Bytes, String)>,
     /// API reference page, rendered on first use.
     pub(super) reference_page: OnceCell<CompressedDocument>,
 }
@@ -62,9 +58,10 @@ pub struct HttpContext {
 impl HttpContext {
     /// Creates the context of a server, with a limit of requests per minute for each key.
     pub fn new(service: Service, requests_per_minute: u32) -> Self {
+        let page_cache = PageCache::new(service.clone());
         Self {
-            page_cache: PageCache::new(service.clone()),
-            response_index: ResponseIndex::default(),
+            response_index: ResponseIndex::new(service.clone(), page_cache.clone()),
+            page_cache,
             service,
             shutdown: watch::Sender::new(false),
             key_limit: KeyedRateLimit::new(requests_per_minute),
@@ -75,7 +72,6 @@ impl HttpContext {
             subscribe_limit: KeyedRateLimit::new(SUBSCRIBE_LIMIT),
             login_throttle: LoginThrottle::new(),
             sign_in_link_limit: KeyedRateLimit::new(SIGN_IN_LINK_LIMIT),
-            mcp_tools: OnceLock::new(),
             openapi_document: OnceLock::new(),
             reference_page: OnceCell::new(),
         }
@@ -95,20 +91,6 @@ impl HttpContext {
     /// The service that the handlers call.
     pub fn service(&self) -> &Service {
         &self.service
-    }
-
-    /// OpenAPI document and its ETag: one copy shared by all responses.
-    pub(super) fn openapi_document(&self) -> &(Bytes, String) {
-        self.openapi_document.get_or_init(|| {
-            let written = openapi::to_bytes(self.service.base_url());
-            let tag = response::etag_of_body(&written);
-            (written.into(), tag)
-        })
-    }
-
-    /// The API's operations as MCP tools.
-    pub(super) fn mcp_tools(&self) -> &McpTools {
-        self.mcp_tools.get_or_init(|| McpTools::new(openapi::operations()))
     }
 
     /// Ends all streaming responses.

@@ -9,7 +9,6 @@ use parallax_core::rate_limit::RateLimitStatus;
 use parallax_core::validation::ValidationErrors;
 use serde_json::{Value, json};
 
-use super::public::{uncached_page, with_login_headers};
 use super::response::HttpResponse;
 use crate::log_limit::LogLimit;
 use crate::service::ServiceError;
@@ -27,8 +26,11 @@ pub async fn report_omitted_lines() {
     }
 }
 
+/// Result of a handler.
+pub(super) type HandlerResult = Result<HttpResponse, ApiError>;
+
 /// Error response to a request.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub(super) enum ApiError {
     /// An error of the service layer.
     Service(ServiceError),
@@ -42,15 +44,16 @@ pub(super) enum ApiError {
     NotFoundWithHint(Cow<'static, str>),
     /// The page does not exist or is not visible to this visitor.
     PageNotFound,
-    /// The page, or something on it, does not exist or is not visible to this visitor; as an HTML document for people.
-    NotFound(String),
-    /// The page requires a login; holds the login form as HTML.
-    LoginRequired(String),
+    /// The page, or something on it, does not exist or is not visible to this visitor; holds the reply for people,
+    /// except for its status.
+    NotFound(Box<HttpResponse>),
+    /// The page requires a login; holds the reply with the login form, except for its status.
+    LoginRequired(Box<HttpResponse>),
     /// The form was submitted from another site.
     CrossOrigin,
     /// The method is not allowed; holds the allowed ones.
     MethodNotAllowed(String),
-    /// The `InvalidHost` header is missing, repeated or contradictory.
+    /// The `Host` header is missing, repeated or contradictory.
     InvalidHost,
     /// Responses in flight use all the memory reserved for them.
     Overloaded,
@@ -90,10 +93,10 @@ impl ApiError {
             Self::PageNotFound => {
                 not_found(NOT_PUBLIC).with(HeaderName::from_static("x-robots-tag"), HeaderValue::from_static("noindex"))
             }
-            Self::NotFound(html) => with_login_headers(uncached_page(html)).with_status(StatusCode::NOT_FOUND),
+            Self::NotFound(page) => page.with_status(StatusCode::NOT_FOUND),
             // Not 401, which must name an authentication scheme and makes browsers prompt (RFC 9110, section 15.5.2).
             // Not 200, so that no client, cache or search index takes the form for the page.
-            Self::LoginRequired(form) => with_login_headers(uncached_page(form)).with_status(StatusCode::FORBIDDEN),
+            Self::LoginRequired(form) => form.with_status(StatusCode::FORBIDDEN),
             Self::CrossOrigin => {
                 envelope(StatusCode::FORBIDDEN, "forbidden", "this form must be submitted from its own page")
             }

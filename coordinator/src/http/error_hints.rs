@@ -11,7 +11,8 @@ use parallax_core::id::{
 };
 
 use super::error::ApiError;
-use super::route::{RouteTable, RoutedRequest};
+use super::route::RouteTable;
+use super::routed_request::RoutedRequest;
 use super::{API_PREFIX, HttpContext};
 use crate::service::{Caller, ServiceError};
 
@@ -109,23 +110,23 @@ pub(super) fn similar_route(table: &RouteTable, path: &str) -> Option<Cow<'stati
     if path.len() > MAX_PATH_BYTES {
         return None;
     }
-    let said = |why: &str, path: &str| Some(format!("no route matches this path: {why}, try {path}").into());
+    let hint = |why: &str, path: &str| Some(format!("no route matches this path: {why}, try {path}").into());
     let mut single = path.to_owned();
     while single.contains("//") {
         single = single.replace("//", "/");
     }
     let single = if single.len() > 1 { single.strip_suffix('/').unwrap_or(&single) } else { &single };
     if single != path && is_route(single) {
-        return said("it has an extra slash", single);
+        return hint("it has an extra slash", single);
     }
     if let Some(rest) = single.strip_prefix(API_PREFIX).filter(|rest| rest.starts_with(API_PREFIX) && is_route(rest)) {
-        return said("it contains /api/v1 twice", rest);
+        return hint("it contains /api/v1 twice", rest);
     }
     let below = ["/v1/", "/api/", "/"].into_iter().find_map(|start| single.strip_prefix(start));
     if let Some(whole) =
         below.map(|rest| format!("{API_PREFIX}/{rest}")).filter(|whole| single != whole && is_route(whole))
     {
-        return said("API paths begin with /api/v1", &whole);
+        return hint("API paths begin with /api/v1", &whole);
     }
     let small = single.to_ascii_lowercase();
     if small != single && small.starts_with(API_PREFIX) && is_route(&small) {
@@ -173,8 +174,8 @@ mod tests {
             (&[("authorization", "abc")], "must be `Bearer`, a space and the key"),
             (&[("authorization", "Bearer a"), ("authorization", "Bearer b")], "two Authorization headers"),
         ] {
-            let told = missing_key(&headers(sent));
-            assert!(told.contains(words), "{sent:?}: {told}");
+            let explained = missing_key(&headers(sent));
+            assert!(explained.contains(words), "{sent:?}: {explained}");
         }
     }
 }

@@ -12,10 +12,12 @@ use parallax_core::heartbeat::MAX_STORED_BODY;
 use parallax_core::validation::ValidationErrors;
 use tokio::time::timeout;
 
+use super::HttpContext;
+use super::error::HandlerResult;
 use super::json_body::RequestBody;
 use super::response::HttpResponse;
-use super::route::{HandlerResult, RoutedRequest};
-use super::{HttpContext, client_ip};
+use super::routed_request::RoutedRequest;
+use super::server::client_ip;
 use crate::service::ServiceError;
 use crate::service::pings::PingRequest;
 
@@ -24,10 +26,10 @@ const BODY_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// `GET /ping/{token}`, `POST /ping/{token}`, and the same with `/start`, `/apply_failure`, `/log` or an exit code
 pub(super) async fn ping(context: Arc<HttpContext>, mut call: RoutedRequest<()>) -> HandlerResult {
-    let (token, told) = ping_format::path(call.path_param("address")?).ok_or(ServiceError::UnknownPing)?;
+    let (token, path_report) = ping_format::path(call.path_param("address")?).ok_or(ServiceError::UnknownPing)?;
     let listed = context.service.admit_ping(token)?;
     let query = ping_format::query(&call.query)?;
-    let beat = ping_format::combine_reports(told, query.report)?;
+    let beat = ping_format::combine_reports(path_report, query.report)?;
     let mut body = if call.method == Method::POST { read_prefix(&mut call.body).await? } else { Vec::new() };
     if body.is_empty() {
         body = query.message.into_bytes();
@@ -36,7 +38,7 @@ pub(super) async fn ping(context: Arc<HttpContext>, mut call: RoutedRequest<()>)
     // Behind a proxy on this host, the job's address is the one the proxy reports. A job on this host connects
     // directly.
     let seen = client_ip::client_ip(call.peer, &call.headers).map(|visitor| visitor.address);
-    let said = PingRequest {
+    let ping_request = PingRequest {
         beat,
         run: query.run_id,
         run_ms: query.run_ms,
@@ -45,7 +47,7 @@ pub(super) async fn ping(context: Arc<HttpContext>, mut call: RoutedRequest<()>)
         user_agent: agent.to_owned(),
         body,
     };
-    context.service.ping(listed, said).await?;
+    context.service.ping(listed, ping_request).await?;
     Ok(HttpResponse::text("OK")
         .with(ACCESS_CONTROL_ALLOW_ORIGIN, HeaderValue::from_static("*"))
         .with(HeaderName::from_static("ping-body-limit"), HeaderValue::from(MAX_STORED_BODY))
@@ -60,8 +62,8 @@ async fn read_prefix(body: &mut RequestBody) -> Result<Vec<u8>, ValidationErrors
         while head.len() < MAX_STORED_BODY {
             let Some(part) = body.next().await else { break };
             let part = part.map_err(|()| ValidationErrors::single("body", "could not be read"))?;
-            let room = MAX_STORED_BODY - head.len();
-            head.extend_from_slice(part.get(..room).unwrap_or(&part));
+            let space = MAX_STORED_BODY - head.len();
+            head.extend_from_slice(part.get(..space).unwrap_or(&part));
         }
         Ok(())
     };

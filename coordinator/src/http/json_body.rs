@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn a_body_that_says_it_is_too_long_is_not_waited_for() {
+    fn a_declared_length_over_the_limit_is_refused_at_once() {
         let announced = |length: usize| HeaderMap::from_iter([(CONTENT_LENGTH, length.into())]);
         let mut silent: RequestBody = futures_util::stream::pending().boxed();
         assert!(matches!(read_bytes(&announced(256 * 1024 + 1), &mut silent).now_or_never(), Some(Err(_))));

@@ -26,10 +26,18 @@ mod socket;
 mod subscribe;
 mod well_known;
 
+use std::sync::Arc;
+
+use ::http::{HeaderMap, Method};
+use futures_util::StreamExt;
 use parallax_core::key::KeyAccess;
 use serde_json::{Value, json};
 
-use super::*;
+use super::HttpContext;
+use super::dispatch::{ParsedRequest, handle};
+use super::route::RouteTable;
+use super::routes::routes;
+use super::server::client_ip::PeerAddress;
 use crate::service::tests::{World, world};
 
 /// Test client that calls the handlers directly, with one key of each kind.
@@ -176,13 +184,13 @@ async fn an_address_that_is_no_route_is_called_so() {
         ("/API/V1/me", "no route matches this path: paths are lowercase"),
     ] {
         let answered = client.get(path).await;
-        let told = (answered.status, code(&answered), &answered.body["error"]["message"]);
-        assert_eq!(told, (404, "not_found", &json!(words)), "{path}");
+        let error = (answered.status, code(&answered), &answered.body["error"]["message"]);
+        assert_eq!(error, (404, "not_found", &json!(words)), "{path}");
     }
 }
 
 #[tokio::test]
-async fn what_can_be_no_id_is_explained_and_tells_nothing_of_other_pages() {
+async fn an_invalid_id_is_explained_without_revealing_other_pages() {
     let client = TestClient::new().await;
     let shop = client.world.shop.id.to_string();
     let begins = "the id of a page begins with pg_; GET /api/v1/pages lists them";
@@ -208,15 +216,15 @@ async fn what_can_be_no_id_is_explained_and_tells_nothing_of_other_pages() {
         ("/pages/pg_0000000000000000000000000a".to_owned(), "not found, or not accessible with this key".to_owned()),
     ] {
         let answered = client.get(&format!("/api/v1{path}")).await;
-        let told = (answered.status, code(&answered), &answered.body["error"]["message"]);
-        assert_eq!(told, (404, "not_found", &json!(words)), "{path}");
+        let error = (answered.status, code(&answered), &answered.body["error"]["message"]);
+        assert_eq!(error, (404, "not_found", &json!(words)), "{path}");
     }
     let bound = client.call(&client.page_key, "GET", "/api/v1/pages/shop", Value::Null).await;
     assert_eq!(bound.body["error"]["message"], begins, "a key of another page gets no hint");
 }
 
 #[tokio::test]
-async fn a_refused_key_is_told_why() {
+async fn a_refused_key_gets_the_reason() {
     let client = TestClient::new().await;
     let cut = client.write_key.get(..40).unwrap().to_owned();
     for (headers, words) in [
@@ -238,8 +246,8 @@ async fn a_refused_key_is_told_why() {
         for path in ["/api/v1/me", "/api/v1/nothing", "/api/v1/mcp"] {
             let method = if path.ends_with("mcp") { "POST" } else { "GET" };
             let refused = client.send(method, path, &headers, "").await;
-            let told = (refused.status, code(&refused), &refused.body["error"]["message"]);
-            assert_eq!(told, (401, "unauthenticated", &json!(words)), "{path}");
+            let error = (refused.status, code(&refused), &refused.body["error"]["message"]);
+            assert_eq!(error, (401, "unauthenticated", &json!(words)), "{path}");
             assert_eq!(refused.headers["www-authenticate"], "Bearer");
         }
     }

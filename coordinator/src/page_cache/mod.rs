@@ -28,7 +28,7 @@ use tokio::time::Instant;
 use crate::service::authorize::{AuthorizedPage, PageAddress};
 use crate::service::{Service, ServiceError, ServiceResult};
 use crate::views::badge::BadgeData;
-use crate::views::page::without_timestamp;
+use crate::views::frame::without_timestamp;
 use cache::{BoundedCache, Cacheable, CachedValue, Freshness, RenderGuard};
 use change_tracker::ChangeTracker;
 

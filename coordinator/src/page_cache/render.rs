@@ -10,7 +10,8 @@ use crate::service::{ServiceError, ServiceResult};
 use crate::views::badge::BadgeData;
 use crate::views::incident::{HistoryPage, IncidentPage};
 use crate::views::link_preview::PreviewLocation;
-use crate::views::monitor::{MonitorDetailView, MonitorPage};
+use crate::views::monitor::MonitorPage;
+use crate::views::monitor_detail::MonitorDetailView;
 use crate::views::page::StatusPage;
 use crate::views::render;
 
@@ -72,7 +73,7 @@ pub fn monitor_detail<'a>(closer: &'a MonitorDetail, root: &'a str) -> MonitorDe
         root,
         now: closer.now,
         is_stale: is_stale(closer.regions, std::iter::once(closer.monitor.monitor_and_state()), closer.now),
-        shown: &closer.monitor,
+        view: &closer.monitor,
         range: closer.range,
         open: &closer.open,
         notices: &closer.incidents,

@@ -1,5 +1,5 @@
-//! Access tokens for visitors of protected pages: browser tokens and feed tokens, created and verified with
-//! an HMAC key.
+//! Tokens for visitors of protected pages: access tokens in browsers' cookies, and feed tokens in URLs, created and
+//! verified with an HMAC key.
 //!
 //! Both are bound to the page's protection at the time: any change of its password, of `private` or of the allowed
 //! visitors invalidates them all. Nothing of them is stored.
@@ -15,7 +15,7 @@ use subtle::ConstantTimeEq;
 
 use super::Service;
 
-/// Lifetime of a browser token in milliseconds. It does not expire earlier when unused: a status page is visited
+/// Lifetime of an access token in milliseconds. It does not expire earlier when unused: a status page is visited
 /// rarely, and then there is no time to sign in.
 pub const ACCESS_TOKEN_LIFE: i64 = 30 * DAY;
 
@@ -61,7 +61,7 @@ impl Protection {
 /// Credentials that a visitor presents.
 #[derive(Clone, Default)]
 pub struct VisitorCredentials {
-    /// Browser tokens by cookie name.
+    /// Access tokens by cookie name.
     pub access_tokens: Vec<(String, String)>,
     /// A feed token.
     pub feed_token: Option<String>,
@@ -73,7 +73,7 @@ impl fmt::Debug for VisitorCredentials {
     }
 }
 
-/// A browser token.
+/// Access token of a browser, kept in a cookie.
 #[derive(Clone, PartialEq, Eq)]
 pub struct AccessToken {
     /// Its cookie name, different for each page.
@@ -100,13 +100,13 @@ impl Service {
         self.feed_token(page).map(|token| format!("{}/t/{token}", self.page_url(page)))
     }
 
-    /// The cookie name of a page's browser token: it reveals nothing about the page.
+    /// The cookie name of a page's access token: it reveals nothing about the page.
     pub(super) fn token_cookie(&self, page: &Page) -> String {
         let sealed = self.mac(&[b"name", &page.id.to_u128().to_be_bytes()]);
         sealed.as_ref().iter().take(8).map(|byte| format!("{byte:02x}")).collect()
     }
 
-    /// Creates a browser token for the page with its current protection.
+    /// Creates an access token for the page with its current protection.
     pub(super) fn access_token(&self, page: &Page) -> AccessToken {
         let until = self.now_seconds() + ACCESS_TOKEN_LIFE / SECOND;
         AccessToken { name: self.token_cookie(page), value: format!("{until}.{}", self.access_token_mac(page, until)) }

@@ -66,7 +66,7 @@ pub enum LinkValidity {
 /// Result of a sign-in by link.
 #[derive(Debug, Clone)]
 pub struct SignInResult {
-    /// The browser token.
+    /// The access token.
     pub token: AccessToken,
     /// Redirect target.
     pub redirect_to: String,
@@ -81,7 +81,7 @@ struct LinkTarget {
 }
 
 impl Service {
-    /// Returns a browser token if the page's password is right. Takes the same time whether the page exists or not.
+    /// Returns an access token if the page's password is right. Takes the same time whether the page exists or not.
     ///
     /// # Errors
     /// [`ServiceError::NotFound`] for an unknown slug, [`ServiceError::Busy`] if too many passwords are being checked.
@@ -94,7 +94,7 @@ impl Service {
         Ok(is_right.then(|| self.access_token(&page)))
     }
 
-    /// Returns the cookie name of the page's browser token, for signing out.
+    /// Returns the cookie name of the page's access token, for signing out.
     ///
     /// # Errors
     /// [`ServiceError::NotFound`] for an unknown slug.

@@ -112,9 +112,9 @@ impl AccessPage {
 
     /// "Not found" page for an unknown address; `base` is the path prefix of assets.
     pub fn not_found(base: &str) -> Self {
-        let said = in_english();
-        let place = AccessContext { root: String::new(), base: base.to_owned(), messages: said };
-        Self::new(&place, said.form_nowhere, said.nowhere_text)
+        let messages = in_english();
+        let place = AccessContext { root: String::new(), base: base.to_owned(), messages };
+        Self::new(&place, messages.form_nowhere, messages.nowhere_text)
     }
 
     /// Renders the page as HTML.

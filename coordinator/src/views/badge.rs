@@ -10,7 +10,7 @@ use parallax_core::page_view::{MonitorView, PageView};
 use super::headline::HeadlineStatus;
 use super::link_preview::PreviewContent;
 use super::messages::in_english;
-use super::monitor::MonitorStateLabel;
+use super::monitor_state::MonitorStateLabel;
 use super::{RenderError, format, render};
 
 /// Maximum length of a label in characters.
@@ -62,11 +62,11 @@ pub struct BadgeValues {
 
 impl BadgeData {
     /// Extracts the badge data from a page view.
-    pub fn from_page(board: &PageView) -> Self {
-        let is_stale = board.is_stale();
+    pub fn from_page(page_view: &PageView) -> Self {
+        let is_stale = page_view.is_stale();
         let monitors: BTreeMap<_, _> =
-            board.monitors.iter().map(|shown| (shown.monitor.id, monitor_values(shown, is_stale))).collect();
-        let (class, words) = match HeadlineStatus::of(board) {
+            page_view.monitors.iter().map(|view| (view.monitor.id, monitor_values(view, is_stale))).collect();
+        let (class, words) = match HeadlineStatus::of(page_view) {
             _ if is_stale => ("none", "no data"),
             HeadlineStatus::MostlyUnknown => ("none", "mostly no data"),
             HeadlineStatus::Known(Indicator::Unknown) => ("none", "no data"),
@@ -87,7 +87,7 @@ impl BadgeData {
             uptimes: std::array::from_fn(over),
             latency_ms: latency.map(|mean| mean.round() as u32),
         };
-        Self { preview_key: PreviewContent::of(board).key().into(), page, monitors }
+        Self { preview_key: PreviewContent::of(page_view).key().into(), page, monitors }
     }
 
     /// Key of the preview image for shared links.
@@ -111,14 +111,14 @@ impl BadgeData {
     }
 }
 
-fn monitor_values(shown: &MonitorView, is_stale: bool) -> BadgeValues {
-    let state = MonitorStateLabel::of(shown, is_stale, in_english());
-    let over = |days: usize| if days == 1 { shown.uptime_24h } else { shown.uptime_over(days) };
+fn monitor_values(view: &MonitorView, is_stale: bool) -> BadgeValues {
+    let state = MonitorStateLabel::of(view, is_stale, in_english());
+    let over = |days: usize| if days == 1 { view.uptime_24h } else { view.uptime_over(days) };
     BadgeValues {
         class: state.class,
         status: decapitalised(&state.text).into(),
         uptimes: UPTIME_DAYS.map(over),
-        latency_ms: shown.latency_ms,
+        latency_ms: view.latency_ms,
     }
 }
 
@@ -181,9 +181,9 @@ impl Badge {
             BadgeStyle::Square => (6, 20, 11, 0),
             BadgeStyle::Large => (11, 28, 11, 0),
         };
-        let (text, said) = (text_width(&label), text_width(&message));
+        let (text, message_width) = (text_width(&label), text_width(&message));
         let left = if label.is_empty() { 0 } else { text + 2 * pad };
-        let right = said + 2 * pad;
+        let right = message_width + 2 * pad;
         render(&BadgeSvg {
             title: if label.is_empty() { message.clone() } else { format!("{label}: {message}") },
             width: left + right,
@@ -197,7 +197,7 @@ impl Badge {
             label_at: left / 2,
             message_at: left + right / 2,
             label_length: text,
-            message_length: said,
+            message_length: message_width,
             label,
             message,
         })

@@ -13,7 +13,7 @@ use parallax_core::vantage::{Region, RegionSet};
 
 use super::format::{self, FormattedTime};
 use super::messages::{PageLocale, PageMessages, fill};
-use super::uptime_bars;
+use super::ranges;
 use threshold::{ThresholdLine, threshold_lines};
 
 /// Width of a deploy's label in thousandths of the chart's width: per letter and for its mark, on wide and on
@@ -98,32 +98,32 @@ pub struct DeployMarker {
 
 /// Builds the chart of the mean of the counted regions, with at most `table` table rows; `None` without data.
 pub fn mean_chart(
-    shown: &MonitorView,
+    view: &MonitorView,
     chart: &LatencyChart,
     deploys: &[Deploy],
-    voice: PageLocale,
+    locale: PageLocale,
     table: usize,
 ) -> Option<ChartView> {
-    let said = voice.messages;
-    let lines = vec![("mean".to_owned(), said.response_time, chart.mean())];
-    let drawing = build_chart(shown, chart, lines, deploys, (voice, table))?;
+    let messages = locale.messages;
+    let lines = vec![("mean".to_owned(), messages.response_time, chart.mean())];
+    let drawing = build_chart(view, chart, lines, deploys, (locale, table))?;
     let of: RegionSet = chart.regions.keys().copied().filter(|it| chart.counted.contains(*it)).collect();
-    let mean = (of.len() > 1).then(|| fill(said.chart_mean, &[&said.locale().regions(of)]));
+    let mean = (of.len() > 1).then(|| fill(messages.chart_mean, &[&messages.locale().regions(of)]));
     Some(ChartView { mean, ..drawing })
 }
 
 /// Builds the chart with a line per region; `None` without data.
 pub fn region_chart(
-    shown: &MonitorView,
+    view: &MonitorView,
     chart: &LatencyChart,
     deploys: &[Deploy],
-    voice: PageLocale,
+    locale: PageLocale,
 ) -> Option<ChartView> {
     let lines = chart
         .regions
         .iter()
-        .map(|(region, parts)| (region_class(*region), voice.messages.locale().region(*region), parts.clone()));
-    build_chart(shown, chart, lines.collect(), deploys, (voice, usize::MAX))
+        .map(|(region, parts)| (region_class(*region), locale.messages.locale().region(*region), parts.clone()));
+    build_chart(view, chart, lines.collect(), deploys, (locale, usize::MAX))
 }
 
 /// CSS class of a region's line.
@@ -132,13 +132,13 @@ pub fn region_class(region: Region) -> String {
 }
 
 fn build_chart(
-    shown: &MonitorView,
+    view: &MonitorView,
     chart: &LatencyChart,
     lines: Vec<(String, &'static str, Vec<Option<u32>>)>,
     deploys: &[Deploy],
-    (voice, most_rows): (PageLocale, usize),
+    (locale, most_rows): (PageLocale, usize),
 ) -> Option<ChartView> {
-    let said = voice.messages;
+    let messages = locale.messages;
     let seen = lines.iter().flat_map(|(_, _, parts)| parts).filter_map(|part| *part);
     let most = seen.max()?;
     // A threshold far above all values would flatten the lines.
@@ -149,7 +149,7 @@ fn build_chart(
     let has_point = |at: &usize| lines.iter().any(|(_, _, parts)| parts.get(*at).is_some_and(Option::is_some));
     let is_sparse = (0..chart.buckets()).filter(has_point).count() < MIN_POINTS;
     let lines: Vec<_> = lines.into_iter().filter(|(_, _, parts)| parts.iter().any(Option::is_some)).collect();
-    let table = table(chart, &lines, most_rows, voice);
+    let table = table(chart, &lines, most_rows, locale);
     let mut area = String::new();
     let lines: Vec<ChartLine> = lines
         .into_iter()
@@ -158,12 +158,12 @@ fn build_chart(
             if is_one {
                 area = below;
             }
-            ChartLine { class, name, path, figures: value_summary(&parts, said) }
+            ChartLine { class, name, path, figures: value_summary(&parts, messages) }
         })
         .collect();
     let length = chart.to.since(chart.from).max(1);
     let concerns = |deploy: &&Deploy| {
-        let here = deploy.monitors.as_ref().is_none_or(|monitors| monitors.contains(&shown.monitor.id));
+        let here = deploy.monitors.as_ref().is_none_or(|monitors| monitors.contains(&view.monitor.id));
         here && (chart.from..=chart.to + MAX_AHEAD).contains(&deploy.at)
     };
     let mut taken = [0_i64; 2];
@@ -177,7 +177,7 @@ fn build_chart(
             version: deploy.version.clone(),
             url: deploy.url.as_deref().and_then(format::checked_link),
             note: deploy.note.clone(),
-            at: format::format_time(deploy.at, voice),
+            at: format::format_time(deploy.at, locale),
         }
     };
     let is_short = length <= 2 * DAY;
@@ -188,26 +188,27 @@ fn build_chart(
         each.collect::<Vec<_>>().join("; ")
     };
     let range = TimeRange::ALL.into_iter().find(|range| range.days() as i64 * DAY == length);
-    let span = range.map_or_else(|| said.locale().duration(length), |it| uptime_bars::range_label(it, said).to_owned());
+    let span =
+        range.map_or_else(|| messages.locale().duration(length), |it| ranges::range_label(it, messages).to_owned());
     Some(ChartView {
-        title: fill(said.chart_title, &[&span]),
+        title: fill(messages.chart_title, &[&span]),
         mean: None,
         is_sparse,
-        summary: fill(said.chart_summary, &[&span, &what]),
+        summary: fill(messages.chart_summary, &[&span, &what]),
         lines,
         area,
         marks: [top, top / 2]
             .iter()
-            .map(|mark| (coordinate(y(*mark)), format::format_milliseconds(*mark, said)))
+            .map(|mark| (coordinate(y(*mark)), format::format_milliseconds(*mark, messages)))
             .collect(),
         thresholds: threshold_lines(
             chart,
-            said,
+            messages,
             |threshold| is_near(&threshold).then(|| coordinate(y(threshold))),
             is_sparse,
         ),
         deploys: deploys.iter().rev().filter(concerns).map(&mut marker).collect(),
-        ticks: ticks(chart, voice),
+        ticks: ticks(chart, locale),
         time_formats: if is_short { ("c", "c") } else { ("d", "t") },
         table,
     })
@@ -218,17 +219,17 @@ fn build_chart(
 fn place_label(taken: &mut [i64; 2], x: i64, letters: usize) -> (Option<&'static str>, bool) {
     let turned = x > LABEL_FLIP_AT;
     let letters = i64::try_from(letters).unwrap_or(i64::MAX / 100);
-    let mut has_room = [false; 2];
-    for (((taken, letter), mark), room) in
-        taken.iter_mut().zip(LABEL_LETTER_WIDTH).zip(LABEL_MARK_WIDTH).zip(&mut has_room)
+    let mut fits_on = [false; 2];
+    for (((taken, letter), mark), fits) in
+        taken.iter_mut().zip(LABEL_LETTER_WIDTH).zip(LABEL_MARK_WIDTH).zip(&mut fits_on)
     {
         let width = letters.saturating_mul(letter).saturating_add(mark);
         let (from, to) = if turned { (x - width, x + mark / 2) } else { (x - mark / 2, x + width) };
-        *room = from >= *taken - mark / 2 && to <= 1020;
+        *fits = from >= *taken - mark / 2 && to <= 1020;
         // The mark is shown in any case.
-        *taken = (*taken).max(if *room { to } else { x + mark / 2 });
+        *taken = (*taken).max(if *fits { to } else { x + mark / 2 });
     }
-    match has_room {
+    match fits_on {
         [_, true] => (Some("tag"), turned),
         [true, false] => (Some("tag wide"), turned),
         [false, false] => (None, turned),
@@ -240,7 +241,7 @@ fn table(
     chart: &LatencyChart,
     lines: &[(String, &'static str, Vec<Option<u32>>)],
     most: usize,
-    voice: PageLocale,
+    locale: PageLocale,
 ) -> Vec<(FormattedTime, Vec<String>)> {
     let parts = chart.buckets();
     let step = parts.div_ceil(most.max(1)).max(1);
@@ -257,14 +258,14 @@ fn table(
             let end = parts.len().min(at + step);
             let part = parts.get(at..end).and_then(mean);
             part.map_or_else(
-                || voice.messages.no_data.to_owned(),
-                |part| format::format_milliseconds(part, voice.messages),
+                || locale.messages.no_data.to_owned(),
+                |part| format::format_milliseconds(part, locale.messages),
             )
         };
         let text = if is_short {
-            format::format_pattern(begin, voice.zone, "%H:%M")
+            format::format_pattern(begin, locale.zone, "%H:%M")
         } else {
-            format::format_date_time(begin, voice, "%H:%M")
+            format::format_date_time(begin, locale, "%H:%M")
         };
         let moment = FormattedTime { iso: begin.to_string(), text };
         (moment, lines.iter().map(value).collect())
@@ -314,16 +315,17 @@ fn close_segment(line: &mut String, area: &mut String, start: f64, end: f64) {
     let _ = write!(area, "V{HEIGHT}z");
 }
 
-fn value_summary(parts: &[Option<u32>], said: &PageMessages) -> String {
+fn value_summary(parts: &[Option<u32>], messages: &PageMessages) -> String {
     let mut seen: Vec<u32> = parts.iter().filter_map(|part| *part).collect();
     seen.sort_unstable();
     match (seen.first(), seen.get(seen.len() / 2), seen.last()) {
-        (Some(least), _, Some(most)) if least == most => format::format_milliseconds(*most, said),
+        (Some(least), _, Some(most)) if least == most => format::format_milliseconds(*most, messages),
         (Some(least), Some(middle), Some(most)) => {
-            let (most, middle) = (format::format_milliseconds(*most, said), format::format_milliseconds(*middle, said));
-            fill(said.figures, &[&least.to_string(), &most, &middle])
+            let (most, middle) =
+                (format::format_milliseconds(*most, messages), format::format_milliseconds(*middle, messages));
+            fill(messages.figures, &[&least.to_string(), &most, &middle])
         }
-        _ => said.no_data.to_owned(),
+        _ => messages.no_data.to_owned(),
     }
 }
 
@@ -344,14 +346,14 @@ fn round_up(most: u32) -> u32 {
     }
 }
 
-fn ticks(chart: &LatencyChart, voice: PageLocale) -> Vec<FormattedTime> {
+fn ticks(chart: &LatencyChart, locale: PageLocale) -> Vec<FormattedTime> {
     let length = chart.to.since(chart.from);
     let tick = |quarter: i64| {
         let at: Timestamp = chart.from + length / 4 * quarter;
         let text = if length <= 2 * DAY {
-            format::format_pattern(at, voice.zone, "%H:%M")
+            format::format_pattern(at, locale.zone, "%H:%M")
         } else {
-            format::format_short_day(at, voice)
+            format::format_short_day(at, locale)
         };
         FormattedTime { iso: at.to_string(), text }
     };

@@ -11,9 +11,9 @@ use super::assets;
 use super::feeds::is_in_progress;
 use super::format::{self, FormattedTime};
 use super::headline::Headline;
-use super::incident::IncidentCard;
+use super::incident_card::IncidentCard;
 use super::messages::{self, PageLocale, PageMessages};
-use super::monitor::MonitorStateLabel;
+use super::monitor_state::MonitorStateLabel;
 
 /// Maximum number of monitors listed.
 const MAX_MONITORS: usize = 30;
@@ -23,19 +23,19 @@ const WIDGET: &str = include_str!("../../assets/widget.js");
 
 /// Returns the script in a page's language. The data that it reads is in English only.
 pub fn widget_script(language: Language) -> String {
-    let said = messages::messages(language);
-    let impact = |impact| said.locale().impact(impact);
+    let messages = messages::messages(language);
+    let impact = |impact| messages.locale().impact(impact);
     let words = json!({
         "lang": language.tag(),
-        "label": said.widget_label,
-        "see": said.widget_see,
-        "dismiss": said.widget_dismiss,
-        "stop": said.stop,
+        "label": messages.widget_label,
+        "see": messages.widget_see,
+        "dismiss": messages.widget_dismiss,
+        "stop": messages.stop,
         "minor": impact(Impact::Degraded),
         "major": impact(Impact::Partial),
         "critical": impact(Impact::Major),
-        "maintenance": said.kind_running,
-        "unknown": said.state_no_data,
+        "maintenance": messages.kind_running,
+        "unknown": messages.state_no_data,
     });
     WIDGET.replacen("WORDS", &words.to_string(), 1)
 }
@@ -60,30 +60,30 @@ pub struct EmbedPage {
 
 impl EmbedPage {
     /// Builds the compact page; its paths begin with `root`, and links out of the frame are absolute URLs.
-    pub fn new(board: &PageView, root: &str, address: &str, theme: Theme) -> Self {
-        let is_stale = board.is_stale();
-        let base = root.strip_suffix(&format!("/p/{}", board.page.slug)).unwrap_or_default();
-        let voice = PageLocale::of(&board.page);
-        let said = voice.messages;
-        let running = board.maintenance.iter().filter(|it| is_in_progress(&it.incident, board.now));
-        let open = worst_first(board.incidents.iter().chain(running)).into_iter();
+    pub fn new(page_view: &PageView, root: &str, address: &str, theme: Theme) -> Self {
+        let is_stale = page_view.is_stale();
+        let base = root.strip_suffix(&format!("/p/{}", page_view.page.slug)).unwrap_or_default();
+        let locale = PageLocale::of(&page_view.page);
+        let messages = locale.messages;
+        let running = page_view.maintenance.iter().filter(|it| is_in_progress(&it.incident, page_view.now));
+        let open = worst_first(page_view.incidents.iter().chain(running)).into_iter();
         Self {
-            t: said,
+            t: messages,
             theme: Some(theme).filter(|theme| *theme != Theme::Auto).map(Theme::name),
-            name: board.page.name.clone(),
-            headline: Headline::of(board),
-            open: open.map(|notice| IncidentCard::of(notice, address, voice, board.now, true)).collect(),
-            rows: board
+            name: page_view.page.name.clone(),
+            headline: Headline::of(page_view),
+            open: open.map(|notice| IncidentCard::of(notice, address, locale, page_view.now, true)).collect(),
+            rows: page_view
                 .monitors
                 .iter()
                 .take(MAX_MONITORS)
-                .map(|shown| (shown.monitor.name.clone(), MonitorStateLabel::of(shown, is_stale, said)))
+                .map(|view| (view.monitor.name.clone(), MonitorStateLabel::of(view, is_stale, messages)))
                 .collect(),
-            more: board.monitors.len().saturating_sub(MAX_MONITORS),
+            more: page_view.monitors.len().saturating_sub(MAX_MONITORS),
             address: address.to_owned(),
             base: base.to_owned(),
-            noindex: board.page.private || board.page.password_hash.is_some(),
-            written: format::format_time(board.now, voice),
+            noindex: page_view.page.private || page_view.page.password_hash.is_some(),
+            written: format::format_time(page_view.now, locale),
         }
     }
 }
@@ -95,14 +95,14 @@ mod tests {
     use crate::views::render;
 
     #[test]
-    fn a_frame_says_all_in_words_and_nothing_that_is_said_becomes_markup() {
+    fn a_frame_has_all_texts_and_none_becomes_markup() {
         for text in NASTY {
-            let board = saying(text);
-            let drawn = render(&EmbedPage::new(&board, "/p/northwind", "https://x.example", Theme::Dark)).unwrap();
+            let page_view = saying(text);
+            let drawn = render(&EmbedPage::new(&page_view, "/p/northwind", "https://x.example", Theme::Dark)).unwrap();
             let drawn = String::from_utf8(drawn).unwrap();
             assert!(drawn.contains("data-theme=\"dark\"") && drawn.contains(">Down from Asia<"), "{drawn}");
-            for said in ["<h2>", "Checked from ", "<use href=\"#i-part\"/>", "data-f=\"ago\""] {
-                assert!(drawn.contains(said), "{said}: {drawn}");
+            for messages in ["<h2>", "Checked from ", "<use href=\"#i-part\"/>", "data-f=\"ago\""] {
+                assert!(drawn.contains(messages), "{messages}: {drawn}");
             }
             // The browser refreshes the frame only without JavaScript.
             let (before, after) = drawn.split_once("<noscript>").unwrap();

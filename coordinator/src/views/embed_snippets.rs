@@ -6,9 +6,9 @@ use parallax_core::page::Page;
 use parallax_core::time::Timestamp;
 
 use super::assets;
+use super::frame::PageFrame;
 use super::markdown_page::escape_line;
 use super::messages::{fill, messages};
-use super::page::PageFrame;
 
 /// Maximum number of services whose badges are listed.
 const MAX_SERVICES: usize = 50;
@@ -43,11 +43,11 @@ pub struct EmbedSnippetsPage {
 impl EmbedSnippetsPage {
     /// Builds the embedding page; its paths begin with `root`, and `address` is its canonical URL.
     pub fn new((page, root): (&Page, &str), address: &str, monitors: &[(MonitorId, String)], now: Timestamp) -> Self {
-        let said = messages(page.language);
-        let label = fill(said.feed_title, &[&page.name]);
+        let messages = messages(page.language);
+        let label = fill(messages.feed_title, &[&page.name]);
         let quoted = escape_attribute(&label);
         Self {
-            frame: PageFrame::new(page, root, said.elsewhere, now),
+            frame: PageFrame::new(page, root, messages.elsewhere, now),
             in_markdown: format!("[![{}]({address}/badge.svg)]({address})", escape_line(&label)),
             in_html: format!("<a href=\"{address}\"><img src=\"{address}/badge.svg\" alt=\"{quoted}\"></a>"),
             framed: format!(
@@ -85,7 +85,7 @@ mod tests {
     #[test]
     fn every_snippet_has_whole_addresses_and_a_look_at_what_it_gives() {
         let text = drawn(&page(), &[(MonitorId::from_u128(3), "Payments API".to_owned())]);
-        for told in [
+        for expected in [
             "<img src=\"/p/x/badge.svg\"",
             "<img src=\"/p/x/badge.svg?style=for-the-badge\"",
             "<iframe src=\"/p/x/embed\"",
@@ -96,7 +96,7 @@ mod tests {
             "https://status.northwind.example/badge.json",
             "https://status.northwind.example/api/v2/summary.json",
         ] {
-            assert!(text.contains(told), "{told}: {text}");
+            assert!(text.contains(expected), "{expected}: {text}");
         }
         assert!(!drawn(&page(), &[]).contains("/monitors/"), "no service section without services");
     }
@@ -111,9 +111,9 @@ mod tests {
             }
             let snippets = EmbedSnippetsPage::new((&named, "/p/x"), ADDRESS, &[], NOW);
             let (_, rest) = snippets.in_html.split_once(" alt=\"").unwrap();
-            let (said, end) = rest.split_once('"').unwrap();
-            assert_eq!(end, "></a>", "{said}");
-            assert!(!said.contains(['<', '>']), "{said}");
+            let (value, end) = rest.split_once('"').unwrap();
+            assert_eq!(end, "></a>", "{value}");
+            assert!(!value.contains(['<', '>']), "{value}");
         }
     }
 

@@ -17,8 +17,8 @@ pub struct FormattedTime {
 }
 
 /// Formats date and time.
-pub fn format_time(at: Timestamp, voice: PageLocale) -> FormattedTime {
-    FormattedTime { iso: at.to_string(), text: format_date_time(at, voice, "%H:%M %Z") }
+pub fn format_time(at: Timestamp, locale: PageLocale) -> FormattedTime {
+    FormattedTime { iso: at.to_string(), text: format_date_time(at, locale, "%H:%M %Z") }
 }
 
 /// Formats date and time with the weekday, for planned maintenance.
@@ -35,10 +35,10 @@ pub fn format_date_time(at: Timestamp, PageLocale { zone, messages: words }: Pag
 }
 
 /// Formats a time to the second, without the date if it is today and within the last hour.
-pub fn format_clock(at: Timestamp, now: Timestamp, voice: PageLocale) -> FormattedTime {
+pub fn format_clock(at: Timestamp, now: Timestamp, locale: PageLocale) -> FormattedTime {
     const TIME: &str = "%H:%M:%S %Z";
-    let is_of_now = day_of(at, voice.zone) == day_of(now, voice.zone) && now.since(at) <= HOUR;
-    let text = if is_of_now { format_pattern(at, voice.zone, TIME) } else { format_date_time(at, voice, TIME) };
+    let is_of_now = day_of(at, locale.zone) == day_of(now, locale.zone) && now.since(at) <= HOUR;
+    let text = if is_of_now { format_pattern(at, locale.zone, TIME) } else { format_date_time(at, locale, TIME) };
     FormattedTime { iso: at.to_string(), text }
 }
 
@@ -66,13 +66,13 @@ pub fn format_minutes(minutes: f64, words: &PageMessages) -> String {
     if minutes < 1.0 {
         return words.under_minute.to_owned();
     }
-    let said = |pattern, number: u64| fill(pattern, &[&number.to_string()]);
+    let count_text = |pattern, number: u64| fill(pattern, &[&number.to_string()]);
     let whole = minutes.round() as u64;
     match (whole / 60, whole % 60) {
-        (0, minutes) => said(words.short_minutes, minutes),
-        (hours, 0) => said(words.short_hours, hours),
+        (0, minutes) => count_text(words.short_minutes, minutes),
+        (hours, 0) => count_text(words.short_hours, hours),
         (hours, minutes) => {
-            format!("{} {}", said(words.short_hours, hours), said(words.short_minutes, minutes))
+            format!("{} {}", count_text(words.short_hours, hours), count_text(words.short_minutes, minutes))
         }
     }
 }
@@ -123,10 +123,10 @@ mod tests {
 
     #[test]
     fn nothing_short_of_all_is_called_a_hundred_percent() {
-        for (share, said) in
+        for (share, expected) in
             [(100.0, "100 %"), (99.999, "99.999 %"), (99.9999, "99.999 %"), (0.0, "0.000 %"), (99.9, "99.900 %")]
         {
-            assert_eq!(format_percent(share, en()), said);
+            assert_eq!(format_percent(share, en()), expected);
         }
     }
 
@@ -140,13 +140,13 @@ mod tests {
     #[test]
     fn a_moment_of_another_day_or_of_over_an_hour_ago_has_its_date() {
         let at = Timestamp::from_millis(1_795_783_560_000);
-        for (later, said) in [
+        for (later, expected) in [
             (9 * SECOND, "12:46:00 UTC"),
             (HOUR, "12:46:00 UTC"),
             (HOUR + SECOND, "27 Nov 2026, 12:46:00 UTC"),
             (24 * HOUR, "27 Nov 2026, 12:46:00 UTC"),
         ] {
-            assert_eq!(format_clock(at, at + later, english_locale(Tz::UTC)).text, said, "{later}");
+            assert_eq!(format_clock(at, at + later, english_locale(Tz::UTC)).text, expected, "{later}");
         }
         let midnight = Timestamp::from_millis(1_795_824_000_000);
         let before = format_clock(midnight + -5 * SECOND, midnight + 5 * SECOND, english_locale(Tz::UTC));

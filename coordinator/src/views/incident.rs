@@ -1,6 +1,4 @@
-//! Incidents and maintenance windows: cards, past days, months, and their own page.
-
-mod card;
+//! Incidents and maintenance windows by day and by month, and the page of one.
 
 use std::collections::BTreeSet;
 
@@ -13,11 +11,10 @@ use parallax_core::time::Timestamp;
 
 use super::assets;
 use super::format;
+use super::frame::PageFrame;
+use super::incident_card::IncidentCard;
 use super::link_preview::{LinkPreview, PreviewLocation};
 use super::messages::{PageLocale, fill};
-use super::page::PageFrame;
-
-pub use card::{CardUpdate, IncidentCard};
 
 /// A past day and its incidents.
 #[derive(Debug, Clone, PartialEq)]
@@ -34,12 +31,12 @@ pub struct PastDay {
 
 /// Returns the last `most` days of a page with their incidents, newest first. Days before the page was
 /// created are left out, unless there are older incidents.
-pub fn build_past_days(board: &PageView, root: &str, most: u64) -> Vec<PastDay> {
-    let (page, now) = (&board.page, board.now);
-    let voice = PageLocale::of(page);
-    let date = |moment| day_of(moment, voice.zone);
+pub fn build_past_days(page_view: &PageView, root: &str, most: u64) -> Vec<PastDay> {
+    let (page, now) = (&page_view.page, page_view.now);
+    let locale = PageLocale::of(page);
+    let date = |moment| day_of(moment, locale.zone);
     let (Some(today), Some(made)) = (date(now), date(page.created_at)) else { return Vec::new() };
-    let all = board.incidents.iter().chain(&board.maintenance).chain(&board.past_incidents);
+    let all = page_view.incidents.iter().chain(&page_view.maintenance).chain(&page_view.past_incidents);
     let days_of = |notice: &IncidentView| {
         let lasted = notice.incident.duration_so_far(now)?;
         let last = (lasted.to - 1).max(lasted.from);
@@ -51,17 +48,17 @@ pub fn build_past_days(board: &PageView, root: &str, most: u64) -> Vec<PastDay> 
     let dated: Vec<_> = dated
         .into_iter()
         .filter(|(days, _)| *days.end() >= oldest)
-        .map(|(days, notice)| (days, IncidentCard::of(notice, root, voice, now, true)))
+        .map(|(days, notice)| (days, IncidentCard::of(notice, root, locale, now, true)))
         .collect();
     let is_known = |day: &&UptimeDay| day.uptime.is_some() || day.counts != OutcomeCounts::default();
-    let days = board.monitors.iter().flat_map(|shown| &shown.history.days);
+    let days = page_view.monitors.iter().flat_map(|view| &view.history.days);
     let known: BTreeSet<NaiveDate> = days.filter(is_known).map(|day| day.date).collect();
     let day = |back| {
         let date = today.checked_sub_days(Days::new(back)).filter(|date| *date >= first)?;
         let of_day = dated.iter().filter(|(days, _)| days.contains(&date));
         Some(PastDay {
             key: date.to_string(),
-            name: voice.messages.locale().day(date),
+            name: locale.messages.locale().day(date),
             is_known: known.contains(&date),
             cards: of_day.map(|(_, card)| card.clone()).collect(),
         })
@@ -107,27 +104,27 @@ impl HistoryPage {
         found: PreviewLocation<'_>,
         now: Timestamp,
     ) -> Self {
-        let voice = PageLocale::of(page);
+        let locale = PageLocale::of(page);
         let mut days: Vec<PastDay> = Vec::new();
         for notice in notices {
-            let date = day_of(notice.incident.started_at, voice.zone).unwrap_or_default();
-            let (key, name) = (date.to_string(), voice.messages.locale().day(date));
-            let card = IncidentCard::of(notice, root, voice, now, true);
+            let date = day_of(notice.incident.started_at, locale.zone).unwrap_or_default();
+            let (key, name) = (date.to_string(), locale.messages.locale().day(date));
+            let card = IncidentCard::of(notice, root, locale, now, true);
             match days.last_mut() {
                 Some(day) if day.key == key => day.cards.push(card),
                 Some(_) | None => days.push(PastDay { key, name, is_known: true, cards: vec![card] }),
             }
         }
         let link = |(year, month): (i32, u32)| {
-            (format!("{root}/history/{year:04}-{month:02}"), format::format_month(year, month, voice.messages))
+            (format!("{root}/history/{year:04}-{month:02}"), format::format_month(year, month, locale.messages))
         };
         let date = NaiveDate::from_ymd_opt(year, month, 1);
         let step = |date: Option<NaiveDate>| date.map(|date| (date.year(), date.month()));
         let before = step(date.and_then(|date| date.checked_sub_months(chrono::Months::new(1))));
         let after = step(date.and_then(|date| date.checked_add_months(chrono::Months::new(1))));
-        let name = format::format_month(year, month, voice.messages);
+        let name = format::format_month(year, month, locale.messages);
         Self {
-            frame: PageFrame::new(page, root, &fill(voice.messages.history_of, &[&name]), now)
+            frame: PageFrame::new(page, root, &fill(locale.messages.history_of, &[&name]), now)
                 .with_preview(LinkPreview::of_month(page, (year, month), notices, found)),
             name,
             days,
@@ -143,11 +140,11 @@ mod tests {
     use parallax_core::time::{DAY, HOUR, MINUTE};
 
     use super::*;
-    use crate::views::tests::{NOW, board, incident, notice, resolved, window};
+    use crate::views::tests::{NOW, incident, notice, page_view, resolved, window};
 
-    fn titles(board: &PageView) -> Vec<(String, Vec<String>)> {
+    fn titles(page_view: &PageView) -> Vec<(String, Vec<String>)> {
         let titles = |day: PastDay| (day.key, day.cards.into_iter().map(|card| card.title).collect());
-        build_past_days(board, "", 7).into_iter().map(titles).collect()
+        build_past_days(page_view, "", 7).into_iter().map(titles).collect()
     }
 
     fn lasting(title: &str, from: Timestamp, to: Option<Timestamp>) -> IncidentView {
@@ -158,15 +155,15 @@ mod tests {
     #[test]
     fn a_day_names_all_that_went_on_in_it_whenever_that_began() {
         let midnight = NOW - NOW.as_millis() % DAY;
-        let board = PageView {
+        let page_view = PageView {
             incidents: vec![lasting("Open", midnight - HOUR, None)],
             past_incidents: vec![
                 lasting("Three days", midnight - 4 * DAY - HOUR, Some(midnight - 3 * DAY + HOUR)),
                 lasting("Until midnight", midnight - 5 * DAY - HOUR, Some(midnight - 5 * DAY)),
             ],
-            ..board()
+            ..page_view()
         };
-        let days = titles(&board);
+        let days = titles(&page_view);
         let named: Vec<Vec<&str>> =
             days.iter().map(|(_, titles)| titles.iter().map(String::as_str).collect()).collect();
         let expected: [&[&str]; 7] =
@@ -177,31 +174,31 @@ mod tests {
 
     #[test]
     fn planned_maintenance_is_not_of_a_day_before_it_begins_and_running_is() {
-        let mut board = PageView { incidents: Vec::new(), past_incidents: Vec::new(), ..board() };
-        assert!(titles(&board).iter().all(|(_, titles)| titles.is_empty()));
-        board.maintenance = vec![notice(Incident { started_at: NOW - MINUTE, has_begun: true, ..window() })];
-        assert_eq!(titles(&board)[0].1, ["Database upgrade"]);
+        let mut page_view = PageView { incidents: Vec::new(), past_incidents: Vec::new(), ..page_view() };
+        assert!(titles(&page_view).iter().all(|(_, titles)| titles.is_empty()));
+        page_view.maintenance = vec![notice(Incident { started_at: NOW - MINUTE, has_begun: true, ..window() })];
+        assert_eq!(titles(&page_view)[0].1, ["Database upgrade"]);
     }
 
     #[test]
     fn days_go_by_the_pages_zone_and_end_where_the_page_began() {
-        let mut board = PageView { incidents: Vec::new(), past_incidents: vec![notice(resolved())], ..board() };
-        board.page.created_at = NOW - 2 * DAY;
-        let days = titles(&board);
+        let mut page_view = PageView { incidents: Vec::new(), past_incidents: vec![notice(resolved())], ..page_view() };
+        page_view.page.created_at = NOW - 2 * DAY;
+        let days = titles(&page_view);
         assert_eq!(days.len(), 3);
         assert_eq!(days[2], ("2026-11-25".to_owned(), vec!["Checkout slow for some customers".to_owned()]));
-        board.past_incidents = vec![lasting("From before", NOW - 4 * DAY, Some(NOW - 4 * DAY + HOUR))];
-        let days = titles(&board);
+        page_view.past_incidents = vec![lasting("From before", NOW - 4 * DAY, Some(NOW - 4 * DAY + HOUR))];
+        let days = titles(&page_view);
         assert_eq!((days.len(), days[4].1[0].as_str()), (5, "From before"), "people announced it");
-        board.page.timezone = chrono_tz::Tz::Pacific__Kiritimati;
-        assert_eq!(titles(&board)[0].0, "2026-11-28", "it is tomorrow there");
+        page_view.page.timezone = chrono_tz::Tz::Pacific__Kiritimati;
+        assert_eq!(titles(&page_view)[0].0, "2026-11-28", "it is tomorrow there");
     }
 
     #[test]
     fn a_day_of_which_nothing_is_known_is_not_called_a_good_one() {
-        let mut board = board();
-        board.monitors.truncate(1);
-        let past = &mut board.monitors[0].history.days;
+        let mut page_view = page_view();
+        page_view.monitors.truncate(1);
+        let past = &mut page_view.monitors[0].history.days;
         let newest = past.len() - 1;
         past[newest - 1] = UptimeDay { counts: OutcomeCounts::default(), uptime: None, ..past[newest - 1] };
         past[newest - 2] = UptimeDay {
@@ -209,9 +206,9 @@ mod tests {
             uptime: None,
             ..past[newest - 2]
         };
-        let known: Vec<bool> = build_past_days(&board, "", 7).iter().map(|day| day.is_known).collect();
+        let known: Vec<bool> = build_past_days(&page_view, "", 7).iter().map(|day| day.is_known).collect();
         assert_eq!(known, [true, false, true, true, true, true, true]);
-        board.monitors.clear();
-        assert!(build_past_days(&board, "", 7).iter().all(|day| !day.is_known));
+        page_view.monitors.clear();
+        assert!(build_past_days(&page_view, "", 7).iter().all(|day| !day.is_known));
     }
 }

@@ -13,11 +13,13 @@ use sha2::{Digest, Sha256};
 pub use preview_image::{PreviewError, render_png};
 
 use super::headline::Headline;
-use super::incident::IncidentCard;
+use super::incident_card::IncidentCard;
 use super::messages::{fill, in_english, messages};
-use super::monitor::{MonitorDetailView, MonitorStateLabel};
+use super::monitor_detail::MonitorDetailView;
+use super::monitor_state::MonitorStateLabel;
+use super::range_context::RangeContext;
 use super::uptime::UptimeView;
-use super::uptime_bars::{BarState, BarsContext, day_state};
+use super::uptime_bars::{BarState, day_state};
 use super::{format, markdown};
 
 /// Version of the image's design; it is part of the image's URL.
@@ -52,32 +54,32 @@ pub struct LinkPreview {
 
 impl PreviewContent {
     /// Extracts the image's content from a page view.
-    pub fn of(board: &PageView) -> Self {
-        let is_stale = board.is_stale();
+    pub fn of(page_view: &PageView) -> Self {
+        let is_stale = page_view.is_stale();
         let worst = |at: usize| {
-            let look = |shown: &MonitorView| {
-                let is_present = !is_stale && at + 1 == shown.history.days.len();
-                shown.history.days.get(at).map(|day| day_state(shown, day, is_present))
+            let look = |view: &MonitorView| {
+                let is_present = !is_stale && at + 1 == view.history.days.len();
+                view.history.days.get(at).map(|day| day_state(view, day, is_present))
             };
-            board.monitors.iter().filter_map(look).max_by_key(|look| severity(*look)).unwrap_or(BarState::NoData)
+            page_view.monitors.iter().filter_map(look).max_by_key(|look| severity(*look)).unwrap_or(BarState::NoData)
         };
-        let headline = Headline::of(board);
-        let words = [board.page.name.clone(), headline.title];
-        let made = board.monitors.iter().map(|shown| shown.monitor.created_at).min();
-        let (range, _) = TimeRange::default_for(made.unwrap_or(board.page.created_at), board.now);
+        let headline = Headline::of(page_view);
+        let words = [page_view.page.name.clone(), headline.title];
+        let made = page_view.monitors.iter().map(|view| view.monitor.created_at).min();
+        let (range, _) = TimeRange::default_for(made.unwrap_or(page_view.page.created_at), page_view.now);
         let days = range.days().max(TimeRange::Week.days());
         Self { class: headline.class, words, days: (HISTORY_DAYS - days..HISTORY_DAYS).map(worst).collect() }
     }
 
     /// Content hash in the image's URL: twelve hexadecimal digits.
     pub fn key(&self) -> String {
-        let mut said = format!("{DESIGN_VERSION}{}:", self.class);
-        said.extend(self.days.iter().map(|day| day.class()));
+        let mut content = format!("{DESIGN_VERSION}{}:", self.class);
+        content.extend(self.days.iter().map(|day| day.class()));
         for words in &self.words {
-            said.push('\n');
-            said += words;
+            content.push('\n');
+            content += words;
         }
-        Sha256::digest(said.as_bytes()).iter().take(6).fold(String::new(), |mut key, byte| {
+        Sha256::digest(content.as_bytes()).iter().take(6).fold(String::new(), |mut key, byte| {
             // Writing to a string does not fail.
             let _ = write!(key, "{byte:02x}");
             key
@@ -107,8 +109,8 @@ pub struct PreviewLocation<'a> {
 
 impl LinkPreview {
     /// Builds the preview of the status page.
-    pub fn of(board: &PageView, headline: &Headline, address: &str) -> Self {
-        let said = messages(board.page.language);
+    pub fn of(page_view: &PageView, headline: &Headline, address: &str) -> Self {
+        let messages = messages(page_view.page.language);
         // A built-in sentence is lowercased after the name; a user-written title is left as it is.
         let hardly = in_english().seen_operational;
         let is_ours = headline.title == hardly || Indicator::ALL.iter().any(|one| one.headline() == headline.title);
@@ -117,17 +119,17 @@ impl LinkPreview {
             Some(first) if is_ours => first.to_lowercase().chain(letters).collect(),
             Some(_) | None => headline.title.clone(),
         };
-        let text = match (&headline.text, &board.page.description) {
+        let text = match (&headline.text, &page_view.page.description) {
             (text, _) if !text.is_empty() => text.clone(),
             (_, Some(description)) => description.clone(),
-            (_, None) => fill(said.title, &[&headline.title, &board.page.name]),
+            (_, None) => fill(messages.title, &[&headline.title, &page_view.page.name]),
         };
         Self::new(
-            &board.page,
+            &page_view.page,
             &title,
             text,
             "",
-            PreviewLocation { url: address, image_key: &PreviewContent::of(board).key() },
+            PreviewLocation { url: address, image_key: &PreviewContent::of(page_view).key() },
         )
     }
 
@@ -139,7 +141,7 @@ impl LinkPreview {
         found: PreviewLocation<'_>,
     ) -> Self {
         let last = notice.incident.updates.last().zip(card.updates.first());
-        let last = last.map(|(update, said)| format!("{}: {}", said.status, markdown::plain_line(&update.body)));
+        let last = last.map(|(update, printed)| format!("{}: {}", printed.status, markdown::plain_line(&update.body)));
         let was = card.past_severity.unwrap_or_default();
         let parts = [card.kind, was, &card.monitors, last.as_deref().unwrap_or_default()];
         let text = parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" · ");
@@ -148,12 +150,12 @@ impl LinkPreview {
 
     /// Builds the preview of a monitor: state and uptime.
     pub(super) fn of_monitor(close: &MonitorDetailView<'_>, found: PreviewLocation<'_>) -> Self {
-        let said = messages(close.page.language);
-        let shown = close.shown;
-        let glance = BarsContext { range: TimeRange::Quarter, ..BarsContext::of_monitor(close) };
-        let state = MonitorStateLabel::of(shown, close.is_stale, said).text;
-        let text = format!("{state} · {}", UptimeView::of(shown, glance).text());
-        Self::new(close.page, &shown.monitor.name, text, &format!("/monitors/{}", shown.monitor.id), found)
+        let messages = messages(close.page.language);
+        let view = close.view;
+        let context = RangeContext { range: TimeRange::Quarter, ..RangeContext::of_monitor(close) };
+        let state = MonitorStateLabel::of(view, close.is_stale, messages).text;
+        let text = format!("{state} · {}", UptimeView::of(view, context).text());
+        Self::new(close.page, &view.monitor.name, text, &format!("/monitors/{}", view.monitor.id), found)
     }
 
     /// Builds the preview of a month: number of incidents.
@@ -163,13 +165,13 @@ impl LinkPreview {
         notices: &[IncidentView],
         found: PreviewLocation<'_>,
     ) -> Self {
-        let said = messages(page.language);
-        let name = format::format_month(year, month, said);
+        let messages = messages(page.language);
+        let name = format::format_month(year, month, messages);
         let text = match notices.iter().filter(|notice| notice.outage_start().is_some()).count() {
-            0 => fill(said.none_in, &[&name]),
-            count => said.locale().plural(count as u64, said.one_incident, said.incidents),
+            0 => fill(messages.none_in, &[&name]),
+            count => messages.locale().plural(count as u64, messages.one_incident, messages.incidents),
         };
-        let title = fill(said.history_of, &[&name]);
+        let title = fill(messages.history_of, &[&name]);
         Self::new(page, &title, text, &format!("/history/{year:04}-{month:02}"), found)
     }
 
@@ -198,25 +200,25 @@ mod tests {
     use parallax_core::time::DAY;
 
     use super::*;
-    use crate::views::tests::board;
+    use crate::views::tests::page_view;
 
-    fn share(board: &PageView) -> LinkPreview {
-        LinkPreview::of(board, &Headline::of(board), "https://x.example")
+    fn share(page_view: &PageView) -> LinkPreview {
+        LinkPreview::of(page_view, &Headline::of(page_view), "https://x.example")
     }
 
     #[test]
     fn a_day_on_which_something_is_down_is_no_good_one() {
-        let mut board = board();
-        let today = |board: &PageView| *PreviewContent::of(board).days.last().unwrap();
-        board.monitors.iter_mut().for_each(|shown| shown.history.days = good_days());
-        assert_eq!(today(&board), BarState::BriefOutage);
-        board.monitors[2].state.status = MonitorStatus::Up;
-        assert_eq!(today(&board), BarState::Up);
+        let mut page_view = page_view();
+        let today = |page_view: &PageView| *PreviewContent::of(page_view).days.last().unwrap();
+        page_view.monitors.iter_mut().for_each(|view| view.history.days = good_days());
+        assert_eq!(today(&page_view), BarState::BriefOutage);
+        page_view.monitors[2].state.status = MonitorStatus::Up;
+        assert_eq!(today(&page_view), BarState::Up);
     }
 
     /// Days with only passed rounds.
     fn good_days() -> Vec<parallax_core::page_view::UptimeDay> {
-        let mut days = crate::views::tests::shown(1, "Web shop", "Shop", MonitorStatus::Up, 0).history.days;
+        let mut days = crate::views::tests::monitor_view(1, "Web shop", "Shop", MonitorStatus::Up, 0).history.days;
         for day in &mut days {
             (day.counts.passed, day.uptime) = (60, Some(100.0));
         }
@@ -225,12 +227,12 @@ mod tests {
 
     #[test]
     fn a_picture_shows_the_days_that_the_age_fills() {
-        let mut board = board();
+        let mut page_view = page_view();
         for (age, days) in [(0, 7), (7 * DAY - 1, 7), (8 * DAY, 30), (40 * DAY, 90), (400 * DAY, 90)] {
-            for shown in &mut board.monitors {
-                shown.monitor.created_at = board.now - age;
+            for view in &mut page_view.monitors {
+                view.monitor.created_at = page_view.now - age;
             }
-            let sight = PreviewContent::of(&board);
+            let sight = PreviewContent::of(&page_view);
             assert_eq!(sight.days.len(), days, "{age}");
             assert!(render_png(&sight).unwrap().len() < 60_000);
         }
@@ -238,14 +240,14 @@ mod tests {
 
     #[test]
     fn a_link_says_the_state_and_its_picture_moves_with_it() {
-        let told = board();
-        assert_eq!(share(&told).title, "Northwind: Payments API fails from Asia");
-        let mut calm = PageView { incidents: Vec::new(), indicator: Indicator::Operational, ..told.clone() };
+        let troubled = page_view();
+        assert_eq!(share(&troubled).title, "Northwind: Payments API fails from Asia");
+        let mut calm = PageView { incidents: Vec::new(), indicator: Indicator::Operational, ..troubled.clone() };
         assert_eq!(share(&calm).title, "Northwind: everything we have data for is working");
-        calm.monitors.retain(|shown| shown.state.status != MonitorStatus::Unknown);
+        calm.monitors.retain(|view| view.state.status != MonitorStatus::Unknown);
         let well = share(&calm);
         assert_eq!(well.title, "Northwind: all systems operational");
-        assert_ne!(share(&told).image, well.image);
+        assert_ne!(share(&troubled).image, well.image);
         let mut later = calm.clone();
         later.now = later.now + 1000;
         later.monitors[0].state.status = MonitorStatus::Up;
@@ -256,11 +258,12 @@ mod tests {
 
     #[test]
     fn a_link_to_an_incident_says_what_it_is_and_the_last_word_on_it() {
-        let board = board();
-        let notice = &board.incidents[0];
-        let card = IncidentCard::of(notice, "", crate::views::messages::PageLocale::of(&board.page), board.now, false);
+        let page_view = page_view();
+        let notice = &page_view.incidents[0];
+        let card =
+            IncidentCard::of(notice, "", crate::views::messages::PageLocale::of(&page_view.page), page_view.now, false);
         let found = PreviewLocation { url: "https://x.example", image_key: "0123456789ab" };
-        let share = LinkPreview::of_incident(&board.page, notice, &card, found);
+        let share = LinkPreview::of_incident(&page_view.page, notice, &card, found);
         assert_eq!(share.image, "https://x.example/og-0123456789ab.png");
         assert_eq!(
             share.text,
@@ -275,8 +278,11 @@ mod tests {
     #[test]
     fn a_picture_of_a_name_that_no_letter_is_there_for_has_no_text() {
         let sight = |name: &str| {
-            let board = board();
-            PreviewContent::of(&PageView { page: Page { name: name.to_owned(), ..board.page.clone() }, ..board })
+            let page_view = page_view();
+            PreviewContent::of(&PageView {
+                page: Page { name: name.to_owned(), ..page_view.page.clone() },
+                ..page_view
+            })
         };
         let [plain, other] = ["Northwind", "Southwind"].map(sight);
         assert_ne!(plain.key(), other.key());
@@ -290,9 +296,9 @@ mod tests {
 
     #[test]
     fn a_picture_of_each_state_is_drawn() {
-        let board = board();
+        let page_view = page_view();
         for class in ["up", "slow", "part", "down", "none", "maint"] {
-            let sight = PreviewContent { class, ..PreviewContent::of(&board) };
+            let sight = PreviewContent { class, ..PreviewContent::of(&page_view) };
             let drawn = render_png(&sight).unwrap();
             let read = png::Decoder::new(drawn.as_slice()).read_info().unwrap();
             assert_eq!((read.info().width, read.info().height), (1200, 630));

@@ -85,15 +85,15 @@ pub fn render_article(text: &str, titles: &[&str]) -> Markup {
 fn leading_title(events: &[Event<'_>], titles: &[&str]) -> Option<usize> {
     let Some(Event::Start(Tag::Heading { .. })) = events.first() else { return None };
     let end = events.iter().position(|event| matches!(event, Event::End(TagEnd::Heading(_))))?;
-    let said: String = events[..end]
+    let title: String = events[..end]
         .iter()
         .filter_map(|event| match event {
             Event::Text(text) | Event::Code(text) => Some(text.as_ref()),
             _ => None,
         })
         .collect();
-    let said = said.trim().to_lowercase();
-    titles.iter().any(|title| title.trim().to_lowercase() == said).then_some(end)
+    let title = title.trim().to_lowercase();
+    titles.iter().any(|known| known.trim().to_lowercase() == title).then_some(end)
 }
 
 fn parsed(text: &str) -> Parser<'_> {

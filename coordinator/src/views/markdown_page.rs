@@ -12,9 +12,10 @@ use super::feeds::{FeedSite, is_in_progress};
 use super::format;
 use super::headline::Headline;
 use super::messages::{PageLocale, in_english};
-use super::monitor::{MonitorDetailView, MonitorStateLabel};
+use super::monitor_detail::MonitorDetailView;
+use super::monitor_state::MonitorStateLabel;
+use super::range_context::RangeContext;
 use super::uptime::UptimeView;
-use super::uptime_bars::BarsContext;
 use escape::block_quote;
 pub(in crate::views) use escape::escape_line;
 
@@ -24,38 +25,39 @@ pub const MEDIA: &str = "text/markdown; charset=utf-8";
 const MAX_UPDATES: usize = 3;
 
 /// Renders the status page.
-pub fn status_page(site: FeedSite<'_>, board: &PageView) -> String {
-    let headline = Headline::of(board);
-    let mut text = format!("# {} status\n\n", escape_line(&board.page.name));
-    if let Some(description) = &board.page.description {
+pub fn status_page(site: FeedSite<'_>, page_view: &PageView) -> String {
+    let headline = Headline::of(page_view);
+    let mut text = format!("# {} status\n\n", escape_line(&page_view.page.name));
+    if let Some(description) = &page_view.page.description {
         text += &format!("{}\n\n", escape_line(description));
     }
     text += &format!("**{}**", escape_line(&headline.title));
     if !headline.text.is_empty() {
         text += &format!(" {}", escape_line(&headline.text));
     }
-    text += &match (board.last_checked_at(), &headline.regions) {
+    text += &match (page_view.last_checked_at(), &headline.regions) {
         (Some(at), Some(regions)) => format!("\n\nChecked from {regions}, last at {at}.\n"),
         (Some(at), None) => format!("\n\nLast data received at {at}.\n"),
         (None, _) => "\n\nNothing has been checked yet.\n".to_owned(),
     };
     for (title, notices) in
-        [("Open incidents", worst_first(&board.incidents)), ("Maintenance", board.maintenance.iter().collect())]
+        [("Open incidents", worst_first(&page_view.incidents)), ("Maintenance", page_view.maintenance.iter().collect())]
     {
-        text += &incident_section(site, title, &notices, board.now);
+        text += &incident_section(site, title, &notices, page_view.now);
     }
-    if !board.later_maintenance.is_empty() {
+    if !page_view.later_maintenance.is_empty() {
         text += "\n## Later maintenance\n\n";
     }
-    for IncidentView { incident, .. } in &board.later_maintenance {
+    for IncidentView { incident, .. } in &page_view.later_maintenance {
         let (title, link) = (escape_line(&incident.title), site.incident_url(incident));
-        let _ = writeln!(text, "- [{title}]({link}.md): {}", time_text(incident, board.now));
+        let _ = writeln!(text, "- [{title}]({link}.md): {}", time_text(incident, page_view.now));
     }
-    text += &incident_section(site, "Past incidents", &board.past_incidents.iter().collect::<Vec<_>>(), board.now);
+    text +=
+        &incident_section(site, "Past incidents", &page_view.past_incidents.iter().collect::<Vec<_>>(), page_view.now);
     text += "\n## Services\n\n";
-    let glance = english_context(BarsContext { range: TimeRange::Quarter, ..BarsContext::of_board(board) });
-    for shown in &board.monitors {
-        text += &service_line(site, shown, glance);
+    let context = english_context(RangeContext { range: TimeRange::Quarter, ..RangeContext::of_board(page_view) });
+    for view in &page_view.monitors {
+        text += &service_line(site, view, context);
     }
     text += "\n## More\n\n";
     text += &links(site);
@@ -86,24 +88,24 @@ pub fn incident_page(site: FeedSite<'_>, notice: &IncidentView, now: Timestamp) 
 
 /// Renders a monitor with its outages.
 pub fn monitor_page(site: FeedSite<'_>, close: &MonitorDetailView<'_>) -> String {
-    let shown = close.shown;
-    let mut text = format!("# {}\n\n", escape_line(&shown.monitor.name));
-    if let Some(group) = &shown.monitor.group {
+    let view = close.view;
+    let mut text = format!("# {}\n\n", escape_line(&view.monitor.name));
+    if let Some(group) = &view.monitor.group {
         text += &format!("- Group: {}\n", escape_line(group));
     }
-    text += &format!("- State: {}\n", MonitorStateLabel::of(shown, close.is_stale, in_english()).text);
-    if let Some(since) = shown.state.since {
+    text += &format!("- State: {}\n", MonitorStateLabel::of(view, close.is_stale, in_english()).text);
+    if let Some(since) = view.state.since {
         text += &format!("- Since: {since}\n");
     }
-    if let Some(check) = &shown.state.last_check {
+    if let Some(check) = &view.state.last_check {
         text += &format!("- Last checked: {}\n", check.at);
     }
-    for (_, uptime) in UptimeView::of_each(shown, english_context(BarsContext::of_monitor(close))) {
+    for (_, uptime) in UptimeView::of_each(view, english_context(RangeContext::of_monitor(close))) {
         if let Some(uptime) = uptime {
             text += &format!("- Uptime {}: {}\n", uptime.time_range(), uptime.dash_meaning.unwrap_or(&uptime.figure));
         }
     }
-    if let Some(latency) = shown.latency_ms {
+    if let Some(latency) = view.latency_ms {
         text += &format!("- Response time over 24 hours: {}\n", format::format_milliseconds(latency, in_english()));
     }
     let over: Vec<&IncidentView> = close.closed_incidents().collect();
@@ -158,21 +160,21 @@ fn links(site: FeedSite<'_>) -> String {
 }
 
 /// Returns the range with English texts.
-fn english_context(glance: BarsContext) -> BarsContext {
-    BarsContext { voice: PageLocale { messages: in_english(), ..glance.voice }, ..glance }
+fn english_context(context: RangeContext) -> RangeContext {
+    RangeContext { locale: PageLocale { messages: in_english(), ..context.locale }, ..context }
 }
 
-fn service_line(site: FeedSite<'_>, shown: &MonitorView, glance: BarsContext) -> String {
-    let link = site.path_url(&format!("/monitors/{}.md", shown.monitor.id));
-    let mut text = format!("- [{}]({link})", escape_line(&shown.monitor.name));
-    if let Some(group) = &shown.monitor.group {
+fn service_line(site: FeedSite<'_>, view: &MonitorView, context: RangeContext) -> String {
+    let link = site.path_url(&format!("/monitors/{}.md", view.monitor.id));
+    let mut text = format!("- [{}]({link})", escape_line(&view.monitor.name));
+    if let Some(group) = &view.monitor.group {
         let _ = write!(text, " ({})", escape_line(group));
     }
-    let _ = write!(text, ": {}", MonitorStateLabel::of(shown, glance.is_stale, in_english()).text);
-    if shown.uptime_in(glance.range).is_some() {
-        let _ = write!(text, ", {}", UptimeView::of(shown, glance).text());
+    let _ = write!(text, ": {}", MonitorStateLabel::of(view, context.is_stale, in_english()).text);
+    if view.uptime_in(context.range).is_some() {
+        let _ = write!(text, ", {}", UptimeView::of(view, context).text());
     }
-    if let Some(latency) = shown.latency_ms {
+    if let Some(latency) = view.latency_ms {
         let _ = write!(text, ", {}", format::format_milliseconds(latency, in_english()));
     }
     text.push('\n');
@@ -181,8 +183,8 @@ fn service_line(site: FeedSite<'_>, shown: &MonitorView, glance: BarsContext) ->
 
 /// Renders notices under a heading; empty without notices.
 fn incident_section(site: FeedSite<'_>, title: &str, notices: &[&IncidentView], now: Timestamp) -> String {
-    let told = notices.iter().map(|notice| incident_entry(site, notice, now, "###", MAX_UPDATES));
-    if notices.is_empty() { String::new() } else { format!("\n## {title}\n{}", told.collect::<String>()) }
+    let entries = notices.iter().map(|notice| incident_entry(site, notice, now, "###", MAX_UPDATES));
+    if notices.is_empty() { String::new() } else { format!("\n## {title}\n{}", entries.collect::<String>()) }
 }
 
 /// Renders a notice below a heading, with its newest updates. User-written text is quoted, so that it isn't
@@ -232,7 +234,7 @@ mod tests {
 
     use super::*;
     use crate::views::feeds::tests::{NASTY, saying};
-    use crate::views::tests::{NOW, board};
+    use crate::views::tests::{NOW, page_view};
 
     /// Link texts as parsed by a Markdown reader, and true if it found raw HTML.
     fn links_of(text: &str) -> (Vec<String>, bool) {
@@ -256,24 +258,26 @@ mod tests {
     #[test]
     fn names_and_titles_are_read_back_from_markdown() {
         for text in NASTY {
-            let mut board = saying(text);
-            for notice in board.incidents.iter_mut().chain(&mut board.maintenance).chain(&mut board.past_incidents) {
+            let mut page_view = saying(text);
+            for notice in
+                page_view.incidents.iter_mut().chain(&mut page_view.maintenance).chain(&mut page_view.past_incidents)
+            {
                 notice.incident.updates.clear();
             }
-            let shown = text.replace(['\u{2028}', '\u{2029}'], " ");
-            let site = FeedSite { page: &board.page, url: "https://x.example" };
-            let (links, raw) = links_of(&status_page(site, &board));
-            assert_eq!(links.iter().filter(|link| **link == shown).count(), 8, "{links:?}");
+            let replaced = text.replace(['\u{2028}', '\u{2029}'], " ");
+            let site = FeedSite { page: &page_view.page, url: "https://x.example" };
+            let (links, raw) = links_of(&status_page(site, &page_view));
+            assert_eq!(links.iter().filter(|link| **link == replaced).count(), 8, "{links:?}");
             assert!(!raw);
-            assert!(!links_of(&incident_page(site, &board.incidents[0], NOW)).1);
+            assert!(!links_of(&incident_page(site, &page_view.incidents[0], NOW)).1);
         }
     }
 
     #[test]
     fn a_page_says_what_its_visitors_see() {
-        let board = board();
-        let site = FeedSite { page: &board.page, url: "https://x.example" };
-        let text = status_page(site, &board);
+        let page_view = page_view();
+        let site = FeedSite { page: &page_view.page, url: "https://x.example" };
+        let text = status_page(site, &page_view);
         for part in [
             "# Northwind status\n",
             "**Payments API fails from Asia**",
@@ -286,7 +290,9 @@ mod tests {
         ] {
             assert!(text.contains(part), "{part}: {text}");
         }
-        assert!(incident_page(site, &board.past_incidents[0], NOW).contains("## Post-mortem\n\n> ## What happened"));
+        assert!(
+            incident_page(site, &page_view.past_incidents[0], NOW).contains("## Post-mortem\n\n> ## What happened")
+        );
         assert!(history_page(site, (2026, 11), &[], NOW).contains("No incidents."));
         assert!(llms_txt(site).starts_with("# Northwind status\n\n> Shop, payments and the public API\n"));
     }

@@ -1,36 +1,29 @@
 //! Monitor views: its row on the page, and its own page with a longer chart and its outages.
 
 use askama::Template;
-use parallax_core::deploy::Deploy;
 use parallax_core::event::MonitorStatus;
 use parallax_core::outage::Outage;
-use parallax_core::page::Page;
-use parallax_core::page_view::{IncidentView, MonitorView, PageView, TimeRange, worst_first};
+use parallax_core::page_view::{IncidentView, MonitorView, PageView, worst_first};
 use parallax_core::time::Timestamp;
 
 use super::assets;
 use super::chart::{self, ChartView};
 use super::format::{self, FormattedTime};
-use super::incident::IncidentCard;
+use super::frame::PageFrame;
+use super::incident_card::IncidentCard;
 use super::link_preview::{LinkPreview, PreviewLocation};
 use super::messages::{PageLocale, PageMessages, fill};
-use super::page::{PageFrame, RangeLink, range_links};
+use super::monitor_detail::MonitorDetailView;
+use super::monitor_state::MonitorStateLabel;
+use super::range_context::RangeContext;
+use super::ranges::{self, RangeLink, range_links};
 use super::uptime::UptimeView;
-use super::uptime_bars::{self, BarsContext, RegionBars, UptimeBars};
+use super::uptime_bars::{self, RegionBars, UptimeBars};
 
 /// Maximum rows of the table behind a chart on the status page, which has many charts.
 const MAX_TABLE_ROWS: usize = 24;
 /// Number of past incidents and windows on a monitor's page.
 const MAX_PAST: usize = 10;
-
-/// State of a monitor as text, with CSS class and icon.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct MonitorStateLabel {
-    /// CSS class and icon.
-    pub class: &'static str,
-    /// Text.
-    pub text: String,
-}
 
 /// A monitor on the page.
 #[derive(Debug, Clone, PartialEq)]
@@ -70,86 +63,52 @@ pub struct ErrorBudgetView {
     pub class: &'static str,
 }
 
-impl MonitorStateLabel {
-    /// Returns a monitor's state; `is_stale` if no agent is checking any more.
-    pub fn of(shown: &MonitorView, is_stale: bool, said: &PageMessages) -> Self {
-        let state = |class, words: &str| Self { class, text: words.to_owned() };
-        if shown.monitor.paused {
-            return state("none", said.state_paused);
-        }
-        if shown.in_maintenance {
-            return state("maint", said.state_maintenance);
-        }
-        match (shown.state.status, is_stale) {
-            (MonitorStatus::Unknown, _) => state("none", said.state_no_data),
-            (MonitorStatus::Up, true) => state("none", said.state_was_up),
-            (MonitorStatus::Slow, true) => state("none", said.state_was_slow),
-            (MonitorStatus::Down, true) => state("none", said.state_was_down),
-            (MonitorStatus::Up, false) => state("up", said.state_up),
-            (MonitorStatus::Slow, false) => match shown.state.slow_from {
-                Some(regions) => {
-                    let regions = said.locale().regions(regions);
-                    state("slow", &fill(said.state_slow_from, &[&regions]))
-                }
-                None => state("slow", said.state_slow),
-            },
-            (MonitorStatus::Down, false) => match shown.state.down_from {
-                Some(regions) => {
-                    let regions = said.locale().regions(regions);
-                    Self { class: "part", text: fill(said.state_down_from, &[&regions]) }
-                }
-                None => state("down", said.state_down),
-            },
-        }
-    }
-}
-
 impl MonitorRow {
     /// Builds the row of a monitor on the page.
-    pub fn of(shown: &MonitorView, board: &PageView, root: &str, incidents: &[Timestamp]) -> Self {
-        let page = &board.page;
-        let query = if board.is_range_chosen { range_query(board.range) } else { String::new() };
-        let voice = PageLocale::of(page);
-        let said = voice.messages;
-        let glance = BarsContext::of_board(board);
+    pub fn of(view: &MonitorView, page_view: &PageView, root: &str, incidents: &[Timestamp]) -> Self {
+        let page = &page_view.page;
+        let query = if page_view.is_range_chosen { ranges::range_query(page_view.range) } else { String::new() };
+        let locale = PageLocale::of(page);
+        let messages = locale.messages;
+        let context = RangeContext::of_board(page_view);
         Self {
-            id: shown.monitor.id.to_string(),
-            path: format!("{root}/monitors/{}{query}", shown.monitor.id),
-            name: shown.monitor.name.clone(),
-            state: MonitorStateLabel::of(shown, glance.is_stale, said),
-            uptime: UptimeView::of(shown, glance),
-            latency: shown.latency_ms.map(|it| format::format_milliseconds(it, said)),
-            bars: uptime_bars::build_bars(shown, glance, incidents),
-            region_bars: if page.show_locations { uptime_bars::build_region_bars(shown, glance) } else { Vec::new() },
-            chart: chart::mean_chart(shown, &shown.history.chart, &board.deploys, voice, MAX_TABLE_ROWS),
-            budget: page.uptime_target.and_then(|target| error_budget(shown, target, said)),
-            is_open: matches!(shown.state.status, MonitorStatus::Down | MonitorStatus::Slow),
+            id: view.monitor.id.to_string(),
+            path: format!("{root}/monitors/{}{query}", view.monitor.id),
+            name: view.monitor.name.clone(),
+            state: MonitorStateLabel::of(view, context.is_stale, messages),
+            uptime: UptimeView::of(view, context),
+            latency: view.latency_ms.map(|it| format::format_milliseconds(it, messages)),
+            bars: uptime_bars::build_bars(view, context, incidents),
+            region_bars: if page.show_locations { uptime_bars::build_region_bars(view, context) } else { Vec::new() },
+            chart: chart::mean_chart(view, &view.history.chart, &page_view.deploys, locale, MAX_TABLE_ROWS),
+            budget: page.uptime_target.and_then(|target| error_budget(view, target, messages)),
+            is_open: matches!(view.state.status, MonitorStatus::Down | MonitorStatus::Slow),
         }
     }
 
     /// Label of the collapsed details, if there are any.
-    pub fn details_label(&self, said: &'static PageMessages) -> Option<&'static str> {
+    pub fn details_label(&self, messages: &'static PageMessages) -> Option<&'static str> {
         match (&self.chart, self.region_bars.is_empty(), &self.budget) {
-            (Some(_), true, _) => Some(said.response_time),
-            (Some(_), false, _) => Some(said.regions_and_time),
-            (None, false, _) => Some(said.regions_alone),
-            (None, true, Some(_)) => Some(said.budget),
+            (Some(_), true, _) => Some(messages.response_time),
+            (Some(_), false, _) => Some(messages.regions_and_time),
+            (None, false, _) => Some(messages.regions_alone),
+            (None, true, Some(_)) => Some(messages.budget),
             (None, true, None) => None,
         }
     }
 }
 
-fn error_budget(shown: &MonitorView, target: f64, said: &PageMessages) -> Option<ErrorBudgetView> {
-    let budget = shown.error_budget(target)?;
+fn error_budget(view: &MonitorView, target: f64, messages: &PageMessages) -> Option<ErrorBudgetView> {
+    let budget = view.error_budget(target)?;
     let used = if budget.allowed_minutes > 0.0 { budget.used_minutes / budget.allowed_minutes } else { 1.0 };
     let left = budget.left_minutes();
-    let goal = said.locale().number(&target.to_string());
+    let goal = messages.locale().number(&target.to_string());
     let text = if left < 0.0 {
-        fill(said.budget_spent, &[&format::format_minutes(-left, said), &goal])
+        fill(messages.budget_spent, &[&format::format_minutes(-left, messages), &goal])
     } else {
         // Rounded down: never shows more than is left.
-        let left = format::format_whole_minutes(left, said);
-        fill(said.budget_left, &[&left, &format::format_minutes(budget.allowed_minutes, said), &goal])
+        let left = format::format_whole_minutes(left, messages);
+        fill(messages.budget_left, &[&left, &format::format_minutes(budget.allowed_minutes, messages), &goal])
     };
     Some(ErrorBudgetView {
         text,
@@ -203,103 +162,66 @@ struct OutageRow {
     reason: String,
 }
 
-/// Input of a monitor's page.
-#[derive(Debug)]
-pub struct MonitorDetailView<'a> {
-    /// The page.
-    pub page: &'a Page,
-    /// Path prefix of the page.
-    pub root: &'a str,
-    /// Current time.
-    pub now: Timestamp,
-    /// True if no agent is checking any more.
-    pub is_stale: bool,
-    /// The monitor.
-    pub shown: &'a MonitorView,
-    /// Range of its uptime bars and chart.
-    pub range: TimeRange,
-    /// Its open incidents, and its current or upcoming maintenance.
-    pub open: &'a [IncidentView],
-    /// Its incidents and windows that have begun, newest first.
-    pub notices: &'a [IncidentView],
-    /// Outages, newest first.
-    pub outages: &'a [Outage],
-    /// Deploys, newest first.
-    pub deploys: &'a [Deploy],
-}
-
-impl MonitorDetailView<'_> {
-    /// Its closed incidents and windows, newest first.
-    pub fn closed_incidents(&self) -> impl Iterator<Item = &IncidentView> {
-        self.notices.iter().filter(|notice| !notice.incident.is_open())
-    }
-}
-
 impl MonitorPage {
     /// Builds the page of a monitor on a status page that is served at `found`.
     pub fn new(close: &MonitorDetailView<'_>, found: PreviewLocation<'_>) -> Self {
-        let MonitorDetailView { page, root, now, shown, range, .. } = *close;
-        let (voice, chart) = (PageLocale::of(page), &shown.history.chart);
-        let said = voice.messages;
+        let MonitorDetailView { page, root, now, view, range, .. } = *close;
+        let (locale, chart) = (PageLocale::of(page), &view.history.chart);
+        let messages = locale.messages;
         let began: Vec<Timestamp> = close.notices.iter().filter_map(IncidentView::outage_start).collect();
-        let glance = BarsContext::of_monitor(close);
-        let strip = uptime_bars::build_bars(shown, glance, &began);
+        let context = RangeContext::of_monitor(close);
+        let strip = uptime_bars::build_bars(view, context, &began);
         let month = |cell: &uptime_bars::UptimeBar| {
             let date = cell.key.get(..10).unwrap_or_default();
             let month = date.get(..7).filter(|_| cell.incidents > 0)?;
             Some(format!("{root}/history/{month}#d{date}"))
         };
-        let card = |notice: &IncidentView| IncidentCard::of(notice, root, voice, now, true);
+        let card = |notice: &IncidentView| IncidentCard::of(notice, root, locale, now, true);
         Self {
-            frame: PageFrame::new(page, root, &shown.monitor.name, now)
+            frame: PageFrame::new(page, root, &view.monitor.name, now)
                 .with_preview(LinkPreview::of_monitor(close, found)),
-            name: shown.monitor.name.clone(),
-            group: shown.monitor.group.clone(),
-            state: MonitorStateLabel::of(shown, close.is_stale, said),
-            since: shown.state.since.filter(|_| !shown.in_maintenance).map(|since| format::format_time(since, voice)),
-            checked: shown.state.last_check.as_ref().map(|check| format::format_time(check.at, voice)),
+            name: view.monitor.name.clone(),
+            group: view.monitor.group.clone(),
+            state: MonitorStateLabel::of(view, close.is_stale, messages),
+            since: view.state.since.filter(|_| !view.in_maintenance).map(|since| format::format_time(since, locale)),
+            checked: view.state.last_check.as_ref().map(|check| format::format_time(check.at, locale)),
             is_stale: close.is_stale,
-            ranges: range_links(&format!("{root}/monitors/{}", shown.monitor.id), range, said),
-            uptimes: UptimeView::of_each(shown, glance)
+            ranges: range_links(&format!("{root}/monitors/{}", view.monitor.id), range, messages),
+            uptimes: UptimeView::of_each(view, context)
                 .into_iter()
-                .map(|(range, uptime)| (uptime_bars::range_label(range, said), uptime))
+                .map(|(range, uptime)| (ranges::range_label(range, messages), uptime))
                 .collect(),
-            latency: shown.latency_ms.map(|it| format::format_milliseconds(it, said)),
-            budget: page.uptime_target.and_then(|target| error_budget(shown, target, said)),
+            latency: view.latency_ms.map(|it| format::format_milliseconds(it, messages)),
+            budget: page.uptime_target.and_then(|target| error_budget(view, target, messages)),
             open: worst_first(close.open).into_iter().map(card).collect(),
             past: close.closed_incidents().take(MAX_PAST).map(card).collect(),
             units: format::capitalize(strip.units),
             lines: strip.bars.iter().rev().map(|cell| (cell.clone(), month(cell))).collect(),
             strip,
-            lanes: if page.show_locations { uptime_bars::build_region_bars(shown, glance) } else { Vec::new() },
+            lanes: if page.show_locations { uptime_bars::build_region_bars(view, context) } else { Vec::new() },
             chart: if page.show_locations {
-                chart::region_chart(shown, chart, close.deploys, voice)
+                chart::region_chart(view, chart, close.deploys, locale)
             } else {
-                chart::mean_chart(shown, chart, close.deploys, voice, usize::MAX)
+                chart::mean_chart(view, chart, close.deploys, locale, usize::MAX)
             },
-            outages: close.outages.iter().map(|outage| outage_row(outage, voice, now)).collect(),
+            outages: close.outages.iter().map(|outage| outage_row(outage, locale, now)).collect(),
         }
     }
 }
 
-/// Query string of a range that the visitor chose. Without one, a page shows the range that its age fills.
-pub fn range_query(range: TimeRange) -> String {
-    format!("?range={}", range.name())
-}
-
-fn outage_row(outage: &Outage, voice: PageLocale, now: Timestamp) -> OutageRow {
-    let said = voice.messages;
+fn outage_row(outage: &Outage, locale: PageLocale, now: Timestamp) -> OutageRow {
+    let messages = locale.messages;
     let mut reason = match &outage.reason {
-        Some(failure) => said.locale().failure_text(failure),
-        None => said.not_known.to_owned(),
+        Some(failure) => messages.locale().failure_text(failure),
+        None => messages.not_known.to_owned(),
     };
     if let Some(regions) = outage.regions {
-        reason = fill(said.reason_from, &[&reason, &said.locale().regions(regions)]);
+        reason = fill(messages.reason_from, &[&reason, &messages.locale().regions(regions)]);
     }
     OutageRow {
-        from: format::format_time(outage.from, voice),
-        to: outage.to.map(|to| format::format_time(to, voice)),
-        length: said.locale().duration(outage.to.unwrap_or(now).since(outage.from)),
+        from: format::format_time(outage.from, locale),
+        to: outage.to.map(|to| format::format_time(to, locale)),
+        length: messages.locale().duration(outage.to.unwrap_or(now).since(outage.from)),
         reason,
     }
 }

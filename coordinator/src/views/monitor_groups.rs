@@ -5,7 +5,8 @@ use parallax_core::time::Timestamp;
 use sha2::{Digest, Sha256};
 
 use super::messages::{PageMessages, fill, messages};
-use super::monitor::{MonitorRow, MonitorStateLabel};
+use super::monitor::MonitorRow;
+use super::monitor_state::MonitorStateLabel;
 
 /// Up to this many monitors, a page shows all of them expanded.
 const MAX_EXPANDED: usize = 15;
@@ -26,24 +27,26 @@ pub struct MonitorGroup {
 }
 
 /// Returns the groups in order of their first monitors; each keeps the page's order.
-pub fn build_groups(board: &PageView, root: &str) -> Vec<MonitorGroup> {
-    let said = messages(board.page.language);
-    let is_small = board.monitors.len() <= MAX_EXPANDED;
+pub fn build_groups(page_view: &PageView, root: &str) -> Vec<MonitorGroup> {
+    let messages = messages(page_view.page.language);
+    let is_small = page_view.monitors.len() <= MAX_EXPANDED;
     let mut gathered: Vec<(Option<&str>, Vec<&MonitorView>)> = Vec::new();
-    for shown in &board.monitors {
-        let name = shown.monitor.group.as_deref();
+    for view in &page_view.monitors {
+        let name = view.monitor.group.as_deref();
         match gathered.iter_mut().find(|(known, _)| *known == name) {
-            Some((_, group)) => group.push(shown),
-            None => gathered.push((name, vec![shown])),
+            Some((_, group)) => group.push(view),
+            None => gathered.push((name, vec![view])),
         }
     }
     let group = |(name, monitors): (Option<&str>, Vec<&MonitorView>)| {
-        let rows: Vec<MonitorRow> =
-            monitors.iter().map(|shown| MonitorRow::of(shown, board, root, &incident_starts(shown, board))).collect();
-        let asked_of: Vec<&MonitorRow> =
-            monitors.iter().zip(&rows).filter(|(shown, _)| !shown.monitor.paused).map(|(_, row)| row).collect();
-        let state = group_state(&asked_of, said);
-        let is_fine = asked_of.iter().all(|row| row.state.class == "up");
+        let rows: Vec<MonitorRow> = monitors
+            .iter()
+            .map(|view| MonitorRow::of(view, page_view, root, &incident_starts(view, page_view)))
+            .collect();
+        let active: Vec<&MonitorRow> =
+            monitors.iter().zip(&rows).filter(|(view, _)| !view.monitor.paused).map(|(_, row)| row).collect();
+        let state = group_state(&active, messages);
+        let is_fine = active.iter().all(|row| row.state.class == "up");
         MonitorGroup {
             name: name.map(str::to_owned),
             id: element_id(name.unwrap_or_default()),
@@ -56,11 +59,11 @@ pub fn build_groups(board: &PageView, root: &str) -> Vec<MonitorGroup> {
 }
 
 /// Overall state of a group's active monitors: the worst state, with the monitor's name if it is only one.
-fn group_state(rows: &[&MonitorRow], said: &PageMessages) -> MonitorStateLabel {
+fn group_state(rows: &[&MonitorRow], messages: &PageMessages) -> MonitorStateLabel {
     let with = |classes: &[&str]| -> Vec<&MonitorRow> {
         rows.iter().copied().filter(|row| classes.contains(&row.state.class)).collect()
     };
-    let told = |class, found: &[&MonitorRow], one: &str, many: &str| {
+    let worst_of = |class, found: &[&MonitorRow], one: &str, many: &str| {
         let words = match found {
             [row] if row.state.class == "part" => row.state.text.clone(),
             [row] => fill(one, &[&row.name]),
@@ -71,26 +74,26 @@ fn group_state(rows: &[&MonitorRow], said: &PageMessages) -> MonitorStateLabel {
     let (down, slow) = (with(&["down", "part"]), with(&["slow"]));
     if !down.is_empty() {
         let is_all = down.len() == rows.len() && down.iter().all(|row| row.state.class == "down");
-        return told(if is_all { "down" } else { "part" }, &down, said.is_down, said.many_down);
+        return worst_of(if is_all { "down" } else { "part" }, &down, messages.is_down, messages.many_down);
     }
     if !slow.is_empty() {
-        return told("slow", &slow, said.is_slow, said.many_slow);
+        return worst_of("slow", &slow, messages.is_slow, messages.many_slow);
     }
     if !with(&["maint"]).is_empty() {
-        return MonitorStateLabel { class: "maint", text: said.in_maintenance_now.to_owned() };
+        return MonitorStateLabel { class: "maint", text: messages.in_maintenance_now.to_owned() };
     }
     match (rows, with(&["none"]).first()) {
-        ([], _) => MonitorStateLabel { class: "none", text: said.state_paused.to_owned() },
+        ([], _) => MonitorStateLabel { class: "none", text: messages.state_paused.to_owned() },
         (_, Some(first)) if rows.iter().all(|row| row.state == first.state) => first.state.clone(),
-        (_, Some(_)) => MonitorStateLabel { class: "none", text: said.state_no_data.to_owned() },
-        (_, None) => MonitorStateLabel { class: "up", text: said.state_up.to_owned() },
+        (_, Some(_)) => MonitorStateLabel { class: "none", text: messages.state_no_data.to_owned() },
+        (_, None) => MonitorStateLabel { class: "up", text: messages.state_up.to_owned() },
     }
 }
 
 /// Start times of a monitor's incidents.
-fn incident_starts(shown: &MonitorView, board: &PageView) -> Vec<Timestamp> {
-    let notices = board.incidents.iter().chain(&board.past_incidents);
-    notices.filter(|notice| notice.affects(shown.monitor.id)).filter_map(IncidentView::outage_start).collect()
+fn incident_starts(view: &MonitorView, page_view: &PageView) -> Vec<Timestamp> {
+    let notices = page_view.incidents.iter().chain(&page_view.past_incidents);
+    notices.filter(|notice| notice.affects(view.monitor.id)).filter_map(IncidentView::outage_start).collect()
 }
 
 /// Hash of the name: a name may contain anything, an id no spaces.
@@ -106,18 +109,19 @@ mod tests {
     use parallax_core::vantage::RegionSet;
 
     use super::*;
-    use crate::views::tests::{board, shown};
+    use crate::views::tests::{monitor_view, page_view};
 
     fn large(statuses: &[MonitorStatus]) -> PageView {
-        let spare = (10..10 + MAX_EXPANDED as u32).map(|number| shown(number, "Other", "Rest", MonitorStatus::Up, 9));
-        let asked = statuses.iter().zip(1..);
-        let asked = asked.map(|(status, number)| shown(number, &format!("Job {number}"), "Jobs", *status, 9));
-        let monitors = asked.chain(spare).collect();
-        PageView { monitors, incidents: Vec::new(), indicator: Indicator::Operational, ..board() }
+        let spare =
+            (10..10 + MAX_EXPANDED as u32).map(|number| monitor_view(number, "Other", "Rest", MonitorStatus::Up, 9));
+        let jobs = statuses.iter().zip(1..);
+        let jobs = jobs.map(|(status, number)| monitor_view(number, &format!("Job {number}"), "Jobs", *status, 9));
+        let monitors = jobs.chain(spare).collect();
+        PageView { monitors, incidents: Vec::new(), indicator: Indicator::Operational, ..page_view() }
     }
 
-    fn first(board: &PageView) -> (bool, &'static str, String) {
-        let group = build_groups(board, "").swap_remove(0);
+    fn first(page_view: &PageView) -> (bool, &'static str, String) {
+        let group = build_groups(page_view, "").swap_remove(0);
         (group.is_open, group.state.class, group.state.text)
     }
 
@@ -136,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_looks_at_is_not_folded_away_as_well() {
+    fn unchecked_monitors_do_not_count_as_well() {
         let fresh = PageView { regions: RegionSet::NONE, ..large(&[MonitorStatus::Up]) };
         let stale = PageView { now: fresh.now + 15_000, ..fresh };
         assert_eq!(first(&stale), (true, "none", "Was up".to_owned()));

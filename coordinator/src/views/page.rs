@@ -1,140 +1,23 @@
-//! The public status page, and the frame that all pages share.
+//! The public status page.
 
 use askama::Template;
-use parallax_core::page::Page;
-use parallax_core::page::branding::Theme;
-use parallax_core::page_view::{IncidentView, PageView, TimeRange, worst_first};
-use parallax_core::time::Timestamp;
+use parallax_core::page_view::{IncidentView, PageView, worst_first};
 
 use super::assets;
-use super::format::{self, FormattedTime};
+use super::frame::PageFrame;
 use super::headline::Headline;
-use super::incident::{IncidentCard, PastDay, build_past_days};
+use super::incident::{PastDay, build_past_days};
+use super::incident_card::IncidentCard;
 use super::link_preview::LinkPreview;
-use super::messages::{PageLocale, PageMessages, fill};
-use super::monitor;
+use super::messages::PageLocale;
 use super::monitor_groups::{MonitorGroup, build_groups};
-use super::uptime_bars;
+use super::ranges::{RangeLink, range_links};
 
 /// Number of past days on the page.
 const PAST_DAYS: u64 = 7;
 
 /// Maximum number of windows beyond the next week on the page; the calendar has all of them.
 const MAX_LATER: usize = 20;
-
-/// Common frame of a page's documents.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PageFrame {
-    /// The page's name.
-    pub name: String,
-    /// Description in one line.
-    pub description: Option<String>,
-    /// Checked support URL.
-    pub support: Option<String>,
-    /// Path prefix of the page.
-    pub root: String,
-    /// Path of the page.
-    pub home: String,
-    /// Path prefix of assets.
-    pub base: String,
-    /// Title of the document.
-    pub title: String,
-    /// IANA time zone of the times shown.
-    pub zone: &'static str,
-    /// True if search engines must not index it.
-    pub noindex: bool,
-    /// True if visitors signed in and may sign out.
-    pub guarded: bool,
-    /// Theme set by the owner.
-    pub theme: Option<&'static str>,
-    /// Path of the accent color's style sheet.
-    pub accent: Option<String>,
-    /// Path of the logo.
-    pub logo: Option<String>,
-    /// Path and media type of the favicon.
-    pub icon: Option<(String, &'static str)>,
-    /// Link preview and canonical URL; `None` for pages that aren't shared.
-    pub share: Option<LinkPreview>,
-    /// Time of rendering.
-    pub written: FormattedTime,
-    /// Texts in the page's language.
-    pub t: &'static PageMessages,
-}
-
-impl PageFrame {
-    /// Builds the frame of a document.
-    pub fn new(page: &Page, root: &str, title: &str, now: Timestamp) -> Self {
-        let voice = PageLocale::of(page);
-        Self {
-            name: page.name.clone(),
-            description: page.description.clone(),
-            support: page.support_url.as_deref().and_then(format::checked_link),
-            root: root.to_owned(),
-            base: root.strip_suffix(&format!("/p/{}", page.slug)).unwrap_or_default().to_owned(),
-            home: if root.is_empty() { "/".to_owned() } else { root.to_owned() },
-            title: fill(voice.messages.title, &[title, &page.name]),
-            zone: page.timezone.name(),
-            noindex: page.noindex || page.private || page.password_hash.is_some(),
-            guarded: page.private || page.password_hash.is_some(),
-            theme: Some(page.branding.theme).filter(|theme| *theme != Theme::Auto).map(Theme::name),
-            accent: page.branding.accent.map(|it| format!("{root}/accent/{}", it.to_string().trim_start_matches('#'))),
-            logo: page.branding.logo.map(|it| format!("{root}/logo/{}", it.hex())),
-            icon: page.branding.favicon.map(|it| (format!("{root}/favicon/{}", it.hex()), it.kind.media())),
-            share: None,
-            written: format::format_time(now, voice),
-            t: voice.messages,
-        }
-    }
-
-    /// Adds the link preview.
-    pub(super) fn with_preview(self, share: LinkPreview) -> Self {
-        Self { share: Some(share), ..self }
-    }
-
-    /// Zones of times and days: the visitor's zone for times, which the script fills in, and the page's for
-    /// days.
-    pub(super) fn time_zone_note(&self) -> String {
-        fill(self.t.times_own, &["{0}", self.zone])
-    }
-
-    /// Fills one value into a text.
-    pub(super) fn fill(&self, pattern: &str, value: impl AsRef<str>) -> String {
-        fill(pattern, &[value.as_ref()])
-    }
-}
-
-/// Returns a document without its rendering time, so that unchanged content compares equal. Removes the last
-/// element with that id: user text comes before it and contains no markup.
-pub fn without_timestamp(document: &[u8]) -> Vec<u8> {
-    const FROM: &[u8] = b"<time id=\"written\"";
-    const TO: &[u8] = b"</time>";
-    let find = |part: &[u8], text: &[u8]| text.windows(part.len()).rposition(|it| it == part);
-    match (find(FROM, document), find(TO, document)) {
-        (Some(from), Some(to)) if from < to => [&document[..from], &document[to..]].concat(),
-        _ => document.to_vec(),
-    }
-}
-
-/// A selectable range.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct RangeLink {
-    /// URL.
-    pub href: String,
-    /// Length as text.
-    pub name: &'static str,
-    /// True if selected.
-    pub is_selected: bool,
-}
-
-/// Returns the selectable ranges of a document at `path`.
-pub fn range_links(path: &str, shown: TimeRange, words: &PageMessages) -> Vec<RangeLink> {
-    let choice = |range: TimeRange| RangeLink {
-        href: format!("{path}{}", monitor::range_query(range)),
-        name: uptime_bars::range_label(range, words),
-        is_selected: range == shown,
-    };
-    TimeRange::ALL.into_iter().map(choice).collect()
-}
 
 /// The status page.
 #[derive(Debug, Clone, Template)]
@@ -154,38 +37,22 @@ pub struct StatusPage {
 
 impl StatusPage {
     /// Builds the status page; its paths begin with `root`, and `address` is its canonical URL.
-    pub fn new(board: &PageView, root: &str, address: &str) -> Self {
-        let (page, now) = (&board.page, board.now);
-        let voice = PageLocale::of(page);
-        let card = |notice: &IncidentView| IncidentCard::of(notice, root, voice, now, true);
-        let headline = Headline::of(board);
-        let frame =
-            PageFrame::new(page, root, &headline.title, now).with_preview(LinkPreview::of(board, &headline, address));
+    pub fn new(page_view: &PageView, root: &str, address: &str) -> Self {
+        let (page, now) = (&page_view.page, page_view.now);
+        let locale = PageLocale::of(page);
+        let card = |notice: &IncidentView| IncidentCard::of(notice, root, locale, now, true);
+        let headline = Headline::of(page_view);
+        let frame = PageFrame::new(page, root, &headline.title, now)
+            .with_preview(LinkPreview::of(page_view, &headline, address));
         Self {
-            ranges: range_links(&frame.home, board.range, voice.messages),
+            ranges: range_links(&frame.home, page_view.range, locale.messages),
             frame,
             headline,
-            open: worst_first(board.incidents.iter().chain(&board.maintenance)).into_iter().map(card).collect(),
-            groups: build_groups(board, root),
-            later: board.later_maintenance.iter().take(MAX_LATER).map(card).collect(),
-            more_later: board.later_maintenance.len().saturating_sub(MAX_LATER),
-            past: build_past_days(board, root, PAST_DAYS),
+            open: worst_first(page_view.incidents.iter().chain(&page_view.maintenance)).into_iter().map(card).collect(),
+            groups: build_groups(page_view, root),
+            later: page_view.later_maintenance.iter().take(MAX_LATER).map(card).collect(),
+            more_later: page_view.later_maintenance.len().saturating_sub(MAX_LATER),
+            past: build_past_days(page_view, root, PAST_DAYS),
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_document_is_known_by_all_but_the_moment_at_which_it_was_written() {
-        let written = |said: &str, at: &str| {
-            without_timestamp(format!("<p>{said}</p><time id=\"written\" datetime=\"{at}\">{at}</time>.").as_bytes())
-        };
-        assert_eq!(written("up", "12:46"), written("up", "12:47"));
-        assert_ne!(written("up", "12:46"), written("down", "12:46"));
-        let bare = b"<time>12:46</time>";
-        assert_eq!(without_timestamp(bare), bare);
     }
 }

@@ -9,8 +9,8 @@ use parallax_core::time::Timestamp;
 use parallax_core::validation::ValidationErrors;
 
 use super::assets;
+use super::frame::PageFrame;
 use super::messages::messages;
-use super::page::PageFrame;
 
 /// Submitted values and their validation errors.
 #[derive(Debug, Clone, Default)]
@@ -209,7 +209,7 @@ mod tests {
     fn what_is_wrong_stands_at_its_field_in_the_form_that_was_sent() {
         let choice = MonitorChoice::of(&[(MonitorId::from_u128(1), "Web shop".to_owned())], None);
         let typed = || Some("nonsense".to_owned());
-        for (email, url, field, (told, at), is_unfolded) in [
+        for (email, url, field, (attribute, at), is_unfolded) in [
             (typed(), None, "email", ("Please enter a valid email address.", "email"), false),
             (None, typed(), "url", ("Please enter an http or https address", "url"), true),
             (typed(), None, "monitors", ("Please choose at least one", "choice"), false),
@@ -220,8 +220,8 @@ mod tests {
             let (mail, hook) = document.split_once("<details class=\"more way\"").unwrap();
             assert_eq!(hook.starts_with(" open>"), is_unfolded, "{field}");
             let (sent, other) = if is_unfolded { (hook, mail) } else { (mail, hook) };
-            let told = [format!(" role=\"alert\" id=\"{at}"), told.to_owned()];
-            assert!(told.iter().all(|it| sent.matches(it).count() == 1), "{field}: {sent}");
+            let expected = [format!(" role=\"alert\" id=\"{at}"), attribute.to_owned()];
+            assert!(expected.iter().all(|it| sent.matches(it).count() == 1), "{field}: {sent}");
             assert!(!other.contains("role=\"alert\""), "{field}: {other}");
             assert_eq!(sent.contains(" autofocus"), field != "page", "{field}: {sent}");
             assert_eq!(sent.contains("aria-describedby"), field != "page", "{field}: {sent}");

@@ -29,7 +29,8 @@ use parallax_core::vantage::{Region, RegionSet};
 
 use super::incident::{HistoryPage, IncidentPage};
 use super::link_preview::PreviewLocation;
-use super::monitor::{MonitorDetailView, MonitorPage};
+use super::monitor::MonitorPage;
+use super::monitor_detail::MonitorDetailView;
 use super::page::StatusPage;
 
 /// Current time.
@@ -122,8 +123,8 @@ fn past(number: u32, known: usize) -> MonitorHistory {
 }
 
 /// A monitor with the slices of a range, of which only the last four have data.
-pub(crate) fn shown_over(range: TimeRange) -> MonitorView {
-    let mut shown = shown(1, "Web shop", "Shop", MonitorStatus::Up, 4);
+pub(crate) fn monitor_view_over(range: TimeRange) -> MonitorView {
+    let mut view = monitor_view(1, "Web shop", "Shop", MonitorStatus::Up, 4);
     let spans = range.slices(NOW, chrono_tz::Tz::UTC);
     let counts =
         |at: usize| OutcomeCounts { passed: u32::from(at + 4 >= spans.len()) * 60, ..OutcomeCounts::default() };
@@ -133,13 +134,13 @@ pub(crate) fn shown_over(range: TimeRange) -> MonitorView {
         uptime: counts(at).tally().percent(),
         time: MonitoredTime::of_rounds(HOUR.unsigned_abs(), counts(at).tally()),
     };
-    shown.history.slices = spans.iter().enumerate().map(slice).collect();
+    view.history.slices = spans.iter().enumerate().map(slice).collect();
     let parts: Vec<OutcomeCounts> = (0..spans.len()).map(counts).collect();
-    shown.history.slice_regions = Region::ALL.into_iter().map(|region| (region, parts.clone())).collect();
-    shown
+    view.history.slice_regions = Region::ALL.into_iter().map(|region| (region, parts.clone())).collect();
+    view
 }
 
-pub(crate) fn shown(number: u32, name: &str, group: &str, status: MonitorStatus, known: usize) -> MonitorView {
+pub(crate) fn monitor_view(number: u32, name: &str, group: &str, status: MonitorStatus, known: usize) -> MonitorView {
     let last_check = LastCheck { at: NOW - 9 * SECOND, ok: true, facts: Measurements::default(), error: None };
     MonitorView {
         monitor: monitor(number, name, group),
@@ -229,17 +230,17 @@ pub(crate) fn resolved() -> Incident {
 }
 
 /// A page with every feature.
-pub(crate) fn board() -> PageView {
-    let mut asia = shown(3, "Payments API", "Payments", MonitorStatus::Down, 60);
+pub(crate) fn page_view() -> PageView {
+    let mut asia = monitor_view(3, "Payments API", "Payments", MonitorStatus::Down, 60);
     asia.state.down_from = Some(RegionSet::only(Region::Asia));
     asia.state.seen_down = RegionSet::only(Region::Asia);
     asia.state.outage_since = asia.state.since;
     let monitors = vec![
-        shown(1, "Web shop", "Shop", MonitorStatus::Up, 90),
-        shown(2, "Search", "Shop", MonitorStatus::Slow, 90),
+        monitor_view(1, "Web shop", "Shop", MonitorStatus::Up, 90),
+        monitor_view(2, "Search", "Shop", MonitorStatus::Slow, 90),
         asia,
-        shown(4, "Nightly settlement", "Payments", MonitorStatus::Up, 40),
-        shown(5, "Card network (vendor)", "Payments", MonitorStatus::Unknown, 0),
+        monitor_view(4, "Nightly settlement", "Payments", MonitorStatus::Up, 40),
+        monitor_view(5, "Card network (vendor)", "Payments", MonitorStatus::Unknown, 0),
     ];
     let deploy = |number: u128, version: &str, ago: i64| Deploy {
         id: DeployId::from_u128(number),
@@ -270,8 +271,8 @@ pub(crate) fn board() -> PageView {
 
 /// Every document of that page by name.
 pub(crate) fn documents() -> Vec<(&'static str, String)> {
-    let board = board();
-    let stale = PageView { regions: RegionSet::NONE, ..board.clone() };
+    let page_view = page_view();
+    let stale = PageView { regions: RegionSet::NONE, ..page_view.clone() };
     let calm = PageView {
         incidents: Vec::new(),
         maintenance: Vec::new(),
@@ -279,18 +280,18 @@ pub(crate) fn documents() -> Vec<(&'static str, String)> {
         monitors: (1..=20)
             .map(|number| {
                 let group = ["Shop", "Payments", "Infrastructure"][number as usize % 3];
-                shown(number, &format!("Service number {number}"), group, MonitorStatus::Up, 90)
+                monitor_view(number, &format!("Service number {number}"), group, MonitorStatus::Up, 90)
             })
             .collect(),
-        ..board.clone()
+        ..page_view.clone()
     };
     let root = "/p/northwind";
     let close = MonitorDetailView {
-        page: &board.page,
+        page: &page_view.page,
         root,
         now: NOW,
         is_stale: false,
-        shown: &board.monitors[2],
+        view: &page_view.monitors[2],
         range: TimeRange::Quarter,
         open: &[notice(incident(1, "Payments API fails from Asia")), notice(window())],
         notices: &[notice(incident(1, "Payments API fails from Asia")), notice(resolved())],
@@ -303,24 +304,24 @@ pub(crate) fn documents() -> Vec<(&'static str, String)> {
             },
             Outage { from: NOW - 9 * DAY, to: Some(NOW - 9 * DAY + HOUR), reason: None, regions: None },
         ],
-        deploys: &board.deploys,
+        deploys: &page_view.deploys,
     };
     let notices = [notice(incident(1, "Payments API fails from Asia")), notice(resolved())];
     let months = ((2025, 10), (2026, 11));
     let day = PageView {
         range: TimeRange::Day,
-        monitors: vec![shown_over(TimeRange::Day), shown(2, "Search", "Shop", MonitorStatus::Up, 0)],
-        ..board.clone()
+        monitors: vec![monitor_view_over(TimeRange::Day), monitor_view(2, "Search", "Shop", MonitorStatus::Up, 0)],
+        ..page_view.clone()
     };
     let render = |template: &dyn askama::DynTemplate| template.dyn_render().unwrap();
     vec![
-        ("page", render(&StatusPage::new(&board, root, ADDRESS))),
+        ("page", render(&StatusPage::new(&page_view, root, ADDRESS))),
         ("day", render(&StatusPage::new(&day, root, ADDRESS))),
         ("stale", render(&StatusPage::new(&stale, root, ADDRESS))),
         ("twenty", render(&StatusPage::new(&calm, "", ADDRESS))),
         ("monitor", render(&MonitorPage::new(&close, FOUND))),
-        ("incident", render(&IncidentPage::new((&board.page, root), &notices[1], FOUND, NOW))),
-        ("history", render(&HistoryPage::new((&board.page, root), (2026, 11), months, &notices, FOUND, NOW))),
+        ("incident", render(&IncidentPage::new((&page_view.page, root), &notices[1], FOUND, NOW))),
+        ("history", render(&HistoryPage::new((&page_view.page, root), (2026, 11), months, &notices, FOUND, NOW))),
     ]
 }
 
@@ -340,26 +341,29 @@ fn every_document_is_drawn() {
 fn a_page_speaks_the_language_that_its_owner_chose() {
     let english = super::messages::messages(Language::En);
     for language in Language::ALL.into_iter().skip(1) {
-        let said = super::messages::messages(language);
-        let board = PageView { page: Page { language, ..page() }, ..board() };
+        let messages = super::messages::messages(language);
+        let page_view = PageView { page: Page { language, ..page() }, ..page_view() };
         let document =
-            String::from_utf8(super::render(&StatusPage::new(&board, "/p/northwind", ADDRESS)).unwrap()).unwrap();
+            String::from_utf8(super::render(&StatusPage::new(&page_view, "/p/northwind", ADDRESS)).unwrap()).unwrap();
         assert!(document.starts_with(&format!("<!doctype html>\n<html lang=\"{}\"", language.tag())));
         for (theirs, ours) in [
-            (said.past, english.past),
-            (said.get_updates, english.get_updates),
-            (said.state_up, english.state_up),
+            (messages.past, english.past),
+            (messages.get_updates, english.get_updates),
+            (messages.state_up, english.state_up),
             (
-                said.locale().status(IncidentStatus::Investigating),
+                messages.locale().status(IncidentStatus::Investigating),
                 english.locale().status(IncidentStatus::Investigating),
             ),
-            (said.ago_quarter, english.ago_quarter),
-            (said.mail_hint, english.mail_hint),
+            (messages.ago_quarter, english.ago_quarter),
+            (messages.mail_hint, english.mail_hint),
         ] {
             let printed = |words: &str| document.contains(&format!(">{words}<"));
             assert!(printed(theirs) || document.contains(theirs), "{language:?}: {theirs}");
             assert!(!printed(ours), "{language:?}: {ours}");
         }
-        assert!(document.contains(&said.locale().day(NaiveDate::from_ymd_opt(2026, 11, 27).unwrap())), "{language:?}");
+        assert!(
+            document.contains(&messages.locale().day(NaiveDate::from_ymd_opt(2026, 11, 27).unwrap())),
+            "{language:?}"
+        );
     }
 }

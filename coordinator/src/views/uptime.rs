@@ -6,7 +6,8 @@ use parallax_core::time::{DAY, Timestamp};
 
 use super::format;
 use super::messages::{PageLocale, PageMessages, fill};
-use super::uptime_bars::{self, BarsContext};
+use super::range_context::RangeContext;
+use super::ranges;
 
 /// Placeholder for a missing value.
 const NO_VALUE: &str = "–";
@@ -24,59 +25,52 @@ pub struct UptimeView {
     is_paused: bool,
     /// Length of the range as text.
     span: &'static str,
-    said: &'static PageMessages,
+    messages: &'static PageMessages,
 }
 
 impl UptimeView {
     /// Returns the uptime of a monitor.
-    pub fn of(shown: &MonitorView, glance: BarsContext) -> Self {
-        let share = shown.uptime_in(glance.range);
-        let told = Self::of_share(share, shown, glance);
-        if share.is_none() && !shown.monitor.paused && is_all_maintenance(shown, glance.range) {
-            return Self { figure: NO_VALUE.to_owned(), dash_meaning: Some(told.said.maintenance), ..told };
+    pub fn of(view: &MonitorView, context: RangeContext) -> Self {
+        let share = view.uptime_in(context.range);
+        let uptime = Self::of_share(share, view, context);
+        if share.is_none() && !view.monitor.paused && is_all_maintenance(view, context.range) {
+            return Self { figure: NO_VALUE.to_owned(), dash_meaning: Some(uptime.messages.maintenance), ..uptime };
         }
-        told
+        uptime
     }
 
     /// Returns the uptime of one region of a monitor, in percent.
-    pub fn of_share(share: Option<f64>, shown: &MonitorView, glance: BarsContext) -> Self {
-        let said = glance.voice.messages;
-        let is_paused = shown.monitor.paused;
+    pub fn of_share(share: Option<f64>, view: &MonitorView, context: RangeContext) -> Self {
+        let messages = context.locale.messages;
+        let is_paused = view.monitor.paused;
         let share = share.filter(|_| !is_paused);
-        let since = share.and_then(|_| since(shown, glance));
-        let (figure, unsaid) = match share {
-            Some(share) => (format::format_percent(share, said), None),
-            None if is_paused => (NO_VALUE.to_owned(), Some(said.state_paused)),
-            None => (said.no_data.to_owned(), None),
+        let since = share.and_then(|_| since(view, context));
+        let (figure, dash_meaning) = match share {
+            Some(share) => (format::format_percent(share, messages), None),
+            None if is_paused => (NO_VALUE.to_owned(), Some(messages.state_paused)),
+            None => (messages.no_data.to_owned(), None),
         };
-        Self {
-            figure,
-            dash_meaning: unsaid,
-            since,
-            is_paused,
-            span: uptime_bars::range_label(glance.range, said),
-            said,
-        }
+        Self { figure, dash_meaning, since, is_paused, span: ranges::range_label(context.range, messages), messages }
     }
 
     /// Returns the uptime over each range, shortest first; `None` for ranges longer than the first one that
     /// covers the monitor's whole life, and for all ranges while it is paused.
-    pub fn of_each(shown: &MonitorView, glance: BarsContext) -> Vec<(TimeRange, Option<Self>)> {
-        let ranges = TimeRange::ALL.map(|range| BarsContext { range, ..glance });
-        let whole = ranges.iter().position(|glance| since(shown, *glance).is_some());
-        let told = |(at, glance): (usize, BarsContext)| {
-            let is_told = !shown.monitor.paused && whole.is_none_or(|whole| at <= whole);
-            (glance.range, is_told.then(|| Self::of(shown, glance)))
+    pub fn of_each(view: &MonitorView, context: RangeContext) -> Vec<(TimeRange, Option<Self>)> {
+        let ranges = TimeRange::ALL.map(|range| RangeContext { range, ..context });
+        let whole = ranges.iter().position(|context| since(view, *context).is_some());
+        let uptime = |(at, context): (usize, RangeContext)| {
+            let is_known = !view.monitor.paused && whole.is_none_or(|whole| at <= whole);
+            (context.range, is_known.then(|| Self::of(view, context)))
         };
-        ranges.into_iter().enumerate().map(told).collect()
+        ranges.into_iter().enumerate().map(uptime).collect()
     }
 
     /// Time range: `since 29 Nov` or `over 90 days`; empty if paused.
     pub fn time_range(&self) -> String {
         match &self.since {
             None if self.is_paused => String::new(),
-            Some(since) => fill(self.said.since_day, &[since]),
-            None => fill(self.said.over, &[self.span]),
+            Some(since) => fill(self.messages.since_day, &[since]),
+            None => fill(self.messages.over, &[self.span]),
         }
     }
 
@@ -85,33 +79,33 @@ impl UptimeView {
         let figure = self.dash_meaning.unwrap_or(&self.figure);
         match &self.since {
             None if self.is_paused => figure.to_owned(),
-            Some(since) => fill(self.said.uptime_since, &[figure, since]),
-            None => fill(self.said.uptime_over, &[figure, self.span]),
+            Some(since) => fill(self.messages.uptime_since, &[figure, since]),
+            None => fill(self.messages.uptime_over, &[figure, self.span]),
         }
     }
 }
 
 /// Creation day of a monitor, if it is younger than the range.
-fn since(shown: &MonitorView, glance: BarsContext) -> Option<String> {
-    let BarsContext { range, now, voice, .. } = glance;
-    let made = shown.monitor.created_at;
+fn since(view: &MonitorView, context: RangeContext) -> Option<String> {
+    let RangeContext { range, now, locale, .. } = context;
+    let made = view.monitor.created_at;
     let is_younger = match range {
         TimeRange::Day => made > now - DAY,
-        TimeRange::Week | TimeRange::Month | TimeRange::Quarter => is_after_first_day(made, range, now, voice),
+        TimeRange::Week | TimeRange::Month | TimeRange::Quarter => is_after_first_day(made, range, now, locale),
     };
-    is_younger.then(|| format::format_short_day(made, voice))
+    is_younger.then(|| format::format_short_day(made, locale))
 }
 
 /// Returns true if a time is after the first full day of a range.
-fn is_after_first_day(moment: Timestamp, range: TimeRange, now: Timestamp, voice: PageLocale) -> bool {
-    let days = day_of(now, voice.zone).zip(day_of(moment, voice.zone));
+fn is_after_first_day(moment: Timestamp, range: TimeRange, now: Timestamp, locale: PageLocale) -> bool {
+    let days = day_of(now, locale.zone).zip(day_of(moment, locale.zone));
     let length = i64::try_from(range.days()).unwrap_or(i64::MAX);
     days.is_some_and(|(today, day)| today.signed_duration_since(day).num_days() < length - 1)
 }
 
 /// Returns true if all data of a range was in maintenance, which does not count.
-fn is_all_maintenance(shown: &MonitorView, range: TimeRange) -> bool {
-    let newest = shown.history.days.iter().rev().take(range.days());
+fn is_all_maintenance(view: &MonitorView, range: TimeRange) -> bool {
+    let newest = view.history.days.iter().rev().take(range.days());
     newest
         .fold(OutcomeCounts::default(), |mut sum, day| {
             sum.merge(day.counts);
@@ -128,23 +122,23 @@ mod tests {
     use parallax_core::time::{HOUR, MINUTE};
 
     use super::super::messages::english_locale;
-    use super::super::tests::{NOW, shown};
+    use super::super::tests::{NOW, monitor_view};
     use super::*;
 
-    fn glance(range: TimeRange) -> BarsContext {
-        BarsContext { range, now: NOW, is_stale: false, voice: english_locale(Tz::UTC) }
+    fn context(range: TimeRange) -> RangeContext {
+        RangeContext { range, now: NOW, is_stale: false, locale: english_locale(Tz::UTC) }
     }
 
     /// A monitor of a given age with only passed rounds.
     fn aged(age: i64) -> MonitorView {
-        let mut shown = shown(1, "Web shop", "Shop", MonitorStatus::Up, 0);
-        shown.monitor.created_at = NOW - age;
-        shown.uptime_24h = Some(100.0);
-        for day in shown.history.days.iter_mut().rev().take(usize::try_from(age / DAY).unwrap() + 1) {
+        let mut view = monitor_view(1, "Web shop", "Shop", MonitorStatus::Up, 0);
+        view.monitor.created_at = NOW - age;
+        view.uptime_24h = Some(100.0);
+        for day in view.history.days.iter_mut().rev().take(usize::try_from(age / DAY).unwrap() + 1) {
             day.counts.passed = 60;
             day.uptime = Some(100.0);
         }
-        shown
+        view
     }
 
     #[test]
@@ -159,37 +153,40 @@ mod tests {
             (60 * DAY, ["100 % over 24 hours", "100 % over 7 days", "100 % over 30 days", "100 % since 28 Sep"]),
             (400 * DAY, ["100 % over 24 hours", "100 % over 7 days", "100 % over 30 days", "100 % over 90 days"]),
         ] {
-            let told = UptimeView::of_each(&aged(age), glance(TimeRange::Quarter)).into_iter();
-            let told: Vec<String> = told.map(|(_, it)| it.map_or("-".to_owned(), |it| it.text())).collect();
-            assert_eq!(told, expected, "{age}");
+            let texts = UptimeView::of_each(&aged(age), context(TimeRange::Quarter)).into_iter();
+            let texts: Vec<String> = texts.map(|(_, it)| it.map_or("-".to_owned(), |it| it.text())).collect();
+            assert_eq!(texts, expected, "{age}");
         }
     }
 
     #[test]
     fn days_are_those_of_the_pages_zone() {
-        let voice = PageLocale { zone: Tz::Pacific__Kiritimati, ..english_locale(Tz::UTC) };
-        let glance = BarsContext { voice, ..glance(TimeRange::Quarter) };
-        assert_eq!(UptimeView::of(&aged(14 * HOUR), glance).time_range(), "since 27 Nov");
+        let locale = PageLocale { zone: Tz::Pacific__Kiritimati, ..english_locale(Tz::UTC) };
+        let context = RangeContext { locale, ..context(TimeRange::Quarter) };
+        assert_eq!(UptimeView::of(&aged(14 * HOUR), context).time_range(), "since 27 Nov");
     }
 
     #[test]
     fn what_is_paused_has_no_figure() {
-        let mut shown = aged(60 * DAY);
-        shown.monitor.paused = true;
-        let told = UptimeView::of(&shown, glance(TimeRange::Month));
-        assert_eq!((told.figure.as_str(), told.dash_meaning, told.since.clone()), (NO_VALUE, Some("Paused"), None));
-        assert_eq!((told.time_range(), told.text()), (String::new(), "Paused".to_owned()));
-        assert!(UptimeView::of_each(&shown, glance(TimeRange::Month)).iter().all(|(_, uptime)| uptime.is_none()));
+        let mut view = aged(60 * DAY);
+        view.monitor.paused = true;
+        let uptime = UptimeView::of(&view, context(TimeRange::Month));
+        assert_eq!(
+            (uptime.figure.as_str(), uptime.dash_meaning, uptime.since.clone()),
+            (NO_VALUE, Some("Paused"), None)
+        );
+        assert_eq!((uptime.time_range(), uptime.text()), (String::new(), "Paused".to_owned()));
+        assert!(UptimeView::of_each(&view, context(TimeRange::Month)).iter().all(|(_, uptime)| uptime.is_none()));
     }
 
     #[test]
-    fn what_does_not_count_is_told_from_what_is_not_known() {
-        let mut shown = shown(1, "Web shop", "Shop", MonitorStatus::Up, 0);
-        shown.uptime_24h = None;
-        let told = |shown: &MonitorView| UptimeView::of(shown, glance(TimeRange::Day));
-        assert_eq!((told(&shown).figure.as_str(), told(&shown).dash_meaning), ("no data", None));
-        shown.history.days.last_mut().unwrap().counts.excluded = 9;
-        assert_eq!((told(&shown).figure.as_str(), told(&shown).dash_meaning), (NO_VALUE, Some("maintenance")));
-        assert_eq!(told(&shown).text(), "maintenance over 24 hours");
+    fn excluded_time_differs_from_unknown_time() {
+        let mut view = monitor_view(1, "Web shop", "Shop", MonitorStatus::Up, 0);
+        view.uptime_24h = None;
+        let uptime = |view: &MonitorView| UptimeView::of(view, context(TimeRange::Day));
+        assert_eq!((uptime(&view).figure.as_str(), uptime(&view).dash_meaning), ("no data", None));
+        view.history.days.last_mut().unwrap().counts.excluded = 9;
+        assert_eq!((uptime(&view).figure.as_str(), uptime(&view).dash_meaning), (NO_VALUE, Some("maintenance")));
+        assert_eq!(uptime(&view).text(), "maintenance over 24 hours");
     }
 }

@@ -5,7 +5,7 @@ mod bar_data;
 use std::collections::BTreeMap;
 
 use parallax_core::event::MonitorStatus;
-use parallax_core::page_view::{MonitorView, PageView, TimeRange, UptimeDay};
+use parallax_core::page_view::{MonitorView, TimeRange, UptimeDay};
 use parallax_core::rollup::{OutcomeCounts, day_of};
 use parallax_core::time::{MINUTE, Timestamp};
 use parallax_core::uptime::MonitoredTime;
@@ -13,7 +13,7 @@ use parallax_core::vantage::Region;
 
 use super::format;
 use super::messages::{PageLocale, PageMessages, fill};
-use super::monitor::MonitorDetailView;
+use super::range_context::RangeContext;
 use super::uptime;
 use bar_data::{BarData, bar_label, bar_state};
 
@@ -56,19 +56,6 @@ impl BarState {
             Self::Maintenance => "m",
         }
     }
-}
-
-/// Range and context of uptime bars.
-#[derive(Debug, Clone, Copy)]
-pub struct BarsContext {
-    /// Range.
-    pub range: TimeRange,
-    /// Current time.
-    pub now: Timestamp,
-    /// True if no agent is checking any more.
-    pub is_stale: bool,
-    /// Time zone and texts.
-    pub voice: PageLocale,
 }
 
 /// A bar.
@@ -116,65 +103,41 @@ pub struct RegionBars {
     pub summary: String,
 }
 
-impl BarsContext {
-    /// Context of the status page.
-    pub fn of_board(board: &PageView) -> Self {
-        let voice = PageLocale::of(&board.page);
-        Self { range: board.range, now: board.now, is_stale: board.is_stale(), voice }
-    }
-
-    /// Context of a monitor's page.
-    pub fn of_monitor(close: &MonitorDetailView<'_>) -> Self {
-        let voice = PageLocale::of(close.page);
-        Self { range: close.range, now: close.now, is_stale: close.is_stale, voice }
-    }
-}
-
-/// Length of a range as text.
-pub const fn range_label(range: TimeRange, words: &PageMessages) -> &'static str {
-    match range {
-        TimeRange::Day => words.range_day,
-        TimeRange::Week => words.range_week,
-        TimeRange::Month => words.range_month,
-        TimeRange::Quarter => words.range_quarter,
-    }
-}
-
 /// Builds a monitor's uptime bars; `incidents` are the start times of its incidents.
-pub fn build_bars(shown: &MonitorView, glance: BarsContext, incidents: &[Timestamp]) -> UptimeBars {
-    let BarsContext { range, voice, .. } = glance;
-    let PageLocale { zone, messages: said } = voice;
+pub fn build_bars(view: &MonitorView, context: RangeContext, incidents: &[Timestamp]) -> UptimeBars {
+    let RangeContext { range, locale, .. } = context;
+    let PageLocale { zone, messages } = locale;
     let (class, from, narrow, to, units) = match range {
-        TimeRange::Day => ("s24", said.ago_day, None, said.now, said.hourly),
-        TimeRange::Week => ("s28", said.ago_week, None, said.now, said.six_hourly),
-        TimeRange::Month => ("s30", said.ago_month, None, said.today, said.daily),
-        TimeRange::Quarter => ("s90", said.ago_quarter, Some(said.ago_half), said.today, said.daily),
+        TimeRange::Day => ("s24", messages.ago_day, None, messages.now, messages.hourly),
+        TimeRange::Week => ("s28", messages.ago_week, None, messages.now, messages.six_hourly),
+        TimeRange::Month => ("s30", messages.ago_month, None, messages.today, messages.daily),
+        TimeRange::Quarter => ("s90", messages.ago_quarter, Some(messages.ago_half), messages.today, messages.daily),
     };
     let cell = |key: String, title: String, seen: BarData, incidents: usize| UptimeBar {
         class: bar_state(seen).class(),
         key,
-        label: bar_label(title, seen, incidents, said),
+        label: bar_label(title, seen, incidents, messages),
         incidents,
     };
     // The last bar includes the present.
-    let is_down = |is_last: bool| is_last && !glance.is_stale && is_down(shown);
+    let is_down = |is_last: bool| is_last && !context.is_stale && is_down(view);
     let cells = if range.is_by_day() {
-        let days = shown.history.days.iter().rev().take(range.days()).enumerate();
+        let days = view.history.days.iter().rev().take(range.days()).enumerate();
         let cell = |(back, day): (usize, &UptimeDay)| {
             let began = incidents.iter().filter(|at| day_of(**at, zone) == Some(day.date)).count();
             let seen = BarData { is_down: is_down(back == 0), ..BarData::of(day) };
-            cell(day.date.to_string(), said.locale().full_day(day.date), seen, began)
+            cell(day.date.to_string(), messages.locale().full_day(day.date), seen, began)
         };
         days.map(cell).rev().collect()
     } else {
-        let slices = shown.history.slices.iter().enumerate();
+        let slices = view.history.slices.iter().enumerate();
         slices
             .map(|(at, slice)| {
                 let began = incidents.iter().filter(|at| slice.span.contains(**at)).count();
-                let from = format::format_date_time(slice.span.from, voice, "%H:%M");
+                let from = format::format_date_time(slice.span.from, locale, "%H:%M");
                 let to = format::format_pattern(slice.span.to, zone, "%H:%M %Z");
-                let title = fill(said.span, &[&from, &to]);
-                let is_down = is_down(at + 1 == shown.history.slices.len());
+                let title = fill(messages.span, &[&from, &to]);
+                let is_down = is_down(at + 1 == view.history.slices.len());
                 let seen = BarData { counts: slice.counts, uptime: slice.uptime, time: slice.time, is_down };
                 cell(format::format_pattern(slice.span.from, zone, "%Y-%m-%dT%H%M"), title, seen, began)
             })
@@ -184,25 +147,25 @@ pub fn build_bars(shown: &MonitorView, glance: BarsContext, incidents: &[Timesta
 }
 
 /// Returns true if the monitor is down and not in maintenance.
-fn is_down(shown: &MonitorView) -> bool {
-    shown.state.status == MonitorStatus::Down && !shown.in_maintenance
+fn is_down(view: &MonitorView) -> bool {
+    view.state.status == MonitorStatus::Down && !view.in_maintenance
 }
 
 /// State of a day's bar; for the current day, includes a current outage.
-pub(super) fn day_state(shown: &MonitorView, day: &UptimeDay, is_present: bool) -> BarState {
-    bar_state(BarData { is_down: is_present && is_down(shown), ..BarData::of(day) })
+pub(super) fn day_state(view: &MonitorView, day: &UptimeDay, is_present: bool) -> BarState {
+    bar_state(BarData { is_down: is_present && is_down(view), ..BarData::of(day) })
 }
 
 /// Builds the uptime bars of the regions that judge a monitor, each with the current response time or state.
-pub fn build_region_bars(shown: &MonitorView, glance: BarsContext) -> Vec<RegionBars> {
-    if !shown.monitor.check.kind().is_regional() {
+pub fn build_region_bars(view: &MonitorView, context: RangeContext) -> Vec<RegionBars> {
+    if !view.monitor.check.kind().is_regional() {
         return Vec::new();
     }
-    let (past, range) = (&shown.history, glance.range);
+    let (past, range) = (&view.history, context.range);
     if !range.is_by_day() {
         let lengths = || past.slices.iter().map(|slice| slice.time.monitored);
         let lane = |(region, parts): (&_, &Vec<OutcomeCounts>)| {
-            region_bars(shown, *region, parts.iter().copied().zip(lengths()), glance)
+            region_bars(view, *region, parts.iter().copied().zip(lengths()), context)
         };
         return past.slice_regions.iter().map(lane).collect();
     }
@@ -211,23 +174,23 @@ pub fn build_region_bars(shown: &MonitorView, glance: BarsContext) -> Vec<Region
         .iter()
         .map(|(region, days)| {
             let cell = |day: &&UptimeDay| (days.get(&day.date).copied().unwrap_or_default(), day.time.monitored);
-            region_bars(shown, *region, newest.iter().map(cell), glance)
+            region_bars(view, *region, newest.iter().map(cell), context)
         })
         .collect()
 }
 
 fn region_bars(
-    shown: &MonitorView,
+    view: &MonitorView,
     region: Region,
     cells: impl ExactSizeIterator<Item = (OutcomeCounts, u64)>,
-    glance: BarsContext,
+    context: RangeContext,
 ) -> RegionBars {
-    let said = glance.voice.messages;
+    let messages = context.locale.messages;
     let mut by_class: BTreeMap<BarState, String> = BTreeMap::new();
     let mut sum = OutcomeCounts::default();
     let mut width = 0;
     let last = cells.len().saturating_sub(1);
-    let sees_down = !glance.is_stale && !shown.in_maintenance && shown.state.seen_down.contains(region);
+    let sees_down = !context.is_stale && !view.in_maintenance && view.state.seen_down.contains(region);
     for (at, (counts, watched)) in cells.enumerate() {
         sum.merge(counts);
         let (uptime, time) = (counts.tally().percent(), MonitoredTime::of_rounds(watched, counts.tally()));
@@ -236,30 +199,34 @@ fn region_bars(
         width = at * BAR_SPACING + BAR_WIDTH;
     }
     RegionBars {
-        name: said.locale().region(region),
+        name: messages.locale().region(region),
         width,
         paths: by_class.into_iter().map(|(look, path)| (look.class(), path)).collect(),
-        current_value: if glance.is_stale { said.no_data.to_owned() } else { current_value(shown, region, said) },
-        summary: uptime::UptimeView::of_share(sum.tally().percent(), shown, glance).text(),
+        current_value: if context.is_stale {
+            messages.no_data.to_owned()
+        } else {
+            current_value(view, region, messages)
+        },
+        summary: uptime::UptimeView::of_share(sum.tally().percent(), view, context).text(),
     }
 }
 
 /// Current response time or state in a region, whether the region counts or not. Empty if the region is up
 /// without a response time.
-fn current_value(shown: &MonitorView, region: Region, said: &PageMessages) -> String {
-    if shown.state.seen_down.contains(region) {
-        return if shown.in_maintenance { said.maintenance } else { said.lane_down }.to_owned();
+fn current_value(view: &MonitorView, region: Region, messages: &PageMessages) -> String {
+    if view.state.seen_down.contains(region) {
+        return if view.in_maintenance { messages.maintenance } else { messages.lane_down }.to_owned();
     }
-    if !shown.state.seen_up.contains(region) {
-        return said.no_data.to_owned();
+    if !view.state.seen_up.contains(region) {
+        return messages.no_data.to_owned();
     }
-    let chart = &shown.history.chart;
+    let chart = &view.history.chart;
     let parts = chart.regions.get(&region).map(Vec::as_slice).unwrap_or_default();
     // The last point of a chart may have only just begun, and short ones may have missed a check.
     let width = chart.to.since(chart.from) / i64::try_from(parts.len().max(1)).unwrap_or(i64::MAX);
     let recent = usize::try_from(MAX_VALUE_AGE / width.max(1)).unwrap_or(usize::MAX).max(2);
     let newest = parts.iter().rev().take(recent).find_map(|part| *part);
-    newest.map_or_else(String::new, |latency| format::format_milliseconds(latency, said))
+    newest.map_or_else(String::new, |latency| format::format_milliseconds(latency, messages))
 }
 
 /// SVG path of one bar, with the same shapes as the large bars.

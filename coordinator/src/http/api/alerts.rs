@@ -7,22 +7,23 @@ use parallax_core::alert_settings::{AlertSettings, AlertSettingsEdit, REPEAT_MIN
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::body_check::{self, BodyRules, ChangeBody};
+use super::body_check::{self, BodyRules, ChangeBody, SET_BY_SERVICE};
 use super::{enveloped, enveloped_with_warnings, write_reply};
 use crate::http::HttpContext;
 use crate::http::body_fields::{BodyFields, field};
+use crate::http::error::HandlerResult;
 use crate::http::response::HttpResponse;
-use crate::http::route::{HandlerResult, RoutedRequest};
+use crate::http::routed_request::RoutedRequest;
 use crate::service::Caller;
 use crate::service::idempotency::IdempotentRequest;
 
-/// `GET /api/v1/pages/{page}/alert_settings`
+/// `GET /api/v1/pages/{page}/alerts`
 pub(in crate::http) async fn show(context: Arc<HttpContext>, call: RoutedRequest<Caller>) -> HandlerResult {
     let telling = context.service.alert_settings(&call.caller, call.page_id()?)?;
     Ok(HttpResponse::json_bytes(StatusCode::OK, enveloped("alerts", &document(&telling))))
 }
 
-/// `PATCH /api/v1/pages/{page}/alert_settings`
+/// `PATCH /api/v1/pages/{page}/alerts`
 pub(in crate::http) async fn edit(context: Arc<HttpContext>, mut call: RoutedRequest<Caller>) -> HandlerResult {
     let page = call.page_id()?;
     let before = body_check::to_value(&document(&context.service.alert_settings(&call.caller, page)?));
@@ -40,7 +41,7 @@ pub(in crate::http) async fn edit(context: Arc<HttpContext>, mut call: RoutedReq
 const RULES: BodyRules = BodyRules {
     hints: &[("repeat", "send it as repeatMinutes"), ("repeatSeconds", "send it as repeatMinutes")],
     other_routes: &[],
-    default_rule: "can't be changed: the service sets it",
+    default_rule: SET_BY_SERVICE,
     echoes: &[],
     volatile: &[],
 };

@@ -31,6 +31,9 @@ static NULL: Value = Value::Null;
 /// Fields that the service sets once and nobody sends.
 const SET_ONCE: [&str; 3] = ["id", "pageId", "createdAt"];
 
+/// Rule of a field that nobody sends.
+pub(super) const SET_BY_SERVICE: &str = "can't be changed: the service sets it";
+
 /// Validation rules of a body, in addition to the names that its reader requests.
 #[derive(Debug)]
 pub(super) struct BodyRules {
@@ -63,14 +66,14 @@ pub(super) fn read_new<T>(
     rules: &BodyRules,
     read: impl FnOnce(&mut RecordedFields<'_>) -> T,
 ) -> (T, Vec<String>) {
-    let mut asked = RecordedFields::new(object);
-    let edit = read(&mut asked);
+    let mut fields = RecordedFields::new(object);
+    let edit = read(&mut fields);
     let mut warnings = Vec::new();
-    for (name, _) in unknown_fields(object, asked.names()).filter(|(_, value)| !value.is_null()) {
+    for (name, _) in unknown_fields(object, fields.names()).filter(|(_, value)| !value.is_null()) {
         let elsewhere = find(rules.other_routes, name).map(|rule| format!("it {rule}"));
         let hint = find(rules.hints, name).map(str::to_owned).or(elsewhere);
         if !rules.volatile.contains(&name) {
-            warnings.extend(warning(name, hint, asked.names()));
+            warnings.extend(warning(name, hint, fields.names()));
         }
     }
     warnings.truncate(MAX_WARNINGS);
@@ -81,26 +84,27 @@ pub(super) fn read_new<T>(
 /// unchanged are removed from the body.
 pub(super) fn read_change<T>(
     object: &mut JsonObject,
-    shown: Option<&Value>,
+    current: Option<&Value>,
     rules: &BodyRules,
     read: impl FnOnce(&mut RecordedFields<'_>) -> T,
 ) -> ChangeBody<T> {
     let (first, second) = MERGED_FIELDS;
     let is_merged = object.contains_key(second);
-    let shown = shown.and_then(Value::as_object);
-    let comes_back =
-        |name: &str, value: &Value| shown.and_then(|shown| shown.get(name)).is_some_and(|it| is_same(value, it, rules));
+    let current = current.and_then(Value::as_object);
+    let comes_back = |name: &str, value: &Value| {
+        current.and_then(|current| current.get(name)).is_some_and(|it| is_same(value, it, rules))
+    };
     let (held, holder) = ECHO_AND_CAUSE;
     let is_beside = object.get(holder).is_some_and(|value| comes_back(holder, value));
     object.retain(|name, value| {
         let may = rules.echoes.contains(&name.as_str()) && !(is_merged && name == first) && (is_beside || name != held);
         !(may && comes_back(name, value))
     });
-    let mut asked = RecordedFields::new(object);
-    let edit = read(&mut asked);
+    let mut fields = RecordedFields::new(object);
+    let edit = read(&mut fields);
     let (mut refused, mut warnings) = (ValidationErrors::new(), Vec::new());
-    for (name, value) in unknown_fields(object, asked.names()) {
-        let is_shown = shown.is_some_and(|shown| shown.contains_key(name));
+    for (name, value) in unknown_fields(object, fields.names()) {
+        let is_known = current.is_some_and(|current| current.contains_key(name));
         if rules.volatile.contains(&name) || comes_back(name, value) {
             continue;
         }
@@ -108,13 +112,10 @@ pub(super) fn read_change<T>(
             warnings.extend(warning(name, Some(hint.to_owned()), &[]));
         } else if let Some(rule) = find(rules.other_routes, name) {
             refused.add(name, rule);
-        } else if is_shown {
-            refused.add(
-                name,
-                if SET_ONCE.contains(&name) { "can't be changed: the service sets it" } else { rules.default_rule },
-            );
+        } else if is_known {
+            refused.add(name, if SET_ONCE.contains(&name) { SET_BY_SERVICE } else { rules.default_rule });
         } else {
-            warnings.extend(warning(name, None, asked.names()));
+            warnings.extend(warning(name, None, fields.names()));
         }
     }
     warnings.truncate(MAX_WARNINGS);
@@ -163,24 +164,24 @@ fn closest_name<'a>(name: &str, known: &[&'a str]) -> Option<&'a str> {
 
 /// Compares a value that was sent with the current one: numbers and times match in any notation, and members that
 /// change on their own are ignored.
-fn is_same(sent: &Value, shown: &Value, rules: &BodyRules) -> bool {
-    match (sent, shown) {
-        (Value::Number(sent), Value::Number(shown)) => sent == shown || sent.as_f64() == shown.as_f64(),
-        (Value::String(sent), Value::String(shown)) => sent == shown || is_same_moment(sent, shown),
-        (Value::Array(sent), Value::Array(shown)) => {
-            sent.len() == shown.len() && sent.iter().zip(shown).all(|(sent, shown)| is_same(sent, shown, rules))
+fn is_same(sent: &Value, current: &Value, rules: &BodyRules) -> bool {
+    match (sent, current) {
+        (Value::Number(sent), Value::Number(current)) => sent == current || sent.as_f64() == current.as_f64(),
+        (Value::String(sent), Value::String(current)) => sent == current || is_same_moment(sent, current),
+        (Value::Array(sent), Value::Array(current)) => {
+            sent.len() == current.len() && sent.iter().zip(current).all(|(sent, current)| is_same(sent, current, rules))
         }
-        (Value::Object(sent), Value::Object(shown)) => {
-            let mut names = sent.keys().chain(shown.keys()).filter(|name| !rules.volatile.contains(&name.as_str()));
-            names.all(|name| is_same(sent.get(name).unwrap_or(&NULL), shown.get(name).unwrap_or(&NULL), rules))
+        (Value::Object(sent), Value::Object(current)) => {
+            let mut names = sent.keys().chain(current.keys()).filter(|name| !rules.volatile.contains(&name.as_str()));
+            names.all(|name| is_same(sent.get(name).unwrap_or(&NULL), current.get(name).unwrap_or(&NULL), rules))
         }
-        (sent, shown) => sent == shown,
+        (sent, current) => sent == current,
     }
 }
 
-fn is_same_moment(sent: &str, shown: &str) -> bool {
+fn is_same_moment(sent: &str, current: &str) -> bool {
     let moment = |text: &str| text.starts_with(|sign: char| sign.is_ascii_digit()).then(|| Timestamp::parse_iso(text));
-    matches!((moment(sent).flatten(), moment(shown).flatten()), (Some(sent), Some(shown)) if sent == shown)
+    matches!((moment(sent).flatten(), moment(current).flatten()), (Some(sent), Some(current)) if sent == current)
 }
 
 #[cfg(test)]
@@ -211,17 +212,18 @@ mod tests {
     }
 
     fn changed(sent: Value) -> (usize, String, Vec<String>) {
-        let shown = json!({
+        let current = json!({
             "id": "mon_1", "group": "A", "keyword": "ok", "url": null, "slug": "shop", "position": 0,
             "createdAt": "2026-03-01T09:30:00.000Z", "since": "2026-03-01T09:30:00.000Z",
             "heartbeat": { "periodSeconds": 60, "lastPingAt": null }, "monitors": [{ "id": "a", "name": "A" }], "paused": true, "pausedBy": "plan",
         });
-        let ChangeBody { edit, errors: refused, warnings } = read_change(&mut object(sent), Some(&shown), &RULES, read);
+        let ChangeBody { edit, errors: refused, warnings } =
+            read_change(&mut object(sent), Some(&current), &RULES, read);
         (edit, refused.to_string(), warnings)
     }
 
     #[test]
-    fn what_comes_back_as_it_is_shown_changes_nothing() {
+    fn an_unchanged_document_changes_nothing() {
         let echo = json!({
             "id": "mon_1", "group": "A", "keyword": "ok", "url": null, "slug": "shop", "position": 0.0,
             "createdAt": "2026-03-01T10:30:00+01:00", "since": "2020-01-01T00:00:00Z",
@@ -248,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn what_this_route_does_not_change_is_refused_and_what_is_sent_otherwise_is_told() {
+    fn fields_of_other_routes_are_refused_and_misnamed_fields_get_a_warning() {
         for (sent, refused, warned) in [
             (json!({ "slug": "other" }), "slug can't be changed here", ""),
             (json!({ "slug": null }), "slug can't be changed here", ""),
@@ -265,13 +267,13 @@ mod tests {
             (json!({ "ulrs": "B" }), "", ""),
             (json!({ "since": "2020", "unheard": 1, "u": 2, "x".repeat(5000): 3 }), "", ""),
         ] {
-            let (_, told, warnings) = changed(sent.clone());
-            assert_eq!((told.as_str(), warnings.join("; ").as_str()), (refused, warned), "{sent}");
+            let (_, refusal, warnings) = changed(sent.clone());
+            assert_eq!((refusal.as_str(), warnings.join("; ").as_str()), (refused, warned), "{sent}");
         }
     }
 
     #[test]
-    fn of_something_new_slips_are_told_and_copies_are_not() {
+    fn a_new_resource_warns_of_typos_and_not_of_copied_fields() {
         let sent = object(json!({ "id": "mon_1", "slug": "shop", "group": "A", "urll": "x", "since": "x", "x": 1 }));
         let (_, warnings) = read_new(&sent, &RULES, read);
         assert_eq!(

@@ -9,9 +9,10 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::http::HttpContext;
+use crate::http::error::HandlerResult;
 use crate::http::openapi::value_schemas;
 use crate::http::response::HttpResponse;
-use crate::http::route::{HandlerResult, RoutedRequest};
+use crate::http::routed_request::RoutedRequest;
 use crate::service::Caller;
 use crate::service::usage::PlanUsage;
 

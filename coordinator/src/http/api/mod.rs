@@ -24,7 +24,7 @@ use super::error::ApiError;
 use super::json_body::JsonObject;
 use super::legacy;
 use super::response::HttpResponse;
-use super::route::RoutedRequest;
+use super::routed_request::RoutedRequest;
 use crate::service::idempotency::{IdempotencyKey, RequestOutcome};
 use crate::service::{self, Caller};
 

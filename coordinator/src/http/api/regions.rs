@@ -10,9 +10,10 @@ use serde::Serialize;
 
 use super::enveloped;
 use crate::http::HttpContext;
+use crate::http::error::HandlerResult;
 use crate::http::openapi::value_schemas;
 use crate::http::response::HttpResponse;
-use crate::http::route::{HandlerResult, RoutedRequest};
+use crate::http::routed_request::RoutedRequest;
 use crate::service::Caller;
 
 /// A region with agents in service.

@@ -17,9 +17,10 @@ use super::body_check::{self, BodyRules};
 use super::{created_reply, enveloped_with_warnings, idempotency_key, mask, query_params, to_json, write_reply};
 use crate::http::HttpContext;
 use crate::http::body_fields::{BodyFields, field};
+use crate::http::error::HandlerResult;
 use crate::http::openapi::value_schemas;
 use crate::http::response::HttpResponse;
-use crate::http::route::{HandlerResult, RoutedRequest};
+use crate::http::routed_request::RoutedRequest;
 use crate::service::idempotency::IdempotentRequest;
 use crate::service::{Caller, ServiceError};
 

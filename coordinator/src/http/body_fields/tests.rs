@@ -38,7 +38,7 @@ fn numbers_that_no_integer_holds_are_wrong() {
 }
 
 #[test]
-fn a_description_names_what_is_asked_for() {
+fn a_description_lists_the_fields_that_are_read() {
     let mut description = SchemaBuilder::default();
     let fields = &mut description;
     assert_eq!(fields.text(of("a").required().length(1, 80)), PatchField::Absent);
@@ -57,10 +57,10 @@ fn a_description_names_what_is_asked_for() {
 }
 
 #[test]
-fn a_reader_is_known_by_the_names_that_it_asks_for() {
+fn the_names_of_the_fields_read_are_recorded() {
     let body = body(json!({ "a": 1, "b": 2 }));
-    let mut asked = RecordedFields::new(&body);
-    assert_eq!(asked.integer(of("a")), PatchField::Value(1));
-    assert_eq!(asked.text(of("c")), PatchField::Absent);
-    assert_eq!(asked.names(), ["a", "c"]);
+    let mut fields = RecordedFields::new(&body);
+    assert_eq!(fields.integer(of("a")), PatchField::Value(1));
+    assert_eq!(fields.text(of("c")), PatchField::Absent);
+    assert_eq!(fields.names(), ["a", "c"]);
 }

@@ -7,8 +7,9 @@ mod schema_rows;
 use std::sync::Arc;
 
 use crate::http::HttpContext;
-use crate::http::public::reference;
-use crate::http::route::{HandlerResult, RoutedRequest};
+use crate::http::document_response::reference;
+use crate::http::error::HandlerResult;
+use crate::http::routed_request::RoutedRequest;
 use crate::page_cache::{CompressedDocument, run_blocking};
 use crate::views::RenderError;
 

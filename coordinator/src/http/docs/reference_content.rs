@@ -42,7 +42,7 @@ pub(super) fn reference(context: &HttpContext) -> ApiReference {
             })
             .into(),
         requests: context.key_limit.limit(),
-        tools: context.mcp_tools().tool_list(true).into_iter().map(tool).collect(),
+        tools: mcp::McpTools::shared().tool_list(true).into_iter().map(tool).collect(),
         public_tools: mcp::public_tools().iter().map(tool).collect(),
         samples: SAMPLES.into(),
         secret: openapi::EXAMPLE_SECRET,

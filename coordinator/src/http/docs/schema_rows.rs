@@ -136,7 +136,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_schema_is_told_in_words() {
+    fn a_schema_is_described_in_words() {
         let components = json!({ "schemas": {
             "Region": { "type": "string", "enum": ["asia", "africa"], "description": "A region." },
             "Page": { "type": "object", "properties": {} },

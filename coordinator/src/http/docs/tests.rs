@@ -113,7 +113,7 @@ fn signed() -> Value {
 const CASES: &str = "true false false true false false false";
 
 #[test]
-fn the_samples_tell_a_genuine_webhook_from_another() {
+fn the_samples_recognize_a_genuine_webhook() {
     let folder = tempfile::TempDir::new().unwrap();
     let at = |name: &str| folder.path().join(name);
     fs::write(at("signed.json"), signed().to_string()).unwrap();
@@ -129,8 +129,8 @@ fn the_samples_tell_a_genuine_webhook_from_another() {
             eprintln!("{program} is not installed; its sample was not run");
             continue;
         };
-        let (said, faults) = (String::from_utf8_lossy(&ran.stdout), String::from_utf8_lossy(&ran.stderr));
-        assert_eq!(said.split_whitespace().collect::<Vec<_>>().join(" "), CASES, "{program}: {faults}");
+        let (output, faults) = (String::from_utf8_lossy(&ran.stdout), String::from_utf8_lossy(&ran.stderr));
+        assert_eq!(output.split_whitespace().collect::<Vec<_>>().join(" "), CASES, "{program}: {faults}");
     }
 }
 

@@ -1,6 +1,7 @@
 //! MCP tools generated from the operations of the API: each has a compact schema, and its calls become API requests.
 
 use std::collections::BTreeMap;
+use std::sync::LazyLock;
 
 use ::http::Method;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
@@ -9,8 +10,9 @@ use serde_json::{Map, Value, json};
 use super::response_filter::{self, ResponseFilter};
 use super::{schema, time_tool};
 use crate::http::openapi::operation::ApiOperation;
-use crate::http::openapi::parameter_description;
-use crate::http::{legacy, request_timeout};
+use crate::http::openapi::{operations, parameter_description};
+use crate::http::server::request_timeout;
+use crate::http::{API_PREFIX, legacy};
 
 /// Characters to escape in path segments and query values: all but the unreserved ones.
 const UNESCAPED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
@@ -55,8 +57,14 @@ pub(super) struct ToolRequest {
 }
 
 impl McpTools {
+    /// Tools of all operations of the API, generated on first use.
+    pub(in crate::http) fn shared() -> &'static Self {
+        static TOOLS: LazyLock<McpTools> = LazyLock::new(|| McpTools::new(operations()));
+        &TOOLS
+    }
+
     /// Generates the tools of these operations.
-    pub(in crate::http) fn new(operations: Vec<ApiOperation>) -> Self {
+    fn new(operations: Vec<ApiOperation>) -> Self {
         let tools = operations.into_iter().map(|operation| (to_snake_case(operation.id), Tool::new(operation)));
         Self { tools: tools.collect(), time: time_tool::tool_definition(true) }
     }
@@ -97,7 +105,7 @@ impl McpTools {
         if !clearable.is_empty() {
             clear(&mut arguments, clearable)?;
         }
-        let mut path = String::from(crate::http::API_PREFIX);
+        let mut path = String::from(API_PREFIX);
         for part in operation.path.split('/').skip(1) {
             path.push('/');
             match part.strip_prefix('{').and_then(|part| part.strip_suffix('}')) {

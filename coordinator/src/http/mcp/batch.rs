@@ -33,16 +33,9 @@ const MAX_BYTES: usize = 1 << 20;
 
 impl<'a, H: ToolServer> McpPost<'a, H> {
     /// Creates the state of a POST with a time limit.
-    pub(super) fn new(house: &'a H, headers: &'a HeaderMap, is_batch: bool, patience: Duration) -> Self {
+    pub(super) fn new(server: &'a H, headers: &'a HeaderMap, is_batch: bool, patience: Duration) -> Self {
         let until = Instant::now() + patience;
-        Self {
-            server: house,
-            headers,
-            is_batch,
-            deadline: until,
-            bytes: AtomicUsize::new(0),
-            wrote: AtomicBool::new(false),
-        }
+        Self { server, headers, is_batch, deadline: until, bytes: AtomicUsize::new(0), wrote: AtomicBool::new(false) }
     }
 
     /// Returns true if a tool was called that may change something.
@@ -209,7 +202,7 @@ mod tests {
         }
     }
 
-    async fn sent(house: &Slow, patience: Duration, names: &[&str]) -> Vec<Value> {
+    async fn sent(server: &Slow, patience: Duration, names: &[&str]) -> Vec<Value> {
         let headers = HeaderMap::new();
         let members = names.iter().enumerate().map(|(number, name)| {
             json!({
@@ -217,7 +210,7 @@ mod tests {
                 "params": { "name": name, "arguments": { "number": number } },
             })
         });
-        let answers = McpPost::new(house, &headers, true, patience).responses(members.collect()).await;
+        let answers = McpPost::new(server, &headers, true, patience).responses(members.collect()).await;
         let ids: Vec<_> = answers.iter().map(|(_, answer)| answer["id"].clone()).collect();
         assert_eq!(ids, (0..names.len()).map(Value::from).collect::<Vec<_>>(), "in the order of the messages");
         assert!(answers.iter().all(|(status, _)| !status.is_server_error()), "{answers:?}");
@@ -235,23 +228,23 @@ mod tests {
     #[tokio::test]
     async fn writes_keep_their_order_and_wait_for_no_look() {
         // No slow call ends before the last write has started.
-        let house = Slow::waiting_for(3);
-        let answers = sent(&house, PATIENCE, &["write", "look", "write", "none", "look", "last"]).await;
-        let done = house.done.lock().unwrap().clone();
+        let server = Slow::waiting_for(3);
+        let answers = sent(&server, PATIENCE, &["write", "look", "write", "none", "look", "last"]).await;
+        let done = server.done.lock().unwrap().clone();
         assert_eq!(done[..3], ["write 0", "write 2", "last 5"], "{done:?}");
         assert_eq!(done.len(), 5);
         assert_eq!(answers[3]["error"]["code"], json_rpc::INVALID_PARAMS);
     }
 
     #[tokio::test]
-    async fn what_is_not_done_in_time_is_told_by_itself() {
-        let house = Slow::waiting_for(2);
-        let answers = sent(&house, Duration::from_millis(50), &["write", "look", "stall"]).await;
+    async fn each_call_that_times_out_is_reported_on_its_own() {
+        let server = Slow::waiting_for(2);
+        let answers = sent(&server, Duration::from_millis(50), &["write", "look", "stall"]).await;
         let is_error: Vec<_> = answers.iter().map(|answer| answer["result"]["isError"].clone()).collect();
         assert_eq!(is_error, [false, true, true], "{answers:?}");
         for answer in &answers[1..] {
-            let told = &answer["result"]["content"][0]["text"];
-            assert_eq!(told, "internal: timed out, and may still complete");
+            let text = &answer["result"]["content"][0]["text"];
+            assert_eq!(text, "internal: timed out, and may still complete");
         }
     }
 }

@@ -113,7 +113,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn requests_notifications_and_answers_are_told_apart() {
+    fn requests_notifications_and_responses_are_distinguished() {
         let request = json!({ "jsonrpc": "2.0", "id": 7, "method": "ping", "params": { "a": 1 } });
         let Ok(RpcMessage::Request { id, method, params }) = parse_message(request) else { panic!() };
         assert_eq!((id, method.as_str(), params.len()), (json!(7), "ping", 1));

@@ -10,12 +10,14 @@ use parallax_core::id::{MonitorId, PageId};
 use parallax_core::rate_limit::RateLimitStatus;
 use serde_json::{Map, Value, json};
 
-use super::api_tools::ToolRequest;
+use super::api_tools::{McpTools, ToolRequest};
 use super::{ToolOutcome, ToolServer, time_tool};
 use crate::http::api::monitors::view::down_reason;
+use crate::http::auth::run_authenticated;
 use crate::http::error::ApiError;
-use crate::http::route::{NoStoreFlag, RouteTable, RoutedRequest};
-use crate::http::{HttpContext, json_body, legacy, run_authenticated};
+use crate::http::route::RouteTable;
+use crate::http::routed_request::{NoStoreFlag, RoutedRequest};
+use crate::http::{HttpContext, json_body, legacy};
 use crate::service::Caller;
 
 /// Tool whose result is the public status document, extended by the reasons of failures.
@@ -35,17 +37,16 @@ impl KeyToolServer {
     }
 
     /// Runs the API request of a tool call.
-    async fn send_request(&self, asked: ToolRequest) -> ToolOutcome {
+    async fn send_request(&self, request: ToolRequest) -> ToolOutcome {
         let mut headers = HeaderMap::new();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-        let ToolRequest { method, path, query, body, .. } = asked;
+        let ToolRequest { method, path, query, body, .. } = request;
         let body = json_body::from_bytes(body.unwrap_or_default());
         let caller = self.caller.clone();
         let answered = match self.table.find(&method, &path) {
             Ok((route, params)) => {
-                let seal = NoStoreFlag::default();
-                let call =
-                    RoutedRequest { caller, method, path, query, peer: None, params, headers, body, no_store: seal };
+                let no_store = NoStoreFlag::default();
+                let call = RoutedRequest { caller, method, path, query, peer: None, params, headers, body, no_store };
                 run_authenticated(&self.context, route, call).await
             }
             Err(refused) => Err(refused),
@@ -62,7 +63,7 @@ impl KeyToolServer {
     /// Adds `downReason` to each monitor of a status document, which keys may read and visitors may not.
     async fn add_reasons(&self, page: PageId, document: &mut Value) {
         let Ok(monitors) = self.context.service.monitors(&self.caller, page).await else { return };
-        let reasons = monitors.iter().filter_map(|shown| Some((shown.monitor.id, down_reason(shown)?)));
+        let reasons = monitors.iter().filter_map(|current| Some((current.monitor.id, down_reason(current)?)));
         add_reasons(document, reasons);
     }
 
@@ -87,7 +88,7 @@ impl KeyToolServer {
 
 impl ToolServer for KeyToolServer {
     fn tool_list(&self) -> Vec<&Value> {
-        self.context.mcp_tools().tool_list(self.caller.key.access.can_write())
+        McpTools::shared().tool_list(self.caller.key.access.can_write())
     }
 
     fn is_public(&self) -> bool {
@@ -104,11 +105,11 @@ impl ToolServer for KeyToolServer {
     }
 
     fn is_slow(&self, name: &str) -> bool {
-        self.context.mcp_tools().is_slow(name)
+        McpTools::shared().is_slow(name)
     }
 
     fn writes(&self, name: &str) -> bool {
-        self.context.mcp_tools().writes(name).unwrap_or(false)
+        McpTools::shared().writes(name).unwrap_or(false)
     }
 
     fn call(&self, name: String, arguments: Map<String, Value>) -> BoxFuture<'_, Option<ToolOutcome>> {
@@ -116,18 +117,18 @@ impl ToolServer for KeyToolServer {
             if name == time_tool::NAME {
                 return Some(self.current_time(arguments));
             }
-            let tools = self.context.mcp_tools();
+            let tools = McpTools::shared();
             if tools.writes(&name)? && !self.caller.key.access.can_write() {
                 return Some(ToolOutcome::Failed("this key may only read; use a key with write access".to_owned()));
             }
             let page = arguments.get("pageId").filter(|_| name == STATUS).and_then(Value::as_str);
             let page = page.and_then(|id| id.parse().ok());
-            let asked = match tools.request_for(&name, arguments) {
-                Ok(asked) => asked,
+            let request = match tools.request_for(&name, arguments) {
+                Ok(request) => request,
                 Err(words) => return Some(ToolOutcome::Failed(words)),
             };
-            let wanted = asked.filter.clone();
-            Some(match self.send_request(asked).await {
+            let wanted = request.filter.clone();
+            Some(match self.send_request(request).await {
                 ToolOutcome::Done(mut document) => {
                     if let Some(page) = page {
                         self.add_reasons(page, &mut document).await;
@@ -171,10 +172,10 @@ mod tests {
         let ids = [1, 2, 3].map(MonitorId::from_u128);
         let listed = ids.map(|id| json!({ "id": id.to_string() }));
         let mut document = json!({ "monitors": listed, legacy::OLD_MONITORS: listed });
-        let mut asked = 0;
-        let reasons = ids.iter().skip(1).inspect(|_| asked += 1);
+        let mut read = 0;
+        let reasons = ids.iter().skip(1).inspect(|_| read += 1);
         add_reasons(&mut document, reasons.map(|id| (*id, format!("down: {id}"))));
-        assert_eq!(asked, 2);
+        assert_eq!(read, 2);
         let down = |id: MonitorId| json!({ "id": id.to_string(), "downReason": format!("down: {id}") });
         let expected = json!([{ "id": ids[0].to_string(), "downReason": null }, down(ids[1]), down(ids[2])]);
         assert_eq!((&document["monitors"], &document[legacy::OLD_MONITORS]), (&expected, &expected));

@@ -30,10 +30,13 @@ use parallax_core::rate_limit::RateLimitStatus;
 use parallax_core::validation::ValidationErrors;
 use serde_json::{Map, Value, json};
 
+use super::HttpContext;
+use super::error::HandlerResult;
 use super::json_body::{self, RequestBody};
 use super::response::HttpResponse;
-use super::route::{HandlerResult, RouteTable, RoutedRequest};
-use super::{HttpContext, request_timeout};
+use super::route::RouteTable;
+use super::routed_request::RoutedRequest;
+use super::server::request_timeout;
 use crate::service::Caller;
 use batch::McpPost;
 use json_rpc::RpcError;
@@ -83,8 +86,8 @@ pub(super) async fn post(
     table: Arc<RouteTable>,
     mut call: RoutedRequest<Caller>,
 ) -> HandlerResult {
-    let house = KeyToolServer::new(Arc::clone(&context), table, call.caller);
-    Ok(handle_post(&context, &house, PATIENCE, (&call.headers, &mut call.body)).await)
+    let server = KeyToolServer::new(Arc::clone(&context), table, call.caller);
+    Ok(handle_post(&context, &server, PATIENCE, (&call.headers, &mut call.body)).await)
 }
 
 /// Handles a POST with one message or a batch.
@@ -93,25 +96,25 @@ pub(super) async fn post(
 /// batch are counted before any of them runs.
 async fn handle_post(
     context: &HttpContext,
-    house: &impl ToolServer,
+    server: &impl ToolServer,
     patience: Duration,
     (headers, body): (&HeaderMap, &mut RequestBody),
 ) -> HttpResponse {
-    let mut allowance = match house.admit(1) {
+    let mut allowance = match server.admit(1) {
         Ok(allowance) => allowance,
         Err(allowance) => return rate_limited(&allowance),
     };
-    let (members, is_batch) = match parse_messages(context, house, headers, body).await {
+    let (members, is_batch) = match parse_messages(context, server, headers, body).await {
         Ok(sent) => sent,
         Err(fault) => return error_response(&Value::Null, &fault).with_allowance(&allowance),
     };
     if let Some(more) = u32::try_from(members.len()).ok().and_then(|all| all.checked_sub(1)).filter(|more| *more > 0) {
-        allowance = match house.admit(more) {
+        allowance = match server.admit(more) {
             Ok(allowance) => allowance,
             Err(allowance) => return rate_limited(&allowance),
         };
     }
-    let post = McpPost::new(house, headers, is_batch, patience);
+    let post = McpPost::new(server, headers, is_batch, patience);
     let mut answers = post.responses(members).await;
     let is_well = answers.iter().all(|(status, _)| is_batch || status.is_success());
     let reply = if answers.is_empty() {
@@ -131,11 +134,11 @@ async fn handle_post(
 /// Parses a POST into its messages, and returns whether they are a batch.
 async fn parse_messages(
     context: &HttpContext,
-    house: &impl ToolServer,
+    server: &impl ToolServer,
     headers: &HeaderMap,
     body: &mut RequestBody,
 ) -> Result<(Vec<Value>, bool), RpcError> {
-    origin::check_origin(headers, context.service.base_url(), &house.own_addresses(), house.allows_any_origin())
+    origin::check_origin(headers, context.service.base_url(), &server.own_addresses(), server.allows_any_origin())
         .map_err(|words| RpcError::new(json_rpc::INVALID_REQUEST, words).with_status(StatusCode::FORBIDDEN))?;
     let unread = |faults: ValidationErrors| RpcError::new(json_rpc::PARSE_ERROR, faults.to_string());
     let bytes = json_body::read_bytes(headers, body).await.map_err(unread)?;
@@ -161,14 +164,14 @@ fn check_batch(headers: &HeaderMap, members: &[Value]) -> Result<(), RpcError> {
 
 impl<H: ToolServer> McpPost<'_, H> {
     async fn handle_request(&self, method: &str, params: Map<String, Value>) -> Result<Value, RpcError> {
-        let house = self.server;
+        let server = self.server;
         let era =
             if self.is_batch { ProtocolEra::Legacy } else { protocol_version::protocol_era(self.headers, &params)? };
         match era {
             ProtocolEra::Modern => {
                 protocol_version::check_headers(self.headers, method, &params)?;
                 // The tools and instructions of a key depend on its access.
-                let scope = if house.is_public() { "public" } else { "private" };
+                let scope = if server.is_public() { "public" } else { "private" };
                 let mut done = match method {
                     "server/discover" => {
                         let mut supported = vec![protocol_version::MODERN_VERSION];
@@ -179,7 +182,7 @@ impl<H: ToolServer> McpPost<'_, H> {
                         })
                     }
                     "tools/list" => {
-                        json!({ "tools": listed(house, &params)?, "ttlMs": TOOL_LIST_TTL_MS, "cacheScope": scope })
+                        json!({ "tools": listed(server, &params)?, "ttlMs": TOOL_LIST_TTL_MS, "cacheScope": scope })
                     }
                     "tools/call" => self.call_tool(params).await?,
                     other => return Err(unknown_method(other).with_status(StatusCode::NOT_FOUND)),
@@ -248,16 +251,16 @@ impl<H: ToolServer> McpPost<'_, H> {
 }
 
 /// Lists the tools. The list has one page, so any cursor is invalid.
-fn listed<'a>(house: &'a impl ToolServer, params: &Map<String, Value>) -> Result<Vec<&'a Value>, RpcError> {
+fn listed<'a>(server: &'a impl ToolServer, params: &Map<String, Value>) -> Result<Vec<&'a Value>, RpcError> {
     match params.get("cursor") {
-        None | Some(Value::Null) => Ok(house.tool_list()),
+        None | Some(Value::Null) => Ok(server.tool_list()),
         Some(_) => Err(RpcError::new(json_rpc::INVALID_PARAMS, "cursor is not supported: the list has only one page")),
     }
 }
 
 fn unknown_method(method: &str) -> RpcError {
-    let shown: String = method.chars().take(80).collect();
-    RpcError::new(json_rpc::METHOD_NOT_FOUND, format!("there is no method {shown}"))
+    let quoted: String = method.chars().take(80).collect();
+    RpcError::new(json_rpc::METHOD_NOT_FOUND, format!("there is no method {quoted}"))
 }
 
 fn rate_limited(allowance: &RateLimitStatus) -> HttpResponse {

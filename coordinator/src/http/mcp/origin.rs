@@ -71,7 +71,7 @@ mod tests {
     }
 
     #[test]
-    fn an_open_door_takes_every_site_unless_it_is_for_its_own_host_alone() {
+    fn an_open_endpoint_accepts_every_site_unless_limited_to_its_own_host() {
         let judged = |base: &str, origin: &str, host: &str| {
             let headers = [(HOST, host.parse().unwrap()), (ORIGIN, origin.parse().unwrap())];
             check_origin(&HeaderMap::from_iter(headers), base, &[], true).is_ok()
@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn a_door_with_addresses_of_its_own_lets_their_sites_in() {
+    fn an_endpoint_with_its_own_addresses_accepts_their_sites() {
         let (base, own) = ("https://status.example", ["https://shop.pages.example", "https://status.shop.example"]);
         for origin in [base, own[0], own[1], "https://STATUS.shop.example", "https://status.shop.example:443"] {
             assert!(is_let_in_at(&own, base, Some(origin), "shop.pages.example"), "{origin}");

@@ -14,20 +14,23 @@ use serde_json::{Map, Value, json};
 
 use super::response_filter::{self, ResponseFilter};
 use super::{ToolOutcome, ToolServer, origin, time_tool};
+use crate::http::HttpContext;
 use crate::http::api::pages::status;
+use crate::http::document_response::allow_cross_origin;
+use crate::http::error::HandlerResult;
 use crate::http::legacy;
-use crate::http::public::{allow_cross_origin, authorize};
+use crate::http::public::authorize;
 use crate::http::response::HttpResponse;
-use crate::http::route::{HandlerResult, RoutedRequest};
-use crate::http::{HttpContext, request_timeout};
+use crate::http::routed_request::RoutedRequest;
+use crate::http::server::request_timeout;
 use crate::service::authorize::AuthorizedPage;
 
 /// `POST /p/{slug}/mcp`
 pub(in crate::http) async fn post_public(context: Arc<HttpContext>, mut call: RoutedRequest<()>) -> HandlerResult {
     let page = authorize(&context, &call)?;
-    let house = PageToolServer { context: Arc::clone(&context), page, listed: public_tools() };
-    let reply = super::handle_post(&context, &house, PATIENCE, (&call.headers, &mut call.body)).await;
-    Ok(allow_cross_origin(&house.page, reply).with(ACCESS_CONTROL_EXPOSE_HEADERS, EXPOSED_HEADERS))
+    let server = PageToolServer { context: Arc::clone(&context), page, listed: public_tools() };
+    let reply = super::handle_post(&context, &server, PATIENCE, (&call.headers, &mut call.body)).await;
+    Ok(allow_cross_origin(&server.page, reply).with(ACCESS_CONTROL_EXPOSE_HEADERS, EXPOSED_HEADERS))
 }
 
 /// `OPTIONS /p/{slug}/mcp`: CORS preflight (WHATWG Fetch, 4.8). Browsers send it without cookies, so a protected page
@@ -103,8 +106,8 @@ impl ToolServer for PageToolServer {
         Box::pin(async move {
             if name == time_tool::NAME {
                 let zone = time_tool::take_timezone(&mut arguments, self.page.page().timezone);
-                let told = zone.map(|zone| time_tool::current_time(self.context.service.now(), zone));
-                return Some(told.map_or_else(ToolOutcome::Failed, ToolOutcome::Done));
+                let time = zone.map(|zone| time_tool::current_time(self.context.service.now(), zone));
+                return Some(time.map_or_else(ToolOutcome::Failed, ToolOutcome::Done));
             }
             let name = legacy::new_tool(&name);
             let (_, field, has_status, _) = TOOLS.into_iter().find(|(known, ..)| *known == name)?;

@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn the_era_is_told_by_header_and_message_together() {
+    fn header_and_message_together_decide_the_era() {
         for (header, named, expected) in [
             (None, None, Ok(ProtocolEra::Legacy)),
             (Some("2025-06-18"), None, Ok(ProtocolEra::Legacy)),

@@ -27,7 +27,7 @@ async fn sent(client: &TestClient, key: &str, more: &[(&'static str, &str)], bod
     client.send("POST", "/api/v1/mcp", &headers, &body.to_string()).await
 }
 
-async fn asked(client: &TestClient, key: &str, body: Value) -> Value {
+async fn reply_to(client: &TestClient, key: &str, body: Value) -> Value {
     let answered = sent(client, key, &[], &body).await;
     assert_eq!(answered.status, 200, "{answered:?}");
     answered.body
@@ -53,15 +53,15 @@ async fn an_older_client_says_hello_lists_and_calls() {
     let client = TestClient::new().await;
     for (wanted, given) in [("2025-03-26", "2025-03-26"), ("2025-06-18", "2025-06-18"), ("2020-01-01", "2025-11-25")] {
         let hello =
-            asked(&client, &client.read_key, message(1, "initialize", json!({ "protocolVersion": wanted }))).await;
+            reply_to(&client, &client.read_key, message(1, "initialize", json!({ "protocolVersion": wanted }))).await;
         assert_eq!((&hello["id"], &hello["result"]["protocolVersion"]), (&json!(1), &json!(given)));
         assert_eq!(hello["result"]["capabilities"], json!({ "tools": {} }));
     }
     let note = json!({ "jsonrpc": "2.0", "method": "notifications/initialized" });
     let noted = sent(&client, &client.read_key, &[("mcp-protocol-version", "2025-06-18")], &note).await;
     assert_eq!((noted.status, noted.body), (202, Value::Null));
-    assert_eq!(asked(&client, &client.read_key, message(2, "ping", json!({}))).await["result"], json!({}));
-    let pages = asked(&client, &client.read_key, tool(3, "list_pages", json!({}))).await;
+    assert_eq!(reply_to(&client, &client.read_key, message(2, "ping", json!({}))).await["result"], json!({}));
+    let pages = reply_to(&client, &client.read_key, tool(3, "list_pages", json!({}))).await;
     let result = &pages["result"];
     assert_eq!((&result["isError"], &result["structuredContent"]["pages"][0]["slug"]), (&json!(false), &json!("shop")));
     let text: Value = serde_json::from_str(result["content"][0]["text"].as_str().unwrap()).unwrap();
@@ -75,25 +75,25 @@ async fn a_key_has_the_tools_of_its_access() {
         let tools = list["result"]["tools"].as_array().cloned().unwrap_or_default();
         tools.iter().filter_map(|tool| tool["name"].as_str().map(str::to_owned)).collect()
     };
-    let all = names(asked(&client, &client.write_key, message(1, "tools/list", json!({}))).await);
-    let read = names(asked(&client, &client.read_key, message(1, "tools/list", json!({}))).await);
+    let all = names(reply_to(&client, &client.write_key, message(1, "tools/list", json!({}))).await);
+    let read = names(reply_to(&client, &client.read_key, message(1, "tools/list", json!({}))).await);
     assert!(all.contains(&"create_monitor".to_owned()) && !read.contains(&"create_monitor".to_owned()));
     assert!(read.contains(&"list_monitors".to_owned()) && all.is_sorted());
     let page = client.world.shop.id.to_string();
     let made = json!({ "pageId": page, "url": "https://a.example" });
-    let refused = asked(&client, &client.read_key, tool(2, "create_monitor", made.clone())).await;
+    let refused = reply_to(&client, &client.read_key, tool(2, "create_monitor", made.clone())).await;
     assert_eq!(refused["result"]["isError"], true);
     assert!(refused["result"]["content"][0]["text"].as_str().unwrap().contains("only read"));
     let [(old_list, _), (old_create, _)] = crate::http::legacy::OLD_TOOLS;
-    let done = asked(&client, &client.write_key, tool(3, old_create, made)).await;
+    let done = reply_to(&client, &client.write_key, tool(3, old_create, made)).await;
     assert_eq!(done["result"]["structuredContent"]["monitor"]["url"], "https://a.example");
-    let listed = asked(&client, &client.read_key, tool(4, old_list, json!({ "pageId": page }))).await;
+    let listed = reply_to(&client, &client.read_key, tool(4, old_list, json!({ "pageId": page }))).await;
     assert_eq!(listed["result"]["structuredContent"]["monitors"].as_array().unwrap().len(), 1);
     // A key of another page can't access the page, neither by tool nor by API.
-    let foreign = asked(&client, &client.page_key, tool(5, "list_monitors", json!({ "pageId": page }))).await;
+    let foreign = reply_to(&client, &client.page_key, tool(5, "list_monitors", json!({ "pageId": page }))).await;
     assert!(foreign["result"]["content"][0]["text"].as_str().unwrap().starts_with("not_found"));
     let bad = json!({ "pageId": page, "url": "ftp://a.example" });
-    let bad = asked(&client, &client.write_key, tool(6, "create_monitor", bad)).await;
+    let bad = reply_to(&client, &client.write_key, tool(6, "create_monitor", bad)).await;
     assert_eq!(bad["result"]["content"][0]["text"], "bad_request: url must be an http or https URL");
 }
 
@@ -168,7 +168,7 @@ async fn what_is_no_message_is_answered_by_code() {
         (json!({ "name": "list_pages", "arguments": [] }), "arguments must be an object"),
         (json!({ "name": "drop_tables" }), "there is no tool drop_tables"),
     ] {
-        let refused = asked(&client, &client.write_key, message(1, "tools/call", params)).await;
+        let refused = reply_to(&client, &client.write_key, message(1, "tools/call", params)).await;
         assert_eq!((&refused["error"]["code"], &refused["error"]["message"]), (&json!(-32602), &json!(words)));
     }
 }
@@ -184,7 +184,7 @@ async fn another_sites_page_is_kept_out() {
 }
 
 #[tokio::test]
-async fn a_pages_door_is_open_to_every_site_as_far_as_the_page_is_everybodys() {
+async fn a_public_pages_endpoint_is_open_to_every_site() {
     let client = TestClient::new().await;
     let domain = Some("status.shop.example".to_owned());
     client.world.put_page(Page { custom_domain: domain, ..client.world.shop.clone() }).await;
@@ -203,8 +203,8 @@ async fn a_pages_door_is_open_to_every_site_as_far_as_the_page_is_everybodys() {
             assert_eq!(answered.headers["access-control-allow-origin"], "*");
             assert!(!answered.headers.contains_key("access-control-allow-credentials"));
         }
-        let asked = [("host", host), ("origin", "https://evil.example"), ("access-control-request-method", "POST")];
-        let preflight = client.send("OPTIONS", path, &asked, "").await;
+        let headers = [("host", host), ("origin", "https://evil.example"), ("access-control-request-method", "POST")];
+        let preflight = client.send("OPTIONS", path, &headers, "").await;
         assert_eq!((preflight.status, &preflight.headers["access-control-allow-origin"]), (204, &"*".parse().unwrap()));
         let taken = preflight.headers["access-control-allow-headers"].to_str().unwrap();
         for header in ["content-type", "mcp-protocol-version", "mcp-method", "mcp-name"] {

@@ -31,13 +31,13 @@ pub(super) fn tool_definition(has_pages: bool) -> Value {
 /// # Errors
 /// Message on the invalid argument.
 pub(super) fn take_timezone(arguments: &mut Map<String, Value>, zone: Tz) -> Result<Tz, String> {
-    let asked = arguments.shift_remove("timezone");
+    let argument = arguments.shift_remove("timezone");
     if let Some(name) = arguments.keys().next() {
         return Err(format!("there is no argument {name}"));
     }
-    match asked {
+    match argument {
         None | Some(Value::Null) => Ok(zone),
-        Some(asked) => asked
+        Some(argument) => argument
             .as_str()
             .and_then(|name| name.trim().parse().ok())
             .ok_or_else(|| "timezone must be an IANA time zone".to_owned()),
@@ -73,18 +73,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_time_is_told_in_utc_and_in_a_zone() {
+    fn the_time_is_in_utc_and_in_a_zone() {
         let now = Timestamp::parse_iso("2026-11-29T23:30:00Z").unwrap();
         let expected = json!({
             "now": "2026-11-29T23:30:00.000Z", "epochMs": 1_795_995_000_000_i64, "timezone": "Europe/Berlin",
             "local": "2026-11-30T00:30:00+01:00", "weekday": "Monday",
         });
         assert_eq!(current_time(now, chrono_tz::Europe::Berlin), expected);
-        let asked = |arguments: Value| take_timezone(&mut arguments.as_object().cloned().unwrap(), chrono_tz::UTC);
-        assert_eq!(asked(json!({})), Ok(chrono_tz::UTC));
-        assert_eq!(asked(json!({ "timezone": "Asia/Tokyo" })), Ok(chrono_tz::Asia::Tokyo));
+        let zone_of = |arguments: Value| take_timezone(&mut arguments.as_object().cloned().unwrap(), chrono_tz::UTC);
+        assert_eq!(zone_of(json!({})), Ok(chrono_tz::UTC));
+        assert_eq!(zone_of(json!({ "timezone": "Asia/Tokyo" })), Ok(chrono_tz::Asia::Tokyo));
         for wrong in [json!({ "timezone": "Mars/Base" }), json!({ "timezone": 5 }), json!({ "zone": "UTC" })] {
-            assert!(asked(wrong).is_err());
+            assert!(zone_of(wrong).is_err());
         }
     }
 }

@@ -1,31 +1,18 @@
 //! Examples of requests and responses, one for each schema: a small shop and its status page.
 
 mod alerts;
+pub(super) mod incidents;
 mod keys;
 
 use std::collections::BTreeMap;
 
-use parallax_core::id::{DeliveryId, DeployId, IncidentId, MonitorId, PageId, SeriesId, UpdateId};
 use serde_json::{Value, json};
 
+use super::sample_shop::{
+    DELIVERY, DEPLOY, DESTINATION, HEARTBEAT, INCIDENT, MONITOR, PAGE, PAGE_URL, SUBSCRIBER, TARGET,
+};
 use super::webhooks;
-
-/// The example page.
-pub(super) const PAGE: PageId = PageId::from_u128(0x019c_a9f0_6c12_7be2_9d41_c08e_51f7_3a60);
-/// The page's monitor.
-pub(super) const MONITOR: MonitorId = MonitorId::from_u128(0x019c_a9f1_b7a0_4c1e_8f22_6d90_e3b5_174c);
-/// A delivery of one of the monitor's alerts.
-pub(super) const DELIVERY: DeliveryId = DeliveryId::from_u128(0x019c_aa7e_0d31_52f8_b6c4_19a7_7e02_d5f3);
-/// The page's address.
-pub(super) const PAGE_URL: &str = "https://status.shop.example";
-/// The URL the monitor requests.
-pub(super) const TARGET: &str = "https://shop.example/health";
-
-const HEARTBEAT: MonitorId = MonitorId::from_u128(0x019c_a9f2_3e55_7a08_93bd_f41c_0562_e8d7);
-const INCIDENT: IncidentId = IncidentId::from_u128(0x019c_aa7e_0d30_61b4_a2e9_5c37_d8f0_1b42);
-const UPDATE: UpdateId = UpdateId::from_u128(0x019c_aa7e_5d8c_20f7_8e16_b39a_4cd2_7065);
-const DEPLOY: DeployId = DeployId::from_u128(0x019c_aa60_f94e_13a5_bd78_02e6_9fc1_584b);
-const SERIES: SeriesId = SeriesId::from_u128(0x019c_aa10_2b67_58d0_97a3_e4f1_6b0c_d928);
+use incidents::{affected, incident, public_entry, repeat, update, window};
 
 /// Returns an example of a path parameter, or of a field that holds an id.
 pub(super) fn id(name: &str) -> String {
@@ -34,8 +21,8 @@ pub(super) fn id(name: &str) -> String {
         "monitorId" => MONITOR.to_string(),
         "incidentId" => INCIDENT.to_string(),
         "deployId" => DEPLOY.to_string(),
-        "destinationId" => alerts::DESTINATION.to_string(),
-        "subscriberId" => alerts::SUBSCRIBER.to_string(),
+        "destinationId" => DESTINATION.to_string(),
+        "subscriberId" => SUBSCRIBER.to_string(),
         "deliveryId" => DELIVERY.to_string(),
         _ => String::new(),
     }
@@ -339,60 +326,4 @@ fn event() -> Value {
 
 fn away() -> Value {
     json!({ "from": "2026-03-01T02:03:10.000Z", "until": "2026-03-01T02:07:30.000Z" })
-}
-
-fn affected() -> Value {
-    json!({ "id": MONITOR.to_string(), "name": "Checkout", "impact": "partial" })
-}
-
-fn update(at: &Value) -> Value {
-    json!({ "id": UPDATE.to_string(), "status": "identified", "body": "A disk is full.", "createdAt": at })
-}
-
-fn repeat(stopped_at: &Value) -> Value {
-    json!({
-        "every": "monthly-weekday", "timezone": "Europe/Berlin", "seriesId": SERIES.to_string(),
-        "stoppedAt": stopped_at,
-    })
-}
-
-/// Returns the token in a subscriber's links.
-pub(super) fn subscriber_token() -> String {
-    let id = alerts::SUBSCRIBER.to_string();
-    parallax_core::link_token::encode(&id, parallax_core::id::SubscriberId::PREFIX, [0x5a; 16])
-}
-
-pub(super) fn incident() -> Value {
-    json!({
-        "id": INCIDENT.to_string(), "kind": "incident", "title": "Checkout is down", "status": "identified",
-        "impact": "partial", "startedAt": "2026-03-01T09:30:00.000Z", "endsAt": null, "resolvedAt": null,
-        "automatic": false, "remind": ["1h"], "repeat": null, "postmortem": null, "monitors": [affected()],
-        "updates": [update(&json!("2026-03-01T09:32:20.000Z"))],
-    })
-}
-
-fn window() -> Value {
-    let mut window = incident();
-    for (name, value) in [
-        ("kind", json!("maintenance")),
-        ("title", json!("Database upgrade")),
-        ("status", json!("scheduled")),
-        ("impact", json!("none")),
-        ("startedAt", json!("2026-12-08T02:00:00.000Z")),
-        ("endsAt", json!("2026-12-08T03:00:00.000Z")),
-        ("remind", json!(["1d", "1h"])),
-        ("repeat", repeat(&Value::Null)),
-        ("updates", json!([])),
-    ] {
-        window[name] = value;
-    }
-    window
-}
-
-fn public_entry() -> Value {
-    json!({
-        "id": INCIDENT.to_string(), "kind": "incident", "title": "Checkout is down", "status": "identified",
-        "impact": "partial", "startedAt": 1_772_357_400_000_i64, "endsAt": null, "resolvedAt": null, "repeat": null,
-        "postmortem": null, "monitors": [affected()], "updates": [update(&json!(1_772_357_540_000_i64))],
-    })
 }

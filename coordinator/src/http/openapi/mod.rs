@@ -7,13 +7,14 @@ mod examples;
 mod openapi_document;
 pub(in crate::http) mod operation;
 mod operations;
+mod sample_shop;
 pub(in crate::http) mod value_schemas;
 mod webhooks;
 
 #[cfg(test)]
 pub(in crate::http) use openapi_document::standalone_schema;
 pub(in crate::http) use operations::operations;
-pub(in crate::http) use webhooks::EXAMPLE_SECRET;
+pub(in crate::http) use sample_shop::EXAMPLE_SECRET;
 
 use std::sync::Arc;
 
@@ -22,12 +23,18 @@ use ::http::{HeaderValue, StatusCode};
 use serde_json::{Value, json};
 
 use super::HttpContext;
-use super::response::HttpResponse;
-use super::route::{HandlerResult, RoutedRequest};
+use super::error::HandlerResult;
+use super::response::{HttpResponse, etag_of_body};
+use super::routed_request::RoutedRequest;
 
 /// `GET /api/v1/openapi.json`: needs no key and can be read cross-origin.
 pub(super) async fn show(context: Arc<HttpContext>, call: RoutedRequest<()>) -> HandlerResult {
-    let (written, tag) = context.openapi_document();
+    // All responses share one copy.
+    let (written, tag) = context.openapi_document.get_or_init(|| {
+        let written = to_bytes(context.service.base_url());
+        let tag = etag_of_body(&written);
+        (written.into(), tag)
+    });
     let reply = HttpResponse::json_bytes(StatusCode::OK, written.clone()).permanent();
     Ok(reply.with(ACCESS_CONTROL_ALLOW_ORIGIN, HeaderValue::from_static("*")).with_known_etag(tag, &call.headers))
 }
@@ -38,7 +45,7 @@ pub(super) fn description(base_url: &str) -> Value {
 }
 
 /// Returns the description as bytes.
-pub(super) fn to_bytes(base_url: &str) -> Vec<u8> {
+fn to_bytes(base_url: &str) -> Vec<u8> {
     serde_json::to_vec(&description(base_url)).unwrap_or_default()
 }
 

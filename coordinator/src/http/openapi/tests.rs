@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::*;
 use crate::http::route::HttpRoute;
-use crate::http::routes;
+use crate::http::routes::routes;
 
 /// Converts a path to the form in the route table.
 fn routed(path: &str) -> String {

@@ -11,13 +11,11 @@ use parallax_core::vantage::{Region, RegionSet, VantageNo};
 use schemars::SchemaGenerator;
 use serde_json::{Map, Value, json};
 
-use super::examples;
+use super::sample_shop::{DELIVERY, EXAMPLE_SECRET, MONITOR, PAGE, PAGE_URL, TARGET};
 use crate::notify::deliver::signature::{self, SigningSecret};
 use crate::notify::render::alert_payload::{AlertPayload, AlertSubject};
 use crate::notify::render::{AgentLabel, AgentLabels, Alert};
 
-/// The secret that the examples are signed with: the numbers from 0 to 31.
-pub(in crate::http) const EXAMPLE_SECRET: &str = "whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=";
 /// Start of the example outage.
 const DOWN_SINCE: Timestamp = Timestamp::from_millis(1_772_357_400_000);
 /// Milliseconds between two examples.
@@ -93,7 +91,7 @@ fn parameters(schema: Value, at: Timestamp, body: &[u8]) -> Vec<Value> {
         json!({ "type": "string" }),
     ];
     let Ok(secret) = SigningSecret::parse(EXAMPLE_SECRET) else { return Vec::new() };
-    let headers = signature::signature_headers(&secret, None, examples::DELIVERY, at, body).unwrap_or_default();
+    let headers = signature::signature_headers(&secret, None, DELIVERY, at, body).unwrap_or_default();
     headers
         .into_iter()
         .zip(about)
@@ -145,12 +143,12 @@ fn example_time(kind: AlertKind) -> Timestamp {
 
 fn alert(kind: AlertKind) -> AlertPayload {
     let subject = AlertSubject {
-        page_id: examples::PAGE,
+        page_id: PAGE,
         page: "Example Shop".to_owned(),
-        page_url: examples::PAGE_URL.to_owned(),
-        monitor_id: examples::MONITOR,
+        page_url: PAGE_URL.to_owned(),
+        monitor_id: MONITOR,
         monitor: "Checkout".to_owned(),
-        url: Some(examples::TARGET.to_owned()),
+        url: Some(TARGET.to_owned()),
     };
     let ended = matches!(kind, AlertKind::Recovered | AlertKind::BackToNormal);
     let change = StatusChange {

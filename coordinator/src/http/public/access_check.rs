@@ -3,10 +3,10 @@
 use ::http::HeaderMap;
 use ::http::header::HOST;
 
-use super::login;
+use super::cookie;
 use crate::http::HttpContext;
 use crate::http::error::ApiError;
-use crate::http::route::RoutedRequest;
+use crate::http::routed_request::RoutedRequest;
 use crate::service::ServiceError;
 use crate::service::authorize::{AccessDecision, AuthorizedPage, PageAddress};
 use crate::service::hosts::HostOwner;
@@ -33,33 +33,12 @@ pub(in crate::http) fn authorize(context: &HttpContext, call: &RoutedRequest<()>
     or_not_found(check_access(context, call, None)?)
 }
 
-/// Like [`authorize`], for pages that people view: a visitor without access gets the login form and is redirected back
-/// afterwards.
-///
-/// # Errors
-/// [`ApiError::PageNotFound`] if there is no page, [`ApiError::LoginRequired`] if this visitor may not see it.
-pub(in crate::http) fn authorize_or_login(
-    context: &HttpContext,
-    call: &RoutedRequest<()>,
-) -> Result<AuthorizedPage, ApiError> {
-    if feed_token(call).is_some() {
-        return authorize(context, call);
-    }
-    match check_access(context, call, None)? {
-        AccessDecision::Granted(page) => Ok(*page),
-        locked => Err(ApiError::LoginRequired(login::form(context, call, &locked)?)),
-    }
-}
-
 /// Like [`authorize`], for what feed readers, calendars and badges fetch: a token in the path also gives access, as
 /// `/p/{slug}/t/{token}/...`.
 ///
 /// # Errors
 /// As [`authorize`].
-pub(in crate::http) fn authorize_feed(
-    context: &HttpContext,
-    call: &RoutedRequest<()>,
-) -> Result<AuthorizedPage, ApiError> {
+pub(super) fn authorize_feed(context: &HttpContext, call: &RoutedRequest<()>) -> Result<AuthorizedPage, ApiError> {
     or_not_found(check_access(context, call, feed_token(call).map(str::to_owned))?)
 }
 
@@ -72,12 +51,12 @@ pub(super) fn check_access(
     call: &RoutedRequest<()>,
     token: Option<String>,
 ) -> Result<AccessDecision, ApiError> {
-    let (slug, door) = requested_page(context, call)?;
-    let shown = VisitorCredentials {
-        access_tokens: login::access_tokens(&call.headers, login::is_https(context)),
+    let (slug, address) = requested_page(context, call)?;
+    let credentials = VisitorCredentials {
+        access_tokens: cookie::access_tokens(&call.headers, cookie::is_https(context)),
         feed_token: token,
     };
-    let entry = context.service.authorize(slug, door, &shown);
+    let entry = context.service.authorize(slug, address, &credentials);
     if !matches!(&entry, Ok(AccessDecision::Granted(page)) if !page.is_protected()) {
         call.no_store.set();
     }

@@ -9,11 +9,12 @@ use parallax_core::id::MonitorId;
 use parallax_core::validation::ValidationErrors;
 
 use super::authorize_feed;
-use super::document_response::{allow_cross_origin, uncacheable, with_cache_lifetime};
 use crate::http::HttpContext;
-use crate::http::error::ApiError;
+use crate::http::document_response::{allow_cross_origin, uncacheable, with_cache_lifetime};
+use crate::http::error::{ApiError, HandlerResult};
 use crate::http::response::{HttpResponse, etag_of, matches_if_none_match};
-use crate::http::route::{HandlerResult, HttpRoute, RoutedRequest, public_route};
+use crate::http::route::{HttpRoute, public_route};
+use crate::http::routed_request::RoutedRequest;
 use crate::service::ServiceError;
 use crate::views::badge::{Badge, BadgeMetric, BadgeStyle, MAX_LABEL, UPTIME_DAYS};
 

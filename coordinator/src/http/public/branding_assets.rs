@@ -7,11 +7,11 @@ use ::http::header::{CACHE_CONTROL, CONTENT_SECURITY_POLICY, HeaderName, VARY};
 use parallax_core::page::branding::PictureUse;
 
 use super::authorize;
-use super::document_response::IMMUTABLE;
 use crate::http::HttpContext;
-use crate::http::error::ApiError;
+use crate::http::document_response::IMMUTABLE;
+use crate::http::error::{ApiError, HandlerResult};
 use crate::http::response::HttpResponse;
-use crate::http::route::{HandlerResult, RoutedRequest};
+use crate::http::routed_request::RoutedRequest;
 use crate::service::ServiceError;
 use crate::service::authorize::AuthorizedPage;
 use crate::views::accent;
@@ -34,8 +34,8 @@ pub(super) async fn show(context: Arc<HttpContext>, call: RoutedRequest<()>, usa
 /// `GET /p/{slug}/accent/{digest}`: the digest is the colour's six digits.
 pub(super) async fn accent(context: Arc<HttpContext>, call: RoutedRequest<()>) -> HandlerResult {
     let page = authorize(&context, &call)?;
-    let asked = call.path_param("digest")?;
-    let color = page.page().branding.accent.filter(|color| color.to_string().strip_prefix('#') == Some(asked));
+    let digest = call.path_param("digest")?;
+    let color = page.page().branding.accent.filter(|color| color.to_string().strip_prefix('#') == Some(digest));
     let color = color.ok_or(ApiError::PageNotFound)?;
     Ok(with_caching(&page, HttpResponse::bytes("text/css; charset=utf-8", accent::accent_css(color))))
 }

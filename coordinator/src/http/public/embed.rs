@@ -11,10 +11,11 @@ use parallax_core::page_view::TimeRange;
 use parallax_core::validation::ValidationErrors;
 
 use super::authorize;
-use super::document_response::{allow_cross_origin, document, with_cache_lifetime};
 use crate::http::HttpContext;
-use crate::http::error::ApiError;
-use crate::http::route::{HandlerResult, HttpRoute, RoutedRequest, public_route};
+use crate::http::document_response::{allow_cross_origin, document, with_cache_lifetime};
+use crate::http::error::{ApiError, HandlerResult};
+use crate::http::route::{HttpRoute, public_route};
+use crate::http::routed_request::RoutedRequest;
 use crate::page_cache::{CompressedDocument, DocumentKind, HTML, run_blocking};
 use crate::views::embed::{self, EmbedPage};
 use crate::views::render;

@@ -7,9 +7,11 @@ use ::http::{HeaderValue, Method};
 use futures_util::FutureExt;
 
 use super::authorize_or_login;
-use super::document_response::document;
 use crate::http::HttpContext;
-use crate::http::route::{HandlerResult, HttpRoute, RoutedRequest, public_route};
+use crate::http::document_response::document;
+use crate::http::error::HandlerResult;
+use crate::http::route::{HttpRoute, public_route};
+use crate::http::routed_request::RoutedRequest;
 use crate::page_cache::{DocumentKind, HTML, run_blocking};
 use crate::views::embed_snippets::EmbedSnippetsPage;
 use crate::views::render;
@@ -32,7 +34,7 @@ async fn show(context: Arc<HttpContext>, call: RoutedRequest<()>) -> HandlerResu
     let (service, admitted) = (context.service.clone(), page.clone());
     let draw = move || async move {
         let overview = service.public_overview(&admitted).await?;
-        let named = overview.monitors.into_iter().map(|shown| (shown.monitor.id, shown.monitor.name));
+        let named = overview.monitors.into_iter().map(|listed| (listed.monitor.id, listed.monitor.name));
         let (monitors, now) = (named.collect::<Vec<_>>(), service.now());
         let address = service.page_url(admitted.page());
         let at = move || {

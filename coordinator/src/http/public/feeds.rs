@@ -9,10 +9,12 @@ use ::http::{HeaderMap, HeaderValue, Method};
 use futures_util::FutureExt;
 use parallax_core::page_view::{IncidentView, TimeRange};
 
-use super::document_response::{allow_cross_origin, document, with_cache_lifetime};
 use super::{authorize_feed, feed_token};
 use crate::http::HttpContext;
-use crate::http::route::{HandlerResult, HttpRoute, RoutedRequest, public_route};
+use crate::http::document_response::{allow_cross_origin, document, with_cache_lifetime};
+use crate::http::error::HandlerResult;
+use crate::http::route::{HttpRoute, public_route};
+use crate::http::routed_request::RoutedRequest;
 use crate::page_cache::{DocumentKind, run_blocking};
 use crate::service::authorize::AuthorizedPage;
 use crate::views::feeds::statuspage_api::{self, StatuspageDocument};
@@ -57,7 +59,7 @@ pub(super) fn rows() -> Vec<(&'static str, Vec<(Method, HttpRoute)>)> {
     ]
 }
 
-/// `GET /p/{slug}/api/statuspage_api/…`
+/// `GET /p/{slug}/api/v2/…`
 async fn v2_document(
     context: Arc<HttpContext>,
     call: RoutedRequest<()>,

@@ -4,14 +4,16 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use ::http::HeaderMap;
-use ::http::header::{CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HOST, HeaderName, HeaderValue, ORIGIN};
+use ::http::header::{
+    CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HOST, HeaderName, HeaderValue, ORIGIN, REFERRER_POLICY,
+};
 use parallax_core::validation::ValidationErrors;
 use url::{Url, form_urlencoded};
 
 use crate::http::error::ApiError;
 use crate::http::json_body;
 use crate::http::response::HttpResponse;
-use crate::http::route::RoutedRequest;
+use crate::http::routed_request::RoutedRequest;
 
 /// Content security policy of form pages: forms, styles, scripts and images of the same origin only.
 pub(super) const POLICY: HeaderValue = HeaderValue::from_static(
@@ -20,11 +22,17 @@ pub(super) const POLICY: HeaderValue = HeaderValue::from_static(
 );
 
 /// Replies with a page that is never cached or indexed.
-pub(in crate::http) fn uncached_page(html: String) -> HttpResponse {
+pub(super) fn uncached_page(html: String) -> HttpResponse {
     HttpResponse::html(html)
         .with(CACHE_CONTROL, HeaderValue::from_static("no-store"))
         .with(CONTENT_SECURITY_POLICY, POLICY)
         .with(HeaderName::from_static("x-robots-tag"), HeaderValue::from_static("noindex"))
+}
+
+/// Replies with a page for a visitor without access, such as a login form. Its referrer policy sends the origin to the
+/// service's own host only.
+pub(super) fn access_page(html: String) -> HttpResponse {
+    uncached_page(html).with(REFERRER_POLICY, HeaderValue::from_static("same-origin"))
 }
 
 /// Returns the query's parameter `t`; empty if it is missing.

@@ -2,20 +2,21 @@
 
 use std::sync::Arc;
 
-use ::http::header::{ACCEPT, CONTENT_SECURITY_POLICY, LINK};
-use ::http::{HeaderMap, HeaderValue};
-use parallax_core::page_view::TimeRange;
+use ::http::HeaderMap;
+use ::http::header::CONTENT_SECURITY_POLICY;
 
-use super::document_response::{allow_cross_origin, document};
-use super::form::POLICY as FORM_POLICY;
-use super::markdown_pages::{markdown_response, prefers_markdown, vary_on_accept};
+use super::form::{POLICY as FORM_POLICY, access_page};
+use super::markdown_pages::markdown_response;
+use super::page_params::{range, year_and_month};
 use super::{authorize_feed, authorize_or_login};
 use crate::http::HttpContext;
 use crate::http::api::pages::status;
-use crate::http::error::ApiError;
+use crate::http::content_negotiation::{accepts_html, prefers_markdown};
+use crate::http::document_response::{allow_cross_origin, document, html_response};
+use crate::http::error::{ApiError, HandlerResult};
 use crate::http::response::HttpResponse;
-use crate::http::route::{HandlerResult, RoutedRequest};
-use crate::page_cache::{CompressedDocument, DocumentKind};
+use crate::http::routed_request::RoutedRequest;
+use crate::page_cache::DocumentKind;
 use crate::service::ServiceError;
 use crate::service::authorize::AuthorizedPage;
 use crate::views::start_page::StartPage;
@@ -37,12 +38,12 @@ pub(super) async fn show(context: Arc<HttpContext>, call: RoutedRequest<()>) -> 
 /// `GET /p/{slug}/status.json`
 pub(super) async fn status(context: Arc<HttpContext>, call: RoutedRequest<()>) -> HandlerResult {
     let page = authorize_feed(&context, &call)?;
-    let (service, admitted) = (context.service.clone(), page.clone());
-    let draw = move || async move {
-        let overview = service.public_overview(&admitted).await?;
+    let (service, authorized) = (context.service.clone(), page.clone());
+    let render = move || async move {
+        let overview = service.public_overview(&authorized).await?;
         Ok(status::to_value(&service, &overview).to_string().into_bytes())
     };
-    let written = context.page_cache.get_or_render(&page, DocumentKind::Status, "application/json", draw).await?;
+    let written = context.page_cache.get_or_render(&page, DocumentKind::Status, "application/json", render).await?;
     Ok(allow_cross_origin(&page, document(&page, &written, &call.headers)))
 }
 
@@ -58,30 +59,23 @@ pub(super) async fn history(context: Arc<HttpContext>, call: RoutedRequest<()>) 
 pub(super) async fn month(context: Arc<HttpContext>, call: RoutedRequest<()>) -> HandlerResult {
     let page = authorize_or_login(&context, &call)?;
     let (first, last) = context.service.months(&page).await?;
-    let asked = year_and_month(call.path_param("month")?).filter(|month| (first..=last).contains(month));
-    serve_or_not_found(&context, call, &page, asked.map(|(year, month)| DocumentKind::Month(year, month))).await
+    let requested = year_and_month(call.path_param("month")?).filter(|month| (first..=last).contains(month));
+    serve_or_not_found(&context, call, &page, requested.map(|(year, month)| DocumentKind::Month(year, month))).await
 }
 
 /// `GET /p/{slug}/incidents/{incident}`
 pub(super) async fn incident(context: Arc<HttpContext>, call: RoutedRequest<()>) -> HandlerResult {
     let page = authorize_or_login(&context, &call)?;
-    let asked = call.id("incident").ok().map(DocumentKind::Incident);
-    serve_or_not_found(&context, call, &page, asked).await
+    let requested = call.id("incident").ok().map(DocumentKind::Incident);
+    serve_or_not_found(&context, call, &page, requested).await
 }
 
 /// `GET /p/{slug}/monitors/{monitor}`
 pub(super) async fn monitor(context: Arc<HttpContext>, call: RoutedRequest<()>) -> HandlerResult {
     let page = authorize_or_login(&context, &call)?;
     let range = range(&call.query);
-    let asked = call.id("monitor").ok().map(|id| DocumentKind::Monitor(id, range));
-    serve_or_not_found(&context, call, &page, asked).await
-}
-
-/// Reads the range from the query. Unknown values mean none, so that there are few documents: one for each range,
-/// and one for the default.
-fn range(query: &str) -> Option<TimeRange> {
-    let asked = url::form_urlencoded::parse(query.as_bytes()).find(|(name, _)| name == "range");
-    asked.and_then(|(_, name)| TimeRange::from_name(&name))
+    let requested = call.id("monitor").ok().map(|id| DocumentKind::Monitor(id, range));
+    serve_or_not_found(&context, call, &page, requested).await
 }
 
 /// Serves the requested document. People get a not-found page in the page's language.
@@ -89,11 +83,11 @@ async fn serve_or_not_found(
     context: &HttpContext,
     call: RoutedRequest<()>,
     page: &AuthorizedPage,
-    asked: Option<DocumentKind>,
+    requested: Option<DocumentKind>,
 ) -> HandlerResult {
     let is_for_people = accepts_html(&call.headers);
-    let answer = match asked {
-        Some(asked) => serve_and_index(context, call, page, asked).await,
+    let answer = match requested {
+        Some(requested) => serve_and_index(context, call, page, requested).await,
         None => Err(ApiError::PageNotFound),
     };
     match answer {
@@ -104,25 +98,20 @@ async fn serve_or_not_found(
                 SubscriptionStep::NotFound,
                 context.service.now(),
             );
-            Err(ApiError::NotFound(view.html()))
+            Err(ApiError::NotFound(Box::new(access_page(view.html()))))
         }
         other => other,
     }
-}
-
-/// Returns true for a browser's page load. Programs accept anything and get JSON.
-pub(super) fn accepts_html(headers: &HeaderMap) -> bool {
-    headers.get(ACCEPT).and_then(|accept| accept.to_str().ok()).is_some_and(|accept| accept.contains("text/html"))
 }
 
 async fn serve_and_index(
     context: &HttpContext,
     call: RoutedRequest<()>,
     page: &AuthorizedPage,
-    paper: DocumentKind,
+    kind: DocumentKind,
 ) -> HandlerResult {
-    let reply = serve(context, &call.headers, page, &paper).await?;
-    context.response_index.insert(context, &call, page, &paper);
+    let reply = serve(context, &call.headers, page, &kind).await?;
+    context.response_index.insert(&call, page, &kind);
     Ok(reply)
 }
 
@@ -130,77 +119,14 @@ async fn serve(
     context: &HttpContext,
     headers: &HeaderMap,
     page: &AuthorizedPage,
-    paper: &DocumentKind,
+    kind: &DocumentKind,
 ) -> HandlerResult {
     if prefers_markdown(headers) {
-        return markdown_response(context, headers, page, paper.clone()).await;
+        return markdown_response(context, headers, page, kind.clone()).await;
     }
-    let drawn = context.page_cache.get(page, paper.clone()).await.map_err(|error| match error {
+    let rendered = context.page_cache.get(page, kind.clone()).await.map_err(|error| match error {
         ServiceError::NotFound => ApiError::PageNotFound,
         other => other.into(),
     })?;
-    Ok(html_response(context, page, &drawn, headers))
-}
-
-/// Builds the response with a document for people.
-pub(super) fn html_response(
-    context: &HttpContext,
-    page: &AuthorizedPage,
-    drawn: &CompressedDocument,
-    headers: &HeaderMap,
-) -> HttpResponse {
-    with_links(context, page, vary_on_accept(page, document(page, drawn, headers)))
-}
-
-/// Adds links to the machine-readable views (RFC 8288; `status` and `service-desc`: RFC 8631; `api-catalog`: RFC
-/// 9727).
-fn with_links(context: &HttpContext, page: &AuthorizedPage, reply: HttpResponse) -> HttpResponse {
-    // A page's own host serves no API.
-    let (root, base) = (page.path_prefix(), context.service.base_url());
-    let links = format!(
-        "<{root}/status.json>; rel=\"status\"; type=\"application/json\", \
-         <{root}/feed.atom>; rel=\"alternate\"; type=\"application/atom+xml\", \
-         <{base}/api/v1/openapi.json>; rel=\"service-desc\"; type=\"application/json\", \
-         <{root}/.well-known/api-catalog>; rel=\"api-catalog\""
-    );
-    match HeaderValue::try_from(links) {
-        Ok(links) => reply.with(LINK, links),
-        Err(_) => reply,
-    }
-}
-
-/// Reads a month from its path: `2026-11`.
-pub(super) fn year_and_month(text: &str) -> Option<(i32, u32)> {
-    let (year, month) = text.split_once('-')?;
-    let is_plain = year.len() == 4 && month.len() == 2 && text.bytes().all(|it| it.is_ascii_digit() || it == b'-');
-    let (year, month) = (year.parse().ok()?, month.parse().ok()?);
-    (is_plain && (1..=12).contains(&month)).then_some((year, month))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_unknown_range_is_none() {
-        for (query, chosen) in [
-            ("range=24h", TimeRange::Day),
-            ("a=b&range=7d", TimeRange::Week),
-            ("range=30d", TimeRange::Month),
-            ("range=90d", TimeRange::Quarter),
-        ] {
-            assert_eq!(range(query), Some(chosen), "{query}");
-        }
-        for none in ["", "range=", "range=1y", "range=24H", "Range=24h"] {
-            assert_eq!(range(none), None, "{none}");
-        }
-    }
-
-    #[test]
-    fn a_month_has_one_address() {
-        assert_eq!(year_and_month("2026-11"), Some((2026, 11)));
-        for bad in ["2026-1", "2026-13", "2026-00", "26-11", "+202-11", "2026-11-01", "2026", ""] {
-            assert_eq!(year_and_month(bad), None, "{bad}");
-        }
-    }
+    Ok(html_response(context.service.base_url(), page, &rendered, headers))
 }

@@ -2,39 +2,29 @@
 //!
 //! These forms reveal nothing about the page behind them, not even its name, since anybody can see them.
 
-mod cookie;
-
-use std::hash::BuildHasher;
 use std::sync::Arc;
 
-use ::http::header::{HOST, REFERRER_POLICY, RETRY_AFTER, SET_COOKIE};
-use ::http::{HeaderValue, Method, StatusCode};
-use foldhash::quality::FixedState;
+use ::http::header::{RETRY_AFTER, SET_COOKIE};
+use ::http::{HeaderValue, StatusCode};
 use parallax_core::time::SECOND;
 
-use super::access_check::{self, requested_page};
-use super::form::{FormFields, check_button_origin, check_form_origin, token_in_query, uncached_page};
-use crate::http::error::ApiError;
+use super::form::{FormFields, access_page, check_button_origin, check_form_origin, token_in_query};
+use super::login_form::{LoginContext, authorize_or_login, safe_path};
+use super::{access_check, cookie};
+use crate::http::HttpContext;
+use crate::http::error::{ApiError, HandlerResult};
 use crate::http::response::HttpResponse;
-use crate::http::route::{HandlerResult, RoutedRequest};
-use crate::http::{HttpContext, auth, client_ip};
+use crate::http::routed_request::RoutedRequest;
+use crate::http::server::client_ip::{self, address_key};
 use crate::service::ServiceError;
 use crate::service::authorize::AccessDecision;
 use crate::service::page_access::{ACCESS_TOKEN_LIFE, AccessToken};
 use crate::service::sign_in::{BrowserId, LINK_LIFE, LinkValidity, SignInRequest};
-use crate::views::access_pages::{AccessContext, AccessPage};
-use crate::views::messages;
-
-pub(super) use cookie::access_tokens;
-
-/// Bytes of a path that a visitor can be redirected to.
-const MAX_PATH: usize = 300;
-/// Paths of login and logout, which are never redirect targets.
-const LOGIN_PATHS: [&str; 4] = ["/password", "/sign-in", "/sign-in/link", "/sign-out"];
+use crate::views::access_pages::AccessPage;
 
 /// `GET /p/{slug}/password`, `GET /p/{slug}/sign-in`: the form, or a redirect for a visitor who has access already.
 pub(super) async fn show_form(context: Arc<HttpContext>, call: RoutedRequest<()>) -> HandlerResult {
-    access_check::authorize_or_login(&context, &call)?;
+    authorize_or_login(&context, &call)?;
     Ok(redirect_to(&LoginContext::of(&context, &call)?, ""))
 }
 
@@ -109,7 +99,7 @@ pub(super) async fn send_link(context: Arc<HttpContext>, mut call: RoutedRequest
     }
 }
 
-/// `GET /p/{slug}/sign-in/link_validity?t=`: a confirmation button. Mail scanners and previews follow links, so a GET
+/// `GET /p/{slug}/sign-in/link?t=`: a confirmation button. Mail scanners and previews follow links, so a GET
 /// changes nothing.
 pub(super) async fn show_link(context: Arc<HttpContext>, call: RoutedRequest<()>) -> HandlerResult {
     let at = LoginContext::of(&context, &call)?;
@@ -126,7 +116,7 @@ pub(super) async fn show_link(context: Arc<HttpContext>, call: RoutedRequest<()>
     })
 }
 
-/// `POST /p/{slug}/sign-in/link_validity`
+/// `POST /p/{slug}/sign-in/link`
 pub(super) async fn follow_link(context: Arc<HttpContext>, mut call: RoutedRequest<()>) -> HandlerResult {
     check_form_origin(&call.headers, context.service.base_url())?;
     let fields = FormFields::read(&mut call).await?;
@@ -160,75 +150,6 @@ pub(super) async fn sign_out(context: Arc<HttpContext>, call: RoutedRequest<()>)
     })
 }
 
-/// Renders the form by which a visitor gets access and is then redirected to the requested path.
-pub(super) fn form(
-    context: &HttpContext,
-    call: &RoutedRequest<()>,
-    entry: &AccessDecision,
-) -> Result<String, ApiError> {
-    let at = LoginContext::of(context, call)?;
-    let prefix = format!("/p/{}", at.slug);
-    let path = call.path.strip_prefix(&prefix).filter(|_| call.method != Method::POST).unwrap_or_default();
-    let to = match call.query.as_str() {
-        _ if LOGIN_PATHS.contains(&path) => String::new(),
-        "" => path.to_owned(),
-        query => format!("{path}?{query}"),
-    };
-    let to = safe_path(&to);
-    Ok(match entry {
-        AccessDecision::PasswordRequired => AccessPage::password(&at.place, to),
-        AccessDecision::SignInRequired | AccessDecision::Granted(_) => AccessPage::email(&at.place, to),
-    }
-    .html())
-}
-
-/// Address data of a login request.
-struct LoginContext {
-    slug: String,
-    place: AccessContext,
-    /// Address of the page as the visitor requested it.
-    address: String,
-    is_https: bool,
-    /// Number that distinguishes this page in the login throttle, whether the page exists or not.
-    throttle_key: u128,
-}
-
-impl LoginContext {
-    fn of(context: &HttpContext, call: &RoutedRequest<()>) -> Result<Self, ApiError> {
-        let (slug, door) = requested_page(context, call)?;
-        let service = &context.service;
-        let host = call.headers.get(HOST).and_then(|host| host.to_str().ok());
-        Ok(Self {
-            slug: slug.to_owned(),
-            place: AccessContext {
-                root: service.path_prefix_of(slug, door),
-                base: service.shared_prefix(door).to_owned(),
-                messages: messages::messages(service.page_language(slug)?),
-            },
-            address: service.page_url_at(slug, door, host),
-            is_https: is_https(context),
-            throttle_key: u128::from(FixedState::default().hash_one(slug)),
-        })
-    }
-}
-
-/// Returns true if browsers connect by https. Custom hosts are served like the base URL.
-pub(super) fn is_https(context: &HttpContext) -> bool {
-    context.service.base_url().starts_with("https://")
-}
-
-/// Returns a path of the page, or an empty text for anything else, so that no redirect leads to another host (a
-/// second slash, a backslash), out of the page (dots), or into a header.
-fn safe_path(to: &str) -> &str {
-    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"/-_.~?=&".contains(&byte);
-    let is_inside = to.len() <= MAX_PATH
-        && (to.starts_with('/') || to.starts_with('?'))
-        && to.bytes().all(is_plain)
-        && !to.contains("//")
-        && !to.contains("..");
-    if is_inside { to } else { "" }
-}
-
 fn redirect_to(at: &LoginContext, to: &str) -> HttpResponse {
     let path = format!("{}{to}", at.place.root);
     let path = if path.starts_with('/') { path } else { format!("/{path}") };
@@ -243,18 +164,12 @@ fn grant_access(at: &LoginContext, pass: &AccessToken, to: &str) -> HttpResponse
     }
 }
 
-/// Replies with a login page. Its referrer policy sends the origin to the service's own host only.
-fn page(door: &AccessPage) -> HttpResponse {
-    with_login_headers(uncached_page(door.html()))
+fn page(view: &AccessPage) -> HttpResponse {
+    access_page(view.html())
 }
 
-/// Adds the headers of every login page.
-pub(in crate::http) fn with_login_headers(reply: HttpResponse) -> HttpResponse {
-    reply.with(REFERRER_POLICY, HeaderValue::from_static("same-origin"))
-}
-
-fn login_required(door: &AccessPage) -> HttpResponse {
-    ApiError::LoginRequired(door.html()).into_response()
+fn login_required(view: &AccessPage) -> HttpResponse {
+    ApiError::LoginRequired(Box::new(access_page(view.html()))).into_response()
 }
 
 fn too_many(at: &LoginContext, seconds: u32) -> HttpResponse {
@@ -265,39 +180,5 @@ fn too_many(at: &LoginContext, seconds: u32) -> HttpResponse {
 
 /// Returns the key under which this visitor's link requests are counted, if their address is known.
 fn visitor_key(call: &RoutedRequest<()>) -> Option<u128> {
-    client_ip::client_ip(call.peer, &call.headers).map(|visitor| auth::address_key(visitor.address))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn nobody_is_led_out_of_the_page() {
-        for good in ["/incidents/inc_0", "/confirm?t=00ff", "/history/2026-11", "/", "?span=30", "/a.b"] {
-            assert_eq!(safe_path(good), good);
-        }
-        let long = format!("/{}", "a".repeat(MAX_PATH));
-        for bad in [
-            "",
-            "x",
-            "//evil.example",
-            "/\\evil.example",
-            "\\\\evil.example",
-            "https://evil.example",
-            "/../api",
-            "/a//b",
-            "/%2e%2e/",
-            "/%2F/evil.example",
-            "/a\r\nSet-Cookie: b",
-            "/a b",
-            "/<",
-            "@evil.example",
-            ".evil",
-            "/%5cevil.example/\u{e9}",
-            &long,
-        ] {
-            assert_eq!(safe_path(bad), "", "{bad}");
-        }
-    }
+    client_ip::client_ip(call.peer, &call.headers).map(|visitor| address_key(visitor.address))
 }

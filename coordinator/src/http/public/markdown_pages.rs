@@ -3,19 +3,17 @@
 use std::convert::Infallible;
 use std::sync::Arc;
 
-use ::http::header::{ACCEPT, VARY};
-use ::http::{HeaderMap, HeaderValue, Method};
+use ::http::{HeaderMap, Method};
 use futures_util::FutureExt;
 use parallax_core::page_view::TimeRange;
-use parallax_core::text::accept::media_ranges;
 
 use super::authorize;
-use super::document_response::document;
-use super::html_pages::year_and_month;
+use super::page_params::year_and_month;
 use crate::http::HttpContext;
-use crate::http::error::ApiError;
-use crate::http::response::header_values;
-use crate::http::route::{HandlerResult, HttpRoute, RoutedRequest, public_route};
+use crate::http::document_response::{document, vary_on_accept};
+use crate::http::error::{ApiError, HandlerResult};
+use crate::http::route::{HttpRoute, public_route};
+use crate::http::routed_request::RoutedRequest;
 use crate::page_cache::{DocumentKind, monitor_detail, run_blocking};
 use crate::service::authorize::AuthorizedPage;
 use crate::service::{Service, ServiceError, ServiceResult};
@@ -57,8 +55,8 @@ async fn history(context: Arc<HttpContext>, call: RoutedRequest<()>) -> HandlerR
 async fn month(context: Arc<HttpContext>, call: RoutedRequest<()>) -> HandlerResult {
     let page = authorize(&context, &call)?;
     let (first, last) = context.service.months(&page).await?;
-    let asked = year_and_month(call.path_param("month")?).filter(|month| (first..=last).contains(month));
-    let (year, month) = asked.ok_or(ApiError::PageNotFound)?;
+    let requested = year_and_month(call.path_param("month")?).filter(|month| (first..=last).contains(month));
+    let (year, month) = requested.ok_or(ApiError::PageNotFound)?;
     markdown_response(&context, &call.headers, &page, DocumentKind::Month(year, month)).await
 }
 
@@ -87,34 +85,25 @@ pub(super) async fn markdown_response(
     context: &HttpContext,
     headers: &HeaderMap,
     page: &AuthorizedPage,
-    paper: DocumentKind,
+    kind: DocumentKind,
 ) -> HandlerResult {
-    let (service, admitted, which) = (context.service.clone(), page.clone(), paper.clone());
-    let draw = move || async move { render(&service, &admitted, which).await.map(String::into_bytes) };
-    let kept = context
+    let (service, authorized, which) = (context.service.clone(), page.clone(), kind.clone());
+    let make = move || async move { render(&service, &authorized, which).await.map(String::into_bytes) };
+    let rendered = context
         .page_cache
-        .get_or_render(page, DocumentKind::Markdown(Box::new(paper)), markdown_page::MEDIA, draw)
+        .get_or_render(page, DocumentKind::Markdown(Box::new(kind)), markdown_page::MEDIA, make)
         .await;
-    let kept = kept.map_err(|error| match error {
+    let rendered = rendered.map_err(|error| match error {
         ServiceError::NotFound => ApiError::PageNotFound,
         other => other.into(),
     })?;
-    Ok(vary_on_accept(page, document(page, &kept, headers)))
+    Ok(vary_on_accept(page, document(page, &rendered, headers)))
 }
 
-/// Marks a response as depending on the `Accept` header.
-pub(super) fn vary_on_accept(
-    page: &AuthorizedPage,
-    reply: crate::http::response::HttpResponse,
-) -> crate::http::response::HttpResponse {
-    let vary = if page.is_protected() { "accept, accept-encoding, cookie" } else { "accept, accept-encoding" };
-    reply.with(VARY, HeaderValue::from_static(vary))
-}
-
-async fn render(service: &Service, page: &AuthorizedPage, paper: DocumentKind) -> ServiceResult<String> {
+async fn render(service: &Service, page: &AuthorizedPage, kind: DocumentKind) -> ServiceResult<String> {
     let address = service.page_url(page.page());
     let (own, now) = (page.page().clone(), service.now());
-    match paper {
+    match kind {
         DocumentKind::Month(year, month) => {
             let notices = service.incidents_in_month(page, year, month).await?;
             Ok(markdown_page::history_page(FeedSite { page: &own, url: &address }, (year, month), &notices, now))
@@ -124,9 +113,9 @@ async fn render(service: &Service, page: &AuthorizedPage, paper: DocumentKind) -
             Ok(markdown_page::incident_page(FeedSite { page: &own, url: &address }, &notice, now))
         }
         DocumentKind::Monitor(id, range) => {
-            let closer = service.monitor_detail(page, id, range).await?;
-            let close = monitor_detail(&closer, page.path_prefix());
-            Ok(markdown_page::monitor_page(FeedSite { page: &own, url: &address }, &close))
+            let detail = service.monitor_detail(page, id, range).await?;
+            let view = monitor_detail(&detail, page.path_prefix());
+            Ok(markdown_page::monitor_page(FeedSite { page: &own, url: &address }, &view))
         }
         DocumentKind::BadgeData | DocumentKind::Other(_) => {
             Ok(markdown_page::llms_txt(FeedSite { page: &own, url: &address }))
@@ -136,52 +125,11 @@ async fn render(service: &Service, page: &AuthorizedPage, paper: DocumentKind) -
         | DocumentKind::StatusFeed(_)
         | DocumentKind::Embed(_)
         | DocumentKind::Markdown(_) => {
-            let board = service.page_view(page, Some(TimeRange::Quarter)).await?;
-            let draw =
-                move || Ok::<_, Infallible>(markdown_page::status_page(FeedSite { page: &own, url: &address }, &board));
-            run_blocking(draw).await
-        }
-    }
-}
-
-/// Returns true if the client lists Markdown and prefers it at least as much as HTML (RFC 9110, 12.5.1). Browsers
-/// don't list it.
-pub(super) fn prefers_markdown(headers: &HeaderMap) -> bool {
-    values_prefer_markdown(header_values(headers, &ACCEPT))
-}
-
-/// Like [`prefers_markdown`], for values of `accept`.
-pub(super) fn values_prefer_markdown<'a>(accepted: impl Iterator<Item = &'a str>) -> bool {
-    let (mut markdown, mut html) = (0.0, 0.0);
-    for range in media_ranges(accepted) {
-        if range.is("text/markdown") {
-            markdown = range.weight;
-        } else if range.is("text/html") {
-            html = range.weight;
-        }
-    }
-    markdown > 0.0 && markdown >= html
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn markdown_is_for_those_who_name_it_and_like_html_no_better() {
-        for (accepted, expected) in [
-            ("text/markdown", true),
-            ("text/markdown, text/html, */*", true),
-            ("text/html;q=0.9, Text/Markdown;q=0.9", true),
-            ("text/html, text/markdown;q=0.8", false),
-            ("text/markdown;q=0", false),
-            ("text/markdown;q=x", false),
-            ("text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8", false),
-            ("*/*", false),
-            ("", false),
-        ] {
-            let headers = [(ACCEPT, accepted.parse().unwrap())].into_iter().collect();
-            assert_eq!(prefers_markdown(&headers), expected, "{accepted}");
+            let page_view = service.page_view(page, Some(TimeRange::Quarter)).await?;
+            let make = move || {
+                Ok::<_, Infallible>(markdown_page::status_page(FeedSite { page: &own, url: &address }, &page_view))
+            };
+            run_blocking(make).await
         }
     }
 }

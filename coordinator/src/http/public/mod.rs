@@ -1,18 +1,20 @@
 //! Routes of public pages, each of which begins with an access check.
 
 mod access_check;
+mod assets;
 mod badge;
 mod branding_assets;
-mod document_response;
+mod cookie;
 mod embed;
 mod embed_snippets;
 mod feeds;
 mod form;
 mod html_pages;
 mod login;
+mod login_form;
 mod markdown_pages;
 mod not_found_page;
-mod response_index;
+mod page_params;
 mod share_image;
 mod sse;
 mod subscribe;
@@ -25,13 +27,10 @@ use parallax_core::page::branding::PictureUse;
 
 use super::mcp;
 use super::route::{HttpRoute, public_route};
-use access_check::feed_token;
-pub(super) use access_check::{authorize, authorize_feed, authorize_or_login, inner_path, split_feed_token};
-pub(super) use document_response::{allow_cross_origin, reference};
-pub(super) use form::uncached_page;
-pub(super) use login::with_login_headers;
+pub(super) use access_check::{authorize, inner_path, split_feed_token};
+use access_check::{authorize_feed, feed_token};
+use login_form::authorize_or_login;
 pub(super) use not_found_page::not_found_for_people;
-pub(super) use response_index::ResponseIndex;
 pub(super) use trailing_slash::redirect_trailing_slash;
 
 /// Returns every route of a page. `/p/{slug}` covers all addresses: [`inner_path`] maps a request to a page's own
@@ -42,7 +41,7 @@ pub(super) fn rows() -> Vec<(&'static str, Vec<(Method, HttpRoute)>)> {
     const POST: Method = Method::POST;
     let mut rows = vec![
         ("/", vec![(GET, public_route(|context, call| html_pages::root(context, call).boxed()))]),
-        ("/assets/{name}", vec![(GET, public_route(|context, call| document_response::asset(context, call).boxed()))]),
+        ("/assets/{name}", vec![(GET, public_route(|context, call| assets::asset(context, call).boxed()))]),
         ("/p/{slug}", vec![(GET, public_route(|context, call| html_pages::show(context, call).boxed()))]),
         ("/p/{slug}/history", vec![(GET, public_route(|context, call| html_pages::history(context, call).boxed()))]),
         (

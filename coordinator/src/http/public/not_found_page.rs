@@ -3,8 +3,9 @@
 
 use ::http::HeaderMap;
 
-use super::html_pages::accepts_html;
+use super::form::access_page;
 use crate::http::HttpContext;
+use crate::http::content_negotiation::accepts_html;
 use crate::http::error::ApiError;
 use crate::service::authorize::PageAddress;
 use crate::views::access_pages::AccessPage;
@@ -18,8 +19,9 @@ pub(in crate::http) fn not_found_for_people(
 ) -> ApiError {
     match refused {
         ApiError::PageNotFound | ApiError::NoRoute | ApiError::NotFoundWithHint(_) if accepts_html(headers) => {
-            let door = if is_own_host { PageAddress::OwnHost } else { PageAddress::BasePath };
-            ApiError::NotFound(AccessPage::not_found(context.service.shared_prefix(door)).html())
+            let address = if is_own_host { PageAddress::OwnHost } else { PageAddress::BasePath };
+            let page = AccessPage::not_found(context.service.shared_prefix(address));
+            ApiError::NotFound(Box::new(access_page(page.html())))
         }
         other => other,
     }

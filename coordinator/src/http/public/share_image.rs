@@ -8,10 +8,11 @@ use parallax_core::page_view::TimeRange;
 use tokio::sync::Semaphore;
 
 use super::authorize;
-use super::document_response::{document, with_cache_lifetime};
 use crate::http::HttpContext;
-use crate::http::error::ApiError;
-use crate::http::route::{HandlerResult, HttpRoute, RoutedRequest, public_route};
+use crate::http::document_response::{document, with_cache_lifetime};
+use crate::http::error::{ApiError, HandlerResult};
+use crate::http::route::{HttpRoute, public_route};
+use crate::http::routed_request::RoutedRequest;
 use crate::page_cache::{DocumentKind, run_blocking};
 use crate::service::ServiceError;
 use crate::views::link_preview::{PreviewContent, render_png};

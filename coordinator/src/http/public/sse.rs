@@ -15,8 +15,9 @@ use tokio::time::{Instant, sleep, sleep_until};
 
 use super::authorize;
 use crate::http::HttpContext;
+use crate::http::error::HandlerResult;
 use crate::http::response::{BodyStream, HttpResponse};
-use crate::http::route::{HandlerResult, RoutedRequest};
+use crate::http::routed_request::RoutedRequest;
 use crate::service::authorize::AuthorizedPage;
 
 /// Interval of keep-alive comments; proxies close streams that are silent for a minute.
@@ -92,18 +93,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn browsers_are_told_to_come_back_at_different_times() {
-        let told: Vec<u32> = (0..400)
+    fn browsers_reconnect_at_different_times() {
+        let delays: Vec<u32> = (0..400)
             .map(|_| {
                 let greeting = greeting();
                 let millis = greeting.strip_prefix("retry: ").and_then(|rest| rest.strip_suffix("\n\n"));
                 millis.unwrap().parse().unwrap()
             })
             .collect();
-        assert!(told.iter().all(|millis| RETRY_MS.contains(millis)), "{told:?}");
+        assert!(delays.iter().all(|millis| RETRY_MS.contains(millis)), "{delays:?}");
         // Each of the nine seconds occurs, except once in 10^19 runs.
         for second in 3..12_u32 {
-            assert!(told.iter().any(|millis| millis / 1000 == second), "{second}: {told:?}");
+            assert!(delays.iter().any(|millis| millis / 1000 == second), "{second}: {delays:?}");
         }
     }
 }

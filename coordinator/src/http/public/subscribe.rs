@@ -13,9 +13,10 @@ use parallax_core::validation::ValidationErrors;
 
 use super::authorize_or_login;
 use super::form::{FormFields, token_in_query, uncached_page};
-use crate::http::error::ApiError;
-use crate::http::route::{HandlerResult, RoutedRequest};
-use crate::http::{HttpContext, auth, client_ip};
+use crate::http::HttpContext;
+use crate::http::error::{ApiError, HandlerResult};
+use crate::http::routed_request::RoutedRequest;
+use crate::http::server::client_ip::{self, address_key};
 use crate::service::ServiceError;
 use crate::service::subscribers::SubscribeResponse;
 use crate::views::subscription_forms::{MonitorChoice, SubscriptionInput, SubscriptionPage, SubscriptionStep};
@@ -35,8 +36,8 @@ pub(in crate::http) async fn submit(context: Arc<HttpContext>, mut call: RoutedR
     let at = authorized_page(&context, &call)?;
     let fields = FormFields::read(&mut call).await?;
     let too_many = |seconds: u32| {
-        let told = at.respond(&context, SubscriptionStep::TooManyRequests)?;
-        Ok(told.with_status(StatusCode::TOO_MANY_REQUESTS).with(RETRY_AFTER, HeaderValue::from(seconds)))
+        let reply = at.respond(&context, SubscriptionStep::TooManyRequests)?;
+        Ok(reply.with_status(StatusCode::TOO_MANY_REQUESTS).with(RETRY_AFTER, HeaderValue::from(seconds)))
     };
     if let Some(reset) = check_rate_limit(&context, &call) {
         return too_many(reset);
@@ -183,5 +184,5 @@ fn check_rate_limit(context: &HttpContext, call: &RoutedRequest<()>) -> Option<u
 
 /// Returns the visitor's address or network, if it is known.
 fn visitor_key(call: &RoutedRequest<()>) -> Option<u128> {
-    client_ip::client_ip(call.peer, &call.headers).map(|visitor| auth::address_key(visitor.address))
+    client_ip::client_ip(call.peer, &call.headers).map(|visitor| address_key(visitor.address))
 }

@@ -10,11 +10,12 @@ use parallax_core::page_view::TimeRange;
 use serde_json::{Value, json};
 
 use super::authorize;
-use super::document_response::{allow_cross_origin, document, with_cache_lifetime};
 use crate::http::HttpContext;
-use crate::http::error::ApiError;
+use crate::http::document_response::{allow_cross_origin, document, with_cache_lifetime};
+use crate::http::error::{ApiError, HandlerResult};
 use crate::http::response::HttpResponse;
-use crate::http::route::{HandlerResult, HttpRoute, RoutedRequest, public_route};
+use crate::http::route::{HttpRoute, public_route};
+use crate::http::routed_request::RoutedRequest;
 use crate::page_cache::{DocumentKind, run_blocking};
 use crate::service::authorize::{AuthorizedPage, PageAddress};
 use crate::views::assets;
@@ -99,8 +100,8 @@ async fn page_icon(context: Arc<HttpContext>, call: RoutedRequest<()>) -> Handle
     Ok(with_cache_lifetime(&page, redirect_to(&path), FRESH))
 }
 
-fn default_icon(context: &HttpContext, door: PageAddress) -> String {
-    format!("{}/assets/{}", context.service.shared_prefix(door), assets::icon())
+fn default_icon(context: &HttpContext, address: PageAddress) -> String {
+    format!("{}/assets/{}", context.service.shared_prefix(address), assets::icon())
 }
 
 fn redirect_to(path: &str) -> HttpResponse {

@@ -96,7 +96,7 @@ async fn a_password_is_kept_as_a_hash_and_ends_what_let_visitors_in() {
 }
 
 #[tokio::test]
-async fn pictures_are_served_to_whoever_may_see_the_page_and_can_do_nothing() {
+async fn pictures_are_served_with_access_to_the_page_and_are_inert() {
     let client = TestClient::new().await;
     let svg = "<svg xmlns=\"http://www.w3.org/2000/svg\"><script>alert(1)</script></svg>";
     let logo = format!("data:image/svg+xml;base64,{}", STANDARD.encode(svg));

@@ -7,7 +7,7 @@ use crate::service::tests::START;
 
 impl TestClient {
     /// Returns the selected range of a document.
-    async fn shown(&self, path: &str) -> String {
+    async fn selected_range(&self, path: &str) -> String {
         let document = self.send("GET", path, &[("accept", "text/html")], "").await;
         assert_eq!(document.status, 200, "{path}");
         let before = document.text.split("aria-current=\"true\">").nth(1);
@@ -34,11 +34,11 @@ async fn a_young_page_opens_with_what_its_age_fills_and_is_drawn_again_when_that
     ] {
         client.world.clock.set(START + 100 * DAY + age);
         for path in ["/p/shop", own.as_str()] {
-            assert_eq!(client.shown(path).await, expected, "{path} {age}");
-            for (chosen, shown) in [("24h", "24 hours"), ("90d", "90 days"), ("30d", "30 days")] {
-                assert_eq!(client.shown(&format!("{path}?range={chosen}")).await, shown, "{path} {age}");
+            assert_eq!(client.selected_range(path).await, expected, "{path} {age}");
+            for (chosen, label) in [("24h", "24 hours"), ("90d", "90 days"), ("30d", "30 days")] {
+                assert_eq!(client.selected_range(&format!("{path}?range={chosen}")).await, label, "{path} {age}");
             }
-            assert_eq!(client.shown(&format!("{path}?range=1y")).await, expected, "{path} {age}");
+            assert_eq!(client.selected_range(&format!("{path}?range=1y")).await, expected, "{path} {age}");
         }
     }
 }

@@ -83,8 +83,8 @@ async fn null_changes_an_incident_only_where_it_may() {
     let (path, made) = incident(&client, body).await;
     for field in ["title", "impact"] {
         let refused = client.call(&client.write_key, "PATCH", &path, json!({ field: null })).await;
-        let told = &refused.body["error"]["message"];
-        assert_eq!((refused.status, told), (400, &json!(format!("{field} must not be null"))));
+        let message = &refused.body["error"]["message"];
+        assert_eq!((refused.status, message), (400, &json!(format!("{field} must not be null"))));
     }
     let same = client.call(&client.write_key, "PATCH", &path, json!({})).await;
     assert_eq!(same.body["incident"], made);
@@ -142,7 +142,7 @@ async fn whole_numbers_are_whole_however_they_are_written() {
 }
 
 #[tokio::test]
-async fn who_does_not_reach_a_thing_is_not_told_of_a_bad_header() {
+async fn without_access_a_bad_header_is_not_reported() {
     let client = TestClient::new().await;
     let monitor = client.create_monitor(json!({ "url": "a.example" })).await;
     let (incident, _) = incident(&client, json!({ "title": "x" })).await;

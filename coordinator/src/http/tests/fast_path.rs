@@ -12,8 +12,8 @@ use tokio::time::timeout;
 
 use super::TestClient;
 use super::socket::{TestServer, exchange, server, server_within};
-use crate::http::fast_path::{FastPathLookup, SimpleRequest, look_up};
-use crate::http::server::ServerLimits;
+use crate::http::server::response_index::FastPathLookup;
+use crate::http::server::{ServerLimits, SimpleRequest, look_up};
 
 /// Response read from a socket: status, headers without date and length, and body.
 #[derive(Debug, PartialEq, Eq)]
@@ -52,7 +52,7 @@ fn is_known(client: &TestClient, request: &str) -> bool {
 }
 
 fn found(client: &TestClient, request: &str) -> Option<FastPathLookup> {
-    let look = |question: &SimpleRequest<'_>| client.context.response_index.respond_raw(&client.context, question);
+    let look = |question: &SimpleRequest<'_>| client.context.response_index.respond_raw(question);
     look_up(request.as_bytes(), look).map(|(found, ..)| found)
 }
 
@@ -83,8 +83,8 @@ async fn it_says_what_the_long_way_does() {
     let client = TestClient::new().await;
     let server = server(&client).await;
     let tag = {
-        let asked = client.send("GET", "/p/shop", &[("host", "status.example")], "").await;
-        asked.headers["etag"].to_str().unwrap().to_owned()
+        let reply = client.send("GET", "/p/shop", &[("host", "status.example")], "").await;
+        reply.headers["etag"].to_str().unwrap().to_owned()
     };
     let mut stream = visitor(&server).await;
     for (accepted, none_match, is_short) in [
@@ -104,8 +104,8 @@ async fn it_says_what_the_long_way_does() {
         assert_eq!(is_known(&client, &request), is_short, "{accepted} {none_match:?}");
         stream.write_all(request.as_bytes()).await.unwrap();
         let got = answer(&mut stream).await;
-        let said = long.headers.iter();
-        let headers = said.map(|(name, value)| (name.to_string(), value.to_str().unwrap().to_owned())).collect();
+        let pairs = long.headers.iter();
+        let headers = pairs.map(|(name, value)| (name.to_string(), value.to_str().unwrap().to_owned())).collect();
         assert_eq!(
             got,
             RawResponse { status: long.status, headers, body: long.bytes.to_vec() },

@@ -210,8 +210,8 @@ async fn an_import_has_the_times_of_its_events_and_pushes_nothing_out() {
     }
     let atom = client.fetch("/p/shop/feed.atom").await.text;
     let entry = atom.split("<entry>").find(|entry| entry.contains(">Import 2<")).unwrap();
-    let told = [format!("<published>{}<", at(0)), format!("<updated>{}<", at(1))];
-    assert!(told.iter().all(|told| entry.contains(told)), "{told:?}: {entry}");
+    let expected = [format!("<published>{}<", at(0)), format!("<updated>{}<", at(1))];
+    assert!(expected.iter().all(|expected| entry.contains(expected)), "{expected:?}: {entry}");
     let incidents = client.fetch("/p/shop/api/v2/incidents.json").await.body["incidents"].take();
     let incidents = incidents.as_array().unwrap();
     let named = |name: &str| incidents.iter().find(|it| it["name"] == name).unwrap();
@@ -224,8 +224,8 @@ async fn an_import_has_the_times_of_its_events_and_pushes_nothing_out() {
     let calendar = client.fetch("/p/shop/maintenance.ics").await.text;
     let over = at(1).to_utc().unwrap().format("%Y%m%dT%H%M%SZ").to_string();
     let began = at(0).to_utc().unwrap().format("%Y%m%dT%H%M%SZ").to_string();
-    for told in [format!("LAST-MODIFIED:{over}"), format!("CREATED:{began}"), format!("DTSTAMP:{over}")] {
-        assert!(calendar.contains(&told), "{told}: {calendar}");
+    for expected in [format!("LAST-MODIFIED:{over}"), format!("CREATED:{began}"), format!("DTSTAMP:{over}")] {
+        assert!(calendar.contains(&expected), "{expected}: {calendar}");
     }
 }
 

@@ -25,12 +25,12 @@ async fn holds(client: &TestClient, method: &str, path: &str, base: Value, rows:
                 let mut body = base.clone();
                 body[field] = value.clone();
                 let answered = client.call(&client.write_key, method, path, body).await;
-                let shown: String = value.to_string().chars().take(60).collect();
+                let abbreviated: String = value.to_string().chars().take(60).collect();
                 if is_good {
-                    assert_eq!(answered.status, 200, "{field} {shown}: {answered:?}");
+                    assert_eq!(answered.status, 200, "{field} {abbreviated}: {answered:?}");
                 } else {
-                    assert_eq!((answered.status, code(&answered)), (400, "bad_request"), "{field} {shown}");
-                    assert_eq!(answered.body["error"]["fields"][0]["field"], field, "{shown}");
+                    assert_eq!((answered.status, code(&answered)), (400, "bad_request"), "{field} {abbreviated}");
+                    assert_eq!(answered.body["error"]["fields"][0]["field"], field, "{abbreviated}");
                 }
                 client.world.clock.set(client.world.service.now() + 1000);
             }

@@ -35,10 +35,10 @@ async fn a_ping_is_answered_as_its_clients_expect() {
         assert_eq!((header("cache-control"), header("x-robots-tag")), ("no-store".into(), "noindex".into()));
     }
     let kept = pings(&client, &client.write_key, &id).await;
-    let told = |field: &str| kept.iter().map(|ping| ping[field].clone()).collect::<Vec<_>>();
-    assert_eq!(told("kind"), ["log", "fail", "success", "start"]);
-    assert_eq!(told("exitCode"), [Value::Null, json!(3), Value::Null, Value::Null]);
-    assert_eq!(told("body"), ["half way", "disk is full", "", ""]);
+    let column = |field: &str| kept.iter().map(|ping| ping[field].clone()).collect::<Vec<_>>();
+    assert_eq!(column("kind"), ["log", "fail", "success", "start"]);
+    assert_eq!(column("exitCode"), [Value::Null, json!(3), Value::Null, Value::Null]);
+    assert_eq!(column("body"), ["half way", "disk is full", "", ""]);
     assert_eq!((&kept[0]["runId"], &kept[0]["userAgent"]), (&json!(rid), &json!("runitor")));
     assert_eq!(kept[0]["address"], "192.0.2.1");
     // The output of a job is visible only with write access.
@@ -73,8 +73,8 @@ async fn a_slash_at_the_end_loses_no_ping() {
         assert_eq!(client.send(method, &format!("{path}{rest}"), &[], "").await.status, status, "{rest}");
     }
     let kept = pings(&client, &client.write_key, &id).await;
-    let told = kept.iter().map(|ping| ping["kind"].as_str().unwrap()).collect::<Vec<_>>();
-    assert_eq!(told, ["success", "success", "start", "success"]);
+    let kinds = kept.iter().map(|ping| ping["kind"].as_str().unwrap()).collect::<Vec<_>>();
+    assert_eq!(kinds, ["success", "success", "start", "success"]);
 }
 
 #[tokio::test]
@@ -111,13 +111,13 @@ async fn a_push_that_reports_a_failure_is_no_success() {
 async fn a_ping_comes_from_where_the_proxy_says() {
     let mut client = TestClient::new().await;
     let (id, path) = heartbeat(&client).await;
-    for (peer, told, expected) in [
+    for (peer, forwarded, expected) in [
         ("127.0.0.1", Some("198.51.100.1, 203.0.113.7"), "203.0.113.7"),
         ("127.0.0.1", None, "127.0.0.1"),
         ("192.0.2.9", Some("203.0.113.7"), "192.0.2.9"),
     ] {
         client.peer = peer;
-        let headers: Vec<_> = told.map(|told| ("x-forwarded-for", told)).into_iter().collect();
+        let headers: Vec<_> = forwarded.map(|forwarded| ("x-forwarded-for", forwarded)).into_iter().collect();
         assert_eq!(client.send("GET", &path, &headers, "").await.status, 200);
         assert_eq!(pings(&client, &client.write_key, &id).await[0]["address"], expected);
     }

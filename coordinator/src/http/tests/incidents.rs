@@ -76,11 +76,11 @@ async fn old_names_are_read_and_both_lists_are_one() {
         let mut body = body;
         body["title"] = json!("x");
         let made = opened(&client, body).await;
-        let shown = made["monitors"].as_array().unwrap();
-        assert_eq!(shown.iter().map(|it| it["name"].as_str().unwrap()).collect::<Vec<_>>(), names);
+        let listed = made["monitors"].as_array().unwrap();
+        assert_eq!(listed.iter().map(|it| it["name"].as_str().unwrap()).collect::<Vec<_>>(), names);
         assert_eq!(made["monitors"], made["checkpoints"]);
         if names.len() == 2 {
-            assert_eq!((&shown[0]["impact"], shown[1].get("impact")), (&json!("degraded"), None));
+            assert_eq!((&listed[0]["impact"], listed[1].get("impact")), (&json!("degraded"), None));
         }
     }
     let foreign = "mon_0000000000000000000000000a";
@@ -295,7 +295,7 @@ async fn lists_go_back_in_time_page_by_page() {
 }
 
 #[tokio::test]
-async fn the_status_document_tells_of_incidents_and_maintenance_in_milliseconds() {
+async fn the_status_document_has_incident_times_in_milliseconds() {
     let client = TestClient::new().await;
     client.create_monitor(json!({ "url": "a.example" })).await;
     let status = async || client.get(&client.shop_path("/status")).await.body;

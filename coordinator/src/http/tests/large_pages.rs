@@ -93,7 +93,7 @@ async fn a_long_answer_is_drawn_again_and_nothing_is_made_twice() {
 }
 
 #[tokio::test]
-async fn a_page_has_so_much_text_open_and_what_ends_makes_room() {
+async fn open_text_of_a_page_is_bounded_and_ended_text_is_released() {
     let client = TestClient::new().await;
     let all = client.shop_path("/incidents");
     let post = async |path: &str, body: Value| client.call(&client.write_key, "POST", path, body).await;
@@ -116,10 +116,10 @@ async fn a_page_has_so_much_text_open_and_what_ends_makes_room() {
     let updates = format!("{one}/updates");
     let patch = async |body: Value| client.call(&client.write_key, "PATCH", &one, body).await;
     let named = |answered: &TestResponse| answered.body["error"]["fields"][0]["field"].clone();
-    let told = post(&updates, json!({ "message": long() })).await;
-    assert_eq!((told.status, named(&told)), (400, json!("message")));
-    let told = patch(json!({ "postmortem": long() })).await;
-    assert_eq!((told.status, named(&told)), (400, json!("postmortem")));
+    let refused = post(&updates, json!({ "message": long() })).await;
+    assert_eq!((refused.status, named(&refused)), (400, json!("message")));
+    let refused = patch(json!({ "postmortem": long() })).await;
+    assert_eq!((refused.status, named(&refused)), (400, json!("postmortem")));
     // Changes that add no text, and resolving the incident, are accepted.
     assert_eq!(patch(json!({ "title": "y" })).await.status, 200);
     assert_eq!(post(&updates, json!({ "status": "resolved", "message": long() })).await.status, 201);
@@ -127,7 +127,7 @@ async fn a_page_has_so_much_text_open_and_what_ends_makes_room() {
 }
 
 #[tokio::test]
-async fn the_last_room_of_a_page_is_taken_once_though_many_come_together() {
+async fn concurrent_requests_share_the_last_bytes_of_a_page_once() {
     let client = TestClient::new().await;
     let all = client.shop_path("/incidents");
     let post = async |path: &str, body: Value| client.call(&client.write_key, "POST", path, body).await;
@@ -194,11 +194,11 @@ async fn a_list_is_given_in_parts_and_the_status_document_has_the_newest_updates
         let path = format!("{all}/{id}/updates");
         client.call(&client.write_key, "POST", &path, json!({ "message": format!("{n}") })).await;
         let status = client.get(&client.shop_path("/status")).await;
-        let shown = &status.body["incidents"][0];
+        let listed = &status.body["incidents"][0];
         let more =
             (n >= 10).then(|| json!({ "count": n - 9, "url": format!("https://shop.pages.example/incidents/{id}") }));
-        assert_eq!(shown.get("moreUpdates").cloned(), more);
-        assert_eq!(shown["updates"].as_array().unwrap().len(), 10.min(n + 1));
-        assert_eq!(shown["updates"][0]["body"], format!("{n}"), "newest first");
+        assert_eq!(listed.get("moreUpdates").cloned(), more);
+        assert_eq!(listed["updates"].as_array().unwrap().len(), 10.min(n + 1));
+        assert_eq!(listed["updates"][0]["body"], format!("{n}"), "newest first");
     }
 }

@@ -80,7 +80,7 @@ async fn a_page_may_be_labelled_as_monitors_were_called() {
         let body = json!({ "name": format!("Page {slug}"), "slug": slug });
         assert_eq!(client.call(&client.write_key, "POST", "/api/v1/pages", body).await.status, 201);
     }
-    let shown = async |path: &str| {
+    let page_text = async |path: &str| {
         let request = ParsedRequest {
             method: Method::GET,
             path: path.to_owned(),
@@ -93,6 +93,6 @@ async fn a_page_may_be_labelled_as_monitors_were_called() {
         let body = handle(context, table, request).await.into_response().into_body();
         String::from_utf8(body.to_vec()).unwrap()
     };
-    assert!(shown("/p/checkpoints").await.contains("Page checkpoints"));
-    assert!(shown("/p/monitors").await.contains("Page monitors"));
+    assert!(page_text("/p/checkpoints").await.contains("Page checkpoints"));
+    assert!(page_text("/p/monitors").await.contains("Page monitors"));
 }

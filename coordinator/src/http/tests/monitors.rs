@@ -33,8 +33,8 @@ async fn a_new_monitor_shows_every_field_of_the_contract() {
         "latencyMs24h": null, "createdAt": "2026-11-27T12:46:01.000Z",
     });
     assert_eq!(made, expected);
-    let shown = client.get(&client.shop_path(&format!("/monitors/{id}"))).await.body;
-    assert_eq!((&shown["monitor"], &shown["checkpoint"]), (&expected, &expected));
+    let reply = client.get(&client.shop_path(&format!("/monitors/{id}"))).await.body;
+    assert_eq!((&reply["monitor"], &reply["checkpoint"]), (&expected, &expected));
     let listed = client.get(&client.shop_path("/checkpoints")).await.body;
     assert_eq!((&listed["monitors"], &listed["checkpoints"]), (&json!([expected]), &json!([expected])));
 }
@@ -42,7 +42,7 @@ async fn a_new_monitor_shows_every_field_of_the_contract() {
 #[tokio::test]
 async fn every_type_is_made_with_its_defaults() {
     let client = TestClient::new().await;
-    for (body, shown) in [
+    for (body, stored) in [
         (
             json!({ "url": "https://a.example" }),
             json!({ "type": "http", "method": "GET", "name": "a.example", "keywordMode": null }),
@@ -67,14 +67,14 @@ async fn every_type_is_made_with_its_defaults() {
         ),
     ] {
         let made = client.create_monitor(body).await;
-        for (field, value) in shown.as_object().unwrap() {
+        for (field, value) in stored.as_object().unwrap() {
             assert_eq!(&made[field], value, "{field} of {made}");
         }
     }
 }
 
 #[tokio::test]
-async fn a_ping_address_is_shown_to_those_who_may_write() {
+async fn a_ping_url_needs_write_access() {
     let client = TestClient::new().await;
     let body = json!({ "type": "heartbeat", "name": "Backup", "periodMinutes": 60, "graceMinutes": 5 });
     let made = client.create_monitor(body).await;
@@ -93,7 +93,7 @@ async fn a_ping_address_is_shown_to_those_who_may_write() {
 }
 
 #[tokio::test]
-async fn all_faults_of_a_body_are_told_at_once() {
+async fn all_errors_of_a_body_are_reported_at_once() {
     let client = TestClient::new().await;
     let body =
         json!({ "type": "tcp", "host": "127.1", "port": 0, "groupName": "g".repeat(61), "slowThresholdMs": "fast" });
@@ -180,15 +180,15 @@ async fn the_present_state_is_what_the_driver_says() {
         ..MachineView::default()
     };
     client.world.views.lock().unwrap().insert(id.parse().unwrap(), view);
-    let shown = client.get(&client.shop_path(&format!("/monitors/{id}"))).await.body["monitor"].clone();
-    assert_eq!((&shown["status"], &shown["downFrom"]), (&json!("down"), &json!(["asia"])));
-    assert_eq!(shown["since"], "2026-11-27T12:46:00.000Z");
-    assert_eq!(shown["downReason"], "unexpected status 503 (from Asia)");
+    let reply = client.get(&client.shop_path(&format!("/monitors/{id}"))).await.body["monitor"].clone();
+    assert_eq!((&reply["status"], &reply["downFrom"]), (&json!("down"), &json!(["asia"])));
+    assert_eq!(reply["since"], "2026-11-27T12:46:00.000Z");
+    assert_eq!(reply["downReason"], "unexpected status 503 (from Asia)");
     let last = json!({
         "at": "2026-11-27T12:46:00.001Z", "ok": false, "statusCode": 503, "latencyMs": 12,
         "error": "unexpected status 503",
     });
-    assert_eq!(shown["lastCheck"], last);
+    assert_eq!(reply["lastCheck"], last);
     client.world.mesh.set_in_service(&[Region::Europe, Region::Asia, Region::Africa]);
     client.world.mesh.set_checked(&[Region::Asia, Region::Europe, Region::Oceania]);
     let document = client.get(&client.shop_path("/status")).await.body;
@@ -234,7 +234,7 @@ async fn a_list_is_narrowed_to_statuses() {
 }
 
 #[tokio::test]
-async fn a_domain_that_nobody_can_read_is_said_at_save_and_in_its_last_check() {
+async fn an_unreadable_domain_is_reported_on_saving_and_in_the_last_check() {
     let client = TestClient::new().await;
     let path = client.shop_path("/monitors");
     let german = json!({ "type": "domain", "host": "www.example.de" });
@@ -297,14 +297,14 @@ async fn a_deleted_monitor_is_gone() {
 }
 
 #[tokio::test]
-async fn a_page_that_nobody_looks_at_is_unknown_to_programs_but_for_what_people_say() {
+async fn without_agents_a_page_is_unknown_except_for_its_incidents() {
     let client = TestClient::new().await;
     let id = client.create_monitor(json!({ "url": "a.example" })).await["id"].as_str().unwrap().to_owned();
     let view = MachineView { status: MonitorStatus::Up, since: Some(START), ..MachineView::default() };
     client.world.views.lock().unwrap().insert(id.parse().unwrap(), view);
     let ask = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": { "name": "get_status" } });
     let json = [("content-type", "application/json")];
-    let mut told = Vec::new();
+    let mut headlines = Vec::new();
     for regions in [&[Region::Asia][..], &[]] {
         // Much later, so that no cached document is served.
         client.world.clock.set(client.world.service.now() + HOUR);
@@ -318,13 +318,13 @@ async fn a_page_that_nobody_looks_at_is_unknown_to_programs_but_for_what_people_
         ] {
             assert_eq!(document["stale"], regions.is_empty());
             assert_eq!(document["status"]["indicator"], whole["parallax_indicator"]);
-            told.push(document["status"]["headline"].as_str().unwrap().to_owned());
+            headlines.push(document["status"]["headline"].as_str().unwrap().to_owned());
         }
-        told.push(format!("{} {}", whole["indicator"], whole["description"]));
+        headlines.push(format!("{} {}", whole["indicator"], whole["description"]));
     }
-    let (seen, stale) = told.split_at(4);
-    assert!(seen[..3].iter().all(|said| said == "All systems operational"), "{told:?}");
-    assert!(stale[..3].iter().all(|said| said == "Monitoring is currently unavailable"), "{told:?}");
+    let (seen, stale) = headlines.split_at(4);
+    assert!(seen[..3].iter().all(|headline| headline == "All systems operational"), "{headlines:?}");
+    assert!(stale[..3].iter().all(|headline| headline == "Monitoring is currently unavailable"), "{headlines:?}");
     assert_eq!(stale[3], "\"minor\" \"Status unknown\"");
     let incident = json!({ "title": "A cable is cut", "impact": "partial" });
     client.call(&client.write_key, "POST", &client.shop_path("/incidents"), incident).await;

@@ -27,7 +27,7 @@ fn hook() -> Value {
 }
 
 #[tokio::test]
-async fn secrets_are_whole_only_where_one_destination_is_shown_to_a_writer() {
+async fn secrets_are_unmasked_only_in_one_destination_for_a_writer() {
     let client = TestClient::new().await;
     let made = [
         hook(),
@@ -121,7 +121,7 @@ async fn a_new_secret_waits_beside_the_old_one_until_it_is_activated_or_a_day_is
 }
 
 #[tokio::test]
-async fn a_test_tells_what_came_of_it_and_is_found_among_the_deliveries() {
+async fn a_test_alert_returns_its_result_and_is_listed_as_a_delivery() {
     let client = TestClient::new().await;
     client.world.receive();
     let made = client.destination(hook()).await;
@@ -163,7 +163,7 @@ async fn a_sixth_test_in_a_minute_waits_for_the_next() {
 }
 
 #[tokio::test]
-async fn free_has_mail_alone_and_says_so() {
+async fn the_free_plan_has_mail_only_and_reports_so() {
     let client = TestClient::new().await;
     let plan = parallax_core::plan::Plan::Free;
     client.world.service.set_plan(client.world.owner.id, plan).await.unwrap();
@@ -233,7 +233,7 @@ async fn names_that_mean_harm_are_refused_or_stay_what_they_are() {
 }
 
 #[tokio::test]
-async fn a_subscriber_whom_the_owner_adds_is_asked_first() {
+async fn a_subscriber_added_by_the_owner_must_confirm() {
     let client = TestClient::new().await;
     let path = client.shop_path("/subscribers");
     let add = async |body: Value| client.call(&client.write_key, "POST", &path, body).await;

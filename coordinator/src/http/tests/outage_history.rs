@@ -52,7 +52,7 @@ impl TestClient {
 }
 
 #[tokio::test]
-async fn an_outage_is_told_once_however_often_it_was_said_and_whoever_looked_away() {
+async fn an_outage_is_listed_once_despite_repeats_and_absent_agents() {
     use MonitorStatus::{Down, Unknown, Up};
 
     let client = TestClient::new().await;
@@ -148,9 +148,9 @@ async fn a_deadline_that_our_absence_moved_is_an_event_of_its_heartbeat() {
     let page = Some(client.world.shop.id);
     client.world.happened(Event { at: at(70), page, monitor: Some(id), kind: what }).await;
     let path = client.shop_path(&format!("/monitors/{id}/events"));
-    let told = client.get(&path).await;
-    assert_eq!(told.status, 200, "{told:?}");
-    let event = &told.body["events"][0];
+    let reply = client.get(&path).await;
+    assert_eq!(reply.status, 200, "{reply:?}");
+    let event = &reply.body["events"][0];
     assert_eq!(event["kind"], "deadline-extended");
     assert_eq!(event["away"], json!({ "from": at(50).to_string(), "until": at(70).to_string() }));
     assert_eq!(event["deadlineBefore"], at(65).to_string());

@@ -20,11 +20,11 @@ async fn a_document_has_one_best_address_by_whichever_it_is_reached() {
         (&*format!("/incidents/{incident}"), format!("/incidents/{incident}")),
         (&*format!("/monitors/{monitor}?range=7d"), format!("/monitors/{monitor}")),
     ] {
-        let told = format!("<link rel=\"canonical\" href=\"https://shop.pages.example{best}\">");
+        let canonical = format!("<link rel=\"canonical\" href=\"https://shop.pages.example{best}\">");
         let shared = document(&client, &format!("/p/shop{path}")).await;
         let own = if path.starts_with('/') { path.to_owned() } else { format!("/{path}") };
         let own = client.send("GET", &own, &[("host", "shop.pages.example")], "").await;
-        assert!(shared.contains(&told) && own.text.contains(&told), "{path}: {shared}");
+        assert!(shared.contains(&canonical) && own.text.contains(&canonical), "{path}: {shared}");
         let picture = shared.split("og:image\" content=\"").nth(1).unwrap().split('"').next().unwrap();
         pictures.insert(picture.to_owned());
     }
@@ -32,7 +32,7 @@ async fn a_document_has_one_best_address_by_whichever_it_is_reached() {
 }
 
 #[tokio::test]
-async fn a_monitors_page_tells_of_its_incidents_and_of_windows_of_the_whole_page() {
+async fn a_monitors_page_lists_its_incidents_and_windows_of_the_whole_page() {
     let client = TestClient::new().await;
     let mut ids = Vec::new();
     for name in ["Till", "Door"] {
@@ -75,11 +75,11 @@ async fn a_monitors_page_tells_of_its_incidents_and_of_windows_of_the_whole_page
     }
     for path in ["", ".md"] {
         let till = document(&client, &format!("/p/shop/monitors/{}{path}", ids[0])).await;
-        let door = document(&client, &format!("/p/shop/monitors/{}{path}", ids[1])).await;
+        let second = document(&client, &format!("/p/shop/monitors/{}{path}", ids[1])).await;
         for (title, of_till, of_door) in
             [("Jammed", true, false), ("Rebuilding", true, true), ("Far away", false, false), ("Long ago", true, false)]
         {
-            assert_eq!((till.contains(title), door.contains(title)), (of_till, of_door), "{title}{path}");
+            assert_eq!((till.contains(title), second.contains(title)), (of_till, of_door), "{title}{path}");
         }
     }
     assert!(document(&client, "/p/shop").await.contains("ongoing, "), "the day lists the open incident");
@@ -140,7 +140,7 @@ async fn the_scripts_of_a_document_are_small() {
 }
 
 #[tokio::test]
-async fn every_way_to_be_told_is_in_the_dialog_of_a_page() {
+async fn every_way_to_subscribe_is_in_the_dialog_of_a_page() {
     let client = TestClient::new().await;
     let text = document(&client, "/p/shop").await;
     let dialog = dialog(&text);

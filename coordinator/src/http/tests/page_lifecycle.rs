@@ -42,7 +42,7 @@ async fn a_key_that_is_bound_to_a_page_goes_with_it() {
 }
 
 #[tokio::test]
-async fn a_plan_has_room_for_so_many_pages() {
+async fn a_plan_limits_the_number_of_pages() {
     let client = TestClient::new().await;
     let make = async |n: usize| {
         let body = json!({ "name": "New", "slug": format!("new-{n}") });
@@ -56,7 +56,7 @@ async fn a_plan_has_room_for_so_many_pages() {
 }
 
 #[tokio::test]
-async fn a_reader_who_has_the_answer_is_told_so() {
+async fn an_unchanged_response_gives_304() {
     let client = TestClient::new().await;
     let bearer = format!("Bearer {}", client.write_key);
     let first = client.get(&client.shop_path("")).await;
@@ -95,7 +95,7 @@ async fn a_repeated_write_says_that_it_is_one() {
 }
 
 #[tokio::test]
-async fn a_body_that_is_none_is_told_by_a_name_that_no_field_has() {
+async fn an_invalid_body_is_reported_under_a_name_no_field_has() {
     let client = TestClient::new().await;
     for body in [json!([]), json!("text"), json!(1)] {
         let refused = client.call(&client.write_key, "POST", &client.shop_path("/monitors"), body).await;
@@ -175,7 +175,7 @@ async fn events_are_read_part_by_part() {
 }
 
 #[tokio::test]
-async fn days_are_asked_for_by_date_within_400() {
+async fn days_are_selected_by_date_within_400() {
     let client = TestClient::new().await;
     let made = client.create_monitor(json!({ "url": "a.example" })).await;
     let path = client.shop_path(&format!("/monitors/{}/uptime", made["id"].as_str().unwrap()));

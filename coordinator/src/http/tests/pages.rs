@@ -166,7 +166,7 @@ async fn the_short_way_says_what_the_long_one_does_and_ends_with_an_edit() {
         for (name, value) in more {
             request = request.header(*name, *value);
         }
-        let reply = client.context.response_index.respond(&client.context, &request.body(()).unwrap());
+        let reply = client.context.response_index.respond(&request.body(()).unwrap());
         reply.map(|reply| reply.into_response())
     };
     let (shared, own) = ("status.example", "shop.pages.example");
@@ -207,15 +207,19 @@ async fn the_short_way_says_what_the_long_one_does_and_ends_with_an_edit() {
 }
 
 #[tokio::test]
-async fn people_are_told_in_the_pages_language_that_nothing_is_there() {
+async fn the_not_found_page_is_in_the_pages_language() {
     let client = TestClient::new().await;
     client.world.put_page(Page { language: Language::De, ..client.world.shop.clone() }).await;
     let browser = ("accept", "text/html,application/xhtml+xml,*/*;q=0.8");
     for path in ["incidents/x", "incidents/inc_0000000000000000000000000z", "monitors/x", "history/1999-01"] {
         let path = format!("/p/shop/{path}");
-        let told = client.send("GET", &path, &[browser], "").await;
-        assert_eq!((told.status, told.headers["cache-control"].to_str().unwrap()), (404, "no-store"), "{path}");
-        assert!(told.text.contains("<html lang=\"de\"") && told.text.contains("Seite nicht gefunden"), "{}", told.text);
+        let reply = client.send("GET", &path, &[browser], "").await;
+        assert_eq!((reply.status, reply.headers["cache-control"].to_str().unwrap()), (404, "no-store"), "{path}");
+        assert!(
+            reply.text.contains("<html lang=\"de\"") && reply.text.contains("Seite nicht gefunden"),
+            "{}",
+            reply.text
+        );
         let program = client.send("GET", &path, &[("accept", "*/*")], "").await;
         assert_eq!((program.status, &program.body["error"]["code"]), (404, &json!("not_found")), "{path}");
     }
@@ -225,9 +229,9 @@ async fn people_are_told_in_the_pages_language_that_nothing_is_there() {
         let plain = none.text.contains("<html lang=\"en\"") && none.text.contains("Page not found");
         assert!(plain && !none.text.contains("Shop"), "an unknown page has no language: {}", none.text);
         let program = client.send("GET", path, &[("accept", "*/*")], "").await;
-        let told = (program.status, &program.body["error"]["code"], &program.headers["vary"]);
-        assert_eq!(told.0, 404, "{path}");
-        assert!(told.1 == "not_found" && told.2.to_str().unwrap().starts_with("accept"), "{path}: {told:?}");
+        let reply = (program.status, &program.body["error"]["code"], &program.headers["vary"]);
+        assert_eq!(reply.0, 404, "{path}");
+        assert!(reply.1 == "not_found" && reply.2.to_str().unwrap().starts_with("accept"), "{path}: {reply:?}");
     }
     let api = client.send("GET", "/api/v1/none", &[browser], "").await;
     assert_eq!(api.body["error"]["code"], "unauthenticated", "{api:?}");
@@ -296,7 +300,7 @@ async fn the_root_of_the_service_looks_like_the_rest_of_it() {
 }
 
 #[tokio::test]
-async fn what_other_sites_may_show_is_shown_where_the_footer_leads() {
+async fn what_other_sites_may_embed_is_listed_behind_the_footers_link() {
     let client = TestClient::new().await;
     client.create_monitor(json!({ "url": "a.example", "name": "Till" })).await;
     assert!(document(&client, "/p/shop").await.contains("<a href=\"/p/shop/badges\">Badge</a>"));
@@ -304,10 +308,10 @@ async fn what_other_sites_may_show_is_shown_where_the_footer_leads() {
     let policy = seen.headers["content-security-policy"].to_str().unwrap();
     assert!(policy.contains("frame-src 'self'") && policy.contains("frame-ancestors 'none'"), "{policy}");
     let text = document(&client, "/p/shop/badges").await;
-    let shown = text.split(" src=\"/p/").skip(1).map(|rest| rest.split('"').next().unwrap());
-    let shown: Vec<String> = shown.map(|path| format!("/p/{}", path.replace("&#38;", "&"))).collect();
-    assert!(shown.len() >= 8, "{shown:?}");
-    for path in shown {
+    let sources = text.split(" src=\"/p/").skip(1).map(|rest| rest.split('"').next().unwrap());
+    let sources: Vec<String> = sources.map(|path| format!("/p/{}", path.replace("&#38;", "&"))).collect();
+    assert!(sources.len() >= 8, "{sources:?}");
+    for path in sources {
         assert_eq!(client.send("GET", &path, &[], "").await.status, 200, "{path}");
     }
     assert!(document(&client, "/p/shop/llms.txt").await.contains("/badges)"));

@@ -7,6 +7,7 @@ use parallax_core::page::Page;
 use parallax_core::time::{DAY, MINUTE, SECOND};
 
 use super::*;
+use crate::http::public;
 
 const FORM: (&str, &str) = ("content-type", "application/x-www-form-urlencoded");
 /// Name of a monitor, which must not be visible without access.
@@ -116,22 +117,22 @@ async fn nobody_learns_anything_of_a_guarded_page_through_any_route() {
                         let (path, of_none) = (format!("{path}{query}"), format!("{of_none}{query}"));
                         let seen = client.send(method, &path, headers, "").await;
                         let absent = client.send(method, &of_none, headers, "").await;
-                        let told = format!("{method} {path} {headers:?}: {seen:?}");
-                        assert!(!seen.text.contains(CANARY) && !seen.text.contains("Shop"), "{told}");
+                        let case = format!("{method} {path} {headers:?}: {seen:?}");
+                        assert!(!seen.text.contains(CANARY) && !seen.text.contains("Shop"), "{case}");
                         if FOR_PEOPLE.contains(&row) && seen.text.contains("<main") && seen.status != 404 {
                             // 400 for an empty form.
-                            assert!(is_sealed(&seen) && matches!(seen.status, 403 | 400), "{told}");
+                            assert!(is_sealed(&seen) && matches!(seen.status, 403 | 400), "{case}");
                             let is_form = seen.text.contains(asks) || path.contains("/link");
-                            assert!(is_form && !seen.headers.contains_key("www-authenticate"), "{told}");
-                            assert_eq!(absent.status, 404, "{told}");
+                            assert!(is_form && !seen.headers.contains_key("www-authenticate"), "{case}");
+                            assert_eq!(absent.status, 404, "{case}");
                         } else if !row.ends_with("/sign-out") || method != "POST" {
                             assert_eq!(
                                 (seen.status, &seen.headers, seen.text.len()),
                                 (absent.status, &absent.headers, absent.text.len()),
-                                "{told}"
+                                "{case}"
                             );
-                            assert!(seen.status != 404 || seen.text == absent.text, "{told}");
-                            assert!(matches!(seen.status, 400 | 404 | 405 | 403 | 429), "{told}");
+                            assert!(seen.status != 404 || seen.text == absent.text, "{case}");
+                            assert!(matches!(seen.status, 400 | 404 | 405 | 403 | 429), "{case}");
                         }
                         client.world.clock.set(client.world.service.now() + MINUTE);
                     }
@@ -294,8 +295,8 @@ async fn a_token_opens_what_programs_read_and_nothing_else() {
         let seen = client.seen_with(&format!("/p/shop/t/{bad}/status.json"), None).await;
         assert_eq!((seen.status, &seen.text, &seen.headers), (404, &none.text, &none.headers), "{bad}");
     }
-    let shown = client.seen_with("/p/shop/subscribe", Some(&pass)).await;
-    assert!(shown.text.contains(&format!("https://shop.pages.example/t/{token}/status.json")), "{}", shown.text);
+    let form = client.seen_with("/p/shop/subscribe", Some(&pass)).await;
+    assert!(form.text.contains(&format!("https://shop.pages.example/t/{token}/status.json")), "{}", form.text);
     assert!(client.seen_with("/p/shop/subscribe", None).await.status == 403);
     let listed = client.get(&client.shop_path("")).await;
     let feed = &listed.body["page"]["privateFeedUrl"];

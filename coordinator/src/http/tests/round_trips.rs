@@ -135,9 +135,9 @@ async fn a_field_that_another_route_changes_is_refused_with_that_route() {
         ),
     ] {
         let refused = client.call(&client.write_key, "PATCH", &path, sent.clone()).await;
-        let told = refused.body["error"]["message"].as_str().unwrap_or_default();
+        let message = refused.body["error"]["message"].as_str().unwrap_or_default();
         assert_eq!((refused.status, code(&refused)), (400, "bad_request"), "{sent} {refused:?}");
-        assert!(told.starts_with(rule), "{sent}: {told}");
+        assert!(message.starts_with(rule), "{sent}: {message}");
     }
     let both = json!({ "name": "", "slug": "other" });
     let refused = client.call(&client.write_key, "PATCH", &of("page"), both).await;
@@ -147,7 +147,7 @@ async fn a_field_that_another_route_changes_is_refused_with_that_route() {
 }
 
 #[tokio::test]
-async fn a_slip_is_told_beside_what_was_done() {
+async fn a_typo_is_warned_of_next_to_the_result() {
     let client = TestClient::new().await;
     let things = things(&client).await;
     let of = |name: &str| things.iter().find(|(_, it)| *it == name).unwrap().0.clone();
@@ -287,11 +287,11 @@ async fn an_incident_is_sent_back_though_it_went_on_by_then() {
     })
     .await;
     assert_eq!(send_back(&read, "z").await, (200, json!("z"), Value::Null));
-    let shown = client.get(&path).await.body["incident"].clone();
-    assert_eq!((&shown["status"], shown["resolvedAt"].is_string()), (&json!("resolved"), true));
-    assert_eq!(shown["updates"][1]["body"], "It changed 5 times.");
+    let current = client.get(&path).await.body["incident"].clone();
+    assert_eq!((&current["status"], current["resolvedAt"].is_string()), (&json!("resolved"), true));
+    assert_eq!(current["updates"][1]["body"], "It changed 5 times.");
     let mut other = read.clone();
-    other["updates"][0]["id"] = shown["updates"][0]["id"].clone();
+    other["updates"][0]["id"] = current["updates"][0]["id"].clone();
     other["updates"][0]["createdAt"] = json!("2026-01-01T00:00:00.000Z");
     assert_eq!(send_back(&other, "y").await.0, 400, "no such update was posted");
     let mut other = read;

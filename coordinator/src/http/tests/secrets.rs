@@ -44,8 +44,8 @@ async fn no_answer_shows_what_a_monitor_sends() {
     }
     answers.push(client.call(&client.write_key, "POST", &format!("{path}/check"), Value::Null).await);
     for answered in answers {
-        let shown = format!("{} {:?}", answered.body, answered.headers);
-        assert!(!shown.contains("s3cret"), "{shown}");
+        let text = format!("{} {:?}", answered.body, answered.headers);
+        assert!(!text.contains("s3cret"), "{text}");
     }
 }
 
@@ -62,8 +62,8 @@ async fn no_reader_learns_where_a_heartbeat_reports() {
     {
         let answered = client.call(&client.read_key, "GET", &path, Value::Null).await;
         assert_eq!(answered.status, 200, "{path}");
-        let shown = answered.body.to_string();
-        assert!(!shown.contains(&token) && !shown.contains("s3cret"), "{path}: {shown}");
+        let text = answered.body.to_string();
+        assert!(!text.contains(&token) && !text.contains("s3cret"), "{path}: {text}");
     }
     let read = client.call(&client.read_key, "GET", &of(""), Value::Null).await;
     assert_eq!(read.body["monitor"]["heartbeat"].get("pingUrl"), Some(&Value::Null));

@@ -55,10 +55,10 @@ fn head(line: &str, key: &str, more: &str) -> Vec<u8> {
 #[tokio::test]
 async fn a_question_about_the_whole_server_is_answered_on_every_listener() {
     let client = TestClient::new().await;
-    let asked = b"OPTIONS * HTTP/1.1\r\nHost: status.example\r\nConnection: close\r\n\r\n";
+    let request = b"OPTIONS * HTTP/1.1\r\nHost: status.example\r\nConnection: close\r\n\r\n";
     let led = ListenerMode::PlainWithTls { challenges: AcmeChallenges::default(), redirect: true };
     for way in [ListenerMode::Plain, led] {
-        let answer = exchange(&server_by(way, ServerLimits::default(), &client).await, asked).await;
+        let answer = exchange(&server_by(way, ServerLimits::default(), &client).await, request).await;
         assert!(answer.starts_with("HTTP/1.1 204 No Content\r\n"), "{answer}");
         assert!(answer.contains("allow: GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS\r\n"), "{answer}");
         assert!(!answer.contains("location:"), "{answer}");
@@ -179,7 +179,7 @@ async fn connections_above_the_limit_wait_for_a_place() {
 }
 
 #[tokio::test]
-async fn the_connection_idle_for_longest_makes_room_and_no_flood_shuts_out_a_request() {
+async fn the_longest_idle_connection_is_evicted_and_no_flood_blocks_a_request() {
     let client = TestClient::new().await;
     let server = server_within(ServerLimits { connections: 4, ..ServerLimits::default() }, &client).await;
     let mut idle = Vec::new();

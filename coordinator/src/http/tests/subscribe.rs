@@ -23,7 +23,7 @@ impl TestClient {
 }
 
 #[tokio::test]
-async fn a_visitor_asks_confirms_and_leaves_without_a_script() {
+async fn a_visitor_subscribes_confirms_and_unsubscribes_without_a_script() {
     let client = TestClient::new().await;
     let [one, other] = [json!({ "url": "a.example", "name": "<i>One" }), json!({ "url": "b.example" })];
     let [one, _] = [client.create_monitor(one).await, client.create_monitor(other).await];
@@ -70,7 +70,7 @@ async fn a_visitor_asks_confirms_and_leaves_without_a_script() {
 }
 
 #[tokio::test]
-async fn a_mailbox_is_pending_until_its_reader_confirms_by_a_form_whoever_may_see_the_page() {
+async fn a_mailbox_is_pending_until_its_owner_confirms_by_a_form() {
     let client = TestClient::new().await;
     let all = client.shop_path("/destinations");
     let body = json!({ "type": "email", "name": "Ops", "to": "ann@example.com" });
@@ -85,8 +85,8 @@ async fn a_mailbox_is_pending_until_its_reader_confirms_by_a_form_whoever_may_se
     for method in ["GET", "HEAD", "GET"] {
         let seen = client.send(method, &path, &[], "").await;
         assert_eq!((seen.status, &seen.headers["cache-control"].to_str().unwrap()), (200, &"no-store"));
-        let shown = client.call(&client.write_key, "GET", &one, Value::Null).await.body;
-        assert_eq!(shown["destination"]["status"], "pending", "a GET request changes nothing");
+        let document = client.call(&client.write_key, "GET", &one, Value::Null).await.body;
+        assert_eq!(document["destination"]["status"], "pending", "a GET request changes nothing");
     }
     let form = client.look(&path).await.text;
     assert!(form.contains("ann@example.com") && form.contains("action=\"confirm-alerts\""), "{form}");
@@ -97,9 +97,9 @@ async fn a_mailbox_is_pending_until_its_reader_confirms_by_a_form_whoever_may_se
     let link = format!("t={}", client.world.mailbox_link());
     assert_eq!(client.post("/p/shop/confirm-alerts", &link).await.status, 200);
     assert!(client.look(&path).await.text.contains("<h2>Done</h2>"));
-    let shown = client.call(&client.write_key, "GET", &one, Value::Null).await.body;
-    let shown = &shown["destination"];
-    assert_eq!((&shown["status"], &shown["offReason"]), (&json!("active"), &Value::Null));
+    let document = client.call(&client.write_key, "GET", &one, Value::Null).await.body;
+    let destination = &document["destination"];
+    assert_eq!((&destination["status"], &destination["offReason"]), (&json!("active"), &Value::Null));
 }
 
 #[tokio::test]
@@ -127,16 +127,16 @@ async fn one_click_of_a_mail_program_unsubscribes_and_may_be_repeated() {
 }
 
 #[tokio::test]
-async fn whoever_asks_learns_nothing_of_others() {
+async fn subscribing_reveals_nothing_of_other_subscribers() {
     let client = TestClient::new().await;
     client.world.subscribed("known@example.com").await;
     let mut answers = Vec::new();
     for address in ["known", "new", "new", "other"] {
         let body = format!("email={address}%40example.com");
-        let told = client.post("/p/shop/subscribe", &body).await;
-        answers.push((told.status, told.headers, told.text));
+        let reply = client.post("/p/shop/subscribe", &body).await;
+        answers.push((reply.status, reply.headers, reply.text));
     }
-    assert!(answers.iter().all(|told| *told == answers[0] && told.0 == 200), "{answers:?}");
+    assert!(answers.iter().all(|reply| *reply == answers[0] && reply.0 == 200), "{answers:?}");
     assert_eq!(client.subscribers().len(), 3);
     let shape = |answered: TestResponse| {
         let digits = |text: &str| text.chars().filter(|sign| !sign.is_ascii_alphanumeric()).collect::<String>();
@@ -161,15 +161,15 @@ async fn what_was_typed_wrongly_comes_back_escaped_with_a_word_for_people() {
         ("email=a%40b.example&monitors=x", "Please choose at least one of these."),
     ] {
         client.world.clock.set(client.world.service.now() + 60_000);
-        let told = client.post("/p/shop/subscribe", body).await;
-        assert_eq!((told.status, told.text.contains(rule)), (400, true), "{body}: {}", told.text);
-        assert!(!told.text.contains("<script>") && !told.text.contains("\"><b>"), "{}", told.text);
+        let reply = client.post("/p/shop/subscribe", body).await;
+        assert_eq!((reply.status, reply.text.contains(rule)), (400, true), "{body}: {}", reply.text);
+        assert!(!reply.text.contains("<script>") && !reply.text.contains("\"><b>"), "{}", reply.text);
     }
     assert!(client.subscribers().is_empty());
     client.world.put_page(Page { language: Language::De, ..client.world.shop.clone() }).await;
     client.world.clock.set(client.world.service.now() + 60_000);
-    let told = client.post("/p/shop/subscribe", "email=x").await;
-    assert!(told.text.contains("Bitte geben Sie eine gültige E-Mail-Adresse an."), "{}", told.text);
+    let reply = client.post("/p/shop/subscribe", "email=x").await;
+    assert!(reply.text.contains("Bitte geben Sie eine gültige E-Mail-Adresse an."), "{}", reply.text);
 }
 
 #[tokio::test]

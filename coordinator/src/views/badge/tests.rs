@@ -4,7 +4,7 @@ use parallax_core::event::MonitorStatus;
 
 use super::*;
 use crate::views::feeds::tests::NASTY;
-use crate::views::tests::{board, shown};
+use crate::views::tests::{monitor_view, page_view};
 
 fn luminance(colour: &str) -> f64 {
     let part = |at: usize| {
@@ -25,28 +25,28 @@ fn white_is_read_on_each_colour() {
 
 #[test]
 fn each_metric_says_what_is_known() {
-    let facts = BadgeData::from_page(&board());
-    let said = |monitor: Option<u128>, metric| {
+    let facts = BadgeData::from_page(&page_view());
+    let message_of = |monitor: Option<u128>, metric| {
         let badge = Badge::of(facts.values(monitor.map(MonitorId::from_u128)).unwrap(), metric, None);
         (badge.label, badge.message, badge.class)
     };
     let of = |label: &str, message: &str, class| (label.to_owned(), message.to_owned(), class);
-    assert_eq!(said(None, BadgeMetric::Status), of("status", "partial outage", "part"));
-    assert_eq!(said(Some(3), BadgeMetric::Status), of("status", "down from Asia", "part"));
-    assert_eq!(said(Some(1), BadgeMetric::Uptime(1)), of("uptime 1d", "99.982 %", "up"));
-    assert_eq!(said(Some(5), BadgeMetric::Uptime(90)), of("uptime 90d", "no data", "none"));
-    assert_eq!(said(Some(2), BadgeMetric::Response), of("response time", "110 ms", "slow"));
+    assert_eq!(message_of(None, BadgeMetric::Status), of("status", "partial outage", "part"));
+    assert_eq!(message_of(Some(3), BadgeMetric::Status), of("status", "down from Asia", "part"));
+    assert_eq!(message_of(Some(1), BadgeMetric::Uptime(1)), of("uptime 1d", "99.982 %", "up"));
+    assert_eq!(message_of(Some(5), BadgeMetric::Uptime(90)), of("uptime 90d", "no data", "none"));
+    assert_eq!(message_of(Some(2), BadgeMetric::Response), of("response time", "110 ms", "slow"));
     assert_eq!(facts.values(Some(MonitorId::from_u128(9))), None);
-    let paused = monitor_values(&shown(1, "x", "y", MonitorStatus::Down, 0), true);
+    let paused = monitor_values(&monitor_view(1, "x", "y", MonitorStatus::Down, 0), true);
     assert_eq!(&*paused.status, "was down");
 }
 
 #[test]
 fn a_response_time_is_green_only_of_what_is_seen_well() {
     let drawn = |status, is_stale, turn: fn(&mut MonitorView)| {
-        let mut shown = shown(1, "x", "y", status, 0);
-        turn(&mut shown);
-        let badge = Badge::of(&monitor_values(&shown, is_stale), BadgeMetric::Response, None);
+        let mut view = monitor_view(1, "x", "y", status, 0);
+        turn(&mut view);
+        let badge = Badge::of(&monitor_values(&view, is_stale), BadgeMetric::Response, None);
         (badge.message, badge.class)
     };
     for (status, is_stale, class) in [
@@ -61,22 +61,22 @@ fn a_response_time_is_green_only_of_what_is_seen_well() {
         assert_eq!(drawn(status, is_stale, |_| {}), expected, "{status:?} {is_stale}");
     }
     for turn in
-        [|shown: &mut MonitorView| shown.monitor.paused = true, |shown: &mut MonitorView| shown.in_maintenance = true]
+        [|view: &mut MonitorView| view.monitor.paused = true, |view: &mut MonitorView| view.in_maintenance = true]
     {
         assert_eq!(drawn(MonitorStatus::Up, false, turn).1, "none");
     }
-    assert_eq!(drawn(MonitorStatus::Up, false, |shown| shown.latency_ms = None), ("no data".to_owned(), "none"));
+    assert_eq!(drawn(MonitorStatus::Up, false, |view| view.latency_ms = None), ("no data".to_owned(), "none"));
 }
 
 #[test]
 fn a_label_is_read_back_as_it_was_sent() {
-    let facts = BadgeData::from_page(&board());
+    let facts = BadgeData::from_page(&page_view());
     for text in NASTY {
-        let shown = sanitize(text);
+        let clean = sanitize(text);
         for style in [BadgeStyle::Flat, BadgeStyle::Square, BadgeStyle::Large] {
             let badge = Badge::of(facts.values(None).unwrap(), BadgeMetric::Status, Some((*text).to_owned()));
             let drawn = badge.svg(style).unwrap();
-            let expected = if style == BadgeStyle::Large { shown.to_uppercase() } else { shown.clone() };
+            let expected = if style == BadgeStyle::Large { clean.to_uppercase() } else { clean.clone() };
             let texts = crate::views::feeds::tests::texts(&drawn, "text");
             assert_eq!(texts.first(), Some(&expected), "{}", String::from_utf8_lossy(&drawn));
             assert_eq!(texts.len(), 2);

@@ -6,7 +6,7 @@ use chrono_tz::Tz;
 use parallax_core::event::MonitorStatus;
 
 use super::super::messages::english_locale;
-use super::super::tests::shown;
+use super::super::tests::monitor_view;
 use super::*;
 
 #[test]
@@ -57,9 +57,9 @@ fn of_a_day(parts: Vec<Option<u32>>) -> LatencyChart {
 }
 
 #[test]
-fn a_few_points_are_told_and_not_drawn() {
-    let shown = shown(1, "Web shop", "Shop", MonitorStatus::Up, 4);
-    let drawn = |parts| mean_chart(&shown, &of_a_day(parts), &[], english_locale(Tz::UTC), 9);
+fn a_few_points_are_listed_and_not_drawn() {
+    let view = monitor_view(1, "Web shop", "Shop", MonitorStatus::Up, 4);
+    let drawn = |parts| mean_chart(&view, &of_a_day(parts), &[], english_locale(Tz::UTC), 9);
     assert_eq!(drawn(vec![None; 48]), None);
     for (points, is_sparse, limit) in
         [(1, true, "slow above 400 ms"), (2, false, "slow above 400 ms, beyond this chart")]
@@ -72,32 +72,32 @@ fn a_few_points_are_told_and_not_drawn() {
 
 #[test]
 fn a_chart_says_its_time_and_what_it_is_the_mean_of() {
-    let shown = shown(1, "Web shop", "Shop", MonitorStatus::Up, 4);
+    let view = monitor_view(1, "Web shop", "Shop", MonitorStatus::Up, 4);
     let mut chart = of_a_day(vec![Some(80); 48]);
-    let told = |chart: &LatencyChart| {
-        let drawing = mean_chart(&shown, chart, &[], english_locale(Tz::UTC), 9).unwrap();
+    let caption = |chart: &LatencyChart| {
+        let drawing = mean_chart(&view, chart, &[], english_locale(Tz::UTC), 9).unwrap();
         (drawing.title, drawing.mean)
     };
-    assert_eq!(told(&chart), ("Response time, last 24 hours".to_owned(), None));
+    assert_eq!(caption(&chart), ("Response time, last 24 hours".to_owned(), None));
     for region in [Region::Oceania, Region::Asia] {
         chart.regions.insert(region, vec![Some(700); 48]);
     }
     chart.counted.insert(Region::Oceania);
     chart.to = chart.from + 7 * DAY;
     let mean = Some("Mean of Europe and Oceania".to_owned());
-    assert_eq!(told(&chart), ("Response time, last 7 days".to_owned(), mean));
-    let by_region = region_chart(&shown, &chart, &[], english_locale(Tz::UTC)).unwrap();
+    assert_eq!(caption(&chart), ("Response time, last 7 days".to_owned(), mean));
+    let by_region = region_chart(&view, &chart, &[], english_locale(Tz::UTC)).unwrap();
     assert_eq!((by_region.lines.len(), by_region.mean), (3, None));
 }
 
 #[test]
 fn a_deploy_of_this_minute_is_marked_at_the_end() {
-    let shown = shown(1, "Web shop", "Shop", MonitorStatus::Up, 4);
+    let view = monitor_view(1, "Web shop", "Shop", MonitorStatus::Up, 4);
     let chart = of_a_day(vec![Some(80); 48]);
-    let known = crate::views::tests::board().deploys.remove(0);
+    let known = crate::views::tests::page_view().deploys.remove(0);
     let deploy = |ahead: i64| Deploy { at: chart.to + ahead, ..known.clone() };
     let marks = |ahead| {
-        let drawing = mean_chart(&shown, &chart, &[deploy(ahead)], english_locale(Tz::UTC), 9).unwrap();
+        let drawing = mean_chart(&view, &chart, &[deploy(ahead)], english_locale(Tz::UTC), 9).unwrap();
         drawing.deploys.into_iter().map(|it| it.x).collect::<Vec<_>>()
     };
     assert_eq!(marks(-DAY / 2), ["50"]);

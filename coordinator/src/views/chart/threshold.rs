@@ -26,7 +26,7 @@ pub struct ThresholdLine {
 /// regions that share it. The label of a threshold outside the chart says so, unless nothing is drawn.
 pub(super) fn threshold_lines(
     chart: &LatencyChart,
-    said: &PageMessages,
+    messages: &PageMessages,
     y: impl Fn(u32) -> Option<String>,
     is_sparse: bool,
 ) -> Vec<ThresholdLine> {
@@ -36,13 +36,13 @@ pub(super) fn threshold_lines(
     }
     let limit = |(threshold, regions): (u32, RegionSet)| {
         let y = y(threshold).filter(|_| !is_sparse);
-        let pattern = if y.is_some() || is_sparse { said.slow_above } else { said.slow_beyond };
+        let pattern = if y.is_some() || is_sparse { messages.slow_above } else { messages.slow_beyond };
         let is_of_all = regions == chart.counted;
         let only = regions.iter().next().filter(|_| !is_of_all && regions.len() == 1);
         ThresholdLine {
             class: only.map_or_else(|| "limit".to_owned(), |it| format!("limit {}", region_class(it))),
-            regions: (!is_of_all).then(|| said.locale().regions(regions)),
-            words: fill(pattern, &[&format::format_milliseconds(threshold, said)]),
+            regions: (!is_of_all).then(|| messages.locale().regions(regions)),
+            words: fill(pattern, &[&format::format_milliseconds(threshold, messages)]),
             y,
         }
     };
@@ -59,7 +59,7 @@ mod tests {
     use super::super::{mean_chart, region_chart};
     use super::*;
     use crate::views::messages::english_locale;
-    use crate::views::tests::shown;
+    use crate::views::tests::monitor_view;
 
     #[test]
     fn each_threshold_is_named_and_drawn_where_it_is_near() {
@@ -85,20 +85,20 @@ mod tests {
         ] {
             let chart =
                 LatencyChart { counted, thresholds: thresholds.into_iter().collect(), ..LatencyChart::default() };
-            let told = |limit: &ThresholdLine| {
+            let described = |limit: &ThresholdLine| {
                 let regions = limit.regions.as_ref().map_or_else(String::new, |regions| format!("{regions} "));
                 let y = limit.y.as_ref().map_or_else(String::new, |y| format!(" at {y}"));
                 format!("{}: {regions}{}{y}", limit.class, limit.words)
             };
-            let shown = shown(1, "Web shop", "Shop", MonitorStatus::Up, 4);
+            let view = monitor_view(1, "Web shop", "Shop", MonitorStatus::Up, 4);
             let regions = [europe, asia, africa].map(|region| (region, [Some(100), Some(60)].repeat(3)));
             let chart =
                 LatencyChart { regions: regions.into_iter().collect(), to: Timestamp::from_millis(DAY), ..chart };
             for drawing in [
-                mean_chart(&shown, &chart, &[], english_locale(Tz::UTC), 9).unwrap(),
-                region_chart(&shown, &chart, &[], english_locale(Tz::UTC)).unwrap(),
+                mean_chart(&view, &chart, &[], english_locale(Tz::UTC), 9).unwrap(),
+                region_chart(&view, &chart, &[], english_locale(Tz::UTC)).unwrap(),
             ] {
-                assert_eq!(drawing.thresholds.iter().map(told).collect::<Vec<_>>(), expected);
+                assert_eq!(drawing.thresholds.iter().map(described).collect::<Vec<_>>(), expected);
             }
         }
     }

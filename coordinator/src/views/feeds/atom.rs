@@ -18,18 +18,18 @@ pub const MEDIA: &str = "application/atom+xml; charset=utf-8";
 /// If the XML writer fails, which it doesn't in memory.
 pub fn write(site: FeedSite<'_>, own: &str, notices: &[IncidentView]) -> Result<Vec<u8>, FeedError> {
     let page = site.page;
-    feed_document::write_feed(site, notices, |ink, told| {
-        let feed = ink.create_element("feed").with_attribute(("xmlns", "http://www.w3.org/2005/Atom"));
-        let feed = feed.with_attribute(("xml:lang", page.language.tag()));
-        feed.write_inner_content(|ink| {
+    feed_document::write_feed(site, notices, |ink, feed| {
+        let root = ink.create_element("feed").with_attribute(("xmlns", "http://www.w3.org/2005/Atom"));
+        let root = root.with_attribute(("xml:lang", page.language.tag()));
+        root.write_inner_content(|ink| {
             text_element(ink, "id", &format!("{ID_PREFIX}page/{}", page.id))?;
-            text_element(ink, "title", &told.title())?;
-            text_element(ink, "updated", &told.updated.to_string())?;
+            text_element(ink, "title", &feed.title())?;
+            text_element(ink, "updated", &feed.updated.to_string())?;
             link_element(ink, "link", "self", "application/atom+xml", own)?;
             link_element(ink, "link", "alternate", "text/html", site.url)?;
             ink.create_element("author").write_inner_content(|ink| text_element(ink, "name", &page.name))?;
             text_element(ink, "generator", "Parallax")?;
-            told.entries(ink, "entry", |ink, incident, content| entry(ink, site, incident, content))
+            feed.entries(ink, "entry", |ink, incident, content| entry(ink, site, incident, content))
         })?;
         Ok(())
     })

@@ -105,9 +105,9 @@ fn description(site: FeedSite<'_>, notice: &IncidentView) -> String {
     let words = messages(site.page.language);
     let names = words.locale().list(&names);
     // Calendars don't support markup.
-    let said = notice.incident.updates.last().map(|update| plain_text(&update.body, MAX_DESCRIPTION));
+    let last_update = notice.incident.updates.last().map(|update| plain_text(&update.body, MAX_DESCRIPTION));
     let parts = [if names.is_empty() { String::new() } else { fill(words.affected, &[&names]) }];
-    let parts = parts.into_iter().chain(said).filter(|part| !part.is_empty());
+    let parts = parts.into_iter().chain(last_update).filter(|part| !part.is_empty());
     plain(&parts.collect::<Vec<_>>().join("\n\n"))
 }
 

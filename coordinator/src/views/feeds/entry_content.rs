@@ -4,7 +4,7 @@ use askama::Template;
 use parallax_core::page_view::IncidentView;
 
 use super::{FeedError, FeedSite, scaled_limit, xml_text};
-use crate::views::incident::IncidentCard;
+use crate::views::incident_card::IncidentCard;
 use crate::views::messages::{PageLocale, PageMessages, fill};
 use crate::views::render;
 
@@ -32,24 +32,24 @@ impl Entry {
 
 /// Renders the content of one of `count` entries, with absolute links.
 pub(super) fn content(site: FeedSite<'_>, notice: &IncidentView, count: usize) -> Result<String, FeedError> {
-    let mut shown = notice.clone();
-    let mut room = scaled_limit(MAX_UPDATE_BYTES, count);
+    let mut shortened = notice.clone();
+    let mut bytes_left = scaled_limit(MAX_UPDATE_BYTES, count);
     let mut kept = 0;
     for update in notice.incident.updates.iter().rev() {
-        if update.body.len() > room && kept > 0 {
+        if update.body.len() > bytes_left && kept > 0 {
             break;
         }
-        room = room.saturating_sub(update.body.len());
+        bytes_left = bytes_left.saturating_sub(update.body.len());
         kept += 1;
     }
     let more = notice.incident.updates.len() - kept;
-    shown.incident.updates.drain(..more);
+    shortened.incident.updates.drain(..more);
     // As of its start, so that an entry without news stays the same.
-    let voice = PageLocale::of(site.page);
-    let mut card = IncidentCard::of(&shown, site.url, voice, notice.incident.started_at, false);
+    let locale = PageLocale::of(site.page);
+    let mut card = IncidentCard::of(&shortened, site.url, locale, notice.incident.started_at, false);
     card.more = more + notice.omitted_updates;
     // The state of a window is included only once it is stored, which changes the entry anyway.
     card.time_change = card.time_change.filter(|_| notice.incident.has_begun);
-    let printed = render(&Entry { t: voice.messages, card, link: site.incident_url(&notice.incident) })?;
+    let printed = render(&Entry { t: locale.messages, card, link: site.incident_url(&notice.incident) })?;
     Ok(xml_text(&String::from_utf8_lossy(&printed)))
 }

@@ -63,14 +63,14 @@ pub fn limit_entries<'a>(
     notices: impl Iterator<Item = &'a IncidentView> + Clone,
 ) -> impl Iterator<Item = &'a IncidentView> {
     let open = notices.clone().filter(|notice| notice.incident.is_open()).count();
-    let mut room = MAX_ENTRIES.saturating_sub(open).max(MIN_CLOSED);
+    let mut slots_left = MAX_ENTRIES.saturating_sub(open).max(MIN_CLOSED);
     notices.filter(move |notice| {
         if notice.incident.is_open() {
             return true;
         }
-        let has_room = room > 0;
-        room = room.saturating_sub(1);
-        has_room
+        let fits = slots_left > 0;
+        slots_left = slots_left.saturating_sub(1);
+        fits
     })
 }
 

@@ -24,19 +24,19 @@ const TTL: &str = "5";
 /// # Errors
 /// If the XML writer fails, which it doesn't in memory.
 pub fn write(site: FeedSite<'_>, own: &str, notices: &[IncidentView]) -> Result<Vec<u8>, FeedError> {
-    feed_document::write_feed(site, notices, |ink, told| {
+    feed_document::write_feed(site, notices, |ink, feed| {
         let rss = ink.create_element("rss").with_attribute(("version", "2.0"));
         rss.with_attribute(("xmlns:atom", "http://www.w3.org/2005/Atom")).write_inner_content(|ink| {
             ink.create_element("channel").write_inner_content(|ink| {
-                text_element(ink, "title", &told.title())?;
+                text_element(ink, "title", &feed.title())?;
                 text_element(ink, "link", site.url)?;
-                text_element(ink, "description", &fill(told.messages().feed_about, &[&site.page.name]))?;
+                text_element(ink, "description", &fill(feed.messages().feed_about, &[&site.page.name]))?;
                 text_element(ink, "language", site.page.language.tag())?;
-                text_element(ink, "lastBuildDate", &moment(told.updated))?;
+                text_element(ink, "lastBuildDate", &moment(feed.updated))?;
                 text_element(ink, "generator", "Parallax")?;
                 text_element(ink, "ttl", TTL)?;
                 link_element(ink, "atom:link", "self", "application/rss+xml", own)?;
-                told.entries(ink, "item", |ink, incident, content| item(ink, site, incident, content))
+                feed.entries(ink, "item", |ink, incident, content| item(ink, site, incident, content))
             })?;
             Ok(())
         })?;
@@ -46,8 +46,8 @@ pub fn write(site: FeedSite<'_>, own: &str, notices: &[IncidentView]) -> Result<
 
 fn item(ink: &mut XmlWriter, site: FeedSite<'_>, incident: &Incident, content: &str) -> io::Result<()> {
     let newest = incident.updates.last();
-    let said = newest.map_or(incident.published_at(), |update| update.created_at);
-    let edit = incident.last_edit().filter(|at| *at > said);
+    let posted_at = newest.map_or(incident.published_at(), |update| update.created_at);
+    let edit = incident.last_edit().filter(|at| *at > posted_at);
     let newest = newest.map(|update| format!("/{}", update.id)).unwrap_or_default();
     let edit = edit.map(|at| format!("/{}", at.as_millis())).unwrap_or_default();
     text_element(ink, "title", &incident.title)?;

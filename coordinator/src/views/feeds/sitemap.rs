@@ -16,15 +16,15 @@ const NAMESPACE: &str = "http://www.sitemaps.org/schemas/sitemap/0.9";
 ///
 /// # Errors
 /// If the XML writer fails, which it doesn't in memory.
-pub fn write(site: FeedSite<'_>, board: &PageView, notices: &[IncidentView]) -> Result<Vec<u8>, FeedError> {
+pub fn write(site: FeedSite<'_>, page_view: &PageView, notices: &[IncidentView]) -> Result<Vec<u8>, FeedError> {
     write_document(|ink| {
         let all = ink.create_element("urlset").with_attribute(("xmlns", NAMESPACE));
         all.write_inner_content(|ink| {
             // No `lastmod` for what changes with every check.
             url(ink, site.url, None)?;
             url(ink, &site.path_url("/history"), None)?;
-            for shown in &board.monitors {
-                url(ink, &site.path_url(&format!("/monitors/{}", shown.monitor.id)), None)?;
+            for view in &page_view.monitors {
+                url(ink, &site.path_url(&format!("/monitors/{}", view.monitor.id)), None)?;
             }
             for IncidentView { incident, .. } in notices {
                 url(ink, &site.incident_url(incident), Some(incident.last_change()))?;

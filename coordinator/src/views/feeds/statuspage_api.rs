@@ -48,26 +48,26 @@ pub enum StatuspageDocument {
 pub fn write(
     sheet: StatuspageDocument,
     site: FeedSite<'_>,
-    board: &PageView,
+    page_view: &PageView,
     notices: &[IncidentView],
 ) -> Result<Vec<u8>, FeedError> {
-    let scene = StatuspageContext { site, board, notices, components: components(board) };
+    let scene = StatuspageContext { site, page_view, notices, components: components(page_view) };
     let of = |kind: IncidentKind, wanted: &dyn Fn(&IncidentView) -> bool| {
         let wanted = move |notice: &&IncidentView| notice.incident.kind == kind && wanted(notice);
         let found: Vec<&IncidentView> = limit_entries(notices.iter().filter(wanted)).collect();
         found.iter().map(|notice| scene.event(notice, found.len())).collect::<Vec<_>>()
     };
     let is_open = |notice: &IncidentView| notice.incident.is_open();
-    let is_active = |notice: &IncidentView| is_in_progress(&notice.incident, board.now);
+    let is_active = |notice: &IncidentView| is_in_progress(&notice.incident, page_view.now);
     let mut document = StatuspageBody { page: scene.page(), ..StatuspageBody::default() };
     match sheet {
         StatuspageDocument::Summary => {
-            document.status = Some(mapping::overall_status(board));
+            document.status = Some(mapping::overall_status(page_view));
             document.components = Some(&scene.components);
             document.incidents = Some(of(IncidentKind::Incident, &is_open));
             document.scheduled_maintenances = Some(of(IncidentKind::Maintenance, &is_open));
         }
-        StatuspageDocument::Status => document.status = Some(mapping::overall_status(board)),
+        StatuspageDocument::Status => document.status = Some(mapping::overall_status(page_view)),
         StatuspageDocument::Components => document.components = Some(&scene.components),
         StatuspageDocument::Incidents => document.incidents = Some(of(IncidentKind::Incident, &|_| true)),
         StatuspageDocument::Unresolved => document.incidents = Some(of(IncidentKind::Incident, &is_open)),
@@ -171,7 +171,7 @@ struct AffectedComponent {
 
 struct StatuspageContext<'a> {
     site: FeedSite<'a>,
-    board: &'a PageView,
+    page_view: &'a PageView,
     notices: &'a [IncidentView],
     components: Vec<StatuspageComponent>,
 }
@@ -179,7 +179,7 @@ struct StatuspageContext<'a> {
 impl StatuspageContext<'_> {
     fn page(&self) -> StatuspagePage {
         let page = self.site.page;
-        let changes = self.board.monitors.iter().filter_map(|shown| shown.state.since);
+        let changes = self.page_view.monitors.iter().filter_map(|view| view.state.since);
         let words = self.notices.iter().map(|notice| notice.incident.last_change());
         StatuspagePage {
             id: page.id.to_string(),
@@ -200,7 +200,7 @@ impl StatuspageContext<'_> {
         StatuspageIncident {
             id: incident.id.to_string(),
             name: incident.title.clone(),
-            status: mapping::incident_status(incident, self.board.now),
+            status: mapping::incident_status(incident, self.page_view.now),
             created_at: incident.published_at().to_string(),
             updated_at: incident.last_change().to_string(),
             monitoring_at: watched.map(|update| update.created_at.to_string()),
@@ -224,22 +224,22 @@ impl StatuspageContext<'_> {
 }
 
 /// Newest first, as many as fit.
-fn updates(notice: &IncidentView, mut room: usize) -> Vec<StatuspageUpdate> {
+fn updates(notice: &IncidentView, mut bytes_left: usize) -> Vec<StatuspageUpdate> {
     let incident = &notice.incident;
-    let mut said = Vec::new();
+    let mut listed = Vec::new();
     for update in incident.updates.iter().rev() {
-        if update.body.len() > room && !said.is_empty() {
+        if update.body.len() > bytes_left && !listed.is_empty() {
             break;
         }
-        room = room.saturating_sub(update.body.len());
+        bytes_left = bytes_left.saturating_sub(update.body.len());
         let at = update.created_at.to_string();
         // Past affected monitors are not stored; the newest update gets those affected now.
-        let touched = said.is_empty().then(|| {
+        let touched = listed.is_empty().then(|| {
             let touched =
                 |(id, name, _): &(MonitorId, String, _)| AffectedComponent { code: id.to_string(), name: name.clone() };
             notice.monitors.iter().map(touched).collect()
         });
-        said.push(StatuspageUpdate {
+        listed.push(StatuspageUpdate {
             id: update.id.to_string(),
             status: update.status.clone(),
             body: update.body.clone(),
@@ -251,58 +251,58 @@ fn updates(notice: &IncidentView, mut room: usize) -> Vec<StatuspageUpdate> {
             deliver_notifications: incident.notify,
         });
     }
-    said
+    listed
 }
 
 /// Monitors in page order, each group before its first monitor.
-fn components(board: &PageView) -> Vec<StatuspageComponent> {
+fn components(page_view: &PageView) -> Vec<StatuspageComponent> {
     let mut groups: BTreeMap<&str, Vec<&MonitorView>> = BTreeMap::new();
-    for shown in &board.monitors {
-        if let Some(group) = shown.monitor.group.as_deref() {
-            groups.entry(group).or_default().push(shown);
+    for view in &page_view.monitors {
+        if let Some(group) = view.monitor.group.as_deref() {
+            groups.entry(group).or_default().push(view);
         }
     }
     let mut parts: Vec<StatuspageComponent> = Vec::new();
-    for shown in &board.monitors {
-        let group = shown.monitor.group.as_deref();
-        let group_id = group.map(|name| group_id(board, name));
+    for view in &page_view.monitors {
+        let group = view.monitor.group.as_deref();
+        let group_id = group.map(|name| group_id(page_view, name));
         if let Some((name, id)) = group.zip(group_id.as_ref())
             && let Some(children) = groups.remove(name)
         {
-            parts.push(group_component(board, name, id, &children, parts.len() + 1));
+            parts.push(group_component(page_view, name, id, &children, parts.len() + 1));
         }
-        let changed = shown.state.since.unwrap_or(shown.monitor.created_at);
+        let changed = view.state.since.unwrap_or(view.monitor.created_at);
         parts.push(StatuspageComponent {
-            id: shown.monitor.id.to_string(),
-            name: shown.monitor.name.clone(),
-            status: mapping::component_status(shown),
-            created_at: shown.monitor.created_at.to_string(),
-            updated_at: changed.max(shown.monitor.created_at).to_string(),
+            id: view.monitor.id.to_string(),
+            name: view.monitor.name.clone(),
+            status: mapping::component_status(view),
+            created_at: view.monitor.created_at.to_string(),
+            updated_at: changed.max(view.monitor.created_at).to_string(),
             position: parts.len() + 1,
             description: None,
             showcase: true,
-            start_date: shown.monitor.created_at.to_utc().map(|at| at.format("%Y-%m-%d").to_string()),
+            start_date: view.monitor.created_at.to_utc().map(|at| at.format("%Y-%m-%d").to_string()),
             group_id,
-            page_id: board.page.id.to_string(),
+            page_id: page_view.page.id.to_string(),
             group: false,
             only_show_if_degraded: false,
             components: None,
-            parallax_status: Some(shown.state.status.name()),
+            parallax_status: Some(view.state.status.name()),
         });
     }
     parts
 }
 
 fn group_component(
-    board: &PageView,
+    page_view: &PageView,
     name: &str,
     id: &str,
     children: &[&MonitorView],
     position: usize,
 ) -> StatuspageComponent {
-    let made = children.iter().map(|shown| shown.monitor.created_at).min();
-    let changed = children.iter().filter_map(|shown| shown.state.since).max();
-    let made = made.unwrap_or(board.page.created_at);
+    let made = children.iter().map(|view| view.monitor.created_at).min();
+    let changed = children.iter().filter_map(|view| view.state.since).max();
+    let made = made.unwrap_or(page_view.page.created_at);
     StatuspageComponent {
         id: id.to_owned(),
         name: name.to_owned(),
@@ -314,18 +314,18 @@ fn group_component(
         showcase: false,
         start_date: None,
         group_id: None,
-        page_id: board.page.id.to_string(),
+        page_id: page_view.page.id.to_string(),
         group: true,
         only_show_if_degraded: false,
-        components: Some(children.iter().map(|shown| shown.monitor.id.to_string()).collect()),
+        components: Some(children.iter().map(|view| view.monitor.id.to_string()).collect()),
         parallax_status: None,
     }
 }
 
 /// A group has no record, so its id is derived from the page and its name.
-fn group_id(board: &PageView, name: &str) -> String {
+fn group_id(page_view: &PageView, name: &str) -> String {
     let mut id = String::from("grp_");
-    for byte in Sha256::digest(format!("{}\n{name}", board.page.id).as_bytes()).iter().take(13) {
+    for byte in Sha256::digest(format!("{}\n{name}", page_view.page.id).as_bytes()).iter().take(13) {
         // Writing to a string does not fail.
         let _ = write!(id, "{byte:02x}");
     }

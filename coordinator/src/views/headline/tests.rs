@@ -6,7 +6,7 @@ use parallax_core::time::HOUR;
 use parallax_core::vantage::{Region, RegionSet};
 
 use super::*;
-use crate::views::tests::{board, incident, notice, shown, window};
+use crate::views::tests::{incident, monitor_view, notice, page_view, window};
 
 /// A page without incidents whose monitors are given by letters: up, slow, down, unknown (`?`), paused, in a
 /// window (and down).
@@ -19,14 +19,14 @@ fn page(letters: &str) -> PageView {
             _ => MonitorStatus::Unknown,
         };
         let number = u32::try_from(at).unwrap() + 1;
-        let mut shown = shown(number, &format!("M{number}"), "Shop", status, 2);
-        (shown.monitor.paused, shown.in_maintenance) = (letter == 'p', letter == 'w');
-        shown
+        let mut view = monitor_view(number, &format!("M{number}"), "Shop", status, 2);
+        (view.monitor.paused, view.in_maintenance) = (letter == 'p', letter == 'w');
+        view
     };
     let monitors: Vec<MonitorView> = letters.chars().enumerate().map(monitor).collect();
-    let judged = monitors.iter().filter(|shown| !shown.in_maintenance).map(|shown| shown.state.status);
+    let judged = monitors.iter().filter(|view| !view.in_maintenance).map(|view| view.state.status);
     let indicator = Indicator::of(None, judged, false);
-    PageView { incidents: Vec::new(), maintenance: Vec::new(), indicator, monitors, ..board() }
+    PageView { incidents: Vec::new(), maintenance: Vec::new(), indicator, monitors, ..page_view() }
 }
 
 #[test]
@@ -34,7 +34,7 @@ fn what_reports_itself_was_not_checked_by_us() {
     use parallax_core::check::Check;
     use parallax_core::time::MINUTE;
 
-    let now = board().now;
+    let now = page_view().now;
     // Each monitor: its kind (a heartbeat, or paused), and minutes since its last check.
     for (monitors, checked, regions) in [
         ("", None, 0),
@@ -46,30 +46,30 @@ fn what_reports_itself_was_not_checked_by_us() {
         ("m", None, 0),
     ] {
         let monitor = |(at, text): (usize, &str)| {
-            let mut shown = page("u").monitors.remove(0);
+            let mut view = page("u").monitors.remove(0);
             let (kind, ago) = text.split_at(1);
             let ago: Option<i64> = ago.parse().ok();
-            match (&mut shown.state.last_check, ago) {
+            match (&mut view.state.last_check, ago) {
                 (Some(last), Some(ago)) => last.at = now - ago * MINUTE,
                 (last, _) => *last = None,
             }
-            shown.monitor.id = parallax_core::id::MonitorId::from_u128(at as u128);
-            shown.monitor.paused = kind == "p";
+            view.monitor.id = parallax_core::id::MonitorId::from_u128(at as u128);
+            view.monitor.paused = kind == "p";
             if kind == "h" {
                 let beat = parallax_core::check::HeartbeatCheck {
                     period_seconds: 60,
                     grace_seconds: 60,
                     token: String::new(),
                 };
-                shown.monitor.check = Check::Heartbeat(beat);
-                shown.history.regions.clear();
+                view.monitor.check = Check::Heartbeat(beat);
+                view.history.regions.clear();
             }
-            shown
+            view
         };
         let monitors_of: Vec<MonitorView> = monitors.split_whitespace().enumerate().map(monitor).collect();
-        let board = PageView { monitors: monitors_of, ..board() };
-        let seen = board.last_checked_at().map(|at| now.since(at) / MINUTE);
-        assert_eq!((seen, board.checked_from().len()), (checked, regions), "{monitors}");
+        let page_view = PageView { monitors: monitors_of, ..page_view() };
+        let seen = page_view.last_checked_at().map(|at| now.since(at) / MINUTE);
+        assert_eq!((seen, page_view.checked_from().len()), (checked, regions), "{monitors}");
     }
 }
 
@@ -95,30 +95,30 @@ fn a_headline_claims_no_more_than_is_seen() {
         ("dd?p", "part", "M1 and M2 are down", "1 has no data."),
         ("sup", "slow", "M1 is slow", "Everything else is working."),
     ] {
-        let Headline { class: drawn, title: said, text: more, .. } = Headline::of(&page(monitors));
-        assert_eq!((drawn, said.as_str(), more.as_str()), (class, title, text), "{monitors}");
+        let Headline { class: drawn, title: headline, text: detail, .. } = Headline::of(&page(monitors));
+        assert_eq!((drawn, headline.as_str(), detail.as_str()), (class, title, text), "{monitors}");
     }
     for (monitors, title, text) in [
         ("d", "M1 is down from Asia", ""),
         ("dd", "M1 and M2 are down", "Down from Asia."),
         ("ddu", "M1 and M2 are down", "Down from Asia. Everything else is working."),
     ] {
-        let mut board = page(monitors);
-        for down in board.monitors.iter_mut().filter(|shown| shown.state.status == MonitorStatus::Down) {
+        let mut page_view = page(monitors);
+        for down in page_view.monitors.iter_mut().filter(|view| view.state.status == MonitorStatus::Down) {
             down.state.down_from = Some(RegionSet::only(Region::Asia));
         }
-        let Headline { class, title: said, text: more, .. } = Headline::of(&board);
-        assert_eq!((class, said.as_str(), more.as_str()), ("part", title, text), "{monitors} from Asia");
+        let Headline { class, title: headline, text: detail, .. } = Headline::of(&page_view);
+        assert_eq!((class, headline.as_str(), detail.as_str()), ("part", title, text), "{monitors} from Asia");
     }
     let mut slow = page("su");
     slow.monitors[0].state.slow_from = Some(RegionSet::only(Region::Oceania));
     assert_eq!(Headline::of(&slow).title, "M1 is slow from Oceania");
-    let told = PageView { indicator: Indicator::Partial, monitors: page("dd").monitors, ..board() };
-    assert_eq!(Headline::of(&told).class, "part", "incidents take precedence");
+    let announced = PageView { indicator: Indicator::Partial, monitors: page("dd").monitors, ..page_view() };
+    assert_eq!(Headline::of(&announced).class, "part", "incidents take precedence");
 }
 
 /// An open incident of the first `count` monitors.
-fn told(title: &str, count: u32, impact: Impact, automatic: bool) -> IncidentView {
+fn announced_incident(title: &str, count: u32, impact: Impact, automatic: bool) -> IncidentView {
     let id = |number: u32| MonitorId::from_u128(u128::from(number));
     let affected = (1..=count).map(|number| MonitorImpact { monitor: id(number), impact: None }).collect();
     let monitors = (1..=count).map(|number| (id(number), format!("M{number}"), None)).collect();
@@ -164,10 +164,10 @@ fn beside_an_incident_that_only_says_what_went_down_it_says_what_is_down_now() {
         ("uud", "M9 is down", Impact::Partial, "part: M9 is down. M3 is down. Everything else is working."),
     ] {
         let count = if title.contains("2 others") { 3 } else { 1 + u32::from(title.contains("1 other")) };
-        let open = told(title, count, impact, true);
+        let open = announced_incident(title, count, impact, true);
         assert_eq!(beside(page(monitors), vec![open]), expected, "{monitors} {title}");
     }
-    let persons = told("M1 is down", 1, Impact::Partial, false);
+    let persons = announced_incident("M1 is down", 1, Impact::Partial, false);
     assert_eq!(
         beside(page("uud"), vec![persons]),
         "part: M1 is down. M3 is down. Everything else is working.",
@@ -177,12 +177,12 @@ fn beside_an_incident_that_only_says_what_went_down_it_says_what_is_down_now() {
 
 #[test]
 fn beside_such_an_incident_it_says_from_where_and_what_nobody_sees_any_more() {
-    let open = || vec![told("M1 is down", 1, Impact::Partial, true)];
+    let open = || vec![announced_incident("M1 is down", 1, Impact::Partial, true)];
     let mut asia = page("duu");
     asia.monitors[0].state.down_from = Some(RegionSet::only(Region::Asia));
     assert_eq!(beside(asia.clone(), open()), "part: M1 is down from Asia. Everything else is working.");
     asia.monitors.truncate(1);
-    let alone = vec![told("M1 is down", 1, Impact::Major, true)];
+    let alone = vec![announced_incident("M1 is down", 1, Impact::Major, true)];
     assert_eq!(beside(asia, alone), "part: M1 is down from Asia.");
     // As far as is known, its outage continues.
     for (monitors, expected) in
@@ -196,7 +196,7 @@ fn beside_such_an_incident_it_says_from_where_and_what_nobody_sees_any_more() {
 
 #[test]
 fn in_a_window_it_stands_and_beside_people_who_say_more_it_is_theirs() {
-    let open = || told("M1 is down", 1, Impact::Partial, true);
+    let open = || announced_incident("M1 is down", 1, Impact::Partial, true);
     let mut covered = page("wuu");
     let running =
         Incident { started_at: covered.now - HOUR, ends_at: Some(covered.now + HOUR), has_begun: true, ..window() };
@@ -210,7 +210,7 @@ fn in_a_window_it_stands_and_beside_people_who_say_more_it_is_theirs() {
         ("duu", Impact::Partial, "part: We are slow. M1 is down. Everything else is working."),
         ("uuu", Impact::Major, "down: We are slow."),
     ] {
-        let persons = told("We are slow", 0, impact, false);
+        let persons = announced_incident("We are slow", 0, impact, false);
         for order in [vec![open(), persons.clone()], vec![persons, open()]] {
             assert_eq!(beside(page(monitors), order), expected, "{monitors} {impact:?}");
         }

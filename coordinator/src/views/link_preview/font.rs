@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_is_broken_between_words_and_cut_where_there_is_no_more_room() {
+    fn a_text_wraps_between_words_and_is_cut_at_the_end() {
         let letters = PreviewFont::bold().unwrap();
         let fits = |lines: &[String]| lines.iter().all(|line| letters.width(line, 50.0) <= 400.0);
         let short = letters.wrap("All systems operational", 50.0, 400.0, 2);

@@ -17,14 +17,14 @@ fn every_document_names_its_best_address_and_what_a_link_to_it_shows() {
         ("history", "/history/2026-11", "Northwind: History of November 2026"),
     ] {
         let document = named(name);
-        for told in [
+        for expected in [
             format!("<link rel=\"canonical\" href=\"{ADDRESS}{path}\">"),
             format!("<meta property=\"og:url\" content=\"{ADDRESS}{path}\">"),
             format!("<meta property=\"og:title\" content=\"{title}\">"),
             format!("<meta property=\"og:image\" content=\"{ADDRESS}/og-"),
             format!("<p class=\"at\">{ADDRESS}{path}</p>"),
         ] {
-            assert_eq!(document.matches(&told).count(), 1, "{name}: {told}");
+            assert_eq!(document.matches(&expected).count(), 1, "{name}: {expected}");
         }
         let text = document.split("og:description\" content=\"").nth(1).unwrap();
         assert!(!text.starts_with('"'), "{name}");
@@ -34,53 +34,53 @@ fn every_document_names_its_best_address_and_what_a_link_to_it_shows() {
 #[test]
 fn a_monitors_page_says_what_is_open_what_was_and_what_may_be_used_up() {
     let document = named("monitor");
-    for told in [
+    for expected in [
         "<h2><a href=\"/p/northwind/incidents/inc_00000000000000000000000001\">Payments API fails from Asia</a></h2>",
         ">Database upgrade</a></h2>",
         ">Checkout slow for some customers</a> <span class=\"soft\">resolved after 22 minutes</span>",
         "<div class=\"budget\"><span>Error budget</span>",
         "<p class=\"legend\" aria-hidden=\"true\"><span class=\"u\">working</span>",
     ] {
-        assert_eq!(document.matches(told).count(), 1, "{told}: {document}");
+        assert_eq!(document.matches(expected).count(), 1, "{expected}: {document}");
     }
 }
 
 #[test]
 fn the_bar_of_a_budget_shows_what_is_left_of_it() {
-    let board = board();
+    let page_view = page_view();
     for (failed, left) in [(0, "100.0"), (864, "0.0")] {
-        let mut shown = board.monitors[0].clone();
-        for day in &mut shown.history.days {
+        let mut view = page_view.monitors[0].clone();
+        for day in &mut view.history.days {
             day.counts = OutcomeCounts { passed: 8640 - failed, failed, ..OutcomeCounts::default() };
             day.uptime = day.counts.tally().percent();
             day.time = MonitoredTime::of_rounds(DAY.unsigned_abs(), day.counts.tally());
         }
-        let row = crate::views::monitor::MonitorRow::of(&shown, &board, "", &[]);
+        let row = crate::views::monitor::MonitorRow::of(&view, &page_view, "", &[]);
         assert_eq!(row.budget.map(|budget| budget.left).as_deref(), Some(left), "{failed}");
     }
 }
 
 #[test]
 fn a_page_claims_nothing_of_the_time_before_a_monitor() {
-    let mut board = board();
-    board.monitors.truncate(1);
-    board.monitors[0].monitor.created_at = NOW - 400 * DAY;
-    let told = |board: &PageView| {
-        String::from_utf8(crate::views::render(&StatusPage::new(board, "", ADDRESS)).unwrap()).unwrap()
+    let mut page_view = page_view();
+    page_view.monitors.truncate(1);
+    page_view.monitors[0].monitor.created_at = NOW - 400 * DAY;
+    let rendered = |page_view: &PageView| {
+        String::from_utf8(crate::views::render(&StatusPage::new(page_view, "", ADDRESS)).unwrap()).unwrap()
     };
-    assert!(told(&board).contains("<span class=\"vh\"> over 90 days</span>"));
-    board.monitors[0].monitor.created_at = NOW - 6 * MINUTE;
-    let young = told(&board);
+    assert!(rendered(&page_view).contains("<span class=\"vh\"> over 90 days</span>"));
+    page_view.monitors[0].monitor.created_at = NOW - 6 * MINUTE;
+    let young = rendered(&page_view);
     assert!(young.contains("<span> since 27 Nov</span>"), "{young}");
     assert!(young.contains("aria-label=\"Asia: ") && !young.contains("over 90 days"), "{young}");
 }
 
 #[test]
 fn what_is_slow_from_some_regions_says_from_which() {
-    let mut slow = shown(1, "Search", "Shop", MonitorStatus::Slow, 4);
-    let state = |shown: &MonitorView, is_stale| {
-        let state = crate::views::monitor::MonitorStateLabel::of(
-            shown,
+    let mut slow = monitor_view(1, "Search", "Shop", MonitorStatus::Slow, 4);
+    let state = |view: &MonitorView, is_stale| {
+        let state = crate::views::monitor_state::MonitorStateLabel::of(
+            view,
             is_stale,
             crate::views::messages::messages(Language::En),
         );
@@ -94,9 +94,9 @@ fn what_is_slow_from_some_regions_says_from_which() {
 
 #[test]
 fn what_is_folded_away_below_a_monitor_is_called_what_it_is() {
-    let said = crate::views::messages::messages(Language::En);
-    let board = board();
-    let whole = crate::views::monitor::MonitorRow::of(&board.monitors[0], &board, "", &[]);
+    let messages = crate::views::messages::messages(Language::En);
+    let page_view = page_view();
+    let whole = crate::views::monitor::MonitorRow::of(&page_view.monitors[0], &page_view, "", &[]);
     let without = |lanes: bool, chart: bool, budget: bool| {
         let mut row = whole.clone();
         if lanes {
@@ -104,7 +104,7 @@ fn what_is_folded_away_below_a_monitor_is_called_what_it_is() {
         }
         row.chart = row.chart.filter(|_| !chart);
         row.budget = row.budget.filter(|_| !budget);
-        row.details_label(said)
+        row.details_label(messages)
     };
     assert_eq!(without(false, false, false), Some("Regions and response time"));
     assert_eq!(without(true, false, false), Some("Response time"));
@@ -113,14 +113,14 @@ fn what_is_folded_away_below_a_monitor_is_called_what_it_is() {
     assert_eq!(without(true, true, true), None);
 }
 
-fn printed(board: &PageView) -> String {
-    String::from_utf8(crate::views::render(&StatusPage::new(board, "", ADDRESS)).unwrap()).unwrap()
+fn printed(page_view: &PageView) -> String {
+    String::from_utf8(crate::views::render(&StatusPage::new(page_view, "", ADDRESS)).unwrap()).unwrap()
 }
 
 #[test]
 fn the_worst_of_what_is_open_stands_first_and_maintenance_last() {
     let open = |number: u128, title: &str, impact: Impact| notice(Incident { impact, ..incident(number, title) });
-    let board = PageView {
+    let page_view = PageView {
         incidents: vec![
             open(14, "Newest notice", Impact::None),
             open(13, "Newer major", Impact::Major),
@@ -128,16 +128,16 @@ fn the_worst_of_what_is_open_stands_first_and_maintenance_last() {
             open(11, "Older major", Impact::Major),
         ],
         past_incidents: Vec::new(),
-        ..board()
+        ..page_view()
     };
-    let site = crate::views::feeds::FeedSite { page: &board.page, url: ADDRESS };
+    let site = crate::views::feeds::FeedSite { page: &page_view.page, url: ADDRESS };
     let running = vec![notice(Incident { started_at: NOW - MINUTE, has_begun: true, ..window() })];
-    let embedded = PageView { maintenance: running, ..board.clone() };
+    let embedded = PageView { maintenance: running, ..page_view.clone() };
     let embedded =
         crate::views::embed::EmbedPage::new(&embedded, "", ADDRESS, parallax_core::page::branding::Theme::Auto);
     for text in [
-        printed(&board),
-        crate::views::markdown_page::status_page(site, &board),
+        printed(&page_view),
+        crate::views::markdown_page::status_page(site, &page_view),
         String::from_utf8(crate::views::render(&embedded).unwrap()).unwrap(),
     ] {
         let (_, text) = text.split_once("<body").unwrap_or(("", &text));
@@ -147,23 +147,24 @@ fn the_worst_of_what_is_open_stands_first_and_maintenance_last() {
 }
 
 #[test]
-fn a_window_that_is_under_way_says_so_and_when_it_ends_wherever_it_is_told_of() {
+fn a_running_window_states_its_end_in_every_document() {
     let incident = Incident { started_at: NOW - MINUTE, has_begun: true, ..window() };
-    let board = PageView { maintenance: vec![notice(incident)], incidents: Vec::new(), ..board() };
+    let page_view = PageView { maintenance: vec![notice(incident)], incidents: Vec::new(), ..page_view() };
     let until = "<time class=\"in\" datetime=\"2026-11-30T14:16:00.000Z\" data-f=\"in\" data-says=\"ends in {0}\">";
-    let embed = crate::views::embed::EmbedPage::new(&board, "", ADDRESS, parallax_core::page::branding::Theme::Auto);
+    let embed =
+        crate::views::embed::EmbedPage::new(&page_view, "", ADDRESS, parallax_core::page::branding::Theme::Auto);
     let embed = String::from_utf8(crate::views::render(&embed).unwrap()).unwrap();
-    let own = IncidentPage::new((&board.page, ""), &board.maintenance[0], FOUND, NOW);
+    let own = IncidentPage::new((&page_view.page, ""), &page_view.maintenance[0], FOUND, NOW);
     let own = String::from_utf8(crate::views::render(&own).unwrap()).unwrap();
-    for text in [printed(&board), embed, own] {
+    for text in [printed(&page_view), embed, own] {
         assert!(text.contains("Maintenance in progress") && text.contains(until), "{text}");
     }
-    let site = crate::views::feeds::FeedSite { page: &board.page, url: ADDRESS };
-    let told = "Maintenance, in progress since 2026-11-27T12:45:00.000Z, ends at 2026-11-30T14:16:00.000Z";
-    assert!(crate::views::markdown_page::status_page(site, &board).contains(told));
-    let feed = crate::views::feeds::atom::write(site, ADDRESS, &board.maintenance).unwrap();
-    let told = "&lt;strong&gt;In progress&lt;/strong&gt; · 27 Nov 2026, 12:45 UTC";
-    assert!(String::from_utf8(feed).unwrap().contains(told));
+    let site = crate::views::feeds::FeedSite { page: &page_view.page, url: ADDRESS };
+    let expected = "Maintenance, in progress since 2026-11-27T12:45:00.000Z, ends at 2026-11-30T14:16:00.000Z";
+    assert!(crate::views::markdown_page::status_page(site, &page_view).contains(expected));
+    let feed = crate::views::feeds::atom::write(site, ADDRESS, &page_view.maintenance).unwrap();
+    let expected = "&lt;strong&gt;In progress&lt;/strong&gt; · 27 Nov 2026, 12:45 UTC";
+    assert!(String::from_utf8(feed).unwrap().contains(expected));
     // Until the start is stored, the feed has nothing new.
     let planned = [notice(window())];
     let feed = crate::views::feeds::atom::write(site, ADDRESS, &planned).unwrap();
@@ -172,9 +173,9 @@ fn a_window_that_is_under_way_says_so_and_when_it_ends_wherever_it_is_told_of() 
 
 #[test]
 fn what_is_awaited_makes_no_other_document_of_the_page_each_minute() {
-    let board = PageView { incidents: Vec::new(), ..board() };
+    let page_view = PageView { incidents: Vec::new(), ..page_view() };
     let card = |now: Timestamp| {
-        let text = printed(&PageView { now, ..board.clone() });
+        let text = printed(&PageView { now, ..page_view.clone() });
         let (_, after) = text.split_once("<section id=\"open\"").unwrap();
         after.split_once("</section>").unwrap().0.to_owned()
     };
@@ -190,15 +191,17 @@ fn maintenance_beyond_the_next_week_is_listed_in_short() {
         ..Incident { id: IncidentId::from_u128(number), title: format!("Move {number}"), ..window() }
     };
     let later: Vec<IncidentView> = (100..122).map(far).map(notice).collect();
-    let board = PageView { later_maintenance: later, ..board() };
-    let text = printed(&board);
+    let page_view = PageView { later_maintenance: later, ..page_view() };
+    let text = printed(&page_view);
     let (_, listed) = text.split_once("<section class=\"past\" id=\"later\"").unwrap();
     let listed = listed.split("</section>").next().unwrap();
     assert_eq!(listed.matches("<li>").count(), 20);
-    for told in ["Sun, 6 Dec 2026, 12:46 UTC", "(1 hour)", "Payments API", "2 more in the calendar"] {
-        assert!(listed.contains(told), "{told}: {listed}");
+    for expected in ["Sun, 6 Dec 2026, 12:46 UTC", "(1 hour)", "Payments API", "2 more in the calendar"] {
+        assert!(listed.contains(expected), "{expected}: {listed}");
     }
-    assert!(!printed(&PageView { later_maintenance: Vec::new(), ..board.clone() }).contains("id=\"later\""));
-    let site = crate::views::feeds::FeedSite { page: &board.page, url: ADDRESS };
-    assert!(crate::views::markdown_page::status_page(site, &board).contains("## Later maintenance\n\n- [Move 100]"));
+    assert!(!printed(&PageView { later_maintenance: Vec::new(), ..page_view.clone() }).contains("id=\"later\""));
+    let site = crate::views::feeds::FeedSite { page: &page_view.page, url: ADDRESS };
+    assert!(
+        crate::views::markdown_page::status_page(site, &page_view).contains("## Later maintenance\n\n- [Move 100]")
+    );
 }

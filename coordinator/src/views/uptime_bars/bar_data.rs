@@ -32,30 +32,30 @@ impl BarData {
 }
 
 /// Label of a bar.
-pub(super) fn bar_label(title: String, seen: BarData, incidents: usize, said: &PageMessages) -> String {
+pub(super) fn bar_label(title: String, seen: BarData, incidents: usize, messages: &PageMessages) -> String {
     let mut parts = Vec::new();
     match seen.uptime {
-        None if seen.counts.excluded > 0 => parts.push(said.maintenance.to_owned()),
+        None if seen.counts.excluded > 0 => parts.push(messages.maintenance.to_owned()),
         // Before a day's first round nothing else is known.
         None if seen.is_down => {}
-        None => parts.push(said.no_data.to_owned()),
+        None => parts.push(messages.no_data.to_owned()),
         Some(uptime) => {
-            parts.push(format::format_percent(uptime, said));
+            parts.push(format::format_percent(uptime, messages));
             let down = seen.time.minutes_down();
             if down > 0.0 {
-                parts.push(fill(said.down_for, &[&format::format_minutes(down, said)]));
+                parts.push(fill(messages.down_for, &[&format::format_minutes(down, messages)]));
             }
         }
     }
     if seen.is_down {
-        parts.push(said.down_now.to_owned());
+        parts.push(messages.down_now.to_owned());
     } else if bar_state(seen) == BarState::Slow {
-        parts.push(said.slow.to_owned());
+        parts.push(messages.slow.to_owned());
     }
     if incidents > 0 {
-        parts.push(said.locale().plural(incidents as u64, said.one_incident, said.incidents));
+        parts.push(messages.locale().plural(incidents as u64, messages.one_incident, messages.incidents));
     }
-    format!("{title}: {}", parts.join(said.locale().comma()))
+    format!("{title}: {}", parts.join(messages.locale().comma()))
 }
 
 /// State of a bar. A bar with a current outage never shows as up, however short the outage is.
@@ -125,14 +125,14 @@ mod tests {
 
     #[test]
     fn a_cells_label_says_all_that_is_known() {
-        let said = |counts: OutcomeCounts, incidents| {
+        let label = |counts: OutcomeCounts, incidents| {
             bar_label("26 Nov 2026".to_owned(), seen(counts, DAY), incidents, english_locale(Tz::UTC).messages)
         };
-        assert_eq!(said(counts(0, 0, 0, 0), 0), "26 Nov 2026: no data");
-        assert_eq!(said(counts(0, 0, 0, 9), 0), "26 Nov 2026: maintenance");
-        assert_eq!(said(counts(10, 0, 5, 0), 0), "26 Nov 2026: 100 %, slow");
-        assert_eq!(said(counts(1430, 10, 0, 0), 1), "26 Nov 2026: 99.305 %, 10 min down, 1 incident");
-        assert_eq!(said(counts(8639, 1, 0, 0), 2), "26 Nov 2026: 99.988 %, under 1 min down, 2 incidents");
+        assert_eq!(label(counts(0, 0, 0, 0), 0), "26 Nov 2026: no data");
+        assert_eq!(label(counts(0, 0, 0, 9), 0), "26 Nov 2026: maintenance");
+        assert_eq!(label(counts(10, 0, 5, 0), 0), "26 Nov 2026: 100 %, slow");
+        assert_eq!(label(counts(1430, 10, 0, 0), 1), "26 Nov 2026: 99.305 %, 10 min down, 1 incident");
+        assert_eq!(label(counts(8639, 1, 0, 0), 2), "26 Nov 2026: 99.988 %, under 1 min down, 2 incidents");
     }
 
     #[test]

@@ -20,8 +20,8 @@ fn each_look_has_a_shape_of_its_own_in_lanes_too() {
     assert_eq!(shapes.len(), looks.len(), "{shapes:?}");
 }
 
-fn glance(range: TimeRange) -> BarsContext {
-    BarsContext { range, now: crate::views::tests::NOW, is_stale: false, voice: english_locale(Tz::UTC) }
+fn context(range: TimeRange) -> RangeContext {
+    RangeContext { range, now: crate::views::tests::NOW, is_stale: false, locale: english_locale(Tz::UTC) }
 }
 
 #[test]
@@ -45,11 +45,11 @@ fn a_lane_says_what_its_region_sees_now() {
         (MonitorStatus::Down, RegionSet::NONE, asia, false, vec![Some(80)], "down"),
         (MonitorStatus::Down, RegionSet::NONE, asia, true, vec![Some(80)], "maintenance"),
     ] {
-        let mut shown = crate::views::tests::shown(1, "Web shop", "Shop", status, 4);
-        (shown.state.seen_up, shown.state.seen_down, shown.in_maintenance) = (up, down, covered);
-        shown.history.chart.regions.insert(Region::Asia, parts.clone());
+        let mut view = crate::views::tests::monitor_view(1, "Web shop", "Shop", status, 4);
+        (view.state.seen_up, view.state.seen_down, view.in_maintenance) = (up, down, covered);
+        view.history.chart.regions.insert(Region::Asia, parts.clone());
         for (is_stale, expected) in [(false, expected), (true, "no data")] {
-            let lanes = build_region_bars(&shown, BarsContext { is_stale, ..glance(TimeRange::Quarter) });
+            let lanes = build_region_bars(&view, RangeContext { is_stale, ..context(TimeRange::Quarter) });
             let lane = lanes.iter().find(|lane| lane.name == "Asia").unwrap();
             assert_eq!(lane.current_value, expected, "{status:?} {up:?} {down:?} {parts:?}");
         }
@@ -59,35 +59,35 @@ fn a_lane_says_what_its_region_sees_now() {
 #[test]
 fn the_cell_that_holds_an_outage_is_no_good_one() {
     for range in [TimeRange::Day, TimeRange::Quarter] {
-        let mut shown = crate::views::tests::shown_over(range);
-        shown.state.status = MonitorStatus::Down;
-        (shown.state.seen_up, shown.state.seen_down) = (RegionSet::NONE, RegionSet::only(Region::Asia));
-        let newest = |shown: &MonitorView, is_stale| {
-            let glance = BarsContext { is_stale, ..glance(range) };
-            let cell = build_bars(shown, glance, &[]).bars.pop().unwrap();
+        let mut view = crate::views::tests::monitor_view_over(range);
+        view.state.status = MonitorStatus::Down;
+        (view.state.seen_up, view.state.seen_down) = (RegionSet::NONE, RegionSet::only(Region::Asia));
+        let newest = |view: &MonitorView, is_stale| {
+            let context = RangeContext { is_stale, ..context(range) };
+            let cell = build_bars(view, context, &[]).bars.pop().unwrap();
             let short = |name| {
-                let lane = build_region_bars(shown, glance).into_iter().find(|lane| lane.name == name).unwrap();
+                let lane = build_region_bars(view, context).into_iter().find(|lane| lane.name == name).unwrap();
                 let last = bar_path(lane.width - BAR_WIDTH, BarState::BriefOutage);
                 lane.paths.iter().any(|(class, path)| *class == "p" && path.ends_with(&last))
             };
             (cell.class, cell.label.ends_with("100 %, down now"), short("Asia"), short("Europe"))
         };
-        assert_eq!(newest(&shown, false), ("p", true, true, false), "{range:?}");
-        assert_eq!(newest(&shown, true), ("u", false, false, false), "no agent is checking");
-        let cells = build_bars(&shown, glance(range), &[]).bars;
+        assert_eq!(newest(&view, false), ("p", true, true, false), "{range:?}");
+        assert_eq!(newest(&view, true), ("u", false, false, false), "no agent is checking");
+        let cells = build_bars(&view, context(range), &[]).bars;
         assert_eq!(cells.iter().filter(|cell| cell.label.contains("down now")).count(), 1);
-        shown.in_maintenance = true;
-        assert_eq!(newest(&shown, false), ("u", false, false, false), "in maintenance");
+        view.in_maintenance = true;
+        assert_eq!(newest(&view, false), ("u", false, false, false), "in maintenance");
     }
 }
 
 #[test]
 fn what_is_the_same_from_everywhere_has_no_lanes() {
-    let mut shown = crate::views::tests::shown_over(TimeRange::Quarter);
-    assert!(!build_region_bars(&shown, glance(TimeRange::Quarter)).is_empty());
+    let mut view = crate::views::tests::monitor_view_over(TimeRange::Quarter);
+    assert!(!build_region_bars(&view, context(TimeRange::Quarter)).is_empty());
     let vendor = parallax_core::check::ComponentCheck { url: "https://status.example".to_owned(), component: None };
-    shown.monitor.check = parallax_core::check::Check::Component(vendor);
-    assert_eq!(build_region_bars(&shown, glance(TimeRange::Quarter)), []);
+    view.monitor.check = parallax_core::check::Check::Component(vendor);
+    assert_eq!(build_region_bars(&view, context(TimeRange::Quarter)), []);
 }
 
 #[test]
@@ -98,10 +98,10 @@ fn a_strip_has_a_cell_for_each_hour_quarter_or_day_of_its_range() {
         (TimeRange::Month, 30, "29 Oct 2026: no data"),
         (TimeRange::Quarter, 90, "30 Aug 2026: no data"),
     ] {
-        let shown = crate::views::tests::shown_over(range);
-        let strip = build_bars(&shown, glance(range), &[]);
+        let view = crate::views::tests::monitor_view_over(range);
+        let strip = build_bars(&view, context(range), &[]);
         assert_eq!((strip.bars.len(), strip.bars[0].label.as_str()), (cells, first));
-        let lanes = build_region_bars(&shown, glance(range));
+        let lanes = build_region_bars(&view, context(range));
         assert!(lanes.iter().all(|lane| lane.width == cells * BAR_SPACING - 2), "{lanes:?}");
     }
 }

@@ -12,9 +12,9 @@ use parallax_core::validation::ValidationErrors;
 
 use super::{enveloped, idempotency_key, query_params, to_json, write_reply};
 use crate::http::HttpContext;
-use crate::http::error::ApiError;
+use crate::http::error::{ApiError, HandlerResult};
 use crate::http::response::HttpResponse;
-use crate::http::route::{HandlerResult, RoutedRequest};
+use crate::http::routed_request::RoutedRequest;
 use crate::service::Caller;
 use crate::service::deliveries::{DeliveryContent, DeliveryFilter};
 use crate::service::idempotency::IdempotentRequest;

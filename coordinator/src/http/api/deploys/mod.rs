@@ -12,9 +12,10 @@ use super::body_check::{self, BodyRules};
 use super::{created_reply, enveloped, enveloped_with_warnings, idempotency_key, write_reply};
 use crate::http::HttpContext;
 use crate::http::body_fields::{BodyFields, field};
+use crate::http::error::HandlerResult;
 use crate::http::openapi::value_schemas;
 use crate::http::response::HttpResponse;
-use crate::http::route::{HandlerResult, RoutedRequest};
+use crate::http::routed_request::RoutedRequest;
 use crate::service::Caller;
 use crate::service::idempotency::IdempotentRequest;
 

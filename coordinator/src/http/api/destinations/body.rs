@@ -7,8 +7,8 @@ use parallax_core::destination::edit::{
 use parallax_core::event::AlertKind;
 use parallax_core::incident::MAX_AFFECTED;
 
-use crate::http::api::body_check::BodyRules;
-use crate::http::body_fields::{BodyFields, field};
+use crate::http::api::body_check::{BodyRules, SET_BY_SERVICE};
+use crate::http::body_fields::{BodyFields, FieldSpec, field};
 
 /// Validation rules of the body.
 pub(in crate::http::api) const RULES: BodyRules = BodyRules {
@@ -21,7 +21,7 @@ pub(in crate::http::api) const RULES: BodyRules = BodyRules {
         "secret",
         "can't be changed here: POST /api/v1/pages/{pageId}/destinations/{destinationId}/rotate-secret makes a new one",
     )],
-    default_rule: "can't be changed: the service sets it",
+    default_rule: SET_BY_SERVICE,
     echoes: &[],
     volatile: &[
         "status",
@@ -39,8 +39,7 @@ pub(in crate::http) fn read_new(mut body: impl BodyFields) -> DestinationEdit {
     let kind = body.text(
         field("type", "Channel. It can't be changed later.").required().one_of(ChannelKind::ALL.map(ChannelKind::name)),
     );
-    let name = field("name", NAME).required().length(1, MAX_NAME).example("On call");
-    let name = body.text(name);
+    let name = body.text(name().required());
     DestinationEdit { name, kind, ..read_common(&mut body) }
 }
 
@@ -50,11 +49,13 @@ pub(in crate::http) fn read(mut body: impl BodyFields) -> DestinationEdit {
         field("type", "Can't be changed; the current value is accepted.")
             .one_of(ChannelKind::ALL.map(ChannelKind::name)),
     );
-    let name = body.text(field("name", NAME).length(1, MAX_NAME).example("On call"));
+    let name = body.text(name());
     DestinationEdit { name, kind, ..read_common(&mut body) }
 }
 
-const NAME: &str = "Name, on one line.";
+fn name() -> FieldSpec {
+    field("name", "Name, on one line.").length(1, MAX_NAME).example("On call")
+}
 
 fn read_common(body: &mut impl BodyFields) -> DestinationEdit {
     DestinationEdit {

@@ -14,9 +14,9 @@ use super::body_check::{self, ChangeBody};
 use super::deliveries::view as deliveries;
 use super::{created_reply, enveloped, enveloped_with_warnings, idempotency_key, read_object, write_reply};
 use crate::http::HttpContext;
-use crate::http::error::ApiError;
+use crate::http::error::{ApiError, HandlerResult};
 use crate::http::response::HttpResponse;
-use crate::http::route::{HandlerResult, RoutedRequest};
+use crate::http::routed_request::RoutedRequest;
 use crate::service::idempotency::IdempotentRequest;
 use crate::service::{self, Caller};
 

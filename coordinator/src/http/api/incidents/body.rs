@@ -8,7 +8,7 @@ use parallax_core::recurrence::Frequency;
 use parallax_core::reminder::MAX_REMINDERS;
 use parallax_core::validation::ValidationErrors;
 
-use crate::http::api::body_check::BodyRules;
+use crate::http::api::body_check::{BodyRules, SET_BY_SERVICE};
 use crate::http::api::query_params;
 use crate::http::body_fields::{BodyFields, FieldSpec, field};
 use crate::service::incidents::IncidentFilter;
@@ -67,7 +67,7 @@ const INCIDENT_RULES: BodyRules = BodyRules {
         ("startedAt", "can't be changed: it is set when an incident is opened"),
         ("automatic", "can't be changed: posting an update makes it false"),
     ],
-    default_rule: "can't be changed: the service sets it",
+    default_rule: SET_BY_SERVICE,
     echoes: &["repeat", "monitors", "remind"],
     volatile: &["stoppedAt"],
 };
@@ -103,7 +103,7 @@ pub(in crate::http) fn read_new(mut body: impl BodyFields) -> IncidentEdit {
                 .date_time()
                 .nullable(),
         ),
-        notify: body.boolean(field("notify", "Notify subscribers.").default(true).nullable()),
+        notify: body.boolean(notify()),
         timezone: body.text(
             field(
                 "timezone",
@@ -176,6 +176,10 @@ fn title(about: &'static str) -> FieldSpec {
     field("title", about).length(1, MAX_TITLE).example("Slow checkout")
 }
 
+fn notify() -> FieldSpec {
+    field("notify", "Notify subscribers.").default(true).nullable()
+}
+
 fn impact(about: &'static str) -> FieldSpec {
     field("impact", about).one_of(Impact::ALL.map(Impact::name))
 }
@@ -195,7 +199,7 @@ pub(in crate::http) fn read_update(mut body: impl BodyFields) -> UpdatePost {
                 .nullable(),
         ),
         message: body.text(field("message", "Text, in Markdown.").length(0, MAX_MESSAGE).nullable()),
-        notify: body.boolean(field("notify", "Notify subscribers.").default(true).nullable()),
+        notify: body.boolean(notify()),
     }
 }
 

@@ -131,31 +131,32 @@ pub(super) fn list(part: &IncidentSlice) -> IncidentList {
 }
 
 /// Builds the document for the owner, with times in ISO 8601.
-pub(super) fn document(shown: &IncidentDetail) -> IncidentDocument {
-    let incident = &shown.incident;
+pub(super) fn document(detail: &IncidentDetail) -> IncidentDocument {
+    let incident = &detail.incident;
     let remind: Vec<String> = incident.remind.iter().map(ToString::to_string).collect();
     IncidentDocument {
-        entry: entry(shown),
+        entry: entry(detail),
         automatic: incident.automatic,
         remind: (!remind.is_empty()).then_some(remind),
     }
 }
 
 /// Builds the document for visitors of the page at that URL, with times in milliseconds since the epoch.
-pub(in crate::http::api) fn public(shown: &IncidentDetail, page: &str) -> PublicIncident {
-    let mut entry: PublicIncident = entry(shown);
+pub(in crate::http::api) fn public(detail: &IncidentDetail, page: &str) -> PublicIncident {
+    let mut entry: PublicIncident = entry(detail);
     for update in &mut entry.updates {
         if let Some((end, _)) = update.body.char_indices().nth(MAX_MESSAGE) {
             update.body.truncate(end);
         }
     }
-    let url = || format!("{page}/incidents/{}", shown.incident.id);
-    entry.more_updates = (shown.omitted_updates > 0).then(|| MoreUpdates { count: shown.omitted_updates, url: url() });
+    let url = || format!("{page}/incidents/{}", detail.incident.id);
+    entry.more_updates =
+        (detail.omitted_updates > 0).then(|| MoreUpdates { count: detail.omitted_updates, url: url() });
     entry
 }
 
-fn entry<T: TimeFormat>(shown: &IncidentDetail) -> IncidentEntry<T> {
-    let incident = &shown.incident;
+fn entry<T: TimeFormat>(detail: &IncidentDetail) -> IncidentEntry<T> {
+    let incident = &detail.incident;
     let time = |at: Timestamp| T::format(at);
     IncidentEntry {
         id: incident.id.to_string(),
@@ -166,14 +167,14 @@ fn entry<T: TimeFormat>(shown: &IncidentDetail) -> IncidentEntry<T> {
         started_at: time(incident.started_at),
         ends_at: incident.ends_at.map(time),
         resolved_at: incident.resolved_at.map(time),
-        repeat: shown.series.as_ref().map(|series| RepeatDocument {
+        repeat: detail.series.as_ref().map(|series| RepeatDocument {
             every: series.recurrence.frequency.name(),
             timezone: series.recurrence.zone.name(),
             series_id: series.id.to_string(),
             stopped_at: series.stopped_at.map(time),
         }),
         postmortem: incident.postmortem.clone(),
-        monitors: shown
+        monitors: detail
             .monitors
             .iter()
             .map(|(id, name, impact)| AffectedDocument {
@@ -261,8 +262,8 @@ mod tests {
         let bare = Incident { remind: Vec::new(), ends_at: None, postmortem: None, ..incident.clone() };
         for (incident, series) in [(incident, Some(series)), (bare, None)] {
             let sent = serde_json::to_string(&IncidentResource::new(&incident, series.as_ref(), &monitors)).unwrap();
-            let shown = IncidentDetail { incident, series, monitors: monitors.clone(), omitted_updates: 0 };
-            assert_eq!(sent, serde_json::to_string(&document(&shown)).unwrap());
+            let detail = IncidentDetail { incident, series, monitors: monitors.clone(), omitted_updates: 0 };
+            assert_eq!(sent, serde_json::to_string(&document(&detail)).unwrap());
         }
     }
 }

@@ -9,7 +9,7 @@ use parallax_core::monitor::edit::{MAX_GROUP, MAX_NAME, MonitorEdit, THRESHOLD_M
 use parallax_core::text::{MAX_HEADER_CHARACTERS, MAX_HEADERS, MAX_URL};
 use parallax_core::vantage::Region;
 
-use crate::http::api::body_check::BodyRules;
+use crate::http::api::body_check::{BodyRules, SET_BY_SERVICE};
 use crate::http::body_fields::{BodyFields, field};
 
 /// Validation rules of the body.
@@ -27,7 +27,7 @@ pub(in crate::http::api) const RULES: BodyRules = BodyRules {
         ("target", "can't be changed: it follows url, host and port"),
         ("position", "can't be changed: monitors are ordered by creation"),
     ],
-    default_rule: "can't be changed: the service sets it",
+    default_rule: SET_BY_SERVICE,
     echoes: &["paused"],
     volatile: &[
         "since",

@@ -10,8 +10,9 @@ use parallax_core::vantage::Region;
 use super::history_view;
 use crate::http::HttpContext;
 use crate::http::api::{enveloped, query_params, to_json};
+use crate::http::error::HandlerResult;
 use crate::http::response::HttpResponse;
-use crate::http::route::{HandlerResult, RoutedRequest};
+use crate::http::routed_request::RoutedRequest;
 use crate::service::Caller;
 
 /// `GET /api/v1/pages/{page}/monitors/{monitor}/checks`

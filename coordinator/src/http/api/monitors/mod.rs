@@ -19,9 +19,9 @@ use super::{
     created_reply, enveloped, enveloped_with_warnings, idempotency_key, query_params, read_object, write_reply,
 };
 use crate::http::HttpContext;
-use crate::http::error::ApiError;
+use crate::http::error::{ApiError, HandlerResult};
 use crate::http::response::HttpResponse;
-use crate::http::route::{HandlerResult, RoutedRequest};
+use crate::http::routed_request::RoutedRequest;
 use crate::service::idempotency::IdempotentRequest;
 use crate::service::monitors::MonitorWithState;
 use crate::service::{Caller, Service};

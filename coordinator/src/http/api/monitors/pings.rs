@@ -10,12 +10,13 @@ use serde::Serialize;
 
 use crate::http::HttpContext;
 use crate::http::api::enveloped;
+use crate::http::error::HandlerResult;
 use crate::http::openapi::value_schemas;
 use crate::http::response::HttpResponse;
-use crate::http::route::{HandlerResult, RoutedRequest};
+use crate::http::routed_request::RoutedRequest;
 use crate::service::Caller;
 
-/// `GET /api/v1/pages/{page_id}/monitors/{monitor_id}/pings`
+/// `GET /api/v1/pages/{page}/monitors/{monitor}/pings`
 pub(in crate::http) async fn list(context: Arc<HttpContext>, call: RoutedRequest<Caller>) -> HandlerResult {
     let pings = context.service.pings(&call.caller, call.page_id()?, call.monitor_id()?).await?;
     let shows_body = call.caller.key.access.can_write();

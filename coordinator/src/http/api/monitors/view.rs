@@ -166,8 +166,8 @@ struct LastCheckDocument {
 }
 
 /// Builds the document of a monitor; `ping_url` is set if the reader may know it.
-pub(super) fn document(shown: &MonitorWithState, ping_url: Option<String>) -> MonitorDocument {
-    let MonitorWithState { monitor, view, statistics: figure, paused_by_plan } = shown;
+pub(super) fn document(current: &MonitorWithState, ping_url: Option<String>) -> MonitorDocument {
+    let MonitorWithState { monitor, view, statistics: figure, paused_by_plan } = current;
     let kind = monitor.check.kind();
     let common = MonitorDocument {
         id: monitor.id.to_string(),
@@ -187,7 +187,7 @@ pub(super) fn document(shown: &MonitorWithState, ping_url: Option<String>) -> Mo
         status: view.status.name(),
         since: view.since.map(|since| since.to_string()),
         down_from: view.down_from.map(names),
-        down_reason: down_reason(shown),
+        down_reason: down_reason(current),
         last_check: view.last_check.as_ref().map(|check| last_check(check, unconfirmed(view))),
         confirmable: !view.unconfirmable,
         unconfirmed_from: unconfirmed(view).map(names),
@@ -251,10 +251,10 @@ pub(super) fn document(shown: &MonitorWithState, ping_url: Option<String>) -> Mo
 
 /// Returns why a monitor is down and in which regions; none while it is not down. For the owner only, since the
 /// text may name hosts that visitors of a page must not see.
-pub(in crate::http) fn down_reason(shown: &MonitorWithState) -> Option<String> {
-    let reason = shown.view.down_reason.as_ref()?;
-    let seen = shown.view.down_from.unwrap_or(shown.view.seen_down);
-    if !shown.monitor.check.kind().is_regional() || seen.is_empty() {
+pub(in crate::http) fn down_reason(current: &MonitorWithState) -> Option<String> {
+    let reason = current.view.down_reason.as_ref()?;
+    let seen = current.view.down_from.unwrap_or(current.view.seen_down);
+    if !current.monitor.check.kind().is_regional() || seen.is_empty() {
         return Some(reason.to_string());
     }
     let seen: Vec<&str> = seen.iter().map(Region::title).collect();
@@ -263,16 +263,16 @@ pub(in crate::http) fn down_reason(shown: &MonitorWithState) -> Option<String> {
 
 /// Returns warnings for the owner of a monitor that fails without a second network to confirm it, on which networks
 /// contradict each other, or whose failures can't be confirmed at present.
-pub(super) fn warnings(shown: &MonitorWithState) -> Vec<String> {
+pub(super) fn warnings(current: &MonitorWithState) -> Vec<String> {
     let mut warnings = Vec::new();
-    if let Some(regions) = unconfirmed(&shown.view) {
+    if let Some(regions) = unconfirmed(&current.view) {
         warnings.push(format!("{}, so it isn't called down", failing_from(regions)));
     }
-    if let Some(since) = shown.view.disputed_since {
+    if let Some(since) = current.view.disputed_since {
         warnings.push(format!("disputed since {since}: some networks see it fail, others see it up"));
     }
-    if shown.view.unconfirmable {
-        warnings.push(match shown.monitor.pinned_region {
+    if current.view.unconfirmable {
+        warnings.push(match current.monitor.pinned_region {
             Some(region) => format!(
                 "no outage of this monitor can be confirmed, so it will not be called down: {} has no two working \
                  agents on different networks",
@@ -300,7 +300,7 @@ fn failing_from(regions: RegionSet) -> String {
 }
 
 fn last_check(check: &LastCheck, unconfirmed: Option<RegionSet>) -> LastCheckDocument {
-    let said = |error: &Failure| match unconfirmed {
+    let error_text = |error: &Failure| match unconfirmed {
         Some(regions) => format!("{error} ({})", failing_from(regions)),
         None => error.to_string(),
     };
@@ -309,7 +309,7 @@ fn last_check(check: &LastCheck, unconfirmed: Option<RegionSet>) -> LastCheckDoc
         ok: check.ok,
         status_code: check.facts.status_code,
         latency_ms: check.facts.latency_ms,
-        error: check.error.as_ref().map(said),
+        error: check.error.as_ref().map(error_text),
     }
 }
 
@@ -325,7 +325,7 @@ mod tests {
     use parallax_core::observation::Measurements;
     use serde_json::{Value, json};
 
-    fn shown(status: MonitorStatus, from: &[Region]) -> MonitorWithState {
+    fn with_status(status: MonitorStatus, from: &[Region]) -> MonitorWithState {
         let error = Some(Failure::Refused);
         let last_check = Some(LastCheck { at: at(0), ok: false, facts: Measurements::default(), error });
         let unconfirmed_from = from.iter().copied().collect();
@@ -341,27 +341,27 @@ mod tests {
     #[test]
     fn an_owner_reads_since_when_it_is_disputed() {
         let view = MachineView { status: MonitorStatus::Up, disputed_since: Some(at(0)), ..MachineView::default() };
-        let shown = MonitorWithState { view, ..shown(MonitorStatus::Up, &[]) };
-        let document = serde_json::to_value(document(&shown, None)).unwrap();
+        let current = MonitorWithState { view, ..with_status(MonitorStatus::Up, &[]) };
+        let document = serde_json::to_value(document(&current, None)).unwrap();
         assert_eq!(document["disputedSince"], json!(at(0).to_string()));
         let warned = format!("disputed since {}: some networks see it fail, others see it up", at(0));
-        assert_eq!(warnings(&shown), [warned]);
+        assert_eq!(warnings(&current), [warned]);
     }
 
     #[test]
     fn an_owner_reads_from_where_it_fails_unconfirmed() {
-        let read = |shown: &MonitorWithState| {
-            let document = serde_json::to_value(document(shown, None)).unwrap();
+        let read = |current: &MonitorWithState| {
+            let document = serde_json::to_value(document(current, None)).unwrap();
             let error = document["lastCheck"]["error"].as_str().unwrap_or_default().to_owned();
-            (document["unconfirmedFrom"].clone(), error, warnings(shown))
+            (document["unconfirmedFrom"].clone(), error, warnings(current))
         };
-        let (from, error, warned) = read(&shown(MonitorStatus::Up, &[Region::Asia]));
+        let (from, error, warned) = read(&with_status(MonitorStatus::Up, &[Region::Asia]));
         assert_eq!(from, json!(["asia"]));
         assert_eq!(error, "connection refused (failing from Asia, can't be confirmed)");
         assert_eq!(warned, ["failing from Asia, can't be confirmed, so it isn't called down"]);
-        let (_, error, _) = read(&shown(MonitorStatus::Up, &Region::ALL));
+        let (_, error, _) = read(&with_status(MonitorStatus::Up, &Region::ALL));
         assert_eq!(error, "connection refused (failing from 6 regions, can't be confirmed)");
-        for confirmed in [shown(MonitorStatus::Up, &[]), shown(MonitorStatus::Down, &Region::ALL)] {
+        for confirmed in [with_status(MonitorStatus::Up, &[]), with_status(MonitorStatus::Down, &Region::ALL)] {
             assert_eq!(read(&confirmed), (Value::Null, "connection refused".to_owned(), Vec::new()));
         }
     }

@@ -6,7 +6,7 @@ use parallax_core::page::domain::MAX_HOST;
 use parallax_core::page::edit::{MAX_DESCRIPTION, MAX_NAME, MAX_SLUG, MAX_SUPPORT_URL, PageEdit, UPTIME_TARGET};
 use serde_json::json;
 
-use crate::http::api::body_check::BodyRules;
+use crate::http::api::body_check::{BodyRules, SET_BY_SERVICE};
 use crate::http::body_fields::{BodyFields, FieldSpec, field};
 use crate::service::pages::creation::NewPage;
 
@@ -25,7 +25,7 @@ pub(in crate::http::api) const RULES: BodyRules = BodyRules {
         ("passwordProtected", "can't be changed: it follows password"),
         ("privateFeedUrl", "can't be changed: it follows password, private and the allowed visitors"),
     ],
-    default_rule: "can't be changed: the service sets it",
+    default_rule: SET_BY_SERVICE,
     echoes: &["logo", "favicon"],
     volatile: VOLATILE,
 };
@@ -47,21 +47,19 @@ const VOLATILE: &[&str] = &["customDomainProblem", "domainVerification"];
 
 /// Reads a new page: the editable fields, and the slug.
 pub(in crate::http) fn read_new(mut body: impl BodyFields) -> NewPage {
-    let slug = field("slug", "Address label: lower-case letters, digits and inner hyphens; unique.")
-        .required()
+    NewPage { slug: body.text(slug().required()), edit: read(&mut body) }
+}
+
+fn slug() -> FieldSpec {
+    field("slug", "Address label: lower-case letters, digits and inner hyphens; unique.")
         .length(1, MAX_SLUG)
-        .example("shop");
-    NewPage { slug: body.text(slug), edit: read(&mut body) }
+        .example("shop")
 }
 
 /// Reads a page's address: its slug and custom hostname.
 pub(in crate::http) fn read_address(mut body: impl BodyFields) -> PageEdit {
     PageEdit {
-        slug: body.text(
-            field("slug", "Address label: lower-case letters, digits and inner hyphens; unique.")
-                .length(1, MAX_SLUG)
-                .example("shop"),
-        ),
+        slug: body.text(slug()),
         custom_domain: body.text(
             field(
                 "customDomain",

@@ -13,8 +13,9 @@ use parallax_core::page::edit::PageEdit;
 use super::body_check::{self, ChangeBody};
 use super::{created_reply, enveloped, enveloped_with_warnings, idempotency_key, write_reply};
 use crate::http::HttpContext;
+use crate::http::error::HandlerResult;
 use crate::http::response::HttpResponse;
-use crate::http::route::{HandlerResult, RoutedRequest};
+use crate::http::routed_request::RoutedRequest;
 use crate::service::Caller;
 use crate::service::idempotency::IdempotentRequest;
 

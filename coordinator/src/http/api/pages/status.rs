@@ -11,9 +11,10 @@ use serde_json::Value;
 use crate::http::HttpContext;
 use crate::http::api::incidents::view::{self, PublicIncident};
 use crate::http::api::to_json;
+use crate::http::error::HandlerResult;
 use crate::http::openapi::value_schemas;
 use crate::http::response::HttpResponse;
-use crate::http::route::{HandlerResult, RoutedRequest};
+use crate::http::routed_request::RoutedRequest;
 use crate::service::monitors::MonitorWithState;
 use crate::service::{Caller, Service, pages::PageOverview};
 
@@ -125,7 +126,7 @@ pub(in crate::http) fn to_value(service: &Service, overview: &PageOverview) -> V
 fn document(service: &Service, overview: &PageOverview) -> StatusDocument {
     let page = &overview.page;
     let url = service.page_url(page);
-    let incident = |shown| view::public(shown, &url);
+    let incident = |detail| view::public(detail, &url);
     StatusDocument {
         page: PublicPage {
             id: page.id.to_string(),
@@ -146,8 +147,8 @@ fn document(service: &Service, overview: &PageOverview) -> StatusDocument {
     }
 }
 
-fn monitor(shown: &MonitorWithState) -> PublicMonitor {
-    let MonitorWithState { monitor, view, statistics: figure, .. } = shown;
+fn monitor(current: &MonitorWithState) -> PublicMonitor {
+    let MonitorWithState { monitor, view, statistics: figure, .. } = current;
     PublicMonitor {
         id: monitor.id.to_string(),
         name: monitor.name.clone(),

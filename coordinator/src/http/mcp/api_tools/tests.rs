@@ -1,7 +1,6 @@
 //! Tests of api tools.
 
 use super::*;
-use crate::http::openapi::operations;
 
 /// Limit of the list of tools in bytes, since it is part of every conversation with a model.
 const MOST_BYTES: usize = 40_000;
@@ -62,7 +61,7 @@ fn a_change_clears_fields_by_name() {
     let sent = |clear: Value| {
         let mut sent = object(json!({ "pageId": "p", "monitorId": "m", "name": "New", "clear": clear }));
         sent.retain(|_, value| !value.is_null());
-        tools().request_for("update_monitor", sent).map(|asked| String::from_utf8(asked.body.unwrap()).unwrap())
+        tools().request_for("update_monitor", sent).map(|request| String::from_utf8(request.body.unwrap()).unwrap())
     };
     assert_eq!(sent(json!(["keyword"])).unwrap(), r#"{"name":"New","keyword":null}"#);
     assert_eq!(sent(Value::Null).unwrap(), r#"{"name":"New"}"#);
@@ -89,16 +88,16 @@ fn a_reader_sees_no_tool_that_writes() {
 #[test]
 fn arguments_become_a_path_a_query_and_a_body() {
     let sent = object(json!({ "pageId": "pag_1/..", "name": "Shop", "url": "a.example" }));
-    let asked = tools().request_for("create_monitor", sent).unwrap();
-    assert_eq!((asked.method, asked.path.as_str()), (Method::POST, "/api/v1/pages/pag_1%2F../monitors"));
-    assert_eq!(asked.body.as_deref(), Some(&br#"{"name":"Shop","url":"a.example"}"#[..]));
-    let asked = tools()
+    let request = tools().request_for("create_monitor", sent).unwrap();
+    assert_eq!((request.method, request.path.as_str()), (Method::POST, "/api/v1/pages/pag_1%2F../monitors"));
+    assert_eq!(request.body.as_deref(), Some(&br#"{"name":"Shop","url":"a.example"}"#[..]));
+    let request = tools()
         .request_for(
             "get_monitor",
             object(json!({ "pageId": "p", (legacy::old_argument("monitorId").unwrap_or_default()): "m" })),
         )
         .unwrap();
-    assert_eq!((asked.path.as_str(), asked.body), ("/api/v1/pages/p/monitors/m", None));
+    assert_eq!((request.path.as_str(), request.body), ("/api/v1/pages/p/monitors/m", None));
 }
 
 #[test]

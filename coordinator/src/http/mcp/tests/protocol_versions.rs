@@ -54,7 +54,7 @@ async fn a_header_of_an_unknown_version_is_refused_with_whatever_it_comes() {
 async fn a_list_that_is_given_whole_has_no_other_part() {
     let client = TestClient::new().await;
     let list = async |cursor: Value| {
-        asked(&client, &client.read_key, message(1, "tools/list", json!({ "cursor": cursor }))).await
+        reply_to(&client, &client.read_key, message(1, "tools/list", json!({ "cursor": cursor }))).await
     };
     assert!(list(Value::Null).await["result"]["tools"].is_array());
     for cursor in [json!("x"), json!(""), json!(1)] {

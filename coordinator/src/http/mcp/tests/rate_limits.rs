@@ -75,7 +75,7 @@ async fn a_batch_that_does_not_fit_the_minute_runs_none_of_its_messages() {
     let ping = message(1, "ping", json!({}));
     assert_eq!(sent(&client, &client.write_key, &[], &ping).await.status, 200);
     assert_eq!(sent(&client, &client.write_key, &[], &json!(vec![make; 20])).await.status, 429);
-    let listed = asked(&client, &client.read_key, tool(2, "list_monitors", json!({ "pageId": page }))).await;
+    let listed = reply_to(&client, &client.read_key, tool(2, "list_monitors", json!({ "pageId": page }))).await;
     assert_eq!(listed["result"]["structuredContent"]["monitors"], json!([]));
 }
 

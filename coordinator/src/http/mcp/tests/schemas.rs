@@ -29,7 +29,7 @@ fn faults(schema: &Value, value: &Value) -> Vec<String> {
 }
 
 async fn listed(client: &TestClient, key: &str) -> Vec<Value> {
-    let list = asked(client, key, message(1, "tools/list", json!({}))).await;
+    let list = reply_to(client, key, message(1, "tools/list", json!({}))).await;
     list["result"]["tools"].as_array().unwrap().clone()
 }
 
@@ -99,17 +99,17 @@ async fn every_tool_takes_and_gives_what_its_schemas_say() {
     };
     let of_page = json!({ "pageId": page });
     let of_incident = with(&of_page, json!({ "incidentId": incident }));
-    let deploys = asked(&client, &client.read_key, tool(1, "list_deploys", of_page.clone())).await;
+    let deploys = reply_to(&client, &client.read_key, tool(1, "list_deploys", of_page.clone())).await;
     let deploy = deploys["result"]["structuredContent"]["deploys"][0]["id"].clone();
     client.world.receive();
     let made = async |name: &str, more: Value| {
-        let given = asked(&client, &client.write_key, tool(1, name, with(&of_page, more))).await;
+        let given = reply_to(&client, &client.write_key, tool(1, name, with(&of_page, more))).await;
         given["result"]["structuredContent"].clone()
     };
     let hook = json!({ "type": "webhook", "name": "Team", "url": "https://hooks.example.com/x" });
     let destination = made("create_destination", hook.clone()).await["destination"]["id"].clone();
     let destination = with(&of_page, json!({ "destinationId": destination }));
-    let tested = asked(&client, &client.write_key, tool(1, "test_destination", destination.clone())).await;
+    let tested = reply_to(&client, &client.write_key, tool(1, "test_destination", destination.clone())).await;
     let delivery = tested["result"]["structuredContent"]["delivery"]["id"].clone();
     let delivery = with(&of_page, json!({ "deliveryId": delivery }));
     let subscriber = made("create_subscriber", json!({ "email": "a@example.com" })).await;
@@ -178,7 +178,7 @@ async fn every_tool_takes_and_gives_what_its_schemas_say() {
     for (name, arguments) in calls {
         let tool_of = tools.iter().find(|tool| tool["name"] == name).unwrap();
         assert_eq!(faults(&tool_of["inputSchema"], &arguments), [""; 0], "{name}");
-        let given = asked(&client, &client.write_key, tool(2, name, arguments)).await;
+        let given = reply_to(&client, &client.write_key, tool(2, name, arguments)).await;
         assert_eq!(given["result"]["isError"], false, "{name} {given}");
         let content = &given["result"]["structuredContent"];
         // Results match the response schemas of the API; tools declare no output schema.
@@ -216,7 +216,8 @@ async fn no_tool_shows_a_reader_or_a_visitor_what_is_secret() {
     let client = TestClient::new().await;
     let [page, monitor, beat, _] = full(&client).await;
     let token =
-        asked(&client, &client.write_key, tool(1, "get_monitor", json!({ "pageId": page, "monitorId": beat }))).await;
+        reply_to(&client, &client.write_key, tool(1, "get_monitor", json!({ "pageId": page, "monitorId": beat })))
+            .await;
     let token = token["result"]["structuredContent"]["monitor"]["heartbeat"]["pingUrl"].as_str().unwrap().to_owned();
     for (key, secrets) in [
         (&client.read_key, &["hush-header", "hush-body", token.as_str(), "no space left"][..]),
@@ -228,7 +229,7 @@ async fn no_tool_shows_a_reader_or_a_visitor_what_is_secret() {
                 let mut arguments = json!({ "pageId": page, "monitorId": id });
                 let known = tool_of["inputSchema"]["properties"].as_object().unwrap();
                 arguments.as_object_mut().unwrap().retain(|name, _| known.contains_key(name));
-                let given = asked(&client, key, tool(2, name, arguments)).await.to_string();
+                let given = reply_to(&client, key, tool(2, name, arguments)).await.to_string();
                 for secret in secrets {
                     assert!(!given.contains(secret), "{name} shows {secret}: {given}");
                 }
@@ -238,8 +239,8 @@ async fn no_tool_shows_a_reader_or_a_visitor_what_is_secret() {
     let old = crate::http::legacy::OLD_TOOLS[0].0;
     for name in ["get_status", "list_incidents", "list_maintenance", "list_monitors", old, "get_time"] {
         let headers = [("content-type", "application/json")];
-        let asked = tool(1, name, json!({})).to_string();
-        let given = client.send("POST", "/p/shop/mcp", &headers, &asked).await;
+        let call = tool(1, name, json!({})).to_string();
+        let given = client.send("POST", "/p/shop/mcp", &headers, &call).await;
         assert_eq!(given.body["result"]["isError"], false, "{given:?}");
         let given = given.body.to_string();
         for secret in ["hush-header", "hush-body", token.as_str(), "a.example", "no space left"] {
@@ -253,7 +254,7 @@ async fn a_refusal_names_every_field_and_its_rule() {
     let client = TestClient::new().await;
     let page = client.world.shop.id.to_string();
     let bad = json!({ "pageId": page, "type": "tcp", "host": "a.example", "port": 0, "name": "" });
-    let refused = asked(&client, &client.write_key, tool(1, "create_monitor", bad)).await;
+    let refused = reply_to(&client, &client.write_key, tool(1, "create_monitor", bad)).await;
     assert_eq!(refused["result"]["isError"], true);
     let words = refused["result"]["content"][0]["text"].as_str().unwrap();
     assert!(
@@ -270,6 +271,6 @@ async fn a_change_that_would_come_to_nothing_is_not_taken() {
     let [page, _, _, incident] = full(&client).await;
     // An incident is closed by posting an update; update_incident has no status argument.
     let closing = json!({ "pageId": page, "incidentId": incident, "status": "resolved" });
-    let refused = asked(&client, &client.write_key, tool(1, "update_incident", closing)).await;
+    let refused = reply_to(&client, &client.write_key, tool(1, "update_incident", closing)).await;
     assert_eq!(refused["result"]["content"][0]["text"], "there is no argument status");
 }

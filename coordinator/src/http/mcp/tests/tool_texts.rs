@@ -10,7 +10,7 @@ use super::*;
 /// Sends a message with a key, or to the public page without one.
 async fn ask(client: &TestClient, key: Option<&str>, body: &Value) -> Value {
     match key {
-        Some(key) => asked(client, key, body.clone()).await,
+        Some(key) => reply_to(client, key, body.clone()).await,
         None => {
             let headers = [("content-type", "application/json")];
             client.send("POST", "/p/shop/mcp", &headers, &body.to_string()).await.body
@@ -70,7 +70,7 @@ async fn a_public_page_answers_to_the_old_name_too() {
 }
 
 #[tokio::test]
-async fn a_key_is_told_why_and_a_visitor_is_not() {
+async fn a_key_gets_the_reason_and_a_visitor_does_not() {
     let client = TestClient::new().await;
     two_monitors(&client).await;
     let page = client.world.shop.id.to_string();
@@ -94,7 +94,7 @@ async fn a_key_is_told_why_and_a_visitor_is_not() {
 }
 
 #[tokio::test]
-async fn an_answer_in_short_has_what_tells_how_things_are() {
+async fn a_brief_result_keeps_what_shows_the_state() {
     let client = TestClient::new().await;
     two_monitors(&client).await;
     let page = client.world.shop.id.to_string();
@@ -116,7 +116,7 @@ async fn an_answer_in_short_has_what_tells_how_things_are() {
 }
 
 #[tokio::test]
-async fn the_time_is_told_in_the_pages_zone() {
+async fn the_time_is_in_the_pages_zone() {
     let client = TestClient::new().await;
     let page = client.world.shop.id.to_string();
     let zone = json!({ "timezone": "Asia/Tokyo" });
@@ -128,8 +128,8 @@ async fn the_time_is_told_in_the_pages_zone() {
         (None, json!({}), "Asia/Tokyo"),
         (None, json!({ "timezone": "Europe/Berlin" }), "Europe/Berlin"),
     ] {
-        let told = given(&client, key, "get_time", arguments).await;
-        assert_eq!((&told["now"], &told["timezone"]), (&json!(now), &json!(zone)));
+        let time = given(&client, key, "get_time", arguments).await;
+        assert_eq!((&time["now"], &time["timezone"]), (&json!(now), &json!(zone)));
     }
     let foreign = ask(&client, Some(&client.page_key), &tool(1, "get_time", json!({ "pageId": page }))).await;
     assert_eq!(foreign["result"]["isError"], true);
@@ -147,7 +147,7 @@ async fn a_window_is_planned_in_local_time() {
     assert_eq!(made["incident"]["startedAt"], "2026-12-08T01:00:00.000Z");
     let mut bare = window;
     bare.as_object_mut().unwrap().remove("timezone");
-    let refused = asked(&client, &client.write_key, tool(2, "create_incident", bare)).await;
+    let refused = reply_to(&client, &client.write_key, tool(2, "create_incident", bare)).await;
     let words = refused["result"]["content"][0]["text"].as_str().unwrap().to_owned();
     assert!(words.contains("for a local time, also send timezone"), "{words}");
 }
@@ -158,12 +158,12 @@ async fn words_are_whole_sentences() {
     let page = client.world.shop.id.to_string();
     let beat = client.create_monitor(json!({ "type": "heartbeat", "name": "Job", "periodMinutes": 5 })).await;
     let check = tool(1, "check_monitor", json!({ "pageId": page, "monitorId": beat["id"] }));
-    let refused = asked(&client, &client.write_key, check).await;
+    let refused = reply_to(&client, &client.write_key, check).await;
     assert_eq!(
         refused["result"]["content"][0]["text"],
         "bad_request: a heartbeat can't be checked on request: its job reports by ping"
     );
-    let list = asked(&client, &client.write_key, message(2, "tools/list", json!({}))).await;
+    let list = reply_to(&client, &client.write_key, message(2, "tools/list", json!({}))).await;
     for tool in list["result"]["tools"].as_array().unwrap() {
         let words = tool["description"].as_str().unwrap();
         assert!(words.ends_with('.') && !words.contains("..") && !words.contains('$'), "{words}");

@@ -1,16 +1,9 @@
 //! Examples of destinations, deliveries and alert settings, and of the bodies that create and change them.
 
-use parallax_core::id::{DestinationId, SubscriberId};
 use serde_json::{Value, json};
 
-use super::{DELIVERY, MONITOR, PAGE};
+use crate::http::openapi::sample_shop::{DELIVERY, DESTINATION, EXAMPLE_SECRET, MONITOR, PAGE, SUBSCRIBER};
 use crate::http::openapi::webhooks;
-
-/// The example destination.
-pub(super) const DESTINATION: DestinationId = DestinationId::from_u128(0x019c_a9f5_11c8_7f3e_a04b_d65c_92e1_38b7);
-
-/// The example subscriber.
-pub(super) const SUBSCRIBER: SubscriberId = SubscriberId::from_u128(0x019c_a9f7_52d3_6a40_b91c_4e08_7fd5_c263);
 
 /// Returns the examples written by hand.
 pub(super) fn examples_of(name: &str) -> Vec<Value> {
@@ -47,7 +40,7 @@ fn destination() -> Value {
     json!({
         "id": DESTINATION.to_string(), "pageId": PAGE.to_string(), "name": "On call", "type": "webhook",
         "url": "https://hooks.shop.example/alerts", "to": null, "token": null, "chat": null, "key": null,
-        "secret": webhooks::EXAMPLE_SECRET, "secretPending": false, "secretRotatedAt": null, "oldSecretUntil": null,
+        "secret": EXAMPLE_SECRET, "secretPending": false, "secretRotatedAt": null, "oldSecretUntil": null,
         "events": ["went-down", "still-down", "recovered"],
         "monitorIds": [MONITOR.to_string()], "enabled": true, "status": "active", "failingSince": null, "offSince": null,
         "offReason": null, "createdAt": "2026-03-01T08:59:02.118Z",

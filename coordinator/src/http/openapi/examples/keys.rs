@@ -3,7 +3,7 @@
 use parallax_core::id::KeyId;
 use serde_json::{Value, json};
 
-use super::PAGE;
+use crate::http::openapi::sample_shop::PAGE;
 
 /// The key.
 const KEY: KeyId = KeyId::from_u128(0x019c_a9f0_9e83_4d6a_b51f_7c20_e8a4_3690);

@@ -70,16 +70,16 @@ fn every_schema_has_examples_and_every_example_fits_its_schema() {
 }
 
 #[test]
-fn an_example_tells_every_property_of_an_answer_and_no_other() {
+fn an_example_has_every_property_of_a_response_and_no_other() {
     let document = whole();
     for (name, schema) in schemas(&document) {
         let Some(properties) = schema["properties"].as_object() else { continue };
         let required: BTreeSet<&str> =
             schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
         for example in schema["examples"].as_array().unwrap() {
-            let told: BTreeSet<&str> = example.as_object().unwrap().keys().map(String::as_str).collect();
-            assert!(told.is_superset(&required), "{name}: {:?}", required.difference(&told));
-            assert!(told.iter().all(|field| properties.contains_key(*field)), "{name}: {told:?}");
+            let fields: BTreeSet<&str> = example.as_object().unwrap().keys().map(String::as_str).collect();
+            assert!(fields.is_superset(&required), "{name}: {:?}", required.difference(&fields));
+            assert!(fields.iter().all(|field| properties.contains_key(*field)), "{name}: {fields:?}");
         }
     }
 }
@@ -154,7 +154,7 @@ fn answers_require_what_they_show_and_nothing_has_a_default() {
 }
 
 #[test]
-fn every_operation_tells_what_it_refuses_and_has_one_known_tag() {
+fn every_operation_lists_its_errors_and_has_one_known_tag() {
     let document = whole();
     let tags: Vec<&Value> = document["tags"].as_array().unwrap().iter().map(|tag| &tag["name"]).collect();
     for (path, method, operation) in described(&document) {
@@ -218,9 +218,9 @@ fn what_subscribers_get_is_described_by_examples_of_it() {
         let headers = webhook["parameters"].as_array().unwrap();
         assert_eq!((headers.len(), &headers[0]["example"]), (6, &json!(event)), "{name}");
     }
-    let said = &document["webhooks"]["subscriberNews"]["post"]["requestBody"]["content"]["application/json"];
+    let described = &document["webhooks"]["subscriberNews"]["post"]["requestBody"]["content"]["application/json"];
     // The payload has these members plus the subscriber's own `unsubscribeUrl`.
-    let members: Vec<&String> = said["example"].as_object().unwrap().keys().collect();
+    let members: Vec<&String> = described["example"].as_object().unwrap().keys().collect();
     assert_eq!(members, ["event", "page", "pageUrl", "incident", "update", "at", "unsubscribeUrl"]);
 }
 

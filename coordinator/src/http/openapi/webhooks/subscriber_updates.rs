@@ -5,9 +5,10 @@ use schemars::{JsonSchema, SchemaGenerator};
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::{EXAMPLE_SECRET, STEP, parameters};
+use super::{STEP, parameters};
 use crate::http::api::incidents::view::{IncidentDocument, UpdateDocument};
-use crate::http::openapi::examples;
+use crate::http::openapi::examples::incidents;
+use crate::http::openapi::sample_shop::{EXAMPLE_SECRET, PAGE_URL, subscriber_token};
 use crate::http::openapi::value_schemas::{self, Iso};
 use crate::notify::render::incident_update::EVENTS;
 use crate::service::subscribers::CHALLENGE;
@@ -66,7 +67,7 @@ struct SubscriberChallengeBody {
 
 /// Builds both webhooks; the schemas their bodies refer to are added to the generator.
 pub(super) fn webhooks(generator: &mut SchemaGenerator) -> [(&'static str, Value); 2] {
-    let (news, asked) =
+    let (update_schema, challenge_schema) =
         (generator.subschema_for::<SubscriberUpdate>(), generator.subschema_for::<SubscriberChallengeBody>());
     let one = |about: &str, id: &str, summary: &str, event: Value, schema: Value, body: Value| {
         let bytes = body.to_string().into_bytes();
@@ -91,7 +92,14 @@ pub(super) fn webhooks(generator: &mut SchemaGenerator) -> [(&'static str, Value
     [
         (
             "subscriberNews",
-            one(UPDATE_ABOUT, "receiveNews", "Receive a page's updates", event("NewsEvent"), json!(news), example()),
+            one(
+                UPDATE_ABOUT,
+                "receiveNews",
+                "Receive a page's updates",
+                event("NewsEvent"),
+                json!(update_schema),
+                example(),
+            ),
         ),
         (
             "subscriberChallenge",
@@ -100,7 +108,7 @@ pub(super) fn webhooks(generator: &mut SchemaGenerator) -> [(&'static str, Value
                 "receiveChallenge",
                 "Answer a challenge",
                 event("ChallengeEvent"),
-                json!(asked),
+                json!(challenge_schema),
                 challenge(),
             ),
         ),
@@ -109,16 +117,16 @@ pub(super) fn webhooks(generator: &mut SchemaGenerator) -> [(&'static str, Value
 
 /// Returns an example update as it is sent.
 pub(in crate::http::openapi) fn example() -> Value {
-    let incident = examples::incident();
+    let incident = incidents::incident();
     let [_, updated, ..] = EVENTS;
     json!(SubscriberUpdate {
         event: updated,
         page: "Example Shop".to_owned(),
-        page_url: examples::PAGE_URL.to_owned(),
+        page_url: PAGE_URL.to_owned(),
         update: incident["updates"][0].clone(),
         incident,
         at: POSTED_AT.as_millis(),
-        unsubscribe_url: format!("{}/unsubscribe?t={}", examples::PAGE_URL, examples::subscriber_token()),
+        unsubscribe_url: format!("{PAGE_URL}/unsubscribe?t={}", subscriber_token()),
     })
 }
 
@@ -127,7 +135,7 @@ pub(in crate::http::openapi) fn challenge() -> Value {
     json!(SubscriberChallengeBody {
         event: CHALLENGE,
         page: "Example Shop".to_owned(),
-        page_url: examples::PAGE_URL.to_owned(),
+        page_url: PAGE_URL.to_owned(),
         challenge: "6f1f0d2a94c34b0b8e5b7d21c0a97e58".to_owned(),
         at: POSTED_AT.as_millis(),
     })

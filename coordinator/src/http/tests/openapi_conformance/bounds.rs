@@ -58,7 +58,7 @@ fn destination_of(kind: &str) -> Value {
     body
 }
 
-fn shown(value: &Value) -> String {
+fn abbreviated(value: &Value) -> String {
     value.to_string().chars().take(80).collect()
 }
 
@@ -71,7 +71,7 @@ async fn what_the_description_allows_is_taken() {
         for value in shop.good(&operation, &field, &rules) {
             let answered = shop.tried(&operation, &field, &value).await;
             if answered.status != operation.response.status {
-                faults.push(format!("{} {field} {}: {}", operation.id, shown(&value), answered.text));
+                faults.push(format!("{} {field} {}: {}", operation.id, abbreviated(&value), answered.text));
             }
         }
     }
@@ -89,7 +89,7 @@ async fn what_the_description_forbids_is_refused_by_name() {
             let fields = answered.body["error"]["fields"].as_array().cloned().unwrap_or_default();
             let is_named = fields.iter().any(|fault| fault["field"] == field.as_str());
             if !is_refused(&answered, 400, "bad_request") || !is_named {
-                faults.push(format!("{} {field} {}: {}", operation.id, shown(&value), answered.text));
+                faults.push(format!("{} {field} {}: {}", operation.id, abbreviated(&value), answered.text));
             }
         }
     }
@@ -114,7 +114,7 @@ async fn null_is_taken_where_the_description_says_so_and_nowhere_else() {
 }
 
 #[tokio::test]
-async fn what_a_body_must_have_is_asked_for_and_nothing_else() {
+async fn required_fields_are_required_and_no_others() {
     let shop = ConformanceFixture::new().await;
     for operation in operations() {
         let Some(body) = &operation.body else { continue };

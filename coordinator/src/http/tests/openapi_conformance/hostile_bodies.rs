@@ -37,7 +37,7 @@ fn bodies() -> Vec<(&'static str, Vec<u8>)> {
 }
 
 #[tokio::test]
-async fn every_door_that_takes_a_body_refuses_what_means_harm() {
+async fn every_route_with_a_body_refuses_hostile_bodies() {
     let shop = ConformanceFixture::new().await;
     let client = &shop.client;
     let bearer = format!("Bearer {}", client.write_key);
@@ -68,7 +68,7 @@ async fn every_door_that_takes_a_body_refuses_what_means_harm() {
 }
 
 #[tokio::test]
-async fn both_doors_for_agents_refuse_what_means_harm() {
+async fn both_mcp_endpoints_refuse_hostile_bodies() {
     let shop = ConformanceFixture::new().await;
     let client = &shop.client;
     let bearer = format!("Bearer {}", client.write_key);

@@ -3,7 +3,7 @@
 use parallax_core::time::MINUTE;
 
 use super::*;
-use crate::http::client_ip::ClientIp;
+use crate::http::server::client_ip::ClientIp;
 
 #[tokio::test]
 async fn wrong_passwords_are_counted_by_visitor_and_by_page() {

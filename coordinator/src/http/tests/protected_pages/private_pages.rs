@@ -42,15 +42,15 @@ fn token(mail: &Delivery) -> String {
 }
 
 #[tokio::test]
-async fn a_link_lets_in_once_the_browser_that_asked_and_leads_on() {
+async fn a_link_signs_in_the_requesting_browser_once_and_redirects() {
     let client = TestClient::new().await;
     client.private("ann@example.com", "").await;
     let form = client.seen_with("/p/shop/history", None).await;
     assert!(form.status == 403 && form.text.contains("action=\"/p/shop/sign-in\""), "{form:?}");
-    let asked = client.ask("Ann@example.com", None).await;
-    assert!(asked.status == 200 && asked.text.contains("Check your inbox"), "{asked:?}");
-    let browser = cookie(&asked);
-    assert!(browser.starts_with("__Host-plx-browser=") && is_sealed(&asked), "{browser}");
+    let reply = client.ask("Ann@example.com", None).await;
+    assert!(reply.status == 200 && reply.text.contains("Check your inbox"), "{reply:?}");
+    let browser = cookie(&reply);
+    assert!(browser.starts_with("__Host-plx-browser=") && is_sealed(&reply), "{browser}");
     let mails = client.links();
     let (mail, link) = (&mails[0], format!("/p/shop/sign-in/link?t={}", token(&mails[0])));
     assert!(format!("{:?}", mail.message).contains("https://status.example/p/shop/sign-in/link?t="), "{mail:?}");
@@ -81,8 +81,8 @@ async fn a_link_ends_after_a_quarter_of_an_hour_and_with_the_right_to_it() {
     client.private("ann@example.com", "").await;
     let browser = cookie(&client.ask("ann@example.com", None).await);
     let first = format!("t={}", token(&client.links()[0]));
-    let asked = client.world.service.now();
-    client.world.clock.set(asked + 15 * MINUTE);
+    let requested_at = client.world.service.now();
+    client.world.clock.set(requested_at + 15 * MINUTE);
     assert_eq!(client.post_form("/p/shop/sign-in/link", Some(&browser), &first).await.status, 403);
     client.ask("ann@example.com", Some(&browser)).await;
     let second = format!("t={}", token(&client.links()[1]));
@@ -99,10 +99,10 @@ async fn a_link_ends_after_a_quarter_of_an_hour_and_with_the_right_to_it() {
 }
 
 #[tokio::test]
-async fn only_allowed_mailboxes_are_written_to_and_asking_tells_nothing() {
+async fn only_allowed_mailboxes_get_mail_and_the_reply_reveals_nothing() {
     let client = TestClient::new().await;
     client.private("ann@example.com", "firm.example").await;
-    let mut told = Vec::new();
+    let mut replies = Vec::new();
     let addresses = [
         ("ann@example.com", 1),
         ("bob@example.com", 0),
@@ -119,9 +119,9 @@ async fn only_allowed_mailboxes_are_written_to_and_asking_tells_nothing() {
         let before = client.links().len();
         let answered = client.ask(address, Some(&browser)).await;
         assert_eq!(client.links().len() - before, mails, "{address}");
-        told.push((answered.status, answered.headers, answered.text));
+        replies.push((answered.status, answered.headers, answered.text));
     }
-    assert!(told.iter().all(|one| *one == told[0]), "{told:?}");
+    assert!(replies.iter().all(|one| *one == replies[0]), "{replies:?}");
     let wrong = client.ask("nobody", Some(&browser)).await;
     assert!(wrong.status == 400 && wrong.text.contains("Please enter a valid email address"), "{wrong:?}");
 }

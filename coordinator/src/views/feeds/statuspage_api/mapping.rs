@@ -22,45 +22,45 @@ pub(super) struct StatuspageStatus {
 
 /// Overall status of a page. More than half of the monitors down is worse than some; otherwise it follows
 /// from the incidents.
-pub(super) fn overall_status(board: &PageView) -> StatuspageStatus {
-    let is_told = board.incidents.iter().any(|notice| notice.incident.impact > Impact::None);
-    let down = board.with_status(MonitorStatus::Down).count();
-    let (indicator, description) = match board.indicator {
+pub(super) fn overall_status(page_view: &PageView) -> StatuspageStatus {
+    let is_told = page_view.incidents.iter().any(|notice| notice.incident.impact > Impact::None);
+    let down = page_view.with_status(MonitorStatus::Down).count();
+    let (indicator, description) = match page_view.indicator {
         // Statuspage has no value for an unknown status. A page that had data is not reported as operational,
         // and one with monitors that were down is not reported as recovered.
-        Indicator::Unknown if !had_data(board) => ("none", board.indicator.headline()),
+        Indicator::Unknown if !had_data(page_view) => ("none", page_view.indicator.headline()),
         Indicator::Unknown => (if down > 0 { "major" } else { "minor" }, STATUS_UNKNOWN),
         Indicator::Operational => ("none", "All Systems Operational"),
         Indicator::Degraded if is_told => ("minor", "Minor Service Outage"),
         Indicator::Degraded => ("minor", "Partially Degraded Service"),
-        Indicator::Partial if !is_told && down * 2 > board.monitors.len() => ("critical", "Major Service Outage"),
+        Indicator::Partial if !is_told && down * 2 > page_view.monitors.len() => ("critical", "Major Service Outage"),
         Indicator::Partial => ("major", "Partial System Outage"),
         Indicator::Major => ("critical", "Major Service Outage"),
         Indicator::Maintenance => ("maintenance", "Service Under Maintenance"),
     };
-    StatuspageStatus { indicator, description, parallax_indicator: board.indicator.name() }
+    StatuspageStatus { indicator, description, parallax_indicator: page_view.indicator.name() }
 }
 
 /// Returns true if any monitor was ever checked, or received a ping.
-fn had_data(board: &PageView) -> bool {
-    board.monitors.iter().any(|shown| {
-        let view = &shown.state;
-        view.since.is_some()
-            || view.last_check.is_some()
-            || view.last_ping_at.is_some()
-            || shown.history.days.iter().any(|day| day.uptime.is_some())
+fn had_data(page_view: &PageView) -> bool {
+    page_view.monitors.iter().any(|view| {
+        let state = &view.state;
+        state.since.is_some()
+            || state.last_check.is_some()
+            || state.last_ping_at.is_some()
+            || view.history.days.iter().any(|day| day.uptime.is_some())
     })
 }
 
 /// Component status of a monitor. Statuspage has no value for an unknown status.
-pub(super) fn component_status(shown: &MonitorView) -> &'static str {
-    if shown.in_maintenance {
+pub(super) fn component_status(view: &MonitorView) -> &'static str {
+    if view.in_maintenance {
         return "under_maintenance";
     }
-    match shown.state.status {
+    match view.state.status {
         MonitorStatus::Up | MonitorStatus::Unknown => "operational",
         MonitorStatus::Slow => "degraded_performance",
-        MonitorStatus::Down if shown.state.down_from.is_some() => "partial_outage",
+        MonitorStatus::Down if view.state.down_from.is_some() => "partial_outage",
         MonitorStatus::Down => "major_outage",
     }
 }
@@ -69,7 +69,7 @@ pub(super) fn component_status(shown: &MonitorView) -> &'static str {
 pub(super) fn worst_status(children: &[&MonitorView]) -> &'static str {
     const ORDER: [&str; 5] =
         ["major_outage", "partial_outage", "degraded_performance", "under_maintenance", "operational"];
-    let is_among = |word: &&str| children.iter().any(|shown| component_status(shown) == *word);
+    let is_among = |word: &&str| children.iter().any(|view| component_status(view) == *word);
     ORDER.into_iter().find(is_among).unwrap_or("operational")
 }
 

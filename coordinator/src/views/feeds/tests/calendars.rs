@@ -6,9 +6,9 @@ use parallax_core::incident::cancelled::CancelledWindow;
 use super::*;
 
 #[test]
-fn a_calendar_tells_what_was_called_off_and_what_ended_early() {
-    let window = board().maintenance.remove(0);
-    let board = board();
+fn a_calendar_has_cancelled_and_early_ended_windows() {
+    let window = page_view().maintenance.remove(0);
+    let page_view = page_view();
     let ended = |at| {
         let mut notice = window.clone();
         (notice.incident.status, notice.incident.resolved_at) = (IncidentStatus::Completed, Some(at));
@@ -16,7 +16,7 @@ fn a_calendar_tells_what_was_called_off_and_what_ended_early() {
     };
     let off = ended(NOW - HOUR);
     let early = ended(NOW + 3 * DAY + HOUR);
-    let written = calendar::write(site(&board), &[(u64::MAX, window.clone()), off, early], &[]);
+    let written = calendar::write(site(&page_view), &[(u64::MAX, window.clone()), off, early], &[]);
     let written = String::from_utf8(written).unwrap();
     assert_eq!(values(&written, "STATUS"), ["CONFIRMED", "CANCELLED", "CONFIRMED"]);
     assert_eq!(values(&written, "DTEND"), ["20261130T141600Z", "20261130T141600Z", "20261130T134600Z"]);
@@ -30,25 +30,25 @@ fn a_calendar_tells_what_was_called_off_and_what_ended_early() {
 
 #[test]
 fn a_calendar_calls_off_what_pages_call_cancelled() {
-    let board = board();
+    let page_view = page_view();
     let ended = |planned_at: Option<i64>, at| {
-        let mut notice = board.maintenance[0].clone();
+        let mut notice = page_view.maintenance[0].clone();
         let incident = &mut notice.incident;
         (incident.status, incident.resolved_at) = (IncidentStatus::Completed, Some(at));
         (incident.started_at, incident.planned_at) = (at, planned_at.map(|after| at + after));
         (3, notice)
     };
     let windows = [ended(None, NOW), ended(Some(DAY), NOW)];
-    let written = String::from_utf8(calendar::write(site(&board), &windows, &[])).unwrap();
+    let written = String::from_utf8(calendar::write(site(&page_view), &windows, &[])).unwrap();
     let pages = windows.each_ref().map(|(_, notice)| notice.incident.is_cancelled());
     assert_eq!(pages, [false, true]);
     assert_eq!(values(&written, "STATUS"), ["CONFIRMED", "CANCELLED"]);
 }
 
 #[test]
-fn a_deleted_window_is_cancelled_and_what_it_said_is_gone() {
-    let board = board();
-    let window = board.maintenance[0].clone();
+fn a_deleted_window_is_cancelled_without_its_texts() {
+    let page_view = page_view();
+    let window = page_view.maintenance[0].clone();
     let started_at = NOW + 3 * DAY;
     let deleted = CancelledWindow {
         id: IncidentId::from_u128(77),
@@ -57,7 +57,7 @@ fn a_deleted_window_is_cancelled_and_what_it_said_is_gone() {
         version: 9,
         deleted_at: NOW,
     };
-    let written = calendar::write(site(&board), &[(7, window)], &[deleted]);
+    let written = calendar::write(site(&page_view), &[(7, window)], &[deleted]);
     let written = String::from_utf8(written).unwrap();
     assert_eq!(values(&written, "STATUS"), ["CONFIRMED", "CANCELLED"]);
     assert_eq!(values(&written, "SEQUENCE"), ["7", "9"]);
@@ -69,13 +69,13 @@ fn a_deleted_window_is_cancelled_and_what_it_said_is_gone() {
 
 #[test]
 fn a_calendar_has_no_markdown() {
-    let mut board = board();
-    let said = "**We move** to [another](https://a.example/).\n\n| Step | At |\n|---|---|\n| *off* | 10:00 |";
-    let mut update = board.incidents[0].incident.updates[0].clone();
-    update.body = said.to_owned();
-    board.maintenance[0].incident.updates = vec![update];
-    let windows: Vec<_> = board.maintenance.iter().map(|notice| (7, notice.clone())).collect();
-    let written = String::from_utf8(calendar::write(site(&board), &windows, &[])).unwrap();
+    let mut page_view = page_view();
+    let markdown = "**We move** to [another](https://a.example/).\n\n| Step | At |\n|---|---|\n| *off* | 10:00 |";
+    let mut update = page_view.incidents[0].incident.updates[0].clone();
+    update.body = markdown.to_owned();
+    page_view.maintenance[0].incident.updates = vec![update];
+    let windows: Vec<_> = page_view.maintenance.iter().map(|notice| (7, notice.clone())).collect();
+    let written = String::from_utf8(calendar::write(site(&page_view), &windows, &[])).unwrap();
     let plain = "We move to another (https://a.example/).\n\nStep  At\n----  -----\noff   10:00";
     let affected = "Affected: Payments API";
     assert_eq!(values(&written, "DESCRIPTION"), [format!("{affected}\n\n{plain}")]);

@@ -16,10 +16,9 @@ use parallax_core::id::AccountId;
 use tokio::sync::{Notify, Semaphore};
 use tokio::time::{Instant, timeout_at};
 
-use super::error::ApiError;
-use super::response::HttpResponse;
-use super::route::HandlerResult;
-use super::{PeerAddress, auth, client_ip};
+use super::client_ip::{self, PeerAddress, address_key};
+use crate::http::error::{ApiError, HandlerResult};
+use crate::http::response::HttpResponse;
 
 /// Size up to which a response is not counted, in bytes.
 pub(super) const UNCOUNTED_BYTES: usize = 64 << 10;
@@ -34,7 +33,7 @@ const MAX_WAITERS: usize = 16;
 
 /// Account or address that a response counts against.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum ResponseOwner {
+pub(in crate::http) enum ResponseOwner {
     /// Any key of this account.
     Account(AccountId),
     /// A visitor's IPv4 address or IPv6 /64.
@@ -43,14 +42,14 @@ pub(super) enum ResponseOwner {
 
 impl ResponseOwner {
     /// Returns the owner for a visitor's request: its client IP.
-    pub(super) fn from_request(peer: Option<PeerAddress>, headers: &HeaderMap) -> Self {
-        Self::Address(client_ip::client_ip(peer, headers).map_or(0, |visitor| auth::address_key(visitor.address)))
+    pub(in crate::http) fn from_request(peer: Option<PeerAddress>, headers: &HeaderMap) -> Self {
+        Self::Address(client_ip::client_ip(peer, headers).map_or(0, |visitor| address_key(visitor.address)))
     }
 }
 
 /// Memory accounting of responses in flight. Cheap to clone.
 #[derive(Debug, Clone, Default)]
-pub(super) struct ResponseMemory {
+pub(in crate::http) struct ResponseMemory {
     accounts: Arc<MemoryPool>,
     visitors: Arc<MemoryPool>,
     shared_documents: Arc<MemoryPool>,
@@ -82,7 +81,7 @@ struct OwnerUsage {
 
 /// Reservation of a request in progress; released when dropped.
 #[derive(Debug)]
-pub(super) struct RequestReservation {
+pub(in crate::http) struct RequestReservation {
     owner: ResponseOwner,
     pool: Arc<MemoryPool>,
 }
@@ -112,7 +111,7 @@ impl ResponseMemory {
     }
 
     /// Reserves memory for a request; refuses it if its owner is already at its limit.
-    pub(super) fn reserve(&self, reader: ResponseOwner) -> Result<RequestReservation, ApiError> {
+    pub(in crate::http) fn reserve(&self, reader: ResponseOwner) -> Result<RequestReservation, ApiError> {
         let pool = self.pool(reader);
         let mut sums = pool.lock();
         let own = sums.owners.entry(reader).or_default();
@@ -125,12 +124,17 @@ impl ResponseMemory {
     }
 
     /// Returns true if the response is counted: it is neither short nor permanently cached.
-    pub(super) fn is_counted(reply: &HttpResponse) -> bool {
+    pub(in crate::http) fn is_counted(reply: &HttpResponse) -> bool {
         reply.body().len() > UNCOUNTED_BYTES && !reply.is_permanent()
     }
 
     /// Counts the response to a visitor's request; see [`RequestReservation::admit`].
-    pub(super) async fn admit(&self, reader: ResponseOwner, is_read: bool, reply: HttpResponse) -> HandlerResult {
+    pub(in crate::http) async fn admit(
+        &self,
+        reader: ResponseOwner,
+        is_read: bool,
+        reply: HttpResponse,
+    ) -> HandlerResult {
         let pool = if reply.is_shared() { &self.shared_documents } else { self.pool(reader) };
         pool.admit(reader, is_read, reply).await
     }
@@ -138,7 +142,7 @@ impl ResponseMemory {
 
 impl RequestReservation {
     /// Counts the response to the request. A read waits for memory if it has to.
-    pub(super) async fn admit(self, is_read: bool, reply: HttpResponse) -> HandlerResult {
+    pub(in crate::http) async fn admit(self, is_read: bool, reply: HttpResponse) -> HandlerResult {
         self.pool.admit(self.owner, is_read, reply).await
     }
 }
@@ -324,7 +328,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_read_waits_for_room() {
+    async fn a_read_waits_for_memory() {
         let answers = ResponseMemory::default();
         let first = answers.admit(reader(1), true, long(32)).await.unwrap();
         let waiting = tokio::spawn({

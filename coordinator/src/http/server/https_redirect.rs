@@ -3,9 +3,9 @@
 use ::http::header::{CACHE_CONTROL, HOST};
 use ::http::{HeaderValue, Request, StatusCode};
 
-use super::HttpContext;
-use super::error::ApiError;
-use super::response::HttpResponse;
+use crate::http::HttpContext;
+use crate::http::error::ApiError;
+use crate::http::response::HttpResponse;
 use crate::tls::{AcmeChallenges, CHALLENGE_PATH};
 
 /// Prefix of ping URLs, which are not redirected: the secret has already been sent in the clear, and the HTTP clients
@@ -36,7 +36,7 @@ pub(super) fn plain_response<B>(
     }
     let host = request.headers().get(HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
     let Some(base) = context.service.https_origin(host)? else { return Err(ApiError::MisdirectedRequest) };
-    let asked = request.uri().path_and_query().map(|asked| asked.as_str());
-    let asked = asked.filter(|asked| asked.starts_with('/')).unwrap_or("/");
-    Ok(Some(HttpResponse::empty(StatusCode::PERMANENT_REDIRECT).with_location(&format!("{base}{asked}"))))
+    let target = request.uri().path_and_query().map(|target| target.as_str());
+    let target = target.filter(|target| target.starts_with('/')).unwrap_or("/");
+    Ok(Some(HttpResponse::empty(StatusCode::PERMANENT_REDIRECT).with_location(&format!("{base}{target}"))))
 }

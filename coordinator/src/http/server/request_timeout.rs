@@ -11,29 +11,28 @@ use futures_util::{StreamExt, stream};
 use tokio::sync::oneshot;
 use tokio::time::sleep;
 
-use super::error::ApiError;
-use super::json_body::RequestBody;
-use super::route::HandlerResult;
+use crate::http::error::{ApiError, HandlerResult};
+use crate::http::json_body::RequestBody;
 use crate::service::ServiceError;
 
 /// Time limit of a request, from when it has been received completely.
-pub(super) const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
+pub(in crate::http) const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Time limit of requests that wait for agents or receivers; longer than the wait for them.
-pub(super) const CHECK_TIMEOUT: Duration = Duration::from_secs(15);
+pub(in crate::http) const CHECK_TIMEOUT: Duration = Duration::from_secs(15);
 
 /// Returns the time limit of requests to a path. "Check now" may take as long as a check, and a test alert as long as
 /// its receiver.
-pub(super) fn timeout_for(path: &str) -> Duration {
+pub(in crate::http) fn timeout_for(path: &str) -> Duration {
     if path.ends_with("/check") || path.ends_with("/test") { CHECK_TIMEOUT } else { REQUEST_TIMEOUT }
 }
 
 /// Resolves when the request's body has been read or dropped.
-pub(super) type BodyReceived = Option<oneshot::Receiver<()>>;
+pub(in crate::http) type BodyReceived = Option<oneshot::Receiver<()>>;
 
 /// Wraps a body to learn when it has been read, since a slow sender has a separate limit. For methods without a body
 /// there is nothing to wait for.
-pub(super) fn track_body(body: RequestBody, method: &Method) -> (RequestBody, BodyReceived) {
+pub(in crate::http) fn track_body(body: RequestBody, method: &Method) -> (RequestBody, BodyReceived) {
     if !matches!(*method, Method::POST | Method::PATCH | Method::PUT) {
         return (body, None);
     }
@@ -47,7 +46,7 @@ pub(super) fn track_body(body: RequestBody, method: &Method) -> (RequestBody, Bo
 }
 
 /// Runs a handler; returns an internal error if it takes longer than `limit` after the body was received.
-pub(super) async fn with_timeout(
+pub(in crate::http) async fn with_timeout(
     limit: Duration,
     arrived: BodyReceived,
     answer: impl Future<Output = HandlerResult>,
@@ -86,14 +85,14 @@ mod tests {
     const SHORT: Duration = Duration::from_millis(20);
 
     #[tokio::test]
-    async fn what_takes_too_long_is_an_error_of_ours() {
+    async fn a_request_that_takes_too_long_is_an_internal_error() {
         let (_, arrived) = track_body(body(), &Method::DELETE);
         let reply = with_timeout(SHORT, arrived, pending()).await.unwrap_err().into_response();
         assert_eq!(reply.status().as_u16(), 500);
     }
 
     #[tokio::test]
-    async fn the_time_counts_from_when_the_body_was_read() {
+    async fn the_timeout_starts_when_the_body_was_read() {
         let (mut body, arrived) = track_body(body(), &Method::POST);
         let (send, sent) = oneshot::channel();
         let reply = with_timeout(SHORT, arrived, async move {

@@ -8,12 +8,13 @@ use ::http::{HeaderValue, Method, Request, StatusCode, Version};
 use hyper::body::Incoming;
 use hyper::service::Service;
 
-use super::error::ApiError;
+use super::client_ip::PeerAddress;
 use super::https_redirect;
 use super::idle_connections::ConnectionActivity;
-use super::response::HttpResponse;
-use super::server::ListenerMode;
-use super::{HttpContext, PeerAddress};
+use super::listener::ListenerMode;
+use crate::http::HttpContext;
+use crate::http::error::ApiError;
+use crate::http::response::HttpResponse;
 
 /// HSTS policy (RFC 6797): half a year. Subdomains are not included, and it is not longer, since a page's custom domain
 /// may later move to a host without TLS.
@@ -41,7 +42,7 @@ where
     /// # Errors
     /// None.
     pub(super) async fn handle(&self, mut request: Request<Incoming>) -> Result<warp::reply::Response, Infallible> {
-        let _asked = self.activity.begin_request();
+        let _request = self.activity.begin_request();
         request.extensions_mut().insert(self.peer);
         let mut response = match self.early_response(&mut request) {
             Some(reply) => {
@@ -73,7 +74,7 @@ where
             }
             ListenerMode::Plain | ListenerMode::Tls(..) => None,
         };
-        led.or_else(|| self.context.response_index.respond(&self.context, request))
+        led.or_else(|| self.context.response_index.respond(request))
     }
 }
 

@@ -1,7 +1,5 @@
 //! Responses with documents: compressed as the client accepts, with caching and security headers.
 
-use std::sync::{Arc, LazyLock};
-
 use ::http::header::{
     ACCEPT_ENCODING, ACCESS_CONTROL_ALLOW_ORIGIN, ACCESS_CONTROL_EXPOSE_HEADERS, CACHE_CONTROL, CONTENT_ENCODING,
     CONTENT_SECURITY_POLICY, ETAG, HeaderName, LINK, REFERRER_POLICY, VARY,
@@ -9,13 +7,10 @@ use ::http::header::{
 use ::http::{HeaderMap, HeaderValue};
 use bytes::Bytes;
 
-use crate::http::HttpContext;
-use crate::http::error::ApiError;
-use crate::http::response::{HttpResponse, header_values, matches_if_none_match};
-use crate::http::route::{HandlerResult, RoutedRequest};
+use super::content_negotiation::{Encoding, encoding};
+use super::response::{HttpResponse, header_values, matches_if_none_match};
 use crate::page_cache::CompressedDocument;
 use crate::service::authorize::AuthorizedPage;
-use crate::views::assets;
 
 /// Content security policy of a page: only its own files, nothing inline.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; \
@@ -31,11 +26,7 @@ const REFERENCE: &str = "public, max-age=300, stale-while-revalidate=86400, stal
 pub(super) const IMMUTABLE: &str = "public, max-age=31536000, immutable";
 
 /// Builds the response with a document of a page the visitor may see.
-pub(in crate::http) fn document(
-    page: &AuthorizedPage,
-    document: &CompressedDocument,
-    headers: &HeaderMap,
-) -> HttpResponse {
+pub(super) fn document(page: &AuthorizedPage, document: &CompressedDocument, headers: &HeaderMap) -> HttpResponse {
     let reply = if page.is_protected() { encoded_response(document, headers) } else { tagged(document, headers) };
     let reply = with_security_headers(reply);
     if page.is_protected() {
@@ -49,8 +40,41 @@ pub(in crate::http) fn document(
     }
 }
 
+/// Builds the response with a document for people.
+pub(super) fn html_response(
+    base_url: &str,
+    page: &AuthorizedPage,
+    drawn: &CompressedDocument,
+    headers: &HeaderMap,
+) -> HttpResponse {
+    with_links(base_url, page, vary_on_accept(page, document(page, drawn, headers)))
+}
+
+/// Adds links to the machine-readable views (RFC 8288; `status` and `service-desc`: RFC 8631; `api-catalog`: RFC
+/// 9727).
+fn with_links(base_url: &str, page: &AuthorizedPage, reply: HttpResponse) -> HttpResponse {
+    // A page's own host serves no API.
+    let root = page.path_prefix();
+    let links = format!(
+        "<{root}/status.json>; rel=\"status\"; type=\"application/json\", \
+         <{root}/feed.atom>; rel=\"alternate\"; type=\"application/atom+xml\", \
+         <{base_url}/api/v1/openapi.json>; rel=\"service-desc\"; type=\"application/json\", \
+         <{root}/.well-known/api-catalog>; rel=\"api-catalog\""
+    );
+    match HeaderValue::try_from(links) {
+        Ok(links) => reply.with(LINK, links),
+        Err(_) => reply,
+    }
+}
+
+/// Marks a response as depending on the `Accept` header.
+pub(super) fn vary_on_accept(page: &AuthorizedPage, reply: HttpResponse) -> HttpResponse {
+    let vary = if page.is_protected() { "accept, accept-encoding, cookie" } else { "accept, accept-encoding" };
+    reply.with(VARY, HeaderValue::from_static(vary))
+}
+
 /// Builds the response with the API reference, which is the same for everybody until the service is updated.
-pub(in crate::http) fn reference(document: &CompressedDocument, base_url: &str, headers: &HeaderMap) -> HttpResponse {
+pub(super) fn reference(document: &CompressedDocument, base_url: &str, headers: &HeaderMap) -> HttpResponse {
     let reply =
         with_security_headers(tagged(document, headers)).with(CACHE_CONTROL, HeaderValue::from_static(REFERENCE));
     match HeaderValue::try_from(format!("<{base_url}/api/v1/openapi.json>; rel=\"service-desc\"")) {
@@ -76,7 +100,7 @@ pub(super) fn uncacheable(reply: HttpResponse) -> HttpResponse {
 }
 
 /// Allows cross-origin reads if everybody may see the page.
-pub(in crate::http) fn allow_cross_origin(page: &AuthorizedPage, reply: HttpResponse) -> HttpResponse {
+pub(super) fn allow_cross_origin(page: &AuthorizedPage, reply: HttpResponse) -> HttpResponse {
     if page.is_protected() {
         return reply;
     }
@@ -87,25 +111,8 @@ pub(in crate::http) fn allow_cross_origin(page: &AuthorizedPage, reply: HttpResp
 }
 
 /// Sets the cache lifetime if everybody may see the page.
-pub(in crate::http) fn with_cache_lifetime(
-    page: &AuthorizedPage,
-    reply: HttpResponse,
-    fresh: HeaderValue,
-) -> HttpResponse {
+pub(super) fn with_cache_lifetime(page: &AuthorizedPage, reply: HttpResponse, fresh: HeaderValue) -> HttpResponse {
     if page.is_protected() { reply } else { reply.with(CACHE_CONTROL, fresh) }
-}
-
-/// `GET /assets/{name}`
-pub(super) async fn asset(_context: Arc<HttpContext>, call: RoutedRequest<()>) -> HandlerResult {
-    static PRESSED: LazyLock<Vec<(&str, CompressedDocument)>> = LazyLock::new(|| {
-        let press = |asset: &'static assets::Asset| {
-            (asset.name.as_str(), CompressedDocument::compress(asset.media, asset.text.as_bytes()))
-        };
-        assets::all().into_iter().map(press).collect()
-    });
-    let name = call.path_param("name")?;
-    let (_, pressed) = PRESSED.iter().find(|(known, _)| *known == name).ok_or(ApiError::NoRoute)?;
-    Ok(tagged(pressed, &call.headers).with(CACHE_CONTROL, HeaderValue::from_static(IMMUTABLE)))
 }
 
 /// Builds the response with the document and its tag, or a 304 without decompressing if the client has the
@@ -137,55 +144,4 @@ fn encoded_response(document: &CompressedDocument, headers: &HeaderMap) -> HttpR
 
 fn vary_on_encoding(reply: HttpResponse) -> HttpResponse {
     reply.with(VARY, HeaderValue::from_static("accept-encoding"))
-}
-
-/// A content coding.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Encoding {
-    Brotli,
-    Gzip,
-    Plain,
-}
-
-/// Chooses the smallest encoding that these values of `accept-encoding` allow (RFC 9110, 12.5.3); a weight of 0
-/// excludes an encoding.
-pub(super) fn encoding<'a>(accepted: impl Iterator<Item = &'a str>) -> Encoding {
-    let (mut brotli, mut gzip) = (false, false);
-    for one in accepted.flat_map(|value| value.split(',')) {
-        let (name, weight) = one.split_once(';').unwrap_or((one, ""));
-        let weight = weight.trim().strip_prefix("q=").map_or(Ok(1.0), str::parse::<f32>);
-        let is_taken = weight.is_ok_and(|weight| weight > 0.0);
-        match name.trim() {
-            name if name.eq_ignore_ascii_case("br") => brotli = is_taken,
-            name if name.eq_ignore_ascii_case("gzip") => gzip = is_taken,
-            _ => {}
-        }
-    }
-    match (brotli, gzip) {
-        (true, _) => Encoding::Brotli,
-        (false, true) => Encoding::Gzip,
-        (false, false) => Encoding::Plain,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_reader_gets_the_smallest_that_he_takes() {
-        for (accepted, expected) in [
-            ("gzip, deflate, br, zstd", Encoding::Brotli),
-            ("GZIP;q=0.5", Encoding::Gzip),
-            ("br;q=0, gzip", Encoding::Gzip),
-            ("br; q=0.0", Encoding::Plain),
-            ("identity", Encoding::Plain),
-            ("gzip;q=x", Encoding::Plain),
-            ("", Encoding::Plain),
-        ] {
-            assert_eq!(encoding([accepted].into_iter()), expected, "{accepted}");
-        }
-        assert_eq!(encoding([].into_iter()), Encoding::Plain);
-        assert_eq!(encoding(["gzip", "br"].into_iter()), Encoding::Brotli);
-    }
 }

@@ -21,7 +21,8 @@ use tokio_rustls::server::TlsStream;
 
 use super::connection::HttpConnection;
 use super::h2_guard::{H2CloseReason, H2Guard};
-use super::server::{self, ServerLimits};
+use super::http1;
+use super::limits::ServerLimits;
 use super::write_timeout::WriteTimeoutStream;
 use crate::tls::CertificateResolver;
 
@@ -52,7 +53,7 @@ pub(super) async fn serve<S>(
     stream: TcpStream,
     tls: (&CertificateResolver, &Arc<ServerConfig>),
     limits: ServerLimits,
-    guest: Arc<HttpConnection<S>>,
+    client: Arc<HttpConnection<S>>,
     watcher: Watcher,
 ) where
     S: Service<Request<Incoming>, Response = warp::reply::Response, Error = Infallible> + Send + Sync + 'static,
@@ -70,20 +71,20 @@ pub(super) async fn serve<S>(
         }
     };
     if stream.get_ref().1.alpn_protocol() == Some(b"h2") {
-        Box::pin(serve_http2(stream, limits, guest)).await;
+        Box::pin(serve_http2(stream, limits, client)).await;
         drop(watcher);
     } else {
-        let io = WriteTimeoutStream::new(stream, limits.write_timeout, guest.activity.clone());
-        server::serve_http1(io, limits, guest, watcher).await;
+        let io = WriteTimeoutStream::new(stream, limits.write_timeout, client.activity.clone());
+        http1::serve(io, limits, client, watcher).await;
     }
 }
 
 async fn handshake(
     stream: TcpStream,
-    (shown, config): (&CertificateResolver, &Arc<ServerConfig>),
+    (resolver, config): (&CertificateResolver, &Arc<ServerConfig>),
 ) -> io::Result<TlsStream<TcpStream>> {
     let mut start = LazyConfigAcceptor::new(Acceptor::default(), stream).await?;
-    if shown.certificate_for(start.accepted.client_hello().server_name()).is_none() {
+    if resolver.certificate_for(start.accepted.client_hello().server_name()).is_none() {
         // rustls would send `access_denied`, which hides the cause.
         start.io.write_all(&UNRECOGNIZED_NAME).await?;
         start.io.shutdown().await?;
@@ -93,18 +94,18 @@ async fn handshake(
 }
 
 /// Serves HTTP/2 (RFC 9113) on a connection until it ends.
-async fn serve_http2<S>(stream: TlsStream<TcpStream>, limits: ServerLimits, guest: Arc<HttpConnection<S>>)
+async fn serve_http2<S>(stream: TlsStream<TcpStream>, limits: ServerLimits, client: Arc<HttpConnection<S>>)
 where
     S: Service<Request<Incoming>, Response = warp::reply::Response, Error = Infallible> + Send + Sync + 'static,
     S::Future: Send,
 {
-    let io = TokioIo::new(WriteTimeoutStream::new(stream, limits.write_timeout, guest.activity.clone()));
+    let io = TokioIo::new(WriteTimeoutStream::new(stream, limits.write_timeout, client.activity.clone()));
     let streams = H2Guard::new();
-    let (mut stopping, begun, visitor) = (guest.context.shutdown_signal(), streams.clone(), guest);
+    let (mut stopping, begun, visitor) = (client.context.shutdown_signal(), streams.clone(), client);
     let served = service_fn(move |request| {
-        let (guest, stream) = (Arc::clone(&visitor), begun.open_stream());
+        let (client, stream) = (Arc::clone(&visitor), begun.open_stream());
         async move {
-            let answer = guest.handle(request).await?;
+            let answer = client.handle(request).await?;
             Ok::<_, Infallible>(answer.map(|body| stream.guard_body(body)))
         }
     });

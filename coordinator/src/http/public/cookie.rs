@@ -3,6 +3,7 @@
 use ::http::header::COOKIE;
 use ::http::{HeaderMap, HeaderValue};
 
+use crate::http::HttpContext;
 use crate::service::sign_in::BrowserId;
 
 /// Prefix of the names of the service's cookies.
@@ -14,8 +15,13 @@ const BROWSER: &str = "browser";
 /// Cookies examined per request.
 const MAX_COOKIES: usize = 64;
 
+/// Returns true if browsers connect by https. Custom hosts are served like the base URL.
+pub(super) fn is_https(context: &HttpContext) -> bool {
+    context.service.base_url().starts_with("https://")
+}
+
 /// Returns the access tokens in the request's cookies, by name.
-pub(in crate::http::public) fn access_tokens(headers: &HeaderMap, is_https: bool) -> Vec<(String, String)> {
+pub(super) fn access_tokens(headers: &HeaderMap, is_https: bool) -> Vec<(String, String)> {
     let values = headers.get_all(COOKIE).iter().filter_map(|value| value.to_str().ok());
     let pairs = values.flat_map(|value| value.split(';')).filter_map(|pair| pair.trim().split_once('='));
     let ours = pairs.filter_map(|(name, value)| {
@@ -27,8 +33,8 @@ pub(in crate::http::public) fn access_tokens(headers: &HeaderMap, is_https: bool
 
 /// Returns the browser's id, if it has one.
 pub(super) fn browser(headers: &HeaderMap, is_https: bool) -> Option<BrowserId> {
-    let shown = access_tokens(headers, is_https);
-    let (_, value) = shown.iter().find(|(name, _)| name == BROWSER)?;
+    let tokens = access_tokens(headers, is_https);
+    let (_, value) = tokens.iter().find(|(name, _)| name == BROWSER)?;
     let is_ours = value.len() == 32 && value.bytes().all(|byte| byte.is_ascii_hexdigit());
     is_ours.then(|| u128::from_str_radix(value, 16).ok().map(u128::to_be_bytes))?
 }

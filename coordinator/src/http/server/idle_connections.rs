@@ -313,12 +313,12 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn whoever_waits_for_room_has_it_once_a_connection_is_idle() {
+    async fn a_waiting_connection_gets_a_slot_once_another_is_idle() {
         let idle = IdleConnections::new(Duration::ZERO);
         let seat = idle.register();
-        let asked = seat.begin_request();
+        let requests = seat.begin_request();
         let answered = async {
-            drop(asked);
+            drop(requests);
             seat.mark_sent();
         };
         tokio::join!(idle.evict_one(), answered);
@@ -341,12 +341,12 @@ mod tests {
     fn one_that_was_busy_at_every_look_comes_back_into_the_order() {
         let idle = IdleConnections::new(Duration::ZERO);
         let [first, second] = std::array::from_fn(|_| idle.register());
-        let asked = [first.begin_request(), second.begin_request()];
+        let requests = [first.begin_request(), second.begin_request()];
         for _ in 0..3 {
             assert!(idle.evict_one().now_or_never().is_none());
             assert!(lock(&idle.0.queue).by_idle_since.is_empty());
         }
-        drop(asked);
+        drop(requests);
         second.mark_sent();
         first.mark_sent();
         // Busy and idle again, which moves it to the end.
@@ -359,7 +359,7 @@ mod tests {
     }
 
     #[test]
-    fn no_connection_is_lost_from_the_order_while_others_look_for_room() {
+    fn no_connection_is_lost_from_the_queue_during_evictions() {
         const REQUESTS: usize = 20_000;
         let idle = IdleConnections::new(Duration::ZERO);
         let connection = || {
@@ -388,7 +388,7 @@ mod tests {
     }
 
     #[test]
-    fn one_that_has_gone_is_not_told() {
+    fn a_closed_connection_is_not_evicted() {
         let idle = IdleConnections::new(Duration::ZERO);
         drop(idle.register());
         assert!(lock(&idle.0.queue).by_idle_since.is_empty());

@@ -1,21 +1,25 @@
-//! Determines the client IP for rate limits: the peer address, or the address forwarded by a proxy on this host.
+//! Determines the client IP for rate limits, and the keys under which limits count it: the peer address, or the
+//! address forwarded by a proxy on this host.
 //!
 //! Only loopback peers are trusted, since any client can send the header. Only the last entry counts: the proxy itself
 //! has added it, while earlier ones came with the request. So a proxy must set or extend `X-Forwarded-For` (Caddy does;
 //! nginx with `proxy_set_header X-Forwarded-For $proxy_add_x_forwarded_for`): one that passes it on unchanged lets its
-//! clients choose their address. Limits that could be bypassed that way are backed by a second one (see `MAX_FORWARDED` in `login_throttle`).
+//! clients choose their address. Limits that could be bypassed that way are backed by a second one (see
+//! `MAX_FORWARDED` in `login_throttle`).
 
 use std::net::{IpAddr, SocketAddr};
 
 use ::http::HeaderMap;
 use ::http::header::{FORWARDED, HeaderName};
 
-use super::PeerAddress;
-
 const X_FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 
+/// Peer address of the connection, which the server adds to each request.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::http) struct PeerAddress(pub(in crate::http) IpAddr);
+
 /// Returns the client IP of a request, or `None` if it is unknown.
-pub(super) fn client_ip(peer: Option<PeerAddress>, headers: &HeaderMap) -> Option<ClientIp> {
+pub(in crate::http) fn client_ip(peer: Option<PeerAddress>, headers: &HeaderMap) -> Option<ClientIp> {
     let peer = peer?.0.to_canonical();
     if !peer.is_loopback() {
         return Some(ClientIp { address: peer, is_forwarded: false });
@@ -26,11 +30,27 @@ pub(super) fn client_ip(peer: Option<PeerAddress>, headers: &HeaderMap) -> Optio
 
 /// Address that a request counts against.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct ClientIp {
+pub(in crate::http) struct ClientIp {
     /// The address.
-    pub(super) address: IpAddr,
+    pub(in crate::http) address: IpAddr,
     /// True if a proxy reported it.
-    pub(super) is_forwarded: bool,
+    pub(in crate::http) is_forwarded: bool,
+}
+
+/// Rate limit key of an address: the IPv4 address, or the IPv6 /64, since one host has all of it.
+pub(in crate::http) fn address_key(address: IpAddr) -> u128 {
+    match address.to_canonical() {
+        IpAddr::V4(address) => u128::from(u32::from(address)),
+        IpAddr::V6(address) => u128::from(address) & !u128::from(u64::MAX),
+    }
+}
+
+/// Rate limit key of a network that one party may control: an IPv4 /24, or an IPv6 /48, the usual customer allocation.
+pub(in crate::http) fn network_key(address: IpAddr) -> u128 {
+    match address.to_canonical() {
+        IpAddr::V4(address) => u128::from(u32::from(address) & !0xff),
+        IpAddr::V6(address) => u128::from(address) & !(u128::MAX >> 48),
+    }
 }
 
 /// Last address in `X-Forwarded-For`, or else in `Forwarded` (RFC 7239).
@@ -64,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn a_proxy_on_this_host_is_believed_what_it_says_last() {
+    fn the_last_address_from_a_local_proxy_counts() {
         for (headers, expected) in [
             (&[("x-forwarded-for", "192.0.2.1")][..], "192.0.2.1"),
             (&[("x-forwarded-for", "198.51.100.9, 192.0.2.1")], "192.0.2.1"),
@@ -82,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_address_counts_for_nobody() {
+    fn an_invalid_forwarded_address_is_ignored() {
         for headers in [
             &[][..],
             &[("x-forwarded-for", "")],
@@ -98,10 +118,24 @@ mod tests {
     }
 
     #[test]
-    fn who_comes_by_himself_is_who_he_is_whatever_he_says() {
+    fn headers_of_a_remote_peer_are_ignored() {
         for peer in ["203.0.113.7", "10.0.0.1", "2001:db8::7"] {
             let headers = [("x-forwarded-for", "192.0.2.1"), ("forwarded", "for=192.0.2.1")];
             assert_eq!(seen(peer, &headers).as_deref(), Some(peer));
         }
+    }
+
+    #[test]
+    fn a_v6_network_counts_as_one() {
+        let place = |text: &str| address_key(text.parse().unwrap());
+        assert_eq!(place("2001:db8::1"), place("2001:db8::ffff:1"));
+        assert_ne!(place("2001:db8:0:1::1"), place("2001:db8::1"));
+        assert_eq!(place("::ffff:192.0.2.1"), place("192.0.2.1"));
+        assert_ne!(place("192.0.2.2"), place("192.0.2.1"));
+        let network = |text: &str| network_key(text.parse().unwrap());
+        assert_eq!(network("2001:db8:0:ffff::1"), network("2001:db8::1"));
+        assert_ne!(network("2001:db8:1::1"), network("2001:db8::1"));
+        assert_eq!(network("::ffff:192.0.2.1"), network("192.0.2.255"));
+        assert_ne!(network("192.0.3.1"), network("192.0.2.1"));
     }
 }

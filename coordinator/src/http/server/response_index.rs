@@ -10,17 +10,17 @@ use ::http::{HeaderMap, HeaderValue, Method, Request, StatusCode};
 use arc_swap::ArcSwapOption;
 use bytes::Bytes;
 use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
 use parallax_core::page_view::TimeRange;
 
-use super::document_response::{Encoding, encoding};
-use super::html_pages::html_response;
-use super::markdown_pages::{prefers_markdown, values_prefer_markdown};
-use crate::http::HttpContext;
-use crate::http::fast_path::{FastPathLookup, RenderedResponse, SimpleRequest};
+use super::response_memory::UNCOUNTED_BYTES;
+use super::simple_request::SimpleRequest;
+use crate::http::content_negotiation::{Encoding, encoding, prefers_markdown, values_prefer_markdown};
+use crate::http::document_response::html_response;
 use crate::http::response::{HttpResponse, etag_list_contains};
-use crate::http::response_memory::UNCOUNTED_BYTES;
-use crate::http::route::RoutedRequest;
-use crate::page_cache::{CompressedDocument, DocumentKind};
+use crate::http::routed_request::RoutedRequest;
+use crate::page_cache::{CompressedDocument, DocumentKind, PageCache};
+use crate::service::Service;
 use crate::service::authorize::{AuthorizedPage, PageAddress};
 
 /// Indexed requests at most; one more clears the index.
@@ -31,9 +31,34 @@ const MAX_HOST: usize = 260;
 /// Bytes of all cached response heads; a head beyond that is built for each request.
 const MAX_HEAD_BYTES: usize = 4 << 20;
 
+/// A rendered response, complete except for its date.
+#[derive(Debug)]
+pub(in crate::http) struct RenderedResponse {
+    pub(super) status: StatusCode,
+    /// Status line and headers, each with its line ending.
+    pub(in crate::http) head: Bytes,
+    pub(in crate::http) body: Bytes,
+}
+
+impl From<&HttpResponse> for RenderedResponse {
+    fn from(reply: &HttpResponse) -> Self {
+        Self { status: reply.status(), head: reply.head(), body: Bytes::copy_from_slice(reply.body()) }
+    }
+}
+
+/// Result of a look-up in the cache of responses.
+pub(in crate::http) enum FastPathLookup {
+    /// The response is cached.
+    Ready(RenderedResponse),
+    /// The document must be rendered first. If the future returns true, another look-up may find it.
+    Rendering(BoxFuture<'static, bool>),
+}
+
 /// Index of answered requests.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(in crate::http) struct ResponseIndex {
+    service: Service,
+    page_cache: PageCache,
     state: RwLock<IndexState>,
     /// Bytes of the cached response heads.
     head_bytes: Arc<AtomicUsize>,
@@ -111,7 +136,7 @@ impl IndexedResponse {
     /// long documents take the regular path, where they are counted.
     fn raw_response(
         &self,
-        context: &HttpContext,
+        index: &ResponseIndex,
         document: &CompressedDocument,
         encoding: Encoding,
         is_unchanged: bool,
@@ -119,7 +144,7 @@ impl IndexedResponse {
         let sizes = [document.brotli.len(), document.gzip.len()];
         let held = self.heads.load_full().filter(|heads| heads.tag == document.tag && heads.sizes == sizes);
         let heads = held.unwrap_or_else(|| {
-            let heads = Arc::new(ResponseHeads::new(&document.tag, sizes, &context.response_index.head_bytes));
+            let heads = Arc::new(ResponseHeads::new(&document.tag, sizes, &index.head_bytes));
             self.heads.store(Some(Arc::clone(&heads)));
             heads
         });
@@ -133,12 +158,12 @@ impl IndexedResponse {
         }
         let kept = if is_unchanged { &pair.not_modified } else { &pair.full };
         let (status, head) = kept.get().cloned().unwrap_or_else(|| {
-            let mut asked = HeaderMap::new();
-            asked.insert(ACCEPT_ENCODING, HeaderValue::from_static(accepted));
+            let mut request_headers = HeaderMap::new();
+            request_headers.insert(ACCEPT_ENCODING, HeaderValue::from_static(accepted));
             if is_unchanged {
-                asked.insert(IF_NONE_MATCH, HeaderValue::from_static("*"));
+                request_headers.insert(IF_NONE_MATCH, HeaderValue::from_static("*"));
             }
-            let reply = html_response(context, &self.page, document, &asked);
+            let reply = html_response(index.service.base_url(), &self.page, document, &request_headers);
             let made = (reply.status(), reply.head());
             if heads.reserve(made.1.len()) {
                 // A concurrent request may have set it; both are equal.
@@ -152,77 +177,72 @@ impl IndexedResponse {
 }
 
 impl ResponseIndex {
+    /// Creates an empty index of documents in that cache.
+    pub(in crate::http) fn new(service: Service, page_cache: PageCache) -> Self {
+        Self { service, page_cache, state: RwLock::default(), head_bytes: Arc::default() }
+    }
+
     /// Returns the response to an indexed request whose document is cached; all others take the regular path.
-    pub(in crate::http) fn respond<B>(&self, context: &HttpContext, request: &Request<B>) -> Option<HttpResponse> {
+    pub(in crate::http) fn respond<B>(&self, request: &Request<B>) -> Option<HttpResponse> {
         let headers = request.headers();
         let is_plain = request.method() == Method::GET
             && request.uri().scheme().is_none()
             && [CONTENT_LENGTH, TRANSFER_ENCODING, EXPECT].iter().all(|name| !headers.contains_key(name));
         let path = request.uri().path_and_query().filter(|_| is_plain)?.as_str();
         let host = host(headers).filter(|_| !prefers_markdown(headers))?;
-        let entry = self.find(context, host, path)?;
-        let held = context.page_cache.get_cached(&entry.page, &entry.kind)?;
-        Some(html_response(context, &entry.page, &held, headers))
+        let entry = self.find(host, path)?;
+        let held = self.page_cache.get_cached(&entry.page, &entry.kind)?;
+        Some(html_response(self.service.base_url(), &entry.page, &held, headers))
     }
 
     /// Returns the response to a request over HTTP/1.1, or the rendering of an indexed document that is not cached.
-    pub(in crate::http) fn respond_raw(
-        &self,
-        context: &HttpContext,
-        question: &SimpleRequest<'_>,
-    ) -> Option<FastPathLookup> {
+    pub(in crate::http) fn respond_raw(&self, question: &SimpleRequest<'_>) -> Option<FastPathLookup> {
         let mut hosts = question.header_values("host");
         let host = hosts.next().filter(|_| hosts.next().is_none()).and_then(normalized_host)?;
         if values_prefer_markdown(question.header_values("accept")) {
             return None;
         }
-        let entry = self.find(context, host, question.path)?;
+        let entry = self.find(host, question.path)?;
         let encoding = encoding(question.header_values("accept-encoding"));
-        let Some(held) = context.page_cache.get_cached(&entry.page, &entry.kind) else {
-            let boards = context.page_cache.clone();
-            let draw = async move { boards.get(&entry.page, entry.kind.clone()).await.is_ok() };
-            return Some(FastPathLookup::Rendering(draw.boxed()));
+        let Some(held) = self.page_cache.get_cached(&entry.page, &entry.kind) else {
+            let page_cache = self.page_cache.clone();
+            let render = async move { page_cache.get(&entry.page, entry.kind.clone()).await.is_ok() };
+            return Some(FastPathLookup::Rendering(render.boxed()));
         };
         let is_unchanged = question.header_values("if-none-match").any(|tags| etag_list_contains(tags, &held.tag));
-        entry.raw_response(context, &held, encoding, is_unchanged).map(FastPathLookup::Ready)
+        entry.raw_response(self, &held, encoding, is_unchanged).map(FastPathLookup::Ready)
     }
 
     /// Finds the entry of a host and path, if nothing was edited since.
-    fn find(&self, context: &HttpContext, host: &str, path: &str) -> Option<Arc<IndexedResponse>> {
+    fn find(&self, host: &str, path: &str) -> Option<Arc<IndexedResponse>> {
         let known = self.state.read().unwrap_or_else(PoisonError::into_inner);
-        let is_of_now = known.last_edit == context.service.last_edit();
-        known.hosts.get(host).filter(|_| is_of_now)?.get(path).map(Arc::clone)
+        let is_current = known.last_edit == self.service.last_edit();
+        known.hosts.get(host).filter(|_| is_current)?.get(path).map(Arc::clone)
     }
 
     /// Adds a request to the index if everybody may see its document.
-    pub(super) fn insert(
-        &self,
-        context: &HttpContext,
-        call: &RoutedRequest<()>,
-        page: &AuthorizedPage,
-        paper: &DocumentKind,
-    ) {
-        let edit = context.service.last_edit();
-        let (slug, door) = (&page.page().slug, page.address());
+    pub(in crate::http) fn insert(&self, call: &RoutedRequest<()>, page: &AuthorizedPage, kind: &DocumentKind) {
+        let edit = self.service.last_edit();
+        let (slug, address) = (&page.page().slug, page.address());
         // Custom hosts are known only as far as the journal has been read.
-        if call.method != Method::GET || context.page_cache.is_behind() || !is_page_query(&call.query) {
+        if call.method != Method::GET || self.page_cache.is_behind() || !is_page_query(&call.query) {
             return;
         }
         let Some(host) = host(&call.headers) else { return };
-        let own = context.service.slug_of_host(host).ok().flatten();
+        let own = self.service.slug_of_host(host).ok().flatten();
         let is_own = own.as_ref() == Some(slug);
         // Made-up hosts must not fill the memory.
-        let is_known = is_own || (own.is_none() && context.service.is_base_host(host));
-        if is_own != (door == PageAddress::OwnHost) || !is_known {
+        let is_known = is_own || (own.is_none() && self.service.is_base_host(host));
+        if is_own != (address == PageAddress::OwnHost) || !is_known {
             return;
         }
         // Access is checked again: the earlier check may predate the edit.
-        let Ok(page) = context.service.authorize_anonymous(slug, door) else { return };
+        let Ok(page) = self.service.authorize_anonymous(slug, address) else { return };
         if page.is_protected() {
             return;
         }
         let inner = call.path.as_str();
-        let path = match door {
+        let path = match address {
             PageAddress::BasePath => inner,
             PageAddress::OwnHost => match inner.strip_prefix("/p/").and_then(|rest| rest.strip_prefix(slug.as_str())) {
                 Some("") => "/",
@@ -231,7 +251,7 @@ impl ResponseIndex {
             },
         };
         let query = if call.query.is_empty() { String::new() } else { format!("?{}", call.query) };
-        let entry = Arc::new(IndexedResponse { page, kind: paper.clone(), heads: ArcSwapOption::empty() });
+        let entry = Arc::new(IndexedResponse { page, kind: kind.clone(), heads: ArcSwapOption::empty() });
         let mut known = self.state.write().unwrap_or_else(PoisonError::into_inner);
         if known.last_edit > edit {
             return;
@@ -275,7 +295,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn heads_take_no_more_room_than_there_is_and_give_it_back() {
+    fn heads_are_bounded_in_bytes_and_release_them() {
         let taken = Arc::default();
         let [first, second] = ["a", "b"].map(|tag| ResponseHeads::new(tag, [0; 2], &taken));
         assert!(first.reserve(MAX_HEAD_BYTES - 10) && second.reserve(10));

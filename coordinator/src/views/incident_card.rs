@@ -87,20 +87,20 @@ impl CardStage {
 
 impl IncidentCard {
     /// Builds a card; `short` limits it to the newest updates.
-    pub fn of(notice: &IncidentView, root: &str, voice: PageLocale, now: Timestamp, short: bool) -> Self {
-        let (incident, words) = (&notice.incident, voice.messages);
+    pub fn of(notice: &IncidentView, root: &str, locale: PageLocale, now: Timestamp, short: bool) -> Self {
+        let (incident, words) = (&notice.incident, locale.messages);
         let is_window = incident.kind == IncidentKind::Maintenance;
         let stage = CardStage::of(incident, now);
         let (start, end) = (incident.planned_start(), end_of(incident));
-        let shown = if short { MAX_UPDATES } else { usize::MAX };
+        let limit = if short { MAX_UPDATES } else { usize::MAX };
         let names: Vec<String> = notice.monitors.iter().map(|(_, name, _)| name.clone()).collect();
         let from = match stage {
-            CardStage::Planned => (format::format_planned(start, voice), "w"),
-            CardStage::UnderWay | CardStage::Over => (format::format_time(start, voice), "t"),
+            CardStage::Planned => (format::format_planned(start, locale), "w"),
+            CardStage::UnderWay | CardStage::Over => (format::format_time(start, locale), "t"),
         };
         let awaited = match stage {
             CardStage::Planned => Some((from.0.clone(), None)),
-            CardStage::UnderWay => end.map(|end| (format::format_time(end, voice), Some(words.still))),
+            CardStage::UnderWay => end.map(|end| (format::format_time(end, locale), Some(words.still))),
             CardStage::Over => None,
         };
         Self {
@@ -110,7 +110,7 @@ impl IncidentCard {
             kind: kind(incident, stage, words),
             past_severity: if stage == CardStage::Over { past_severity(incident, words) } else { None },
             from,
-            to: end.map(|end| end_time(start, end, voice)),
+            to: end.map(|end| end_time(start, end, locale)),
             countdown: awaited,
             length: words.locale().duration(end.unwrap_or(now).since(start)),
             repeats: notice.repeats.filter(|_| stage != CardStage::Over).map(|every| repeats(every, words)),
@@ -118,9 +118,9 @@ impl IncidentCard {
             is_window,
             monitors: words.locale().list(&names),
             automatic: incident.automatic,
-            time_change: if is_window { time_change(incident, stage, voice) } else { None },
-            updates: incident.updates.iter().rev().take(shown).map(|it| card_update(incident, it, voice)).collect(),
-            more: incident.updates.len().saturating_sub(shown) + notice.omitted_updates,
+            time_change: if is_window { time_change(incident, stage, locale) } else { None },
+            updates: incident.updates.iter().rev().take(limit).map(|it| card_update(incident, it, locale)).collect(),
+            more: incident.updates.len().saturating_sub(limit) + notice.omitted_updates,
             postmortem: incident.postmortem.as_deref().filter(|_| !short).map(|text| {
                 markdown::render_article(text, &[words.postmortem, in_english().postmortem, &incident.title])
             }),
@@ -134,18 +134,18 @@ fn end_of(incident: &Incident) -> Option<Timestamp> {
     ended.or(incident.ends_at)
 }
 
-fn end_time(from: Timestamp, to: Timestamp, voice: PageLocale) -> (FormattedTime, &'static str) {
-    let zone = voice.zone;
+fn end_time(from: Timestamp, to: Timestamp, locale: PageLocale) -> (FormattedTime, &'static str) {
+    let zone = locale.zone;
     if day_of(from, zone) == day_of(to, zone) {
         let text = format::format_pattern(to, zone, "%H:%M %Z");
         return (FormattedTime { iso: to.to_string(), text }, "c");
     }
-    (format::format_time(to, voice), "t")
+    (format::format_time(to, locale), "t")
 }
 
 /// State change of a window by time alone that no update reports: it has begun, or is over.
-fn time_change(incident: &Incident, stage: CardStage, voice: PageLocale) -> Option<CardUpdate> {
-    let words = voice.messages;
+fn time_change(incident: &Incident, stage: CardStage, locale: PageLocale) -> Option<CardUpdate> {
+    let words = locale.messages;
     let is_said = incident.updates.iter().any(|update| update.status == IncidentStatus::Completed.name());
     let (status, at, line) = match stage {
         CardStage::Planned => return None,
@@ -158,13 +158,17 @@ fn time_change(incident: &Incident, stage: CardStage, voice: PageLocale) -> Opti
     };
     Some(CardUpdate {
         status: status.to_owned(),
-        at: format::format_time(at, voice),
+        at: format::format_time(at, locale),
         body: markdown::render_short(line),
     })
 }
 
-fn card_update(incident: &Incident, update: &parallax_core::incident::IncidentUpdate, voice: PageLocale) -> CardUpdate {
-    let words = voice.messages;
+fn card_update(
+    incident: &Incident,
+    update: &parallax_core::incident::IncidentUpdate,
+    locale: PageLocale,
+) -> CardUpdate {
+    let words = locale.messages;
     let status = match IncidentStatus::ALL.into_iter().find(|known| known.name() == update.status) {
         Some(IncidentStatus::Completed) => words.locale().status_of(incident).to_owned(),
         Some(known) => words.locale().status(known).to_owned(),
@@ -174,7 +178,11 @@ fn card_update(incident: &Incident, update: &parallax_core::incident::IncidentUp
             first.map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default()
         }
     };
-    CardUpdate { status, at: format::format_time(update.created_at, voice), body: markdown::render_short(&update.body) }
+    CardUpdate {
+        status,
+        at: format::format_time(update.created_at, locale),
+        body: markdown::render_short(&update.body),
+    }
 }
 
 fn class(incident: &Incident) -> &'static str {
@@ -240,7 +248,7 @@ mod tests {
     }
 
     fn course(card: &IncidentCard) -> Option<(&str, &str, &str)> {
-        card.time_change.as_ref().map(|said| (said.status.as_str(), said.at.iso.as_str(), said.body.as_str()))
+        card.time_change.as_ref().map(|change| (change.status.as_str(), change.at.iso.as_str(), change.body.as_str()))
     }
 
     #[test]
@@ -251,22 +259,22 @@ mod tests {
         for begun in [true, false] {
             let running = card(Incident { has_begun: begun, ..planned(-MINUTE, HOUR) });
             assert_eq!(running.kind, "Maintenance in progress");
-            let said = ("In progress", "2026-11-27T12:45:00.000Z", "<p>The maintenance has started.</p>\n");
-            assert_eq!(course(&running), Some(said));
+            let expected = ("In progress", "2026-11-27T12:45:00.000Z", "<p>The maintenance has started.</p>\n");
+            assert_eq!(course(&running), Some(expected));
             let (end, says) = running.countdown.as_ref().unwrap();
             assert_eq!((end.iso.as_str(), *says), ("2026-11-27T13:46:00.000Z", Some("ends in {0}")));
             assert_eq!(running.updates.len(), 1, "the update is unchanged");
         }
         let closed = Incident { status: IncidentStatus::Completed, has_begun: true, ..planned(-2 * HOUR, -HOUR) };
         let by_time = card(Incident { resolved_at: closed.ends_at, ..closed.clone() });
-        let said = ("Completed", "2026-11-27T11:46:00.000Z", "<p>The maintenance has been completed.</p>\n");
-        assert_eq!((course(&by_time), &by_time.countdown), (Some(said), &None));
-        let mut told = closed;
-        told.updates.push(IncidentUpdate { status: "completed".to_owned(), ..told.updates[0].clone() });
-        assert_eq!(course(&card(told.clone())), None, "an update says so");
+        let expected = ("Completed", "2026-11-27T11:46:00.000Z", "<p>The maintenance has been completed.</p>\n");
+        assert_eq!((course(&by_time), &by_time.countdown), (Some(expected), &None));
+        let mut updated = closed;
+        updated.updates.push(IncidentUpdate { status: "completed".to_owned(), ..updated.updates[0].clone() });
+        assert_eq!(course(&card(updated.clone())), None, "an update says so");
         // Cancelled a day before its start: shows the planned time and that it is cancelled.
         let (start, now) = (NOW + DAY, NOW);
-        let cancelled = Incident { started_at: now, planned_at: Some(start), resolved_at: Some(now), ..told };
+        let cancelled = Incident { started_at: now, planned_at: Some(start), resolved_at: Some(now), ..updated };
         let cancelled = card(Incident { ends_at: Some(start + HOUR), has_begun: false, ..cancelled });
         assert_eq!((cancelled.kind, cancelled.length.as_str()), ("Cancelled maintenance", "1 hour"));
         assert_eq!(cancelled.from.0.iso, start.to_string());

@@ -10,7 +10,7 @@ use futures_util::{Stream, StreamExt};
 use tokio::sync::oneshot;
 use tokio::time::timeout;
 
-use super::json_body::RequestBody;
+use crate::http::json_body::RequestBody;
 
 /// Limit of bytes drained; a client that sends more may lose the response.
 const MAX_BYTES: usize = 16 << 20;
@@ -24,10 +24,10 @@ struct RecoverableBody {
 }
 
 /// The unread rest of a body.
-pub(super) struct UnreadBody(oneshot::Receiver<RequestBody>);
+pub(in crate::http) struct UnreadBody(oneshot::Receiver<RequestBody>);
 
 /// Splits a body into one to read and a handle to its unread rest.
-pub(super) fn recoverable(body: RequestBody) -> (RequestBody, UnreadBody) {
+pub(in crate::http) fn recoverable(body: RequestBody) -> (RequestBody, UnreadBody) {
     let (back, rest) = oneshot::channel();
     (RecoverableBody { body: Some(body), back: Some(back) }.boxed(), UnreadBody(rest))
 }
@@ -56,7 +56,7 @@ impl Drop for RecoverableBody {
 
 impl UnreadBody {
     /// Reads and discards the rest, within the limits of time and size.
-    pub(super) async fn drain(self) {
+    pub(in crate::http) async fn drain(self) {
         self.drain_within(DRAIN_TIMEOUT).await;
     }
 
