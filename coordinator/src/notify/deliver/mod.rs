@@ -15,6 +15,7 @@ pub mod mail;
 mod maintenance;
 mod outgoing_mail;
 mod queue;
+mod receiver;
 mod receiver_health;
 mod record;
 pub mod signature;
