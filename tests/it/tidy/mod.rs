@@ -1,5 +1,6 @@
 //! Rules that compilers do not check: imports, file length and header, leftovers, licences and banned crates.
 
+mod architecture;
 mod dependencies;
 mod imports;
 mod language;
