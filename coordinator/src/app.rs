@@ -9,51 +9,37 @@ mod listeners;
 mod mail;
 mod metrics;
 mod monitor_history;
+mod notifications;
 mod options;
+mod pipeline;
 mod recovery_hint;
 mod settings;
 mod slot_epoch;
 mod statistics;
+mod store;
 pub mod store_maintenance;
 
 use std::fmt;
-use std::net::{SocketAddr, UdpSocket};
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use parallax_certs::files;
-use parallax_certs::mesh_secret::MeshSecret;
-use parallax_certs::rotation::AuthorityStore;
-use parallax_core::quarantine::SuspectedVantages;
-use parallax_core::time::SECOND;
 use parallax_dial::OwnAddresses;
 use tokio::sync::{mpsc, watch};
 
 pub use self::error::AppError;
-use self::listeners::Listeners;
-use self::options::{KeyNeed, store_options};
-use crate::admin;
+use self::listeners::{BoundListeners, ListenerSources};
+use self::pipeline::PipelineInputs;
+use self::store::StoredState;
 use crate::clock::Clock;
 use crate::config::CoordinatorConfig;
 use crate::drain::Drain;
 use crate::engine::counters::EngineCounters;
-use crate::engine::driver::{Driver, DriverChannels};
-use crate::engine::restore::VerdictSettings;
-use crate::engine::shard::Shard;
-use crate::engine::{Arrival, INBOX_DEPTH, PingIntake, ProbeDispatch};
-use crate::history::History;
 use crate::http;
 use crate::members::MemberStore;
-use crate::mesh::{self, Trust};
-use crate::scheduler::Scheduler;
 use crate::service::{self, Service};
-use crate::storage::{Store, StoreError};
+use crate::storage::Store;
 use crate::supervisor::Supervisor;
-
-/// Capacity of the channel of probe requests to the mesh.
-const PROBE_REQUEST_QUEUE: usize = 16_384;
-/// Capacity of the channel of state queries to the driver.
-const QUERY_QUEUE: usize = 256;
 
 /// Name of the store's folder.
 const STORE: &str = "store";
@@ -83,7 +69,8 @@ impl RunningCoordinator {
     /// Waits until the coordinator has received the stop signal and stopped.
     ///
     /// # Errors
-    /// [`AppError::PartEnded`] or [`AppError::TaskFailed`] if a part ended unexpectedly; the other parts are stopped then too.
+    /// [`AppError::PartEnded`] or [`AppError::TaskFailed`] if a part ended unexpectedly; the other parts are stopped then
+    /// too.
     pub async fn wait(self) -> Result<(), AppError> {
         self.drain.run().await
     }
@@ -122,7 +109,7 @@ impl OfflineApp {
 /// coordinator runs.
 pub async fn open(config: &CoordinatorConfig) -> Result<OfflineApp, AppError> {
     let clock = Clock::system();
-    let (store, authorities, secret) = match open_store(config, &clock).await {
+    let (store, authorities, secret) = match store::open(config, &clock).await {
         Ok(opened) => opened,
         Err(error) => return Err(with_recovery_hint(config.data.clone(), error).await),
     };
@@ -149,203 +136,106 @@ pub async fn start(config: CoordinatorConfig, shutdown: watch::Receiver<bool>) -
     }
 }
 
+/// Inputs of every start function.
+struct StartContext {
+    config: CoordinatorConfig,
+    clock: Clock,
+    supervisor: Supervisor,
+}
+
 async fn start_parts(
     config: CoordinatorConfig,
     shutdown: watch::Receiver<bool>,
 ) -> Result<RunningCoordinator, AppError> {
-    let clock = Clock::system();
-    let watch = Supervisor::default();
-    let (store, authorities, secret) = open_store(&config, &clock).await?;
-    consumers::init_cursors(&store, clock.now()).await?;
-    let trust = Trust::from(&authorities);
-    let members = after_restore::open_members(&config, &store, &clock, authorities).await?;
-    let history = Arc::new(rebuild_history(&store).await?);
-    let judging = VerdictSettings { plan_limits: config.plans, confirmation: config.confirmation };
-    let calendar = Scheduler::start_caught_up(store.clone(), clock.now()).await?;
-    let driver = Driver::start(clock.clone(), store.clone(), Arc::clone(&history), judging, Shard::WHOLE).await?;
+    let context = StartContext { config, clock: Clock::system(), supervisor: Supervisor::default() };
+    let StoredState { store, secret, trust, members, history, scheduler, driver } = store::start(&context).await?;
+    // Bound before the mesh starts, so that an address in use ends the start before an agent connects.
+    let bound = BoundListeners::open(&context.config).await?;
+    let (http_addr, tls_addr, certificates) = (bound.http_addr, bound.tls_addr, bound.certificates());
+    let pipeline = pipeline::start(&context, &store, &secret, PipelineInputs { trust, members, driver }).await?;
 
-    let opened = Listeners::open(&config).await?;
-    let (http_addr, tls_addr) = (opened.http_addr, opened.tls_addr);
-    let socket = UdpSocket::bind(config.mesh.listen)
-        .map_err(|source| listeners::listen_error("the mesh", config.mesh.listen, source))?;
-
-    let (inbox, arrivals) = mpsc::channel::<Arrival>(INBOX_DEPTH);
-    let (questions, asked) = mpsc::channel::<ProbeDispatch>(PROBE_REQUEST_QUEUE);
-    let (queries, looked) = mpsc::channel(QUERY_QUEUE);
-    let (schedules, schedule) = watch::channel(driver.schedule());
-    let (suspects, suspected) = watch::channel(Arc::<SuspectedVantages>::default());
-    let (stop_driver, driver_stops) = watch::channel(false);
-    let (stop_doors, doors_stop) = watch::channel(false);
-
-    let beats = PingIntake { inbox: inbox.clone(), tokens: driver.tokens() };
-    let mesh = mesh::start(mesh::MeshParts {
-        socket,
-        trust,
-        secret: secret.clone(),
-        members: Arc::new(members.clone()),
-        clock: clock.clone(),
-        inbox,
-        probes: asked,
-        schedule,
-        settings: mesh::MeshSettings {
-            name: config.mesh.name.clone(),
-            software: env!("CARGO_PKG_VERSION").to_owned(),
-            slot_epoch: slot_epoch::load_or_create(&store).await?,
-            certificate_life: config.mesh.certificate_life,
-            max_connections: config.mesh.max_agents,
-        },
-        supervisor: watch.clone(),
-    })
-    .await?;
-    let mesh = Arc::new(mesh);
-    let trusting = Arc::downgrade(&mesh);
-    // After the mesh has stopped, there is nothing to update.
-    members.connect_mesh(mesh.viewer(), move |trust| trusting.upgrade().map_or(Ok(()), |mesh| mesh.set_trust(trust)));
-    let mesh_addr = mesh.address();
-    let channels = DriverChannels {
-        inbox: arrivals,
-        queries: looked,
-        probes: questions,
-        schedules,
-        suspects,
-        shutdown: driver_stops,
-    };
-    let flow = driver.counters();
-    let driver = tokio::spawn(driver.run(channels));
-
-    let base_url = config.http.base_url.clone().unwrap_or_else(|| opened.base_url());
+    let base_url = context.config.http.base_url.clone().unwrap_or_else(|| bound.base_url());
+    let settings = settings::service_settings(&context.config, base_url.clone(), &secret);
     let figures = statistics::HistoryStatistics::new(
         store.clone(),
         Arc::clone(&history),
-        mesh.mesh(),
-        judging,
-        Box::new(mesh.viewer()),
+        pipeline.mesh.mesh(),
+        settings::verdict_settings(&context.config),
+        Box::new(pipeline.mesh.viewer()),
     );
-    let settings = settings::service_settings(&config, base_url.clone(), &secret);
-    let service = Service::new(store.clone(), clock.clone(), queries, beats, Arc::new(figures), settings.clone());
-    service.set_txt_lookup(settings::txt_resolver(&config)?);
-    let wake = service.deliveries_due();
-    let notices = settings::alert_destinations(&config, &settings.base_url);
-    let reactions = consumers::start(&store, &clock, &settings, notices, &wake, &watch);
-    let deliverer = settings::deliverer(&config, &store, &clock, &service)?;
+    let (queries, pings) = (pipeline.queries.clone(), pipeline.pings.clone());
+    let service =
+        Service::new(store.clone(), context.clock.clone(), queries, pings, Arc::new(figures), settings.clone());
+    service.set_txt_lookup(settings::txt_resolver(&context.config)?);
 
-    let context = Arc::new(http::HttpContext::new(service.clone(), config.http.requests_per_minute));
-    let boards = context.page_cache().clone();
-    let mut helpers = watch.task_group();
-    let certificates = opened.certificates();
-    let mut doors = opened.serve(&context, &clock, &doors_stop, &mut helpers).await?;
-    let admin_listener = admin::socket::bind(&config.data).map_err(AppError::Admin)?;
-    let operator = admin::OperatorCommands::new(service.clone(), members.clone());
-    doors.push(tokio::spawn(admin::socket::serve(admin_listener, operator, doors_stop.clone())));
-    let mut admin_addr = None;
-    let (ready, is_ready) = watch::channel(false);
-    if let Some(address) = config.admin.listen {
-        let listener = listeners::bind("the admin address", address).await?;
-        admin_addr = listener.local_addr().ok();
-        let metrics = metrics::MetricSources {
-            driver: Arc::clone(&flow),
-            http: context,
-            mesh: Arc::clone(mesh.counters()),
-            agents: Box::new(mesh.viewer()),
-            deliveries: deliverer.counters(),
-            alerts: Arc::clone(&reactions.alerts),
-            store: store.clone(),
-            supervisor: watch.clone(),
-        };
-        let written = store.clone();
-        let write_fault = Arc::new(move || written.write_fault().map(|fault| fault.to_string()));
-        let answers = admin::admin_http::AdminSources {
-            metrics: metrics.writer(),
-            is_own_host: listeners::hostname_check(&service),
-            write_fault,
-        };
-        let serving = admin::admin_http::serve(listener, is_ready, answers, doors_stop.clone());
-        doors.push(tokio::spawn(serving));
-    }
+    let notifications = notifications::start(&context, &store, &settings, &service)?;
+    let http = Arc::new(http::HttpContext::new(service.clone(), context.config.http.requests_per_minute));
+    let page_cache = http.page_cache().clone();
+    let mut background_tasks = context.supervisor.task_group();
+    let sources =
+        ListenerSources { http, store: &store, service: &service, pipeline: &pipeline, notifications: &notifications };
+    let listeners = listeners::start(&context, bound, sources, &mut background_tasks).await?;
 
-    let looked_at = health_checks::HealthSources {
+    let health_sources = health_checks::HealthSources {
         store: store.clone(),
-        clock: clock.clone(),
-        counters: Arc::clone(&flow),
-        agents: Arc::new(mesh.viewer()),
-        supervisor: watch.clone(),
-        certificate_life: config.mesh.certificate_life,
-        authority_expiry: Arc::new(members.authority_expiry()),
+        clock: context.clock.clone(),
+        counters: Arc::clone(&pipeline.counters),
+        agents: Arc::new(pipeline.mesh.viewer()),
+        supervisor: context.supervisor.clone(),
+        certificate_life: context.config.mesh.certificate_life,
+        authority_expiry: Arc::new(pipeline.members.authority_expiry()),
         certificates,
-        own_addresses: (!config.deliver.allow_private).then(OwnAddresses::of_this_host),
+        own_addresses: (!context.config.deliver.allow_private).then(OwnAddresses::of_this_host),
     };
     background_tasks::start(
-        &mut helpers,
+        &mut background_tasks,
         background_tasks::BackgroundTasks {
             store: store.clone(),
-            clock,
-            config,
+            clock: context.clock,
+            config: context.config,
             service: service.clone(),
-            members: members.clone(),
-            mesh: Arc::clone(&mesh),
-            suspects: suspected,
-            calendar,
+            members: pipeline.members.clone(),
+            mesh: Arc::clone(&pipeline.mesh),
+            suspects: pipeline.suspects,
+            calendar: scheduler,
             history,
-            page_cache: boards,
-            health_sources: looked_at,
+            page_cache,
+            health_sources,
         },
     );
-    let deliverer = tokio::spawn(deliverer.run(doors_stop, watch.clone()));
-    ready.send_replace(true);
-    let drain = Drain {
-        shutdown,
-        stop_listeners: stop_doors,
-        listeners: doors,
-        supervisor: watch,
-        background_tasks: helpers,
-        mesh,
-        stop_driver,
-        driver,
-        consumers: reactions.tasks,
-        deliverer,
-        store,
-        ready,
-    };
+    let stopping = listeners.stop.subscribe();
+    let deliverer = tokio::spawn(notifications.deliverer.run(stopping, context.supervisor.clone()));
+    listeners.ready.send_replace(true);
     Ok(RunningCoordinator {
         http_addr,
         tls_addr,
-        mesh_addr,
-        admin_addr,
+        mesh_addr: pipeline.mesh.address(),
+        admin_addr: listeners.admin_addr,
         base_url,
         service,
-        members,
-        driver_counters: flow,
-        drain,
+        members: pipeline.members,
+        driver_counters: pipeline.counters,
+        drain: Drain {
+            shutdown,
+            stop_listeners: listeners.stop,
+            listeners: listeners.tasks,
+            supervisor: context.supervisor,
+            background_tasks,
+            mesh: pipeline.mesh,
+            stop_driver: pipeline.stop_driver,
+            driver: pipeline.driver,
+            consumers: notifications.consumers.tasks,
+            deliverer,
+            store,
+            ready: listeners.ready,
+        },
     })
-}
-
-async fn open_store(
-    config: &CoordinatorConfig,
-    clock: &Clock,
-) -> Result<(Store, AuthorityStore, MeshSecret), AppError> {
-    let (data, options) = (config.data.clone(), store_options(config, KeyNeed::Read)?);
-    let now = clock.now().as_millis().div_euclid(SECOND);
-    let opened = tokio::task::spawn_blocking(move || -> Result<_, AppError> {
-        files::ensure_private_folder(&data).map_err(|error| AppError::Data(error.to_string()))?;
-        // The store first: its lock makes this process the only user of the directory.
-        let store = Store::on_disk(&data.join(STORE), options)?;
-        let authorities = AuthorityStore::open(&data, now)?;
-        let secret = MeshSecret::open(&data).map_err(|error| AppError::Data(error.to_string()))?;
-        Ok((store, authorities, secret))
-    });
-    opened.await.map_err(|error| AppError::Data(error.to_string()))?
 }
 
 /// Adds the remedy to an error that has one.
 async fn with_recovery_hint(data: PathBuf, error: AppError) -> AppError {
     let explaining = tokio::task::spawn_blocking(move || recovery_hint::add_hint(&data, error));
     explaining.await.unwrap_or_else(|error| AppError::Data(error.to_string()))
-}
-
-async fn rebuild_history(store: &Store) -> Result<History, AppError> {
-    let reader = Arc::clone(store.reader());
-    let rebuilt = tokio::task::spawn_blocking(move || History::rebuild(reader.as_ref())).await;
-    Ok(rebuilt.map_err(|error| StoreError::Io(error.to_string()))??)
 }
 
 #[cfg(test)]

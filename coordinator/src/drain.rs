@@ -1,5 +1,8 @@
-//! Graceful shutdown in order: listeners and deliveries, mesh, driver, journal consumers, store. Also watches all
-//! parts while they run.
+//! Graceful shutdown in order: listeners and deliveries, mesh, driver, journal consumers, store. Also watches all parts
+//! while they run.
+//!
+//! Stop signals are `watch` channels rather than `CancellationToken`s: their receivers also stop when the sender is
+//! dropped, so nothing is left running by a start that fails halfway.
 
 use std::fmt;
 use std::sync::Arc;
@@ -54,10 +57,8 @@ impl Drain {
         self.ready.send_replace(false);
         tracing::info!("stopping");
         self.stop_listeners.send_replace(true);
-        for mut door in self.listeners {
-            if !door.is_finished() && timeout(LISTENER_TIMEOUT, &mut door).await.is_err() {
-                door.abort();
-            }
+        for listener in self.listeners {
+            finish_or_abort(listener, LISTENER_TIMEOUT).await;
         }
         // They hold references to the mesh, which are released with them.
         self.background_tasks.stop().await;
@@ -65,19 +66,26 @@ impl Drain {
             mesh.stop().await;
         }
         self.stop_driver.send_replace(true);
-        if !self.driver.is_finished() && timeout(DRIVER_TIMEOUT, &mut self.driver).await.is_err() {
+        if !finish_or_abort(self.driver, DRIVER_TIMEOUT).await {
             tracing::warn!("the driver could not commit everything in time; agents will resend the rest");
-            self.driver.abort();
         }
         // They resume from their journal cursors at the next start.
         self.consumers.stop().await;
         // It received its stop signal together with the listeners.
-        if !self.deliverer.is_finished() && timeout(DELIVERER_TIMEOUT, &mut self.deliverer).await.is_err() {
-            self.deliverer.abort();
-        }
+        finish_or_abort(self.deliverer, DELIVERER_TIMEOUT).await;
         self.store.close().await;
         died.map_or(Ok(()), Err)
     }
+}
+
+/// Waits until a task has finished, and aborts it after a time limit. Returns false if it was aborted.
+async fn finish_or_abort(mut task: JoinHandle<()>, limit: Duration) -> bool {
+    // A task that has already been awaited must not be polled again.
+    if task.is_finished() || timeout(limit, &mut task).await.is_ok() {
+        return true;
+    }
+    task.abort();
+    false
 }
 
 impl fmt::Debug for Drain {

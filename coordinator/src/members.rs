@@ -6,7 +6,7 @@ mod revocations;
 mod rotation;
 
 use std::fmt;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use parallax_certs::rotation::AuthorityStore;
 use parallax_core::event::{Event, EventKind};
@@ -92,14 +92,15 @@ pub struct MemberStore {
     authorities: Arc<Mutex<AuthorityStore>>,
     /// Notified when records change in a way that affects live connections.
     changed: Arc<tokio::sync::Notify>,
-    mesh: Arc<OnceLock<MeshHooks>>,
+    /// The running mesh, in the copies that were connected to it.
+    mesh: Option<Arc<MeshHooks>>,
     /// Serializes creating and revoking invitations.
     invite_lock: Arc<tokio::sync::Mutex<()>>,
     /// Stored outside the store; `None` in tests.
     revocations: Arc<tokio::sync::Mutex<Option<Revocations>>>,
 }
 
-/// Hooks of the running mesh, if there is one.
+/// Hooks of the running mesh.
 struct MeshHooks {
     agents: Box<dyn Fn() -> Vec<AgentView> + Send + Sync>,
     set_trust: Box<dyn Fn(Trust) -> Result<(), MeshError> + Send + Sync>,
@@ -107,7 +108,7 @@ struct MeshHooks {
 
 impl fmt::Debug for MeshHooks {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Connected")
+        f.write_str("MeshHooks")
     }
 }
 
@@ -120,7 +121,7 @@ impl MemberStore {
             clock,
             authorities,
             changed: Arc::default(),
-            mesh: Arc::default(),
+            mesh: None,
             invite_lock: Arc::default(),
             revocations: Arc::default(),
         }
@@ -132,19 +133,20 @@ impl MemberStore {
         move || held.lock().unwrap_or_else(PoisonError::into_inner).signing().validity().not_after
     }
 
-    /// Connects the records to a running mesh, once.
-    pub fn connect_mesh(
-        &self,
+    /// Returns the same records connected to the running mesh, which was started with a copy that is not.
+    #[must_use]
+    pub fn connected_to_mesh(
+        self,
         agents: impl Fn() -> Vec<AgentView> + Send + Sync + 'static,
         set_trust: impl Fn(Trust) -> Result<(), MeshError> + Send + Sync + 'static,
-    ) {
-        // A second mesh over the same records would be a bug of the caller; the first stays.
-        let _ = self.mesh.set(MeshHooks { agents: Box::new(agents), set_trust: Box::new(set_trust) });
+    ) -> Self {
+        let hooks = MeshHooks { agents: Box::new(agents), set_trust: Box::new(set_trust) };
+        Self { mesh: Some(Arc::new(hooks)), ..self }
     }
 
     /// Returns the agents as the mesh sees them now; empty without a mesh.
     pub fn connected_agents(&self) -> Vec<AgentView> {
-        self.mesh.get().map_or_else(Vec::new, |mesh| (mesh.agents)())
+        self.mesh.as_ref().map_or_else(Vec::new, |mesh| (mesh.agents)())
     }
 
     /// Resolves each time records change in a way that affects live connections.

@@ -1,10 +1,13 @@
 //! Supervises the background tasks that run for the lifetime of the coordinator.
 //!
-//! A restartable task ([`TaskGroup::spawn_restarting`]) is restarted after a pause when it panics, as long as that is rare: its state
-//! is in the store or can be read again. A task is lost if it panics repeatedly, if it can't be restarted
-//! ([`TaskGroup::spawn_once`]), or if it returns. Without it the service would silently misbehave, so the caller waiting on
-//! [`Supervisor::first_failure`] ends the process and the host's service manager restarts it. Every panic is counted and logged at
-//! ERROR.
+//! A restartable task ([`TaskGroup::spawn_restarting`]) is restarted after a pause when it panics, as long as that is
+//! rare: its state is in the store or can be read again. A task is lost if it panics repeatedly, if it can't be
+//! restarted ([`TaskGroup::spawn_once`]), or if it returns. Without it the service would silently misbehave, so the
+//! caller waiting on [`Supervisor::first_failure`] ends the process and the host's service manager restarts it. Every
+//! panic is counted and logged at ERROR.
+//!
+//! A [`JoinSet`] holds each group, since it aborts its tasks when it is dropped. `tokio_util`'s `TaskTracker` doesn't,
+//! and no task group of a well-kept crate restarts tasks, counts their panics and reports the first loss.
 
 use std::any::Any;
 use std::collections::{BTreeMap, VecDeque};
@@ -148,7 +151,8 @@ pub struct TaskGroup {
 }
 
 impl TaskGroup {
-    /// Spawns a task that is restarted when it panics. `task`, such as `calendar`, is the value of the metrics' label `room`.
+    /// Spawns a task that is restarted when it panics. `task`, such as `calendar`, is the value of the metrics' label
+    /// `room`.
     pub fn spawn_restarting<B, F>(&mut self, task: &'static str, begin: B)
     where
         B: FnMut() -> F + Send + 'static,

@@ -9,7 +9,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::UnixStream;
 use tokio::time::timeout;
 
-use super::{AdminCommand, AdminReply, CommandError, socket};
+use super::{AdminCommand, AdminReply, CommandError, socket_path};
 
 /// Extra time for the reply, beyond the command's own limit.
 const REPLY: Duration = Duration::from_secs(15);
@@ -59,7 +59,7 @@ pub async fn send_command(
 
 /// Connects to the coordinator that runs on a data folder; none if none runs.
 pub(super) async fn connect(data: &Path) -> Result<Option<UnixStream>, AdminClientError> {
-    match UnixStream::connect(&socket::path(data)).await {
+    match UnixStream::connect(&socket_path(data)).await {
         Ok(stream) => Ok(Some(stream)),
         // Nobody listens: the coordinator was never started, or has ended or was killed.
         Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused) => Ok(None),
@@ -69,7 +69,7 @@ pub(super) async fn connect(data: &Path) -> Result<Option<UnixStream>, AdminClie
 
 /// Wraps an error of a data folder's socket.
 pub(super) fn socket_error(data: &Path, source: io::Error) -> AdminClientError {
-    AdminClientError::Socket { path: socket::path(data).display().to_string(), source }
+    AdminClientError::Socket { path: socket_path(data).display().to_string(), source }
 }
 
 async fn exchange(mut stream: UnixStream, line: String) -> io::Result<Vec<u8>> {

@@ -15,6 +15,8 @@ mod metrics_format;
 mod page_edit;
 pub mod socket;
 
+use std::path::{Path, PathBuf};
+
 use parallax_core::account::Account;
 use parallax_core::id::{AccountId, KeyId, PageId};
 use parallax_core::key::{ApiKey, KeyAccess};
@@ -31,6 +33,11 @@ use crate::service::{Service, ServiceError};
 
 /// Maximum size of a command line, in bytes.
 pub(crate) const MAX_COMMAND: u64 = 256 * 1024;
+
+/// Returns the path of a data folder's socket.
+fn socket_path(data: &Path) -> PathBuf {
+    data.join("admin.sock")
+}
 
 /// Executes the operator's commands.
 #[derive(Debug, Clone)]

@@ -13,7 +13,7 @@ use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
-use super::{AdminCommand, AdminReply, CommandError, MAX_COMMAND, OperatorCommands, backup};
+use super::{AdminCommand, AdminReply, CommandError, MAX_COMMAND, OperatorCommands, backup, socket_path};
 
 /// Concurrent commands; more wait.
 const MAX_COMMANDS: usize = 16;
@@ -21,11 +21,6 @@ const MAX_COMMANDS: usize = 16;
 const LINE: Duration = Duration::from_secs(5);
 /// Pause after a failed accept, so that a lack of file descriptors causes no busy loop.
 const BACK_OFF: Duration = Duration::from_millis(50);
-
-/// Returns the path of a data folder's socket.
-pub fn path(data: &Path) -> PathBuf {
-    data.join("admin.sock")
-}
 
 /// A bound admin socket; its file is removed on drop.
 #[derive(Debug)]
@@ -40,7 +35,7 @@ pub struct AdminListener {
 /// # Errors
 /// The socket could not be created, for example because its path exceeds the system's limit (about 100 bytes).
 pub fn bind(data: &Path) -> io::Result<AdminListener> {
-    let path = path(data);
+    let path = socket_path(data);
     let fresh = data.join("admin.new");
     match fs::remove_file(&fresh) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),

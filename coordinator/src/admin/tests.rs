@@ -48,7 +48,7 @@ impl AdminFixture {
 
     /// Sends a raw line and returns the reply's text.
     async fn send_raw(&self, line: &[u8]) -> String {
-        let mut stream = UnixStream::connect(socket::path(self.data())).await.unwrap();
+        let mut stream = UnixStream::connect(socket_path(self.data())).await.unwrap();
         // The rest of an overlong line is not read, since the connection may be closed by then.
         let _ = stream.write_all(line).await;
         let _ = stream.shutdown().await;
@@ -201,7 +201,7 @@ async fn a_line_that_is_no_command_is_refused_in_words() {
 #[tokio::test]
 async fn the_socket_is_the_owners_alone_and_goes_with_the_coordinator() {
     let scene = AdminFixture::set();
-    let path = socket::path(scene.data());
+    let path = socket_path(scene.data());
     let mode = std::fs::metadata(&path).unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o600);
     scene.stop.send_replace(true);
@@ -214,7 +214,7 @@ async fn the_socket_is_the_owners_alone_and_goes_with_the_coordinator() {
 async fn a_socket_that_a_killed_coordinator_left_is_replaced() {
     let folder = tempfile::tempdir().unwrap();
     // Bound and closed without removing its file, as after a kill.
-    drop(std::os::unix::net::UnixListener::bind(socket::path(folder.path())).unwrap());
+    drop(std::os::unix::net::UnixListener::bind(socket_path(folder.path())).unwrap());
     assert!(client::send_command(folder.path(), &AdminCommand::AccountList).await.unwrap().is_none(), "nobody listens");
     let (_stop, stopping) = watch::channel(false);
     let listener = socket::bind(folder.path()).unwrap();

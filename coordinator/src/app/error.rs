@@ -69,3 +69,10 @@ pub enum AppError {
     #[error(transparent)]
     TaskFailed(#[from] TaskFailure),
 }
+
+impl AppError {
+    /// An address that can't be bound, and its purpose.
+    pub(super) const fn listen(what: &'static str, address: SocketAddr, source: io::Error) -> Self {
+        Self::Listen { what, address, source }
+    }
+}

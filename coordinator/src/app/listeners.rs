@@ -1,6 +1,5 @@
-//! HTTP listeners: their addresses, plain and over TLS, and the certificate tasks that TLS needs.
+//! Listeners: HTTP, plain and over TLS with the certificate tasks that it needs, and those of the operator.
 
-use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,14 +11,19 @@ use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
-use super::{AppError, settings};
-use crate::admin::admin_http::HostCheck;
+use super::metrics::MetricSources;
+use super::notifications::Notifications;
+use super::pipeline::Pipeline;
+use super::{AppError, StartContext, settings};
+use crate::admin;
+use crate::admin::admin_http::{self, AdminSources, HostCheck};
 use crate::clock::Clock;
 use crate::config::CoordinatorConfig;
 use crate::http::server::{self, ConnectionSlots, ListenerMode};
 use crate::http::{self, HttpContext};
 use crate::service::Service;
 use crate::service::hosts::url_hostname;
+use crate::storage::Store;
 use crate::supervisor::TaskGroup;
 use crate::tls::acme::{self, AcmeContext, AcmeManager, AcmeStatus, CertificateHosts};
 use crate::tls::certificate_files::{CertificateFiles, FileStamps};
@@ -31,7 +35,7 @@ const FOLDER: &str = "tls";
 const RETRY: Duration = Duration::from_secs(60);
 
 /// Listeners that are bound but not yet served.
-pub(super) struct Listeners {
+pub(super) struct BoundListeners {
     plain: TcpListener,
     /// Address of the plain HTTP listener.
     pub(super) http_addr: SocketAddr,
@@ -59,14 +63,78 @@ pub(super) struct CertificateState {
     pub(super) problems: AcmeStatus,
 }
 
-impl Listeners {
+/// Parts that the listeners serve.
+pub(super) struct ListenerSources<'a> {
+    pub(super) http: Arc<HttpContext>,
+    pub(super) store: &'a Store,
+    pub(super) service: &'a Service,
+    pub(super) pipeline: &'a Pipeline,
+    pub(super) notifications: &'a Notifications,
+}
+
+/// The running listeners.
+pub(super) struct RunningListeners {
+    /// Address of the health listener, if there is one.
+    pub(super) admin_addr: Option<SocketAddr>,
+    pub(super) tasks: Vec<JoinHandle<()>>,
+    pub(super) stop: watch::Sender<bool>,
+    /// Set once everything runs, for `/readyz`.
+    pub(super) ready: watch::Sender<bool>,
+}
+
+/// Serves the bound listeners, the admin socket and the health listener; their helpers start in that group.
+pub(super) async fn start(
+    context: &StartContext,
+    bound: BoundListeners,
+    sources: ListenerSources<'_>,
+    group: &mut TaskGroup,
+) -> Result<RunningListeners, AppError> {
+    let config = &context.config;
+    let (stop, stopping) = watch::channel(false);
+    let mut tasks = bound.serve(&sources.http, &context.clock, &stopping, group).await?;
+    let listener = admin::socket::bind(&config.data).map_err(AppError::Admin)?;
+    let operator = admin::OperatorCommands::new(sources.service.clone(), sources.pipeline.members.clone());
+    tasks.push(tokio::spawn(admin::socket::serve(listener, operator, stopping.clone())));
+    let (ready, is_ready) = watch::channel(false);
+    let mut admin_addr = None;
+    if let Some(address) = config.admin.listen {
+        let listener = bind("the admin address", address).await?;
+        admin_addr = listener.local_addr().ok();
+        let answers = admin_sources(context, sources);
+        tasks.push(tokio::spawn(admin_http::serve(listener, is_ready, answers, stopping)));
+    }
+    Ok(RunningListeners { admin_addr, tasks, stop, ready })
+}
+
+/// Sources of the health listener's answers.
+fn admin_sources(context: &StartContext, sources: ListenerSources<'_>) -> AdminSources {
+    let ListenerSources { http, store, service, pipeline, notifications } = sources;
+    let metrics = MetricSources {
+        driver: Arc::clone(&pipeline.counters),
+        http,
+        mesh: Arc::clone(pipeline.mesh.counters()),
+        agents: Box::new(pipeline.mesh.viewer()),
+        deliveries: notifications.deliverer.counters(),
+        alerts: Arc::clone(&notifications.consumers.alerts),
+        store: store.clone(),
+        supervisor: context.supervisor.clone(),
+    };
+    let written = store.clone();
+    AdminSources {
+        metrics: metrics.writer(),
+        is_own_host: hostname_check(service),
+        write_fault: Arc::new(move || written.write_fault().map(|fault| fault.to_string())),
+    }
+}
+
+impl BoundListeners {
     /// Binds the listeners and reads what TLS needs.
     ///
     /// # Errors
     /// [`AppError`] if an address can't be bound or the certificate is unusable.
     pub(super) async fn open(config: &CoordinatorConfig) -> Result<Self, AppError> {
         let plain = bind("HTTP", config.http.listen).await?;
-        let http_addr = plain.local_addr().map_err(|source| listen_error("HTTP", config.http.listen, source))?;
+        let http_addr = plain.local_addr().map_err(|source| AppError::listen("HTTP", config.http.listen, source))?;
         let secure = match config.tls.listen {
             Some(address) => Some(TlsListener::open(config, address).await?),
             None => None,
@@ -92,7 +160,7 @@ impl Listeners {
     ///
     /// # Errors
     /// [`AppError::Tls`] if the certificate manager can't start.
-    pub(super) async fn serve(
+    async fn serve(
         self,
         context: &Arc<HttpContext>,
         clock: &Clock,
@@ -163,17 +231,12 @@ impl TlsListener {
 ///
 /// # Errors
 /// [`AppError::Listen`].
-pub(super) async fn bind(what: &'static str, address: SocketAddr) -> Result<TcpListener, AppError> {
-    server::listener(address).await.map_err(|source| listen_error(what, address, source))
-}
-
-/// The error for an address that can't be bound.
-pub(super) fn listen_error(what: &'static str, address: SocketAddr, source: io::Error) -> AppError {
-    AppError::Listen { what, address, source }
+async fn bind(what: &'static str, address: SocketAddr) -> Result<TcpListener, AppError> {
+    server::listener(address).await.map_err(|source| AppError::listen(what, address, source))
 }
 
 /// Returns the check whether a hostname is served here, for a proxy that asks (`/ask`).
-pub(super) fn hostname_check(service: &Service) -> HostCheck {
+fn hostname_check(service: &Service) -> HostCheck {
     let service = service.clone();
     Arc::new(move |name| {
         service.is_served_host(name).inspect_err(|error| tracing::warn!(%error, "hostnames can't be read")).ok()

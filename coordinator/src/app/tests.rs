@@ -7,7 +7,7 @@ use tokio::sync::mpsc;
 use tokio::time::timeout;
 
 use super::*;
-use crate::storage::Batch;
+use crate::storage::{Batch, StoreError};
 use crate::supervisor::TaskFailure;
 
 /// Maximum time of a start, and of a stop.

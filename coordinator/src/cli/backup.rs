@@ -9,7 +9,7 @@ use std::sync::{Arc, OnceLock};
 use clap::Args;
 use serde_json::Value;
 
-use super::operator_commands::CommandTarget;
+use super::command_request::CommandTarget;
 use super::store_commands::{print, require_store};
 use super::{CliError, file_ownership, signals};
 use crate::admin::{CommandError, backup, maintenance};

@@ -2,6 +2,7 @@
 //! store that must be repaired before another start.
 
 mod backup;
+mod command_request;
 mod file_ownership;
 mod operator_commands;
 mod page_alerts;
@@ -229,11 +230,11 @@ async fn dispatch(command: Command) -> Result<(), CliError> {
                 faults => Err(ConfigError::Invalid(faults).into()),
             }
         }
-        Command::Agent(command) => operator_commands::run(command.into()).await,
-        Command::Mesh(command) => operator_commands::run(command.into()).await,
-        Command::Account(command) => operator_commands::run(command.into()).await,
-        Command::Page(command) => operator_commands::run(command.try_into()?).await,
-        Command::Key(command) => operator_commands::run(command.into()).await,
+        Command::Agent(command) => command_request::run(command.into()).await,
+        Command::Mesh(command) => command_request::run(command.into()).await,
+        Command::Account(command) => command_request::run(command.into()).await,
+        Command::Page(command) => command_request::run(command.try_into()?).await,
+        Command::Key(command) => command_request::run(command.into()).await,
         Command::Backup(order) => backup::run(order).await,
         Command::Restore(order) => store_commands::restore(order).await,
         Command::Verify(order) => store_commands::verify(order).await,

@@ -1,52 +1,14 @@
-//! Commands that act on an installation: over the admin socket while a coordinator runs, else on the store
-//! directly.
+//! Arguments of the commands that act on an installation, and the requests that they become.
 
-use std::io;
-
-use clap::{Args, Subcommand};
+use clap::Subcommand;
 use parallax_core::plan::Plan;
 use parallax_core::vantage::Region;
-use serde_json::Value;
 
+use super::CliError;
+use super::command_request::{CommandRequest, CommandTarget, PAGE_COLUMNS};
+use super::page_alerts::PageAlertsArgs;
 use super::page_set::PageSetArgs;
-use super::{CliError, InstallationArgs, file_ownership};
-use crate::admin::{AdminCommand, OperatorCommands, client};
-use crate::app;
-use crate::config::{ConfigError, CoordinatorConfig, Flags};
-use crate::console;
-
-/// A command, its target, and the format of its result.
-#[derive(Debug)]
-pub(super) struct CommandRequest {
-    command: AdminCommand,
-    target: CommandTarget,
-    /// Columns of a list; a single object is printed with all its fields.
-    columns: &'static [&'static str],
-}
-
-#[derive(Debug, Args)]
-pub(super) struct CommandTarget {
-    #[command(flatten)]
-    installation: InstallationArgs,
-    /// Print JSON
-    #[arg(long)]
-    pub(super) json: bool,
-}
-
-impl CommandRequest {
-    /// Creates a request with the columns of its list.
-    pub(super) const fn new(command: AdminCommand, whither: CommandTarget, columns: &'static [&'static str]) -> Self {
-        Self { command, target: whither, columns }
-    }
-}
-
-impl CommandTarget {
-    /// Loads the settings of the installation.
-    pub(super) fn config(&self) -> Result<CoordinatorConfig, ConfigError> {
-        let flags = Flags { data: self.installation.data.clone(), ..Flags::default() };
-        self.installation.load(CoordinatorConfig::default(), &flags, self.installation.file())
-    }
-}
+use crate::admin::AdminCommand;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum AgentCommand {
@@ -71,33 +33,33 @@ pub(super) enum AgentCommand {
     /// List agents and open invitations
     List {
         #[command(flatten)]
-        whither: CommandTarget,
+        target: CommandTarget,
     },
     /// List invitations with their expiry and state
     Invitations {
         #[command(flatten)]
-        whither: CommandTarget,
+        target: CommandTarget,
     },
     /// Revoke an invitation: its token no longer works
     RevokeInvitation {
         /// Id of the invitation, or name of its agent
         invitation: String,
         #[command(flatten)]
-        whither: CommandTarget,
+        target: CommandTarget,
     },
     /// Revoke an agent: its connection is closed for good
     Revoke {
         /// Name or id of the agent
         agent: String,
         #[command(flatten)]
-        whither: CommandTarget,
+        target: CommandTarget,
     },
     /// Revoke an agent and remove it from the list
     Forget {
         /// Name or id of the agent
         agent: String,
         #[command(flatten)]
-        whither: CommandTarget,
+        target: CommandTarget,
     },
 }
 
@@ -133,7 +95,7 @@ pub(super) enum AccountCommand {
     /// List accounts
     List {
         #[command(flatten)]
-        whither: CommandTarget,
+        target: CommandTarget,
     },
     /// Change an account's plan
     Plan {
@@ -143,7 +105,7 @@ pub(super) enum AccountCommand {
         #[arg(value_parser = plan)]
         plan: Plan,
         #[command(flatten)]
-        whither: CommandTarget,
+        target: CommandTarget,
     },
 }
 
@@ -170,17 +132,17 @@ pub(super) enum PageCommand {
         /// Hostname
         host: String,
         #[command(flatten)]
-        whither: CommandTarget,
+        target: CommandTarget,
     },
     /// Show or change a page's alert settings
-    Alerts(super::page_alerts::PageAlertsArgs),
+    Alerts(PageAlertsArgs),
     /// List pages
     List {
         /// Only pages of this account
         #[arg(long)]
         account: Option<String>,
         #[command(flatten)]
-        whither: CommandTarget,
+        target: CommandTarget,
     },
 }
 
@@ -209,73 +171,15 @@ pub(super) enum KeyCommand {
         #[arg(long)]
         account: Option<String>,
         #[command(flatten)]
-        whither: CommandTarget,
+        target: CommandTarget,
     },
     /// Revoke an API key, at once and for good
     Revoke {
         /// Id of the key
         key: String,
         #[command(flatten)]
-        whither: CommandTarget,
+        target: CommandTarget,
     },
-}
-
-/// Runs a request and prints its result.
-pub(super) async fn run(order: CommandRequest) -> Result<(), CliError> {
-    let config = order.target.config()?;
-    let told = match client::send_command(&config.data, &order.command).await? {
-        Some(reply) => reply?,
-        None => run_offline(&config, &order.command).await?,
-    };
-    let shown = if order.target.json { console::json(&told) } else { show(&told, order.columns) };
-    shown.map_err(CliError::Output)
-}
-
-/// Runs a command without a coordinator.
-async fn run_offline(config: &CoordinatorConfig, command: &AdminCommand) -> Result<Value, CliError> {
-    // Commands that prepare an installation create its store; others require one.
-    let prepares = matches!(command, AdminCommand::AccountCreate { .. } | AdminCommand::AgentInvite { .. });
-    if !prepares && !config.data.join("store").exists() {
-        return Err(CliError::NoStore(config.data.clone()));
-    }
-    let done = run_on_store(config, command).await;
-    file_ownership::restore_ownership(&config.data);
-    done
-}
-
-async fn run_on_store(config: &CoordinatorConfig, command: &AdminCommand) -> Result<Value, CliError> {
-    let opened = app::open(config).await?;
-    let told = OperatorCommands::new(opened.service.clone(), opened.members.clone()).run(command).await;
-    opened.close().await;
-    Ok(told?)
-}
-
-/// Prints a list as a table of these columns, and a single object as lines of all its fields.
-pub(super) fn show(told: &Value, columns: &[&str]) -> io::Result<()> {
-    match told {
-        Value::Array(entries) => {
-            let row = |entry: &Value| columns.iter().map(|column| cell(&entry[*column])).collect();
-            console::table(columns, &entries.iter().map(row).collect::<Vec<Vec<String>>>())
-        }
-        Value::Object(fields) => {
-            // The list's columns first, then fields that only a single object has: a key or a token.
-            let listed = columns.iter().filter_map(|column| fields.get_key_value(*column));
-            let others = fields.iter().filter(|(name, _)| !columns.contains(&name.as_str()));
-            for (name, value) in listed.chain(others).filter(|(_, value)| !value.is_null()) {
-                console::line(&format!("{name}: {}", cell(value)))?;
-            }
-            Ok(())
-        }
-        other => console::line(&cell(other)),
-    }
-}
-
-fn cell(value: &Value) -> String {
-    match value {
-        Value::Null => String::new(),
-        Value::String(text) => text.clone(),
-        other => other.to_string(),
-    }
 }
 
 fn plan(name: &str) -> Result<Plan, String> {
@@ -290,77 +194,74 @@ impl From<AgentCommand> for CommandRequest {
             }
             _ => &["name", "region", "network", "status", "software", "note", "id"],
         };
-        let (command, whither) = match command {
-            AgentCommand::Invite { name, region, network, valid_seconds, target: whither } => {
-                (AdminCommand::AgentInvite { name, region: region.to_string(), network, valid_seconds }, whither)
+        let (command, target) = match command {
+            AgentCommand::Invite { name, region, network, valid_seconds, target } => {
+                (AdminCommand::AgentInvite { name, region: region.to_string(), network, valid_seconds }, target)
             }
-            AgentCommand::Invitations { whither } => (AdminCommand::AgentInvitations, whither),
-            AgentCommand::RevokeInvitation { invitation, whither } => {
-                (AdminCommand::AgentRevokeInvitation { invitation }, whither)
+            AgentCommand::Invitations { target } => (AdminCommand::AgentInvitations, target),
+            AgentCommand::RevokeInvitation { invitation, target } => {
+                (AdminCommand::AgentRevokeInvitation { invitation }, target)
             }
-            AgentCommand::List { whither } => (AdminCommand::AgentList, whither),
-            AgentCommand::Revoke { agent, whither } => (AdminCommand::AgentRevoke { agent }, whither),
-            AgentCommand::Forget { agent, whither } => (AdminCommand::AgentForget { agent }, whither),
+            AgentCommand::List { target } => (AdminCommand::AgentList, target),
+            AgentCommand::Revoke { agent, target } => (AdminCommand::AgentRevoke { agent }, target),
+            AgentCommand::Forget { agent, target } => (AdminCommand::AgentForget { agent }, target),
         };
-        Self { command, target: whither, columns }
+        Self::new(command, target, columns)
     }
 }
 
 impl From<MeshCommand> for CommandRequest {
     fn from(command: MeshCommand) -> Self {
-        let MeshCommand::Rotate { step, force, target: whither } = command;
-        Self { command: AdminCommand::MeshRotate { step, force }, target: whither, columns: &[] }
+        let MeshCommand::Rotate { step, force, target } = command;
+        Self::new(AdminCommand::MeshRotate { step, force }, target, &[])
     }
 }
 
 impl From<AccountCommand> for CommandRequest {
     fn from(command: AccountCommand) -> Self {
         let name = |plan: Plan| plan.name().to_owned();
-        let (command, whither) = match command {
-            AccountCommand::Create { email, plan, target: whither } => {
-                (AdminCommand::AccountCreate { email, plan: plan.map(name) }, whither)
+        let (command, target) = match command {
+            AccountCommand::Create { email, plan, target } => {
+                (AdminCommand::AccountCreate { email, plan: plan.map(name) }, target)
             }
-            AccountCommand::List { whither } => (AdminCommand::AccountList, whither),
-            AccountCommand::Plan { account, plan, whither } => {
-                (AdminCommand::AccountPlan { account, plan: name(plan) }, whither)
+            AccountCommand::List { target } => (AdminCommand::AccountList, target),
+            AccountCommand::Plan { account, plan, target } => {
+                (AdminCommand::AccountPlan { account, plan: name(plan) }, target)
             }
         };
-        Self { command, target: whither, columns: &["id", "email", "plan", "createdAt"] }
+        Self::new(command, target, &["id", "email", "plan", "createdAt"])
     }
 }
-
-/// Columns of a list of pages.
-pub(super) const PAGE_COLUMNS: &[&str] = &["id", "name", "slug", "url", "account"];
 
 impl TryFrom<PageCommand> for CommandRequest {
     type Error = CliError;
 
     fn try_from(command: PageCommand) -> Result<Self, CliError> {
-        let (command, whither) = match command {
-            PageCommand::Create { account, name, slug, target: whither } => {
-                (AdminCommand::PageCreate { account, name, slug }, whither)
+        let (command, target) = match command {
+            PageCommand::Create { account, name, slug, target } => {
+                (AdminCommand::PageCreate { account, name, slug }, target)
             }
-            PageCommand::ReleaseHost { host, whither } => {
+            PageCommand::ReleaseHost { host, target } => {
                 let command = AdminCommand::HostRelease { host };
-                return Ok(Self { command, target: whither, columns: &["host", "page", "account"] });
+                return Ok(Self::new(command, target, &["host", "page", "account"]));
             }
             PageCommand::Alerts(alerts) => alerts.into_request(),
-            PageCommand::List { account, whither } => (AdminCommand::PageList { account }, whither),
+            PageCommand::List { account, target } => (AdminCommand::PageList { account }, target),
             PageCommand::Set(set) => return set.into_request(),
         };
-        Ok(Self { command, target: whither, columns: PAGE_COLUMNS })
+        Ok(Self::new(command, target, PAGE_COLUMNS))
     }
 }
 
 impl From<KeyCommand> for CommandRequest {
     fn from(command: KeyCommand) -> Self {
-        let (command, whither) = match command {
-            KeyCommand::Create { account, name, access, page, target: whither } => {
-                (AdminCommand::KeyCreate { account, name, access, page }, whither)
+        let (command, target) = match command {
+            KeyCommand::Create { account, name, access, page, target } => {
+                (AdminCommand::KeyCreate { account, name, access, page }, target)
             }
-            KeyCommand::List { account, whither } => (AdminCommand::KeyList { account }, whither),
-            KeyCommand::Revoke { key, whither } => (AdminCommand::KeyRevoke { key }, whither),
+            KeyCommand::List { account, target } => (AdminCommand::KeyList { account }, target),
+            KeyCommand::Revoke { key, target } => (AdminCommand::KeyRevoke { key }, target),
         };
-        Self { command, target: whither, columns: &["id", "name", "access", "page", "lastUsedAt", "account"] }
+        Self::new(command, target, &["id", "name", "access", "page", "lastUsedAt", "account"])
     }
 }

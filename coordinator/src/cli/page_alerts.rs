@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-use super::operator_commands::CommandTarget;
+use super::command_request::CommandTarget;
 use crate::admin::AdminCommand;
 
 #[derive(Debug, Args)]
@@ -26,7 +26,7 @@ struct RepeatInterval(Option<i64>);
 impl PageAlertsArgs {
     /// Returns the command and its target.
     pub(super) fn into_request(self) -> (AdminCommand, CommandTarget) {
-        let Self { page, repeat, automatic_incidents, target: whither } = self;
+        let Self { page, repeat, automatic_incidents, target } = self;
         let repeat = repeat.map(|RepeatInterval(minutes)| minutes);
         (
             AdminCommand::PageAlerts {
@@ -35,7 +35,7 @@ impl PageAlertsArgs {
                 repeat_off: repeat == Some(None),
                 automatic_incidents,
             },
-            whither,
+            target,
         )
     }
 }

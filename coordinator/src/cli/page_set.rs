@@ -12,7 +12,7 @@ use parallax_core::page::access::PagePassword;
 use parallax_core::page::branding::{PictureKind, PictureUse};
 
 use super::CliError;
-use super::operator_commands::{CommandRequest, CommandTarget, PAGE_COLUMNS};
+use super::command_request::{CommandRequest, CommandTarget, PAGE_COLUMNS};
 use crate::admin::{AdminCommand, CommandError};
 
 /// Bytes read for a password: more than its characters can have in UTF-8.

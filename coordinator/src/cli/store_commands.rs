@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use serde_json::{Value, json};
 
-use super::operator_commands::{CommandTarget, show};
+use super::command_request::{CommandTarget, show};
 use super::{CliError, file_ownership};
 use crate::admin::{AdminCommand, client, maintenance};
 use crate::app::store_maintenance as store;
@@ -91,7 +91,7 @@ pub(super) fn require_store(config: &CoordinatorConfig) -> Result<(), CliError> 
     if config.data.join("store").exists() { Ok(()) } else { Err(CliError::NoStore(config.data.clone())) }
 }
 
-pub(super) fn print(whither: &CommandTarget, told: &Value) -> Result<(), CliError> {
-    let shown = if whither.json { console::json(told) } else { show(told, &[]) };
+pub(super) fn print(target: &CommandTarget, told: &Value) -> Result<(), CliError> {
+    let shown = if target.json { console::json(told) } else { show(told, &[]) };
     shown.map_err(CliError::Output)
 }

@@ -104,7 +104,7 @@ impl MemberStore {
         let trust =
             taken.await.map_err(|error| MemberError::Store(crate::storage::StoreError::Io(error.to_string())))??;
         tracing::warn!(phase = %self.authorities().phase(), "the rotation of the mesh's authority entered a new phase");
-        if let Some(mesh) = self.mesh.get() {
+        if let Some(mesh) = &self.mesh {
             (mesh.set_trust)(trust)?;
         }
         Ok(())

@@ -9,7 +9,7 @@ use std::time::Duration;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
-use super::join::source_network;
+use super::join_attempts::source_network;
 
 /// Open handshakes of unknown sources, at most. Each costs some 90 KiB, and still does for three seconds after it
 /// was closed (RFC 9000, section 10.2).

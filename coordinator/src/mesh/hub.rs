@@ -17,7 +17,7 @@ use tracing::{error, info, warn};
 use super::account_numbers::AccountNumbers;
 use super::assignment_history::AssignmentHistory;
 use super::clock_steps::ClockSteps;
-use super::join::JoinAttempts;
+use super::join_attempts::JoinAttempts;
 use super::ledger::Ledger;
 use super::probe_queue::{self, ProbeQueueError, ProbeQueueReceiver, ProbeQueueSender};
 use super::roster::{AgentView, ConnectionInfo, ResultCounts, Roster};

@@ -1,8 +1,6 @@
 //! Joining the mesh: takes an invitation's token and issues a certificate. The only frame that a host without an
 //! identity may send.
 
-use std::collections::BTreeMap;
-use std::net::{IpAddr, Ipv6Addr};
 use std::time::Duration;
 
 use parallax_certs::issue::IssuedCertificate;
@@ -10,7 +8,7 @@ use parallax_certs::tls;
 use parallax_certs::token::{JoinToken, JoinTokenSecretHash};
 use parallax_core::id::{AgentId, InvitationId};
 use parallax_core::member::{AgentRecord, CertificateId, Invitation, InvitationState, MAX_WRONG_SECRETS};
-use parallax_core::time::{MINUTE, SECOND, Timestamp};
+use parallax_core::time::{SECOND, Timestamp};
 use parallax_protocol::close::CloseReason;
 use parallax_protocol::frame::MAX_JOIN_FRAME;
 use parallax_protocol::id as wire_id;
@@ -25,15 +23,6 @@ use super::{EnrolError, MeshCounters, NewAgent, Trust, convert};
 
 /// Time limit for receiving the request, and for sending the response.
 const TIME_LIMIT: Duration = Duration::from_secs(5);
-
-/// Refused attempts per source in [`WINDOW_MS`], after which further ones are rejected.
-const MAX_ATTEMPTS: u32 = 10;
-
-/// Window in which a source's refused attempts count, in ms.
-const WINDOW_MS: i64 = MINUTE;
-
-/// Sources tracked, at most.
-const MAX_SOURCES: usize = 4_096;
 
 /// Serves a joining host: one stream, one request, one response.
 pub(super) async fn serve(hub: &Hub, connection: &Connection) {
@@ -64,50 +53,6 @@ pub(super) fn issue_certificate(
             CloseReason::Internal
         }
     })
-}
-
-/// Recent refused attempts by source.
-#[derive(Debug, Default)]
-pub(super) struct JoinAttempts {
-    sources: BTreeMap<IpAddr, (Timestamp, u32)>,
-}
-
-impl JoinAttempts {
-    /// Returns true if a source has used up its attempts.
-    pub(super) fn is_exhausted(&self, source: IpAddr, now: Timestamp) -> bool {
-        let recent = self.sources.get(&source_network(source)).filter(|(since, _)| is_recent(*since, now));
-        recent.is_some_and(|(_, count)| *count >= MAX_ATTEMPTS)
-    }
-
-    /// Counts a refused attempt.
-    pub(super) fn record_refusal(&mut self, source: IpAddr, now: Timestamp) {
-        let source = source_network(source);
-        if self.sources.len() >= MAX_SOURCES && !self.sources.contains_key(&source) {
-            self.sources.retain(|_, (since, _)| is_recent(*since, now));
-            let oldest = self.sources.iter().min_by_key(|(_, (since, _))| *since).map(|(source, _)| *source);
-            if let Some(oldest) = oldest.filter(|_| self.sources.len() >= MAX_SOURCES) {
-                self.sources.remove(&oldest);
-            }
-        }
-        let entry = self.sources.entry(source).or_insert((now, 0));
-        if !is_recent(entry.0, now) {
-            *entry = (now, 0);
-        }
-        entry.1 += 1;
-    }
-}
-
-fn is_recent(since: Timestamp, now: Timestamp) -> bool {
-    (0..WINDOW_MS).contains(&now.since(since))
-}
-
-/// Returns an IPv4 address as it is, or the /64 network of an IPv6 address, since a host can choose any address in
-/// it.
-pub(super) fn source_network(source: IpAddr) -> IpAddr {
-    match source.to_canonical() {
-        IpAddr::V6(address) => IpAddr::V6(Ipv6Addr::from_bits(address.to_bits() & !u128::from(u64::MAX))),
-        v4 @ IpAddr::V4(_) => v4,
-    }
 }
 
 fn refuse(hub: &Hub, connection: &Connection, reason: CloseReason) -> CloseReason {
@@ -217,6 +162,7 @@ fn internal(fault: impl std::fmt::Display) -> CloseReason {
 #[cfg(test)]
 mod tests {
     use parallax_certs::token::JoinTokenId;
+    use parallax_core::time::MINUTE;
     use parallax_core::vantage::Region;
 
     use super::*;
@@ -263,29 +209,5 @@ mod tests {
         assert_eq!(check_token(Some(&four), &token, NOW), Ok(()));
         let five = Invitation { wrong_secrets: 5, ..good };
         assert_eq!(check_token(Some(&five), &token, NOW), Err(CloseReason::TokenForged));
-    }
-
-    #[test]
-    fn a_source_is_not_listened_to_after_ten_refusals_until_a_minute_has_passed() {
-        let mut attempts = JoinAttempts::default();
-        let (one, same_net, other): (IpAddr, IpAddr, IpAddr) =
-            ("2001:db8::1".parse().unwrap(), "2001:db8::2".parse().unwrap(), "192.0.2.1".parse().unwrap());
-        for _ in 0..10 {
-            assert!(!attempts.is_exhausted(one, NOW));
-            attempts.record_refusal(one, NOW);
-        }
-        assert!(attempts.is_exhausted(one, NOW) && attempts.is_exhausted(same_net, NOW));
-        assert!(!attempts.is_exhausted(other, NOW));
-        assert!(!attempts.is_exhausted(one, NOW + WINDOW_MS));
-        assert!(!attempts.is_exhausted(one, NOW - 1));
-    }
-
-    #[test]
-    fn sources_are_bounded() {
-        let mut attempts = JoinAttempts::default();
-        for n in 0..10_000_u32 {
-            attempts.record_refusal(IpAddr::from(n.to_be_bytes()), NOW + i64::from(n) / 1_000);
-        }
-        assert_eq!(attempts.sources.len(), MAX_SOURCES);
     }
 }

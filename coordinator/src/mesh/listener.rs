@@ -5,19 +5,17 @@ use std::net::UdpSocket;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use parallax_certs::identity::AgentIdentity;
 use parallax_certs::mesh_secret::MeshSecret;
 use parallax_certs::tls;
 use parallax_core::time::{SECOND, Timestamp};
 use parallax_protocol::close::CloseReason;
-use parallax_protocol::version::{ConnectionPurpose, JOIN_V1, SUPPORTED_MESH_VERSIONS, connection_purpose};
-use quinn::crypto::rustls::{HandshakeData, QuicServerConfig};
+use parallax_protocol::version::{ConnectionPurpose, JOIN_V1, SUPPORTED_MESH_VERSIONS};
+use quinn::crypto::rustls::QuicServerConfig;
 use quinn::{
     Connection, Endpoint, EndpointConfig, IdleTimeout, Incoming, ServerConfig, TokioRuntime, TransportConfig,
     ValidationTokenConfig, VarInt,
 };
 use quinn_proto::HashedConnectionIdGenerator;
-use rustls_pki_types::CertificateDer;
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout};
@@ -25,7 +23,7 @@ use tracing::{debug, info, warn};
 
 use super::handshake_limit::{HandshakeLimiter, HandshakePermit};
 use super::hub::Hub;
-use super::{MeshCounters, MeshError, Trust, join, session, wire};
+use super::{MeshCounters, MeshError, Trust, join, peer, session, wire};
 use crate::clock::Clock;
 
 /// Idle time-out of a connection. It runs from the first packet sent into the silence (RFC 9000, section 10.1), so
@@ -194,8 +192,8 @@ async fn finish_handshake(
 
 /// Dispatches a connection by protocol and identity, and serves it.
 async fn serve(hub: Arc<Hub>, connection: Connection, joining: &Semaphore, gate: &HandshakeLimiter) {
-    match negotiated_purpose(&connection) {
-        Some(ConnectionPurpose::Mesh(_)) => match peer_identity(&connection) {
+    match peer::negotiated_purpose(&connection) {
+        Some(ConnectionPurpose::Mesh(_)) => match peer::identity(&connection) {
             Some(Ok((identity, leaf))) => {
                 gate.add_known_network(connection.remote_address().ip());
                 let authority = hub.trust.load().roots().ok().and_then(|roots| roots.issuer_of(&leaf));
@@ -223,26 +221,4 @@ async fn serve(hub: Arc<Hub>, connection: Connection, joining: &Semaphore, gate:
         },
         None => wire::close(&connection, CloseReason::Version),
     }
-}
-
-fn negotiated_purpose(connection: &Connection) -> Option<ConnectionPurpose> {
-    let data = connection.handshake_data()?.downcast::<HandshakeData>().ok()?;
-    connection_purpose(&data.protocol?)
-}
-
-/// Returns the negotiated version of the mesh protocol; 0 if none was negotiated.
-pub(super) fn mesh_version(connection: &Connection) -> u16 {
-    match negotiated_purpose(connection) {
-        Some(ConnectionPurpose::Mesh(version)) => version,
-        Some(ConnectionPurpose::Join(_)) | None => 0,
-    }
-}
-
-/// Returns the identity in the verified certificate, with the certificate, if the client presented one.
-fn peer_identity(
-    connection: &Connection,
-) -> Option<Result<(AgentIdentity, CertificateDer<'static>), parallax_certs::CertsError>> {
-    let chain = connection.peer_identity()?.downcast::<Vec<CertificateDer<'static>>>().ok()?;
-    let leaf = chain.into_iter().next()?;
-    Some(AgentIdentity::of_agent(&leaf).map(|identity| (identity, leaf)))
 }

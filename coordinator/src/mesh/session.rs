@@ -27,10 +27,9 @@ use self::hello::{check_bounds, read_hello};
 use self::host_reports::FaultReportPacer;
 use self::public_address::AgentPublicAddress;
 use super::hub::{AgentState, Hub};
-use super::listener::mesh_version;
 use super::roster::ConnectionInfo;
 use super::wire::{self, FrameReceiver, SessionError};
-use super::{MeshCounters, convert, probe_requests, results, shares};
+use super::{MeshCounters, convert, peer, probe_requests, results, shares};
 
 /// Time limit from the handshake to the `Hello`.
 const HELLO_LIMIT: Duration = Duration::from_secs(5);
@@ -160,7 +159,7 @@ async fn open_session(
         hub: Arc::clone(hub),
         agent,
         public_address: AgentPublicAddress::new(&connection),
-        version: mesh_version(&connection),
+        version: peer::mesh_version(&connection),
         connection,
         control,
         frames,

@@ -70,7 +70,7 @@ fn import_faults(source: &SourceFile) -> Vec<String> {
             faults.push(format!("{}: imports crate::{}: {why}", source.path, path.join("::")));
         } else if other == "storage" && matches!(inner, "disk" | "memory") {
             faults.push(format!(
-                "{}: imports crate::{}: modules use the store's traits, only app.rs chooses the engine",
+                "{}: imports crate::{}: modules use the store's traits, only app chooses the engine",
                 source.path,
                 path.join("::")
             ));

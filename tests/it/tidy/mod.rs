@@ -1,8 +1,12 @@
 //! Rules that compilers do not check: imports, file length and header, leftovers, licences and banned crates.
 
+mod architecture;
+mod circles;
 mod dependencies;
 mod imports;
 mod language;
+mod module_reader;
+mod module_tree;
 mod security;
 mod source;
 mod tables;

@@ -1,4 +1,5 @@
-//! Tables of the import rules, as in `ARCHITECTURE.md`: modules, crates, and names that only one module may use.
+//! Tables of the import rules: modules, crates, and names that only one module may use. `architecture.rs` compares them
+//! with `ARCHITECTURE.md`.
 
 /// Permitted import from another module.
 #[derive(Debug, Clone, Copy)]

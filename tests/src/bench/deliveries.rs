@@ -8,6 +8,7 @@ use parallax_coordinator::clock::Clock;
 use parallax_coordinator::notify::deliver::channel::ServiceUrls;
 use parallax_coordinator::notify::deliver::http_client::DeliveryClient;
 use parallax_coordinator::notify::deliver::mail::{MailBackend, MailConfig, Mailer};
+use parallax_coordinator::notify::deliver::stop_links::StopLinks;
 use parallax_coordinator::notify::deliver::{Deliverer, DeliverySettings};
 use parallax_coordinator::storage::{Batch, Store};
 use parallax_coordinator::supervisor::Supervisor;
@@ -114,7 +115,15 @@ async fn one_by_one(made: &BenchInstallation, page: PageId, taken: &mut watch::R
     let from = "parallax@example.com".to_owned();
     let mail = MailConfig { backend: MailBackend::None, from, reply_to: None };
     let mailer = Arc::new(Mailer::new(&mail).expect("a mailer"));
-    let deliverer = Deliverer::new(store.clone(), Clock::system(), client, mailer, settings, Arc::clone(&wake));
+    let deliverer = Deliverer::new(
+        store.clone(),
+        Clock::system(),
+        client,
+        mailer,
+        settings,
+        StopLinks::default(),
+        Arc::clone(&wake),
+    );
     let (stop, stops) = watch::channel(false);
     let running = tokio::spawn(deliverer.run(stops, Supervisor::default()));
     let mut micros = Vec::new();

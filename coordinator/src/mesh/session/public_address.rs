@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use parallax_protocol::message::{ExternalAddress, ToAgent};
 use quinn::Connection;
 
-use super::super::listener::mesh_version;
+use super::super::peer::mesh_version;
 
 /// The address that an agent was last sent as its own.
 #[derive(Debug)]

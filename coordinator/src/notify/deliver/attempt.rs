@@ -2,12 +2,10 @@
 
 use parallax_core::delivery::{
     AttemptOutcome, Delivery, DeliveryAttempt, DeliveryMessage, DeliveryState, MailMessage, Recipient, excerpt,
-    visitor_mailbox_key,
 };
 use parallax_core::destination::{ChannelKind, Destination};
 use parallax_core::id::DeliveryId;
-use parallax_core::page::{NO_ACCOUNT, Page};
-use parallax_core::plan::Plan;
+use parallax_core::page::Page;
 use parallax_core::subscriber::{Contact, Subscriber};
 use parallax_core::time::Timestamp;
 use tokio::time::{Instant, sleep};
@@ -15,8 +13,9 @@ use tokio::time::{Instant, sleep};
 use super::channel::{self, AttemptMetadata};
 use super::http_client::{ChannelRequest, ChannelResponse};
 use super::outgoing_mail::{OutgoingMail, SendResult};
+use super::receiver::{is_reachable, visitor_mailbox};
 use super::record::{self, FinishedAttempt as Tried, TurnResult};
-use super::{DeliveryContext, DeliveryError, STORE_RETRY};
+use super::{DeliveryContext, DeliveryError, STORE_RETRY, maintenance};
 use crate::notify::render::{self, challenge};
 use crate::storage::{Result, StoreError, StoreRead};
 
@@ -28,7 +27,7 @@ pub(super) async fn attempt(house: &DeliveryContext, id: DeliveryId) -> TurnResu
     match prepare(house, id) {
         Ok(NextAction::NotDue(came)) => came,
         Ok(NextAction::Undeliverable) => {
-            super::maintenance::drop_waiting(house, [id].into()).await;
+            maintenance::drop_waiting(house, [id].into()).await;
             TurnResult { is_receiver_stale: true, ..TurnResult::finished() }
         }
         Ok(NextAction::Send { route, secrets, is_test, challenge }) => {
@@ -73,39 +72,6 @@ pub(super) fn host_of(contact: &Contact) -> Option<String> {
         Contact::Email(_) => None,
         Contact::Webhook { url, .. } => Some(channel::host_of(url)),
     }
-}
-
-/// Returns true if the receiver exists, is enabled, and uses a channel that its account's plan includes. A
-/// page that is being deleted has no reachable receivers.
-pub(super) fn is_reachable(house: &DeliveryContext, read: &dyn StoreRead, to: Recipient) -> Result<bool> {
-    let is_kept = |page| -> Result<bool> { Ok(read.page(page)?.is_some_and(|page| page.value.account != NO_ACCOUNT)) };
-    Ok(match to {
-        Recipient::Destination(id) => match read.destination(id)? {
-            Some(it) if it.value.enabled && it.value.health.disabled.is_none() => {
-                is_kept(it.value.page)? && plan_has_channel(read, &it.value)?
-            }
-            Some(_) | None => false,
-        },
-        Recipient::Subscriber(id) => match read.subscriber(id)? {
-            Some(it) if it.value.health.disabled.is_none() => is_kept(it.value.page)?,
-            Some(_) | None => false,
-        },
-        Recipient::Owner(id) => read.account(id)?.is_some(),
-        Recipient::OperatorMail => house.settings.operator_mail.is_some(),
-        Recipient::OperatorWebhook => house.settings.operator_hook.is_some(),
-        Recipient::UnconfirmedDestination(id) => match read.destination(id)? {
-            Some(it) if it.value.confirmation_sent_at().is_some() => is_kept(it.value.page)?,
-            Some(_) | None => false,
-        },
-        Recipient::Visitor(id) => visitor_mailbox(house, read, id)?.is_some(),
-    })
-}
-
-/// Returns true if the plan of the page's account includes the destination's channel.
-fn plan_has_channel(read: &dyn StoreRead, destination: &Destination) -> Result<bool> {
-    let Some(page) = read.page(destination.page)? else { return Ok(false) };
-    let plan = read.account(page.value.account)?.map_or(Plan::Free, |account| account.value.plan);
-    Ok(plan.has_channel(destination.channel.kind()))
 }
 
 /// Next step for a delivery whose turn it is.
@@ -217,13 +183,6 @@ fn alert_mail(house: &DeliveryContext, delivery: &Delivery, destination: &Destin
     let link = house.stop_links.for_destination(destination);
     let finished = link.as_deref().map(|link| render::mail::with_stop(mail, link));
     Some(AttemptRoute::Mail(outgoing_mail(delivery, to, finished.as_ref().unwrap_or(mail), link)))
-}
-
-/// Returns the mailbox of a visitor until the stored address expires.
-fn visitor_mailbox(house: &DeliveryContext, read: &dyn StoreRead, id: DeliveryId) -> Result<Option<String>> {
-    let found = read.stored_response(&visitor_mailbox_key(id))?.map(|found| found.value);
-    let found = found.filter(|found| found.expires_at > house.clock.now());
-    Ok(found.and_then(|found| String::from_utf8(found.response).ok()))
 }
 
 type RouteResult = std::result::Result<AttemptRoute, (ChannelKind, DeliveryError)>;

@@ -12,7 +12,8 @@ use parallax_core::time::Timestamp;
 use tokio::sync::Notify;
 use tokio::time::sleep;
 
-use super::{DeliveryContext, attempt, queue};
+use super::receiver::is_reachable;
+use super::{DeliveryContext, queue};
 use crate::storage::{Batch, Expect, Op, Presence, Result, Store, StoreError, WaitingDelivery};
 
 /// Pause between two maintenance rounds.
@@ -114,7 +115,7 @@ async fn run_round(house: &Arc<DeliveryContext>) -> Result<bool> {
         let receivers: BTreeSet<Recipient> = read.waiting_deliveries()?.iter().map(|it| it.ordering_key.to).collect();
         let mut gone = BTreeSet::new();
         for to in receivers {
-            if !attempt::is_reachable(&looking, read, to)? {
+            if !is_reachable(&looking, read, to)? {
                 gone.insert(to);
             }
         }

@@ -15,10 +15,11 @@ pub mod mail;
 mod maintenance;
 mod outgoing_mail;
 mod queue;
+mod receiver;
 mod receiver_health;
 mod record;
 pub mod signature;
-mod stop_links;
+pub mod stop_links;
 
 use std::collections::BTreeSet;
 use std::panic::AssertUnwindSafe;
@@ -27,7 +28,7 @@ use std::time::Duration;
 
 use futures_util::FutureExt;
 use parallax_core::delivery::{OrderingKey, Recipient};
-use parallax_core::destination::{Destination, SigningSecrets};
+use parallax_core::destination::SigningSecrets;
 use parallax_core::id::DeliveryId;
 use parallax_core::time::Timestamp;
 use tokio::sync::{Notify, watch};
@@ -112,25 +113,19 @@ enum JobResult {
 }
 
 impl Deliverer {
-    /// Creates a deliverer without starting it. `wake` signals that there may be more to send.
+    /// Creates a deliverer without starting it. `wake` signals that there may be more to send; `stop_links` are added
+    /// to alerts by mail.
     pub fn new(
         store: Store,
         clock: Clock,
         client: DeliveryClient,
         post: Arc<dyn SendMail>,
         settings: DeliverySettings,
+        stop_links: StopLinks,
         wake: Arc<Notify>,
     ) -> Self {
         let counters = Arc::new(DeliveryCounters::new(clock.clone()));
-        let house = Arc::new(DeliveryContext {
-            store,
-            clock,
-            client,
-            mailer: post,
-            settings,
-            counters,
-            stop_links: StopLinks::default(),
-        });
+        let house = Arc::new(DeliveryContext { store, clock, client, mailer: post, settings, counters, stop_links });
         Self {
             context: house,
             wake,
@@ -139,11 +134,6 @@ impl Deliverer {
             known_not_reminders: BTreeSet::new(),
             is_listing: false,
         }
-    }
-
-    /// Sets the function that makes the stop link of a destination, which is added to alerts by mail.
-    pub fn set_stop_links(&self, make: impl Fn(&Destination) -> Option<String> + Send + Sync + 'static) {
-        self.context.stop_links.set(make);
     }
 
     /// Delivery counters.

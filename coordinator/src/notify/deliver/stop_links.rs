@@ -1,26 +1,25 @@
 //! Links that stop alerts to a mailbox, made by a function of the service, which can also verify them.
 
 use std::fmt;
-use std::sync::OnceLock;
 
 use parallax_core::destination::Destination;
 
 /// Function that makes a destination's stop link; `None` if it has none.
 type LinkBuilder = Box<dyn Fn(&Destination) -> Option<String> + Send + Sync>;
 
-/// Stop links of destinations, once their function is set.
+/// Maker of stop links for destinations; the default makes none.
 #[derive(Default)]
-pub(super) struct StopLinks(OnceLock<LinkBuilder>);
+pub struct StopLinks(Option<LinkBuilder>);
 
 impl StopLinks {
-    /// Sets the function that makes the links; later calls have no effect.
-    pub(super) fn set(&self, make: impl Fn(&Destination) -> Option<String> + Send + Sync + 'static) {
-        let _ = self.0.set(Box::new(make));
+    /// Links that this function makes.
+    pub fn new(make: impl Fn(&Destination) -> Option<String> + Send + Sync + 'static) -> Self {
+        Self(Some(Box::new(make)))
     }
 
     /// Returns the stop link of a destination.
     pub(super) fn for_destination(&self, destination: &Destination) -> Option<String> {
-        self.0.get().and_then(|make| make(destination))
+        self.0.as_ref().and_then(|make| make(destination))
     }
 }
 

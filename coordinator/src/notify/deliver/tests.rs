@@ -74,7 +74,15 @@ impl DeliveryWorld {
         };
         let client = DeliveryClient::new(true, &[]).unwrap();
         let post = Arc::clone(&mails) as Arc<dyn SendMail>;
-        let deliverer = Deliverer::new(store.clone(), clock.clone(), client, post, settings, Arc::clone(&wake));
+        let deliverer = Deliverer::new(
+            store.clone(),
+            clock.clone(),
+            client,
+            post,
+            settings,
+            StopLinks::default(),
+            Arc::clone(&wake),
+        );
         let counters = deliverer.counters();
         let (stop, stops) = watch::channel(false);
         let mut batch = Batch::new();

@@ -7,8 +7,8 @@ use parallax_core::vantage::{Region, VantageNo};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::alert_payload::RegionNameSchema;
-use super::{AgentLabels, text};
+use super::region_schema::RegionNameSchema;
+use super::{AgentLabels, text, time_format};
 
 /// Maximum number of rounds in one alert: more than a machine keeps.
 const MAX_ROUNDS: usize = 32;
@@ -181,6 +181,6 @@ fn agent_text(no: VantageNo, places: &AgentLabels) -> String {
 fn time_after(at: Timestamp, before: Timestamp) -> String {
     match at.since(before) {
         apart if apart < SECOND => "at once".to_owned(),
-        apart => format!("{} later", super::alert_text::format_duration(apart)),
+        apart => format!("{} later", time_format::format_duration(apart)),
     }
 }

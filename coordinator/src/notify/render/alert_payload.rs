@@ -14,6 +14,7 @@ use serde::Serialize;
 
 use super::Alert;
 use super::alert_evidence::{self, AlertRound};
+use super::region_schema::RegionNameSchema;
 
 /// Monitor that an alert is about, and its page.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -165,22 +166,6 @@ impl JsonSchema for AlertEventSchema {
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         let words = AlertKind::ALL.map(AlertKind::name);
         json_schema!({ "type": "string", "enum": words, "description": "The monitor's change of state." })
-    }
-}
-
-/// Schema of region names: the same component as elsewhere in the OpenAPI document.
-pub(super) struct RegionNameSchema;
-
-impl JsonSchema for RegionNameSchema {
-    fn schema_name() -> Cow<'static, str> {
-        Cow::Borrowed("Region")
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({
-            "type": "string", "enum": Region::ALL.map(Region::name),
-            "description": "A region that checks run from. More may be added.",
-        })
     }
 }
 

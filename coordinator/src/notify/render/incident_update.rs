@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use super::incident_resource::{IncidentResource, UpdateResource};
 use super::mail::{HeadingColor, MailBody, MailContent};
-use super::{alert_text, markdown, messages, text};
+use super::{markdown, messages, text, time_format};
 use crate::plain_text::plain_text;
 
 /// Maximum length of a title or of a page's name in UTF-16 units; below, of the list of affected monitors.
@@ -111,10 +111,10 @@ pub fn owner_reminder(news: &IncidentNotification<'_>, silent_ms: i64) -> MailMe
     let page = text::single_line(news.page, MAX_NAME);
     let lead = format!(
         "This incident has had no update for {}. Post an update or resolve it, so that visitors know its status.",
-        alert_text::format_duration(silent_ms)
+        time_format::format_duration(silent_ms)
     );
     MailContent {
-        title: format!("No update for {}: {title} ({page})", alert_text::format_duration(silent_ms)),
+        title: format!("No update for {}: {title} ({page})", time_format::format_duration(silent_ms)),
         heading_color: HeadingColor::Warning,
         paragraphs: vec![lead],
         facts: facts(news, Language::En),

@@ -13,7 +13,7 @@ use parallax_core::locale::Locale;
 use parallax_core::page::branding::Language;
 use parallax_core::time::Timestamp;
 
-use super::alert_text::zone_name;
+use super::time_format::zone_name;
 
 catalogue! {
     /// A catalogue. In a `*_lead`, the placeholder is the page, `named` by name and URL; in `subject`, the

@@ -21,10 +21,12 @@ pub mod operator_alert;
 pub mod pagerduty;
 mod personal_mail;
 pub mod plan_change;
+mod region_schema;
 mod slack;
 mod teams;
 mod telegram;
 mod text;
+mod time_format;
 
 use std::collections::BTreeMap;
 

@@ -8,9 +8,8 @@ use parallax_core::time::Timestamp;
 use parallax_core::vantage::Region;
 use serde::Serialize;
 
-use super::AgentLabel;
 use super::mail::{HeadingColor, MailContent};
-use super::text;
+use super::{AgentLabel, text, time_format};
 use wording::{message, title};
 
 /// An alert to the operator.
@@ -211,10 +210,7 @@ fn mail(news: &OperatorNotification, message: &str, installation: &str) -> MailM
         paragraphs: vec![message.to_owned()],
         facts: vec![
             ("Installation", installation.to_owned()),
-            (
-                if news.has_ended { "Resolved" } else { "Since" },
-                super::alert_text::format_time(news.at, chrono_tz::UTC),
-            ),
+            (if news.has_ended { "Resolved" } else { "Since" }, time_format::format_time(news.at, chrono_tz::UTC)),
         ],
         footer: vec![format!(
             "You received this email because your address is the operator's address of Parallax at {installation}."

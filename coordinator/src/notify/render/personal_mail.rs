@@ -11,7 +11,7 @@ use parallax_core::text::is_plain_name;
 use parallax_core::time::Timestamp;
 
 use super::mail::{HeadingColor, MailContent};
-use super::{alert_text, messages, text};
+use super::{messages, text, time_format};
 
 /// Maximum length of a name in UTF-16 units.
 const MAX_NAME: usize = 140;
@@ -101,7 +101,7 @@ pub fn destination_switched_off(
             format!("The destination {name} of {page} no longer receives alerts. {reason}"),
             next.to_owned(),
         ],
-        facts: vec![("Since", alert_text::format_time(at, zone))],
+        facts: vec![("Since", time_format::format_time(at, zone))],
         footer: vec![format!("You received this email as the owner of {page}.")],
         ..MailContent::default()
     }
@@ -143,7 +143,7 @@ pub fn monitor_unjudged(page: &Page, monitor: &Monitor, since: Timestamp, reason
         facts: vec![
             ("Reason", text::single_line(reason, MAX_REASON)),
             ("Target", text::single_line(&monitor.check.target(), MAX_REASON)),
-            ("Since", alert_text::format_time(since, page.timezone)),
+            ("Since", time_format::format_time(since, page.timezone)),
         ],
         footer: vec![format!("You receive this email once, as the owner of {of}.")],
         ..MailContent::default()

@@ -6,7 +6,7 @@ use parallax_core::plan::Plan;
 use parallax_core::time::Timestamp;
 
 use super::mail::{HeadingColor, MailContent};
-use super::{alert_text, text};
+use super::{text, time_format};
 
 /// Maximum length of a name in UTF-16 units.
 const MAX_NAME: usize = 140;
@@ -49,7 +49,7 @@ pub fn downgrade_mail(plan: Plan, stops: &DowngradeEffects, at: Timestamp) -> Ma
     }
     list.extend(more_line(stops.components.len(), "component monitors"));
     if let Some(interval) = stops.interval_ms {
-        list.push(format!("Monitors are checked every {}.", alert_text::format_duration(i64::from(interval))));
+        list.push(format!("Monitors are checked every {}.", time_format::format_duration(i64::from(interval))));
     }
     if stops.regions {
         list.push("Region settings are kept but not used.".to_owned());
@@ -71,7 +71,7 @@ pub fn downgrade_mail(plan: Plan, stops: &DowngradeEffects, at: Timestamp) -> Ma
         paragraphs: vec![format!(
             "Your account was moved to the {title} plan. Nothing is deleted: the features below work again on a plan that includes them."
         )],
-        facts: vec![("Since", alert_text::format_time(at, chrono_tz::UTC))],
+        facts: vec![("Since", time_format::format_time(at, chrono_tz::UTC))],
         list_title: "What no longer works",
         list,
         footer: vec!["You received this email as the owner of this account.".to_owned()],

@@ -176,10 +176,10 @@ fn a_second_round_that_saw_the_same_says_so_in_short() {
 fn times_name_their_zone_and_lengths_are_short() {
     let at = Timestamp::from_millis(1_772_357_405_000);
     assert_eq!(
-        alert_text::format_time(at, chrono_tz::Europe::Berlin),
+        time_format::format_time(at, chrono_tz::Europe::Berlin),
         "2026-03-01 10:30:05 (Europe/Berlin, UTC+01:00)"
     );
-    assert_eq!(alert_text::format_time(at, chrono_tz::UTC), "2026-03-01 09:30:05 (UTC)");
+    assert_eq!(time_format::format_time(at, chrono_tz::UTC), "2026-03-01 09:30:05 (UTC)");
     for (millis, words) in [
         (-5, "0 ms"),
         (250, "250 ms"),
@@ -189,7 +189,7 @@ fn times_name_their_zone_and_lengths_are_short() {
         (3_605_000, "1 h"),
         (90_000_000, "1 d 1 h"),
     ] {
-        assert_eq!(alert_text::format_duration(millis), words, "{millis}");
+        assert_eq!(time_format::format_duration(millis), words, "{millis}");
     }
 }
 

@@ -4,7 +4,6 @@ use parallax_core::time::Timestamp;
 
 use super::layout;
 use super::pending::PendingChanges;
-use super::stage::{document, put_document};
 use crate::storage::Result;
 use crate::storage::batch::MAX_EXPIRED_PER_OP;
 use crate::storage::blobs::{MAX_RESPONSE_BYTES_PER_KEY, MAX_RESPONSES_PER_KEY, StoredResponse, split_owner};
@@ -18,7 +17,7 @@ type ResponseTotals = (u64, u64);
 pub(super) fn store_response(pending: &mut PendingChanges<'_>, name: &str, it: &StoredResponse) -> Result<()> {
     delete_response(pending, name)?;
     pending.put(layout::expiry(it.expires_at, name), &())?;
-    put_document(pending, layout::stored_response(name), &(it.fingerprint, &it.response, it.expires_at))?;
+    pending.put_document(layout::stored_response(name), &(it.fingerprint, &it.response, it.expires_at))?;
     let Some((owner, rest)) = split_owner(name) else { return Ok(()) };
     let bytes = it.bytes(name) as u64;
     pending.put(response_key(owner, it.expires_at, rest), &bytes)?;
@@ -52,7 +51,7 @@ pub(super) fn delete_expired(pending: &mut PendingChanges<'_>, now: Timestamp) -
 
 fn delete_response(pending: &mut PendingChanges<'_>, name: &str) -> Result<()> {
     let key = layout::stored_response(name);
-    let Some((_, (_, _, expires_at))) = document::<ResponseRecord>(pending, &key)? else { return Ok(()) };
+    let Some((_, (_, _, expires_at))) = pending.document::<ResponseRecord>(&key)? else { return Ok(()) };
     pending.delete(layout::expiry(expires_at, name))?;
     pending.delete(key)?;
     match split_owner(name) {

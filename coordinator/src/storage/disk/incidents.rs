@@ -14,8 +14,7 @@ use super::engine_error;
 use super::layout::{self, TreeKey};
 use super::pending::PendingChanges;
 use super::record_read::{list, read_record, versioned};
-use super::sealing::SealedTree;
-use super::stage::{document, put_document};
+use super::sealed_tree::SealedTree;
 use crate::storage::{PageCounts, Result, VersionedValue};
 
 /// Stores an incident and its list entries, if its page exists.
@@ -31,7 +30,7 @@ pub(super) fn put_incident(pending: &mut PendingChanges<'_>, incident: &Incident
     if let Some(window) = MaintenanceWindow::of(incident) {
         pending.put(list_key(layout::WINDOWS_OF, incident), &window)?;
     }
-    put_document(pending, layout::incident(incident.id), incident)
+    pending.put_document(layout::incident(incident.id), incident)
 }
 
 /// Deletes an incident.
@@ -45,11 +44,11 @@ pub(super) fn put_series(pending: &mut PendingChanges<'_>, series: &Series) -> R
     if !pending.contains(&layout::page(series.page))? {
         return Ok(());
     }
-    if let Some((_, old)) = document::<Series>(pending, &layout::series(series.id))? {
+    if let Some((_, old)) = pending.document::<Series>(&layout::series(series.id))? {
         pending.delete(layout::series_entry(old.page, old.id))?;
     }
     pending.put(layout::series_entry(series.page, series.id), &series.stopped_at.is_none())?;
-    put_document(pending, layout::series(series.id), series)
+    pending.put_document(layout::series(series.id), series)
 }
 
 /// Deletes a page's stopped series, except the `kept` with the highest ids.
@@ -77,13 +76,13 @@ pub(super) fn put_deploy(pending: &mut PendingChanges<'_>, deploy: &Deploy) -> R
     delete_deploy(pending, deploy.id)?;
     let key = layout::page_list_entry(layout::DEPLOYS_OF, deploy.page, deploy.at, deploy.id.to_u128());
     pending.put(key, &())?;
-    put_document(pending, layout::deploy(deploy.id), deploy)
+    pending.put_document(layout::deploy(deploy.id), deploy)
 }
 
 /// Deletes a deploy marker.
 pub(super) fn delete_deploy(pending: &mut PendingChanges<'_>, id: DeployId) -> Result<()> {
     let key = layout::deploy(id);
-    let Some((_, old)) = document::<Deploy>(pending, &key)? else { return Ok(()) };
+    let Some((_, old)) = pending.document::<Deploy>(&key)? else { return Ok(()) };
     pending.delete(layout::page_list_entry(layout::DEPLOYS_OF, old.page, old.at, id.to_u128()))?;
     pending.delete(key)
 }
@@ -189,7 +188,7 @@ pub(super) fn page_counts(tree: &SealedTree, page: PageId) -> Result<PageCounts>
 }
 
 fn delete_list_entries(pending: &mut PendingChanges<'_>, id: IncidentId) -> Result<()> {
-    let Some((_, old)) = document::<Incident>(pending, &layout::incident(id))? else { return Ok(()) };
+    let Some((_, old)) = pending.document::<Incident>(&layout::incident(id))? else { return Ok(()) };
     for prefix in [layout::INCIDENTS_OF, layout::OPEN_OF, layout::WINDOWS_OF] {
         pending.delete(list_key(prefix, &old))?;
     }

@@ -10,7 +10,7 @@ use super::layout::{self, META_KEY, PAGES, SCHEMA, SCHEMA_KEY};
 use super::legacy_records::PageOfSchema4;
 use super::meta::StoreState;
 use super::record_read::list;
-use super::sealing::SealedTree;
+use super::sealed_tree::SealedTree;
 use super::writer::DurableFiles;
 use super::{SharedStore, engine_error, io_error, record, snapshot, snapshots_folder};
 use crate::storage::{Result, StoreError};

@@ -17,7 +17,6 @@ use super::layout::{self, TreeKey};
 use super::pending::PendingChanges;
 use super::reader::DiskReader;
 use super::record_read::{read_record, versioned};
-use super::stage::{document, put_document};
 use crate::storage::batch::MAX_TRIMMED_PER_OP;
 use crate::storage::{NotificationRead, Result, VersionedValue, WaitingDelivery};
 
@@ -32,13 +31,13 @@ pub(super) fn put_destination(pending: &mut PendingChanges<'_>, destination: &De
     delete_destination(pending, destination.id)?;
     let id = destination.id.to_u128();
     pending.put(layout::list_entry(layout::DESTINATIONS_OF, destination.page, id), &())?;
-    put_document(pending, layout::destination(destination.id), destination)
+    pending.put_document(layout::destination(destination.id), destination)
 }
 
 /// Deletes a destination.
 pub(super) fn delete_destination(pending: &mut PendingChanges<'_>, id: DestinationId) -> Result<()> {
     let key = layout::destination(id);
-    let Some((_, old)) = document::<Destination>(pending, &key)? else { return Ok(()) };
+    let Some((_, old)) = pending.document::<Destination>(&key)? else { return Ok(()) };
     pending.delete(layout::list_entry(layout::DESTINATIONS_OF, old.page, id.to_u128()))?;
     pending.delete(key)
 }
@@ -52,13 +51,13 @@ pub(super) fn put_subscriber(pending: &mut PendingChanges<'_>, subscriber: &Subs
     let id = subscriber.id.to_u128();
     pending.put(layout::list_entry(layout::SUBSCRIBERS_OF, subscriber.page, id), &())?;
     pending.put(layout::contact(subscriber.page, subscriber.fingerprint), &subscriber.id)?;
-    put_document(pending, layout::subscriber(subscriber.id), subscriber)
+    pending.put_document(layout::subscriber(subscriber.id), subscriber)
 }
 
 /// Deletes a subscriber.
 pub(super) fn delete_subscriber(pending: &mut PendingChanges<'_>, id: SubscriberId) -> Result<()> {
     let key = layout::subscriber(id);
-    let Some((_, old)) = document::<Subscriber>(pending, &key)? else { return Ok(()) };
+    let Some((_, old)) = pending.document::<Subscriber>(&key)? else { return Ok(()) };
     pending.delete(layout::list_entry(layout::SUBSCRIBERS_OF, old.page, id.to_u128()))?;
     let contact = layout::contact(old.page, old.fingerprint);
     if pending.get::<SubscriberId>(&contact)? == Some(id) {
@@ -78,12 +77,12 @@ pub(super) fn put_bulletin(pending: &mut PendingChanges<'_>, bulletin: &Bulletin
     if !bulletin.is_complete {
         pending.put(layout::open_bulletin(bulletin.id), &())?;
     }
-    put_document(pending, layout::bulletin(bulletin.id), bulletin)
+    pending.put_document(layout::bulletin(bulletin.id), bulletin)
 }
 
 fn delete_bulletin(pending: &mut PendingChanges<'_>, id: BulletinId) -> Result<()> {
     let key = layout::bulletin(id);
-    let Some((_, old)) = document::<Bulletin>(pending, &key)? else { return Ok(()) };
+    let Some((_, old)) = pending.document::<Bulletin>(&key)? else { return Ok(()) };
     pending.delete(layout::list_entry(layout::BULLETINS_OF, old.page, id.to_u128()))?;
     pending.delete(layout::open_bulletin(id))?;
     pending.delete(key)
@@ -102,12 +101,12 @@ pub(super) fn put_delivery(pending: &mut PendingChanges<'_>, delivery: &Delivery
         let queued: QueueEntry = (delivery.ordering_key(), delivery.seq, due);
         pending.put(layout::queued(delivery.id), &queued)?;
     }
-    put_document(pending, layout::delivery(delivery.id), delivery)
+    pending.put_document(layout::delivery(delivery.id), delivery)
 }
 
 fn delete_delivery(pending: &mut PendingChanges<'_>, id: DeliveryId) -> Result<()> {
     let key = layout::delivery(id);
-    let Some((_, old)) = document::<Delivery>(pending, &key)? else { return Ok(()) };
+    let Some((_, old)) = pending.document::<Delivery>(&key)? else { return Ok(()) };
     pending.delete(layout::delivery_of(old.page, id.to_u128()))?;
     pending.delete(layout::queued(id))?;
     pending.delete(key)
@@ -163,7 +162,7 @@ pub(super) fn put_page_document<T: Serialize>(
     key: TreeKey,
     value: &T,
 ) -> Result<()> {
-    if pending.contains(&layout::page(page))? { put_document(pending, key, value) } else { Ok(()) }
+    if pending.contains(&layout::page(page))? { pending.put_document(key, value) } else { Ok(()) }
 }
 
 fn ids(pending: &PendingChanges<'_>, prefix: &[u8], limit: usize) -> Result<Vec<u128>> {

@@ -8,7 +8,6 @@ use parallax_core::time::Timestamp;
 
 use super::layout;
 use super::pending::PendingChanges;
-use super::stage::{document, put_document};
 use crate::storage::Result;
 use crate::storage::batch::MAX_EXPIRED_PER_OP;
 
@@ -20,7 +19,7 @@ pub(super) fn put(pending: &mut PendingChanges<'_>, page: &Page) -> Result<()> {
         pending.put(layout::custom_host(host), &page.id)?;
     }
     pending.put(layout::page_of(page.account, page.id), &())?;
-    put_document(pending, layout::page(page.id), page)
+    pending.put_document(layout::page(page.id), page)
 }
 
 /// Deletes a page, with its names and pictures.
@@ -56,7 +55,7 @@ pub(super) fn delete_expired_reservations(pending: &mut PendingChanges<'_>, now:
 }
 
 fn delete_index_entries(pending: &mut PendingChanges<'_>, id: PageId) -> Result<()> {
-    let Some((_, old)) = document::<Page>(pending, &layout::page(id))? else { return Ok(()) };
+    let Some((_, old)) = pending.document::<Page>(&layout::page(id))? else { return Ok(()) };
     for name in [Some(layout::slug(&old.slug)), old.custom_domain.as_deref().map(layout::custom_host)] {
         if let Some(key) = name
             && pending.get::<PageId>(&key)? == Some(id)

@@ -10,7 +10,7 @@ use sled::IVec;
 
 use super::layout::{self, TreeKey};
 use super::meta::StoreState;
-use super::sealing::SealedTree;
+use super::sealed_tree::SealedTree;
 use super::{engine_error, record};
 use crate::storage::Result;
 
@@ -62,6 +62,17 @@ impl<'a> PendingChanges<'a> {
     pub(super) fn get<T: DeserializeOwned>(&self, key: &[u8]) -> Result<Option<T>> {
         let Some(head) = self.head(key)? else { return Ok(None) };
         record::open(key, &head, |part| self.head(part), self.tree.keyring()).map(Some)
+    }
+
+    /// Returns a document with the revision at which it was written.
+    pub(super) fn document<T: DeserializeOwned>(&self, key: &[u8]) -> Result<Option<(u64, T)>> {
+        self.get(key)
+    }
+
+    /// Writes a document at the current batch's revision.
+    pub(super) fn put_document<T: Serialize>(&mut self, key: TreeKey, value: &T) -> Result<()> {
+        let revision = self.meta.revision;
+        self.put(key, &(revision, value))
     }
 
     /// Returns true if the key has a value.

@@ -32,7 +32,7 @@ use super::idempotency::ResponseRecord;
 use super::layout::{self, SCHEMA, TreeKey};
 use super::meta::StoreState;
 use super::record_read::{key_after, list, read_record, seq_of, versioned};
-use super::sealing::SealedTree;
+use super::sealed_tree::SealedTree;
 use super::{SharedStore, cache_eviction, engine_error, files, incidents, integrity, snapshot};
 use crate::storage::{
     Block, Checkpoint, JournalEvent, PageCounts, ReadingsEntry, Result, Rollup, StoreCounts, StoreError, StoreRead,

@@ -4,7 +4,7 @@ use serde::de::DeserializeOwned;
 use sled::IVec;
 
 use super::layout::{self, TreeKey};
-use super::sealing::SealedTree;
+use super::sealed_tree::SealedTree;
 use super::{engine_error, record};
 use crate::storage::{Result, VersionedValue};
 

@@ -83,7 +83,7 @@ fn require(pending: &PendingChanges<'_>, expect: &Expect) -> Result<()> {
 
 fn holds(pending: &PendingChanges<'_>, expect: &Expect) -> Result<bool> {
     fn is<T: DeserializeOwned>(pending: &PendingChanges<'_>, key: &[u8], so: Presence) -> Result<bool> {
-        Ok(so.holds(document::<T>(pending, key)?.map(|(revision, _)| revision)))
+        Ok(so.holds(pending.document::<T>(key)?.map(|(revision, _)| revision)))
     }
     Ok(match expect {
         Expect::Account(id, so) => is::<parallax_core::account::Account>(pending, &layout::account(*id), *so)?,
@@ -110,7 +110,8 @@ fn holds(pending: &PendingChanges<'_>, expect: &Expect) -> Result<bool> {
         Expect::HostnameFree(host, page) => {
             pending.get::<PageId>(&layout::custom_host(host))?.is_none_or(|owner| owner == *page)
         }
-        Expect::InvitationUnused(id) => document::<Invitation>(pending, &layout::invitation(*id))?
+        Expect::InvitationUnused(id) => pending
+            .document::<Invitation>(&layout::invitation(*id))?
             .is_some_and(|(_, invitation)| invitation.used_by.is_none()),
         Expect::MonitorsBelow(account, limit) => monitors(pending, *account, true)? < *limit as usize,
         Expect::ComponentsBelow(account, limit) => monitors(pending, *account, false)? < *limit as usize,
@@ -139,18 +140,9 @@ fn monitors(pending: &PendingChanges<'_>, account: AccountId, counted: bool) -> 
     Ok(count)
 }
 
-pub(super) fn document<T: DeserializeOwned>(pending: &PendingChanges<'_>, key: &[u8]) -> Result<Option<(u64, T)>> {
-    pending.get(key)
-}
-
-pub(super) fn put_document<T: Serialize>(pending: &mut PendingChanges<'_>, key: TreeKey, value: &T) -> Result<()> {
-    let revision = pending.meta.revision;
-    pending.put(key, &(revision, value))
-}
-
 fn apply(pending: &mut PendingChanges<'_>, op: &Op) -> Result<()> {
     match op {
-        Op::PutAccount(account) => put_document(pending, layout::account(account.id), account),
+        Op::PutAccount(account) => pending.put_document(layout::account(account.id), account),
         Op::DeleteAccount(id) => pending.delete(layout::account(*id)),
         Op::PutPage(page) => pages::put(pending, page),
         Op::DeletePage(id) => {
@@ -167,15 +159,15 @@ fn apply(pending: &mut PendingChanges<'_>, op: &Op) -> Result<()> {
         Op::PutKey(key) => {
             delete_key_entry(pending, key.id)?;
             pending.put(layout::key_of(key.account, key.id), &())?;
-            put_document(pending, layout::key(key.id), key)
+            pending.put_document(layout::key(key.id), key)
         }
         Op::DeleteKey(id) => {
             delete_key_entry(pending, *id)?;
             pending.delete(layout::key(*id))
         }
-        Op::PutAgent(agent) => put_document(pending, layout::agent(agent.id), agent),
+        Op::PutAgent(agent) => pending.put_document(layout::agent(agent.id), agent),
         Op::DeleteAgent(id) => pending.delete(layout::agent(*id)),
-        Op::PutInvitation(invitation) => put_document(pending, layout::invitation(invitation.id), invitation),
+        Op::PutInvitation(invitation) => pending.put_document(layout::invitation(invitation.id), invitation),
         Op::DeleteInvitation(id) => pending.delete(layout::invitation(*id)),
         Op::PutIncident(incident) => incidents::put_incident(pending, incident),
         Op::DeleteIncident(id) => incidents::delete_incident(pending, *id),
@@ -232,7 +224,7 @@ fn put_monitor_record<T: Serialize>(
 }
 
 fn delete_key_entry(pending: &mut PendingChanges<'_>, id: parallax_core::id::KeyId) -> Result<()> {
-    match document::<ApiKey>(pending, &layout::key(id))? {
+    match pending.document::<ApiKey>(&layout::key(id))? {
         Some((_, old)) => pending.delete(layout::key_of(old.account, id)),
         None => Ok(()),
     }
@@ -240,7 +232,7 @@ fn delete_key_entry(pending: &mut PendingChanges<'_>, id: parallax_core::id::Key
 
 fn put_monitor(pending: &mut PendingChanges<'_>, monitor: &Monitor) -> Result<()> {
     let id = monitor.id;
-    match document::<Monitor>(pending, &layout::monitor(id))? {
+    match pending.document::<Monitor>(&layout::monitor(id))? {
         Some((_, old)) if old.page != monitor.page => pending.delete(layout::monitor_of(old.page, id))?,
         Some(_) => {}
         // Recreated under a deleted id: it must not inherit history that is not deleted yet.
@@ -251,12 +243,12 @@ fn put_monitor(pending: &mut PendingChanges<'_>, monitor: &Monitor) -> Result<()
     }
     let counted = monitor.check.kind() != CheckKind::Component;
     pending.put(layout::monitor_of(monitor.page, id), &counted)?;
-    put_document(pending, layout::monitor(id), monitor)
+    pending.put_document(layout::monitor(id), monitor)
 }
 
 fn delete_monitor(pending: &mut PendingChanges<'_>, id: MonitorId) -> Result<()> {
     let key = layout::monitor(id);
-    let Some((_, old)) = document::<Monitor>(pending, &key)? else { return Ok(()) };
+    let Some((_, old)) = pending.document::<Monitor>(&key)? else { return Ok(()) };
     pending.delete(key)?;
     pending.delete(layout::monitor_of(old.page, id))?;
     pending.delete(layout::machine(id))?;

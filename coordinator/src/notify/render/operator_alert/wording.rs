@@ -112,14 +112,14 @@ pub(super) fn message(matter: &ProblemDetails, ended: bool) -> String {
                 format!("{count} hostnames' certificates")
             },
             clean(first),
-            super::super::alert_text::format_time(*ends_at, chrono_tz::UTC),
+            super::super::time_format::format_time(*ends_at, chrono_tz::UTC),
         ),
         (ProblemDetails::AcmeCertificatesExpiring { .. }, true) => {
             "All certificates of hostnames have been renewed.".to_owned()
         }
         (ProblemDetails::CertificateFileExpiring(ends_at), false) => format!(
             "The certificate in the files of [tls] expires at {}. Replace the files; the new certificate is loaded within a minute.",
-            super::super::alert_text::format_time(*ends_at, chrono_tz::UTC)
+            super::super::time_format::format_time(*ends_at, chrono_tz::UTC)
         ),
         (ProblemDetails::CertificateFileExpiring(_), true) => {
             "The files of [tls] contain a new certificate.".to_owned()

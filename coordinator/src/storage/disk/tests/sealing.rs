@@ -7,7 +7,8 @@ use parallax_core::destination::{Channel, Destination};
 use parallax_core::monitor::Monitor;
 use parallax_core::subscriber::{Contact, Subscriber};
 
-use super::super::sealing::{KEYS_KEY, SealedTree, holds_secrets};
+use super::super::sealed_tree::SealedTree;
+use super::super::sealing::{KEYS_KEY, holds_secrets};
 use super::*;
 use crate::storage::StoredResponse;
 

@@ -7,7 +7,7 @@ use parallax_core::page::Page;
 
 use super::super::legacy_records::PageOfSchema4;
 use super::super::meta::StoreStateOfSchema1;
-use super::super::sealing::SealedTree;
+use super::super::sealed_tree::SealedTree;
 use super::crash_harness::survives;
 use super::*;
 
