@@ -4,12 +4,12 @@ mod card;
 
 use std::collections::BTreeSet;
 
-use askama::Template;
 use chrono::{Datelike, Days, NaiveDate};
 use parallax_core::page::Page;
 use parallax_core::page_view::{IncidentView, PageView, UptimeDay};
 use parallax_core::rollup::{OutcomeCounts, day_of};
 use parallax_core::time::Timestamp;
+use parallax_template::template_file;
 
 use super::assets;
 use super::format;
@@ -70,8 +70,8 @@ pub fn build_past_days(board: &PageView, root: &str, most: u64) -> Vec<PastDay> 
 }
 
 /// Page of one incident.
-#[derive(Debug, Clone, Template)]
-#[template(path = "public/incident.html")]
+#[template_file("public/incident.html")]
+#[derive(Debug, Clone)]
 pub struct IncidentPage {
     frame: PageFrame,
     card: IncidentCard,
@@ -87,8 +87,8 @@ impl IncidentPage {
 }
 
 /// Page of one month.
-#[derive(Debug, Clone, Template)]
-#[template(path = "public/history.html")]
+#[template_file("public/history.html")]
+#[derive(Debug, Clone)]
 pub struct HistoryPage {
     frame: PageFrame,
     name: String,

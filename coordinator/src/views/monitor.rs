@@ -1,12 +1,12 @@
 //! Monitor views: its row on the page, and its own page with a longer chart and its outages.
 
-use askama::Template;
 use parallax_core::deploy::Deploy;
 use parallax_core::event::MonitorStatus;
 use parallax_core::outage::Outage;
 use parallax_core::page::Page;
 use parallax_core::page_view::{IncidentView, MonitorView, PageView, TimeRange, worst_first};
 use parallax_core::time::Timestamp;
+use parallax_template::template_file;
 
 use super::assets;
 use super::chart::{self, ChartView};
@@ -165,8 +165,8 @@ fn error_budget(shown: &MonitorView, target: f64, said: &PageMessages) -> Option
 }
 
 /// Page of one monitor.
-#[derive(Debug, Clone, Template)]
-#[template(path = "public/monitor.html")]
+#[template_file("public/monitor.html")]
+#[derive(Debug, Clone)]
 pub struct MonitorPage {
     frame: PageFrame,
     name: String,

@@ -1,10 +1,10 @@
 //! The public status page, and the frame that all pages share.
 
-use askama::Template;
 use parallax_core::page::Page;
 use parallax_core::page::branding::Theme;
 use parallax_core::page_view::{IncidentView, PageView, TimeRange, worst_first};
 use parallax_core::time::Timestamp;
+use parallax_template::template_file;
 
 use super::assets;
 use super::format::{self, FormattedTime};
@@ -137,8 +137,8 @@ pub fn range_links(path: &str, shown: TimeRange, words: &PageMessages) -> Vec<Ra
 }
 
 /// The status page.
-#[derive(Debug, Clone, Template)]
-#[template(path = "public/page.html")]
+#[template_file("public/page.html")]
+#[derive(Debug, Clone)]
 pub struct StatusPage {
     frame: PageFrame,
     headline: Headline,
