@@ -1,6 +1,7 @@
 //! Rules that compilers do not check: imports, file length and header, leftovers, licences and banned crates.
 
 mod dependencies;
+mod front_end;
 mod imports;
 mod language;
 mod security;
