@@ -1,3 +1,3 @@
 // Keeps an embedded page up to date while it is visible.
-renewal.tick();
-renewal.begin();
+liveUpdates.updateTimes();
+liveUpdates.start();

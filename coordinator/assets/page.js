@@ -1,187 +1,291 @@
 // Progressive enhancement of a page: live updates, local times, keyboard navigation of uptime bars, and a theme switch.
 (() => {
   "use strict";
-  const root = document.documentElement, body = document.body;
-  const { $, lang, write } = renewal;
+  const root = document.documentElement;
+  const body = document.body;
+  const { all, lang, setText } = liveUpdates;
 
   // Theme: the owner's or the system's, unless the visitor chose another.
-  const own = root.dataset.own ?? root.dataset.theme;
-  const theme = document.getElementById("theme");
-  const store = {
-    get: (key) => { try { return localStorage.getItem(key); } catch { return null; } },
-    set: (key, value) => { try { value ? localStorage.setItem(key, value) : localStorage.removeItem(key); } catch { /* private mode */ } },
+  const ownersTheme = root.dataset.own ?? root.dataset.theme;
+  const themeButton = document.getElementById("theme");
+  const themes = ["", "light", "dark"];
+  const labels = themeButton?.dataset || {};
+  const themeNames = {
+    "": ownersTheme ? labels.page : labels.system,
+    light: labels.light,
+    dark: labels.dark,
   };
-  const themes = ["", "light", "dark"], says = theme?.dataset || {};
-  const names = { "": own ? says.page : says.system, light: says.light, dark: says.dark };
-  const paint = (name) => {
-    if (name || own) root.dataset.theme = name || own; else delete root.dataset.theme;
-    if (theme) { theme.title = says.label.replace("{0}", names[name]); theme.querySelector(".vh").textContent = theme.title; }
+  const storedTheme = () => {
+    try {
+      return localStorage.getItem("theme");
+    } catch {
+      return null;
+    }
   };
-  let chosen = themes.includes(store.get("theme")) ? store.get("theme") : "";
-  paint(chosen);
-  if (theme) {
-    theme.hidden = false;
-    theme.onclick = () => {
-      chosen = themes[(themes.indexOf(chosen) + 1) % themes.length];
-      store.set("theme", chosen);
-      paint(chosen);
+  const storeTheme = (theme) => {
+    try {
+      if (theme) localStorage.setItem("theme", theme);
+      else localStorage.removeItem("theme");
+    } catch {
+      // Private mode.
+    }
+  };
+  const applyTheme = (theme) => {
+    if (theme || ownersTheme) root.dataset.theme = theme || ownersTheme;
+    else delete root.dataset.theme;
+    if (themeButton) {
+      themeButton.title = labels.label.replace("{0}", themeNames[theme]);
+      themeButton.querySelector(".vh").textContent = themeButton.title;
+    }
+  };
+  let chosenTheme = themes.includes(storedTheme()) ? storedTheme() : "";
+  applyTheme(chosenTheme);
+  if (themeButton) {
+    themeButton.hidden = false;
+    themeButton.onclick = () => {
+      chosenTheme = themes[(themes.indexOf(chosenTheme) + 1) % themes.length];
+      storeTheme(chosenTheme);
+      applyTheme(chosenTheme);
     };
   }
 
-  // Times in the visitor's time zone.
-  const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
-  const year = new Date().getFullYear();
-  const times = (from, onPaper = false) => {
-    for (const time of $("time[data-f]", from)) {
-      const at = new Date(time.dateTime), shape = time.dataset.f;
-      if (isNaN(at)) continue;
-      if (shape === "in") { write(time, renewal.until(time)); continue; }
-      if (!time.title) time.title = time.textContent;
-      if (shape === "ago" && !onPaper) { write(time, renewal.age(time)); continue; }
-      // t: date and time; w: with the weekday; c: time only; d: date only.
-      const options = shape === "c" ? {} : { day: "numeric", month: "short" };
-      if (shape !== "c" && (onPaper || (shape !== "d" && at.getFullYear() !== year))) options.year = "numeric";
-      if (shape === "w") options.weekday = "short";
-      if (shape !== "d") Object.assign(options, { hour: "2-digit", minute: "2-digit", hourCycle: "h23" });
-      write(time, at.toLocaleString(lang, options));
-    }
-    const said = document.getElementById("zone");
-    if (said && zone && zone !== said.dataset.zone) write(said, said.dataset.own.replace("{0}", zone));
+  // Times in the visitor's time zone. Formats: t is date and time, w has the weekday too, c is the time only, d the
+  // date only.
+  const timeZone = Intl.DateTimeFormat().resolvedOptions().timeZone;
+  const thisYear = new Date().getFullYear();
+  const localTime = (at, format, onPaper) => {
+    const options = format === "c" ? {} : { day: "numeric", month: "short" };
+    const isOtherYear = format !== "d" && at.getFullYear() !== thisYear;
+    if (format !== "c" && (onPaper || isOtherYear)) options.year = "numeric";
+    if (format === "w") options.weekday = "short";
+    if (format !== "d") Object.assign(options, { hour: "2-digit", minute: "2-digit", hourCycle: "h23" });
+    return at.toLocaleString(lang, options);
   };
-  times(document);
+  const showLocalTimes = (onPaper = false) => {
+    for (const time of all("time[data-f]")) {
+      const at = new Date(time.dateTime);
+      const format = time.dataset.f;
+      if (isNaN(at)) continue;
+      if (format === "in") {
+        setText(time, liveUpdates.timeUntil(time));
+        continue;
+      }
+      if (!time.title) time.title = time.textContent;
+      setText(time, format === "ago" && !onPaper ? liveUpdates.age(time) : localTime(at, format, onPaper));
+    }
+    const note = document.getElementById("zone");
+    if (note && timeZone && timeZone !== note.dataset.zone) {
+      setText(note, note.dataset.own.replace("{0}", timeZone));
+    }
+  };
+  showLocalTimes();
 
   // Printed pages show times instead of ages.
-  addEventListener("beforeprint", () => times(document, true));
-  addEventListener("afterprint", () => times(document));
+  addEventListener("beforeprint", () => showLocalTimes(true));
+  addEventListener("afterprint", () => showLocalTimes());
 
   // Touch has no hover: the first tap on a bar, or moving along the bars, shows its label; the next tap opens it.
-  let shown = null, touch = null;
-  const show = (bar) => {
-    shown?.classList.remove("shown");
-    shown = bar;
+  let labeledBar = null;
+  let touch = null;
+  const barOf = (target) => target.closest?.(".strip a");
+  const showLabel = (bar) => {
+    labeledBar?.classList.remove("shown");
+    labeledBar = bar;
     bar?.classList.add("shown");
     body.classList.toggle("quiet", !!bar);
   };
   document.addEventListener("pointerdown", (event) => {
-    const bar = event.target.closest?.(".strip a"), isNext = !!bar && bar === shown;
-    if (shown && !isNext) show(null);
+    const bar = barOf(event.target);
+    const isSecondTap = !!bar && bar === labeledBar;
+    if (labeledBar && !isSecondTap) showLabel(null);
     touch = null;
     if (!bar || event.pointerType !== "touch") return;
-    const { clientX: x, clientY: y } = event, { top, bottom } = bar.parentNode.getBoundingClientRect();
+    const { clientX: x, clientY: y } = event;
+    const { top, bottom } = bar.parentNode.getBoundingClientRect();
     // The label belongs to its bar and is much wider: moving over it must not select another bar.
-    touch = { x, y, strip: bar.parentNode, isNext, isOff: y < top || y > bottom };
+    const isOnLabel = y < top || y > bottom;
+    touch = { x, y, strip: bar.parentNode, isSecondTap, isOnLabel };
   });
-  document.addEventListener("pointermove", (event) => {
-    if (event.pointerType !== "touch") { show(null); return; }
-    if (!touch || touch.isOff) return;
-    const along = Math.abs(event.clientX - touch.x);
-    if (!touch.isAlong && (along < 8 || along < Math.abs(event.clientY - touch.y))) return;
+  const moveTouch = (event) => {
+    if (event.pointerType !== "touch") {
+      showLabel(null);
+      return;
+    }
+    if (!touch || touch.isOnLabel) return;
+    const distance = Math.abs(event.clientX - touch.x);
+    const isAlong = distance >= 8 && distance >= Math.abs(event.clientY - touch.y);
+    if (!touch.isAlong && !isAlong) return;
     touch.isAlong = true;
     // An update may have replaced the bars.
-    const strip = touch.strip.isConnected ? touch.strip : shown?.parentNode;
+    const strip = touch.strip.isConnected ? touch.strip : labeledBar?.parentNode;
     if (!strip) return;
     touch.strip = strip;
     const { top, height } = strip.getBoundingClientRect();
     const bar = document.elementFromPoint(event.clientX, top + height / 2)?.closest(".strip a");
-    if (bar && bar !== shown && bar.parentNode === strip) { touch.isNext = false; show(bar); }
-  }, { passive: true });
+    if (bar && bar !== labeledBar && bar.parentNode === strip) {
+      touch.isSecondTap = false;
+      showLabel(bar);
+    }
+  };
+  document.addEventListener("pointermove", moveTouch, { passive: true });
   // The page scrolls instead.
-  document.addEventListener("pointercancel", () => { touch = null; show(null); });
+  document.addEventListener("pointercancel", () => {
+    touch = null;
+    showLabel(null);
+  });
   document.addEventListener("click", (event) => {
     // A click by keyboard always opens the bar.
-    const bar = touch && event.detail > 0 && event.target.closest?.(".strip a");
-    if (bar && !touch.isNext) { event.preventDefault(); show(bar); }
+    const bar = touch && event.detail > 0 && barOf(event.target);
+    if (bar && !touch.isSecondTap) {
+      event.preventDefault();
+      showLabel(bar);
+    }
     touch = null;
   });
 
   // The bars are one tab stop; arrow keys move within them. Escape hides the label until another bar is focused.
   const moves = { ArrowLeft: -1, ArrowRight: 1, PageUp: -7, PageDown: 7, Home: -1000, End: 1000 };
   document.addEventListener("keydown", (event) => {
-    if (event.key === "Escape") { show(null); body.classList.add("quiet"); $("details.pop[open]").forEach((it) => { it.open = false; it.firstElementChild.focus(); }); return; }
-    const strip = event.target.closest?.(".strip"), move = moves[event.key];
+    if (event.key === "Escape") {
+      showLabel(null);
+      body.classList.add("quiet");
+      for (const panel of all("details.pop[open]")) {
+        panel.open = false;
+        panel.firstElementChild.focus();
+      }
+      return;
+    }
+    const strip = event.target.closest?.(".strip");
+    const move = moves[event.key];
     if (!strip || !move || event.altKey || event.ctrlKey || event.metaKey) return;
-    const days = $("a", strip).filter((day) => day.getClientRects().length);
-    const at = days.indexOf(event.target.closest("a"));
-    const next = days[Math.min(days.length - 1, Math.max(0, at + move))];
+    const bars = all("a", strip).filter((bar) => bar.getClientRects().length);
+    const current = bars.indexOf(event.target.closest("a"));
+    const next = bars[Math.min(bars.length - 1, Math.max(0, current + move))];
     if (!next) return;
     event.preventDefault();
-    show(null);
-    days[at].tabIndex = -1;
+    showLabel(null);
+    bars[current].tabIndex = -1;
     next.tabIndex = 0;
     next.focus();
   });
-  document.addEventListener("focusin", (event) => { if (!shown && event.target.matches(".strip a")) body.classList.remove("quiet"); });
+  document.addEventListener("focusin", (event) => {
+    if (!labeledBar && event.target.matches(".strip a")) body.classList.remove("quiet");
+  });
   document.addEventListener("click", (event) => {
-    for (const pop of $("details.pop[open]")) if (!pop.contains(event.target)) pop.open = false;
+    for (const panel of all("details.pop[open]")) {
+      if (!panel.contains(event.target)) panel.open = false;
+    }
   });
 
   // Initial state of collapsible sections, and the visitor's changes, which survive updates.
-  const name = (it) => `${it.closest("[id]").id} ${it.className}`;
-  const folds = () => $("details.more,details.group");
-  const came = new Map(folds().map((it) => [name(it), it.open])), chose = new Map();
+  const sections = () => all("details.more,details.group");
+  const keyOf = (section) => `${section.closest("[id]").id} ${section.className}`;
+  const initiallyOpen = new Map(sections().map((section) => [keyOf(section), section.open]));
+  const openByVisitor = new Map();
 
   // Expand a linked day.
-  const target = () => {
+  const openLinkedDay = () => {
     const day = location.hash.startsWith("#d") && document.getElementById(location.hash.slice(1));
-    const folded = day && day.closest("details");
-    if (folded) { folded.open = true; day.scrollIntoView({ block: "center" }); }
+    const section = day && day.closest("details");
+    if (section) {
+      section.open = true;
+      day.scrollIntoView({ block: "center" });
+    }
   };
-  addEventListener("hashchange", target);
-  target();
+  addEventListener("hashchange", openLinkedDay);
+  openLinkedDay();
 
   // Copy buttons of snippets.
-  if (navigator.clipboard) for (const button of $("[data-copied]")) {
+  const setUpCopyButton = (button) => {
     button.hidden = false;
-    const text = button.previousElementSibling, says = button.textContent;
-    button.onclick = () => navigator.clipboard.writeText(text.textContent).then(() => {
+    const snippet = button.previousElementSibling;
+    const label = button.textContent;
+    const showCopied = () => {
       button.textContent = button.dataset.copied;
-      setTimeout(() => { button.textContent = says; }, 3000);
-    }, () => getSelection().selectAllChildren(text));
+      setTimeout(() => {
+        button.textContent = label;
+      }, 3000);
+    };
+    const select = () => getSelection().selectAllChildren(snippet);
+    button.onclick = () => navigator.clipboard.writeText(snippet.textContent).then(showCopied, select);
+  };
+  if (navigator.clipboard) all("[data-copied]").forEach(setUpCopyButton);
+
+  if (!("live" in body.dataset)) {
+    setInterval(liveUpdates.updateTimes, 1000);
+    return;
   }
 
-  if (!("live" in body.dataset)) { setInterval(renewal.tick, 1000); return; }
-
-  // Keep expanded sections, the selection and the focus across updates.
-  // Focused element: the nearest ancestor with an id, and the path from there.
-  const place = (held) => {
-    const near = held?.closest?.("main [id]");
-    if (!near || held === near) return null;
-    const way = held.matches(".strip a") ? `.strip a:nth-child(${[...held.parentNode.children].indexOf(held) + 1})`
-      : held.matches("summary") ? `${held.parentNode.className.split(" ").map((it) => `.${it}`).join("")}>summary`
-      : held.matches(".spans a") ? ".spans [aria-current]" : held.matches("a[href]") ? `a[href="${CSS.escape(held.getAttribute("href"))}"]` : null;
-    return way && [near.id, way];
+  // Keep expanded sections, the selection and the focus across updates: an element is found again by its nearest
+  // ancestor with an id, and a selector from there.
+  const selectorOf = (element) => {
+    const parent = element.parentNode;
+    if (element.matches(".strip a")) return `.strip a:nth-child(${[...parent.children].indexOf(element) + 1})`;
+    if (element.matches("summary")) return `.${parent.className.split(" ").join(".")}>summary`;
+    if (element.matches(".spans a")) return ".spans [aria-current]";
+    if (element.matches("a[href]")) return `a[href="${CSS.escape(element.getAttribute("href"))}"]`;
+    return null;
   };
-  const find = ([id, way]) => document.getElementById(id)?.querySelector(way);
-  renewal.begin((change) => {
-    for (const it of folds()) if (chose.has(name(it)) || it.open !== came.get(name(it))) chose.set(name(it), it.open);
-    const held = document.activeElement, stood = place(held), told = place(shown);
-    change();
-    for (const it of folds()) { came.set(name(it), it.open); it.open = chose.get(name(it)) ?? it.open; }
-    if (told && !shown.isConnected) show(find(told));
-    if (stood && document.activeElement !== held) {
-      const next = find(stood);
-      if (next?.matches(".strip a")) { $("a", next.parentNode).forEach((it) => { it.tabIndex = -1; }); next.tabIndex = 0; }
-      next?.focus({ preventScroll: true });
+  const placeOf = (element) => {
+    const ancestor = element?.closest?.("main [id]");
+    if (!ancestor || element === ancestor) return null;
+    const selector = selectorOf(element);
+    return selector && [ancestor.id, selector];
+  };
+  const find = ([id, selector]) => document.getElementById(id)?.querySelector(selector);
+  const restoreFocus = (element) => {
+    if (element?.matches(".strip a")) {
+      for (const bar of all("a", element.parentNode)) bar.tabIndex = -1;
+      element.tabIndex = 0;
     }
-    times(document);
+    element?.focus({ preventScroll: true });
+  };
+  liveUpdates.start((change) => {
+    for (const section of sections()) {
+      const key = keyOf(section);
+      if (openByVisitor.has(key) || section.open !== initiallyOpen.get(key)) openByVisitor.set(key, section.open);
+    }
+    const focused = document.activeElement;
+    const focusedPlace = placeOf(focused);
+    const labeledPlace = placeOf(labeledBar);
+    change();
+    for (const section of sections()) {
+      initiallyOpen.set(keyOf(section), section.open);
+      section.open = openByVisitor.get(keyOf(section)) ?? section.open;
+    }
+    if (labeledPlace && !labeledBar.isConnected) showLabel(find(labeledPlace));
+    if (focusedPlace && document.activeElement !== focused) restoreFocus(find(focusedPlace));
+    showLocalTimes();
   });
+
   // Load another range in place; on failure, navigate to it.
   document.addEventListener("click", (event) => {
     const link = event.target.closest?.(".spans a");
     if (!link || event.button || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return;
     event.preventDefault();
     const href = link.getAttribute("href");
-    renewal.go(href).catch(() => { location.href = href; });
+    liveUpdates.openInPlace(href).catch(() => {
+      location.href = href;
+    });
   });
-  let source, silent = 0;
+
+  let source;
+  let isInterrupted = false;
   const listen = () => {
     source?.close();
     if (document.hidden || !window.EventSource) return;
     source = new EventSource(`${body.dataset.root}/events`);
-    source.onmessage = renewal.soon;
+    source.onmessage = liveUpdates.refreshSoon;
     // Events may have been missed during an interruption.
-    source.onerror = () => { silent = 1; };
-    source.onopen = () => { if (silent) { silent = 0; renewal.soon(); } };
+    source.onerror = () => {
+      isInterrupted = true;
+    };
+    source.onopen = () => {
+      if (isInterrupted) {
+        isInterrupted = false;
+        liveUpdates.refreshSoon();
+      }
+    };
   };
   listen();
   document.addEventListener("visibilitychange", listen);

@@ -16,7 +16,9 @@
         } catch {
           button.textContent = "Not copied";
         }
-        setTimeout(() => { button.textContent = "Copy"; }, 2000);
+        setTimeout(() => {
+          button.textContent = "Copy";
+        }, 2000);
       });
       block.append(button);
     }
@@ -24,7 +26,9 @@
 
   const menu = one(".menu");
   const narrow = matchMedia("(max-width: 60em)");
-  const fold = () => { menu.open = !narrow.matches; };
+  const fold = () => {
+    menu.open = !narrow.matches;
+  };
   fold();
   narrow.addEventListener("change", fold);
   menu.addEventListener("click", (event) => {

@@ -6,5 +6,7 @@
   try {
     const chosen = localStorage.getItem("theme");
     if (chosen === "light" || chosen === "dark") root.dataset.theme = chosen;
-  } catch { /* private mode */ }
+  } catch {
+    // Private mode.
+  }
 })();

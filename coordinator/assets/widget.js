@@ -4,79 +4,106 @@
 // Stores nothing in the browser, and shows nothing if the status page is unreachable.
 (() => {
   "use strict";
-  const me = document.currentScript;
-  if (!me || !window.fetch || !Element.prototype.attachShadow) return;
-  const home = new URL(me.src).href.replace(/\/widget\.js.*$/, "");
-  const every = Math.max(15, Number(me.dataset.seconds) || 60) * 1000;
-  const css = `:host{all:initial}
-div{position:fixed;bottom:16px;right:16px;z-index:2147483000;box-sizing:border-box;max-width:min(360px,calc(100vw - 32px));
-font:15px/1.45 system-ui,-apple-system,"Segoe UI",Roboto,sans-serif;--bg:#fff;--ink:#15181d;--soft:#59606b;--line:#d5d7d4}
-div.left{right:auto;left:16px}
-section{display:flex;gap:12px;align-items:flex-start;background:var(--bg);color:var(--ink);border:1px solid var(--line);border-left:5px solid var(--c);
-border-radius:10px;padding:12px 14px;box-shadow:0 10px 30px -10px #0006}
-.unknown{--c:#868d96}.minor{--c:#c07e04}.major{--c:#d9642a}.critical{--c:#cf3f2b}.maintenance{--c:#6d8be0}
-p{margin:0}strong{display:block;font-weight:650;overflow-wrap:anywhere}span{color:var(--soft)}
-a{color:inherit;text-underline-offset:2px}
-button{font:inherit;line-height:1;min-width:28px;min-height:28px;margin:-4px -6px 0 auto;border:0;border-radius:6px;background:none;color:var(--soft);cursor:pointer}
-:focus-visible{outline:2px solid #6d8be0;outline-offset:2px}
-.dark{--bg:#16191e;--ink:#eceef1;--soft:#a7aeb9;--line:#333943}
-@media(prefers-color-scheme:dark){.auto{--bg:#16191e;--ink:#eceef1;--soft:#a7aeb9;--line:#333943}}`;
+  const script = document.currentScript;
+  if (!script || !window.fetch || !Element.prototype.attachShadow) return;
+  const pageUrl = new URL(script.src).href.replace(/\/widget\.js.*$/, "");
+  const interval = Math.max(15, Number(script.dataset.seconds) || 60) * 1000;
+  // The style sheet, filled in by the build.
+  const style = STYLE;
   // Texts in the page's language, filled in by the server.
-  const says = WORDS;
-  let place, dismissed = "", shown = "";
+  const texts = WORDS;
+  let region;
+  let dismissed = "";
+  let shown = "";
 
-  const make = (name, text, more) => {
-    const element = Object.assign(document.createElement(name), more);
+  const create = (name, text, properties) => {
+    const element = Object.assign(document.createElement(name), properties);
     if (text) element.textContent = text;
     return element;
   };
+
   // Live regions must exist before their text, or screen readers ignore it.
-  const settle = () => {
-    const host = make("parallax-status");
+  const createRegion = () => {
+    const host = create("parallax-status");
     const shadow = host.attachShadow({ mode: "open" });
     const sheet = new CSSStyleSheet();
-    sheet.replaceSync(css);
+    sheet.replaceSync(style);
     shadow.adoptedStyleSheets = [sheet];
-    const theme = ["light", "dark"].includes(me.dataset.theme) ? me.dataset.theme : "auto";
-    place = make("div", "", { className: `${theme} ${me.dataset.position === "left" ? "left" : ""}` });
-    place.setAttribute("role", "status");
-    place.setAttribute("aria-live", "polite");
-    shadow.append(place);
+    const theme = ["light", "dark"].includes(script.dataset.theme) ? script.dataset.theme : "auto";
+    const side = script.dataset.position === "left" ? "left" : "";
+    region = create("div", "", { className: `${theme} ${side}` });
+    region.setAttribute("role", "status");
+    region.setAttribute("aria-live", "polite");
+    shadow.append(region);
     document.body.append(host);
   };
+
   // The newest of the worst incidents (newest first); those without impact don't count.
   const ranks = ["minor", "major", "critical"];
-  const worst = (incidents) => ranks.reduce((found, rank) => incidents.find((one) => one.impact === rank) || found, undefined);
-  const show = ({ status, incidents = [], scheduled_maintenances: planned = [] }) => {
-    const unknown = status.parallax_indicator === "unknown";
-    const indicator = unknown ? "unknown" : String(status.indicator);
-    const current = indicator === "maintenance" ? planned.find((one) => one.status === "in_progress") : !unknown && worst(incidents);
-    const whole = says[indicator] || status.description;
-    const title = (current && current.name) || whole;
-    const said = indicator === "none" ? "" : `${indicator} ${title}`;
-    if (said === dismissed || !said) { if (shown) place.replaceChildren(); shown = ""; if (!said) dismissed = ""; return; }
-    if (said === shown) return;
-    shown = said;
-    const box = make("section", "", { className: indicator });
-    box.lang = says.lang;
-    box.setAttribute("aria-label", says.label);
-    const words = make("p");
-    const link = make("a", says.see, { href: home, target: "_blank", rel: "noopener" });
-    const line = make("span");
-    line.append(current ? `${whole}${says.stop} ` : "", link);
-    words.append(make("strong", title), line);
-    const close = make("button", "\u00d7", { type: "button", onclick: () => { dismissed = said; shown = ""; place.replaceChildren(); } });
-    close.setAttribute("aria-label", says.dismiss);
-    box.append(words, close);
-    place.replaceChildren(box);
+  const worst = (incidents) => {
+    const ofRank = (rank) => incidents.find((incident) => incident.impact === rank);
+    return ranks.reduce((found, rank) => ofRank(rank) || found, undefined);
   };
-  const look = async () => {
+  const currentOf = (indicator, incidents, windows) => {
+    if (indicator === "maintenance") return windows.find((one) => one.status === "in_progress");
+    return indicator !== "unknown" && worst(incidents);
+  };
+
+  const hide = () => {
+    if (shown) region.replaceChildren();
+    shown = "";
+  };
+  const notice = (indicator, title, summary) => {
+    const box = create("section", "", { className: indicator });
+    box.lang = texts.lang;
+    box.setAttribute("aria-label", texts.label);
+    const paragraph = create("p");
+    const line = create("span");
+    const link = create("a", texts.see, { href: pageUrl, target: "_blank", rel: "noopener" });
+    line.append(summary, link);
+    paragraph.append(create("strong", title), line);
+    const onclick = () => {
+      dismissed = shown;
+      hide();
+    };
+    const close = create("button", "\u00d7", { type: "button", onclick });
+    close.setAttribute("aria-label", texts.dismiss);
+    box.append(paragraph, close);
+    return box;
+  };
+  const show = ({ status, incidents = [], scheduled_maintenances: windows = [] }) => {
+    const isUnknown = status.parallax_indicator === "unknown";
+    const indicator = isUnknown ? "unknown" : String(status.indicator);
+    const current = currentOf(indicator, incidents, windows);
+    const description = texts[indicator] || status.description;
+    const title = (current && current.name) || description;
+    const key = indicator === "none" ? "" : `${indicator} ${title}`;
+    if (!key || key === dismissed) {
+      hide();
+      if (!key) dismissed = "";
+      return;
+    }
+    if (key === shown) return;
+    shown = key;
+    region.replaceChildren(notice(indicator, title, current ? `${description}${texts.stop} ` : ""));
+  };
+
+  const update = async () => {
     if (document.hidden) return;
     try {
-      const answer = await fetch(`${home}/api/v2/summary.json`, { credentials: "omit", referrerPolicy: "no-referrer" });
-      if (answer.ok) show(await answer.json());
-    } catch { /* Unreachable: show nothing. */ }
+      const options = { credentials: "omit", referrerPolicy: "no-referrer" };
+      const response = await fetch(`${pageUrl}/api/v2/summary.json`, options);
+      if (response.ok) show(await response.json());
+    } catch {
+      // Unreachable: show nothing.
+    }
   };
-  const begin = () => { settle(); look(); setInterval(look, every); document.addEventListener("visibilitychange", look); };
-  if (document.body) begin(); else document.addEventListener("DOMContentLoaded", begin);
+  const start = () => {
+    createRegion();
+    update();
+    setInterval(update, interval);
+    document.addEventListener("visibilitychange", update);
+  };
+  if (document.body) start();
+  else document.addEventListener("DOMContentLoaded", start);
 })();

@@ -42,7 +42,7 @@ mod tests {
 
     #[test]
     fn the_backgrounds_are_those_of_the_style_sheet() {
-        let css = include_str!("../../assets/site.css");
+        let css = crate::views::assets::all()[0].text;
         assert!(css.starts_with(":root{color-scheme:light dark;--bg:#f7f7f5;--card:#fff;"));
         assert!(css.contains("--bg:#0e1013;--card:#16191e;"));
         assert_eq!(

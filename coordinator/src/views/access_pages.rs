@@ -2,6 +2,7 @@
 //! about the page.
 
 use askama::Template;
+use parallax_template::template_file;
 
 use super::assets;
 use super::messages::{PageMessages, fill, in_english};
@@ -18,8 +19,8 @@ pub struct AccessContext {
 }
 
 /// A sign-in page.
-#[derive(Debug, Clone, Template)]
-#[template(path = "public/door.html")]
+#[template_file("public/door.html")]
+#[derive(Debug, Clone)]
 pub struct AccessPage {
     base: String,
     language: &'static str,

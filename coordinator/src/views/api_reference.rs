@@ -1,6 +1,6 @@
 //! HTML reference of the API: one page, built from the OpenAPI document.
 
-use askama::Template;
+use parallax_template::template_file;
 
 use super::assets;
 use super::markdown::Markup;
@@ -191,8 +191,7 @@ pub const SAMPLES: [CodeSample; 5] = [
 ];
 
 /// The HTML document.
-#[derive(Template)]
-#[template(path = "reference/page.html")]
+#[template_file("reference/page.html")]
 struct ReferencePage<'a> {
     it: &'a ApiReference,
 }

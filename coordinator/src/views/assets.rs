@@ -1,6 +1,5 @@
 //! Static assets (style sheets, scripts, icon) compiled into the binary, each under a content-hashed name.
 
-use std::borrow::Cow;
 use std::sync::LazyLock;
 
 use sha2::{Digest, Sha256};
@@ -13,28 +12,33 @@ pub struct Asset {
     /// Media type.
     pub media: &'static str,
     /// Content.
-    pub text: Cow<'static, str>,
+    pub text: &'static str,
 }
 
-static SITE: LazyLock<Asset> =
-    LazyLock::new(|| asset("site", "css", "text/css; charset=utf-8", include_str!("../../assets/site.css")));
-static THEME: LazyLock<Asset> = LazyLock::new(|| minified_script("theme", include_str!("../../assets/theme.js")));
-static PAGE: LazyLock<Asset> = LazyLock::new(|| {
-    let text = concat!(include_str!("../../assets/renewal.js"), include_str!("../../assets/page.js"));
-    minified_script("page", text)
-});
-static EMBED: LazyLock<Asset> = LazyLock::new(|| {
-    let text = concat!(include_str!("../../assets/renewal.js"), include_str!("../../assets/embed.js"));
-    minified_script("embed", text)
-});
-static REFERENCE_STYLE: LazyLock<Asset> = LazyLock::new(|| {
-    let text = include_str!("../../assets/reference.css");
-    asset("reference", "css", "text/css; charset=utf-8", text)
-});
+/// Media type of scripts.
+const SCRIPT: &str = "text/javascript; charset=utf-8";
+/// Media type of style sheets.
+const STYLE: &str = "text/css; charset=utf-8";
+
+/// Returns a file that the build script prepared.
+macro_rules! prepared {
+    ($name:literal) => {
+        include_str!(concat!(env!("OUT_DIR"), "/assets/", $name))
+    };
+}
+
+static SITE: LazyLock<Asset> = LazyLock::new(|| asset("site", "css", STYLE, prepared!("site.css")));
+static THEME: LazyLock<Asset> = LazyLock::new(|| asset("theme", "js", SCRIPT, prepared!("theme.js")));
+static PAGE: LazyLock<Asset> = LazyLock::new(|| asset("page", "js", SCRIPT, prepared!("page.js")));
+static EMBED: LazyLock<Asset> = LazyLock::new(|| asset("embed", "js", SCRIPT, prepared!("embed.js")));
+static REFERENCE_STYLE: LazyLock<Asset> =
+    LazyLock::new(|| asset("reference", "css", STYLE, prepared!("reference.css")));
 static REFERENCE_SCRIPT: LazyLock<Asset> =
-    LazyLock::new(|| minified_script("reference", include_str!("../../assets/reference.js")));
-static ICON: LazyLock<Asset> =
-    LazyLock::new(|| asset("icon", "svg", "image/svg+xml", include_str!("../../assets/icon.svg")));
+    LazyLock::new(|| asset("reference", "js", SCRIPT, prepared!("reference.js")));
+static ICON: LazyLock<Asset> = LazyLock::new(|| asset("icon", "svg", "image/svg+xml", prepared!("icon.svg")));
+
+/// Script for other websites, without its texts.
+pub const WIDGET: &str = prepared!("widget.js");
 
 /// All files.
 pub fn all() -> [&'static Asset; 7] {
@@ -76,19 +80,18 @@ pub fn icon() -> &'static str {
     &ICON.name
 }
 
-/// Strips comments and indentation from a script. No string literal in the scripts spans lines.
-fn minified_script(stem: &str, text: &str) -> Asset {
-    let lines = text.lines().map(str::trim_start).filter(|line| !line.is_empty() && !line.starts_with("//"));
-    let text = lines.fold(String::new(), |text, line| text + line + "\n");
-    asset(stem, "js", "text/javascript; charset=utf-8", text)
-}
-
-fn asset(stem: &str, ending: &str, media: &'static str, text: impl Into<Cow<'static, str>>) -> Asset {
-    let text = text.into();
+fn asset(stem: &str, ending: &str, media: &'static str, text: &'static str) -> Asset {
     let hash = Sha256::digest(text.as_bytes());
     let short: String = hash.iter().take(6).map(|byte| format!("{byte:02x}")).collect();
     Asset { name: format!("{stem}-{short}.{ending}"), media, text }
 }
+
+#[cfg(test)]
+#[path = "../../build/scripts.rs"]
+mod scripts;
+#[cfg(test)]
+#[path = "../../build/whitespace.rs"]
+mod whitespace;
 
 #[cfg(test)]
 mod tests {

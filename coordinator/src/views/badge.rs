@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use askama::Template;
 use parallax_core::headline::Indicator;
 use parallax_core::id::MonitorId;
 use parallax_core::page_view::{MonitorView, PageView};
+use parallax_template::template_file;
 
 use super::headline::HeadlineStatus;
 use super::link_preview::PreviewContent;
@@ -224,8 +224,8 @@ impl Badge {
     }
 }
 
-#[derive(Debug, Template)]
-#[template(path = "feeds/badge.svg")]
+#[template_file("feeds/badge.svg")]
+#[derive(Debug)]
 struct BadgeSvg {
     title: String,
     width: usize,

@@ -1,10 +1,10 @@
 //! Embeds: a compact status page for an iframe, and the script that shows a notice on other sites during a
 //! problem.
 
-use askama::Template;
 use parallax_core::incident::Impact;
 use parallax_core::page::branding::{Language, Theme};
 use parallax_core::page_view::{PageView, worst_first};
+use parallax_template::template_file;
 use serde_json::json;
 
 use super::assets;
@@ -18,10 +18,8 @@ use super::monitor_state::MonitorStateLabel;
 /// Maximum number of monitors listed.
 const MAX_MONITORS: usize = 30;
 
-/// Script without its texts. It finds the page by the URL it was loaded from.
-const WIDGET: &str = include_str!("../../assets/widget.js");
-
-/// Returns the script in a page's language. The data that it reads is in English only.
+/// Returns the script in a page's language. It finds the page by the URL it was loaded from; the data that it reads is
+/// in English only.
 pub fn widget_script(language: Language) -> String {
     let messages = messages::messages(language);
     let impact = |impact| messages.locale().impact(impact);
@@ -37,12 +35,12 @@ pub fn widget_script(language: Language) -> String {
         "maintenance": messages.kind_running,
         "unknown": messages.state_no_data,
     });
-    WIDGET.replacen("WORDS", &words.to_string(), 1)
+    assets::WIDGET.replacen("WORDS", &words.to_string(), 1)
 }
 
 /// Compact page for an iframe.
-#[derive(Debug, Clone, Template)]
-#[template(path = "feeds/embed.html")]
+#[template_file("feeds/embed.html")]
+#[derive(Debug, Clone)]
 pub struct EmbedPage {
     t: &'static PageMessages,
     theme: Option<&'static str>,
@@ -120,7 +118,7 @@ mod tests {
         for language in Language::ALL {
             let script = widget_script(language);
             assert!(script.len() < 5 * 1024 + 512, "{}", script.len());
-            for word in ["cookie", "localStorage", "sessionStorage", "innerHTML", "eval(", "WORDS"] {
+            for word in ["cookie", "localStorage", "sessionStorage", "innerHTML", "eval(", "WORDS", "STYLE"] {
                 assert!(!script.contains(word), "{word}");
             }
             let label = format!("\"label\":\"{}\"", messages::messages(language).widget_label);

@@ -1,9 +1,9 @@
 //! Embedding page: badges, iframe and notice for other sites, each with a preview and the snippet to copy.
 
-use askama::Template;
 use parallax_core::id::MonitorId;
 use parallax_core::page::Page;
 use parallax_core::time::Timestamp;
+use parallax_template::template_file;
 
 use super::assets;
 use super::frame::PageFrame;
@@ -23,8 +23,8 @@ const BADGE_PARAMETERS: [&str; 6] = [
 ];
 
 /// The embedding page.
-#[derive(Debug, Clone, Template)]
-#[template(path = "public/snippets.html")]
+#[template_file("public/snippets.html")]
+#[derive(Debug, Clone)]
 pub struct EmbedSnippetsPage {
     frame: PageFrame,
     /// Canonical URL of the page.

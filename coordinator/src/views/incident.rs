@@ -2,12 +2,12 @@
 
 use std::collections::BTreeSet;
 
-use askama::Template;
 use chrono::{Datelike, Days, NaiveDate};
 use parallax_core::page::Page;
 use parallax_core::page_view::{IncidentView, PageView, UptimeDay};
 use parallax_core::rollup::{OutcomeCounts, day_of};
 use parallax_core::time::Timestamp;
+use parallax_template::template_file;
 
 use super::assets;
 use super::format;
@@ -67,8 +67,8 @@ pub fn build_past_days(page_view: &PageView, root: &str, most: u64) -> Vec<PastD
 }
 
 /// Page of one incident.
-#[derive(Debug, Clone, Template)]
-#[template(path = "public/incident.html")]
+#[template_file("public/incident.html")]
+#[derive(Debug, Clone)]
 pub struct IncidentPage {
     frame: PageFrame,
     card: IncidentCard,
@@ -84,8 +84,8 @@ impl IncidentPage {
 }
 
 /// Page of one month.
-#[derive(Debug, Clone, Template)]
-#[template(path = "public/history.html")]
+#[template_file("public/history.html")]
+#[derive(Debug, Clone)]
 pub struct HistoryPage {
     frame: PageFrame,
     name: String,

@@ -1,10 +1,10 @@
 //! Monitor views: its row on the page, and its own page with a longer chart and its outages.
 
-use askama::Template;
 use parallax_core::event::MonitorStatus;
 use parallax_core::outage::Outage;
 use parallax_core::page_view::{IncidentView, MonitorView, PageView, worst_first};
 use parallax_core::time::Timestamp;
+use parallax_template::template_file;
 
 use super::assets;
 use super::chart::{self, ChartView};
@@ -124,8 +124,8 @@ fn error_budget(view: &MonitorView, target: f64, messages: &PageMessages) -> Opt
 }
 
 /// Page of one monitor.
-#[derive(Debug, Clone, Template)]
-#[template(path = "public/monitor.html")]
+#[template_file("public/monitor.html")]
+#[derive(Debug, Clone)]
 pub struct MonitorPage {
     frame: PageFrame,
     name: String,

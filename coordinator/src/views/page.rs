@@ -1,7 +1,7 @@
 //! The public status page.
 
-use askama::Template;
 use parallax_core::page_view::{IncidentView, PageView, worst_first};
+use parallax_template::template_file;
 
 use super::assets;
 use super::frame::PageFrame;
@@ -20,8 +20,8 @@ const PAST_DAYS: u64 = 7;
 const MAX_LATER: usize = 20;
 
 /// The status page.
-#[derive(Debug, Clone, Template)]
-#[template(path = "public/page.html")]
+#[template_file("public/page.html")]
+#[derive(Debug, Clone)]
 pub struct StatusPage {
     frame: PageFrame,
     headline: Headline,

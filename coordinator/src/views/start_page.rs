@@ -1,12 +1,13 @@
 //! Start page of the service itself: a short description and entry points for programs.
 
 use askama::Template;
+use parallax_template::template_file;
 
 use super::assets;
 
 /// The HTML document.
-#[derive(Debug, Clone, Template)]
-#[template(path = "public/root.html")]
+#[template_file("public/root.html")]
+#[derive(Debug, Clone)]
 pub struct StartPage<'a> {
     base: &'a str,
 }

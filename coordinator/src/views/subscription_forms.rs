@@ -7,6 +7,7 @@ use parallax_core::id::MonitorId;
 use parallax_core::page::Page;
 use parallax_core::time::Timestamp;
 use parallax_core::validation::ValidationErrors;
+use parallax_template::template_file;
 
 use super::assets;
 use super::frame::PageFrame;
@@ -140,8 +141,8 @@ pub enum SubscriptionStep {
 }
 
 /// HTML page of a step.
-#[derive(Debug, Clone, Template)]
-#[template(path = "public/forms.html")]
+#[template_file("public/forms.html")]
+#[derive(Debug, Clone)]
 pub struct SubscriptionPage {
     frame: PageFrame,
     title: &'static str,

@@ -3,6 +3,7 @@
 mod architecture;
 mod circles;
 mod dependencies;
+mod front_end;
 mod imports;
 mod language;
 mod module_reader;

@@ -220,9 +220,17 @@ pub(super) const CRATES: &[(&str, &[&str], &str)] = &[
         &["parallax-protocol", "parallax-dial", "parallax-certs"],
         "an agent measures; it does not apply the rules",
     ),
+    ("coordinator/template", &[], "the attribute for templates knows askama's attributes only"),
     (
         "coordinator",
-        &["parallax-core", "parallax-protocol", "parallax-dial", "parallax-certs", "parallax-agent"],
+        &[
+            "parallax-core",
+            "parallax-protocol",
+            "parallax-dial",
+            "parallax-certs",
+            "parallax-agent",
+            "parallax-template",
+        ],
         "nothing may depend on the tests",
     ),
 ];

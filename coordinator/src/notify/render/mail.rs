@@ -5,6 +5,7 @@ use parallax_core::delivery::MailMessage;
 use parallax_core::locale::fill;
 use parallax_core::page::Page;
 use parallax_core::page::branding::Language;
+use parallax_template::template_file;
 
 use super::alert_text::{AlertSeverity, AlertText};
 use super::{Alert, messages, text};
@@ -78,8 +79,7 @@ impl HeadingColor {
     }
 }
 
-#[derive(Template)]
-#[template(path = "letters/mail.html")]
+#[template_file("letters/mail.html")]
 struct Html<'a> {
     sheet: &'a MailContent,
 }
@@ -90,8 +90,7 @@ struct Text<'a> {
     sheet: &'a MailContent,
 }
 
-#[derive(Template)]
-#[template(path = "letters/footer.html")]
+#[template_file("letters/footer.html")]
 struct Footer<'a> {
     subscribed: &'a str,
     unsubscribe: &'a str,

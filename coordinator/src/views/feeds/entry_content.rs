@@ -1,7 +1,7 @@
 //! Content of a feed entry: all updates of an incident or window as HTML, newest first.
 
-use askama::Template;
 use parallax_core::page_view::IncidentView;
+use parallax_template::template_file;
 
 use super::{FeedError, FeedSite, scaled_limit, xml_text};
 use crate::views::incident_card::IncidentCard;
@@ -11,8 +11,8 @@ use crate::views::render;
 /// Size in bytes of an entry's updates in a feed of normal length; the newest update is always included.
 const MAX_UPDATE_BYTES: usize = 64 * 1024;
 
-#[derive(Debug, Clone, Template)]
-#[template(path = "feeds/entry.html")]
+#[template_file("feeds/entry.html")]
+#[derive(Debug, Clone)]
 struct Entry {
     t: &'static PageMessages,
     card: IncidentCard,
