@@ -48,14 +48,14 @@ impl CommandTarget {
 }
 
 /// Runs a request and prints its result.
-pub(super) async fn run(order: CommandRequest) -> Result<(), CliError> {
-    let config = order.target.config()?;
-    let told = match client::send_command(&config.data, &order.command).await? {
+pub(super) async fn run(request: CommandRequest) -> Result<(), CliError> {
+    let config = request.target.config()?;
+    let result = match client::send_command(&config.data, &request.command).await? {
         Some(reply) => reply?,
-        None => run_offline(&config, &order.command).await?,
+        None => run_offline(&config, &request.command).await?,
     };
-    let shown = if order.target.json { console::json(&told) } else { show(&told, order.columns) };
-    shown.map_err(CliError::Output)
+    let printed = if request.target.json { console::json(&result) } else { show(&result, request.columns) };
+    printed.map_err(CliError::Output)
 }
 
 /// Runs a command without a coordinator.
@@ -65,21 +65,21 @@ async fn run_offline(config: &CoordinatorConfig, command: &AdminCommand) -> Resu
     if !prepares && !config.data.join("store").exists() {
         return Err(CliError::NoStore(config.data.clone()));
     }
-    let done = run_on_store(config, command).await;
+    let result = run_on_store(config, command).await;
     file_ownership::restore_ownership(&config.data);
-    done
+    result
 }
 
 async fn run_on_store(config: &CoordinatorConfig, command: &AdminCommand) -> Result<Value, CliError> {
     let opened = app::open(config).await?;
-    let told = OperatorCommands::new(opened.service.clone(), opened.members.clone()).run(command).await;
+    let result = OperatorCommands::new(opened.service.clone(), opened.members.clone()).run(command).await;
     opened.close().await;
-    Ok(told?)
+    Ok(result?)
 }
 
 /// Prints a list as a table of these columns, and a single object as lines of all its fields.
-pub(super) fn show(told: &Value, columns: &[&str]) -> io::Result<()> {
-    match told {
+pub(super) fn show(result: &Value, columns: &[&str]) -> io::Result<()> {
+    match result {
         Value::Array(entries) => {
             let row = |entry: &Value| columns.iter().map(|column| cell(&entry[*column])).collect();
             console::table(columns, &entries.iter().map(row).collect::<Vec<Vec<String>>>())

@@ -11,7 +11,7 @@ use crate::storage::{Result, StoreRead};
 
 /// Returns true if the receiver exists, is enabled, and uses a channel that its account's plan includes. A
 /// page that is being deleted has no reachable receivers.
-pub(super) fn is_reachable(house: &DeliveryContext, read: &dyn StoreRead, to: Recipient) -> Result<bool> {
+pub(super) fn is_reachable(context: &DeliveryContext, read: &dyn StoreRead, to: Recipient) -> Result<bool> {
     let is_kept = |page| -> Result<bool> { Ok(read.page(page)?.is_some_and(|page| page.value.account != NO_ACCOUNT)) };
     Ok(match to {
         Recipient::Destination(id) => match read.destination(id)? {
@@ -25,13 +25,13 @@ pub(super) fn is_reachable(house: &DeliveryContext, read: &dyn StoreRead, to: Re
             Some(_) | None => false,
         },
         Recipient::Owner(id) => read.account(id)?.is_some(),
-        Recipient::OperatorMail => house.settings.operator_mail.is_some(),
-        Recipient::OperatorWebhook => house.settings.operator_hook.is_some(),
+        Recipient::OperatorMail => context.settings.operator_mail.is_some(),
+        Recipient::OperatorWebhook => context.settings.operator_hook.is_some(),
         Recipient::UnconfirmedDestination(id) => match read.destination(id)? {
             Some(it) if it.value.confirmation_sent_at().is_some() => is_kept(it.value.page)?,
             Some(_) | None => false,
         },
-        Recipient::Visitor(id) => visitor_mailbox(house, read, id)?.is_some(),
+        Recipient::Visitor(id) => visitor_mailbox(context, read, id)?.is_some(),
     })
 }
 
@@ -43,8 +43,12 @@ fn plan_has_channel(read: &dyn StoreRead, destination: &Destination) -> Result<b
 }
 
 /// Returns the mailbox of a visitor until the stored address expires.
-pub(super) fn visitor_mailbox(house: &DeliveryContext, read: &dyn StoreRead, id: DeliveryId) -> Result<Option<String>> {
+pub(super) fn visitor_mailbox(
+    context: &DeliveryContext,
+    read: &dyn StoreRead,
+    id: DeliveryId,
+) -> Result<Option<String>> {
     let found = read.stored_response(&visitor_mailbox_key(id))?.map(|found| found.value);
-    let found = found.filter(|found| found.expires_at > house.clock.now());
+    let found = found.filter(|found| found.expires_at > context.clock.now());
     Ok(found.and_then(|found| String::from_utf8(found.response).ok()))
 }
