@@ -98,7 +98,7 @@ impl<'a> Uses<'a> {
     }
 }
 
-fn before<'t, 'a>(tokens: &'t [Token<'a>], at: usize) -> Option<&'t Token<'a>> {
+fn before<'t>(tokens: &'t [Token<'t>], at: usize) -> Option<&'t Token<'t>> {
     tokens.get(at.checked_sub(1)?)
 }
 
@@ -113,7 +113,7 @@ fn is_property(tokens: &[Token<'_>], at: usize) -> bool {
 }
 
 /// Names of one and two letters that do not occur in a script.
-fn fresh_names<'a>(words: &'a HashSet<&str>) -> impl Iterator<Item = String> + 'a {
+fn fresh_names(words: &HashSet<&str>) -> impl Iterator<Item = String> {
     let letters = || ('a'..='z').chain('A'..='Z');
     let pairs = letters().flat_map(move |first| letters().map(move |second| format!("{first}{second}")));
     let names = letters().map(String::from).chain(pairs);

@@ -53,7 +53,7 @@ struct Squeezer<'a> {
     breaks: LineBreaks,
 }
 
-impl<'a> Squeezer<'a> {
+impl Squeezer<'_> {
     fn document(&mut self) -> Result<(), String> {
         while let Some(next) = self.rest.chars().next() {
             if self.rest.starts_with("<!--") {
