@@ -22,6 +22,7 @@ mod reader;
 mod rebuild;
 mod record;
 mod record_read;
+mod record_types;
 mod sealing;
 mod snapshot;
 mod snapshot_reader;
