@@ -3,7 +3,7 @@
 use askama::Template;
 
 use super::assets;
-use super::markdown::Markup;
+use crate::markdown::Markup;
 
 /// The API reference.
 #[derive(Debug, Default)]

@@ -12,13 +12,14 @@ use sha2::{Digest, Sha256};
 
 pub use preview_image::{PreviewError, render_png};
 
+use super::format;
 use super::headline::Headline;
 use super::incident::IncidentCard;
 use super::messages::{fill, in_english, messages};
 use super::monitor::{MonitorDetailView, MonitorStateLabel};
 use super::uptime::UptimeView;
 use super::uptime_bars::{BarState, BarsContext, day_state};
-use super::{format, markdown};
+use crate::markdown;
 
 /// Version of the image's design; it is part of the image's URL.
 const DESIGN_VERSION: u8 = 2;
