@@ -30,7 +30,7 @@ pub fn widget_script(language: Language) -> String {
         "label": said.widget_label,
         "see": said.widget_see,
         "dismiss": said.widget_dismiss,
-        "stop": said.stop,
+        "stop": said.sentence_end,
         "minor": impact(Impact::Degraded),
         "major": impact(Impact::Partial),
         "critical": impact(Impact::Major),

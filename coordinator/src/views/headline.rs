@@ -39,7 +39,7 @@ impl Headline {
         let lead = match (&checked, &regions) {
             (Some(_), _) if is_stale => format!("{} ", said.last_checked),
             (Some(_), Some(regions)) => fill(said.checked_from, &[regions]) + said.locale().comma(),
-            (Some(_), None) => format!("{} ", said.last_heard),
+            (Some(_), None) => format!("{} ", said.last_data),
             (None, _) if is_stale => String::new(),
             (None, _) => said.nothing_checked.to_owned(),
         };
@@ -149,10 +149,10 @@ fn title(board: &PageView, quoted: Option<&IncidentView>, whole: HeadlineStatus,
         HeadlineStatus::Known(_) | HeadlineStatus::MostlyUnknown => None,
     };
     let all = match whole {
-        HeadlineStatus::MostlyUnknown => said.seen_operational,
+        HeadlineStatus::MostlyUnknown => said.known_operational,
         HeadlineStatus::Known(Indicator::Unknown) => said.all_unknown,
         // "All" is not claimed if a monitor has no data.
-        HeadlineStatus::Known(Indicator::Operational) if unknown_count(board) > 0 => said.seen_operational,
+        HeadlineStatus::Known(Indicator::Operational) if unknown_count(board) > 0 => said.known_operational,
         HeadlineStatus::Known(Indicator::Operational) => said.all_operational,
         HeadlineStatus::Known(Indicator::Degraded) => said.some_slow,
         HeadlineStatus::Known(Indicator::Partial) => said.some_down,
@@ -239,7 +239,7 @@ fn text(board: &PageView, quoted: Option<&IncidentView>, whole: HeadlineStatus, 
             if (down > 0 || quoted.is_some()) && slower > 0 {
                 sentences.push(said.locale().plural(slower as u64, said.more_is_slow, said.more_are_slow));
             } else if down + slow < active_count(board) && unknown == 0 && !is_maintained {
-                sentences.push(said.rest_working.to_owned());
+                sentences.push(said.others_working.to_owned());
             }
         }
         HeadlineStatus::Known(Indicator::Unknown | Indicator::Operational | Indicator::Major)
@@ -248,7 +248,7 @@ fn text(board: &PageView, quoted: Option<&IncidentView>, whole: HeadlineStatus, 
     if unknown > 0 && unknown < active_count(board) {
         sentences.push(said.locale().plural(unknown as u64, said.has_no_data, said.have_no_data));
     }
-    let ended: Vec<String> = sentences.into_iter().map(|text| text + said.stop).collect();
+    let ended: Vec<String> = sentences.into_iter().map(|text| text + said.sentence_end).collect();
     ended.join(" ")
 }
 

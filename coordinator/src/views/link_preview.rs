@@ -111,7 +111,7 @@ impl LinkPreview {
     pub fn of(board: &PageView, headline: &Headline, address: &str) -> Self {
         let said = messages(board.page.language);
         // A built-in sentence is lowercased after the name; a user-written title is left as it is.
-        let hardly = in_english().seen_operational;
+        let hardly = in_english().known_operational;
         let is_ours = headline.title == hardly || Indicator::ALL.iter().any(|one| one.headline() == headline.title);
         let mut letters = headline.title.chars();
         let title = match letters.next() {
@@ -167,7 +167,7 @@ impl LinkPreview {
         let said = messages(page.language);
         let name = format::format_month(year, month, said);
         let text = match notices.iter().filter(|notice| notice.outage_start().is_some()).count() {
-            0 => fill(said.none_in, &[&name]),
+            0 => fill(said.no_incidents_in, &[&name]),
             count => said.locale().plural(count as u64, said.one_incident, said.incidents),
         };
         let title = fill(said.history_of, &[&name]);

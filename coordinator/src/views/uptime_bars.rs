@@ -248,7 +248,7 @@ fn region_bars(
 /// without a response time.
 fn current_value(shown: &MonitorView, region: Region, said: &PageMessages) -> String {
     if shown.state.seen_down.contains(region) {
-        return if shown.in_maintenance { said.maintenance } else { said.lane_down }.to_owned();
+        return if shown.in_maintenance { said.maintenance } else { said.region_down }.to_owned();
     }
     if !shown.state.seen_up.contains(region) {
         return said.no_data.to_owned();

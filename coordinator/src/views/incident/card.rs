@@ -100,7 +100,7 @@ impl IncidentCard {
         };
         let awaited = match stage {
             CardStage::Planned => Some((from.0.clone(), None)),
-            CardStage::UnderWay => end.map(|end| (format::format_time(end, voice), Some(words.still))),
+            CardStage::UnderWay => end.map(|end| (format::format_time(end, voice), Some(words.ends_in))),
             CardStage::Over => None,
         };
         Self {

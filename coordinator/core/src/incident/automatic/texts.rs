@@ -156,7 +156,7 @@ pub(super) fn down_text(watched: &MonitorInfo, outage: &AnnouncedOutage, again: 
         }
         None => fill(locale.sentence, &[&what]),
     };
-    if regions.is_some() { fill(locale.elsewhere, &[&text]) } else { text }
+    if regions.is_some() { fill(locale.reachable_elsewhere, &[&text]) } else { text }
 }
 
 /// All texts that may have been posted about an outage, in any language; each with whether it says "again".
