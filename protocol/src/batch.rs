@@ -6,10 +6,10 @@
 //! The order of results is kept, so only the first sequence number is sent.
 
 use self::details::DetailRun;
-use crate::bits::{RiceReader, RiceWriter, best_parameter};
 use crate::error::ProtocolError;
 use crate::id::{BootId, WireMonitorId};
 use crate::result::{CheckResult, NumberedResult, ProbeReport, WireOutcome, WirePhases};
+use crate::rice::{RiceReader, RiceWriter, best_parameter};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::net::IpAddr;

@@ -26,7 +26,6 @@
 
 pub mod assignment;
 pub mod batch;
-mod bits;
 pub mod check;
 pub mod close;
 pub mod error;
@@ -36,6 +35,7 @@ pub mod id;
 pub mod join;
 pub mod message;
 pub mod result;
+mod rice;
 pub mod text;
 pub mod version;
 

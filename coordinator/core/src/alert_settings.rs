@@ -161,8 +161,8 @@ mod tests {
         };
         assert_eq!(repeat(PatchField::Null), Ok(None));
         for (minutes, fits) in [(4, false), (5, true), (1440, true), (1441, false), (-5, false), (70_000, false)] {
-            let told = repeat(PatchField::Value(minutes));
-            assert_eq!(told.is_ok(), fits, "{minutes}: {told:?}");
+            let edited = repeat(PatchField::Value(minutes));
+            assert_eq!(edited.is_ok(), fits, "{minutes}: {edited:?}");
         }
         let on = AlertSettingsEdit { automatic_incidents: PatchField::Null, ..AlertSettingsEdit::default() };
         assert!(on.validate(before).is_ok_and(|after| after.automatic_incidents));

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use crate::check::{Check, CheckKind};
-use crate::effective::EffectiveSettings;
+use crate::check::Check;
+use crate::effective::{EffectiveSettings, regions_in_use};
 use crate::id::{AccountId, MonitorId};
 use crate::time::{MINUTE, Timestamp};
 use crate::vantage::{Mesh, Region, RegionSet, Vantage, VantageNo};
@@ -34,15 +34,15 @@ pub struct ScheduledMonitor {
 
 impl ScheduledMonitor {
     /// Returns the schedule entry of a monitor; none if it is paused or a heartbeat.
-    pub fn new(watch: &EffectiveSettings, slot: u32, check: &Arc<Check>) -> Option<Self> {
-        (!watch.paused && watch.interval_ms > 0).then(|| Self {
-            monitor: watch.monitor,
-            account: watch.account,
+    pub fn new(settings: &EffectiveSettings, slot: u32, check: &Arc<Check>) -> Option<Self> {
+        (!settings.paused && settings.interval_ms > 0).then(|| Self {
+            monitor: settings.monitor,
+            account: settings.account,
             slot,
-            revision: watch.revision,
+            revision: settings.revision,
             check: Arc::clone(check),
-            interval_ms: watch.interval_ms,
-            pinned: watch.pinned,
+            interval_ms: settings.interval_ms,
+            pinned: settings.pinned,
         })
     }
 
@@ -104,29 +104,15 @@ pub struct ScheduleShare {
 }
 
 /// Returns a vantage's share of a monitor, if any.
-pub fn share(monitor: &ScheduledMonitor, mesh: &Mesh, place: VantageNo) -> Option<ScheduleShare> {
-    let place = mesh.vantage(place).filter(|place| place.connected)?;
+pub fn share(monitor: &ScheduledMonitor, mesh: &Mesh, vantage: VantageNo) -> Option<ScheduleShare> {
+    let vantage = mesh.vantage(vantage).filter(|vantage| vantage.connected)?;
     if monitor.interval_ms == 0 {
         return None;
     }
     if monitor.check.kind().is_regional() {
-        regional_share(monitor, mesh, place)
+        regional_share(monitor, mesh, vantage)
     } else {
-        mesh_share(monitor, mesh, place)
-    }
-}
-
-/// Regions from which a monitor is checked: every region with an enrolled vantage, or the pinned one.
-pub fn regions_in_use(kind: CheckKind, pinned: Option<Region>, mesh: &Mesh) -> RegionSet {
-    match kind {
-        CheckKind::Heartbeat => RegionSet::NONE,
-        CheckKind::Http
-        | CheckKind::Tcp
-        | CheckKind::Dns
-        | CheckKind::Ping
-        | CheckKind::Certificate
-        | CheckKind::Domain
-        | CheckKind::Component => pinned.map_or_else(|| mesh.enrolled_regions(), RegionSet::only),
+        mesh_share(monitor, mesh, vantage)
     }
 }
 
@@ -172,36 +158,36 @@ pub fn offset_ms(spread: u64, interval_ms: u32, regions: RegionSet, region: Regi
     u32::try_from((spread % interval + step) % interval).unwrap_or(0)
 }
 
-fn regional_share(monitor: &ScheduledMonitor, mesh: &Mesh, place: &Vantage) -> Option<ScheduleShare> {
+fn regional_share(monitor: &ScheduledMonitor, mesh: &Mesh, vantage: &Vantage) -> Option<ScheduleShare> {
     let regions = regions_in_use(monitor.check.kind(), monitor.pinned, mesh);
-    if !regions.contains(place.region) {
+    if !regions.contains(vantage.region) {
         return None;
     }
-    let offset_ms = offset_ms(monitor.phase_hash(), monitor.interval_ms, regions, place.region);
-    share_by_turns(monitor, place, mesh.available().filter(|other| other.region == place.region), offset_ms)
+    let offset_ms = offset_ms(monitor.phase_hash(), monitor.interval_ms, regions, vantage.region);
+    share_by_turns(monitor, vantage, mesh.available().filter(|other| other.region == vantage.region), offset_ms)
 }
 
-fn mesh_share(monitor: &ScheduledMonitor, mesh: &Mesh, place: &Vantage) -> Option<ScheduleShare> {
+fn mesh_share(monitor: &ScheduledMonitor, mesh: &Mesh, vantage: &Vantage) -> Option<ScheduleShare> {
     let allowed = |region| monitor.pinned.is_none_or(|pinned| pinned == region);
-    if !allowed(place.region) {
+    if !allowed(vantage.region) {
         return None;
     }
-    let offset_ms = offset_ms(monitor.phase_hash(), monitor.interval_ms, RegionSet::NONE, place.region);
-    share_by_turns(monitor, place, mesh.available().filter(|other| allowed(other.region)), offset_ms)
+    let offset_ms = offset_ms(monitor.phase_hash(), monitor.interval_ms, RegionSet::NONE, vantage.region);
+    share_by_turns(monitor, vantage, mesh.available().filter(|other| allowed(other.region)), offset_ms)
 }
 
 fn share_by_turns<'a>(
     monitor: &ScheduledMonitor,
-    place: &Vantage,
+    vantage: &Vantage,
     fit: impl Iterator<Item = &'a Vantage>,
     offset_ms: u32,
 ) -> Option<ScheduleShare> {
-    if place.quarantined {
+    if vantage.quarantined {
         let from = u32::try_from(monitor.phase_hash() % u64::from(SHADOW_EVERY)).unwrap_or(0);
         return Some(ScheduleShare { interval_ms: monitor.interval_ms, offset_ms, every: SHADOW_EVERY, from });
     }
     let fit: Vec<VantageNo> = fit.map(|other| other.no).collect();
-    let from = fit.iter().position(|other| *other == place.no)?;
+    let from = fit.iter().position(|other| *other == vantage.no)?;
     Some(ScheduleShare {
         interval_ms: monitor.interval_ms,
         offset_ms,
@@ -230,8 +216,8 @@ mod tests {
         }
     }
 
-    fn mesh(places: &[(u16, Region, bool, bool)]) -> Mesh {
-        Mesh::new(places.iter().map(|&(no, region, connected, quarantined)| Vantage {
+    fn mesh(vantages: &[(u16, Region, bool, bool)]) -> Mesh {
+        Mesh::new(vantages.iter().map(|&(no, region, connected, quarantined)| Vantage {
             no: VantageNo(no),
             region,
             network: NetworkNo(no),
@@ -242,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn every_round_of_a_region_has_exactly_one_place() {
+    fn every_round_of_a_region_has_exactly_one_vantage() {
         let mesh = mesh(&[
             (1, Region::Asia, true, false),
             (2, Region::Asia, true, false),
@@ -259,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn regions_lie_evenly_over_the_interval() {
+    fn regions_are_spaced_evenly_over_the_interval() {
         let mesh = mesh(&[(1, Region::Asia, true, false), (2, Region::Europe, true, false)]);
         let asia = share(&monitor(7), &mesh, VantageNo(1)).unwrap();
         let europe = share(&monitor(7), &mesh, VantageNo(2)).unwrap();
@@ -268,14 +254,14 @@ mod tests {
     }
 
     #[test]
-    fn a_place_in_quarantine_runs_one_round_in_ten_beside_the_others() {
+    fn a_quarantined_vantage_runs_one_round_in_ten_in_addition() {
         let mesh = mesh(&[(1, Region::Asia, true, true), (2, Region::Asia, true, false)]);
         assert_eq!(share(&monitor(7), &mesh, VantageNo(1)).map(|share| share.every), Some(SHADOW_EVERY));
         assert_eq!(share(&monitor(7), &mesh, VantageNo(2)).map(|share| share.every), Some(1));
     }
 
     #[test]
-    fn all_monitors_of_one_domain_are_due_in_one_place_at_one_moment() {
+    fn all_monitors_of_one_domain_are_due_at_one_vantage_and_time() {
         let mesh = mesh(&[(1, Region::Asia, true, false), (2, Region::Europe, true, false)]);
         let due = |seed: u128, host: &str| {
             let check = Check::Domain(DomainCheck { host: host.to_owned(), warn_days: 30 });
@@ -292,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pinned_monitor_is_run_in_its_region_alone() {
+    fn a_pinned_monitor_runs_only_in_its_region() {
         let mesh = mesh(&[(1, Region::Asia, true, false), (2, Region::Europe, true, false)]);
         let pinned = ScheduledMonitor { pinned: Some(Region::Europe), ..monitor(7) };
         assert_eq!(share(&pinned, &mesh, VantageNo(1)), None);
@@ -300,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn monitors_do_not_start_in_a_herd() {
+    fn monitors_are_spread_over_the_interval() {
         let mesh = mesh(&[(1, Region::Asia, true, false)]);
         let mut seconds = BTreeMap::new();
         for seed in 0..6000_u128 {

@@ -20,7 +20,7 @@ mod tests;
 
 pub use decoder::decode;
 
-use bits::BlockBitWriter;
+use bits::{BlockBitWriter, LATENCY_CODE};
 use decoder::BlockDecoder;
 use model::BlockModel;
 use schedule::{put_schedule, put_varint, zigzag};
@@ -277,17 +277,17 @@ impl OpenBlock {
             Some(index) => self.model.turn_to(index),
             None => self.model.add_vantage(sample.vantage),
         }
-        if let (Some(latency), Some(place)) = (sample.latency_ms, self.model.current_model()) {
+        if let (Some(latency), Some(model)) = (sample.latency_ms, self.model.current_model()) {
             let latency = i64::from(latency);
-            match place.expected() {
+            match model.expected() {
                 None => {
                     self.values.golomb(latency as u64, 6);
-                    place.update(latency, 0);
+                    model.update(latency, 0);
                 }
                 Some(expected) => {
                     let difference = zigzag(latency - expected);
-                    self.values.rice(difference, place.rice_order());
-                    place.update(latency, difference as i64);
+                    self.values.rice(difference, model.rice_order(), LATENCY_CODE);
+                    model.update(latency, difference as i64);
                 }
             }
         }
@@ -295,8 +295,8 @@ impl OpenBlock {
     }
 }
 
-const fn outcome_code(word: RoundOutcome) -> u8 {
-    match word {
+const fn outcome_code(outcome: RoundOutcome) -> u8 {
+    match outcome {
         RoundOutcome::Passed => 0,
         RoundOutcome::Failed => 1,
         RoundOutcome::Disputed => 2,

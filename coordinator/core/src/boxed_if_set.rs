@@ -76,7 +76,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_is_the_value_that_it_stands_for_in_memory_and_written() {
+    fn it_equals_its_value_in_memory_and_serialized() {
         let mut rare = BoxedIfSet::<Vec<u8>>::default();
         assert!(rare.is_empty() && rare.0.is_none());
         rare.push(7);

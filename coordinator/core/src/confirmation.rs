@@ -50,27 +50,27 @@ pub struct PendingFailure<'a> {
 /// a pinned monitor only within its region. Vantages whose host is fit come first; unfit ones are tried only while
 /// two networks are fit. With one fit network, failures stay unconfirmed or are repeated. Vantages rotate from round
 /// to round, so that no single one takes all probe requests.
-pub fn confirmer(watch: &EffectiveSettings, mesh: &Mesh, suspect: PendingFailure<'_>) -> Confirmer {
+pub fn confirmer(settings: &EffectiveSettings, mesh: &Mesh, suspect: PendingFailure<'_>) -> Confirmer {
     if suspect.tried.len() >= MAX_ATTEMPTS {
         return Confirmer::Nobody;
     }
-    let is_other = |place: &&Vantage| place.network != suspect.network && !suspect.tried.contains(&place.no);
+    let is_other = |vantage: &&Vantage| vantage.network != suspect.network && !suspect.tried.contains(&vantage.no);
     let mut fit: Vec<&Vantage> = mesh.confirmers().filter(is_other).collect();
     if fit.is_empty() {
         if mesh.has_one_network() {
-            let repeats = watch.confirmation == ConfirmationPolicy::Repeat;
+            let repeats = settings.confirmation == ConfirmationPolicy::Repeat;
             return if repeats { repeater(mesh, suspect) } else { Confirmer::Nobody };
         }
         // A host reported as unfit may still reach this target. If it cannot, it says so.
         fit = mesh.available().filter(is_other).collect();
     }
-    choose(watch, suspect, fit).map_or(Confirmer::Nobody, Confirmer::OtherNetwork)
+    choose(settings, suspect, fit).map_or(Confirmer::Nobody, Confirmer::OtherNetwork)
 }
 
 /// Chooses the vantage that decides a dispute: on neither the network that failed nor that of `second`, which passed.
 /// The order of preference is as for the second opinion, but vantages on unfit hosts are excluded.
 pub fn arbiter(
-    watch: &EffectiveSettings,
+    settings: &EffectiveSettings,
     mesh: &Mesh,
     suspect: PendingFailure<'_>,
     second: VantageNo,
@@ -78,37 +78,37 @@ pub fn arbiter(
     if suspect.tried.len() > MAX_ATTEMPTS {
         return None;
     }
-    let network = mesh.vantage(second).map(|place| place.network);
-    let is_third = |place: &&Vantage| {
-        place.network != suspect.network && Some(place.network) != network && !suspect.tried.contains(&place.no)
+    let network = mesh.vantage(second).map(|vantage| vantage.network);
+    let is_third = |vantage: &&Vantage| {
+        vantage.network != suspect.network && Some(vantage.network) != network && !suspect.tried.contains(&vantage.no)
     };
-    choose(watch, suspect, mesh.confirmers().filter(is_third).collect())
+    choose(settings, suspect, mesh.confirmers().filter(is_third).collect())
 }
 
 /// Picks one of these vantages: within the round's region if possible, otherwise, unless pinned, from all of them.
-fn choose(watch: &EffectiveSettings, suspect: PendingFailure<'_>, fit: Vec<&Vantage>) -> Option<VantageNo> {
-    let near: Vec<&Vantage> = fit.iter().copied().filter(|place| place.region == suspect.region).collect();
-    let choice = if near.is_empty() && watch.pinned.is_none() { fit } else { near };
+fn choose(settings: &EffectiveSettings, suspect: PendingFailure<'_>, fit: Vec<&Vantage>) -> Option<VantageNo> {
+    let near: Vec<&Vantage> = fit.iter().copied().filter(|vantage| vantage.region == suspect.region).collect();
+    let choice = if near.is_empty() && settings.pinned.is_none() { fit } else { near };
     let seconds = suspect.started.as_millis().unsigned_abs() / 1000;
     // Monitors of one domain fail together: one vantage's single registry lookup confirms them all.
-    let turn = match watch.kind {
+    let turn = match settings.kind {
         CheckKind::Domain => seconds / 60,
-        _ => monitor_hash(watch.monitor).wrapping_add(seconds),
+        _ => monitor_hash(settings.monitor).wrapping_add(seconds),
     };
     let index = usize::try_from(turn % choice.len().max(1) as u64).unwrap_or(0);
-    choice.get(index).map(|place| place.no)
+    choice.get(index).map(|vantage| vantage.no)
 }
 
 /// Returns true if a failure of the monitor could be confirmed by the vantages available now.
-pub fn can_confirm(watch: &EffectiveSettings, mesh: &Mesh) -> bool {
-    if watch.heartbeat.is_some() {
+pub fn can_confirm(settings: &EffectiveSettings, mesh: &Mesh) -> bool {
+    if settings.heartbeat.is_some() {
         return true;
     }
     if mesh.has_one_network() {
-        return watch.confirmation == ConfirmationPolicy::Repeat;
+        return settings.confirmation == ConfirmationPolicy::Repeat;
     }
-    let Some(pinned) = watch.pinned else { return true };
-    let mut networks = mesh.confirmers().filter(|place| place.region == pinned).map(|place| place.network);
+    let Some(pinned) = settings.pinned else { return true };
+    let mut networks = mesh.confirmers().filter(|vantage| vantage.region == pinned).map(|vantage| vantage.network);
     let first = networks.next();
     networks.any(|network| Some(network) != first)
 }
@@ -116,19 +116,19 @@ pub fn can_confirm(watch: &EffectiveSettings, mesh: &Mesh) -> bool {
 /// Returns true if a pass could be outvoted by `vantages`: they span two other networks, one of them in the pass's
 /// region, since a target may have recovered there only. For a pinned monitor, all must be in its region.
 pub fn can_be_outvoted<'a>(
-    watch: &EffectiveSettings,
+    settings: &EffectiveSettings,
     vantages: impl Iterator<Item = &'a Vantage>,
     pass: PendingFailure<'_>,
 ) -> bool {
-    let is_other = |place: &&Vantage| {
-        place.network != pass.network
-            && !pass.tried.contains(&place.no)
-            && watch.pinned.is_none_or(|pinned| place.region == pinned)
+    let is_other = |vantage: &&Vantage| {
+        vantage.network != pass.network
+            && !pass.tried.contains(&vantage.no)
+            && settings.pinned.is_none_or(|pinned| vantage.region == pinned)
     };
     let others: Vec<&Vantage> = vantages.filter(is_other).collect();
-    let first = others.first().map(|place| place.network);
-    let is_near = |place: &Vantage| place.region == pass.region || !watch.kind.is_regional();
-    others.iter().any(|place| Some(place.network) != first) && others.iter().any(|place| is_near(place))
+    let first = others.first().map(|vantage| vantage.network);
+    let is_near = |vantage: &Vantage| vantage.region == pass.region || !settings.kind.is_regional();
+    others.iter().any(|vantage| Some(vantage.network) != first) && others.iter().any(|vantage| is_near(vantage))
 }
 
 /// Outcome of a failed round, given the second vantage's outcome; none if that is inconclusive and the next must be
@@ -142,7 +142,9 @@ pub const fn confirmed_outcome(second: &ProbeOutcome) -> Option<RoundOutcome> {
 }
 
 fn repeater(mesh: &Mesh, suspect: PendingFailure<'_>) -> Confirmer {
-    let near = |place: &&Vantage| place.region == suspect.region && !suspect.tried.contains(&place.no);
-    let other = mesh.confirmers().filter(near).find(|place| place.no != suspect.vantage);
-    other.or_else(|| mesh.confirmers().find(near)).map_or(Confirmer::Nobody, |place| Confirmer::SameNetwork(place.no))
+    let near = |vantage: &&Vantage| vantage.region == suspect.region && !suspect.tried.contains(&vantage.no);
+    let other = mesh.confirmers().filter(near).find(|vantage| vantage.no != suspect.vantage);
+    other
+        .or_else(|| mesh.confirmers().find(near))
+        .map_or(Confirmer::Nobody, |vantage| Confirmer::SameNetwork(vantage.no))
 }

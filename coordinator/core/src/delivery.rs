@@ -216,26 +216,26 @@ impl Delivery {
         self.attempt_log.push(tried);
         let over = self.attempt_log.len().saturating_sub(MAX_LOGGED_ATTEMPTS);
         self.attempt_log.drain(..over);
-        let asked = match outcome {
-            AttemptOutcome::Deferred(Some(asked)) if asked >= SECOND => Some(asked.min(MAX_RETRY_AFTER)),
+        let delay = match outcome {
+            AttemptOutcome::Deferred(Some(delay)) if delay >= SECOND => Some(delay.min(MAX_RETRY_AFTER)),
             AttemptOutcome::Deferred(_)
             | AttemptOutcome::Accepted
             | AttemptOutcome::Gone
             | AttemptOutcome::Rejected => None,
         };
         let is_free = self.attempts.deferred() < MAX_DEFERRALS && now.since(self.created_at) < MAX_DEFERRAL_AGE;
-        if asked.is_some() && is_free && !self.is_single_attempt {
+        if delay.is_some() && is_free && !self.is_single_attempt {
             self.attempts.0 += AttemptCount::ASKED;
         } else if self.attempts.counted() + 1 < AttemptCount::ASKED {
             self.attempts.0 += 1;
         }
-        self.state = match (outcome, asked) {
+        self.state = match (outcome, delay) {
             (AttemptOutcome::Accepted, _) => DeliveryState::Delivered(now),
             (AttemptOutcome::Gone | AttemptOutcome::Rejected, _) => DeliveryState::Failed(now),
             (AttemptOutcome::Deferred(_), _) if self.is_single_attempt => DeliveryState::Failed(now),
-            (AttemptOutcome::Deferred(_), Some(asked)) if is_free => DeliveryState::Waiting(now + asked),
+            (AttemptOutcome::Deferred(_), Some(delay)) if is_free => DeliveryState::Waiting(now + delay),
             (AttemptOutcome::Deferred(_), _) => match RETRY_DELAYS.get(self.attempts.counted() as usize - 1) {
-                Some(pause) => DeliveryState::Waiting(now + asked.unwrap_or_else(|| jittered(*pause, jitter))),
+                Some(pause) => DeliveryState::Waiting(now + delay.unwrap_or_else(|| jittered(*pause, jitter))),
                 None => DeliveryState::Failed(now),
             },
         };

@@ -1,7 +1,12 @@
 //! Destinations of a page's alerts: one record for each, whatever the channel.
 
+mod channel_kind;
 pub mod delivery_url;
 pub mod edit;
+mod mask;
+
+pub use channel_kind::ChannelKind;
+pub use mask::MASK;
 
 use serde::{Deserialize, Serialize};
 
@@ -92,64 +97,6 @@ pub enum Channel {
         /// Routing key of the integration.
         key: String,
     },
-}
-
-/// The kind of a channel, without its parameters.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum ChannelKind {
-    /// A mailbox.
-    Email,
-    /// A signed POST of JSON.
-    Webhook,
-    /// Slack, or Mattermost.
-    Slack,
-    /// Discord.
-    Discord,
-    /// Microsoft Teams.
-    Teams,
-    /// Telegram.
-    Telegram,
-    /// ntfy.
-    Ntfy,
-    /// PagerDuty.
-    PagerDuty,
-}
-
-impl ChannelKind {
-    /// Every channel.
-    pub const ALL: [Self; 8] = [
-        Self::Email,
-        Self::Webhook,
-        Self::Slack,
-        Self::Discord,
-        Self::Teams,
-        Self::Telegram,
-        Self::Ntfy,
-        Self::PagerDuty,
-    ];
-
-    /// The name that the API uses.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Email => "email",
-            Self::Webhook => "webhook",
-            Self::Slack => "slack",
-            Self::Discord => "discord",
-            Self::Teams => "teams",
-            Self::Telegram => "telegram",
-            Self::Ntfy => "ntfy",
-            Self::PagerDuty => "pagerduty",
-        }
-    }
-
-    /// Returns true for chats, where messages appear one below the other: a flapping monitor posts two
-    /// messages there. Mailboxes and programs get one for each change.
-    pub const fn is_chat(self) -> bool {
-        match self {
-            Self::Slack | Self::Discord | Self::Teams | Self::Telegram | Self::Ntfy => true,
-            Self::Email | Self::Webhook | Self::PagerDuty => false,
-        }
-    }
 }
 
 impl Channel {

@@ -100,52 +100,52 @@ impl DnsFaultDetector {
     /// Records a name resolution. Returns whether a failure is excused (not the name's fault), and whether a fault of
     /// our DNS has just begun or ended. Results that an agent queued while disconnected are ignored: they say nothing
     /// about the present.
-    pub fn record(&mut self, heard: &NameResolution, now: Timestamp) -> (bool, bool) {
-        if now.since(heard.ended) > WINDOW {
+    pub fn record(&mut self, resolution: &NameResolution, now: Timestamp) -> (bool, bool) {
+        if now.since(resolution.ended) > WINDOW {
             return (false, false);
         }
-        self.recent.retain(|seen| (0..=WINDOW).contains(&now.since(seen.at)));
+        self.recent.retain(|recorded| (0..=WINDOW).contains(&now.since(recorded.at)));
         let was_ours = self.has_fault();
-        if !heard.failed && self.is_calm() {
+        if !resolution.failed && self.is_calm() {
             return (false, false);
         }
-        if self.is_evidence(heard) {
-            self.record_evidence(heard, now);
+        if self.is_evidence(resolution) {
+            self.record_evidence(resolution, now);
         }
         self.expire(now);
         let is_ours = self.has_fault();
-        let is_excused = heard.failed && is_ours && heard.status != MonitorStatus::Down;
+        let is_excused = resolution.failed && is_ours && resolution.status != MonitorStatus::Down;
         (is_excused, is_ours != was_ours)
     }
 
     /// Returns true if a resolution is evidence: passes are, and failures of names that resolved until then. A name
     /// that never resolved neither starts nor prolongs a fault.
-    fn is_evidence(&self, heard: &NameResolution) -> bool {
-        !heard.failed
-            || match heard.status {
+    fn is_evidence(&self, resolution: &NameResolution) -> bool {
+        !resolution.failed
+            || match resolution.status {
                 MonitorStatus::Up | MonitorStatus::Slow => true,
-                MonitorStatus::Unknown => self.has_fault() && self.evidence_domains.contains(&heard.domain),
+                MonitorStatus::Unknown => self.has_fault() && self.evidence_domains.contains(&resolution.domain),
                 MonitorStatus::Down => false,
             }
     }
 
-    fn record_evidence(&mut self, heard: &NameResolution, now: Timestamp) {
+    fn record_evidence(&mut self, resolution: &NameResolution, now: Timestamp) {
         if self.recent.len() >= MAX_RECORDED {
             self.recent.pop_front();
         }
-        let NameResolution { domain, vantage: place, account, failed, .. } = *heard;
-        self.recent.push_back(RecordedResolution { at: now, domain, vantage: place, account, failed });
+        let NameResolution { domain, vantage, account, failed, .. } = *resolution;
+        self.recent.push_back(RecordedResolution { at: now, domain, vantage, account, failed });
         let (failing, compared) = self.compare();
         let is_ours = failing >= MIN_FAILING_DOMAINS && failing * 10 >= compared * 9;
         if is_ours && self.fails_everywhere() && self.fails_across_accounts() {
             self.fault_until = Some(now + FAULT_DURATION);
-            let failing = self.recent.iter().filter(|seen| seen.failed).map(|seen| seen.domain);
-            let room = MAX_RECORDED.saturating_sub(self.evidence_domains.len());
-            self.evidence_domains.extend(failing.take(room));
+            let failing = self.recent.iter().filter(|recorded| recorded.failed).map(|recorded| recorded.domain);
+            let free = MAX_RECORDED.saturating_sub(self.evidence_domains.len());
+            self.evidence_domains.extend(failing.take(free));
         } else if failing * 2 < compared {
             self.end_fault();
         }
-        if self.recent.iter().all(|seen| !seen.failed) {
+        if self.recent.iter().all(|recorded| !recorded.failed) {
             self.recent.clear();
         }
     }
@@ -167,32 +167,32 @@ impl DnsFaultDetector {
     /// Counts the failing and all domains among the newest ones, by the newest outcome of each.
     fn compare(&self) -> (usize, usize) {
         let mut newest: BTreeMap<u64, bool> = BTreeMap::new();
-        for seen in self.recent.iter().rev() {
-            if newest.len() >= MAX_COMPARED_DOMAINS && !newest.contains_key(&seen.domain) {
+        for recorded in self.recent.iter().rev() {
+            if newest.len() >= MAX_COMPARED_DOMAINS && !newest.contains_key(&recorded.domain) {
                 break;
             }
-            newest.entry(seen.domain).or_insert(seen.failed);
+            newest.entry(recorded.domain).or_insert(recorded.failed);
         }
         (newest.values().filter(|failed| **failed).count(), newest.len())
     }
 
     /// Returns true if two vantages or more reported, and each of them a failure last.
     fn fails_everywhere(&self) -> bool {
-        let mut places = BTreeSet::new();
+        let mut vantages = BTreeSet::new();
         let mut failing = BTreeSet::new();
-        for seen in self.recent.iter().rev() {
-            if places.insert(seen.vantage) && seen.failed {
-                failing.insert(seen.vantage);
+        for recorded in self.recent.iter().rev() {
+            if vantages.insert(recorded.vantage) && recorded.failed {
+                failing.insert(recorded.vantage);
             }
         }
-        places.len() >= 2 && failing.len() == places.len()
+        vantages.len() >= 2 && failing.len() == vantages.len()
     }
 
     /// Returns true if all outcomes belong to one account, or names of two accounts failed last.
     fn fails_across_accounts(&self) -> bool {
         let mut newest: BTreeMap<(AccountId, u64), bool> = BTreeMap::new();
-        for seen in self.recent.iter().rev() {
-            newest.entry((seen.account, seen.domain)).or_insert(seen.failed);
+        for recorded in self.recent.iter().rev() {
+            newest.entry((recorded.account, recorded.domain)).or_insert(recorded.failed);
         }
         let accounts: BTreeSet<AccountId> = newest.keys().map(|(account, _)| *account).collect();
         let failing = newest.iter().filter(|(_, failed)| **failed).map(|((account, _), _)| *account);
@@ -209,28 +209,28 @@ mod tests {
         Timestamp::from_millis(second * SECOND)
     }
 
-    fn resolution_of(domain: u64, place: u16, failed: bool, ended: Timestamp) -> NameResolution {
+    fn resolution_of(domain: u64, vantage: u16, failed: bool, ended: Timestamp) -> NameResolution {
         let account = AccountId::from_u128(u128::from(domain % 2));
-        NameResolution { domain, vantage: VantageNo(place), account, status: MonitorStatus::Up, failed, ended }
+        NameResolution { domain, vantage: VantageNo(vantage), account, status: MonitorStatus::Up, failed, ended }
     }
 
     /// Records resolutions by second: domain, vantage, failed. Returns the seconds whose failures were excused.
-    fn hear(names: &mut DnsFaultDetector, seen: &[(i64, u64, u16, bool)]) -> Vec<i64> {
-        hear_as(names, seen, |it| it)
+    fn record_all(names: &mut DnsFaultDetector, recorded: &[(i64, u64, u16, bool)]) -> Vec<i64> {
+        record_all_as(names, recorded, |it| it)
     }
 
     /// The same for resolutions with modified fields.
-    fn hear_as(
+    fn record_all_as(
         names: &mut DnsFaultDetector,
-        seen: &[(i64, u64, u16, bool)],
+        recorded: &[(i64, u64, u16, bool)],
         of: impl Fn(NameResolution) -> NameResolution,
     ) -> Vec<i64> {
-        let hear = |(second, domain, place, failed): &(i64, u64, u16, bool)| {
-            let heard = of(resolution_of(*domain, *place, *failed, at(*second)));
-            let (ours, _) = names.record(&heard, at(*second));
+        let record_all = |(second, domain, vantage, failed): &(i64, u64, u16, bool)| {
+            let resolution = of(resolution_of(*domain, *vantage, *failed, at(*second)));
+            let (ours, _) = names.record(&resolution, at(*second));
             ours.then_some(*second)
         };
-        seen.iter().filter_map(hear).collect()
+        recorded.iter().filter_map(record_all).collect()
     }
 
     /// Names, each in its own domain, that fail within that second at three vantages.
@@ -239,30 +239,30 @@ mod tests {
     }
 
     #[test]
-    fn names_that_never_resolved_neither_begin_nor_prolong_a_fault_of_ours() {
+    fn names_that_never_resolved_neither_begin_nor_prolong_a_resolver_fault() {
         for status in [MonitorStatus::Unknown, MonitorStatus::Down] {
             let dead = |it| NameResolution { status, ..it };
             let mut names = DnsFaultDetector::default();
-            assert_eq!(hear_as(&mut names, &storm(0, 0..500), dead), []);
+            assert_eq!(record_all_as(&mut names, &storm(0, 0..500), dead), []);
             assert!(names.is_calm(), "they are not recorded");
             // Another name that fails meanwhile is its own fault.
-            assert_eq!(hear(&mut names, &[(1, 1_000, 0, true)]), []);
+            assert_eq!(record_all(&mut names, &[(1, 1_000, 0, true)]), []);
             // A real fault of our DNS ends a minute after the last evidence, however many dead names are checked.
-            assert!(!hear(&mut names, &storm(2, 2_000..2_020)).is_empty());
-            let excused = hear_as(&mut names, &storm(40, 0..20), dead);
+            assert!(!record_all(&mut names, &storm(2, 2_000..2_020)).is_empty());
+            let excused = record_all_as(&mut names, &storm(40, 0..20), dead);
             assert_eq!(excused.len(), if status == MonitorStatus::Unknown { 20 } else { 0 });
-            assert_eq!(hear_as(&mut names, &storm(63, 0..20), dead), [], "{status:?}");
-            assert_eq!(hear(&mut names, &[(64, 1_000, 0, true)]), [], "{status:?}");
+            assert_eq!(record_all_as(&mut names, &storm(63, 0..20), dead), [], "{status:?}");
+            assert_eq!(record_all(&mut names, &[(64, 1_000, 0, true)]), [], "{status:?}");
         }
     }
 
     #[test]
-    fn a_fault_of_ours_lasts_beyond_the_time_after_which_its_monitors_are_stale() {
+    fn a_resolver_fault_lasts_beyond_the_staleness_of_its_monitors() {
         let mut names = DnsFaultDetector::default();
-        assert!(!hear(&mut names, &storm(0, 0..20)).is_empty());
+        assert!(!record_all(&mut names, &storm(0, 0..20)).is_empty());
         for minute in 1..10 {
             let stale = |it| NameResolution { status: MonitorStatus::Unknown, ..it };
-            let excused = hear_as(&mut names, &storm(50 * minute, 0..20), stale);
+            let excused = record_all_as(&mut names, &storm(50 * minute, 0..20), stale);
             assert_eq!(excused.len(), 20, "{minute}");
         }
     }
@@ -272,67 +272,67 @@ mod tests {
         let account = |n| move |it| NameResolution { account: AccountId::from_u128(n), ..it };
         let mut names = DnsFaultDetector::default();
         // A name of another account passes once the first have failed, and one of its own fails later.
-        hear_as(&mut names, &storm(0, 0..4), account(7));
-        hear_as(&mut names, &[(0, 1_000, 1, false), (0, 1_000, 2, false)], account(8));
-        assert_eq!(hear_as(&mut names, &storm(1, 4..60), account(7)), []);
+        record_all_as(&mut names, &storm(0, 0..4), account(7));
+        record_all_as(&mut names, &[(0, 1_000, 1, false), (0, 1_000, 2, false)], account(8));
+        assert_eq!(record_all_as(&mut names, &storm(1, 4..60), account(7)), []);
         // If an installation has one account, its names are all there is.
-        assert!(!hear_as(&mut DnsFaultDetector::default(), &storm(0, 0..20), account(7)).is_empty());
+        assert!(!record_all_as(&mut DnsFaultDetector::default(), &storm(0, 0..20), account(7)).is_empty());
     }
 
     #[test]
-    fn results_that_were_kept_for_long_are_no_failures_at_once() {
+    fn old_queued_results_are_no_present_failures() {
         let mut names = DnsFaultDetector::default();
         let kept = |it: NameResolution| NameResolution { ended: at(0), ..it };
-        assert_eq!(hear_as(&mut names, &storm(21, 0..100), kept), []);
+        assert_eq!(record_all_as(&mut names, &storm(21, 0..100), kept), []);
         assert!(names.is_calm());
         // The present fault does not excuse them either.
-        assert!(!hear(&mut names, &storm(22, 0..20)).is_empty());
-        assert_eq!(hear_as(&mut names, &storm(23, 0..100), kept), []);
+        assert!(!record_all(&mut names, &storm(22, 0..20)).is_empty());
+        assert_eq!(record_all_as(&mut names, &storm(23, 0..100), kept), []);
     }
 
     #[test]
-    fn nearly_all_names_that_fail_at_once_at_all_places_are_not_to_blame() {
+    fn names_that_fail_together_at_all_vantages_are_excused() {
         let mut names = DnsFaultDetector::default();
         let storm: Vec<_> = (0_i64..9).map(|n| (n, n.unsigned_abs(), (n % 3) as u16, true)).collect();
-        assert_eq!(hear(&mut names, &storm), [4, 5, 6, 7, 8]);
+        assert_eq!(record_all(&mut names, &storm), [4, 5, 6, 7, 8]);
         // The fault lasts while there are few outcomes, and ends once names resolve again.
-        assert_eq!(hear(&mut names, &[(60, 1, 0, true), (61, 2, 1, false), (62, 3, 1, false)]), [60]);
-        assert_eq!(hear(&mut names, &[(63, 1, 0, true)]), []);
+        assert_eq!(record_all(&mut names, &[(60, 1, 0, true), (61, 2, 1, false), (62, 3, 1, false)]), [60]);
+        assert_eq!(record_all(&mut names, &[(63, 1, 0, true)]), []);
         let mut names = DnsFaultDetector::default();
-        assert_eq!(hear(&mut names, &storm).len(), 5);
-        assert_eq!(hear(&mut names, &[(69, 1, 0, true)]), [], "a minute after it was last seen");
+        assert_eq!(record_all(&mut names, &storm).len(), 5);
+        assert_eq!(record_all(&mut names, &[(69, 1, 0, true)]), [], "a minute after it was last seen");
     }
 
     #[test]
-    fn one_domain_a_few_and_one_place_are_their_own_fault() {
+    fn one_domain_few_domains_and_one_vantage_are_not_excused() {
         // Many names of one domain.
         let one: Vec<_> = (0_i64..30).map(|n| (n / 3, 7, (n % 3) as u16, true)).collect();
-        assert_eq!(hear(&mut DnsFaultDetector::default(), &one), []);
+        assert_eq!(record_all(&mut DnsFaultDetector::default(), &one), []);
         // Four domains, however often they fail.
         let few: Vec<_> = (0_i64..30).map(|n| (n / 3, n.unsigned_abs() % 4, (n % 3) as u16, true)).collect();
-        assert_eq!(hear(&mut DnsFaultDetector::default(), &few), []);
+        assert_eq!(record_all(&mut DnsFaultDetector::default(), &few), []);
         // One vantage.
-        let place: Vec<_> = (0_i64..30).map(|n| (n / 3, n.unsigned_abs(), 1, true)).collect();
-        assert_eq!(hear(&mut DnsFaultDetector::default(), &place), []);
+        let from_one: Vec<_> = (0_i64..30).map(|n| (n / 3, n.unsigned_abs(), 1, true)).collect();
+        assert_eq!(record_all(&mut DnsFaultDetector::default(), &from_one), []);
         // All at one vantage, while the same names resolve at the others.
         let mixed: Vec<_> =
             (0_i64..60).map(|n| (n / 6, n.unsigned_abs() / 2 % 9, (n % 2) as u16, n % 2 == 0)).collect();
-        assert_eq!(hear(&mut DnsFaultDetector::default(), &mixed), []);
+        assert_eq!(record_all(&mut DnsFaultDetector::default(), &mixed), []);
     }
 
     #[test]
-    fn a_name_that_has_been_dead_for_long_hides_no_fault_and_makes_none() {
+    fn a_name_that_failed_for_long_neither_hides_nor_causes_a_resolver_fault() {
         let mut names = DnsFaultDetector::default();
         let calm: Vec<_> = (0_i64..600).map(|n| (n / 10, n.unsigned_abs() % 30, (n % 4) as u16, n % 30 == 0)).collect();
-        assert_eq!(hear(&mut names, &calm), []);
+        assert_eq!(record_all(&mut names, &calm), []);
         // Then all of them fail: detected as soon as nine of ten have.
         let storm: Vec<_> = (0_i64..40).map(|n| (60 + n / 10, n.unsigned_abs() % 30, (n % 4) as u16, true)).collect();
-        let ours = hear(&mut names, &storm);
+        let ours = record_all(&mut names, &storm);
         assert!(ours.len() >= 30 && ours.first().is_some_and(|first| *first <= 61), "{ours:?}");
     }
 
     #[test]
-    fn what_is_remembered_has_a_bound_and_a_calm_time_costs_nothing() {
+    fn the_record_is_bounded_and_empty_in_calm_times() {
         let mut names = DnsFaultDetector::default();
         for n in 0..10_000_u64 {
             names.record(&resolution_of(n, 1, false, at(1)), at(1));

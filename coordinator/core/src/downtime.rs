@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_said_before_the_first_word_and_all_of_it_at_once() {
+    fn there_is_no_summary_before_the_first_outcome() {
         assert_eq!(Downtime::default().uptime(at(5), &[]), None);
         assert_eq!(known().uptime(at(0), &[]), Some(100.0));
         assert_eq!(known().uptime(at(90), &[]), Some(100.0));
@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pause_is_known_of_a_monitor_that_has_rounds_too() {
+    fn a_pause_is_recorded_also_for_monitors_with_rounds() {
         let mut downtime = Downtime::default();
         assert_eq!(downtime.pauses(), []);
         downtime.resume(at(5));
@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn days_of_long_ago_are_told_of_as_far_as_all_is_known() {
+    fn old_days_are_shown_as_far_as_records_reach() {
         let day = |n: i64| TimeSpan { from: at(n * 1440), to: at((n + 1) * 1440) };
         let now = at(200 * 1440);
         let mut downtime = Downtime::default();

@@ -67,7 +67,7 @@ impl EffectiveSettings {
         let used = plan.uses_regions();
         let pinned = monitor.pinned_region.filter(|_| used);
         let latency = if used { monitor.latency_regions.or(page.latency_regions) } else { None };
-        let beat = match &monitor.check {
+        let heartbeat = match &monitor.check {
             Check::Heartbeat(check) => {
                 Some((i64::from(check.period_seconds) * SECOND, i64::from(check.grace_seconds) * SECOND))
             }
@@ -90,7 +90,7 @@ impl EffectiveSettings {
             latency_regions: latency.unwrap_or(RegionSet::only(Region::Europe)),
             slow_threshold_ms: monitor.slow_threshold_ms,
             slow_thresholds: monitor.slow_thresholds.clone().filter(|_| used).unwrap_or_default(),
-            heartbeat: beat,
+            heartbeat,
             confirmation,
             repeat_minutes: None,
             paused: monitor.paused || (kind == CheckKind::Component && !plan.has_components()),
@@ -99,8 +99,8 @@ impl EffectiveSettings {
 
     /// Adds the alert settings of the page.
     #[must_use]
-    pub fn with_alert_settings(self, telling: &AlertSettings) -> Self {
-        Self { repeat_minutes: telling.repeat_minutes, ..self }
+    pub fn with_alert_settings(self, alert_settings: &AlertSettings) -> Self {
+        Self { repeat_minutes: alert_settings.repeat_minutes, ..self }
     }
 
     /// Index of the region state that a region's rounds affect: its own, or the only one for types not judged by
@@ -111,7 +111,7 @@ impl EffectiveSettings {
 
     /// Regions in which rounds are run. For types not judged by region, one region represents all.
     pub fn checked_regions(&self, mesh: &Mesh) -> RegionSet {
-        let regions = crate::assign::regions_in_use(self.kind, self.pinned, mesh);
+        let regions = regions_in_use(self.kind, self.pinned, mesh);
         if self.kind.is_regional() { regions } else { RegionSet::only(Region::Europe) }
     }
 
@@ -160,5 +160,19 @@ impl EffectiveSettings {
         let enrolled = mesh.enrolled_regions();
         let counted = wanted.intersection(enrolled);
         if counted.is_empty() { enrolled } else { counted }
+    }
+}
+
+/// Regions from which a monitor is checked: every region with an enrolled vantage, or the pinned one.
+pub fn regions_in_use(kind: CheckKind, pinned: Option<Region>, mesh: &Mesh) -> RegionSet {
+    match kind {
+        CheckKind::Heartbeat => RegionSet::NONE,
+        CheckKind::Http
+        | CheckKind::Tcp
+        | CheckKind::Dns
+        | CheckKind::Ping
+        | CheckKind::Certificate
+        | CheckKind::Domain
+        | CheckKind::Component => pinned.map_or_else(|| mesh.enrolled_regions(), RegionSet::only),
     }
 }

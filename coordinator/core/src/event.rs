@@ -2,18 +2,23 @@
 
 use serde::{Deserialize, Serialize};
 
+mod alert_kind;
+mod round_report;
 mod stored_report;
+
+pub use alert_kind::AlertKind;
+pub use round_report::{ProbeReason, RoundReport};
 
 use crate::compat;
 use crate::flapping::{Flapping, FlappingEnd};
 use crate::heartbeat::DeadlineExtension;
 use crate::id::{AgentId, MonitorId, PageId};
 use crate::incident::IncidentEvent;
-use crate::observation::{Failure, ProbeOutcome, RoundOutcome};
+use crate::observation::{Failure, Observation};
 use crate::operator_alert::OperatorAlert;
 use crate::quarantine::Contradictions;
 use crate::time::Timestamp;
-use crate::vantage::{Region, RegionSet, VantageNo};
+use crate::vantage::{RegionSet, VantageNo};
 
 /// A monitor's status.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -100,37 +105,6 @@ pub enum EditKind {
     Deleted,
 }
 
-/// Kind of alert about a change of status.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub enum AlertKind {
-    /// The monitor went down.
-    WentDown,
-    /// It is still down.
-    StillDown,
-    /// It recovered.
-    Recovered,
-    /// It became slow.
-    WentSlow,
-    /// It is back to normal speed.
-    BackToNormal,
-}
-
-impl AlertKind {
-    /// Every kind, outages first.
-    pub const ALL: [Self; 5] = [Self::WentDown, Self::StillDown, Self::Recovered, Self::WentSlow, Self::BackToNormal];
-
-    /// Name in the API contract.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::WentDown => "went-down",
-            Self::StillDown => "still-down",
-            Self::Recovered => "recovered",
-            Self::WentSlow => "went-slow",
-            Self::BackToNormal => "back-to-normal",
-        }
-    }
-}
-
 /// Change of a monitor's status, with the data for its alert.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StatusChange {
@@ -186,31 +160,6 @@ impl StatusChange {
     }
 }
 
-/// Finished round with the outcome of every vantage: the evidence for a change.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct RoundReport {
-    /// Region of the round.
-    pub region: Region,
-    /// Reason it was run.
-    pub reason: ProbeReason,
-    /// Number of the scheduled round.
-    pub round: Option<u64>,
-    /// Start of the round.
-    pub started: Timestamp,
-    /// Final outcome.
-    pub round_outcome: RoundOutcome,
-    /// Vantage that ran the round first.
-    pub first_vantage: VantageNo,
-    /// Outcome at the first vantage.
-    pub first_outcome: ProbeOutcome,
-    /// Second vantage and its outcome. For a failed round decided by two of three: the vantage that agreed.
-    pub second: Option<(VantageNo, ProbeOutcome)>,
-    /// Third vantage and its outcome, if the first two disagreed; for a failed round the one that was outvoted.
-    /// Stored only with [`EventKind::Round`].
-    #[serde(skip)]
-    pub third: Option<Box<(VantageNo, ProbeOutcome)>>,
-}
-
 /// Period in which no check of a monitor could be judged.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UnjudgedPeriod {
@@ -218,44 +167,6 @@ pub struct UnjudgedPeriod {
     pub since: Timestamp,
     /// Reason of the newest one, as reported by the agent.
     pub reason: String,
-}
-
-/// Reason a check is run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub enum ProbeReason {
-    /// Due in the schedule.
-    Scheduled,
-    /// First check of a new or changed monitor.
-    First,
-    /// Confirmation of a failure.
-    Confirm,
-    /// Second round of a suspicion.
-    Second,
-    /// Check from another region, because one saw a failure (or a recovery).
-    Sweep,
-    /// Earlier check while failing (certificate, domain).
-    FollowUp,
-    /// Requested by a user.
-    Manual,
-}
-
-impl ProbeReason {
-    /// Every reason, in order.
-    pub const ALL: [Self; 7] =
-        [Self::Scheduled, Self::First, Self::Confirm, Self::Second, Self::Sweep, Self::FollowUp, Self::Manual];
-
-    /// Name in the API.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Scheduled => "scheduled",
-            Self::First => "first",
-            Self::Confirm => "confirmation",
-            Self::Second => "second-round",
-            Self::Sweep => "sweep",
-            Self::FollowUp => "follow-up",
-            Self::Manual => "manual",
-        }
-    }
 }
 
 /// Request to a vantage to run a check now.
@@ -275,7 +186,7 @@ pub struct ProbeRequest {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ProbeResponse {
     /// Observation of the check, preceded by [`ProbeOutcome::Pending`] if it takes long.
-    Observed(crate::observation::Observation),
+    Observed(Observation),
     /// The vantage is not connected, did not respond in time, or refused.
     NoResponse,
 }

@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn a_clock_that_goes_back_makes_no_flapping_last() {
+    fn a_clock_that_goes_back_does_not_prolong_flapping() {
         let mut flaps = FlapHistory::default();
         for minute in [600, 601, 602] {
             flaps.record_change(AlertKind::WentDown, at(minute));

@@ -137,7 +137,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_worst_that_is_true_is_said() {
+    fn the_headline_is_the_worst_true_state() {
         use MonitorStatus::{Down, Slow, Unknown, Up};
         for (statuses, indicator) in [
             (vec![], Indicator::Unknown),
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn an_incident_speaks_first_and_a_window_last() {
+    fn an_incident_precedes_and_a_window_follows_in_the_headline() {
         use MonitorStatus::{Down, Slow, Up};
         let of = |incident, statuses: &[MonitorStatus], maintained| {
             Indicator::of(incident, statuses.iter().copied(), maintained)
@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn a_persons_title_is_quoted_and_for_ours_the_monitors_are_asked() {
+    fn a_persons_title_is_quoted_and_a_generated_one_lists_the_monitors() {
         use Indicator::{Degraded, Maintenance, Major, Operational, Partial};
         // Impacts by their first letters; capitals are incidents with a generated title.
         let claim = |letter: char| {

@@ -115,10 +115,10 @@ impl HeartbeatState {
     }
 
     /// Counts a ping and measures the run that it starts or ends. A run with an id is ended only by that id.
-    pub fn count(&mut self, beat: PingKind, run: Option<u128>, at: Timestamp) -> PingReceipt {
+    pub fn count(&mut self, kind: PingKind, run: Option<u128>, at: Timestamp) -> PingReceipt {
         self.ping_count = self.ping_count.saturating_add(1);
         let open = self.open_runs.iter().rposition(|(name, _)| *name == run);
-        let run_ms = match beat {
+        let run_ms = match kind {
             PingKind::Log => None,
             PingKind::Started => {
                 open.map(|open| self.open_runs.remove(open));
@@ -141,14 +141,14 @@ impl HeartbeatState {
     /// between two pings.
     pub fn apply_reported_duration(
         &mut self,
-        beat: PingKind,
+        kind: PingKind,
         stated_ms: Option<u64>,
-        heard: PingReceipt,
+        receipt: PingReceipt,
     ) -> PingReceipt {
-        let is_end = matches!(beat, PingKind::Succeeded | PingKind::Failed(_));
+        let is_end = matches!(kind, PingKind::Succeeded | PingKind::Failed(_));
         let stated = stated_ms.filter(|took| is_end && *took < MAX_RUN_DURATION.unsigned_abs());
         self.last_run_ms = stated.or(self.last_run_ms);
-        PingReceipt { run_ms: stated.or(heard.run_ms), ..heard }
+        PingReceipt { run_ms: stated.or(receipt.run_ms), ..receipt }
     }
 
     /// Extends the deadline if the coordinator was away, from `from` to `now`, at some time between the last tenth of
@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn our_absence_around_the_expected_ping_moves_the_deadline_once() {
+    fn an_absence_of_the_coordinator_moves_the_deadline_once() {
         let mut pulse = pinged();
         let moved = pulse.extend_for_absence(at(50), at(70), 60 * MINUTE, 5 * MINUTE);
         let wanted = DeadlineExtension { away_from: at(50), away_until: at(70), before: at(65), deadline: at(100) };
@@ -253,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn a_restart_long_before_the_deadline_moves_nothing_and_leaves_the_one_time_to_another() {
+    fn a_restart_long_before_the_deadline_uses_up_no_extension() {
         let (day, hour) = (24 * 60 * MINUTE, 60 * MINUTE);
         let mut pulse = HeartbeatState::default();
         pulse.set_deadline(at(0), day, 2 * hour);
@@ -282,18 +282,18 @@ mod tests {
     }
 
     #[test]
-    fn the_jobs_own_length_of_a_run_counts_before_ours() {
+    fn the_duration_reported_by_the_job_takes_precedence() {
         let mut pulse = HeartbeatState::default();
-        let mut told = |beat, minute, stated| {
-            let heard = pulse.count(beat, None, at(minute));
-            (pulse.apply_reported_duration(beat, stated, heard).run_ms, pulse.last_run_ms)
+        let mut apply = |kind, minute, stated| {
+            let receipt = pulse.count(kind, None, at(minute));
+            (pulse.apply_reported_duration(kind, stated, receipt).run_ms, pulse.last_run_ms)
         };
-        assert_eq!(told(PingKind::Started, 0, Some(7)), (None, None), "nothing ended");
-        assert_eq!(told(PingKind::Succeeded, 1, Some(1500)), (Some(1500), Some(1500)));
-        assert_eq!(told(PingKind::Failed(None), 2, Some(0)), (Some(0), Some(0)));
-        assert_eq!(told(PingKind::Succeeded, 3, None), (None, Some(0)));
+        assert_eq!(apply(PingKind::Started, 0, Some(7)), (None, None), "nothing ended");
+        assert_eq!(apply(PingKind::Succeeded, 1, Some(1500)), (Some(1500), Some(1500)));
+        assert_eq!(apply(PingKind::Failed(None), 2, Some(0)), (Some(0), Some(0)));
+        assert_eq!(apply(PingKind::Succeeded, 3, None), (None, Some(0)));
         let days = MAX_RUN_DURATION.unsigned_abs();
-        assert_eq!(told(PingKind::Succeeded, 4, Some(days)), (None, Some(0)), "too long to be measured");
+        assert_eq!(apply(PingKind::Succeeded, 4, Some(days)), (None, Some(0)), "too long to be measured");
     }
 
     #[test]

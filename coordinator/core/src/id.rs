@@ -116,10 +116,10 @@ fn read_id(prefix: &str, text: &str) -> Option<u128> {
         return None;
     }
     let mut value: u128 = 0;
-    for (place, digit) in digits.iter().enumerate() {
+    for (index, digit) in digits.iter().enumerate() {
         let number = ALPHABET.iter().position(|letter| letter == digit)? as u128;
         // 26 digits of five bits are 130 bits: the first may carry only three.
-        if place == 0 && number > 7 {
+        if index == 0 && number > 7 {
             return None;
         }
         value = (value << 5) | number;

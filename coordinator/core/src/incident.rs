@@ -229,8 +229,11 @@ impl Incident {
 
     /// Time of the last change for readers: an update, the end, or an edit.
     pub fn last_change(&self) -> Timestamp {
-        let said = self.updates.last().map(|update| update.created_at);
-        [said, self.resolved_at, self.last_edit()].into_iter().flatten().fold(self.published_at(), Timestamp::max)
+        let last_update = self.updates.last().map(|update| update.created_at);
+        [last_update, self.resolved_at, self.last_edit()]
+            .into_iter()
+            .flatten()
+            .fold(self.published_at(), Timestamp::max)
     }
 
     /// Returns true while it is in progress or planned.
@@ -275,7 +278,7 @@ mod tests {
     use crate::time::HOUR;
 
     #[test]
-    fn history_has_the_times_of_the_event_and_an_edit_counts_once_it_is_no_part_of_entering_it() {
+    fn imported_incidents_have_the_times_of_the_event_and_later_edits_count() {
         let made = at(0);
         let over = |hours: i64, edited: Option<i64>| Incident {
             started_at: made + (hours - 1) * HOUR,
@@ -297,8 +300,8 @@ mod tests {
             (0, Some(1), 0, 1),
         ] {
             let incident = over(hours, edited);
-            let told = (incident.published_at(), incident.last_change());
-            assert_eq!(told, (made + made_at * HOUR, made + last_word * HOUR), "{hours} {edited:?}");
+            let dates = (incident.published_at(), incident.last_change());
+            assert_eq!(dates, (made + made_at * HOUR, made + last_word * HOUR), "{hours} {edited:?}");
         }
         // A late report is news when it is created, and so is a planned window.
         let late = Incident { started_at: made - 9 * HOUR, created_at: made, ..incident() };

@@ -19,8 +19,8 @@ pub struct RegionLatencies {
 
 impl RegionLatencies {
     /// Adds the latency of a passed round, in milliseconds.
-    pub fn add(&mut self, place: VantageNo, latency_ms: u32) {
-        self.vantages.entry(place).or_default().push(latency_ms);
+    pub fn add(&mut self, vantage: VantageNo, latency_ms: u32) {
+        self.vantages.entry(vantage).or_default().push(latency_ms);
     }
 
     /// Response time of the region in milliseconds: the median of the readings of its main vantages, each shifted by
@@ -88,12 +88,12 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_figure_does_not_hang_on_the_order_of_readings(
+        fn the_median_does_not_depend_on_the_order_of_readings(
             mut readings in proptest::collection::vec((0_u16..4, 1_u32..5000), 1..200),
         ) {
             let figure = |readings: &[(u16, u32)]| {
                 let mut region = RegionLatencies::default();
-                readings.iter().for_each(|(place, latency)| region.add(VantageNo(*place), *latency));
+                readings.iter().for_each(|(vantage, latency)| region.add(VantageNo(*vantage), *latency));
                 region.median_ms()
             };
             let before = figure(&readings);

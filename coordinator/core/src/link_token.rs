@@ -29,7 +29,7 @@ mod tests {
     use crate::time::Timestamp;
 
     #[test]
-    fn a_link_carries_who_it_is_for_and_nothing_else_is_one() {
+    fn a_link_token_decodes_to_its_recipient_and_other_texts_do_not() {
         let id = SubscriberId::new(Timestamp::from_millis(1_790_000_000_123), [7; 10]);
         let token = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 255];
         let link = encode(&id.to_string(), SubscriberId::PREFIX, token);

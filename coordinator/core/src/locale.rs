@@ -35,20 +35,20 @@ pub(crate) enum PluralRule {
 #[macro_export]
 macro_rules! catalogue {
     (
-        $(#[$about:meta])* $seen:vis struct $name:ident { $($(#[$note:meta])* $field:ident: $kind:ty,)* }
-        $within:vis words { $($word:ident,)* }
+        $(#[$about:meta])* $outer:vis struct $name:ident { $($(#[$note:meta])* $field:ident: $kind:ty,)* }
+        $within:vis texts { $($text:ident,)* }
     ) => {
         $(#[$about])*
-        $seen struct $name {
+        $outer struct $name {
             $($(#[$note])* $within $field: $kind,)*
-            $($within $word: &'static str,)*
+            $($within $text: &'static str,)*
         }
 
         #[cfg(test)]
         impl $name {
             /// All texts with their names.
             fn entries(&self) -> Vec<(&'static str, &'static str)> {
-                vec![$((stringify!($word), self.$word),)*]
+                vec![$((stringify!($text), self.$text),)*]
             }
         }
     };
@@ -69,22 +69,22 @@ catalogue! {
         /// Short names of the weekdays, from Monday.
         short_weekdays: [&'static str; 7],
     }
-    pub(crate) words {
-        and, comma, date_time, on_weekday, full_day, day, short_day, month_year, region_europe, region_north_america,
-        region_south_america, region_africa, region_asia, region_oceania, under_second, under_a_minute,
-        length_gap, length_and, one_day, days, one_hour, hours, one_minute, minutes, one_second, seconds,
-        status_investigating, status_identified, status_monitoring, status_resolved, status_scheduled,
-        status_completed, status_cancelled, impact_none, impact_degraded, impact_partial, impact_major, line_investigating,
-        line_identified, line_monitoring, line_resolved, line_scheduled, line_completed, line_cancelled, some_monitor,
-        title_one, title_two, title_many, title_one_over, title_two_over, title_many_over, down, down_from,
-        down_everywhere, again, again_from, again_everywhere, sentence, because, elsewhere, one_back, is_back,
-        all_back, unchecked, rest_unchecked, two_sentences, title_flapping, title_flapping_over, flapping,
-        steady_up, steady_down,
-        timeout_dns, timeout_connect, timeout_tls, timeout_first_byte, timeout_transfer, refused, reset,
-        unreachable, name_not_found, no_address, resolution_failed, address_not_allowed, unexpected_status,
-        keyword_missing, keyword_present, body_too_large, too_many_redirects, bad_redirect, tls_expired, tls_not_yet_valid,
-        tls_name_mismatch, tls_unknown_issuer, tls_failed, not_http, dns_unexpected, certificate_expires_one,
-        certificate_expires, domain_expires_one, domain_expires, ping_missed, job_failed, job_failed_code,
+    pub(crate) texts {
+        and, comma, date_time, on_weekday, full_day, day, short_day, month_year, region_europe,
+        region_north_america, region_south_america, region_africa, region_asia, region_oceania, under_second,
+        under_a_minute, length_gap, length_and, one_day, days, one_hour, hours, one_minute, minutes, one_second,
+        seconds, status_investigating, status_identified, status_monitoring, status_resolved, status_scheduled,
+        status_completed, status_cancelled, impact_none, impact_degraded, impact_partial, impact_major,
+        line_investigating, line_identified, line_monitoring, line_resolved, line_scheduled, line_completed,
+        line_cancelled, some_monitor, title_one, title_two, title_many, title_one_over, title_two_over,
+        title_many_over, down, down_from, down_everywhere, again, again_from, again_everywhere, sentence,
+        because, reachable_elsewhere, one_back, is_back, all_back, unchecked, rest_unchecked, two_sentences,
+        title_flapping, title_flapping_over, flapping, steady_up, steady_down, timeout_dns, timeout_connect,
+        timeout_tls, timeout_first_byte, timeout_transfer, refused, reset, unreachable, name_not_found,
+        no_address, resolution_failed, address_not_allowed, unexpected_status, keyword_missing, keyword_present,
+        body_too_large, too_many_redirects, bad_redirect, tls_expired, tls_not_yet_valid, tls_name_mismatch,
+        tls_unknown_issuer, tls_failed, not_http, dns_unexpected, certificate_expires_one, certificate_expires,
+        domain_expires_one, domain_expires, ping_missed, job_failed, job_failed_code,
     }
 }
 

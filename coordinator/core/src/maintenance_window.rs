@@ -45,7 +45,7 @@ mod tests {
     use crate::incident::{IncidentStatus, MonitorImpact};
 
     #[test]
-    fn a_window_covers_what_it_names_or_the_page() {
+    fn a_window_covers_its_monitors_or_the_whole_page() {
         let whole = window(1, 10);
         let one = MonitorImpact { monitor: MonitorId::from_u128(1), impact: None };
         let named = Incident { affected: vec![one], ..whole.clone() };
@@ -58,7 +58,7 @@ mod tests {
     }
 
     #[test]
-    fn it_lasts_until_its_end_or_until_it_was_completed() {
+    fn a_window_lasts_until_its_end_or_completion() {
         let planned = window(1, 10);
         let ended = |at| Incident { status: IncidentStatus::Completed, resolved_at: Some(at), ..planned.clone() };
         let span = |incident: &Incident| MaintenanceWindow::of(incident).map(|window| window.span);

@@ -34,7 +34,7 @@ pub struct AgentRecord {
 }
 
 /// State of an agent's identity besides the newest certificate. It is the last field of the record and
-/// defaults if the record ends early, so that fields may be added at its end.
+/// defaults if the record ends before it. Fields may be added at its end, each with `compat::or_default`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct IdentityState {
     /// Serial of the certificate that requested the newest one, until the newest is seen in use: if the
@@ -98,12 +98,12 @@ pub enum IdentityUpdate {
 
 impl AgentRecord {
     /// Classifies a certificate by this record.
-    pub fn certificate_status(&self, shown: &CertificateId) -> CertificateStatus {
-        if self.serial == shown.serial {
+    pub fn certificate_status(&self, certificate: &CertificateId) -> CertificateStatus {
+        if self.serial == certificate.serial {
             CertificateStatus::Newest
-        } else if !self.identity.previous_serial.is_empty() && self.identity.previous_serial == shown.serial {
+        } else if !self.identity.previous_serial.is_empty() && self.identity.previous_serial == certificate.serial {
             CertificateStatus::Previous
-        } else if shown.valid_from > self.identity.valid_from {
+        } else if certificate.valid_from > self.identity.valid_from {
             CertificateStatus::NewerThanRecord
         } else {
             CertificateStatus::Superseded
@@ -118,16 +118,17 @@ impl AgentRecord {
                 self.identity.previous_serial.clone_from(&by.serial);
                 self.set_newest(made);
             }
-            IdentityChange::Presented(shown)
+            IdentityChange::Presented(certificate)
                 if matches!(
-                    self.certificate_status(shown),
+                    self.certificate_status(certificate),
                     CertificateStatus::Newest | CertificateStatus::NewerThanRecord
                 ) =>
             {
                 self.identity.previous_serial.clear();
-                self.set_newest(shown);
+                self.set_newest(certificate);
             }
-            IdentityChange::Presented(shown) if self.certificate_status(shown) == CertificateStatus::Previous => {}
+            IdentityChange::Presented(certificate)
+                if self.certificate_status(certificate) == CertificateStatus::Previous => {}
             IdentityChange::Issued { .. } | IdentityChange::Presented(_) => {
                 return IdentityUpdate::Superseded;
             }
@@ -255,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn an_agent_whose_answer_was_lost_asks_again_with_the_certificate_before() {
+    fn an_agent_that_lost_the_response_renews_with_its_previous_certificate() {
         let mut agent = agent(1);
         assert_eq!(agent.apply(&issued(2, 1)), IdentityUpdate::Changed);
         assert_eq!(agent.certificate_status(&certificate(1)), CertificateStatus::Previous);
@@ -265,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn a_certificate_whose_successor_was_seen_makes_no_other_and_changes_nothing() {
+    fn a_superseded_certificate_is_not_renewed_and_changes_nothing() {
         let mut agent = agent(1);
         agent.apply(&issued(2, 1));
         agent.apply(&IdentityChange::Presented(certificate(2)));
@@ -278,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn a_certificate_that_is_newer_than_restored_records_is_taken_for_the_newest() {
+    fn a_certificate_newer_than_restored_records_becomes_the_newest() {
         let mut agent = agent(1);
         assert_eq!(agent.certificate_status(&certificate(5)), CertificateStatus::NewerThanRecord);
         assert_eq!(agent.apply(&IdentityChange::Presented(certificate(5))), IdentityUpdate::Changed);
@@ -287,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn a_certificate_made_under_a_clock_that_was_set_back_does_not_bring_older_ones_back() {
+    fn a_certificate_issued_under_a_clock_set_back_does_not_revive_older_ones() {
         let mut agent = agent(5);
         agent.apply(&IdentityChange::Issued {
             made: CertificateId { valid_from: 100, ..certificate(6) },
@@ -298,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn an_invitation_without_the_moment_of_its_revocation_is_read() {
+    fn an_invitation_record_without_revocation_is_read() {
         let invitation = Invitation {
             id: InvitationId::from_u128(7),
             secret_hash: [1; 32],
@@ -322,7 +323,7 @@ mod tests {
     }
 
     #[test]
-    fn a_record_of_before_the_standing_is_read() {
+    fn an_agent_record_without_identity_state_is_read() {
         let mut agent = agent(5);
         agent.identity = IdentityState::default();
         let bytes = postcard::to_stdvec(&(7_u64, &agent)).unwrap();

@@ -5,8 +5,6 @@ use std::net::IpAddr;
 
 use serde::{Deserialize, Serialize};
 
-use crate::locale::Locale;
-use crate::page::branding::Language;
 use crate::time::Timestamp;
 use crate::vantage::{NetworkNo, Region, VantageNo};
 
@@ -92,8 +90,10 @@ pub enum CheckPhase {
     Transfer,
 }
 
-/// Reason why a target failed. [`Locale::failure_text`] renders it as text; [`fmt::Display`] renders the English text.
+/// Reason why a target failed. [`Locale::failure_text`] renders it as text; its `Display` renders the English text.
 /// Variants are only ever added at the end.
+///
+/// [`Locale::failure_text`]: crate::locale::Locale::failure_text
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Failure {
     /// The check timed out in that phase.
@@ -150,12 +150,6 @@ pub enum Failure {
     Other(String),
     /// The body exceeds this many MiB, and the keyword was not found in the part that was read.
     BodyTooLarge(u32),
-}
-
-impl fmt::Display for Failure {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&Locale::of(Language::En).failure_text(self))
-    }
 }
 
 /// Reason why a vantage could not judge: its own fault or an external reason, never the target's fault.

@@ -169,23 +169,23 @@ pub struct AlertTracker {
 
 impl AlertTracker {
     /// Creates a tracker for which these problems are already reported.
-    pub fn with_reported(told: BTreeSet<ProblemKey>) -> Self {
-        Self { reported: told, pending: BTreeMap::new() }
+    pub fn with_reported(reported: BTreeSet<ProblemKey>) -> Self {
+        Self { reported, pending: BTreeMap::new() }
     }
 
     /// Takes each problem that can be judged now and whether it holds; returns the alerts to send. `steady`
     /// is monotonic time in milliseconds. An alert is returned again until [`AlertTracker::mark_sent`] confirms that it
     /// was sent.
-    pub fn update(&mut self, matters: &[(OperatorProblem, bool)], steady: i64) -> Vec<OperatorAlert> {
+    pub fn update(&mut self, problems: &[(OperatorProblem, bool)], steady: i64) -> Vec<OperatorAlert> {
         let mut notices = Vec::new();
         // A problem that can't be judged now does not accumulate time.
-        self.pending.retain(|topic, _| matters.iter().any(|(matter, _)| matter.key() == *topic));
-        for (matter, holds) in matters {
-            let topic = matter.key();
+        self.pending.retain(|topic, _| problems.iter().any(|(problem, _)| problem.key() == *topic));
+        for (problem, holds) in problems {
+            let topic = problem.key();
             if self.reported.contains(&topic) == *holds {
                 self.pending.remove(&topic);
             } else if steady - *self.pending.entry(topic).or_insert(steady) >= MIN_DURATION {
-                notices.push(OperatorAlert { problem: matter.clone(), has_ended: !holds });
+                notices.push(OperatorAlert { problem: problem.clone(), has_ended: !holds });
             }
         }
         notices
@@ -228,20 +228,20 @@ mod tests {
     }
 
     #[test]
-    fn a_matter_is_told_once_it_lasts_and_once_when_it_is_over() {
+    fn a_problem_is_reported_once_it_lasts_and_once_it_is_over() {
         let mut board = AlertTracker::default();
-        let mut told = Vec::new();
+        let mut reported = Vec::new();
         for second in 0..100 {
             // A short gap does not end it, and a short relapse does not restart it.
             let holds = (10..60).contains(&second) && second != 45 || second == 70;
             let notices = look(&mut board, holds, second * SECOND);
-            told.extend(notices.into_iter().map(|notice| (second, notice.has_ended)));
+            reported.extend(notices.into_iter().map(|notice| (second, notice.has_ended)));
         }
-        assert_eq!(told, [(30, false), (91, true)]);
+        assert_eq!(reported, [(30, false), (91, true)]);
     }
 
     #[test]
-    fn what_could_not_be_judged_for_a_while_begins_to_last_after_it() {
+    fn an_unjudged_period_begins_after_its_minimum_duration() {
         let mut board = AlertTracker::default();
         assert_eq!(look(&mut board, true, 0), []);
         assert_eq!(board.update(&[], 10 * SECOND), []);
@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_told_before_a_restart_is_not_told_again() {
+    fn problems_reported_before_a_restart_are_not_reported_again() {
         let mut board = AlertTracker::with_reported([NOBODY.key()].into());
         assert_eq!((look(&mut board, true, 0), look(&mut board, true, 99 * SECOND)), (vec![], vec![]));
         assert_eq!(look(&mut board, false, 100 * SECOND), []);
@@ -258,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn what_could_not_be_noted_is_given_again() {
+    fn a_problem_that_could_not_be_recorded_is_returned_again() {
         let mut board = AlertTracker::default();
         let now = [(NOBODY, true)];
         assert_eq!((board.update(&now, 0).len(), board.update(&now, MIN_DURATION).len()), (0, 1));

@@ -126,9 +126,9 @@ mod tests {
     /// Parses a change: `down_since 5` (of the outage that began then), `still 5`, `silent 7`, `back 9` (without its
     /// outage), `back 9 5`, `slow 9`.
     fn change(text: &str) -> StatusChange {
-        let words: Vec<&str> = text.split(' ').collect();
-        let number = |at: usize| words.get(at).map(|word| Timestamp::from_millis(word.parse().unwrap()));
-        let (from, to) = match words[0] {
+        let tokens: Vec<&str> = text.split(' ').collect();
+        let number = |at: usize| tokens.get(at).map(|token| Timestamp::from_millis(token.parse().unwrap()));
+        let (from, to) = match tokens[0] {
             "down" => (MonitorStatus::Up, MonitorStatus::Down),
             "still" => (MonitorStatus::Down, MonitorStatus::Down),
             "silent" => (MonitorStatus::Down, MonitorStatus::Unknown),
@@ -170,11 +170,11 @@ mod tests {
             ("scope all, scope asia, back 9, down 12 europe, back 14", &["europe"]),
         ] {
             let mut outages = OutageHistory::new(None);
-            for told in story.rsplit(", ") {
-                let (text, scope) = told.rsplit_once(' ').unwrap();
+            for entry in story.rsplit(", ") {
+                let (text, scope) = entry.rsplit_once(' ').unwrap();
                 match text {
                     "scope" => outages.push_earlier_scope(regions(scope)),
-                    "back" | "silent" => outages.push_earlier_change(change(told)),
+                    "back" | "silent" => outages.push_earlier_change(change(entry)),
                     _ => outages.push_earlier_change(StatusChange { down_from: regions(scope), ..change(text) }),
                 }
             }
@@ -212,13 +212,13 @@ mod tests {
         ] {
             let mut outages = OutageHistory::new(lasting.map(Timestamp::from_millis));
             story.rsplit(", ").filter(|it| !it.is_empty()).for_each(|it| outages.push_earlier_change(change(it)));
-            let told = |outage: &Outage| {
+            let entry = |outage: &Outage| {
                 let to = outage.to.map_or_else(String::new, |to| to.as_millis().to_string());
                 format!("{}-{to}", outage.from.as_millis())
             };
             let found = outages.into_vec();
             assert!(found.iter().all(|outage| outage.regions == Some(RegionSet::ALL)), "{story}: {found:?}");
-            assert_eq!(found.iter().map(told).collect::<Vec<_>>().join(" "), expected, "{story}");
+            assert_eq!(found.iter().map(entry).collect::<Vec<_>>().join(" "), expected, "{story}");
         }
     }
 }

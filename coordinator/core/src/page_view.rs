@@ -161,12 +161,12 @@ impl PageView {
     /// Regions in service from which a monitor was checked today or yesterday: a monitor may be checked from
     /// few. Empty before the first check.
     pub fn checked_from(&self) -> RegionSet {
-        let is_checked = |shown: &&MonitorView| shown.is_probed() && shown.state.last_check.is_some();
+        let is_checked = |monitor: &&MonitorView| monitor.is_probed() && monitor.state.last_check.is_some();
         let is_seen = |region: &Region| {
-            self.monitors.iter().filter(is_checked).any(|shown| {
-                let newest = shown.history.days.iter().rev().take(2).map(|day| day.date);
-                let lane = shown.history.regions.get(region);
-                newest.into_iter().any(|date| lane.is_some_and(|days| days.contains_key(&date)))
+            self.monitors.iter().filter(is_checked).any(|monitor| {
+                let newest = monitor.history.days.iter().rev().take(2).map(|day| day.date);
+                let region = monitor.history.regions.get(region);
+                newest.into_iter().any(|date| region.is_some_and(|days| days.contains_key(&date)))
             })
         };
         self.regions.iter().filter(is_seen).collect()
@@ -179,7 +179,7 @@ impl PageView {
 
     /// Monitors with that status outside running maintenance windows.
     pub fn with_status(&self, status: MonitorStatus) -> impl Iterator<Item = &MonitorView> {
-        self.monitors.iter().filter(move |shown| shown.state.status == status && !shown.in_maintenance)
+        self.monitors.iter().filter(move |monitor| monitor.state.status == status && !monitor.in_maintenance)
     }
 }
 

@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn the_four_ways_of_sending_a_field_are_told_apart() {
+    fn the_four_ways_of_sending_a_field_are_distinguished() {
         let wrong = || PatchField::<i64>::Invalid("must be a number".to_owned());
         let mut faults = ValidationErrors::new();
         assert_eq!(PatchField::Absent.optional("a", Some(1), &mut faults, |v| small(v).map(Some)), Some(1));

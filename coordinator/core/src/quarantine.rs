@@ -76,7 +76,7 @@ pub struct Contradictions {
 impl Contradictions {
     /// Renders the contradictions as text; `name` returns the name and network of a vantage.
     pub fn describe(&self, name: impl Fn(VantageNo) -> String) -> String {
-        let by: Vec<String> = self.by.iter().map(|(place, times)| format!("{times} by {}", name(*place))).collect();
+        let by: Vec<String> = self.by.iter().map(|(vantage, times)| format!("{times} by {}", name(*vantage))).collect();
         format!("{} of {} results contradicted, {}", self.contradicted, self.outcomes, by.join(", "))
     }
 }
@@ -145,17 +145,17 @@ impl Quarantine {
     ) -> Vec<(VantageNo, QuarantineChange)> {
         let judged = judgements(report).into_iter().flatten();
         judged
-            .filter_map(|(place, against)| {
-                let said = JudgedOutcome { at: now, target, contradicted_by: against };
-                Some((place, self.apply_outcome(place, said, mesh)?))
+            .filter_map(|(vantage, against)| {
+                let outcome = JudgedOutcome { at: now, target, contradicted_by: against };
+                Some((vantage, self.apply_outcome(vantage, outcome, mesh)?))
             })
             .collect()
     }
 
     /// Returns true if a shadow round of a quarantined vantage counts: it began after the last contradiction and not
     /// too long ago. Results queued before that say nothing about its present condition.
-    pub fn counts_shadow_round(&self, place: VantageNo, started: Timestamp, now: Timestamp) -> bool {
-        match self.vantages.get(&place) {
+    pub fn counts_shadow_round(&self, vantage: VantageNo, started: Timestamp, now: Timestamp) -> bool {
+        match self.vantages.get(&vantage) {
             Some(TrustRecord::Quarantined { calm_since, .. }) => {
                 started >= *calm_since && now.since(started) <= MAX_SHADOW_AGE
             }
@@ -166,52 +166,53 @@ impl Quarantine {
     /// Applies a shadow round of a quarantined vantage: whether it agrees with the others.
     pub fn apply_shadow_round(
         &mut self,
-        place: VantageNo,
+        vantage: VantageNo,
         agrees: bool,
         target: CheckTarget,
         now: Timestamp,
     ) -> Option<QuarantineChange> {
-        match self.vantages.get_mut(&place)? {
+        match self.vantages.get_mut(&vantage)? {
             TrustRecord::Trusted(_) => None,
-            held @ TrustRecord::Quarantined { .. } => {
-                let released = held.apply_while_quarantined(agrees, target, now);
-                self.release(place, released)
+            record @ TrustRecord::Quarantined { .. } => {
+                let released = record.apply_while_quarantined(agrees, target, now);
+                self.release(vantage, released)
             }
         }
     }
 
-    fn apply_outcome(&mut self, place: VantageNo, said: JudgedOutcome, mesh: &Mesh) -> Option<QuarantineChange> {
-        let now = said.at;
-        let record = self.vantages.entry(place).or_insert_with(|| TrustRecord::Trusted(VecDeque::new()));
-        let words = match record {
-            TrustRecord::Trusted(words) => words,
-            held @ TrustRecord::Quarantined { .. } => {
-                let released = held.apply_while_quarantined(!said.is_contradicted(), said.target, now);
-                return self.release(place, released);
+    fn apply_outcome(&mut self, vantage: VantageNo, outcome: JudgedOutcome, mesh: &Mesh) -> Option<QuarantineChange> {
+        let now = outcome.at;
+        let record = self.vantages.entry(vantage).or_insert_with(|| TrustRecord::Trusted(VecDeque::new()));
+        let outcomes = match record {
+            TrustRecord::Trusted(outcomes) => outcomes,
+            record @ TrustRecord::Quarantined { .. } => {
+                let released = record.apply_while_quarantined(!outcome.is_contradicted(), outcome.target, now);
+                return self.release(vantage, released);
             }
         };
-        remove_expired(words, now);
-        if words.len() >= MAX_OUTCOMES {
-            words.pop_front();
+        remove_expired(outcomes, now);
+        if outcomes.len() >= MAX_OUTCOMES {
+            outcomes.pop_front();
         }
-        words.push_back(said);
+        outcomes.push_back(outcome);
         // An agreeing outcome never triggers quarantine.
-        let needed = said.target.accounts_needed();
-        let found = said.is_contradicted().then(|| find_contradictions(words, needed, place, mesh)).flatten()?;
+        let needed = outcome.target.accounts_needed();
+        let found =
+            outcome.is_contradicted().then(|| find_contradictions(outcomes, needed, vantage, mesh)).flatten()?;
         if self.has_capacity(mesh) {
-            self.spared.remove(&place);
-            let held =
+            self.spared.remove(&vantage);
+            let record =
                 TrustRecord::Quarantined { calm_since: now, agreed: 0, found: found.clone(), disputes: Vec::new() };
-            self.vantages.insert(place, held);
+            self.vantages.insert(vantage, record);
             return Some(QuarantineChange::Quarantined(found));
         }
-        let before = self.spared.insert(place, (now, found.clone()));
+        let before = self.spared.insert(vantage, (now, found.clone()));
         before.is_none().then_some(QuarantineChange::Spared(found))
     }
 
-    fn release(&mut self, place: VantageNo, released: bool) -> Option<QuarantineChange> {
+    fn release(&mut self, vantage: VantageNo, released: bool) -> Option<QuarantineChange> {
         released.then(|| {
-            self.vantages.remove(&place);
+            self.vantages.remove(&vantage);
             QuarantineChange::Released
         })
     }
@@ -219,24 +220,24 @@ impl Quarantine {
     /// Returns true if one more vantage may be quarantined: never more than a third of the connected ones. A
     /// quarantined vantage that is disconnected counts too, since it will reconnect.
     fn has_capacity(&self, mesh: &Mesh) -> bool {
-        let places = || mesh.vantages().iter();
-        let held = places().filter(|place| place.quarantined || self.is_quarantined(place.no)).count();
-        (held + 1) * VANTAGES_PER_QUARANTINED <= places().filter(|place| place.connected).count()
+        let vantages = || mesh.vantages().iter();
+        let quarantined = vantages().filter(|vantage| vantage.quarantined || self.is_quarantined(vantage.no)).count();
+        (quarantined + 1) * VANTAGES_PER_QUARANTINED <= vantages().filter(|vantage| vantage.connected).count()
     }
 
     /// Returns true if the vantage is in quarantine.
-    pub fn is_quarantined(&self, place: VantageNo) -> bool {
-        matches!(self.vantages.get(&place), Some(TrustRecord::Quarantined { .. }))
+    pub fn is_quarantined(&self, vantage: VantageNo) -> bool {
+        matches!(self.vantages.get(&vantage), Some(TrustRecord::Quarantined { .. }))
     }
 
     /// Vantages that others contradict.
     pub fn suspected(&self) -> SuspectedVantages {
-        let held = self.vantages.iter().filter_map(|(place, record)| match record {
-            TrustRecord::Quarantined { found, .. } => Some((*place, found.clone())),
+        let quarantined = self.vantages.iter().filter_map(|(vantage, record)| match record {
+            TrustRecord::Quarantined { found, .. } => Some((*vantage, found.clone())),
             TrustRecord::Trusted(_) => None,
         });
-        let spared = self.spared.iter().map(|(place, (_, found))| (*place, found.clone()));
-        SuspectedVantages { quarantined: held.collect(), spared: spared.collect() }
+        let spared = self.spared.iter().map(|(vantage, (_, found))| (*vantage, found.clone()));
+        SuspectedVantages { quarantined: quarantined.collect(), spared: spared.collect() }
     }
 
     /// Time at which [`Quarantine::handle_timeout`] has work to do without another outcome; none if there is no such
@@ -250,11 +251,11 @@ impl Quarantine {
     /// outcomes. Returns the released vantages.
     pub fn handle_timeout(&mut self, now: Timestamp) -> Vec<VantageNo> {
         let calm = |record: &TrustRecord| record.release_at().is_some_and(|at| now >= at);
-        let free = self.vantages.iter().filter(|(_, record)| calm(record)).map(|(place, _)| *place).collect();
+        let free = self.vantages.iter().filter(|(_, record)| calm(record)).map(|(vantage, _)| *vantage).collect();
         self.vantages.retain(|_, record| match record {
-            TrustRecord::Trusted(words) => {
-                remove_expired(words, now);
-                !words.is_empty()
+            TrustRecord::Trusted(outcomes) => {
+                remove_expired(outcomes, now);
+                !outcomes.is_empty()
             }
             TrustRecord::Quarantined { .. } => !calm(record),
         });
@@ -264,8 +265,8 @@ impl Quarantine {
 
     /// Removes vantages that are no longer enrolled.
     pub fn retain_enrolled(&mut self, mesh: &Mesh) {
-        self.vantages.retain(|place, _| mesh.vantage(*place).is_some());
-        self.spared.retain(|place, _| mesh.vantage(*place).is_some());
+        self.vantages.retain(|vantage, _| mesh.vantage(*vantage).is_some());
+        self.spared.retain(|vantage, _| mesh.vantage(*vantage).is_some());
     }
 }
 
@@ -301,9 +302,9 @@ impl TrustRecord {
     }
 }
 
-fn remove_expired(words: &mut VecDeque<JudgedOutcome>, now: Timestamp) {
-    while words.front().is_some_and(|said| now.since(said.at) > WINDOW) {
-        words.pop_front();
+fn remove_expired(outcomes: &mut VecDeque<JudgedOutcome>, now: Timestamp) {
+    while outcomes.front().is_some_and(|outcome| now.since(outcome.at) > WINDOW) {
+        outcomes.pop_front();
     }
 }
 

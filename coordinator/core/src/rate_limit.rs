@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn a_new_minute_begins_when_the_old_one_is_up() {
+    fn a_new_window_begins_when_the_previous_one_ends() {
         let start = Timestamp::from_millis(0);
         let mut minute = FixedWindow::new(start);
         assert!(minute.count_request(start, 1).allowed);
@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_given_back_can_be_taken_again_within_its_minute() {
+    fn a_returned_request_can_be_used_again_within_its_window() {
         let start = Timestamp::from_millis(0);
         let mut minute = FixedWindow::new(start);
         minute.refund(start);
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn a_clock_that_goes_back_locks_nobody_out() {
+    fn a_clock_that_goes_back_blocks_no_requests() {
         let mut minute = FixedWindow::new(Timestamp::from_millis(10 * MINUTE));
         assert!(minute.count_request(Timestamp::from_millis(10 * MINUTE), 1).allowed);
         assert!(minute.count_request(Timestamp::from_millis(MINUTE), 1).allowed);

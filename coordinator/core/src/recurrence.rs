@@ -98,8 +98,8 @@ fn after_gap(zone: Tz, local: NaiveDateTime) -> Option<Timestamp> {
     );
     while after - before > 1 {
         let middle = before + (after - before) / 2;
-        let shown = DateTime::from_timestamp_millis(middle)?.with_timezone(&zone).naive_local();
-        if shown < local {
+        let displayed = DateTime::from_timestamp_millis(middle)?.with_timezone(&zone).naive_local();
+        if displayed < local {
             before = middle;
         } else {
             after = middle;
@@ -124,13 +124,13 @@ mod tests {
     }
 
     #[test]
-    fn the_local_time_stays_over_a_change_of_clocks() {
+    fn the_local_time_is_the_same_across_daylight_saving_changes() {
         let found = starts(Frequency::Weekly, "Europe/Berlin", "2027-03-22T08:00:00+01:00", 3);
         assert_eq!(found, ["2027-03-22 08:00", "2027-03-29 08:00", "2027-04-05 08:00"]);
     }
 
     #[test]
-    fn a_skipped_time_is_the_first_moment_after_the_gap() {
+    fn a_skipped_local_time_is_the_first_one_after_the_gap() {
         let found = starts(Frequency::Weekly, "Europe/Berlin", "2027-03-21T02:30:00+01:00", 3);
         assert_eq!(found, ["2027-03-21 02:30", "2027-03-28 03:00", "2027-04-04 02:30"]);
     }

@@ -129,7 +129,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_row_of_rounds_takes_no_heap_and_a_gap_that_is_filled_gives_its_back() {
+    fn consecutive_rounds_need_no_heap_and_a_filled_gap_frees_its_own() {
         let mut seen = ReplayWindow::default();
         (10_000..10_100).for_each(|number| seen.insert(number));
         assert_eq!((seen.contiguous, &seen.bitmap), (36, &None));
@@ -144,7 +144,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(32))]
         #[test]
-        fn it_knows_what_a_set_of_all_rounds_would(
+        fn the_replay_window_agrees_with_a_set_of_all_rounds(
             steps in prop::collection::vec(prop_oneof![
                 6 => Just(1_i64), 2 => -600_i64..600, 1 => 1_i64..5_000
             ], 1..800),

@@ -110,19 +110,19 @@ impl HourRollup {
     /// Adds another roll-up of the same monitor and region.
     pub fn merge(&mut self, other: &Self) {
         self.counts.merge(other.counts);
-        for (place, theirs) in &other.vantages {
-            if let Some(mine) = self.histogram(*place) {
+        for (vantage, theirs) in &other.vantages {
+            if let Some(mine) = self.histogram(*vantage) {
                 mine.merge(theirs);
             }
         }
     }
 
-    fn histogram(&mut self, place: VantageNo) -> Option<&mut Histogram> {
-        let at = match self.vantages.binary_search_by_key(&place, |(no, _)| *no) {
+    fn histogram(&mut self, vantage: VantageNo) -> Option<&mut Histogram> {
+        let at = match self.vantages.binary_search_by_key(&vantage, |(no, _)| *no) {
             Ok(at) => at,
             Err(_) if self.vantages.len() >= MAX_VANTAGES => return None,
             Err(at) => {
-                self.vantages.insert(at, (place, Histogram::default()));
+                self.vantages.insert(at, (vantage, Histogram::default()));
                 at
             }
         };
@@ -249,12 +249,12 @@ mod tests {
 
     use super::*;
 
-    fn sample(place: u16, word: RoundOutcome, latency_ms: Option<u32>) -> BlockReading {
-        BlockReading { vantage: VantageNo(place), round: 1, due: Timestamp::from_millis(0), outcome: word, latency_ms }
+    fn sample(vantage: u16, outcome: RoundOutcome, latency_ms: Option<u32>) -> BlockReading {
+        BlockReading { vantage: VantageNo(vantage), round: 1, due: Timestamp::from_millis(0), outcome, latency_ms }
     }
 
     #[test]
-    fn each_word_is_counted_in_its_own_place() {
+    fn each_outcome_is_counted_in_its_own_field() {
         let rules = RollupRules { slow_threshold_ms: Some(100), excluded: false };
         let window = RollupRules { excluded: true, ..rules };
         let mut hour = HourRollup::default();
@@ -270,7 +270,7 @@ mod tests {
         assert_eq!(hour.counts, counts);
         assert_eq!(hour.counts.tally(), RoundTally { passed: 3, failed: 1 });
         assert_eq!(
-            hour.vantages.iter().map(|(place, seen)| (place.0, seen.len())).collect::<Vec<_>>(),
+            hour.vantages.iter().map(|(vantage, seen)| (vantage.0, seen.len())).collect::<Vec<_>>(),
             [(1, 2), (2, 1)]
         );
     }
@@ -278,7 +278,7 @@ mod tests {
     #[test]
     fn places_are_bounded() {
         let mut hour = HourRollup::default();
-        (0..500).for_each(|place| hour.add(&sample(place, RoundOutcome::Passed, Some(5)), RollupRules::default()));
+        (0..500).for_each(|vantage| hour.add(&sample(vantage, RoundOutcome::Passed, Some(5)), RollupRules::default()));
         assert_eq!((hour.counts.passed, hour.vantages.len()), (500, MAX_VANTAGES));
     }
 
@@ -324,19 +324,22 @@ mod tests {
             latencies.iter().for_each(|latency| histogram.add(*latency, 1));
             latencies.sort_unstable();
             let rank = (latencies.len() * permille as usize).div_ceil(1000).max(1);
-            let (exact, shown) = (f64::from(latencies[rank - 1]), f64::from(histogram.quantile_ms(permille).unwrap()));
-            prop_assert!((shown - exact).abs() <= exact / 16.0, "{} for {}", shown, exact);
+            let exact = f64::from(latencies[rank - 1]);
+            let estimate = f64::from(histogram.quantile_ms(permille).unwrap());
+            prop_assert!((estimate - exact).abs() <= exact / 16.0, "{} for {}", estimate, exact);
         }
 
         #[test]
-        fn folding_parts_and_merging_them_is_folding_all(parts in proptest::collection::vec(proptest::collection::vec((0_u16..4, any::<Option<u32>>()), 0..20), 0..5)) {
+        fn rolling_up_parts_and_merging_them_equals_rolling_up_all(
+            parts in proptest::collection::vec(proptest::collection::vec((0_u16..4, any::<Option<u32>>()), 0..20), 0..5),
+        ) {
             let rules = RollupRules { slow_threshold_ms: Some(1000), excluded: false };
             let (mut all, mut merged) = (HourRollup::default(), HourRollup::default());
             for part in &parts {
                 let mut hour = HourRollup::default();
-                for (place, latency) in part {
-                    hour.add(&sample(*place, RoundOutcome::Passed, *latency), rules);
-                    all.add(&sample(*place, RoundOutcome::Passed, *latency), rules);
+                for (vantage, latency) in part {
+                    hour.add(&sample(*vantage, RoundOutcome::Passed, *latency), rules);
+                    all.add(&sample(*vantage, RoundOutcome::Passed, *latency), rules);
                 }
                 merged.merge(&hour);
             }

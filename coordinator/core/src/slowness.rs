@@ -126,15 +126,15 @@ impl NewestReadings {
     /// intervals old; the newest if there are several. Without a mesh, every vantage counts as connected.
     pub fn slow_reading(
         &self,
-        watch: &EffectiveSettings,
+        settings: &EffectiveSettings,
         mesh: Option<&Mesh>,
         region: Region,
         now: Timestamp,
     ) -> Option<(PassedReading, u32)> {
-        let threshold = watch.threshold(region)?;
+        let threshold = settings.threshold(region)?;
         self.all()
             .iter()
-            .filter(|reading| now.since(reading.started) < watch.intervals(3))
+            .filter(|reading| now.since(reading.started) < settings.intervals(3))
             .filter(|reading| {
                 mesh.is_none_or(|mesh| mesh.vantage(reading.vantage).is_some_and(|place| place.connected))
             })

@@ -156,14 +156,14 @@ mod tests {
     }
 
     #[test]
-    fn a_record_of_before_its_asker_is_read() {
+    fn a_subscriber_record_without_its_last_field_is_read() {
         let bytes = postcard::to_stdvec(&(7_u64, subscriber())).unwrap();
         let read: (u64, Subscriber) = postcard::from_bytes(&bytes[..bytes.len() - 1]).unwrap();
         assert_eq!(read, (7, subscriber()));
     }
 
     #[test]
-    fn a_link_carries_who_it_is_for() {
+    fn a_link_token_carries_its_subscriber() {
         let subscriber = subscriber();
         let link = subscriber.link_token();
         assert_eq!(decode_link(&link), Some((subscriber.id, subscriber.token)));
@@ -171,23 +171,23 @@ mod tests {
     }
 
     #[test]
-    fn who_is_not_confirmed_or_chose_others_hears_nothing() {
+    fn unconfirmed_subscribers_and_other_monitors_get_no_updates() {
         let [one, other] = [1, 2].map(MonitorId::from_u128);
         let page = subscriber();
         let chosen = Subscriber { monitors: Some(vec![one]), ..subscriber() };
-        let asked = Subscriber { confirmed_at: None, ..subscriber() };
-        for (who, affected, hears) in [
+        let unconfirmed = Subscriber { confirmed_at: None, ..subscriber() };
+        for (subscriber, affected, receives) in [
             (&page, &[one][..], true),
             (&page, &[], true),
             (&chosen, &[one, other], true),
             (&chosen, &[other], false),
             (&chosen, &[], true),
-            (&asked, &[], false),
+            (&unconfirmed, &[], false),
         ] {
-            assert_eq!(who.receives(affected), hears, "{who:?} {affected:?}");
+            assert_eq!(subscriber.receives(affected), receives, "{subscriber:?} {affected:?}");
         }
-        assert!(asked.is_expired(Timestamp::from_millis(UNCONFIRMED_RETENTION)));
-        assert!(!asked.is_expired(Timestamp::from_millis(UNCONFIRMED_RETENTION - 1)));
+        assert!(unconfirmed.is_expired(Timestamp::from_millis(UNCONFIRMED_RETENTION)));
+        assert!(!unconfirmed.is_expired(Timestamp::from_millis(UNCONFIRMED_RETENTION - 1)));
         assert!(!page.is_expired(Timestamp::from_millis(UNCONFIRMED_RETENTION)));
     }
 }

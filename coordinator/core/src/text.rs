@@ -1,11 +1,13 @@
-//! Validation of text input: lines, region lists, hosts, URLs, request headers and `Accept`.
+//! Validation of text input: lines, region lists, email addresses, hosts, URLs, request headers and `Accept`.
 
 pub mod accept;
+mod email;
 mod host;
 mod invisible;
 mod plain_name;
 mod url;
 
+pub use email::parse_email;
 pub use host::{ascii_host, display_domain, display_host, dns_record_name, domain, host};
 pub use plain_name::is_plain_name;
 pub use url::{MAX_URL, WebUrl, parse_web_url};

@@ -155,7 +155,7 @@ mod tests {
 
     proptest::proptest! {
         #[test]
-        fn a_moment_is_written_as_the_calendar_writes_it(millis in -100_000_000_000_000_i64..300_000_000_000_000) {
+        fn a_timestamp_is_formatted_as_chrono_does(millis in -100_000_000_000_000_i64..300_000_000_000_000) {
             let moment = Timestamp::from_millis(millis);
             let expected = moment.to_utc().unwrap().to_rfc3339_opts(SecondsFormat::Millis, true);
             proptest::prop_assert_eq!(moment.to_string(), expected);
@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn moments_are_in_order_and_none_of_them_takes_no_room() {
+    fn timestamps_are_ordered_and_none_needs_no_extra_space() {
         let millis = [i64::MIN + 1, -1, 0, 1, i64::MAX];
         let moments = millis.map(Timestamp::from_millis);
         assert!(moments.is_sorted() && moments.map(Timestamp::as_millis) == millis);

@@ -16,8 +16,8 @@ pub struct RoundTally {
 
 impl RoundTally {
     /// Counts one round.
-    pub fn add(&mut self, word: RoundOutcome) {
-        match word.counts_as_passed() {
+    pub fn add(&mut self, outcome: RoundOutcome) {
+        match outcome.counts_as_passed() {
             Some(true) => self.passed = self.passed.saturating_add(1),
             Some(false) => self.failed = self.failed.saturating_add(1),
             None => {}
@@ -38,9 +38,9 @@ impl RoundTally {
 }
 
 impl FromIterator<RoundOutcome> for RoundTally {
-    fn from_iter<I: IntoIterator<Item = RoundOutcome>>(words: I) -> Self {
+    fn from_iter<I: IntoIterator<Item = RoundOutcome>>(outcomes: I) -> Self {
         let mut tally = Self::default();
-        words.into_iter().for_each(|word| tally.add(word));
+        outcomes.into_iter().for_each(|outcome| tally.add(outcome));
         tally
     }
 }
@@ -227,11 +227,11 @@ mod tests {
     }
 
     #[test]
-    fn what_says_nothing_of_the_target_does_not_count() {
-        let words = [RoundOutcome::Unconfirmed, RoundOutcome::Inconclusive];
-        assert_eq!(words.into_iter().collect::<RoundTally>().percent(), None);
-        let words = [RoundOutcome::Disputed, RoundOutcome::Failed, RoundOutcome::Unconfirmed];
-        assert_eq!(words.into_iter().collect::<RoundTally>(), RoundTally { passed: 1, failed: 1 });
+    fn inconclusive_and_unconfirmed_rounds_do_not_count() {
+        let outcomes = [RoundOutcome::Unconfirmed, RoundOutcome::Inconclusive];
+        assert_eq!(outcomes.into_iter().collect::<RoundTally>().percent(), None);
+        let outcomes = [RoundOutcome::Disputed, RoundOutcome::Failed, RoundOutcome::Unconfirmed];
+        assert_eq!(outcomes.into_iter().collect::<RoundTally>(), RoundTally { passed: 1, failed: 1 });
     }
 
     #[test]
@@ -268,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn rounds_that_failed_use_their_share_of_the_time_watched() {
+    fn failed_rounds_count_as_their_share_of_the_monitored_time() {
         for (minutes, passed, failed, down) in [
             // Half a minute of five.
             (5, 9, 1, 0.5),
@@ -286,7 +286,7 @@ mod tests {
         assert_eq!(most.down, u64::MAX);
     }
 
-    fn any_word() -> impl Strategy<Value = RoundOutcome> {
+    fn any_outcome() -> impl Strategy<Value = RoundOutcome> {
         prop_oneof![
             20 => Just(RoundOutcome::Passed),
             1 => Just(RoundOutcome::Failed),
@@ -298,7 +298,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn stretches_that_are_joined_hold_the_same_moments(
+        fn joined_spans_contain_the_same_moments(
             sent in proptest::collection::vec((-20..20_i64, -3..12_i64), 0..12), from in -25..25_i64, length in 1..9_i64,
         ) {
             let sent: Vec<TimeSpan> = sent.into_iter().map(|(from, length)| span(from, from + length)).collect();
@@ -313,7 +313,7 @@ mod tests {
         }
 
         #[test]
-        fn time_watched_is_that_of_a_naive_count(
+        fn time_within_matches_a_naive_count(
             looked in proptest::collection::vec((-20..20_i64, 0..12_i64), 0..6),
             out in proptest::collection::vec((-20..20_i64, 0..12_i64), 0..6),
             from in -25..25_i64, length in 0..40_i64,
@@ -333,10 +333,11 @@ mod tests {
         }
 
         #[test]
-        fn the_share_is_that_of_a_naive_count(words in proptest::collection::vec(any_word(), 0..400)) {
-            let failed = words.iter().filter(|word| **word == RoundOutcome::Failed).count() as u64;
-            let passed = words.iter().filter(|word| matches!(word, RoundOutcome::Passed | RoundOutcome::Disputed)).count() as u64;
-            let percent = words.into_iter().collect::<RoundTally>().percent();
+        fn percent_matches_a_naive_count(outcomes in proptest::collection::vec(any_outcome(), 0..400)) {
+            let failed = outcomes.iter().filter(|outcome| **outcome == RoundOutcome::Failed).count() as u64;
+            let is_passed = |outcome: &&RoundOutcome| matches!(outcome, RoundOutcome::Passed | RoundOutcome::Disputed);
+            let passed = outcomes.iter().filter(is_passed).count() as u64;
+            let percent = outcomes.into_iter().collect::<RoundTally>().percent();
             match percent {
                 None => prop_assert_eq!(passed + failed, 0),
                 Some(percent) => {

@@ -39,8 +39,8 @@ impl ValidationErrors {
     }
 
     /// Rejects a request as a whole; `words` states the reason.
-    pub fn whole_request(words: impl Into<Rule>) -> Self {
-        Self::single(WHOLE_REQUEST, words)
+    pub fn whole_request(rule: impl Into<Rule>) -> Self {
+        Self::single(WHOLE_REQUEST, rule)
     }
 
     /// Adds a field and the rule that it violates.
@@ -66,8 +66,8 @@ impl ValidationErrors {
 
 impl fmt::Display for ValidationErrors {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (place, refusal) in self.0.iter().enumerate() {
-            if place > 0 {
+        for (index, refusal) in self.0.iter().enumerate() {
+            if index > 0 {
                 f.write_str("; ")?;
             }
             fmt::Display::fmt(refusal, f)?;
@@ -81,7 +81,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_fault_is_told_in_one_sentence() {
+    fn all_errors_are_joined_into_one_sentence() {
         let mut faults = ValidationErrors::new();
         assert_eq!(faults.record("name", Ok::<_, Rule>(1)), Some(1));
         assert!(faults.is_empty());

@@ -195,11 +195,11 @@ pub struct Mesh {
 
 impl Mesh {
     /// Creates a mesh of these vantages.
-    pub fn new(places: impl IntoIterator<Item = Vantage>) -> Self {
-        let mut places: Vec<Vantage> = places.into_iter().collect();
-        places.sort_by_key(|place| place.no);
-        places.dedup_by_key(|place| place.no);
-        Self { vantages: places }
+    pub fn new(vantages: impl IntoIterator<Item = Vantage>) -> Self {
+        let mut vantages: Vec<Vantage> = vantages.into_iter().collect();
+        vantages.sort_by_key(|vantage| vantage.no);
+        vantages.dedup_by_key(|vantage| vantage.no);
+        Self { vantages }
     }
 
     /// All enrolled vantages.
@@ -209,45 +209,45 @@ impl Mesh {
 
     /// Returns the vantage with that number.
     pub fn vantage(&self, no: VantageNo) -> Option<&Vantage> {
-        self.vantages.binary_search_by_key(&no, |place| place.no).ok().and_then(|at| self.vantages.get(at))
+        self.vantages.binary_search_by_key(&no, |vantage| vantage.no).ok().and_then(|at| self.vantages.get(at))
     }
 
     /// Vantages that can take probe requests now.
     pub fn available(&self) -> impl Iterator<Item = &Vantage> {
-        self.vantages.iter().filter(|place| place.is_available())
+        self.vantages.iter().filter(|vantage| vantage.is_available())
     }
 
     /// Vantages that can confirm an observation: those whose host is fit to check. If no host is fit, all of them
     /// count.
     pub fn confirmers(&self) -> impl Iterator<Item = &Vantage> {
-        let none_is_fit = self.available().all(|place| place.unfit);
-        self.available().filter(move |place| none_is_fit || !place.unfit)
+        let none_is_fit = self.available().all(|vantage| vantage.unfit);
+        self.available().filter(move |vantage| none_is_fit || !vantage.unfit)
     }
 
     /// Regions with an enrolled vantage, connected or not.
     pub fn enrolled_regions(&self) -> RegionSet {
-        self.vantages.iter().map(|place| place.region).collect()
+        self.vantages.iter().map(|vantage| vantage.region).collect()
     }
 
     /// Regions with a vantage that can take probe requests now.
     pub fn available_regions(&self) -> RegionSet {
-        self.available().map(|place| place.region).collect()
+        self.available().map(|vantage| vantage.region).collect()
     }
 
     /// Returns true if the confirming vantages span three networks or more, so that a two-of-three majority exists.
     pub fn has_three_networks(&self) -> bool {
         let mut first = None;
         let mut second = None;
-        self.confirmers().any(|place| match (first, second) {
+        self.confirmers().any(|vantage| match (first, second) {
             (None, _) => {
-                first = Some(place.network);
+                first = Some(vantage.network);
                 false
             }
-            (Some(one), None) if one != place.network => {
-                second = Some(place.network);
+            (Some(one), None) if one != vantage.network => {
+                second = Some(vantage.network);
                 false
             }
-            (Some(one), Some(two)) => place.network != one && place.network != two,
+            (Some(one), Some(two)) => vantage.network != one && vantage.network != two,
             (Some(_), None) => false,
         })
     }
@@ -255,7 +255,7 @@ impl Mesh {
     /// Returns true if all confirming vantages are on one network (or there are none), so that no second network can
     /// confirm anything. Enrolled vantages that are disconnected, quarantined or unfit do not count.
     pub fn has_one_network(&self) -> bool {
-        let mut networks = self.confirmers().map(|place| place.network);
+        let mut networks = self.confirmers().map(|vantage| vantage.network);
         let first = networks.next();
         networks.all(|network| Some(network) == first)
     }
@@ -281,7 +281,7 @@ mod tests {
         assert!("Europe".parse::<Region>().is_err());
     }
 
-    fn place(no: u16, network: u16) -> Vantage {
+    fn vantage(no: u16, network: u16) -> Vantage {
         Vantage {
             no: VantageNo(no),
             region: Region::Asia,
@@ -294,15 +294,15 @@ mod tests {
 
     #[test]
     fn places_are_found_by_number() {
-        let mesh = Mesh::new([Vantage { connected: false, ..place(9, 1) }, place(2, 1)]);
+        let mesh = Mesh::new([Vantage { connected: false, ..vantage(9, 1) }, vantage(2, 1)]);
         assert_eq!(mesh.vantage(VantageNo(9)).map(|p| p.connected), Some(false));
         assert_eq!(mesh.vantage(VantageNo(3)), None);
         assert_eq!(mesh.available().count(), 1);
     }
 
     #[test]
-    fn only_places_that_can_confirm_make_a_second_network() {
-        let other = place(2, 2);
+    fn only_vantages_that_can_confirm_count_as_a_second_network() {
+        let other = vantage(2, 2);
         for (second, one) in [
             (other, false),
             (Vantage { network: NetworkNo(1), ..other }, true),
@@ -310,13 +310,13 @@ mod tests {
             (Vantage { quarantined: true, ..other }, true),
             (Vantage { unfit: true, ..other }, true),
         ] {
-            assert_eq!(Mesh::new([place(1, 1), second]).has_one_network(), one, "{second:?}");
+            assert_eq!(Mesh::new([vantage(1, 1), second]).has_one_network(), one, "{second:?}");
         }
-        let three = |networks: [u16; 3]| Mesh::new((1..).zip(networks).map(|(no, network)| place(no, network)));
+        let three = |networks: [u16; 3]| Mesh::new((1..).zip(networks).map(|(no, network)| vantage(no, network)));
         assert!(three([1, 2, 3]).has_three_networks() && !three([1, 2, 1]).has_three_networks());
         assert!(!Mesh::default().has_three_networks());
         assert!(Mesh::default().has_one_network(), "nobody confirms anything");
-        let unfit = |place: Vantage| Vantage { unfit: true, ..place };
-        assert!(!Mesh::new([unfit(place(1, 1)), unfit(other)]).has_one_network(), "no vantage is preferred");
+        let unfit = |vantage: Vantage| Vantage { unfit: true, ..vantage };
+        assert!(!Mesh::new([unfit(vantage(1, 1)), unfit(other)]).has_one_network(), "no vantage is preferred");
     }
 }

@@ -190,12 +190,12 @@ impl RegionState {
     }
 
     /// Applies the outcome of a finished round.
-    pub fn apply_outcome(&mut self, word: RoundOutcome, round: RoundFacts, now: Timestamp) -> RegionTransition {
+    pub fn apply_outcome(&mut self, outcome: RoundOutcome, round: RoundFacts, now: Timestamp) -> RegionTransition {
         self.newest_started = Some(round.started);
-        if word != RoundOutcome::Inconclusive {
+        if outcome != RoundOutcome::Inconclusive {
             self.newest_arrived = Some(now);
         }
-        match word {
+        match outcome {
             RoundOutcome::Passed => {
                 self.failure_run = None;
                 match std::mem::replace(&mut self.status, RegionStatus::Up) {

@@ -20,7 +20,7 @@ use scenario::{MonitorScenario, START, passed, refused, seen};
 use stage::MachineStage;
 
 #[test]
-fn an_outage_after_a_recovery_of_the_future_is_an_outage_of_its_own() {
+fn an_outage_after_a_recovery_in_the_future_is_a_new_outage() {
     let mut tale = MonitorScenario::new();
     tale.fail_from(START + HOUR);
     tale.round(START + HOUR + 2 * MINUTE, &passed());
@@ -34,7 +34,7 @@ fn an_outage_after_a_recovery_of_the_future_is_an_outage_of_its_own() {
 }
 
 #[test]
-fn a_first_failure_of_the_future_holds_up_no_outage() {
+fn a_first_failure_in_the_future_delays_no_outage() {
     let mut tale = MonitorScenario::new();
     tale.round(START + HOUR, &refused());
     let out = tale.stage.step(START + 5 * MINUTE, MonitorMachine::handle_timeout);
@@ -44,7 +44,7 @@ fn a_first_failure_of_the_future_holds_up_no_outage() {
 }
 
 #[test]
-fn what_people_see_follows_the_present_again() {
+fn the_status_follows_the_present_again() {
     let mut tale = MonitorScenario::new();
     tale.round(START + HOUR, &passed());
     tale.round(START + 6 * MINUTE, &passed());
@@ -53,10 +53,10 @@ fn what_people_see_follows_the_present_again() {
 }
 
 #[test]
-fn a_coordinator_that_stood_still_makes_no_job_late_and_no_region_stale() {
-    let mut watch = stage::effective_settings(CheckKind::Heartbeat, 0);
-    watch.heartbeat = Some((HOUR, 5 * MINUTE));
-    let (mut stage, _) = MachineStage::new(watch, Vec::new(), START);
+fn a_standstill_of_the_coordinator_makes_no_job_late_and_no_region_stale() {
+    let mut settings = stage::effective_settings(CheckKind::Heartbeat, 0);
+    settings.heartbeat = Some((HOUR, 5 * MINUTE));
+    let (mut stage, _) = MachineStage::new(settings, Vec::new(), START);
     stage.ping(PingKind::Succeeded, START);
     let back = START + 3 * HOUR;
     let out = stage.step(back, |machine, step| machine.handle_absence(START + 58 * MINUTE, step));
@@ -74,9 +74,9 @@ fn a_coordinator_that_stood_still_makes_no_job_late_and_no_region_stale() {
 #[test]
 fn a_standstill_is_excused_also_where_the_clock_stepped_meanwhile() {
     for jump in [-10 * MINUTE, -3 * SECOND, 3 * SECOND, 10 * MINUTE] {
-        let mut watch = stage::effective_settings(CheckKind::Heartbeat, 0);
-        watch.heartbeat = Some((HOUR, 5 * MINUTE));
-        let (mut stage, _) = MachineStage::new(watch, Vec::new(), START);
+        let mut settings = stage::effective_settings(CheckKind::Heartbeat, 0);
+        settings.heartbeat = Some((HOUR, 5 * MINUTE));
+        let (mut stage, _) = MachineStage::new(settings, Vec::new(), START);
         stage.ping(PingKind::Succeeded, START);
         let (since, back) = (START + 58 * MINUTE + jump, START + 3 * HOUR + jump);
         let out = stage.step(back, |machine, step| machine.handle_clock_step(jump, Some(since), step));
@@ -91,7 +91,7 @@ fn a_standstill_is_excused_also_where_the_clock_stepped_meanwhile() {
 }
 
 #[test]
-fn a_step_of_the_clock_holds_up_no_outage_and_no_recovery() {
+fn a_step_of_the_clock_delays_no_outage_and_no_recovery() {
     for jump in [-60 * SECOND, -10 * SECOND, 10 * SECOND, 10 * MINUTE] {
         // Step immediately, in the middle of a suspicion, or during an outage; the wall clock differs from then on.
         for when in 0..3 {
@@ -132,7 +132,7 @@ fn a_step_of_the_clock_holds_up_no_outage_and_no_recovery() {
 }
 
 #[test]
-fn a_step_of_the_clock_takes_no_witness_of_an_outage_and_makes_none() {
+fn a_step_of_the_clock_removes_and_adds_no_evidence_of_an_outage() {
     let europe = Some(RegionSet::only(Region::Europe));
     for jump in [-60 * SECOND, -10 * SECOND, 10 * SECOND, 10 * MINUTE] {
         for (sees, is_disputed) in [(true, false), (true, true), (false, false), (false, true)] {
@@ -170,7 +170,7 @@ fn a_step_of_the_clock_takes_no_witness_of_an_outage_and_makes_none() {
 }
 
 #[test]
-fn a_step_of_the_clock_makes_flapping_no_shorter_and_checks_unjudged_no_longer() {
+fn a_step_of_the_clock_changes_no_duration_of_flapping_or_unjudged_checks() {
     let mut tale = MonitorScenario::new();
     let mut now = START + HOUR;
     for _ in 0..2 {
@@ -200,10 +200,10 @@ fn a_step_of_the_clock_makes_flapping_no_shorter_and_checks_unjudged_no_longer()
 }
 
 #[test]
-fn a_deadline_of_the_future_comes_back_with_the_clock() {
-    let mut watch = stage::effective_settings(CheckKind::Heartbeat, 0);
-    watch.heartbeat = Some((HOUR, 0));
-    let (mut stage, _) = MachineStage::new(watch, Vec::new(), START);
+fn a_deadline_in_the_future_moves_back_with_the_clock() {
+    let mut settings = stage::effective_settings(CheckKind::Heartbeat, 0);
+    settings.heartbeat = Some((HOUR, 0));
+    let (mut stage, _) = MachineStage::new(settings, Vec::new(), START);
     stage.ping(PingKind::Succeeded, START + 24 * HOUR);
     stage.step(START, MonitorMachine::handle_timeout);
     assert_eq!(stage.next_timeout(), Some(START + HOUR));
@@ -213,8 +213,8 @@ fn a_deadline_of_the_future_comes_back_with_the_clock() {
 fn rounds_count_again_after_a_clock_that_was_ahead_when_the_monitor_was_paused() {
     let mut tale = MonitorScenario::new();
     tale.round(START + 24 * HOUR, &passed());
-    tale.stage.edit(START + 24 * HOUR, |watch| watch.paused = true);
-    let out = tale.stage.edit(START + MINUTE, |watch| watch.paused = false);
+    tale.stage.edit(START + 24 * HOUR, |settings| settings.paused = true);
+    let out = tale.stage.edit(START + MINUTE, |settings| settings.paused = false);
     tale.apply(out, START + MINUTE, &passed());
     let at = START + 10 * MINUTE;
     tale.round(at, &passed());
@@ -248,13 +248,13 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 256, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn a_job_that_pings_in_time_and_retries_a_lost_ping_is_never_down_for_an_absence_of_ours(
+    fn a_punctual_job_is_never_down_because_the_coordinator_was_away(
         absences in absences(),
         late in prop::collection::vec(0..GRACE, 8),
     ) {
-        let mut watch = stage::effective_settings(CheckKind::Heartbeat, 0);
-        watch.heartbeat = Some((PERIOD, GRACE));
-        let (mut stage, _) = MachineStage::new(watch, Vec::new(), START);
+        let mut settings = stage::effective_settings(CheckKind::Heartbeat, 0);
+        settings.heartbeat = Some((PERIOD, GRACE));
+        let (mut stage, _) = MachineStage::new(settings, Vec::new(), START);
         let (mut wall_ahead, mut now, mut pings, mut seen) = (0, START, 0_usize, Vec::new());
         let mut next_ping = START;
         for (wait, absence, length) in absences {
@@ -305,11 +305,11 @@ proptest! {
                 Absence::ClockForth => stage.step(wall, |machine, step| machine.handle_clock_step(length, None, step)),
                 Absence::ClockBack => stage.step(wall, |machine, step| machine.handle_clock_step(-length, None, step)),
             });
-            let told = seen.iter().filter(|output| {
+            let alerts = seen.iter().filter(|output| {
                 matches!(output, MachineOutput::Event(what)
                     if matches!(&**what, EventKind::StatusChanged(change) if change.to == MonitorStatus::Down))
             });
-            prop_assert_eq!(told.count(), 0, "after {:?} of {} ms", absence, length);
+            prop_assert_eq!(alerts.count(), 0, "after {:?} of {} ms", absence, length);
         }
     }
 }

@@ -26,18 +26,18 @@ const FEW: u64 = 24;
 
 /// Seeds from the environment, or a few by default.
 fn seeds() -> Range<u64> {
-    let asked = std::env::var("PARALLAX_DAYS").ok();
-    let range = asked.as_deref().and_then(|asked| asked.split_once(".."));
+    let range_setting = std::env::var("PARALLAX_DAYS").ok();
+    let range = range_setting.as_deref().and_then(|range_setting| range_setting.split_once(".."));
     range.map_or(0..FEW, |(from, to)| from.parse().unwrap()..to.parse().unwrap())
 }
 
 #[test]
-fn whatever_a_day_brings_the_promises_hold() {
+fn the_invariants_hold_over_random_days() {
     let days = seeds();
     let (mut broken, mut alerts) = (Vec::new(), BTreeMap::new());
     for seed in days.clone() {
         match panic::catch_unwind(|| SimulatedDay::simulate(seed)) {
-            Ok((_, told)) => told.into_iter().for_each(|(kind, count)| *alerts.entry(kind).or_insert(0) += count),
+            Ok((_, counts)) => counts.into_iter().for_each(|(kind, count)| *alerts.entry(kind).or_insert(0) += count),
             Err(_) => broken.push(seed),
         }
     }

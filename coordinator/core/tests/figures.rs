@@ -11,20 +11,20 @@ const OSLO: VantageNo = VantageNo(3);
 
 fn region(readings: &[(VantageNo, &[u32])]) -> RegionLatencies {
     let mut region = RegionLatencies::default();
-    for (place, latencies) in readings {
-        latencies.iter().for_each(|latency| region.add(*place, *latency));
+    for (vantage, latencies) in readings {
+        latencies.iter().for_each(|latency| region.add(*vantage, *latency));
     }
     region
 }
 
 #[test]
-fn a_region_with_one_place_shows_its_median() {
+fn a_region_with_one_vantage_has_its_median() {
     assert_eq!(region(&[(FRANKFURT, &[120, 100, 400])]).median_ms(), Some(120.0));
     assert_eq!(region(&[(FRANKFURT, &[100, 101])]).median_ms(), Some(100.5));
 }
 
 #[test]
-fn a_far_place_is_levelled_to_the_fastest() {
+fn a_distant_vantage_is_leveled_to_the_fastest() {
     // Medians 100 and 180; Oslo's readings are shifted by -80 to 90, 100, 150.
     // Together: 80, 90, 100, 100, 120, 150: the median is 100. Without normalization it would be 145.
     let region = region(&[(FRANKFURT, &[80, 100, 120]), (OSLO, &[170, 180, 230])]);
@@ -39,7 +39,7 @@ fn a_slow_hour_of_one_place_still_shows() {
 }
 
 #[test]
-fn a_place_with_less_than_a_tenth_of_the_readings_gives_none() {
+fn a_vantage_with_less_than_a_tenth_of_the_readings_is_left_out() {
     // Paris has 1 of 11 readings: neither its low level nor its reading counts.
     let mut readings = region(&[(FRANKFURT, &[200; 10]), (PARIS, &[10])]);
     assert_eq!(readings.median_ms(), Some(200.0));

@@ -32,13 +32,13 @@ const FEW: u64 = 12;
 
 /// Seeds from the environment, or a few by default.
 fn seeds() -> Range<u64> {
-    let asked = std::env::var("PARALLAX_DAYS").ok();
-    let range = asked.as_deref().and_then(|asked| asked.split_once(".."));
+    let range_setting = std::env::var("PARALLAX_DAYS").ok();
+    let range = range_setting.as_deref().and_then(|range_setting| range_setting.split_once(".."));
     range.map_or(0..FEW, |(from, to)| from.parse().unwrap()..to.parse().unwrap())
 }
 
 #[test]
-fn one_liar_hides_and_ends_no_outage_makes_none_and_has_nobody_else_put_in_quarantine() {
+fn one_liar_hides_ends_and_makes_no_outage_and_has_no_other_quarantined() {
     let mut broken = Vec::new();
     for lie in [None, Some(Lie::Passes), Some(Lie::Fails), Some(Lie::Shunned)] {
         let (mut found, mut delays) = (0, Vec::new());

@@ -36,18 +36,18 @@ fn watches() -> impl Strategy<Value = EffectiveSettings> {
     let pins = prop::option::weighted(0.15, 0..3_usize);
     (kinds, intervals, pins, any::<bool>(), prop::option::of(Just(500_u32))).prop_map(
         |(kind, interval, pinned, repeat, threshold)| {
-            let mut watch = stage::effective_settings(kind, interval);
-            watch.pinned = pinned.map(|at| Region::ALL[at]);
-            watch.slow_threshold_ms = threshold;
-            watch.confirmation = if repeat { ConfirmationPolicy::Repeat } else { ConfirmationPolicy::OtherNetwork };
-            watch
+            let mut settings = stage::effective_settings(kind, interval);
+            settings.pinned = pinned.map(|at| Region::ALL[at]);
+            settings.slow_threshold_ms = threshold;
+            settings.confirmation = if repeat { ConfirmationPolicy::Repeat } else { ConfirmationPolicy::OtherNetwork };
+            settings
         },
     )
 }
 
 fn meshes() -> impl Strategy<Value = Vec<Vantage>> {
-    prop::collection::vec((0..3_usize, 0..3_u16), 2..6).prop_map(|places| {
-        let place = |(no, (region, network)): (u16, (usize, u16))| Vantage {
+    prop::collection::vec((0..3_usize, 0..3_u16), 2..6).prop_map(|vantages| {
+        let vantage = |(no, (region, network)): (u16, (usize, u16))| Vantage {
             no: VantageNo(no),
             region: Region::ALL[region],
             network: NetworkNo(network),
@@ -55,7 +55,7 @@ fn meshes() -> impl Strategy<Value = Vec<Vantage>> {
             quarantined: false,
             unfit: false,
         };
-        (1..).zip(places).map(place).collect()
+        (1..).zip(vantages).map(vantage).collect()
     })
 }
 
@@ -78,11 +78,11 @@ struct Play {
 }
 
 impl Play {
-    fn new(watch: &EffectiveSettings, places: Vec<Vantage>) -> Self {
+    fn new(settings: &EffectiveSettings, vantages: Vec<Vantage>) -> Self {
         let now = Timestamp::from_millis(20_000 * DAY);
-        let networks = places.iter().map(|place| (place.no, place.network)).collect();
-        let (fast, out) = MachineStage::new(watch.clone(), places.clone(), now);
-        let (mut slow, same) = MachineStage::new(watch.clone(), places, now);
+        let networks = vantages.iter().map(|vantage| (vantage.no, vantage.network)).collect();
+        let (fast, out) = MachineStage::new(settings.clone(), vantages.clone(), now);
+        let (mut slow, same) = MachineStage::new(settings.clone(), vantages, now);
         slow.fast = false;
         let mut play = Self {
             fast,
@@ -188,14 +188,14 @@ impl Play {
         if report.round_outcome != RoundOutcome::Failed {
             return;
         }
-        let watch = self.fast.machine.settings();
-        let lane = if watch.kind.is_regional() { report.region } else { Region::Europe };
-        let network = |place: &VantageNo| self.networks.get(place);
+        let settings = self.fast.machine.settings();
+        let lane = if settings.kind.is_regional() { report.region } else { Region::Europe };
+        let network = |vantage: &VantageNo| self.networks.get(vantage);
         let agreed = match &report.second {
             Some((second, ProbeOutcome::Failed(..))) => {
                 assert!(
                     network(second) != network(&report.first_vantage)
-                        || watch.confirmation == ConfirmationPolicy::Repeat,
+                        || settings.confirmation == ConfirmationPolicy::Repeat,
                     "a second network agrees"
                 );
                 true
@@ -222,34 +222,34 @@ impl Play {
         self.now = until;
     }
 
-    fn place(&self, index: usize) -> Option<Vantage> {
-        self.fast.places.get(index).copied()
+    fn vantage(&self, index: usize) -> Option<Vantage> {
+        self.fast.vantages.get(index).copied()
     }
 
-    fn set_place(&mut self, index: usize, set: impl Fn(&mut Vantage)) {
+    fn set_vantage(&mut self, index: usize, set: impl Fn(&mut Vantage)) {
         for stage in [&mut self.fast, &mut self.slow] {
-            stage.places.get_mut(index).into_iter().for_each(&set);
+            stage.vantages.get_mut(index).into_iter().for_each(&set);
         }
         self.both(MachineStage::mesh_changed);
     }
 
-    fn seen(&self, place: Vantage, round: Option<u64>, started: Timestamp, outcome: ProbeOutcome) -> Observation {
+    fn seen(&self, vantage: Vantage, round: Option<u64>, started: Timestamp, outcome: ProbeOutcome) -> Observation {
         let ended = if round.is_some() { started } else { self.now };
         let revision = self.fast.machine.settings().revision;
-        let Vantage { no, region, network, .. } = place;
+        let Vantage { no, region, network, .. } = vantage;
         Observation { revision, region, vantage: no, network, round, started, ended, outcome }
     }
 
     fn act(&mut self, act: Act) {
         match act {
             Act::Wait(millis) => self.wait(millis),
-            Act::Round { place, outcome, age } => {
-                let Some(place) = self.place(place).filter(|place| place.connected) else { return };
+            Act::Round { vantage, outcome, age } => {
+                let Some(vantage) = self.vantage(vantage).filter(|vantage| vantage.connected) else { return };
                 let started = self.now - age;
                 let interval = self.fast.machine.settings().interval_ms;
                 let due = started.as_millis().unsigned_abs() / u64::from(interval);
                 self.rounds = due.max(self.rounds + 1).min(due + 4);
-                let seen = self.seen(place, Some(self.rounds), started, outcome);
+                let seen = self.seen(vantage, Some(self.rounds), started, outcome);
                 self.last = Some(seen.clone());
                 self.both(|stage, now| stage.observe(seen.clone(), now));
             }
@@ -263,35 +263,35 @@ impl Play {
                 self.both(|stage, now| stage.observe(seen.clone(), now));
             }
             Act::Answer { which, outcome } => {
-                let Some((number, no, asked)) = self.asks.get(which).copied() else { return };
+                let Some((number, no, reason)) = self.asks.get(which).copied() else { return };
                 if outcome != Some(ProbeOutcome::Pending) {
                     self.asks.remove(which);
                 }
-                let place = self.fast.places.iter().copied().find(|place| place.no == no);
-                let answer = match (place, outcome) {
-                    (Some(place), Some(outcome)) if place.connected => {
-                        ProbeResponse::Observed(self.seen(place, None, asked, outcome))
+                let vantage = self.fast.vantages.iter().copied().find(|vantage| vantage.no == no);
+                let answer = match (vantage, outcome) {
+                    (Some(vantage), Some(outcome)) if vantage.connected => {
+                        ProbeResponse::Observed(self.seen(vantage, None, reason, outcome))
                     }
                     _ => ProbeResponse::NoResponse,
                 };
                 self.both(|stage, now| stage.respond(number, answer.clone(), now));
             }
-            Act::Connect(index, on) => self.set_place(index, |place| place.connected = on),
-            Act::Quarantine(index, on) => self.set_place(index, |place| place.quarantined = on),
+            Act::Connect(index, on) => self.set_vantage(index, |vantage| vantage.connected = on),
+            Act::Quarantine(index, on) => self.set_vantage(index, |vantage| vantage.quarantined = on),
             Act::Revoke(index) => {
                 for stage in [&mut self.fast, &mut self.slow] {
-                    if index < stage.places.len() && stage.places.len() > 2 {
-                        stage.places.remove(index);
+                    if index < stage.vantages.len() && stage.vantages.len() > 2 {
+                        stage.vantages.remove(index);
                     }
                 }
                 self.both(MachineStage::mesh_changed);
             }
             Act::Restart(away) => {
-                let connected: Vec<bool> = self.fast.places.iter().map(|place| place.connected).collect();
+                let connected: Vec<bool> = self.fast.vantages.iter().map(|vantage| vantage.connected).collect();
                 let (status, stopped) = (self.status, self.now);
                 for stage in [&mut self.fast, &mut self.slow] {
                     stage.stop(stopped);
-                    stage.places.iter_mut().for_each(|place| place.connected = false);
+                    stage.vantages.iter_mut().for_each(|vantage| vantage.connected = false);
                 }
                 self.asks.clear();
                 self.now = self.now + away;
@@ -302,15 +302,15 @@ impl Play {
                 assert!(self.status == status || may, "a restart emits nothing");
                 self.wait(1500);
                 for (index, on) in connected.into_iter().enumerate() {
-                    self.set_place(index, |place| place.connected = on);
+                    self.set_vantage(index, |vantage| vantage.connected = on);
                 }
             }
             Act::Threshold(threshold) => {
-                self.both(|stage, now| stage.edit(now, |watch| watch.slow_threshold_ms = threshold))
+                self.both(|stage, now| stage.edit(now, |settings| settings.slow_threshold_ms = threshold))
             }
-            Act::Uptime(set) => self.both(|stage, now| stage.edit(now, |watch| watch.uptime_regions = set)),
-            Act::Retarget => self.both(|stage, now| stage.edit(now, |watch| watch.revision += 1)),
-            Act::Pause(paused) => self.both(|stage, now| stage.edit(now, |watch| watch.paused = paused)),
+            Act::Uptime(set) => self.both(|stage, now| stage.edit(now, |settings| settings.uptime_regions = set)),
+            Act::Retarget => self.both(|stage, now| stage.edit(now, |settings| settings.revision += 1)),
+            Act::Pause(paused) => self.both(|stage, now| stage.edit(now, |settings| settings.paused = paused)),
         }
     }
 }
@@ -320,11 +320,11 @@ proptest! {
 
     #[test]
     fn any_sequence_keeps_the_promises(
-        watch in watches(),
-        places in meshes(),
+        settings in watches(),
+        vantages in meshes(),
         acts in prop::collection::vec(acts(), 1..120),
     ) {
-        let mut play = Play::new(&watch, places);
+        let mut play = Play::new(&settings, vantages);
         for act in acts {
             play.act(act);
         }
@@ -335,9 +335,9 @@ proptest! {
     fn any_pings_keep_the_promises(
         acts in prop::collection::vec((0..5_usize, 0..4_000_000_i64), 1..60),
     ) {
-        let mut watch = stage::effective_settings(CheckKind::Heartbeat, 0);
-        watch.heartbeat = Some((3_600 * SECOND, 300 * SECOND));
-        let mut play = Play::new(&watch, Vec::new());
+        let mut settings = stage::effective_settings(CheckKind::Heartbeat, 0);
+        settings.heartbeat = Some((3_600 * SECOND, 300 * SECOND));
+        let mut play = Play::new(&settings, Vec::new());
         for (kind, wait) in acts {
             let beat = match kind {
                 0 => PingKind::Started,

@@ -58,7 +58,7 @@ const TIMES: [i64; 10] = [
 const DAYS: i64 = 400;
 
 #[test]
-fn every_turn_over_400_days_is_where_pythons_zoneinfo_puts_it() {
+fn recurrences_over_400_days_match_pythons_zoneinfo() {
     // 1 January 2026, and the days after it.
     let begin = Timestamp::parse_iso("2026-01-01T00:00:00Z").unwrap();
     let mut questions = String::new();

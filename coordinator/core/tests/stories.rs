@@ -22,18 +22,18 @@ fn every_story_comes_out_as_it_is_told() {
         .filter(|path| path.extension().is_some_and(|extension| extension == "story"))
         .collect();
     stories.sort();
-    let told = |path: &PathBuf| {
+    let failure = |path: &PathBuf| {
         let name = path.file_stem().unwrap().to_string_lossy().into_owned();
         tell(&fs::read_to_string(path).unwrap()).err().map(|error| format!("{name}: {error}"))
     };
-    let wrong: Vec<String> = stories.iter().filter_map(told).collect();
+    let wrong: Vec<String> = stories.iter().filter_map(failure).collect();
     assert!(wrong.is_empty(), "{} of {} stories:\n{}", wrong.len(), stories.len(), wrong.join("\n"));
     assert!(stories.len() >= 40, "only {} stories", stories.len());
 }
 
 #[test]
-fn an_outage_is_told_in_time_wherever_in_the_interval_it_begins() {
-    let places: String = (1..)
+fn outages_are_announced_in_time_at_every_point_of_the_interval() {
+    let vantages: String = (1..)
         .zip(["europe", "north-america", "south-america", "africa", "asia", "oceania"])
         .map(|(no, region)| format!("place a{no} {region} A\nplace b{no} {region} B\n"))
         .collect();
@@ -41,7 +41,7 @@ fn an_outage_is_told_in_time_wherever_in_the_interval_it_begins() {
         .flat_map(|second| [("refuses", 20, second), ("hangs", 35, second)])
         .filter_map(|(mood, within, second)| {
             let story = format!(
-                "world http every 60s\n{places}00:00 the world begins\n-> UP within 5s\n\
+                "world http every 60s\n{vantages}00:00 the world begins\n-> UP within 5s\n\
                  02:{second:02} it {mood} everywhere\n-> DOWN went-down within {within}s\n\
                  04:{second:02} it is well everywhere\n-> scope changes\n-> UP recovered within 12s\n\
                  05:59 the world ends\n"
@@ -55,16 +55,16 @@ fn an_outage_is_told_in_time_wherever_in_the_interval_it_begins() {
 /// Measures the delays of alerts for outages everywhere, over all moments of the interval at which they may begin.
 /// The limits promised for real hosts leave room for their work above these.
 #[test]
-fn an_outage_is_told_as_early_as_is_promised_in_the_mean_and_at_worst() {
+fn outages_are_announced_within_the_promised_mean_and_worst_times() {
     let regions = ["europe", "north-america", "south-america", "africa", "asia", "oceania"];
     let stage = || {
         let mut cast = VantageNames::default();
-        let places = regions.into_iter().flat_map(|region| {
-            ["A", "B"].map(|network| cast.place(&[&format!("{region}-{network}"), region, network]).unwrap())
+        let vantages = regions.into_iter().flat_map(|region| {
+            ["A", "B"].map(|network| cast.vantage(&[&format!("{region}-{network}"), region, network]).unwrap())
         });
-        let places = places.collect();
-        let watch = text::monitor(&["http", "every", "60s"]).unwrap();
-        let (stage, first) = MachineStage::new(watch, places, text::time("00:00").unwrap());
+        let vantages = vantages.collect();
+        let settings = text::monitor(&["http", "every", "60s"]).unwrap();
+        let (stage, first) = MachineStage::new(settings, vantages, text::time("00:00").unwrap());
         (stage, first, cast)
     };
     let promised = [("503", true, (11_000, 16_000)), ("black hole", false, (23_000, 28_000))];
@@ -73,8 +73,8 @@ fn an_outage_is_told_as_early_as_is_promised_in_the_mean_and_at_worst() {
             .step_by(500)
             .map(|after| {
                 let (stage, first, cast) = stage();
-                let told = world::measure(stage, first, &cast, refuses, after);
-                told.unwrap_or_else(|error| panic!("{name} {after} ms after 02:00: {error}"))
+                let failure = world::measure(stage, first, &cast, refuses, after);
+                failure.unwrap_or_else(|error| panic!("{name} {after} ms after 02:00: {error}"))
             })
             .collect();
         let figures = |of: fn(&world::AlertDelays) -> i64| {
@@ -90,9 +90,9 @@ fn an_outage_is_told_as_early_as_is_promised_in_the_mean_and_at_worst() {
 
 /// Parses and plays one story.
 fn tell(story: &str) -> StoryResult<()> {
-    let mut watch = None;
+    let mut settings = None;
     let mut cast = VantageNames::default();
-    let mut places = Vec::new();
+    let mut vantages = Vec::new();
     let mut lines: Vec<StoryLine<'_>> = Vec::new();
     let (mut is_world, mut is_mesh) = (false, false);
     for (number, line) in (1..).zip(story.lines()) {
@@ -101,12 +101,12 @@ fn tell(story: &str) -> StoryResult<()> {
         let at = |error: String| format!("line {number}: {error}");
         match words.as_slice() {
             [] => {}
-            [kind @ ("monitor" | "world"), settings @ ..] => {
+            [kind @ ("monitor" | "world"), options @ ..] => {
                 is_world = *kind == "world";
-                watch = Some(text::monitor(settings).map_err(at)?);
+                settings = Some(text::monitor(options).map_err(at)?);
             }
             ["mesh"] => is_mesh = true,
-            ["place", place @ ..] => places.push(cast.place(place).map_err(at)?),
+            ["place", vantage @ ..] => vantages.push(cast.vantage(vantage).map_err(at)?),
             ["->", ..] => {
                 let expected = line.trim_start_matches("->").trim();
                 lines.last_mut().ok_or("an expectation before any line")?.expected.push(expected);
@@ -115,9 +115,9 @@ fn tell(story: &str) -> StoryResult<()> {
         }
     }
     if is_mesh {
-        return mesh::play(&places, &cast, &lines);
+        return mesh::play(&vantages, &cast, &lines);
     }
-    let watch = watch.ok_or("no monitor")?;
-    let (stage, first) = MachineStage::new(watch, places, text::time("00:00")?);
+    let settings = settings.ok_or("no monitor")?;
+    let (stage, first) = MachineStage::new(settings, vantages, text::time("00:00")?);
     if is_world { world::play(stage, first, &cast, &lines) } else { script::play(stage, first, cast, &lines) }
 }

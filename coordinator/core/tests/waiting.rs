@@ -39,7 +39,7 @@ fn acts() -> impl Strategy<Value = Act> {
     let rounds = prop_oneof![1 => Just(ProbeOutcome::Pending), 2 => Just(failed())];
     prop_oneof![
         4 => (500..3_000_i64).prop_map(Act::Wait),
-        2 => (0..6_usize, rounds).prop_map(|(place, outcome)| Act::Round(place, outcome)),
+        2 => (0..6_usize, rounds).prop_map(|(vantage, outcome)| Act::Round(vantage, outcome)),
         8 => (0..6_usize, answers).prop_map(|(which, outcome)| Act::Answer(which, outcome)),
         1 => (0..3_000_i64).prop_map(Act::Restart),
     ]
@@ -80,19 +80,19 @@ impl Play {
         self.now = until;
     }
 
-    fn seen(&self, place: Vantage, round: Option<u64>, outcome: ProbeOutcome) -> Observation {
-        let (no, now) = (place.no, self.now);
-        let Vantage { region, network, .. } = place;
+    fn seen(&self, vantage: Vantage, round: Option<u64>, outcome: ProbeOutcome) -> Observation {
+        let (no, now) = (vantage.no, self.now);
+        let Vantage { region, network, .. } = vantage;
         Observation { revision: 1, region, vantage: no, network, round, started: now, ended: now, outcome }
     }
 
     fn act(&mut self, act: Act) {
         match act {
             Act::Wait(millis) => self.wait(millis),
-            Act::Round(place, outcome) => {
+            Act::Round(vantage, outcome) => {
                 let due = self.now.as_millis().unsigned_abs() / 60_000;
                 self.rounds = due.max(self.rounds + 1).min(due + 4);
-                let seen = self.seen(self.stage.places[place], Some(self.rounds), outcome);
+                let seen = self.seen(self.stage.vantages[vantage], Some(self.rounds), outcome);
                 let out = self.stage.observe(seen, self.now);
                 self.hear(out);
             }
@@ -101,8 +101,8 @@ impl Play {
                 if outcome != Some(ProbeOutcome::Pending) {
                     self.open.remove(which);
                 }
-                let place = self.stage.places[usize::from(ask.vantage.0)];
-                let seen = |outcome| ProbeResponse::Observed(self.seen(place, None, outcome));
+                let vantage = self.stage.vantages[usize::from(ask.vantage.0)];
+                let seen = |outcome| ProbeResponse::Observed(self.seen(vantage, None, outcome));
                 let answer = outcome.map_or(ProbeResponse::NoResponse, seen);
                 let out = self.stage.respond(ask.number, answer, self.now);
                 self.hear(out);
@@ -122,8 +122,8 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 2048, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn no_round_outlasts_what_it_was_asked_for(acts in prop::collection::vec(acts(), 1..60)) {
-        let place = |no: u16| Vantage {
+    fn no_round_outlasts_its_deadline(acts in prop::collection::vec(acts(), 1..60)) {
+        let vantage = |no: u16| Vantage {
             no: VantageNo(no),
             region: Region::ALL[usize::from(no % 3)],
             network: NetworkNo(no),
@@ -131,14 +131,15 @@ proptest! {
             quarantined: false,
             unfit: false,
         };
-        let places = (0..6).map(place).collect();
-        let (stage, out) = MachineStage::new(stage::effective_settings(CheckKind::Http, 60_000), places, START);
+        let vantages = (0..6).map(vantage).collect();
+        let (stage, out) = MachineStage::new(stage::effective_settings(CheckKind::Http, 60_000), vantages, START);
         let mut play = Play { stage, now: START, rounds: 0, open: Vec::new(), reports: Vec::new() };
         play.hear(out);
         // Every region is up.
         for ask in std::mem::take(&mut play.open) {
-            let place = play.stage.places[usize::from(ask.vantage.0)];
-            let answer = ProbeResponse::Observed(play.seen(place, None, ProbeOutcome::Passed(Measurements::default())));
+            let vantage = play.stage.vantages[usize::from(ask.vantage.0)];
+            let passed = ProbeOutcome::Passed(Measurements::default());
+            let answer = ProbeResponse::Observed(play.seen(vantage, None, passed));
             play.stage.respond(ask.number, answer, play.now);
         }
         play.wait(MINUTE);
@@ -151,8 +152,8 @@ proptest! {
 }
 
 #[test]
-fn a_pass_outvoted_while_its_sweep_is_provisional_is_reported_as_the_failure_of_the_others() {
-    let place = |no: u16, region| Vantage {
+fn an_outvoted_pass_is_reported_as_the_failure_of_the_others() {
+    let vantage = |no: u16, region| Vantage {
         no: VantageNo(no),
         region,
         network: NetworkNo(no),
@@ -161,8 +162,8 @@ fn a_pass_outvoted_while_its_sweep_is_provisional_is_reported_as_the_failure_of_
         unfit: false,
     };
     let asia = Region::Asia;
-    let places = vec![place(0, Region::Europe), place(1, asia), place(2, asia), place(3, asia)];
-    let (stage, out) = MachineStage::new(stage::effective_settings(CheckKind::Http, 60_000), places, START);
+    let vantages = vec![vantage(0, Region::Europe), vantage(1, asia), vantage(2, asia), vantage(3, asia)];
+    let (stage, out) = MachineStage::new(stage::effective_settings(CheckKind::Http, 60_000), vantages, START);
     let mut play = Play { stage, now: START, rounds: 0, open: Vec::new(), reports: Vec::new() };
     play.hear(out);
     let passed = || ProbeOutcome::Passed(Measurements::default());
@@ -190,7 +191,7 @@ fn a_pass_outvoted_while_its_sweep_is_provisional_is_reported_as_the_failure_of_
     play.act(Act::Answer(sweep, Some(passed())));
     answer_all(&mut play, false);
     let round = play.rounds;
-    let seen = play.seen(play.stage.places[0], Some(round), passed());
+    let seen = play.seen(play.stage.vantages[0], Some(round), passed());
     let out = play.stage.observe(seen, play.now);
     play.hear(out);
     let outvoted = |report: &RoundReport| {

@@ -41,7 +41,7 @@ fn repeated() -> EffectiveSettings {
 /// One monitor, and the alerts it sent, by minute.
 struct Tale {
     machine: MonitorMachine,
-    told: Vec<(i64, AlertKind)>,
+    alerts: Vec<(i64, AlertKind)>,
 }
 
 impl Tale {
@@ -49,7 +49,7 @@ impl Tale {
     fn new() -> Self {
         let (mesh, mut out) = (Mesh::default(), Vec::new());
         let machine = MonitorMachine::new(repeated(), &mut MachineStep { now: minute(0), mesh: &mesh, out: &mut out });
-        let mut tale = Self { machine, told: Vec::new() };
+        let mut tale = Self { machine, alerts: Vec::new() };
         tale.is(true, 0);
         tale
     }
@@ -69,7 +69,7 @@ impl Tale {
         for output in out {
             let MachineOutput::Event(what) = output else { continue };
             let EventKind::StatusChanged(change) = *what else { continue };
-            self.told.extend(change.alert.map(|alert| (now.since(minute(0)) / MINUTE, alert)));
+            self.alerts.extend(change.alert.map(|alert| (now.since(minute(0)) / MINUTE, alert)));
         }
     }
 
@@ -84,7 +84,7 @@ fn minute(minute: i64) -> Timestamp {
 }
 
 #[test]
-fn of_sixteen_ways_through_a_window_each_tells_the_difference_at_its_end_and_nothing_inside() {
+fn all_sixteen_courses_through_a_window_announce_only_the_net_difference() {
     for ways in 0..16_u8 {
         let [before, inside, at_end, after] = [8, 4, 2, 1].map(|bit| ways & bit == 0);
         let mut tale = Tale::new();
@@ -123,29 +123,29 @@ fn of_sixteen_ways_through_a_window_each_tells_the_difference_at_its_end_and_not
             still(37, 37, 46);
         }
         expected.sort();
-        assert_eq!(tale.told, expected, "before {before}, inside {inside}, end {at_end}, after {after}");
+        assert_eq!(tale.alerts, expected, "before {before}, inside {inside}, end {at_end}, after {after}");
     }
 }
 
 #[test]
-fn twelve_intervals_do_not_drift_however_late_each_is_noticed() {
+fn twelve_intervals_do_not_drift_if_timeouts_are_late() {
     for late in [0, 1, 999, 59_999] {
         let mut tale = Tale::new();
         tale.is(false, 1);
         tale.at(63, late, MonitorMachine::handle_timeout);
         let expected: Vec<(i64, AlertKind)> =
             [(1, AlertKind::WentDown)].into_iter().chain((1..=12).map(|n| (1 + 5 * n, AlertKind::StillDown))).collect();
-        assert_eq!(tale.told, expected, "noticed {late} ms late");
+        assert_eq!(tale.alerts, expected, "noticed {late} ms late");
         assert_eq!(tale.machine.poll_timeout(), Some(minute(66)));
     }
 }
 
 #[test]
-fn what_was_slept_through_is_said_once_and_a_clock_that_goes_back_silences_nothing() {
+fn missed_still_down_alerts_are_sent_once_and_a_clock_set_back_silences_none() {
     let mut tale = Tale::new();
     tale.is(false, 1);
     tale.turn(minute(32), MonitorMachine::handle_timeout);
-    assert_eq!(tale.told, [(1, AlertKind::WentDown), (32, AlertKind::StillDown)]);
+    assert_eq!(tale.alerts, [(1, AlertKind::WentDown), (32, AlertKind::StillDown)]);
     tale.turn(minute(10), MonitorMachine::handle_timeout);
     assert_eq!(tale.machine.poll_timeout(), Some(minute(11)), "not only after minute 32");
 }

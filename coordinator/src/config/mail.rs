@@ -3,7 +3,7 @@
 use std::fmt;
 use std::path::PathBuf;
 
-use parallax_core::account;
+use parallax_core::text;
 
 use super::CoordinatorConfig;
 
@@ -204,6 +204,6 @@ fn mailbox(text: &str) -> Result<String, String> {
         }
         None => text,
     };
-    account::parse_email(address).map_err(|_| rule())?;
+    text::parse_email(address).map_err(|_| rule())?;
     Ok(text.to_owned())
 }

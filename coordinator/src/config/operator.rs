@@ -4,8 +4,8 @@ use std::fmt;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use parallax_core::account;
 use parallax_core::destination::SigningSecrets;
+use parallax_core::text;
 
 use super::CoordinatorConfig;
 
@@ -48,7 +48,7 @@ impl fmt::Debug for OperatorConfig {
 }
 
 pub(super) fn read_mail(config: &mut CoordinatorConfig, text: &str) -> Result<(), String> {
-    config.operator.mail = Some(account::parse_email(text)?);
+    config.operator.mail = Some(text::parse_email(text)?);
     Ok(())
 }
 

@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use parallax_core::account;
+use parallax_core::text;
 
 use super::CoordinatorConfig;
 
@@ -93,7 +93,7 @@ pub(super) fn read_directory(config: &mut CoordinatorConfig, text: &str) -> Resu
 }
 
 pub(super) fn read_contact(config: &mut CoordinatorConfig, text: &str) -> Result<(), String> {
-    config.acme.contact = Some(account::parse_email(text)?);
+    config.acme.contact = Some(text::parse_email(text)?);
     Ok(())
 }
 

@@ -7,8 +7,9 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
-use parallax_core::assign::{ScheduledMonitor, due_ms, offset_ms, phase_hash, regions_in_use};
+use parallax_core::assign::{ScheduledMonitor, due_ms, offset_ms, phase_hash};
 use parallax_core::check::CheckKind;
+use parallax_core::effective::regions_in_use;
 use parallax_core::machine::LATE_AFTER;
 use parallax_core::time::{MINUTE, SECOND, Timestamp};
 use parallax_core::vantage::{Mesh, Region, RegionSet, VantageNo};

@@ -1,6 +1,6 @@
 //! Accounts and their plans, managed by the operator.
 
-use parallax_core::account::{self, Account};
+use parallax_core::account::Account;
 use parallax_core::check::CheckKind;
 use parallax_core::delivery::{Delivery, DeliveryMessage, DeliveryState, Recipient};
 use parallax_core::event::{EditKind, Event, EventKind};
@@ -8,6 +8,7 @@ use parallax_core::id::{AccountId, DeliveryId};
 use parallax_core::monitor::Monitor;
 use parallax_core::page::Page;
 use parallax_core::plan::{Plan, PlanLimits};
+use parallax_core::text;
 use parallax_core::validation::ValidationErrors;
 
 use super::{Service, ServiceError, ServiceResult};
@@ -24,7 +25,7 @@ impl Service {
     /// # Errors
     /// [`ServiceError::Invalid`] for an invalid or taken email address.
     pub async fn create_account(&self, email: &str, plan: Option<Plan>) -> ServiceResult<Account> {
-        let email = account::parse_email(email).map_err(|rule| ValidationErrors::single("email", rule))?;
+        let email = text::parse_email(email).map_err(|rule| ValidationErrors::single("email", rule))?;
         // One at a time, so that an address is taken once and only one account is the first.
         let _making = self.0.create_lock.lock().await;
         let others = self.store().read(|store| store.accounts()).await?;

@@ -62,8 +62,8 @@ impl AccessPage {
             most: 1000,
             value: String::new(),
         };
-        let form = AccessForm::new(place, "/password", ("to", to), Some(field), place.messages.go_on);
-        Self::new(place, place.messages.door_password, place.messages.door_password_lead).with_form(form)
+        let form = AccessForm::new(place, "/password", ("to", to), Some(field), place.messages.continue_button);
+        Self::new(place, place.messages.password_title, place.messages.password_lead).with_form(form)
     }
 
     /// Password form after a wrong password.
@@ -83,31 +83,31 @@ impl AccessPage {
 
     /// Confirmation that a mail may have been sent.
     pub fn email_sent(place: &AccessContext) -> Self {
-        Self::new(place, place.messages.form_mailed, place.messages.door_sent_lead)
+        Self::new(place, place.messages.form_mail_sent, place.messages.sign_in_sent_lead)
             .with_link(place, place.messages.other_address)
     }
 
     /// Button of a valid sign-in link.
     pub fn button(place: &AccessContext, token: &str) -> Self {
-        let form = AccessForm::new(place, "/sign-in/link", ("t", token), None, place.messages.door_sign_in);
-        Self::new(place, place.messages.door_sign_in, place.messages.door_button_lead).with_form(form)
+        let form = AccessForm::new(place, "/sign-in/link", ("t", token), None, place.messages.sign_in_title);
+        Self::new(place, place.messages.sign_in_title, place.messages.sign_in_button_lead).with_form(form)
     }
 
     /// A valid sign-in link opened in another browser.
     pub fn other_browser(place: &AccessContext) -> Self {
-        Self::new(place, place.messages.door_elsewhere, place.messages.door_elsewhere_lead)
-            .with_link(place, place.messages.ask_here)
+        Self::new(place, place.messages.other_browser_title, place.messages.other_browser_lead)
+            .with_link(place, place.messages.request_link_here)
     }
 
     /// An invalid or expired sign-in link.
     pub fn invalid_link(place: &AccessContext) -> Self {
-        Self::new(place, place.messages.form_void, place.messages.door_dead_lead)
+        Self::new(place, place.messages.form_invalid_link, place.messages.expired_link_lead)
             .with_link(place, place.messages.new_link)
     }
 
     /// Too many attempts.
     pub fn too_many_attempts(place: &AccessContext, seconds: u32) -> Self {
-        let page = Self::new(place, place.messages.door_many, place.messages.door_many_lead);
+        let page = Self::new(place, place.messages.too_many_attempts, place.messages.too_many_attempts_lead);
         page.with_error(&fill(place.messages.again_in, &[&seconds.to_string()]))
     }
 
@@ -115,7 +115,7 @@ impl AccessPage {
     pub fn not_found(base: &str) -> Self {
         let messages = in_english();
         let place = AccessContext { root: String::new(), base: base.to_owned(), messages };
-        Self::new(&place, messages.form_nowhere, messages.nowhere_text)
+        Self::new(&place, messages.form_not_found, messages.not_found_text)
     }
 
     /// Renders the page as HTML.
@@ -134,7 +134,7 @@ impl AccessPage {
             value: typed.to_owned(),
         };
         let form = AccessForm::new(place, "/sign-in", ("to", to), Some(field), place.messages.send_link);
-        Self::new(place, place.messages.door_sign_in, place.messages.door_sign_in_lead).with_form(form)
+        Self::new(place, place.messages.sign_in_title, place.messages.sign_in_lead).with_form(form)
     }
 
     fn new(place: &AccessContext, title: &'static str, lead: &'static str) -> Self {

@@ -3,7 +3,7 @@
 use parallax_template::template_file;
 
 use super::assets;
-use super::markdown::Markup;
+use crate::markdown::Markup;
 
 /// The API reference.
 #[derive(Debug, Default)]

@@ -28,7 +28,7 @@ pub fn widget_script(language: Language) -> String {
         "label": messages.widget_label,
         "see": messages.widget_see,
         "dismiss": messages.widget_dismiss,
-        "stop": messages.stop,
+        "stop": messages.sentence_end,
         "minor": impact(Impact::Degraded),
         "major": impact(Impact::Partial),
         "critical": impact(Impact::Major),

@@ -47,7 +47,7 @@ impl EmbedSnippetsPage {
         let label = fill(messages.feed_title, &[&page.name]);
         let quoted = escape_attribute(&label);
         Self {
-            frame: PageFrame::new(page, root, messages.elsewhere, now),
+            frame: PageFrame::new(page, root, messages.embed, now),
             in_markdown: format!("[![{}]({address}/badge.svg)]({address})", escape_line(&label)),
             in_html: format!("<a href=\"{address}\"><img src=\"{address}/badge.svg\" alt=\"{quoted}\"></a>"),
             framed: format!(

@@ -40,7 +40,7 @@ impl Headline {
         let lead = match (&checked, &regions) {
             (Some(_), _) if is_stale => format!("{} ", messages.last_checked),
             (Some(_), Some(regions)) => fill(messages.checked_from, &[regions]) + messages.locale().comma(),
-            (Some(_), None) => format!("{} ", messages.last_heard),
+            (Some(_), None) => format!("{} ", messages.last_data),
             (None, _) if is_stale => String::new(),
             (None, _) => messages.nothing_checked.to_owned(),
         };
@@ -155,10 +155,10 @@ fn title(
         HeadlineStatus::Known(_) | HeadlineStatus::MostlyUnknown => None,
     };
     let all = match whole {
-        HeadlineStatus::MostlyUnknown => messages.seen_operational,
+        HeadlineStatus::MostlyUnknown => messages.known_operational,
         HeadlineStatus::Known(Indicator::Unknown) => messages.all_unknown,
         // "All" is not claimed if a monitor has no data.
-        HeadlineStatus::Known(Indicator::Operational) if unknown_count(page_view) > 0 => messages.seen_operational,
+        HeadlineStatus::Known(Indicator::Operational) if unknown_count(page_view) > 0 => messages.known_operational,
         HeadlineStatus::Known(Indicator::Operational) => messages.all_operational,
         HeadlineStatus::Known(Indicator::Degraded) => messages.some_slow,
         HeadlineStatus::Known(Indicator::Partial) => messages.some_down,
@@ -244,7 +244,7 @@ fn text(page_view: &PageView, quoted: Option<&IncidentView>, whole: HeadlineStat
             if (down > 0 || quoted.is_some()) && slower > 0 {
                 sentences.push(messages.locale().plural(slower as u64, messages.more_is_slow, messages.more_are_slow));
             } else if down + slow < active_count(page_view) && unknown == 0 && !is_maintained {
-                sentences.push(messages.rest_working.to_owned());
+                sentences.push(messages.others_working.to_owned());
             }
         }
         HeadlineStatus::Known(Indicator::Unknown | Indicator::Operational | Indicator::Major)
@@ -253,7 +253,7 @@ fn text(page_view: &PageView, quoted: Option<&IncidentView>, whole: HeadlineStat
     if unknown > 0 && unknown < active_count(page_view) {
         sentences.push(messages.locale().plural(unknown as u64, messages.has_no_data, messages.have_no_data));
     }
-    let ended: Vec<String> = sentences.into_iter().map(|text| text + messages.stop).collect();
+    let ended: Vec<String> = sentences.into_iter().map(|text| text + messages.sentence_end).collect();
     ended.join(" ")
 }
 

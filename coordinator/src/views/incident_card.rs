@@ -6,9 +6,9 @@ use parallax_core::recurrence::Frequency;
 use parallax_core::rollup::day_of;
 use parallax_core::time::Timestamp;
 
+use crate::markdown::{self, Markup};
 use crate::views::feeds::is_in_progress;
 use crate::views::format::{self, FormattedTime};
-use crate::views::markdown::{self, Markup};
 use crate::views::messages::{PageLocale, PageMessages, in_english};
 
 /// Number of updates on a card; the incident's own page has all of them.
@@ -100,7 +100,7 @@ impl IncidentCard {
         };
         let awaited = match stage {
             CardStage::Planned => Some((from.0.clone(), None)),
-            CardStage::UnderWay => end.map(|end| (format::format_time(end, locale), Some(words.still))),
+            CardStage::UnderWay => end.map(|end| (format::format_time(end, locale), Some(words.ends_in))),
             CardStage::Over => None,
         };
         Self {

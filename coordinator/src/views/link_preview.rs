@@ -12,6 +12,7 @@ use sha2::{Digest, Sha256};
 
 pub use preview_image::{PreviewError, render_png};
 
+use super::format;
 use super::headline::Headline;
 use super::incident_card::IncidentCard;
 use super::messages::{fill, in_english, messages};
@@ -20,7 +21,7 @@ use super::monitor_state::MonitorStateLabel;
 use super::range_context::RangeContext;
 use super::uptime::UptimeView;
 use super::uptime_bars::{BarState, day_state};
-use super::{format, markdown};
+use crate::markdown;
 
 /// Version of the image's design; it is part of the image's URL.
 const DESIGN_VERSION: u8 = 2;
@@ -112,7 +113,7 @@ impl LinkPreview {
     pub fn of(page_view: &PageView, headline: &Headline, address: &str) -> Self {
         let messages = messages(page_view.page.language);
         // A built-in sentence is lowercased after the name; a user-written title is left as it is.
-        let hardly = in_english().seen_operational;
+        let hardly = in_english().known_operational;
         let is_ours = headline.title == hardly || Indicator::ALL.iter().any(|one| one.headline() == headline.title);
         let mut letters = headline.title.chars();
         let title = match letters.next() {
@@ -168,7 +169,7 @@ impl LinkPreview {
         let messages = messages(page.language);
         let name = format::format_month(year, month, messages);
         let text = match notices.iter().filter(|notice| notice.outage_start().is_some()).count() {
-            0 => fill(messages.none_in, &[&name]),
+            0 => fill(messages.no_incidents_in, &[&name]),
             count => messages.locale().plural(count as u64, messages.one_incident, messages.incidents),
         };
         let title = fill(messages.history_of, &[&name]);

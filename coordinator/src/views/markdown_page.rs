@@ -114,7 +114,7 @@ pub fn monitor_page(site: FeedSite<'_>, close: &MonitorDetailView<'_>) -> String
     }
     text += "\n## Outages\n\n";
     if close.outages.is_empty() {
-        text += &format!("{}\n", in_english().none_known);
+        text += &format!("{}\n", in_english().no_outages);
     }
     for outage in close.outages {
         let end = outage.to.map_or_else(|| "now".to_owned(), |at| at.to_string());

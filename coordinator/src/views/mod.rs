@@ -1,7 +1,7 @@
 //! Templates and their view models. Each view depends only on core values, so equal input gives equal output.
 //!
-//! A view is a struct of printable values, which its template escapes. The one exception is [`markdown`],
-//! whose HTML is sanitized.
+//! A view is a struct of printable values, which its template escapes. The one exception is the
+//! [`Markup`](crate::markdown::Markup) of users' texts, which is sanitized.
 
 pub mod accent;
 pub mod access_pages;
@@ -18,7 +18,6 @@ pub mod headline;
 pub mod incident;
 pub mod incident_card;
 pub mod link_preview;
-pub mod markdown;
 pub mod markdown_page;
 pub mod messages;
 pub mod monitor;

@@ -155,20 +155,20 @@ impl SubscriptionPage {
         let words = messages(page.language);
         let title = match &step {
             SubscriptionStep::Subscribe { .. } => words.get_updates,
-            SubscriptionStep::MailSent => words.form_mailed,
-            SubscriptionStep::ChallengeSent { .. } => words.form_challenged,
+            SubscriptionStep::MailSent => words.form_mail_sent,
+            SubscriptionStep::ChallengeSent { .. } => words.form_challenge_sent,
             SubscriptionStep::EditSubscription { is_new: true, .. } => words.form_confirm,
             SubscriptionStep::EditSubscription { is_new: false, .. } => words.form_choose,
             SubscriptionStep::Confirmed { .. } => words.form_done,
             SubscriptionStep::Unsubscribe { .. } => words.form_leave,
-            SubscriptionStep::Unsubscribed => words.form_left,
-            SubscriptionStep::InvalidLink | SubscriptionStep::InvalidAlertLink => words.form_void,
+            SubscriptionStep::Unsubscribed => words.form_unsubscribed,
+            SubscriptionStep::InvalidLink | SubscriptionStep::InvalidAlertLink => words.form_invalid_link,
             SubscriptionStep::ConfirmAlerts { .. } => words.form_alerts,
             SubscriptionStep::AlertsConfirmed { .. } => words.form_done,
             SubscriptionStep::StopAlerts { .. } => words.form_stop,
             SubscriptionStep::AlertsStopped { .. } => words.form_stopped,
-            SubscriptionStep::TooManyRequests => words.form_many,
-            SubscriptionStep::NotFound => words.form_nowhere,
+            SubscriptionStep::TooManyRequests => words.form_too_many,
+            SubscriptionStep::NotFound => words.form_not_found,
         };
         Self { frame: PageFrame::new(page, root, title, now), title, step }
     }

@@ -215,7 +215,7 @@ fn region_bars(
 /// without a response time.
 fn current_value(view: &MonitorView, region: Region, messages: &PageMessages) -> String {
     if view.state.seen_down.contains(region) {
-        return if view.in_maintenance { messages.maintenance } else { messages.lane_down }.to_owned();
+        return if view.in_maintenance { messages.maintenance } else { messages.region_down }.to_owned();
     }
     if !view.state.seen_up.contains(region) {
         return messages.no_data.to_owned();

@@ -9,6 +9,7 @@ use std::{
     time::Duration,
 };
 
+use parallax_primitives::host::{Host, HostName};
 use tokio::time::Instant;
 
 use crate::{
@@ -16,7 +17,6 @@ use crate::{
     connect::alternate,
     error::DialError,
     families::LateFamily,
-    host::{Host, HostName},
     own_addresses::OwnAddresses,
     resolve::{DnsResolver, ResolvedAddresses},
 };

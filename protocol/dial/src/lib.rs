@@ -19,7 +19,6 @@ mod connect;
 mod error;
 mod families;
 mod guard;
-mod host;
 mod liveness;
 mod own_addresses;
 mod records;
@@ -33,7 +32,7 @@ pub use error::{DialError, FaultOrigin};
 pub use guard::{
     AddressPrefix, AddressPrefixError, AdmittedAddresses, BlockedAddressMode, DialGuard, DialPolicy, SourceAddresses,
 };
-pub use host::{Host, HostError, HostName};
 pub use own_addresses::OwnAddresses;
+pub use parallax_primitives::host::{Host, HostError, HostName};
 pub use records::{DnsRecord, DnsRecordKind};
 pub use resolve::{DnsResolver, ResolvedAddresses, ResolverSetupError};

@@ -16,9 +16,10 @@ use hickory_resolver::{
     TokioResolver,
     proto::rr::{Name as DnsName, RecordType},
 };
+use parallax_primitives::host::HostName;
 use tokio::time::{Instant, sleep_until, timeout_at};
 
-use crate::{error::DialError, host::HostName, resolve::dial_error};
+use crate::{error::DialError, resolve::dial_error};
 
 /// Zones of independent registries, so that no single one decides.
 pub(crate) const ZONES: [&str; 8] = ["com", "net", "org", "de", "nl", "fr", "uk", "jp"];
@@ -213,7 +214,7 @@ fn random() -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::host::Host;
+    use parallax_primitives::host::Host;
 
     #[test]
     fn every_question_is_another_and_no_zone_is_always_first() {

@@ -3,13 +3,13 @@
 use std::net::IpAddr;
 
 use hickory_resolver::proto::rr::{Name as DnsName, RData, RecordType};
+use parallax_primitives::host::{Host, HostName};
 use tokio::time::{Instant, timeout_at};
 
 use crate::{
     address::{self, BlockedClass},
     error::DialError,
     guard::DialGuard,
-    host::{Host, HostName},
     resolve::{DnsResolver, dial_error},
 };
 

@@ -16,13 +16,13 @@ use hickory_resolver::{
         rr::{Name as DnsName, RData, RecordType},
     },
 };
+use parallax_primitives::host::HostName;
 use tokio::time::{Instant, timeout_at};
 
 use crate::{
     connect::is_exhausted,
     error::DialError,
     families::{self, FamilyQuery, FamilyResult, LateFamily},
-    host::HostName,
     liveness::ResolverLiveness,
 };
 

@@ -1,8 +1,8 @@
 //! Phases and addresses of the plain results that carry them, as bit-packed columns.
 
 use super::PlainRow;
-use crate::bits::{RiceReader, RiceWriter, best_parameter};
 use crate::result::WirePhases;
+use crate::rice::{RiceReader, RiceWriter, best_parameter};
 use serde::{Deserialize, Serialize};
 use std::net::IpAddr;
 

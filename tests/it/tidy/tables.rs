@@ -22,13 +22,13 @@ pub(super) const MODULE_RULES: &[ModuleRule] = &[
     ModuleRule("clock", &[], "the clock is the lowest layer"),
     ModuleRule("config", &[], "settings are parsed once, by a file that depends on no module"),
     ModuleRule("console", &[], "it only prints its input"),
-    ModuleRule("plain_text", &[], "it converts text, for every module that shows text"),
+    ModuleRule("markdown", &[], "it converts text, for every module that shows users' texts"),
     ModuleRule("log_limit", &[], "it counts log lines and depends on no module"),
     ModuleRule("supervisor", &[], "it runs any task"),
     ModuleRule("telemetry", &[All("config")], "logging is set up before any module starts"),
     ModuleRule(
         "views",
-        &[All("plain_text")],
+        &[All("markdown")],
         "views use core types only, so that tests can render them without a service",
     ),
     ModuleRule("storage", &[], "the store knows the domain's records and none of its users"),
@@ -59,7 +59,7 @@ pub(super) const MODULE_RULES: &[ModuleRule] = &[
     ),
     ModuleRule(
         "notify/render",
-        &[All("plain_text")],
+        &[All("markdown")],
         "messages use core types only, so that tests can render them without sending",
     ),
     ModuleRule(
@@ -102,6 +102,7 @@ pub(super) const MODULE_RULES: &[ModuleRule] = &[
             All("clock"),
             All("notify/render"),
             All("log_limit"),
+            All("markdown"),
             Submodule("notify/deliver", "signature"),
         ],
         "HTTP calls the service, and documents deliveries; it never bypasses the service to the store or the engine",
@@ -211,9 +212,10 @@ pub(super) const MAY_CONNECT: &[&str] = &["protocol/dial/src"];
 
 /// Crates of the workspace, and those of them that each may depend on outside of tests.
 pub(super) const CRATES: &[(&str, &[&str], &str)] = &[
-    ("coordinator/core", &[], "the rules have no IO, clock or runtime"),
-    ("protocol", &[], "the wire format must not change with a type of the rules"),
-    ("protocol/dial", &[], "the address guard is used by both sides and depends on neither"),
+    ("coordinator/core", &["parallax-primitives"], "the rules have no IO, clock or runtime"),
+    ("protocol", &["parallax-primitives"], "the wire format must not change with a type of the rules"),
+    ("protocol/primitives", &[], "bits and hosts are read alike wherever they are read"),
+    ("protocol/dial", &["parallax-primitives"], "the address guard is used by both sides and depends on neither"),
     ("certs", &[], "trust is independent of the protocol"),
     (
         "agent",

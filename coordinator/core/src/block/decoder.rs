@@ -1,6 +1,8 @@
 //! Decoder of blocks: makes the same predictions as the encoder and corrects them by the marks.
 
-use super::bits::BlockBitReader;
+use parallax_primitives::bits::BitReader;
+
+use super::bits::LATENCY_CODE;
 use super::model::BlockModel;
 use super::schedule::{take_schedule, take_varint, unzigzag};
 use super::{BlockError, BlockReading, FORMAT, MAX_READINGS, outcome_of};
@@ -32,7 +34,7 @@ pub fn decode(hour: i64, block: &[u8]) -> Result<Vec<BlockReading>, BlockError> 
         }
         samples.push(sample);
     }
-    if !decoder.marks.is_at_end() || !decoder.values.is_at_end() {
+    if !decoder.marks.is_at_end(false) || !decoder.values.is_at_end(false) {
         return Err(BlockError::Damaged("data follows the last reading"));
     }
     Ok(samples)
@@ -47,8 +49,8 @@ pub(super) struct BlockDecoder<'a> {
     /// Readings before the next mark; none if no mark follows.
     until_mark: Option<u64>,
     model: BlockModel,
-    marks: BlockBitReader<'a>,
-    values: BlockBitReader<'a>,
+    marks: BitReader<'a>,
+    values: BitReader<'a>,
 }
 
 impl<'a> BlockDecoder<'a> {
@@ -59,8 +61,8 @@ impl<'a> BlockDecoder<'a> {
             first: true,
             until_mark: Some(0),
             model: BlockModel::default(),
-            marks: BlockBitReader::new(marks),
-            values: BlockBitReader::new(values),
+            marks: BitReader::new(marks),
+            values: BitReader::new(values),
         }
     }
 
@@ -121,7 +123,7 @@ impl<'a> BlockDecoder<'a> {
             self.model.due = self.model.due_of(round).ok_or(BlockError::Damaged("a time is too large"))?;
             self.model.round = round;
         }
-        self.until_mark = if self.marks.is_at_end() { None } else { Some(self.marks.golomb(2)?) };
+        self.until_mark = if self.marks.is_at_end(false) { None } else { Some(self.marks.golomb(2)?) };
         Ok(())
     }
 
@@ -130,7 +132,7 @@ impl<'a> BlockDecoder<'a> {
         let (latency, difference) = match place.expected() {
             None => (i64::try_from(self.values.golomb(6)?).unwrap_or(i64::MAX), 0),
             Some(expected) => {
-                let difference = self.values.rice(place.rice_order())?;
+                let difference = self.values.rice(place.rice_order(), LATENCY_CODE)?;
                 (expected.saturating_add(unzigzag(difference)), difference)
             }
         };

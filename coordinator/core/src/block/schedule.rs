@@ -1,6 +1,8 @@
 //! Encoding of schedules and of the lengths in a block's header.
 
-use super::bits::{BlockBitReader, BlockBitWriter};
+use parallax_primitives::bits::BitReader;
+
+use super::bits::BlockBitWriter;
 use super::{BlockError, BlockReading};
 use crate::time::{HOUR, Timestamp};
 
@@ -22,7 +24,7 @@ pub(super) fn put_schedule(marks: &mut BlockBitWriter, hour: i64, interval: i64,
 }
 
 /// Decodes the interval in milliseconds, and the round and due time of the reading.
-pub(super) fn take_schedule(marks: &mut BlockBitReader<'_>, hour: i64) -> Result<(i64, u64, Timestamp), BlockError> {
+pub(super) fn take_schedule(marks: &mut BitReader<'_>, hour: i64) -> Result<(i64, u64, Timestamp), BlockError> {
     let damaged = BlockError::Damaged("a schedule is out of range");
     let (unit, k) = if marks.flag()? { (1000, 6) } else { (1, 16) };
     let interval = i64::try_from(marks.golomb(k)?).ok().and_then(|interval| interval.checked_mul(unit));

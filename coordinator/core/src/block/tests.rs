@@ -101,7 +101,7 @@ fn an_hour_of_outage_costs_next_to_nothing() {
 }
 
 #[test]
-fn late_readings_find_their_place_and_second_ones_of_a_round_are_dropped() {
+fn late_readings_are_sorted_in_and_duplicates_of_a_round_are_dropped() {
     let samples = hour_of(&mut Rng(1), 498_828, 60_000, &[80.0, 200.0]);
     let mut tail = OpenBlock::new(498_828);
     for sample in samples.iter().rev().chain(&samples) {
@@ -153,14 +153,14 @@ fn an_empty_block_is_a_block() {
 }
 
 #[test]
-fn the_first_bytes_of_the_format_stay_as_they_are() {
+fn the_first_bytes_of_the_format_are_frozen() {
     let samples = hour_of(&mut Rng(3), 498_828, 600_000, &[80.0, 95.0]);
     let hex: String = tail_of(498_828, &samples).seal().iter().map(|byte| format!("{byte:02x}")).collect();
     assert_eq!(hex, "0106079c28ac79420c558a046de39001");
 }
 
 fn any_sample() -> impl Strategy<Value = BlockReading> {
-    let word = prop_oneof![
+    let outcome = prop_oneof![
         8 => Just(RoundOutcome::Passed),
         1 => Just(RoundOutcome::Failed),
         1 => Just(RoundOutcome::Disputed),
@@ -169,11 +169,13 @@ fn any_sample() -> impl Strategy<Value = BlockReading> {
     ];
     let round = prop_oneof![4 => 0_u64..200, 1 => any::<u64>()];
     let latency = prop_oneof![4 => (50_u32..90).prop_map(Some), 1 => any::<Option<u32>>()];
-    let place = prop_oneof![4 => 0_u16..3, 1 => any::<u16>()];
-    (place, round, 0_i64..120, any::<bool>(), word, latency).prop_map(|(place, round, due, odd, word, latency_ms)| {
-        let due = if odd { due * 17 } else { round.min(110) as i64 * 30_000 };
-        BlockReading { vantage: VantageNo(place), round, due: Timestamp::from_millis(due), outcome: word, latency_ms }
-    })
+    let vantage = prop_oneof![4 => 0_u16..3, 1 => any::<u16>()];
+    (vantage, round, 0_i64..120, any::<bool>(), outcome, latency).prop_map(
+        |(vantage, round, due, odd, outcome, latency_ms)| {
+            let due = if odd { due * 17 } else { round.min(110) as i64 * 30_000 };
+            BlockReading { vantage: VantageNo(vantage), round, due: Timestamp::from_millis(due), outcome, latency_ms }
+        },
+    )
 }
 
 proptest! {

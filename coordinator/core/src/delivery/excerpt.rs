@@ -19,9 +19,9 @@ mod tests {
     #[test]
     fn an_excerpt_is_short_and_of_one_line() {
         let answer = format!("\n a\tb\r\nc\u{1b}[31m\u{7f}{}", "é".repeat(300));
-        let shown = excerpt(&answer);
-        assert!(shown.starts_with("a b  c[31mé"), "{shown}");
-        assert_eq!(shown.chars().count(), EXCERPT_CHARACTERS);
-        assert_eq!(excerpt(&shown), shown);
+        let text = excerpt(&answer);
+        assert!(text.starts_with("a b  c[31mé"), "{text}");
+        assert_eq!(text.chars().count(), EXCERPT_CHARACTERS);
+        assert_eq!(excerpt(&text), text);
     }
 }

@@ -30,7 +30,7 @@ fn tried(now: Timestamp) -> DeliveryAttempt {
 }
 
 #[test]
-fn a_receiver_that_never_answers_is_given_up_after_ten_tries() {
+fn a_delivery_without_any_answer_ends_after_ten_attempts() {
     let mut delivery = delivery();
     let mut pauses = Vec::new();
     let mut now = Timestamp::from_millis(0);
@@ -72,44 +72,44 @@ fn each_outcome_leads_where_it_should() {
 }
 
 #[test]
-fn a_wait_that_was_asked_for_costs_no_try_until_there_were_a_hundred_or_a_day_is_over() {
+fn requested_delays_cost_no_attempt_up_to_a_hundred_or_a_day() {
     let start = Timestamp::from_millis(0);
-    let asks = |delivery: &mut Delivery, now| {
+    let defer = |delivery: &mut Delivery, now| {
         delivery.record_attempt(tried(now), AttemptOutcome::Deferred(Some(7_000)), now, 1.0);
         assert!(matches!(delivery.state, DeliveryState::Waiting(due) if due.since(now) == 7_000), "{delivery:?}");
         (delivery.attempts.counted(), delivery.attempts.deferred())
     };
     let mut delivery = delivery();
     delivery.record_attempt(tried(start), AttemptOutcome::Deferred(None), start, 0.0);
-    for asked in 1..=MAX_DEFERRALS {
-        assert_eq!(asks(&mut delivery, start), (1, asked));
+    for requested in 1..=MAX_DEFERRALS {
+        assert_eq!(defer(&mut delivery, start), (1, requested));
     }
     for counted in 2..=9 {
-        assert_eq!(asks(&mut delivery, start), (counted, MAX_DEFERRALS));
+        assert_eq!(defer(&mut delivery, start), (counted, MAX_DEFERRALS));
     }
     delivery.record_attempt(tried(start), AttemptOutcome::Deferred(Some(7_000)), start, 1.0);
     assert_eq!((delivery.state, delivery.attempts.total()), (DeliveryState::Failed(start), 10 + MAX_DEFERRALS));
     delivery.resend(start + MAX_DEFERRAL_AGE - 1);
-    assert_eq!(asks(&mut delivery, start + MAX_DEFERRAL_AGE - 1), (0, 1));
-    assert_eq!(asks(&mut delivery, start + MAX_DEFERRAL_AGE), (1, 1));
+    assert_eq!(defer(&mut delivery, start + MAX_DEFERRAL_AGE - 1), (0, 1));
+    assert_eq!(defer(&mut delivery, start + MAX_DEFERRAL_AGE), (1, 1));
 }
 
 proptest! {
     #[test]
-    fn whatever_a_receiver_says_each_delivery_ends_in_bounds(
+    fn every_delivery_ends_within_bounds_for_any_responses(
         answers in vec((option::of(-10_i64..3 * HOUR), -1.0..1.0_f64), 1..12),
     ) {
         let mut delivery = delivery();
         let mut now = Timestamp::from_millis(0);
-        for (asked, jitter) in answers.iter().cycle() {
+        for (requested, jitter) in answers.iter().cycle() {
             let DeliveryState::Waiting(due) = delivery.state else { break };
             prop_assert!(due >= now);
             now = due;
-            delivery.record_attempt(tried(now), AttemptOutcome::Deferred(*asked), now, *jitter);
-            if let (DeliveryState::Waiting(due), Some(asked)) = (delivery.state, asked)
-                && *asked >= SECOND
+            delivery.record_attempt(tried(now), AttemptOutcome::Deferred(*requested), now, *jitter);
+            if let (DeliveryState::Waiting(due), Some(requested)) = (delivery.state, requested)
+                && *requested >= SECOND
             {
-                prop_assert_eq!(due.since(now), (*asked).min(MAX_RETRY_AFTER));
+                prop_assert_eq!(due.since(now), (*requested).min(MAX_RETRY_AFTER));
             }
         }
         let pauses: i64 = RETRY_DELAYS.iter().map(|pause| (pause * 6 / 5).max(MAX_RETRY_AFTER)).sum();
@@ -120,7 +120,7 @@ proptest! {
 }
 
 #[test]
-fn one_that_is_sent_anew_has_all_its_tries_again_and_keeps_its_log() {
+fn a_retried_delivery_has_all_attempts_again_and_keeps_its_log() {
     let now = Timestamp::from_millis(5);
     let mut delivery = delivery();
     for _ in 0..30 {

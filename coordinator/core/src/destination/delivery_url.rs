@@ -4,9 +4,10 @@
 use std::net::{IpAddr, Ipv4Addr};
 
 use ::url::Url;
+use parallax_primitives::host::Host;
 
 use super::ChannelKind;
-use super::edit::unmasked;
+use super::mask::unmasked;
 use crate::text;
 use crate::validation::Rule;
 
@@ -42,11 +43,20 @@ pub fn public_url(url: &str, refused: &dyn Fn(IpAddr) -> Option<&'static str>) -
     if address.user_info.is_some() {
         return Err("must not contain a user name or password".to_owned());
     }
-    let is_here = address.host == "localhost" || address.host.ends_with(".localhost");
-    let literal = if is_here { Some(Ipv4Addr::LOCALHOST.into()) } else { address.host.parse().ok() };
-    match literal.and_then(refused) {
-        Some(word) => Err(format!("must not be a {word} address")),
+    match literal_address(&address.host).and_then(refused) {
+        Some(class) => Err(format!("must not be a {class} address")),
         None => Ok(address.url),
+    }
+}
+
+/// Returns the address that a host stands for: the literal, and for names that never leave the host or a private
+/// network an address of that kind. Where the guard would refuse to connect, the URL is refused when it is entered.
+fn literal_address(host: &str) -> Option<IpAddr> {
+    match Host::parse(&text::ascii_host(host)).ok()? {
+        Host::Ip(ip) => Some(ip),
+        Host::Name(name) if name.is_localhost() => Some(Ipv4Addr::LOCALHOST.into()),
+        Host::Name(name) if name.is_private() => Some(Ipv4Addr::new(10, 0, 0, 1).into()),
+        Host::Name(_) => None,
     }
 }
 
@@ -131,6 +141,9 @@ mod tests {
             ("http://LocalHost/", "must not be a loopback address"),
             ("http://a.localhost./", "must not be a loopback address"),
             ("http://10.1.2.3/", "must not be a private address"),
+            ("http://012.1.2.3/", "must not be a private address"),
+            ("http://vault.internal/", "must not be a private address"),
+            ("http://NAS.local./", "must not be a private address"),
             ("https://a\r\nb.example", "must not contain control characters"),
             ("https://example.com\\@127.0.0.1/", "must not contain backslashes"),
             ("https://example.com/***", "is masked: send the full value, or omit the field to keep it"),
@@ -142,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn an_address_of_a_chat_is_told_its_type() {
+    fn a_chat_url_is_rejected_with_the_right_type() {
         for (url, kind) in [
             ("https://hooks.slack.com/services/T0/B0/x", "slack"),
             ("https://discord.com/api/webhooks/1/x", "discord"),

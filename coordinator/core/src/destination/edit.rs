@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::net::IpAddr;
 
 use super::delivery_url::{read_topic, read_url};
+use super::mask::unmasked;
 use super::{Channel, ChannelKind, DeliveryHealth, Destination, DisableReason, SigningSecrets};
-use crate::account;
 use crate::event::AlertKind;
 use crate::id::{DestinationId, MonitorId, PageId};
 use crate::incident::MAX_AFFECTED;
@@ -26,9 +26,6 @@ pub const MAX_TOKEN: usize = 200;
 pub const MAX_CHAT: usize = 64;
 /// Length of a routing key, in characters.
 pub const ROUTING_KEY_LENGTH: usize = 32;
-/// Replaces secrets in responses. A value that contains it is rejected.
-pub const MASK: &str = "***";
-
 /// A destination's fields, as sent. Fields of other types are ignored.
 #[derive(Debug, Clone, Default)]
 pub struct DestinationEdit {
@@ -83,25 +80,25 @@ impl DestinationEdit {
         &self,
         (id, page): (DestinationId, PageId),
         secret: String,
-        around: &DestinationContext<'_>,
+        context: &DestinationContext<'_>,
         now: Timestamp,
     ) -> Result<Destination, ValidationErrors> {
         let mut faults = ValidationErrors::new();
         let kind = self
             .kind
             .required("type", None, &mut faults, |kind| text::one_of(kind, &ChannelKind::ALL, ChannelKind::name));
-        let known =
+        let stored =
             StoredFields { secret: Some(SigningSecrets { newest: secret, previous: None }), ..StoredFields::default() };
-        let channel = kind.and_then(|kind| self.channel(kind, known, around, &mut faults));
-        self.validate_common(channel, None, around, faults).map(|settled| Destination {
+        let channel = kind.and_then(|kind| self.channel(kind, stored, context, &mut faults));
+        self.validate_common(channel, None, context, faults).map(|common| Destination {
             id,
             page,
-            health: initial_health(&settled.channel, around, now),
-            name: settled.name,
-            channel: settled.channel,
-            events: settled.events,
-            monitors: settled.monitors,
-            enabled: settled.enabled,
+            health: initial_health(&common.channel, context, now),
+            name: common.name,
+            channel: common.channel,
+            events: common.events,
+            monitors: common.monitors,
+            enabled: common.enabled,
             created_at: now,
         })
     }
@@ -114,7 +111,7 @@ impl DestinationEdit {
     pub fn validate_edit(
         &self,
         before: &Destination,
-        around: &DestinationContext<'_>,
+        context: &DestinationContext<'_>,
         now: Timestamp,
     ) -> Result<Destination, ValidationErrors> {
         let mut faults = self.read_only_errors.clone();
@@ -122,21 +119,21 @@ impl DestinationEdit {
         self.kind.required("type", Some(()), &mut faults, |sent| {
             if sent == kind.name() { Ok(()) } else { Err("can't be changed".to_owned()) }
         });
-        let channel = self.channel(kind, StoredFields::of(&before.channel), around, &mut faults);
-        let settled = self.validate_common(channel, Some(before), around, faults)?;
-        let health = if settled.channel != before.channel {
-            initial_health(&settled.channel, around, now)
+        let channel = self.channel(kind, StoredFields::of(&before.channel), context, &mut faults);
+        let common = self.validate_common(channel, Some(before), context, faults)?;
+        let health = if common.channel != before.channel {
+            initial_health(&common.channel, context, now)
         } else if before.health.disabled.is_none() || before.confirmation_sent_at().is_some() {
             before.health.clone()
         } else {
             DeliveryHealth::default()
         };
         Ok(Destination {
-            name: settled.name,
-            channel: settled.channel,
-            events: settled.events,
-            monitors: settled.monitors,
-            enabled: settled.enabled,
+            name: common.name,
+            channel: common.channel,
+            events: common.events,
+            monitors: common.monitors,
+            enabled: common.enabled,
             health,
             ..before.clone()
         })
@@ -146,7 +143,7 @@ impl DestinationEdit {
         &self,
         channel: Option<Channel>,
         before: Option<&Destination>,
-        around: &DestinationContext<'_>,
+        context: &DestinationContext<'_>,
         mut faults: ValidationErrors,
     ) -> Result<CommonFields, ValidationErrors> {
         let name = before.map(|before| before.name.clone());
@@ -155,7 +152,7 @@ impl DestinationEdit {
         let events = self.events.optional("events", events, &mut faults, |names| read_events(names));
         let of_before = before.and_then(|before| before.monitors.clone());
         let monitors = self.monitor_ids.optional("monitorIds", of_before.clone(), &mut faults, |ids| {
-            read_monitors(ids, around.monitors, of_before.as_deref().unwrap_or_default())
+            read_monitors(ids, context.monitors, of_before.as_deref().unwrap_or_default())
         });
         let enabled = before.map(|before| before.enabled);
         let enabled = self.enabled.defaulted("enabled", enabled, true, &mut faults, |on| Ok(*on));
@@ -170,39 +167,39 @@ impl DestinationEdit {
     fn channel(
         &self,
         kind: ChannelKind,
-        known: StoredFields,
-        around: &DestinationContext<'_>,
+        stored: StoredFields,
+        context: &DestinationContext<'_>,
         faults: &mut ValidationErrors,
     ) -> Option<Channel> {
         let url = |before: Option<String>, faults: &mut ValidationErrors| {
-            self.url.required("url", before, faults, |url| read_url(url, kind, around.forbidden_address))
+            self.url.required("url", before, faults, |url| read_url(url, kind, context.forbidden_address))
         };
         match kind {
             ChannelKind::Email => {
-                let to = self.to.required("to", known.to, faults, |to| unmasked(to).and_then(account::parse_email))?;
+                let to = self.to.required("to", stored.to, faults, |to| unmasked(to).and_then(text::parse_email))?;
                 Some(Channel::Email { to })
             }
             ChannelKind::Webhook => {
-                let url = url(known.url, faults)?;
-                Some(Channel::Webhook { url, secret: known.secret? })
+                let url = url(stored.url, faults)?;
+                Some(Channel::Webhook { url, secret: stored.secret? })
             }
-            ChannelKind::Slack => Some(Channel::Slack { url: url(known.url, faults)? }),
-            ChannelKind::Discord => Some(Channel::Discord { url: url(known.url, faults)? }),
-            ChannelKind::Teams => Some(Channel::Teams { url: url(known.url, faults)? }),
+            ChannelKind::Slack => Some(Channel::Slack { url: url(stored.url, faults)? }),
+            ChannelKind::Discord => Some(Channel::Discord { url: url(stored.url, faults)? }),
+            ChannelKind::Teams => Some(Channel::Teams { url: url(stored.url, faults)? }),
             ChannelKind::Telegram => {
-                let token = self.token.required("token", known.token, faults, |token| read_bot_token(token));
-                let chat = self.chat.required("chat", known.chat, faults, |chat| read_chat_id(chat));
+                let token = self.token.required("token", stored.token, faults, |token| read_bot_token(token));
+                let chat = self.chat.required("chat", stored.chat, faults, |chat| read_chat_id(chat));
                 Some(Channel::Telegram { token: token?, chat: chat? })
             }
             ChannelKind::Ntfy => {
-                let url = self.url.required("url", known.url, faults, |url| {
-                    read_url(url, kind, around.forbidden_address).and_then(read_topic)
+                let url = self.url.required("url", stored.url, faults, |url| {
+                    read_url(url, kind, context.forbidden_address).and_then(read_topic)
                 });
-                let token = self.token.optional("token", known.token, faults, |token| read_token(token));
+                let token = self.token.optional("token", stored.token, faults, |token| read_token(token));
                 Some(Channel::Ntfy { url: url?, token })
             }
             ChannelKind::PagerDuty => {
-                let key = self.key.required("key", known.key, faults, |key| read_routing_key(key))?;
+                let key = self.key.required("key", stored.key, faults, |key| read_routing_key(key))?;
                 Some(Channel::PagerDuty { key })
             }
         }
@@ -238,9 +235,13 @@ impl Destination {
 }
 
 /// Health of a receiver without deliveries so far.
-fn initial_health(channel: &Channel, around: &DestinationContext<'_>, now: Timestamp) -> DeliveryHealth {
-    let is_asked = matches!(channel, Channel::Email { to } if !to.eq_ignore_ascii_case(around.account_email));
-    DeliveryHealth { disabled: is_asked.then_some((now, DisableReason::Unconfirmed)), ..DeliveryHealth::default() }
+fn initial_health(channel: &Channel, context: &DestinationContext<'_>, now: Timestamp) -> DeliveryHealth {
+    let needs_confirmation =
+        matches!(channel, Channel::Email { to } if !to.eq_ignore_ascii_case(context.account_email));
+    DeliveryHealth {
+        disabled: needs_confirmation.then_some((now, DisableReason::Unconfirmed)),
+        ..DeliveryHealth::default()
+    }
 }
 
 /// Fields common to all destinations.
@@ -299,21 +300,13 @@ fn read_monitors(
     if ids.is_empty() {
         return Err("must name at least one monitor, or be null for all".to_owned());
     }
-    let known = |id: &String| id.trim().parse().ok().filter(|id| monitors.contains(id) || before.contains(id));
-    let named: Option<BTreeSet<MonitorId>> = ids.iter().map(known).collect();
+    let find = |id: &String| id.trim().parse().ok().filter(|id| monitors.contains(id) || before.contains(id));
+    let named: Option<BTreeSet<MonitorId>> = ids.iter().map(find).collect();
     let named = named.ok_or_else(|| "must be monitors of this page".to_owned())?;
     if named.len() > MAX_AFFECTED {
         return Err(format!("must be at most {MAX_AFFECTED} monitors"));
     }
     Ok(Some(named.into_iter().collect()))
-}
-
-/// Rejects the mask that replaces secrets in responses.
-pub(super) fn unmasked(text: &str) -> Result<&str, Rule> {
-    if text.contains(MASK) {
-        return Err("is masked: send the full value, or omit the field to keep it".to_owned());
-    }
-    Ok(text.trim())
 }
 
 /// A bot token, which becomes part of a URL: a number, a colon, and letters, digits, `_` and `-`.

@@ -47,7 +47,7 @@ mod tests {
     }
 
     #[test]
-    fn a_third_word_is_read_back_and_an_older_record_has_none() {
+    fn a_third_outcome_is_read_back_and_an_older_record_has_none() {
         let third = Some((VantageNo(3), ProbeOutcome::Passed(Measurements::default())));
         let with = EventKind::Round(report(third.clone()));
         let bytes = postcard::to_allocvec(&with).unwrap();
@@ -63,7 +63,7 @@ mod tests {
     }
 
     #[test]
-    fn an_older_quarantine_names_nobody() {
+    fn an_older_quarantine_event_has_no_contradictions() {
         let by = vec![(VantageNo(2), 5)];
         let with =
             EventKind::QuarantineChanged(VantageNo(1), true, Contradictions { outcomes: 6, contradicted: 5, by });

@@ -7,19 +7,20 @@ impl Incident {
     /// Returns the incident as of the change, announced at `at`: without later updates, and open if it was
     /// open then.
     #[must_use]
-    pub fn as_of_event(&self, told: &IncidentEvent, at: Timestamp) -> Self {
+    pub fn as_of_event(&self, event: &IncidentEvent, at: Timestamp) -> Self {
         let mut then = self.clone();
-        match told.update.and_then(|id| self.updates.iter().position(|update| update.id == id)) {
+        match event.update.and_then(|id| self.updates.iter().position(|update| update.id == id)) {
             Some(last) => then.updates.truncate(last.saturating_add(1)),
             None => then.updates.retain(|update| update.created_at <= at),
         }
-        let said = then.updates.last().map(|update| update.status.as_str());
-        let said = said.and_then(|name| IncidentStatus::ALL.into_iter().find(|status| status.name() == name));
-        then.status = match (told.change, self.kind) {
+        let last_status = then.updates.last().map(|update| update.status.as_str());
+        let last_status =
+            last_status.and_then(|name| IncidentStatus::ALL.into_iter().find(|status| status.name() == name));
+        then.status = match (event.change, self.kind) {
             (IncidentChange::Resolved, _) => IncidentStatus::Resolved,
             (IncidentChange::Completed, _) => IncidentStatus::Completed,
             (_, IncidentKind::Maintenance) => IncidentStatus::Scheduled,
-            (_, IncidentKind::Incident) => said.unwrap_or(self.status),
+            (_, IncidentKind::Incident) => last_status.unwrap_or(self.status),
         };
         if !then.status.is_closed() {
             then.resolved_at = None;
@@ -27,7 +28,7 @@ impl Incident {
             then.started_at = then.planned_start();
             then.planned_at = None;
         }
-        then.has_begun = match told.change {
+        then.has_begun = match event.change {
             IncidentChange::Started | IncidentChange::Completed => true,
             IncidentChange::Scheduled | IncidentChange::Reminder(_) => false,
             _ => self.has_begun,
@@ -43,7 +44,7 @@ mod tests {
     use super::*;
     use crate::id::UpdateId;
 
-    fn told(incident: &Incident, news: IncidentChange, update: Option<u128>) -> IncidentEvent {
+    fn event(incident: &Incident, news: IncidentChange, update: Option<u128>) -> IncidentEvent {
         IncidentEvent { incident: incident.id, change: news, update: update.map(UpdateId::from_u128), notify: true }
     }
 
@@ -57,7 +58,7 @@ mod tests {
     }
 
     #[test]
-    fn each_word_is_told_as_of_its_moment() {
+    fn each_change_is_rendered_as_of_its_time() {
         let updates = vec![
             update(1, IncidentStatus::Investigating, 0),
             update(2, IncidentStatus::Monitoring, 5),
@@ -75,7 +76,7 @@ mod tests {
             (IncidentChange::Updated, 2, IncidentStatus::Monitoring, 2),
             (IncidentChange::Resolved, 3, IncidentStatus::Resolved, 3),
         ] {
-            let then = over.as_of_event(&told(&over, news, Some(id)), at(0));
+            let then = over.as_of_event(&event(&over, news, Some(id)), at(0));
             assert_eq!((then.status, then.updates.len()), (status, count), "{news:?}");
             assert_eq!(then.resolved_at.is_some(), status == IncidentStatus::Resolved, "{news:?}");
             assert_eq!(then.postmortem.is_some(), status == IncidentStatus::Resolved, "{news:?}");
@@ -83,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn a_window_that_is_over_was_once_to_come() {
+    fn a_completed_window_is_scheduled_as_of_an_earlier_event() {
         let over = Incident {
             status: IncidentStatus::Completed,
             resolved_at: Some(at(60)),
@@ -97,7 +98,7 @@ mod tests {
             (IncidentChange::Completed, true, IncidentStatus::Completed, 2),
         ] {
             let moment = if news == IncidentChange::Completed { at(60) } else { at(0) };
-            let then = over.as_of_event(&told(&over, news, None), moment);
+            let then = over.as_of_event(&event(&over, news, None), moment);
             assert_eq!((then.has_begun, then.status, then.updates.len()), (begun, status, count), "{news:?}");
         }
     }

@@ -141,19 +141,21 @@ impl AutomaticIncidents {
         at: Timestamp,
         random: &mut impl FnMut() -> [u8; 10],
     ) -> Vec<IncidentEvent> {
-        let mut told = Vec::new();
+        let mut events = Vec::new();
         let mut ended = OutageEnd::Recovered;
         match happened {
-            IncidentTrigger::WentDown(monitor, change) => told.extend(self.on_down(monitor, change, at, random)),
+            IncidentTrigger::WentDown(monitor, change) => events.extend(self.on_down(monitor, change, at, random)),
             IncidentTrigger::Recovered(monitor, flapping) => {
-                told.extend(self.on_recovery(monitor, flapping, at, random));
+                events.extend(self.on_recovery(monitor, flapping, at, random));
             }
             IncidentTrigger::Steady(monitor, steady) => {
-                let (said, how) = self.on_steady(monitor, steady, at, random);
-                told.extend(said);
+                let (event, how) = self.on_steady(monitor, steady, at, random);
+                events.extend(event);
                 ended = how;
             }
-            IncidentTrigger::ScopeChanged(monitor, down_from) => told.extend(self.on_scope_change(monitor, down_from)),
+            IncidentTrigger::ScopeChanged(monitor, down_from) => {
+                events.extend(self.on_scope_change(monitor, down_from))
+            }
             IncidentTrigger::Edited => {
                 ended = OutageEnd::Unmonitored;
                 let is_checked = |id: &MonitorId| self.monitors.get(id).is_some_and(|it| !it.paused);
@@ -161,14 +163,14 @@ impl AutomaticIncidents {
                 self.outages.flapping.retain(|id, _| is_checked(id));
                 for monitor in over {
                     if let Some((incident, true)) = self.end_outage(monitor) {
-                        record_silent_change(&mut told, incident);
+                        record_silent_change(&mut events, incident);
                     }
                 }
             }
         }
-        self.resolve(&ended, at, random, &mut told);
-        self.update_impacts(&mut told);
-        told
+        self.resolve(&ended, at, random, &mut events);
+        self.update_impacts(&mut events);
+        events
     }
 
     const fn locale(&self) -> &'static Locale {
@@ -190,19 +192,19 @@ impl AutomaticIncidents {
             down_from: change.down_from,
             incident: None,
         };
-        let tongue = self.locale();
+        let locale = self.locale();
         let flaps = change.flapping;
-        if let Some(told) = flaps.and_then(|flapping| self.refresh_flapping(monitor, flapping)) {
-            outage.incident = Some(told.incident);
+        if let Some(events) = flaps.and_then(|flapping| self.refresh_flapping(monitor, flapping)) {
+            outage.incident = Some(events.incident);
             self.outages.add(monitor, outage);
-            return Some(told);
+            return Some(events);
         }
         let (zone, reported) = (self.zone, outage.clone());
         let text = |again| match flaps {
-            Some(flapping) => texts::flapping_text(&watched, flapping, zone, tongue),
-            None => texts::down_text(&watched, &reported, again, tongue),
+            Some(flapping) => texts::flapping_text(&watched, flapping, zone, locale),
+            None => texts::down_text(&watched, &reported, again, locale),
         };
-        let (home, told) = match self.choose_incident(monitor, at) {
+        let (incident, events) = match self.choose_incident(monitor, at) {
             IncidentChoice::Existing(id) => (Some(id), self.add_update(id, text(true), flaps.is_some(), at, random)),
             IncidentChoice::Manual(id) => (Some(id), None),
             IncidentChoice::Join(id) => {
@@ -214,27 +216,27 @@ impl AutomaticIncidents {
                     let is_ours = texts::is_generated_title(incident, first);
                     incident.affected.push(MonitorImpact { monitor, impact: None });
                     if is_ours {
-                        let first = first.unwrap_or(tongue.some_monitor);
-                        incident.title = texts::title(first, incident.affected.len(), Tense::Present, tongue);
+                        let first = first.unwrap_or(locale.some_monitor);
+                        incident.title = texts::title(first, incident.affected.len(), Tense::Present, locale);
                     }
                 }
                 (Some(id), self.add_update(id, text(false), true, at, random))
             }
             IncidentChoice::New => {
                 let tense = if flaps.is_some() { Tense::Flapping } else { Tense::Present };
-                let title = texts::title(&watched.name, 1, tense, tongue);
-                let told = self.open(monitor, title, text(false), outage.since, at, random);
-                (Some(told.incident), Some(told))
+                let title = texts::title(&watched.name, 1, tense, locale);
+                let events = self.open(monitor, title, text(false), outage.since, at, random);
+                (Some(events.incident), Some(events))
             }
             IncidentChoice::NoIncident => (None, None),
         };
         self.outages.flapping.remove(&monitor);
-        if let Some(told) = told.filter(|_| flaps.is_some()) {
-            self.track_flapping(monitor, told);
+        if let Some(events) = events.filter(|_| flaps.is_some()) {
+            self.track_flapping(monitor, events);
         }
-        outage.incident = home;
+        outage.incident = incident;
         self.outages.add(monitor, outage);
-        told
+        events
     }
 
     fn automatic(&self) -> impl Iterator<Item = &Incident> {
@@ -310,9 +312,9 @@ impl AutomaticIncidents {
         ended: &OutageEnd,
         at: Timestamp,
         random: &mut impl FnMut() -> [u8; 10],
-        told: &mut Vec<IncidentEvent>,
+        events: &mut Vec<IncidentEvent>,
     ) {
-        let tongue = self.locale();
+        let locale = self.locale();
         let lasting = self.ongoing_incidents();
         for incident in self.incidents.values_mut() {
             if !incident.automatic || !incident.is_open() || lasting.contains(&incident.id) {
@@ -330,12 +332,12 @@ impl AutomaticIncidents {
             let update = UpdateId::new(at, random());
             let has_room = incident.updates.len() < MAX_UPDATES;
             if has_room {
-                let text = texts::resolved_text(incident, &self.monitors, ended, resolved_at, tongue);
+                let text = texts::resolved_text(incident, &self.monitors, ended, resolved_at, locale);
                 incident.add_update(update, text, at);
             }
             // The resolution replaces earlier silent changes.
-            told.retain(|one| one.incident != incident.id);
-            told.push(IncidentEvent {
+            events.retain(|one| one.incident != incident.id);
+            events.push(IncidentEvent {
                 incident: incident.id,
                 change: IncidentChange::Resolved,
                 update: has_room.then_some(update),
@@ -346,7 +348,7 @@ impl AutomaticIncidents {
     }
 
     /// Updates the impact of every open automatic incident, unless a person set it below partial.
-    fn update_impacts(&mut self, told: &mut Vec<IncidentEvent>) {
+    fn update_impacts(&mut self, events: &mut Vec<IncidentEvent>) {
         let mut checked = self.monitors.iter().filter(|(_, it)| !it.paused).peekable();
         let any = checked.peek().is_some();
         let all_down = any && checked.all(|(id, _)| self.outages.down.contains_key(id));
@@ -355,16 +357,16 @@ impl AutomaticIncidents {
             let is_ours = incident.automatic && incident.is_open() && incident.impact >= Impact::Partial;
             if is_ours && incident.impact != impact {
                 incident.impact = impact;
-                record_silent_change(told, incident.id);
+                record_silent_change(events, incident.id);
             }
         }
     }
 }
 
 /// Records a silent change, unless a change of the incident is already recorded.
-fn record_silent_change(told: &mut Vec<IncidentEvent>, incident: IncidentId) {
-    if told.iter().all(|one| one.incident != incident) {
-        told.push(silent_change(incident));
+fn record_silent_change(events: &mut Vec<IncidentEvent>, incident: IncidentId) {
+    if events.iter().all(|one| one.incident != incident) {
+        events.push(silent_change(incident));
     }
 }
 

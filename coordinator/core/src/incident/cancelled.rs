@@ -57,7 +57,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn deleted_windows_are_told_of_for_a_while_and_no_more_than_so_many() {
+    fn deleted_windows_are_listed_for_a_limited_time_and_number() {
         let mut cancelled = CancelledWindows::default();
         assert!(!cancelled.record_deletion(&incident(), 7, at(0)) && cancelled.0.is_empty());
         assert!(cancelled.record_deletion(&window(60, 120), 7, at(0)));

@@ -44,9 +44,9 @@ mod tests {
 
     #[test]
     fn the_newest_updates_stay_within_both_bounds_and_one_whatever_its_length() {
-        let said = incident().updates[0].clone();
+        let update = incident().updates[0].clone();
         let of = |lengths: &[usize]| Incident {
-            updates: lengths.iter().map(|n| IncidentUpdate { body: "x".repeat(*n), ..said.clone() }).collect(),
+            updates: lengths.iter().map(|n| IncidentUpdate { body: "x".repeat(*n), ..update.clone() }).collect(),
             ..incident()
         };
         for (most, bytes, left) in

@@ -118,20 +118,20 @@ mod tests {
 
     /// Every change with its time, polled whenever something is due.
     fn course(mut incident: Incident, until: i64) -> Vec<(i64, IncidentChange)> {
-        let mut told = Vec::new();
+        let mut changes = Vec::new();
         while let Some(due) = incident.next_due().filter(|due| *due <= at(until)) {
-            told.extend(incident.apply_due(due).map(|news| (due.since(at(0)), news)));
+            changes.extend(incident.apply_due(due).map(|news| (due.since(at(0)), news)));
         }
-        told
+        changes
     }
 
     #[test]
     fn a_window_reminds_starts_and_ends() {
         let mut window = window(2 * HOUR, 3 * HOUR);
         window.remind = remind(&["1h", "15m"]);
-        let told = course(window, 9 * HOUR);
+        let changes = course(window, 9 * HOUR);
         assert_eq!(
-            told,
+            changes,
             [
                 (HOUR, IncidentChange::Reminder(HOUR)),
                 (2 * HOUR - 15 * MINUTE, IncidentChange::Reminder(15 * MINUTE)),
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn of_what_was_missed_only_the_last_is_told() {
+    fn of_missed_reminders_only_the_last_is_sent() {
         let mut window = window(2 * HOUR, 3 * HOUR);
         window.remind = remind(&["90m", "1h"]);
         for (now, news) in [
@@ -162,14 +162,14 @@ mod tests {
     }
 
     #[test]
-    fn a_reminder_that_was_past_when_the_window_was_made_is_not_sent() {
+    fn a_reminder_due_before_the_creation_of_the_window_is_not_sent() {
         let mut window = window(30 * MINUTE, HOUR);
         window.remind = remind(&["1h"]);
         assert_eq!(window.next_due(), Some(at(30 * MINUTE)));
     }
 
     #[test]
-    fn the_owner_is_reminded_when_no_update_came_for_so_long() {
+    fn the_owner_is_reminded_after_a_time_without_update() {
         let mut incident = incident();
         incident.remind = remind(&["1h", "2h"]);
         assert_eq!(

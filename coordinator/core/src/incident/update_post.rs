@@ -31,7 +31,7 @@ impl UpdatePost {
         &self,
         incident: &Incident,
         id: UpdateId,
-        tongue: &Locale,
+        locale: &Locale,
         now: Timestamp,
     ) -> Result<(Incident, IncidentChange, bool), ValidationErrors> {
         let mut faults = ValidationErrors::new();
@@ -60,7 +60,7 @@ impl UpdatePost {
             incident.planned_at = Some(incident.started_at);
             incident.started_at = now;
         }
-        let line = || tongue.default_closing_message(&incident).to_owned();
+        let line = || locale.default_closing_message(&incident).to_owned();
         let message = message.unwrap_or_else(line);
         incident.add_update(id, message, now);
         let news = match status {
@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn completed_ends_a_window_now_and_needs_no_words() {
+    fn completed_ends_a_window_now_and_needs_no_message() {
         let post = UpdatePost { status: value("completed"), notify: PatchField::Value(false), ..UpdatePost::default() };
         let (after, news, notify) = settle(&post, &window(-5, 1000)).unwrap();
         assert_eq!((after.resolved_at, after.ends_at), (Some(at(5)), Some(at(1000))));
@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn all_faults_are_told_at_once() {
+    fn all_errors_are_reported_at_once() {
         let wrong = UpdatePost {
             status: value("completed"),
             message: value(&"x".repeat(4001)),

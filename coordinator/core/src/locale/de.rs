@@ -80,7 +80,7 @@ pub(super) static LOCALE: Locale = Locale {
     again_everywhere: "{0} ist erneut aus keiner der prüfenden Regionen erreichbar",
     sentence: "{0}.",
     because: "{0}: {1}.",
-    elsewhere: "{0} Aus anderen Regionen ist der Dienst erreichbar.",
+    reachable_elsewhere: "{0} Aus anderen Regionen ist der Dienst erreichbar.",
     one_back: "{0} funktioniert wieder.",
     is_back: "{0} funktioniert wieder. Die Störung dauerte {1}.",
     all_back: "Alle betroffenen Dienste funktionieren wieder. Die Störung dauerte {0}.",

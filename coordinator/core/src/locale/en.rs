@@ -80,7 +80,7 @@ pub(super) static LOCALE: Locale = Locale {
     again_everywhere: "{0} is down again from every region that checks it",
     sentence: "{0}.",
     because: "{0}: {1}.",
-    elsewhere: "{0} It is reachable from other regions.",
+    reachable_elsewhere: "{0} It is reachable from other regions.",
     one_back: "{0} is back up.",
     is_back: "{0} is back up. The outage lasted {1}.",
     all_back: "All affected services are back up. The outage lasted {0}.",

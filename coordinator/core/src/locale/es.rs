@@ -80,7 +80,7 @@ pub(super) static LOCALE: Locale = Locale {
     again_everywhere: "{0} está caído de nuevo visto desde todas las regiones que lo comprueban",
     sentence: "{0}.",
     because: "{0}: {1}.",
-    elsewhere: "{0} Desde otras regiones sí responde.",
+    reachable_elsewhere: "{0} Desde otras regiones sí responde.",
     one_back: "{0} vuelve a funcionar.",
     is_back: "{0} vuelve a funcionar. La interrupción duró {1}.",
     all_back: "Todos los servicios afectados vuelven a funcionar. La interrupción duró {0}.",

@@ -1,13 +1,23 @@
 //! Texts for the reasons of failed checks.
 
+use std::fmt;
+
 use super::{Locale, fill};
 use crate::observation::{CheckPhase, Failure};
+use crate::page::branding::Language;
+
+/// Renders the English text.
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&Locale::of(Language::En).failure_text(self))
+    }
+}
 
 impl Locale {
     /// Describes the reason of a failed check. Messages of others (a vendor, a server, TLS) are passed on
     /// unchanged.
     pub fn failure_text(&self, failure: &Failure) -> String {
-        let word = match failure {
+        let pattern = match failure {
             Failure::Timeout(CheckPhase::Dns) => self.timeout_dns,
             Failure::Timeout(CheckPhase::Connect) => self.timeout_connect,
             Failure::Timeout(CheckPhase::Tls) => self.timeout_tls,
@@ -44,8 +54,8 @@ impl Locale {
                 return self.plural(*days, self.domain_expires_one, self.domain_expires);
             }
             Failure::JobFailed(Some(code)) => return fill(self.job_failed_code, &[&code.to_string()]),
-            Failure::VendorOutage(words) | Failure::Other(words) => return words.clone(),
+            Failure::VendorOutage(text) | Failure::Other(text) => return text.clone(),
         };
-        word.to_owned()
+        pattern.to_owned()
     }
 }

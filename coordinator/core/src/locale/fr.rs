@@ -80,7 +80,7 @@ pub(super) static LOCALE: Locale = Locale {
     again_everywhere: "{0} est de nouveau en panne vu de toutes les régions qui le vérifient",
     sentence: "{0}.",
     because: "{0} : {1}.",
-    elsewhere: "{0} Le service est accessible depuis d’autres régions.",
+    reachable_elsewhere: "{0} Le service est accessible depuis d’autres régions.",
     one_back: "{0} fonctionne de nouveau.",
     is_back: "{0} fonctionne de nouveau. La panne a duré {1}.",
     all_back: "Tous les services touchés fonctionnent de nouveau. La panne a duré {0}.",

@@ -67,7 +67,7 @@ pub(super) static LOCALE: Locale = Locale {
     again_everywhere: "確認を行っているすべての地域から見て{0}が再び停止しています",
     sentence: "{0}。",
     because: "{0}（{1}）。",
-    elsewhere: "{0}ほかの地域からは接続できています。",
+    reachable_elsewhere: "{0}ほかの地域からは接続できています。",
     one_back: "{0}は復旧しました。",
     is_back: "{0}は復旧しました。停止時間は{1}でした。",
     all_back: "影響のあったサービスはすべて復旧しました。停止時間は{0}でした。",

@@ -80,7 +80,7 @@ pub(super) static LOCALE: Locale = Locale {
     again_everywhere: "{0} está de novo indisponível visto de todas as regiões que o verificam",
     sentence: "{0}.",
     because: "{0}: {1}.",
-    elsewhere: "{0} O serviço está acessível a partir de outras regiões.",
+    reachable_elsewhere: "{0} O serviço está acessível a partir de outras regiões.",
     one_back: "{0} voltou a funcionar.",
     is_back: "{0} voltou a funcionar. A falha durou {1}.",
     all_back: "Todos os serviços afetados voltaram a funcionar. A falha durou {0}.",

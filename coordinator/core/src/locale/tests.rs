@@ -14,7 +14,7 @@ fn en() -> &'static Locale {
 }
 
 #[test]
-fn every_catalogue_has_every_word_with_the_same_placeholders() {
+fn every_catalogue_has_every_text_with_the_same_placeholders() {
     for language in Language::ALL {
         let theirs = Locale::of(language).entries();
         for ((name, ours), (_, theirs)) in en().entries().into_iter().zip(&theirs) {
@@ -30,11 +30,11 @@ fn every_catalogue_has_every_word_with_the_same_placeholders() {
 
 #[test]
 fn numbers_go_with_their_plural_rule() {
-    let said = |language: Language, number: i32| {
-        let tongue = Locale::of(language);
-        tongue.plural(number, tongue.one_day, tongue.days)
+    let days = |language: Language, number: i32| {
+        let locale = Locale::of(language);
+        locale.plural(number, locale.one_day, locale.days)
     };
-    for (language, number, words) in [
+    for (language, number, expected) in [
         (Language::En, 0, "0 days"),
         (Language::En, 1, "1 day"),
         (Language::En, -1, "-1 days"),
@@ -43,7 +43,7 @@ fn numbers_go_with_their_plural_rule() {
         (Language::De, 1, "1 Tag"),
         (Language::Ja, 1, "1日"),
     ] {
-        assert_eq!(said(language, number), words);
+        assert_eq!(days(language, number), expected);
     }
 }
 
@@ -58,17 +58,17 @@ fn dates_and_numbers_have_the_languages_form() {
         (Language::Pt, "7 mar. 2026, 9:30", "sáb, 7 mar. 2026, 9:30", "7 mar. 2026", "março de 2026", "99,9"),
         (Language::Ja, "2026年3月7日 9:30", "2026年3月7日(土) 9:30", "2026年3月7日", "2026年3月", "99.9"),
     ] {
-        let tongue = Locale::of(language);
-        assert_eq!((tongue.date_time(date, "9:30").as_str(), tongue.full_day(date).as_str()), (moment, full));
+        let locale = Locale::of(language);
+        assert_eq!((locale.date_time(date, "9:30").as_str(), locale.full_day(date).as_str()), (moment, full));
         // It was a Saturday.
-        assert_eq!(tongue.weekday_time(date, "9:30"), weekday);
-        assert_eq!((tongue.month(date).as_str(), tongue.number("99.9").as_str()), (month, number));
+        assert_eq!(locale.weekday_time(date, "9:30"), weekday);
+        assert_eq!((locale.month(date).as_str(), locale.number("99.9").as_str()), (month, number));
     }
 }
 
 #[test]
-fn lengths_are_said_in_their_two_largest_units() {
-    for (millis, said, in_words) in [
+fn durations_are_formatted_in_their_two_largest_units() {
+    for (millis, expected, in_sentence) in [
         (-5, "a moment", "less than a minute"),
         (0, "a moment", "less than a minute"),
         (1_500, "1 second", "less than a minute"),
@@ -81,16 +81,23 @@ fn lengths_are_said_in_their_two_largest_units() {
         (3 * DAY + 5 * MINUTE, "3 days", "3 days"),
         (40 * DAY, "40 days", "40 days"),
     ] {
-        assert_eq!((en().duration(millis), en().duration_in_sentence(millis)), (said.to_owned(), in_words.to_owned()));
+        assert_eq!(
+            (en().duration(millis), en().duration_in_sentence(millis)),
+            (expected.to_owned(), in_sentence.to_owned())
+        );
     }
-    let in_words = |language| Locale::of(language).duration_in_sentence(2 * HOUR + 5 * MINUTE);
-    assert_eq!([Language::De, Language::Ja].map(in_words), ["2 Stunden und 5 Minuten", "2時間5分"].map(str::to_owned));
+    let in_sentence = |language| Locale::of(language).duration_in_sentence(2 * HOUR + 5 * MINUTE);
+    assert_eq!(
+        [Language::De, Language::Ja].map(in_sentence),
+        ["2 Stunden und 5 Minuten", "2時間5分"].map(str::to_owned)
+    );
 }
 
 #[test]
 fn lists_are_read_aloud() {
-    for (names, said) in [(&[][..], ""), (&["a"], "a"), (&["a", "b"], "a and b"), (&["a", "b", "c"], "a, b and c")] {
-        assert_eq!(en().list(names), said);
+    for (names, expected) in [(&[][..], ""), (&["a"], "a"), (&["a", "b"], "a and b"), (&["a", "b", "c"], "a, b and c")]
+    {
+        assert_eq!(en().list(names), expected);
     }
     let all = Locale::of(Language::De).regions([Region::Asia, Region::Europe].into_iter().collect());
     assert_eq!(all, "Europa und Asien");
@@ -98,7 +105,7 @@ fn lists_are_read_aloud() {
 
 #[test]
 fn the_api_says_why_a_check_failed_in_english() {
-    for (failure, said) in [
+    for (failure, expected) in [
         (Failure::Timeout(CheckPhase::Dns), "timed out resolving the name"),
         (Failure::UnexpectedStatus(503), "unexpected status 503"),
         (Failure::CertificateExpiring(20), "certificate expires in 20 days"),
@@ -107,7 +114,7 @@ fn the_api_says_why_a_check_failed_in_english() {
         (Failure::VendorOutage("{0} *down*".to_owned()), "{0} *down*"),
         (Failure::TlsFailed("{0}".to_owned()), "TLS failed: {0}"),
     ] {
-        assert_eq!(failure.to_string(), said);
+        assert_eq!(failure.to_string(), expected);
     }
     let german = Locale::of(Language::De);
     assert_eq!(german.failure_text(&Failure::CertificateExpiring(1)), "Zertifikat läuft in 1 Tag ab");

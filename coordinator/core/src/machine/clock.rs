@@ -34,7 +34,7 @@ impl MonitorMachine {
         }
         let later = crate::assign::rounds_in(jump, self.settings.interval_ms);
         let state = &mut self.state;
-        state.regions.iter_mut().for_each(|lane| lane.shift(jump));
+        state.regions.iter_mut().for_each(|state| state.shift(jump));
         let shift = |moment: Option<&mut Timestamp>| {
             if let Some(moment) = moment {
                 *moment = *moment + jump;
@@ -81,14 +81,18 @@ impl MonitorMachine {
     pub(super) fn repair_future_times(&mut self, now: Timestamp) {
         let highest = self.highest_round(now);
         let mut wound_back = RegionSet::NONE;
-        for (lane, region) in self.state.regions.iter_mut().zip(Region::ALL) {
-            self.changed |= lane.reset_numbers_above(highest);
-            if lane.newest_started.max(lane.newest_arrived).is_some_and(|newest| newest.since(now) > LATE_AFTER) {
-                lane.reset_future(now);
+        for (region_state, region) in self.state.regions.iter_mut().zip(Region::ALL) {
+            self.changed |= region_state.reset_numbers_above(highest);
+            if region_state
+                .newest_started
+                .max(region_state.newest_arrived)
+                .is_some_and(|newest| newest.since(now) > LATE_AFTER)
+            {
+                region_state.reset_future(now);
                 wound_back.insert(region);
                 self.changed = true;
             }
-            self.changed |= lane.clamp_failures(now);
+            self.changed |= region_state.clamp_failures(now);
         }
         wound_back.iter().for_each(|region| self.clear_outcome(region));
         if self.still_down_handled_until().is_some_and(|until| until > now) {

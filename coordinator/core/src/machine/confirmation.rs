@@ -30,7 +30,7 @@ impl MonitorMachine {
         if confirmation::can_be_outvoted(&self.settings, step.mesh.confirmers(), pass) {
             return self.await_confirmation(index, step);
         }
-        let enrolled = step.mesh.vantages().iter().filter(|place| !place.quarantined);
+        let enrolled = step.mesh.vantages().iter().filter(|vantage| !vantage.quarantined);
         let is_reconnecting = step.now.since(self.taken_over_at) < RECONNECT_GRACE;
         if is_reconnecting && confirmation::can_be_outvoted(&self.settings, enrolled, pass) {
             round.retry_at = Some(step.now + RETRY_EVERY);
@@ -44,7 +44,7 @@ impl MonitorMachine {
     pub(super) fn await_confirmation(&mut self, index: usize, step: &mut MachineStep<'_>) {
         let Some(round) = self.state.rounds.get(index) else { return };
         match (round.decided_outcome(), &round.confirmation.open_request) {
-            (Some(word), _) => self.conclude(index, word, step),
+            (Some(round_outcome), _) => self.conclude(index, round_outcome, step),
             (None, Some(_)) => {}
             (None, None) => self.request_confirmation(index, step),
         }
@@ -57,7 +57,7 @@ impl MonitorMachine {
         let suspect = round.pending_failure();
         if let Some(second) = round.contradicted_by() {
             match confirmation::arbiter(&self.settings, step.mesh, suspect, second) {
-                Some(place) => self.send_confirmation_request(index, place, step),
+                Some(vantage) => self.send_confirmation_request(index, vantage, step),
                 None => self.end_confirmation(index, step),
             }
             return;
@@ -65,13 +65,13 @@ impl MonitorMachine {
         if round.has_passed() && !confirmation::can_be_outvoted(&self.settings, step.mesh.confirmers(), suspect) {
             return self.end_confirmation(index, step);
         }
-        let place = match confirmation::confirmer(&self.settings, step.mesh, suspect) {
+        let vantage = match confirmation::confirmer(&self.settings, step.mesh, suspect) {
             Confirmer::Nobody => return self.end_confirmation(index, step),
-            Confirmer::OtherNetwork(place) => place,
-            Confirmer::SameNetwork(place) => {
+            Confirmer::OtherNetwork(vantage) => vantage,
+            Confirmer::SameNetwork(vantage) => {
                 let due = round.outcome.as_ref().map(|(ended, _)| *ended + confirmation::REPEAT_DELAY);
                 match due {
-                    Some(due) if step.now >= due => place,
+                    Some(due) if step.now >= due => vantage,
                     due => {
                         if let Some(round) = self.state.rounds.get_mut(index) {
                             round.confirmation.repeat_at = due;
@@ -81,16 +81,16 @@ impl MonitorMachine {
                 }
             }
         };
-        self.send_confirmation_request(index, place, step);
+        self.send_confirmation_request(index, vantage, step);
     }
 
-    fn send_confirmation_request(&mut self, index: usize, place: VantageNo, step: &mut MachineStep<'_>) {
-        let number = self.send_request(place, ProbeReason::Confirm, step);
+    fn send_confirmation_request(&mut self, index: usize, vantage: VantageNo, step: &mut MachineStep<'_>) {
+        let number = self.send_request(vantage, ProbeReason::Confirm, step);
         if let Some(round) = self.state.rounds.get_mut(index) {
             round.confirmation.repeat_at = None;
-            round.confirmation.tried.push(place);
+            round.confirmation.tried.push(vantage);
             let patience = if round.has_passed() { PASS_CONFIRMATION_TIMEOUT } else { RESPONSE_TIMEOUT };
-            round.confirmation.open_request = Some((number, place, step.now + patience));
+            round.confirmation.open_request = Some((number, vantage, step.now + patience));
         }
     }
 
@@ -99,7 +99,7 @@ impl MonitorMachine {
     pub(super) fn apply_confirmation(
         &mut self,
         index: usize,
-        place: VantageNo,
+        vantage: VantageNo,
         outcome: ProbeOutcome,
         step: &mut MachineStep<'_>,
     ) {
@@ -111,9 +111,9 @@ impl MonitorMachine {
         let Some(round) = self.state.rounds.get_mut(index) else { return };
         round.confirmation.open_request = None;
         if round.confirmation.second_outcome.is_none() {
-            round.confirmation.second_outcome = Some((place, outcome));
+            round.confirmation.second_outcome = Some((vantage, outcome));
         } else {
-            round.confirmation.third_outcome = NotStored(Some((place, outcome)));
+            round.confirmation.third_outcome = NotStored(Some((vantage, outcome)));
         }
         if round.outcome.is_some() {
             self.await_confirmation(index, step);
@@ -147,8 +147,8 @@ impl MonitorMachine {
         round.confirmation.exhausted = true;
         round.confirmation.repeat_at = None;
         if round.outcome.is_some() {
-            let word = round.decided_outcome().unwrap_or(RoundOutcome::Unconfirmed);
-            self.conclude(index, word, step);
+            let round_outcome = round.decided_outcome().unwrap_or(RoundOutcome::Unconfirmed);
+            self.conclude(index, round_outcome, step);
         }
     }
 }

@@ -67,8 +67,8 @@ impl MonitorMachine {
         };
         while let Some(index) = found(self) {
             let round = self.state.rounds.remove(index);
-            if let Some(word) = round.held_outcome {
-                self.report_only(round, word, step);
+            if let Some(round_outcome) = round.held_outcome {
+                self.report_only(round, round_outcome, step);
             }
         }
     }
@@ -99,7 +99,7 @@ impl MonitorMachine {
         self.state.rounds.iter().enumerate().filter_map(move |(index, round)| {
             let together = together?;
             let region = self.state_region(round.region);
-            let lane = self.state.regions.get(region.index())?;
+            let region_state = self.state.regions.get(region.index())?;
             let waits = round.pending
                 && round.outcome.is_none()
                 && round.retry_at.is_none()
@@ -108,9 +108,9 @@ impl MonitorMachine {
                 && round.second_round_requested.0.is_none()
                 && round.started + PENDING_AFTER <= together;
             // If the region has newer rounds, this one is history.
-            let is_open = lane.status != RegionStatus::Down
-                && lane.first_failure().is_none()
-                && lane.newest_started.is_none_or(|newest| newest <= round.started);
+            let is_open = region_state.status != RegionStatus::Down
+                && region_state.first_failure().is_none()
+                && region_state.newest_started.is_none_or(|newest| newest <= round.started);
             (waits && is_open && !self.has_second_round(region))
                 .then(|| (index, region, together.max(round.started + MIN_DISTANCE_SECOND_ROUND)))
         })

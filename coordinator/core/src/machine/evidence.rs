@@ -39,7 +39,7 @@ impl PackedReports {
     /// Adds a report; replaces the region's newest if it already has two.
     fn push(&mut self, report: RoundReport, is_of_its_region: impl Fn(&RoundReport) -> bool) {
         let mut reports = self.reports();
-        if reports.iter().filter(|kept| is_of_its_region(kept)).count() >= MAX_PER_REGION
+        if reports.iter().filter(|report| is_of_its_region(report)).count() >= MAX_PER_REGION
             && let Some(newest) = reports.iter().rposition(&is_of_its_region)
         {
             reports.remove(newest);
@@ -79,13 +79,13 @@ impl MonitorMachine {
             self.remove_evidence(region);
         }
         let regional = self.settings.kind.is_regional();
-        self.state.evidence.push(report, |kept| !regional || kept.region == region);
+        self.state.evidence.push(report, |report| !regional || report.region == region);
     }
 
     /// Removes the evidence of a region that is no longer down or about to go down.
     pub(super) fn remove_evidence(&mut self, region: Region) {
         let regional = self.settings.kind.is_regional();
-        self.state.evidence.remove(|kept| !regional || kept.region == region);
+        self.state.evidence.remove(|report| !regional || report.region == region);
     }
 
     /// Vantages that saw the region's first round fail, or are waiting for its response: they run its second round,
@@ -104,14 +104,14 @@ impl MonitorMachine {
         });
         let waiting = waiting.flat_map(|round| {
             let passed = round.contradicted_by();
-            let asked = round.confirmation.tried.iter().copied().filter(move |place| Some(*place) != passed);
-            asked.chain([round.vantage])
+            let others = round.confirmation.tried.iter().copied().filter(move |vantage| Some(*vantage) != passed);
+            others.chain([round.vantage])
         });
         let reports = self.state.evidence.reports();
         let failed = reports.iter().filter(|report| of_region(report.region));
         let failed = failed.flat_map(|report| {
             let second = report.second.as_ref().filter(|(_, seen)| matches!(seen, ProbeOutcome::Failed(..)));
-            second.map(|(place, _)| *place).into_iter().chain([report.first_vantage])
+            second.map(|(vantage, _)| *vantage).into_iter().chain([report.first_vantage])
         });
         waiting.chain(failed).collect()
     }
@@ -123,9 +123,9 @@ impl MonitorMachine {
         let mut reports = self.state.evidence.reports();
         reports.retain(|report| {
             let region = self.state_region(report.region);
-            let lane = self.state.regions.get(region.index());
+            let region_state = self.state.regions.get(region.index());
             counted.contains(region)
-                && (suspecting.contains(region) || lane.is_some_and(|lane| lane.status == RegionStatus::Down))
+                && (suspecting.contains(region) || region_state.is_some_and(|state| state.status == RegionStatus::Down))
         });
         reports
     }
@@ -156,7 +156,7 @@ mod tests {
         let mut evidence = PackedReports::default();
         for second in 0..9 {
             for region in Region::ALL {
-                evidence.push(report(region, second), |kept| kept.region == region);
+                evidence.push(report(region, second), |report| report.region == region);
             }
         }
         let of = |evidence: &PackedReports, region| {
@@ -164,7 +164,7 @@ mod tests {
             reports.map(|report| report.started.as_millis()).collect::<Vec<_>>()
         };
         assert!(Region::ALL.into_iter().all(|region| of(&evidence, region) == [0, 8_000]));
-        evidence.remove(|kept| kept.region == Region::Asia);
+        evidence.remove(|report| report.region == Region::Asia);
         assert_eq!((of(&evidence, Region::Asia).len(), evidence.reports().len()), (0, 10));
         evidence.remove(|_| true);
         assert_eq!(evidence, PackedReports::default());

@@ -18,64 +18,66 @@ impl MonitorMachine {
     pub fn handle_plain_pass(&mut self, observation: &Observation, now: Timestamp) -> Option<FinishedRound> {
         let ProbeOutcome::Passed(facts) = &observation.outcome else { return None };
         let round = observation.round?;
-        let watch = &self.settings;
-        let is_own =
-            observation.revision == watch.revision && watch.pinned.is_none_or(|pinned| pinned == observation.region);
-        if !self.is_steady(now) || !is_own || watch.paused || self.state.status != MonitorStatus::Up {
+        let settings = &self.settings;
+        let is_own = observation.revision == settings.revision
+            && settings.pinned.is_none_or(|pinned| pinned == observation.region);
+        if !self.is_steady(now) || !is_own || settings.paused || self.state.status != MonitorStatus::Up {
             return None;
         }
-        let threshold = watch.threshold(observation.region);
+        let threshold = settings.threshold(observation.region);
         let is_slow = facts.latency_ms.zip(threshold).is_some_and(|(latency, threshold)| latency > threshold);
         let tells_more =
             facts.degraded || facts.expires_at.is_some_and(|expires_at| self.state.expires_at != Some(expires_at));
         if is_slow || tells_more || !self.is_of_schedule(observation) {
             return None;
         }
-        let index = watch.state_index(observation.region);
-        let latency_ms = facts.latency_ms.filter(|_| watch.kind.has_latency());
+        let index = settings.state_index(observation.region);
+        let latency_ms = facts.latency_ms.filter(|_| settings.kind.has_latency());
         let counted = self.counted.contains(self.state_region(observation.region));
-        let lane = self.state.regions.get_mut(index)?;
-        let is_news = lane.status == RegionStatus::Up
-            && lane.first_failure().is_none()
-            && lane.newest_started.is_none_or(|newest| observation.started > newest)
+        let region_state = self.state.regions.get_mut(index)?;
+        let is_news = region_state.status == RegionStatus::Up
+            && region_state.first_failure().is_none()
+            && region_state.newest_started.is_none_or(|newest| observation.started > newest)
             && (0..=LATE_AFTER).contains(&now.since(observation.started));
-        if !is_news || !lane.record_round(round) {
+        if !is_news || !region_state.record_round(round) {
             return None;
         }
         // If rounds are rarer than trims of the journal, the newest must be stored in the state itself.
         self.changed |= i64::from(self.settings.interval_ms) >= RARE_INTERVAL;
-        lane.newest_started = Some(observation.started);
-        lane.newest_arrived = Some(now);
-        lane.set_failure(None);
+        region_state.newest_started = Some(observation.started);
+        region_state.newest_arrived = Some(now);
+        region_state.set_failure(None);
         self.clear_outcome(self.state_region(observation.region));
-        let lane = self.state.regions.get_mut(index)?;
-        let (region, place, started) = (observation.region, observation.vantage, observation.started);
+        let region_state = self.state.regions.get_mut(index)?;
+        let (region, vantage, started) = (observation.region, observation.vantage, observation.started);
         if let Some(latency_ms) = latency_ms {
-            lane.readings.insert(PassedReading { vantage: place, started, latency_ms });
+            region_state.readings.insert(PassedReading { vantage, started, latency_ms });
         }
         if counted && self.state.last_check.as_ref().is_none_or(|last| last.at <= observation.ended) {
             self.state.last_check = Some(LastCheck::passed(observation.ended, facts));
         }
-        Some(FinishedRound { region, vantage: place, round, started, outcome: RoundOutcome::Passed, latency_ms })
+        Some(FinishedRound { region, vantage, round, started, outcome: RoundOutcome::Passed, latency_ms })
     }
 
     /// Replays a finished round from the journal, written after the state was: recorded without consequences.
     pub fn replay(&mut self, reading: &Reading) {
         let counted = self.counted.contains(self.state_region(reading.region));
         let fits = self.is_due(reading.round, reading.due);
-        let Some(lane) = self.state.regions.get_mut(self.settings.state_index(reading.region)) else {
+        let Some(region_state) = self.state.regions.get_mut(self.settings.state_index(reading.region)) else {
             return;
         };
-        if !fits || !lane.record_round(reading.round) || lane.newest_started.is_some_and(|newest| newest >= reading.due)
+        if !fits
+            || !region_state.record_round(reading.round)
+            || region_state.newest_started.is_some_and(|newest| newest >= reading.due)
         {
             return;
         }
-        lane.newest_started = Some(reading.due);
+        region_state.newest_started = Some(reading.due);
         if reading.outcome != RoundOutcome::Inconclusive {
-            lane.newest_arrived = lane.newest_arrived.max(Some(reading.due));
+            region_state.newest_arrived = region_state.newest_arrived.max(Some(reading.due));
         }
         if let Some(latency_ms) = reading.latency_ms {
-            lane.readings.insert(PassedReading { vantage: reading.vantage, started: reading.due, latency_ms });
+            region_state.readings.insert(PassedReading { vantage: reading.vantage, started: reading.due, latency_ms });
         }
         if reading.outcome == RoundOutcome::Passed {
             self.clear_outcome(self.state_region(reading.region));

@@ -13,19 +13,19 @@ impl MonitorMachine {
     /// heartbeat.
     pub fn handle_ping(
         &mut self,
-        beat: PingKind,
+        kind: PingKind,
         run: Option<u128>,
         step: &mut MachineStep<'_>,
     ) -> Option<PingReceipt> {
         let (period, grace) = self.settings.heartbeat?;
         self.changed = true;
-        let heard = self.state.heartbeat.count(beat, run, step.now);
+        let receipt = self.state.heartbeat.count(kind, run, step.now);
         if self.settings.paused {
-            return Some(heard);
+            return Some(receipt);
         }
         // A ping after the deadline ends an outage; it does not undo it.
         self.check_deadline(step);
-        match beat {
+        match kind {
             PingKind::Started | PingKind::Log => {}
             PingKind::Succeeded => {
                 self.state.heartbeat.set_deadline(step.now, period, grace);
@@ -42,17 +42,17 @@ impl MonitorMachine {
                 self.heartbeat_failed(failure, at, step);
             }
         }
-        Some(heard)
+        Some(receipt)
     }
 
     /// Records the duration that the job itself reported for the run, in milliseconds: it takes precedence over ours.
     pub fn apply_reported_duration(
         &mut self,
-        beat: PingKind,
+        kind: PingKind,
         stated_ms: Option<u64>,
-        heard: PingReceipt,
+        receipt: PingReceipt,
     ) -> PingReceipt {
-        self.state.heartbeat.apply_reported_duration(beat, stated_ms, heard)
+        self.state.heartbeat.apply_reported_duration(kind, stated_ms, receipt)
     }
 
     /// Goes down at the deadline if no ping arrived by then.

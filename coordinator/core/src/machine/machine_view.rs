@@ -63,7 +63,7 @@ impl MachineView {
             MonitorStatus::Up | MonitorStatus::Slow => false,
             MonitorStatus::Down if self.down_from.is_none_or(|from| from.contains(seen.region)) => true,
             // If no other vantage checks from its region, that region is up only by its own outcome.
-            MonitorStatus::Down if mesh.available().all(|place| place.region != seen.region) => return None,
+            MonitorStatus::Down if mesh.available().all(|vantage| vantage.region != seen.region) => return None,
             MonitorStatus::Down => false,
         };
         match seen.outcome {
@@ -95,20 +95,20 @@ mod tests {
 
     fn seen(region: Region, outcome: ProbeOutcome) -> Observation {
         let at = Timestamp::from_millis(0);
-        let (place, network) = (VantageNo(1), NetworkNo(1));
-        Observation { revision: 1, region, vantage: place, network, round: Some(1), started: at, ended: at, outcome }
+        let (vantage, network) = (VantageNo(1), NetworkNo(1));
+        Observation { revision: 1, region, vantage, network, round: Some(1), started: at, ended: at, outcome }
     }
 
     #[test]
-    fn a_place_in_quarantine_does_not_agree_with_its_own_word() {
-        let place = |no, region| {
+    fn a_quarantined_vantage_does_not_agree_with_its_own_outcome() {
+        let vantage = |no, region| {
             let (no, network) = (VantageNo(no), NetworkNo(no));
             Vantage { no, region, network, connected: true, quarantined: no == VantageNo(1), unfit: false }
         };
         let passed = seen(Region::Asia, ProbeOutcome::Passed(Measurements::default()));
         let failed = seen(Region::Asia, ProbeOutcome::Failed(Measurements::default(), Failure::Refused));
-        let alone = Mesh::new([place(1, Region::Asia), place(2, Region::Europe)]);
-        let beside = Mesh::new([place(1, Region::Asia), place(2, Region::Asia)]);
+        let alone = Mesh::new([vantage(1, Region::Asia), vantage(2, Region::Europe)]);
+        let beside = Mesh::new([vantage(1, Region::Asia), vantage(2, Region::Asia)]);
         let view = |from: &[Region]| {
             let down_from = (!from.is_empty()).then(|| from.iter().copied().collect());
             MachineView { status: MonitorStatus::Down, down_from, ..MachineView::default() }

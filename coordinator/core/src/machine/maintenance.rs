@@ -1,24 +1,12 @@
 //! Maintenance: no alerts while a window covers the monitor; when the last window ends, only the net difference is
 //! announced.
 
-use serde::{Deserialize, Serialize};
-
 use crate::event::{AlertKind, MonitorStatus, StatusChange};
-use crate::observation::Failure;
-use crate::time::Timestamp;
 
+use super::announced_state::AnnouncedState;
 use super::state::{MachineState, OpenOutage};
 use super::status::duration_between;
 use super::{MachineStep, MonitorMachine};
-
-/// Announced state before a window began to cover the monitor.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct AnnouncedState {
-    /// Outage: start and reason.
-    outage: Option<(Timestamp, Failure)>,
-    /// Time since which it is slow.
-    slow: Option<Timestamp>,
-}
 
 impl MachineState {
     /// Marks the monitor as covered by a window. Used on a state that is not restored yet, so that changes during the
@@ -47,25 +35,25 @@ impl MonitorMachine {
                 self.changed = true;
             }
             (false, Some(_)) => {
-                let told = self.state.announced_before_window.take().unwrap_or_default();
+                let announced = self.state.announced_before_window.take().unwrap_or_default();
                 self.changed = true;
                 self.skip_still_down(step.now);
-                self.announce_difference(*told, step);
+                self.announce_difference(*announced, step);
             }
             (true, Some(_)) | (false, None) => {}
         }
     }
 
-    fn announce_difference(&mut self, told: AnnouncedState, step: &mut MachineStep<'_>) {
+    fn announce_difference(&mut self, announced: AnnouncedState, step: &mut MachineStep<'_>) {
         let since = self.state.since.unwrap_or(step.now);
         if self.state.status == MonitorStatus::Unknown {
-            self.restore_announced(told);
+            self.restore_announced(announced);
             return;
         }
         if let Some(outage) = &self.state.outage {
-            if told.outage.is_none() {
+            if announced.outage.is_none() {
                 let mut change = StatusChange::new(MonitorStatus::Down, outage.since);
-                change.from = if told.slow.is_some() { MonitorStatus::Slow } else { MonitorStatus::Up };
+                change.from = if announced.slow.is_some() { MonitorStatus::Slow } else { MonitorStatus::Up };
                 change.alert = Some(AlertKind::WentDown);
                 change.down_since = Some(outage.since);
                 change.reason = Some(outage.reason.clone());
@@ -75,7 +63,7 @@ impl MonitorMachine {
             }
             return;
         }
-        if let Some((down_since, reason)) = told.outage.clone() {
+        if let Some((down_since, reason)) = announced.outage.clone() {
             let mut change = StatusChange::new(MonitorStatus::Up, since);
             change.from = MonitorStatus::Down;
             change.alert = Some(AlertKind::Recovered);
@@ -84,7 +72,7 @@ impl MonitorMachine {
             change.duration_ms = Some(duration_between(down_since, since));
             self.emit_change(change, step);
         }
-        let was_slow = told.slow.filter(|_| told.outage.is_none());
+        let was_slow = announced.slow.filter(|_| announced.outage.is_none());
         match (self.state.status, was_slow) {
             (MonitorStatus::Slow, None) => {
                 let mut change = StatusChange::new(MonitorStatus::Slow, since);
@@ -107,9 +95,9 @@ impl MonitorMachine {
 
     /// Handles a window that ends while the status is unknown: nothing is announced. The outage announced before
     /// remains open and ends with the next pass; one that was never announced is dropped.
-    fn restore_announced(&mut self, told: AnnouncedState) {
-        self.state.slow_since = told.slow;
-        self.state.outage = told.outage.map(|(since, reason)| {
+    fn restore_announced(&mut self, announced: AnnouncedState) {
+        self.state.slow_since = announced.slow;
+        self.state.outage = announced.outage.map(|(since, reason)| {
             let present = self.state.outage.take();
             present.unwrap_or_else(|| Box::new(OpenOutage::new(since, reason)))
         });

@@ -34,6 +34,7 @@
 //! - A change caused by an edit or by the passing of time takes effect at that moment; one caused by a round, at its
 //!   start.
 
+mod announced_state;
 mod clock;
 mod conclude;
 mod confirmation;
@@ -131,11 +132,14 @@ pub struct MonitorMachine {
 
 impl MonitorMachine {
     /// Creates the machine of a new monitor, and requests a first round from every region at once.
-    pub fn new(watch: EffectiveSettings, step: &mut MachineStep<'_>) -> Self {
-        let counted = watch.counted_regions(step.mesh);
-        let state =
-            MachineState { needs_first_rounds: true, settings: StateSettings::of(&watch), ..MachineState::default() };
-        let mut machine = Self { settings: watch, state, taken_over_at: step.now, counted, changed: true };
+    pub fn new(settings: EffectiveSettings, step: &mut MachineStep<'_>) -> Self {
+        let counted = settings.counted_regions(step.mesh);
+        let state = MachineState {
+            needs_first_rounds: true,
+            settings: StateSettings::of(&settings),
+            ..MachineState::default()
+        };
+        let mut machine = Self { settings, state, taken_over_at: step.now, counted, changed: true };
         machine.request_first_rounds(step);
         machine
     }
@@ -143,17 +147,17 @@ impl MonitorMachine {
     /// Restores a machine from storage. Open probe requests are sent again; `away_since` is when the coordinator was
     /// last known to run.
     pub fn restore(
-        watch: EffectiveSettings,
+        settings: EffectiveSettings,
         state: MachineState,
         away_since: Timestamp,
         step: &mut MachineStep<'_>,
     ) -> Self {
         let counted = if step.mesh.vantages().is_empty() {
-            watch.pinned.map_or(watch.uptime_regions.unwrap_or(RegionSet::ALL), RegionSet::only)
+            settings.pinned.map_or(settings.uptime_regions.unwrap_or(RegionSet::ALL), RegionSet::only)
         } else {
-            watch.counted_regions(step.mesh)
+            settings.counted_regions(step.mesh)
         };
-        let mut machine = Self { settings: watch, state, taken_over_at: step.now, counted, changed: false };
+        let mut machine = Self { settings, state, taken_over_at: step.now, counted, changed: false };
         machine.skip_still_down(step.now);
         if machine.state.settings != StateSettings::of(&machine.settings) {
             machine.apply_settings(step);
@@ -192,7 +196,7 @@ impl MonitorMachine {
         self.repair_future_times(step.now);
         // An agent's clock that is ahead must not make every later round count as late.
         observation.started = observation.started.min(step.now);
-        let shadow = step.mesh.vantage(observation.vantage).is_some_and(|place| place.quarantined);
+        let shadow = step.mesh.vantage(observation.vantage).is_some_and(|vantage| vantage.quarantined);
         if shadow || self.settings.pinned.is_some_and(|pinned| pinned != observation.region) {
             return;
         }
@@ -229,11 +233,11 @@ impl MonitorMachine {
     }
 
     /// Handles a change of the monitor, its page or its plan. Everything is judged again at once.
-    pub fn handle_edit(&mut self, watch: EffectiveSettings, step: &mut MachineStep<'_>) {
-        if watch.repeat_minutes != self.settings.repeat_minutes {
+    pub fn handle_edit(&mut self, settings: EffectiveSettings, step: &mut MachineStep<'_>) {
+        if settings.repeat_minutes != self.settings.repeat_minutes {
             self.skip_still_down(step.now);
         }
-        self.settings = watch;
+        self.settings = settings;
         self.apply_settings(step);
         self.update(step);
     }
@@ -269,7 +273,7 @@ impl MonitorMachine {
             self.state.regions.iter_mut().for_each(RegionState::reset_counters);
             // Regions that are down stay down, and their evidence stays too.
             for region in Region::ALL {
-                if !self.state.regions.get(region.index()).is_some_and(|lane| lane.status == RegionStatus::Down) {
+                if !self.state.regions.get(region.index()).is_some_and(|state| state.status == RegionStatus::Down) {
                     self.remove_evidence(region);
                 }
             }
@@ -306,9 +310,9 @@ impl MonitorMachine {
             return None;
         }
         let rounds = self.state.rounds.iter().filter_map(Self::round_deadline);
-        let lanes = self.state.regions.iter().enumerate().filter_map(|(lane, _)| self.stale_at(lane));
+        let stale_times = self.state.regions.iter().enumerate().filter_map(|(index, _)| self.stale_at(index));
         rounds
-            .chain(lanes)
+            .chain(stale_times)
             .chain(self.second_rounds_at())
             .chain(self.early_second_rounds_at())
             .chain(self.state.scope_deadline)

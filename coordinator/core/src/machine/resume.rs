@@ -17,8 +17,8 @@ impl MonitorMachine {
     pub(super) fn resume_rounds(&mut self, step: &mut MachineStep<'_>) {
         self.changed |= !self.state.rounds.is_empty();
         for round in self.state.rounds.iter_mut().filter(|round| round.held_outcome.is_none()) {
-            if let Some((_, place, _)) = round.confirmation.open_request.take() {
-                round.confirmation.tried.retain(|asked| *asked != place);
+            if let Some((_, vantage, _)) = round.confirmation.open_request.take() {
+                round.confirmation.tried.retain(|tried| *tried != vantage);
             }
             if round.outcome.is_some() {
                 round.retry_at = Some(step.now);
@@ -66,12 +66,12 @@ impl MonitorMachine {
         // A pass is confirmed by checks of now, however old it is: it waits for those who reconnect.
         let waits_since = if round.has_passed() { ended.max(self.taken_over_at) } else { ended };
         if step.now.since(waits_since) > confirmation::MAX_FAILURE_AGE {
-            let word = match contradicted_by {
+            let round_outcome = match contradicted_by {
                 _ if round.has_passed() => RoundOutcome::Passed,
                 Some(_) => RoundOutcome::Disputed,
                 None => RoundOutcome::Unconfirmed,
             };
-            self.conclude(index, word, step);
+            self.conclude(index, round_outcome, step);
             return true;
         }
         let is_anybody = match contradicted_by {

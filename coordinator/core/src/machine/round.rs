@@ -31,21 +31,21 @@ impl MonitorMachine {
         }
         let is_old = observation.revision != self.settings.revision;
         let is_full = self.state.rounds.len() >= MAX_OPEN_ROUNDS;
-        let Some(lane) = self.state.regions.get_mut(self.settings.state_index(observation.region)) else {
+        let Some(region_state) = self.state.regions.get_mut(self.settings.state_index(observation.region)) else {
             return;
         };
-        if lane.has_finished(number) {
+        if region_state.has_finished(number) {
             return;
         }
         let late = is_old
             || is_full
             || step.now.since(observation.started) > LATE_AFTER
-            || lane.newest_started.is_some_and(|newest| observation.started < newest);
+            || region_state.newest_started.is_some_and(|newest| observation.started < newest);
         if !late {
             let index = self.open_round(&observation, number);
             self.apply_outcome(index, observation, step);
         } else if observation.outcome != ProbeOutcome::Pending {
-            lane.record_round(number);
+            region_state.record_round(number);
             self.record_late(&observation, number, step);
         }
     }
@@ -70,7 +70,9 @@ impl MonitorMachine {
     /// Handles the response to a probe request: of a requested round, or of a confirmation.
     pub(super) fn apply_response(&mut self, number: u32, answer: ProbeResponse, step: &mut MachineStep<'_>) {
         let answer = match answer {
-            ProbeResponse::Observed(seen) if step.mesh.vantage(seen.vantage).is_some_and(|place| place.quarantined) => {
+            ProbeResponse::Observed(observation)
+                if step.mesh.vantage(observation.vantage).is_some_and(|vantage| vantage.quarantined) =>
+            {
                 ProbeResponse::NoResponse
             }
             answer => answer,
@@ -190,17 +192,17 @@ impl MonitorMachine {
             self.handle_pending(index, step);
             return;
         }
-        let lane = self.settings.state_index(round.region);
+        let region_state = self.settings.state_index(round.region);
         if let Some(number) = round.number
-            && let Some(lane) = self.state.regions.get_mut(lane)
-            && !lane.record_round(number)
+            && let Some(region_state) = self.state.regions.get_mut(region_state)
+            && !region_state.record_round(number)
         {
             // Another vantage has already finished the same round: the first one counts.
             self.drop_round(index, step);
             return;
         }
         let is_failure = matches!(observation.outcome, ProbeOutcome::Failed(..));
-        let word = match &observation.outcome {
+        let round_outcome = match &observation.outcome {
             ProbeOutcome::Passed(_) => RoundOutcome::Passed,
             ProbeOutcome::Inconclusive(_) | ProbeOutcome::Pending => RoundOutcome::Inconclusive,
             ProbeOutcome::Failed(..) => RoundOutcome::Failed,
@@ -208,11 +210,11 @@ impl MonitorMachine {
         let Some(round) = self.state.rounds.get_mut(index) else { return };
         round.outcome = Some((observation.ended, observation.outcome));
         let swept = round.has_swept.then(|| round.clone());
-        let standing = self.state.regions.get(lane).map(|lane| lane.status);
-        if word == RoundOutcome::Passed && self.would_end_outage(index) {
+        let status = self.state.regions.get(region_state).map(|state| state.status);
+        if round_outcome == RoundOutcome::Passed && self.would_end_outage(index) {
             self.confirm_pass(index, step);
-        } else if !is_failure || standing == Some(RegionStatus::Down) {
-            self.conclude(index, word, step);
+        } else if !is_failure || status == Some(RegionStatus::Down) {
+            self.conclude(index, round_outcome, step);
         } else if step.now.since(observation.ended) > confirmation::MAX_FAILURE_AGE {
             self.conclude(index, RoundOutcome::Unconfirmed, step);
         } else {
@@ -226,8 +228,8 @@ impl MonitorMachine {
     /// Returns true if a pass would end its region's outage.
     fn would_end_outage(&self, index: usize) -> bool {
         let Some(round) = self.state.rounds.get(index) else { return false };
-        let standing = self.state.regions.get(self.settings.state_index(round.region)).map(|lane| lane.status);
-        match standing {
+        let status = self.state.regions.get(self.settings.state_index(round.region)).map(|state| state.status);
+        match status {
             Some(RegionStatus::Down) => true,
             Some(RegionStatus::Unknown) => self.state.outage.is_some(),
             Some(RegionStatus::Up) | None => false,
@@ -245,7 +247,7 @@ impl MonitorMachine {
             .state
             .regions
             .get(self.settings.state_index(region))
-            .is_some_and(|lane| lane.status == RegionStatus::Down);
+            .is_some_and(|state| state.status == RegionStatus::Down);
         if is_down {
             return;
         }

@@ -39,8 +39,8 @@ pub(super) struct UnpassedRound {
 impl MonitorMachine {
     /// Records the outcome of a region's newest round, before the region's state changes. A round that is
     /// inconclusive or disputed leaves an earlier pass valid.
-    pub(super) fn record_outcome(&mut self, region: Region, word: RoundOutcome, started: Timestamp) {
-        match word {
+    pub(super) fn record_outcome(&mut self, region: Region, outcome: RoundOutcome, started: Timestamp) {
+        match outcome {
             RoundOutcome::Failed => self.end_dispute(region),
             RoundOutcome::Disputed => {
                 if let Some(since) = self.state.disputed_since.get_mut(region.index()) {
@@ -50,26 +50,26 @@ impl MonitorMachine {
             RoundOutcome::Passed | RoundOutcome::Unconfirmed | RoundOutcome::Inconclusive => {}
         }
         let before = self.state.not_passed.get(region.index()).copied().flatten();
-        let passed = match word {
+        let passed = match outcome {
             RoundOutcome::Passed => return self.clear_outcome(region),
             RoundOutcome::Inconclusive if before.is_some() => return,
             RoundOutcome::Disputed | RoundOutcome::Inconclusive => self.last_pass(region),
             RoundOutcome::Failed | RoundOutcome::Unconfirmed => None,
         };
-        if let Some(spoken) = self.state.not_passed.get_mut(region.index()) {
-            *spoken = Some(UnpassedRound { outcome: word, last_passed: passed });
+        if let Some(record) = self.state.not_passed.get_mut(region.index()) {
+            *record = Some(UnpassedRound { outcome, last_passed: passed });
         }
     }
 
     /// Clears the record of a region because its newest round passed, or its rounds are no longer known.
     pub(super) fn clear_outcome(&mut self, region: Region) {
-        let is_kept = |words: &[Option<UnpassedRound>; 6]| words.get(region.index()).is_some_and(Option::is_some);
+        let is_kept = |records: &[Option<UnpassedRound>; 6]| records.get(region.index()).is_some_and(Option::is_some);
         if is_kept(&self.state.not_passed) {
-            let mut words = self.state.not_passed.take();
-            if let Some(spoken) = words.get_mut(region.index()) {
-                *spoken = None;
+            let mut records = self.state.not_passed.take();
+            if let Some(record) = records.get_mut(region.index()) {
+                *record = None;
             }
-            self.state.not_passed = BoxedIfSet::from(words);
+            self.state.not_passed = BoxedIfSet::from(records);
             self.end_dispute(region);
         }
     }
@@ -89,8 +89,8 @@ impl MonitorMachine {
     pub(super) fn disputed_since(&self, mesh: &Mesh, now: Timestamp) -> Option<Timestamp> {
         let counted = self.settings.counted_regions(mesh);
         let looks = |region: Region| {
-            let lane = self.state.regions.get(region.index());
-            counted.contains(region) && lane.is_some_and(|lane| now < self.current_until(lane))
+            let region_state = self.state.regions.get(region.index());
+            counted.contains(region) && region_state.is_some_and(|state| now < self.current_until(state))
         };
         let runs = self.state.disputed_since.iter().zip(Region::ALL).filter(|(_, region)| looks(*region));
         runs.filter_map(|(since, _)| *since).min().filter(|since| now.since(*since) >= MIN_DISPUTE_DURATION)
@@ -98,11 +98,11 @@ impl MonitorMachine {
 
     /// Moves the recorded times after a step of the wall clock, together with the rounds after them.
     pub(super) fn shift_outcomes(&mut self, by: i64) {
-        let mut words = self.state.not_passed.take();
-        for passed in words.iter_mut().flatten().filter_map(|spoken| spoken.last_passed.as_mut()) {
+        let mut records = self.state.not_passed.take();
+        for passed in records.iter_mut().flatten().filter_map(|record| record.last_passed.as_mut()) {
             *passed = *passed + by;
         }
-        self.state.not_passed = BoxedIfSet::from(words);
+        self.state.not_passed = BoxedIfSet::from(records);
         let mut disputed = self.state.disputed_since.take();
         disputed.iter_mut().flatten().for_each(|since| *since = *since + by);
         self.state.disputed_since = BoxedIfSet::from(disputed);
@@ -111,11 +111,11 @@ impl MonitorMachine {
     /// Start of the round that shows a region as up: its newest, or the newest passed one if those after it were
     /// inconclusive.
     fn last_pass(&self, region: Region) -> Option<Timestamp> {
-        let lane = self.state.regions.get(region.index()).filter(|lane| lane.status == RegionStatus::Up)?;
-        let newest = lane.newest_started?;
+        let region_state = self.state.regions.get(region.index()).filter(|state| state.status == RegionStatus::Up)?;
+        let newest = region_state.newest_started?;
         match self.state.not_passed.get(region.index()).copied().flatten() {
             None => Some(newest),
-            Some(spoken) => spoken.last_passed,
+            Some(record) => record.last_passed,
         }
     }
 
@@ -126,8 +126,8 @@ impl MonitorMachine {
         since: impl FnOnce(&RegionSummary) -> Option<Timestamp>,
     ) -> RegionSummary {
         let with = |wanted| {
-            let lanes = self.state.regions.iter().zip(Region::ALL);
-            lanes.filter(|(lane, _)| lane.status == wanted).map(|(_, region)| region).collect()
+            let region_states = self.state.regions.iter().zip(Region::ALL);
+            region_states.filter(|(region_state, _)| region_state.status == wanted).map(|(_, region)| region).collect()
         };
         let mut says = RegionSummary {
             counted: self.settings.counted_regions(mesh),
@@ -151,11 +151,11 @@ impl MonitorMachine {
     pub(super) fn unconfirmed_from(&self, mesh: &Mesh, now: Timestamp) -> RegionSet {
         let counted = self.settings.counted_regions(mesh);
         let is_unconfirmed = |region: &Region| {
-            let spoken = self.state.not_passed.get(region.index()).copied().flatten();
-            let lane = self.state.regions.get(region.index());
+            let record = self.state.not_passed.get(region.index()).copied().flatten();
+            let region_state = self.state.regions.get(region.index());
             counted.contains(*region)
-                && spoken.is_some_and(|spoken| spoken.outcome == RoundOutcome::Unconfirmed)
-                && lane.is_some_and(|lane| now < self.current_until(lane))
+                && record.is_some_and(|record| record.outcome == RoundOutcome::Unconfirmed)
+                && region_state.is_some_and(|state| now < self.current_until(state))
         };
         Region::ALL.into_iter().filter(is_unconfirmed).collect()
     }
@@ -166,7 +166,7 @@ mod tests {
     use super::super::MachineState;
 
     #[test]
-    fn a_memory_from_before_reads_without_it() {
+    fn an_older_state_without_the_newest_fields_is_read() {
         let written = postcard::to_allocvec(&MachineState::default()).unwrap();
         let older = written.strip_suffix(&[0; 12]).unwrap();
         assert_eq!(postcard::from_bytes::<MachineState>(older).unwrap(), MachineState::default());

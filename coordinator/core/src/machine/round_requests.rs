@@ -33,11 +33,11 @@ impl MonitorMachine {
             confirmation: Confirmation::default(),
             second_round_requested: NotStored(None),
         });
-        let asked = self.request_from_next(self.state.rounds.len() - 1, step);
-        if !asked {
+        let is_requested = self.request_from_next(self.state.rounds.len() - 1, step);
+        if !is_requested {
             self.state.rounds.pop();
         }
-        asked
+        is_requested
     }
 
     /// Requests the round from the next vantage of its region. Returns false, without effect, if there is none.
@@ -46,16 +46,16 @@ impl MonitorMachine {
         let (reason, wanted) = (round.reason, round.region);
         let waited = round.pending && reason != ProbeReason::Second;
         let seen_by = if reason == ProbeReason::Second { self.seen_failing_by(wanted, step) } else { Vec::new() };
-        let Some((place, network, region)) = self.choose_vantage(wanted, &round.tried, &seen_by, step) else {
+        let Some((vantage, network, region)) = self.choose_vantage(wanted, &round.tried, &seen_by, step) else {
             return false;
         };
-        let number = self.send_request(place, reason, step);
+        let number = self.send_request(vantage, reason, step);
         if let Some(round) = self.state.rounds.get_mut(index) {
             round.region = region;
-            round.vantage = place;
+            round.vantage = vantage;
             round.network = network;
             round.request = Some(number);
-            round.tried.push(place);
+            round.tried.push(vantage);
             round.started = step.now;
             round.expires = step.now + RESPONSE_TIMEOUT;
             round.pending = false;
@@ -80,13 +80,13 @@ impl MonitorMachine {
     }
 
     /// Sends a numbered probe request to a vantage.
-    pub(super) fn send_request(&mut self, place: VantageNo, reason: ProbeReason, step: &mut MachineStep<'_>) -> u32 {
+    pub(super) fn send_request(&mut self, vantage: VantageNo, reason: ProbeReason, step: &mut MachineStep<'_>) -> u32 {
         self.changed = true;
         self.state.next_request = self.state.next_request.wrapping_add(1);
         let number = self.state.next_request;
         step.out.push(MachineOutput::Probe(ProbeRequest {
             number,
-            vantage: place,
+            vantage,
             reason,
             deadline: step.now + RESPONSE_TIMEOUT,
         }));
@@ -107,10 +107,10 @@ impl MonitorMachine {
         let mut fit: Vec<_> = step
             .mesh
             .available()
-            .filter(|place| (anywhere || place.region == wanted) && !tried.contains(&place.no))
+            .filter(|vantage| (anywhere || vantage.region == wanted) && !tried.contains(&vantage.no))
             .collect();
-        if fit.iter().any(|place| seen_by.contains(&place.no)) {
-            fit.retain(|place| seen_by.contains(&place.no));
+        if fit.iter().any(|vantage| seen_by.contains(&vantage.no)) {
+            fit.retain(|vantage| seen_by.contains(&vantage.no));
         }
         // Monitors of one domain, which are due together, use the same vantage, so that one registry lookup serves
         // them all.
@@ -120,7 +120,7 @@ impl MonitorMachine {
             assign::monitor_hash(self.settings.monitor).wrapping_add(u64::from(self.state.next_request))
         };
         let index = usize::try_from(turn % fit.len().max(1) as u64).unwrap_or(0);
-        fit.get(index).map(|place| (place.no, place.network, place.region))
+        fit.get(index).map(|vantage| (vantage.no, vantage.network, vantage.region))
     }
 
     /// Region whose state a round of that region affects.

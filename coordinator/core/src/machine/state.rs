@@ -15,9 +15,9 @@ use crate::time::Timestamp;
 use crate::vantage::{NetworkNo, Region, RegionSet, VantageNo};
 use crate::verdict::RegionState;
 
+use super::announced_state::AnnouncedState;
 use super::evidence::PackedReports;
 use super::machine_view::LastCheck;
-use super::maintenance::AnnouncedState;
 use super::round_outcomes::{DisputedRuns, UnpassedRounds};
 use super::unjudged::UnjudgedRun;
 
@@ -79,13 +79,13 @@ pub(super) struct StateSettings {
 }
 
 impl StateSettings {
-    pub(super) const fn of(watch: &EffectiveSettings) -> Self {
+    pub(super) const fn of(settings: &EffectiveSettings) -> Self {
         Self {
-            revision: watch.revision,
-            interval_ms: watch.interval_ms,
-            pinned: watch.pinned,
-            heartbeat: watch.heartbeat,
-            paused: watch.paused,
+            revision: settings.revision,
+            interval_ms: settings.interval_ms,
+            pinned: settings.pinned,
+            heartbeat: settings.heartbeat,
+            paused: settings.paused,
         }
     }
 }
@@ -232,31 +232,31 @@ impl OpenRound {
     /// that contradicts the first, a third network decides, or the dispute remains if none is available. A pass
     /// counts unless two other networks fail.
     pub(super) fn decided_outcome(&self) -> Option<RoundOutcome> {
-        let Confirmation { second_outcome: heard, third_outcome: third, exhausted: spent, .. } = &self.confirmation;
-        let second = heard.as_ref().and_then(|(_, outcome)| confirmation::confirmed_outcome(outcome));
+        let Confirmation { second_outcome, third_outcome: third, exhausted: is_exhausted, .. } = &self.confirmation;
+        let second = second_outcome.as_ref().and_then(|(_, outcome)| confirmation::confirmed_outcome(outcome));
         let third = third.0.as_ref().and_then(|(_, outcome)| confirmation::confirmed_outcome(outcome));
         match (self.has_passed(), second, third) {
             (true, Some(RoundOutcome::Failed), Some(RoundOutcome::Failed)) => Some(RoundOutcome::Failed),
-            (true, Some(RoundOutcome::Failed), None) | (true, None, _) => spent.then_some(RoundOutcome::Passed),
+            (true, Some(RoundOutcome::Failed), None) | (true, None, _) => is_exhausted.then_some(RoundOutcome::Passed),
             (true, ..) => Some(RoundOutcome::Passed),
             (false, Some(RoundOutcome::Disputed), Some(third)) => Some(third),
-            (false, Some(RoundOutcome::Disputed), None) => spent.then_some(RoundOutcome::Disputed),
-            (false, Some(word), _) => Some(word),
-            (false, None, _) => (heard.is_some() || *spent).then_some(RoundOutcome::Unconfirmed),
+            (false, Some(RoundOutcome::Disputed), None) => is_exhausted.then_some(RoundOutcome::Disputed),
+            (false, Some(round_outcome), _) => Some(round_outcome),
+            (false, None, _) => (second_outcome.is_some() || *is_exhausted).then_some(RoundOutcome::Unconfirmed),
         }
     }
 
     /// Vantage whose outcome contradicts the first: the round's own, or an assumed failure while its own is still
     /// pending.
     pub(super) fn contradicted_by(&self) -> Option<VantageNo> {
-        let (place, outcome) = self.confirmation.second_outcome.as_ref()?;
+        let (vantage, outcome) = self.confirmation.second_outcome.as_ref()?;
         let contradicts = if self.has_passed() { RoundOutcome::Failed } else { RoundOutcome::Disputed };
-        (confirmation::confirmed_outcome(outcome) == Some(contradicts)).then_some(*place)
+        (confirmation::confirmed_outcome(outcome) == Some(contradicts)).then_some(*vantage)
     }
 
     /// Swaps in the failed outcome because two networks saw a failure where the round's own vantage passed.
     pub(super) fn adopt_failure(&mut self) {
-        let (Some((ended, passed)), Some((place, failed))) =
+        let (Some((ended, passed)), Some((vantage, failed))) =
             (self.outcome.take(), self.confirmation.second_outcome.take())
         else {
             return;
@@ -264,7 +264,7 @@ impl OpenRound {
         self.confirmation.second_outcome = self.confirmation.third_outcome.0.take();
         self.confirmation.third_outcome = NotStored(Some((self.vantage, passed)));
         self.outcome = Some((ended, failed));
-        self.vantage = place;
+        self.vantage = vantage;
     }
 
     /// Returns the facts that a confirmation needs.
@@ -279,10 +279,10 @@ impl OpenRound {
     }
 
     /// Builds the report of the round for users and the journal.
-    pub(super) fn report(&self, word: RoundOutcome, outcome: ProbeOutcome) -> RoundReport {
+    pub(super) fn report(&self, round_outcome: RoundOutcome, outcome: ProbeOutcome) -> RoundReport {
         let (mut second, mut third) =
             (self.confirmation.second_outcome.clone(), self.confirmation.third_outcome.0.clone());
-        let agrees = |(_, seen): &(VantageNo, ProbeOutcome)| word.agrees_with(seen);
+        let agrees = |(_, other): &(VantageNo, ProbeOutcome)| round_outcome.agrees_with(other);
         if third.as_ref().is_some_and(agrees) && !second.as_ref().is_some_and(agrees) {
             // The vantage that agrees explains the outcome.
             std::mem::swap(&mut second, &mut third);
@@ -292,7 +292,7 @@ impl OpenRound {
             reason: self.reason,
             round: self.number,
             started: self.started,
-            round_outcome: word,
+            round_outcome,
             first_vantage: self.vantage,
             first_outcome: outcome,
             second,

@@ -90,9 +90,9 @@ impl MonitorMachine {
                 continue;
             }
             self.changed = true;
-            if let Some(lane) = self.state.regions.get_mut(region.index()) {
-                lane.status = RegionStatus::Unknown;
-                lane.reset_failure_run();
+            if let Some(region_state) = self.state.regions.get_mut(region.index()) {
+                region_state.status = RegionStatus::Unknown;
+                region_state.reset_failure_run();
             }
             self.remove_evidence(region);
             self.remove_from_suspicion(region);
@@ -102,29 +102,29 @@ impl MonitorMachine {
     /// Time at which a region becomes stale: counted from its newest round or the coordinator's start, whichever is
     /// later. A region that is down does not become stale, except for a component: a vendor's page that cannot be
     /// read for that long makes it unknown.
-    pub(super) fn stale_at(&self, lane: usize) -> Option<Timestamp> {
-        let lane = self.state.regions.get(lane)?;
-        let speaks = match lane.status {
+    pub(super) fn stale_at(&self, index: usize) -> Option<Timestamp> {
+        let region_state = self.state.regions.get(index)?;
+        let can_be_stale = match region_state.status {
             RegionStatus::Up => true,
             RegionStatus::Down => self.settings.kind == CheckKind::Component,
-            RegionStatus::Unknown => lane.first_failure().is_some(),
+            RegionStatus::Unknown => region_state.first_failure().is_some(),
         };
-        speaks.then(|| self.current_until(lane))
+        can_be_stale.then(|| self.current_until(region_state))
     }
 
     /// Regions with that status by recent rounds: one that is down without recent rounds is left out. For check types
     /// that are not judged by region, one region represents all.
-    pub(super) fn recently_seen(&self, standing: RegionStatus, now: Timestamp) -> RegionSet {
+    pub(super) fn recently_seen(&self, status: RegionStatus, now: Timestamp) -> RegionSet {
         let is_seen = |region: &Region| {
-            let lane = self.state.regions.get(self.settings.state_index(*region));
-            lane.is_some_and(|lane| lane.status == standing && now < self.current_until(lane))
+            let region_state = self.state.regions.get(self.settings.state_index(*region));
+            region_state.is_some_and(|state| state.status == status && now < self.current_until(state))
         };
         Region::ALL.into_iter().filter(is_seen).collect()
     }
 
     /// Time until which the newest round of a region is current.
-    pub(super) fn current_until(&self, lane: &RegionState) -> Timestamp {
-        lane.newest_arrived.map_or(self.taken_over_at, |fresh| fresh.max(self.taken_over_at))
+    pub(super) fn current_until(&self, region_state: &RegionState) -> Timestamp {
+        region_state.newest_arrived.map_or(self.taken_over_at, |newest| newest.max(self.taken_over_at))
             + self.settings.stale_after()
     }
 
@@ -133,14 +133,14 @@ impl MonitorMachine {
         if self.state.status != MonitorStatus::Unknown {
             self.change_status(StatusChange::new(MonitorStatus::Unknown, step.now), step);
         }
-        let mut lanes = std::mem::take(&mut self.state.regions);
-        lanes.iter_mut().for_each(|lane| {
-            lane.clear();
+        let mut region_states = std::mem::take(&mut self.state.regions);
+        region_states.iter_mut().for_each(|region_state| {
+            region_state.clear();
         });
         let mut downtime = std::mem::take(&mut self.state.downtime);
         downtime.pause(step.now);
         self.state = MachineState {
-            regions: lanes,
+            regions: region_states,
             since: self.state.since,
             next_request: self.state.next_request,
             expires_at: self.state.expires_at,
@@ -177,7 +177,7 @@ impl MonitorMachine {
             change.threshold_ms = cause.and_then(|(region, ..)| self.settings.threshold(region));
         }
         self.state.slow_since = None;
-        self.state.regions.iter_mut().for_each(|lane| lane.readings.clear());
+        self.state.regions.iter_mut().for_each(|state| state.readings.clear());
         self.state.degraded_since = None;
         self.change_status(change, step);
     }
@@ -212,12 +212,12 @@ impl MonitorMachine {
     /// Start and reason of the first failed round among regions that are down or suspected.
     fn first_failure(&self, failing: RegionSet) -> Option<(Timestamp, Option<&Failure>)> {
         let failed = |region: Region| {
-            let lane = self.state.regions.get(region.index())?;
-            let since = match lane.status {
-                RegionStatus::Down => lane.down_since(),
-                RegionStatus::Unknown | RegionStatus::Up => lane.first_failure().map(|first| first.started),
+            let region_state = self.state.regions.get(region.index())?;
+            let since = match region_state.status {
+                RegionStatus::Down => region_state.down_since(),
+                RegionStatus::Unknown | RegionStatus::Up => region_state.first_failure().map(|first| first.started),
             };
-            Some((since?, lane.failure()))
+            Some((since?, region_state.failure()))
         };
         failing.iter().filter_map(failed).min_by_key(|(since, _)| *since)
     }
@@ -286,9 +286,9 @@ impl MonitorMachine {
     fn slow_reading_of(&self, region: Region, mesh: &Mesh, now: Timestamp) -> Option<(PassedReading, u32)> {
         // Agents reconnect one by one after a start: their absence makes nothing faster.
         let waits = self.state.status == MonitorStatus::Slow && now.since(self.taken_over_at) < RECONNECT_GRACE;
-        let lane = self.state.regions.get(region.index())?;
-        let lane = (lane.status != RegionStatus::Unknown).then_some(lane)?;
-        lane.readings.slow_reading(&self.settings, (!waits).then_some(mesh), region, now)
+        let region_state = self.state.regions.get(region.index())?;
+        let region_state = (region_state.status != RegionStatus::Unknown).then_some(region_state)?;
+        region_state.readings.slow_reading(&self.settings, (!waits).then_some(mesh), region, now)
     }
 
     /// While slow: the slow regions, provided that other counted regions are seen as not slow.
@@ -325,15 +325,15 @@ impl MonitorMachine {
 
     /// While slow: time at which the next reading expires.
     pub(super) fn reading_expires_at(&self) -> Option<Timestamp> {
-        let lanes = self.state.regions.iter().filter(|_| self.state.status == MonitorStatus::Slow);
-        Some(lanes.filter_map(|lane| lane.readings.oldest()).min()? + self.settings.intervals(3))
+        let region_states = self.state.regions.iter().filter(|_| self.state.status == MonitorStatus::Slow);
+        Some(region_states.filter_map(|state| state.readings.oldest()).min()? + self.settings.intervals(3))
     }
 
     /// Removes expired readings.
     pub(super) fn expire_readings(&mut self, step: &MachineStep<'_>) {
         if self.reading_expires_at().is_some_and(|at| step.now >= at) {
             let before = step.now - self.settings.intervals(3);
-            self.state.regions.iter_mut().for_each(|lane| lane.readings.expire(before));
+            self.state.regions.iter_mut().for_each(|state| state.readings.expire(before));
             self.changed = true;
         }
     }

@@ -50,9 +50,10 @@ impl MonitorMachine {
     }
 
     /// Removes a region from the suspicion because it passed, was disputed, or is down.
-    pub(super) fn clear_suspicion(&mut self, region: Region, word: RoundOutcome, turn: RegionTransition) {
+    pub(super) fn clear_suspicion(&mut self, region: Region, round_outcome: RoundOutcome, turn: RegionTransition) {
         let Some(suspicion) = &mut self.state.suspicion else { return };
-        if matches!(word, RoundOutcome::Passed | RoundOutcome::Disputed) || turn == RegionTransition::WentDown {
+        if matches!(round_outcome, RoundOutcome::Passed | RoundOutcome::Disputed) || turn == RegionTransition::WentDown
+        {
             suspicion.failing.remove(region);
             suspicion.second_due.remove(region);
         }
@@ -86,7 +87,7 @@ impl MonitorMachine {
         }
         let since = self.suspected_since().unwrap_or(step.now);
         for region in self.settings.checked_regions(step.mesh).iter().filter(|region| *region != seen_from) {
-            let newest = self.state.regions.get(region.index()).and_then(|lane| lane.newest_started);
+            let newest = self.state.regions.get(region.index()).and_then(|state| state.newest_started);
             let has_looked = newest.is_some_and(|newest| newest >= since);
             let looks = |round: &OpenRound| round.region == region && round.started >= since;
             if self.state.rounds.iter().any(looks) {
@@ -125,8 +126,8 @@ impl MonitorMachine {
                 Some(heir) => round.provisional_for = Some(heir),
                 None => {
                     let round = self.state.rounds.remove(index);
-                    if let Some(word) = round.held_outcome {
-                        self.report_only(round, word, step);
+                    if let Some(round_outcome) = round.held_outcome {
+                        self.report_only(round, round_outcome, step);
                     }
                 }
             }
@@ -143,8 +144,8 @@ impl MonitorMachine {
         while let Some(index) = self.state.rounds.iter().position(|round| is_held(self, round)) {
             let Some(round) = self.state.rounds.get_mut(index) else { return };
             round.provisional_for = None;
-            if let Some(word) = round.held_outcome.take() {
-                self.conclude(index, word, step);
+            if let Some(round_outcome) = round.held_outcome.take() {
+                self.conclude(index, round_outcome, step);
             }
         }
     }
@@ -167,7 +168,8 @@ impl MonitorMachine {
         }
         outage.recovery_started = Some(began);
         for region in self.settings.checked_regions(step.mesh).iter().filter(|region| *region != passed) {
-            let is_down = self.state.regions.get(region.index()).is_some_and(|lane| lane.status == RegionStatus::Down);
+            let is_down =
+                self.state.regions.get(region.index()).is_some_and(|state| state.status == RegionStatus::Down);
             if is_down && !self.is_checking(region) {
                 self.request_round(region, ProbeReason::Sweep, step);
             }
@@ -178,7 +180,7 @@ impl MonitorMachine {
     /// timeout): the region could not be part of the sweep, since a round was already running there.
     pub(super) fn recheck(&mut self, region: Region, began: Timestamp, step: &mut MachineStep<'_>) {
         let passed = self.state.outage.as_ref().and_then(|outage| outage.recovery_started);
-        let is_down = self.state.regions.get(region.index()).is_some_and(|lane| lane.status == RegionStatus::Down);
+        let is_down = self.state.regions.get(region.index()).is_some_and(|state| state.status == RegionStatus::Down);
         if is_down && passed.is_some_and(|passed| began < passed) && !self.is_checking(region) {
             self.request_round(region, ProbeReason::Sweep, step);
         }
@@ -194,16 +196,16 @@ impl MonitorMachine {
             let began = self.state.suspicion.as_ref().map_or(step.now, |suspicion| suspicion.began);
             // A round that is already running (started early, for example) serves as the second one.
             let is_looking = self.is_checking(region);
-            let asked = is_looking || self.request_round(region, ProbeReason::Second, step);
+            let is_requested = is_looking || self.request_round(region, ProbeReason::Second, step);
             let wanted_until = (began + self.second_round_delay()).max(self.taken_over_at) + RESPONSE_TIMEOUT;
             let Some(suspicion) = &mut self.state.suspicion else { return };
             self.changed = true;
-            if asked || step.now >= wanted_until {
+            if is_requested || step.now >= wanted_until {
                 suspicion.second_due.remove(region);
             } else {
                 suspicion.second_not_before = Some(step.now + RETRY_EVERY);
             }
-            if asked && !is_looking && first.is_some_and(|first| first.was_pending) {
+            if is_requested && !is_looking && first.is_some_and(|first| first.was_pending) {
                 self.confirm_early(region, step);
             }
         }
@@ -220,8 +222,8 @@ impl MonitorMachine {
             return;
         }
         for region in self.settings.checked_regions(step.mesh).iter() {
-            let heard = self.state.regions.get(region.index()).is_some_and(|lane| lane.newest_started.is_some());
-            if !heard && !self.is_checking(region) {
+            let has_rounds = self.state.regions.get(region.index()).is_some_and(|state| state.newest_started.is_some());
+            if !has_rounds && !self.is_checking(region) {
                 self.request_round(region, ProbeReason::First, step);
             }
         }
@@ -273,14 +275,14 @@ impl MonitorMachine {
             | CheckKind::Heartbeat
             | CheckKind::Component => (0, 0),
         };
-        let lanes = if wrong == 0 { &[] } else { self.state.regions.as_slice() };
-        lanes.iter().zip(Region::ALL).filter_map(move |(lane, region)| {
-            let wait = match (lane.status, lane.first_failure()) {
+        let region_states = if wrong == 0 { &[] } else { self.state.regions.as_slice() };
+        region_states.iter().zip(Region::ALL).filter_map(move |(region_state, region)| {
+            let wait = match (region_state.status, region_state.first_failure()) {
                 (RegionStatus::Down, _) => down,
                 (RegionStatus::Unknown | RegionStatus::Up, Some(_)) => wrong,
                 (RegionStatus::Unknown | RegionStatus::Up, None) => return None,
             };
-            let at = lane.newest_started? + wait;
+            let at = region_state.newest_started? + wait;
             let at = self.state.follow_up_not_before.map_or(at, |not_before| at.max(not_before));
             (!self.is_checking(region)).then_some((region, at))
         })

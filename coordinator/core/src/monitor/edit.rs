@@ -64,9 +64,9 @@ impl MonitorEdit {
             self.name(name_before, Some(String::new()), &mut faults);
             return Err(faults);
         };
-        let settled = self.check.validate(kind, before.map(|settings| &settings.check), token, &mut faults);
-        let stand_in = match &settled {
-            Some(settled) => settled.host.as_deref().map(truncated_name),
+        let check = self.check.validate(kind, before.map(|settings| &settings.check), token, &mut faults);
+        let stand_in = match &check {
+            Some(check) => check.host.as_deref().map(truncated_name),
             // The invalid target is already reported; a missing name is not reported in addition.
             None => (!matches!(kind, CheckKind::Heartbeat | CheckKind::Component)).then(String::new),
         };
@@ -82,11 +82,11 @@ impl MonitorEdit {
         let paused_before = before.map(|settings| settings.paused);
         let paused = self.paused.defaulted("paused", paused_before, false, &mut faults, |paused| Ok(*paused));
         self.notify.required("notify", Some(false), &mut faults, |notify| Ok(*notify));
-        match (name, settled, paused) {
-            (Some(name), Some(settled), Some(paused)) if faults.is_empty() => Ok(MonitorSettings {
+        match (name, check, paused) {
+            (Some(name), Some(check), Some(paused)) if faults.is_empty() => Ok(MonitorSettings {
                 name,
                 group,
-                check: settled.check,
+                check: check.check,
                 slow_threshold_ms: speed.threshold_ms,
                 slow_thresholds: speed.thresholds,
                 latency_regions: speed.regions,

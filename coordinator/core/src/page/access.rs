@@ -5,8 +5,8 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use crate::text;
 use crate::validation::Rule;
-use crate::{account, text};
 
 /// Maximum number of email addresses allowed on a page.
 pub const MAX_PEOPLE: usize = 200;
@@ -74,7 +74,7 @@ impl AllowedVisitors {
 /// # Errors
 /// The rule that the text breaks.
 pub fn normalize_email(text: &str) -> Result<String, Rule> {
-    let email = account::parse_email(text)?;
+    let email = text::parse_email(text)?;
     let rule = || "must be an email address".to_owned();
     let (name, host) = email.rsplit_once('@').ok_or_else(rule)?;
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-/=?^_`{|}~.".contains(&byte);
@@ -121,8 +121,8 @@ fn read(
         return Err(format!("must be at most {most} {what}"));
     }
     let mut found = BTreeSet::new();
-    for (place, text) in list.iter().enumerate() {
-        found.insert(one(text).map_err(|rule| format!("must be a list of {what}: entry {place} {rule}"))?);
+    for (index, text) in list.iter().enumerate() {
+        found.insert(one(text).map_err(|rule| format!("must be a list of {what}: entry {index} {rule}"))?);
     }
     Ok(found.into_iter().collect())
 }
@@ -132,7 +132,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn mailboxes_are_compared_whole_and_in_one_form() {
+    fn email_addresses_are_compared_whole_in_canonical_form() {
         assert_eq!(normalize_email(" Ann@Example.COM ").as_deref(), Ok("ann@example.com"));
         assert_eq!(normalize_email("ann@b\u{fc}cher.example").as_deref(), Ok("ann@xn--bcher-kva.example"));
         for bad in ["ann", "@example.com", "ann@", "ann@localhost", "a b@example.com", "ann@127.0.0.1", ".a@b.cc"] {
@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn a_password_is_not_shown_and_has_its_bounds() {
+    fn a_password_is_not_logged_and_has_a_bounded_length() {
         let of = |length: usize| PagePassword::new("\u{e9}".repeat(length));
         assert_eq!(format!("{:?}", of(3)), "Password");
         for (length, is_good) in [(0, false), (1, true), (200, true), (201, false)] {
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn lists_have_an_end_and_name_each_once() {
+    fn lists_are_bounded_and_without_duplicates() {
         let many = |count: usize| (0..count).map(|n| format!("a{n}@example.com")).collect::<Vec<_>>();
         assert_eq!(read_emails(&many(MAX_PEOPLE)).map(|it| it.len()), Ok(MAX_PEOPLE));
         assert_eq!(read_emails(&many(MAX_PEOPLE + 1)), Err("must be at most 200 email addresses".to_owned()));

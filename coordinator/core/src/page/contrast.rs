@@ -71,7 +71,7 @@ mod tests {
     }
 
     #[test]
-    fn what_can_be_read_stays_and_what_can_not_moves_to_the_far_end() {
+    fn readable_accents_stay_and_others_move_to_the_far_end() {
         let light = [color("#ffffff"), color("#f7f7f5")];
         let dark = [color("#0e1013"), color("#16191e")];
         assert_eq!(readable(color("#0f5c3f"), &light), color("#0f5c3f"));
@@ -83,7 +83,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn whatever_the_colour_it_can_be_read_in_both_themes(parts in any::<[u8; 3]>()) {
+        fn every_color_is_readable_in_both_themes(parts in any::<[u8; 3]>()) {
             for grounds in [[color("#ffffff"), color("#f7f7f5")], [color("#0e1013"), color("#16191e")]] {
                 let mended = readable(Color(parts), &grounds);
                 for ground in grounds {

@@ -91,7 +91,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_hostname_is_the_owners_and_not_the_services() {
+    fn a_custom_domain_is_not_one_of_the_service() {
         let read = |text: &str| read_custom_domain(text, Some("status.example"), Some("pages.example"));
         assert_eq!(read(" Status.Shop.example. ").as_deref(), Ok("status.shop.example"));
         assert_eq!(read("not-pages.example").as_deref(), Ok("not-pages.example"));
@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn a_freed_hostname_is_its_old_accounts_alone_for_a_while() {
+    fn a_released_hostname_is_reserved_for_its_former_account() {
         let (old, other, at) = (AccountId::from_u128(1), AccountId::from_u128(2), Timestamp::from_millis);
         let freed = ReservedHostname { account: old, until: at(10) };
         assert!(freed.is_reserved_from(other, at(9)));

@@ -44,7 +44,7 @@ pub fn next_lookup(claim: &DomainClaim) -> Option<Timestamp> {
 /// The reason for which it proves no ownership, in words for the owner.
 pub fn verify(claim: &DomainClaim, found: Result<&[String], LookupFailure>, now: Timestamp) -> Result<(), String> {
     let (name, value) = (claim.record_name(), claim.record_value());
-    let words = match found {
+    let problem = match found {
         Ok(records) if records.iter().any(|record| record.trim() == value) => return Ok(()),
         Ok(records) => match records.first() {
             Some(other) => {
@@ -60,9 +60,9 @@ pub fn verify(claim: &DomainClaim, found: Result<&[String], LookupFailure>, now:
     };
     let is_over = now.since(claim.claimed_at) >= AUTOMATIC_FOR;
     Err(if is_over {
-        format!("{words}; automatic look-ups ended after seven days, and only a manual check looks again")
+        format!("{problem}; automatic look-ups ended after seven days, and only a manual check looks again")
     } else {
-        words
+        problem
     })
 }
 
@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn looks_come_at_once_then_ever_more_seldom_and_end_after_seven_days() {
+    fn lookups_are_immediate_then_rarer_and_end_after_seven_days() {
         let mut looks = 0;
         let mut checked = None;
         let mut pauses = Vec::new();
@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_very_value_verifies_and_all_else_is_told_in_words() {
+    fn only_the_exact_value_verifies_and_other_results_are_explained() {
         let claim = claim(None);
         let (value, other) = (claim.record_value(), "v=spf1 -all".to_owned());
         let say = |found: Result<&[String], LookupFailure>, now| verify(&claim, found, at(now)).unwrap_err();

@@ -211,15 +211,15 @@ impl PageEdit {
         ground: &PageEditContext<'_>,
         faults: &mut ValidationErrors,
     ) -> (Option<String>, Option<DomainClaim>) {
-        let standing = || (page.custom_domain.clone(), page.domain_claim.clone());
+        let unchanged = || (page.custom_domain.clone(), page.domain_claim.clone());
         let read = |text: &String| domain::read_custom_domain(text, ground.own_host, ground.root_domain).map(Some);
         if self.custom_domain == PatchField::Absent {
-            return standing();
+            return unchanged();
         }
         match self.custom_domain.optional("customDomain", None, faults, read) {
             None => (None, None),
             Some(host) if page.custom_domain.as_ref() == Some(&host) => (Some(host), None),
-            Some(host) if page.domain_claim.as_ref().is_some_and(|claim| claim.host == host) => standing(),
+            Some(host) if page.domain_claim.as_ref().is_some_and(|claim| claim.host == host) => unchanged(),
             Some(host) => {
                 let claim = DomainClaim::new(host, ground.token.to_owned(), ground.now);
                 (page.custom_domain.clone(), Some(claim))

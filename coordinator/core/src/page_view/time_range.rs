@@ -101,7 +101,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_young_page_opens_with_the_range_that_its_age_fills() {
+    fn the_default_range_fits_the_age_of_the_page() {
         let made = Timestamp::from_millis(1_795_783_560_000);
         for (age, expected, next) in [
             (0, TimeRange::Day, Some(DAY)),
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn slices_meet_and_the_last_holds_the_present() {
+    fn chart_slices_are_contiguous_and_the_last_has_the_present() {
         let now = Timestamp::from_millis(1_795_783_560_000);
         for (range, zone, count, width) in [
             (TimeRange::Day, Tz::UTC, 24, HOUR),

@@ -15,47 +15,47 @@ use super::{Contradictions, JudgedOutcome, MAX_NAMED, MIN_OUTCOMES, MIN_TARGETS,
 /// contradictions as all others together. Two other networks must contradict it, and two vantages on them, if there
 /// are that many: a single one may itself be wrong.
 pub(super) fn find_contradictions(
-    words: &VecDeque<JudgedOutcome>,
+    outcomes: &VecDeque<JudgedOutcome>,
     accounts: usize,
-    place: VantageNo,
+    vantage: VantageNo,
     mesh: &Mesh,
 ) -> Option<Contradictions> {
-    let contradicted = || words.iter().filter(|said| said.is_contradicted());
+    let contradicted = || outcomes.iter().filter(|outcome| outcome.is_contradicted());
     let all = contradicted().count();
     let (by_accounts, most) = by_account(contradicted());
     let count = if accounts > 1 { all.min((all - most) * 2) } else { all };
-    let heard = words.len() - all + count;
-    if by_accounts < accounts || heard < MIN_OUTCOMES || count * 2 <= heard {
+    let counted = outcomes.len() - all + count;
+    if by_accounts < accounts || counted < MIN_OUTCOMES || count * 2 <= counted {
         return None;
     }
-    let targets: BTreeSet<u64> = contradicted().map(|said| said.target.host).collect();
+    let targets: BTreeSet<u64> = contradicted().map(|outcome| outcome.target.host).collect();
     let mut times = BTreeMap::<VantageNo, u32>::new();
-    for other in contradicted().flat_map(|said| said.contradicted_by).flatten() {
+    for other in contradicted().flat_map(|outcome| outcome.contradicted_by).flatten() {
         *times.entry(other).or_default() += 1;
     }
-    let own = mesh.vantage(place)?.network;
+    let own = mesh.vantage(vantage)?.network;
     let other = |no: VantageNo| mesh.vantage(no).filter(|other| other.network != own);
-    let said_so: Vec<&Vantage> = times.keys().filter_map(|no| other(*no)).collect();
-    let there: Vec<&Vantage> = mesh.confirmers().filter(|place| place.network != own).collect();
-    let networks = |places: &[&Vantage]| places.iter().map(|it| it.network).collect::<BTreeSet<NetworkNo>>().len();
+    let witnesses: Vec<&Vantage> = times.keys().filter_map(|no| other(*no)).collect();
+    let possible: Vec<&Vantage> = mesh.confirmers().filter(|vantage| vantage.network != own).collect();
+    let networks = |vantages: &[&Vantage]| vantages.iter().map(|it| it.network).collect::<BTreeSet<NetworkNo>>().len();
     let enough = targets.len() >= MIN_TARGETS
-        && said_so.len() >= MIN_WITNESSES.min(there.len())
-        && networks(&said_so) >= MIN_WITNESSES.min(networks(&there));
+        && witnesses.len() >= MIN_WITNESSES.min(possible.len())
+        && networks(&witnesses) >= MIN_WITNESSES.min(networks(&possible));
     if !enough {
         return None;
     }
     let mut by: Vec<(VantageNo, u32)> = times.into_iter().collect();
-    by.sort_by_key(|(place, times)| (std::cmp::Reverse(*times), *place));
+    by.sort_by_key(|(vantage, times)| (std::cmp::Reverse(*times), *vantage));
     by.truncate(MAX_NAMED);
     let number = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
-    Some(Contradictions { outcomes: number(words.len()), contradicted: number(all), by })
+    Some(Contradictions { outcomes: number(outcomes.len()), contradicted: number(all), by })
 }
 
 /// Number of accounts these outcomes belong to, and the count of the account with the most.
-fn by_account<'a>(words: impl Iterator<Item = &'a JudgedOutcome>) -> (usize, usize) {
+fn by_account<'a>(outcomes: impl Iterator<Item = &'a JudgedOutcome>) -> (usize, usize) {
     let mut accounts = BTreeMap::<AccountId, usize>::new();
-    for said in words {
-        *accounts.entry(said.target.account).or_default() += 1;
+    for outcome in outcomes {
+        *accounts.entry(outcome.target.account).or_default() += 1;
     }
     (accounts.len(), accounts.values().max().copied().unwrap_or_default())
 }

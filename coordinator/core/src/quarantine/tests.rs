@@ -33,15 +33,15 @@ fn target(host: u64, account: u128, accounts: usize) -> CheckTarget {
 }
 
 /// Round with outcomes of these vantages in order, each with whether it passed.
-fn round(seen: &[(u16, bool)]) -> RoundReport {
-    let mut seen = seen.iter().map(|(no, passed)| {
+fn round(outcomes: &[(u16, bool)]) -> RoundReport {
+    let mut outcomes = outcomes.iter().map(|(no, passed)| {
         let failed = ProbeOutcome::Failed(Measurements::default(), Failure::Refused);
         (VantageNo(*no), if *passed { ProbeOutcome::Passed(Measurements::default()) } else { failed })
     });
-    let (first, outcome) = seen.next().unwrap();
-    let (mut second, mut third) = (seen.next(), seen.next());
-    let passed = |seen: &Option<(VantageNo, ProbeOutcome)>| matches!(seen, Some((_, ProbeOutcome::Passed(_))));
-    let word = match (passed(&second), third.is_some()) {
+    let (first, outcome) = outcomes.next().unwrap();
+    let (mut second, mut third) = (outcomes.next(), outcomes.next());
+    let passed = |outcome: &Option<(VantageNo, ProbeOutcome)>| matches!(outcome, Some((_, ProbeOutcome::Passed(_))));
+    let round_outcome = match (passed(&second), third.is_some()) {
         (false, _) => RoundOutcome::Failed,
         (true, true) if !passed(&third) => {
             std::mem::swap(&mut second, &mut third);
@@ -55,7 +55,7 @@ fn round(seen: &[(u16, bool)]) -> RoundReport {
         reason: ProbeReason::Scheduled,
         round: None,
         started,
-        round_outcome: word,
+        round_outcome,
         first_vantage: first,
         first_outcome: outcome,
         second,
@@ -65,18 +65,18 @@ fn round(seen: &[(u16, bool)]) -> RoundReport {
 
 /// Applies rounds on targets one second apart, and lists when a vantage was quarantined, spared or released.
 fn story(quarantine: &mut Quarantine, mesh: &Mesh, rounds: &[(&[(u16, bool)], u64)]) -> Vec<(i64, u16, &'static str)> {
-    let mut told = Vec::new();
-    for (second, (seen, host)) in (0..).zip(rounds) {
-        for (place, turn) in quarantine.apply_round(&round(seen), target(*host, 1, 1), mesh, at(second)) {
+    let mut changes = Vec::new();
+    for (second, (outcomes, host)) in (0..).zip(rounds) {
+        for (vantage, turn) in quarantine.apply_round(&round(outcomes), target(*host, 1, 1), mesh, at(second)) {
             let turn = match turn {
                 QuarantineChange::Quarantined(_) => "held",
                 QuarantineChange::Spared(_) => "spared",
                 QuarantineChange::Released => "released",
             };
-            told.push((second, place.0, turn));
+            changes.push((second, vantage.0, turn));
         }
     }
-    told
+    changes
 }
 
 const DISPUTED: &[(u16, bool)] = &[(1, false), (2, true), (3, true)];
@@ -84,7 +84,7 @@ const CONFIRMED: &[(u16, bool)] = &[(1, false), (2, false)];
 const OUTVOTED: &[(u16, bool)] = &[(1, false), (2, true), (3, false)];
 const BY_ONE: &[(u16, bool)] = &[(1, false), (2, true)];
 
-fn held() -> Quarantine {
+fn quarantine_of_one() -> Quarantine {
     let mut quarantine = Quarantine::default();
     let rounds = [1, 2, 3, 1, 2].map(|target| (DISPUTED, target));
     assert_eq!(story(&mut quarantine, &mesh(&[1, 2, 3]), &rounds), [(4, 1, "held")]);
@@ -92,14 +92,14 @@ fn held() -> Quarantine {
 }
 
 #[test]
-fn five_failures_more_than_half_disputed_over_three_targets_put_a_place_in() {
-    let quarantine = held();
+fn five_outcomes_mostly_disputed_over_three_targets_quarantine_a_vantage() {
+    let quarantine = quarantine_of_one();
     assert!(quarantine.is_quarantined(PLACE));
     let by = vec![(VantageNo(2), 5), (VantageNo(3), 5)];
     let found = Contradictions { outcomes: 5, contradicted: 5, by };
     assert_eq!(quarantine.suspected().quarantined, [(PLACE, found.clone())].into());
-    let words = found.describe(|place| format!("place {}", place.0));
-    assert_eq!(words, "5 of 5 results contradicted, 5 by place 2, 5 by place 3");
+    let text = found.describe(|vantage| format!("place {}", vantage.0));
+    assert_eq!(text, "5 of 5 results contradicted, 5 by place 2, 5 by place 3");
 }
 
 #[test]
@@ -118,30 +118,30 @@ fn fewer_failures_or_targets_or_disputes_do_not() {
 }
 
 #[test]
-fn the_odd_one_of_three_is_the_suspect_whether_it_looked_first_or_not() {
+fn the_odd_one_of_three_is_contradicted_in_any_order() {
     let rounds = [1, 2, 3, 1, 2].map(|target| (OUTVOTED, target));
     let mut quarantine = Quarantine::default();
     assert_eq!(story(&mut quarantine, &mesh(&[1, 2, 3]), &rounds), [(4, PORTAL.0, "held")]);
 }
 
 #[test]
-fn one_that_disputes_alone_puts_nobody_in_where_others_could_as_well() {
+fn a_single_disputing_vantage_quarantines_none_if_others_could_dispute() {
     let rounds = [1, 2, 3, 4, 5, 6].map(|target| (BY_ONE, target));
-    for (networks, told) in [
+    for (networks, changes) in [
         // If there is only one other network, its outcome suffices; if that has more vantages, one of them does not.
         (&[1, 2, 3][..], vec![]),
         (&[1, 2, 2], vec![]),
         (&[1, 2, 1], vec![(4, 1, "held")]),
     ] {
-        assert_eq!(story(&mut Quarantine::default(), &mesh(networks), &rounds), told, "{networks:?}");
+        assert_eq!(story(&mut Quarantine::default(), &mesh(networks), &rounds), changes, "{networks:?}");
     }
 }
 
 #[test]
-fn never_more_than_a_third_of_the_places_are_in() {
+fn at_most_a_third_of_the_vantages_is_quarantined() {
     // Two vantages that fail every check.
     let rounds = [1, 2, 3, 1, 2].map(|target| (&[(4, false), (2, true), (3, true)][..], target));
-    let mut quarantine = held();
+    let mut quarantine = quarantine_of_one();
     let four = mesh(&[1, 2, 3, 4]);
     assert_eq!(story(&mut quarantine, &four, &rounds), [(4, 4, "spared")]);
     assert_eq!(quarantine.suspected().spared[&VantageNo(4)].contradicted, 5);
@@ -149,7 +149,7 @@ fn never_more_than_a_third_of_the_places_are_in() {
     assert_eq!(quarantine.handle_timeout(at(304)), []);
     assert!(quarantine.suspected().spared.is_empty());
     // With six vantages a second one may be quarantined.
-    assert_eq!(story(&mut held(), &mesh(&[1, 2, 3, 4, 5, 6]), &rounds), [(4, 4, "held")]);
+    assert_eq!(story(&mut quarantine_of_one(), &mesh(&[1, 2, 3, 4, 5, 6]), &rounds), [(4, 4, "held")]);
     // With two, none may.
     let rounds = [1, 2, 3, 1, 2].map(|target| (BY_ONE, target));
     assert_eq!(story(&mut Quarantine::default(), &mesh(&[1, 2]), &rounds), [(4, 1, "spared")]);
@@ -163,22 +163,22 @@ fn words_over_a_minute_old_do_not_count() {
 }
 
 fn agree(quarantine: &mut Quarantine, from: i64, times: usize) -> Vec<(i64, QuarantineChange)> {
-    let heard = (from..).take(times).filter_map(|second| {
+    let changes = (from..).take(times).filter_map(|second| {
         quarantine.apply_shadow_round(PLACE, true, target(1, 1, 1), at(second)).map(|turn| (second, turn))
     });
-    heard.collect()
+    changes.collect()
 }
 
 #[test]
-fn ten_agreeing_words_let_it_out() {
-    let mut quarantine = held();
+fn ten_agreeing_outcomes_end_a_quarantine() {
+    let mut quarantine = quarantine_of_one();
     assert_eq!(agree(&mut quarantine, 10, 10), [(19, QuarantineChange::Released)]);
     assert!(!quarantine.is_quarantined(PLACE));
 }
 
 #[test]
-fn five_calm_minutes_and_three_agreeing_words_let_it_out() {
-    let mut quarantine = held();
+fn five_calm_minutes_and_three_agreeing_outcomes_end_a_quarantine() {
+    let mut quarantine = quarantine_of_one();
     agree(&mut quarantine, 10, 2);
     assert_eq!(quarantine.poll_timeout(), None, "two outcomes are too few, whatever the time");
     agree(&mut quarantine, 20, 1);
@@ -189,8 +189,8 @@ fn five_calm_minutes_and_three_agreeing_words_let_it_out() {
 }
 
 #[test]
-fn a_dispute_in_quarantine_begins_the_waiting_anew() {
-    let mut quarantine = held();
+fn a_dispute_in_quarantine_restarts_the_waiting_time() {
+    let mut quarantine = quarantine_of_one();
     agree(&mut quarantine, 10, 9);
     quarantine.apply_shadow_round(PLACE, false, target(1, 1, 1), at(30));
     assert_eq!(agree(&mut quarantine, 40, 9), []);
@@ -199,7 +199,7 @@ fn a_dispute_in_quarantine_begins_the_waiting_anew() {
 
 #[test]
 fn shadow_rounds_from_before_the_quarantine_or_of_long_ago_do_not_count() {
-    let mut quarantine = held();
+    let mut quarantine = quarantine_of_one();
     assert!(!quarantine.counts_shadow_round(PLACE, at(3), at(10)));
     assert!(quarantine.counts_shadow_round(PLACE, at(5), at(125)));
     assert!(!quarantine.counts_shadow_round(PLACE, at(5), at(126)));
@@ -209,8 +209,8 @@ fn shadow_rounds_from_before_the_quarantine_or_of_long_ago_do_not_count() {
 }
 
 #[test]
-fn a_place_that_is_enrolled_no_more_is_forgotten() {
-    let mut quarantine = held();
+fn a_vantage_that_is_no_longer_enrolled_is_removed() {
+    let mut quarantine = quarantine_of_one();
     quarantine.retain_enrolled(&mesh(&[1, 2, 3]));
     assert!(quarantine.is_quarantined(PLACE));
     quarantine.retain_enrolled(&Mesh::default());
@@ -228,7 +228,7 @@ fn is_held(rounds: &[(u64, u128)], accounts: usize) -> bool {
 }
 
 #[test]
-fn one_account_puts_no_place_in_where_others_have_monitors() {
+fn one_account_alone_quarantines_no_vantage() {
     let alone = [1, 2, 3, 4, 5, 6, 7, 8].map(|host| (host, 1));
     for accounts in [2, 3, 100] {
         assert!(!is_held(&alone, accounts), "of {accounts}");
@@ -244,11 +244,11 @@ fn one_account_puts_no_place_in_where_others_have_monitors() {
 }
 
 #[test]
-fn one_account_keeps_no_place_in_where_others_have_monitors() {
+fn one_account_alone_prolongs_no_quarantine() {
     let customer = |quarantine: &mut Quarantine, account, second| {
         quarantine.apply_shadow_round(PLACE, false, target(1, account, 3), at(second))
     };
-    let mut quarantine = held();
+    let mut quarantine = quarantine_of_one();
     for second in 10..19 {
         assert_eq!(customer(&mut quarantine, 7, second), None);
         assert_eq!(agree(&mut quarantine, second, 1), []);
@@ -256,14 +256,14 @@ fn one_account_keeps_no_place_in_where_others_have_monitors() {
     customer(&mut quarantine, 7, 19);
     assert_eq!(agree(&mut quarantine, 19, 1), [(19, QuarantineChange::Released)]);
     // Three of three accounts within five minutes suffice.
-    let mut quarantine = held();
+    let mut quarantine = quarantine_of_one();
     agree(&mut quarantine, 10, 9);
     for (account, second) in [(7, 30), (8, 31), (7, 32), (9, 33)] {
         assert_eq!(customer(&mut quarantine, account, second), None);
     }
     assert_eq!(agree(&mut quarantine, 40, 9), []);
     // Disputes of two of them are five minutes old by then, so the vantage counts as undisputed.
-    let mut quarantine = held();
+    let mut quarantine = quarantine_of_one();
     agree(&mut quarantine, 10, 9);
     for (account, second) in [(7, 30), (8, 31)] {
         assert_eq!(customer(&mut quarantine, account, second), None);
@@ -272,9 +272,9 @@ fn one_account_keeps_no_place_in_where_others_have_monitors() {
 }
 
 #[test]
-fn a_place_in_quarantine_that_is_away_counts_still() {
-    let (mut quarantine, whole) = (held(), mesh(&[1, 2, 3, 4, 5]));
-    let away = |place: &Vantage| Vantage { connected: place.no != PLACE, ..*place };
+fn a_disconnected_quarantined_vantage_still_counts() {
+    let (mut quarantine, whole) = (quarantine_of_one(), mesh(&[1, 2, 3, 4, 5]));
+    let away = |vantage: &Vantage| Vantage { connected: vantage.no != PLACE, ..*vantage };
     let without = Mesh::new(whole.vantages().iter().map(away));
     let rounds = [1, 2, 3, 1, 2].map(|target| (&[(4, false), (2, true), (3, true)][..], target));
     assert_eq!(story(&mut quarantine, &without, &rounds), [(4, 4, "spared")]);
@@ -283,24 +283,25 @@ fn a_place_in_quarantine_that_is_away_counts_still() {
 
 proptest! {
     #[test]
-    fn a_place_is_put_in_only_where_a_third_of_the_connected_has_room(
+    fn a_vantage_is_quarantined_only_below_a_third_of_the_connected(
         acts in prop::collection::vec((0..9_u16, 0..9_u16, any::<bool>()), 1..400),
     ) {
         let mut places = mesh(&[1, 2, 3, 1, 2, 3, 1, 2, 3]).vantages().to_vec();
         let mut quarantine = Quarantine::default();
         for (second, (first, other, toggles)) in (0..).zip(acts) {
-            let found = places.iter_mut().find(|place| place.no == VantageNo(first + 1));
-            if let Some(place) = found.filter(|_| toggles && other < 3) {
-                place.connected = !place.connected;
+            let found = places.iter_mut().find(|vantage| vantage.no == VantageNo(first + 1));
+            if let Some(vantage) = found.filter(|_| toggles && other < 3) {
+                vantage.connected = !vantage.connected;
             }
-            let laid = places.iter().map(|place| Vantage { quarantined: quarantine.is_quarantined(place.no), ..*place });
+            let laid = places.iter().map(|it| Vantage { quarantined: quarantine.is_quarantined(it.no), ..*it });
             let mesh = Mesh::new(laid.collect::<Vec<_>>());
-            let seen = [(first % 4 + 1, false), ((first + 1) % 9 + 1, true), ((first + 2) % 9 + 1, true)];
-            let turns = quarantine.apply_round(&round(&seen), target(other.into(), 1, 1), &mesh, at(second));
-            let connected = mesh.vantages().iter().filter(|place| place.connected).count();
-            let held = quarantine.suspected().quarantined.len();
+            let outcomes = [(first % 4 + 1, false), ((first + 1) % 9 + 1, true), ((first + 2) % 9 + 1, true)];
+            let turns = quarantine.apply_round(&round(&outcomes), target(other.into(), 1, 1), &mesh, at(second));
+            let connected = mesh.vantages().iter().filter(|vantage| vantage.connected).count();
+            let quarantined = quarantine.suspected().quarantined.len();
             let is_put_in = turns.iter().any(|(_, turn)| matches!(turn, QuarantineChange::Quarantined(_)));
-            prop_assert!(!is_put_in || held * VANTAGES_PER_QUARANTINED <= connected, "{held} of {connected}");
+            let is_within = quarantined * VANTAGES_PER_QUARANTINED <= connected;
+            prop_assert!(!is_put_in || is_within, "{quarantined} of {connected}");
         }
     }
 }

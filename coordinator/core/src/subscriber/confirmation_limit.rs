@@ -53,7 +53,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_accounts_pace_grows_with_those_who_confirmed_up_to_a_bound() {
+    fn an_accounts_limit_grows_with_confirmed_subscribers_up_to_a_bound() {
         for (asker, confirmed, pace) in [
             (ConfirmationOrigin::Owner, 0, 20),
             (ConfirmationOrigin::Owner, 30, 50),

@@ -5,7 +5,6 @@ use std::net::IpAddr;
 
 use ::url::Url;
 
-use crate::account;
 use crate::destination::delivery_url::public_url;
 use crate::id::MonitorId;
 use crate::text;
@@ -121,7 +120,7 @@ pub fn read_monitors(ids: Option<&[String]>, on_page: &BTreeSet<MonitorId>) -> R
 /// An email address in plain ASCII, which every mail server accepts, without characters that have a meaning
 /// in a header.
 fn read_email(text: &str) -> Result<SubscriberAddress, Rule> {
-    let email = account::parse_email(text)?;
+    let email = text::parse_email(text)?;
     let no_email = || "must be an email address".to_owned();
     let (name, host) = email.rsplit_once('@').ok_or_else(no_email)?;
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-/=?^_`{|}~.".contains(&byte);
@@ -151,16 +150,21 @@ mod tests {
         [1, 2].map(MonitorId::from_u128).into()
     }
 
-    fn ask(email: Option<&str>, url: Option<&str>, monitors: Option<&[&str]>) -> Result<ValidSubscription, String> {
+    fn validate(
+        email: Option<&str>,
+        url: Option<&str>,
+        monitors: Option<&[&str]>,
+    ) -> Result<ValidSubscription, String> {
         let owned = |text: &str| text.to_owned();
         let monitors = monitors.map(|ids| ids.iter().map(|id| owned(id)).collect());
-        let ask = SubscriptionRequest { email: email.map(owned), url: url.map(owned), monitors };
-        ask.validate(&page(), &|address| address.is_loopback().then_some("loopback"))
+        let validate = SubscriptionRequest { email: email.map(owned), url: url.map(owned), monitors };
+        validate
+            .validate(&page(), &|address| address.is_loopback().then_some("loopback"))
             .map_err(|faults| faults.to_string())
     }
 
     #[test]
-    fn a_mailbox_is_plain_and_has_a_public_name() {
+    fn an_email_address_is_plain_and_has_a_public_domain() {
         for (email, fits) in [
             ("ann@example.com", true),
             (" Ann.B+x@Example.COM ", true),
@@ -176,14 +180,14 @@ mod tests {
             ("a..b@example.com", false),
             ("änn@example.com", false),
         ] {
-            assert_eq!(ask(Some(email), None, None).is_ok(), fits, "{email:?}");
+            assert_eq!(validate(Some(email), None, None).is_ok(), fits, "{email:?}");
         }
-        let asked = ask(Some("Ann@EXAMPLE.com"), None, None).unwrap();
-        assert_eq!(asked.address, SubscriberAddress::Email("Ann@example.com".to_owned()));
+        let valid = validate(Some("Ann@EXAMPLE.com"), None, None).unwrap();
+        assert_eq!(valid.address, SubscriberAddress::Email("Ann@example.com".to_owned()));
     }
 
     #[test]
-    fn a_webhook_is_an_address_of_the_web_that_nobody_refuses() {
+    fn a_webhook_needs_a_public_url() {
         for (url, fits) in [
             ("https://hooks.example/a?b=c", true),
             ("http://8.8.8.8:8080/", true),
@@ -196,17 +200,17 @@ mod tests {
             ("ftp://hooks.example/", false),
             ("gopher:x", false),
         ] {
-            assert_eq!(ask(None, Some(url), None).is_ok(), fits, "{url}");
+            assert_eq!(validate(None, Some(url), None).is_ok(), fits, "{url}");
         }
     }
 
     #[test]
-    fn one_contact_is_one_however_it_is_spelled() {
-        let plain = |email, url| ask(email, url, None).unwrap().address.normalized();
+    fn spellings_of_one_contact_are_normalized_alike() {
+        let plain = |email, url| validate(email, url, None).unwrap().address.normalized();
         assert_eq!(plain(Some("Ann@Example.com"), None), plain(Some(" ann@example.COM"), None));
         assert_eq!(plain(None, Some("HOOKS.example#x")), plain(None, Some("https://hooks.example:443/")));
         assert_ne!(plain(None, Some("hooks.example/a")), plain(None, Some("hooks.example/A")));
-        let receiver = |email| ask(Some(email), None, None).unwrap().address.mailbox_key();
+        let receiver = |email| validate(Some(email), None, None).unwrap().address.mailbox_key();
         assert_eq!(receiver("ann+1@example.com"), receiver("Ann+2@example.com"));
         assert_eq!(receiver("a.nn+1@gmail.com"), receiver("ann@googlemail.com"));
         assert_ne!(receiver("a.nn@example.com"), receiver("ann@example.com"));
@@ -214,17 +218,20 @@ mod tests {
     }
 
     #[test]
-    fn one_address_and_monitors_of_the_page_are_asked_for() {
+    fn one_contact_and_monitors_of_the_page_are_required() {
         let one = MonitorId::from_u128(1).to_string();
         let foreign = MonitorId::from_u128(9).to_string();
-        let told = |result: Result<ValidSubscription, String>| result.unwrap_err();
-        assert_eq!(told(ask(None, None, None)), "email is required");
-        assert_eq!(told(ask(Some("a@b.example"), Some("b.example"), None)), "url must not be sent together with email");
+        let error = |result: Result<ValidSubscription, String>| result.unwrap_err();
+        assert_eq!(error(validate(None, None, None)), "email is required");
+        assert_eq!(
+            error(validate(Some("a@b.example"), Some("b.example"), None)),
+            "url must not be sent together with email"
+        );
         for ids in [&[foreign.as_str()][..], &[one.as_str(), "x"]] {
-            assert_eq!(told(ask(Some("a@b.example"), None, Some(ids))), "monitors must be monitors of this page");
+            assert_eq!(error(validate(Some("a@b.example"), None, Some(ids))), "monitors must be monitors of this page");
         }
-        assert_eq!(told(ask(Some("a@b.example"), None, Some(&[]))), "monitors must name at least one monitor");
-        let asked = ask(Some("a@b.example"), None, Some(&[&one, &one])).unwrap();
-        assert_eq!(asked.monitors, Some(vec![MonitorId::from_u128(1)]));
+        assert_eq!(error(validate(Some("a@b.example"), None, Some(&[]))), "monitors must name at least one monitor");
+        let valid = validate(Some("a@b.example"), None, Some(&[&one, &one])).unwrap();
+        assert_eq!(valid.monitors, Some(vec![MonitorId::from_u128(1)]));
     }
 }

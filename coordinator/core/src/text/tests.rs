@@ -23,7 +23,7 @@ fn lines_are_bounded_in_characters_after_trimming() {
 }
 
 #[test]
-fn names_that_nobody_sees_and_characters_that_turn_text_around_are_refused() {
+fn invisible_names_and_direction_overrides_are_rejected() {
     for name in
         ["\u{200d}", "\u{3164}", "\u{2800}\u{2800}", "\u{e0020}", "\u{ad}", "\u{200e}\u{200f}", "\u{fe0f}", "\u{115f}"]
     {
@@ -105,7 +105,7 @@ fn hosts_are_names_or_canonical_addresses() {
 }
 
 #[test]
-fn urls_get_a_scheme_and_keep_their_writing() {
+fn urls_get_a_scheme_and_are_kept_as_written() {
     for (text, url, at) in [
         ("https://example.com", "https://example.com", "example.com"),
         ("example.com", "https://example.com", "example.com"),
@@ -146,7 +146,7 @@ fn urls_get_a_scheme_and_keep_their_writing() {
 }
 
 #[test]
-fn user_info_is_taken_out_of_a_url() {
+fn user_info_is_removed_from_a_url() {
     let read = parse_web_url("https://us%40er:p%C3%A4ss@example.com/x").unwrap();
     assert_eq!(read.url, "https://example.com/x");
     assert_eq!(read.user_info, Some(("us@er".to_owned(), "päss".to_owned())));
@@ -185,14 +185,14 @@ fn headers_have_plain_names_and_bounded_size() {
 
 proptest! {
     #[test]
-    fn a_host_that_was_read_reads_as_itself(text in ".{0,40}|[a-z0-9.:-]{0,40}") {
+    fn parsing_a_parsed_host_changes_nothing(text in ".{0,40}|[a-z0-9.:-]{0,40}") {
         if let Ok(read) = host(&text) {
             prop_assert_eq!(host(&read), Ok(read));
         }
     }
 
     #[test]
-    fn a_url_that_was_read_reads_as_itself(text in ".{0,60}|[a-z]{0,6}(:|://)?[a-z0-9@:./%-]{0,40}") {
+    fn parsing_a_parsed_url_changes_nothing(text in ".{0,60}|[a-z]{0,6}(:|://)?[a-z0-9@:./%-]{0,40}") {
         if let Ok(read) = parse_web_url(&text) {
             let again = parse_web_url(&read.url).unwrap();
             prop_assert_eq!((&again.url, &again.host), (&read.url, &read.host));

@@ -1,6 +1,7 @@
 //! Web URLs: http and https only, with `https://` as the default scheme.
 
-use ::url::{Host, Url};
+use ::url::Url;
+use parallax_primitives::host::Host;
 
 use crate::validation::Rule;
 
@@ -44,13 +45,9 @@ pub fn parse_web_url(text: &str) -> Result<WebUrl, Rule> {
     if !matches!(url.scheme(), "http" | "https") {
         return Err(no_url());
     }
-    let host = match url.host().ok_or_else(no_url)? {
-        Host::Domain(name) => {
-            let ascii = super::host::domain_name(name).map_err(|_| no_url())?;
-            super::host::in_script_of(&ascii, authority(&text))
-        }
-        Host::Ipv4(address) => address.to_string(),
-        Host::Ipv6(address) => address.to_string(),
+    let host = match Host::from_url(&url.host().ok_or_else(no_url)?).map_err(|_| no_url())? {
+        Host::Name(name) => super::host::in_script_of(name.as_str(), authority(&text)),
+        Host::Ip(address) => address.to_string(),
     };
     if url.port() == Some(0) {
         return Err(no_url());

@@ -100,7 +100,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_way_to_write_a_moment_is_read_as_the_one_in_full(
+        fn every_notation_of_a_timestamp_is_read_as_the_full_one(
             millis in 0..253_402_300_800_000_i64, whole in 0..3_u8, minutes in -1439..=1439_i32, zero in 0..3_u8,
             ways in any::<[u8; 4]>(),
         ) {
@@ -118,7 +118,7 @@ mod tests {
         }
 
         #[test]
-        fn what_is_read_says_all_that_a_moment_needs(text in "[0-9]{2,8}[-:]?[0-9]{0,2}[Tt ]?[0-9:.,]{0,9}[Zz+-]?[0-9:]{0,6}") {
+        fn parsed_timestamps_are_complete(text in "[0-9]{2,8}[-:]?[0-9]{0,2}[Tt ]?[0-9:.,]{0,9}[Zz+-]?[0-9:]{0,6}") {
             if Timestamp::parse_iso(&text).is_some() {
                 let digits = text.bytes().filter(u8::is_ascii_digit).count();
                 prop_assert!(digits >= 12, "year, month, day, hour and minute: {}", text);
@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_moment_or_may_be_several_is_refused() {
+    fn invalid_and_ambiguous_timestamps_are_rejected() {
         for text in [
             "2026-11-27T12:46:00", // no offset
             "2026-11-27T12:46:00 +01:00",

@@ -9,9 +9,9 @@ fn failed(second: i64, reason: ProbeReason) -> (RoundFacts, Timestamp) {
     (RoundFacts { started, reason, was_pending: false, interval: MINUTE }, started + 200)
 }
 
-fn hear(lane: &mut RegionState, second: i64, reason: ProbeReason, word: RoundOutcome) -> RegionTransition {
+fn apply(region_state: &mut RegionState, second: i64, reason: ProbeReason, outcome: RoundOutcome) -> RegionTransition {
     let (round, now) = failed(second, reason);
-    lane.apply_outcome(word, round, now)
+    region_state.apply_outcome(outcome, round, now)
 }
 
 #[test]
@@ -24,9 +24,12 @@ fn two_failed_rounds_five_seconds_apart_are_down_and_four_for_a_second_round() {
         (180, ProbeReason::Scheduled, RegionTransition::WentDown),
         (181, ProbeReason::Scheduled, RegionTransition::FirstFailure),
     ] {
-        let mut lane = RegionState::default();
-        assert_eq!(hear(&mut lane, 100, ProbeReason::Scheduled, RoundOutcome::Failed), RegionTransition::FirstFailure);
-        assert_eq!(hear(&mut lane, 100 + gap, reason, RoundOutcome::Failed), turn, "{gap} s, {reason:?}");
+        let mut region_state = RegionState::default();
+        assert_eq!(
+            apply(&mut region_state, 100, ProbeReason::Scheduled, RoundOutcome::Failed),
+            RegionTransition::FirstFailure
+        );
+        assert_eq!(apply(&mut region_state, 100 + gap, reason, RoundOutcome::Failed), turn, "{gap} s, {reason:?}");
     }
 }
 
@@ -38,26 +41,26 @@ fn a_dispute_breaks_the_run_and_an_unconfirmed_round_does_not() {
         (RoundOutcome::Unconfirmed, RegionTransition::WentDown),
         (RoundOutcome::Inconclusive, RegionTransition::WentDown),
     ] {
-        let mut lane = RegionState::default();
-        hear(&mut lane, 100, ProbeReason::Scheduled, RoundOutcome::Failed);
-        hear(&mut lane, 130, ProbeReason::Scheduled, between);
-        assert_eq!(hear(&mut lane, 160, ProbeReason::Scheduled, RoundOutcome::Failed), turn, "{between:?}");
+        let mut region_state = RegionState::default();
+        apply(&mut region_state, 100, ProbeReason::Scheduled, RoundOutcome::Failed);
+        apply(&mut region_state, 130, ProbeReason::Scheduled, between);
+        assert_eq!(apply(&mut region_state, 160, ProbeReason::Scheduled, RoundOutcome::Failed), turn, "{between:?}");
     }
 }
 
 #[test]
-fn a_round_is_noted_once_and_in_any_order() {
-    let mut lane = RegionState::default();
+fn a_round_is_recorded_once_in_any_order() {
+    let mut region_state = RegionState::default();
     for number in [100, 102, 101, 165, 103, 292, 611] {
-        assert!(lane.record_round(number), "{number}");
+        assert!(region_state.record_round(number), "{number}");
     }
     for number in [611, 292, 165, 103, 102, 101, 100] {
-        assert!(!lane.record_round(number), "{number}");
+        assert!(!region_state.record_round(number), "{number}");
     }
     for number in [110, 164, 166, 291, 293, 610] {
-        assert!(lane.record_round(number), "{number}");
+        assert!(region_state.record_round(number), "{number}");
     }
-    assert!(!lane.record_round(99), "too old to tell");
+    assert!(!region_state.record_round(99), "too old to tell");
 }
 
 #[test]

@@ -23,13 +23,13 @@ impl SimulatedDay {
             DayAction::Over(name) => self.target_states.retain(|(other, ..)| *other != name),
             DayAction::Connect(index, on) => self.connect(index, on),
             DayAction::Quarantine(index, on) => {
-                self.agents[index].place.quarantined = on;
+                self.agents[index].vantage.quarantined = on;
                 self.mesh_changed();
             }
             DayAction::Revoke(index) => {
                 let agent = &mut self.agents[index];
                 agent.enrolled = false;
-                agent.place.connected = false;
+                agent.vantage.connected = false;
                 agent.connection += 1;
                 agent.plan += 1;
                 agent.unsent.clear();
@@ -51,10 +51,10 @@ impl SimulatedDay {
                 let frozen = self.process.as_mut().and_then(|process| process.frozen.take());
                 if let Some(since) = frozen {
                     // Edits made meanwhile are read before anything is judged.
-                    let (covered, watch) = (self.windows > 0, self.plan.watch.clone());
+                    let (covered, settings) = (self.windows > 0, self.plan.settings.clone());
                     self.step(|machine, step| machine.handle_window(covered, step));
                     self.step(|machine, step| machine.handle_absence(since, step));
-                    let edited = self.process.as_ref().is_some_and(|process| *process.machine.settings() != watch);
+                    let edited = self.process.as_ref().is_some_and(|process| *process.machine.settings() != settings);
                     if edited {
                         self.take_edit();
                     }
@@ -66,11 +66,11 @@ impl SimulatedDay {
                 let covered = self.windows > 0;
                 self.step(|machine, step| machine.handle_window(covered, step));
             }
-            DayAction::Threshold(threshold) => self.edit(|watch| watch.slow_threshold_ms = threshold),
-            DayAction::Uptime(regions) => self.edit(|watch| watch.uptime_regions = regions),
-            DayAction::Retarget => self.edit(|watch| watch.revision += 1),
-            DayAction::Interval(interval) => self.edit(|watch| watch.interval_ms = interval),
-            DayAction::Pause(paused) => self.edit(|watch| watch.paused = paused),
+            DayAction::Threshold(threshold) => self.edit(|settings| settings.slow_threshold_ms = threshold),
+            DayAction::Uptime(regions) => self.edit(|settings| settings.uptime_regions = regions),
+            DayAction::Retarget => self.edit(|settings| settings.revision += 1),
+            DayAction::Interval(interval) => self.edit(|settings| settings.interval_ms = interval),
+            DayAction::Pause(paused) => self.edit(|settings| settings.paused = paused),
             DayAction::Skew(skew) => {
                 let jump = skew - self.skew;
                 self.skew = skew;
@@ -98,18 +98,18 @@ impl SimulatedDay {
     /// Checks that after half an hour without changes the state is known, and announced unless a window covers it.
     pub(super) fn judge(&mut self, mood: DayTargetState) {
         let Some(process) = &self.process else { panic!("it runs") };
-        let (mesh, watch) = (self.mesh(), &self.plan.watch);
-        let confirmed = parallax_core::confirmation::can_confirm(watch, &mesh);
-        let seen = watch.pinned.is_none_or(|pinned| mesh.enrolled_regions().contains(pinned));
+        let (mesh, settings) = (self.mesh(), &self.plan.settings);
+        let confirmed = parallax_core::confirmation::can_confirm(settings, &mesh);
+        let seen = settings.pinned.is_none_or(|pinned| mesh.enrolled_regions().contains(pinned));
         let wanted = match mood {
-            _ if watch.paused || !seen => MonitorStatus::Unknown,
+            _ if settings.paused || !seen => MonitorStatus::Unknown,
             DayTargetState::Refuses | DayTargetState::Hangs | DayTargetState::OwnFault if !confirmed => {
                 return;
             }
             DayTargetState::Refuses | DayTargetState::Hangs | DayTargetState::OwnFault => MonitorStatus::Down,
             DayTargetState::Up(latency) => {
-                let slow = watch.slow_threshold_ms.is_some_and(|threshold| latency > threshold);
-                if slow && watch.kind.has_latency() { MonitorStatus::Slow } else { MonitorStatus::Up }
+                let slow = settings.slow_threshold_ms.is_some_and(|threshold| latency > threshold);
+                if slow && settings.kind.has_latency() { MonitorStatus::Slow } else { MonitorStatus::Up }
             }
         };
         assert_eq!(process.machine.status(), wanted, "the state must be known: {mood:?}");
@@ -121,7 +121,7 @@ impl SimulatedDay {
     }
 
     pub(super) fn edit(&mut self, change: impl FnOnce(&mut parallax_core::effective::EffectiveSettings)) {
-        change(&mut self.plan.watch);
+        change(&mut self.plan.settings);
         self.take_edit();
         self.assign();
     }
@@ -129,9 +129,9 @@ impl SimulatedDay {
     /// Passes the current settings to the machine. What was announced before a pause is over without an alert.
     pub(super) fn take_edit(&mut self) {
         if self.is_up() {
-            let watch = self.plan.watch.clone();
+            let settings = self.plan.settings.clone();
             self.commit();
-            self.step(|machine, step| machine.handle_edit(watch, step));
+            self.step(|machine, step| machine.handle_edit(settings, step));
             self.forget_while_paused();
         }
     }
@@ -144,10 +144,10 @@ impl SimulatedDay {
 
     pub(super) fn connect(&mut self, index: usize, on: bool) {
         let agent = &mut self.agents[index];
-        if !agent.enrolled || agent.place.connected == on || (on && self.process.is_none()) {
+        if !agent.enrolled || agent.vantage.connected == on || (on && self.process.is_none()) {
             return;
         }
-        agent.place.connected = on;
+        agent.vantage.connected = on;
         agent.connection += 1;
         let unsent: Vec<(u64, Observation)> =
             agent.unsent.iter().map(|(number, seen)| (*number, seen.clone())).collect();

@@ -19,22 +19,22 @@ impl SimulatedDay {
             return;
         }
         let mesh = self.mesh();
-        let watch = &self.plan.watch;
+        let settings = &self.plan.settings;
         let host = "example.com".to_owned();
-        let check = match watch.kind {
+        let check = match settings.kind {
             CheckKind::Domain => Check::Domain(DomainCheck { host, warn_days: 30 }),
             CheckKind::Certificate => Check::Certificate(CertificateCheck { host, port: 443, warn_days: 14 }),
             CheckKind::Component => Check::Component(ComponentCheck { url: host, component: None }),
             _ => Check::Tcp(TcpCheck { host, port: 443 }),
         };
-        let scheduled = ScheduledMonitor::new(watch, 1, &Arc::new(check));
+        let scheduled = ScheduledMonitor::new(settings, 1, &Arc::new(check));
         for index in 0..self.agents.len() {
             let agent = &mut self.agents[index];
-            if !agent.place.connected {
+            if !agent.vantage.connected {
                 continue;
             }
-            agent.share = scheduled.as_ref().and_then(|scheduled| assign::share(scheduled, &mesh, agent.place.no));
-            agent.revision = self.plan.watch.revision;
+            agent.share = scheduled.as_ref().and_then(|scheduled| assign::share(scheduled, &mesh, agent.vantage.no));
+            agent.revision = self.plan.settings.revision;
             agent.plan += 1;
             self.schedule_next_round(index);
         }
@@ -76,13 +76,13 @@ impl SimulatedDay {
 
     /// Results of a vantage that runs the check now, in real time.
     pub(super) fn check(&self, index: usize, round: Option<u64>) -> Vec<Observation> {
-        let Agent { place, revision, .. } = &self.agents[index];
+        let Agent { vantage, revision, .. } = &self.agents[index];
         let started = Timestamp::from_millis(self.now);
         let seen = |outcome, after| Observation {
             revision: *revision,
-            region: place.region,
-            vantage: place.no,
-            network: place.network,
+            region: vantage.region,
+            vantage: vantage.no,
+            network: vantage.network,
             round,
             started,
             ended: started + after,
@@ -90,9 +90,9 @@ impl SimulatedDay {
         };
         let sees = |seen: &FaultScope| match seen {
             FaultScope::Everywhere => true,
-            FaultScope::Region(region) => place.region == *region,
-            FaultScope::Network(network) => place.network == *network,
-            FaultScope::Place(no) => place.no == *no,
+            FaultScope::Region(region) => vantage.region == *region,
+            FaultScope::Network(network) => vantage.network == *network,
+            FaultScope::Vantage(no) => vantage.no == *no,
         };
         let mood =
             self.target_states.iter().rev().find(|(_, who, _)| sees(who)).map_or(DayTargetState::Up(80), |it| it.2);
@@ -121,7 +121,7 @@ impl SimulatedDay {
         if self.agents[index].connection != connection || self.process.is_none() {
             return;
         }
-        if !self.agents[index].place.connected {
+        if !self.agents[index].vantage.connected {
             return;
         }
         if !self.is_up() {
@@ -129,9 +129,9 @@ impl SimulatedDay {
             return;
         }
         let finished = seen.outcome != ProbeOutcome::Pending;
-        let quarantined = self.agents[index].place.quarantined;
-        let pinned = self.plan.watch.pinned;
-        let left_out = quarantined || self.plan.watch.paused || pinned.is_some_and(|it| it != seen.region);
+        let quarantined = self.agents[index].vantage.quarantined;
+        let pinned = self.plan.settings.pinned;
+        let left_out = quarantined || self.plan.settings.paused || pinned.is_some_and(|it| it != seen.region);
         if let (true, Some(round)) = (left_out, seen.round) {
             self.excused.insert((self.invariants.lane(seen.region), round));
         }

@@ -67,11 +67,11 @@ impl Invariants {
                 }
                 EventKind::DeadlineExtended(moved) => assert!(moved.deadline > moved.before),
                 EventKind::FlappingEnded(steady) => {
-                    let told = match steady.aspect {
+                    let expected = match steady.aspect {
                         Aspect::Availability => MonitorStatus::Down,
                         Aspect::Speed => MonitorStatus::Slow,
                     };
-                    assert_eq!(steady.is_bad, self.announced == told, "the steady state is the one last announced");
+                    assert_eq!(steady.is_bad, self.announced == expected, "the steady state is the one last announced");
                     assert!(steady.flapping.changes >= MIN_CHANGES);
                 }
                 other => panic!("a machine reports no {other:?}"),
@@ -106,7 +106,7 @@ impl Invariants {
             RoundOutcome::Passed | RoundOutcome::Disputed => self.break_runs(report.region, report.started),
             RoundOutcome::Failed => {
                 if let Some((second, ProbeOutcome::Failed(..))) = &report.second {
-                    let network = |place: VantageNo| self.networks.get(&place).copied();
+                    let network = |vantage: VantageNo| self.networks.get(&vantage).copied();
                     assert_ne!(
                         network(*second),
                         network(report.first_vantage),
@@ -169,7 +169,7 @@ impl Invariants {
             }
             (MonitorStatus::Up, AlertKind::WentSlow) => MonitorStatus::Slow,
             (MonitorStatus::Down, AlertKind::StillDown) => MonitorStatus::Down,
-            (told, alert) => panic!("{alert:?} is announced while {told:?}: {change:?}"),
+            (expected, alert) => panic!("{alert:?} is announced while {expected:?}: {change:?}"),
         };
         self.announced = next;
     }

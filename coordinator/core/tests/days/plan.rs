@@ -29,7 +29,7 @@ pub(crate) enum FaultScope {
     Everywhere,
     Region(Region),
     Network(NetworkNo),
-    Place(VantageNo),
+    Vantage(VantageNo),
 }
 
 /// Action at a given time.
@@ -62,8 +62,8 @@ pub(crate) enum DayAction {
 
 /// Plan of one day.
 pub(crate) struct DayPlan {
-    pub(crate) watch: EffectiveSettings,
-    pub(crate) places: Vec<Vantage>,
+    pub(crate) settings: EffectiveSettings,
+    pub(crate) vantages: Vec<Vantage>,
     pub(crate) acts: Vec<(i64, DayAction)>,
     /// Set if rounds keep their numbers all day.
     pub(crate) numbered: bool,
@@ -73,9 +73,10 @@ pub(crate) struct DayPlan {
 
 impl DayPlan {
     pub(crate) fn of(chance: &mut SeededRandom) -> Self {
-        let places = places(chance);
-        let watch = watch(chance, &places);
-        let mut plan = Self { watch, places, acts: Vec::new(), numbered: true, lost: chance.pick(&[20, 100, 1000]) };
+        let vantages = vantages(chance);
+        let settings = settings(chance, &vantages);
+        let mut plan =
+            Self { settings, vantages, acts: Vec::new(), numbered: true, lost: chance.pick(&[20, 100, 1000]) };
         let (skews, revokes) = (chance.one_in(4), chance.one_in(4));
         plan.numbered = !skews;
         let calm = 30 * MINUTE;
@@ -93,7 +94,7 @@ impl DayPlan {
         }
         if revokes {
             let at = chance.within(0, DAY);
-            plan.acts.push((at, DayAction::Revoke(chance.index(plan.places.len()))));
+            plan.acts.push((at, DayAction::Revoke(chance.index(plan.vantages.len()))));
         }
         // Actions at the same time are executed in the order in which they were drawn.
         plan.acts.sort_by_key(|(at, _)| *at);
@@ -107,12 +108,12 @@ impl DayPlan {
         for _ in 0..chance.within(0, 8) {
             let at = chance.within(from, to);
             let name = chance.next();
-            let place = self.places[chance.index(self.places.len())];
+            let vantage = self.vantages[chance.index(self.vantages.len())];
             let seen = match chance.within(0, 6) {
                 0..=2 => FaultScope::Everywhere,
-                3 => FaultScope::Region(place.region),
-                4 => FaultScope::Network(place.network),
-                _ => FaultScope::Place(place.no),
+                3 => FaultScope::Region(vantage.region),
+                4 => FaultScope::Network(vantage.network),
+                _ => FaultScope::Vantage(vantage.no),
             };
             let mood = chance.pick(&[
                 DayTargetState::Refuses,
@@ -125,12 +126,12 @@ impl DayPlan {
             put(at + chance.span(SECOND / 2, 40 * MINUTE), DayAction::Over(name));
         }
         for _ in 0..chance.within(0, 5) {
-            let (at, index) = (chance.within(from, to), chance.index(self.places.len()));
+            let (at, index) = (chance.within(from, to), chance.index(self.vantages.len()));
             put(at, DayAction::Connect(index, false));
             put(at + chance.span(SECOND, 60 * MINUTE), DayAction::Connect(index, true));
         }
         if chance.one_in(3) {
-            let (at, index) = (chance.within(from, to), chance.index(self.places.len()));
+            let (at, index) = (chance.within(from, to), chance.index(self.vantages.len()));
             put(at, DayAction::Quarantine(index, true));
             put(at + 5 * MINUTE, DayAction::Quarantine(index, false));
         }
@@ -150,7 +151,7 @@ impl DayPlan {
             self.acts.push((at + chance.span(MINUTE, 3 * HOUR), DayAction::Window(false)));
         }
         if chance.one_in(2) {
-            let set = chance.pick(&self.places).region;
+            let set = chance.pick(&self.vantages).region;
             let act = match chance.within(0, 7) {
                 6 => {
                     self.numbered = false;
@@ -180,11 +181,11 @@ impl DayPlan {
     }
 }
 
-fn places(chance: &mut SeededRandom) -> Vec<Vantage> {
+fn vantages(chance: &mut SeededRandom) -> Vec<Vantage> {
     let regions = chance.index(Region::ALL.len()) + 1;
     let networks = chance.pick(&[2_u16, 3, 4]);
     let count = chance.index(7) + 3;
-    let place = |index: usize, chance: &mut SeededRandom| {
+    let vantage = |index: usize, chance: &mut SeededRandom| {
         let no = u16::try_from(index).unwrap_or(0);
         // At least two networks.
         let network = if no < 2 { no } else { chance.pick(&[0, 1, 2, 3]) % networks };
@@ -197,17 +198,17 @@ fn places(chance: &mut SeededRandom) -> Vec<Vantage> {
             unfit: false,
         }
     };
-    (0..count).map(|index| place(index, chance)).collect()
+    (0..count).map(|index| vantage(index, chance)).collect()
 }
 
-fn watch(chance: &mut SeededRandom, places: &[Vantage]) -> EffectiveSettings {
+fn settings(chance: &mut SeededRandom, vantages: &[Vantage]) -> EffectiveSettings {
     let kind = match chance.within(0, 8) {
         0 => CheckKind::Domain,
         1 => CheckKind::Certificate,
         2 => CheckKind::Component,
         _ => CheckKind::Tcp,
     };
-    let region = chance.pick(places).region;
+    let region = chance.pick(vantages).region;
     EffectiveSettings {
         monitor: MonitorId::from_u128(u128::from(chance.next())),
         account: AccountId::from_u128(1),

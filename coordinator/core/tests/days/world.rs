@@ -41,7 +41,7 @@ enum Next {
 
 /// One agent.
 struct Agent {
-    place: Vantage,
+    vantage: Vantage,
     enrolled: bool,
     /// Incremented whenever its connection ends.
     connection: u64,
@@ -96,8 +96,8 @@ impl SimulatedDay {
         let mut chance = SeededRandom::new(seed);
         let plan = DayPlan::of(&mut chance);
         let start = 20_000 * DAY;
-        let agents = plan.places.iter().map(|place| Agent {
-            place: *place,
+        let agents = plan.vantages.iter().map(|vantage| Agent {
+            vantage: *vantage,
             enrolled: true,
             connection: 0,
             plan: 0,
@@ -105,8 +105,8 @@ impl SimulatedDay {
             revision: 1,
             unsent: BTreeMap::new(),
         });
-        let networks = plan.places.iter().map(|place| (place.no, place.network)).collect();
-        let mut held = Invariants::new(plan.watch.kind.is_regional(), networks);
+        let networks = plan.vantages.iter().map(|vantage| (vantage.no, vantage.network)).collect();
+        let mut held = Invariants::new(plan.settings.kind.is_regional(), networks);
         held.unique = plan.numbered;
         let mut world = Self {
             agents: agents.collect(),
@@ -151,7 +151,7 @@ impl SimulatedDay {
     }
 
     fn mesh(&self) -> Mesh {
-        Mesh::new(self.agents.iter().filter(|agent| agent.enrolled).map(|agent| agent.place))
+        Mesh::new(self.agents.iter().filter(|agent| agent.enrolled).map(|agent| agent.vantage))
     }
 
     fn is_up(&self) -> bool {
@@ -231,10 +231,10 @@ impl SimulatedDay {
     fn handle_outputs(&mut self, out: Vec<MachineOutput>) {
         let Some(process) = &mut self.process else { return };
         self.alive = Timestamp::from_millis(self.now + self.skew);
-        let mut asked = Vec::new();
+        let mut requests = Vec::new();
         for output in out {
             match &output {
-                MachineOutput::Probe(ask) => asked.push(*ask),
+                MachineOutput::Probe(ask) => requests.push(*ask),
                 MachineOutput::Event(what) => {
                     if let EventKind::StatusChanged(change) = &**what {
                         assert!(change.alert.is_none() || self.windows == 0, "no alerts during a window: {change:?}");
@@ -249,17 +249,17 @@ impl SimulatedDay {
             let life = self.life;
             self.schedule(self.now + COMMIT, Next::Commit(life));
         }
-        for ask in asked {
+        for ask in requests {
             self.questions.retain(|at| self.now - at < 60 * MINUTE);
             self.questions.push(self.now);
             assert!(self.questions.len() < QUESTIONS, "too many probe requests");
             if let Some((since, mood)) = self.calm {
-                let settled = self.now - since > 25 * MINUTE && self.plan.watch.kind == CheckKind::Tcp;
+                let settled = self.now - since > 25 * MINUTE && self.plan.settings.kind == CheckKind::Tcp;
                 let quiet = matches!(mood, DayTargetState::Up(_));
                 assert!(!settled || !quiet, "no probe requests while everything is up: {ask:?}");
             }
-            let index = self.agents.iter().position(|agent| agent.place.no == ask.vantage);
-            let index = index.filter(|index| self.agents[*index].place.connected);
+            let index = self.agents.iter().position(|agent| agent.vantage.no == ask.vantage);
+            let index = index.filter(|index| self.agents[*index].vantage.connected);
             let hop = self.chance.span(10, 400);
             match index {
                 Some(index) => {
@@ -307,16 +307,16 @@ impl SimulatedDay {
     fn begin(&mut self) {
         self.life += 1;
         let (now, mesh, mut out) = (self.wall(), Mesh::default(), Vec::new());
-        let watch = self.plan.watch.clone();
+        let settings = self.plan.settings.clone();
         let mut step = MachineStep { now, mesh: &mesh, out: &mut out };
         let mut machine = if self.written == MachineState::default() {
-            MonitorMachine::new(watch, &mut step)
+            MonitorMachine::new(settings, &mut step)
         } else {
             let mut written = self.written.clone();
             if self.windows > 0 {
                 written.begin_window();
             }
-            MonitorMachine::restore(watch, written, self.alive, &mut step)
+            MonitorMachine::restore(settings, written, self.alive, &mut step)
         };
         machine.handle_window(self.windows > 0, &mut step);
         self.journal.retain(|(at, _)| self.now - at < JOURNAL);
@@ -331,9 +331,9 @@ impl SimulatedDay {
         self.handle_outputs(out);
         self.forget_while_paused();
         // Agents reconnect one by one.
-        let there: Vec<usize> = (0..self.agents.len()).filter(|at| self.agents[*at].place.connected).collect();
+        let there: Vec<usize> = (0..self.agents.len()).filter(|at| self.agents[*at].vantage.connected).collect();
         for index in &there {
-            self.agents[*index].place.connected = false;
+            self.agents[*index].vantage.connected = false;
         }
         self.step(MonitorMachine::handle_mesh);
         for index in there {
@@ -350,7 +350,7 @@ impl SimulatedDay {
         if !self.plan.numbered {
             return;
         }
-        let old = u64::try_from((self.now - 10 * MINUTE) / i64::from(self.plan.watch.interval_ms)).unwrap_or(0);
+        let old = u64::try_from((self.now - 10 * MINUTE) / i64::from(self.plan.settings.interval_ms)).unwrap_or(0);
         let missing: Vec<&(Region, u64)> = self
             .ran
             .iter()

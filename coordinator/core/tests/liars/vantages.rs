@@ -16,10 +16,10 @@ pub(super) fn target(index: usize) -> CheckTarget {
 }
 
 /// Three to eight vantages on three networks or more, in one region or several.
-pub(super) fn places(chance: &mut SeededRandom) -> Vec<Vantage> {
+pub(super) fn vantages(chance: &mut SeededRandom) -> Vec<Vantage> {
     let regions = chance.index(4) + 1;
     let count = chance.index(6) + 3;
-    let place = |index: usize, chance: &mut SeededRandom| {
+    let vantage = |index: usize, chance: &mut SeededRandom| {
         let no = u16::try_from(index).unwrap();
         Vantage {
             no: VantageNo(no + 1),
@@ -30,5 +30,5 @@ pub(super) fn places(chance: &mut SeededRandom) -> Vec<Vantage> {
             unfit: false,
         }
     };
-    (0..count).map(|index| place(index, chance)).collect()
+    (0..count).map(|index| vantage(index, chance)).collect()
 }

@@ -17,7 +17,7 @@ use parallax_core::vantage::{Mesh, NetworkNo, Region, RegionSet, Vantage, Vantag
 
 use super::reports::assert_consistent;
 use super::seeded_random::SeededRandom;
-use super::vantages::{account, places, target};
+use super::vantages::{account, target, vantages};
 
 /// Length of a day: enough for six outages of every monitor.
 const END: i64 = 8 * HOUR;
@@ -64,7 +64,7 @@ pub(crate) struct SimulatedService {
     now: i64,
     queue: BTreeMap<(i64, u64), Next>,
     count: u64,
-    places: Vec<Vantage>,
+    vantages: Vec<Vantage>,
     liar: Option<(VantageNo, Lie)>,
     monitors: Vec<Monitor>,
     quarantine: Quarantine,
@@ -79,14 +79,14 @@ pub(crate) struct SimulatedService {
 impl SimulatedService {
     pub(crate) fn simulate(seed: u64, lie: Option<Lie>) -> Self {
         let mut chance = SeededRandom::new(seed);
-        let places = places(&mut chance);
-        let liar = lie.map(|lie| (places[chance.index(places.len())].no, lie));
+        let vantages = vantages(&mut chance);
+        let liar = lie.map(|lie| (vantages[chance.index(vantages.len())].no, lie));
         let mut world = Self {
             now: 20_000 * DAY,
             queue: BTreeMap::new(),
             count: 0,
-            mesh: Mesh::new(places.iter().copied()),
-            places,
+            mesh: Mesh::new(vantages.iter().copied()),
+            vantages,
             liar,
             monitors: Vec::new(),
             quarantine: Quarantine::default(),
@@ -97,9 +97,9 @@ impl SimulatedService {
         };
         let end = world.now + END;
         for index in 0..MONITORS {
-            let (watch, mut out) = (world.watch(index), Vec::new());
+            let (settings, mut out) = (world.settings(index), Vec::new());
             let mut step = MachineStep { now: world.moment(), mesh: &world.mesh, out: &mut out };
-            let machine = MonitorMachine::new(watch, &mut step);
+            let machine = MonitorMachine::new(settings, &mut step);
             let since = world.now;
             world.monitors.push(Monitor { machine, mood: Mood::Well, since, is_reported: true });
             world.handle_outputs(index, out);
@@ -126,7 +126,7 @@ impl SimulatedService {
         }
     }
 
-    fn watch(&mut self, index: usize) -> EffectiveSettings {
+    fn settings(&mut self, index: usize) -> EffectiveSettings {
         EffectiveSettings {
             monitor: MonitorId::from_u128(self.chance.next().into()),
             account: account(index),
@@ -149,8 +149,8 @@ impl SimulatedService {
     fn pin(&self) -> Option<Region> {
         let lies = self.liar.map(|(liar, _)| self.mesh.vantage(liar).unwrap().network);
         let networks = |region: &Region| -> BTreeSet<NetworkNo> {
-            let there = self.places.iter().filter(|place| place.region == *region);
-            there.map(|place| place.network).filter(|network| Some(*network) != lies).collect()
+            let there = self.vantages.iter().filter(|vantage| vantage.region == *region);
+            there.map(|vantage| vantage.network).filter(|network| Some(*network) != lies).collect()
         };
         Region::ALL.into_iter().find(|region| networks(region).len() >= 2)
     }
@@ -179,7 +179,7 @@ impl SimulatedService {
         self.now = at;
         if calm <= at {
             let free = self.quarantine.handle_timeout(self.moment()).into_iter();
-            self.apply_quarantine_changes(free.map(|place| (place, QuarantineChange::Released)).collect());
+            self.apply_quarantine_changes(free.map(|vantage| (vantage, QuarantineChange::Released)).collect());
         } else if let Some((_, index)) = machine.filter(|(due, _)| *due == at) {
             self.step(index, MonitorMachine::handle_timeout);
         } else if let Some((_, next)) = self.queue.pop_first() {
@@ -190,18 +190,18 @@ impl SimulatedService {
 
     fn handle(&mut self, next: Next) {
         match next {
-            Next::Due(index, place, plan, round) if plan == self.plan => {
-                self.schedule_next_round(index, place);
-                for seen in self.check(index, self.places[place], Some(round)) {
+            Next::Due(index, vantage, plan, round) if plan == self.plan => {
+                self.schedule_next_round(index, vantage);
+                for seen in self.check(index, self.vantages[vantage], Some(round)) {
                     let at = seen.ended.as_millis() + self.chance.span(10, 400);
                     self.schedule(at, Next::Result(index, seen));
                 }
             }
             Next::Due(..) => {}
             Next::Result(index, seen) => self.result(index, seen),
-            Next::Question(index, place, number) => {
-                let place = *self.mesh.vantage(place).unwrap();
-                for seen in self.check(index, place, None) {
+            Next::Question(index, vantage, number) => {
+                let vantage = *self.mesh.vantage(vantage).unwrap();
+                for seen in self.check(index, vantage, None) {
                     let at = seen.ended.as_millis() + self.chance.span(10, 400);
                     self.schedule(at, Next::Answer(index, number, seen));
                 }
@@ -217,7 +217,7 @@ impl SimulatedService {
                     "monitor {index} ({:?}): an outage of {} ms was not reported; vantages {:?}, liar {:?}",
                     monitor.machine.settings().pinned,
                     self.now - monitor.since,
-                    self.places.iter().map(|it| (it.no, it.region, it.network)).collect::<Vec<_>>(),
+                    self.vantages.iter().map(|it| (it.no, it.region, it.network)).collect::<Vec<_>>(),
                     self.liar
                 );
                 // A monitor that is still down because of a vantage that fails every check counts as reported.
@@ -228,12 +228,13 @@ impl SimulatedService {
     }
 
     fn result(&mut self, index: usize, seen: Observation) {
-        let (now, place) = (self.moment(), seen.vantage);
-        if self.mesh.vantage(place).unwrap().quarantined {
+        let (now, vantage) = (self.moment(), seen.vantage);
+        if self.mesh.vantage(vantage).unwrap().quarantined {
             let view = self.monitors[index].machine.view(&self.mesh, now);
             let agrees = view.agrees(&seen, &self.mesh);
-            let turn = agrees.and_then(|agrees| self.quarantine.apply_shadow_round(place, agrees, target(index), now));
-            self.apply_quarantine_changes(turn.map(|turn| (place, turn)).into_iter().collect());
+            let turn =
+                agrees.and_then(|agrees| self.quarantine.apply_shadow_round(vantage, agrees, target(index), now));
+            self.apply_quarantine_changes(turn.map(|turn| (vantage, turn)).into_iter().collect());
             return;
         }
         match self.monitors[index].machine.handle_plain_pass(&seen, now) {
@@ -306,9 +307,9 @@ impl SimulatedService {
     fn is_decided_by_three(&self, index: usize) -> bool {
         let pinned = self.monitors[index].machine.settings().pinned;
         let lies = self.liar.map(|(liar, _)| self.mesh.vantage(liar).unwrap().network);
-        let there = self.mesh.confirmers().filter(|place| pinned.is_none_or(|pinned| place.region == pinned));
+        let there = self.mesh.confirmers().filter(|vantage| pinned.is_none_or(|pinned| vantage.region == pinned));
         let honest: BTreeSet<NetworkNo> =
-            there.map(|place| place.network).filter(|network| Some(*network) != lies).collect();
+            there.map(|vantage| vantage.network).filter(|network| Some(*network) != lies).collect();
         honest.len() >= 2
     }
 
@@ -316,16 +317,17 @@ impl SimulatedService {
         if turns.is_empty() {
             return;
         }
-        for (place, turn) in turns {
+        for (vantage, turn) in turns {
             if let QuarantineChange::Quarantined(found) = turn {
-                let is_liar = self.liar.is_some_and(|(liar, lie)| liar == place && lie != Lie::Shunned);
-                assert!(is_liar, "an honest vantage is quarantined: {place:?}, {found:?}");
+                let is_liar = self.liar.is_some_and(|(liar, lie)| liar == vantage && lie != Lie::Shunned);
+                assert!(is_liar, "an honest vantage is quarantined: {vantage:?}, {found:?}");
                 self.is_liar_found = true;
             }
         }
         let held = self.quarantine.suspected().quarantined;
-        assert!(held.len() * 3 <= self.places.len(), "more than a third are quarantined");
-        let laid = self.places.iter().map(|place| Vantage { quarantined: held.contains_key(&place.no), ..*place });
+        assert!(held.len() * 3 <= self.vantages.len(), "more than a third are quarantined");
+        let laid =
+            self.vantages.iter().map(|vantage| Vantage { quarantined: held.contains_key(&vantage.no), ..*vantage });
         let before = std::mem::replace(&mut self.mesh, Mesh::new(laid.collect::<Vec<_>>()));
         if before.available_regions() != self.mesh.available_regions() {
             for index in 0..self.monitors.len() {
@@ -338,43 +340,43 @@ impl SimulatedService {
     fn assign_shares(&mut self) {
         self.plan += 1;
         for index in 0..self.monitors.len() {
-            for place in 0..self.places.len() {
-                self.schedule_next_round(index, place);
+            for vantage in 0..self.vantages.len() {
+                self.schedule_next_round(index, vantage);
             }
         }
     }
 
-    fn share(&self, index: usize, place: usize) -> Option<ScheduleShare> {
+    fn share(&self, index: usize, vantage: usize) -> Option<ScheduleShare> {
         let check = Check::Tcp(TcpCheck { host: format!("{index}.example"), port: 443 });
         let scheduled = ScheduledMonitor::new(self.monitors[index].machine.settings(), 1, &Arc::new(check))?;
-        assign::share(&scheduled, &self.mesh, self.places[place].no)
+        assign::share(&scheduled, &self.mesh, self.vantages[vantage].no)
     }
 
-    fn schedule_next_round(&mut self, index: usize, place: usize) {
-        let Some(share) = self.share(index, place) else { return };
+    fn schedule_next_round(&mut self, index: usize, vantage: usize) {
+        let Some(share) = self.share(index, vantage) else { return };
         let (interval, every) = (i64::from(share.interval_ms), i64::from(share.every));
         let mut round = (self.now - i64::from(share.offset_ms)).div_euclid(interval) + 1;
         while round.rem_euclid(every) != i64::from(share.from) {
             round += 1;
         }
         let at = round * interval + i64::from(share.offset_ms);
-        self.schedule(at, Next::Due(index, place, self.plan, round.unsigned_abs()));
+        self.schedule(at, Next::Due(index, vantage, self.plan, round.unsigned_abs()));
     }
 
     /// Results of a vantage that runs the check now, including the pending report.
-    fn check(&self, index: usize, place: Vantage, round: Option<u64>) -> Vec<Observation> {
+    fn check(&self, index: usize, vantage: Vantage, round: Option<u64>) -> Vec<Observation> {
         let started = self.moment();
         let seen = |outcome, after| Observation {
             revision: 1,
-            region: place.region,
-            vantage: place.no,
-            network: place.network,
+            region: vantage.region,
+            vantage: vantage.no,
+            network: vantage.network,
             round,
             started,
             ended: started + after,
             outcome,
         };
-        let mood = match self.liar.filter(|(liar, _)| *liar == place.no) {
+        let mood = match self.liar.filter(|(liar, _)| *liar == vantage.no) {
             Some((_, Lie::Passes)) => Mood::Well,
             Some((_, Lie::Fails)) => Mood::Refuses,
             Some((_, Lie::Shunned)) if account(index) == account(0) => Mood::Refuses,

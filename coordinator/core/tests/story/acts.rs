@@ -8,7 +8,7 @@ use proptest::prelude::*;
 #[derive(Debug, Clone)]
 pub(crate) enum Act {
     Wait(i64),
-    Round { place: usize, outcome: ProbeOutcome, age: i64 },
+    Round { vantage: usize, outcome: ProbeOutcome, age: i64 },
     Again,
     Answer { which: usize, outcome: Option<ProbeOutcome> },
     Connect(usize, bool),
@@ -43,12 +43,12 @@ pub(crate) fn acts() -> impl Strategy<Value = Act> {
         8 => prop_oneof![0..6000_i64, Just(5000), 0..90_000_i64].prop_map(Act::Wait),
         1 => (100_000..700_000_i64).prop_map(Act::Wait),
         12 => (0..6_usize, outcomes(), prop_oneof![6 => Just(0_i64), 1 => -100_000..200_000_i64])
-            .prop_map(|(place, outcome, age)| Act::Round { place, outcome, age }),
+            .prop_map(|(vantage, outcome, age)| Act::Round { vantage, outcome, age }),
         1 => Just(Act::Again),
         20 => (0..4_usize, prop::option::weighted(0.9, outcomes()))
             .prop_map(|(which, outcome)| Act::Answer { which, outcome }),
-        2 => (0..6_usize, prop::bool::weighted(0.7)).prop_map(|(place, on)| Act::Connect(place, on)),
-        1 => (0..6_usize, any::<bool>()).prop_map(|(place, on)| Act::Quarantine(place, on)),
+        2 => (0..6_usize, prop::bool::weighted(0.7)).prop_map(|(vantage, on)| Act::Connect(vantage, on)),
+        1 => (0..6_usize, any::<bool>()).prop_map(|(vantage, on)| Act::Quarantine(vantage, on)),
         1 => (0..40_usize).prop_map(Act::Revoke),
         2 => prop_oneof![Just(0), 0..30_000_i64].prop_map(Act::Restart),
         1 => prop::option::of(prop_oneof![Just(30_u32), Just(500), Just(1000)]).prop_map(Act::Threshold),

@@ -13,18 +13,18 @@ use super::script::StoryLine;
 use super::text::{self, StoryResult, VantageNames};
 
 /// Plays a story whose vantages have been parsed.
-pub(crate) fn play(places: &[Vantage], cast: &VantageNames, lines: &[StoryLine<'_>]) -> StoryResult<()> {
+pub(crate) fn play(vantages: &[Vantage], cast: &VantageNames, lines: &[StoryLine<'_>]) -> StoryResult<()> {
     let mut quarantine = Quarantine::default();
     let hosts = lines.iter().flat_map(|line| line.words.iter().filter_map(|word| word.split_once('/')));
     let accounts = hosts.map(|(account, _)| account).collect::<BTreeSet<_>>().len().max(1);
     for line in lines {
         let at = |error: String| format!("line {}: {error}", line.number);
-        let told = turn(&mut quarantine, (places, accounts), cast, &line.words).map_err(at)?;
-        if told != line.expected {
-            return Err(at(format!("the result is {told:?}")));
+        let result = turn(&mut quarantine, (vantages, accounts), cast, &line.words).map_err(at)?;
+        if result != line.expected {
+            return Err(at(format!("the result is {result:?}")));
         }
         let held: BTreeSet<VantageNo> = quarantine.suspected().quarantined.into_keys().collect();
-        if held.len() * 3 > places.len() {
+        if held.len() * 3 > vantages.len() {
             return Err(at("more than a third are quarantined".to_owned()));
         }
     }
@@ -33,43 +33,43 @@ pub(crate) fn play(places: &[Vantage], cast: &VantageNames, lines: &[StoryLine<'
 
 fn turn(
     quarantine: &mut Quarantine,
-    (places, accounts): (&[Vantage], usize),
+    (vantages, accounts): (&[Vantage], usize),
     cast: &VantageNames,
     words: &[&str],
 ) -> StoryResult<Vec<String>> {
     let [when, words @ ..] = words else { return Err("a line must begin with a time".to_owned()) };
     let now = text::time(when)?;
-    let place = |name: &str| cast.find(name).ok_or_else(|| format!("unknown vantage '{name}'"));
+    let vantage = |name: &str| cast.find(name).ok_or_else(|| format!("unknown vantage '{name}'"));
     let held = quarantine.suspected().quarantined;
-    let laid = places.iter().map(|place| Vantage { quarantined: held.contains_key(&place.no), ..*place });
+    let laid = vantages.iter().map(|vantage| Vantage { quarantined: held.contains_key(&vantage.no), ..*vantage });
     let mesh = Mesh::new(laid.collect::<Vec<_>>());
     let turns: Vec<(VantageNo, QuarantineChange)> = match words {
         ["time", "passes"] => {
-            quarantine.handle_timeout(now).into_iter().map(|place| (place, QuarantineChange::Released)).collect()
+            quarantine.handle_timeout(now).into_iter().map(|vantage| (vantage, QuarantineChange::Released)).collect()
         }
-        [name, "agrees"] => shadow(quarantine, place(name)?, true, target("", accounts), now),
-        [name, "disagrees"] => shadow(quarantine, place(name)?, false, target("", accounts), now),
-        [name, "disagrees", "on", host] => shadow(quarantine, place(name)?, false, target(host, accounts), now),
+        [name, "agrees"] => shadow(quarantine, vantage(name)?, true, target("", accounts), now),
+        [name, "disagrees"] => shadow(quarantine, vantage(name)?, false, target("", accounts), now),
+        [name, "disagrees", "on", host] => shadow(quarantine, vantage(name)?, false, target(host, accounts), now),
         [host, seen @ ..] => {
-            let mut said = Vec::new();
+            let mut outcomes = Vec::new();
             for word in seen.join(" ").split(", ") {
                 let words: Vec<&str> = word.split_whitespace().collect();
                 let [name, doing @ ..] = words.as_slice() else {
                     return Err("a vantage without an outcome".to_owned());
                 };
-                said.push((place(name)?, text::outcome(doing)?));
+                outcomes.push((vantage(name)?, text::outcome(doing)?));
             }
-            quarantine.apply_round(&report(said, now)?, target(host, accounts), &mesh, now)
+            quarantine.apply_round(&report(outcomes, now)?, target(host, accounts), &mesh, now)
         }
         [] => return Err("an empty line".to_owned()),
     };
     let name = |no: VantageNo| cast.name(no).to_owned();
-    let say = |(place, turn): (VantageNo, QuarantineChange)| match turn {
+    let say = |(vantage, turn): (VantageNo, QuarantineChange)| match turn {
         QuarantineChange::Quarantined(found) => {
-            format!("{} is quarantined: {}", name(place), found.describe(name))
+            format!("{} is quarantined: {}", name(vantage), found.describe(name))
         }
-        QuarantineChange::Spared(found) => format!("{} is spared: {}", name(place), found.describe(name)),
-        QuarantineChange::Released => format!("{} is released", name(place)),
+        QuarantineChange::Spared(found) => format!("{} is spared: {}", name(vantage), found.describe(name)),
+        QuarantineChange::Released => format!("{} is released", name(vantage)),
     };
     Ok(turns.into_iter().map(say).collect())
 }
@@ -83,20 +83,20 @@ fn target(name: &str, accounts: usize) -> CheckTarget {
 
 fn shadow(
     quarantine: &mut Quarantine,
-    place: VantageNo,
+    vantage: VantageNo,
     agrees: bool,
     target: CheckTarget,
     now: Timestamp,
 ) -> Vec<(VantageNo, QuarantineChange)> {
-    quarantine.apply_shadow_round(place, agrees, target, now).map(|turn| (place, turn)).into_iter().collect()
+    quarantine.apply_shadow_round(vantage, agrees, target, now).map(|turn| (vantage, turn)).into_iter().collect()
 }
 
 /// Builds the report of a round with these outcomes, as a machine would.
-fn report(said: Vec<(VantageNo, ProbeOutcome)>, now: Timestamp) -> StoryResult<RoundReport> {
+fn report(outcomes: Vec<(VantageNo, ProbeOutcome)>, now: Timestamp) -> StoryResult<RoundReport> {
     let failed = |seen: &Option<(VantageNo, ProbeOutcome)>| matches!(seen, Some((_, ProbeOutcome::Failed(..))));
-    let mut said = said.into_iter();
-    let mut first = said.next();
-    let (mut second, mut third) = (said.next(), said.next());
+    let mut outcomes = outcomes.into_iter();
+    let mut first = outcomes.next();
+    let (mut second, mut third) = (outcomes.next(), outcomes.next());
     let word = if failed(&first) {
         if failed(&third) {
             std::mem::swap(&mut second, &mut third);

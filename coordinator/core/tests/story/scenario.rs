@@ -12,8 +12,8 @@ use crate::stage::{self, MachineStage};
 pub(crate) const START: Timestamp = Timestamp::from_millis(1_800_000_000_000);
 
 /// Vantages in Europe; those from the third on are in Asia.
-pub(crate) fn places(count: u16) -> Vec<Vantage> {
-    let place = |no| Vantage {
+pub(crate) fn vantages(count: u16) -> Vec<Vantage> {
+    let vantage = |no| Vantage {
         no: VantageNo(no),
         region: region(VantageNo(no)),
         network: NetworkNo(no),
@@ -21,16 +21,16 @@ pub(crate) fn places(count: u16) -> Vec<Vantage> {
         quarantined: false,
         unfit: false,
     };
-    (1..=count).map(place).collect()
+    (1..=count).map(vantage).collect()
 }
 
-pub(crate) fn region(place: VantageNo) -> Region {
-    if place.0 <= 2 { Region::Europe } else { Region::Asia }
+pub(crate) fn region(vantage: VantageNo) -> Region {
+    if vantage.0 <= 2 { Region::Europe } else { Region::Asia }
 }
 
-pub(crate) fn seen(place: VantageNo, round: Option<u64>, at: Timestamp, outcome: ProbeOutcome) -> Observation {
-    let (region, network) = (region(place), NetworkNo(place.0));
-    Observation { revision: 1, region, vantage: place, network, round, started: at, ended: at, outcome }
+pub(crate) fn seen(vantage: VantageNo, round: Option<u64>, at: Timestamp, outcome: ProbeOutcome) -> Observation {
+    let (region, network) = (region(vantage), NetworkNo(vantage.0));
+    Observation { revision: 1, region, vantage, network, round, started: at, ended: at, outcome }
 }
 
 pub(crate) fn refused() -> ProbeOutcome {
@@ -56,7 +56,7 @@ impl MonitorScenario {
     }
 
     pub(crate) fn of(count: u16) -> Self {
-        let (stage, out) = MachineStage::new(stage::effective_settings(CheckKind::Tcp, 60_000), places(count), START);
+        let (stage, out) = MachineStage::new(stage::effective_settings(CheckKind::Tcp, 60_000), vantages(count), START);
         let mut tale = Self { stage, requests: 0, alerts: Vec::new(), asia: None };
         tale.apply(out, START, &passed());
         assert_eq!(tale.stage.machine.status(), MonitorStatus::Up);
@@ -68,12 +68,12 @@ impl MonitorScenario {
         let mut left: std::collections::VecDeque<MachineOutput> = out.into();
         while let Some(output) = left.pop_front() {
             match output {
-                MachineOutput::Probe(ProbeRequest { number, vantage: place, .. }) => {
+                MachineOutput::Probe(ProbeRequest { number, vantage, .. }) => {
                     self.requests += 1;
                     assert!(self.requests < 200, "endless probe requests");
-                    let elsewhere = self.asia.clone().filter(|_| region(place) == Region::Asia);
+                    let elsewhere = self.asia.clone().filter(|_| region(vantage) == Region::Asia);
                     let Some(answer) = elsewhere.unwrap_or(Some(answer.clone())) else { continue };
-                    let seen = ProbeResponse::Observed(seen(place, None, now, answer));
+                    let seen = ProbeResponse::Observed(seen(vantage, None, now, answer));
                     left.extend(self.stage.respond(number, seen, now));
                 }
                 MachineOutput::Event(what) => {
@@ -90,9 +90,9 @@ impl MonitorScenario {
         self.round_of(1, now, outcome);
     }
 
-    pub(crate) fn round_of(&mut self, place: u16, now: Timestamp, outcome: &ProbeOutcome) {
+    pub(crate) fn round_of(&mut self, vantage: u16, now: Timestamp, outcome: &ProbeOutcome) {
         let round = now.as_millis().unsigned_abs() / 60_000;
-        let out = self.stage.observe(seen(VantageNo(place), Some(round), now, outcome.clone()), now);
+        let out = self.stage.observe(seen(VantageNo(vantage), Some(round), now, outcome.clone()), now);
         self.apply(out, now, outcome);
     }
 

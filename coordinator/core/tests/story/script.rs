@@ -94,9 +94,9 @@ impl Script {
                 if expects_time && at == now {
                     return Ok(out);
                 }
-                let said: Vec<String> =
+                let described: Vec<String> =
                     out.iter().filter_map(|output| Some(text::describe(output, &self.cast)?.required)).collect();
-                return Err(format!("unexpected at {}: {}", text::clock(at), said.join("; ")));
+                return Err(format!("unexpected at {}: {}", text::clock(at), described.join("; ")));
             }
             idle += 1;
             if idle > 1000 {
@@ -115,34 +115,34 @@ impl Script {
             }
             ["the", "coordinator", "starts"] => {
                 self.open.values_mut().for_each(|open| open.retain(|open| matches!(open, Open::Round(..))));
-                self.stage.places.iter_mut().for_each(|place| place.connected = false);
+                self.stage.vantages.iter_mut().for_each(|vantage| vantage.connected = false);
                 Ok(self.stage.start(now))
             }
             ["everybody", "connects"] => {
-                self.stage.places.iter_mut().for_each(|place| place.connected = true);
+                self.stage.vantages.iter_mut().for_each(|vantage| vantage.connected = true);
                 Ok(self.stage.mesh_changed(now))
             }
-            ["the", "monitor", "is", "paused"] => Ok(self.stage.edit(now, |watch| watch.paused = true)),
-            ["the", "monitor", "is", "resumed"] => Ok(self.stage.edit(now, |watch| watch.paused = false)),
+            ["the", "monitor", "is", "paused"] => Ok(self.stage.edit(now, |settings| settings.paused = true)),
+            ["the", "monitor", "is", "resumed"] => Ok(self.stage.edit(now, |settings| settings.paused = false)),
             ["a", "window", "begins"] => Ok(self.stage.step(now, |machine, step| machine.handle_window(true, step))),
             ["the", "window", "ends"] => Ok(self.stage.step(now, |machine, step| machine.handle_window(false, step))),
-            ["the", "target", "is", "changed"] => Ok(self.stage.edit(now, |watch| watch.revision += 1)),
+            ["the", "target", "is", "changed"] => Ok(self.stage.edit(now, |settings| settings.revision += 1)),
             ["set", setting, value] => {
-                let mut told = Ok(());
-                let out = self.stage.edit(now, |watch| told = text::set(watch, setting, value));
-                told.map(|()| out)
+                let mut result = Ok(());
+                let out = self.stage.edit(now, |settings| result = text::set(settings, setting, value));
+                result.map(|()| out)
             }
             ["the", "asked", doing @ ..] => {
                 let verb = doing.first().copied().unwrap_or_default();
                 let verb = if verb == "pass" { "passes".to_owned() } else { format!("{verb}s") };
                 let mut words = vec![verb.as_str()];
                 words.extend(doing.iter().skip(1));
-                let asked = |open: &Vec<Open>| matches!(open.first(), Some(Open::Ask(..)));
-                let places: Vec<VantageNo> =
-                    self.open.iter().filter(|(_, open)| asked(open)).map(|(place, _)| *place).collect();
+                let is_request = |open: &Vec<Open>| matches!(open.first(), Some(Open::Ask(..)));
+                let vantages: Vec<VantageNo> =
+                    self.open.iter().filter(|(_, open)| is_request(open)).map(|(vantage, _)| *vantage).collect();
                 let mut out = Vec::new();
-                for place in places {
-                    out.extend(self.report_result(place, &words)?);
+                for vantage in vantages {
+                    out.extend(self.report_result(vantage, &words)?);
                 }
                 Ok(out)
             }
@@ -157,15 +157,15 @@ impl Script {
             ["it", "is", "seen", how, "from", regions] => self.assert_seen(how, regions).map(|()| Vec::new()),
             ["it", "is", is @ ..] => self.assert_view(is).map(|()| Vec::new()),
             [name, "joins", region, network] => {
-                let place = self.cast.place(&[*name, *region, *network])?;
-                self.stage.places.push(place);
+                let vantage = self.cast.vantage(&[*name, *region, *network])?;
+                self.stage.vantages.push(vantage);
                 Ok(self.stage.mesh_changed(now))
             }
             [name, doing @ ..] => {
-                let place = self.cast.find(name).ok_or_else(|| format!("unknown vantage '{name}'"))?;
-                match self.change_vantage(place, doing) {
+                let vantage = self.cast.find(name).ok_or_else(|| format!("unknown vantage '{name}'"))?;
+                match self.change_vantage(vantage, doing) {
                     Some(()) => Ok(self.stage.mesh_changed(now)),
-                    None => self.report_result(place, doing),
+                    None => self.report_result(vantage, doing),
                 }
             }
             [] => Err("an empty line".to_owned()),
@@ -174,17 +174,17 @@ impl Script {
 
     fn change_vantage(&mut self, no: VantageNo, doing: &[&str]) -> Option<()> {
         if doing == ["is", "revoked"] {
-            self.stage.places.retain(|place| place.no != no);
+            self.stage.vantages.retain(|vantage| vantage.no != no);
             return Some(());
         }
-        let place = self.stage.places.iter_mut().find(|place| place.no == no)?;
+        let vantage = self.stage.vantages.iter_mut().find(|vantage| vantage.no == no)?;
         match doing {
-            ["disconnects"] => place.connected = false,
-            ["connects"] => place.connected = true,
-            ["is", "quarantined"] => place.quarantined = true,
-            ["is", "released"] => place.quarantined = false,
-            ["is", "unfit"] => place.unfit = true,
-            ["is", "fit"] => place.unfit = false,
+            ["disconnects"] => vantage.connected = false,
+            ["connects"] => vantage.connected = true,
+            ["is", "quarantined"] => vantage.quarantined = true,
+            ["is", "released"] => vantage.quarantined = false,
+            ["is", "unfit"] => vantage.unfit = true,
+            ["is", "fit"] => vantage.unfit = false,
             _ => return None,
         }
         Some(())
@@ -193,7 +193,8 @@ impl Script {
     /// Handles a result of a vantage: the response to its oldest unfinished check, or a scheduled round of its own.
     fn report_result(&mut self, no: VantageNo, doing: &[&str]) -> StoryResult<Vec<MachineOutput>> {
         let now = self.now;
-        let place = *self.stage.places.iter().find(|place| place.no == no).ok_or("the vantage is not enrolled")?;
+        let vantage =
+            *self.stage.vantages.iter().find(|vantage| vantage.no == no).ok_or("the vantage is not enrolled")?;
         if doing == ["again"] {
             let last = self.last.get(&no).cloned().ok_or("the vantage has no earlier result")?;
             return Ok(self.stage.observe(last, now));
@@ -247,7 +248,7 @@ impl Script {
                 (Some(round), started, None)
             }
         };
-        let Vantage { region, network, .. } = place;
+        let Vantage { region, network, .. } = vantage;
         let seen = Observation { revision, region, vantage: no, network, round, started, ended, outcome };
         Ok(match ask {
             Some(ask) => self.stage.respond(ask, ProbeResponse::Observed(seen), now),
@@ -258,8 +259,8 @@ impl Script {
         })
     }
 
-    fn take_open(&mut self, place: VantageNo, keep: bool) -> Option<Open> {
-        let open = self.open.entry(place).or_default();
+    fn take_open(&mut self, vantage: VantageNo, keep: bool) -> Option<Open> {
+        let open = self.open.entry(vantage).or_default();
         let first = *open.first()?;
         if !keep {
             open.remove(0);
@@ -278,12 +279,12 @@ impl Script {
 
     fn assert_view(&self, is: &[&str]) -> StoryResult<()> {
         let view = self.stage.machine.view(&self.stage.mesh(), self.now);
-        let mut shown = view.status.name().to_owned();
+        let mut text = view.status.name().to_owned();
         if let Some(since) = view.since {
-            shown.push_str(&format!(" since {}", text::clock(since)));
+            text.push_str(&format!(" since {}", text::clock(since)));
         }
         if let Some(from) = view.down_from.or(view.slow_from) {
-            shown.push_str(&format!(" from {}", from.iter().map(|region| region.name()).collect::<Vec<_>>().join("+")));
+            text.push_str(&format!(" from {}", from.iter().map(|region| region.name()).collect::<Vec<_>>().join("+")));
         }
         if is.first() == Some(&"disputed") || is == ["undisputed"] {
             let since = view.disputed_since.map(|at| format!("disputed since {}", text::clock(at)));
@@ -291,29 +292,29 @@ impl Script {
             return if is_so == is.join(" ") { Ok(()) } else { Err(format!("the state is '{is_so}'")) };
         }
         if view.unconfirmable {
-            shown.push_str(" unconfirmable");
+            text.push_str(" unconfirmable");
         }
         match &view.last_check {
-            None => shown.push_str(" never checked"),
+            None => text.push_str(" never checked"),
             Some(last) => {
                 let ok = if last.ok { "ok" } else { "failed" };
-                shown.push_str(&format!(" last {ok} at {}", text::clock(last.at)));
+                text.push_str(&format!(" last {ok} at {}", text::clock(last.at)));
                 if let Some(latency) = last.facts.latency_ms {
-                    shown.push_str(&format!(" in {latency}ms"));
+                    text.push_str(&format!(" in {latency}ms"));
                 }
                 if let Some(error) = &last.error {
-                    shown.push_str(&format!(" with {error}"));
+                    text.push_str(&format!(" with {error}"));
                 }
             }
         }
         if let Some(expires) = view.expires_at {
-            shown.push_str(&format!(" expiring {}", text::clock(expires)));
+            text.push_str(&format!(" expiring {}", text::clock(expires)));
         }
         let wanted = normal(&is.join(" "));
-        if shown == wanted || shown.starts_with(&format!("{wanted} ")) || shown.ends_with(&format!(" {wanted}")) {
+        if text == wanted || text.starts_with(&format!("{wanted} ")) || text.ends_with(&format!(" {wanted}")) {
             return Ok(());
         }
-        Err(format!("the state is '{shown}'"))
+        Err(format!("the state is '{text}'"))
     }
 
     fn assert_seen(&self, how: &str, regions: &str) -> StoryResult<()> {
@@ -329,8 +330,8 @@ impl Script {
     }
 
     fn compare(&self, out: &[MachineOutput], expected: &[&str]) -> StoryResult<()> {
-        let said: Vec<OutputText> = out.iter().filter_map(|output| text::describe(output, &self.cast)).collect();
-        let mut open: Vec<&OutputText> = said.iter().collect();
+        let described: Vec<OutputText> = out.iter().filter_map(|output| text::describe(output, &self.cast)).collect();
+        let mut open: Vec<&OutputText> = described.iter().collect();
         let mut listed = vec![OutputKind::Change];
         for wanted in expected {
             if *wanted == "nothing" {
@@ -344,31 +345,34 @@ impl Script {
             let mut parts = wanted.split(',').map(str::trim);
             let must = normal(parts.next().unwrap_or_default());
             let may: Vec<String> = parts.map(normal).collect();
-            let found = open
-                .iter()
-                .position(|said| said.required == must && may.iter().all(|part| said.optional.contains(part)));
+            let found = open.iter().position(|described| {
+                described.required == must && may.iter().all(|part| described.optional.contains(part))
+            });
             let Some(found) = found else {
-                return Err(format!("missing output '{wanted}'; all: {}", all(&said)));
+                return Err(format!("missing output '{wanted}'; all: {}", all(&described)));
             };
             listed.push(open.remove(found).kind);
         }
-        match open.iter().find(|said| listed.contains(&said.kind)) {
-            Some(more) => Err(format!("unexpected output '{}'; all: {}", more.required, all(&said))),
+        match open.iter().find(|described| listed.contains(&described.kind)) {
+            Some(more) => Err(format!("unexpected output '{}'; all: {}", more.required, all(&described))),
             None => Ok(()),
         }
     }
 }
 
-fn all(said: &[OutputText]) -> String {
-    if said.is_empty() {
+fn all(described: &[OutputText]) -> String {
+    if described.is_empty() {
         return "nothing".to_owned();
     }
-    let each = |said: &OutputText| {
-        let may =
-            if said.kind == OutputKind::Change { format!(" ({})", said.optional.join(", ")) } else { String::new() };
-        format!("\n    -> {}{may}", said.required)
+    let each = |described: &OutputText| {
+        let may = if described.kind == OutputKind::Change {
+            format!(" ({})", described.optional.join(", "))
+        } else {
+            String::new()
+        };
+        format!("\n    -> {}{may}", described.required)
     };
-    said.iter().map(each).collect()
+    described.iter().map(each).collect()
 }
 
 /// Normalizes the notation of times.

@@ -14,7 +14,7 @@ use parallax_core::vantage::{Mesh, Region, RegionSet, Vantage};
 
 /// A machine and its mesh.
 pub(crate) struct MachineStage {
-    pub(crate) places: Vec<Vantage>,
+    pub(crate) vantages: Vec<Vantage>,
     pub(crate) machine: MonitorMachine,
     /// Set to use the fast path for plain passes, as the engine does.
     pub(crate) fast: bool,
@@ -24,15 +24,19 @@ pub(crate) struct MachineStage {
 }
 
 impl MachineStage {
-    pub(crate) fn new(watch: EffectiveSettings, places: Vec<Vantage>, now: Timestamp) -> (Self, Vec<MachineOutput>) {
-        let mesh = Mesh::new(places.iter().copied());
+    pub(crate) fn new(
+        settings: EffectiveSettings,
+        vantages: Vec<Vantage>,
+        now: Timestamp,
+    ) -> (Self, Vec<MachineOutput>) {
+        let mesh = Mesh::new(vantages.iter().copied());
         let mut out = Vec::new();
-        let machine = MonitorMachine::new(watch, &mut MachineStep { now, mesh: &mesh, out: &mut out });
-        (Self { places, machine, fast: true, stopped: None, edited: None }, out)
+        let machine = MonitorMachine::new(settings, &mut MachineStep { now, mesh: &mesh, out: &mut out });
+        (Self { vantages, machine, fast: true, stopped: None, edited: None }, out)
     }
 
     pub(crate) fn mesh(&self) -> Mesh {
-        Mesh::new(self.places.iter().copied())
+        Mesh::new(self.vantages.iter().copied())
     }
 
     pub(crate) fn step(
@@ -48,7 +52,7 @@ impl MachineStage {
     }
 
     pub(crate) fn observe(&mut self, seen: Observation, now: Timestamp) -> Vec<MachineOutput> {
-        let quarantined = self.places.iter().any(|place| place.no == seen.vantage && place.quarantined);
+        let quarantined = self.vantages.iter().any(|vantage| vantage.no == seen.vantage && vantage.quarantined);
         if self.stopped.is_none()
             && self.fast
             && !quarantined
@@ -70,13 +74,13 @@ impl MachineStage {
     }
 
     pub(crate) fn edit(&mut self, now: Timestamp, change: impl FnOnce(&mut EffectiveSettings)) -> Vec<MachineOutput> {
-        let mut watch = self.edited.take().unwrap_or_else(|| self.machine.settings().clone());
-        change(&mut watch);
+        let mut settings = self.edited.take().unwrap_or_else(|| self.machine.settings().clone());
+        change(&mut settings);
         if self.stopped.is_some() {
-            self.edited = Some(watch);
+            self.edited = Some(settings);
             return Vec::new();
         }
-        self.step(now, |machine, step| machine.handle_edit(watch, step))
+        self.step(now, |machine, step| machine.handle_edit(settings, step))
     }
 
     pub(crate) fn mesh_changed(&mut self, now: Timestamp) -> Vec<MachineOutput> {
@@ -101,9 +105,9 @@ impl MachineStage {
         let state: MachineState = postcard::from_bytes(&written).unwrap();
         assert_eq!(&state, self.machine.state(), "the state survives a round trip");
         let (empty, mut out) = (Mesh::default(), Vec::new());
-        let watch = self.edited.take().unwrap_or_else(|| self.machine.settings().clone());
+        let settings = self.edited.take().unwrap_or_else(|| self.machine.settings().clone());
         self.machine =
-            MonitorMachine::restore(watch, state, away_since, &mut MachineStep { now, mesh: &empty, out: &mut out });
+            MonitorMachine::restore(settings, state, away_since, &mut MachineStep { now, mesh: &empty, out: &mut out });
         out.extend(self.mesh_changed(now));
         out
     }

@@ -73,41 +73,41 @@ pub(crate) fn monitor(words: &[&str]) -> StoryResult<EffectiveSettings> {
         .into_iter()
         .find(|known| known.name() == kind)
         .ok_or_else(|| format!("'{kind}' is not a monitor type"))?;
-    let mut watch = stage::effective_settings(kind, 60_000);
+    let mut settings = stage::effective_settings(kind, 60_000);
     let mut rest = words.get(1..).unwrap_or_default();
     while let [setting, value, after @ ..] = rest {
-        set(&mut watch, setting, value)?;
+        set(&mut settings, setting, value)?;
         rest = after;
     }
-    if rest.is_empty() { Ok(watch) } else { Err(format!("'{}' has no value", rest.join(" "))) }
+    if rest.is_empty() { Ok(settings) } else { Err(format!("'{}' has no value", rest.join(" "))) }
 }
 
 /// Sets one setting of a monitor.
-pub(crate) fn set(watch: &mut EffectiveSettings, setting: &str, value: &str) -> StoryResult<()> {
+pub(crate) fn set(settings: &mut EffectiveSettings, setting: &str, value: &str) -> StoryResult<()> {
     let number = |value: &str| value.parse::<u32>().map_err(|_| format!("'{value}' is not a number"));
     match setting {
-        "every" if watch.kind == CheckKind::Heartbeat => {
-            watch.interval_ms = 0;
-            watch.heartbeat = Some((span(value)?, watch.heartbeat.map_or(0, |(_, grace)| grace)));
+        "every" if settings.kind == CheckKind::Heartbeat => {
+            settings.interval_ms = 0;
+            settings.heartbeat = Some((span(value)?, settings.heartbeat.map_or(0, |(_, grace)| grace)));
         }
         "grace" => {
-            watch.heartbeat =
-                watch.heartbeat.map(|(period, _)| (period, 0)).zip(Some(span(value)?)).map(|((p, _), g)| (p, g))
+            settings.heartbeat =
+                settings.heartbeat.map(|(period, _)| (period, 0)).zip(Some(span(value)?)).map(|((p, _), g)| (p, g))
         }
-        "every" => watch.interval_ms = u32::try_from(span(value)?).unwrap_or(0),
-        "threshold" if value == "none" => watch.slow_threshold_ms = None,
+        "every" => settings.interval_ms = u32::try_from(span(value)?).unwrap_or(0),
+        "threshold" if value == "none" => settings.slow_threshold_ms = None,
         "threshold" => match value.split_once('=') {
             Some((name, value)) => {
-                watch.slow_thresholds.insert(region(name)?, number(value)?);
+                settings.slow_thresholds.insert(region(name)?, number(value)?);
             }
-            None => watch.slow_threshold_ms = Some(number(value)?),
+            None => settings.slow_threshold_ms = Some(number(value)?),
         },
-        "uptime" => watch.uptime_regions = if value == "all" { None } else { Some(regions(value)?) },
-        "latency" => watch.latency_regions = regions(value)?,
-        "pinned" => watch.pinned = if value == "nowhere" { None } else { Some(region(value)?) },
-        "repeat" if value == "off" => watch.repeat_minutes = None,
-        "repeat" => watch.repeat_minutes = u16::try_from(span(value)? / MINUTE).ok(),
-        "confirmation" if value == "repeat" => watch.confirmation = ConfirmationPolicy::Repeat,
+        "uptime" => settings.uptime_regions = if value == "all" { None } else { Some(regions(value)?) },
+        "latency" => settings.latency_regions = regions(value)?,
+        "pinned" => settings.pinned = if value == "nowhere" { None } else { Some(region(value)?) },
+        "repeat" if value == "off" => settings.repeat_minutes = None,
+        "repeat" => settings.repeat_minutes = u16::try_from(span(value)? / MINUTE).ok(),
+        "confirmation" if value == "repeat" => settings.confirmation = ConfirmationPolicy::Repeat,
         _ => return Err(format!("unknown setting '{setting} {value}'")),
     }
     Ok(())
@@ -122,7 +122,7 @@ pub(crate) struct VantageNames {
 
 impl VantageNames {
     /// Parses `fra1 europe A`.
-    pub(crate) fn place(&mut self, words: &[&str]) -> StoryResult<Vantage> {
+    pub(crate) fn vantage(&mut self, words: &[&str]) -> StoryResult<Vantage> {
         let [name, of, network] = words else { return Err("expected: place NAME REGION NETWORK".to_owned()) };
         self.names.push((*name).to_owned());
         let next = NetworkNo(self.networks.len() as u16 + 1);
@@ -145,8 +145,8 @@ impl VantageNames {
         self.networks.get(label).copied()
     }
 
-    pub(crate) fn name(&self, place: VantageNo) -> &str {
-        self.names.get(usize::from(place.0) - 1).map_or("nobody", String::as_str)
+    pub(crate) fn name(&self, vantage: VantageNo) -> &str {
+        self.names.get(usize::from(vantage.0) - 1).map_or("nobody", String::as_str)
     }
 }
 
@@ -203,7 +203,7 @@ pub(crate) enum OutputKind {
 
 /// Formats an output. Scheduled rounds that were also emitted as an event are listed once.
 pub(crate) fn describe(output: &MachineOutput, cast: &VantageNames) -> Option<OutputText> {
-    let said = |kind, must: String| Some(OutputText { kind, required: must, optional: Vec::new() });
+    let text = |kind, must: String| Some(OutputText { kind, required: must, optional: Vec::new() });
     match output {
         MachineOutput::Probe(ask) => {
             let what = match ask.reason {
@@ -214,19 +214,19 @@ pub(crate) fn describe(output: &MachineOutput, cast: &VantageNames) -> Option<Ou
                 ProbeReason::FollowUp => "to follow up",
                 ProbeReason::Scheduled | ProbeReason::Manual => "out of turn",
             };
-            said(OutputKind::Ask, format!("asks {} {what}", cast.name(ask.vantage)))
+            text(OutputKind::Ask, format!("asks {} {what}", cast.name(ask.vantage)))
         }
         MachineOutput::Reading(finished) => {
-            said(OutputKind::Round, format!("round {} {}", finished.region.name(), outcome_name(finished.outcome)))
+            text(OutputKind::Round, format!("round {} {}", finished.region.name(), outcome_name(finished.outcome)))
         }
         MachineOutput::Event(what) => match what.as_ref() {
             EventKind::StatusChanged(change) => Some(describe_change(change)),
-            EventKind::ScopeChanged(None) => said(OutputKind::Change, "scope everywhere".to_owned()),
+            EventKind::ScopeChanged(None) => text(OutputKind::Change, "scope everywhere".to_owned()),
             EventKind::ScopeChanged(Some(from)) => {
-                said(OutputKind::Change, format!("scope {}", describe_regions(*from)))
+                text(OutputKind::Change, format!("scope {}", describe_regions(*from)))
             }
             EventKind::DeadlineExtended(moved) => {
-                said(OutputKind::Change, format!("deadline moved to {}", clock(moved.deadline)))
+                text(OutputKind::Change, format!("deadline moved to {}", clock(moved.deadline)))
             }
             EventKind::Round(report) => {
                 let kind = match report.reason {
@@ -237,19 +237,19 @@ pub(crate) fn describe(output: &MachineOutput, cast: &VantageNames) -> Option<Ou
                     ProbeReason::Scheduled | ProbeReason::Confirm | ProbeReason::Manual => return None,
                 };
                 let (region, word) = (report.region.name(), outcome_name(report.round_outcome));
-                said(OutputKind::Round, format!("{kind} round {region} {word}"))
+                text(OutputKind::Round, format!("{kind} round {region} {word}"))
             }
             EventKind::FlappingEnded(steady) => {
                 let state = if steady.is_bad { "down" } else { "up" };
                 let (last, since) = (clock(steady.last_change), clock(steady.flapping.since));
                 let changes = steady.flapping.changes;
-                said(OutputKind::Change, format!("steady {state} since {last} after {changes} changes since {since}"))
+                text(OutputKind::Change, format!("steady {state} since {last} after {changes} changes since {since}"))
             }
             EventKind::Unjudged(unjudged) => {
                 let since = clock(unjudged.since);
-                said(OutputKind::Change, format!("unjudged since {since}: {}", unjudged.reason))
+                text(OutputKind::Change, format!("unjudged since {since}: {}", unjudged.reason))
             }
-            other => said(OutputKind::Change, format!("{other:?}")),
+            other => text(OutputKind::Change, format!("{other:?}")),
         },
     }
 }

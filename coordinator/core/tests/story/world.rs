@@ -33,7 +33,7 @@ enum Scope {
     Everywhere,
     Region(Region),
     Network(NetworkNo),
-    Place(VantageNo),
+    Vantage(VantageNo),
 }
 
 enum InTransit {
@@ -71,7 +71,7 @@ pub(crate) fn play(
         let from = text::time(when).map_err(at)?;
         world.run_until(from, cast);
         if !world.alerts.is_empty() {
-            return Err(at(format!("before this line came {:?}", world.said())));
+            return Err(at(format!("before this line came {:?}", world.describe_alerts())));
         }
         world.turn(words, cast).map_err(at)?;
         let next = lines.get(index + 1).and_then(|line| line.words.first());
@@ -111,14 +111,14 @@ pub(crate) fn measure(
     world.run_until(ends, cast);
     world.target_states.push((Scope::Everywhere, TargetState::Up(80)));
     world.run_until(ends + 60 * SECOND, cast);
-    let said = world.said();
+    let described = world.describe_alerts();
     // While regions recover one after the other, the scope shrinks.
     world.alerts.retain(|(at, _, what)| *at < ends || !what.starts_with("scope"));
     match world.alerts.as_slice() {
         [(down, _, went_down), (up, _, recovered)] if went_down == "DOWN went-down" && recovered == "UP recovered" => {
             Ok(AlertDelays { down: down.since(begins), up: up.since(ends) })
         }
-        _ => Err(format!("the alerts were {said:?}")),
+        _ => Err(format!("the alerts were {described:?}")),
     }
 }
 
@@ -148,11 +148,11 @@ impl StoryWorld {
             }
             ["the", "coordinator", "starts"] => {
                 self.away = false;
-                let was: Vec<bool> = self.stage.places.iter().map(|place| place.connected).collect();
-                self.stage.places.iter_mut().for_each(|place| place.connected = false);
+                let was: Vec<bool> = self.stage.vantages.iter().map(|vantage| vantage.connected).collect();
+                self.stage.vantages.iter_mut().for_each(|vantage| vantage.connected = false);
                 let mut out = self.stage.start(now);
-                for (place, connected) in self.stage.places.iter_mut().zip(was) {
-                    place.connected = connected;
+                for (vantage, connected) in self.stage.vantages.iter_mut().zip(was) {
+                    vantage.connected = connected;
                 }
                 out.extend(self.stage.mesh_changed(now));
                 out
@@ -172,7 +172,9 @@ impl StoryWorld {
                 } else if let Some(network) = cast.network(seen) {
                     Scope::Network(network)
                 } else {
-                    Scope::Place(cast.find(seen).ok_or_else(|| format!("unknown region, network or vantage '{seen}'"))?)
+                    Scope::Vantage(
+                        cast.find(seen).ok_or_else(|| format!("unknown region, network or vantage '{seen}'"))?,
+                    )
                 };
                 self.target_states.push((seen, mood));
                 Vec::new()
@@ -181,10 +183,10 @@ impl StoryWorld {
                 let no = cast.find(name).ok_or_else(|| format!("unknown vantage '{name}'"))?;
                 let connected = *doing == "connects";
                 self.stage
-                    .places
+                    .vantages
                     .iter_mut()
-                    .filter(|place| place.no == no)
-                    .for_each(|place| place.connected = connected);
+                    .filter(|vantage| vantage.no == no)
+                    .for_each(|vantage| vantage.connected = connected);
                 self.stage.mesh_changed(now)
             }
             _ => return Err(format!("unknown action '{}'", words.join(" "))),
@@ -219,48 +221,49 @@ impl StoryWorld {
     /// Sends agents their shares.
     fn assign(&mut self) {
         let mesh = self.stage.mesh();
-        let watch = self.stage.machine.settings();
+        let settings = self.stage.machine.settings();
         let scheduled = ScheduledMonitor {
-            monitor: watch.monitor,
-            account: watch.account,
+            monitor: settings.monitor,
+            account: settings.account,
             slot: 1,
-            revision: watch.revision,
+            revision: settings.revision,
             check: Arc::new(Check::Tcp(TcpCheck { host: "example.com".to_owned(), port: 443 })),
-            interval_ms: watch.interval_ms,
-            pinned: watch.pinned,
+            interval_ms: settings.interval_ms,
+            pinned: settings.pinned,
         };
-        let shares = self.stage.places.iter();
-        self.shares = shares.filter_map(|place| Some((*place, assign::share(&scheduled, &mesh, place.no)?))).collect();
+        let shares = self.stage.vantages.iter();
+        self.shares =
+            shares.filter_map(|vantage| Some((*vantage, assign::share(&scheduled, &mesh, vantage.no)?))).collect();
     }
 
     /// Runs the rounds that are due, whether the coordinator is running or not.
     fn begin_rounds(&mut self, before: Timestamp) {
-        for (place, share) in self.shares.clone() {
+        for (vantage, share) in self.shares.clone() {
             let (interval, offset) = (i64::from(share.interval_ms), i64::from(share.offset_ms));
             let round = (self.now.as_millis() - offset).div_euclid(interval);
             let due = Timestamp::from_millis(round * interval + offset);
             let round = round.unsigned_abs();
             let is_its_own = round % u64::from(share.every) == u64::from(share.from);
-            if due > before && is_its_own && self.begun.insert((place.no, round)) {
-                self.check(&place, Some(round), due, None);
+            if due > before && is_its_own && self.begun.insert((vantage.no, round)) {
+                self.check(&vantage, Some(round), due, None);
             }
         }
     }
 
     /// Runs a check at a vantage and sends its results through the mesh.
-    fn check(&mut self, place: &Vantage, round: Option<u64>, started: Timestamp, ask: Option<u32>) {
+    fn check(&mut self, vantage: &Vantage, round: Option<u64>, started: Timestamp, ask: Option<u32>) {
         let seen = |outcome, after| Observation {
             revision: 1,
-            region: place.region,
-            vantage: place.no,
-            network: place.network,
+            region: vantage.region,
+            vantage: vantage.no,
+            network: vantage.network,
             round,
             started,
             ended: started + after,
             outcome,
         };
         let facts = Measurements::default();
-        let said = match self.mood(place) {
+        let described = match self.mood(vantage) {
             TargetState::Up(latency) => {
                 let facts = Measurements { latency_ms: Some(latency), ..facts };
                 vec![seen(ProbeOutcome::Passed(facts), i64::from(latency))]
@@ -271,7 +274,7 @@ impl StoryWorld {
                 vec![seen(ProbeOutcome::Pending, 3 * SECOND), seen(ProbeOutcome::Failed(facts, timeout), 10 * SECOND)]
             }
         };
-        for seen in said {
+        for seen in described {
             let arrives = seen.ended + HOP;
             let news = ask.map_or_else(
                 || InTransit::Round(seen.clone()),
@@ -281,12 +284,12 @@ impl StoryWorld {
         }
     }
 
-    fn mood(&self, place: &Vantage) -> TargetState {
+    fn mood(&self, vantage: &Vantage) -> TargetState {
         let sees = |seen: &Scope| match seen {
             Scope::Everywhere => true,
-            Scope::Region(region) => place.region == *region,
-            Scope::Network(network) => place.network == *network,
-            Scope::Place(no) => place.no == *no,
+            Scope::Region(region) => vantage.region == *region,
+            Scope::Network(network) => vantage.network == *network,
+            Scope::Vantage(no) => vantage.no == *no,
         };
         self.target_states.iter().rev().find(|(seen, _)| sees(seen)).map_or(TargetState::Up(80), |(_, mood)| *mood)
     }
@@ -299,13 +302,16 @@ impl StoryWorld {
     fn take(&mut self, out: Vec<MachineOutput>, cast: &VantageNames) {
         for output in out {
             if let MachineOutput::Probe(ask) = &output {
-                match self.stage.places.iter().find(|place| place.no == ask.vantage && place.connected).copied() {
-                    Some(place) => self.check(&place, None, self.now + HOP, Some(ask.number)),
+                match self.stage.vantages.iter().find(|vantage| vantage.no == ask.vantage && vantage.connected).copied()
+                {
+                    Some(vantage) => self.check(&vantage, None, self.now + HOP, Some(ask.number)),
                     None => self.send(self.now, InTransit::Answer(ask.number, ProbeResponse::NoResponse)),
                 }
             }
-            if let Some(said) = text::describe(&output, cast).filter(|said| said.kind == OutputKind::Change) {
-                let words: Vec<&str> = said.required.split_whitespace().collect();
+            if let Some(described) =
+                text::describe(&output, cast).filter(|described| described.kind == OutputKind::Change)
+            {
+                let words: Vec<&str> = described.required.split_whitespace().collect();
                 let at = words.iter().position(|word| *word == "since");
                 let since = at.and_then(|at| text::time(words.get(at + 1)?).ok()).unwrap_or(self.now);
                 let rest: Vec<&str> = match at {
@@ -317,7 +323,7 @@ impl StoryWorld {
         }
     }
 
-    fn said(&self) -> Vec<String> {
+    fn describe_alerts(&self) -> Vec<String> {
         let say = |(at, since, what): &(Timestamp, Timestamp, String)| {
             format!("{what} at {} since {}", text::clock(*at), text::clock(*since))
         };
@@ -327,22 +333,22 @@ impl StoryWorld {
     /// Compares the alerts since `from` with the expected ones: complete, in order, in time, and with the right
     /// start.
     fn compare(&mut self, from: Timestamp, expected: &[&str]) -> StoryResult<()> {
-        let said = self.said();
-        let mut told = std::mem::take(&mut self.alerts);
+        let described = self.describe_alerts();
+        let mut taken = std::mem::take(&mut self.alerts);
         if expected.contains(&"scope changes") {
-            told.retain(|(.., what)| !what.starts_with("scope"));
+            taken.retain(|(.., what)| !what.starts_with("scope"));
         }
         let expected: Vec<&&str> =
             expected.iter().filter(|wanted| !["nothing", "scope changes"].contains(wanted)).collect();
-        if told.len() != expected.len() {
-            return Err(format!("the alerts were {said:?}"));
+        if taken.len() != expected.len() {
+            return Err(format!("the alerts were {described:?}"));
         }
-        for (wanted, (at, since, what)) in expected.into_iter().zip(told) {
+        for (wanted, (at, since, what)) in expected.into_iter().zip(taken) {
             let (must, within) = wanted.split_once(" within ").ok_or("an expectation must end with 'within …'")?;
             let until = from + text::span(within)?;
             let (must, earlier) = must.strip_suffix(" since earlier").map_or((must, false), |must| (must, true));
             if must != what || at > until || (since < from - TICK) != earlier || since > until {
-                return Err(format!("expected '{wanted}', but the alerts were {said:?}"));
+                return Err(format!("expected '{wanted}', but the alerts were {described:?}"));
             }
         }
         Ok(())

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use parallax_core::assign;
 use parallax_core::check::Check;
+use parallax_core::effective::regions_in_use;
 use parallax_core::event::MonitorStatus;
 use parallax_core::id::{AccountId, MonitorId, PageId};
 use parallax_core::vantage::{Mesh, RegionSet};
@@ -36,7 +36,7 @@ impl Machines {
         let slot = *self.slots.get(&monitor)?;
         let kept = self.get(slot)?;
         let watch = kept.machine.settings();
-        let regions = assign::regions_in_use(watch.kind, watch.pinned, mesh);
+        let regions = regions_in_use(watch.kind, watch.pinned, mesh);
         let (account, revision) = (watch.account, watch.revision);
         Some(CheckNowTarget { slot, account, revision, check: Arc::clone(&kept.check), regions })
     }

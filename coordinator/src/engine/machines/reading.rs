@@ -1,7 +1,7 @@
 //! Readings of finished rounds: the stored form, with the monitor's slot and the due time.
 
 use parallax_core::assign;
-use parallax_core::effective::EffectiveSettings;
+use parallax_core::effective::{EffectiveSettings, regions_in_use};
 use parallax_core::machine::FinishedRound;
 use parallax_core::observation::Reading;
 use parallax_core::time::{MINUTE, Timestamp};
@@ -20,7 +20,7 @@ pub(super) fn reading(
     mesh: &Mesh,
 ) -> Reading {
     let regions =
-        if watch.kind.is_regional() { assign::regions_in_use(watch.kind, watch.pinned, mesh) } else { RegionSet::NONE };
+        if watch.kind.is_regional() { regions_in_use(watch.kind, watch.pinned, mesh) } else { RegionSet::NONE };
     let offset = assign::offset_ms(spread, watch.interval_ms, regions, finished.region);
     let due = Timestamp::from_millis(assign::due_ms(offset, watch.interval_ms, finished.round));
     Reading {

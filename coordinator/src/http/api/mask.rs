@@ -1,6 +1,6 @@
 //! Masks for addresses and secrets that a reader may not use: enough stays visible to tell them apart.
 
-use parallax_core::destination::edit::MASK;
+use parallax_core::destination::MASK;
 use url::Url;
 
 /// Mask of a whole secret.

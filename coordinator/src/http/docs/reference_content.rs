@@ -8,11 +8,11 @@ use serde_json::Value;
 use super::curl_commands::curl;
 use super::schema_rows::Components;
 use crate::http::{HttpContext, legacy, mcp, openapi};
+use crate::markdown;
 use crate::views::api_reference::{
     ApiReference, ReferenceError, ReferenceGroup, ReferenceObject, ReferenceOperation, ReferencePlan as PlanRow,
     ReferenceRow, ReferenceTool, ReferenceWebhook, SAMPLES,
 };
-use crate::views::markdown;
 
 /// Builds the reference of the service behind that context.
 pub(super) fn reference(context: &HttpContext) -> ApiReference {

@@ -2,8 +2,8 @@
 
 use serde_json::{Map, Value};
 
+use crate::markdown;
 use crate::views::api_reference::ReferenceRow;
-use crate::views::markdown;
 
 /// The description's components, which references point to.
 pub(super) struct Components<'a>(pub(super) &'a Value);

@@ -13,8 +13,8 @@ use serde_json::Value;
 
 use super::incident_resource::{IncidentResource, UpdateResource};
 use super::mail::{HeadingColor, MailBody, MailContent};
-use super::{markdown, messages, text, time_format};
-use crate::plain_text::plain_text;
+use super::{messages, text, time_format};
+use crate::markdown::{plain_text, render_mail};
 
 /// Maximum length of a title or of a page's name in UTF-16 units; below, of the list of affected monitors.
 const MAX_NAME: usize = 140;
@@ -189,7 +189,7 @@ fn stable_title(news: &IncidentNotification<'_>) -> String {
 
 fn mail_body(written: &str) -> MailBody {
     let text = text::lines(written, MAX_BODY);
-    MailBody { html: markdown::render_html(&text), text: text::lines(&plain_text(&text, MAX_BODY), MAX_BODY) }
+    MailBody { html: render_mail(&text), text: text::lines(&plain_text(&text, MAX_BODY), MAX_BODY) }
 }
 
 fn facts(news: &IncidentNotification<'_>, language: Language) -> Vec<(&'static str, String)> {

@@ -20,7 +20,7 @@ catalogue! {
     /// placeholders are the event, a title and the page's name.
     #[derive(Debug, PartialEq, Eq)]
     pub(super) struct MailMessages {}
-    pub(super) words {
+    pub(super) texts {
         subject, fact, incident, update, resolved, planned, soon, begins, completed, cancelled, status, affected,
         impact, since, from, to, over, open, subscribed, unsubscribe, named, confirm, confirm_lead,
         confirm_link, confirm_note, alerts, alerts_lead, alerts_link, alerts_note, sign_in,

@@ -14,7 +14,6 @@ mod discord;
 pub mod incident_resource;
 pub mod incident_update;
 pub mod mail;
-mod markdown;
 mod messages;
 mod ntfy;
 pub mod operator_alert;

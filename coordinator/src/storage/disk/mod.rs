@@ -22,6 +22,7 @@ mod reader;
 mod rebuild;
 mod record;
 mod record_read;
+mod record_types;
 mod sealed_tree;
 mod sealing;
 mod snapshot;

@@ -97,6 +97,25 @@ fn a_newer_schema_is_refused() {
 }
 
 #[test]
+fn verification_reports_a_record_that_is_no_value_of_its_type() {
+    let folder = tempfile::tempdir().unwrap();
+    filled(folder.path(), 1);
+    let account = TestStore::open(folder.path()).unwrap().reader.accounts().unwrap().remove(0);
+    let key = layout::account(account.value.id);
+    let mut bytes = postcard::to_allocvec(&(account.revision, &account.value)).unwrap();
+    assert_eq!(bytes.pop(), Some(0), "the last field is not set");
+    for (end, is_readable) in [(&[][..], true), (&[0], true), (&[1], false), (&[0xff], false)] {
+        let changed = record::encode_bytes(&key, &[&bytes, end].concat(), None).unwrap();
+        let db = engine(folder.path());
+        db.insert(&key, changed.head).unwrap();
+        drop(db);
+        let verified = TestStore::open(folder.path()).unwrap().reader.verify();
+        assert_eq!(verified.is_ok(), is_readable, "{end:?}: {verified:?}");
+        assert!(is_readable || verified.unwrap_err().to_string().contains("can't be read"));
+    }
+}
+
+#[test]
 fn a_full_disk_stops_writes_and_not_reads() {
     let folder = tempfile::tempdir().unwrap();
     let before = filled(folder.path(), 2);

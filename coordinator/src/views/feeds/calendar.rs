@@ -6,7 +6,7 @@ use parallax_core::incident::cancelled::CancelledWindow;
 use parallax_core::page_view::IncidentView;
 
 use super::FeedSite;
-use crate::plain_text::plain_text;
+use crate::markdown::plain_text;
 use crate::views::messages::{fill, messages};
 
 /// Media type.

@@ -39,7 +39,7 @@ fn sent_after(edits: &[(Option<&str>, Option<&str>)]) -> Option<String> {
             ..CheckEdit::default()
         };
         let mut faults = ValidationErrors::new();
-        check = edit.validate(CheckKind::Http, check.as_ref(), "", &mut faults).map(|settled| settled.check);
+        check = edit.validate(CheckKind::Http, check.as_ref(), "", &mut faults).map(|valid| valid.check);
         assert!(faults.is_empty(), "{faults}");
     }
     let Some(Check::Http(http)) = check else { panic!("no http check") };
@@ -61,8 +61,8 @@ fn credentials_of_an_address_stay_with_it() {
 }
 
 #[test]
-fn names_are_shown_as_they_are_written_and_asked_in_ascii() {
-    for (kind, field, sent, shown, asked, target) in [
+fn names_are_displayed_as_written_and_queried_in_ascii() {
+    for (kind, field, sent, displayed, queried, target) in [
         (
             CheckKind::Dns,
             "host",
@@ -139,7 +139,7 @@ fn names_are_shown_as_they_are_written_and_asked_in_ascii() {
             panic!("{sent}: {faults}")
         };
         let seen = (host.as_deref(), check.host(), check.target());
-        assert_eq!(seen, (Some(shown), asked.to_owned(), target.to_owned()), "{sent}");
+        assert_eq!(seen, (Some(displayed), queried.to_owned(), target.to_owned()), "{sent}");
     }
     let mut faults = ValidationErrors::new();
     for kind in [CheckKind::Tcp, CheckKind::Ping, CheckKind::Certificate, CheckKind::Domain] {

@@ -23,19 +23,19 @@ fn edit(kind: &str) -> DestinationEdit {
 
 fn made(edit: &DestinationEdit) -> Result<Destination, String> {
     let monitors = BTreeSet::from([MonitorId::from_u128(1)]);
-    let around =
+    let context =
         DestinationContext { monitors: &monitors, account_email: "owner@example.com", forbidden_address: &|_| None };
-    edit.validate_new((DestinationId::from_u128(1), PageId::from_u128(2)), SECRET.to_owned(), &around, now())
+    edit.validate_new((DestinationId::from_u128(1), PageId::from_u128(2)), SECRET.to_owned(), &context, now())
         .map_err(|faults| faults.to_string())
 }
 
 fn changed(edit: &DestinationEdit, before: &Destination) -> Result<Destination, String> {
-    let around = DestinationContext {
+    let context = DestinationContext {
         monitors: &BTreeSet::new(),
         account_email: "owner@example.com",
         forbidden_address: &|_| None,
     };
-    edit.validate_edit(before, &around, later()).map_err(|faults| faults.to_string())
+    edit.validate_edit(before, &context, later()).map_err(|faults| faults.to_string())
 }
 
 fn webhook() -> DestinationEdit {
@@ -90,7 +90,7 @@ fn names_keep_their_length_and_hold_no_control_characters() {
 }
 
 #[test]
-fn tokens_chats_and_keys_keep_their_shape() {
+fn tokens_chats_and_keys_are_validated() {
     let bot = |token: &str| {
         made(&DestinationEdit { token: value(token), chat: value("@news_1"), ..edit("telegram") }).is_ok()
     };
@@ -167,7 +167,7 @@ fn an_edit_keeps_what_is_left_out_and_switches_on_again() {
 }
 
 #[test]
-fn a_new_secret_waits_for_a_day_and_a_second_one_takes_its_place() {
+fn a_new_secret_is_pending_for_a_day_and_a_second_one_replaces_it() {
     let before = made(&webhook()).unwrap();
     let after = before.rotated("whsec_BBBB".to_owned(), now()).unwrap();
     let secret = after.secrets().unwrap();
@@ -188,27 +188,27 @@ fn a_new_secret_waits_for_a_day_and_a_second_one_takes_its_place() {
 }
 
 #[test]
-fn a_mailbox_is_asked_unless_it_is_the_accounts_own_and_stays_asked_until_its_reader_says_so() {
+fn a_mailbox_other_than_the_accounts_own_needs_confirmation() {
     let to = |address: &str| DestinationEdit { to: value(address), ..DestinationEdit::default() };
     let of = |address: &str| made(&DestinationEdit { name: value("Ops"), kind: value("email"), ..to(address) });
     assert_eq!(made(&webhook()).unwrap().confirmation_sent_at(), None, "a webhook needs no confirmation");
     let own = of("Owner@Example.com").unwrap();
     assert_eq!((own.confirmation_sent_at(), &own.health), (None, &DeliveryHealth::default()));
-    let asked = of("owner+x@example.com").unwrap();
-    assert_eq!(asked.confirmation_sent_at(), Some(now()));
-    assert!(!asked.receives(AlertKind::WentDown, MonitorId::from_u128(1)));
+    let unconfirmed = of("owner+x@example.com").unwrap();
+    assert_eq!(unconfirmed.confirmation_sent_at(), Some(now()));
+    assert!(!unconfirmed.receives(AlertKind::WentDown, MonitorId::from_u128(1)));
     let after = |edit: &DestinationEdit, before: &Destination| changed(edit, before).unwrap().confirmation_sent_at();
     let named = DestinationEdit { name: value("Other"), ..DestinationEdit::default() };
     for (before, edit, wanted) in [
-        (&asked, &named, Some(now())),
-        (&asked, &to("owner+x@example.com"), Some(now())),
-        (&asked, &to("ann@example.com"), Some(later())),
-        (&asked, &to("owner@example.com"), None),
+        (&unconfirmed, &named, Some(now())),
+        (&unconfirmed, &to("owner+x@example.com"), Some(now())),
+        (&unconfirmed, &to("ann@example.com"), Some(later())),
+        (&unconfirmed, &to("owner@example.com"), None),
         (&own, &named, None),
         (&own, &to("ann@example.com"), Some(later())),
     ] {
         assert_eq!(after(edit, before), wanted, "{before:?} {edit:?}");
     }
-    let sure = Destination { health: DeliveryHealth::default(), ..asked };
+    let sure = Destination { health: DeliveryHealth::default(), ..unconfirmed };
     assert_eq!(after(&named, &sure), None, "a confirmed mailbox stays confirmed");
 }

@@ -12,22 +12,22 @@ impl AutomaticIncidents {
     /// took over or closed is left alone.
     pub(super) fn refresh_flapping(&mut self, monitor: MonitorId, flapping: Flapping) -> Option<IncidentEvent> {
         let notice = *self.outages.flapping.get(&monitor)?;
-        let tongue = self.locale();
+        let locale = self.locale();
         let incident = self.incidents.get_mut(&notice.incident).filter(|it| it.automatic && it.is_open());
         let (Some(incident), Some(watched)) = (incident, self.monitors.get(&monitor)) else {
             self.outages.flapping.remove(&monitor);
             return None;
         };
-        let said = notice.update.and_then(|id| incident.updates.iter_mut().find(|update| update.id == id));
-        if let Some(update) = said {
-            update.body = texts::flapping_text(watched, flapping, self.zone, tongue);
+        let update = notice.update.and_then(|id| incident.updates.iter_mut().find(|update| update.id == id));
+        if let Some(update) = update {
+            update.body = texts::flapping_text(watched, flapping, self.zone, locale);
         }
         Some(silent_change(notice.incident))
     }
 
     /// Stores which update reports that a monitor flaps.
-    pub(super) fn track_flapping(&mut self, monitor: MonitorId, told: IncidentEvent) {
-        let notice = FlappingUpdate { incident: told.incident, update: told.update };
+    pub(super) fn track_flapping(&mut self, monitor: MonitorId, event: IncidentEvent) {
+        let notice = FlappingUpdate { incident: event.incident, update: event.update };
         self.outages.flapping.insert(monitor, notice);
     }
 
@@ -41,10 +41,10 @@ impl AutomaticIncidents {
         random: &mut impl FnMut() -> [u8; 10],
     ) -> Option<IncidentEvent> {
         let text = texts::flapping_text(self.monitors.get(&monitor)?, flapping, self.zone, self.locale());
-        let told = self.add_update(id, text, true, at, random)?;
-        self.track_flapping(monitor, told);
+        let event = self.add_update(id, text, true, at, random)?;
+        self.track_flapping(monitor, event);
         self.retitle(id, true);
-        Some(told)
+        Some(event)
     }
 
     /// Handles a monitor that is steady again. If its incident ends by that, the second value carries the
@@ -73,12 +73,12 @@ impl AutomaticIncidents {
     /// Gives an incident of one monitor the generated title for flapping or for down, unless a person wrote
     /// another.
     fn retitle(&mut self, id: IncidentId, flaps: bool) {
-        let tongue = self.locale();
+        let locale = self.locale();
         let Some(incident) = self.incidents.get_mut(&id).filter(|it| it.affected.len() < 2) else { return };
         let first = texts::first_monitor(incident, &self.monitors);
         if texts::is_generated_title(incident, first) {
             let tense = if flaps { texts::Tense::Flapping } else { texts::Tense::Present };
-            incident.title = texts::title(first.unwrap_or(tongue.some_monitor), 1, tense, tongue);
+            incident.title = texts::title(first.unwrap_or(locale.some_monitor), 1, tense, locale);
         }
     }
 }

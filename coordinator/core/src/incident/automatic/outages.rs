@@ -55,20 +55,20 @@ impl AutomaticIncidents {
     }
 
     /// Rewrites the regions in the last update about an outage. Returns true if there was one.
-    fn rewrite_scope(&mut self, monitor: MonitorId, said: &AnnouncedOutage, down_from: Option<RegionSet>) -> bool {
-        let tongue = self.locale();
-        let incident = said.incident.and_then(|id| self.incidents.get_mut(&id));
+    fn rewrite_scope(&mut self, monitor: MonitorId, outage: &AnnouncedOutage, down_from: Option<RegionSet>) -> bool {
+        let locale = self.locale();
+        let incident = outage.incident.and_then(|id| self.incidents.get_mut(&id));
         let incident = incident.filter(|incident| incident.automatic && incident.is_open());
         let (Some(incident), Some(watched)) = (incident, self.monitors.get(&monitor)) else { return false };
-        let ways = texts::possible_texts(watched, said);
+        let ways = texts::possible_texts(watched, outage);
         // Earlier updates are about another outage.
-        let mut of_this = incident.updates.iter_mut().rev().take_while(|update| update.created_at >= said.since);
-        let last = of_this.find_map(|update| {
+        let mut updates = incident.updates.iter_mut().rev().take_while(|update| update.created_at >= outage.since);
+        let last = updates.find_map(|update| {
             let (_, again) = ways.iter().find(|(text, _)| *text == update.body)?;
             Some((update, *again))
         });
         let Some((update, again)) = last else { return false };
-        update.body = texts::down_text(watched, &AnnouncedOutage { down_from, ..said.clone() }, again, tongue);
+        update.body = texts::down_text(watched, &AnnouncedOutage { down_from, ..outage.clone() }, again, locale);
         true
     }
 }

@@ -52,8 +52,8 @@ impl Page {
             *ids = ids.wrapping_add(1);
             [*ids; 10]
         };
-        let told = self.desk.apply(happened, at(self.now), &mut random);
-        told.into_iter().map(|told| (told.change, told.notify)).collect()
+        let events = self.desk.apply(happened, at(self.now), &mut random);
+        events.into_iter().map(|events| (events.change, events.notify)).collect()
     }
 
     fn down(&mut self, n: u128) -> Vec<(IncidentChange, bool)> {
@@ -164,7 +164,7 @@ fn a_monitor_joins_within_ten_minutes_and_rejoins_at_any_age() {
 }
 
 #[test]
-fn a_persons_update_takes_it_over_and_nothing_is_added_by_itself() {
+fn a_persons_update_takes_the_incident_over() {
     let mut page = Page::with(2);
     page.down(1);
     let incident = page.newest().id;
@@ -198,15 +198,15 @@ fn pausing_and_deleting_count_as_back() {
         page.down(1);
         page.down(2);
         page.back(1);
-        let told = if delete { page.delete(2) } else { page.pause(2, true) };
-        assert_eq!(told, [LEFT], "{delete}: subscribers are notified only by a person");
+        let events = if delete { page.delete(2) } else { page.pause(2, true) };
+        assert_eq!(events, [LEFT], "{delete}: subscribers are notified only by a person");
         assert_eq!(page.last_words(), "The services that were still down are no longer monitored.");
         assert_eq!(page.down(2), [], "what is not checked opens nothing");
     }
 }
 
 #[test]
-fn a_change_of_scope_changes_the_newest_words_and_tells_nobody() {
+fn a_change_of_scope_rewrites_the_newest_update_without_notification() {
     let mut page = Page::with(2);
     page.down(1);
     page.down(2);
@@ -221,7 +221,7 @@ fn a_change_of_scope_changes_the_newest_words_and_tells_nobody() {
 }
 
 #[test]
-fn it_speaks_the_pages_language_and_knows_its_own_words_in_any() {
+fn updates_are_in_the_pages_language_and_recognized_in_every_language() {
     let mut page = Page::with(3);
     page.desk.language = Language::De;
     page.down(1);
@@ -237,7 +237,7 @@ fn it_speaks_the_pages_language_and_knows_its_own_words_in_any() {
 }
 
 #[test]
-fn a_page_that_opens_none_keeps_its_outages_and_ends_what_is_open() {
+fn a_page_without_automatic_incidents_keeps_outages_and_closes_open_ones() {
     let mut page = Page::with(3);
     page.down(1);
     page.desk.opens_incidents = false;
@@ -327,19 +327,19 @@ proptest! {
         let mut resolved = 0;
         for act in acts {
             let before = page.desk.clone();
-            let mut told = Vec::new();
+            let mut events = Vec::new();
             let person = |page: &Page, which: usize| {
                 page.desk.incidents.values().filter(|it| it.is_open()).nth(which).map(|it| it.id)
             };
             match act {
                 // A machine announces an outage once.
                 Act::Down(n) if before.outages.down.contains_key(&id(n)) => {}
-                Act::Down(n) => told = page.down(n),
-                Act::Back(n) => told = page.back(n),
-                Act::Pause(n, paused) => told = page.pause(n, paused),
+                Act::Down(n) => events = page.down(n),
+                Act::Back(n) => events = page.back(n),
+                Act::Pause(n, paused) => events = page.pause(n, paused),
                 Act::Rescope(n, region) => {
                     let regions = RegionSet::only(Region::ALL[usize::from(region)]);
-                    told = page.take(IncidentTrigger::ScopeChanged(id(n), Some(regions)));
+                    events = page.take(IncidentTrigger::ScopeChanged(id(n), Some(regions)));
                 }
                 Act::Wait(millis) => page.wait(millis),
                 Act::Opens(opens) => page.desk.opens_incidents = opens,
@@ -358,9 +358,9 @@ proptest! {
                 }
             }
             let opened = page.desk.incidents.len() - before.incidents.len();
-            prop_assert_eq!(told.iter().filter(|one| **one == OPENED).count(), opened);
+            prop_assert_eq!(events.iter().filter(|one| **one == OPENED).count(), opened);
             prop_assert!(opened <= 1);
-            resolved += told.iter().filter(|one| one.0 == IncidentChange::Resolved).count();
+            resolved += events.iter().filter(|one| one.0 == IncidentChange::Resolved).count();
             // An outage keeps the incident that it was assigned.
             homes.retain(|monitor, _| page.desk.outages.down.contains_key(monitor));
             for (monitor, outage) in &page.desk.outages.down {

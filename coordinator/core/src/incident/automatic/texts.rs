@@ -30,12 +30,12 @@ pub(super) enum Tense {
 }
 
 /// Builds a title: the first monitor's name and the number of others.
-pub(super) fn title(first: &str, count: usize, tense: Tense, tongue: &Locale) -> String {
+pub(super) fn title(first: &str, count: usize, tense: Tense, locale: &Locale) -> String {
     let (one, two, many) = match tense {
-        Tense::Present => (tongue.title_one, tongue.title_two, tongue.title_many),
-        Tense::Past => (tongue.title_one_over, tongue.title_two_over, tongue.title_many_over),
-        Tense::Flapping => (tongue.title_flapping, tongue.title_two, tongue.title_many),
-        Tense::Flapped => (tongue.title_flapping_over, tongue.title_two_over, tongue.title_many_over),
+        Tense::Present => (locale.title_one, locale.title_two, locale.title_many),
+        Tense::Past => (locale.title_one_over, locale.title_two_over, locale.title_many_over),
+        Tense::Flapping => (locale.title_flapping, locale.title_two, locale.title_many),
+        Tense::Flapped => (locale.title_flapping_over, locale.title_two_over, locale.title_many_over),
     };
     match count {
         0 | 1 => fill(one, &[first]),
@@ -58,9 +58,9 @@ fn is_flapping_title(incident: &Incident, first: Option<&str>) -> bool {
 
 fn is_in(incident: &Incident, first: Option<&str>, tense: Tense) -> bool {
     Language::ALL.into_iter().any(|language| {
-        let tongue = Locale::of(language);
-        let first = first.unwrap_or(tongue.some_monitor);
-        title(first, incident.affected.len(), tense, tongue) == incident.title
+        let locale = Locale::of(language);
+        let first = first.unwrap_or(locale.some_monitor);
+        title(first, incident.affected.len(), tense, locale) == incident.title
     })
 }
 
@@ -80,16 +80,16 @@ impl Incident {
     /// The generated title that it was opened with, whatever it has become since; none if a person replaced
     /// it.
     pub fn original_title(&self, first: Option<&str>, language: Language) -> Option<String> {
-        let tongue = Locale::of(language);
-        let title = || title(first.unwrap_or(tongue.some_monitor), 1, Tense::Present, tongue);
+        let locale = Locale::of(language);
+        let title = || title(first.unwrap_or(locale.some_monitor), 1, Tense::Present, locale);
         self.has_generated_title(first).then(title)
     }
 
     /// The generated title in the past tense; none if a person replaced it.
     pub fn past_tense_title(&self, first: Option<&str>, language: Language) -> Option<String> {
-        let tongue = Locale::of(language);
+        let locale = Locale::of(language);
         let tense = if is_flapping_title(self, first) { Tense::Flapped } else { Tense::Past };
-        let past = || title(first.unwrap_or(tongue.some_monitor), self.affected.len(), tense, tongue);
+        let past = || title(first.unwrap_or(locale.some_monitor), self.affected.len(), tense, locale);
         self.has_generated_title(first).then(past)
     }
 }
@@ -128,35 +128,35 @@ impl Incident {
 /// Builds a title for monitors that are down now, each with the regions that it is down from if others see it
 /// up; none without such monitors.
 pub fn title_for_down(down: &[(&str, Option<RegionSet>)], language: Language) -> Option<String> {
-    let tongue = Locale::of(language);
+    let locale = Locale::of(language);
     match down {
         [] => None,
-        [(name, Some(from))] => Some(fill(tongue.down_from, &[name, &tongue.regions(*from)])),
-        [(first, _), ..] => Some(title(first, down.len(), Tense::Present, tongue)),
+        [(name, Some(from))] => Some(fill(locale.down_from, &[name, &locale.regions(*from)])),
+        [(first, _), ..] => Some(title(first, down.len(), Tense::Present, locale)),
     }
 }
 
 /// Text of the outage of a monitor: regions and reason.
-pub(super) fn down_text(watched: &MonitorInfo, outage: &AnnouncedOutage, again: bool, tongue: &Locale) -> String {
+pub(super) fn down_text(watched: &MonitorInfo, outage: &AnnouncedOutage, again: bool, locale: &Locale) -> String {
     let name = escape_markdown(&watched.name);
-    let regions = outage.down_from.map(|regions| tongue.regions(regions));
+    let regions = outage.down_from.map(|regions| locale.regions(regions));
     let what = match (&regions, again) {
-        (Some(_), false) => tongue.down_from,
-        (Some(_), true) => tongue.again_from,
-        (None, false) if watched.is_regional => tongue.down_everywhere,
-        (None, true) if watched.is_regional => tongue.again_everywhere,
-        (None, false) => tongue.down,
-        (None, true) => tongue.again,
+        (Some(_), false) => locale.down_from,
+        (Some(_), true) => locale.again_from,
+        (None, false) if watched.is_regional => locale.down_everywhere,
+        (None, true) if watched.is_regional => locale.again_everywhere,
+        (None, false) => locale.down,
+        (None, true) => locale.again,
     };
     let what = fill(what, &[&name, regions.as_deref().unwrap_or_default()]);
     let text = match &outage.reason {
         Some(reason) => {
-            let reason: String = tongue.failure_text(reason).chars().take(MAX_REASON).collect();
-            fill(tongue.because, &[&what, &escape_markdown(&reason)])
+            let reason: String = locale.failure_text(reason).chars().take(MAX_REASON).collect();
+            fill(locale.because, &[&what, &escape_markdown(&reason)])
         }
-        None => fill(tongue.sentence, &[&what]),
+        None => fill(locale.sentence, &[&what]),
     };
-    if regions.is_some() { fill(tongue.elsewhere, &[&text]) } else { text }
+    if regions.is_some() { fill(locale.reachable_elsewhere, &[&text]) } else { text }
 }
 
 /// All texts that may have been posted about an outage, in any language; each with whether it says "again".
@@ -166,8 +166,8 @@ pub(super) fn possible_texts(watched: &MonitorInfo, outage: &AnnouncedOutage) ->
 }
 
 /// Text of the recovery of one monitor while others of the incident are still down.
-pub(super) fn recovered_text(watched: &MonitorInfo, tongue: &Locale) -> String {
-    fill(tongue.one_back, &[&escape_markdown(&watched.name)])
+pub(super) fn recovered_text(watched: &MonitorInfo, locale: &Locale) -> String {
+    fill(locale.one_back, &[&escape_markdown(&watched.name)])
 }
 
 /// Text of the end of an incident, with its duration.
@@ -176,42 +176,42 @@ pub(super) fn resolved_text(
     monitors: &BTreeMap<MonitorId, MonitorInfo>,
     ended: &OutageEnd,
     at: Timestamp,
-    tongue: &Locale,
+    locale: &Locale,
 ) -> String {
-    let lasted = tongue.duration_in_sentence(at.since(incident.started_at));
-    let first = escape_markdown(first_monitor(incident, monitors).unwrap_or(tongue.some_monitor));
+    let lasted = locale.duration_in_sentence(at.since(incident.started_at));
+    let first = escape_markdown(first_monitor(incident, monitors).unwrap_or(locale.some_monitor));
     match (incident.affected.len(), ended) {
-        (0 | 1, OutageEnd::Recovered) => fill(tongue.is_back, &[&first, &lasted]),
+        (0 | 1, OutageEnd::Recovered) => fill(locale.is_back, &[&first, &lasted]),
         (0 | 1, OutageEnd::Steady(text)) => text.clone(),
-        (_, OutageEnd::Recovered) => fill(tongue.all_back, &[&lasted]),
-        (_, OutageEnd::Steady(text)) => fill(tongue.two_sentences, &[text, &fill(tongue.all_back, &[&lasted])]),
-        (0 | 1, OutageEnd::Unmonitored) => fill(tongue.unchecked, &[&first]),
-        (_, OutageEnd::Unmonitored) => tongue.rest_unchecked.to_owned(),
+        (_, OutageEnd::Recovered) => fill(locale.all_back, &[&lasted]),
+        (_, OutageEnd::Steady(text)) => fill(locale.two_sentences, &[text, &fill(locale.all_back, &[&lasted])]),
+        (0 | 1, OutageEnd::Unmonitored) => fill(locale.unchecked, &[&first]),
+        (_, OutageEnd::Unmonitored) => locale.rest_unchecked.to_owned(),
     }
 }
 
 /// Text about a flapping monitor: the number of changes and their beginning.
-pub(super) fn flapping_text(watched: &MonitorInfo, flapping: Flapping, zone: Tz, tongue: &Locale) -> String {
-    let (changes, since) = (flapping.changes.to_string(), format_time(flapping.since, zone, tongue));
-    fill(tongue.flapping, &[&escape_markdown(&watched.name), &changes, &since])
+pub(super) fn flapping_text(watched: &MonitorInfo, flapping: Flapping, zone: Tz, locale: &Locale) -> String {
+    let (changes, since) = (flapping.changes.to_string(), format_time(flapping.since, zone, locale));
+    fill(locale.flapping, &[&escape_markdown(&watched.name), &changes, &since])
 }
 
 /// Text about a monitor that has stopped flapping and stays up, or down.
-pub(super) fn steady_text(watched: &MonitorInfo, steady: &FlappingEnd, zone: Tz, tongue: &Locale) -> String {
-    let pattern = if steady.is_bad { tongue.steady_down } else { tongue.steady_up };
-    let (changes, last) = (steady.flapping.changes.to_string(), format_time(steady.last_change, zone, tongue));
+pub(super) fn steady_text(watched: &MonitorInfo, steady: &FlappingEnd, zone: Tz, locale: &Locale) -> String {
+    let pattern = if steady.is_bad { locale.steady_down } else { locale.steady_up };
+    let (changes, last) = (steady.flapping.changes.to_string(), format_time(steady.last_change, zone, locale));
     fill(pattern, &[&escape_markdown(&watched.name), &last, &changes])
 }
 
 /// Formats a time in a zone: `1 Mar 2026, 10:30 UTC+01:00`.
-fn format_time(at: Timestamp, zone: Tz, tongue: &Locale) -> String {
+fn format_time(at: Timestamp, zone: Tz, locale: &Locale) -> String {
     let Some(utc) = at.to_utc() else { return at.to_string() };
     let local = utc.with_timezone(&zone);
     let offset = match zone {
         Tz::UTC | Tz::Etc__UTC => "UTC".to_owned(),
         _ => local.format("UTC%:z").to_string(),
     };
-    tongue.date_time(local.date_naive(), &format!("{} {offset}", local.format("%H:%M")))
+    locale.date_time(local.date_naive(), &format!("{} {offset}", local.format("%H:%M")))
 }
 
 /// The name of the first of an incident's monitors, if that still exists.
@@ -250,12 +250,12 @@ mod tests {
     }
 
     #[test]
-    fn the_longest_title_has_room_in_every_language() {
+    fn the_longest_title_fits_in_every_language() {
         let name = "x".repeat(crate::monitor::edit::MAX_NAME);
         for language in Language::ALL {
-            let tongue = Locale::of(language);
+            let locale = Locale::of(language);
             for (count, tense) in [1, 2, 1000].into_iter().flat_map(|n| [(n, Tense::Present), (n, Tense::Past)]) {
-                let title = title(&name, count, tense, tongue);
+                let title = title(&name, count, tense, locale);
                 assert!(title.chars().count() <= crate::incident::edit::MAX_TITLE, "{title}");
             }
         }
@@ -291,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_down_now_is_named_with_its_regions_where_it_is_one() {
+    fn a_single_down_monitor_is_named_with_its_regions() {
         let asia = Some(RegionSet::only(Region::Asia));
         for (down, title) in [
             (&[][..], None),

@@ -111,7 +111,7 @@ fn an_incident_may_lie_up_to_a_year_back() {
 }
 
 #[test]
-fn one_entered_after_it_was_over_is_resolved_and_nobody_is_told() {
+fn an_incident_entered_after_its_end_is_resolved_without_notification() {
     let past = |started: i64, resolved: i64| IncidentEdit {
         started_at: value(&at(started).to_string()),
         resolved_at: value(&at(resolved).to_string()),
@@ -142,13 +142,13 @@ fn a_window_ends_after_its_start_and_within_seven_days() {
 }
 
 #[test]
-fn a_window_wholly_in_the_past_is_completed_and_nobody_is_told() {
+fn a_window_in_the_past_is_completed_without_notification() {
     let opened = open_all(&planned(-2 * HOUR, 0)).unwrap();
     assert_eq!((opened.change, opened.notify), (IncidentChange::Completed, false));
     assert_eq!((opened.incident.status, opened.incident.resolved_at), (IncidentStatus::Completed, Some(at(0))));
     assert_eq!(opened.incident.updates[0].body, "The maintenance has been completed.");
-    let said = IncidentEdit { message: value("It went well."), ..planned(-2 * HOUR, 0) };
-    assert_eq!(open_all(&said).unwrap().incident.updates[0].body, "It went well.");
+    let with_message = IncidentEdit { message: value("It went well."), ..planned(-2 * HOUR, 0) };
+    assert_eq!(open_all(&with_message).unwrap().incident.updates[0].body, "It went well.");
     let running = open_all(&planned(-2 * HOUR, 1)).unwrap();
     assert_eq!((running.change, running.incident.next_due()), (IncidentChange::Scheduled, Some(at(-2 * HOUR))));
 }
@@ -218,7 +218,7 @@ fn monitors_are_merged_and_must_be_the_pages() {
 }
 
 #[test]
-fn all_faults_are_told_at_once() {
+fn all_errors_are_reported_at_once() {
     let wrong = || PatchField::Invalid("must be a string".to_owned());
     let edit = IncidentEdit {
         kind: value("accident"),
@@ -231,14 +231,14 @@ fn all_faults_are_told_at_once() {
         started_at: value("x"),
         ..IncidentEdit::default()
     };
-    let told = open(&edit).unwrap_err();
+    let error = open(&edit).unwrap_err();
     for field in ["kind", "title", "status", "impact", "message", "remind", "notify", "startedAt"] {
-        assert!(told.split("; ").any(|fault| fault.starts_with(field)), "{field}: {told}");
+        assert!(error.split("; ").any(|fault| fault.starts_with(field)), "{field}: {error}");
     }
 }
 
 #[test]
-fn fields_of_the_other_kind_count_for_nothing_but_have_to_be_readable() {
+fn fields_of_the_other_kind_are_ignored_but_validated() {
     let time = || value("2026-01-01T00:00:00Z");
     let none = IncidentEdit::default;
     for (of_window, field) in [
@@ -247,8 +247,8 @@ fn fields_of_the_other_kind_count_for_nothing_but_have_to_be_readable() {
         (IncidentEdit { repeat: value("daily"), ..none() }, "repeat"),
         (IncidentEdit { timezone: value("Mars/Base"), ..none() }, "timezone"),
     ] {
-        let told = open(&IncidentEdit { title: value("New"), ..of_window.clone() }).unwrap_err();
-        assert!(told.starts_with(field), "{told}");
+        let error = open(&IncidentEdit { title: value("New"), ..of_window.clone() }).unwrap_err();
+        assert!(error.starts_with(field), "{error}");
         assert!(amend(&of_window, &incident()).unwrap_err().starts_with(field));
     }
     for (of_incident, field) in [
@@ -258,8 +258,8 @@ fn fields_of_the_other_kind_count_for_nothing_but_have_to_be_readable() {
         (IncidentEdit { resolved_at: value("now"), ..planned(1, 2) }, "resolvedAt"),
         (IncidentEdit { timezone: value("Mars/Base"), ..planned(1, 2) }, "timezone"),
     ] {
-        let told = open(&of_incident).unwrap_err();
-        assert!(told.starts_with(field), "{told}");
+        let error = open(&of_incident).unwrap_err();
+        assert!(error.starts_with(field), "{error}");
     }
     let huge = IncidentEdit { impact: value("huge"), ..none() };
     assert!(amend(&huge, &window(0, HOUR)).unwrap_err().starts_with("impact"));
@@ -293,11 +293,11 @@ fn an_amendment_keeps_what_was_left_out() {
     assert_eq!((after.title.as_str(), after.impact, after.affected.len()), ("New", Impact::None, 0));
     assert_eq!((after.edited_at, after.last_change()), (Some(at(5)), at(5)));
     assert_eq!((after.remind.len(), after.reminded_until, after.updates), (1, at(5), before.updates));
-    for (edit, told) in [
+    for (edit, error) in [
         (IncidentEdit { title: PatchField::Null, ..IncidentEdit::default() }, "title must not be null"),
         (IncidentEdit { impact: value("x"), ..IncidentEdit::default() }, "impact must be one of"),
     ] {
-        assert!(amend(&edit, &incident()).unwrap_err().starts_with(told));
+        assert!(amend(&edit, &incident()).unwrap_err().starts_with(error));
     }
 }
 
@@ -317,7 +317,7 @@ fn a_window_whose_end_is_moved_into_the_past_is_over_at_once() {
 }
 
 #[test]
-fn whatever_readers_see_is_an_edit_and_nothing_else_is() {
+fn an_edit_is_any_change_that_readers_see() {
     let edited = |edit: &IncidentEdit, of: &Incident| amend(edit, of).unwrap().edited_at.is_some();
     let blank = IncidentEdit::default;
     let monitors = PatchField::Value(vec![MonitorId::from_u128(1).to_string()]);

@@ -47,7 +47,7 @@ fn faults(edit: &MonitorEdit) -> Vec<String> {
 }
 
 #[test]
-fn the_least_that_makes_a_monitor_gets_the_defaults() {
+fn a_minimal_monitor_gets_the_defaults() {
     for kind in CheckKind::ALL {
         let settings = least(kind.name()).validate(None, "token").unwrap();
         assert_eq!(settings.check.kind(), kind);
@@ -73,7 +73,7 @@ fn the_least_that_makes_a_monitor_gets_the_defaults() {
 }
 
 #[test]
-fn what_a_type_needs_is_asked_for_all_at_once() {
+fn all_missing_fields_of_a_type_are_reported_at_once() {
     let bare = |kind: &str| MonitorEdit { kind: given(kind), ..MonitorEdit::default() };
     for (kind, missing) in [
         ("http", vec!["url"]),
@@ -137,7 +137,7 @@ fn every_edge_of_a_text_holds() {
 }
 
 #[test]
-fn thresholds_of_regions_are_bounded_and_named() {
+fn thresholds_of_regions_are_bounded_and_errors_name_them() {
     let set = |name: &str, ms: i64| PatchField::Value(BTreeMap::from([(name.to_owned(), ms)]));
     for (name, ms, is_good) in
         [("asia", 0, false), ("asia", 1, true), ("asia", 9999, true), ("asia", 10_000, false), ("mars", 5, false)]
@@ -193,13 +193,14 @@ fn an_edit_keeps_what_is_left_out_and_null_clears() {
 }
 
 #[test]
-fn what_is_required_can_not_be_cleared_and_the_type_can_not_change() {
+fn required_fields_cannot_be_cleared_and_the_type_cannot_change() {
     let before = least("tcp").validate(None, "").unwrap();
     let mut edit = MonitorEdit { kind: given("http"), name: PatchField::Null, ..MonitorEdit::default() };
     edit.check.host = PatchField::Null;
     edit.check.port = PatchField::Null;
-    let told: Vec<_> = edit.validate(Some(&before), "").unwrap_err().iter().map(|fault| fault.field.clone()).collect();
-    assert_eq!(told, ["type", "host", "port", "name"]);
+    let fields: Vec<_> =
+        edit.validate(Some(&before), "").unwrap_err().iter().map(|fault| fault.field.clone()).collect();
+    assert_eq!(fields, ["type", "host", "port", "name"]);
 }
 
 #[test]

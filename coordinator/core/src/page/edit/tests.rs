@@ -52,13 +52,13 @@ fn null_clears_what_may_be_empty() {
         uptime_regions: PatchField::Null,
         ..PageEdit::default()
     };
-    let settled = edit.validate(&page(), &GROUND).unwrap();
-    assert_eq!((settled.description, settled.support_url, settled.uptime_target), (None, None, None));
-    assert_eq!((settled.latency_regions, settled.uptime_regions), (None, None));
+    let valid = edit.validate(&page(), &GROUND).unwrap();
+    assert_eq!((valid.description, valid.support_url, valid.uptime_target), (None, None, None));
+    assert_eq!((valid.latency_regions, valid.uptime_regions), (None, None));
 }
 
 #[test]
-fn null_is_refused_where_something_must_stand() {
+fn null_is_rejected_for_required_fields() {
     let edit = PageEdit {
         name: PatchField::Null,
         timezone: PatchField::Null,
@@ -110,8 +110,8 @@ fn every_edge_of_a_page_holds() {
 fn every_region_is_the_same_as_all() {
     let all = Region::ALL.map(Region::name);
     let edit = PageEdit { uptime_regions: names(&all), latency_regions: names(&all), ..PageEdit::default() };
-    let settled = edit.validate(&page(), &GROUND).unwrap();
-    assert_eq!((settled.uptime_regions, settled.latency_regions), (None, Some(RegionSet::ALL)));
+    let valid = edit.validate(&page(), &GROUND).unwrap();
+    assert_eq!((valid.uptime_regions, valid.latency_regions), (None, Some(RegionSet::ALL)));
 }
 
 #[test]
@@ -175,15 +175,15 @@ fn who_may_see_a_page_counts_its_changes() {
 }
 
 #[test]
-fn a_hostname_is_asked_for_before_it_is_the_pages() {
+fn a_hostname_is_claimed_before_it_belongs_to_the_page() {
     let edit = |text: &str| PageEdit { custom_domain: value(text), ..PageEdit::default() };
-    let asked = edit(" Status.Shop.example. ").validate(&page(), &GROUND).unwrap();
-    let claim = asked.domain_claim.clone().unwrap();
-    assert_eq!((asked.custom_domain.as_ref(), claim.host.as_str()), (None, "status.shop.example"));
+    let claimed = edit(" Status.Shop.example. ").validate(&page(), &GROUND).unwrap();
+    let claim = claimed.domain_claim.clone().unwrap();
+    assert_eq!((claimed.custom_domain.as_ref(), claim.host.as_str()), (None, "status.shop.example"));
     assert_eq!(claim.record_name(), "_parallax-challenge.status.shop.example");
     assert_eq!(claim.record_value(), "parallax-domain-verification=t0ken");
     let later = PageEditContext { token: "other", now: Timestamp::from_millis(9), ..GROUND };
-    assert_eq!(edit("status.shop.example").validate(&asked, &later), Ok(asked.clone()), "claimed already");
+    assert_eq!(edit("status.shop.example").validate(&claimed, &later), Ok(claimed.clone()), "claimed already");
     let verified = Page { custom_domain: Some(claim.host), domain_claim: None, ..page() };
     assert_eq!(edit("status.shop.example").validate(&verified, &later), Ok(verified.clone()));
     let moving = edit("new.shop.example").validate(&verified, &later).unwrap();

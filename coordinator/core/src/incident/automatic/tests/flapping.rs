@@ -42,7 +42,7 @@ impl Counted {
         self.page.take(IncidentTrigger::Steady(id(n), &steady))
     }
 
-    fn said(&self) -> (&str, Vec<&str>) {
+    fn title_and_bodies(&self) -> (&str, Vec<&str>) {
         let newest = self.page.newest();
         (&newest.title, newest.updates.iter().map(|update| update.body.as_str()).collect())
     }
@@ -58,28 +58,31 @@ fn forty_changes_are_two_updates_of_one_incident_that_stays_open() {
     let since = page.page.newest().updates[0].created_at;
     let text = says(3);
     let day = text.split_once("since ").unwrap().1;
-    assert!(page.said().1[0].starts_with("M1 is flapping: it has changed between up and down 3 times since "), "{day}");
-    assert_eq!(page.said().0, "M1 is flapping");
+    assert!(
+        page.title_and_bodies().1[0].starts_with("M1 is flapping: it has changed between up and down 3 times since "),
+        "{day}"
+    );
+    assert_eq!(page.title_and_bodies().0, "M1 is flapping");
     for n in 0..19 {
         assert_eq!(page.back(2, 1), [SILENT], "{n}");
         assert_eq!(page.down(2, 1), [SILENT], "{n}");
     }
     assert_eq!(page.back(2, 1), [SILENT]);
-    let (title, said) = page.said();
-    assert_eq!((title, said.len()), ("M1 is flapping", 1));
-    assert!(said[0].contains(" 42 times since "), "{said:?}");
+    let (title, bodies) = page.title_and_bodies();
+    assert_eq!((title, bodies.len()), ("M1 is flapping", 1));
+    assert!(bodies[0].contains(" 42 times since "), "{bodies:?}");
     assert_eq!(page.page.newest().updates[0].created_at, since, "it is renewed in place");
     assert!(page.page.newest().is_open());
     assert_eq!(page.steady(30, 1), [RESOLVED]);
-    let (title, said) = page.said();
-    assert_eq!((title, said.len()), ("M1 was flapping", 2));
-    assert!(said[1].starts_with("M1 is stable again: it has been up since "), "{said:?}");
-    assert!(said[1].ends_with(" UTC. It had changed 42 times."), "{said:?}");
+    let (title, bodies) = page.title_and_bodies();
+    assert_eq!((title, bodies.len()), ("M1 was flapping", 2));
+    assert!(bodies[1].starts_with("M1 is stable again: it has been up since "), "{bodies:?}");
+    assert!(bodies[1].ends_with(" UTC. It had changed 42 times."), "{bodies:?}");
     assert!(page.page.desk.outages.is_empty() && page.page.open() == 0);
 }
 
 #[test]
-fn what_is_steady_and_down_stays_open_until_it_is_back() {
+fn a_steady_outage_stays_open_until_recovery() {
     let mut page = Counted::with(2);
     for _ in 0..2 {
         page.down(2, 1);
@@ -87,26 +90,29 @@ fn what_is_steady_and_down_stays_open_until_it_is_back() {
     }
     page.down(2, 1);
     assert_eq!(page.steady(30, 1), [JOINED]);
-    let (title, said) = page.said();
-    assert_eq!((title, said.len()), ("M1 is down", 2));
-    assert!(said[1].starts_with("M1 has stopped flapping: it has been down since "), "{said:?}");
+    let (title, bodies) = page.title_and_bodies();
+    assert_eq!((title, bodies.len()), ("M1 is down", 2));
+    assert!(bodies[1].starts_with("M1 has stopped flapping: it has been down since "), "{bodies:?}");
     assert_eq!(page.back(60, 1), [RESOLVED]);
-    assert_eq!(page.said().0, "M1 was down");
+    assert_eq!(page.title_and_bodies().0, "M1 was down");
 }
 
 #[test]
-fn it_is_said_in_the_incident_that_it_belongs_to() {
+fn a_flapping_update_is_posted_to_its_incident() {
     let mut page = Counted::with(3);
     page.down(0, 2);
     assert_eq!((page.down(1, 1), page.back(1, 1)), (vec![JOINED], vec![ONE_BACK]));
     assert_eq!(page.down(1, 1), [JOINED], "the third change is announced");
     assert_eq!((page.back(1, 1), page.down(1, 1)), (vec![SILENT], vec![SILENT]));
-    assert_eq!((page.page.open(), page.said().0, page.said().1.len()), (1, "M2 and 1 other are down", 4));
+    assert_eq!(
+        (page.page.open(), page.title_and_bodies().0, page.title_and_bodies().1.len()),
+        (1, "M2 and 1 other are down", 4)
+    );
     assert_eq!(page.back(1, 2), [ONE_BACK]);
     assert_eq!(page.back(1, 1), [SILENT]);
     assert_eq!(page.steady(30, 1), [RESOLVED], "both are over");
-    let said = page.said().1;
-    let last = said.last().unwrap();
+    let bodies = page.title_and_bodies().1;
+    let last = bodies.last().unwrap();
     assert!(last.contains("is stable again") && last.contains("All affected services are back up."), "{last}");
     // While others are still down, an update reports that this one is steady.
     page.down(60, 2);
@@ -123,12 +129,15 @@ fn a_recovery_can_be_the_third_change() {
     page.down(0, 1);
     page.back(40, 1);
     assert_eq!((page.down(5, 1), page.back(5, 1)), (vec![OPENED], vec![JOINED]));
-    assert_eq!((page.said().0, page.said().1.len(), page.page.open()), ("M1 is flapping", 2, 1));
+    assert_eq!(
+        (page.title_and_bodies().0, page.title_and_bodies().1.len(), page.page.open()),
+        ("M1 is flapping", 2, 1)
+    );
     assert_eq!(page.steady(30, 1), [RESOLVED]);
 }
 
 #[test]
-fn nobody_is_told_of_flapping_where_nobody_is_told_of_outages() {
+fn without_outage_notifications_there_are_none_of_flapping() {
     let mut page = Counted::with(2);
     page.page.desk.opens_incidents = false;
     for _ in 0..3 {
@@ -165,7 +174,7 @@ fn a_pause_while_it_is_up_ends_it_too() {
 }
 
 #[test]
-fn times_are_of_the_pages_zone_and_every_language_says_it() {
+fn times_are_in_the_pages_zone_in_every_language() {
     for language in Language::ALL {
         let mut page = Counted::with(1);
         (page.page.desk.language, page.page.desk.zone) = (language, chrono_tz::Europe::Berlin);
@@ -173,12 +182,12 @@ fn times_are_of_the_pages_zone_and_every_language_says_it() {
         page.back(1, 1);
         page.down(1, 1);
         page.back(1, 1);
-        let said = page.said().1[0].to_owned();
-        assert!(said.contains("M1") && said.contains('4') && said.contains(" UTC+0"), "{said}");
+        let bodies = page.title_and_bodies().1[0].to_owned();
+        assert!(bodies.contains("M1") && bodies.contains('4') && bodies.contains(" UTC+0"), "{bodies}");
         let first = page.page.newest().clone();
         assert!(first.has_generated_title(Some("M1")), "{}", first.title);
         page.steady(30, 1);
-        assert_ne!(page.said().0, first.title);
+        assert_ne!(page.title_and_bodies().0, first.title);
         assert!(page.page.newest().has_generated_title(Some("M1")));
     }
 }

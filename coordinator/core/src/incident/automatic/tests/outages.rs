@@ -9,8 +9,8 @@ fn regions(names: &str) -> Option<RegionSet> {
 
 /// The text of a monitor's first update, from the regions on.
 fn scope(page: &Page) -> &str {
-    let said = page.newest().updates[0].body.strip_prefix("M1 is down from ").unwrap();
-    said.split(':').next().unwrap()
+    let bodies = page.newest().updates[0].body.strip_prefix("M1 is down from ").unwrap();
+    bodies.split(':').next().unwrap()
 }
 
 #[test]
@@ -37,11 +37,11 @@ fn the_text_follows_the_scope_and_keeps_the_widest_once_the_monitor_is_back() {
                 page.down(2);
             }
             for names in scopes {
-                let told = page.take(IncidentTrigger::ScopeChanged(id(1), regions(names)));
-                assert_eq!((told, page.newest().updates.len()), (vec![SILENT], 1 + usize::from(others)));
+                let events = page.take(IncidentTrigger::ScopeChanged(id(1), regions(names)));
+                assert_eq!((events, page.newest().updates.len()), (vec![SILENT], 1 + usize::from(others)));
             }
             assert_eq!(scope(&page), while_down, "{while_down} {after}");
-            let told = if paused { page.pause(1, true) } else { page.back(1) };
+            let events = if paused { page.pause(1, true) } else { page.back(1) };
             assert_eq!(scope(&page), after, "{while_down} {after} {others} {paused}");
             let expected: &[(IncidentChange, bool)] = match (others, paused) {
                 (false, false) => &[RESOLVED],
@@ -50,7 +50,7 @@ fn the_text_follows_the_scope_and_keeps_the_widest_once_the_monitor_is_back() {
                 (true, true) if while_down == after => &[],
                 (true, true) => &[SILENT],
             };
-            assert_eq!(told, expected, "one update: {others} {paused}");
+            assert_eq!(events, expected, "one update: {others} {paused}");
         }
     }
 }
@@ -64,9 +64,9 @@ fn each_outage_of_a_monitor_keeps_a_scope_of_its_own() {
         page.take(IncidentTrigger::ScopeChanged(id(1), regions(scopes[1])));
         page.back(1);
     }
-    let said: Vec<&str> = page.newest().updates.iter().map(|update| update.body.as_str()).collect();
+    let bodies: Vec<&str> = page.newest().updates.iter().map(|update| update.body.as_str()).collect();
     assert_eq!(
-        said[1..],
+        bodies[1..],
         [
             "M1 is down from every region that checks it: connection refused.",
             "M1 is back up.",
@@ -79,7 +79,7 @@ fn each_outage_of_a_monitor_keeps_a_scope_of_its_own() {
 }
 
 #[test]
-fn a_persons_incident_is_told_nothing_of_who_is_back() {
+fn a_manual_incident_gets_no_recovery_updates() {
     let mut page = Page::with(2);
     page.down_from(1, regions("asia"));
     page.down(2);
@@ -91,7 +91,7 @@ fn a_persons_incident_is_told_nothing_of_who_is_back() {
 }
 
 #[test]
-fn who_is_back_is_said_while_there_is_room_for_more_than_the_end() {
+fn recoveries_are_posted_until_one_update_is_left_for_the_end() {
     let mut page = Page::with(2);
     page.down(1);
     page.down(2);
@@ -105,7 +105,7 @@ fn who_is_back_is_said_while_there_is_room_for_more_than_the_end() {
 }
 
 #[test]
-fn a_title_of_ours_says_what_was_once_it_is_over_and_one_of_a_persons_stays() {
+fn a_generated_title_turns_to_the_past_tense_and_a_persons_title_stays() {
     for (language, titles) in [
         (Language::En, ["M1 was down", "M1 and 1 other were down", "M1 and 2 others were down"]),
         (
@@ -135,8 +135,8 @@ fn a_title_of_ours_says_what_was_once_it_is_over_and_one_of_a_persons_stays() {
         let mut page = Page::with(2);
         page.down(1);
         page.desk.incidents.values_mut().for_each(|incident| incident.title = title.to_owned());
-        let told = if delete { page.delete(1) } else { page.back(1) };
+        let events = if delete { page.delete(1) } else { page.back(1) };
         let over = if delete { LEFT } else { RESOLVED };
-        assert_eq!((told, page.newest().title.as_str()), (vec![over], expected), "{title}");
+        assert_eq!((events, page.newest().title.as_str()), (vec![over], expected), "{title}");
     }
 }

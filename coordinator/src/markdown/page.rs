@@ -1,35 +1,12 @@
-//! User-written Markdown as safe HTML: an allow-list of tags, links of three schemes, no embedded resources.
+//! The policy for pages: headings are bold lines, or continue the outline of the page; tables scroll in a box.
 
-use std::collections::{HashMap, HashSet};
+use pulldown_cmark::{Event, HeadingLevel, Tag, TagEnd};
 
-use pulldown_cmark::{Event, HeadingLevel, Parser, Tag, TagEnd, html};
+use super::{parse, sanitized_html};
 
-use crate::plain_text::parser_options;
-
-/// Allowed tags.
-const ALLOWED_TAGS: [&str; 21] = [
-    "p",
-    "br",
-    "strong",
-    "em",
-    "code",
-    "pre",
-    "ul",
-    "ol",
-    "li",
-    "blockquote",
-    "a",
-    "del",
-    "h3",
-    "h4",
-    "h5",
-    "table",
-    "thead",
-    "tbody",
-    "tr",
-    "th",
-    "td",
-];
+/// Wraps each table in a box that can be scrolled, also by keyboard.
+const TABLE_BOX: [(&str, &str); 2] =
+    [("<table>", "<div class=\"scroll\" tabindex=\"0\"><table>"), ("</table>", "</table></div>")];
 
 /// HTML that may be printed unescaped. Only [`render_short`] and [`render_article`] create it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -45,7 +22,7 @@ impl Markup {
 /// Renders a few lines of Markdown, with headings as bold paragraphs outside the document's outline. Raw HTML
 /// is shown as text, and images become links.
 pub fn render_short(text: &str) -> Markup {
-    sanitized(parsed(text).flat_map(|event| {
+    let events = parse(text).flat_map(|event| {
         match event {
             Event::Start(Tag::Heading { .. }) => [Some(Event::Start(Tag::Paragraph)), Some(Event::Start(Tag::Strong))],
             Event::End(TagEnd::Heading(_)) => [Some(Event::End(TagEnd::Strong)), Some(Event::End(TagEnd::Paragraph))],
@@ -53,19 +30,20 @@ pub fn render_short(text: &str) -> Markup {
         }
         .into_iter()
         .flatten()
-    }))
+    });
+    Markup(sanitized_html(events, &TABLE_BOX))
 }
 
 /// Renders a text below a level-2 heading: its headings continue the outline without gaps. The first heading
 /// is removed if it only repeats one of `titles`.
 pub fn render_article(text: &str, titles: &[&str]) -> Markup {
-    let mut events: Vec<Event<'_>> = parsed(text).collect();
+    let mut events: Vec<Event<'_>> = parse(text).collect();
     if let Some(end) = leading_title(&events, titles) {
         events.drain(..=end);
     }
     let mut open = Vec::new();
     let mut level = HeadingLevel::H3;
-    sanitized(events.into_iter().map(move |event| match event {
+    let events = events.into_iter().map(move |event| match event {
         Event::Start(Tag::Heading { level: written, .. }) => {
             open.retain(|above| *above < written);
             open.push(written);
@@ -78,100 +56,32 @@ pub fn render_article(text: &str, titles: &[&str]) -> Markup {
         }
         Event::End(TagEnd::Heading(_)) => Event::End(TagEnd::Heading(level)),
         other => other,
-    }))
+    });
+    Markup(sanitized_html(events, &TABLE_BOX))
 }
 
 /// Returns the end of the heading that a text begins with, if it is one of `titles`.
 fn leading_title(events: &[Event<'_>], titles: &[&str]) -> Option<usize> {
     let Some(Event::Start(Tag::Heading { .. })) = events.first() else { return None };
     let end = events.iter().position(|event| matches!(event, Event::End(TagEnd::Heading(_))))?;
-    let title: String = events[..end]
+    let heading: String = events[..end]
         .iter()
         .filter_map(|event| match event {
             Event::Text(text) | Event::Code(text) => Some(text.as_ref()),
             _ => None,
         })
         .collect();
-    let title = title.trim().to_lowercase();
-    titles.iter().any(|known| known.trim().to_lowercase() == title).then_some(end)
-}
-
-fn parsed(text: &str) -> Parser<'_> {
-    Parser::new_ext(text, parser_options(text))
-}
-
-fn sanitized<'a>(events: impl Iterator<Item = Event<'a>>) -> Markup {
-    let events = events.map(|event| match event {
-        Event::Html(html) | Event::InlineHtml(html) => Event::Text(html),
-        Event::Start(Tag::HtmlBlock) => Event::Start(Tag::Paragraph),
-        Event::End(TagEnd::HtmlBlock) => Event::End(TagEnd::Paragraph),
-        Event::Start(Tag::Image { link_type, dest_url, title, id }) => {
-            Event::Start(Tag::Link { link_type, dest_url, title, id })
-        }
-        Event::End(TagEnd::Image) => Event::End(TagEnd::Link),
-        Event::SoftBreak => Event::HardBreak,
-        other => other,
-    });
-    let mut markup = String::new();
-    html::push_html(&mut markup, events);
-    Markup(wrap_tables(&sanitize(&markup)))
-}
-
-/// Wraps each table in a box that can be scrolled, also by keyboard. In sanitized HTML, `<table>` always
-/// comes from Markdown: the tag in user text is escaped.
-fn wrap_tables(markup: &str) -> String {
-    markup.replace("<table>", "<div class=\"scroll\" tabindex=\"0\"><table>").replace("</table>", "</table></div>")
-}
-
-/// Converts Markdown to one line of plain text.
-pub fn plain_line(text: &str) -> String {
-    let mut plain = String::with_capacity(text.len());
-    for event in parsed(text) {
-        match event {
-            Event::Text(text) | Event::Code(text) | Event::Html(text) | Event::InlineHtml(text) => {
-                plain += &text;
-            }
-            Event::End(TagEnd::Emphasis | TagEnd::Strong | TagEnd::Strikethrough | TagEnd::Link | TagEnd::Image) => {}
-            Event::SoftBreak | Event::HardBreak | Event::Rule | Event::End(_) if !plain.ends_with(' ') => {
-                plain.push(' ');
-            }
-            _ => {}
-        }
-    }
-    plain.trim_end().to_owned()
-}
-
-fn sanitize(markup: &str) -> String {
-    let attributes = HashMap::from([("a", HashSet::from(["href"]))]);
-    ammonia::Builder::new()
-        .tags(HashSet::from(ALLOWED_TAGS))
-        .clean_content_tags(HashSet::from(["script", "style"]))
-        .tag_attributes(attributes)
-        .generic_attributes(HashSet::new())
-        .url_schemes(HashSet::from(["http", "https", "mailto"]))
-        .url_relative(ammonia::UrlRelative::Deny)
-        .link_rel(Some("nofollow noopener noreferrer"))
-        .clean(markup)
-        .to_string()
+    let heading = heading.trim().to_lowercase();
+    titles.iter().any(|title| title.trim().to_lowercase() == heading).then_some(end)
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::{ALLOWED_TAGS, plain_line};
     use super::*;
 
     #[test]
-    fn plain_text_is_one_line_without_marks() {
-        for (text, line) in [
-            ("**We move** to [another](https://example.com/).\n\n- `one`\n- two", "We move to another. one two"),
-            ("# Title\nline\nline", "Title line line"),
-            ("", ""),
-        ] {
-            assert_eq!(plain_line(text), line);
-        }
-    }
-
-    #[test]
-    fn a_table_that_fills_itself_up_is_no_table() {
+    fn a_table_padded_from_short_rows_is_no_table() {
         let table = |columns: usize, rows: usize| {
             let row = |cell: &str| cell.repeat(columns) + "\n";
             row("a|") + &row("-|") + &"a\n".repeat(rows)
@@ -184,7 +94,7 @@ mod tests {
     }
 
     /// Payloads that must never come out as markup.
-    pub(crate) const PAYLOADS: &[&str] = &[
+    const PAYLOADS: &[&str] = &[
         "<script>alert(1)</script>",
         "<img src=x onerror=alert(1)>",
         "<svg/onload=alert(1)>",
@@ -219,11 +129,11 @@ mod tests {
     ];
 
     #[test]
-    fn nothing_that_is_written_becomes_more_than_is_allowed() {
-        let drawn = |payload: &&str| {
+    fn only_allowed_tags_and_attributes_come_out() {
+        let render = |payload: &&str| {
             [render_short(payload).0, render_article(payload, &["x"]).0].map(|it| ((*payload).to_owned(), it))
         };
-        for (payload, markup) in PAYLOADS.iter().flat_map(drawn) {
+        for (payload, markup) in PAYLOADS.iter().flat_map(render) {
             // Table boxes come from the renderer, one per table.
             let (open, close) = ("<div class=\"scroll\" tabindex=\"0\"><table>", "</table></div>");
             assert_eq!(markup.matches(open).count(), markup.matches("<table").count(), "{payload}: {markup}");
@@ -260,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn what_people_write_is_kept() {
+    fn structure_and_emphasis_are_kept() {
         for (text, markup) in [
             ("plain", "<p>plain</p>\n"),
             (

@@ -1,4 +1,8 @@
-//! Strict parsing of hosts, as customers enter them, into an address or a name.
+//! Hosts, parsed strictly into an address or a name: a spelling that another parser could read as a different host is
+//! rejected.
+//!
+//! This is the one place that decides whether a text is a literal address. A text that the rules accept and store is
+//! read by the same code when an agent dials it, so no spelling can be a name to one and an address to the other.
 
 use std::{fmt, net::IpAddr};
 
@@ -112,9 +116,12 @@ pub enum HostError {
     /// A name that breaks the rules for host names (RFC 1123, section 2.1).
     #[error("not a host name")]
     BadName,
-    /// Over 253 bytes, or a label over 63.
+    /// A name over 253 bytes.
     #[error("host name is too long")]
     TooLong,
+    /// A label over 63 bytes.
+    #[error("a label of the host name is too long")]
+    LabelTooLong,
 }
 
 impl Host {
@@ -168,8 +175,14 @@ impl fmt::Display for Host {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Ip(ip) => ip.fmt(f),
-            Self::Name(name) => f.write_str(name.as_str()),
+            Self::Name(name) => name.fmt(f),
         }
+    }
+}
+
+impl fmt::Display for HostName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
     }
 }
 
@@ -178,11 +191,14 @@ fn name(text: &str) -> Result<HostName, HostError> {
     if text.is_empty() {
         return Err(HostError::Empty);
     }
-    if text.len() > 253 || text.split('.').any(|label| label.len() > 63) {
+    if text.len() > 253 {
         return Err(HostError::TooLong);
     }
     if text.rsplit('.').next().is_some_and(is_numeric) {
         return Err(HostError::NotCanonicalIpv4);
+    }
+    if text.split('.').any(|label| label.len() > 63) {
+        return Err(HostError::LabelTooLong);
     }
     if text.split('.').all(is_label) { Ok(HostName(text)) } else { Err(HostError::BadName) }
 }
@@ -209,7 +225,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn literals_and_names_are_read() {
+    fn literals_and_names_are_parsed() {
         assert_eq!(Host::parse("192.0.2.7"), Ok(Host::Ip("192.0.2.7".parse().unwrap())));
         assert_eq!(Host::parse("2001:db8::7"), Ok(Host::Ip("2001:db8::7".parse().unwrap())));
         assert_eq!(Host::parse("::ffff:1.2.3.4"), Ok(Host::Ip("::ffff:1.2.3.4".parse().unwrap())));
@@ -219,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn what_only_a_lenient_reader_takes_is_refused() {
+    fn spellings_that_only_lenient_parsers_accept_are_rejected() {
         let table = [
             ("", HostError::Empty),
             (".", HostError::Empty),
@@ -245,17 +261,19 @@ mod tests {
             ("a b.example", HostError::BadName),
             ("a/b", HostError::BadName),
             ("a%2eb", HostError::BadName),
+            // Lenient parsers decode the escape, since the name is not ASCII.
+            ("b\u{fc}ch%65r.example", HostError::BadName),
             ("user@host", HostError::BadName),
         ];
         for (text, error) in table {
             assert_eq!(Host::parse(text), Err(error), "{text:?}");
         }
-        assert_eq!(Host::parse(&format!("{}.example", "a".repeat(64))), Err(HostError::TooLong));
+        assert_eq!(Host::parse(&format!("{}.example", "a".repeat(64))), Err(HostError::LabelTooLong));
         assert_eq!(Host::parse(&"abcd.".repeat(60)), Err(HostError::TooLong));
     }
 
     #[test]
-    fn names_of_private_networks_are_known_and_no_others() {
+    fn only_names_of_private_networks_are_private() {
         let is_private = |text: &str| match Host::parse(text) {
             Ok(Host::Name(name)) => name.is_private(),
             other => panic!("{text}: {other:?}"),
@@ -292,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn localhost_is_known_at_every_depth() {
+    fn localhost_is_recognized_at_every_depth() {
         for text in ["localhost", "LOCALHOST.", "a.localhost", "a.b.localhost."] {
             let Ok(Host::Name(name)) = Host::parse(text) else { panic!("{text}") };
             assert!(name.is_localhost(), "{text}");

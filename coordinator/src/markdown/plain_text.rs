@@ -1,11 +1,11 @@
 //! Markdown to plain text for readers without markup: keeps lines and lists, writes out links, and aligns tables in
 //! columns.
 
-use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
+use pulldown_cmark::{Event, Tag, TagEnd};
 use unicode_width::UnicodeWidthStr;
 
-/// Maximum cells of all tables in a text: short rows are padded, so a few lines could otherwise become megabytes.
-const MAX_CELLS: usize = 8000;
+use super::parse;
+
 /// Maximum width of a table in characters; wider tables are written row by row.
 const MAX_TABLE_WIDTH: usize = 76;
 
@@ -14,20 +14,10 @@ const MAX_DEPTH: usize = 8;
 /// Maximum characters of a label before a cell of a wide table.
 const MAX_LABEL: usize = 40;
 
-/// Parser options: strikethrough, and tables if they are of a size that people write.
-pub fn parser_options(text: &str) -> Options {
-    // Markdown treats either as a line end.
-    let lines = || text.split(['\n', '\r']);
-    let widest = lines().map(|line| line.matches('|').count() + 1).max().unwrap_or_default();
-    let has_tables = lines().count().saturating_mul(widest) <= MAX_CELLS;
-    let tables = if has_tables { Options::ENABLE_TABLES } else { Options::empty() };
-    Options::ENABLE_STRIKETHROUGH | tables
-}
-
 /// Renders Markdown as plain text without a trailing line break. Stops after about `most` bytes.
 pub fn plain_text(markdown: &str, most: usize) -> String {
     let mut writer = Writer::default();
-    for event in Parser::new_ext(markdown, parser_options(markdown)) {
+    for event in parse(markdown) {
         if writer.out.len() > most {
             break;
         }
@@ -36,6 +26,24 @@ pub fn plain_text(markdown: &str, most: usize) -> String {
     writer.end_line();
     writer.out.truncate(writer.out.trim_end().len());
     writer.out
+}
+
+/// Converts Markdown to one line of plain text.
+pub fn plain_line(text: &str) -> String {
+    let mut plain = String::with_capacity(text.len());
+    for event in parse(text) {
+        match event {
+            Event::Text(text) | Event::Code(text) | Event::Html(text) | Event::InlineHtml(text) => {
+                plain += &text;
+            }
+            Event::End(TagEnd::Emphasis | TagEnd::Strong | TagEnd::Strikethrough | TagEnd::Link | TagEnd::Image) => {}
+            Event::SoftBreak | Event::HardBreak | Event::Rule | Event::End(_) if !plain.ends_with(' ') => {
+                plain.push(' ');
+            }
+            _ => {}
+        }
+    }
+    plain.trim_end().to_owned()
 }
 
 /// Prefix of the lines of a list item or quotation: of the first line, and of the others.
@@ -166,9 +174,9 @@ impl Writer {
     fn end_link(&mut self) {
         let Some((start, address)) = self.links.pop() else { return };
         let is_open = ["http://", "https://", "mailto:"].iter().any(|scheme| address.starts_with(scheme));
-        let shown = self.line.get(start..).unwrap_or_default();
-        let is_said = shown == address || address.strip_prefix("mailto:") == Some(shown);
-        if is_open && !is_said && self.struck == 0 {
+        let label = self.line.get(start..).unwrap_or_default();
+        let is_in_label = label == address || address.strip_prefix("mailto:") == Some(label);
+        if is_open && !is_in_label && self.struck == 0 {
             self.line.push_str(&format!(" ({address})"));
         }
     }
@@ -235,7 +243,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn marks_go_and_what_they_say_stays() {
+    fn marks_go_and_their_text_stays() {
         for (markdown, text) in [
             ("plain", "plain"),
             ("**Bold** *it* `code_x` \\[a\\] a\\_b", "Bold it code_x [a] a_b"),
@@ -259,6 +267,17 @@ mod tests {
     }
 
     #[test]
+    fn a_plain_line_has_no_marks_and_no_breaks() {
+        for (text, line) in [
+            ("**We move** to [another](https://example.com/).\n\n- `one`\n- two", "We move to another. one two"),
+            ("# Title\nline\nline", "Title line line"),
+            ("", ""),
+        ] {
+            assert_eq!(plain_line(text), line);
+        }
+    }
+
+    #[test]
     fn a_table_is_set_in_columns_and_a_wide_one_row_by_row() {
         let table = "Now:\n\n| Region | State |\n|---|--:|\n| Europe | **up** |\n| 東京 | down |\n| | |\n\nend";
         assert_eq!(plain_text(table, 9_999), "Now:\n\nRegion  State\n------  -----\nEurope  up\n東京    down\n\nend");
@@ -268,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn no_text_grows_without_a_bound() {
+    fn plain_text_is_bounded() {
         for markdown in [
             format!("|{}|\n|-|\n{}", "h".repeat(3_000), "|a|\n".repeat(300)),
             "a|".repeat(50) + "\n" + &"-|".repeat(50) + "\n" + &"a\n".repeat(150),

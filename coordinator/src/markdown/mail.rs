@@ -1,34 +1,9 @@
-//! User-written Markdown as HTML with only basic structure and plain links.
+//! The policy for mails: no headings, and styles inline.
 
-use std::collections::{HashMap, HashSet};
-use std::sync::LazyLock;
+use pulldown_cmark::{Event, Tag, TagEnd};
 
-use ammonia::Builder;
-use pulldown_cmark::{Event, LinkType, Parser, Tag, TagEnd};
+use super::{parse, sanitized_html};
 
-use crate::plain_text::parser_options;
-
-/// Allowed tags.
-const ALLOWED_TAGS: [&str; 18] = [
-    "p",
-    "br",
-    "strong",
-    "em",
-    "del",
-    "code",
-    "pre",
-    "ul",
-    "ol",
-    "li",
-    "blockquote",
-    "a",
-    "table",
-    "thead",
-    "tbody",
-    "tr",
-    "th",
-    "td",
-];
 /// Inline styles by tag, since not all mail programs support style sheets. In a table cell only words wider
 /// than the mail are broken, so that a column never gets narrower than its words; a wide table scrolls.
 const INLINE_STYLES: [(&str, &str); 6] = [
@@ -44,37 +19,14 @@ const INLINE_STYLES: [(&str, &str); 6] = [
     ("<blockquote>", "<blockquote style=\"margin:0 0 12px;padding-left:12px;border-left:3px solid #8888\">"),
 ];
 
-/// Sanitizer that allows structure, emphasis, and links that open without a referrer.
-static SANITISER: LazyLock<Builder<'static>> = LazyLock::new(|| {
-    let mut builder = Builder::empty();
-    builder
-        .tags(HashSet::from(ALLOWED_TAGS))
-        .tag_attributes(HashMap::from([("a", HashSet::from(["href"]))]))
-        .url_schemes(HashSet::from(["http", "https", "mailto"]))
-        .url_relative(ammonia::UrlRelative::Deny)
-        .link_rel(Some("nofollow noopener noreferrer"));
-    builder
-});
-
-/// Renders Markdown as HTML. Raw HTML is shown as text, headings become paragraphs, images become links.
-pub(super) fn render_html(text: &str) -> String {
-    let events = Parser::new_ext(text, parser_options(text)).map(|event| match event {
-        Event::Html(raw) | Event::InlineHtml(raw) => Event::Text(raw),
+/// Renders Markdown as HTML. Headings become paragraphs.
+pub fn render_mail(text: &str) -> String {
+    let events = parse(text).map(|event| match event {
         Event::Start(Tag::Heading { .. }) => Event::Start(Tag::Paragraph),
         Event::End(TagEnd::Heading(_)) => Event::End(TagEnd::Paragraph),
-        Event::Start(Tag::Image { dest_url, title, id, .. }) => {
-            Event::Start(Tag::Link { link_type: LinkType::Inline, dest_url, title, id })
-        }
-        Event::End(TagEnd::Image) => Event::End(TagEnd::Link),
-        // Same as on the page.
-        Event::SoftBreak => Event::HardBreak,
         other => other,
     });
-    let mut html = String::with_capacity(text.len() * 2);
-    pulldown_cmark::html::push_html(&mut html, events);
-    let clean = SANITISER.clean(&html).to_string();
-    // After sanitizing, any tag comes from Markdown: tags in the source are escaped.
-    INLINE_STYLES.iter().fold(clean, |html, (tag, styled)| html.replace(tag, styled))
+    sanitized_html(events, &INLINE_STYLES)
 }
 
 #[cfg(test)]
@@ -82,14 +34,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_people_write_keeps_its_structure() {
-        assert_eq!(render_html("A **b** *c* `d`\n\n- e\n- [f](https://f.example)"), {
+    fn structure_is_kept_and_headings_are_paragraphs() {
+        assert_eq!(render_mail("A **b** *c* `d`\n\n- e\n- [f](https://f.example)"), {
             "<p>A <strong>b</strong> <em>c</em> <code>d</code></p>\n<ul>\n<li>e</li>\n<li><a href=\"https://f.example\" \
              rel=\"nofollow noopener noreferrer\">f</a></li>\n</ul>\n"
         });
-        assert_eq!(render_html("# Head"), "<p>Head</p>\n");
+        assert_eq!(render_mail("# Head"), "<p>Head</p>\n");
         assert_eq!(
-            render_html("![x](https://x.example/x.png)"),
+            render_mail("![x](https://x.example/x.png)"),
             "<p><a href=\"https://x.example/x.png\" rel=\"nofollow noopener noreferrer\">x</a></p>\n"
         );
     }
@@ -109,7 +61,7 @@ mod tests {
             "<!--footer-->",
             "<style>*{display:none}</style>\n\ntext",
         ] {
-            let html = render_html(text);
+            let html = render_mail(text);
             let tags: Vec<&str> = html.split('<').skip(1).filter_map(|tag| tag.split(['>', ' ']).next()).collect();
             let known = ["p", "/p", "a", "/a"];
             assert!(tags.iter().all(|tag| known.contains(tag)), "{text:?}: {html}");
