@@ -3,6 +3,7 @@
 mod dependencies;
 mod imports;
 mod language;
+mod rendered_texts;
 mod security;
 mod source;
 mod tables;
