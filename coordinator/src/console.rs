@@ -79,7 +79,8 @@ fn ignore_broken_pipe(written: io::Result<()>) -> io::Result<()> {
     }
 }
 
-fn render_table(titles: &[&str], rows: &[Vec<String>]) -> String {
+/// Renders rows under titles, each column as wide as its widest cell.
+pub fn render_table(titles: &[&str], rows: &[Vec<String>]) -> String {
     let head: Vec<String> = titles.iter().map(|title| heading(title)).collect();
     let lines: Vec<&Vec<String>> = std::iter::once(&head).chain(rows).collect();
     let width = |column: usize| {

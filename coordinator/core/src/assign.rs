@@ -1,5 +1,9 @@
 //! Assignment of rounds to vantages: regions spread over the interval, vantages of a region taking turns.
 
+mod next_round;
+
+pub use next_round::{NextRound, next_rounds};
+
 use std::sync::Arc;
 
 use crate::check::Check;

@@ -130,6 +130,11 @@ pub enum AdminCommand {
         /// Id of the key.
         key: String,
     },
+    /// Show a monitor's state in the engine.
+    DebugMonitor {
+        /// Id of the monitor.
+        monitor: String,
+    },
     /// Stream a backup over the socket: see [`super::backup`].
     #[serde(rename = "stream-backup")]
     Backup,

@@ -9,6 +9,7 @@ mod alert_settings;
 pub mod backup;
 pub mod client;
 mod command;
+mod debug_monitor;
 pub mod maintenance;
 mod members;
 mod metrics_format;
@@ -78,6 +79,7 @@ impl OperatorCommands {
             AdminCommand::AgentRevoke { agent } => members::revoke(&self.members, agent).await,
             AdminCommand::AgentForget { agent } => members::remove(&self.members, agent).await,
             AdminCommand::MeshRotate { step, force } => members::rotate(&self.members, step, *force).await,
+            AdminCommand::DebugMonitor { monitor } => debug_monitor::inspect(&self.service, monitor).await,
             AdminCommand::AccountCreate { email, plan } => {
                 let plan = plan.as_deref().map(read_plan).transpose()?;
                 Ok(account_view(&self.service.create_account(email, plan).await?))

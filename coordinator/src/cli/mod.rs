@@ -3,6 +3,7 @@
 
 mod backup;
 mod command_request;
+mod debug;
 mod file_ownership;
 mod operator_commands;
 mod page_alerts;
@@ -87,6 +88,9 @@ enum Command {
     Restore(store_commands::RestoreArgs),
     /// Verify the integrity of the store; works while the coordinator runs
     Verify(store_commands::VerifyArgs),
+    /// Show the state that the running engine holds
+    #[command(subcommand)]
+    Debug(debug::DebugCommand),
     /// Free unused space in the store, and encrypt secrets with the newest key
     Compact(store_commands::CompactArgs),
     /// Create a key file for encrypting customers' secrets on disk
@@ -235,6 +239,7 @@ async fn dispatch(command: Command) -> Result<(), CliError> {
         Command::Account(command) => command_request::run(command.into()).await,
         Command::Page(command) => command_request::run(command.try_into()?).await,
         Command::Key(command) => command_request::run(command.into()).await,
+        Command::Debug(command) => debug::run(command).await,
         Command::Backup(order) => backup::run(order).await,
         Command::Restore(order) => store_commands::restore(order).await,
         Command::Verify(order) => store_commands::verify(order).await,

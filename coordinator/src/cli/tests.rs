@@ -37,6 +37,7 @@ fn every_command_of_the_doors_is_taken() {
         "key create --account acc_1 --name k --access write --page pg_1 --json",
         "key list",
         "key revoke key_1",
+        "debug monitor mon_1 --data d --json",
     ] {
         assert!(parse(line).is_ok(), "{line}: {:?}", parse(line).unwrap_err());
     }
@@ -57,6 +58,7 @@ fn wrong_usage_is_told_from_a_call_for_help() {
         ("agent invite --name a --region europe --network n --valid-seconds 59", ErrorKind::ValueValidation),
         ("account create --email a@example.com --plan gold", ErrorKind::ValueValidation),
         ("key create --name k --access all", ErrorKind::InvalidValue),
+        ("debug monitor", ErrorKind::MissingRequiredArgument),
         ("key revoke", ErrorKind::MissingRequiredArgument),
     ] {
         assert_eq!(parse(line).unwrap_err(), kind, "{line}");

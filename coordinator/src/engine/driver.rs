@@ -32,7 +32,7 @@ use super::machines::{Cx, Machines, PendingCommit};
 use super::mesh_view::MeshView;
 use super::restore::{self, VerdictSettings};
 use super::shard::Shard;
-use super::{Arrival, IncomingPing, MachineQuery, MonitorSchedule, ProbeDispatch};
+use super::{Arrival, DriverQuery, IncomingPing, MachineQuery, MonitorSchedule, ProbeDispatch};
 
 /// Readings, events and pings per commit, at most. Beyond that the inbox waits for the commit in flight.
 const MAX_PENDING: usize = 8192;
@@ -47,7 +47,7 @@ pub struct DriverChannels {
     /// Input from the mesh and from HTTP.
     pub inbox: mpsc::Receiver<Arrival>,
     /// Queries for machine state.
-    pub queries: mpsc::Receiver<MachineQuery>,
+    pub queries: mpsc::Receiver<DriverQuery>,
     /// Probe requests for the mesh.
     pub probes: mpsc::Sender<ProbeDispatch>,
     /// The schedule that agents are to run.
@@ -91,7 +91,7 @@ pub struct Driver {
 
 enum LoopEvent {
     Arrivals(usize),
-    Query(MachineQuery),
+    Query(DriverQuery),
     CommitFinished(Result<commit::CommitResult, StoreError>),
     EditsAvailable,
     Tick,
@@ -176,7 +176,8 @@ impl Driver {
                     self.handle_arrivals(&mut arrivals, &channels);
                     self.retry_early_pings(&channels).await;
                 }
-                LoopEvent::Query(query) => self.handle_query(query),
+                LoopEvent::Query(DriverQuery::Views(query)) => self.handle_query(query),
+                LoopEvent::Query(DriverQuery::Copy(query)) => self.answer_copy_query(query),
                 LoopEvent::CommitFinished(Ok(landed)) => self.on_committed(landed),
                 LoopEvent::EditsAvailable => self.read_edits_at = Some(Instant::now()),
                 LoopEvent::Tick => {}

@@ -23,7 +23,7 @@ use parallax_core::observation::{Observation, Reading};
 use parallax_core::time::Timestamp;
 use parallax_core::vantage::Mesh;
 
-use super::{IncomingPing, MonitorSchedule, ProbeDispatch, ingest};
+use super::{IncomingPing, MachineCopy, MonitorSchedule, ProbeDispatch, ingest};
 use crate::storage::Op;
 
 /// Changed machines per commit from which on due deadlines wait for the next.
@@ -82,6 +82,13 @@ impl Machines {
     pub fn view(&self, monitor: MonitorId, mesh: &Mesh, now: Timestamp) -> Option<MachineView> {
         let slot = self.slots.get(&monitor)?;
         Some(self.get(*slot)?.machine.view(mesh, now))
+    }
+
+    /// Returns a copy of the monitor's machine, with what its rules depend on.
+    pub fn copy(&self, monitor: MonitorId, mesh: &Mesh, now: Timestamp) -> Option<MachineCopy> {
+        let slot = *self.slots.get(&monitor)?;
+        let machine = self.get(slot)?.machine.clone();
+        Some(MachineCopy { at: now, machine, mesh: mesh.clone(), scheduled: self.schedules.get(slot).cloned() })
     }
 
     /// Returns a machine's persistent state, with its monitor.

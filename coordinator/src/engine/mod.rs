@@ -30,12 +30,14 @@ mod tests;
 
 use std::sync::Arc;
 
+use parallax_core::assign::ScheduledMonitor;
 use parallax_core::check::Check;
 use parallax_core::event::{ProbeRequest, ProbeResponse};
 use parallax_core::heartbeat;
 use parallax_core::id::{AccountId, MonitorId};
-use parallax_core::machine::MachineView;
+use parallax_core::machine::{MachineView, MonitorMachine};
 use parallax_core::observation::Observation;
+use parallax_core::time::Timestamp;
 use parallax_core::vantage::{Mesh, Region, VantageNo};
 use tokio::sync::{mpsc, oneshot, watch};
 
@@ -160,5 +162,42 @@ pub struct MachineQuery {
     pub reply: oneshot::Sender<Vec<Option<MachineView>>>,
 }
 
+/// A query for a copy of one machine, to inspect it.
+#[derive(Debug)]
+pub struct MachineCopyQuery {
+    /// The monitor.
+    pub monitor: MonitorId,
+    /// Receives the copy; `None` if the driver does not know the monitor (yet).
+    pub reply: oneshot::Sender<Option<MachineCopy>>,
+}
+
+/// Copy of a machine at one moment, with what its rules depend on. The driver only copies; the caller computes.
+#[derive(Debug, Clone)]
+pub struct MachineCopy {
+    /// Time of the copy.
+    pub at: Timestamp,
+    /// The machine.
+    pub machine: MonitorMachine,
+    /// The mesh as the machine sees it, with quarantine applied.
+    pub mesh: Mesh,
+    /// Its entry in the schedule; `None` if it is paused or a heartbeat.
+    pub scheduled: Option<Arc<ScheduledMonitor>>,
+}
+
+/// A query to the driver, answered between two arrivals.
+#[derive(Debug)]
+pub enum DriverQuery {
+    /// For the states of monitors, as shown to users.
+    Views(MachineQuery),
+    /// For a copy of one machine.
+    Copy(MachineCopyQuery),
+}
+
+impl From<MachineQuery> for DriverQuery {
+    fn from(query: MachineQuery) -> Self {
+        Self::Views(query)
+    }
+}
+
 /// Sends queries for machine state.
-pub type MachineQuerySender = mpsc::Sender<MachineQuery>;
+pub type MachineQuerySender = mpsc::Sender<DriverQuery>;

@@ -23,7 +23,7 @@ use super::driver::{Driver, DriverChannels};
 use super::machines::{Cx, Machines, PendingCommit};
 use super::restore::VerdictSettings;
 use super::shard::Shard;
-use super::{Arrival, MachineQuery, MonitorSchedule, ObservationBatch, ProbeDispatch, ScheduleReceiver};
+use super::{Arrival, DriverQuery, MachineQuery, MonitorSchedule, ObservationBatch, ProbeDispatch, ScheduleReceiver};
 use crate::clock::Clock;
 use crate::history::History;
 use crate::storage::{self, Store};
@@ -32,6 +32,7 @@ mod check_now;
 mod dns_failures;
 mod edits;
 mod heartbeats;
+mod machine_copy;
 mod revisions;
 mod trimmed_journal;
 
@@ -46,7 +47,7 @@ struct TestDriver {
     clock: Clock,
     store: Store,
     inbox: mpsc::Sender<Arrival>,
-    queries: mpsc::Sender<MachineQuery>,
+    queries: mpsc::Sender<DriverQuery>,
     questions: mpsc::Receiver<ProbeDispatch>,
     schedule: ScheduleReceiver,
     counters: Arc<EngineCounters>,
@@ -84,7 +85,8 @@ impl TestDriver {
 
     async fn view(&self) -> Option<MachineView> {
         let (answer, views) = oneshot::channel();
-        self.queries.send(MachineQuery { monitors: vec![MONITOR], after_event: 0, reply: answer }).await.unwrap();
+        let query = MachineQuery { monitors: vec![MONITOR], after_event: 0, reply: answer };
+        self.queries.send(query.into()).await.unwrap();
         views.await.unwrap().remove(0)
     }
 

@@ -21,6 +21,7 @@ pub mod idempotency;
 mod incident_limit;
 pub mod incidents;
 pub mod keys;
+pub mod monitor_inspection;
 mod monitor_state;
 pub mod monitors;
 mod notification_limits;

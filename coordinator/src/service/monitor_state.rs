@@ -40,7 +40,8 @@ impl Service {
     async fn query_driver(&self, monitors: Vec<MonitorId>, after: u64) -> Option<Vec<Option<MachineView>>> {
         let (answer, answered) = oneshot::channel();
         let asking = async {
-            self.0.queries.send(MachineQuery { monitors, after_event: after, reply: answer }).await.ok()?;
+            let query = MachineQuery { monitors, after_event: after, reply: answer };
+            self.0.queries.send(query.into()).await.ok()?;
             answered.await.ok()
         };
         timeout(TIMEOUT, asking).await.ok().flatten()

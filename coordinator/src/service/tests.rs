@@ -36,7 +36,7 @@ use super::monitors::MonitorWithState;
 use super::secret_text::ApiKeyText;
 use super::statistics::NoStatistics;
 use super::*;
-use crate::engine::{Arrival, HeartbeatTokens, MachineQuery};
+use crate::engine::{Arrival, DriverQuery, HeartbeatTokens};
 
 /// The driver's answers, by monitor.
 pub(crate) type Views = Arc<Mutex<BTreeMap<MonitorId, MachineView>>>;
@@ -66,7 +66,7 @@ pub(crate) async fn world() -> World {
 async fn world_over(store: Store) -> World {
     let clock = Clock::manual(START);
     let views = Views::default();
-    let (queries, asked) = mpsc::channel::<MachineQuery>(16);
+    let (queries, asked) = mpsc::channel::<DriverQuery>(16);
     let judged = Views::default();
     driver_sync::drive(asked, Arc::clone(&views), Arc::clone(&judged));
     let settings = ServiceSettings {
@@ -153,12 +153,12 @@ impl World {
         text
     }
 
-    async fn caller(&self, access: KeyAccess) -> Caller {
+    pub(crate) async fn caller(&self, access: KeyAccess) -> Caller {
         let key = self.key(access, None).await;
         self.service.authenticate(key.reveal()).unwrap()
     }
 
-    async fn make(&self, caller: &Caller, name: &str) -> ServiceResult<MonitorWithState> {
+    pub(crate) async fn make(&self, caller: &Caller, name: &str) -> ServiceResult<MonitorWithState> {
         match self.service.create_monitor(caller, self.shop.id, &http(name), &each_time()).await? {
             RequestOutcome::Fresh(shown) => Ok(shown),
             RequestOutcome::Replayed(_) | RequestOutcome::Reread(_) => panic!("nothing was sent twice"),
@@ -359,7 +359,7 @@ async fn a_request_sent_twice_is_done_once_within_a_day() {
 #[tokio::test]
 async fn a_silent_driver_makes_monitors_unknown_not_the_answer_late() {
     let clock = Clock::manual(START);
-    let (queries, mut asked) = mpsc::channel::<MachineQuery>(1);
+    let (queries, mut asked) = mpsc::channel::<DriverQuery>(1);
     let settings = ServiceSettings {
         base_url: "https://status.example".to_owned(),
         root_domain: Some("pages.example".to_owned()),

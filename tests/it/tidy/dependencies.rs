@@ -3,57 +3,74 @@
 use std::collections::BTreeSet;
 use std::process::Command;
 
+use serde::Deserialize;
 use serde_json::Value;
 
 use super::source::root;
-
-/// Crates that are banned, with any feature and on any platform, and the reason.
-const BANNED: &[(&str, &str)] = &[
-    ("aws-lc-rs", "ring is the one crypto provider"),
-    ("aws-lc-sys", "ring is the one crypto provider"),
-    ("openssl", "ring is the one crypto provider, and nothing links a system library"),
-    ("openssl-sys", "ring is the one crypto provider, and nothing links a system library"),
-    ("native-tls", "rustls with ring is the one TLS"),
-    ("rustls-openssl", "ring is the one crypto provider"),
-    ("boring", "ring is the one crypto provider"),
-    ("mbedtls", "ring is the one crypto provider"),
-];
 
 /// Lowest versions without a published advisory that matters here. `cargo deny` knows all advisories; these hold
 /// without it.
 const LOWEST: &[(&str, [u64; 3])] =
     &[("quick-xml", [0, 42, 0]), ("quinn-proto", [0, 11, 14]), ("rustls-webpki", [0, 103, 13])];
 
-/// Allowed licences: an expression is allowed if these satisfy it.
-const LICENCES: &[&str] = &[
-    "0BSD",
-    "Apache-2.0",
-    "Apache-2.0 WITH LLVM-exception",
-    "BSD-2-Clause",
-    "BSD-3-Clause",
-    "BSL-1.0",
-    "CDLA-Permissive-2.0",
-    "ISC",
-    "MIT",
-    "MIT-0",
-    // Requires only that changes to its own files stay open; they are used unchanged.
-    "MPL-2.0",
-    "Unicode-3.0",
-    "Unlicense",
-    "Zlib",
-];
+/// Lists of `deny.toml`, the one place of these rules: `cargo deny` applies them too, where it is installed.
+#[derive(Debug, Deserialize)]
+struct DenyRules {
+    licenses: LicenceRules,
+    bans: CrateBans,
+    sources: SourceRules,
+}
+
+#[derive(Debug, Deserialize)]
+struct LicenceRules {
+    /// Allowed licences: an expression is allowed if these satisfy it.
+    allow: Vec<String>,
+}
+
+#[derive(Debug, Deserialize)]
+struct CrateBans {
+    deny: Vec<CrateBan>,
+}
+
+/// A crate that is banned, with any feature and on any platform, and the reason.
+#[derive(Debug, Deserialize)]
+struct CrateBan {
+    #[serde(rename = "crate")]
+    name: String,
+    reason: String,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+struct SourceRules {
+    allow_registry: Vec<String>,
+}
+
+impl DenyRules {
+    fn read() -> Self {
+        let text = std::fs::read_to_string(root().join("deny.toml")).expect("deny.toml is checked in");
+        toml::from_str(&text).expect("deny.toml has the lists that are held here")
+    }
+}
+
+#[test]
+fn every_crate_comes_from_an_allowed_registry() {
+    let (lock, rules) = (lock_file(), DenyRules::read());
+    let allowed: Vec<String> = rules.sources.allow_registry.iter().map(|url| format!("registry+{url}")).collect();
+    let sources = lock.lines().filter_map(|line| line.strip_prefix("source = \"")?.strip_suffix('"'));
+    let faults: Vec<&str> = sources.filter(|source| !allowed.iter().any(|one| one == source)).collect();
+    assert!(faults.is_empty(), "Cargo.lock: {}", faults.join("\n"));
+}
 
 #[test]
 fn no_banned_crate_is_in_the_lock_file() {
-    let lock = std::fs::read_to_string(root().join("Cargo.lock")).expect("the lock file is checked in");
-    let faults = banned(&lock);
+    let faults = banned(&lock_file(), &DenyRules::read().bans.deny);
     assert!(faults.is_empty(), "{}", faults.join("\n"));
 }
 
 #[test]
 fn no_crate_is_below_the_version_that_mended_an_advisory() {
-    let lock = std::fs::read_to_string(root().join("Cargo.lock")).expect("the lock file is checked in");
-    let faults = outdated(&lock);
+    let faults = outdated(&lock_file());
     assert!(faults.is_empty(), "{}", faults.join("\n"));
 }
 
@@ -71,10 +88,11 @@ fn every_licence_in_the_tree_is_allowed() {
     let list = |value: &Value| value.as_array().cloned().unwrap_or_default();
     let used: BTreeSet<String> =
         list(&metadata["resolve"]["nodes"]).iter().filter_map(|node| Some(node["id"].as_str()?.to_owned())).collect();
+    let licences = DenyRules::read().licenses.allow;
     let mut faults = Vec::new();
     for package in list(&metadata["packages"]) {
         let text = |field: &str| package[field].as_str().unwrap_or_default().to_owned();
-        if used.contains(&text("id")) && !allowed(&text("license")) {
+        if used.contains(&text("id")) && !allowed(&text("license"), &licences) {
             faults.push(format!(
                 "{} {}: licence `{}` is not on the list",
                 text("name"),
@@ -98,16 +116,14 @@ fn core_built_alone_has_no_clock_and_no_runtime() {
 }
 
 /// Returns the banned crates of a lock file.
-fn banned(lock: &str) -> Vec<String> {
+fn banned(lock: &str, bans: &[CrateBan]) -> Vec<String> {
     let names: BTreeSet<&str> =
         lock.lines().filter_map(|line| line.strip_prefix("name = \"")?.strip_suffix('"')).collect();
-    BANNED
-        .iter()
-        .filter(|(name, _)| names.contains(name))
-        .map(|(name, why)| {
-            format!("Cargo.lock: has {name}: {why}; `cargo tree -i {name}` shows which crate requires it")
-        })
-        .collect()
+    let found = bans.iter().filter(|ban| names.contains(ban.name.as_str()));
+    let fault = |CrateBan { name, reason }: &CrateBan| {
+        format!("Cargo.lock: has {name}: {reason}; `cargo tree -i {name}` shows which crate requires it")
+    };
+    found.map(fault).collect()
 }
 
 /// Returns the crates of a lock file that are below [`LOWEST`].
@@ -131,36 +147,36 @@ fn outdated(lock: &str) -> Vec<String> {
 
 /// Returns true if the list satisfies a licence expression: all sides of an AND, one side of an OR. A slash is an old
 /// form of OR.
-fn allowed(expression: &str) -> bool {
+fn allowed(expression: &str, licences: &[String]) -> bool {
     let text = expression.replace('/', " OR ").replace('(', " ( ").replace(')', " ) ");
     let words: Vec<&str> = text.split_whitespace().collect();
     let mut at = 0;
-    !words.is_empty() && either(&words, &mut at) && at == words.len()
+    !words.is_empty() && either(&words, &mut at, licences) && at == words.len()
 }
 
-fn either(words: &[&str], at: &mut usize) -> bool {
-    let mut met = both(words, at);
+fn either(words: &[&str], at: &mut usize, licences: &[String]) -> bool {
+    let mut met = both(words, at, licences);
     while words.get(*at) == Some(&"OR") {
         *at += 1;
-        met |= both(words, at);
+        met |= both(words, at, licences);
     }
     met
 }
 
-fn both(words: &[&str], at: &mut usize) -> bool {
-    let mut met = one(words, at);
+fn both(words: &[&str], at: &mut usize, licences: &[String]) -> bool {
+    let mut met = one(words, at, licences);
     while words.get(*at) == Some(&"AND") {
         *at += 1;
-        met &= one(words, at);
+        met &= one(words, at, licences);
     }
     met
 }
 
-fn one(words: &[&str], at: &mut usize) -> bool {
+fn one(words: &[&str], at: &mut usize, licences: &[String]) -> bool {
     let Some(word) = words.get(*at) else { return false };
     *at += 1;
     if *word == "(" {
-        let met = either(words, at);
+        let met = either(words, at, licences);
         let closed = words.get(*at) == Some(&")");
         *at += 1;
         return met && closed;
@@ -170,7 +186,11 @@ fn one(words: &[&str], at: &mut usize) -> bool {
         name = format!("{name} WITH {exception}");
         *at += 2;
     }
-    LICENCES.contains(&name.as_str())
+    licences.contains(&name)
+}
+
+fn lock_file() -> String {
+    std::fs::read_to_string(root().join("Cargo.lock")).expect("the lock file is checked in")
 }
 
 /// Returns the output of cargo.
@@ -196,8 +216,9 @@ mod checker {
 
     #[test]
     fn a_banned_crate_is_found_and_a_longer_name_is_not() {
-        assert_eq!(banned("[[package]]\nname = \"native-tls\"\n").len(), 1);
-        assert_eq!(banned("[[package]]\nname = \"openssl-probe\"\n").len(), 0);
+        let bans = DenyRules::read().bans.deny;
+        assert_eq!(banned("[[package]]\nname = \"native-tls\"\n", &bans).len(), 1);
+        assert_eq!(banned("[[package]]\nname = \"openssl-probe\"\n", &bans).len(), 0);
     }
 
     #[test]
@@ -210,14 +231,15 @@ mod checker {
 
     #[test]
     fn licence_expressions_are_read() {
+        let licences = DenyRules::read().licenses.allow;
         for good in
             ["MIT", "MIT/GPL-3.0", "GPL-2.0 OR MIT", "(MIT OR Apache-2.0) AND Unicode-3.0", "Apache-2.0 AND ISC"]
         {
-            assert!(allowed(good), "{good}");
+            assert!(allowed(good, &licences), "{good}");
         }
         for bad in ["", "GPL-3.0", "MIT AND GPL-3.0", "(MIT OR GPL-2.0) AND AGPL-3.0", "Apache-2.0 WITH Odd-exception"]
         {
-            assert!(!allowed(bad), "{bad}");
+            assert!(!allowed(bad, &licences), "{bad}");
         }
     }
 }

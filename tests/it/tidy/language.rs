@@ -36,21 +36,39 @@ const NOUNS: &[&str] = &["Feed", "Need", "Seed", "Speed"];
 /// Public types that share a bare name on purpose, with the reason.
 const SHARED_NAMES: &[(&str, &str)] = &[];
 
-/// Finds banned phrases in a text; each with the line that it is in, counted from 1.
+/// Finds banned phrases in a file; each with the line that it begins in, counted from 1. A phrase may be split over two
+/// lines of a comment, a paragraph or a text.
 pub(super) fn banned(text: &str) -> Vec<(usize, &'static str)> {
+    let lines: Vec<(bool, String)> = text.lines().map(bare_line).collect();
     let mut found = Vec::new();
-    for (index, line) in text.lines().enumerate() {
-        let line = line.to_lowercase();
-        for phrase in BANNED {
-            let whole = line
-                .match_indices(phrase)
-                .any(|(at, _)| !line[..at].ends_with(is_word) && !line[at + phrase.len()..].starts_with(is_word));
-            if whole {
-                found.push((index + 1, *phrase));
-            }
+    for (index, (is_comment, line)) in lines.iter().enumerate() {
+        let inside = banned_in_text(line);
+        found.extend(inside.iter().map(|phrase| (index + 1, *phrase)));
+        let next = lines.get(index + 1).filter(|(other, next)| other == is_comment && !next.is_empty());
+        if let Some((_, next)) = next.filter(|_| !line.is_empty()) {
+            let known = [inside, banned_in_text(next)].concat();
+            let joined = banned_in_text(&format!("{line} {next}"));
+            found.extend(joined.into_iter().filter(|phrase| !known.contains(phrase)).map(|phrase| (index + 1, phrase)));
         }
     }
     found
+}
+
+/// Finds banned phrases in one running text, however its lines are broken.
+pub(super) fn banned_in_text(text: &str) -> Vec<&'static str> {
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ").to_lowercase();
+    let is_whole =
+        |phrase: &str, at: usize| !text[..at].ends_with(is_word) && !text[at + phrase.len()..].starts_with(is_word);
+    let is_found = |phrase: &&&str| text.match_indices(**phrase).any(|(at, _)| is_whole(phrase, at));
+    BANNED.iter().filter(is_found).copied().collect()
+}
+
+/// Returns whether a line is a comment of Rust or JavaScript, and its words without the marks around them.
+fn bare_line(line: &str) -> (bool, String) {
+    let line = line.trim();
+    let is_comment = line.starts_with("//");
+    let marks: &[char] = if is_comment { &['/', '!'] } else { &['#', '*', '>'] };
+    (is_comment, line.trim_start_matches(marks).trim_end_matches('\\').trim().to_owned())
 }
 
 #[test]
@@ -161,6 +179,20 @@ mod checker {
         assert_eq!(banned(concat!("// is Told", " of it")).len(), 1);
         assert_eq!(banned(concat!("x\nbegins an", "ew.")), [(2, concat!("an", "ew"))]);
         assert_eq!(banned(concat!("the canew", "eave")).len(), 0);
+    }
+
+    #[test]
+    fn a_phrase_that_is_split_over_two_lines_is_found() {
+        let phrase = concat!("told", " of");
+        for split in
+            ["/// It is told\n    /// of it.", "\"It is told \\\n  of it\"", "It is told\nof it.", "# told\n# of"]
+        {
+            assert_eq!(banned(split), [(1, phrase)], "{split}");
+        }
+        for apart in ["// It is told\n\n// of it", "// It is told\nof(it)", "told\n\nof"] {
+            assert!(banned(apart).is_empty(), "{apart}");
+        }
+        assert_eq!(banned_in_text("it is told\n      of"), [phrase]);
     }
 
     #[test]

@@ -94,6 +94,60 @@ pub(super) fn code(text: &str) -> String {
     out
 }
 
+/// Returns the contents of all string literals, each with its line, counted from 1. They are as the compiler reads
+/// them: a text that is split over several lines is one.
+pub(super) fn literals(text: &str) -> Vec<(usize, String)> {
+    let chars: Vec<char> = text.chars().collect();
+    let at = |i: usize| chars.get(i).copied().unwrap_or('\0');
+    let mut found = Vec::new();
+    let (mut i, mut line) = (0, 1);
+    while i < chars.len() {
+        let is_start = !is_word(at(i.wrapping_sub(1)));
+        let (end, inner) = match (at(i), at(i + 1)) {
+            ('/', '/') => ((i..chars.len()).find(|&j| at(j) == '\n').unwrap_or(chars.len()), None),
+            ('/', '*') => (block_comment_end(&chars, i), None),
+            ('"', _) => (string_end(&chars, i), Some(i + 1)),
+            ('r', '"' | '#') if is_start => {
+                let end = raw_string_end(&chars, i + 1).unwrap_or(i);
+                (end, Some(i + 1).filter(|_| end > i))
+            }
+            ('b', 'r') if is_start => {
+                let end = raw_string_end(&chars, i + 2).unwrap_or(i);
+                (end, Some(i + 2).filter(|_| end > i))
+            }
+            ('\'', '\\') => ((i + 3..chars.len()).find(|&j| at(j) == '\'').map_or(chars.len(), |j| j + 1), None),
+            ('\'', _) if at(i + 2) == '\'' => (i + 3, None),
+            _ => (i, None),
+        };
+        let end = end.max(i + 1).min(chars.len());
+        if let Some(inner) = inner {
+            let literal: String = chars[inner..end.saturating_sub(1).max(inner)].iter().collect();
+            found.push((line, unescaped(&literal)));
+        }
+        line += chars[i..end].iter().filter(|&&c| c == '\n').count();
+        i = end;
+    }
+    found
+}
+
+/// Joins the lines of a literal that end in a backslash, and replaces escaped line ends and quotes.
+fn unescaped(literal: &str) -> String {
+    let mut text = String::with_capacity(literal.len());
+    let mut chars = literal.chars().peekable();
+    while let Some(letter) = chars.next() {
+        match (letter, chars.peek()) {
+            ('\\', Some('\n')) => while chars.next_if(|next| next.is_whitespace()).is_some() {},
+            ('\\', Some('n' | 't' | 'r')) => {
+                chars.next();
+                text.push(' ');
+            }
+            ('\\', Some('"' | '\\' | '\'')) => text.extend(chars.next()),
+            _ => text.push(letter),
+        }
+    }
+    text
+}
+
 /// Blanks the items under `#[cfg(test)]`, and returns the names of their modules that have their own file. Expects the
 /// output of [`code`].
 pub(super) fn without_tests(code: &str) -> (String, Vec<String>) {
@@ -196,6 +250,16 @@ fn comments_texts_and_characters_are_no_code() {
     let words: Vec<String> = code(text).split_whitespace().map(str::to_owned).collect();
     assert_eq!(words, ["a", "e", "h", "l", "&'n", "o", "b"]);
     assert_eq!(code(text).lines().count(), text.lines().count());
+}
+
+#[test]
+fn literals_are_read_as_the_compiler_reads_them() {
+    let text = "// \"no\"\nf(\"one \\\n    text\");\ng(r#\"raw \"x\"\"#, '\"', \"a\\\"b\");";
+    let found = literals(text);
+    let lines: Vec<usize> = found.iter().map(|(line, _)| *line).collect();
+    let texts: Vec<&str> = found.iter().map(|(_, text)| text.as_str()).collect();
+    assert_eq!((lines, texts[0], texts[2]), (vec![2, 4, 4], "one text", "a\"b"));
+    assert!(texts[1].contains("raw \"x\""), "{texts:?}");
 }
 
 #[test]

@@ -150,12 +150,12 @@ pub(super) const RESTRICTED_NAMES: &[RestrictedName] = &[
     ),
     RestrictedName(
         "parallax_protocol",
-        &["coordinator/src/mesh", "agent/src"],
+        &["coordinator/src/mesh", "agent/src", "agent/examples"],
         "wire types stop at the mesh: rules that used them would freeze or break the format",
     ),
     RestrictedName(
         "parallax_agent",
-        &["coordinator/src/up", "agent/src"],
+        &["coordinator/src/up", "agent/src", "agent/examples"],
         "the coordinator needs the agent only where it starts local ones",
     ),
     RestrictedName(

@@ -40,9 +40,11 @@ mod conclude;
 mod confirmation;
 mod early_second_rounds;
 mod evidence;
+mod explanation;
 mod fast_path;
 mod flapping;
 mod heartbeat;
+mod inspection;
 mod machine_view;
 mod maintenance;
 mod resume;
@@ -55,6 +57,9 @@ mod still_down;
 mod suspicion;
 mod unjudged;
 
+pub use inspection::{
+    DeadlineKind, MachineDeadline, MachineInspection, RegionInspection, RoundInspection, SuspicionInspection,
+};
 pub use machine_view::{LastCheck, MachineView};
 pub use state::MachineState;
 use state::StateSettings;

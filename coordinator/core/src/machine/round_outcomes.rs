@@ -96,6 +96,11 @@ impl MonitorMachine {
         runs.filter_map(|(since, _)| *since).min().filter(|since| now.since(*since) >= MIN_DISPUTE_DURATION)
     }
 
+    /// Outcome of a region's newest round, if it did not pass; an inconclusive round leaves the one before.
+    pub(super) fn unpassed_outcome(&self, region: Region) -> Option<RoundOutcome> {
+        self.state.not_passed.get(region.index()).copied().flatten().map(|round| round.outcome)
+    }
+
     /// Moves the recorded times after a step of the wall clock, together with the rounds after them.
     pub(super) fn shift_outcomes(&mut self, by: i64) {
         let mut records = self.state.not_passed.take();

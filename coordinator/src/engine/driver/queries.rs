@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use super::Driver;
-use crate::engine::MachineQuery;
+use crate::engine::{MachineCopyQuery, MachineQuery};
 
 /// Queries that wait for an edit, at most. Beyond that a query is answered with the current state.
 const MAX_WAITING: usize = 1024;
@@ -31,6 +31,13 @@ impl Driver {
                 self.waiting_queries.push(query);
             }
         }
+    }
+
+    /// Answers with a copy of one machine.
+    pub(super) fn answer_copy_query(&self, query: MachineCopyQuery) {
+        let copy = self.machines.copy(query.monitor, self.mesh_view.mesh(), self.clock.now());
+        // The requester may have disconnected.
+        let _ = query.reply.send(copy);
     }
 
     fn answer_query(&self, query: MachineQuery) {

@@ -25,7 +25,8 @@ async fn a_look_after_an_edit_shows_the_status_by_the_edit() {
     let after = async |change: fn(&mut Monitor)| {
         let after = edited(&store, change).await;
         let (answer, views) = oneshot::channel();
-        stream.queries.send(MachineQuery { monitors: vec![MONITOR], after_event: after, reply: answer }).await.unwrap();
+        let query = MachineQuery { monitors: vec![MONITOR], after_event: after, reply: answer };
+        stream.queries.send(query.into()).await.unwrap();
         views.await.unwrap().remove(0).unwrap().status
     };
     assert_eq!(
@@ -47,7 +48,8 @@ async fn a_look_that_nobody_waits_for_any_longer_is_dropped_and_holds_up_no_othe
     come_up(&mut stream).await;
     let (answer, views) = oneshot::channel();
     drop(views);
-    stream.queries.send(MachineQuery { monitors: vec![MONITOR], after_event: u64::MAX, reply: answer }).await.unwrap();
+    let query = MachineQuery { monitors: vec![MONITOR], after_event: u64::MAX, reply: answer };
+    stream.queries.send(query.into()).await.unwrap();
     assert!(stream.view().await.is_some());
     stream.stop().await;
 }

@@ -6,9 +6,10 @@ use parallax_core::incident::edit::IncidentEdit;
 use super::*;
 
 /// A driver that returns the given views; once it is asked to process an edit, also those for after it.
-pub(super) fn drive(mut asked: mpsc::Receiver<MachineQuery>, views: Views, judged: Views) {
+pub(super) fn drive(mut asked: mpsc::Receiver<DriverQuery>, views: Views, judged: Views) {
     tokio::spawn(async move {
         while let Some(query) = asked.recv().await {
+            let DriverQuery::Views(query) = query else { continue };
             let answer = {
                 let mut known = views.lock().unwrap();
                 if query.after_event > 0 {

@@ -1,0 +1,307 @@
+//! View of one monitor's state in the engine, for `parallax debug monitor`.
+
+use parallax_core::assign::NextRound;
+use parallax_core::effective::{ConfirmationPolicy, EffectiveSettings};
+use parallax_core::machine::{DeadlineKind, RegionInspection, RoundInspection};
+use parallax_core::observation::ProbeOutcome;
+use parallax_core::time::Timestamp;
+use parallax_core::vantage::{Region, RegionSet, VantageNo};
+use parallax_core::verdict::RegionStatus;
+use serde_json::{Value, json};
+
+use super::CommandError;
+use crate::service::monitor_inspection::{MonitorInspection, RecentRound};
+use crate::service::{Service, ServiceError};
+
+/// Agents listed, at most; those with the next rounds come first.
+const MAX_AGENTS: usize = 60;
+/// Open rounds and deadlines listed, at most.
+const MAX_ENTRIES: usize = 40;
+/// Characters of a text from outside, at most.
+const MAX_TEXT: usize = 300;
+
+/// Inspects the monitor with that id.
+pub(super) async fn inspect(service: &Service, wanted: &str) -> Result<Value, CommandError> {
+    let unknown = |rule: &str| {
+        CommandError::new(
+            "not_found",
+            format!(
+                "{rule} {wanted:?}; monitor ids start with mon_ and are listed by GET /api/v1/pages/PAGE/monitors \
+                 (`parallax page list` shows the pages)"
+            ),
+        )
+    };
+    let id = wanted.parse().map_err(|_| unknown("not the id of a monitor:"))?;
+    match service.inspect_monitor(id).await {
+        Ok(Some(inspection)) => Ok(view(&inspection)),
+        Ok(None) => Err(CommandError::new(
+            "unavailable",
+            format!(
+                "the engine did not report the state of {id}: it is being created or deleted, or the engine is busy; \
+                 try again in a few seconds"
+            ),
+        )),
+        Err(ServiceError::NotFound) => Err(unknown("no monitor has the id")),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Builds the view of an inspection. Its size is bounded.
+pub(super) fn view(it: &MonitorInspection) -> Value {
+    let (machine, shown) = (&it.machine, &it.machine.view);
+    let regions: Vec<Value> = machine.regions.iter().map(|region| region_view(it, region)).collect();
+    let open_rounds: Vec<Value> =
+        machine.open_rounds.iter().take(MAX_ENTRIES).map(|round| open_round_view(it, round)).collect();
+    let deadlines = machine
+        .deadlines
+        .iter()
+        .take(MAX_ENTRIES)
+        .map(|due| json!({"at": time(due.at), "kind": due.kind.name(), "region": due.region.map(Region::name)}));
+    let agents = it.next_rounds.iter().take(MAX_AGENTS).map(|next| agent_view(it, next));
+    json!({
+        "id": it.monitor.id.to_string(),
+        "name": it.monitor.name,
+        "type": machine.settings.kind.name(),
+        "host": it.monitor.check.host(),
+        "page": it.page.id.to_string(),
+        "pageName": it.page.name,
+        "account": it.page.account.to_string(),
+        "at": time(machine.at),
+        "status": shown.status.name(),
+        "since": shown.since.map(time),
+        "downFrom": shown.down_from.map(names),
+        "outageSince": shown.outage_since.map(time),
+        "why": machine.reasons.iter().map(|reason| bounded(reason)).collect::<Vec<_>>(),
+        "inMaintenance": machine.in_maintenance,
+        "confirmable": machine.confirmable,
+        "flapping": shown.flapping.map(|it| json!({"since": time(it.since), "changes": it.changes})),
+        "suspicion": machine.suspicion.map(|it| json!({
+            "since": time(it.began), "failing": names(it.failing), "secondRoundsDue": names(it.second_due),
+        })),
+        "heartbeat": machine.heartbeat.as_ref().map(|it| json!({
+            "lastPingAt": it.last_ping.map(time),
+            "deadline": it.deadline.map(time),
+            "extended": it.extended,
+            "pings": it.ping_count,
+            "openRuns": it.open_runs.len(),
+            "lastRunMs": it.last_run_ms,
+        })),
+        "regions": regions,
+        "openRounds": open_rounds,
+        "recentRounds": it.rounds.iter().map(|round| round_view(it, round)).collect::<Vec<_>>(),
+        "deadlines": deadlines.collect::<Vec<_>>(),
+        "agents": agents.collect::<Vec<_>>(),
+        "moreAgents": it.next_rounds.len().saturating_sub(MAX_AGENTS),
+        "settings": settings_view(&machine.settings, machine.counted),
+    })
+}
+
+fn region_view(it: &MonitorInspection, region: &RegionInspection) -> Value {
+    let is_regional = it.machine.settings.kind.is_regional();
+    let is_here = |of: Region| !is_regional || of == region.region;
+    let stale =
+        it.machine.deadlines.iter().find(|due| due.kind == DeadlineKind::Stale && due.region.is_none_or(is_here));
+    let next = it.next_rounds.iter().find(|next| !next.is_shadow && is_here(next.region));
+    let last = it.rounds.iter().find(|round| is_here(round.region));
+    json!({
+        // Types that are not judged by region have one state for all.
+        "region": if is_regional { region.region.name() } else { "all" },
+        "status": status_name(region.status),
+        "counts": region.counts,
+        "firstFailureAt": region.first_failure.map(time),
+        "downSince": region.down_since.map(time),
+        "failure": region.failure.as_ref().map(|failure| bounded(&failure.to_string())),
+        "notPassed": region.not_passed.map(|outcome| outcome.name()),
+        "disputedSince": region.disputed_since.map(time),
+        "newestStartedAt": region.newest_started.map(time),
+        "newestArrivedAt": region.newest_arrived.map(time),
+        "staleAt": stale.map(|due| time(due.at)),
+        "nextCheckAt": next.map(|next| time(next.due)),
+        "nextCheckBy": next.map(|next| agent_name(it, next.vantage)),
+        "lastRound": last.map(|round| round_view(it, round)),
+    })
+}
+
+fn open_round_view(it: &MonitorInspection, round: &RoundInspection) -> Value {
+    let seen = |seen: &Option<(VantageNo, ProbeOutcome)>| {
+        seen.as_ref().map(|(vantage, outcome)| outcome_view(it, *vantage, Some(outcome)))
+    };
+    json!({
+        "region": round.region.name(),
+        "reason": round.reason.name(),
+        "number": round.number,
+        "startedAt": time(round.started),
+        "first": outcome_view(it, round.vantage, round.first.as_ref()),
+        "second": seen(&round.second),
+        "third": seen(&round.third),
+        "confirmingAgent": round.confirming.map(|(vantage, _)| agent_name(it, vantage)),
+        "confirmingUntil": round.confirming.map(|(_, until)| time(until)),
+        "provisionalFor": round.provisional_for.map(Region::name),
+    })
+}
+
+fn round_view(it: &MonitorInspection, round: &RecentRound) -> Value {
+    let seen = |seen: &Option<(VantageNo, ProbeOutcome)>| {
+        seen.as_ref().map(|(vantage, outcome)| outcome_view(it, *vantage, Some(outcome)))
+    };
+    json!({
+        "region": round.region.name(),
+        "reason": round.reason.name(),
+        "number": round.number,
+        "startedAt": time(round.started),
+        "outcome": round.outcome.name(),
+        "latencyMs": round.latency_ms,
+        "first": outcome_view(it, round.first_vantage, round.first.as_ref()),
+        "second": seen(&round.second),
+        "third": seen(&round.third),
+    })
+}
+
+/// Builds the view of one vantage's outcome. That of a plain pass is not stored, and neither is that of a running
+/// check.
+fn outcome_view(it: &MonitorInspection, vantage: VantageNo, outcome: Option<&ProbeOutcome>) -> Value {
+    let (outcome, detail) = match outcome {
+        None => (None, None),
+        Some(ProbeOutcome::Passed(_)) => (Some("passed"), None),
+        Some(ProbeOutcome::Failed(_, failure)) => (Some("failed"), Some(bounded(&failure.to_string()))),
+        Some(ProbeOutcome::Inconclusive(reason)) => (Some("inconclusive"), Some(bounded(&reason.to_string()))),
+        Some(ProbeOutcome::Pending) => (Some("pending"), None),
+    };
+    json!({
+        "agent": agent_name(it, vantage),
+        "network": it.agents.get(&vantage).map(|agent| &agent.network),
+        "outcome": outcome,
+        "detail": detail,
+    })
+}
+
+fn agent_view(it: &MonitorInspection, next: &NextRound) -> Value {
+    let vantage = it.mesh.vantage(next.vantage);
+    json!({
+        "name": agent_name(it, next.vantage),
+        "region": next.region.name(),
+        "network": it.agents.get(&next.vantage).map(|agent| &agent.network),
+        "quarantined": vantage.is_some_and(|vantage| vantage.quarantined),
+        "unfit": vantage.is_some_and(|vantage| vantage.unfit),
+        "nextRound": next.round,
+        "nextRoundAt": time(next.due),
+        "shadow": next.is_shadow,
+    })
+}
+
+fn settings_view(settings: &EffectiveSettings, counted: RegionSet) -> Value {
+    let thresholds: serde_json::Map<String, Value> =
+        settings.slow_thresholds.iter().map(|(region, ms)| (region.name().to_owned(), json!(ms))).collect();
+    json!({
+        "revision": settings.revision,
+        "intervalMs": settings.interval_ms,
+        "pinnedRegion": settings.pinned.map(Region::name),
+        "uptimeRegions": settings.uptime_regions.map(names),
+        "countedRegions": names(counted),
+        "latencyRegions": names(settings.latency_regions),
+        "slowThresholdMs": settings.slow_threshold_ms,
+        "slowThresholds": thresholds,
+        "periodMs": settings.heartbeat.map(|(period, _)| period),
+        "graceMs": settings.heartbeat.map(|(_, grace)| grace),
+        "confirmation": match settings.confirmation {
+            ConfirmationPolicy::OtherNetwork => "other-network",
+            ConfirmationPolicy::Repeat => "repeat",
+        },
+        "repeatMinutes": settings.repeat_minutes,
+        "staleAfterMs": settings.stale_after(),
+        "paused": settings.paused,
+    })
+}
+
+/// Name of an agent; its number if it was forgotten.
+fn agent_name(it: &MonitorInspection, vantage: VantageNo) -> String {
+    it.agents.get(&vantage).map_or_else(|| format!("agent {}", vantage.0), |agent| agent.name.clone())
+}
+
+const fn status_name(status: RegionStatus) -> &'static str {
+    match status {
+        RegionStatus::Unknown => "unknown",
+        RegionStatus::Up => "up",
+        RegionStatus::Down => "down",
+    }
+}
+
+fn names(set: RegionSet) -> Vec<&'static str> {
+    set.iter().map(Region::name).collect()
+}
+
+fn time(at: Timestamp) -> String {
+    at.to_string()
+}
+
+/// Limits a text that an agent or a vendor sent, and replaces what a terminal would obey.
+fn bounded(text: &str) -> String {
+    text.chars().take(MAX_TEXT).map(|letter| if letter.is_control() { ' ' } else { letter }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use parallax_core::key::KeyAccess;
+    use parallax_core::machine::{MachineStep, MonitorMachine};
+    use parallax_core::observation::{Failure, Measurements, RoundOutcome};
+    use parallax_core::plan::{Plan, PlanLimits};
+    use parallax_core::vantage::Mesh;
+
+    use super::*;
+    use crate::service::tests::{START, world};
+
+    #[tokio::test]
+    async fn a_fault_names_the_id_and_where_ids_are_listed() {
+        let world = world().await;
+        for unknown in ["shop", "mon_00000000000000000000000000"] {
+            let fault = inspect(&world.service, unknown).await.unwrap_err();
+            assert_eq!(fault.code, "not_found");
+            assert!(fault.message.contains(unknown) && fault.message.contains("/monitors"), "{fault}");
+        }
+        let caller = world.caller(KeyAccess::Write).await;
+        let id = world.make(&caller, "Cart").await.unwrap().monitor.id;
+        let fault = inspect(&world.service, &id.to_string()).await.unwrap_err();
+        assert_eq!(fault.code, "unavailable", "this driver answers no such query: {fault}");
+    }
+
+    #[tokio::test]
+    async fn a_view_is_bounded_and_has_nothing_that_a_terminal_obeys() {
+        let world = world().await;
+        let caller = world.caller(KeyAccess::Write).await;
+        let monitor = world.make(&caller, "Cart").await.unwrap().monitor;
+        let mesh = Mesh::default();
+        let limits = PlanLimits::default();
+        let settings = EffectiveSettings::new(&monitor, &world.shop, Plan::Pro, &limits, ConfirmationPolicy::default());
+        let mut out = Vec::new();
+        let machine = MonitorMachine::new(settings, &mut MachineStep { now: START, mesh: &mesh, out: &mut out });
+        let text = format!("\u{1b}[31m{}", "x".repeat(9_000));
+        let failed = ProbeOutcome::Failed(Measurements::default(), Failure::Other(text));
+        let round = RecentRound {
+            region: Region::Asia,
+            reason: parallax_core::event::ProbeReason::Scheduled,
+            number: Some(7),
+            started: START,
+            outcome: RoundOutcome::Disputed,
+            latency_ms: None,
+            first_vantage: VantageNo(9),
+            first: Some(failed),
+            second: Some((VantageNo(8), ProbeOutcome::Passed(Measurements::default()))),
+            third: None,
+        };
+        let view = view(&MonitorInspection {
+            monitor,
+            page: world.shop.clone(),
+            machine: machine.inspect(&mesh, START),
+            mesh,
+            next_rounds: Vec::new(),
+            rounds: vec![round],
+            agents: std::collections::BTreeMap::new(),
+        });
+        let first = &view["recentRounds"][0]["first"];
+        assert_eq!((&first["agent"], &first["outcome"]), (&json!("agent 9"), &json!("failed")));
+        let detail = first["detail"].as_str().unwrap();
+        assert!(detail.chars().count() == MAX_TEXT && !detail.contains('\u{1b}'), "{detail}");
+        assert_eq!(view["why"][0], "No agent is enrolled where it could be checked.");
+        assert_eq!(view["settings"]["paused"], false);
+    }
+}
