@@ -6,12 +6,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use ::http::StatusCode;
 use bytes::Bytes;
 use parallax_core::id::{KeyId, PageId};
+use parallax_core::rate_limit::KeyedRateLimit;
 use tokio::sync::{OnceCell, watch};
 
 use super::login_throttle::LoginThrottle;
 use super::mcp::McpTools;
 use super::public::ResponseIndex;
-use super::rate_limit::KeyedRateLimit;
 use super::response_memory::ResponseMemory;
 use super::{openapi, response};
 use crate::page_cache::{CompressedDocument, PageCache};

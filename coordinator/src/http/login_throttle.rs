@@ -6,11 +6,11 @@
 
 use std::net::IpAddr;
 
+use parallax_core::rate_limit::KeyedRateLimit;
 use parallax_core::time::Timestamp;
 
 use super::auth::{address_key, network_key};
 use super::client_ip::ClientIp;
-use super::rate_limit::KeyedRateLimit;
 
 /// Wrong attempts per minute and address.
 const MAX_PER_ADDRESS: u32 = 10;

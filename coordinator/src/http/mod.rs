@@ -28,7 +28,6 @@ mod login_throttle;
 mod mcp;
 mod openapi;
 mod public;
-mod rate_limit;
 mod request_timeout;
 mod response;
 mod response_memory;
@@ -191,7 +190,7 @@ async fn dispatch(
         .await?;
         return begun.admit(!reply.wrote(), reply).await;
     }
-    context.key_limit.admit(caller.key.id, context.service.now(), allowance)?;
+    auth::admit_request(&context.key_limit, caller.key.id, context.service.now(), allowance)?;
     let route = route.map_err(|refused| with_route_hint(refused, &table, &path))?;
     let limit = request_timeout::timeout_for(&path);
     let (is_read, known) = (method.is_safe(), headers.clone());
