@@ -2,28 +2,27 @@
 //! mesh keys by agent and kind, HTTP by kind.
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::sync::{LazyLock, Mutex, PoisonError};
+use std::time::Instant;
 
-/// Minimum time between two lines of one key.
-const SPACING: Duration = Duration::from_secs(1);
-/// Idle time after which a key is dropped.
-const IDLE: Duration = Duration::from_secs(60);
+use parallax_core::rate_limit::{FixedWindow, WindowRule};
+use parallax_core::time::{MINUTE, SECOND, Timestamp};
+
+/// Lines of one key.
+const LINES: WindowRule = WindowRule { limit: 1, length: SECOND };
+/// Idle time after which a key is dropped, in milliseconds.
+const IDLE: i64 = MINUTE;
+/// Start of the time that windows are in: a step of the wall clock must not let lines through.
+static STARTED: LazyLock<Instant> = LazyLock::new(Instant::now);
 
 /// Log rate limit per key. The caller keeps the number of keys bounded.
 #[derive(Debug)]
-pub struct LogLimit<K>(Mutex<BTreeMap<K, KeyState>>);
+pub struct LogLimit<K>(Mutex<BTreeMap<K, FixedWindow>>);
 
 impl<K> Default for LogLimit<K> {
     fn default() -> Self {
         Self::new()
     }
-}
-
-#[derive(Debug)]
-struct KeyState {
-    logged: Instant,
-    omitted: u64,
 }
 
 impl<K> LogLimit<K> {
@@ -36,42 +35,39 @@ impl<K> LogLimit<K> {
 impl<K: Ord + Copy> LogLimit<K> {
     /// Admits a line of that key and returns the number omitted before it; `None` if the line must not be logged now.
     pub fn admit(&self, key: K) -> Option<Option<u64>> {
-        self.admit_at(key, Instant::now())
+        self.admit_at(key, now())
     }
 
     /// Takes the counts of omitted lines that no later line of their key has reported.
     pub fn omitted(&self) -> Vec<(K, u64)> {
-        self.omitted_at(Instant::now())
+        self.omitted_at(now())
     }
 
-    fn admit_at(&self, key: K, now: Instant) -> Option<Option<u64>> {
+    fn admit_at(&self, key: K, now: Timestamp) -> Option<Option<u64>> {
         let mut lines = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let Some(line) = lines.get_mut(&key) else {
-            lines.insert(key, KeyState { logged: now, omitted: 0 });
-            return Some(None);
-        };
-        if now.saturating_duration_since(line.logged) < SPACING {
-            line.omitted = line.omitted.saturating_add(1);
-            return None;
-        }
-        line.logged = now;
-        let omitted = std::mem::take(&mut line.omitted);
-        Some((omitted > 0).then_some(omitted))
+        let window = lines.entry(key).or_insert_with(|| FixedWindow::new(now));
+        let omitted = u64::from(window.refused(LINES));
+        window.count(LINES, now).allowed.then(|| (omitted > 0).then_some(omitted))
     }
 
-    fn omitted_at(&self, now: Instant) -> Vec<(K, u64)> {
+    fn omitted_at(&self, now: Timestamp) -> Vec<(K, u64)> {
         let mut lines = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let mut omitted = Vec::new();
-        lines.retain(|key, line| {
-            let age = now.saturating_duration_since(line.logged);
-            if line.omitted > 0 && age >= SPACING {
-                omitted.push((*key, std::mem::take(&mut line.omitted)));
-                line.logged = now;
+        lines.retain(|key, window| {
+            let age = now.since(window.started_at());
+            if window.refused(LINES) > 0 && window.is_expired(LINES.length, now) {
+                omitted.push((*key, u64::from(window.refused(LINES))));
+                // The report is a line too.
+                window.count(LINES, now);
             }
-            age < IDLE || line.omitted > 0
+            age < IDLE || window.refused(LINES) > 0
         });
         omitted
     }
+}
+
+fn now() -> Timestamp {
+    Timestamp::from_millis(i64::try_from(STARTED.elapsed().as_millis()).unwrap_or(i64::MAX))
 }
 
 #[cfg(test)]
@@ -85,8 +81,7 @@ mod tests {
 
     #[test]
     fn one_line_a_second_of_each_key_then_a_count() {
-        let (limit, start) = (limit(), Instant::now());
-        let at = |ms| start + Duration::from_millis(ms);
+        let (limit, at) = (limit(), Timestamp::from_millis);
         assert_eq!(limit.admit_at((1, "gap"), at(0)), Some(None));
         for ms in 1..500 {
             assert_eq!(limit.admit_at((1, "gap"), at(ms)), None);
@@ -99,8 +94,7 @@ mod tests {
 
     #[test]
     fn what_was_left_out_is_reported_and_calm_keys_are_forgotten() {
-        let (limit, start) = (limit(), Instant::now());
-        let at = |ms| start + Duration::from_millis(ms);
+        let (limit, at) = (limit(), Timestamp::from_millis);
         for ms in 0..10 {
             limit.admit_at((1, "gap"), at(ms));
         }

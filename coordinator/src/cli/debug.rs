@@ -4,7 +4,7 @@ use clap::Subcommand;
 use serde_json::Value;
 
 use super::CliError;
-use super::operator_commands::CommandTarget;
+use super::command_request::CommandTarget;
 use crate::admin::{AdminCommand, CommandError, client};
 use crate::console;
 

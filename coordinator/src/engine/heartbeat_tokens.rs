@@ -2,19 +2,18 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use parallax_core::check::Check;
 use parallax_core::id::MonitorId;
 use parallax_core::monitor::Monitor;
+use parallax_core::rate_limit::{FixedWindow, WindowRule};
 use parallax_core::time::{SECOND, Timestamp};
 
 /// Pings per token and second, at most: a job that runs on many hosts ends on all of them at once.
-pub const MAX_PINGS_PER_SECOND: u64 = 100;
-/// Bits of [`HeartbeatEntry`]'s window that hold the count; the second is above them.
-const COUNT_MASK: u64 = 0xff;
-const _: () = assert!(MAX_PINGS_PER_SECOND <= COUNT_MASK, "the window counts as far");
+pub const MAX_PINGS_PER_SECOND: u32 = 100;
+/// The rule of [`MAX_PINGS_PER_SECOND`].
+const PING_RULE: WindowRule = WindowRule { limit: MAX_PINGS_PER_SECOND, length: SECOND };
 
 /// The tokens of all heartbeats, shared by the driver, which updates them from the journal, and the HTTP handler of
 /// pings. Cheap to clone.
@@ -34,8 +33,7 @@ pub struct HeartbeatEntry {
     pub monitor: MonitorId,
     /// Its slot.
     pub slot: u32,
-    /// The newest second with a ping, and the number of pings in it.
-    rate_window: AtomicU64,
+    rate_window: Mutex<FixedWindow>,
 }
 
 impl HeartbeatTokens {
@@ -46,7 +44,8 @@ impl HeartbeatTokens {
         if lists.by_monitor.contains_key(&monitor.id) {
             return;
         }
-        let listed = HeartbeatEntry { monitor: monitor.id, slot: monitor.slot, rate_window: AtomicU64::new(0) };
+        let rate_window = Mutex::new(FixedWindow::new(monitor.created_at));
+        let listed = HeartbeatEntry { monitor: monitor.id, slot: monitor.slot, rate_window };
         lists.by_token.insert(check.token.clone(), Arc::new(listed));
         lists.by_monitor.insert(monitor.id, check.token.clone());
     }
@@ -66,14 +65,10 @@ impl HeartbeatTokens {
 }
 
 impl HeartbeatEntry {
-    /// Counts a ping at `now`. Returns false if the limit for this second is reached.
+    /// Counts a ping at `now`. Returns false if the limit is reached for the second that began with its first ping.
     pub fn admit(&self, now: Timestamp) -> bool {
-        let second = now.as_millis().div_euclid(SECOND).unsigned_abs();
-        let counted = |window: u64| {
-            let before = if window >> COUNT_MASK.count_ones() == second { window & COUNT_MASK } else { 0 };
-            (before < MAX_PINGS_PER_SECOND).then_some(second << COUNT_MASK.count_ones() | (before + 1))
-        };
-        self.rate_window.fetch_update(Ordering::Relaxed, Ordering::Relaxed, counted).is_ok()
+        let mut window = self.rate_window.lock().unwrap_or_else(PoisonError::into_inner);
+        window.count(PING_RULE, now).allowed
     }
 }
 

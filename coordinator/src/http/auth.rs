@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use ::http::HeaderMap;
 use ::http::header::AUTHORIZATION;
-use parallax_core::rate_limit::RateLimitStatus;
+use parallax_core::rate_limit::{KeyedRateLimit, RateLimitStatus};
+use parallax_core::time::Timestamp;
 
 use super::error::{ApiError, HandlerResult};
 use super::route::HttpRoute;
@@ -28,7 +29,7 @@ pub(super) fn authenticate(
         Ok(caller) => Ok(caller),
         Err(ServiceError::Unauthenticated) => {
             if let Some(PeerAddress(address)) = peer {
-                context.failed_auth_limit.admit(address_key(address), context.service.now(), allowance)?;
+                admit_request(&context.failed_auth_limit, address_key(address), context.service.now(), allowance)?;
             }
             Err(ApiError::Unauthenticated(
                 sent.map_or_else(|| error_hints::missing_key(headers), |text| ApiKeyText::explain(text).into()),
@@ -50,6 +51,19 @@ pub(super) async fn run_authenticated(
     }
     let help = error_hints::invalid_id(context, &call);
     handler(Arc::clone(context), call).await.map_err(|refused| error_hints::with_hint(help, refused))
+}
+
+/// Counts a request and writes what is left to `allowance`; refuses requests over the limit.
+pub(super) fn admit_request<K: Ord + Clone>(
+    limit: &KeyedRateLimit<K>,
+    key: K,
+    now: Timestamp,
+    allowance: &mut Option<RateLimitStatus>,
+) -> Result<(), ApiError> {
+    let admitted = limit.admit_many(key, 1, now);
+    let (Ok(found) | Err(found)) = admitted;
+    *allowance = Some(found);
+    admitted.map(drop).map_err(ApiError::RateLimited)
 }
 
 /// Returns the bearer token; two `Authorization` headers are treated as none.

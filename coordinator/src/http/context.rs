@@ -6,10 +6,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use ::http::StatusCode;
 use bytes::Bytes;
 use parallax_core::id::{KeyId, PageId};
+use parallax_core::rate_limit::KeyedRateLimit;
 use tokio::sync::{OnceCell, watch};
 
 use super::login_throttle::LoginThrottle;
-use super::rate_limit::KeyedRateLimit;
 use super::server::response_index::ResponseIndex;
 use super::server::response_memory::ResponseMemory;
 use crate::page_cache::{CompressedDocument, PageCache};

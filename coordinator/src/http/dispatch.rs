@@ -162,7 +162,7 @@ async fn dispatch(
         .await?;
         return reservation.admit(!reply.wrote(), reply).await;
     }
-    context.key_limit.admit(caller.key.id, context.service.now(), allowance)?;
+    auth::admit_request(&context.key_limit, caller.key.id, context.service.now(), allowance)?;
     let route = route.map_err(|refused| with_route_hint(refused, &table, &path))?;
     let limit = request_timeout::timeout_for(&path);
     let (is_read, known) = (method.is_safe(), headers.clone());

@@ -6,9 +6,9 @@
 
 use std::net::IpAddr;
 
+use parallax_core::rate_limit::KeyedRateLimit;
 use parallax_core::time::Timestamp;
 
-use super::rate_limit::KeyedRateLimit;
 use super::server::client_ip::{ClientIp, address_key, network_key};
 
 /// Wrong attempts per minute and address.

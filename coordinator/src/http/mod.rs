@@ -21,7 +21,6 @@ mod login_throttle;
 mod mcp;
 mod openapi;
 mod public;
-mod rate_limit;
 mod response;
 mod route;
 mod routed_request;

@@ -6,6 +6,7 @@ use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use parallax_core::rate_limit::{KeyedTokenBuckets, TokenBucket, TokenRate};
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
@@ -17,27 +18,13 @@ const MAX_UNKNOWN: usize = 64;
 /// Further ones, for networks that agents have connected from.
 const MAX_KNOWN: usize = 64;
 /// Rate for all unknown sources together: handshakes per second, and the burst after some quiet.
-const TOTAL_RATE: TokenRate = TokenRate { per_second: 48.0, burst: 96.0 };
+const TOTAL_RATE: TokenRate = TokenRate::per_second(48, 96);
 /// Rate per network: a few dozen agents behind one address all reconnect within seconds.
-const NETWORK_RATE: TokenRate = TokenRate { per_second: 8.0, burst: 32.0 };
+const NETWORK_RATE: TokenRate = TokenRate::per_second(8, 32);
 /// Networks whose rate is tracked, and known networks remembered, at most each.
 const MAX_NETWORKS: usize = 4_096;
 /// Time a handshake keeps its permit while others wait for one: more than two round trips.
 const GRACE: Duration = Duration::from_secs(1);
-
-/// A token bucket rate.
-#[derive(Debug, Clone, Copy)]
-struct TokenRate {
-    per_second: f64,
-    burst: f64,
-}
-
-/// The fill level of a token bucket at a moment.
-#[derive(Debug, Clone, Copy)]
-struct BucketLevel {
-    tokens: f64,
-    at: Instant,
-}
 
 /// Limits handshakes overall, per network and in parallel.
 #[derive(Debug, Clone)]
@@ -54,8 +41,10 @@ pub(super) struct HandshakePermit {
 
 #[derive(Debug)]
 struct LimiterState {
-    total: BucketLevel,
-    per_network: BTreeMap<IpAddr, BucketLevel>,
+    /// Start of the buckets' time.
+    started_at: Instant,
+    total: TokenBucket,
+    per_network: KeyedTokenBuckets<IpAddr>,
     /// Networks that agents have connected from, newest last.
     known_networks: VecDeque<IpAddr>,
     known_open: usize,
@@ -68,8 +57,9 @@ impl HandshakeLimiter {
     /// Starts with no open handshakes and no known networks.
     pub(super) fn new(now: Instant) -> Self {
         Self(Arc::new(Mutex::new(LimiterState {
-            total: TOTAL_RATE.full(now),
-            per_network: BTreeMap::new(),
+            started_at: now,
+            total: TokenBucket::default(),
+            per_network: KeyedTokenBuckets::new(NETWORK_RATE, MAX_NETWORKS),
             known_networks: VecDeque::new(),
             known_open: 0,
             next: 0,
@@ -115,13 +105,12 @@ impl HandshakeLimiter {
 impl LimiterState {
     /// Takes a token of that network's bucket. For an unknown network there must be space to track it.
     fn take_token(&mut self, source: IpAddr, is_known: bool, now: Instant) -> bool {
-        if self.per_network.len() >= MAX_NETWORKS && !self.per_network.contains_key(&source) {
-            self.per_network.retain(|_, left| !NETWORK_RATE.is_full(*left, now));
-            if self.per_network.len() >= MAX_NETWORKS && !is_known {
-                return false;
-            }
-        }
-        NETWORK_RATE.take(self.per_network.entry(source).or_insert_with(|| NETWORK_RATE.full(now)), now)
+        let now = self.since_start(now);
+        (self.per_network.has_room(&source, now) || is_known) && self.per_network.take(source, now)
+    }
+
+    fn since_start(&self, now: Instant) -> Duration {
+        now.saturating_duration_since(self.started_at)
     }
 
     /// Registers a handshake of an unknown source and returns its number. If all permits are taken, the oldest one
@@ -131,10 +120,11 @@ impl LimiterState {
         let oldest = oldest.filter(|_| self.open.len() >= MAX_UNKNOWN);
         let is_taken = oldest.is_some_and(|(_, begun)| now.saturating_duration_since(begun) < GRACE);
         // All limits are checked before any token is taken: a refused handshake costs neither a token nor a permit.
-        if is_taken || TOTAL_RATE.level_at(self.total, now) < 1.0 || !self.take_token(source, false, now) {
+        let has_token = self.total.has_token(TOTAL_RATE, self.since_start(now));
+        if is_taken || !has_token || !self.take_token(source, false, now) {
             return None;
         }
-        TOTAL_RATE.take(&mut self.total, now);
+        self.total.reserve(TOTAL_RATE, self.since_start(now));
         if let Some((_, leave)) = oldest.and_then(|(number, _)| self.open.remove(&number)) {
             leave.notify_one();
         }
@@ -161,28 +151,6 @@ impl Drop for HandshakePermit {
             }
             None => state.known_open -= 1,
         }
-    }
-}
-
-impl TokenRate {
-    const fn full(self, now: Instant) -> BucketLevel {
-        BucketLevel { tokens: self.burst, at: now }
-    }
-
-    fn level_at(self, left: BucketLevel, now: Instant) -> f64 {
-        let grown = now.saturating_duration_since(left.at).as_secs_f64() * self.per_second;
-        (left.tokens + grown).min(self.burst)
-    }
-
-    fn is_full(self, left: BucketLevel, now: Instant) -> bool {
-        self.level_at(left, now) >= self.burst
-    }
-
-    fn take(self, left: &mut BucketLevel, now: Instant) -> bool {
-        let tokens = self.level_at(*left, now);
-        let may = tokens >= 1.0;
-        *left = BucketLevel { tokens: if may { tokens - 1.0 } else { tokens }, at: now };
-        may
     }
 }
 
@@ -251,6 +219,6 @@ mod tests {
             drop(gate.acquire(stranger(number + 20_000), now));
         }
         assert_eq!(gate.state().known_networks.len(), MAX_NETWORKS);
-        assert!(gate.state().per_network.len() <= MAX_NETWORKS);
+        assert!(gate.state().per_network.key_count() <= MAX_NETWORKS);
     }
 }

@@ -1,8 +1,8 @@
 //! Limits refused join attempts per source, so that tokens can't be guessed.
 
-use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv6Addr};
 
+use parallax_core::rate_limit::FixedWindowLimit;
 use parallax_core::time::{MINUTE, Timestamp};
 
 /// Refused attempts per source in [`WINDOW_MS`], after which further ones are rejected.
@@ -15,38 +15,25 @@ const WINDOW_MS: i64 = MINUTE;
 const MAX_SOURCES: usize = 4_096;
 
 /// Recent refused attempts by source.
-#[derive(Debug, Default)]
-pub(super) struct JoinAttempts {
-    sources: BTreeMap<IpAddr, (Timestamp, u32)>,
+#[derive(Debug)]
+pub(super) struct JoinAttempts(FixedWindowLimit<IpAddr>);
+
+impl Default for JoinAttempts {
+    fn default() -> Self {
+        Self(FixedWindowLimit::evicting(WINDOW_MS, MAX_SOURCES))
+    }
 }
 
 impl JoinAttempts {
     /// Returns true if a source has used up its attempts.
     pub(super) fn is_exhausted(&self, source: IpAddr, now: Timestamp) -> bool {
-        let recent = self.sources.get(&source_network(source)).filter(|(since, _)| is_recent(*since, now));
-        recent.is_some_and(|(_, count)| *count >= MAX_ATTEMPTS)
+        !self.0.would_admit(MAX_ATTEMPTS, &source_network(source), now)
     }
 
     /// Counts a refused attempt.
     pub(super) fn record_refusal(&mut self, source: IpAddr, now: Timestamp) {
-        let source = source_network(source);
-        if self.sources.len() >= MAX_SOURCES && !self.sources.contains_key(&source) {
-            self.sources.retain(|_, (since, _)| is_recent(*since, now));
-            let oldest = self.sources.iter().min_by_key(|(_, (since, _))| *since).map(|(source, _)| *source);
-            if let Some(oldest) = oldest.filter(|_| self.sources.len() >= MAX_SOURCES) {
-                self.sources.remove(&oldest);
-            }
-        }
-        let entry = self.sources.entry(source).or_insert((now, 0));
-        if !is_recent(entry.0, now) {
-            *entry = (now, 0);
-        }
-        entry.1 += 1;
+        self.0.count(MAX_ATTEMPTS, &source_network(source), 1, now);
     }
-}
-
-fn is_recent(since: Timestamp, now: Timestamp) -> bool {
-    (0..WINDOW_MS).contains(&now.since(since))
 }
 
 /// Returns an IPv4 address as it is, or the /64 network of an IPv6 address, since a host can choose any address in
@@ -85,6 +72,6 @@ mod tests {
         for n in 0..10_000_u32 {
             attempts.record_refusal(IpAddr::from(n.to_be_bytes()), NOW + i64::from(n) / 1_000);
         }
-        assert_eq!(attempts.sources.len(), MAX_SOURCES);
+        assert_eq!(attempts.0.key_count(), MAX_SOURCES);
     }
 }

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use parallax_certs::mesh_secret::MeshSecret;
 use parallax_certs::tls;
+use parallax_core::rate_limit::{FixedWindow, WindowRule};
 use parallax_core::time::{SECOND, Timestamp};
 use parallax_protocol::close::CloseReason;
 use parallax_protocol::version::{ConnectionPurpose, JOIN_V1, SUPPORTED_MESH_VERSIONS};
@@ -88,7 +89,7 @@ pub(super) async fn accept(hub: Arc<Hub>, endpoint: Endpoint) {
     let connections = Arc::new(Semaphore::new(hub.settings.max_connections));
     let gate = HandshakeLimiter::new(Instant::now());
     let joining = Arc::new(Semaphore::new(MAX_JOINING));
-    let said = Arc::new(FailureLogLimit::default());
+    let said = Arc::new(FailureLogLimit(Mutex::new(FixedWindow::new(hub.clock.now()))));
     let mut tasks = JoinSet::new();
     while let Some(incoming) = endpoint.accept().await {
         while tasks.try_join_next().is_some() {}
@@ -142,18 +143,12 @@ fn transport() -> TransportConfig {
 }
 
 /// Counts logged handshake failures: a flood of them must not fill the log.
-#[derive(Default)]
-struct FailureLogLimit(Mutex<(i64, u32)>);
+struct FailureLogLimit(Mutex<FixedWindow>);
 
 impl FailureLogLimit {
     fn may_log(&self, now: Timestamp) -> bool {
-        let second = now.as_millis().div_euclid(SECOND);
-        let mut said = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if said.0 != second {
-            *said = (second, 0);
-        }
-        said.1 += 1;
-        said.1 <= MAX_LOGGED_PER_SECOND
+        let rule = WindowRule { limit: MAX_LOGGED_PER_SECOND, length: SECOND };
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).count(rule, now).allowed
     }
 }
 

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use parallax_core::event::ProbeResponse;
 use parallax_core::member::AgentRecord;
+use parallax_core::rate_limit::{TokenBucket, TokenRate};
 use parallax_protocol::close::CloseReason;
 use parallax_protocol::error::ProtocolError;
 use parallax_protocol::frame::MAX_FRAME;
@@ -21,14 +22,11 @@ use super::wire::{self, FrameReceiver, SessionError};
 use super::{MeshCounters, convert};
 use crate::engine::ProbeDispatch;
 
-/// Minimum time between two probe requests to one agent: 200 per second.
-const SPACING: Duration = Duration::from_millis(5);
+/// Rate of probe requests to one agent: 200 per second, and 21 at once after a quiet time.
+const REQUEST_RATE: TokenRate = TokenRate::per_second(200, 21);
 
 /// Time that a request must have left to be worth sending.
 const MIN_TIME_LEFT: Duration = Duration::from_secs(2);
-
-/// Requests that may be sent at once after a quiet time.
-const BURST: u32 = 20;
 
 /// Hands every probe request of the driver to the session of its agent, until the driver is gone.
 pub(super) async fn dispatch(hub: Arc<Hub>, mut questions: mpsc::Receiver<ProbeDispatch>) {
@@ -47,11 +45,11 @@ pub(super) async fn send_queued(
     connection: Connection,
     questions: ProbeQueueReceiver,
 ) {
-    let mut pace = RequestPacer::new(Instant::now());
+    let (started, mut bucket) = (Instant::now(), TokenBucket::default());
     let mut asking = JoinSet::new();
     loop {
         // The next request is chosen at the last moment.
-        sleep_until(pace.next_at(Instant::now())).await;
+        sleep_until(started + bucket.ready_at(REQUEST_RATE, started.elapsed())).await;
         let Some((question, under_way)) = questions.next().await else { break };
         while asking.try_join_next().is_some() {}
         // A request that can't be answered in time must not use up the rate of the others.
@@ -59,7 +57,7 @@ pub(super) async fn send_queued(
             hub.send_response(&question, ProbeResponse::NoResponse);
             continue;
         }
-        pace.count(Instant::now());
+        bucket.reserve(REQUEST_RATE, started.elapsed());
         let (hub, agent, connection) = (Arc::clone(&hub), Arc::clone(&agent), connection.clone());
         asking.spawn(async move {
             // Requests in flight are limited by the streams that the agent grants, apart from streams whose end has
@@ -158,64 +156,4 @@ async fn exchange(
 fn remaining(hub: &Hub, question: &ProbeDispatch) -> Duration {
     let left = question.request.deadline.since(hub.clock.now()).max(0);
     Duration::from_millis(left.unsigned_abs())
-}
-
-/// Spaces requests to one agent: [`SPACING`] apart, with a burst of [`BURST`] after a quiet time.
-#[derive(Debug)]
-struct RequestPacer {
-    next_at: Instant,
-}
-
-impl RequestPacer {
-    fn new(now: Instant) -> Self {
-        Self { next_at: now }
-    }
-
-    /// Returns when the next request may be sent.
-    fn next_at(&self, now: Instant) -> Instant {
-        let ahead = SPACING * BURST;
-        self.next_at.max(now).checked_sub(ahead).unwrap_or(now).max(now)
-    }
-
-    /// Counts a sent request.
-    fn count(&mut self, now: Instant) {
-        self.next_at = self.next_at.max(now) + SPACING;
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_place_is_asked_two_hundred_times_a_second_at_most() {
-        let start = Instant::now();
-        let mut pace = RequestPacer::new(start);
-        let mut next = || {
-            let due = pace.next_at(start);
-            pace.count(start);
-            due - start
-        };
-        let waits: Vec<Duration> = (0..621).map(|_| next()).collect();
-        assert_eq!(waits[usize::try_from(BURST).unwrap()], Duration::ZERO);
-        assert_eq!(waits[220], Duration::from_secs(1));
-        assert_eq!(waits[620], Duration::from_secs(3));
-    }
-
-    #[test]
-    fn a_quiet_time_gives_the_burst_back_and_no_more() {
-        let start = Instant::now();
-        let mut pace = RequestPacer::new(start);
-        for _ in 0..100 {
-            pace.count(start);
-        }
-        let later = start + Duration::from_secs(60);
-        let mut is_at_once = || {
-            let due = pace.next_at(later);
-            pace.count(later);
-            due == later
-        };
-        let at_once = (0..100).filter(|_| is_at_once()).count();
-        assert_eq!(at_once, 21);
-    }
 }

@@ -5,12 +5,12 @@ use std::time::Duration;
 use parallax_core::event::{Event, EventKind, ProbeReason, RoundReport};
 use parallax_core::id::{MonitorId, PageId};
 use parallax_core::observation::{ProbeOutcome, RoundOutcome};
+use parallax_core::rate_limit::RateExceeded;
 use parallax_core::validation::ValidationErrors;
 use tokio::sync::oneshot;
 use tokio::time::timeout;
 
 use super::history::AgentsByNumber;
-use super::rate_limit::RateExceeded;
 use super::{Caller, Service, ServiceError, ServiceResult};
 use crate::engine::{Arrival, CheckNowRequest, CheckNowResult};
 use crate::storage::Batch;

@@ -8,13 +8,13 @@ use parallax_core::destination::Destination;
 use parallax_core::id::{AccountId, DestinationId, PageId, SubscriberId};
 use parallax_core::page::Page;
 use parallax_core::plan::PlanLimitError;
+use parallax_core::rate_limit::{FixedWindowLimit, RateExceeded};
 use parallax_core::subscriber::confirmation_limit::{
     ConfirmationOrigin, MAX_UNCONFIRMED, PER_PAGE_MINUTE, PER_VISITOR_HOUR,
 };
 use parallax_core::subscriber::{Contact, Subscriber, UNCONFIRMED_RETENTION};
 use parallax_core::time::{DAY, HOUR, MINUTE, Timestamp};
 
-use super::rate_limit::{FixedWindowLimit, RateExceeded};
 use super::{Service, ServiceError, ServiceResult};
 use crate::storage::{self, StoreRead};
 

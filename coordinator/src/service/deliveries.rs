@@ -10,12 +10,12 @@ use parallax_core::id::{DeliveryId, DestinationId, MonitorId, PageId};
 use parallax_core::observation::Failure;
 use parallax_core::page::Page;
 use parallax_core::plan::PlanLimitError;
+use parallax_core::rate_limit::RateExceeded;
 use parallax_core::time::MINUTE;
 use parallax_core::validation::{Rule, ValidationErrors};
 use tokio::time::{Instant, sleep};
 
 use super::idempotency::{IdempotentRequest, RequestOutcome};
-use super::rate_limit::RateExceeded;
 use super::{Caller, Service, ServiceError, ServiceResult};
 use crate::notify::render::alert_payload::AlertSubject;
 use crate::notify::render::{self, Alert};

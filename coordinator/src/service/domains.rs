@@ -9,10 +9,10 @@ use parallax_core::id::{AccountId, PageId};
 use parallax_core::page::Page;
 use parallax_core::page::domain::{DomainClaim, RESERVED_FOR, ReservedHostname};
 use parallax_core::page::domain_verification::{LookupFailure, next_lookup, verify};
+use parallax_core::rate_limit::RateExceeded;
 use parallax_core::time::Timestamp;
 use parallax_core::validation::ValidationErrors;
 
-use super::rate_limit::RateExceeded;
 use super::{Caller, Service, ServiceError, ServiceResult};
 use crate::storage::{Batch, Expect, Op, Presence, VersionedValue};
 

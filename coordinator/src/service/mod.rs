@@ -31,7 +31,6 @@ pub mod page_view;
 pub mod pages;
 pub mod password;
 pub mod pings;
-mod rate_limit;
 pub mod secret_text;
 pub mod sign_in;
 pub mod statistics;
@@ -48,6 +47,7 @@ use parallax_core::event::EventKind;
 use parallax_core::id::{AccountId, KeyId, MonitorId, PageId};
 use parallax_core::key::ApiKey;
 use parallax_core::plan::{PlanLimitError, PlanLimits};
+use parallax_core::rate_limit::{FixedWindowLimit, RateExceeded};
 use parallax_core::subscriber::confirmation_limit::{ConfirmationOrigin, PER_PAGE_MINUTE};
 use parallax_core::time::{HOUR, MINUTE, SECOND, Timestamp};
 use parallax_core::validation::ValidationErrors;
@@ -58,7 +58,6 @@ use crate::clock::Clock;
 use crate::engine::{MAX_PINGS_PER_SECOND, MachineQuerySender, PingIntake};
 use crate::storage::{Batch, Store, StoreError};
 
-use rate_limit::{FixedWindowLimit, RateExceeded};
 use statistics::Statistics;
 
 /// Attempts of a change that conflicts with other changes.

@@ -3,8 +3,8 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use parallax_core::page::Page;
+use parallax_core::rate_limit::RateExceeded;
 
-use super::rate_limit::RateExceeded;
 use super::{Service, ServiceError, ServiceResult};
 
 /// Updates in an hour that notify a page's subscribers.

@@ -15,6 +15,7 @@ use parallax_core::delivery::{Delivery, DeliveryMessage, DeliveryState, Recipien
 use parallax_core::destination::DeliveryHealth;
 use parallax_core::id::{DeliveryId, MonitorId, SubscriberId};
 use parallax_core::page::Page;
+use parallax_core::rate_limit::FixedWindowLimit;
 use parallax_core::subscriber::confirmation_limit::ConfirmationOrigin;
 use parallax_core::subscriber::request::{SubscriberAddress, SubscriptionRequest, ValidSubscription, read_monitors};
 use parallax_core::subscriber::{CONFIRMATION_INTERVAL, Contact, MAX_SUBSCRIBERS, Subscriber, decode_link};
@@ -27,7 +28,6 @@ use tokio::sync::Notify;
 
 use self::request::{NewSubscriber, subscriber_after_request};
 use super::confirmation_limits::UnconfirmedAddress;
-use super::rate_limit::FixedWindowLimit;
 use super::{Service, ServiceError, ServiceResult};
 use crate::notify::render;
 use crate::storage::{Batch, Expect, Op, Presence, StoredResponse, VersionedValue};

@@ -91,6 +91,26 @@ impl AdmittedAddresses {
         Box::pin(self.race(late, started, deadline)).await
     }
 
+    /// Returns the addresses that this host has a route to, for an HTTP client that connects by itself. A connection to
+    /// one of them that fails is a [`DialError::from_connect`].
+    ///
+    /// # Errors
+    /// This host's fault, if it has a route to none of them.
+    pub fn routable(&self) -> Result<Vec<SocketAddr>, DialError> {
+        let mut fault = None;
+        let mut routable = Vec::with_capacity(self.addresses().len());
+        for address in self.addresses() {
+            match route(*address, self.source()) {
+                Ok(()) => routable.push(*address),
+                Err(error) => {
+                    let error = dial_error(&error, true);
+                    fault = Some(fault.map_or(error, |earlier: DialError| earlier.more_informative(error)));
+                }
+            }
+        }
+        fault.filter(|_| routable.is_empty()).map_or(Ok(routable), Err)
+    }
+
     async fn race(
         &self,
         mut late: Option<LateAddresses>,
@@ -194,14 +214,33 @@ fn open(address: SocketAddr, source: SourceAddresses) -> Result<TcpSocket, DialE
     Ok(socket)
 }
 
-/// Returns true if this host has a source address for `to`; a failed connection then lacks a free port. UDP
-/// has its own ports.
+impl DialError {
+    /// Returns the reason for a failed connection to an address of [`AdmittedAddresses::routable`]: this host had a
+    /// route and an address then, so errors that mean their lack came over the network or mean something else.
+    #[must_use]
+    pub fn from_connect(error: &io::Error) -> Self {
+        match (error.kind(), error.raw_os_error()) {
+            // No port is left: this host has an address.
+            (io::ErrorKind::AddrNotAvailable, _) => Self::NoDescriptors,
+            // EPERM is the packet filter of this host; EACCES is a router's answer.
+            (_, Some(1)) => Self::NotPermitted,
+            _ => dial_error(error, false),
+        }
+    }
+}
+
+/// Returns true if this host has a source address for `to`; a failed connection then lacks a free port.
 fn has_address_for(to: SocketAddr, source: SourceAddresses) -> bool {
+    route(to, source).is_ok()
+}
+
+/// Looks up the route to an address and sends nothing: UDP has no handshake, and ports of its own.
+fn route(to: SocketAddr, source: SourceAddresses) -> io::Result<()> {
     let from = match to {
         SocketAddr::V4(_) => IpAddr::V4(source.v4.unwrap_or(Ipv4Addr::UNSPECIFIED)),
         SocketAddr::V6(_) => IpAddr::V6(source.v6.unwrap_or(Ipv6Addr::UNSPECIFIED)),
     };
-    UdpSocket::bind(SocketAddr::new(from, 0)).and_then(|socket| socket.connect(to)).is_ok()
+    UdpSocket::bind(SocketAddr::new(from, 0)).and_then(|socket| socket.connect(to))
 }
 
 /// Returns true if the host has run out of descriptors, ports or memory for sockets: ENOMEM, ENFILE, EMFILE,
@@ -261,6 +300,33 @@ mod tests {
         // EINVAL: a link-local address without an interface says nothing about this host's resources.
         assert_eq!(dial_error(&os(22), true), DialError::NoRoute);
         assert_eq!(dial_error(&os(22), false), DialError::Reset);
+    }
+
+    #[test]
+    fn a_connection_to_a_routable_address_fails_by_the_network_or_for_lack_of_ports() {
+        for (code, error) in [
+            (1, DialError::NotPermitted),
+            (13, DialError::Unreachable),
+            (24, DialError::NoDescriptors),
+            (99, DialError::NoDescriptors),
+            (101, DialError::Unreachable),
+            (104, DialError::Reset),
+            (110, DialError::Timeout),
+            (111, DialError::Refused),
+            (113, DialError::Unreachable),
+        ] {
+            assert_eq!(DialError::from_connect(&os(code)), error, "{code}");
+        }
+    }
+
+    #[test]
+    fn an_address_without_a_route_is_left_out_and_alone_it_is_this_hosts_fault() {
+        let here = "127.0.0.1:0".parse().unwrap();
+        // A link-local address without an interface: no host has a route to it.
+        let nowhere = "[fe80::1]:0".parse().unwrap();
+        let admitted = |all: &[SocketAddr]| AdmittedAddresses::from_parts(all.to_vec(), None);
+        assert_eq!(admitted(&[nowhere, here]).routable(), Ok(vec![here]));
+        assert_eq!(admitted(&[nowhere]).routable(), Err(DialError::NoRoute));
     }
 
     #[test]

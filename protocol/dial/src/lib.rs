@@ -9,7 +9,8 @@
 //!    the numeric table in [`address`].
 //! 3. [`AdmittedAddresses::connect`] dials those addresses and no others, and a [`DialRoute`] dials one of them once more.
 //!    An [`AdmittedAddresses`] can't be created in any other way, so a name that changes its answer between resolution
-//!    and connection (DNS rebinding) gains nothing.
+//!    and connection (DNS rebinding) gains nothing. An HTTP client that connects by itself gets the same addresses from
+//!    [`AdmittedAddresses::routable`].
 //!
 //! A redirect starts again at step 1. Addresses of this host itself ([`OwnAddresses`]) are refused unless
 //! [`DialPolicy::allow_own_host`] is set.
