@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn what_only_a_lenient_reader_takes_is_refused() {
+    fn lenient_host_forms_are_refused() {
         let table = [
             ("", HostError::Empty),
             (".", HostError::Empty),
