@@ -69,13 +69,13 @@ impl RiceWriter {
 
     /// Writes the lowest `count` bits, 64 at most, least significant first.
     pub(crate) fn bits(&mut self, value: u64, count: u8) {
-        for place in 0..count {
-            self.bit((value >> place) & 1 == 1);
+        for index in 0..count {
+            self.bit((value >> index) & 1 == 1);
         }
     }
 
-    fn bit(&mut self, one: bool) {
-        self.partial_byte |= u8::from(one) << self.used;
+    fn bit(&mut self, is_set: bool) {
+        self.partial_byte |= u8::from(is_set) << self.used;
         self.used += 1;
         if self.used == 8 {
             self.bytes.push(self.partial_byte);
@@ -130,8 +130,8 @@ impl<'a> RiceReader<'a> {
     /// Reads `count` bits, 64 at most.
     pub(crate) fn bits(&mut self, count: u8) -> Option<u64> {
         let mut value = 0;
-        for place in 0..count {
-            value |= u64::from(self.bit()?) << place;
+        for index in 0..count {
+            value |= u64::from(self.bit()?) << index;
         }
         Some(value)
     }
