@@ -42,7 +42,7 @@ use crate::error::AgentError;
 use crate::probe::ProbeContext;
 use crate::queue::ResultQueue;
 use crate::spool::Spool;
-use parallax_certs::tls;
+use parallax_certs::{random, tls};
 use parallax_dial::{DialGuard, DnsResolver, ResolverSetupError};
 use parallax_protocol::close::CloseReason;
 use parallax_protocol::id::BootId;
@@ -216,7 +216,7 @@ fn open(config: AgentConfig) -> Result<AgentContext, AgentError> {
         tracing::error!(%error, "the schedule on disk could not be encrypted with the current key");
     }
     let mut boot = [0; 8];
-    tls::fill_random(&mut boot)?;
+    random::fill_random(&mut boot)?;
     let queue = ResultQueue::new(BootId(u64::from_le_bytes(boot)), spool, clock.clone());
     let shared = AgentContext::new(config, clock, home, net, membership, queue);
     if departure::has_expired(&shared) {
