@@ -6,8 +6,8 @@
 //! The coordinator creates an [`authority::MeshAuthority`] on its first start. It signs two kinds of leaf and no
 //! other:
 //!
-//! - the **coordinator's**: `serverAuth` only, one constant DNS name ([`certificate_fields::COORDINATOR_NAME`]), because
-//!   agents dial addresses and verify the authority, not the address. It is valid as long as its authority:
+//! - the **coordinator's**: `serverAuth` only, one constant DNS name ([`certificate_fields::COORDINATOR_NAME`]),
+//!   because agents dial addresses and verify the authority, not the address. It is valid as long as its authority:
 //!   its key is stored in the same folder as the authority's, so a shorter validity would protect nothing,
 //!   and an agent whose clock is off by days still finds the certificate valid.
 //! - an **agent's**: `clientAuth` only, one URI name `spiffe://parallax/agent/<id>`, 30 days. The key is

@@ -42,7 +42,8 @@ impl ProbeContext {
     /// Creates resources for probes that dial through `guard`, trust `roots`, and end within `limit`.
     ///
     /// # Errors
-    /// [`ProbeSetupError::Tls`] if the TLS library refuses its settings, [`ProbeSetupError::Roots`] for no roots at all.
+    /// [`ProbeSetupError::Tls`] if the TLS library refuses its settings, [`ProbeSetupError::Roots`] for no roots at
+    /// all.
     pub(super) fn new(guard: DialGuard, roots: RootCertStore, limit: Duration) -> Result<Self, ProbeSetupError> {
         let crypto = Arc::new(rustls::crypto::ring::default_provider());
         let verifier = WebVerifier::new(roots, &crypto).map_err(ProbeSetupError::Roots)?;

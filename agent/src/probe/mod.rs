@@ -51,7 +51,8 @@ impl Probes {
     /// Creates probes that dial through `guard` and trust `roots`.
     ///
     /// # Errors
-    /// [`ProbeSetupError::Tls`] if the TLS library refuses its settings, [`ProbeSetupError::Roots`] for no roots at all.
+    /// [`ProbeSetupError::Tls`] if the TLS library refuses its settings, [`ProbeSetupError::Roots`] for no roots at
+    /// all.
     pub fn new(guard: DialGuard, roots: RootCertStore) -> Result<Self, ProbeSetupError> {
         let pingers = Arc::new(Pingers::new(guard.policy().source));
         Ok(Self {
