@@ -63,7 +63,7 @@ mod tests {
     }
 
     #[test]
-    fn sixty_agents_do_not_come_as_a_herd() {
+    fn sixty_agents_reconnect_at_different_times() {
         let mut tenths = [0; 30];
         for seed in 0..60 {
             let wait = Backoff::new(seed).next_wait();
@@ -73,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reset_goes_back_to_short_waits() {
+    fn a_reset_returns_to_short_waits() {
         let mut backoff = Backoff::new(7);
         for _ in 0..10 {
             backoff.next_wait();

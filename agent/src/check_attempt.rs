@@ -1,7 +1,7 @@
 //! A check with a hard deadline, and a notification if it is slow.
 
 use crate::clock::AgentClock;
-use crate::probe::{self, CheckCache, ProbeContext};
+use crate::probe::{self, CheckCache, Probes};
 use futures_util::FutureExt;
 use parallax_protocol::check::WireCheckSpec;
 use parallax_protocol::result::{ProbeReport, WireOutcome, WireOwnFault};
@@ -29,38 +29,38 @@ pub struct CheckAttempt {
     pub ended_mono_ms: i64,
 }
 
-/// Runs `spec`, with its cached parts in `kept`, within `limit`. `pending` is polled only if the check takes
+/// Runs `spec`, with its cached parts in `cache`, within `limit`. `pending` is polled only if the check takes
 /// longer than [`PENDING_AFTER`].
 pub async fn run_with_deadline(
     spec: &WireCheckSpec,
-    kept: &CheckCache,
-    net: &ProbeContext,
+    cache: &CheckCache,
+    probes: &Probes,
     clock: &AgentClock,
     limit: Duration,
     pending: impl Future<Output = ()>,
 ) -> CheckAttempt {
-    let begun = Instant::now();
+    let started = Instant::now();
     let limit = limit.min(DEADLINE);
-    let (slow, over) = (begun + PENDING_AFTER, begun + limit + OVERRUN_GRACE);
+    let (slow, over) = (started + PENDING_AFTER, started + limit + OVERRUN_GRACE);
     let limited;
-    let net = if net.limit() == limit {
-        net
+    let probes = if probes.limit() == limit {
+        probes
     } else {
-        limited = net.clone().with_limit(limit);
+        limited = probes.clone().with_limit(limit);
         &limited
     };
-    let mut probe = pin!(AssertUnwindSafe(probe::run_cached(spec, kept, net)).catch_unwind());
+    let mut probe = pin!(AssertUnwindSafe(probe::run_cached(spec, cache, probes)).catch_unwind());
     // One timer at a time: few checks reach even the first one.
     let report = match timeout_at(slow.min(over), &mut probe).await {
         Ok(done) => report_or_panic(done),
         Err(_) => {
             let rest = async { timeout_at(over, probe).await.map_or_else(|_| overrun_report(), report_or_panic) };
-            let told = async {
+            let notified = async {
                 if slow < over {
                     pending.await;
                 }
             };
-            tokio::join!(rest, told).0
+            tokio::join!(rest, notified).0
         }
     };
     CheckAttempt { report, ended_mono_ms: clock.mono_ms() }

@@ -240,11 +240,11 @@ async fn run(config: AgentConfig) -> Result<(), AgentError> {
 
 /// Returns this host's settings file, if it exists and neither a file nor a data folder is given: a folder
 /// may mean another agent.
-fn host_file(settings: &Settings, place: &Path) -> Option<PathBuf> {
+fn host_file(settings: &Settings, path: &Path) -> Option<PathBuf> {
     let is_given =
         settings.config.is_some() || settings.data.is_some() || std::env::var_os("PARALLAX_AGENT_DATA").is_some();
     // An unreadable file is an error, not a reason to act on another agent.
-    (!is_given && place.symlink_metadata().is_ok()).then(|| place.to_owned())
+    (!is_given && path.symlink_metadata().is_ok()).then(|| path.to_owned())
 }
 
 #[cfg(test)]
@@ -258,14 +258,14 @@ mod tests {
     }
 
     #[test]
-    fn a_key_file_is_made_once_and_rotated() {
+    fn a_key_file_is_created_once_and_rotated() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("agent-secrets-key");
         let run = |more: &[&str]| {
-            let words = ["parallax-agent", "new-secrets-key", file.to_str().unwrap()];
+            let arguments = ["parallax-agent", "new-secrets-key", file.to_str().unwrap()];
             // A settings file that names a key file before it exists.
             let settings = folder.path().join("agent.toml");
-            command(Cli::try_parse_from(words.iter().chain(more)).unwrap(), Some(&settings))
+            command(Cli::try_parse_from(arguments.iter().chain(more)).unwrap(), Some(&settings))
         };
         run(&[]).unwrap();
         assert!(run(&[]).is_err(), "no key is lost");
@@ -274,28 +274,28 @@ mod tests {
     }
 
     #[test]
-    fn a_file_or_folder_that_is_given_goes_before_the_hosts_own() {
+    fn a_given_file_or_folder_precedes_the_default() {
         let folder = tempfile::tempdir().unwrap();
-        let place = folder.path().join("agent.toml");
+        let path = folder.path().join("agent.toml");
         let found = |line: &[&str]| {
-            let words = ["parallax-agent"].iter().chain(line).chain(&["run"]);
-            host_file(&Cli::try_parse_from(words).unwrap().settings, &place)
+            let arguments = ["parallax-agent"].iter().chain(line).chain(&["run"]);
+            host_file(&Cli::try_parse_from(arguments).unwrap().settings, &path)
         };
         assert_eq!(found(&[]), None);
-        std::fs::write(&place, "").unwrap();
-        assert_eq!(found(&[]), Some(place.clone()));
+        std::fs::write(&path, "").unwrap();
+        assert_eq!(found(&[]), Some(path.clone()));
         assert_eq!(found(&["--config", "mine.toml"]), None);
         assert_eq!(found(&["--data", "mine"]), None);
     }
 
     /// Checks that the command line accepts every agent command in the READMEs.
     #[test]
-    fn the_commands_of_the_readmes_are_taken() {
+    fn the_commands_in_the_readmes_are_valid() {
         let mut count = 0;
         for text in [include_str!("../../README.md"), include_str!("../../deploy/README.md")] {
             for command in readme_commands(text) {
-                let words = shlex::split(&command).expect(&command);
-                let parsed = Cli::try_parse_from(&words);
+                let arguments = shlex::split(&command).expect(&command);
+                let parsed = Cli::try_parse_from(&arguments);
                 assert!(parsed.is_ok(), "{command}: {}", parsed.unwrap_err());
                 count += 1;
             }

@@ -119,7 +119,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_shortest_round_trip_is_believed() {
+    fn the_shortest_round_trip_is_used() {
         let mut exchanges = TimeExchanges::default();
         let first = exchanges.add(0, 200_000, 1_000_100).unwrap();
         assert_eq!(first, TimeExchange { offset_ms: 1_000_000, round_trip_ms: 200 });
@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn a_step_of_the_coordinators_clock_forgets_what_was_before() {
+    fn a_step_of_the_coordinators_clock_discards_earlier_exchanges() {
         let mut exchanges = TimeExchanges::default();
         exchanges.add(0, 1_000, 1_000_000);
         let later = exchanges.add(60_000_000, 60_300_000, 60_150 + 4_600_000).unwrap();
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_before_its_question_is_ignored() {
+    fn a_response_before_its_request_is_ignored() {
         assert_eq!(TimeExchanges::default().add(5, 4, 0), None);
     }
 

@@ -1,7 +1,7 @@
 //! Connection to the coordinator: one UDP socket from the source address, with QUIC over it.
 
 use crate::error::AgentError;
-use parallax_certs::issue::COORDINATOR_NAME;
+use parallax_certs::certificate_fields::COORDINATOR_NAME;
 use parallax_protocol::close::CloseReason;
 use parallax_protocol::fair_slots::MAX_PROBE_REQUESTS;
 use parallax_protocol::version::{ConnectionPurpose, connection_purpose};

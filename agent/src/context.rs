@@ -4,7 +4,7 @@ use crate::clock::AgentClock;
 use crate::config::AgentConfig;
 use crate::data_folder::{DataFolder, Membership};
 use crate::detail_sampling::DetailSampler;
-use crate::probe::ProbeContext;
+use crate::probe::Probes;
 use crate::queue::ResultQueue;
 use crate::schedule::AgentSchedule;
 use parallax_certs::csr::AgentKey;
@@ -22,7 +22,7 @@ pub(crate) struct AgentContext {
     pub(crate) config: AgentConfig,
     pub(crate) clock: AgentClock,
     pub(crate) data_folder: DataFolder,
-    pub(crate) probe_context: ProbeContext,
+    pub(crate) probes: Probes,
     pub(crate) coordinator_time: Arc<CoordinatorTime>,
     pub(crate) schedule_changed: Notify,
     pub(crate) queue_changed: Notify,
@@ -65,7 +65,7 @@ impl AgentContext {
         config: AgentConfig,
         clock: AgentClock,
         home: DataFolder,
-        net: ProbeContext,
+        probes: Probes,
         membership: Membership,
         queue: ResultQueue,
     ) -> Self {
@@ -74,7 +74,7 @@ impl AgentContext {
             config,
             clock,
             data_folder: home,
-            probe_context: net,
+            probes,
             coordinator_time: known,
             schedule_changed: Notify::new(),
             queue_changed: Notify::new(),
@@ -132,8 +132,8 @@ impl AgentContext {
         // The sweep and the second round of its region, and confirmations for two rounds of two other
         // regions: a target that does not respond has them all waiting at the same time.
         const AT_ONCE: usize = 6;
-        let mut asked = lock(&self.check_nows);
-        let running = asked.entry(monitor).or_default();
+        let mut check_nows = lock(&self.check_nows);
+        let running = check_nows.entry(monitor).or_default();
         if *running >= AT_ONCE {
             return None;
         }
@@ -167,11 +167,11 @@ pub(crate) struct RunningCheckNow {
 
 impl Drop for RunningCheckNow {
     fn drop(&mut self) {
-        let mut asked = lock(&self.shared.check_nows);
-        if let Some(running) = asked.get_mut(&self.monitor) {
+        let mut check_nows = lock(&self.shared.check_nows);
+        if let Some(running) = check_nows.get_mut(&self.monitor) {
             *running = running.saturating_sub(1);
             if *running == 0 {
-                asked.remove(&self.monitor);
+                check_nows.remove(&self.monitor);
             }
         }
     }

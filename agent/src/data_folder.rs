@@ -3,11 +3,11 @@
 
 use crate::departure::Departure;
 use crate::error::AgentError;
-use parallax_certs::authority::TrustRoots;
 use parallax_certs::credentials::Credentials;
 use parallax_certs::files::{ensure_private_folder, read_secret, write_secret};
 use parallax_certs::identity::AgentIdentity;
 use parallax_certs::sealing::{KeyId, Keyring};
+use parallax_certs::trust_roots::TrustRoots;
 use parallax_protocol::assignment::ScheduleChange;
 use serde::{Deserialize, Serialize};
 use std::fs::{File, OpenOptions};
@@ -325,7 +325,7 @@ pub fn removal_reason_of(folder: &Path) -> Option<Departure> {
 ///
 /// # Errors
 /// [`AgentError::Certs`] if the leaf is not an agent's.
-pub fn validity_of(credentials: &Credentials) -> Result<parallax_certs::authority::Validity, AgentError> {
+pub fn validity_of(credentials: &Credentials) -> Result<parallax_certs::certificate_fields::Validity, AgentError> {
     let leaf = credentials.chain().first().ok_or(parallax_certs::CertsError::Certificate("chain is empty"))?;
     Ok(AgentIdentity::of_agent(leaf)?.validity)
 }

@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_new_is_full() {
+    fn the_first_result_is_sent_in_full() {
         let mut details = DetailSampler::default();
         assert!(is_full(&mut details, result(WireOutcome::Passed, 50)));
         assert!(!is_full(&mut details, result(WireOutcome::Passed, 60)));

@@ -6,10 +6,10 @@ use crate::connection::{CoordinatorConnection, close_reason, dial};
 use crate::data_folder::{DataFolder, IdentityRecord, Membership};
 use crate::error::AgentError;
 use crate::wire::{FrameStreamReader, StreamRead, send};
-use parallax_certs::authority::TrustRoots;
 use parallax_certs::csr::AgentKey;
 use parallax_certs::tls;
 use parallax_certs::token::JoinToken;
+use parallax_certs::trust_roots::TrustRoots;
 use parallax_protocol::close::CloseReason;
 use parallax_protocol::frame::MAX_JOIN_FRAME;
 use parallax_protocol::join::{Enrolment, JoinRequest, JoinResponse};
@@ -46,11 +46,11 @@ pub async fn join(config: &AgentConfig, coordinator: &str, token: &str) -> Resul
     let tls = tls::join_config(token.authority, &[JOIN_V1], wall_clock(&clock))?;
     let link = dial(&coordinator, config.source, tls, |_| {}).await?;
     let request = JoinRequest { token: SecretText::new(token.expose()), csr_der: key.request()? };
-    let asked = tokio::time::timeout(RESPONSE_TIMEOUT, send_request(&link, &request)).await;
+    let response = tokio::time::timeout(RESPONSE_TIMEOUT, send_request(&link, &request)).await;
     link.close(CloseReason::Done).await;
     let unreachable =
         |reason: &str| AgentError::Unreachable { address: coordinator.clone(), reason: reason.to_owned() };
-    let answer = asked.map_err(|_| unreachable("no answer to the join"))??;
+    let answer = response.map_err(|_| unreachable("no answer to the join"))??;
     let joined = match answer {
         JoinResponse::Enrolled(joined) => joined,
         JoinResponse::Refused { reason } => return Err(AgentError::Refused(reason)),

@@ -19,6 +19,7 @@ pub mod departure;
 pub mod detail_sampling;
 pub mod error;
 pub mod join;
+mod membership_end;
 pub mod outbox;
 mod own_addresses;
 pub mod probe;
@@ -39,10 +40,10 @@ use crate::context::{AgentContext, lock};
 use crate::data_folder::DataFolder;
 use crate::departure::Departure;
 use crate::error::AgentError;
-use crate::probe::ProbeContext;
+use crate::probe::Probes;
 use crate::queue::ResultQueue;
 use crate::spool::Spool;
-use parallax_certs::tls;
+use parallax_certs::{random, tls};
 use parallax_dial::{DialGuard, DnsResolver, ResolverSetupError};
 use parallax_protocol::close::CloseReason;
 use parallax_protocol::id::BootId;
@@ -129,7 +130,7 @@ async fn run_open(shared: Arc<AgentContext>, shutdown: impl Future<Output = ()>)
             _ => Ok(Some("the connection task")),
         },
         _ = tasks.join_next() => Ok(Some("the task for status, schedule and readiness")),
-        () = departure::until_expired(&shared) => Err(Departure::Expired),
+        () = membership_end::until_expired(&shared) => Err(Departure::Expired),
     };
     let died = match died {
         Ok(died) => died,
@@ -138,7 +139,7 @@ async fn run_open(shared: Arc<AgentContext>, shutdown: impl Future<Output = ()>)
             runner.shutdown().await;
             tasks.shutdown().await;
             connection.shutdown().await;
-            return Err(departure::erase(&shared, departure));
+            return Err(membership_end::erase(&shared, departure));
         }
     };
     match died {
@@ -160,17 +161,17 @@ async fn run_open(shared: Arc<AgentContext>, shutdown: impl Future<Output = ()>)
     tasks.shutdown().await;
     connection.shutdown().await;
     if let Some(departure) = departure {
-        return Err(departure::erase(&shared, departure));
+        return Err(membership_end::erase(&shared, departure));
     }
     save_at_shutdown(&shared);
     died.map_or(Ok(()), |part| Err(AgentError::TaskCrashed(part)))
 }
 
-/// Creates the network stack of the probes from this configuration.
+/// Creates the probes from this configuration.
 ///
 /// # Errors
 /// [`AgentError::Probes`] if resolver or roots cannot be set up.
-pub fn probe_context(config: &AgentConfig) -> Result<ProbeContext, AgentError> {
+pub fn probes(config: &AgentConfig) -> Result<Probes, AgentError> {
     let fault = |error: &dyn std::error::Error| AgentError::Probes(error.to_string());
     let alive = |resolver: Result<DnsResolver, ResolverSetupError>| -> Result<DnsResolver, AgentError> {
         let resolver = resolver.map_err(|error| fault(&error))?;
@@ -188,46 +189,46 @@ pub fn probe_context(config: &AgentConfig) -> Result<ProbeContext, AgentError> {
     if config.uses_public_record_resolvers() {
         guard = guard.with_record_resolver(alive(config::public_resolver())?);
     }
-    let roots = probe::net::roots(&config.trust).map_err(|error| fault(&error))?;
-    let net = ProbeContext::new(guard, roots).map_err(|error| fault(&error))?;
+    let roots = probe::roots(&config.trust).map_err(|error| fault(&error))?;
+    let probes = Probes::new(guard, roots).map_err(|error| fault(&error))?;
     Ok(match &config.rdap {
-        Some(base) => net.with_rdap(base),
-        None => net.with_bootstrap(config.rdap_bootstrap.as_ref(), config.data.join("rdap.json")),
+        Some(base) => probes.with_rdap(base),
+        None => probes.with_bootstrap(config.rdap_bootstrap.as_ref(), config.data.join("rdap.json")),
     })
 }
 
 fn open(config: AgentConfig) -> Result<AgentContext, AgentError> {
-    let home = DataFolder::open(&config.data)?.with_key_file(config.secrets_key_file.as_deref())?;
-    let membership = home.membership()?;
-    let net = probe_context(&config)?;
+    let data_folder = DataFolder::open(&config.data)?.with_key_file(config.secrets_key_file.as_deref())?;
+    let membership = data_folder.membership()?;
+    let probes = probes(&config)?;
     let clock = AgentClock::new(membership.record.skew_ms);
     own_addresses::restore(
-        net.guard().own_addresses(),
+        probes.guard().own_addresses(),
         &membership.record,
         config.coordinator.as_deref(),
         clock.wall_ms(),
     );
-    let spool = Spool::open(&home.spool_folder(), config.spool_bytes)?;
+    let spool = Spool::open(&data_folder.spool_folder(), config.spool_bytes)?;
     if spool.damaged() > 0 {
         tracing::warn!(segments = spool.damaged(), "some results on disk are damaged; the readable ones are kept");
     }
-    let kept = home.load_schedule();
-    if let Err(error) = home.reseal_schedule(kept.as_ref()) {
+    let schedule = data_folder.load_schedule();
+    if let Err(error) = data_folder.reseal_schedule(schedule.as_ref()) {
         tracing::error!(%error, "the schedule on disk could not be encrypted with the current key");
     }
     let mut boot = [0; 8];
-    tls::fill_random(&mut boot)?;
+    random::fill_random(&mut boot)?;
     let queue = ResultQueue::new(BootId(u64::from_le_bytes(boot)), spool, clock.clone());
-    let shared = AgentContext::new(config, clock, home, net, membership, queue);
-    if departure::has_expired(&shared) {
+    let shared = AgentContext::new(config, clock, data_folder, probes, membership, queue);
+    if membership_end::has_expired(&shared) {
         shared.data_folder.delete_schedule()?;
         tracing::warn!(
             "the certificate has expired by this host's clock: checks are suspended until the coordinator is reached"
         );
-    } else if let Some(kept) = kept {
+    } else if let Some(stored) = schedule {
         let mut schedule = shared.schedule();
         // A snapshot applies to every schedule.
-        let _ = schedule.apply(kept, shared.clock.coordinator_ms());
+        let _ = schedule.apply(stored, shared.clock.coordinator_ms());
         tracing::info!(monitors = schedule.len(), "starting with the schedule on disk");
     }
     Ok(shared)
@@ -249,7 +250,7 @@ async fn stay_connected(
         };
         let reason = match dialled {
             Ok(link) => {
-                let begun = Instant::now();
+                let started = Instant::now();
                 let ended = session::run(&shared, &link, stopping.clone(), drained.clone()).await;
                 if ended.departure.is_some() {
                     return ended.departure;
@@ -258,7 +259,7 @@ async fn stay_connected(
                 if ended.stopped || *stopping.borrow() {
                     return None;
                 }
-                if begun.elapsed() >= STABLE_AFTER {
+                if started.elapsed() >= STABLE_AFTER {
                     backoff.reset();
                 }
                 if ended.welcomed {
@@ -298,7 +299,7 @@ async fn dial(shared: &AgentContext) -> Result<connection::CoordinatorConnection
         let coordinator = shared.config.coordinator.as_ref().unwrap_or(&membership.record.coordinator);
         (tls, coordinator.clone())
     };
-    let own = shared.probe_context.guard().own_addresses();
+    let own = shared.probes.guard().own_addresses();
     connection::dial(&coordinator, shared.config.source, tls, |found| own.add_coordinator(found)).await
 }
 
@@ -315,15 +316,15 @@ fn record_connection_error(shared: &AgentContext, last: &mut String, fault: Stri
 async fn save_periodically(shared: Arc<AgentContext>) {
     let mut tick = tokio::time::interval(SAVE_INTERVAL);
     tick.set_missed_tick_behavior(MissedTickBehavior::Skip);
-    let mut kept = shared.schedule().version();
-    let mut shown = false;
+    let mut saved_version = shared.schedule().version();
+    let mut shown_connected = false;
     for turn in 0u32.. {
         tick.tick().await;
-        let held = shared.schedule().version();
-        let changed = held != kept;
+        let version = shared.schedule().version();
+        let changed = version != saved_version;
         let connected = lock(&shared.connected_since_ms).is_some();
-        let with_status = turn.is_multiple_of(STATUS_EVERY) || connected != shown;
-        shown = connected;
+        let with_status = turn.is_multiple_of(STATUS_EVERY) || connected != shown_connected;
+        shown_connected = connected;
         let shared = Arc::clone(&shared);
         let work = move || {
             let erased = lock(&shared.is_erased);
@@ -339,7 +340,7 @@ async fn save_periodically(shared: Arc<AgentContext>) {
             }
         };
         if tokio::task::spawn_blocking(work).await.is_ok() {
-            kept = held;
+            saved_version = version;
         }
     }
 }

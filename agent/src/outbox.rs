@@ -69,7 +69,7 @@ impl Outbox {
 
     /// Returns the lowest number in memory, or the next one to be assigned.
     pub fn first_seq(&self) -> u64 {
-        self.numbered.front().map_or(self.next_seq, |kept| kept.seq)
+        self.numbered.front().map_or(self.next_seq, |queued| queued.seq)
     }
 
     /// Adds a result. Returns true if it is the first that waits for its number, the first that is not a
@@ -123,7 +123,7 @@ impl Outbox {
 
     /// Acknowledges everything up to `through`. Unassigned numbers are ignored.
     pub fn acknowledge(&mut self, through: u64) {
-        while self.numbered.front().is_some_and(|kept| kept.seq <= through) {
+        while self.numbered.front().is_some_and(|queued| queued.seq <= through) {
             self.numbered.pop_front();
         }
     }
@@ -131,9 +131,9 @@ impl Outbox {
     /// Returns numbered results that are not on disk and ended at `before_mono_ms` or earlier, with all
     /// before them; at most one batch. The caller writes them and calls [`Self::saved`].
     pub fn unsaved(&self, before_mono_ms: i64) -> Vec<QueuedResult> {
-        let unsaved = self.numbered.iter().skip_while(|kept| kept.seq <= self.saved_through);
+        let unsaved = self.numbered.iter().skip_while(|queued| queued.seq <= self.saved_through);
         let batch: Vec<&QueuedResult> = unsaved.take(ResultBatch::MAX).collect();
-        let old = batch.iter().rposition(|kept| kept.ended_mono_ms <= before_mono_ms);
+        let old = batch.iter().rposition(|queued| queued.ended_mono_ms <= before_mono_ms);
         batch.into_iter().take(old.map_or(0, |last| last + 1)).cloned().collect()
     }
 
@@ -179,8 +179,8 @@ mod tests {
         u32::try_from(monitor.0).ok()
     }
 
-    fn seqs(kept: &[QueuedResult]) -> Vec<u64> {
-        kept.iter().map(|kept| kept.seq).collect()
+    fn seqs(queued: &[QueuedResult]) -> Vec<u64> {
+        queued.iter().map(|queued| queued.seq).collect()
     }
 
     #[test]
@@ -227,12 +227,12 @@ mod tests {
             outbox.push(result(n), 0);
         }
         outbox.number(slot_of);
-        let order: Vec<u128> = outbox.batch(1, 0).iter().map(|kept| kept.result.monitor.0).collect();
+        let order: Vec<u128> = outbox.batch(1, 0).iter().map(|queued| queued.result.monitor.0).collect();
         assert_eq!(order, [2, 2, 5, 9]);
     }
 
     #[test]
-    fn what_is_not_acknowledged_is_sent_again() {
+    fn unacknowledged_results_are_sent_again() {
         let mut outbox = Outbox::new(BootId(1));
         for n in 0..4 {
             outbox.push(result(n), 0);
@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_is_old_goes_to_disk_and_what_is_there_is_not_lost() {
+    fn only_old_results_are_spooled_and_none_is_lost() {
         let mut outbox = Outbox::new(BootId(1));
         for n in 0..4 {
             outbox.push(result(n), i64::try_from(n).unwrap() * 10);

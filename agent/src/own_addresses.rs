@@ -56,9 +56,9 @@ pub(crate) fn update_record(own: &OwnAddresses, record: &mut IdentityRecord, now
 }
 
 /// Adds the address under which the coordinator sees this host.
-pub(crate) fn add_external_address(shared: &AgentContext, seen: ExternalAddress) {
-    let own = shared.probe_context.guard().own_addresses();
-    own.add_nat(seen.address);
+pub(crate) fn add_external_address(shared: &AgentContext, external: ExternalAddress) {
+    let own = shared.probes.guard().own_addresses();
+    own.add_nat(external.address);
     let record = {
         let mut membership = shared.membership();
         if !update_record(own, &mut membership.record, shared.clock.wall_ms()) {
@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_known_is_known_again_before_there_is_a_connection() {
+    fn stored_addresses_are_restored_before_the_first_connection() {
         let guard = guard();
         let old = r#","seen_from":["6.6.6.6"],"coordinator_addresses":["2600::7"]"#;
         restore(guard.own_addresses(), &record(old), None, NOW);
@@ -99,11 +99,11 @@ mod tests {
         for address in ["6.6.6.6", "2600::7", "2600::8", "5.5.5.5"] {
             assert_eq!(guard.blocked_class(address.parse().unwrap()), Ok(Some(BlockedClass::OwnHost)), "{address}");
         }
-        let mut kept = record("");
-        assert!(update_record(guard.own_addresses(), &mut kept, NOW));
-        assert!(!update_record(guard.own_addresses(), &mut kept, NOW + 1));
+        let mut stored = record("");
+        assert!(update_record(guard.own_addresses(), &mut stored, NOW));
+        assert!(!update_record(guard.own_addresses(), &mut stored, NOW + 1));
         let other = self::guard();
-        restore(other.own_addresses(), &kept, None, NOW + 1000);
+        restore(other.own_addresses(), &stored, None, NOW + 1000);
         assert_eq!(other.own_addresses().coordinator().len(), guard.own_addresses().coordinator().len());
         assert_eq!(other.own_addresses().nat(), guard.own_addresses().nat());
     }
@@ -112,13 +112,13 @@ mod tests {
     fn an_old_address_of_a_nat_ages_over_restarts() {
         const HOUR_MS: i64 = 3_600_000;
         let own = OwnAddresses::from_reader(|| Ok(Vec::new()));
-        let mut kept = record(r#","seen_from":["6.6.6.7","6.6.6.6"],"seen_from_ms":[0,0]"#);
-        kept.seen_from_ms = vec![NOW, NOW - 20 * HOUR_MS];
-        restore(&own, &kept, None, NOW + HOUR_MS);
+        let mut stored = record(r#","seen_from":["6.6.6.7","6.6.6.6"],"seen_from_ms":[0,0]"#);
+        stored.seen_from_ms = vec![NOW, NOW - 20 * HOUR_MS];
+        restore(&own, &stored, None, NOW + HOUR_MS);
         assert_eq!(own.nat().len(), 2);
-        update_record(&own, &mut kept, NOW + HOUR_MS);
+        update_record(&own, &mut stored, NOW + HOUR_MS);
         let own = OwnAddresses::from_reader(|| Ok(Vec::new()));
-        restore(&own, &kept, None, NOW + 6 * HOUR_MS);
+        restore(&own, &stored, None, NOW + 6 * HOUR_MS);
         assert_eq!(own.nat(), ["6.6.6.7".parse::<IpAddr>().unwrap()]);
     }
 }

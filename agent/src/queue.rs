@@ -178,7 +178,7 @@ impl ResultQueue {
             let mut results = spooled.results;
             if spooled.boot == self.boot() {
                 let first = self.outbox.first_seq();
-                results.retain(|kept| kept.seq >= below && kept.seq < first);
+                results.retain(|queued| queued.seq >= below && queued.seq < first);
             }
             if !results.is_empty() {
                 return Some(self.batch(spooled.boot, results));
@@ -195,9 +195,9 @@ impl ResultQueue {
 
     fn batch(&self, boot: BootId, results: Vec<QueuedResult>) -> OutgoingBatch {
         let now = self.clock.mono_ms();
-        let numbered = results.into_iter().map(|kept| {
-            let age_ms = now.saturating_sub(kept.ended_mono_ms).max(0).unsigned_abs();
-            NumberedResult { seq: kept.seq, result: CheckResult { age_ms, ..kept.result } }
+        let numbered = results.into_iter().map(|queued| {
+            let age_ms = now.saturating_sub(queued.ended_mono_ms).max(0).unsigned_abs();
+            NumberedResult { seq: queued.seq, result: CheckResult { age_ms, ..queued.result } }
         });
         OutgoingBatch { boot, results: numbered.collect() }
     }
@@ -239,9 +239,9 @@ impl ResultQueue {
     }
 }
 
-fn gap_of(boot: BootId, kept: &QueuedResult) -> ResultGap {
-    let at = kept.result.started_ms;
-    ResultGap { boot, from: kept.seq, through: kept.seq, from_ms: at, through_ms: at }
+fn gap_of(boot: BootId, queued: &QueuedResult) -> ResultGap {
+    let at = queued.result.started_ms;
+    ResultGap { boot, from: queued.seq, through: queued.seq, from_ms: at, through_ms: at }
 }
 
 #[cfg(test)]

@@ -47,7 +47,7 @@ pub fn log_faults(faults: &[String]) {
 
 /// Returns remedies for faults that the operator can fix.
 fn remedy(faults: &[String]) -> String {
-    let has = |words: &str| faults.iter().any(|fault| fault.contains(words));
+    let has = |text: &str| faults.iter().any(|fault| fault.contains(text));
     let mut remedy = String::new();
     if has(&DialError::OwnAddressesUnreadable.to_string()) {
         remedy.push_str(": allow it AF_NETLINK (RestrictAddressFamilies= in its unit)");
@@ -65,7 +65,7 @@ pub(crate) async fn check_periodically(shared: Arc<AgentContext>) {
     loop {
         let faults = check_host(&shared, &mut exhausted).await;
         if faults.iter().all(|fault| *fault == WireOwnFault::NotPermitted)
-            && let Some(resolver) = shared.probe_context.guard().separate_record_resolver()
+            && let Some(resolver) = shared.probes.guard().separate_record_resolver()
             && check_record_resolver(resolver, &mut unanswered, &shared.resolves_records).await
             && shared.config.logs_readiness
         {
@@ -114,18 +114,18 @@ async fn check_host(shared: &AgentContext, exhausted: &mut u64) -> Vec<WireOwnFa
     match route_fault(shared.config.source) {
         Some(fault @ WireOwnFault::NoRoute) => faults.push(fault),
         Some(_) => lacks_descriptors = true,
-        None => match shared.probe_context.guard().resolver().check_alive(Instant::now() + RESOLVER_TIMEOUT).await {
+        None => match shared.probes.guard().resolver().check_alive(Instant::now() + RESOLVER_TIMEOUT).await {
             Ok(()) => {}
             Err(DialError::NoDescriptors) => lacks_descriptors = true,
             Err(_) => faults.push(WireOwnFault::ResolverDead),
         },
     }
-    match shared.probe_context.guard().check() {
+    match shared.probes.guard().check() {
         Ok(()) => {}
         Err(DialError::NoDescriptors) => lacks_descriptors = true,
         Err(error) => faults.push(WireOwnFault::Internal { detail: ShortText::new(&error.to_string()) }),
     }
-    if !shared.probe_context.may_ping() {
+    if !shared.probes.may_ping() {
         faults.push(WireOwnFault::NotPermitted);
     }
     if lacks_descriptors {
@@ -177,7 +177,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_fault_that_the_operator_can_mend_says_how() {
+    fn a_fault_that_the_operator_can_fix_names_the_remedy() {
         let unreadable =
             WireOwnFault::Internal { detail: ShortText::new(&DialError::OwnAddressesUnreadable.to_string()) };
         assert!(remedy(&[unreadable.to_string()]).contains("AF_NETLINK"));
@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn a_host_without_descriptors_or_ports_says_so_and_claims_to_have_no_route_only_where_it_has_none() {
+    fn exhausted_resources_are_not_reported_as_no_route() {
         let os = |code| Err(io::Error::from_raw_os_error(code));
         for (v4, v6, fault) in [
             (Ok(()), os(101), None),

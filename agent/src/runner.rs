@@ -114,8 +114,7 @@ async fn check(shared: Arc<AgentContext>, due: DueRound) {
     let pending = async {
         shared.push(result(ProbeReport::outcome_only(WireOutcome::Pending)), shared.clock.mono_ms());
     };
-    let done =
-        run_with_deadline(&assignment.spec, &due.cache, &shared.probe_context, &shared.clock, DEADLINE, pending).await;
+    let done = run_with_deadline(&assignment.spec, &due.cache, &shared.probes, &shared.clock, DEADLINE, pending).await;
     tracing::trace!(monitor = %assignment.monitor, round = due.round, outcome = ?done.report.outcome, "checked");
     let took_ms = done.ended_mono_ms.saturating_sub(started_mono_ms);
     shared.push(result(done.report), done.ended_mono_ms);

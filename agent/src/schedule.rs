@@ -143,14 +143,14 @@ impl AgentSchedule {
 
     /// Returns the whole schedule as a snapshot, for the disk; `None` before the first change.
     pub fn snapshot(&self) -> Option<ScheduleChange> {
-        let held = self.version?;
+        let version = self.version?;
         let mut put: Vec<Assignment> =
             self.entries.values().map(|entry| Assignment::clone(&entry.assignment)).collect();
         put.sort_by_key(|assignment| assignment.monitor);
         Some(ScheduleChange {
-            slot_epoch: held.slot_epoch,
+            slot_epoch: version.slot_epoch,
             base: None,
-            revision: held.revision,
+            revision: version.revision,
             put,
             drop: Vec::new(),
             has_more: false,

@@ -60,7 +60,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_runner_that_stands_still_no_longer_feeds_the_watchdog() {
+    fn a_stalled_runner_stops_notifying_the_watchdog() {
         let start = Instant::now();
         let at = |seconds: u64| start + Duration::from_secs(seconds);
         let mut pulse = ProgressWatch { count: 0, changed: start };

@@ -2,6 +2,7 @@
 
 mod check_now;
 mod control;
+mod outgoing;
 mod renewal;
 mod results;
 
@@ -141,7 +142,7 @@ async fn serve(
     let (to_coordinator, outgoing) = mpsc::channel(MAX_QUEUED_FRAMES);
     tokio::select! {
         end = control::read(shared, reader, exchanges, to_coordinator.clone()) => end,
-        end = control::write(sending, outgoing) => end,
+        end = outgoing::write(sending, outgoing) => end,
         end = control::report_periodically(shared, faults, to_coordinator.clone()) => end,
         end = renewal::request_when_due(shared, to_coordinator.clone()) => end,
         end = results::send_all(shared, link, welcome.slot_epoch, to_coordinator.clone()) => end,
@@ -157,7 +158,7 @@ fn hello(shared: &AgentContext, version: u16, faults: Vec<WireOwnFault>) -> Agen
         let queue = shared.queue();
         (queue.boot(), queue.earlier_boots())
     };
-    let held = {
+    let schedule_version = {
         let schedule = shared.schedule();
         // A schedule of an older version lacks the accounts: request a whole one.
         schedule.version().filter(|_| version < 2 || schedule.has_accounts())
@@ -166,9 +167,9 @@ fn hello(shared: &AgentContext, version: u16, faults: Vec<WireOwnFault>) -> Agen
         software: env!("CARGO_PKG_VERSION").to_owned(),
         boot,
         earlier_boots,
-        schedule: held,
+        schedule: schedule_version,
         wall_ms: shared.clock.wall_ms(),
-        kinds: supported_kinds(shared.probe_context.may_ping(), *shared.resolves_records.borrow()),
+        kinds: supported_kinds(shared.probes.may_ping(), *shared.resolves_records.borrow()),
         faults,
         certificate_ends_ms: ends.saturating_mul(1000),
     }

@@ -124,7 +124,7 @@ impl Spool {
         results: &[QueuedResult],
         clocks: ClockPair,
     ) -> Result<Vec<ResultGap>, AgentError> {
-        let spooled: Vec<SpooledResult> = results.iter().map(|kept| clocks.to_disk(kept)).collect();
+        let spooled: Vec<SpooledResult> = results.iter().map(|result| clocks.to_disk(result)).collect();
         let full = self.segments.back().is_none_or(|last| last.bytes >= self.segment_limit || last.closed);
         if full {
             let segment = SpoolSegment::create(&self.folder, self.next_number)?;
@@ -204,9 +204,9 @@ pub struct ClockPair {
 }
 
 impl ClockPair {
-    fn to_disk(self, kept: &QueuedResult) -> SpooledResult {
-        let ended_ms = self.coordinator_ms.saturating_sub(self.mono_ms.saturating_sub(kept.ended_mono_ms));
-        SpooledResult { seq: kept.seq, ended_ms, result: kept.result.clone() }
+    fn to_disk(self, queued: &QueuedResult) -> SpooledResult {
+        let ended_ms = self.coordinator_ms.saturating_sub(self.mono_ms.saturating_sub(queued.ended_mono_ms));
+        SpooledResult { seq: queued.seq, ended_ms, result: queued.result.clone() }
     }
 
     fn to_memory(self, spooled: SpooledResult) -> QueuedResult {

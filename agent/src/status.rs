@@ -70,7 +70,7 @@ pub(crate) fn snapshot(shared: &AgentContext) -> AgentStatus {
         let (memory, disk) = queue.waiting();
         (memory, disk, queue.spool_bytes(), queue.dropped(), queue.disk_fault().map(str::to_owned))
     };
-    let (held, monitors, missed) = {
+    let (version, monitors, missed) = {
         let schedule = shared.schedule();
         (schedule.version(), schedule.len(), schedule.missed())
     };
@@ -91,7 +91,7 @@ pub(crate) fn snapshot(shared: &AgentContext) -> AgentStatus {
         connected_since_ms,
         link_fault: connected_since_ms.is_none().then_some(link_fault).filter(|fault| !fault.is_empty()),
         connections: counts.connections.load(Ordering::Relaxed),
-        schedule_revision: held.map(|held| held.revision),
+        schedule_revision: version.map(|version| version.revision),
         monitors,
         running: counts.running.load(Ordering::Relaxed),
         passed: counts.passed.load(Ordering::Relaxed),

@@ -135,14 +135,14 @@ fn checks_are_at_most_twice_as_late_beside_five_thousand_black_holes_of_others()
 }
 
 #[test]
-fn first_come_first_served_leaves_them_none() {
+fn a_plain_queue_would_starve_them() {
     let holes = BlackHoles { count: HANGING, accounts: 3, hangs_once_in: 1, are_own: false };
     let late = lateness(holes, 1, Queue::FirstCome(VecDeque::new(), 0));
     assert!(p99(&late) >= 4_000, "the black holes hold all slots: {} ms", p99(&late));
 }
 
 #[test]
-fn black_holes_of_the_same_account_hardly_delay_its_other_checks() {
+fn unresponsive_targets_hardly_delay_the_accounts_other_checks() {
     // If there are more than slots, it takes some minutes until all are known to be slow.
     for (count, warm) in [(2_000, 1), (HANGING, 5)] {
         let holes = BlackHoles { count, accounts: 1, hangs_once_in: 1, are_own: true };

@@ -29,8 +29,8 @@ pub(crate) struct HintedCertResolver(pub(crate) Vec<(Option<DistinguishedName>, 
 
 impl ResolvesServerCert for HintedCertResolver {
     fn resolve(&self, hello: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
-        let named = hello.certificate_authorities().unwrap_or_default();
-        let is_named = |name: &DistinguishedName| named.iter().any(|one| one.as_ref() == name.as_ref());
+        let requested = hello.certificate_authorities().unwrap_or_default();
+        let is_named = |name: &DistinguishedName| requested.iter().any(|other| other.as_ref() == name.as_ref());
         let found = self.0.iter().find(|(name, _)| name.as_ref().is_some_and(is_named)).or_else(|| self.0.first());
         found.map(|(_, key)| Arc::clone(key))
     }

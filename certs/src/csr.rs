@@ -87,13 +87,13 @@ mod tests {
     }
 
     #[test]
-    fn a_request_whose_signature_is_anothers_is_refused() {
+    fn a_request_signed_by_another_key_is_refused() {
         let mut request = AgentKey::generate().unwrap().request().unwrap();
-        let other = AgentKey::generate().unwrap();
+        let second = AgentKey::generate().unwrap();
         let start = request.windows(65).position(|part| part[0] == 4 && part.len() == 65 && part[1..3] != [0, 0]);
         assert!(start.is_some());
         let key_at = request.windows(2).position(|pair| pair == [0x00, 0x04]).unwrap() + 1;
-        request[key_at..key_at + 65].copy_from_slice(other.0.der_bytes());
+        request[key_at..key_at + 65].copy_from_slice(second.0.der_bytes());
         assert!(matches!(verified_key(&request), Err(CertsError::Request("is not signed by its own key"))));
     }
 

@@ -112,7 +112,7 @@ pub fn write_secret(path: &Path, text: &str) -> Result<(), CertsError> {
 pub(crate) fn parse_one_certificate(text: &str) -> Result<CertificateDer<'static>, CertsError> {
     let mut all = parse_certificates(text)?;
     match (all.pop(), all.is_empty()) {
-        (Some(one), true) => Ok(one),
+        (Some(certificate), true) => Ok(certificate),
         _ => Err(CertsError::Pem("it must have exactly one certificate")),
     }
 }
@@ -134,7 +134,7 @@ pub(crate) fn parse_key(text: &str) -> Result<Vec<u8>, CertsError> {
 
 /// Encodes certificates as PEM text.
 pub(crate) fn certificates_to_pem<'a>(certificates: impl IntoIterator<Item = &'a CertificateDer<'static>>) -> String {
-    certificates.into_iter().map(|one| block("CERTIFICATE", one)).collect()
+    certificates.into_iter().map(|certificate| block("CERTIFICATE", certificate)).collect()
 }
 
 /// Encodes a PKCS#8 key as PEM text.
@@ -180,13 +180,13 @@ mod tests {
     }
 
     #[test]
-    fn a_link_in_the_place_of_the_new_file_is_not_written_through() {
+    fn a_symlink_at_the_new_files_path_is_not_followed() {
         let folder = tempfile::tempdir().unwrap();
-        let (path, other) = (folder.path().join("key.pem"), folder.path().join("other"));
-        std::fs::write(&other, "somebody else's").unwrap();
-        std::os::unix::fs::symlink(&other, folder.path().join("key.pem.new")).unwrap();
+        let (path, target) = (folder.path().join("key.pem"), folder.path().join("other"));
+        std::fs::write(&target, "somebody else's").unwrap();
+        std::os::unix::fs::symlink(&target, folder.path().join("key.pem.new")).unwrap();
         write_secret(&path, "hidden").unwrap();
-        assert_eq!(std::fs::read_to_string(&other).unwrap(), "somebody else's");
+        assert_eq!(std::fs::read_to_string(&target).unwrap(), "somebody else's");
         assert_eq!(read_secret(&path).unwrap().unwrap(), "hidden");
     }
 
@@ -199,15 +199,18 @@ mod tests {
             std::fs::set_permissions(&path, Permissions::from_mode(mode)).unwrap();
             assert!(matches!(read_secret(&path), Err(CertsError::LooseMode { .. })), "{mode:o}");
         }
-        let room = folder.path().join("room");
-        ensure_private_folder(&room).unwrap();
-        ensure_private_folder(&room).unwrap();
-        std::fs::set_permissions(&room, Permissions::from_mode(0o755)).unwrap();
-        assert!(matches!(ensure_private_folder(&room), Err(CertsError::LooseMode { mode: 0o755, wanted: 0o700, .. })));
+        let private = folder.path().join("private");
+        ensure_private_folder(&private).unwrap();
+        ensure_private_folder(&private).unwrap();
+        std::fs::set_permissions(&private, Permissions::from_mode(0o755)).unwrap();
+        assert!(matches!(
+            ensure_private_folder(&private),
+            Err(CertsError::LooseMode { mode: 0o755, wanted: 0o700, .. })
+        ));
     }
 
     #[test]
-    fn folders_and_giants_are_no_keys() {
+    fn folders_and_oversized_files_are_no_keys() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("key.pem");
         write_secret(&path, &"x".repeat(70_000)).unwrap();

@@ -3,15 +3,8 @@
 use rustls_pki_types::CertificateDer;
 use x509_parser::prelude::{FromDer, GeneralName, X509Certificate};
 
-use crate::authority::Validity;
+use crate::certificate_fields::{AGENT_PREFIX, COORDINATOR_NAME, CertificateSerial, Validity, agent_uri};
 use crate::error::CertsError;
-use crate::issue::{COORDINATOR_NAME, CertificateSerial};
-
-/// Prefix of the id in an agent's URI name.
-const AGENT_PREFIX: &str = "spiffe://parallax/agent/";
-
-/// Maximum length of an agent id in bytes.
-pub const MAX_AGENT_ID: usize = 64;
 
 /// Identity of an agent in its certificate.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -44,22 +37,9 @@ impl AgentIdentity {
         Ok(Self {
             agent: agent.to_owned(),
             serial: CertificateSerial::from_bytes(parsed.raw_serial())?,
-            validity: Validity {
-                not_before: parsed.validity().not_before.timestamp(),
-                not_after: parsed.validity().not_after.timestamp(),
-            },
+            validity: Validity::of(&parsed),
         })
     }
-}
-
-/// Returns the URI name of an agent.
-///
-/// # Errors
-/// [`CertsError::AgentId`] unless `agent` is 1 to 64 ASCII letters, digits, `-` or `_`.
-pub fn agent_uri(agent: &str) -> Result<String, CertsError> {
-    let fits = (1..=MAX_AGENT_ID).contains(&agent.len())
-        && agent.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_');
-    if fits { Ok(format!("{AGENT_PREFIX}{agent}")) } else { Err(CertsError::AgentId) }
 }
 
 /// Rejects a leaf that is not a coordinator's: `serverAuth` alone, not an authority, the one constant name.

@@ -1,80 +1,20 @@
 //! Issuing of the two kinds of leaf certificates that an authority signs: the coordinator's and an agent's.
 
-use std::fmt;
-
 use rcgen::string::Ia5String;
 use rcgen::{
     CertificateParams, DistinguishedName, DnType, ExtendedKeyUsagePurpose, IsCa, KeyPair, KeyUsagePurpose,
     PKCS_ECDSA_P256_SHA256, SanType, SerialNumber, SubjectPublicKeyInfo,
 };
 use rustls_pki_types::CertificateDer;
-use time::OffsetDateTime;
 
-use crate::authority::{MeshAuthority, Validity};
+use crate::authority::MeshAuthority;
+use crate::certificate_fields::{BACKDATE, COORDINATOR_NAME, CertificateSerial, Validity, agent_uri, offset_date_time};
 use crate::credentials::Credentials;
 use crate::csr;
 use crate::error::CertsError;
-use crate::identity::agent_uri;
-
-/// The constant name in every coordinator's certificate; agents verify it whatever address they dial.
-pub const COORDINATOR_NAME: &str = "coordinator.parallax.internal";
 
 /// Validity of an agent's certificate in seconds: 30 days.
 pub const AGENT_VALIDITY: i64 = 30 * 86_400;
-
-/// Time by which a certificate's validity begins before its creation, in seconds: tolerance for clock skew.
-pub const BACKDATE: i64 = 3_600;
-
-/// A certificate's serial number: 16 bytes of which 126 bits are random, positive and of constant length in
-/// DER (RFC 5280, 4.1.2.2).
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct CertificateSerial([u8; 16]);
-
-impl CertificateSerial {
-    /// Creates a random serial.
-    ///
-    /// # Errors
-    /// [`CertsError::Random`] if the system returns no random bytes.
-    pub fn random() -> Result<Self, CertsError> {
-        let mut bytes = [0; 16];
-        crate::tls::fill_random(&mut bytes)?;
-        if let Some(first) = bytes.first_mut() {
-            *first = (*first & 0x3f) | 0x40;
-        }
-        Ok(Self(bytes))
-    }
-
-    /// Parses a serial from a certificate or a store.
-    ///
-    /// # Errors
-    /// [`CertsError::Certificate`] unless it has exactly 16 bytes and is positive.
-    pub fn from_bytes(bytes: &[u8]) -> Result<Self, CertsError> {
-        let bytes: [u8; 16] =
-            bytes.try_into().map_err(|_| CertsError::Certificate("has a serial that is not 16 bytes long"))?;
-        if bytes[0] & 0xc0 != 0x40 {
-            return Err(CertsError::Certificate("has a serial that this authority never issues"));
-        }
-        Ok(Self(bytes))
-    }
-
-    /// Returns the 16 bytes.
-    #[must_use]
-    pub fn as_bytes(&self) -> &[u8; 16] {
-        &self.0
-    }
-}
-
-impl fmt::Display for CertificateSerial {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
-    }
-}
-
-impl fmt::Debug for CertificateSerial {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Serial({self})")
-    }
-}
 
 /// A newly issued agent certificate.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -101,7 +41,7 @@ impl MeshAuthority {
             common_name: COORDINATOR_NAME,
             name,
             usage: ExtendedKeyUsagePurpose::ServerAuth,
-            life: self.validity(),
+            validity: self.validity(),
             serial: CertificateSerial::random()?,
         };
         let leaf = profile.params()?.signed_by(&key, &self.issuer()?)?.der().clone();
@@ -126,7 +66,7 @@ impl MeshAuthority {
     ) -> Result<IssuedCertificate, CertsError> {
         let key: SubjectPublicKeyInfo = csr::verified_key(request)?;
         let uri = agent_uri(agent)?;
-        let life = Validity {
+        let validity = Validity {
             not_before: now.saturating_sub(BACKDATE),
             not_after: now.saturating_add(seconds).min(self.validity().not_after),
         };
@@ -135,17 +75,12 @@ impl MeshAuthority {
             common_name: agent,
             name: SanType::URI(text(&uri)?),
             usage: ExtendedKeyUsagePurpose::ClientAuth,
-            life,
+            validity,
             serial,
         };
         let certificate = profile.params()?.signed_by(&key, &self.issuer()?)?.der().clone();
-        Ok(IssuedCertificate { certificate, serial, validity: life })
+        Ok(IssuedCertificate { certificate, serial, validity })
     }
-}
-
-/// Converts `seconds` after the epoch for rcgen.
-pub(crate) fn offset_date_time(seconds: i64) -> Result<OffsetDateTime, CertsError> {
-    OffsetDateTime::from_unix_timestamp(seconds).map_err(|_| CertsError::Time)
 }
 
 /// Fields that differ between the two kinds of leaf.
@@ -153,7 +88,7 @@ struct Profile<'a> {
     common_name: &'a str,
     name: SanType,
     usage: ExtendedKeyUsagePurpose,
-    life: Validity,
+    validity: Validity,
     serial: CertificateSerial,
 }
 
@@ -164,8 +99,8 @@ impl Profile<'_> {
         let mut params = CertificateParams::default();
         params.distinguished_name = subject;
         params.subject_alt_names = vec![self.name];
-        params.not_before = offset_date_time(self.life.not_before)?;
-        params.not_after = offset_date_time(self.life.not_after)?;
+        params.not_before = offset_date_time(self.validity.not_before)?;
+        params.not_after = offset_date_time(self.validity.not_after)?;
         params.serial_number = Some(SerialNumber::from_slice(self.serial.as_bytes()));
         params.is_ca = IsCa::ExplicitNoCa;
         params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
@@ -188,7 +123,7 @@ mod tests {
     const NOW: i64 = 1_790_000_000;
 
     #[test]
-    fn an_agents_certificate_says_what_the_coordinator_decided() {
+    fn an_agents_certificate_contains_what_the_coordinator_decided() {
         let authority = MeshAuthority::generate(NOW).unwrap();
         let request = AgentKey::generate().unwrap().request().unwrap();
         let issued = authority.issue_agent(&request, "agt_1-x", NOW, AGENT_VALIDITY).unwrap();
@@ -196,16 +131,6 @@ mod tests {
         assert_eq!(identity.agent, "agt_1-x");
         assert_eq!(identity.serial, issued.serial);
         assert_eq!(identity.validity, Validity { not_before: NOW - 3_600, not_after: NOW + 2_592_000 });
-    }
-
-    #[test]
-    fn serials_differ_and_are_read_back_whole() {
-        let (one, two) = (CertificateSerial::random().unwrap(), CertificateSerial::random().unwrap());
-        assert_ne!(one, two);
-        assert_eq!(CertificateSerial::from_bytes(one.as_bytes()).unwrap(), one);
-        assert!(CertificateSerial::from_bytes(&[0x40; 15]).is_err());
-        assert!(CertificateSerial::from_bytes(&[0x80; 16]).is_err());
-        assert_eq!(one.to_string().len(), 32);
     }
 
     #[test]

@@ -6,8 +6,8 @@
 //! The coordinator creates an [`authority::MeshAuthority`] on its first start. It signs two kinds of leaf and no
 //! other:
 //!
-//! - the **coordinator's**: `serverAuth` only, one constant DNS name ([`issue::COORDINATOR_NAME`]), because
-//!   agents dial addresses and verify the authority, not the address. It is valid as long as its authority:
+//! - the **coordinator's**: `serverAuth` only, one constant DNS name ([`certificate_fields::COORDINATOR_NAME`]),
+//!   because agents dial addresses and verify the authority, not the address. It is valid as long as its authority:
 //!   its key is stored in the same folder as the authority's, so a shorter validity would protect nothing,
 //!   and an agent whose clock is off by days still finds the certificate valid.
 //! - an **agent's**: `clientAuth` only, one URI name `spiffe://parallax/agent/<id>`, 30 days. The key is
@@ -27,6 +27,7 @@
 
 pub mod authority;
 mod authority_hint;
+pub mod certificate_fields;
 mod client_verifier;
 pub mod credentials;
 pub mod csr;
@@ -35,10 +36,12 @@ pub mod files;
 pub mod identity;
 pub mod issue;
 pub mod mesh_secret;
+pub mod random;
 pub mod rotation;
 pub mod sealing;
 pub mod server_verifier;
 pub mod tls;
 pub mod token;
+pub mod trust_roots;
 
 pub use error::CertsError;

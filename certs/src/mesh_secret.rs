@@ -23,7 +23,7 @@ impl MeshSecret {
     /// [`CertsError::Random`] if the system returns no random bytes.
     pub fn random() -> Result<Self, CertsError> {
         let mut bytes = [0; 32];
-        crate::tls::fill_random(&mut bytes)?;
+        crate::random::fill_random(&mut bytes)?;
         Ok(Self(bytes))
     }
 
@@ -61,7 +61,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_is_made_once_for_its_owner_alone() {
+    fn the_secret_is_created_once_and_readable_by_its_owner_alone() {
         let folder = tempfile::tempdir().unwrap();
         let first = MeshSecret::open(folder.path()).unwrap();
         let again = MeshSecret::open(folder.path()).unwrap();
@@ -74,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn a_damaged_one_is_refused_with_its_place() {
+    fn a_damaged_file_is_refused_with_its_path() {
         let folder = tempfile::tempdir().unwrap();
         write_secret(&folder.path().join(FILE), "not hexadecimal").unwrap();
         assert!(

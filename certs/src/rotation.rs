@@ -224,59 +224,59 @@ mod tests {
     }
 
     #[test]
-    fn a_rotation_goes_from_one_to_the_other_and_each_step_outlives_a_restart() {
+    fn a_rotation_replaces_the_authority_and_each_step_survives_a_restart() {
         let (_folder, data) = folder();
-        let mut held = AuthorityStore::open(&data, NOW).unwrap();
-        let old = held.signing().key_hash();
-        held.start(NOW).unwrap();
-        let new = held.other_trusted().unwrap().key_hash();
+        let mut store = AuthorityStore::open(&data, NOW).unwrap();
+        let old = store.signing().key_hash();
+        store.start(NOW).unwrap();
+        let new = store.other_trusted().unwrap().key_hash();
         assert_eq!(hashes(&AuthorityStore::open(&data, NOW).unwrap()), (RotationPhase::Spreading, old, Some(new)));
-        held.switch().unwrap();
+        store.switch().unwrap();
         assert_eq!(hashes(&AuthorityStore::open(&data, NOW).unwrap()), (RotationPhase::Switched, new, Some(old)));
-        held.finish().unwrap();
-        assert_eq!(hashes(&held), (RotationPhase::Stable, new, None));
+        store.finish().unwrap();
+        assert_eq!(hashes(&store), (RotationPhase::Stable, new, None));
         assert_eq!(hashes(&AuthorityStore::open(&data, NOW).unwrap()), (RotationPhase::Stable, new, None));
     }
 
     #[test]
     fn a_rotation_can_be_taken_back_from_each_phase() {
         let (_folder, data) = folder();
-        let mut held = AuthorityStore::open(&data, NOW).unwrap();
-        let old = held.signing().key_hash();
-        held.start(NOW).unwrap();
-        let new = held.other_trusted().unwrap().key_hash();
-        held.switch().unwrap();
-        held.switch_back().unwrap();
+        let mut store = AuthorityStore::open(&data, NOW).unwrap();
+        let old = store.signing().key_hash();
+        store.start(NOW).unwrap();
+        let new = store.other_trusted().unwrap().key_hash();
+        store.switch().unwrap();
+        store.switch_back().unwrap();
         assert_eq!(hashes(&AuthorityStore::open(&data, NOW).unwrap()), (RotationPhase::Spreading, old, Some(new)));
-        held.abandon().unwrap();
+        store.abandon().unwrap();
         assert_eq!(hashes(&AuthorityStore::open(&data, NOW).unwrap()), (RotationPhase::Stable, old, None));
     }
 
     #[test]
     fn steps_out_of_order_change_nothing() {
         let (_folder, data) = folder();
-        let mut held = AuthorityStore::open(&data, NOW).unwrap();
-        for refused in [held.switch(), held.switch_back(), held.abandon(), held.finish()] {
+        let mut store = AuthorityStore::open(&data, NOW).unwrap();
+        for refused in [store.switch(), store.switch_back(), store.abandon(), store.finish()] {
             assert!(matches!(refused, Err(CertsError::RotationPhase(_))));
         }
-        held.start(NOW).unwrap();
-        for refused in [held.start(NOW), held.switch_back(), held.finish()] {
+        store.start(NOW).unwrap();
+        for refused in [store.start(NOW), store.switch_back(), store.finish()] {
             assert!(matches!(refused, Err(CertsError::RotationPhase(_))));
         }
-        held.switch().unwrap();
-        for refused in [held.start(NOW), held.switch(), held.abandon()] {
+        store.switch().unwrap();
+        for refused in [store.start(NOW), store.switch(), store.abandon()] {
             assert!(matches!(refused, Err(CertsError::RotationPhase(_))));
         }
     }
 
     #[test]
-    fn a_finish_that_was_cut_short_is_completed_at_the_next_start() {
+    fn an_interrupted_finish_is_completed_at_the_next_start() {
         let (_folder, data) = folder();
-        let mut held = AuthorityStore::open(&data, NOW).unwrap();
-        held.start(NOW).unwrap();
-        held.switch().unwrap();
-        let new = held.signing().key_hash();
-        files::write_secret(&data.join(CURRENT), &held.signing().to_pem()).unwrap();
+        let mut store = AuthorityStore::open(&data, NOW).unwrap();
+        store.start(NOW).unwrap();
+        store.switch().unwrap();
+        let new = store.signing().key_hash();
+        files::write_secret(&data.join(CURRENT), &store.signing().to_pem()).unwrap();
         assert_eq!(hashes(&AuthorityStore::open(&data, NOW).unwrap()), (RotationPhase::Stable, new, None));
         assert!(!data.join(NEXT).exists());
     }

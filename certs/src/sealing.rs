@@ -139,7 +139,7 @@ impl Keyring {
     pub fn seal(&self, name: &[u8], plain: &[u8]) -> Result<Vec<u8>, CertsError> {
         let key = self.keys.first().ok_or(CertsError::Random)?;
         let mut nonce = [0; NONCE];
-        crate::tls::fill_random(&mut nonce)?;
+        crate::random::fill_random(&mut nonce)?;
         let payload = Payload { msg: plain, aad: name };
         let sealed = key.cipher.encrypt(&XNonce::from(nonce), payload).map_err(|_| CertsError::Random)?;
         Ok([&key.id.0, nonce.as_slice(), &sealed].concat())
@@ -192,7 +192,7 @@ pub fn write_new_key(path: &Path, rotate: bool) -> Result<KeyId, CertsError> {
         Keyring::from_text(&before).map_err(not_ours)?;
     }
     let mut key = [0; 32];
-    crate::tls::fill_random(&mut key)?;
+    crate::random::fill_random(&mut key)?;
     let text = format!("{}\n{before}", STANDARD.encode(key));
     let id = Keyring::from_text(&text).map_err(not_ours)?.sealing_key().ok_or(CertsError::Random)?;
     write_secret(path, &text)?;
@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_file_is_made_rotated_and_read_by_its_owner_alone() {
+    fn a_key_file_is_created_rotated_and_readable_by_its_owner_alone() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("secrets-key");
         assert!(matches!(Keyring::read(&path), Err(CertsError::File { .. })));
@@ -258,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_that_are_no_keys_are_refused_without_being_shown() {
+    fn invalid_key_lines_are_refused_without_being_printed() {
         for text in ["", "# nothing", "AAAA", "not base64 !!", "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"] {
             assert!(Keyring::from_text(text).is_err(), "{text}");
         }

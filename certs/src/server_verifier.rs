@@ -15,10 +15,10 @@ use rustls::{
 use rustls_pki_types::{CertificateDer, ServerName, UnixTime};
 use subtle::ConstantTimeEq;
 
-use crate::authority::{TrustRoots, Validity, key_hash_of};
+use crate::certificate_fields::{COORDINATOR_NAME, Validity};
 use crate::error::CertsError;
 use crate::identity::require_coordinator;
-use crate::issue::COORDINATOR_NAME;
+use crate::trust_roots::{TrustRoots, key_hash_of};
 
 /// The coordinator's time as last received by an agent, in unix seconds; shared, and settable at any time.
 #[derive(Debug)]
@@ -39,38 +39,37 @@ impl CoordinatorTime {
     /// Returns the last received time, if any.
     #[must_use]
     pub fn get(&self) -> Option<i64> {
-        Some(self.0.load(Ordering::Relaxed)).filter(|&told| told != i64::MIN)
+        Some(self.0.load(Ordering::Relaxed)).filter(|&seconds| seconds != i64::MIN)
     }
 
     /// Returns the time for the validation of a certificate: the host's own if it is within the authorities'
-    /// `life`, else the last received one, else the nearest end of that period, so that a host whose clock
+    /// `validity`, else the last received one, else the nearest end of that period, so that a host whose clock
     /// was never right can still join.
     #[must_use]
-    pub fn validation_time(&self, own: i64, life: Validity) -> i64 {
-        if life.contains(own) {
+    pub fn validation_time(&self, own: i64, validity: Validity) -> i64 {
+        if validity.contains(own) {
             return own;
         }
-        self.get().unwrap_or_else(|| own.clamp(life.not_before, life.not_after))
+        self.get().unwrap_or_else(|| own.clamp(validity.not_before, validity.not_after))
     }
 }
 
-/// Verifies by the authorities that an agent trusts.
+/// Verifies a coordinator's certificate in the handshake.
 #[derive(Debug)]
-pub(crate) struct RootsVerifier {
-    pub(crate) roots: TrustRoots,
+pub(crate) struct CoordinatorVerifier {
+    pub(crate) trust: TrustSource,
     /// Names of the trusted authorities, sent to the server.
     pub(crate) hints: Vec<DistinguishedName>,
-    pub(crate) coordinator_time: Arc<CoordinatorTime>,
     pub(crate) algorithms: WebPkiSupportedAlgorithms,
 }
 
-/// Verifies by the hash of an authority's public key; the server sends that authority's certificate.
+/// Source of the trusted authorities.
 #[derive(Debug)]
-pub(crate) struct KeyHashVerifier {
-    pub(crate) hash: [u8; 32],
-    /// Names of the trusted authorities, sent to the server.
-    pub(crate) hints: Vec<DistinguishedName>,
-    pub(crate) algorithms: WebPkiSupportedAlgorithms,
+pub(crate) enum TrustSource {
+    /// The authorities that an enrolled agent trusts.
+    Roots { roots: TrustRoots, coordinator_time: Arc<CoordinatorTime> },
+    /// SHA-256 of an authority's public key, from a join token; the server sends that authority's certificate.
+    KeyHash([u8; 32]),
 }
 
 /// Finds, among the certificates after the server's leaf, the authority whose public key has this SHA-256.
@@ -87,46 +86,7 @@ pub fn find_authority(sent: &[CertificateDer<'_>], hash: &[u8; 32]) -> Result<Tr
     Err(CertsError::Certificate("is not from the authority in the join token"))
 }
 
-impl ServerCertVerifier for RootsVerifier {
-    fn verify_server_cert(
-        &self,
-        leaf: &CertificateDer<'_>,
-        _sent: &[CertificateDer<'_>],
-        _name: &ServerName<'_>,
-        _ocsp: &[u8],
-        now: UnixTime,
-    ) -> Result<ServerCertVerified, TlsError> {
-        verify_coordinator(leaf, &self.roots, &self.coordinator_time, now, self.algorithms)
-    }
-
-    fn verify_tls12_signature(
-        &self,
-        _message: &[u8],
-        _leaf: &CertificateDer<'_>,
-        _signed: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, TlsError> {
-        Err(TlsError::PeerIncompatible(PeerIncompatible::Tls13RequiredForQuic))
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        message: &[u8],
-        leaf: &CertificateDer<'_>,
-        signed: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, TlsError> {
-        verify_tls13_signature(message, leaf, signed, &self.algorithms)
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.algorithms.supported_schemes()
-    }
-
-    fn root_hint_subjects(&self) -> Option<&[DistinguishedName]> {
-        Some(&self.hints)
-    }
-}
-
-impl ServerCertVerifier for KeyHashVerifier {
+impl ServerCertVerifier for CoordinatorVerifier {
     fn verify_server_cert(
         &self,
         leaf: &CertificateDer<'_>,
@@ -135,9 +95,16 @@ impl ServerCertVerifier for KeyHashVerifier {
         _ocsp: &[u8],
         now: UnixTime,
     ) -> Result<ServerCertVerified, TlsError> {
-        let roots = find_authority(sent, &self.hash)
-            .map_err(|_| TlsError::InvalidCertificate(CertificateError::UnknownIssuer))?;
-        verify_coordinator(leaf, &roots, &CoordinatorTime::new(None), now, self.algorithms)
+        match &self.trust {
+            TrustSource::Roots { roots, coordinator_time } => {
+                verify_coordinator(leaf, roots, coordinator_time, now, self.algorithms)
+            }
+            TrustSource::KeyHash(hash) => {
+                let roots = find_authority(sent, hash)
+                    .map_err(|_| TlsError::InvalidCertificate(CertificateError::UnknownIssuer))?;
+                verify_coordinator(leaf, &roots, &CoordinatorTime::new(None), now, self.algorithms)
+            }
+        }
     }
 
     fn verify_tls12_signature(
@@ -172,12 +139,12 @@ impl ServerCertVerifier for KeyHashVerifier {
 fn verify_coordinator(
     leaf: &CertificateDer<'_>,
     roots: &TrustRoots,
-    known: &CoordinatorTime,
+    coordinator_time: &CoordinatorTime,
     own: UnixTime,
     algorithms: WebPkiSupportedAlgorithms,
 ) -> Result<ServerCertVerified, TlsError> {
     let own = i64::try_from(own.as_secs()).unwrap_or(i64::MAX);
-    let now = u64::try_from(known.validation_time(own, roots.validity())).unwrap_or(0);
+    let now = u64::try_from(coordinator_time.validation_time(own, roots.validity())).unwrap_or(0);
     let now = UnixTime::since_unix_epoch(Duration::from_secs(now));
     let store = roots.cert_store().map_err(|_| TlsError::InvalidCertificate(CertificateError::UnknownIssuer))?;
     let parsed = ParsedCertificate::try_from(leaf)?;
@@ -194,24 +161,24 @@ fn verify_coordinator(
 mod tests {
     use super::*;
 
-    const LIFE: Validity = Validity { not_before: 1_000, not_after: 2_000 };
+    const VALIDITY: Validity = Validity { not_before: 1_000, not_after: 2_000 };
 
     #[test]
-    fn the_own_clock_rules_within_the_authoritys_life() {
-        assert_eq!(CoordinatorTime::new(Some(1_900)).validation_time(1_500, LIFE), 1_500);
+    fn the_hosts_clock_is_used_within_the_authoritys_validity() {
+        assert_eq!(CoordinatorTime::new(Some(1_900)).validation_time(1_500, VALIDITY), 1_500);
     }
 
     #[test]
-    fn outside_of_it_the_coordinators_last_word_rules() {
-        let known = CoordinatorTime::new(Some(1_900));
-        assert_eq!(known.validation_time(0, LIFE), 1_900);
-        known.set(1_950);
-        assert_eq!(known.validation_time(9_999, LIFE), 1_950);
+    fn outside_of_it_the_coordinators_last_time_is_used() {
+        let coordinator_time = CoordinatorTime::new(Some(1_900));
+        assert_eq!(coordinator_time.validation_time(0, VALIDITY), 1_900);
+        coordinator_time.set(1_950);
+        assert_eq!(coordinator_time.validation_time(9_999, VALIDITY), 1_950);
     }
 
     #[test]
-    fn a_host_that_was_never_told_a_time_takes_the_nearest_end() {
-        assert_eq!(CoordinatorTime::new(None).validation_time(0, LIFE), 1_000);
-        assert_eq!(CoordinatorTime::new(None).validation_time(9_999, LIFE), 2_000);
+    fn without_a_received_time_the_nearest_end_is_used() {
+        assert_eq!(CoordinatorTime::new(None).validation_time(0, VALIDITY), 1_000);
+        assert_eq!(CoordinatorTime::new(None).validation_time(9_999, VALIDITY), 2_000);
     }
 }

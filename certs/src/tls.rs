@@ -5,7 +5,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use rustls::client::Resumption;
-use rustls::crypto::CryptoProvider;
 use rustls::crypto::ring::default_provider;
 use rustls::server::{NoServerSessionStorage, WebPkiClientVerifier};
 use rustls::sign::CertifiedKey;
@@ -14,12 +13,12 @@ use rustls::version::TLS13;
 use rustls::{ClientConfig, ServerConfig};
 use rustls_pki_types::UnixTime;
 
-use crate::authority::{TrustRoots, key_hash_of};
 use crate::authority_hint::{self, HintedCertResolver};
 use crate::client_verifier::BoundedClientVerifier;
 use crate::credentials::Credentials;
 use crate::error::CertsError;
-use crate::server_verifier::{CoordinatorTime, KeyHashVerifier, RootsVerifier};
+use crate::server_verifier::{CoordinatorTime, CoordinatorVerifier, TrustSource};
+use crate::trust_roots::{TrustRoots, key_hash_of};
 
 /// Returns the coordinator's settings. A client certificate is optional, so that mesh and join share one
 /// port: the session must match the protocol (ALPN) and [`crate::identity::AgentIdentity`] before it reads
@@ -43,17 +42,17 @@ pub fn coordinator_config(
         .allow_unauthenticated()
         .build()
         .map_err(|_| CertsError::Certificate("cannot be trusted as an authority"))?;
-    let mut shown = Vec::new();
-    for one in credentials {
+    let mut certificates = Vec::new();
+    for credential in credentials {
         // A leaf without its authority can't be requested by name.
-        let name = one.chain().get(1).map(key_hash_of).transpose()?.map(|hash| authority_hint::hint_name(&hash));
-        let (chain, key) = one.for_rustls();
-        shown.push((name, Arc::new(CertifiedKey::from_der(chain, key, &provider)?)));
+        let name = credential.chain().get(1).map(key_hash_of).transpose()?.map(|hash| authority_hint::hint_name(&hash));
+        let (chain, key) = credential.for_rustls();
+        certificates.push((name, Arc::new(CertifiedKey::from_der(chain, key, &provider)?)));
     }
     let mut config = ServerConfig::builder_with_details(provider, clock)
         .with_protocol_versions(&[&TLS13])?
         .with_client_cert_verifier(Arc::new(BoundedClientVerifier(verifier)))
-        .with_cert_resolver(Arc::new(HintedCertResolver(shown)));
+        .with_cert_resolver(Arc::new(HintedCertResolver(certificates)));
     config.alpn_protocols = protocols.iter().map(|name| name.to_vec()).collect();
     config.max_early_data_size = 0;
     config.send_tls13_tickets = 0;
@@ -71,17 +70,18 @@ pub fn agent_config(
     roots: &TrustRoots,
     protocols: &[&[u8]],
     clock: Arc<dyn TimeProvider>,
-    known: Arc<CoordinatorTime>,
+    coordinator_time: Arc<CoordinatorTime>,
 ) -> Result<ClientConfig, CertsError> {
     let provider = Arc::new(default_provider());
     let algorithms = provider.signature_verification_algorithms;
     let hints = roots.key_hashes()?.iter().map(authority_hint::hint_name).collect();
-    let verifier = Arc::new(RootsVerifier { roots: roots.clone(), hints, coordinator_time: known, algorithms });
+    let trust = TrustSource::Roots { roots: roots.clone(), coordinator_time };
+    let verifier = CoordinatorVerifier { trust, hints, algorithms };
     let (chain, key) = credentials.for_rustls();
     let config = ClientConfig::builder_with_details(provider, clock)
         .with_protocol_versions(&[&TLS13])?
         .dangerous()
-        .with_custom_certificate_verifier(verifier)
+        .with_custom_certificate_verifier(Arc::new(verifier))
         .with_client_auth_cert(chain, key)?;
     Ok(harden(config, protocols))
 }
@@ -99,7 +99,8 @@ pub fn join_config(
 ) -> Result<ClientConfig, CertsError> {
     let provider = Arc::new(default_provider());
     let algorithms = provider.signature_verification_algorithms;
-    let verifier = KeyHashVerifier { hash: authority, hints: vec![authority_hint::hint_name(&authority)], algorithms };
+    let hints = vec![authority_hint::hint_name(&authority)];
+    let verifier = CoordinatorVerifier { trust: TrustSource::KeyHash(authority), hints, algorithms };
     let config = ClientConfig::builder_with_details(provider, clock)
         .with_protocol_versions(&[&TLS13])?
         .dangerous()
@@ -111,15 +112,6 @@ pub fn join_config(
 /// Creates a clock for rustls from a function that returns unix seconds.
 pub fn clock(unix_seconds: impl Fn() -> i64 + Send + Sync + 'static) -> Arc<dyn TimeProvider> {
     Arc::new(Seconds(unix_seconds))
-}
-
-/// Fills `bytes` from the system's source of randomness.
-///
-/// # Errors
-/// [`CertsError::Random`] if it fails.
-pub fn fill_random(bytes: &mut [u8]) -> Result<(), CertsError> {
-    let provider: CryptoProvider = default_provider();
-    provider.secure_random.fill(bytes).map_err(|_| CertsError::Random)
 }
 
 fn harden(mut config: ClientConfig, protocols: &[&[u8]]) -> ClientConfig {

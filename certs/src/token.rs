@@ -108,7 +108,7 @@ impl JoinToken {
     /// [`CertsError::Random`] if the system returns no random bytes.
     pub fn generate(id: JoinTokenId, authority: [u8; 32]) -> Result<Self, CertsError> {
         let mut secret = [0; 16];
-        crate::tls::fill_random(&mut secret)?;
+        crate::random::fill_random(&mut secret)?;
         Ok(Self { id, secret: JoinTokenSecret(secret), authority })
     }
 
@@ -179,19 +179,19 @@ mod tests {
 
     #[test]
     fn a_wrong_secret_does_not_match() {
-        let (one, two) = (
+        let (first, second) = (
             JoinToken::generate(JoinTokenId(5), [7; 32]).unwrap(),
             JoinToken::generate(JoinTokenId(5), [7; 32]).unwrap(),
         );
-        assert!(!one.secret.hash().matches(&two.secret));
+        assert!(!first.secret.hash().matches(&second.secret));
     }
 
     #[test]
     fn a_token_tells_no_secret_when_printed_for_debugging() {
         let token = JoinToken::generate(JoinTokenId(5), [7; 32]).unwrap();
-        let shown = format!("{token:?} {:?} {:?}", token.secret, token.secret.hash());
-        assert!(!shown.contains(&hex(token.secret.expose())));
-        assert!(!shown.contains(&hex(&token.secret.hash().0)));
+        let debug = format!("{token:?} {:?} {:?}", token.secret, token.secret.hash());
+        assert!(!debug.contains(&hex(token.secret.expose())));
+        assert!(!debug.contains(&hex(&token.secret.hash().0)));
     }
 
     #[test]

@@ -5,13 +5,15 @@
 use std::io::Write;
 use std::sync::Arc;
 
-use parallax_certs::authority::{AUTHORITY_VALIDITY, MeshAuthority, TrustRoots};
+use parallax_certs::authority::{AUTHORITY_VALIDITY, MeshAuthority};
+use parallax_certs::certificate_fields::COORDINATOR_NAME;
 use parallax_certs::credentials::Credentials;
 use parallax_certs::csr::AgentKey;
 use parallax_certs::identity::AgentIdentity;
-use parallax_certs::issue::{AGENT_VALIDITY, COORDINATOR_NAME};
+use parallax_certs::issue::AGENT_VALIDITY;
 use parallax_certs::server_verifier::{CoordinatorTime, find_authority};
 use parallax_certs::tls::{agent_config, clock, coordinator_config, join_config};
+use parallax_certs::trust_roots::TrustRoots;
 use rustls::{ClientConfig, ClientConnection, ServerConfig, ServerConnection};
 
 const NOW: i64 = 1_790_000_000;
@@ -83,7 +85,7 @@ fn refused_by(side: &str, met: Result<HandshakeResult, (String, Vec<u8>)>) {
 }
 
 #[test]
-fn an_agent_and_its_coordinator_meet_and_know_each_other() {
+fn an_agent_and_its_coordinator_authenticate_each_other() {
     let authority = MeshAuthority::generate(NOW).unwrap();
     let roots = authority.roots().unwrap();
     let coordinator = authority.issue_coordinator().unwrap();
@@ -117,7 +119,7 @@ fn a_coordinator_of_another_authority_is_refused_before_anything_is_sent() {
 }
 
 #[test]
-fn the_coordinators_certificate_makes_no_agent() {
+fn a_coordinators_certificate_is_refused_for_an_agent() {
     let authority = MeshAuthority::generate(NOW).unwrap();
     let roots = authority.roots().unwrap();
     let coordinator = authority.issue_coordinator().unwrap();
@@ -125,7 +127,7 @@ fn the_coordinators_certificate_makes_no_agent() {
 }
 
 #[test]
-fn an_agents_certificate_makes_no_coordinator() {
+fn an_agents_certificate_is_refused_for_a_coordinator() {
     let authority = MeshAuthority::generate(NOW).unwrap();
     let roots = authority.roots().unwrap();
     let agent = agent_of(&authority);
@@ -241,11 +243,11 @@ fn two_authorities_are_trusted_side_by_side_while_one_replaces_the_other() {
 }
 
 #[test]
-fn each_client_is_shown_the_authority_that_it_can_judge() {
+fn each_client_gets_a_certificate_of_an_authority_it_trusts() {
     let (old, new) = (MeshAuthority::generate(NOW).unwrap(), MeshAuthority::generate(NOW).unwrap());
     let both = TrustRoots::new(vec![new.certificate().clone(), old.certificate().clone()]).unwrap();
-    let shown = [new.issue_coordinator().unwrap(), old.issue_coordinator().unwrap()];
-    let server = || coordinator_config(&shown, &both, &[MESH, JOIN], clock(|| NOW)).unwrap();
+    let presented = [new.issue_coordinator().unwrap(), old.issue_coordinator().unwrap()];
+    let server = || coordinator_config(&presented, &both, &[MESH, JOIN], clock(|| NOW)).unwrap();
     for one in [&old, &new] {
         let agent = client(&agent_of(one), &one.roots().unwrap(), NOW, None);
         let met = handshake(server(), agent, b"x").unwrap_or_else(|(reason, _)| panic!("{reason}"));
@@ -263,6 +265,6 @@ fn a_peer_that_speaks_another_protocol_is_refused() {
     let authority = MeshAuthority::generate(NOW).unwrap();
     let roots = authority.roots().unwrap();
     let coordinator = authority.issue_coordinator().unwrap();
-    let other = join_config(authority.key_hash(), &[b"http/1.1"], clock(|| NOW)).unwrap();
-    refused_by("server", handshake(server(&coordinator, &roots, NOW), other, b"x"));
+    let unknown_protocol = join_config(authority.key_hash(), &[b"http/1.1"], clock(|| NOW)).unwrap();
+    refused_by("server", handshake(server(&coordinator, &roots, NOW), unknown_protocol, b"x"));
 }

@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn a_big_change_is_split_into_frames_and_put_together_again() {
+    fn a_large_change_is_split_into_frames_and_reassembled() {
         let whole = ScheduleChange {
             slot_epoch: 9,
             base: None,
@@ -285,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn accounts_travel_beside_the_assignments_that_older_peers_read() {
+    fn accounts_are_sent_separately_for_older_peers() {
         let change = ScheduleChange {
             slot_epoch: 1,
             base: None,

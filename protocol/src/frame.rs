@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn a_prefix_over_the_limit_is_refused_before_its_body_comes() {
+    fn a_length_over_the_limit_is_refused_before_the_body_arrives() {
         let mut reader = FrameReader::new(8);
         reader.feed(&9u32.to_le_bytes());
         assert_eq!(reader.next_frame(), Err(ProtocolError::FrameTooLong { length: 9, limit: 8 }));
@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_left_over_are_a_fault() {
+    fn trailing_bytes_are_an_error() {
         assert_eq!(decode::<u8>(&[1, 2]), Err(ProtocolError::Undecodable { expected: "u8" }));
     }
 }

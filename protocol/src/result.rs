@@ -388,8 +388,8 @@ impl fmt::Display for WireOwnFault {
             Self::RegistryUnreadable { detail } => write!(f, "registry: {detail}"),
             Self::VendorUnreadable { detail } => write!(f, "vendor's page: {detail}"),
             Self::VendorComponentMissing => f.write_str("vendor's page: no such component"),
-            Self::VendorStateUnknown { vendor_text: word } => {
-                write!(f, "vendor's page: unknown word \"{word}\"")
+            Self::VendorStateUnknown { vendor_text } => {
+                write!(f, "vendor's page: unknown word \"{vendor_text}\"")
             }
             Self::Overloaded => f.write_str("too many checks are running on this host"),
             Self::Internal { detail } => write!(f, "agent fault: {detail}"),

@@ -13,15 +13,15 @@ impl ShortText {
 
     /// Truncates a text at a character boundary if it is too long; control characters become spaces.
     pub fn new(text: &str) -> Self {
-        let mut kept = String::new();
+        let mut short = String::new();
         for c in text.chars() {
             let c = if c.is_control() { ' ' } else { c };
-            if kept.len() + c.len_utf8() > Self::MAX {
+            if short.len() + c.len_utf8() > Self::MAX {
                 break;
             }
-            kept.push(c);
+            short.push(c);
         }
-        Self(kept)
+        Self(short)
     }
 
     /// The text.
@@ -73,14 +73,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_long_text_is_cut_at_a_character() {
+    fn a_long_text_is_truncated_at_a_character() {
         let detail = ShortText::new(&"ä".repeat(150));
         assert_eq!(detail.as_str().len(), 200);
         assert_eq!(ShortText::new("a\r\nb").as_str(), "a  b");
     }
 
     #[test]
-    fn a_secret_does_not_show() {
+    fn a_secret_is_not_printed() {
         assert_eq!(format!("{:?}", SecretText::new("hunter2")), "Secret(7 bytes)");
     }
 

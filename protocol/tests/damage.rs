@@ -65,7 +65,7 @@ fn every_sample_cut_anywhere_is_refused_or_read_without_panic() {
 }
 
 #[test]
-fn a_list_that_claims_to_be_long_is_refused_by_its_end() {
+fn a_list_with_an_excessive_length_is_refused() {
     // A snapshot whose `put` announces 2^32 entries and contains none.
     let body = [1, 77, 0, 12, 0xff, 0xff, 0xff, 0xff, 0x0f];
     assert!(decode::<ToAgent>(&body).is_err());
@@ -88,9 +88,9 @@ proptest! {
         let bodies = bodies();
         let mut body = pick.get(&bodies).clone();
         if !body.is_empty() {
-            for (place, value) in flips {
-                let place = place.index(body.len());
-                body[place] = value;
+            for (at, value) in flips {
+                let at = at.index(body.len());
+                body[at] = value;
             }
         }
         read_as_everything(&body);
@@ -101,7 +101,7 @@ proptest! {
         let frames: Vec<Vec<u8>> = common::to_coordinator().into_iter().map(|(_, frame)| frame).collect();
         let stream = frames.concat();
         let mut reader = FrameReader::new(MAX_FRAME);
-        let mut seen = Vec::new();
+        let mut received = Vec::new();
         let mut rest = stream.as_slice();
         for size in cuts.into_iter().cycle() {
             if rest.is_empty() {
@@ -111,11 +111,11 @@ proptest! {
             rest = later;
             reader.feed(piece);
             while let Some(body) = reader.next_frame().unwrap() {
-                seen.push(body.to_vec());
+                received.push(body.to_vec());
             }
         }
         let bodies: Vec<Vec<u8>> = frames.iter().map(|frame| frame[PREFIX_BYTES..].to_vec()).collect();
-        prop_assert_eq!(seen, bodies);
+        prop_assert_eq!(received, bodies);
         prop_assert!(!reader.is_mid_frame());
     }
 

@@ -39,8 +39,8 @@ fn join_is_as_released() {
 
 fn compare(file: &str, samples: Vec<GoldenSample>) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(format!("{file}.hex"));
-    let kept = std::fs::read_to_string(&path).unwrap_or_default();
-    let released: BTreeMap<&str, &str> = kept.lines().filter_map(|line| line.split_once(": ")).collect();
+    let stored = std::fs::read_to_string(&path).unwrap_or_default();
+    let released: BTreeMap<&str, &str> = stored.lines().filter_map(|line| line.split_once(": ")).collect();
     let mut added = String::new();
     for (name, bytes) in &samples {
         let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
@@ -54,6 +54,6 @@ fn compare(file: &str, samples: Vec<GoldenSample>) {
     }
     if !added.is_empty() {
         assert!(std::env::var_os("PARALLAX_BLESS").is_some(), "{file}: not yet in the golden file:\n{added}");
-        std::fs::write(&path, kept + &added).unwrap();
+        std::fs::write(&path, stored + &added).unwrap();
     }
 }

@@ -67,14 +67,14 @@ fn hostile_pages_leave_little_behind() {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         let peak = peak_bytes(|| {
             runtime.block_on(async {
-                let net = parallax_agent::probe_context(&config).unwrap().with_limit(Duration::from_secs(60));
+                let probes = parallax_agent::probes(&config).unwrap().with_limit(Duration::from_secs(60));
                 for page in 0..PAGES {
                     let kind = if page % 2 == 0 { "long" } else { "many" };
                     let check = WireComponentCheck {
                         vendor_url: format!("http://{address}/{kind}/{page}"),
                         component: Some("API".to_owned()),
                     };
-                    let report = run(&WireCheckSpec::Component(check), &net).await;
+                    let report = run(&WireCheckSpec::Component(check), &probes).await;
                     assert_eq!(report.outcome, WireOutcome::Passed, "{kind}");
                 }
             });

@@ -74,12 +74,18 @@ enum Kind {
 pub(super) async fn check(config: &AgentConfig, args: CheckArgs) -> Result<ExitCode, AgentError> {
     let json = args.json;
     let spec = spec(args)?;
-    let net = crate::probe_context(config)?.with_full_page_detection();
-    let done =
-        run_with_deadline(&spec, &CheckCache::default(), &net, &AgentClock::new(0), DEADLINE, std::future::ready(()))
-            .await;
+    let probes = crate::probes(config)?.with_full_page_detection();
+    let done = run_with_deadline(
+        &spec,
+        &CheckCache::default(),
+        &probes,
+        &AgentClock::new(0),
+        DEADLINE,
+        std::future::ready(()),
+    )
+    .await;
     let product = match &spec {
-        WireCheckSpec::Component(check) => net.vendor_product(&check.vendor_url),
+        WireCheckSpec::Component(check) => probes.vendor_product(&check.vendor_url),
         _ => None,
     };
     print_line(&if json { as_json(&spec, &done.report, product) } else { as_text(&spec, &done.report, product) })?;
@@ -198,8 +204,8 @@ fn phases(phases: &WirePhases) -> [(&'static str, Option<u32>); 5] {
 }
 
 fn as_text(spec: &WireCheckSpec, report: &ProbeReport, product: Option<&str>) -> String {
-    let (word, reason) = outcome_and_reason(spec, &report.outcome);
-    let mut text = reason.map_or_else(|| word.to_owned(), |reason| format!("{word}: {reason}"));
+    let (outcome, reason) = outcome_and_reason(spec, &report.outcome);
+    let mut text = reason.map_or_else(|| outcome.to_owned(), |reason| format!("{outcome}: {reason}"));
     text.push('\n');
     let mut line = |name: &str, value: Option<String>| {
         if let Some(value) = value {
@@ -223,7 +229,7 @@ fn as_text(spec: &WireCheckSpec, report: &ProbeReport, product: Option<&str>) ->
 }
 
 fn as_json(spec: &WireCheckSpec, report: &ProbeReport, product: Option<&str>) -> String {
-    let (word, reason) = outcome_and_reason(spec, &report.outcome);
+    let (outcome, reason) = outcome_and_reason(spec, &report.outcome);
     let phases: serde_json::Map<String, serde_json::Value> =
         phases(&report.phases).into_iter().filter_map(|(name, us)| Some((format!("{name}Us"), us?.into()))).collect();
     let vendor = report.vendor.as_ref().map(|vendor| {
@@ -235,7 +241,7 @@ fn as_json(spec: &WireCheckSpec, report: &ProbeReport, product: Option<&str>) ->
     });
     let value = serde_json::json!({
         "type": spec.kind().name(),
-        "outcome": word,
+        "outcome": outcome,
         "error": reason,
         "latencyMs": report.latency_ms,
         "phases": phases,
@@ -258,7 +264,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn hosts_and_ports_are_told_apart() {
+    fn hosts_and_ports_are_parsed() {
         assert_eq!(host_and_port("example.com:443"), Some(("example.com".into(), 443)));
         assert_eq!(host_and_port("[2001:db8::1]:80"), Some(("2001:db8::1".into(), 80)));
         for bad in ["example.com", "2001:db8::1", "example.com:0", ":80", "example.com:99999"] {
@@ -271,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn a_report_reads_well_in_both_forms() {
+    fn a_report_is_printed_as_text_and_as_json() {
         let mut report = ProbeReport::outcome_only(WireOutcome::Failed(WireFailure::UnexpectedStatus { got: 503 }));
         report.latency_ms = Some(12);
         report.phases.dns_us = Some(1_250);
@@ -286,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn a_refused_address_is_told_with_its_kind_and_the_way_round() {
+    fn a_refused_address_is_reported_with_its_class_and_the_flag_to_allow_it() {
         let refused = WireFailure::AddressNotAllowed { class: AddressClass::Loopback };
         let text = as_text(&ping(), &ProbeReport::outcome_only(WireOutcome::Failed(refused)), None);
         assert_eq!(

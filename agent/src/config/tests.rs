@@ -61,7 +61,7 @@ fn distance_counts_edits() {
 }
 
 #[test]
-fn this_host_is_closed_unless_its_own_setting_opens_it() {
+fn this_host_is_blocked_unless_its_own_setting_allows_it() {
     let policy = |file: &str| load(file, &[], &[]).unwrap().policy();
     assert!(!policy("").allow_own_host);
     assert!(!policy("allow_private = true").allow_own_host);
@@ -69,7 +69,7 @@ fn this_host_is_closed_unless_its_own_setting_opens_it() {
 }
 
 #[test]
-fn dns_monitors_ask_public_name_servers_unless_settings_say_otherwise() {
+fn dns_monitors_query_public_name_servers_by_default() {
     let hides = |file: &str| load(file, &[], &[]).unwrap().uses_public_record_resolvers();
     assert!(hides(""));
     assert!(!hides("allow_private = true"));

@@ -20,7 +20,7 @@ fn one_folder_serves_one_process() {
 }
 
 #[test]
-fn a_schedule_comes_back_and_a_damaged_one_does_not() {
+fn a_stored_schedule_is_loaded_and_a_damaged_one_is_not() {
     let folder = tempfile::tempdir().unwrap();
     let home = DataFolder::open(&folder.path().join("data")).unwrap();
     assert_eq!(home.load_schedule(), None);
@@ -35,7 +35,7 @@ fn a_schedule_comes_back_and_a_damaged_one_does_not() {
 }
 
 #[test]
-fn a_schedule_is_sealed_where_there_is_a_key_and_is_read_with_no_other() {
+fn a_schedule_is_sealed_with_a_key_and_read_with_that_key_only() {
     const CANARY: &str = "canary-7f3a";
     let folder = tempfile::tempdir().unwrap();
     let (data, key) = (folder.path().join("data"), folder.path().join("key"));
@@ -61,7 +61,7 @@ fn a_schedule_is_sealed_where_there_is_a_key_and_is_read_with_no_other() {
 }
 
 #[test]
-fn a_schedule_in_clear_is_sealed_at_the_start_with_a_key_and_again_after_a_rotation() {
+fn a_plaintext_schedule_is_sealed_at_the_start_and_after_a_rotation() {
     let folder = tempfile::tempdir().unwrap();
     let data = folder.path().join("data");
     let key = folder.path().join("key");
@@ -113,7 +113,7 @@ fn assignment(host: &str) -> Assignment {
 }
 
 #[test]
-fn a_schedule_is_kept_with_its_accounts_and_one_of_an_earlier_version_has_none() {
+fn a_schedule_is_stored_with_its_accounts_and_an_older_one_has_none() {
     let folder = tempfile::tempdir().unwrap();
     let home = DataFolder::open(&folder.path().join("data")).unwrap();
     let assignment = Assignment {
@@ -137,7 +137,7 @@ fn a_schedule_is_kept_with_its_accounts_and_one_of_an_earlier_version_has_none()
 }
 
 #[test]
-fn a_removed_agent_leaves_nothing_and_says_so_at_each_start() {
+fn a_removed_agent_leaves_nothing_and_reports_it_at_each_start() {
     let folder = tempfile::tempdir().unwrap();
     let home = DataFolder::open(&folder.path().join("data")).unwrap();
     let fill = || {
@@ -168,7 +168,7 @@ fn a_removed_agent_leaves_nothing_and_says_so_at_each_start() {
 }
 
 #[test]
-fn a_folder_without_an_identity_says_how_to_join() {
+fn a_folder_without_an_identity_names_the_join_command() {
     let folder = tempfile::tempdir().unwrap();
     let home = DataFolder::open(&folder.path().join("data")).unwrap();
     assert!(matches!(home.membership(), Err(AgentError::NotJoined(_))));

@@ -16,7 +16,7 @@ use parallax_protocol::{
 use rustls::{
     ClientConfig, DigitallySignedStruct, Error as TlsError, SignatureScheme,
     client::{
-        Resumption, WebPkiServerVerifier,
+        Resumption,
         danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier},
     },
 };
@@ -25,9 +25,9 @@ use tokio::time::Instant;
 use x509_parser::parse_x509_certificate;
 
 use super::{
+    context::ProbeContext,
     facts::{CheckError, CheckFacts, bad_target, micros},
-    net::ProbeContext,
-    tls,
+    tls::{self, WebVerifier},
 };
 
 /// Maximum number of certificates that a server may send.
@@ -35,55 +35,55 @@ const MAX_CHAIN: usize = 10;
 const DAY_S: i64 = 24 * 60 * 60;
 
 /// Connects and performs a handshake; the latency includes both and name resolution.
-pub(super) async fn run(check: &WireCertificateCheck, net: &ProbeContext) -> ProbeReport {
+pub(super) async fn run(check: &WireCertificateCheck, context: &ProbeContext) -> ProbeReport {
     let mut facts = CheckFacts::default();
     let started = Instant::now();
-    let seen = handshake(check, net, &mut facts).await;
+    let observation = handshake(check, context, &mut facts).await;
     let mut expires_ms = None;
-    if let Ok(seen) = &seen {
+    if let Ok(observation) = &observation {
         facts.duration = Some(started.elapsed());
-        expires_ms = seen.expires_s.map(|seconds| seconds.saturating_mul(1000));
+        expires_ms = observation.expires_s.map(|seconds| seconds.saturating_mul(1000));
     }
-    ProbeReport { expires_ms, ..facts.report(judge(check.warn_days, seen)) }
+    ProbeReport { expires_ms, ..facts.report(judge(check.warn_days, observation)) }
 }
 
 async fn handshake(
     check: &WireCertificateCheck,
-    net: &ProbeContext,
+    context: &ProbeContext,
     facts: &mut CheckFacts,
 ) -> Result<ChainObservation, CheckError> {
-    let deadline = net.deadline();
+    let deadline = context.deadline();
     let host = Host::parse(&check.host).map_err(|error| bad_target(error.to_string()))?;
     if check.port == 0 {
         return Err(bad_target("the port must be 1 to 65535").into());
     }
-    let (crypto, judge) = net.trust();
-    let witness = Arc::new(RecordingVerifier { verifier: judge, observation: Mutex::new(None) });
-    let mut config = ClientConfig::builder_with_provider(crypto)
+    let recorder = Arc::new(RecordingVerifier { verifier: context.verifier().clone(), observation: Mutex::new(None) });
+    let mut config = ClientConfig::builder_with_provider(context.crypto())
         .with_safe_default_protocol_versions()
         .map_err(|error| tls::tls_failure(&error))?
         .dangerous()
-        .with_custom_certificate_verifier(Arc::<RecordingVerifier>::clone(&witness))
+        .with_custom_certificate_verifier(Arc::<RecordingVerifier>::clone(&recorder))
         .with_no_client_auth();
     config.resumption = Resumption::disabled();
-    let admitted = net.admit(&host, check.port, deadline).await?;
+    let admitted = context.admit(&host, check.port, deadline).await?;
     facts.record_resolution(&admitted);
     let connected = admitted.connect(deadline).await?;
     facts.record_connection(&connected);
     let started = Instant::now();
-    let shaken = tls::handshake(connected, Arc::new(config), &host, deadline).await;
-    let mut seen = witness.observation.lock().unwrap_or_else(PoisonError::into_inner).take();
-    match (&mut seen, shaken) {
-        (None, Err(trouble)) => return Err(trouble),
+    let handshake = tls::handshake(connected, Arc::new(config), &host, deadline).await;
+    let mut observation = recorder.observation.lock().unwrap_or_else(PoisonError::into_inner).take();
+    match (&mut observation, handshake) {
+        (None, Err(error)) => return Err(error),
         // A server that ends the handshake for another reason (it demands a client certificate) has sent its
         // own.
-        (Some(seen), Err(trouble)) if seen.verdict.is_ok() && !seen.has_key_proof => {
-            seen.verdict = Err(trouble);
+        (Some(observation), Err(error)) if observation.verdict.is_ok() && !observation.has_key_proof => {
+            observation.verdict = Err(error);
         }
         (Some(_), Ok(_) | Err(_)) | (None, Ok(_)) => {}
     }
     facts.phases.tls_us = Some(micros(started.elapsed()));
-    seen.ok_or_else(|| WireFailure::TlsOther { detail: ShortText::new("the server sends no certificate") }.into())
+    observation
+        .ok_or_else(|| WireFailure::TlsOther { detail: ShortText::new("the server sends no certificate") }.into())
 }
 
 /// Certificate data of a handshake.
@@ -102,7 +102,7 @@ struct ChainObservation {
 /// Records the certificates that the verifier receives, and its verdict.
 #[derive(Debug)]
 struct RecordingVerifier {
-    verifier: Arc<WebPkiServerVerifier>,
+    verifier: WebVerifier,
     observation: Mutex<Option<ChainObservation>>,
 }
 
@@ -111,8 +111,8 @@ impl RecordingVerifier {
         &self,
         result: Result<HandshakeSignatureValid, TlsError>,
     ) -> Result<HandshakeSignatureValid, TlsError> {
-        if let Some(seen) = self.observation.lock().unwrap_or_else(PoisonError::into_inner).as_mut() {
-            seen.has_key_proof = result.is_ok();
+        if let Some(observation) = self.observation.lock().unwrap_or_else(PoisonError::into_inner).as_mut() {
+            observation.has_key_proof = result.is_ok();
         }
         result
     }
@@ -132,14 +132,13 @@ impl ServerCertVerifier for RecordingVerifier {
         } else {
             Err(TlsError::General("the chain is too long".to_owned()))
         };
-        let result = result.map_err(|error| tls::chain(error, leaf, others, name, now));
-        let seen = ChainObservation {
+        let observation = ChainObservation {
             expires_s: expiry_of(leaf),
             now_s: i64::try_from(now.as_secs()).unwrap_or(i64::MAX),
             verdict: result.as_ref().map(drop).map_err(|error| fault(error, leaf)),
             has_key_proof: false,
         };
-        *self.observation.lock().unwrap_or_else(PoisonError::into_inner) = Some(seen);
+        *self.observation.lock().unwrap_or_else(PoisonError::into_inner) = Some(observation);
         result
     }
 
@@ -149,8 +148,7 @@ impl ServerCertVerifier for RecordingVerifier {
         leaf: &CertificateDer<'_>,
         signed: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, TlsError> {
-        let proof = self.verifier.verify_tls12_signature(message, leaf, signed);
-        self.record_proof(proof.map_err(|error| tls::signature(error, leaf)))
+        self.record_proof(self.verifier.verify_tls12_signature(message, leaf, signed))
     }
 
     fn verify_tls13_signature(
@@ -159,8 +157,7 @@ impl ServerCertVerifier for RecordingVerifier {
         leaf: &CertificateDer<'_>,
         signed: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, TlsError> {
-        let proof = self.verifier.verify_tls13_signature(message, leaf, signed);
-        self.record_proof(proof.map_err(|error| tls::signature(error, leaf)))
+        self.record_proof(self.verifier.verify_tls13_signature(message, leaf, signed))
     }
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
@@ -179,37 +176,32 @@ fn fault(error: &TlsError, leaf: &CertificateDer<'_>) -> CheckError {
         _ => match tls::explained_error(error) {
             // A self-signed certificate is often an authority too, whose error would hide the one that
             // visitors see.
-            CheckError::Target(WireFailure::TlsOther { .. }) if is_self_signed(leaf) => {
+            CheckError::Target(WireFailure::TlsOther { .. }) if tls::is_self_signed(leaf) => {
                 WireFailure::TlsUnknownIssuer.into()
             }
-            trouble => trouble,
+            error => error,
         },
     }
-}
-
-/// Returns true if a certificate names itself as its issuer.
-pub(super) fn is_self_signed(leaf: &CertificateDer<'_>) -> bool {
-    parse_x509_certificate(leaf).is_ok_and(|(_, leaf)| leaf.issuer() == leaf.subject())
 }
 
 /// Judges the chain and the expiry. A bad chain fails with its own reason; a good one fails from `warn_days`
 /// times 24 hours before its expiry, and so does one that this TLS library can't verify, since its expiry is
 /// readable all the same.
-fn judge(warn_days: u16, seen: Result<ChainObservation, CheckError>) -> WireOutcome {
-    let seen = match seen {
-        Ok(seen) => seen,
-        Err(trouble) => return trouble.into(),
+fn judge(warn_days: u16, observation: Result<ChainObservation, CheckError>) -> WireOutcome {
+    let observation = match observation {
+        Ok(observation) => observation,
+        Err(error) => return error.into(),
     };
-    if let Err(CheckError::Target(failure)) = seen.verdict {
+    if let Err(CheckError::Target(failure)) = observation.verdict {
         return WireOutcome::Failed(failure);
     }
-    let left_s = seen.expires_s.map(|ends_s| ends_s.saturating_sub(seen.now_s));
-    match (left_s, seen.verdict) {
+    let left_s = observation.expires_s.map(|ends_s| ends_s.saturating_sub(observation.now_s));
+    match (left_s, observation.verdict) {
         (Some(left_s), _) if left_s < i64::from(warn_days) * DAY_S => {
             let days = u32::try_from(left_s / DAY_S).unwrap_or(0);
             WireOutcome::Failed(WireFailure::CertificateExpiring { days })
         }
-        (_, Err(trouble)) => trouble.into(),
+        (_, Err(error)) => error.into(),
         (Some(_), Ok(())) => WireOutcome::Passed,
         (None, Ok(())) => {
             let detail = ShortText::new("the certificate can't be read");
@@ -223,33 +215,33 @@ mod tests {
     use super::*;
     use parallax_protocol::result::WireOwnFault;
 
-    fn seen(left_s: i64, verdict: Result<(), CheckError>) -> Result<ChainObservation, CheckError> {
+    fn observation(left_s: i64, verdict: Result<(), CheckError>) -> Result<ChainObservation, CheckError> {
         let now_s = 1_800_000_000;
         Ok(ChainObservation { expires_s: Some(now_s + left_s), now_s, verdict, has_key_proof: true })
     }
 
     #[test]
-    fn the_warning_begins_to_the_minute() {
-        assert_eq!(judge(14, seen(14 * DAY_S, Ok(()))), WireOutcome::Passed);
+    fn the_warning_begins_at_exactly_warn_days() {
+        assert_eq!(judge(14, observation(14 * DAY_S, Ok(()))), WireOutcome::Passed);
         let expiring = |days| WireOutcome::Failed(WireFailure::CertificateExpiring { days });
-        assert_eq!(judge(14, seen(14 * DAY_S - 60, Ok(()))), expiring(13));
-        assert_eq!(judge(14, seen(60, Ok(()))), expiring(0));
-        assert_eq!(judge(0, seen(60, Ok(()))), WireOutcome::Passed);
+        assert_eq!(judge(14, observation(14 * DAY_S - 60, Ok(()))), expiring(13));
+        assert_eq!(judge(14, observation(60, Ok(()))), expiring(0));
+        assert_eq!(judge(0, observation(60, Ok(()))), WireOutcome::Passed);
     }
 
     #[test]
-    fn a_bad_chain_speaks_before_the_expiry() {
+    fn a_bad_chain_is_reported_before_the_expiry() {
         let fault = WireFailure::TlsUnknownIssuer;
-        assert_eq!(judge(14, seen(60, Err(fault.clone().into()))), WireOutcome::Failed(fault));
+        assert_eq!(judge(14, observation(60, Err(fault.clone().into()))), WireOutcome::Failed(fault));
         assert_eq!(judge(14, Err(WireFailure::Refused.into())), WireOutcome::Failed(WireFailure::Refused));
     }
 
     #[test]
-    fn a_chain_that_can_not_be_reckoned_with_still_has_an_end() {
+    fn an_unverifiable_chain_still_has_an_expiry() {
         let fault = WireOwnFault::unsupported_tls(ShortText::new("a 1024-bit RSA key"));
-        let lacking = || Err(CheckError::Own(fault.clone()));
-        assert_eq!(judge(14, seen(30 * DAY_S, lacking())), WireOutcome::Inconclusive(fault.clone()));
+        let unsupported = || Err(CheckError::Own(fault.clone()));
+        assert_eq!(judge(14, observation(30 * DAY_S, unsupported())), WireOutcome::Inconclusive(fault.clone()));
         let expiring = WireOutcome::Failed(WireFailure::CertificateExpiring { days: 1 });
-        assert_eq!(judge(14, seen(DAY_S, lacking())), expiring);
+        assert_eq!(judge(14, observation(DAY_S, unsupported())), expiring);
     }
 }

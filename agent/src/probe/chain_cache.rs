@@ -6,14 +6,13 @@
 
 use std::{
     collections::BTreeMap,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Mutex, PoisonError},
 };
 
-use super::{certificate::is_self_signed, tls};
+use super::tls::{self, WebVerifier};
 use rustls::{
     CertificateError, DigitallySignedStruct, Error, SignatureScheme,
     client::{
-        WebPkiServerVerifier,
         danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier},
         verify_server_name,
     },
@@ -26,33 +25,33 @@ use x509_parser::parse_x509_certificate;
 /// Maximum number of cached chains, at 48 bytes each.
 const MAX_CHAINS: usize = 16 * 1024;
 
-/// Verifies certificates with `judge`, which has no revocation lists, and caches chains that it found valid.
+/// Verifies certificates with `verifier`, and caches chains that it found valid.
 #[derive(Debug)]
 pub(super) struct ChainCache {
-    verifier: Arc<WebPkiServerVerifier>,
+    verifier: WebVerifier,
     /// By the hash of their bytes: the period, in seconds since the epoch, in which every certificate is
     /// valid.
     verified: Mutex<BTreeMap<[u8; 32], (i64, i64)>>,
 }
 
 impl ChainCache {
-    pub(super) fn new(judge: Arc<WebPkiServerVerifier>) -> Self {
-        Self { verifier: judge, verified: Mutex::default() }
+    pub(super) fn new(verifier: WebVerifier) -> Self {
+        Self { verifier, verified: Mutex::default() }
     }
 
     fn is_verified(&self, hash: &[u8; 32], now: UnixTime) -> bool {
-        let sound = self.verified.lock().unwrap_or_else(PoisonError::into_inner);
+        let verified = self.verified.lock().unwrap_or_else(PoisonError::into_inner);
         let now = i64::try_from(now.as_secs()).unwrap_or(i64::MAX);
-        sound.get(hash).is_some_and(|&(from, until)| from <= now && now <= until)
+        verified.get(hash).is_some_and(|&(from, until)| from <= now && now <= until)
     }
 
-    fn insert(&self, hash: [u8; 32], life: (i64, i64)) {
-        let mut sound = self.verified.lock().unwrap_or_else(PoisonError::into_inner);
-        if sound.len() >= MAX_CHAINS {
+    fn insert(&self, hash: [u8; 32], validity: (i64, i64)) {
+        let mut verified = self.verified.lock().unwrap_or_else(PoisonError::into_inner);
+        if verified.len() >= MAX_CHAINS {
             // Chains in use are verified and cached once more.
-            sound.clear();
+            verified.clear();
         }
-        sound.insert(hash, life);
+        verified.insert(hash, validity);
     }
 }
 
@@ -70,26 +69,19 @@ impl ServerCertVerifier for ChainCache {
             verify_server_name(&ParsedCertificate::try_from(end_entity)?, name)?;
             return Ok(ServerCertVerified::assertion());
         }
-        let verdict = self.verifier.verify_server_cert(end_entity, intermediates, name, ocsp_response, now);
+        let verdict = self.verifier.verify_chain(end_entity, intermediates, name, ocsp_response, now);
         // The name is verified last: a chain for another name is valid in itself.
-        let is_sound = match &verdict {
+        let is_valid = match &verdict {
             Ok(_) => true,
             Err(Error::InvalidCertificate(fault)) => {
                 matches!(fault, CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. })
             }
             Err(_) => false,
         };
-        if is_sound && let Some(life) = validity(end_entity, intermediates) {
-            self.insert(hash, life);
+        if is_valid && let Some(validity) = validity(end_entity, intermediates) {
+            self.insert(hash, validity);
         }
-        // The library has a separate error for an authority used as a site's certificate, as openssl creates
-        // by default. To a customer it is self-signed, like any other.
-        match verdict {
-            Err(Error::InvalidCertificate(CertificateError::Other(_))) if is_self_signed(end_entity) => {
-                Err(CertificateError::UnknownIssuer.into())
-            }
-            verdict => verdict.map_err(|error| tls::chain(error, end_entity, intermediates, name, now)),
-        }
+        verdict.map_err(|error| tls::explained_chain_error(error, end_entity, intermediates, name, now))
     }
 
     fn verify_tls12_signature(
@@ -98,8 +90,7 @@ impl ServerCertVerifier for ChainCache {
         certificate: &CertificateDer<'_>,
         signed: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, Error> {
-        let proof = self.verifier.verify_tls12_signature(message, certificate, signed);
-        proof.map_err(|error| tls::signature(error, certificate))
+        self.verifier.verify_tls12_signature(message, certificate, signed)
     }
 
     fn verify_tls13_signature(
@@ -108,8 +99,7 @@ impl ServerCertVerifier for ChainCache {
         certificate: &CertificateDer<'_>,
         signed: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, Error> {
-        let proof = self.verifier.verify_tls13_signature(message, certificate, signed);
-        proof.map_err(|error| tls::signature(error, certificate))
+        self.verifier.verify_tls13_signature(message, certificate, signed)
     }
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
@@ -130,14 +120,14 @@ fn hash(end_entity: &CertificateDer<'_>, intermediates: &[CertificateDer<'_>]) -
 /// Returns the period in which all of them are valid, including superfluous ones; `None` if one can't be
 /// read.
 fn validity(end_entity: &CertificateDer<'_>, intermediates: &[CertificateDer<'_>]) -> Option<(i64, i64)> {
-    let mut life = (i64::MIN, i64::MAX);
+    let mut common = (i64::MIN, i64::MAX);
     for certificate in std::iter::once(end_entity).chain(intermediates) {
-        let (_, read) = parse_x509_certificate(certificate).ok()?;
-        let validity = read.validity();
-        life.0 = life.0.max(validity.not_before.timestamp());
-        life.1 = life.1.min(validity.not_after.timestamp());
+        let (_, parsed) = parse_x509_certificate(certificate).ok()?;
+        let validity = parsed.validity();
+        common.0 = common.0.max(validity.not_before.timestamp());
+        common.1 = common.1.min(validity.not_after.timestamp());
     }
-    Some(life)
+    Some(common)
 }
 
 #[cfg(test)]
@@ -145,7 +135,7 @@ mod tests {
     use super::*;
     use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair, KeyUsagePurpose, date_time_ymd};
     use rustls::RootCertStore;
-    use std::time::Duration;
+    use std::{sync::Arc, time::Duration};
 
     /// 1 July 2026.
     const NOW: u64 = 1_782_864_000;
@@ -168,75 +158,74 @@ mod tests {
         let mut roots = RootCertStore::empty();
         roots.add(root.der().clone()).unwrap();
         let crypto = Arc::new(rustls::crypto::ring::default_provider());
-        let judge = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), crypto).build().unwrap();
-        ChainCache::new(judge)
+        ChainCache::new(WebVerifier::new(roots, &crypto).unwrap())
     }
 
-    fn judged(chains: &ChainCache, leaf: &CertificateDer<'_>, name: &str, now: u64) -> Result<(), String> {
+    fn verify(chains: &ChainCache, leaf: &CertificateDer<'_>, name: &str, now: u64) -> Result<(), String> {
         let name = ServerName::try_from(name.to_owned()).unwrap();
         let now = UnixTime::since_unix_epoch(Duration::from_secs(now));
         let verdict = chains.verify_server_cert(leaf, &[], &name, &[], now);
         verdict.map(|_| ()).map_err(|error| format!("{error:?}"))
     }
 
-    fn remembered(chains: &ChainCache) -> usize {
+    fn cached(chains: &ChainCache) -> usize {
         chains.verified.lock().unwrap().len()
     }
 
     #[test]
-    fn a_remembered_chain_is_still_judged_by_name_and_time() {
+    fn a_cached_chain_is_still_verified_by_name_and_time() {
         let root = authority();
         let (chains, leaf) = (chains(&root), leaf(&root));
         for _ in 0..2 {
-            assert_eq!(judged(&chains, &leaf, "a.example", NOW), Ok(()));
-            assert_eq!(remembered(&chains), 1);
+            assert_eq!(verify(&chains, &leaf, "a.example", NOW), Ok(()));
+            assert_eq!(cached(&chains), 1);
         }
-        let other = judged(&chains, &leaf, "b.example", NOW).unwrap_err();
-        assert!(other.contains("NotValidForName"), "{other}");
-        let late = judged(&chains, &leaf, "a.example", NOW + 90 * 86_400).unwrap_err();
+        let wrong_name = verify(&chains, &leaf, "b.example", NOW).unwrap_err();
+        assert!(wrong_name.contains("NotValidForName"), "{wrong_name}");
+        let late = verify(&chains, &leaf, "a.example", NOW + 90 * 86_400).unwrap_err();
         assert!(late.contains("Expired"), "{late}");
-        let early = judged(&chains, &leaf, "a.example", NOW - 90 * 86_400).unwrap_err();
+        let early = verify(&chains, &leaf, "a.example", NOW - 90 * 86_400).unwrap_err();
         assert!(early.contains("NotValidYet"), "{early}");
-        assert_eq!(judged(&chains, &leaf, "a.example", NOW), Ok(()));
+        assert_eq!(verify(&chains, &leaf, "a.example", NOW), Ok(()));
     }
 
     #[test]
-    fn the_words_are_the_same_whether_it_is_remembered_or_not() {
+    fn a_cached_chain_has_the_same_error_as_an_uncached_one() {
         let root = authority();
         let (fresh, leaf) = (chains(&root), leaf(&root));
-        let first = judged(&fresh, &leaf, "b.example", NOW);
-        assert_eq!(remembered(&fresh), 1);
-        assert_eq!(judged(&fresh, &leaf, "b.example", NOW), first);
-        assert_eq!(judged(&fresh, &leaf, "a.example", NOW), Ok(()));
+        let first = verify(&fresh, &leaf, "b.example", NOW);
+        assert_eq!(cached(&fresh), 1);
+        assert_eq!(verify(&fresh, &leaf, "b.example", NOW), first);
+        assert_eq!(verify(&fresh, &leaf, "a.example", NOW), Ok(()));
     }
 
     #[test]
-    fn an_authority_that_stands_as_a_site_is_an_unknown_issuer() {
+    fn an_authority_used_as_a_site_certificate_is_an_unknown_issuer() {
         let mut params = CertificateParams::new(vec!["a.example".to_owned()]).unwrap();
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
         let alone = params.self_signed(&KeyPair::generate().unwrap()).unwrap();
-        let word = judged(&chains(&authority()), alone.der(), "a.example", NOW).unwrap_err();
-        assert_eq!(word, "InvalidCertificate(UnknownIssuer)");
+        let error = verify(&chains(&authority()), alone.der(), "a.example", NOW).unwrap_err();
+        assert_eq!(error, "InvalidCertificate(UnknownIssuer)");
     }
 
     #[test]
-    fn only_sound_chains_are_remembered() {
+    fn only_valid_chains_are_cached() {
         let root = authority();
         let chains = chains(&root);
         let stranger = leaf(&authority());
         for _ in 0..2 {
-            assert!(judged(&chains, &stranger, "a.example", NOW).is_err());
+            assert!(verify(&chains, &stranger, "a.example", NOW).is_err());
         }
         let mut broken = leaf(&root).to_vec();
         let last = broken.len() - 1;
         broken[last] ^= 1;
-        assert!(judged(&chains, &CertificateDer::from(broken), "a.example", NOW).is_err());
-        assert!(judged(&chains, &leaf(&root), "a.example", NOW + 90 * 86_400).is_err());
-        assert_eq!(remembered(&chains), 0);
+        assert!(verify(&chains, &CertificateDer::from(broken), "a.example", NOW).is_err());
+        assert!(verify(&chains, &leaf(&root), "a.example", NOW + 90 * 86_400).is_err());
+        assert_eq!(cached(&chains), 0);
     }
 
     #[test]
-    fn as_many_are_remembered_as_there_is_room_for() {
+    fn a_full_cache_is_cleared() {
         let root = authority();
         let chains = chains(&root);
         for n in 0..MAX_CHAINS {
@@ -244,7 +233,7 @@ mod tests {
             hash[..8].copy_from_slice(&n.to_le_bytes());
             chains.insert(hash, (0, 1));
         }
-        assert_eq!(judged(&chains, &leaf(&root), "a.example", NOW), Ok(()));
-        assert_eq!(remembered(&chains), 1);
+        assert_eq!(verify(&chains, &leaf(&root), "a.example", NOW), Ok(()));
+        assert_eq!(cached(&chains), 1);
     }
 }

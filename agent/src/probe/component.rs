@@ -19,15 +19,15 @@ use parallax_protocol::{
     text::ShortText,
 };
 use tokio::{
-    sync::Mutex as Turn,
+    sync::Mutex as AsyncMutex,
     time::{Instant, timeout_at},
 };
 
 use page_cache::{ReadingResult, VendorPageEntry};
 
 use super::{
+    context::ProbeContext,
     facts::{CheckError, CheckFacts, bad_target},
-    net::ProbeContext,
     vendor::{self, NoReading},
 };
 
@@ -45,19 +45,24 @@ const REQUEST_LIFETIME: Duration = Duration::from_secs(60 * 60);
 const MAX_NAME: usize = 40;
 /// Maximum number of requests in one check for detecting the kind of a page; the next check continues from
 /// there.
-const MAX_TRIES: usize = 4;
+const MAX_REQUESTS: usize = 4;
 
 /// Reads the page for that account, or uses the recent reading of another check.
-pub(super) async fn run(check: &WireComponentCheck, account: u32, net: &ProbeContext) -> ProbeReport {
+pub(super) async fn run(
+    check: &WireComponentCheck,
+    account: u32,
+    pages: &VendorPageCache,
+    context: &ProbeContext,
+) -> ProbeReport {
     let mut facts = CheckFacts::default();
     let started = Instant::now();
-    let said = read_component(check, account, net, &mut facts).await;
-    if said.is_ok() {
+    let result = read_component(check, account, pages, context, &mut facts).await;
+    if result.is_ok() {
         facts.duration = Some(started.elapsed());
     }
     // The status code is that of the status page.
     facts.status = None;
-    let (outcome, vendor) = judge(check.component.as_deref(), said);
+    let (outcome, vendor) = judge(check.component.as_deref(), result);
     ProbeReport { vendor, ..facts.report(outcome) }
 }
 
@@ -66,7 +71,8 @@ pub(super) async fn run(check: &WireComponentCheck, account: u32, net: &ProbeCon
 pub(super) struct VendorPageCache {
     /// Lifetime of a cached reading.
     lifetime: Duration,
-    tries: usize,
+    /// Maximum number of requests in one check for detecting the kind of a page.
+    max_requests: usize,
     pages: Mutex<BTreeMap<String, CachedPage>>,
 }
 
@@ -74,7 +80,7 @@ pub(super) struct VendorPageCache {
 struct CachedPage {
     last_requested: Instant,
     /// Lock of the fetch: one check fetches; the others wait for it.
-    slot: Arc<Turn<VendorPageEntry>>,
+    slot: Arc<AsyncMutex<VendorPageEntry>>,
     /// The components that monitors request, by normalised name, with the time of the last request.
     requested: BTreeMap<Option<String>, Instant>,
     /// Memory in bytes, as last measured.
@@ -86,13 +92,13 @@ impl VendorPageCache {
     pub(super) const LIFETIME: Duration = Duration::from_secs(20);
 
     /// Creates an empty cache.
-    pub(super) fn new(fresh: Duration) -> Self {
-        Self { lifetime: fresh, tries: MAX_TRIES, pages: Mutex::default() }
+    pub(super) fn new(lifetime: Duration) -> Self {
+        Self { lifetime, max_requests: MAX_REQUESTS, pages: Mutex::default() }
     }
 
     /// Creates an empty cache that detects a page's kind in one check, with any number of requests.
     pub(super) fn with_full_detection() -> Self {
-        Self { tries: usize::MAX, ..Self::new(Self::LIFETIME) }
+        Self { max_requests: usize::MAX, ..Self::new(Self::LIFETIME) }
     }
 
     /// Returns the product detected on a page; `None` before the detection, and during a reading.
@@ -104,76 +110,77 @@ impl VendorPageCache {
     }
 
     /// Returns the cache entry of a page, for a check of this component.
-    fn entry(&self, base: &str, component: Option<&str>) -> Arc<Turn<VendorPageEntry>> {
+    fn entry(&self, base: &str, component: Option<&str>) -> Arc<AsyncMutex<VendorPageEntry>> {
         let now = Instant::now();
         let mut pages = self.pages.lock().unwrap_or_else(PoisonError::into_inner);
         if !pages.contains_key(base) && pages.len() >= MAX_PAGES {
             evict_oldest(&mut pages, base);
         }
-        let known = pages.entry(base.to_owned()).or_insert_with(|| CachedPage {
+        let page = pages.entry(base.to_owned()).or_insert_with(|| CachedPage {
             last_requested: now,
             slot: Arc::default(),
             requested: BTreeMap::new(),
             weight: 0,
         });
-        known.last_requested = now;
-        known.requested.insert(component.map(str::to_owned), now);
-        if known.requested.len() > MAX_REQUESTED {
-            let oldest = known.requested.iter().min_by_key(|(_, at)| **at).map(|(name, _)| name.clone());
-            known.requested.remove(&oldest.unwrap_or_default());
+        page.last_requested = now;
+        page.requested.insert(component.map(str::to_owned), now);
+        if page.requested.len() > MAX_REQUESTED {
+            let oldest = page.requested.iter().min_by_key(|(_, at)| **at).map(|(name, _)| name.clone());
+            page.requested.remove(&oldest.unwrap_or_default());
         }
-        Arc::clone(&known.slot)
+        Arc::clone(&page.slot)
     }
 
     /// Returns the components of a page that monitors request.
     fn requested(&self, base: &str) -> BTreeSet<Option<String>> {
         let mut pages = self.pages.lock().unwrap_or_else(PoisonError::into_inner);
-        let Some(known) = pages.get_mut(base) else { return BTreeSet::new() };
-        known.requested.retain(|_, at| at.elapsed() < REQUEST_LIFETIME);
-        known.requested.keys().cloned().collect()
+        let Some(page) = pages.get_mut(base) else { return BTreeSet::new() };
+        page.requested.retain(|_, at| at.elapsed() < REQUEST_LIFETIME);
+        page.requested.keys().cloned().collect()
     }
 
     /// Records a page's memory, and evicts others if the total exceeds the limit.
     fn record_size(&self, base: &str, bytes: usize) {
         let mut pages = self.pages.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(known) = pages.get_mut(base) {
-            let wanted = known.requested.keys().flatten().map(String::capacity).sum::<usize>();
-            known.weight = bytes + wanted + known.requested.len() * ENTRY_BYTES;
+        if let Some(page) = pages.get_mut(base) {
+            let names = page.requested.keys().flatten().map(String::capacity).sum::<usize>();
+            page.weight = bytes + names + page.requested.len() * ENTRY_BYTES;
         }
-        while pages.values().map(|known| known.weight).sum::<usize>() > MAX_BYTES && evict_oldest(&mut pages, base) {}
+        while pages.values().map(|page| page.weight).sum::<usize>() > MAX_BYTES && evict_oldest(&mut pages, base) {}
     }
 }
 
 /// Evicts the least recently requested page other than `base`; returns false if there is no other.
 fn evict_oldest(pages: &mut BTreeMap<String, CachedPage>, base: &str) -> bool {
     let others = pages.iter().filter(|(other, _)| *other != base);
-    let oldest = others.min_by_key(|(_, known)| known.last_requested).map(|(oldest, _)| oldest.clone());
+    let oldest = others.min_by_key(|(_, page)| page.last_requested).map(|(oldest, _)| oldest.clone());
     oldest.is_some_and(|oldest| pages.remove(&oldest).is_some())
 }
 
 async fn read_component(
     check: &WireComponentCheck,
     account: u32,
-    net: &ProbeContext,
+    pages: &VendorPageCache,
+    context: &ProbeContext,
     facts: &mut CheckFacts,
 ) -> Result<ReadingResult, CheckError> {
-    let deadline = net.deadline();
+    let deadline = context.deadline();
     let base = vendor::normalized_address(&check.vendor_url)
         .ok_or_else(|| bad_target("the status page's address must be an http or https URL"))?;
     let component = vendor::normalized_component(check.component.as_deref());
     let component = component.as_deref();
-    let slot = net.page_cache().entry(&base, component);
+    let slot = pages.entry(&base, component);
     let Ok(mut slot) = timeout_at(deadline, slot.lock()).await else {
         return Err(unreadable("another check is still waiting for it"));
     };
-    if let Some(last) = slot.last(net.page_cache().lifetime, component) {
+    if let Some(last) = slot.last(pages.lifetime, component) {
         return last.map_err(unreadable);
     }
-    let mut wanted = net.page_cache().requested(&base);
-    wanted.insert(component.map(str::to_owned));
-    let read = slot.read(&base, &wanted, (account, net), deadline, facts).await;
+    let mut requested = pages.requested(&base);
+    requested.insert(component.map(str::to_owned));
+    let read = slot.read(&base, &requested, pages.max_requests, (account, context), deadline, facts).await;
     slot.cache(&read);
-    net.page_cache().record_size(&base, slot.size());
+    pages.record_size(&base, slot.size());
     read.map(|()| slot.reading_of(component))
 }
 
@@ -191,12 +198,12 @@ fn missing_text(component: Option<&str>) -> String {
 
 /// Judges a reading. Only the vendor's known words for an outage fail. Degraded passes; the reading contains
 /// it.
-fn judge(component: Option<&str>, said: Result<ReadingResult, CheckError>) -> (WireOutcome, Option<VendorReading>) {
-    let said = match said {
-        Ok(said) => said,
-        Err(trouble) => return (trouble.into(), None),
+fn judge(component: Option<&str>, result: Result<ReadingResult, CheckError>) -> (WireOutcome, Option<VendorReading>) {
+    let reading = match result {
+        Ok(reading) => reading,
+        Err(error) => return (error.into(), None),
     };
-    match said {
+    match reading {
         Ok(reading) => {
             let outcome = match reading.state {
                 VendorState::Operational | VendorState::Maintenance | VendorState::Degraded => WireOutcome::Passed,
@@ -209,9 +216,9 @@ fn judge(component: Option<&str>, said: Result<ReadingResult, CheckError>) -> (W
         Err(NoReading::Unreadable(why)) => {
             (unreadable(format!("{} in the part that can be read ({why})", missing_text(component))).into(), None)
         }
-        Err(NoReading::Unknown(word)) => {
-            let word = ShortText::new(&word);
-            (WireOutcome::Inconclusive(WireOwnFault::VendorStateUnknown { vendor_text: word }), None)
+        Err(NoReading::Unknown(text)) => {
+            let vendor_text = ShortText::new(&text);
+            (WireOutcome::Inconclusive(WireOwnFault::VendorStateUnknown { vendor_text }), None)
         }
     }
 }
@@ -221,7 +228,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_page_that_can_not_be_read_accuses_nobody() {
+    fn an_unreadable_page_is_inconclusive() {
         let (outcome, reading) = judge(None, Err(unreadable("status 500")));
         assert!(matches!(outcome, WireOutcome::Inconclusive(WireOwnFault::VendorUnreadable { .. })));
         assert_eq!(reading, None);
@@ -231,7 +238,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_page_asked_for_longest_ago_is_forgotten() {
+    async fn the_least_recently_requested_page_is_evicted() {
         let pages = VendorPageCache::new(VendorPageCache::LIFETIME);
         for n in 0..MAX_PAGES + 10 {
             pages.entry(&format!("https://{n}.example"), None);
@@ -240,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn pages_that_take_too_much_together_are_forgotten_oldest_first() {
+    fn pages_over_the_memory_limit_are_evicted_oldest_first() {
         let pages = VendorPageCache::new(VendorPageCache::LIFETIME);
         let name = |n: usize| format!("https://{n}.example");
         for n in 0..40 {
@@ -255,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn so_many_components_of_a_page_are_remembered_and_the_newest_stay() {
+    fn requested_components_are_bounded_and_the_newest_stay() {
         let pages = VendorPageCache::new(VendorPageCache::LIFETIME);
         for n in 0..MAX_REQUESTED + 10 {
             pages.entry("https://a.example", Some(&format!("{n}")));

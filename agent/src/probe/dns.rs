@@ -12,15 +12,15 @@ use parallax_protocol::{
 use tokio::time::Instant;
 
 use super::{
+    context::ProbeContext,
     facts::{CheckError, CheckFacts, bad_target, micros},
-    net::ProbeContext,
 };
 
 /// Queries without a cache; the latency is that of the query.
-pub(super) async fn run(check: &WireDnsCheck, net: &ProbeContext) -> ProbeReport {
+pub(super) async fn run(check: &WireDnsCheck, context: &ProbeContext) -> ProbeReport {
     let mut facts = CheckFacts::default();
     let started = Instant::now();
-    let answers = query(check, net).await;
+    let answers = query(check, context).await;
     // Negative answers such as NXDOMAIN count as answers.
     let answered = match &answers {
         Ok(_) => true,
@@ -37,15 +37,15 @@ pub(super) async fn run(check: &WireDnsCheck, net: &ProbeContext) -> ProbeReport
     facts.report(judge(check.expect.as_deref(), answers))
 }
 
-async fn query(check: &WireDnsCheck, net: &ProbeContext) -> Result<Vec<DnsRecord>, CheckError> {
+async fn query(check: &WireDnsCheck, context: &ProbeContext) -> Result<Vec<DnsRecord>, CheckError> {
     let name = match Host::parse(&check.host) {
         Ok(Host::Name(name)) => name,
         Err(HostError::Empty) if check.host == "." => HostName::root(),
         Ok(Host::Ip(_)) => return Err(bad_target("the host must be a name, not an address").into()),
         Err(error) => return Err(bad_target(error.to_string()).into()),
     };
-    let asked = net.guard().records(&name, kind(check.record), net.deadline()).await;
-    asked.map_err(|error: DialError| error.into())
+    let records = context.guard().records(&name, kind(check.record), context.deadline()).await;
+    records.map_err(|error: DialError| error.into())
 }
 
 fn kind(record: WireRecordType) -> DnsRecordKind {
@@ -64,7 +64,7 @@ fn kind(record: WireRecordType) -> DnsRecordKind {
 fn judge(expect: Option<&str>, answers: Result<Vec<DnsRecord>, CheckError>) -> WireOutcome {
     let answers = match answers {
         Ok(answers) => answers,
-        Err(trouble) => return trouble.into(),
+        Err(error) => return error.into(),
     };
     let Some(expect) = expect.filter(|expect| !expect.is_empty()) else { return WireOutcome::Passed };
     if answers.iter().any(|answer| contains(answer, expect)) {
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn a_whole_address_is_not_a_part_of_another() {
+    fn a_whole_address_matches_exactly() {
         let v4 = || DnsRecord::Address("192.0.2.11".parse().unwrap());
         assert!(passes(v4(), "192.0.2.11"));
         assert!(passes(v4(), "192.0.2."));
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mismatch_says_what_was_answered() {
+    fn a_mismatch_reports_the_answer() {
         let answers = vec![DnsRecord::Name("a.example".to_owned()), DnsRecord::Name("b.example".to_owned())];
         assert_eq!(
             judge(Some("c.example"), Ok(answers)),
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn a_trouble_says_whose_it_is() {
+    fn a_fault_names_the_side_at_fault() {
         assert_eq!(judge(None, Err(WireFailure::DnsNotFound.into())), WireOutcome::Failed(WireFailure::DnsNotFound));
         let dead = CheckError::Own(WireOwnFault::ResolverDead);
         assert_eq!(judge(None, Err(dead)), WireOutcome::Inconclusive(WireOwnFault::ResolverDead));

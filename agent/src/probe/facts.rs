@@ -67,8 +67,8 @@ impl From<WireFailure> for CheckError {
 }
 
 impl From<CheckError> for WireOutcome {
-    fn from(trouble: CheckError) -> Self {
-        match trouble {
+    fn from(error: CheckError) -> Self {
+        match error {
             CheckError::Target(failure) => Self::Failed(failure),
             CheckError::Own(fault) => Self::Inconclusive(fault),
         }
@@ -137,7 +137,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn our_own_faults_never_accuse_the_target() {
+    fn own_faults_are_inconclusive() {
         for error in [
             DialError::ResolverDead,
             DialError::NoRoute,

@@ -26,8 +26,8 @@ use surge_ping::{Client, Config, ICMP, IcmpPacket, PingIdentifier, PingSequence,
 use tokio::time::{Instant, sleep_until, timeout_at};
 
 use super::{
+    context::ProbeContext,
     facts::{CheckError, CheckFacts, bad_target, micros},
-    net::ProbeContext,
 };
 
 /// Maximum number of echoes to an address, and the time between them.
@@ -39,9 +39,9 @@ const REPLY_TIMEOUT: Duration = Duration::from_secs(5);
 const PAYLOAD: [u8; 56] = [0x2a; 56];
 
 /// Sends echoes until there is a reply. The latency is that echo's round trip.
-pub(super) async fn run(check: &WirePingCheck, net: &ProbeContext) -> ProbeReport {
+pub(super) async fn run(check: &WirePingCheck, pingers: &Pingers, context: &ProbeContext) -> ProbeReport {
     let mut facts = CheckFacts::default();
-    let result = ping(check, net, &mut facts).await;
+    let result = ping(check, pingers, context, &mut facts).await;
     facts.report(judge(result))
 }
 
@@ -101,22 +101,27 @@ impl std::fmt::Debug for SocketSlot {
     }
 }
 
-async fn ping(check: &WirePingCheck, net: &ProbeContext, facts: &mut CheckFacts) -> Result<(), CheckError> {
-    let deadline = net.deadline();
+async fn ping(
+    check: &WirePingCheck,
+    pingers: &Pingers,
+    context: &ProbeContext,
+    facts: &mut CheckFacts,
+) -> Result<(), CheckError> {
+    let deadline = context.deadline();
     let host = Host::parse(&check.host).map_err(|error| bad_target(error.to_string()))?;
     // Echoes have no port; the guard judges addresses.
-    let admitted = net.admit(&host, 0, deadline).await?;
+    let admitted = context.admit(&host, 0, deadline).await?;
     facts.record_resolution(&admitted);
     // The time of an echo begins when it is sent.
     let admitted = admitted.with_late_addresses().await;
     let started = Instant::now();
     let deadline = deadline.min(started + REPLY_TIMEOUT);
     let mut echoes = FuturesUnordered::new();
-    let targets: Vec<IpAddr> = one_of_each_family(admitted.addresses()).collect();
-    for (place, &target) in targets.iter().enumerate() {
-        let head_start = if place == 0 { Duration::ZERO } else { HEAD_START };
+    let targets: Vec<IpAddr> = first_of_each_family(admitted.addresses()).collect();
+    for (index, &target) in targets.iter().enumerate() {
+        let head_start = if index == 0 { Duration::ZERO } else { HEAD_START };
         for turn in 0..ECHOES {
-            echoes.push(echo(net.pingers(), target, started + head_start + ECHO_INTERVAL * turn, deadline));
+            echoes.push(echo(pingers, target, started + head_start + ECHO_INTERVAL * turn, deadline));
         }
     }
     let mut worst = EchoFailure::Own(WireOwnFault::NoRoute);
@@ -128,10 +133,10 @@ async fn ping(check: &WirePingCheck, net: &ProbeContext, facts: &mut CheckFacts)
                 facts.duration = Some(round_trip);
                 return Ok(());
             }
-            Err(miss) => {
+            Err(failure) => {
                 // A send that fails now fails in a second too.
-                let is_over = targets.len() == 1 && matches!(miss, EchoFailure::Own(_));
-                worst = worst.more_informative(miss);
+                let is_over = targets.len() == 1 && matches!(failure, EchoFailure::Own(_));
+                worst = worst.more_informative(failure);
                 if is_over {
                     break;
                 }
@@ -146,10 +151,10 @@ async fn ping(check: &WirePingCheck, net: &ProbeContext, facts: &mut CheckFacts)
 }
 
 /// Returns the first address of each family, in the order given.
-fn one_of_each_family(addresses: &[SocketAddr]) -> impl Iterator<Item = IpAddr> {
+fn first_of_each_family(addresses: &[SocketAddr]) -> impl Iterator<Item = IpAddr> {
     let first = addresses.first().map(SocketAddr::ip);
-    let other = addresses.iter().map(SocketAddr::ip).find(|ip| Some(ip.is_ipv4()) != first.map(|ip| ip.is_ipv4()));
-    first.into_iter().chain(other)
+    let second = addresses.iter().map(SocketAddr::ip).find(|ip| Some(ip.is_ipv4()) != first.map(|ip| ip.is_ipv4()));
+    first.into_iter().chain(second)
 }
 
 /// Result of an echo without a reply.
@@ -164,7 +169,7 @@ enum EchoFailure {
 }
 
 impl EchoFailure {
-    /// Returns the miss that is more informative about the target. A lack of permission is more informative
+    /// Returns the failure that is more informative about the target. A lack of permission is more informative
     /// about this host than a family without a route.
     fn more_informative(self, other: Self) -> Self {
         if other.informativeness() > self.informativeness() { other } else { self }
@@ -232,7 +237,7 @@ fn own_fault(error: &io::Error) -> WireOwnFault {
 fn judge(result: Result<(), CheckError>) -> WireOutcome {
     match result {
         Ok(()) => WireOutcome::Passed,
-        Err(trouble) => trouble.into(),
+        Err(error) => error.into(),
     }
 }
 
@@ -242,7 +247,7 @@ mod tests {
     use std::net::{Ipv4Addr, Ipv6Addr};
 
     #[test]
-    fn what_this_host_may_not_do_never_accuses_the_target() {
+    fn faults_of_this_host_are_inconclusive() {
         let os = |code| own_fault(&io::Error::from_raw_os_error(code));
         assert_eq!(os(1), WireOwnFault::NotPermitted);
         assert_eq!(os(13), WireOwnFault::NotPermitted);
@@ -257,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn the_miss_that_says_most_about_the_target_counts() {
+    fn the_failure_most_informative_about_the_target_counts() {
         let no_route = || EchoFailure::Own(WireOwnFault::NoRoute);
         let not_permitted = || EchoFailure::Own(WireOwnFault::NotPermitted);
         assert_eq!(no_route().more_informative(not_permitted()), not_permitted());
@@ -268,9 +273,9 @@ mod tests {
     }
 
     #[test]
-    fn each_family_is_asked_at_one_address() {
+    fn one_address_of_each_family_is_pinged() {
         let all: Vec<SocketAddr> = ["[::1]:0", "[::2]:0", "127.0.0.1:0"].iter().map(|a| a.parse().unwrap()).collect();
-        let chosen: Vec<IpAddr> = one_of_each_family(&all).collect();
+        let chosen: Vec<IpAddr> = first_of_each_family(&all).collect();
         assert_eq!(chosen, [IpAddr::V6(Ipv6Addr::LOCALHOST), IpAddr::V4(Ipv4Addr::LOCALHOST)]);
     }
 }

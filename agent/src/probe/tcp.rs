@@ -8,15 +8,15 @@ use parallax_protocol::{
 use tokio::time::Instant;
 
 use super::{
+    context::ProbeContext,
     facts::{CheckError, CheckFacts, bad_target},
-    net::ProbeContext,
 };
 
 /// Resolves, connects and closes. The latency is that of the whole check, name resolution included.
-pub(super) async fn run(check: &WireTcpCheck, net: &ProbeContext) -> ProbeReport {
+pub(super) async fn run(check: &WireTcpCheck, context: &ProbeContext) -> ProbeReport {
     let mut facts = CheckFacts::default();
     let started = Instant::now();
-    let result = connect(check, net, &mut facts).await;
+    let result = connect(check, context, &mut facts).await;
     if result.is_ok() {
         facts.duration = Some(started.elapsed());
     }
@@ -25,15 +25,15 @@ pub(super) async fn run(check: &WireTcpCheck, net: &ProbeContext) -> ProbeReport
 
 async fn connect(
     check: &WireTcpCheck,
-    net: &ProbeContext,
+    context: &ProbeContext,
     facts: &mut CheckFacts,
 ) -> Result<DialedConnection, CheckError> {
-    let deadline = net.deadline();
+    let deadline = context.deadline();
     let host = Host::parse(&check.host).map_err(|error| bad_target(error.to_string()))?;
     if check.port == 0 {
         return Err(bad_target("the port must be 1 to 65535").into());
     }
-    let admitted = net.admit(&host, check.port, deadline).await?;
+    let admitted = context.admit(&host, check.port, deadline).await?;
     facts.record_resolution(&admitted);
     let connected = admitted.connect(deadline).await?;
     facts.record_connection(&connected);
@@ -43,7 +43,7 @@ async fn connect(
 fn judge(result: Result<(), CheckError>) -> WireOutcome {
     match result {
         Ok(()) => WireOutcome::Passed,
-        Err(trouble) => trouble.into(),
+        Err(error) => error.into(),
     }
 }
 
@@ -53,7 +53,7 @@ mod tests {
     use parallax_protocol::result::{WireFailure, WireOwnFault};
 
     #[test]
-    fn a_connection_passes_and_a_trouble_says_whose_it_is() {
+    fn a_connection_passes_and_a_fault_names_the_side_at_fault() {
         assert_eq!(judge(Ok(())), WireOutcome::Passed);
         assert_eq!(judge(Err(WireFailure::Refused.into())), WireOutcome::Failed(WireFailure::Refused));
         let own = CheckError::Own(WireOwnFault::NoRoute);

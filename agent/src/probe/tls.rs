@@ -2,6 +2,7 @@
 
 mod explain;
 mod hello;
+mod web_verifier;
 
 use std::{
     io,
@@ -25,7 +26,7 @@ use tokio::{
 };
 use tokio_rustls::{TlsConnector, client::TlsStream};
 
-pub(super) use self::explain::{chain, signature};
+pub(super) use self::web_verifier::{WebVerifier, explained_chain_error, is_self_signed};
 use self::{
     explain::{ChainFault, explained},
     hello::ServerChoice,
@@ -58,8 +59,8 @@ pub(super) async fn handshake(
     connected.disable_nagle();
     let route = connected.route();
     let stream = CountingStream { inner: connected.stream, bytes: 0 };
-    let shaking = TlsConnector::from(config).connect(name, stream).into_fallible();
-    let (error, stream) = match timeout_at(deadline, shaking).await {
+    let handshake = TlsConnector::from(config).connect(name, stream).into_fallible();
+    let (error, stream) = match timeout_at(deadline, handshake).await {
         Err(_) => return Err(WireFailure::Timeout { phase: WirePhase::Tls }.into()),
         Ok(Ok(stream)) => return Ok(stream),
         Ok(Err(failed)) => failed,
@@ -166,8 +167,8 @@ fn server_name(host: &Host) -> Result<ServerName<'static>, WireFailure> {
 
 /// Returns the failure for a TLS error.
 pub(super) fn tls_failure(error: &TlsError) -> WireFailure {
-    if let Some(ChainFault::Issuer(words) | ChainFault::Unsupported(words)) = explained(error) {
-        return other_failure(words);
+    if let Some(ChainFault::Issuer(text) | ChainFault::Unsupported(text)) = explained(error) {
+        return other_failure(text);
     }
     match error {
         TlsError::InvalidCertificate(fault) => certificate_failure(fault),
@@ -226,8 +227,8 @@ impl<S: AsyncRead + Unpin> AsyncRead for CountingStream<S> {
     fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         let before = buf.filled().len();
         let read = Pin::new(&mut self.inner).poll_read(cx, buf);
-        let came = buf.filled().len().saturating_sub(before);
-        self.bytes = self.bytes.saturating_add(u64::try_from(came).unwrap_or(u64::MAX));
+        let received = buf.filled().len().saturating_sub(before);
+        self.bytes = self.bytes.saturating_add(u64::try_from(received).unwrap_or(u64::MAX));
         read
     }
 }
@@ -255,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn each_fault_of_a_certificate_has_its_word() {
+    fn each_certificate_error_has_its_failure() {
         for (fault, failure) in [
             (CertificateError::Expired, WireFailure::TlsExpired),
             (CertificateError::NotValidYet, WireFailure::TlsNotYetValid),
@@ -270,15 +271,15 @@ mod tests {
     }
 
     #[test]
-    fn a_chain_that_is_too_long_is_not_taken_for_another_protocol() {
-        let said = |fault| tls_failure(&TlsError::InvalidMessage(fault)).to_string();
-        assert!(said(InvalidMessage::HandshakePayloadTooLarge).ends_with("is over 64 KiB"));
-        assert!(said(InvalidMessage::CertificatePayloadTooLarge).ends_with("is over 64 KiB"));
-        assert!(said(InvalidMessage::InvalidContentType).ends_with("does not speak TLS"));
+    fn an_oversized_chain_is_not_reported_as_another_protocol() {
+        let detail = |fault| tls_failure(&TlsError::InvalidMessage(fault)).to_string();
+        assert!(detail(InvalidMessage::HandshakePayloadTooLarge).ends_with("is over 64 KiB"));
+        assert!(detail(InvalidMessage::CertificatePayloadTooLarge).ends_with("is over 64 KiB"));
+        assert!(detail(InvalidMessage::InvalidContentType).ends_with("does not speak TLS"));
     }
 
     #[test]
-    fn a_broken_connection_is_told_from_a_broken_handshake() {
+    fn connection_errors_are_distinguished_from_handshake_errors() {
         let kind = |kind: io::ErrorKind| io_failure(&io::Error::from(kind));
         assert_eq!(kind(io::ErrorKind::UnexpectedEof), Some(WireFailure::ClosedEarly));
         assert_eq!(kind(io::ErrorKind::ConnectionReset), Some(WireFailure::Reset));

@@ -69,7 +69,7 @@ fn a_new_connection_sends_what_was_not_acknowledged() {
 }
 
 #[test]
-fn what_is_both_on_disk_and_in_memory_is_sent_once() {
+fn results_on_disk_and_in_memory_are_sent_once() {
     let folder = tempfile::tempdir().unwrap();
     let mut queue = queue(folder.path(), 1);
     push(&mut queue, 5);

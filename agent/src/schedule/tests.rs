@@ -74,7 +74,7 @@ fn every_round_runs_once_at_its_time() {
 }
 
 #[test]
-fn two_places_share_the_rounds_between_them() {
+fn two_agents_share_the_rounds() {
     let half = |turn| Assignment { every: 2, turn, ..assignment(1, 30_000, 0) };
     let mut rounds: Vec<u64> = [half(0), half(1)]
         .into_iter()
@@ -142,7 +142,7 @@ fn a_step_of_the_coordinators_clock_neither_bunches_nor_stops_rounds() {
 }
 
 #[test]
-fn a_round_waits_for_its_slot_and_is_missed_where_that_comes_too_late() {
+fn a_round_waits_for_a_slot_and_is_missed_after_its_deadline() {
     let mut schedule = schedule(vec![assignment(1, 60_000, 0)]);
     let (monitor, at) = (WireMonitorId(1), schedule.next_due_ms().unwrap());
     let round = at.unsigned_abs() / 60_000;
@@ -157,7 +157,7 @@ fn a_round_waits_for_its_slot_and_is_missed_where_that_comes_too_late() {
 }
 
 #[test]
-fn a_monitor_that_still_waits_when_its_next_round_is_due_waits_for_that_and_once() {
+fn a_waiting_monitor_takes_its_newer_round_and_waits_once() {
     let mut schedule = schedule(vec![assignment(1, 8_000, 0)]);
     let (monitor, at) = (WireMonitorId(1), schedule.next_due_ms().unwrap());
     assert_eq!(pool(&mut schedule, at).len(), 1);
@@ -168,7 +168,7 @@ fn a_monitor_that_still_waits_when_its_next_round_is_due_waits_for_that_and_once
 }
 
 #[test]
-fn a_target_that_was_slow_of_late_has_to_answer_in_time_four_times() {
+fn a_slow_target_stays_slow_until_four_timely_responses() {
     let mut schedule = schedule(vec![assignment(1, 60_000, 0)]);
     let mut round = |took_ms| {
         let at = schedule.next_due_ms().unwrap();
@@ -183,7 +183,7 @@ fn a_target_that_was_slow_of_late_has_to_answer_in_time_four_times() {
 }
 
 #[test]
-fn what_waits_is_withdrawn_with_its_monitor_and_stays_over_an_edit_of_it() {
+fn waiting_rounds_are_withdrawn_with_their_monitor_and_survive_an_edit() {
     let mut schedule = schedule(vec![assignment(1, 60_000, 0), assignment(2, 60_000, 0)]);
     let at = schedule.next_due_ms().unwrap();
     begin_due(&mut schedule, at, 0);
@@ -218,7 +218,7 @@ fn a_schedule_names_accounts_once_a_snapshot_does_and_until_a_change_does_not() 
 
 proptest! {
     #[test]
-    fn whatever_the_clock_does_rounds_only_go_up_and_never_overlap(
+    fn rounds_only_increase_and_never_overlap(
         steps in prop::collection::vec((0i64..400_000, any::<bool>()), 1..60),
         interval in 1_000u32..120_000,
         every in 1u32..5,

@@ -45,8 +45,8 @@ async fn handle(shared: Arc<AgentContext>, mut sending: SendStream, receiving: R
     // A closed stream has no priority to set; the write reports it.
     let _ = sending.set_priority(1);
     let mut reader = FrameStreamReader::new(receiving, MAX_FRAME);
-    let ask: WireCheckNow = match timeout(REQUEST_TIMEOUT, reader.next()).await {
-        Ok(Ok(StreamRead::Value(ask))) => ask,
+    let request: WireCheckNow = match timeout(REQUEST_TIMEOUT, reader.next()).await {
+        Ok(Ok(StreamRead::Value(request))) => request,
         Ok(Err(FrameStreamError::Protocol(error))) => {
             tracing::error!(%error, "a check-now cannot be read");
             let _ = sending.reset(VarInt::from_u32(error.close_reason().code()));
@@ -54,34 +54,34 @@ async fn handle(shared: Arc<AgentContext>, mut sending: SendStream, receiving: R
         }
         Ok(Ok(StreamRead::End) | Err(FrameStreamError::Closed)) | Err(_) => return,
     };
-    let result = check(&shared, &ask, &mut sending).await;
-    tracing::debug!(id = ask.id, reason = ?ask.reason, outcome = ?result.report.outcome, "check-now done");
+    let result = check(&shared, &request, &mut sending).await;
+    tracing::debug!(id = request.id, reason = ?request.reason, outcome = ?result.report.outcome, "check-now done");
     if send(&mut sending, &WireCheckNowResponse::Done(Box::new(result)), MAX_FRAME).await.is_ok() {
         // An error means that the stream is closed, and nobody waits for the response.
         let _ = sending.finish();
     }
 }
 
-async fn check(shared: &Arc<AgentContext>, ask: &WireCheckNow, sending: &mut SendStream) -> CheckResult {
+async fn check(shared: &Arc<AgentContext>, request: &WireCheckNow, sending: &mut SendStream) -> CheckResult {
     let started_ms = shared.clock.coordinator_ms();
     let result = |report, age_ms| CheckResult {
-        monitor: ask.monitor,
-        revision: ask.revision,
+        monitor: request.monitor,
+        revision: request.revision,
         round: None,
         started_ms,
         age_ms,
         report,
     };
-    let Some(_asked) = shared.begin_check_now(ask.monitor) else {
+    let Some(_guard) = shared.begin_check_now(request.monitor) else {
         return result(ProbeReport::outcome_only(WireOutcome::Inconclusive(WireOwnFault::Overloaded)), 0);
     };
-    let limit = Duration::from_millis(u64::from(ask.deadline_ms)).min(DEADLINE);
+    let limit = Duration::from_millis(u64::from(request.deadline_ms)).min(DEADLINE);
     let pending = async {
         // If this cannot be sent, sending the result fails too, and that is handled.
         let _ = send(sending, &WireCheckNowResponse::Pending, MAX_FRAME).await;
     };
-    let kept = CheckCache::for_account(shared.schedule().account_of(ask.monitor));
-    let done = run_with_deadline(&ask.spec, &kept, &shared.probe_context, &shared.clock, limit, pending).await;
+    let cache = CheckCache::for_account(shared.schedule().account_of(request.monitor));
+    let done = run_with_deadline(&request.spec, &cache, &shared.probes, &shared.clock, limit, pending).await;
     let age_ms = shared.clock.mono_ms().saturating_sub(done.ended_mono_ms).max(0).unsigned_abs();
     result(done.report, age_ms)
 }

@@ -1,20 +1,19 @@
 //! The control stream: schedule, acknowledgements, clock comparison.
 
+use super::outgoing::{send_frame, send_frames};
 use super::{SessionStop, renewal};
 use crate::clock::{TimeExchange, TimeExchanges};
 use crate::context::AgentContext;
-use crate::wire::{FrameStreamReader, StreamRead, send};
+use crate::wire::{FrameStreamReader, StreamRead};
 use parallax_protocol::ProtocolError;
 use parallax_protocol::assignment::{ScheduleChange, ScheduleChangeAssembler};
 use parallax_protocol::close::CloseReason;
-use parallax_protocol::frame::MAX_FRAME;
 use parallax_protocol::message::{TimeReport, TimeResponse, ToAgent, ToCoordinator, Welcome};
 use parallax_protocol::result::WireOwnFault;
-use quinn::SendStream;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::{mpsc, watch};
-use tokio::time::{Instant, sleep_until, timeout};
+use tokio::time::{Instant, sleep_until};
 
 /// Interval of clock comparisons; after a connect, three in quick succession.
 const COMPARE_INTERVAL: Duration = Duration::from_secs(60);
@@ -46,11 +45,7 @@ pub(super) fn apply_welcome(
         record.mesh = welcome.mesh.clone();
         record.coordinator_ms = welcome.coordinator_ms;
         record.skew_ms = shared.clock.wall_ms().saturating_sub(welcome.coordinator_ms);
-        crate::own_addresses::update_record(
-            shared.probe_context.guard().own_addresses(),
-            record,
-            shared.clock.wall_ms(),
-        );
+        crate::own_addresses::update_record(shared.probes.guard().own_addresses(), record, shared.clock.wall_ms());
         record.clone()
     };
     shared.coordinator_time.set(welcome.coordinator_ms / 1000);
@@ -98,8 +93,8 @@ pub(super) async fn read(
             }
             ToAgent::Time(answer) => {
                 let sent_us = i64::try_from(answer.echo_us).unwrap_or(i64::MAX);
-                let came_us = shared.clock.mono_us();
-                if let Some(exchange) = exchanges.add(sent_us, came_us, answer.coordinator_ms) {
+                let received_us = shared.clock.mono_us();
+                if let Some(exchange) = exchanges.add(sent_us, received_us, answer.coordinator_ms) {
                     adopt_offset(shared, exchange);
                     let skew_ms = shared.clock.skew_ms();
                     let report = TimeReport { skew_ms, round_trip_ms: exchange.round_trip_ms };
@@ -107,8 +102,8 @@ pub(super) async fn read(
                 }
             }
             ToAgent::Renewed(renewed) => send_frames(&to_coordinator, renewal::accept_renewal(shared, renewed)).await?,
-            ToAgent::Authorities(told) => {
-                send_frames(&to_coordinator, renewal::replace_authorities(shared, told)).await?
+            ToAgent::Authorities(trusted) => {
+                send_frames(&to_coordinator, renewal::replace_authorities(shared, trusted)).await?
             }
             ToAgent::RenewRefused { reason } => {
                 *shared.pending_key() = None;
@@ -120,7 +115,7 @@ pub(super) async fn read(
                     _ => tracing::error!(%reason, "the certificate was not renewed"),
                 }
             }
-            ToAgent::ExternalAddress(seen) => crate::own_addresses::add_external_address(shared, seen),
+            ToAgent::ExternalAddress(address) => crate::own_addresses::add_external_address(shared, address),
             ToAgent::Closing { reason } => return Err(SessionStop::Closing(reason)),
             ToAgent::Welcome(_) => {
                 let rule = "may come only once";
@@ -130,33 +125,15 @@ pub(super) async fn read(
     }
 }
 
-/// Writes the other tasks' frames; after a goodbye, ends the stream and the session.
-pub(super) async fn write(
-    mut stream: SendStream,
-    mut outgoing: mpsc::Receiver<ToCoordinator>,
-) -> Result<(), SessionStop> {
-    while let Some(frame) = outgoing.recv().await {
-        let last = frame == ToCoordinator::Goodbye;
-        send(&mut stream, &frame, MAX_FRAME).await?;
-        if last {
-            stream.finish().map_err(|_| SessionStop::StreamClosed)?;
-            // Wait for the peer to receive everything, at most a second.
-            let _ = timeout(Duration::from_secs(1), stream.stopped()).await;
-            return Err(SessionStop::Done);
-        }
-    }
-    Err(SessionStop::StreamClosed)
-}
-
 /// Compares the clocks, and reports the host's faults when they differ from those last seen in `faults`.
 pub(super) async fn report_periodically(
     shared: &AgentContext,
     mut faults: watch::Receiver<Vec<WireOwnFault>>,
     to_coordinator: mpsc::Sender<ToCoordinator>,
 ) -> Result<(), SessionStop> {
-    let begun = Instant::now();
-    let mut first = FIRST_COMPARISONS.into_iter().map(|after| begun + after);
-    let mut next = first.next().unwrap_or(begun);
+    let started = Instant::now();
+    let mut first = FIRST_COMPARISONS.into_iter().map(|after| started + after);
+    let mut next = first.next().unwrap_or(started);
     loop {
         tokio::select! {
             () = sleep_until(next) => {
@@ -176,33 +153,16 @@ fn time_request(shared: &AgentContext) -> ToCoordinator {
     ToCoordinator::TimeRequest { sent_us: u64::try_from(shared.clock.mono_us()).unwrap_or(0) }
 }
 
-async fn send_frames(
-    to_coordinator: &mpsc::Sender<ToCoordinator>,
-    frames: impl IntoIterator<Item = ToCoordinator>,
-) -> Result<(), SessionStop> {
-    for frame in frames {
-        send_frame(to_coordinator, frame).await?;
-    }
-    Ok(())
-}
-
-pub(super) async fn send_frame(
-    to_coordinator: &mpsc::Sender<ToCoordinator>,
-    frame: ToCoordinator,
-) -> Result<(), SessionStop> {
-    to_coordinator.send(frame).await.map_err(|_| SessionStop::StreamClosed)
-}
-
 fn apply(shared: &AgentContext, change: ScheduleChange) -> ToCoordinator {
     let mut schedule = shared.schedule();
-    let (book, revision) = (change.slot_epoch, change.revision);
+    let (slot_epoch, revision) = (change.slot_epoch, change.revision);
     match schedule.apply(change, shared.clock.coordinator_ms()) {
         Ok(()) => {
             tracing::info!(revision, monitors = schedule.len(), "schedule changed");
             drop(schedule);
             shared.remove_unassigned();
             shared.schedule_changed.notify_one();
-            ToCoordinator::ScheduleApplied { slot_epoch: book, revision }
+            ToCoordinator::ScheduleApplied { slot_epoch, revision }
         }
         Err(crate::schedule::BaseMismatch) => ToCoordinator::ScheduleMismatch { current: schedule.version() },
     }

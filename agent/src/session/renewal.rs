@@ -2,13 +2,13 @@
 //! response to an own request, and saved to disk before the coordinator is notified.
 
 use super::SessionStop;
-use super::control::send_frame;
+use super::outgoing::send_frame;
 use crate::context::AgentContext;
 use crate::data_folder::{Membership, validity_of};
 use crate::join::parse_roots;
+use parallax_certs::certificate_fields::BACKDATE;
 use parallax_certs::csr::AgentKey;
 use parallax_certs::identity::AgentIdentity;
-use parallax_certs::issue::BACKDATE;
 use parallax_protocol::message::{RenewedCertificate, ToCoordinator, TrustReport, TrustedAuthorities};
 use rustls_pki_types::CertificateDer;
 use std::time::Duration;
@@ -33,31 +33,31 @@ pub(super) async fn request_when_due(
     // A response to an earlier connection's request never arrives.
     *shared.pending_key() = None;
     let boot = shared.queue().boot().0;
-    let mut ask_from = Instant::now();
-    let mut look = Duration::ZERO;
+    let mut request_from = Instant::now();
+    let mut wait = Duration::ZERO;
     loop {
-        let life = certificate_age(shared).map_or(0, |present| present.seconds);
+        let seconds = certificate_age(shared).map_or(0, |present| present.seconds);
         let part = |share: i64, (shortest, longest): (Duration, Duration)| {
-            Duration::from_secs((life / share).unsigned_abs()).clamp(shortest, longest)
+            Duration::from_secs((seconds / share).unsigned_abs()).clamp(shortest, longest)
         };
         let is_wanted = tokio::select! {
-            () = sleep(look) => Instant::now() >= ask_from && is_due(shared, boot),
+            () = sleep(wait) => Instant::now() >= request_from && is_due(shared, boot),
             () = shared.renewal_wanted.notified() => {
                 sleep(Duration::from_millis(boot % SPREAD_MS)).await;
                 shared.pending_key().is_none()
             }
         };
-        look = part(60, CHECK_INTERVAL);
+        wait = part(60, CHECK_INTERVAL);
         if is_wanted && let Some(csr_der) = request(shared) {
-            ask_from = Instant::now() + part(30, RETRY_INTERVAL);
+            request_from = Instant::now() + part(30, RETRY_INTERVAL);
             send_frame(&to_coordinator, ToCoordinator::Renew { csr_der }).await?;
         }
     }
 }
 
 /// Replaces the trusted authorities; returns the report of the agent's certificate state.
-pub(super) fn replace_authorities(shared: &AgentContext, told: TrustedAuthorities) -> Option<ToCoordinator> {
-    let kept = parse_roots(told.authorities_der).and_then(|roots| {
+pub(super) fn replace_authorities(shared: &AgentContext, trusted: TrustedAuthorities) -> Option<ToCoordinator> {
+    let stored = parse_roots(trusted.authorities_der).and_then(|roots| {
         let mut membership = shared.membership();
         if membership.roots != roots {
             shared.data_folder.store_roots(&roots)?;
@@ -66,11 +66,11 @@ pub(super) fn replace_authorities(shared: &AgentContext, told: TrustedAuthoritie
         }
         Ok(())
     });
-    if let Err(error) = kept {
+    if let Err(error) = stored {
         tracing::error!(%error, "the new authorities are unusable; the present ones stay");
         return None;
     }
-    if told.renew {
+    if trusted.renew {
         shared.renewal_wanted.notify_one();
     }
     trust_report(shared)
@@ -83,12 +83,12 @@ pub(super) fn accept_renewal(shared: &AgentContext, renewed: RenewedCertificate)
         tracing::warn!("ignored a certificate that was not requested");
         return None;
     };
-    let kept = accept_certificate(shared, &key, renewed).and_then(|membership| {
+    let stored = accept_certificate(shared, &key, renewed).and_then(|membership| {
         shared.data_folder.store_membership(&membership)?;
         *shared.membership() = membership;
         Ok(())
     });
-    match kept {
+    match stored {
         Ok(()) => {
             tracing::info!("certificate renewed");
             trust_report(shared)
@@ -107,9 +107,9 @@ struct CertificateAge {
 }
 
 fn certificate_age(shared: &AgentContext) -> Option<CertificateAge> {
-    let life = validity_of(&shared.membership().credentials).ok()?;
-    let issued = life.not_before.saturating_add(BACKDATE);
-    Some(CertificateAge { issued, seconds: life.not_after.saturating_sub(issued).max(0) })
+    let validity = validity_of(&shared.membership().credentials).ok()?;
+    let issued = validity.not_before.saturating_add(BACKDATE);
+    Some(CertificateAge { issued, seconds: validity.not_after.saturating_sub(issued).max(0) })
 }
 
 /// Returns true after two thirds of the certificate's validity and a part of a twelfth that differs from host

@@ -17,11 +17,11 @@ use tokio::time::sleep;
 pub(super) async fn send_all(
     shared: &AgentContext,
     link: &CoordinatorConnection,
-    book: u64,
+    slot_epoch: u64,
     to_coordinator: mpsc::Sender<ToCoordinator>,
 ) -> Result<(), SessionStop> {
     let mut stream = link.connection.open_uni().await.map_err(|_| SessionStop::StreamClosed)?;
-    let mut told: Vec<ResultGap> = Vec::new();
+    let mut reported: Vec<ResultGap> = Vec::new();
     loop {
         let wait = shared.queue().wait_ms();
         match wait.map(|ms| Duration::from_millis(ms.unsigned_abs())) {
@@ -36,25 +36,25 @@ pub(super) async fn send_all(
             },
         }
         let gaps = shared.queue().gaps().to_vec();
-        for gap in gaps.iter().filter(|gap| !told.contains(gap)) {
+        for gap in gaps.iter().filter(|gap| !reported.contains(gap)) {
             to_coordinator.send(ToCoordinator::Gap(*gap)).await.map_err(|_| SessionStop::StreamClosed)?;
         }
-        told = gaps;
-        let Some(batch) = next(shared, book)? else {
+        reported = gaps;
+        let Some(batch) = next(shared, slot_epoch)? else {
             continue;
         };
         send(&mut stream, &ResultFrame::Batch(batch), MAX_FRAME).await?;
     }
 }
 
-fn next(shared: &AgentContext, book: u64) -> Result<Option<ResultBatch>, SessionStop> {
+fn next(shared: &AgentContext, slot_epoch: u64) -> Result<Option<ResultBatch>, SessionStop> {
     let mut queue = shared.queue();
     let schedule = shared.schedule();
     let Some(batch) = queue.next_batch(|monitor| schedule.slot_of(monitor)) else {
         return Ok(None);
     };
-    let same_book = schedule.version().is_some_and(|held| held.slot_epoch == book);
-    let slot_of = |monitor: WireMonitorId| schedule.slot_of(monitor).filter(|_| same_book);
+    let is_same_epoch = schedule.version().is_some_and(|held| held.slot_epoch == slot_epoch);
+    let slot_of = |monitor: WireMonitorId| schedule.slot_of(monitor).filter(|_| is_same_epoch);
     let sent_ms = shared.clock.coordinator_ms();
     ResultBatch::pack(batch.boot, sent_ms, &batch.results, slot_of).map(Some).map_err(SessionStop::ProtocolViolation)
 }

@@ -39,7 +39,7 @@ fn numbers(boot: u64, from: u64, through: u64) -> Vec<(BootId, u64)> {
 }
 
 #[test]
-fn what_was_written_is_there_after_a_restart_with_its_age() {
+fn spooled_results_survive_a_restart_with_their_age() {
     let folder = tempfile::tempdir().unwrap();
     let mut spool = Spool::open(folder.path(), Spool::MIN_LIMIT).unwrap();
     spool.append(BootId(1), &kept(1, 3), CLOCKS).unwrap();
@@ -56,7 +56,7 @@ fn what_was_written_is_there_after_a_restart_with_its_age() {
 }
 
 #[test]
-fn the_oldest_goes_first_and_is_told_as_a_gap() {
+fn the_oldest_is_dropped_first_and_reported_as_a_gap() {
     let folder = tempfile::tempdir().unwrap();
     let mut spool = Spool::open(folder.path(), Spool::MIN_LIMIT).unwrap();
     let mut gaps = Vec::new();
@@ -111,7 +111,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(60))]
 
     #[test]
-    fn damage_costs_only_what_lies_after_it(cut in any::<prop::sample::Index>(), flip in any::<Option<u8>>()) {
+    fn damage_costs_only_the_records_after_it(cut in any::<prop::sample::Index>(), flip in any::<Option<u8>>()) {
         let folder = tempfile::tempdir().unwrap();
         let mut spool = Spool::open(folder.path(), Spool::MIN_LIMIT).unwrap();
         for n in 0..10 {

@@ -228,9 +228,9 @@ impl MiniSession {
     }
 
     /// Sends a request, and returns every response.
-    pub(crate) async fn ask(&self, ask: &WireCheckNow) -> Vec<WireCheckNowResponse> {
+    pub(crate) async fn check_now(&self, request: &WireCheckNow) -> Vec<WireCheckNowResponse> {
         let (mut sending, receiving) = self.connection.open_bi().await.unwrap();
-        sending.write_all(&encode(ask, MAX_FRAME).unwrap()).await.unwrap();
+        sending.write_all(&encode(request, MAX_FRAME).unwrap()).await.unwrap();
         sending.finish().unwrap();
         let mut frames = Frames::new(receiving, MAX_FRAME);
         let mut answers = Vec::new();

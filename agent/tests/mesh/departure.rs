@@ -57,7 +57,7 @@ async fn a_revoked_agent_stops_and_deletes_everything_and_can_join_again() {
 }
 
 #[tokio::test]
-async fn one_that_was_away_is_told_in_a_frame_when_it_comes_back() {
+async fn an_agent_that_was_away_is_notified_in_a_frame_on_its_return() {
     let folder = tempfile::tempdir().unwrap();
     let coordinator = MiniCoordinator::start();
     coordinator.join(&config(folder.path())).await.unwrap();
@@ -68,14 +68,14 @@ async fn one_that_was_away_is_told_in_a_frame_when_it_comes_back() {
     let agent = Agent::start(config(folder.path()));
     let connection = coordinator.connection().await;
     let (mut control, _hello) = connection.accept_bi().await.unwrap();
-    let told = ToAgent::Closing { reason: CloseReason::UnknownAgent };
-    control.write_all(&encode(&told, MAX_FRAME).unwrap()).await.unwrap();
+    let closing = ToAgent::Closing { reason: CloseReason::UnknownAgent };
+    control.write_all(&encode(&closing, MAX_FRAME).unwrap()).await.unwrap();
     assert_eq!(departure_of(agent).await, Departure::Forgotten);
     assert_eq!(left(folder.path()), ["agent.json", "departed", "lock"]);
 }
 
 #[tokio::test]
-async fn a_close_before_the_welcome_may_be_anybodys_and_deletes_nothing() {
+async fn a_close_before_the_welcome_is_unauthenticated_and_deletes_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let coordinator = MiniCoordinator::start();
     coordinator.join(&config(folder.path())).await.unwrap();
@@ -99,11 +99,11 @@ async fn an_agent_stops_when_its_certificate_ends_and_checks_nothing_after_a_sta
     let (agent, session) = at_work(&coordinator, folder.path()).await;
     session.close(CloseReason::ShuttingDown);
     let away = AgentConfig { coordinator: Some("127.0.0.1:9".into()), ..config(folder.path()) };
-    let kept = std::fs::read(folder.path().join("agent/schedule.bin")).unwrap();
+    let stored = std::fs::read(folder.path().join("agent/schedule.bin")).unwrap();
     assert_eq!(departure_of(agent).await, Departure::Expired);
     assert_eq!(left(folder.path()), ["agent.json", "authorities.pem", "credentials.pem", "lock"]);
     // As after a crash: the leftover schedule is not run.
-    std::fs::write(folder.path().join("agent/schedule.bin"), kept).unwrap();
+    std::fs::write(folder.path().join("agent/schedule.bin"), stored).unwrap();
     let agent = Agent::start(away);
     eventually(|| status(folder.path()).is_some()).await;
     assert_eq!(status(folder.path()).unwrap().monitors, 0);
@@ -114,14 +114,14 @@ async fn an_agent_stops_when_its_certificate_ends_and_checks_nothing_after_a_sta
 }
 
 #[tokio::test]
-async fn a_coordinator_whose_clock_steps_past_the_end_suspends_its_agents_and_ends_none() {
+async fn a_coordinator_clock_past_the_expiry_suspends_agents_and_ends_none() {
     const YEAR_MS: i64 = 365 * 86_400_000;
     let folder = tempfile::tempdir().unwrap();
     let coordinator = MiniCoordinator::start();
     coordinator.join(&config(folder.path())).await.unwrap();
     let (agent, mut session) = at_work(&coordinator, folder.path()).await;
-    let asked = session.control_until(|frame| matches!(frame, ToCoordinator::TimeRequest { .. })).await;
-    let ToCoordinator::TimeRequest { sent_us } = asked else { panic!() };
+    let request = session.control_until(|frame| matches!(frame, ToCoordinator::TimeRequest { .. })).await;
+    let ToCoordinator::TimeRequest { sent_us } = request else { panic!() };
     let stepped = TimeResponse { echo_us: sent_us, coordinator_ms: session.hello.wall_ms + YEAR_MS };
     session.send(&ToAgent::Time(stepped)).await;
     eventually(|| !folder.path().join("agent/schedule.bin").exists()).await;

@@ -11,8 +11,8 @@ async fn a_certificate_past_two_thirds_of_its_life_is_renewed_over_the_live_conn
     let before = std::fs::read(folder.path().join("agent/credentials.pem")).unwrap();
     let agent = Agent::start(config(folder.path()));
     let mut session = coordinator.accept(BOOK, vec![]).await;
-    let asked = session.control_until(|frame| matches!(frame, ToCoordinator::Renew { .. })).await;
-    let ToCoordinator::Renew { csr_der } = asked else { panic!() };
+    let request = session.control_until(|frame| matches!(frame, ToCoordinator::Renew { .. })).await;
+    let ToCoordinator::Renew { csr_der } = request else { panic!() };
     let renewed = RenewedCertificate {
         certificates_der: vec![coordinator.issue(&csr_der, 0)],
         authorities_der: vec![coordinator.authority()],
@@ -27,7 +27,7 @@ async fn a_certificate_past_two_thirds_of_its_life_is_renewed_over_the_live_conn
 }
 
 #[tokio::test]
-async fn a_newer_coordinator_is_spoken_to_in_the_version_of_both() {
+async fn a_newer_coordinator_gets_the_common_version() {
     let folder = tempfile::tempdir().unwrap();
     let newer: [&[u8]; 4] = [b"parallax/4", b"parallax/3", b"parallax/2", b"parallax-join/1"];
     let coordinator = MiniCoordinator::with_protocols(&newer);
@@ -39,7 +39,7 @@ async fn a_newer_coordinator_is_spoken_to_in_the_version_of_both() {
 }
 
 #[tokio::test]
-async fn the_address_that_the_coordinator_sees_and_its_own_are_not_checked_and_kept_for_the_next_start() {
+async fn learned_own_addresses_are_not_checked_and_are_stored() {
     let folder = tempfile::tempdir().unwrap();
     let coordinator = MiniCoordinator::with_protocols(&[MESH_V2, JOIN_V1]);
     let closed = AgentConfig { allow_own_host: false, ..config(folder.path()) };
@@ -68,23 +68,23 @@ async fn the_address_that_the_coordinator_sees_and_its_own_are_not_checked_and_k
 }
 
 #[tokio::test]
-async fn the_authorities_that_a_coordinator_tells_of_are_kept_and_a_renewal_follows() {
+async fn announced_authorities_are_stored_and_a_renewal_follows() {
     let folder = tempfile::tempdir().unwrap();
-    let (coordinator, other) = (MiniCoordinator::start(), MiniCoordinator::start());
+    let (coordinator, second) = (MiniCoordinator::start(), MiniCoordinator::start());
     coordinator.join(&config(folder.path())).await.unwrap();
     let agent = Agent::start(config(folder.path()));
     let mut session = coordinator.accept(BOOK, vec![]).await;
     let nonsense = TrustedAuthorities { authorities_der: vec![vec![1, 2, 3]], renew: false };
     session.send(&ToAgent::Authorities(nonsense)).await;
-    let both = vec![coordinator.authority(), other.authority()];
+    let both = vec![coordinator.authority(), second.authority()];
     session.send(&ToAgent::Authorities(TrustedAuthorities { authorities_der: both.clone(), renew: true })).await;
     let held = session.control_until(|frame| matches!(frame, ToCoordinator::TrustReport(_))).await;
     let ToCoordinator::TrustReport(before) = held else { panic!() };
     assert_eq!(before.authorities.len(), 2);
-    let kept = std::fs::read_to_string(folder.path().join("agent/authorities.pem")).unwrap();
-    assert_eq!(kept.matches("BEGIN CERTIFICATE").count(), 2, "saved before it is reported");
-    let asked = session.control_until(|frame| matches!(frame, ToCoordinator::Renew { .. })).await;
-    let ToCoordinator::Renew { csr_der } = asked else { panic!() };
+    let stored = std::fs::read_to_string(folder.path().join("agent/authorities.pem")).unwrap();
+    assert_eq!(stored.matches("BEGIN CERTIFICATE").count(), 2, "saved before it is reported");
+    let request = session.control_until(|frame| matches!(frame, ToCoordinator::Renew { .. })).await;
+    let ToCoordinator::Renew { csr_der } = request else { panic!() };
     let certificates_der = vec![coordinator.issue(&csr_der, 0)];
     session.send(&ToAgent::Renewed(RenewedCertificate { certificates_der, authorities_der: both })).await;
     let held = session.control_until(|frame| matches!(frame, ToCoordinator::TrustReport(_))).await;
@@ -105,7 +105,7 @@ async fn a_coordinator_of_another_authority_gets_nothing() {
 }
 
 #[tokio::test]
-async fn a_refused_token_leaves_nothing_and_says_why() {
+async fn a_refused_token_leaves_nothing_and_reports_the_reason() {
     let folder = tempfile::tempdir().unwrap();
     let coordinator = MiniCoordinator::start();
     coordinator.refuse(CloseReason::TokenUsed);

@@ -84,8 +84,8 @@ fn schedule(revision: u64, spec: WireCheckSpec) -> ToAgent {
 /// Returns the outcome of a check-now.
 async fn outcome(session: &MiniSession, spec: WireCheckSpec) -> WireOutcome {
     let monitor = WireMonitorId(77);
-    let ask = WireCheckNow { id: 1, monitor, revision: 2, spec, reason: CheckReason::Manual, deadline_ms: 5_000 };
-    match session.ask(&ask).await.pop() {
+    let request = WireCheckNow { id: 1, monitor, revision: 2, spec, reason: CheckReason::Manual, deadline_ms: 5_000 };
+    match session.check_now(&request).await.pop() {
         Some(WireCheckNowResponse::Done(done)) => done.report.outcome.clone(),
         other => panic!("{other:?}"),
     }
@@ -97,7 +97,7 @@ async fn held(session: &mut MiniSession, revision: u64) {
 }
 
 #[tokio::test]
-async fn a_host_joins_checks_answers_and_says_goodbye() {
+async fn a_host_joins_runs_checks_responds_and_says_goodbye() {
     let folder = tempfile::tempdir().unwrap();
     let coordinator = MiniCoordinator::start();
     let (_listener, spec) = target().await;
@@ -118,7 +118,7 @@ async fn a_host_joins_checks_answers_and_says_goodbye() {
     assert!(result.report.phases.connect_us.is_some(), "the first result of a revision is sent in full");
     session.send(&ToAgent::Ack(DurabilityMark { boot: first.boot, through: first.through })).await;
 
-    let ask = WireCheckNow {
+    let request = WireCheckNow {
         id: 1,
         monitor: WireMonitorId(77),
         revision: 2,
@@ -126,7 +126,7 @@ async fn a_host_joins_checks_answers_and_says_goodbye() {
         reason: CheckReason::Confirm,
         deadline_ms: 5_000,
     };
-    let answers = session.ask(&ask).await;
+    let answers = session.check_now(&request).await;
     let [WireCheckNowResponse::Done(answer)] = answers.as_slice() else { panic!("{answers:?}") };
     assert_eq!((answer.monitor, answer.round, &answer.report.outcome), (WireMonitorId(77), None, &WireOutcome::Passed));
 
@@ -140,7 +140,7 @@ async fn a_host_joins_checks_answers_and_says_goodbye() {
 }
 
 #[tokio::test]
-async fn what_was_not_acknowledged_comes_again_on_the_next_connection() {
+async fn unacknowledged_results_are_sent_on_the_next_connection() {
     let folder = tempfile::tempdir().unwrap();
     let coordinator = MiniCoordinator::start();
     let (_listener, spec) = target().await;
@@ -161,7 +161,7 @@ async fn what_was_not_acknowledged_comes_again_on_the_next_connection() {
 }
 
 #[tokio::test]
-async fn an_agent_starts_with_the_kept_schedule_and_delivers_what_an_earlier_run_found() {
+async fn an_agent_starts_with_its_stored_schedule_and_sends_earlier_results() {
     let folder = tempfile::tempdir().unwrap();
     let coordinator = MiniCoordinator::start();
     let (_listener, spec) = target().await;
@@ -194,7 +194,7 @@ async fn an_agent_starts_with_the_kept_schedule_and_delivers_what_an_earlier_run
 }
 
 #[tokio::test]
-async fn a_check_that_hangs_is_told_as_pending_and_ends_by_its_deadline() {
+async fn a_hanging_check_is_reported_as_pending_and_ends_by_its_deadline() {
     let folder = tempfile::tempdir().unwrap();
     let coordinator = MiniCoordinator::start();
     // The listener's backlog accepts the connection; the request is never answered.
@@ -211,7 +211,7 @@ async fn a_check_that_hangs_is_told_as_pending_and_ends_by_its_deadline() {
     coordinator.join(&config(folder.path())).await.unwrap();
     let agent = Agent::start(config(folder.path()));
     let session = coordinator.accept(BOOK, vec![]).await;
-    let ask = WireCheckNow {
+    let request = WireCheckNow {
         id: 1,
         monitor: WireMonitorId(1),
         revision: 1,
@@ -219,7 +219,7 @@ async fn a_check_that_hangs_is_told_as_pending_and_ends_by_its_deadline() {
         reason: CheckReason::Sweep,
         deadline_ms: 6_000,
     };
-    let answers = session.ask(&ask).await;
+    let answers = session.check_now(&request).await;
     let [WireCheckNowResponse::Pending, WireCheckNowResponse::Done(done)] = answers.as_slice() else {
         panic!("{answers:?}")
     };
@@ -229,7 +229,7 @@ async fn a_check_that_hangs_is_told_as_pending_and_ends_by_its_deadline() {
 }
 
 #[tokio::test]
-async fn two_hundred_monitors_are_each_checked_every_round_and_told_once() {
+async fn two_hundred_monitors_are_each_checked_every_round_and_reported_once() {
     let folder = tempfile::tempdir().unwrap();
     let coordinator = MiniCoordinator::start();
     let (listener, spec) = target().await;
@@ -292,7 +292,7 @@ async fn two_agents_in_one_process_come_from_their_own_addresses() {
 }
 
 #[tokio::test]
-async fn an_agent_asks_at_once_for_the_time_when_the_coordinators_clock_has_stepped() {
+async fn a_clock_step_is_followed_by_a_time_request_at_once() {
     let folder = tempfile::tempdir().unwrap();
     let coordinator = MiniCoordinator::start();
     let (_listener, spec) = target().await;
@@ -300,15 +300,17 @@ async fn an_agent_asks_at_once_for_the_time_when_the_coordinators_clock_has_step
     let agent = Agent::start(config(folder.path()));
     let mut session = coordinator.accept(BOOK, vec![]).await;
     session.send(&schedule(1, spec)).await;
-    let asks = |frame: &ToCoordinator| matches!(frame, ToCoordinator::TimeRequest { .. });
+    let is_time_request = |frame: &ToCoordinator| matches!(frame, ToCoordinator::TimeRequest { .. });
     // The next regular request would come in a minute.
     for _ in 0..3 {
-        session.control_until(asks).await;
+        session.control_until(is_time_request).await;
     }
     let before = session.batch(|_| Some(WireMonitorId(1 << 80))).await;
     let coordinator_ms = before.sent_ms + 3_600_000;
     session.send(&ToAgent::Time(TimeResponse { echo_us: TimeResponse::UNSOLICITED, coordinator_ms })).await;
-    let ToCoordinator::TimeRequest { sent_us } = session.control_until(asks).await else { panic!("no time request") };
+    let ToCoordinator::TimeRequest { sent_us } = session.control_until(is_time_request).await else {
+        panic!("no time request")
+    };
     session.send(&ToAgent::Time(TimeResponse { echo_us: sent_us, coordinator_ms })).await;
     // Rounds follow the new time as soon as the agent has it.
     loop {

@@ -15,7 +15,7 @@ use rustls_pki_types::{CertificateDer, PrivateKeyDer};
 use tokio::net::TcpListener;
 use tokio_rustls::TlsAcceptor;
 
-use crate::harness::{ScriptedReply, ScriptedServer, net, net_with, net_within, no_resolver, resolver_to};
+use crate::harness::{ScriptedReply, ScriptedServer, no_resolver, probes, probes_with, probes_within, resolver_to};
 
 type Authority = CertifiedIssuer<'static, KeyPair>;
 
@@ -98,14 +98,17 @@ async fn serve(leaf: &Certificate, key: &KeyPair, others: &[CertificateDer<'stat
 async fn look(roots: &[&Authority], port: u16, warn_days: u16) -> ProbeReport {
     let (_zone, resolver) = resolver_to(&["127.0.0.1"]).await;
     let roots: Vec<_> = roots.iter().map(|root| der(root)).collect();
-    let net =
-        net_with(&resolver, DialPolicy { allow_private: true, allow_own_host: true, ..DialPolicy::default() }, &roots);
+    let probes = probes_with(
+        &resolver,
+        DialPolicy { allow_private: true, allow_own_host: true, ..DialPolicy::default() },
+        &roots,
+    );
     let check = WireCertificateCheck { host: HOST.to_owned(), port, warn_days };
-    run(&WireCheckSpec::Certificate(check), &net).await
+    run(&WireCheckSpec::Certificate(check), &probes).await
 }
 
 #[tokio::test]
-async fn a_good_chain_passes_over_both_versions_and_tells_its_end() {
+async fn a_good_chain_passes_over_both_versions_with_its_expiry() {
     let top = root("top");
     let (certificate, key) = issued(&leaf(HOST), &top);
     for ways in [TlsServerMode::Both, TlsServerMode::Only12] {
@@ -118,7 +121,7 @@ async fn a_good_chain_passes_over_both_versions_and_tells_its_end() {
 }
 
 #[tokio::test]
-async fn a_leaf_that_ends_within_the_warning_fails() {
+async fn a_leaf_that_expires_within_warn_days_fails() {
     let top = root("top");
     let (certificate, key) = issued(&leaf(HOST), &top);
     let port = serve(&certificate, &key, &[], TlsServerMode::Both).await;
@@ -128,7 +131,7 @@ async fn a_leaf_that_ends_within_the_warning_fails() {
 }
 
 #[tokio::test]
-async fn a_bad_chain_has_its_word_and_still_tells_its_end() {
+async fn a_bad_chain_fails_with_its_reason_and_reports_the_expiry() {
     let (top, stranger) = (root("top"), root("stranger"));
     let mut expired = leaf(HOST);
     expired.not_after = date_time_ymd(2021, 1, 1);
@@ -204,7 +207,7 @@ async fn an_expired_cross_sign_that_no_path_needs_is_no_fault() {
 }
 
 #[tokio::test]
-async fn a_chain_without_end_is_refused() {
+async fn an_endless_chain_is_refused() {
     let top = root("top");
     let (certificate, key) = issued(&leaf(HOST), &top);
     let others = vec![der(&top); 10];
@@ -214,7 +217,7 @@ async fn a_chain_without_end_is_refused() {
 }
 
 #[tokio::test]
-async fn a_server_that_asks_for_our_certificate_has_shown_its_own() {
+async fn a_server_that_requires_a_client_certificate_is_judged_by_its_own() {
     let top = root("top");
     let (certificate, key) = issued(&leaf(HOST), &top);
     let port = serve(&certificate, &key, &[], TlsServerMode::AsksForOurs).await;
@@ -226,7 +229,7 @@ async fn a_renewed_certificate_is_seen_at_the_next_check() {
     let top = root("top");
     let (certificate, key) = issued(&leaf(HOST), &top);
     let (_zone, resolver) = resolver_to(&["127.0.0.1"]).await;
-    let net = net_with(
+    let probes = probes_with(
         &resolver,
         DialPolicy { allow_private: true, allow_own_host: true, ..DialPolicy::default() },
         &[der(&top)],
@@ -238,27 +241,27 @@ async fn a_renewed_certificate_is_seen_at_the_next_check() {
     for (certificate, key) in [(&certificate, &key), (&renewed, &renewed_key)] {
         let port = serve(certificate, key, &[], TlsServerMode::Both).await;
         let check = WireCertificateCheck { host: HOST.to_owned(), port, warn_days: 14 };
-        ends.push(run(&WireCheckSpec::Certificate(check), &net).await.expires_ms.unwrap());
+        ends.push(run(&WireCheckSpec::Certificate(check), &probes).await.expires_ms.unwrap());
     }
     assert!(ends[1] > ends[0]);
 }
 
 #[tokio::test]
-async fn what_is_no_tls_says_so_and_silence_ends_at_the_limit() {
+async fn a_server_without_tls_is_reported_and_silence_ends_at_the_limit() {
     let plain = ScriptedServer::start(|_| ScriptedReply::ok("hello")).await;
     let port = plain.address.port();
     let at = |host: &str, port| {
         WireCheckSpec::Certificate(WireCertificateCheck { host: host.to_owned(), port, warn_days: 14 })
     };
     // The plain server waits for the end of a request's head.
-    let brief = net_within(std::time::Duration::from_secs(1));
+    let brief = probes_within(std::time::Duration::from_secs(1));
     let report = run(&at("127.0.0.1", port), &brief).await;
     assert_eq!(report.outcome, WireOutcome::Failed(WireFailure::Timeout { phase: WirePhase::Tls }));
     assert_eq!((report.expires_ms, report.latency_ms), (None, None));
 
-    let guarded = net_with(&no_resolver(), DialPolicy::default(), &[]);
+    let guarded = probes_with(&no_resolver(), DialPolicy::default(), &[]);
     let refused = WireOutcome::Failed(WireFailure::AddressNotAllowed { class: AddressClass::Loopback });
     assert_eq!(run(&at("127.0.0.1", port), &guarded).await.outcome, refused);
-    let outcome = run(&at("127.1", port), &net()).await.outcome;
+    let outcome = run(&at("127.1", port), &probes()).await.outcome;
     assert!(matches!(outcome, WireOutcome::Failed(WireFailure::BadTarget { .. })));
 }

@@ -8,14 +8,14 @@ use std::{
     time::Duration,
 };
 
-use parallax_agent::probe::{ProbeContext, run};
+use parallax_agent::probe::{Probes, run};
 use parallax_dial::DialPolicy;
 use parallax_protocol::{
     check::{WireCheckSpec, WireComponentCheck},
     result::{ProbeReport, VendorState, WireFailure, WireOutcome, WireOwnFault},
 };
 
-use crate::harness::{ScriptedReply, ScriptedServer, net, net_with, no_resolver};
+use crate::harness::{ScriptedReply, ScriptedServer, no_resolver, probes, probes_with};
 
 const STATUSPAGE: &str = include_str!("../fixtures/vendor/statuspage/partial.json");
 const DEGRADED: &str = include_str!("../fixtures/vendor/statuspage/degraded_in_group.json");
@@ -24,9 +24,9 @@ const INSTATUS: &str = include_str!("../fixtures/vendor/instatus/fine.summary.js
 const INSTATUS_LIST: &str = include_str!("../fixtures/vendor/instatus/list.components.json");
 const BETTERSTACK: &str = include_str!("../fixtures/vendor/betterstack/downtime.json");
 
-async fn look(net: &ProbeContext, url: &str, component: Option<&str>) -> ProbeReport {
+async fn look(probes: &Probes, url: &str, component: Option<&str>) -> ProbeReport {
     let check = WireComponentCheck { vendor_url: url.to_owned(), component: component.map(str::to_owned) };
-    run(&WireCheckSpec::Component(check), net).await
+    run(&WireCheckSpec::Component(check), probes).await
 }
 
 /// Starts a page with these documents, and HTML with status 200 at every other address, as is common.
@@ -42,7 +42,7 @@ async fn page(documents: &'static [(&'static str, &'static str)]) -> ScriptedSer
 #[tokio::test]
 async fn each_product_is_recognised_by_its_shape() {
     let server = page(&[("/api/v2/summary.json", STATUSPAGE)]).await;
-    let report = look(&net(), &server.url("/history"), None).await;
+    let report = look(&probes(), &server.url("/history"), None).await;
     assert_eq!(report.outcome, WireOutcome::Failed(WireFailure::VendorOutage));
     let reading = report.vendor.unwrap();
     assert_eq!(reading.state, VendorState::PartialOutage);
@@ -51,17 +51,17 @@ async fn each_product_is_recognised_by_its_shape() {
     assert_eq!(report.status_code, None);
 
     let server = page(&[("/summary.json", INSTATUS), ("/v2/components.json", INSTATUS_LIST)]).await;
-    let net = net();
-    assert_eq!(look(&net, &server.url("/"), None).await.outcome, WireOutcome::Passed);
-    let report = look(&net, &server.url("/"), Some("Core / API")).await;
+    let probes = probes();
+    assert_eq!(look(&probes, &server.url("/"), None).await.outcome, WireOutcome::Passed);
+    let report = look(&probes, &server.url("/"), Some("Core / API")).await;
     assert_eq!(report.outcome, WireOutcome::Failed(WireFailure::VendorOutage));
 
     let server = page(&[("/index.json", BETTERSTACK)]).await;
-    let report = look(&net, &server.url("/"), Some("API")).await;
+    let report = look(&probes, &server.url("/"), Some("API")).await;
     assert_eq!(report.outcome, WireOutcome::Failed(WireFailure::VendorOutage));
 
     let server = page(&[("/acme/api/status/summary.json", OPENSTATUS)]).await;
-    let at_once = net.with_full_page_detection();
+    let at_once = probes.with_full_page_detection();
     let report = look(&at_once, &server.url("/acme"), Some("api")).await;
     assert_eq!(report.outcome, WireOutcome::Passed);
     assert_eq!(report.vendor.unwrap().state, VendorState::Maintenance);
@@ -76,26 +76,26 @@ fn why(outcome: &WireOutcome) -> &str {
 }
 
 #[tokio::test]
-async fn degraded_passes_and_says_so() {
+async fn degraded_passes_and_is_reported() {
     let server = page(&[("/api/v2/summary.json", DEGRADED)]).await;
-    let report = look(&net(), &server.url("/"), Some("Frankfurt")).await;
+    let report = look(&probes(), &server.url("/"), Some("Frankfurt")).await;
     assert_eq!(report.outcome, WireOutcome::Passed);
     assert_eq!(report.vendor.unwrap().state, VendorState::Degraded);
 }
 
 #[tokio::test]
-async fn what_can_not_be_read_or_is_not_there_accuses_nobody() {
+async fn unreadable_or_missing_components_are_inconclusive() {
     let server = page(&[]).await;
-    let outcome = look(&net(), &server.url("/"), None).await.outcome;
+    let outcome = look(&probes(), &server.url("/"), None).await.outcome;
     assert!(matches!(outcome, WireOutcome::Inconclusive(WireOwnFault::VendorUnreadable { .. })), "{outcome:?}");
 
     let server = page(&[("/api/v2/summary.json", STATUSPAGE)]).await;
-    let outcome = look(&net(), &server.url("/"), Some("Tokyo")).await.outcome;
+    let outcome = look(&probes(), &server.url("/"), Some("Tokyo")).await.outcome;
     assert!(why(&outcome).starts_with("no component \"Tokyo\"; it has \""), "{outcome:?}");
-    let outcome = look(&net(), &server.url("/"), Some("Frankfort")).await.outcome;
+    let outcome = look(&probes(), &server.url("/"), Some("Frankfort")).await.outcome;
     assert_eq!(why(&outcome), "no component \"Frankfort\"; similar: \"Frankfurt\"");
 
-    for (reply, words) in [
+    for (reply, text) in [
         (ScriptedReply::ok("<!doctype html><p>All systems operational"), "HTML instead of JSON"),
         (ScriptedReply::ok("{\"ok\":true}"), "its JSON is of another form"),
         (ScriptedReply::ok("fine"), "its answer is not JSON"),
@@ -103,26 +103,26 @@ async fn what_can_not_be_read_or_is_not_there_accuses_nobody() {
         (ScriptedReply::status(403), "it answers with status 403"),
     ] {
         let server = ScriptedServer::start(move |_| reply.clone()).await;
-        let outcome = look(&net().with_full_page_detection(), &server.url("/"), None).await.outcome;
-        assert_eq!(why(&outcome), format!("no known kind of status page ({words})"));
+        let outcome = look(&probes().with_full_page_detection(), &server.url("/"), None).await.outcome;
+        assert_eq!(why(&outcome), format!("no known kind of status page ({text})"));
     }
 
     let server = ScriptedServer::start(|_| ScriptedReply::status(503)).await;
-    let outcome = look(&net(), &server.url("/"), None).await.outcome;
+    let outcome = look(&probes(), &server.url("/"), None).await.outcome;
     assert_eq!(why(&outcome), "it answers with status 503");
     assert_eq!(server.requests().len(), 1, "a failing server gets no further requests");
 
-    let outcome = look(&net(), "ftp://status.example", None).await.outcome;
+    let outcome = look(&probes(), "ftp://status.example", None).await.outcome;
     assert!(matches!(outcome, WireOutcome::Failed(WireFailure::BadTarget { .. })));
 }
 
 #[tokio::test]
-async fn all_who_follow_a_page_share_one_reading() {
+async fn monitors_of_a_page_share_one_reading() {
     let server = page(&[("/api/v2/summary.json", STATUSPAGE)]).await;
-    let net = net();
+    let probes = probes();
     let looks = ["Frankfurt", "Web", "Frankfurt", "Nowhere"].map(|component| {
-        let (net, url) = (net.clone(), server.url("/"));
-        tokio::spawn(async move { look(&net, &url, Some(component)).await.outcome })
+        let (probes, url) = (probes.clone(), server.url("/"));
+        tokio::spawn(async move { look(&probes, &url, Some(component)).await.outcome })
     });
     let mut outcomes = Vec::new();
     for look in looks {
@@ -136,9 +136,9 @@ async fn all_who_follow_a_page_share_one_reading() {
 }
 
 #[tokio::test]
-async fn a_page_is_asked_whether_it_has_changed() {
-    let asked = Arc::new(AtomicUsize::new(0));
-    let count = Arc::clone(&asked);
+async fn a_page_is_fetched_conditionally() {
+    let requests = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&requests);
     let server = ScriptedServer::start(move |request| {
         if request.contains("if-none-match: \"v1\"") {
             count.fetch_add(1, Ordering::SeqCst);
@@ -148,19 +148,19 @@ async fn a_page_is_asked_whether_it_has_changed() {
         ScriptedReply::text(&format!("{head}{STATUSPAGE}"))
     })
     .await;
-    let net = net().with_pages_fresh_for(Duration::ZERO);
+    let probes = probes().with_page_lifetime(Duration::ZERO);
     for _ in 0..3 {
-        let report = look(&net, &server.url("/"), None).await;
+        let report = look(&probes, &server.url("/"), None).await;
         assert_eq!(report.outcome, WireOutcome::Failed(WireFailure::VendorOutage), "{report:?}");
     }
-    assert_eq!(asked.load(Ordering::SeqCst), 2);
+    assert_eq!(requests.load(Ordering::SeqCst), 2);
     assert_eq!(server.requests().len(), 3);
 }
 
 #[tokio::test]
-async fn the_guard_holds_for_pages_and_where_they_send_us() {
+async fn the_guard_covers_pages_and_their_redirects() {
     let inner = page(&[("/api/v2/summary.json", STATUSPAGE)]).await;
-    let guarded = net_with(&no_resolver(), DialPolicy::default(), &[]);
+    let guarded = probes_with(&no_resolver(), DialPolicy::default(), &[]);
     let outcome = look(&guarded, &inner.url("/"), None).await.outcome;
     assert!(matches!(outcome, WireOutcome::Inconclusive(WireOwnFault::VendorUnreadable { .. })), "{outcome:?}");
 
@@ -168,7 +168,7 @@ async fn the_guard_holds_for_pages_and_where_they_send_us() {
     let outer = ScriptedServer::start(move |_| ScriptedReply::redirect(302, &to)).await;
     let deny = vec!["127.0.0.2".parse().unwrap()];
     let policy = DialPolicy { allow_private: true, allow_own_host: true, deny, ..DialPolicy::default() };
-    let outcome = look(&net_with(&no_resolver(), policy, &[]), &outer.url("/"), None).await.outcome;
+    let outcome = look(&probes_with(&no_resolver(), policy, &[]), &outer.url("/"), None).await.outcome;
     assert!(matches!(outcome, WireOutcome::Inconclusive(WireOwnFault::VendorUnreadable { .. })), "{outcome:?}");
     assert!(inner.requests().is_empty());
 }
@@ -181,7 +181,7 @@ const KUMA_PAGE: &[(&str, &str)] =
     &[("/api/entry-page", ENTRY), ("/api/status-page/acme", KUMA), ("/api/status-page/heartbeat/acme", BEATS)];
 
 #[tokio::test]
-async fn a_page_of_two_documents_is_read_once_for_all_and_asked_whether_each_has_changed() {
+async fn a_page_of_two_documents_is_shared_and_fetched_conditionally() {
     let server = ScriptedServer::start(|request| {
         let path = request.split(' ').nth(1).unwrap();
         let Some((_, document)) = KUMA_PAGE.iter().find(|(at, _)| *at == path) else {
@@ -196,7 +196,7 @@ async fn a_page_of_two_documents_is_read_once_for_all_and_asked_whether_each_has
     })
     .await;
     let url = server.url("/status/acme");
-    let shared = net();
+    let shared = probes();
     for (component, outcome) in [
         (Some("Core / API"), WireOutcome::Failed(WireFailure::VendorOutage)),
         (Some("Web"), WireOutcome::Passed),
@@ -209,7 +209,7 @@ async fn a_page_of_two_documents_is_read_once_for_all_and_asked_whether_each_has
     assert_eq!(server.requests().len(), 2, "its address determines its kind");
     assert_eq!(shared.vendor_product(&url), Some("Uptime Kuma"));
 
-    let eager = net().with_pages_fresh_for(Duration::ZERO);
+    let eager = probes().with_page_lifetime(Duration::ZERO);
     for _ in 0..2 {
         let outcome = look(&eager, &url, Some("Core / API")).await.outcome;
         assert_eq!(outcome, WireOutcome::Failed(WireFailure::VendorOutage));
@@ -220,29 +220,29 @@ async fn a_page_of_two_documents_is_read_once_for_all_and_asked_whether_each_has
 }
 
 #[tokio::test]
-async fn an_unknown_page_is_tried_a_few_requests_at_a_time_and_then_remembered() {
+async fn an_unknown_page_is_detected_over_several_checks() {
     let server = page(KUMA_PAGE).await;
-    let net = net().with_pages_fresh_for(Duration::ZERO);
-    let mut asked = 0;
+    let probes = probes().with_page_lifetime(Duration::ZERO);
+    let mut requests = 0;
     let mut rounds = 0;
-    while net.vendor_product(&server.url("/")).is_none() {
-        let outcome = look(&net, &server.url("/"), Some("Core / API")).await.outcome;
+    while probes.vendor_product(&server.url("/")).is_none() {
+        let outcome = look(&probes, &server.url("/"), Some("Core / API")).await.outcome;
         let now = server.requests().len();
         rounds += 1;
         assert!(rounds <= 4, "{outcome:?}");
-        if net.vendor_product(&server.url("/")).is_none() {
+        if probes.vendor_product(&server.url("/")).is_none() {
             assert!(matches!(outcome, WireOutcome::Inconclusive(WireOwnFault::VendorUnreadable { .. })), "{outcome:?}");
-            assert!(now - asked <= 4, "{} requests in one round", now - asked);
+            assert!(now - requests <= 4, "{} requests in one round", now - requests);
         } else {
             assert_eq!(outcome, WireOutcome::Failed(WireFailure::VendorOutage));
         }
-        asked = now;
+        requests = now;
     }
-    look(&net, &server.url("/"), None).await;
-    assert_eq!(server.requests().len() - asked, 2, "the two documents and nothing else");
+    look(&probes, &server.url("/"), None).await;
+    assert_eq!(server.requests().len() - requests, 2, "the two documents and nothing else");
 
     let robot = page(&[("/api/getMonitorList/x?page=1", ROBOT)]).await;
-    let once = self::net().with_full_page_detection();
+    let once = self::probes().with_full_page_detection();
     let outcome = look(&once, &robot.url("/"), Some("API")).await.outcome;
     assert_eq!(outcome, WireOutcome::Failed(WireFailure::VendorOutage));
     assert_eq!(once.vendor_product(&robot.url("/")), Some("UptimeRobot"));
@@ -263,7 +263,7 @@ async fn the_second_document_is_sent_nowhere_that_the_guard_refuses() {
         deny: vec!["127.0.0.2".parse().unwrap()],
         ..DialPolicy::default()
     };
-    let guarded = net_with(&no_resolver(), policy, &[]);
+    let guarded = probes_with(&no_resolver(), policy, &[]);
     let outcome = look(&guarded, &outer.url("/status/acme"), None).await.outcome;
     assert!(matches!(outcome, WireOutcome::Inconclusive(WireOwnFault::VendorUnreadable { .. })), "{outcome:?}");
     assert!(inner.requests().is_empty());
@@ -276,7 +276,7 @@ async fn a_document_beyond_its_bound_is_not_read() {
         ScriptedReply::ok(&format!("{padding}{STATUSPAGE}"))
     })
     .await;
-    let outcome = look(&net(), &server.url("/"), None).await.outcome;
+    let outcome = look(&probes(), &server.url("/"), None).await.outcome;
     assert!(matches!(outcome, WireOutcome::Inconclusive(WireOwnFault::VendorUnreadable { .. })), "{outcome:?}");
 }
 
@@ -290,35 +290,35 @@ fn tagged(request: &str, document: &str, tag: usize) -> ScriptedReply {
 }
 
 #[tokio::test]
-async fn of_a_large_page_as_much_is_kept_as_monitors_ask_for() {
+async fn only_requested_readings_of_a_large_page_are_cached() {
     let filler = (0..3_000).map(|n| format!(r#"{{"name":"filler {n}","status":"operational"}},"#));
     let large =
         STATUSPAGE.replacen("\"components\": [", &format!("\"components\": [{}", filler.collect::<String>()), 1);
     assert!(large.len() > STATUSPAGE.len() + 100_000);
     let server = ScriptedServer::start(move |request| tagged(request, &large, 1)).await;
-    let (url, net) = (server.url("/"), net());
+    let (url, probes) = (server.url("/"), probes());
     let down = WireOutcome::Failed(WireFailure::VendorOutage);
-    assert_eq!(look(&net, &url, Some("Frankfurt")).await.outcome, down);
-    assert_eq!(look(&net, &url, Some("Web")).await.outcome, WireOutcome::Passed);
+    assert_eq!(look(&probes, &url, Some("Frankfurt")).await.outcome, down);
+    assert_eq!(look(&probes, &url, Some("Web")).await.outcome, WireOutcome::Passed);
     assert_eq!(server.requests().len(), 2, "a component without a request was not cached");
     for (component, outcome) in [("frankfurt", &down), ("Web", &WireOutcome::Passed), ("Frankfurt", &down)] {
-        assert_eq!(look(&net, &url, Some(component)).await.outcome, *outcome, "{component}");
+        assert_eq!(look(&probes, &url, Some(component)).await.outcome, *outcome, "{component}");
     }
-    let missing = look(&net, &url, Some("Nowhere")).await.outcome;
-    assert_eq!(look(&net, &url, Some("Nowhere")).await.outcome, missing);
+    let missing = look(&probes, &url, Some("Nowhere")).await.outcome;
+    assert_eq!(look(&probes, &url, Some("Nowhere")).await.outcome, missing);
     assert!(why(&missing).starts_with("no component \"Nowhere\"; it has \""), "{missing:?}");
     assert_eq!(server.requests().len(), 3);
 
-    let eager = self::net().with_pages_fresh_for(Duration::ZERO);
+    let eager = self::probes().with_page_lifetime(Duration::ZERO);
     for component in ["Frankfurt", "Frankfurt", "Web", "Frankfurt"] {
         look(&eager, &url, Some(component)).await;
     }
-    let asked = server.requests()[3..].iter().map(|it| it.contains("if-none-match")).collect::<Vec<_>>();
-    assert_eq!(asked, [false, true, false, true], "conditional requests only serve known components");
+    let requests = server.requests()[3..].iter().map(|it| it.contains("if-none-match")).collect::<Vec<_>>();
+    assert_eq!(requests, [false, true, false, true], "conditional requests only serve known components");
 }
 
 #[tokio::test]
-async fn a_page_of_which_one_document_has_changed_is_read_whole() {
+async fn a_page_with_one_changed_document_is_read_completely() {
     let is_bad = Arc::new(AtomicUsize::new(0));
     let state = Arc::clone(&is_bad);
     let server = ScriptedServer::start(move |request| {
@@ -333,9 +333,9 @@ async fn a_page_of_which_one_document_has_changed_is_read_whole() {
         }
     })
     .await;
-    let net = net().with_pages_fresh_for(Duration::ZERO);
+    let probes = probes().with_page_lifetime(Duration::ZERO);
     let url = server.url("/status/acme");
-    let outcome = async || look(&net, &url, Some("Core / API")).await.outcome;
+    let outcome = async || look(&probes, &url, Some("Core / API")).await.outcome;
     assert_eq!(outcome().await, WireOutcome::Passed);
     assert_eq!(outcome().await, WireOutcome::Passed);
     is_bad.store(1, Ordering::SeqCst);

@@ -9,7 +9,7 @@ use parallax_protocol::{
     result::{WireFailure, WireOutcome},
 };
 
-use crate::harness::{ScriptedReply, ScriptedServer, keyword, net};
+use crate::harness::{ScriptedReply, ScriptedServer, keyword, probes};
 
 fn gzip(text: &[u8]) -> Vec<u8> {
     let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
@@ -23,13 +23,13 @@ fn coded(head: &str, body: &[u8]) -> ScriptedReply {
     ScriptedReply::Pieces(vec![head.into_bytes(), first.to_vec(), second.to_vec()])
 }
 
-async fn outcome(reply: ScriptedReply, word: &str, mode: WireKeywordMode) -> WireOutcome {
+async fn outcome(reply: ScriptedReply, text: &str, mode: WireKeywordMode) -> WireOutcome {
     let server = ScriptedServer::start(move |_| reply.clone()).await;
-    run(&keyword(&server.url("/"), word, mode), &net()).await.outcome
+    run(&keyword(&server.url("/"), text, mode), &probes()).await.outcome
 }
 
 #[tokio::test]
-async fn a_coded_body_is_looked_through_as_its_text() {
+async fn a_coded_body_is_searched_after_decoding() {
     let body = [gzip(b"all is "), gzip(b"fine here")].concat();
     let reply = coded("content-encoding: gzip", &body);
     assert_eq!(outcome(reply.clone(), "is fine", WireKeywordMode::Present).await, WireOutcome::Passed);
@@ -40,7 +40,7 @@ async fn a_coded_body_is_looked_through_as_its_text() {
 }
 
 #[tokio::test]
-async fn a_coding_that_can_not_be_undone_is_no_pass_in_either_mode() {
+async fn an_undecodable_body_passes_in_neither_keyword_mode() {
     for mode in [WireKeywordMode::Present, WireKeywordMode::Absent] {
         let failed = WireOutcome::Failed(WireFailure::BodyUndecodable);
         let cut_short = coded("content-encoding: gzip", &gzip(b"fine")[..8]);
@@ -50,7 +50,7 @@ async fn a_coding_that_can_not_be_undone_is_no_pass_in_either_mode() {
 }
 
 #[tokio::test]
-async fn a_token_that_names_no_coding_changes_nothing() {
+async fn an_empty_coding_token_is_ignored() {
     for token in ["UTF-8", "none", "aws-chunked", "identity", "exi", "", "\"gzip\""] {
         let reply = coded(&format!("content-encoding: {token}"), b"all is fine");
         assert_eq!(outcome(reply, "fine", WireKeywordMode::Present).await, WireOutcome::Passed, "{token}");
@@ -60,7 +60,7 @@ async fn a_token_that_names_no_coding_changes_nothing() {
 }
 
 #[tokio::test]
-async fn a_bomb_is_a_body_that_is_too_large() {
+async fn a_decompression_bomb_is_a_body_that_is_too_large() {
     let bomb = [b"start".as_slice(), &vec![b' '; 32 * 1024 * 1024], b"end"].concat();
     let reply = coded("content-encoding: gzip", &gzip(&bomb));
     assert_eq!(outcome(reply.clone(), "start", WireKeywordMode::Present).await, WireOutcome::Passed);
@@ -70,7 +70,7 @@ async fn a_bomb_is_a_body_that_is_too_large() {
 }
 
 #[tokio::test]
-async fn the_characters_are_those_the_answer_names() {
+async fn the_responses_charset_is_used() {
     let named = coded("content-type: text/plain; charset=iso-8859-1", b"gr\xfc\xdfe");
     assert_eq!(outcome(named, "gr\u{fc}\u{df}e", WireKeywordMode::Present).await, WireOutcome::Passed);
     let within = coded("content-type: text/html", b"<meta charset=windows-1252><p>gr\xfc\xdfe");

@@ -17,7 +17,7 @@ use parallax_protocol::{
 };
 
 use crate::{
-    harness::net_with,
+    harness::probes_with,
     scripted_zone::{A, AAAA, CNAME, MX, NS, ScriptedZone, TXT, ZoneAnswer, ZoneQuery, exchange, name, text},
 };
 
@@ -32,9 +32,9 @@ async fn ask_within(
     expect: Option<&str>,
     limit: Duration,
 ) -> ProbeReport {
-    let net = net_with(&zone.resolver(), DialPolicy::default(), &[]).with_limit(limit);
+    let probes = probes_with(&zone.resolver(), DialPolicy::default(), &[]).with_limit(limit);
     let check = WireDnsCheck { host: host.to_owned(), record, expect: expect.map(str::to_owned) };
-    run(&WireCheckSpec::Dns(check), &net).await
+    run(&WireCheckSpec::Dns(check), &probes).await
 }
 
 fn site(question: &ZoneQuery) -> ZoneAnswer {
@@ -50,7 +50,7 @@ fn site(question: &ZoneQuery) -> ZoneAnswer {
 }
 
 #[tokio::test]
-async fn every_type_is_asked_for_and_any_answer_may_fit() {
+async fn every_record_type_is_queried_and_any_answer_may_match() {
     let zone = ScriptedZone::start(site).await;
     for (record, expect) in [
         (WireRecordType::A, "192.0.2.2"),
@@ -64,8 +64,8 @@ async fn every_type_is_asked_for_and_any_answer_may_fit() {
         assert_eq!(report.outcome, WireOutcome::Passed, "{record:?}");
         assert!(report.latency_ms.is_some() && report.phases.dns_us.is_some());
         assert_eq!(ask(&zone, "example.com", record, None).await.outcome, WireOutcome::Passed, "{record:?}");
-        let other = ask(&zone, "example.com", record, Some("elsewhere")).await.outcome;
-        assert!(matches!(other, WireOutcome::Failed(WireFailure::DnsMismatch { .. })), "{record:?}: {other:?}");
+        let mismatch = ask(&zone, "example.com", record, Some("elsewhere")).await.outcome;
+        assert!(matches!(mismatch, WireOutcome::Failed(WireFailure::DnsMismatch { .. })), "{record:?}: {mismatch:?}");
     }
     let got = ShortText::new("ns1.example, ns2.example");
     let report = ask(&zone, "example.com", WireRecordType::Ns, Some("ns3")).await;
@@ -84,7 +84,7 @@ async fn the_root_has_name_servers() {
 }
 
 #[tokio::test]
-async fn each_way_to_have_no_answer_has_its_word() {
+async fn each_failed_query_has_its_failure() {
     let zone = ScriptedZone::start(|question| match question.name.as_str() {
         // The root's name servers: the resolver works.
         "" => ZoneAnswer::Records(vec![(NS, name("a.root-servers.net"))]),
@@ -114,7 +114,7 @@ async fn each_way_to_have_no_answer_has_its_word() {
 }
 
 #[tokio::test]
-async fn a_resolver_that_answers_nobody_accuses_nobody() {
+async fn a_dead_resolver_is_no_fault_of_the_name() {
     let zone = ScriptedZone::start(|_| ZoneAnswer::Code(2)).await;
     let report = ask(&zone, "example.com", WireRecordType::A, None).await;
     // The root is answered with an error too.
@@ -122,7 +122,7 @@ async fn a_resolver_that_answers_nobody_accuses_nobody() {
 }
 
 #[tokio::test]
-async fn a_long_answer_comes_by_tcp() {
+async fn a_long_answer_arrives_over_tcp() {
     let zone = ScriptedZone::start(|question| {
         if !question.is_tcp {
             return ZoneAnswer::CutShort;
@@ -137,22 +137,22 @@ async fn a_long_answer_comes_by_tcp() {
 }
 
 #[tokio::test]
-async fn nothing_is_remembered_between_checks() {
-    let asked = AtomicUsize::new(0);
+async fn nothing_is_cached_between_checks() {
+    let query_count = AtomicUsize::new(0);
     let zone = ScriptedZone::start(move |_| {
-        let last = if asked.fetch_add(1, Ordering::SeqCst) == 0 { 1 } else { 2 };
+        let last = if query_count.fetch_add(1, Ordering::SeqCst) == 0 { 1 } else { 2 };
         ZoneAnswer::Records(vec![(A, vec![192, 0, 2, last])])
     })
     .await;
-    let net = net_with(&zone.resolver(), DialPolicy::default(), &[]);
+    let probes = probes_with(&zone.resolver(), DialPolicy::default(), &[]);
     for expect in ["192.0.2.1", "192.0.2.2"] {
         let check = WireDnsCheck { host: "a.example".into(), record: WireRecordType::A, expect: Some(expect.into()) };
-        assert_eq!(run(&WireCheckSpec::Dns(check), &net).await.outcome, WireOutcome::Passed, "{expect}");
+        assert_eq!(run(&WireCheckSpec::Dns(check), &probes).await.outcome, WireOutcome::Passed, "{expect}");
     }
 }
 
 #[tokio::test]
-async fn what_is_no_name_is_not_asked_for() {
+async fn invalid_names_are_not_queried() {
     let zone = ScriptedZone::start(site).await;
     for host in ["192.0.2.1", "::1", "", "a b"] {
         let outcome = ask(&zone, host, WireRecordType::A, None).await.outcome;
@@ -161,9 +161,9 @@ async fn what_is_no_name_is_not_asked_for() {
 }
 
 #[tokio::test]
-async fn what_a_resolver_knows_of_private_networks_is_no_answer_unless_they_are_allowed() {
-    let asked = Arc::new(AtomicUsize::new(0));
-    let count = Arc::clone(&asked);
+async fn private_records_are_dropped_unless_private_targets_are_allowed() {
+    let query_count = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&query_count);
     let zone = ScriptedZone::start(move |question| {
         count.fetch_add(1, Ordering::SeqCst);
         ZoneAnswer::Records(match (question.name.as_str(), question.kind) {
@@ -198,15 +198,15 @@ async fn what_a_resolver_knows_of_private_networks_is_no_answer_unless_they_are_
     assert_eq!(ask(&zone, "both.example", WireRecordType::A, Some("10.1")).await.outcome, got("192.0.2.1"));
     assert_eq!(ask(&zone, "both.example", WireRecordType::Mx, Some("corp")).await.outcome, got("10 mx.example"));
 
-    let before = asked.load(Ordering::SeqCst);
+    let before = query_count.load(Ordering::SeqCst);
     for host in ["vault.internal", "nas.local", "a.home.arpa", "1.0.10.in-addr.arpa", "db.corp", "localhost"] {
         let outcome = ask(&zone, host, WireRecordType::Txt, Some("v")).await.outcome;
         let class = AddressClass::Private;
         assert_eq!(outcome, WireOutcome::Failed(WireFailure::AddressNotAllowed { class }), "{host}");
     }
-    assert_eq!(asked.load(Ordering::SeqCst), before, "such names are not queried");
+    assert_eq!(query_count.load(Ordering::SeqCst), before, "such names are not queried");
 
-    let open = net_with(&zone.resolver(), DialPolicy { allow_private: true, ..DialPolicy::default() }, &[]);
+    let open = probes_with(&zone.resolver(), DialPolicy { allow_private: true, ..DialPolicy::default() }, &[]);
     for (host, record, expect) in
         [("inner.example", WireRecordType::A, "10.1.2.3"), ("nas.local", WireRecordType::Cname, "vault.internal")]
     {

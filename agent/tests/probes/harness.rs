@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-use parallax_agent::probe::{ProbeContext, net};
+use parallax_agent::probe::{Probes, roots as web_roots};
 use parallax_dial::{
     DialGuard, DialPolicy, DnsResolver,
     stub::{StubAnswer, StubServer},
@@ -19,21 +19,21 @@ use tokio::{
 };
 
 /// Creates probe resources with a limit that a healthy check never reaches.
-pub(crate) fn net() -> ProbeContext {
-    net_within(Duration::from_secs(10))
+pub(crate) fn probes() -> Probes {
+    probes_within(Duration::from_secs(10))
 }
 
-pub(crate) fn net_within(limit: Duration) -> ProbeContext {
-    net_with(&no_resolver(), DialPolicy { allow_private: true, allow_own_host: true, ..DialPolicy::default() }, &[])
+pub(crate) fn probes_within(limit: Duration) -> Probes {
+    probes_with(&no_resolver(), DialPolicy { allow_private: true, allow_own_host: true, ..DialPolicy::default() }, &[])
         .with_limit(limit)
 }
 
-pub(crate) fn net_with(
+pub(crate) fn probes_with(
     resolver: &DnsResolver,
     policy: DialPolicy,
     roots: &[rustls_pki_types::CertificateDer<'_>],
-) -> ProbeContext {
-    ProbeContext::new(DialGuard::new(resolver.clone(), policy), net::roots(roots).unwrap()).unwrap()
+) -> Probes {
+    Probes::new(DialGuard::new(resolver.clone(), policy), web_roots(roots).unwrap()).unwrap()
 }
 
 /// Returns a resolver for checks that resolve no name.
@@ -61,8 +61,8 @@ pub(crate) fn get(url: &str) -> WireHttpCheck {
     }
 }
 
-pub(crate) fn keyword(url: &str, word: &str, mode: WireKeywordMode) -> WireCheckSpec {
-    WireCheckSpec::Http(WireHttpCheck { keyword: Some(word.to_owned()), keyword_mode: mode, ..get(url) })
+pub(crate) fn keyword(url: &str, text: &str, mode: WireKeywordMode) -> WireCheckSpec {
+    WireCheckSpec::Http(WireHttpCheck { keyword: Some(text.to_owned()), keyword_mode: mode, ..get(url) })
 }
 
 /// A server's scripted response to a request.
@@ -108,12 +108,12 @@ impl ScriptedServer {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
         let address = listener.local_addr().unwrap();
         let requests = Arc::new(Mutex::new(Vec::new()));
-        let seen = Arc::clone(&requests);
+        let received = Arc::clone(&requests);
         let task = tokio::spawn(async move {
             loop {
                 let (stream, _) = listener.accept().await.unwrap();
-                let (reply, seen) = (reply.clone(), Arc::clone(&seen));
-                tokio::spawn(serve(stream, reply, seen));
+                let (reply, received) = (reply.clone(), Arc::clone(&received));
+                tokio::spawn(serve(stream, reply, received));
             }
         });
         Self { address, requests, task }
@@ -135,10 +135,10 @@ impl Drop for ScriptedServer {
     }
 }
 
-async fn serve(mut stream: TcpStream, reply: impl Fn(&str) -> ScriptedReply, seen: Arc<Mutex<Vec<String>>>) {
+async fn serve(mut stream: TcpStream, reply: impl Fn(&str) -> ScriptedReply, received: Arc<Mutex<Vec<String>>>) {
     let Some(request) = read_request(&mut stream).await else { return };
     let reply = reply(&request);
-    seen.lock().unwrap().push(request);
+    received.lock().unwrap().push(request);
     match reply {
         ScriptedReply::Pieces(pieces) => {
             stream.set_nodelay(true).unwrap();

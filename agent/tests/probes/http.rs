@@ -11,10 +11,10 @@ use parallax_protocol::{
 };
 use tokio::net::TcpListener;
 
-use crate::harness::{ScriptedReply, ScriptedServer, get, keyword, net, net_with, net_within, resolver_to};
+use crate::harness::{ScriptedReply, ScriptedServer, get, keyword, probes, probes_with, probes_within, resolver_to};
 
 async fn check(check: WireHttpCheck) -> ProbeReport {
-    run(&WireCheckSpec::Http(check), &net()).await
+    run(&WireCheckSpec::Http(check), &probes()).await
 }
 
 async fn outcome_of(reply: ScriptedReply) -> WireOutcome {
@@ -23,7 +23,7 @@ async fn outcome_of(reply: ScriptedReply) -> WireOutcome {
 }
 
 #[tokio::test]
-async fn a_good_answer_passes_with_its_facts() {
+async fn a_good_response_passes_with_its_measurements() {
     let server = ScriptedServer::start(|_| ScriptedReply::ok("hello")).await;
     let report = check(get(&server.url("/health?x=1"))).await;
     assert_eq!(report.outcome, WireOutcome::Passed);
@@ -40,7 +40,7 @@ async fn a_good_answer_passes_with_its_facts() {
 }
 
 #[tokio::test]
-async fn another_status_fails_and_is_told() {
+async fn another_status_fails_and_is_reported() {
     let server = ScriptedServer::start(|_| ScriptedReply::status(503)).await;
     let report = check(get(&server.url("/"))).await;
     assert_eq!(report.outcome, WireOutcome::Failed(WireFailure::UnexpectedStatus { got: 503 }));
@@ -85,7 +85,7 @@ async fn each_method_is_sent_and_only_some_with_a_body() {
 }
 
 #[tokio::test]
-async fn a_keyword_is_looked_for_across_chunks() {
+async fn a_keyword_is_found_across_chunks() {
     let server = ScriptedServer::start(|_| {
         let chunk = |text: &str| format!("{:x}\r\n{text}\r\n", text.len()).into_bytes();
         let head = b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n".to_vec();
@@ -93,14 +93,14 @@ async fn a_keyword_is_looked_for_across_chunks() {
     })
     .await;
     let url = server.url("/");
-    for (word, mode, outcome) in [
+    for (text, mode, outcome) in [
         ("systems fine", WireKeywordMode::Present, WireOutcome::Passed),
         ("systems fine", WireKeywordMode::Absent, WireOutcome::Failed(WireFailure::KeywordPresent)),
         ("Systems", WireKeywordMode::Present, WireOutcome::Failed(WireFailure::KeywordMissing)),
         ("broken", WireKeywordMode::Absent, WireOutcome::Passed),
     ] {
-        let report = run(&keyword(&url, word, mode), &net()).await;
-        assert_eq!(report.outcome, outcome, "{word} {mode:?}");
+        let report = run(&keyword(&url, text, mode), &probes()).await;
+        assert_eq!(report.outcome, outcome, "{text} {mode:?}");
         assert!(report.phases.transfer_us.is_some());
         assert!(report.latency_ms.is_some());
     }
@@ -114,11 +114,11 @@ async fn a_keyword_beyond_two_mebibytes_is_not_read() {
         ScriptedReply::Pieces(vec![head.into_bytes(), vec![b'a'; filler], b"fine".to_vec()])
     })
     .await;
-    let within = run(&keyword(&server.url("/in"), "fine", WireKeywordMode::Present), &net()).await;
+    let within = run(&keyword(&server.url("/in"), "fine", WireKeywordMode::Present), &probes()).await;
     assert_eq!(within.outcome, WireOutcome::Passed);
-    let beyond = run(&keyword(&server.url("/out"), "fine", WireKeywordMode::Present), &net()).await;
+    let beyond = run(&keyword(&server.url("/out"), "fine", WireKeywordMode::Present), &probes()).await;
     assert_eq!(beyond.outcome, WireOutcome::Failed(WireFailure::BodyTooLarge));
-    let absent = run(&keyword(&server.url("/out"), "fine", WireKeywordMode::Absent), &net()).await;
+    let absent = run(&keyword(&server.url("/out"), "fine", WireKeywordMode::Absent), &probes()).await;
     assert_eq!(absent.outcome, WireOutcome::Passed);
 }
 
@@ -130,10 +130,10 @@ async fn a_head_answer_has_no_body_to_search() {
 }
 
 #[tokio::test]
-async fn a_coded_body_we_did_not_ask_for_is_not_searched() {
+async fn a_body_in_an_unknown_coding_is_not_searched() {
     let reply = "HTTP/1.1 200 OK\r\ncontent-encoding: gzip\r\ncontent-length: 4\r\n\r\nfine";
     let server = ScriptedServer::start(move |_| ScriptedReply::text(reply)).await;
-    let report = run(&keyword(&server.url("/"), "fine", WireKeywordMode::Present), &net()).await;
+    let report = run(&keyword(&server.url("/"), "fine", WireKeywordMode::Present), &probes()).await;
     assert_eq!(report.outcome, WireOutcome::Failed(WireFailure::BodyUndecodable));
     assert_eq!(check(get(&server.url("/"))).await.outcome, WireOutcome::Passed);
 }
@@ -182,8 +182,8 @@ async fn a_redirect_to_no_web_address_fails() {
 #[tokio::test]
 async fn secrets_of_the_customers_do_not_cross_to_another_host() {
     let (_zone, resolver) = resolver_to(&["127.0.0.1"]).await;
-    let net =
-        net_with(&resolver, DialPolicy { allow_private: true, allow_own_host: true, ..DialPolicy::default() }, &[]);
+    let probes =
+        probes_with(&resolver, DialPolicy { allow_private: true, allow_own_host: true, ..DialPolicy::default() }, &[]);
     let other = ScriptedServer::start(|_| ScriptedReply::ok("")).await;
     let target = format!("http://other.example:{}/", other.address.port());
     let first = ScriptedServer::start(move |request| {
@@ -200,7 +200,7 @@ async fn secrets_of_the_customers_do_not_cross_to_another_host() {
             .to_vec(),
         ..get(&format!("http://user:canary@shop.example:{}/", first.address.port()))
     };
-    assert_eq!(run(&WireCheckSpec::Http(own), &net).await.outcome, WireOutcome::Passed);
+    assert_eq!(run(&WireCheckSpec::Http(own), &probes).await.outcome, WireOutcome::Passed);
     let same = first.requests();
     assert_eq!(same.len(), 2);
     for request in &same {
@@ -216,7 +216,7 @@ async fn secrets_of_the_customers_do_not_cross_to_another_host() {
 }
 
 #[tokio::test]
-async fn broken_servers_have_their_own_words() {
+async fn broken_servers_have_their_own_failures() {
     let huge = format!("HTTP/1.1 200 OK\r\nx: {}\r\n\r\n", "a".repeat(70_000));
     for (reply, failure) in [
         (ScriptedReply::Reset, WireFailure::Reset),
@@ -233,17 +233,17 @@ async fn broken_servers_have_their_own_words() {
 async fn a_body_that_breaks_off_fails_unless_the_verdict_is_reached() {
     let reply = "HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\nall fine";
     let server = ScriptedServer::start(move |_| ScriptedReply::text(reply)).await;
-    let found = run(&keyword(&server.url("/"), "fine", WireKeywordMode::Present), &net()).await;
+    let found = run(&keyword(&server.url("/"), "fine", WireKeywordMode::Present), &probes()).await;
     assert_eq!(found.outcome, WireOutcome::Passed);
-    let absent = run(&keyword(&server.url("/"), "bad", WireKeywordMode::Absent), &net()).await;
+    let absent = run(&keyword(&server.url("/"), "bad", WireKeywordMode::Absent), &probes()).await;
     assert_eq!(absent.outcome, WireOutcome::Failed(WireFailure::ClosedEarly));
     assert_eq!(absent.status_code, Some(200));
     assert_eq!(check(get(&server.url("/"))).await.outcome, WireOutcome::Passed);
 }
 
 #[tokio::test]
-async fn silence_ends_at_the_limit_and_says_where() {
-    let brief = net_within(Duration::from_secs(1));
+async fn silence_ends_at_the_limit_and_reports_the_phase() {
+    let brief = probes_within(Duration::from_secs(1));
     let server = ScriptedServer::start(|_| ScriptedReply::Stall(Vec::new())).await;
     let report = run(&WireCheckSpec::Http(get(&server.url("/"))), &brief).await;
     assert_eq!(report.outcome, WireOutcome::Failed(WireFailure::Timeout { phase: WirePhase::FirstByte }));
@@ -267,7 +267,7 @@ async fn the_limit_is_of_the_whole_check_not_of_a_hop() {
     })
     .await;
     let started = std::time::Instant::now();
-    let brief = net_within(Duration::from_secs(1));
+    let brief = probes_within(Duration::from_secs(1));
     let report = run(&WireCheckSpec::Http(get(&server.url("/"))), &brief).await;
     assert_eq!(report.outcome, WireOutcome::Failed(WireFailure::Timeout { phase: WirePhase::FirstByte }));
     assert_eq!(report.status_code, None, "the last hop had no response");
@@ -283,7 +283,7 @@ async fn a_closed_port_is_refused() {
 }
 
 #[tokio::test]
-async fn targets_that_break_a_rule_are_told() {
+async fn targets_that_break_a_rule_are_reported() {
     for url in ["ftp://example.com/", "nonsense", "http://a..b/"] {
         let outcome = check(get(url)).await.outcome;
         assert!(matches!(outcome, WireOutcome::Failed(WireFailure::BadTarget { .. })), "{url}: {outcome:?}");
@@ -293,9 +293,9 @@ async fn targets_that_break_a_rule_are_told() {
 #[tokio::test]
 async fn every_check_connects_anew() {
     let server = ScriptedServer::start(|_| ScriptedReply::ok("")).await;
-    let net = net();
+    let probes = probes();
     for _ in 0..3 {
-        let report = run(&WireCheckSpec::Http(get(&server.url("/"))), &net).await;
+        let report = run(&WireCheckSpec::Http(get(&server.url("/"))), &probes).await;
         assert!(report.phases.connect_us.is_some());
     }
     assert_eq!(server.requests().len(), 3);

@@ -9,7 +9,7 @@ use hyper_util::{
     rt::{TokioExecutor, TokioIo},
     server::conn::auto,
 };
-use parallax_agent::probe::{ProbeContext, run};
+use parallax_agent::probe::{Probes, run};
 use parallax_dial::{DialPolicy, stub::StubServer};
 use parallax_protocol::{
     check::{WireCheckSpec, WireHeader, WireHttpCheck, WireKeywordMode, WireMethod},
@@ -25,12 +25,12 @@ use tokio::{
 };
 use tokio_rustls::TlsAcceptor;
 
-use crate::harness::{ScriptedReply, ScriptedServer, get, keyword, net_with, resolver_to};
+use crate::harness::{ScriptedReply, ScriptedServer, get, keyword, probes_with, resolver_to};
 
 /// An authority, a server with a leaf of its own, and probe resources that trust the authority.
 struct Site {
     address: SocketAddr,
-    net: ProbeContext,
+    probes: Probes,
     _zone: StubServer,
 }
 
@@ -42,13 +42,13 @@ impl Site {
     async fn signed_by(authority: &CertifiedIssuer<'static, KeyPair>, leaf: CertificateParams, alpn: &[&[u8]]) -> Self {
         let (_zone, resolver) = resolver_to(&["127.0.0.1"]).await;
         let root = CertificateDer::from(authority.der().to_vec());
-        let net = net_with(
+        let probes = probes_with(
             &resolver,
             DialPolicy { allow_private: true, allow_own_host: true, ..DialPolicy::default() },
             &[root],
         );
         let address = serve(authority, leaf, alpn).await;
-        Self { address, net, _zone }
+        Self { address, probes, _zone }
     }
 
     fn url(&self, path: &str) -> String {
@@ -56,7 +56,7 @@ impl Site {
     }
 
     async fn check(&self, check: WireHttpCheck) -> ProbeReport {
-        run(&WireCheckSpec::Http(check), &self.net).await
+        run(&WireCheckSpec::Http(check), &self.probes).await
     }
 }
 
@@ -130,16 +130,16 @@ async fn answer(request: http::Request<hyper::body::Incoming>) -> http::Result<h
 const BOTH: &[&[u8]] = &[b"h2", b"http/1.1"];
 
 #[tokio::test]
-async fn http2_is_spoken_where_the_server_does() {
+async fn http2_is_used_if_the_server_supports_it() {
     for (alpn, version) in [(BOTH, "HTTP/2.0"), (&[b"http/1.1".as_slice()] as &[&[u8]], "HTTP/1.1"), (&[], "HTTP/1.1")]
     {
         let site = Site::start(leaf("shop.example"), alpn).await;
         let host = format!("shop.example:{}", site.address.port());
-        let seen = format!("{version} POST {host} ping");
+        let expected = format!("{version} POST {host} ping");
         let post = WireHttpCheck {
             method: WireMethod::Post,
             body: Some(SecretText::new("ping")),
-            keyword: Some(seen),
+            keyword: Some(expected),
             ..get(&site.url("/"))
         };
         let report = site.check(post).await;
@@ -170,7 +170,7 @@ async fn redirects_are_followed_over_http2_and_out_of_tls() {
 }
 
 #[tokio::test]
-async fn the_customers_headers_go_along_into_tls_on_their_host() {
+async fn customer_headers_follow_an_upgrade_to_tls_on_their_host() {
     let site = Site::start(leaf("shop.example"), BOTH).await;
     let target = site.url("/");
     // A firewall that only accepts the right user agent and token.
@@ -204,7 +204,7 @@ async fn a_head_over_http2_passes() {
 }
 
 #[tokio::test]
-async fn an_expired_certificate_is_told() {
+async fn an_expired_certificate_is_reported() {
     let mut old = leaf("shop.example");
     old.not_before = date_time_ymd(2020, 1, 1);
     old.not_after = date_time_ymd(2021, 1, 1);
@@ -216,7 +216,7 @@ async fn an_expired_certificate_is_told() {
 }
 
 #[tokio::test]
-async fn a_certificate_from_the_future_is_told() {
+async fn a_certificate_from_the_future_is_reported() {
     let mut early = leaf("shop.example");
     early.not_before = date_time_ymd(3000, 1, 1);
     early.not_after = date_time_ymd(3001, 1, 1);
@@ -225,7 +225,7 @@ async fn a_certificate_from_the_future_is_told() {
 }
 
 #[tokio::test]
-async fn a_certificate_for_another_name_is_told() {
+async fn a_certificate_for_another_name_is_reported() {
     let site = Site::start(leaf("other.example"), BOTH).await;
     assert_eq!(site.check(get(&site.url("/"))).await.outcome, WireOutcome::Failed(WireFailure::TlsNameMismatch));
     let by_address = get(&format!("https://{}/", site.address));
@@ -240,7 +240,7 @@ async fn a_certificate_for_an_address_serves_that_address() {
 }
 
 #[tokio::test]
-async fn an_unknown_issuer_is_told() {
+async fn an_unknown_issuer_is_reported() {
     let site = Site::start(leaf("shop.example"), BOTH).await;
     let stranger = Site::signed_by(&authority("theirs"), leaf("shop.example"), BOTH).await;
     let url = format!("https://shop.example:{}/", stranger.address.port());
@@ -248,7 +248,7 @@ async fn an_unknown_issuer_is_told() {
 }
 
 #[tokio::test]
-async fn a_server_that_speaks_no_tls_is_told() {
+async fn a_server_without_tls_is_reported() {
     let site = Site::start(leaf("shop.example"), BOTH).await;
     let plain = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("https://{}/", plain.local_addr().unwrap());
@@ -263,12 +263,12 @@ async fn a_server_that_speaks_no_tls_is_told() {
 }
 
 #[tokio::test]
-async fn a_handshake_that_never_answers_ends_at_the_limit() {
+async fn an_unanswered_handshake_ends_at_the_limit() {
     let site = Site::start(leaf("shop.example"), BOTH).await;
     let silent = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("https://{}/", silent.local_addr().unwrap());
-    let net = site.net.clone().with_limit(Duration::from_secs(1));
-    let report = run(&WireCheckSpec::Http(get(&url)), &net).await;
+    let probes = site.probes.clone().with_limit(Duration::from_secs(1));
+    let report = run(&WireCheckSpec::Http(get(&url)), &probes).await;
     assert_eq!(report.outcome, WireOutcome::Failed(WireFailure::Timeout { phase: WirePhase::Tls }));
 }
 
@@ -278,7 +278,7 @@ async fn a_redirect_from_http_to_https_is_followed() {
     let target = site.url("/");
     let front = ScriptedServer::start(move |_| ScriptedReply::redirect(301, &target)).await;
     let spec = keyword(&front.url("/"), "HTTP/2.0 GET shop.example", WireKeywordMode::Present);
-    let report = run(&spec, &site.net).await;
+    let report = run(&spec, &site.probes).await;
     assert_eq!(report.outcome, WireOutcome::Passed);
     assert!(report.phases.tls_us.is_some(), "the phases are those of the last hop");
 }

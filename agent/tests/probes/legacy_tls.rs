@@ -20,7 +20,7 @@ use tokio::{
     net::{TcpListener, TcpSocket},
 };
 
-use crate::harness::{get, keyword, net, net_with, resolver_to};
+use crate::harness::{get, keyword, probes, probes_with, resolver_to};
 
 /// Starts a server that reads a hello and sends the response of `answer`; counts its visitors.
 async fn server(answer: impl Fn(&[u8]) -> Vec<u8> + Send + 'static) -> (SocketAddr, Arc<AtomicUsize>) {
@@ -75,23 +75,23 @@ async fn outcomes(address: SocketAddr) -> [WireOutcome; 3] {
     let keyword = keyword(&url, "x", parallax_protocol::check::WireKeywordMode::Present);
     let certificate = WireCertificateCheck { host: "127.0.0.1".to_owned(), port: address.port(), warn_days: 14 };
     [
-        run(&WireCheckSpec::Http(get(&url)), &net()).await.outcome,
-        run(&keyword, &net()).await.outcome,
-        run(&WireCheckSpec::Certificate(certificate), &net()).await.outcome,
+        run(&WireCheckSpec::Http(get(&url)), &probes()).await.outcome,
+        run(&keyword, &probes()).await.outcome,
+        run(&WireCheckSpec::Certificate(certificate), &probes()).await.outcome,
     ]
 }
 
 #[tokio::test]
-async fn a_server_that_speaks_what_we_lack_is_not_called_down() {
+async fn a_server_with_unsupported_tls_is_inconclusive() {
     for (suite, name) in [(0xc013, "TLS_ECDHE_RSA_WITH_AES_128_CBC_SHA"), (0x009c, "TLS_RSA_WITH_AES_128_GCM_SHA256")] {
         // With an alert, or without any data.
         for refusal in [HANDSHAKE_FAILURE.to_vec(), Vec::new()] {
             let (address, visitors) =
                 server(move |hello| if suites(hello).contains(&suite) { server_hello(suite) } else { refusal.clone() })
                     .await;
-            let words = format!("TLS can't be judged: the server requires {name}, which this check does not support");
+            let text = format!("TLS can't be judged: the server requires {name}, which this check does not support");
             for outcome in outcomes(address).await {
-                assert_eq!(outcome, WireOutcome::Inconclusive(WireOwnFault::unsupported_tls(ShortText::new(&words))));
+                assert_eq!(outcome, WireOutcome::Inconclusive(WireOwnFault::unsupported_tls(ShortText::new(&text))));
             }
             assert_eq!(visitors.load(Ordering::SeqCst), 6, "one more connection per check");
         }
@@ -99,7 +99,7 @@ async fn a_server_that_speaks_what_we_lack_is_not_called_down() {
 }
 
 #[tokio::test]
-async fn a_server_that_refuses_only_our_signatures_is_not_called_down() {
+async fn a_server_that_refuses_our_signatures_is_inconclusive() {
     let (address, _) = server(|hello| {
         // It supports the library's suites too, but accepts only clients that offer others.
         if suites(hello).contains(&0x002f) { server_hello(0xc02f) } else { HANDSHAKE_FAILURE.to_vec() }
@@ -107,13 +107,13 @@ async fn a_server_that_refuses_only_our_signatures_is_not_called_down() {
     .await;
     for outcome in outcomes(address).await {
         let WireOutcome::Inconclusive(fault) = outcome else { panic!("{outcome:?}") };
-        let words = fault.describe(parallax_protocol::check::WireCheckKind::Http);
-        assert!(words.starts_with("TLS can't be judged: the server requires a key or signature"), "{words}");
+        let text = fault.describe(parallax_protocol::check::WireCheckKind::Http);
+        assert!(text.starts_with("TLS can't be judged: the server requires a key or signature"), "{text}");
     }
 }
 
 #[tokio::test]
-async fn the_server_that_refused_is_asked_and_not_another_of_its_name() {
+async fn the_second_hello_goes_to_the_address_that_refused() {
     // The first address of the name refuses connections until the second one has had a visitor.
     let first = TcpSocket::new_v4().unwrap();
     first.bind("127.0.0.1:0".parse().unwrap()).unwrap();
@@ -128,16 +128,16 @@ async fn the_server_that_refused_is_asked_and_not_another_of_its_name() {
     })
     .await;
     let (_zone, resolver) = resolver_to(&["127.0.0.1", "127.0.0.2"]).await;
-    let net =
-        net_with(&resolver, DialPolicy { allow_private: true, allow_own_host: true, ..DialPolicy::default() }, &[]);
+    let probes =
+        probes_with(&resolver, DialPolicy { allow_private: true, allow_own_host: true, ..DialPolicy::default() }, &[]);
     let check = WireCheckSpec::Http(get(&format!("https://shop.example:{port}/")));
-    let outcome = run(&check, &net).await.outcome;
+    let outcome = run(&check, &probes).await.outcome;
     assert!(matches!(outcome, WireOutcome::Inconclusive(_)), "{outcome:?}");
     assert_eq!(visitors.load(Ordering::SeqCst), 2);
 }
 
 #[tokio::test]
-async fn a_server_that_refuses_everybody_is_down() {
+async fn a_server_that_refuses_every_client_is_down() {
     for (refusal, failure) in [
         (HANDSHAKE_FAILURE.to_vec(), "the server sent the alert HandshakeFailure"),
         ([21, 3, 3, 0, 2, 2, 70].to_vec(), "the server supports neither TLS 1.2 nor 1.3"),

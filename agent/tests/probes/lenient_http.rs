@@ -8,19 +8,19 @@ use parallax_protocol::{
     result::{WireFailure, WireOutcome},
 };
 
-use crate::harness::{ScriptedReply, ScriptedServer, get, keyword, net};
+use crate::harness::{ScriptedReply, ScriptedServer, get, keyword, probes};
 
 /// Returns the outcomes of a check of the status and of one of the keyword `fine`, for the same response.
 async fn both(answer: &[u8]) -> (WireOutcome, WireOutcome) {
     let reply = ScriptedReply::Pieces(vec![answer.to_vec()]);
     let server = ScriptedServer::start(move |_| reply.clone()).await;
     let url = server.url("/");
-    let status = run(&WireCheckSpec::Http(get(&url)), &net()).await.outcome;
-    (status, run(&keyword(&url, "fine", WireKeywordMode::Present), &net()).await.outcome)
+    let status = run(&WireCheckSpec::Http(get(&url)), &probes()).await.outcome;
+    (status, run(&keyword(&url, "fine", WireKeywordMode::Present), &probes()).await.outcome)
 }
 
 #[tokio::test]
-async fn an_odd_head_is_no_outage() {
+async fn a_malformed_head_is_no_outage() {
     for head in [
         b"HTTP/1.1 200 OK\r\nSet-Cookie: a=b\x01c".as_slice(),
         b"HTTP/1.1 200 OK\r\nX-Long: one\r\n two\r\n\tthree",
@@ -53,14 +53,14 @@ async fn an_odd_head_is_no_outage() {
         b"HTTP/1.1 200 OK\r\nTransfer-Encoding: identity",
         b"HTTP/1.1 200 OK\r\nContent-Encoding: UTF-8",
     ] {
-        let shown = String::from_utf8_lossy(head);
+        let text = String::from_utf8_lossy(head);
         let answer = [head, b"\r\n\r\nall fine"].concat();
-        assert_eq!(both(&answer).await, (WireOutcome::Passed, WireOutcome::Passed), "{shown:?}");
+        assert_eq!(both(&answer).await, (WireOutcome::Passed, WireOutcome::Passed), "{text:?}");
     }
 }
 
 #[tokio::test]
-async fn an_odd_chunk_is_no_outage() {
+async fn a_malformed_chunk_is_no_outage() {
     for body in [
         "8\r\nall fine\r\n0\r\n\r\n",
         "8\nall fine\n0\n\n",
@@ -79,7 +79,7 @@ async fn an_odd_chunk_is_no_outage() {
 }
 
 #[tokio::test]
-async fn what_every_reader_guesses_differently_is_refused() {
+async fn ambiguous_framing_is_refused() {
     for head in [
         b"HTTP/1.1 200 OK\r\nContent-Length: 8\r\nContent-Length: 4".as_slice(),
         b"HTTP/1.1 200 OK\r\nContent-Length: 8, 4",
@@ -90,10 +90,10 @@ async fn what_every_reader_guesses_differently_is_refused() {
         b"SSH-2.0-thing",
         b"<html>fine</html>",
     ] {
-        let shown = String::from_utf8_lossy(head);
+        let text = String::from_utf8_lossy(head);
         let answer = [head, b"\r\n\r\nall fine"].concat();
         let refused = WireOutcome::Failed(WireFailure::HttpMalformed);
-        assert_eq!(both(&answer).await, (refused.clone(), refused), "{shown:?}");
+        assert_eq!(both(&answer).await, (refused.clone(), refused), "{text:?}");
     }
 }
 
@@ -110,7 +110,7 @@ async fn a_cookie_that_comes_back_ends_a_redirect_to_itself() {
     .await;
     let url = server.url("/");
     for spec in [WireCheckSpec::Http(get(&url)), keyword(&url, "fine", WireKeywordMode::Present)] {
-        assert_eq!(run(&spec, &net()).await.outcome, WireOutcome::Passed);
+        assert_eq!(run(&spec, &probes()).await.outcome, WireOutcome::Passed);
     }
     assert_eq!(server.requests().len(), 4, "each check begins without cookies");
 }

@@ -9,7 +9,7 @@ use parallax_protocol::{
     result::{AddressClass, ProbeReport, WireFailure, WireOutcome, WireOwnFault},
 };
 
-use crate::harness::{net, net_with, net_within, no_resolver, resolver_to};
+use crate::harness::{no_resolver, probes, probes_with, probes_within, resolver_to};
 
 fn to(host: &str) -> WireCheckSpec {
     WireCheckSpec::Ping(WirePingCheck { host: host.to_owned() })
@@ -26,9 +26,9 @@ fn may_send(report: &ProbeReport) -> bool {
 
 #[tokio::test]
 async fn loopback_replies_in_both_families() {
-    let net = net();
+    let probes = probes();
     for host in ["127.0.0.1", "::1"] {
-        let report = run(&to(host), &net).await;
+        let report = run(&to(host), &probes).await;
         if report.outcome == WireOutcome::Inconclusive(WireOwnFault::NoRoute) && host == "::1" {
             println!("skipped: this host has no IPv6");
             continue;
@@ -53,7 +53,7 @@ async fn a_name_is_reached_by_the_address_that_is_allowed() {
         deny: vec!["::1".parse().unwrap()],
         ..DialPolicy::default()
     };
-    let report = run(&to("host.example"), &net_with(&resolver, policy, &[])).await;
+    let report = run(&to("host.example"), &probes_with(&resolver, policy, &[])).await;
     if may_send(&report) {
         assert_eq!(report.outcome, WireOutcome::Passed);
         assert_eq!(report.address, Some(Ipv4Addr::LOCALHOST.into()));
@@ -63,11 +63,11 @@ async fn a_name_is_reached_by_the_address_that_is_allowed() {
 
 #[tokio::test]
 async fn many_checks_share_a_socket_without_mixing_replies() {
-    let net = net();
+    let probes = probes();
     let checks: Vec<_> = (1..=100)
         .map(|last| {
-            let net = net.clone();
-            tokio::spawn(async move { (last, run(&to(&format!("127.0.0.{last}")), &net).await) })
+            let probes = probes.clone();
+            tokio::spawn(async move { (last, run(&to(&format!("127.0.0.{last}")), &probes).await) })
         })
         .collect();
     for check in checks {
@@ -83,7 +83,7 @@ async fn many_checks_share_a_socket_without_mixing_replies() {
 #[tokio::test]
 async fn silence_fails_and_private_addresses_are_refused() {
     // An unused address, whether it is routable or not.
-    let report = run(&to("10.255.255.254"), &net_within(Duration::from_millis(300))).await;
+    let report = run(&to("10.255.255.254"), &probes_within(Duration::from_millis(300))).await;
     if may_send(&report) {
         assert!(
             matches!(
@@ -96,11 +96,11 @@ async fn silence_fails_and_private_addresses_are_refused() {
         );
         assert_eq!(report.latency_ms, None);
     }
-    let guarded = net_with(&no_resolver(), DialPolicy::default(), &[]);
+    let guarded = probes_with(&no_resolver(), DialPolicy::default(), &[]);
     let refused = WireOutcome::Failed(WireFailure::AddressNotAllowed { class: AddressClass::Loopback });
     assert_eq!(run(&to("127.0.0.1"), &guarded).await.outcome, refused);
     for host in ["127.1", "[::1]", ""] {
-        let outcome = run(&to(host), &net()).await.outcome;
+        let outcome = run(&to(host), &probes()).await.outcome;
         assert!(matches!(outcome, WireOutcome::Failed(WireFailure::BadTarget { .. })), "{host}: {outcome:?}");
     }
 }

@@ -56,11 +56,11 @@ impl ScriptedZone {
         };
         let address = udp.local_addr().unwrap();
         let mut tasks = JoinSet::new();
-        let told = Arc::clone(&say);
+        let answer_of = Arc::clone(&say);
         tasks.spawn(async move {
             let mut packet = [0; 1500];
             while let Ok((len, from)) = udp.recv_from(&mut packet).await {
-                if let Some(reply) = reply(&packet[..len], false, &*told) {
+                if let Some(reply) = reply(&packet[..len], false, &*answer_of) {
                     let _ = udp.send_to(&reply, from).await;
                 }
             }

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use parallax_certs::issue::IssuedCertificate;
-use parallax_certs::tls;
+use parallax_certs::random;
 use parallax_certs::token::{JoinToken, JoinTokenSecretHash};
 use parallax_core::id::{AgentId, InvitationId};
 use parallax_core::member::{AgentRecord, CertificateId, Invitation, InvitationState, MAX_WRONG_SECRETS};
@@ -107,7 +107,7 @@ async fn admit(hub: &Hub, request: &JoinRequest, now: Timestamp) -> Result<Enrol
         return Err(reason);
     }
     let mut random = [0; 10];
-    tls::fill_random(&mut random).map_err(internal)?;
+    random::fill_random(&mut random).map_err(internal)?;
     let agent = AgentId::new(now, random);
     let trust = hub.trust.load_full();
     let issued = issue_certificate(&trust, &request.csr_der, agent, now, hub.settings.certificate_life)?;

@@ -16,13 +16,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::Ipv4Addr;
 use std::sync::Mutex;
 
-use parallax_certs::authority::{MeshAuthority, TrustRoots};
+use parallax_certs::authority::MeshAuthority;
+use parallax_certs::certificate_fields::COORDINATOR_NAME;
 use parallax_certs::credentials::Credentials;
 use parallax_certs::csr::AgentKey;
-use parallax_certs::issue::{AGENT_VALIDITY, COORDINATOR_NAME};
+use parallax_certs::issue::AGENT_VALIDITY;
 use parallax_certs::server_verifier::CoordinatorTime;
 use parallax_certs::tls::{agent_config, clock, join_config};
 use parallax_certs::token::{JoinToken, JoinTokenId};
+use parallax_certs::trust_roots::TrustRoots;
 use parallax_core::assign::ScheduledMonitor;
 use parallax_core::check::{Check, TcpCheck};
 use parallax_core::id::{AccountId, MonitorId};

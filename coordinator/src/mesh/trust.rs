@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use parallax_certs::CertsError;
-use parallax_certs::authority::{MeshAuthority, TrustRoots};
+use parallax_certs::authority::MeshAuthority;
 use parallax_certs::credentials::Credentials;
 use parallax_certs::rotation::AuthorityStore;
+use parallax_certs::trust_roots::TrustRoots;
 
 /// The signing authority, and the other trusted one during a rotation.
 #[derive(Debug, Clone)]

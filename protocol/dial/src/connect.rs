@@ -17,7 +17,8 @@ use tokio::{
 };
 
 use crate::{
-    error::DialError,
+    error::{DialError, is_exhausted},
+    families::alternate,
     guard::{AdmittedAddresses, LateAddresses, SourceAddresses},
 };
 
@@ -134,11 +135,11 @@ impl AdmittedAddresses {
                 Some((route, result)) = running.next() => match result {
                     Ok(stream) => return Ok(DialedConnection::new(stream, route, started)),
                     Err(error) => {
-                        let telling = failed.map_or(error, |earlier: DialError| earlier.more_informative(error));
+                        let informative = failed.map_or(error, |earlier: DialError| earlier.more_informative(error));
                         if running.is_empty() && upcoming.is_none() && late.is_none() {
-                            return Err(telling);
+                            return Err(informative);
                         }
-                        failed = Some(telling);
+                        failed = Some(informative);
                         next_start = Instant::now();
                     }
                 },
@@ -157,20 +158,6 @@ impl AdmittedAddresses {
                 () = sleep_until(next_start), if upcoming.is_some() => {}
             }
         }
-    }
-}
-
-/// Merges the addresses of two families alternately (RFC 8305, section 4), starting with `first`.
-pub(crate) fn alternate<T>(first: impl IntoIterator<Item = T>, second: impl IntoIterator<Item = T>) -> Vec<T> {
-    let (mut first, mut second) = (first.into_iter(), second.into_iter());
-    let mut all = Vec::with_capacity(first.size_hint().0 + second.size_hint().0);
-    loop {
-        let (one, other) = (first.next(), second.next());
-        if one.is_none() && other.is_none() {
-            return all;
-        }
-        all.extend(one);
-        all.extend(other);
     }
 }
 
@@ -243,13 +230,6 @@ fn route(to: SocketAddr, source: SourceAddresses) -> io::Result<()> {
     UdpSocket::bind(SocketAddr::new(from, 0)).and_then(|socket| socket.connect(to))
 }
 
-/// Returns true if the host has run out of descriptors, ports or memory for sockets: ENOMEM, ENFILE, EMFILE,
-/// EADDRINUSE, ENOBUFS.
-#[must_use]
-pub fn is_exhausted(error: &io::Error) -> bool {
-    matches!(error.raw_os_error(), Some(12 | 23 | 24 | 98 | 105))
-}
-
 fn dial_error(error: &io::Error, at_once: bool) -> DialError {
     use io::ErrorKind;
     match error.kind() {
@@ -283,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn our_own_troubles_are_told_from_the_targets() {
+    fn own_faults_are_distinguished_from_the_targets() {
         assert_eq!(dial_error(&os(101), true), DialError::NoRoute);
         assert_eq!(dial_error(&os(101), false), DialError::Unreachable);
         assert_eq!(dial_error(&os(113), false), DialError::Unreachable);
@@ -329,13 +309,6 @@ mod tests {
         assert_eq!(admitted(&[nowhere]).routable(), Err(DialError::NoRoute));
     }
 
-    #[test]
-    fn two_families_take_turns() {
-        assert_eq!(alternate([1, 3, 5, 6], [2, 4]), [1, 2, 3, 4, 5, 6]);
-        assert_eq!(alternate([1], [2, 3]), [1, 2, 3]);
-        assert_eq!(alternate([], [1, 2]), [1, 2]);
-    }
-
     fn closed() -> SocketAddr {
         std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap()
     }
@@ -355,7 +328,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn addresses_that_come_late_join_the_race() {
+    async fn late_addresses_join_the_attempts() {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let open = listener.local_addr().unwrap();
         let deadline = Instant::now() + Duration::from_secs(60);

@@ -1,5 +1,7 @@
 //! Reasons for a failed resolution or connection, and the side at fault.
 
+use std::io;
+
 use crate::address::BlockedClass;
 
 /// Side at fault. A vantage without connectivity must not blame a healthy target.
@@ -115,12 +117,19 @@ impl DialError {
     }
 }
 
+/// Returns true if the host has run out of descriptors, ports or memory for sockets: ENOMEM, ENFILE, EMFILE,
+/// EADDRINUSE, ENOBUFS.
+#[must_use]
+pub fn is_exhausted(error: &io::Error) -> bool {
+    matches!(error.raw_os_error(), Some(12 | 23 | 24 | 98 | 105))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn a_refusal_says_more_than_silence_and_silence_more_than_our_own_trouble() {
+    fn target_errors_are_more_informative_than_timeouts_and_own_faults() {
         assert_eq!(DialError::NoRoute.more_informative(DialError::Refused), DialError::Refused);
         assert_eq!(DialError::Refused.more_informative(DialError::Timeout), DialError::Refused);
         assert_eq!(DialError::NoRoute.more_informative(DialError::Timeout), DialError::Timeout);
@@ -128,11 +137,11 @@ mod tests {
     }
 
     #[test]
-    fn a_family_that_the_host_lacks_hides_no_other_trouble_of_it() {
-        for (one, other) in
+    fn a_missing_family_hides_no_other_fault_of_the_host() {
+        for (first, other) in
             [(DialError::NoRoute, DialError::NoDescriptors), (DialError::NoDescriptors, DialError::NoRoute)]
         {
-            assert_eq!(one.more_informative(other), DialError::NoDescriptors);
+            assert_eq!(first.more_informative(other), DialError::NoDescriptors);
         }
         assert_eq!(DialError::NoRoute.more_informative(DialError::NotPermitted), DialError::NotPermitted);
     }

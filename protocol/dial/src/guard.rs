@@ -14,11 +14,10 @@ use tokio::time::Instant;
 
 use crate::{
     address::{self, BlockedClass},
-    connect::alternate,
     error::DialError,
-    families::LateFamily,
+    families::{LateFamily, ResolvedAddresses, alternate},
     own_addresses::OwnAddresses,
-    resolve::{DnsResolver, ResolvedAddresses},
+    resolve::DnsResolver,
 };
 
 /// Rules for the targets and the source of connections.

@@ -17,6 +17,7 @@
 
 pub mod address;
 mod connect;
+mod dns_error;
 mod error;
 mod families;
 mod guard;
@@ -28,12 +29,13 @@ mod resolve;
 pub mod stub;
 
 pub use address::BlockedClass;
-pub use connect::{DialRoute, DialedConnection, HEAD_START, is_exhausted};
-pub use error::{DialError, FaultOrigin};
+pub use connect::{DialRoute, DialedConnection, HEAD_START};
+pub use error::{DialError, FaultOrigin, is_exhausted};
+pub use families::ResolvedAddresses;
 pub use guard::{
     AddressPrefix, AddressPrefixError, AdmittedAddresses, BlockedAddressMode, DialGuard, DialPolicy, SourceAddresses,
 };
 pub use own_addresses::OwnAddresses;
 pub use parallax_primitives::host::{Host, HostError, HostName};
 pub use records::{DnsRecord, DnsRecordKind};
-pub use resolve::{DnsResolver, ResolvedAddresses, ResolverSetupError};
+pub use resolve::{DnsResolver, ResolverSetupError};

@@ -19,7 +19,7 @@ use hickory_resolver::{
 use parallax_primitives::host::HostName;
 use tokio::time::{Instant, sleep_until, timeout_at};
 
-use crate::{error::DialError, resolve::dial_error};
+use crate::{dns_error::dns_error, error::DialError};
 
 /// Zones of independent registries, so that no single one decides.
 pub(crate) const ZONES: [&str; 8] = ["com", "net", "org", "de", "nl", "fr", "uk", "jp"];
@@ -84,14 +84,14 @@ impl ResolverLiveness {
     /// Records that a name was resolved.
     pub(crate) fn record_resolved(&self, name: &HostName) {
         let Some((_, zone)) = name.as_str().split_once('.') else { return };
-        let mut seen = self.state();
-        if seen.has_reached_large_zone {
+        let mut state = self.state();
+        if state.has_reached_large_zone {
             return;
         }
         let Ok(zone) = DnsName::from_ascii(format!("{zone}.")) else { return };
-        if !seen.local_zones.contains(&zone) {
-            seen.local_zones.insert(0, zone);
-            seen.local_zones.truncate(MAX_LOCAL_ZONES);
+        if !state.local_zones.contains(&zone) {
+            state.local_zones.insert(0, zone);
+            state.local_zones.truncate(MAX_LOCAL_ZONES);
         }
     }
 
@@ -111,14 +111,14 @@ impl ResolverLiveness {
         if let Some(newest) = of_others() {
             return Some(newest.result);
         }
-        let begun = Instant::now();
-        let until = begun + CHECK_TIMEOUT;
-        let result = timeout_at(deadline, self.check(resolver, begun, until)).await.ok()?;
+        let started = Instant::now();
+        let until = started + CHECK_TIMEOUT;
+        let result = timeout_at(deadline, self.check(resolver, started, until)).await.ok()?;
         {
-            let mut seen = self.state();
-            seen.newest = Some(LivenessVerdict { started_at: begun, result });
+            let mut state = self.state();
+            state.newest = Some(LivenessVerdict { started_at: started, result });
             if result.is_err() {
-                seen.last_dead = Some(Instant::now());
+                state.last_dead = Some(Instant::now());
             }
         }
         drop(turn);
@@ -127,28 +127,28 @@ impl ResolverLiveness {
 
     /// Returns the host's own fault if the resolver was dead recently: within [`RECOVERY_GRACE`] before `asked`, or
     /// since.
-    pub(crate) fn fault_since(&self, asked: Instant) -> Option<DialError> {
-        let seen = self.state();
-        let is_lately = |dead: &Instant| *dead + RECOVERY_GRACE >= asked;
-        seen.last_dead.filter(is_lately).map(|_| match seen.newest.map(|newest| newest.result) {
+    pub(crate) fn fault_since(&self, started: Instant) -> Option<DialError> {
+        let state = self.state();
+        let is_lately = |dead: &Instant| *dead + RECOVERY_GRACE >= started;
+        state.last_dead.filter(is_lately).map(|_| match state.newest.map(|newest| newest.result) {
             Some(Err(fault)) => fault,
             Some(Ok(())) | None => DialError::ResolverDead,
         })
     }
 
-    async fn check(&self, resolver: &TokioResolver, begun: Instant, until: Instant) -> Result<(), DialError> {
+    async fn check(&self, resolver: &TokioResolver, started: Instant, until: Instant) -> Result<(), DialError> {
         let (large, near) = self.queries();
         let (first, more) = large.split_at(FIRST_QUERIES.min(large.len()));
-        let asks =
+        let query =
             |(name, is_large): (DnsName, bool)| async move { (is_large, resolver.lookup(name, RecordType::NS).await) };
-        let mut open: FuturesUnordered<_> = first.iter().map(|name| asks((name.clone(), true))).collect();
+        let mut open: FuturesUnordered<_> = first.iter().map(|name| query((name.clone(), true))).collect();
         let mut rest = Some(more.iter().map(|name| (name.clone(), true)).chain(near));
         let mut fault = DialError::ResolverDead;
         loop {
             if open.is_empty() {
                 // All queries have failed: there is nothing to wait for.
                 match rest.take() {
-                    Some(rest) => open.extend(rest.map(asks)),
+                    Some(rest) => open.extend(rest.map(query)),
                     None => return Err(fault),
                 }
                 continue;
@@ -156,8 +156,8 @@ impl ResolverLiveness {
             let answered = tokio::select! {
                 biased;
                 answered = open.next() => answered,
-                () = sleep_until(begun + MORE_AFTER), if rest.is_some() => {
-                    open.extend(rest.take().into_iter().flatten().map(asks));
+                () = sleep_until(started + MORE_AFTER), if rest.is_some() => {
+                    open.extend(rest.take().into_iter().flatten().map(query));
                     continue;
                 }
                 () = sleep_until(until) => return Err(fault),
@@ -170,7 +170,7 @@ impl ResolverLiveness {
                     }
                 }
                 Err(error) if !error.is_no_records_found() => {
-                    if dial_error(&error) == DialError::NoDescriptors {
+                    if dns_error(&error) == DialError::NoDescriptors {
                         fault = DialError::NoDescriptors;
                     }
                     continue;
@@ -196,8 +196,8 @@ impl ResolverLiveness {
         let count = self.zones.len().max(1);
         let start = usize::try_from(random % count as u64).unwrap_or(0);
         let large = self.zones.iter().cycle().skip(start).take(self.zones.len().min(FIRST_QUERIES + MORE_QUERIES));
-        let seen = self.state();
-        let near = seen.local_zones.iter().filter(|_| !seen.has_reached_large_zone).take(MORE_QUERIES);
+        let state = self.state();
+        let near = state.local_zones.iter().filter(|_| !state.has_reached_large_zone).take(MORE_QUERIES);
         (large.filter_map(below).collect(), near.filter_map(below).map(|name| (name, false)).collect())
     }
 
@@ -217,7 +217,7 @@ mod tests {
     use parallax_primitives::host::Host;
 
     #[test]
-    fn every_question_is_another_and_no_zone_is_always_first() {
+    fn every_query_is_unique_and_zones_rotate() {
         let life = ResolverLiveness::with_large_zones();
         let mut names = std::collections::BTreeSet::new();
         let mut zones = std::collections::BTreeSet::new();
@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn zones_of_its_own_are_asked_below_while_no_large_one_was_reached() {
+    fn local_zones_are_queried_while_no_large_one_was_reached() {
         let life = ResolverLiveness::with_large_zones();
         for host in ["app.corp.internal", "db.corp.internal", "corp"] {
             let Ok(Host::Name(name)) = Host::parse(host) else { panic!("{host}") };
@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn the_zones_that_are_remembered_have_a_bound() {
+    fn remembered_zones_are_bounded() {
         let life = ResolverLiveness::with_large_zones();
         for n in 0..99 {
             let Ok(Host::Name(name)) = Host::parse(&format!("www.zone{n}.test")) else { panic!("{n}") };

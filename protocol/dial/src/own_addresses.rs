@@ -14,7 +14,10 @@ use std::{
 use arc_swap::ArcSwap;
 use tokio::time::Instant;
 
-use crate::{address, connect::is_exhausted, error::DialError};
+use crate::{
+    address,
+    error::{DialError, is_exhausted},
+};
 
 /// Time for which the interfaces' addresses are cached.
 const INTERFACES_TTL: Duration = Duration::from_secs(60);
@@ -255,7 +258,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn they_are_read_again_once_a_minute_and_not_for_each_check() {
+    async fn interface_addresses_are_cached_for_a_minute() {
         let reads = Arc::new(AtomicUsize::new(0));
         let count = Arc::clone(&reads);
         let own = OwnAddresses::from_reader(move || {
@@ -273,7 +276,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn addresses_that_can_not_be_read_are_a_fault_until_they_can() {
+    async fn unreadable_addresses_are_a_fault_until_the_next_read() {
         let reads = AtomicUsize::new(0);
         let own = OwnAddresses::from_reader(move || match reads.fetch_add(1, Ordering::SeqCst) {
             // EAFNOSUPPORT, as in a systemd unit without AF_NETLINK; EMFILE.
@@ -291,7 +294,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn learned_addresses_are_forgotten_a_day_after_others_took_their_place() {
+    async fn learned_addresses_expire_a_day_after_newer_ones() {
         let own = OwnAddresses::from_reader(|| Ok(Vec::new()));
         own.add_nat(ip("5.5.5.1"));
         own.add_nat(ip("2600::1"));

@@ -8,9 +8,10 @@ use tokio::time::{Instant, timeout_at};
 
 use crate::{
     address::{self, BlockedClass},
+    dns_error::dns_error,
     error::DialError,
     guard::DialGuard,
-    resolve::{DnsResolver, dial_error},
+    resolve::DnsResolver,
 };
 
 /// Record types that can be queried.
@@ -69,18 +70,18 @@ impl DnsResolver {
         deadline: Instant,
     ) -> Result<Vec<DnsRecord>, DialError> {
         let fqdn = DnsName::from_ascii(format!("{}.", name.as_str())).map_err(|_| DialError::NotFound)?;
-        let asked = Instant::now();
-        let within = deadline.min(asked + self.limit);
-        let question = timeout_at(within, self.inner.lookup(fqdn, record_type(kind)));
-        let answer = match self.await_with_liveness_check(question, deadline).await {
+        let started = Instant::now();
+        let within = deadline.min(started + self.limit);
+        let query = timeout_at(within, self.inner.lookup(fqdn, record_type(kind)));
+        let answer = match self.await_with_liveness_check(query, deadline).await {
             Err(_) => Err(DialError::DnsTimeout),
-            Ok(Err(error)) => Err(dial_error(&error)),
+            Ok(Err(error)) => Err(dns_error(&error)),
             Ok(Ok(lookup)) => {
                 let all = lookup.answers().iter().filter_map(|record| parse_record(kind, &record.data));
                 Ok(all.take(DnsRecord::MAX_RECORDS).collect::<Vec<_>>())
             }
         };
-        match self.confirm_name_at_fault(answer, asked, deadline).await? {
+        match self.confirm_name_at_fault(answer, started, deadline).await? {
             none if none.is_empty() => Err(DialError::NoAddress),
             records => Ok(records),
         }

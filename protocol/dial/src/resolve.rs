@@ -10,45 +10,18 @@ use std::{
 use hickory_resolver::{
     TokioResolver,
     config::{ConnectionConfig, NameServerConfig, ResolveHosts, ResolverConfig, ResolverOpts},
-    net::{DnsError, NetError, runtime::TokioRuntimeProvider},
-    proto::{
-        op::ResponseCode,
-        rr::{Name as DnsName, RData, RecordType},
-    },
+    net::runtime::TokioRuntimeProvider,
+    proto::rr::{Name as DnsName, RData, RecordType},
 };
 use parallax_primitives::host::HostName;
 use tokio::time::{Instant, timeout_at};
 
 use crate::{
-    connect::is_exhausted,
+    dns_error::dns_error,
     error::DialError,
-    families::{self, FamilyQuery, FamilyResult, LateFamily},
+    families::{self, FamilyQuery, FamilyResult, LateFamily, MAX_ADDRESSES, ResolvedAddresses},
     liveness::ResolverLiveness,
 };
-
-/// The addresses of a name, as answered; at most 16 of each family.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct ResolvedAddresses {
-    /// From AAAA records.
-    pub v6: Vec<Ipv6Addr>,
-    /// From A records.
-    pub v4: Vec<Ipv4Addr>,
-}
-
-impl ResolvedAddresses {
-    /// Adds each address to its family.
-    pub(crate) fn add(&mut self, addresses: Vec<IpAddr>) {
-        for address in addresses {
-            match address {
-                IpAddr::V6(ip) => self.v6.push(ip),
-                IpAddr::V4(ip) => self.v4.push(ip),
-            }
-        }
-    }
-}
-
-/// Maximum number of addresses of each family; more are dropped.
-pub(crate) const MAX_ADDRESSES: usize = 16;
 
 /// Wait for an answer before the resolver's liveness is checked in parallel.
 const LIVENESS_CHECK_AFTER: Duration = Duration::from_secs(1);
@@ -158,28 +131,28 @@ impl DnsResolver {
             return Ok((loopback, None));
         }
         let fqdn = DnsName::from_ascii(format!("{}.", name.as_str())).map_err(|_| DialError::NotFound)?;
-        let asked = Instant::now();
-        let question = self.both_families(&fqdn, deadline.min(asked + self.limit));
-        let answer = self.await_with_liveness_check(question, deadline).await;
+        let started = Instant::now();
+        let query = self.both_families(&fqdn, deadline.min(started + self.limit));
+        let answer = self.await_with_liveness_check(query, deadline).await;
         if answer.is_ok() {
             self.liveness.record_resolved(name);
         }
-        self.confirm_name_at_fault(answer, asked, deadline).await
+        self.confirm_name_at_fault(answer, started, deadline).await
     }
 
     /// Awaits a query. If it takes long, checks the resolver's liveness meanwhile and records the verdict for
     /// [`Self::confirm_name_at_fault`].
-    pub(crate) async fn await_with_liveness_check<T>(&self, question: impl Future<Output = T>, deadline: Instant) -> T {
-        let mut question = pin!(question);
+    pub(crate) async fn await_with_liveness_check<T>(&self, query: impl Future<Output = T>, deadline: Instant) -> T {
+        let mut query = pin!(query);
         let suspect_at = Instant::now() + LIVENESS_CHECK_AFTER;
-        if let Ok(answer) = timeout_at(suspect_at, &mut question).await {
+        if let Ok(answer) = timeout_at(suspect_at, &mut query).await {
             return answer;
         }
         // Boxed: hardly any query takes so long.
         let verdict = Box::pin(self.liveness.verdict(&self.inner, suspect_at, deadline));
         tokio::select! {
-            answer = &mut question => answer,
-            _ = verdict => question.await,
+            answer = &mut query => answer,
+            _ = verdict => query.await,
         }
     }
 
@@ -187,14 +160,14 @@ impl DnsResolver {
     pub(crate) async fn confirm_name_at_fault<T>(
         &self,
         answer: Result<T, DialError>,
-        asked: Instant,
+        started: Instant,
         deadline: Instant,
     ) -> Result<T, DialError> {
         match answer {
             Err(DialError::NotFound | DialError::ServFail { .. } | DialError::DnsTimeout) => {
                 // Without time left for a check, the earlier verdict decides.
                 let after = self.liveness.verdict(&self.inner, Instant::now(), deadline).await;
-                let own = after.and_then(Result::err).or_else(|| self.liveness.fault_since(asked));
+                let own = after.and_then(Result::err).or_else(|| self.liveness.fault_since(started));
                 own.map_or(answer, Err)
             }
             Ok(_) | Err(_) => answer,
@@ -217,8 +190,9 @@ impl DnsResolver {
         name: &DnsName,
         deadline: Instant,
     ) -> Result<(ResolvedAddresses, Option<LateFamily>), DialError> {
-        let ask = |family| -> FamilyQuery { Box::pin(one_family(self.inner.clone(), name.clone(), family, deadline)) };
-        families::resolve_families(ask(RecordType::AAAA), ask(RecordType::A)).await
+        let query =
+            |family| -> FamilyQuery { Box::pin(one_family(self.inner.clone(), name.clone(), family, deadline)) };
+        families::resolve_families(query(RecordType::AAAA), query(RecordType::A)).await
     }
 }
 
@@ -226,7 +200,7 @@ async fn one_family(inner: TokioResolver, name: DnsName, family: RecordType, dea
     let lookup = timeout_at(deadline, inner.lookup(name, family))
         .await
         .map_err(|_| DialError::DnsTimeout)?
-        .map_err(|error| dial_error(&error))?;
+        .map_err(|error| dns_error(&error))?;
     let addresses = lookup.answers().iter().filter_map(|record| match &record.data {
         RData::A(a) => Some(IpAddr::V4(a.0)),
         RData::AAAA(aaaa) => Some(IpAddr::V6(aaaa.0)),
@@ -245,82 +219,4 @@ fn options() -> ResolverOpts {
     options.max_active_requests = 4096;
     options.preserve_intermediates = false;
     options
-}
-
-/// Merges the two families' answers: any address is enough; without one, the most serious reason counts.
-pub(crate) fn merge(v6: FamilyResult, v4: FamilyResult) -> Result<ResolvedAddresses, DialError> {
-    let mut all = ResolvedAddresses::default();
-    let mut errors = Vec::new();
-    for family in [v6, v4] {
-        match family {
-            Ok(addresses) => all.add(addresses),
-            Err(error) => errors.push(error),
-        }
-    }
-    if !all.v6.is_empty() || !all.v4.is_empty() {
-        return Ok(all);
-    }
-    // One NXDOMAIN covers both types; a family that could not be queried leaves the result open.
-    Err(errors.into_iter().max_by_key(|error| seriousness(*error)).unwrap_or(DialError::NoAddress))
-}
-
-fn seriousness(error: DialError) -> u8 {
-    match error {
-        DialError::NotFound => 5,
-        DialError::NoDescriptors => 4,
-        DialError::ResolverDead => 3,
-        DialError::DnsTimeout => 2,
-        DialError::ServFail { .. } => 1,
-        DialError::NoAddress
-        // The remaining errors occur only for connections.
-        | DialError::AddressNotAllowed(_)
-        | DialError::Refused
-        | DialError::Reset
-        | DialError::Unreachable
-        | DialError::Timeout
-        | DialError::NoRoute
-        | DialError::NoSource
-        | DialError::OwnAddressesUnreadable
-        | DialError::NotPermitted => 0,
-    }
-}
-
-pub(crate) fn dial_error(error: &NetError) -> DialError {
-    match error {
-        NetError::Dns(DnsError::NoRecordsFound(none)) => match none.response_code {
-            ResponseCode::NXDomain => DialError::NotFound,
-            ResponseCode::NoError => DialError::NoAddress,
-            code => DialError::ServFail { code: code.into() },
-        },
-        NetError::Dns(DnsError::ResponseCode(code)) => DialError::ServFail { code: (*code).into() },
-        NetError::Timeout => DialError::DnsTimeout,
-        NetError::Io(error) if is_exhausted(error) => DialError::NoDescriptors,
-        NetError::Io(_) | NetError::NoConnections | NetError::Busy => DialError::ResolverDead,
-        // Unreadable answers, and variants that the library may add later.
-        _ => DialError::ServFail { code: 0 },
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    const SERVFAIL: DialError = DialError::ServFail { code: 2 };
-
-    #[test]
-    fn one_family_with_addresses_is_enough() {
-        let v4 = Ok(vec![IpAddr::V4(Ipv4Addr::LOCALHOST)]);
-        let merged = merge(Err(DialError::DnsTimeout), v4).unwrap();
-        assert_eq!(merged.v4, [Ipv4Addr::LOCALHOST]);
-        assert!(merged.v6.is_empty());
-    }
-
-    #[test]
-    fn without_addresses_the_most_serious_reason_counts() {
-        let none = || Err(DialError::NoAddress);
-        assert_eq!(merge(none(), none()), Err(DialError::NoAddress));
-        assert_eq!(merge(Ok(Vec::new()), Err(SERVFAIL)), Err(SERVFAIL));
-        assert_eq!(merge(none(), Err(DialError::NotFound)), Err(DialError::NotFound));
-        assert_eq!(merge(Err(SERVFAIL), Err(DialError::DnsTimeout)), Err(DialError::DnsTimeout));
-    }
 }

@@ -41,8 +41,8 @@ impl StubServer {
     pub async fn start(zone: impl Fn(&str, usize) -> StubAnswer + Send + 'static) -> io::Result<Self> {
         let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).await?;
         let address = socket.local_addr()?;
-        let asked = Arc::new(AtomicUsize::new(0));
-        let count = Arc::clone(&asked);
+        let query_count = Arc::new(AtomicUsize::new(0));
+        let count = Arc::clone(&query_count);
         let task = tokio::spawn(async move {
             let mut packet = [0; 1500];
             while let Ok((len, from)) = socket.recv_from(&mut packet).await {
@@ -52,7 +52,7 @@ impl StubServer {
                 }
             }
         });
-        Ok(Self { address, query_count: asked, task })
+        Ok(Self { address, query_count, task })
     }
 
     /// Returns the listening address.

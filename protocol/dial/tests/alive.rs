@@ -70,7 +70,7 @@ fn zone(name: &str) -> HostName {
 }
 
 #[tokio::test]
-async fn a_resolver_that_knows_only_what_it_has_cached_accuses_no_name() {
+async fn a_resolver_with_only_cached_answers_is_no_fault_of_the_name() {
     for rest in [SERVFAIL, ScriptedAnswer::Code(5), ScriptedAnswer::Silence] {
         let resolver = server(move |name, _| match name {
             "" | "com" | "cached.example" => ScriptedAnswer::Address,
@@ -89,19 +89,19 @@ async fn a_resolver_that_knows_only_what_it_has_cached_accuses_no_name() {
 }
 
 #[tokio::test]
-async fn a_name_is_accused_by_a_resolver_that_answers_for_the_rest_of_the_world() {
-    for (said, error) in [
+async fn a_name_is_at_fault_if_the_resolver_answers_other_names() {
+    for (answer, error) in [
         (SERVFAIL, DialError::ServFail { code: 2 }),
         (NXDOMAIN, DialError::NotFound),
         (ScriptedAnswer::Silence, DialError::DnsTimeout),
     ] {
         let resolver = server(move |name, _| match name {
-            "shop.example" => said,
+            "shop.example" => answer,
             "" => ScriptedAnswer::Address,
             _ => NXDOMAIN,
         })
         .await;
-        assert_eq!(resolve(&resolver, "shop.example").await, Err(error), "{said:?}");
+        assert_eq!(resolve(&resolver, "shop.example").await, Err(error), "{answer:?}");
     }
 }
 
@@ -119,7 +119,7 @@ async fn one_zone_that_fails_does_not_make_a_resolver_dead() {
 }
 
 #[tokio::test]
-async fn a_resolver_that_comes_back_accuses_nobody_for_a_while() {
+async fn a_recovering_resolver_is_no_fault_of_the_name() {
     let is_dead = Arc::new(Mutex::new(true));
     let now = Arc::clone(&is_dead);
     let resolver = server(move |name, _| match name {
@@ -137,7 +137,7 @@ async fn a_resolver_that_comes_back_accuses_nobody_for_a_while() {
 }
 
 #[tokio::test]
-async fn a_question_during_which_the_resolver_came_back_accuses_nobody() {
+async fn a_query_during_which_the_resolver_recovered_is_no_fault_of_the_name() {
     let asked = Arc::new(Mutex::new(None));
     let first = Arc::clone(&asked);
     // Dead for the first 4.5 s of the query, well past the liveness check; the name is never answered.
@@ -157,7 +157,7 @@ async fn a_question_during_which_the_resolver_came_back_accuses_nobody() {
 }
 
 #[tokio::test]
-async fn a_network_without_a_way_out_is_judged_by_its_own_zones() {
+async fn an_isolated_network_is_judged_by_its_own_zones() {
     let corp = |name: &str, _: u16| match name {
         "app.corp.internal" | "db.corp.internal" => ScriptedAnswer::Address,
         name if name.ends_with("corp.internal") => NXDOMAIN,
@@ -167,15 +167,15 @@ async fn a_network_without_a_way_out_is_judged_by_its_own_zones() {
     assert_eq!(resolve(&resolver, "app.corp.internal").await, Ok(()));
     assert_eq!(resolve(&resolver, "gone.corp.internal").await, Err(DialError::NotFound));
     // The same with zones that the operator names.
-    let told = server(corp).await.with_liveness_zones(&[zone("corp.internal")]);
-    assert_eq!(resolve(&told, "gone.corp.internal").await, Err(DialError::NotFound));
+    let resolver = server(corp).await.with_liveness_zones(&[zone("corp.internal")]);
+    assert_eq!(resolve(&resolver, "gone.corp.internal").await, Err(DialError::NotFound));
     // A name server that denies all of them counts as dead.
     let liar = server(|_, _| NXDOMAIN).await.with_liveness_zones(&[zone("corp.internal")]);
     assert_eq!(resolve(&liar, "gone.corp.internal").await, Err(DialError::ResolverDead));
 }
 
 #[tokio::test]
-async fn many_who_ask_at_once_ask_the_world_once() {
+async fn concurrent_liveness_checks_share_one_query() {
     let questions = Arc::new(Mutex::new(0));
     let count = Arc::clone(&questions);
     let resolver = server(move |name, _| {
@@ -191,14 +191,14 @@ async fn many_who_ask_at_once_ask_the_world_once() {
     .await;
     let guard = DialGuard::new(resolver, DialPolicy::default());
     let by = Instant::now() + Duration::from_secs(10);
-    let asks = (0..200).map(|n| {
+    let resolutions = (0..200).map(|n| {
         let guard = guard.clone();
         async move {
             let host = Host::parse(&format!("shop{n}.example")).unwrap();
             guard.admit(&host, 80, BlockedAddressMode::DropBlocked, by).await.map(drop)
         }
     });
-    let answers = futures_util::future::join_all(asks).await;
+    let answers = futures_util::future::join_all(resolutions).await;
     assert!(answers.iter().all(|answer| *answer == Err(DialError::ServFail { code: 2 })), "{answers:?}");
     assert!(*questions.lock().unwrap() < 200, "{} questions", questions.lock().unwrap());
 }

@@ -42,7 +42,7 @@ async fn empty_zone() -> StubServer {
 }
 
 #[tokio::test]
-async fn a_private_target_is_reached_where_it_is_allowed_and_only_there() {
+async fn a_private_target_is_reached_only_if_allowed() {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
     let port = listener.local_addr().unwrap().port();
     let zone = empty_zone().await;
@@ -83,7 +83,7 @@ async fn a_closed_port_is_refused() {
 }
 
 #[tokio::test]
-async fn a_first_address_that_swallows_everything_costs_a_head_start_and_no_more() {
+async fn an_unresponsive_first_address_costs_only_the_head_start() {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
     let port = listener.local_addr().unwrap().port();
     let _hole = black_hole(Ipv4Addr::new(127, 0, 0, 2), port).await;
@@ -124,7 +124,7 @@ async fn black_hole(ip: Ipv4Addr, port: u16) -> (TcpListener, u16, Vec<TcpStream
 }
 
 #[tokio::test]
-async fn no_spelling_of_an_inward_url_is_admitted() {
+async fn no_spelling_of_a_private_url_is_admitted() {
     let zone = empty_zone().await;
     let guard = guard(&zone, DialPolicy::default());
     for text in [
@@ -168,7 +168,7 @@ async fn no_spelling_of_an_inward_url_is_admitted() {
 }
 
 #[tokio::test]
-async fn the_source_address_is_the_one_asked_for() {
+async fn the_configured_source_address_is_used() {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
     let port = listener.local_addr().unwrap().port();
     let zone = empty_zone().await;
@@ -221,7 +221,7 @@ async fn a_name_that_changes_its_answer_never_gets_a_private_address_through() {
 }
 
 #[tokio::test]
-async fn the_ways_a_name_fails_are_told_apart() {
+async fn dns_failures_are_distinguished() {
     let zone = StubServer::start(|name, _| match name {
         "gone.example" => StubAnswer::NxDomain,
         "empty.example" => StubAnswer::Addresses(Vec::new()),
@@ -244,7 +244,7 @@ async fn the_ways_a_name_fails_are_told_apart() {
 }
 
 #[tokio::test]
-async fn a_resolver_that_answers_nothing_is_our_own_fault() {
+async fn a_resolver_without_answers_is_the_hosts_fault() {
     let silent = tokio::net::UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
     let resolver =
         DnsResolver::with_servers(&[silent.local_addr().unwrap()]).unwrap().with_limit(Duration::from_millis(200));
@@ -277,7 +277,7 @@ async fn liar(after: Duration) -> std::net::SocketAddr {
 }
 
 #[tokio::test]
-async fn a_resolver_that_denies_every_name_is_our_own_fault() {
+async fn a_resolver_that_denies_every_name_is_the_hosts_fault() {
     let resolver = DnsResolver::with_servers(&[liar(Duration::ZERO).await]).unwrap();
     let guard = DialGuard::new(resolver, DialPolicy::default());
     let failed = guard.admit(&host("any.example"), 80, BlockedAddressMode::DropBlocked, soon()).await.unwrap_err();
@@ -285,7 +285,7 @@ async fn a_resolver_that_denies_every_name_is_our_own_fault() {
 }
 
 #[tokio::test]
-async fn a_resolver_that_takes_eight_seconds_is_our_own_fault() {
+async fn a_resolver_that_takes_eight_seconds_is_the_hosts_fault() {
     let resolver = DnsResolver::with_servers(&[liar(Duration::from_secs(8)).await]).unwrap();
     let guard = DialGuard::new(resolver, DialPolicy::default());
     let by = Instant::now() + Duration::from_secs(10);
@@ -307,7 +307,7 @@ async fn a_family_that_is_never_answered_does_not_hide_the_other() {
 }
 
 #[tokio::test]
-async fn names_of_private_networks_are_asked_of_nobody() {
+async fn names_of_private_networks_are_not_queried() {
     let zone = StubServer::start(|_, _| StubAnswer::Addresses(vec!["8.8.8.8".parse().unwrap()])).await.unwrap();
     let closed = guard(&zone, DialPolicy::default());
     for name in ["vault.internal", "nas.local", "router.home.arpa", "db.corp"] {
@@ -321,7 +321,7 @@ async fn names_of_private_networks_are_asked_of_nobody() {
 }
 
 #[tokio::test]
-async fn a_name_that_leads_to_this_host_is_refused_and_its_other_addresses_are_dialled() {
+async fn addresses_of_this_host_are_dropped_and_the_others_dialled() {
     let zone = StubServer::start(|name, _| {
         let addresses: &[&str] = if name == "own.test" { &["5.9.9.9", "2600::5"] } else { &["5.9.9.9", "8.8.8.8"] };
         StubAnswer::Addresses(addresses.iter().map(|ip| ip.parse().unwrap()).collect())

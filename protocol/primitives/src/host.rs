@@ -235,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn spellings_that_only_lenient_parsers_accept_are_rejected() {
+    fn lenient_host_forms_are_refused() {
         let table = [
             ("", HostError::Empty),
             (".", HostError::Empty),

@@ -97,7 +97,7 @@ fn a_result_with_details_costs_at_most_twelve_bytes_more() {
 }
 
 #[test]
-fn details_that_are_of_no_result_are_refused() {
+fn details_without_a_result_are_refused() {
     let mut detailed = plain(1, 1, 0);
     detailed.report.phases.connect_us = Some(300);
     let results = numbered([plain(1, 1, 0), detailed]);
@@ -107,7 +107,7 @@ fn details_that_are_of_no_result_are_refused() {
 }
 
 #[test]
-fn what_is_not_plain_keeps_its_place_and_every_field() {
+fn a_result_with_details_keeps_its_position_and_fields() {
     let mut failed = plain(5, 3, 1);
     failed.report = ProbeReport::outcome_only(WireOutcome::Failed(WireFailure::Refused));
     let mut now = plain(5, 3, 1);
@@ -126,7 +126,7 @@ fn what_is_not_plain_keeps_its_place_and_every_field() {
 }
 
 #[test]
-fn a_slot_that_means_nothing_any_more_is_counted() {
+fn a_slot_without_a_monitor_is_counted() {
     let results = numbered([plain(1, 1, 0), plain(2, 1, 0)]);
     let batch = ResultBatch::pack(BootId(1), SENT, &results, slot_of).unwrap();
     let unpacked = batch.unpack(|slot| if slot == 1 { monitor_of(slot) } else { None }).unwrap();
@@ -156,7 +156,7 @@ fn a_batch_that_claims_more_than_it_holds_is_refused() {
 }
 
 #[test]
-fn results_out_of_order_come_back_as_they_were() {
+fn results_out_of_order_round_trip() {
     let results = numbered([plain(1900, 9, 40), plain(3, 1, 90), plain(u32::MAX, 7, 0), plain(0, 7, 0)]);
     let batch = ResultBatch::pack(BootId(1), SENT, &results, slot_of).unwrap();
     assert_eq!(batch.unpack(monitor_of).unwrap().results, results);
@@ -164,7 +164,7 @@ fn results_out_of_order_come_back_as_they_were() {
 
 proptest! {
     #[test]
-    fn any_plain_result_comes_back_as_it_was(
+    fn any_plain_result_round_trips(
         rows in prop::collection::vec(
             (
                 (any::<u32>(), any::<u32>(), any::<u64>(), any::<u32>(), any::<u64>(), any::<i64>(), any::<Option<u16>>()),

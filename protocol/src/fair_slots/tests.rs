@@ -101,7 +101,7 @@ fn both_pools_of_an_account_take_turns() {
 }
 
 #[test]
-fn who_floods_a_bounded_queue_loses_its_own() {
+fn an_account_that_floods_a_bounded_queue_loses_its_own_items() {
     let mut slots = FairSlots::new(1);
     for number in 0..600 {
         assert_eq!(slots.push_bounded(600, 1, FAST, (1, number)), None);
@@ -120,7 +120,7 @@ fn who_floods_a_bounded_queue_loses_its_own() {
 }
 
 #[test]
-fn what_is_no_longer_wanted_stops_waiting_and_leaves_nothing_behind() {
+fn a_withdrawn_item_stops_waiting_and_leaves_nothing() {
     let mut slots = FairSlots::new(4);
     for item in 0..100u32 {
         slots.push(item % 10, if item % 3 == 0 { SLOW } else { FAST }, item);
@@ -213,7 +213,7 @@ proptest! {
     }
 
     #[test]
-    fn a_victim_beside_greedy_accounts_waits_for_as_many_ends_as_there_are_accounts_at_most(
+    fn a_modest_account_waits_for_at_most_one_release_per_account(
         greedy_accounts in 1u32..60,
         slow in any::<bool>(),
     ) {

@@ -17,12 +17,12 @@ pub(crate) type GoldenSample = (String, Vec<u8>);
 
 /// Frames from agent to coordinator on the control stream.
 pub(crate) fn to_coordinator() -> Vec<GoldenSample> {
-    let held = ScheduleVersion { slot_epoch: 77, revision: 12 };
+    let version = ScheduleVersion { slot_epoch: 77, revision: 12 };
     let hello = AgentHello {
         software: "0.1.0".into(),
         boot: BootId(0x1122_3344_5566_7788),
         earlier_boots: vec![BootId(5)],
-        schedule: Some(held),
+        schedule: Some(version),
         wall_ms: 1_790_000_000_000,
         kinds: WireCheckKind::ALL.to_vec(),
         faults: vec![WireOwnFault::NotPermitted],
@@ -33,7 +33,7 @@ pub(crate) fn to_coordinator() -> Vec<GoldenSample> {
     mesh([
         ("hello", ToCoordinator::Hello(hello)),
         ("schedule-held", ToCoordinator::ScheduleApplied { slot_epoch: 77, revision: 12 }),
-        ("schedule-lost", ToCoordinator::ScheduleMismatch { current: Some(held) }),
+        ("schedule-lost", ToCoordinator::ScheduleMismatch { current: Some(version) }),
         ("time-ask", ToCoordinator::TimeRequest { sent_us: 123_456_789 }),
         ("time-report", ToCoordinator::TimeReport(TimeReport { skew_ms: -250, round_trip_ms: 31 })),
         ("renew", ToCoordinator::Renew { csr_der: vec![0x30, 0x82, 1, 2] }),
@@ -152,8 +152,9 @@ pub(crate) fn check_now() -> Vec<GoldenSample> {
         .into_iter()
         .zip(specs())
         .map(|((name, reason), spec)| {
-            let ask = WireCheckNow { id: 4, monitor: WireMonitorId(9), revision: 3, spec, reason, deadline_ms: 12_000 };
-            (name.to_owned(), encode(&ask, MAX_FRAME).unwrap())
+            let request =
+                WireCheckNow { id: 4, monitor: WireMonitorId(9), revision: 3, spec, reason, deadline_ms: 12_000 };
+            (name.to_owned(), encode(&request, MAX_FRAME).unwrap())
         })
         .collect();
     let done = WireCheckNowResponse::Done(Box::new(CheckResult { round: None, ..detailed() }));

@@ -21,8 +21,8 @@ use document_fetch::{DocumentFetcher, DocumentMiss};
 use super::unreadable;
 use crate::clock::AgentClock;
 use crate::probe::{
+    context::ProbeContext,
     facts::{CheckError, CheckFacts},
-    net::ProbeContext,
     vendor::{self, MAX_PAGE, VendorDocument, VendorFormat, VendorPage},
 };
 
@@ -93,7 +93,7 @@ impl VendorPageEntry {
 
     /// Returns the reading of a component from a page that was just read.
     pub(super) fn reading_of(&self, component: Option<&str>) -> ReadingResult {
-        self.cached.as_ref().and_then(|held| held.reading_of(component)).unwrap_or(Err(vendor::NoReading::Empty))
+        self.cached.as_ref().and_then(|cached| cached.reading_of(component)).unwrap_or(Err(vendor::NoReading::Empty))
     }
 
     /// Caches a reading for other checks.
@@ -124,56 +124,58 @@ impl VendorPageEntry {
 
     /// Returns the approximate memory in bytes.
     pub(super) fn size(&self) -> usize {
-        let documents = self.documents.iter().map(|(url, known)| {
-            let validators = known.validators.iter().map(|(_, value)| value.len() + size_of::<HeaderValue>());
+        let documents = self.documents.iter().map(|(url, state)| {
+            let validators = state.validators.iter().map(|(_, value)| value.len() + size_of::<HeaderValue>());
             url.len() + size_of::<DocumentState>() + validators.sum::<usize>()
         });
         size_of::<Self>() + documents.sum::<usize>() + self.cached.as_ref().map_or(0, CachedReading::size)
     }
 
-    /// Reads the page for the requested components. While its kind is unknown, a few kinds are tried; the
-    /// next reading tries the following ones.
+    /// Reads the page for the requested components. While its kind is unknown, kinds are tried with at
+    /// most `max_requests` requests, or those of one kind; the next reading tries the following ones.
     pub(super) async fn read(
         &mut self,
         base: &str,
         wanted: &BTreeSet<Option<String>>,
-        (account, net): (u32, &ProbeContext),
+        max_requests: usize,
+        (account, context): (u32, &ProbeContext),
         deadline: Instant,
         facts: &mut CheckFacts,
     ) -> Result<(), CheckError> {
-        let mut way = DocumentFetcher { base, net, account, deadline, facts, requested: wanted, remaining_bytes: 0 };
+        let mut fetcher =
+            DocumentFetcher { base, context, account, deadline, facts, requested: wanted, remaining_bytes: 0 };
         if let Some(format) = self.format {
-            return self.read_as(format, &mut way).await.map_err(|miss| match miss {
+            return self.read_as(format, &mut fetcher).await.map_err(|miss| match miss {
                 DocumentMiss::Document(why) => unreadable(why),
-                DocumentMiss::Unreachable(trouble) => trouble,
+                DocumentMiss::Unreachable(error) => error,
             });
         }
         let formats = vendor::candidates(base);
         let first = self.next;
-        let mut left = net.page_cache().tries;
+        let mut remaining_requests = max_requests;
         let mut why: Option<String> = None;
         for (at, format) in formats.iter().copied().enumerate().skip(first) {
-            let tries = vendor::max_requests(format, base);
-            if at > first && tries > left {
+            let requests = vendor::max_requests(format, base);
+            if at > first && requests > remaining_requests {
                 self.next = at;
                 let why = why.map_or_else(String::new, |why| format!(" ({why})"));
                 return Err(unreadable(format!(
                     "not recognised yet{why}; the next check tries more kinds of status page"
                 )));
             }
-            left = left.saturating_sub(tries);
+            remaining_requests = remaining_requests.saturating_sub(requests);
             self.id = None;
             self.clear();
-            match self.read_as(format, &mut way).await {
+            match self.read_as(format, &mut fetcher).await {
                 Ok(()) => {
                     (self.format, self.next) = (Some(format), 0);
                     return Ok(());
                 }
                 // The server is unreachable, so the other addresses are too. But a server that fails at this
                 // address twice is not asked for it forever.
-                Err(DocumentMiss::Unreachable(away)) => {
+                Err(DocumentMiss::Unreachable(error)) => {
                     self.next = (if at == first { at + 1 } else { at }) % formats.len();
-                    return Err(away);
+                    return Err(error);
                 }
                 // A document at one address is more informative than a missing one at another.
                 Err(DocumentMiss::Document(miss)) => why = why.filter(|why| why != NOT_FOUND).or(Some(miss)),
@@ -188,60 +190,60 @@ impl VendorPageEntry {
         }))
     }
 
-    async fn read_as(&mut self, format: &VendorFormat, way: &mut DocumentFetcher<'_>) -> Result<(), DocumentMiss> {
+    async fn read_as(&mut self, format: &VendorFormat, fetcher: &mut DocumentFetcher<'_>) -> Result<(), DocumentMiss> {
         if self.id.is_none() && !format.ids.is_empty() {
-            self.id = Some(way.id(format).await?);
+            self.id = Some(fetcher.id(format).await?);
         }
         // All or nothing: changed documents can't be combined with ones that were not cached. An interrupted
         // reading leaves no validators.
-        let held = self.cached.take();
-        let asks = held.as_ref().is_some_and(|held| held.has_all(way.requested))
-            && self.documents.values().all(|known| !known.validators.is_empty());
-        let read = match self.read_all(format, asks, way).await? {
-            PageRead::Mixed => self.read_all(format, false, way).await?,
+        let previous = self.cached.take();
+        let conditional = previous.as_ref().is_some_and(|cached| cached.has_all(fetcher.requested))
+            && self.documents.values().all(|state| !state.validators.is_empty());
+        let read = match self.read_all(format, conditional, fetcher).await? {
+            PageRead::Mixed => self.read_all(format, false, fetcher).await?,
             read => read,
         };
         self.cached = match read {
-            PageRead::Page(page) => Some(CachedReading::new(page, way.requested)),
-            PageRead::Same | PageRead::Mixed => held,
+            PageRead::Page(page) => Some(CachedReading::new(page, fetcher.requested)),
+            PageRead::Same | PageRead::Mixed => previous,
         };
         Ok(())
     }
 
-    /// Fetches every document; with `asks`, only those that have changed.
+    /// Fetches every document; if `conditional`, only those that have changed.
     async fn read_all(
         &mut self,
         format: &VendorFormat,
-        asks: bool,
-        way: &mut DocumentFetcher<'_>,
+        conditional: bool,
+        fetcher: &mut DocumentFetcher<'_>,
     ) -> Result<PageRead, DocumentMiss> {
-        way.remaining_bytes = format.max_total_bytes();
+        fetcher.remaining_bytes = format.max_total_bytes();
         let (mut whole, mut same): (Option<VendorPage>, bool) = (None, false);
-        let lacked = std::mem::take(&mut self.unreadable);
-        for (place, document) in format.documents.iter().enumerate() {
+        let unreadable = std::mem::take(&mut self.unreadable);
+        for (index, document) in format.documents.iter().enumerate() {
             let mut n = 1;
             loop {
-                let goes_on = match self.document(document, n, asks, way).await {
-                    Ok(FetchedDocument::Same(goes_on)) => {
+                let continues = match self.document(document, n, conditional, fetcher).await {
+                    Ok(FetchedDocument::Same(continues)) => {
                         same = true;
-                        goes_on
+                        continues
                     }
                     Ok(FetchedDocument::Page(page)) => {
-                        let goes_on = page.has_next;
+                        let continues = page.has_next;
                         add(&mut whole, page)?;
-                        goes_on
+                        continues
                     }
                     // The other documents suffice for a verdict; states that they lack stay unknown.
-                    Err(DocumentMiss::Document(why)) if place > 0 && n == 1 => {
-                        self.unreadable.insert(place);
-                        if !(asks && lacked.contains(&place)) {
+                    Err(DocumentMiss::Document(why)) if index > 0 && n == 1 => {
+                        self.unreadable.insert(index);
+                        if !(conditional && unreadable.contains(&index)) {
                             add(&mut whole, VendorPage::unreadable(why))?;
                         }
                         false
                     }
                     Err(miss) => return Err(miss),
                 };
-                if !goes_on {
+                if !continues {
                     break;
                 }
                 n += 1;
@@ -262,16 +264,16 @@ impl VendorPageEntry {
         &mut self,
         document: &VendorDocument,
         n: usize,
-        asks: bool,
-        way: &mut DocumentFetcher<'_>,
+        conditional: bool,
+        fetcher: &mut DocumentFetcher<'_>,
     ) -> Result<FetchedDocument, DocumentMiss> {
-        let mut places = document.addresses(way.base, self.id.as_deref(), n);
-        places.sort_by_key(|place| !self.documents.contains_key(place));
+        let mut addresses = document.addresses(fetcher.base, self.id.as_deref(), n);
+        addresses.sort_by_key(|url| !self.documents.contains_key(url));
         let mut miss = DocumentMiss::Document("not there".to_owned());
-        for url in places {
-            match self.get(document, &url, asks, way).await {
+        for url in addresses {
+            match self.get(document, &url, conditional, fetcher).await {
                 Err(DocumentMiss::Document(why)) => miss = DocumentMiss::Document(why),
-                done => return done,
+                result => return result,
             }
         }
         Err(miss)
@@ -281,14 +283,14 @@ impl VendorPageEntry {
         &mut self,
         document: &VendorDocument,
         url: &str,
-        asks: bool,
-        way: &mut DocumentFetcher<'_>,
+        conditional: bool,
+        fetcher: &mut DocumentFetcher<'_>,
     ) -> Result<FetchedDocument, DocumentMiss> {
-        let known = self.documents.get(url).filter(|_| asks);
-        let validators = known.iter().flat_map(|known| known.validators.iter().cloned()).collect();
-        let answer = way.fetch(url, validators, document.max_bytes).await?;
-        match (answer.status, known) {
-            (304, Some(known)) => return Ok(FetchedDocument::Same(known.has_next)),
+        let previous = self.documents.get(url).filter(|_| conditional);
+        let validators = previous.iter().flat_map(|state| state.validators.iter().cloned()).collect();
+        let answer = fetcher.fetch(url, validators, document.max_bytes).await?;
+        match (answer.status, previous) {
+            (304, Some(state)) => return Ok(FetchedDocument::Same(state.has_next)),
             (200, _) => {}
             (404, _) => return Err(DocumentMiss::Document(NOT_FOUND.to_owned())),
             (status, _) => return Err(DocumentMiss::Document(format!("it answers with status {status}"))),
@@ -332,6 +334,6 @@ fn describe_other(body: &[u8]) -> &'static str {
 fn validators_of(headers: &HeaderMap) -> Vec<(HeaderName, HeaderValue)> {
     [(header::ETAG, header::IF_NONE_MATCH), (header::LAST_MODIFIED, header::IF_MODIFIED_SINCE)]
         .into_iter()
-        .filter_map(|(given, asked)| Some((asked, headers.get(given)?.clone())))
+        .filter_map(|(validator, condition)| Some((condition, headers.get(validator)?.clone())))
         .collect()
 }

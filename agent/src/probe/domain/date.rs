@@ -134,11 +134,11 @@ fn is_joint(first: char, second: char) -> bool {
 
 /// Parses two numbers of which one is the day: in the registry's order, or in the only possible one.
 fn in_order(year: &str, first: &str, second: &str, top: &str) -> Option<NaiveDate> {
-    let (one, two): (u32, u32) = (first.parse().ok()?, second.parse().ok()?);
-    if DAY_FIRST.contains(&top) || one == two || one > 12 {
-        return date(year, two, first);
+    let (first_number, second_number): (u32, u32) = (first.parse().ok()?, second.parse().ok()?);
+    if DAY_FIRST.contains(&top) || first_number == second_number || first_number > 12 {
+        return date(year, second_number, first);
     }
-    (two > 12).then(|| date(year, one, second)).flatten()
+    (second_number > 12).then(|| date(year, first_number, second)).flatten()
 }
 
 fn date(year: &str, month: u32, day: &str) -> Option<NaiveDate> {
@@ -216,7 +216,7 @@ mod tests {
     const HOUR: i64 = 3_600_000;
 
     #[test]
-    fn every_form_of_a_day_is_read() {
+    fn every_date_format_is_read() {
         for (text, top) in [
             ("2027-05-01", "zz"),
             ("2027/05/01", "jp"),
@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn a_time_and_its_zone_count() {
+    fn times_with_zones_are_read() {
         for text in [
             "2027-05-01T04:00:00Z",
             "2027-05-01T04:00Z",
@@ -271,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn an_order_that_is_not_known_is_not_guessed() {
+    fn an_unknown_date_order_is_not_guessed() {
         assert_eq!(read("01/05/2027", "zz"), None);
         assert_eq!(read("01-05-2027", "zz"), None);
         // 5 January, for a registry that writes the day first.
@@ -283,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_date_is_not_read() {
+    fn invalid_dates_are_rejected() {
         for text in [
             "",
             "soon",

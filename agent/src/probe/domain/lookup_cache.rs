@@ -8,11 +8,11 @@ use std::{
 
 use parallax_protocol::result::WireOwnFault;
 use tokio::{
-    sync::Mutex as Turn,
+    sync::Mutex as AsyncMutex,
     time::{Instant, timeout_at},
 };
 
-use super::{rdap::Registration, unreadable};
+use super::{registration::Registration, unreadable};
 use crate::probe::facts::CheckError;
 
 /// Lifetime of a cached result: shorter than the minute after which a failed round is repeated.
@@ -27,7 +27,7 @@ type LookupResult = Result<Option<Registration>, CheckError>;
 pub(in crate::probe) struct LookupCache(Mutex<BTreeMap<String, (Instant, LookupSlot)>>);
 
 /// Lock of the look-up: one check looks up; the others wait for it.
-type LookupSlot = Arc<Turn<Option<(Instant, LookupResult)>>>;
+type LookupSlot = Arc<AsyncMutex<Option<(Instant, LookupResult)>>>;
 
 impl LookupCache {
     /// Returns the recent result for the domain, or that of `look_up`.
@@ -41,30 +41,30 @@ impl LookupCache {
         let Ok(mut slot) = timeout_at(deadline, slot.lock()).await else {
             return Err(unreadable("another check is still waiting for it"));
         };
-        if let Some((at, said)) = &*slot
+        if let Some((at, result)) = &*slot
             && at.elapsed() < LIFETIME
         {
-            return said.clone();
+            return result.clone();
         }
-        let said = look_up.await;
+        let result = look_up.await;
         // A fault on the agent's side is no information about the registry.
-        let is_news = match &said {
+        let is_informative = match &result {
             Ok(_) | Err(CheckError::Own(WireOwnFault::RegistryUnreadable { .. })) => true,
             Err(_) => false,
         };
-        *slot = is_news.then(|| (Instant::now(), said.clone()));
-        said
+        *slot = is_informative.then(|| (Instant::now(), result.clone()));
+        result
     }
 
     fn slot(&self, domain: &str) -> LookupSlot {
         let now = Instant::now();
-        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if !known.contains_key(domain) && known.len() >= MAX_DOMAINS {
-            let oldest = known.iter().min_by_key(|(_, (at, _))| *at).map(|(domain, _)| domain.clone());
-            known.remove(&oldest.unwrap_or_default());
+        let mut domains = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if !domains.contains_key(domain) && domains.len() >= MAX_DOMAINS {
+            let oldest = domains.iter().min_by_key(|(_, (at, _))| *at).map(|(domain, _)| domain.clone());
+            domains.remove(&oldest.unwrap_or_default());
         }
-        let (asked, slot) = known.entry(domain.to_owned()).or_insert_with(|| (now, LookupSlot::default()));
-        *asked = now;
+        let (last_requested, slot) = domains.entry(domain.to_owned()).or_insert_with(|| (now, LookupSlot::default()));
+        *last_requested = now;
         Arc::clone(slot)
     }
 }

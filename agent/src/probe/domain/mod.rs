@@ -7,6 +7,7 @@ mod date;
 mod lookup_cache;
 mod rdap;
 mod registrable;
+mod registration;
 mod registries;
 mod vocabulary;
 mod whois;
@@ -21,12 +22,12 @@ use parallax_protocol::{
 };
 use tokio::time::Instant;
 
-use self::rdap::Registration;
+use self::registration::Registration;
 pub(super) use self::registries::Registries;
 use super::{
+    context::ProbeContext,
     facts::{CheckError, CheckFacts, bad_target},
     http::fetch::{FetchRequest, FetchedPage, fetch},
-    net::ProbeContext,
 };
 use crate::clock::AgentClock;
 
@@ -40,10 +41,10 @@ const RATE_LIMITED: &str = "it limits the rate of requests";
 const RDAP: HeaderValue = HeaderValue::from_static("application/rdap+json, application/json;q=0.9");
 
 /// Queries the registry of the host's registrable part.
-pub(super) async fn run(check: &WireDomainCheck, net: &ProbeContext) -> ProbeReport {
+pub(super) async fn run(check: &WireDomainCheck, registries: &Registries, context: &ProbeContext) -> ProbeReport {
     let mut facts = CheckFacts::default();
     let started = Instant::now();
-    let answer = registration_of(check, net, &mut facts).await;
+    let answer = registration_of(check, registries, context, &mut facts).await;
     if answer.is_ok() {
         facts.duration = Some(started.elapsed());
     }
@@ -62,10 +63,11 @@ pub(super) async fn run(check: &WireDomainCheck, net: &ProbeContext) -> ProbeRep
 /// not registered.
 async fn registration_of(
     check: &WireDomainCheck,
-    net: &ProbeContext,
+    registries: &Registries,
+    context: &ProbeContext,
     facts: &mut CheckFacts,
 ) -> Result<Option<Registration>, CheckError> {
-    let deadline = net.deadline();
+    let deadline = context.deadline();
     let name = match Host::parse(&check.host) {
         Ok(Host::Name(name)) => name,
         Ok(Host::Ip(_)) => return Err(bad_target("the host must be a domain name, not an address").into()),
@@ -73,29 +75,30 @@ async fn registration_of(
     };
     let domain = registrable::of(name.as_str())
         .ok_or_else(|| bad_target("this name can't be registered: it is a public suffix"))?;
-    net.registries().lookups().get_or_look_up(&domain, deadline, look_up(&domain, net, deadline, facts)).await
+    let look_up = look_up(&domain, registries, context, deadline, facts);
+    registries.lookups().get_or_look_up(&domain, deadline, look_up).await
 }
 
 /// Queries the registry of a domain.
 async fn look_up(
     domain: &str,
-    net: &ProbeContext,
+    registries: &Registries,
+    context: &ProbeContext,
     deadline: Instant,
     facts: &mut CheckFacts,
 ) -> Result<Option<Registration>, CheckError> {
-    let registries = net.registries();
-    let Some(base) = registries.service_of(domain, net, deadline).await else {
-        return by_whois(domain, net, deadline, facts).await;
+    let Some(base) = registries.service_of(domain, context, deadline).await else {
+        return by_whois(domain, registries, context, deadline, facts).await;
     };
     registries.check_not_paused(&base).map_err(unreadable)?;
     let url = format!("{base}domain/{domain}");
-    let want = FetchRequest {
+    let request = FetchRequest {
         url: &url,
         headers: vec![(header::ACCEPT, RDAP)],
         max_bytes: MAX_RESPONSE,
         account: UNKNOWN_ACCOUNT,
     };
-    let page = fetch(want, net, deadline, facts).await.map_err(|trouble| match trouble {
+    let page = fetch(request, context, deadline, facts).await.map_err(|error| match error {
         CheckError::Target(failure) => unreadable(failure.to_string()),
         own @ CheckError::Own(_) => own,
     })?;
@@ -108,15 +111,15 @@ async fn look_up(
 /// Queries a registry without RDAP.
 async fn by_whois(
     domain: &str,
-    net: &ProbeContext,
+    registries: &Registries,
+    context: &ProbeContext,
     deadline: Instant,
     facts: &mut CheckFacts,
 ) -> Result<Option<Registration>, CheckError> {
-    let registries = net.registries();
-    let server = registries.whois_of(domain, net, deadline).await?;
+    let server = registries.whois_of(domain, context, deadline).await?;
     registries.check_not_paused(&server).map_err(unreadable)?;
-    let answer = whois::look_up(&server, registries.whois_port(), domain, net, deadline, facts).await;
-    if answer.as_ref().is_err_and(|trouble| *trouble == unreadable(RATE_LIMITED)) {
+    let answer = whois::look_up(&server, registries.whois_port(), domain, context, deadline, facts).await;
+    if answer.as_ref().is_err_and(|error| *error == unreadable(RATE_LIMITED)) {
         registries.pause(&server, &HeaderMap::new());
     }
     answer
@@ -141,7 +144,7 @@ fn judge(warn_days: u16, now_ms: i64, answer: Result<Option<Registration>, Check
     let registration = match answer {
         Ok(Some(registration)) => registration,
         Ok(None) => return WireOutcome::Failed(WireFailure::DomainNotFound),
-        Err(trouble) => return trouble.into(),
+        Err(error) => return error.into(),
     };
     if registration.is_lapsed {
         return WireOutcome::Failed(WireFailure::DomainExpired);
@@ -167,29 +170,29 @@ mod tests {
 
     const NOW: i64 = 1_800_000_000_000;
 
-    fn ends_in(left_ms: i64) -> WireOutcome {
+    fn expiring_in(left_ms: i64) -> WireOutcome {
         judge(30, NOW, Ok(Some(Registration { expires_ms: Some(NOW + left_ms), ..Registration::default() })))
     }
 
     #[test]
-    fn a_registration_fails_from_the_warning_on() {
-        assert_eq!(ends_in(30 * DAY_MS), WireOutcome::Passed);
-        assert_eq!(ends_in(30 * DAY_MS - 1), WireOutcome::Failed(WireFailure::DomainExpiring { days: 29 }));
-        assert_eq!(ends_in(1), WireOutcome::Failed(WireFailure::DomainExpiring { days: 0 }));
-        assert_eq!(ends_in(0), WireOutcome::Failed(WireFailure::DomainExpired));
+    fn a_registration_fails_from_warn_days_before_its_expiry() {
+        assert_eq!(expiring_in(30 * DAY_MS), WireOutcome::Passed);
+        assert_eq!(expiring_in(30 * DAY_MS - 1), WireOutcome::Failed(WireFailure::DomainExpiring { days: 29 }));
+        assert_eq!(expiring_in(1), WireOutcome::Failed(WireFailure::DomainExpiring { days: 0 }));
+        assert_eq!(expiring_in(0), WireOutcome::Failed(WireFailure::DomainExpired));
         let lapsed = Registration { expires_ms: Some(NOW + 300 * DAY_MS), is_lapsed: true, ..Registration::default() };
         assert_eq!(judge(30, NOW, Ok(Some(lapsed))), WireOutcome::Failed(WireFailure::DomainExpired));
         assert_eq!(judge(30, NOW, Ok(None)), WireOutcome::Failed(WireFailure::DomainNotFound));
     }
 
     #[test]
-    fn what_can_not_be_read_is_never_expiring() {
-        let silent = Registration::default();
-        let year_one = Registration { expires_ms: Some(-62_135_596_800_000), ..silent };
-        let epoch = Registration { expires_ms: Some(0), ..silent };
-        let long_past = Registration { expires_ms: Some(NOW - 400 * DAY_MS), ..silent };
-        let reversed = Registration { expires_ms: Some(NOW - DAY_MS), registered_ms: Some(NOW), ..silent };
-        let answers = [silent, year_one, epoch, long_past, reversed].map(|answer| Ok(Some(answer)));
+    fn unreadable_answers_are_inconclusive() {
+        let without_dates = Registration::default();
+        let year_one = Registration { expires_ms: Some(-62_135_596_800_000), ..without_dates };
+        let epoch = Registration { expires_ms: Some(0), ..without_dates };
+        let long_past = Registration { expires_ms: Some(NOW - 400 * DAY_MS), ..without_dates };
+        let reversed = Registration { expires_ms: Some(NOW - DAY_MS), registered_ms: Some(NOW), ..without_dates };
+        let answers = [without_dates, year_one, epoch, long_past, reversed].map(|answer| Ok(Some(answer)));
         for answer in answers.into_iter().chain([Err(unreadable("it answers with status 500"))]) {
             let outcome = judge(30, NOW, answer);
             assert!(matches!(outcome, WireOutcome::Inconclusive(WireOwnFault::RegistryUnreadable { .. })));

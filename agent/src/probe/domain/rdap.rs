@@ -1,76 +1,9 @@
-//! Parsing of a registry's RDAP response about a domain (RFC 9083, section 5.3), and plausibility checks of
-//! its dates.
+//! Parsing of a registry's RDAP response about a domain (RFC 9083, section 5.3).
 
-use chrono::DateTime;
 use parallax_dial::Host;
 use serde_json::{Map, Value};
 
-use super::{DAY_MS, NO_DATE, date, registries::top, vocabulary};
-
-/// 1 January 1985: no domain is older, so none expired before. Registries write year 1 or 1970 for an unknown
-/// date.
-const FIRST_MS: i64 = 473_385_600_000;
-/// Milliseconds after its expiry date from which an active registration can't have expired then: grace
-/// periods are over.
-const LONG_PAST: i64 = 365 * DAY_MS;
-
-/// The fields of a response that a check needs.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Registration {
-    /// Expiry, epoch ms; some national registries don't publish it.
-    pub(super) expires_ms: Option<i64>,
-    /// True if the expiry's label is ambiguous: the date may be in the past while the registration continues.
-    pub(super) is_expiry_ambiguous: bool,
-    /// Start of the registration, epoch ms, if published.
-    pub(super) registered_ms: Option<i64>,
-    /// True if it has expired and waits for redemption or deletion (RFC 8056).
-    pub(super) is_lapsed: bool,
-    /// True if it is inactive: held, suspended, expired or lapsed.
-    pub(super) is_inactive: bool,
-}
-
-impl Registration {
-    /// Sets the expiry from the clearest of several labelled dates that can be parsed, with ranks from
-    /// [`vocabulary::end`].
-    ///
-    /// # Errors
-    /// A message about dates of which none can be parsed.
-    pub(super) fn with_expiry(mut self, ends: &mut [(u8, &str)], top: &str) -> Result<Self, String> {
-        let end = clearest_expiry(ends, top)?;
-        self.expires_ms = end.map(|(_, at)| at);
-        self.is_expiry_ambiguous = end.is_some_and(|(rank, _)| rank >= vocabulary::VAGUE);
-        Ok(self)
-    }
-
-    /// Adds a status value.
-    pub(super) fn with_status(mut self, word: &str) -> Self {
-        self.is_lapsed |= vocabulary::is_lapsed(word);
-        self.is_inactive |= vocabulary::is_inactive(word);
-        self
-    }
-
-    /// Returns the expiry, epoch ms, if its date is plausible at `now_ms`.
-    ///
-    /// # Errors
-    /// A message about a missing or implausible date.
-    pub(super) fn plausible_expiry(&self, now_ms: i64) -> Result<i64, String> {
-        let end = self.expires_ms.ok_or(NO_DATE)?;
-        let why = if end < FIRST_MS {
-            "is not plausible"
-        } else if self.registered_ms.is_some_and(|began| end <= began) {
-            "is before the registration"
-        } else if !self.is_inactive && now_ms.saturating_sub(end) > LONG_PAST {
-            "is years in the past, but the domain is active"
-        } else if self.is_expiry_ambiguous && !self.is_inactive && end <= now_ms {
-            "is in the past, but the domain is active"
-        } else {
-            return Ok(end);
-        };
-        let day =
-            DateTime::from_timestamp_millis(end).map_or_else(String::new, |at| at.format("%Y-%m-%d ").to_string());
-        Err(format!("its expiry date {day}{why}"))
-    }
-}
+use super::{date, registrable::top_level, registration::Registration, vocabulary};
 
 /// Parses the response about `domain`, which is lower case and has no trailing dot. Fields that a check does
 /// not need may be missing, null or of another type.
@@ -86,7 +19,7 @@ pub(super) fn read(body: &[u8], domain: &str) -> Result<Registration, String> {
     if text("ldhName").or_else(|| text("unicodeName")).is_some_and(|name| !is_same(name, domain)) {
         return Err("its answer is about another domain".to_owned());
     }
-    let top = top(domain);
+    let top = top_level(domain);
     let mut ends: Vec<(u8, &str)> = Vec::new();
     let mut registration = Registration::default();
     for event in items(answer.get("events")) {
@@ -102,27 +35,8 @@ pub(super) fn read(body: &[u8], domain: &str) -> Result<Registration, String> {
         }
     }
     let registration = registration.with_expiry(&mut ends, top)?;
-    let words = items(answer.get("status")).filter_map(Value::as_str);
-    Ok(words.fold(registration, Registration::with_status))
-}
-
-/// Returns the clearest of several expiry dates that can be parsed, with its rank; `None` if there is none at
-/// all.
-///
-/// # Errors
-/// A message about dates of which none can be parsed.
-fn clearest_expiry(ends: &mut [(u8, &str)], top: &str) -> Result<Option<(u8, i64)>, String> {
-    ends.sort_by_key(|(rank, _)| *rank);
-    if let Some(end) = ends.iter().find_map(|(rank, text)| Some((*rank, date::read(text, top)?))) {
-        return Ok(Some(end));
-    }
-    match ends.first() {
-        Some((_, text)) => {
-            let text: String = text.chars().take(60).collect();
-            Err(format!("its expiry date \"{}\" can't be read", text.trim()))
-        }
-        None => Ok(None),
-    }
+    let statuses = items(answer.get("status")).filter_map(Value::as_str);
+    Ok(statuses.fold(registration, Registration::with_status))
 }
 
 /// Returns true if the bytes are a JSON object.
@@ -145,7 +59,7 @@ fn object(body: &[u8]) -> Result<Map<String, Value>, String> {
 fn items(value: Option<&Value>) -> impl Iterator<Item = &Value> {
     match value {
         Some(Value::Array(list)) => list.as_slice(),
-        Some(one) => std::slice::from_ref(one),
+        Some(single) => std::slice::from_ref(single),
         None => &[],
     }
     .iter()
@@ -186,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn the_end_is_read_by_the_events_meaning() {
+    fn the_expiry_is_read_from_events_by_their_meaning() {
         for (action, date) in [
             ("expiration", "2027-05-01T00:00:00Z"),
             ("Expiration", "2027-05-01T02:00:00+02:00"),
@@ -212,21 +126,21 @@ mod tests {
     }
 
     #[test]
-    fn fields_that_a_check_does_not_need_may_be_anything() {
+    fn irrelevant_fields_may_have_any_value() {
         let whole = with_end("expiration", "2027-05-01T00:00:00Z");
         for field in ["objectClassName", "ldhName", "status", "entities"] {
-            for odd in [json!(null), json!(7), json!({}), json!([null, 1, {}]), json!(true)] {
+            for value in [json!(null), json!(7), json!({}), json!([null, 1, {}]), json!(true)] {
                 let mut answer = whole.clone();
-                answer[field] = odd.clone();
-                assert_eq!(end_of(&answer), Ok(END), "{field}: {odd}");
+                answer[field] = value.clone();
+                assert_eq!(end_of(&answer), Ok(END), "{field}: {value}");
             }
         }
-        for odd in
+        for value in
             [json!(null), json!({}), json!({"eventAction": null}), json!({"eventAction": "expiration"}), json!(3)]
         {
             let mut answer = whole.clone();
-            answer["events"].as_array_mut().unwrap().insert(0, odd.clone());
-            assert_eq!(end_of(&answer), Ok(END), "{odd}");
+            answer["events"].as_array_mut().unwrap().insert(0, value.clone());
+            assert_eq!(end_of(&answer), Ok(END), "{value}");
         }
         let single = json!({"status": "active", "events": {"eventAction": "expiration", "eventDate": "2027-05-01"}});
         assert_eq!(end_of(&single), Ok(END));
@@ -242,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn a_date_that_can_not_be_one_is_none() {
+    fn implausible_expiry_dates_are_errors() {
         for (date, why) in [
             ("0001-01-01T00:00:00Z", "its expiry date 0001-01-01 is not plausible"),
             ("1970-01-01T00:00:00Z", "its expiry date 1970-01-01 is not plausible"),
@@ -278,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn another_document_is_no_answer() {
+    fn other_documents_are_rejected() {
         for (body, why) in [
             ("", "its answer is not JSON"),
             (" <html></html>", "it answers with HTML instead of JSON"),

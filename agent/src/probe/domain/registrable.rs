@@ -1,4 +1,4 @@
-//! The registrable part of a name.
+//! The registrable part of a name, and its top-level domain.
 
 /// Returns the name below the registry's suffix: `example.co.uk` of `www.example.co.uk`. Private suffixes on
 /// the public suffix list don't count: `github.io` is a registration, `someone.github.io` is not. Returns
@@ -19,6 +19,11 @@ pub(super) fn of(name: &str) -> Option<String> {
         }
         at = parent;
     }
+}
+
+/// Returns the top-level domain.
+pub(super) fn top_level(domain: &str) -> &str {
+    domain.rsplit('.').next().unwrap_or_default()
 }
 
 #[cfg(test)]

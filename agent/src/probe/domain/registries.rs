@@ -16,13 +16,14 @@ use url::Url;
 
 use super::{
     lookup_cache::LookupCache,
+    registrable::top_level,
     unreadable,
     whois::{self, WhoisRoot},
 };
 use crate::probe::{
+    context::ProbeContext,
     facts::{CheckError, CheckFacts},
     http::fetch::{FetchRequest, fetch},
-    net::ProbeContext,
 };
 
 /// Address of IANA's list of RDAP services (RFC 9224).
@@ -66,7 +67,7 @@ struct RegistryState {
 impl Registries {
     /// Creates the built-in registries, or one that serves all domains.
     pub(in crate::probe) fn new(fixed: Option<&Url>) -> Self {
-        let known = RegistryState {
+        let state = RegistryState {
             services: built_in(),
             whois: BTreeMap::new(),
             next_read: None,
@@ -79,7 +80,7 @@ impl Registries {
             bootstrap: BOOTSTRAP.to_owned(),
             file: None,
             lookups: LookupCache::default(),
-            state: Mutex::new(known),
+            state: Mutex::new(state),
         }
     }
 
@@ -98,9 +99,9 @@ impl Registries {
         if let Some(address) = address {
             self.bootstrap = address.to_string();
         }
-        let is_sane = std::fs::metadata(&file).is_ok_and(|about| about.len() <= MAX_BOOTSTRAP as u64);
-        if let Some(kept) = is_sane.then(|| std::fs::read(&file).ok()).flatten().and_then(|body| services(&body)) {
-            self.state().services.extend(kept);
+        let is_sane = std::fs::metadata(&file).is_ok_and(|metadata| metadata.len() <= MAX_BOOTSTRAP as u64);
+        if let Some(cached) = is_sane.then(|| std::fs::read(&file).ok()).flatten().and_then(|body| services(&body)) {
+            self.state().services.extend(cached);
         }
         self.file = Some(file);
         self
@@ -118,15 +119,15 @@ impl Registries {
     pub(super) async fn whois_of(
         &self,
         domain: &str,
-        net: &ProbeContext,
+        context: &ProbeContext,
         deadline: Instant,
     ) -> Result<String, CheckError> {
-        let top = top(domain);
+        let top = top_level(domain);
         let known = self.state().whois.get(top).cloned();
         let server = match known {
             Some(server) => server,
             None => {
-                let server = whois::server_of(top, &self.whois, net, deadline).await?.unwrap_or_default();
+                let server = whois::server_of(top, &self.whois, context, deadline).await?.unwrap_or_default();
                 self.state().whois.insert(top.to_owned(), server.clone());
                 server
             }
@@ -141,25 +142,25 @@ impl Registries {
 
     /// Returns the base address of the service for `domain`. Reads the bootstrap registry again when due; the
     /// check that finds it due does so, and the others continue with the cached copy.
-    pub(super) async fn service_of(&self, domain: &str, net: &ProbeContext, deadline: Instant) -> Option<String> {
+    pub(super) async fn service_of(&self, domain: &str, context: &ProbeContext, deadline: Instant) -> Option<String> {
         if self.fixed.is_some() {
             return self.fixed.clone();
         }
         let now = Instant::now();
         let is_due = {
-            let mut known = self.state();
-            let is_due = known.next_read.is_none_or(|at| at <= now);
+            let mut state = self.state();
+            let is_due = state.next_read.is_none_or(|at| at <= now);
             if is_due {
-                known.next_read = Some(now + RETRY_INTERVAL);
+                state.next_read = Some(now + RETRY_INTERVAL);
             }
             is_due
         };
-        if is_due && let Some(services) = self.refresh(net, deadline.min(now + REFRESH_TIMEOUT)).await {
-            let mut known = self.state();
-            known.services.extend(services);
-            known.next_read = Some(now + LIFETIME);
+        if is_due && let Some(services) = self.refresh(context, deadline.min(now + REFRESH_TIMEOUT)).await {
+            let mut state = self.state();
+            state.services.extend(services);
+            state.next_read = Some(now + LIFETIME);
         }
-        self.state().services.get(top(domain)).cloned()
+        self.state().services.get(top_level(domain)).cloned()
     }
 
     /// # Errors
@@ -174,31 +175,32 @@ impl Registries {
     /// Pauses queries to a registry for as long as its response requests.
     pub(super) fn pause(&self, base: &str, headers: &HeaderMap) {
         let now = Instant::now();
-        let mut known = self.state();
-        known.paused_until.retain(|_, until| *until > now);
-        known.paused_until.insert(base.to_owned(), now + retry_after(headers));
+        let mut state = self.state();
+        state.paused_until.retain(|_, until| *until > now);
+        state.paused_until.insert(base.to_owned(), now + retry_after(headers));
     }
 
     /// Reads the bootstrap registry and caches it for the next start.
-    async fn refresh(&self, net: &ProbeContext, deadline: Instant) -> Option<BTreeMap<String, String>> {
-        let want = FetchRequest {
+    async fn refresh(&self, context: &ProbeContext, deadline: Instant) -> Option<BTreeMap<String, String>> {
+        let request = FetchRequest {
             url: &self.bootstrap,
             headers: Vec::new(),
             max_bytes: MAX_BOOTSTRAP,
             account: UNKNOWN_ACCOUNT,
         };
-        let page = fetch(want, net, deadline, &mut CheckFacts::default()).await.ok().filter(|page| page.status == 200);
+        let page =
+            fetch(request, context, deadline, &mut CheckFacts::default()).await.ok().filter(|page| page.status == 200);
         let read = page.and_then(|page| Some((services(&page.body)?, page.body)));
         let Some((services, body)) = read else {
             tracing::info!("the registry of RDAP services can't be read; using the cached copy");
             return None;
         };
         if let Some(file) = self.file.clone() {
-            let keeping = tokio::task::spawn_blocking(move || {
-                let beside = file.with_extension("new");
-                std::fs::write(&beside, &body).and_then(|()| std::fs::rename(&beside, &file))
+            let saving = tokio::task::spawn_blocking(move || {
+                let temporary = file.with_extension("new");
+                std::fs::write(&temporary, &body).and_then(|()| std::fs::rename(&temporary, &file))
             });
-            if let Ok(Err(error)) = keeping.await {
+            if let Ok(Err(error)) = saving.await {
                 tracing::warn!(%error, "the registry of RDAP services could not be saved");
             }
         }
@@ -212,13 +214,8 @@ impl Registries {
 
 /// Returns `Retry-After` in seconds (RFC 9110, section 10.2.3); one with a date is ignored.
 fn retry_after(headers: &HeaderMap) -> Duration {
-    let asked = headers.get(header::RETRY_AFTER).and_then(|value| value.to_str().ok()?.trim().parse().ok());
-    asked.map_or(PAUSE, Duration::from_secs).min(MAX_PAUSE)
-}
-
-/// Returns the top-level domain.
-pub(super) fn top(domain: &str) -> &str {
-    domain.rsplit('.').next().unwrap_or_default()
+    let seconds = headers.get(header::RETRY_AFTER).and_then(|value| value.to_str().ok()?.trim().parse().ok());
+    seconds.map_or(PAUSE, Duration::from_secs).min(MAX_PAUSE)
 }
 
 fn built_in() -> BTreeMap<String, String> {
@@ -258,7 +255,7 @@ mod tests {
     use http::HeaderValue;
 
     #[test]
-    fn the_shipped_copy_is_whole() {
+    fn the_built_in_list_is_complete() {
         let services = built_in();
         assert!(services.len() > 1000);
         assert_eq!(services["com"], "https://rdap.verisign.com/com/v1/");
@@ -269,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn the_bootstrap_registry_is_read_and_https_preferred() {
+    fn the_bootstrap_registry_is_parsed_and_https_preferred() {
         let body = br#"{"version":"1.0","publication":"2026-01-01T00:00:00Z","services":[
             [["net","COM"],["http://a.example/rdap","https://b.example/rdap"]],
             [["example"],["no address"]],[["org"],["http://c.example/"]]]}"#;
@@ -282,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn a_registry_rests_as_long_as_it_asks_for() {
+    fn a_registry_is_paused_for_its_retry_after() {
         let mut headers = HeaderMap::new();
         assert_eq!(retry_after(&headers), PAUSE);
         headers.insert(header::RETRY_AFTER, HeaderValue::from_static("120"));

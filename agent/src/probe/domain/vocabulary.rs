@@ -45,7 +45,7 @@ const MAX_LABEL_WORDS: usize = 6;
 
 /// Normalises a label to lower case, with single spaces for all separators.
 pub(super) fn normalized(name: &str) -> String {
-    let words = name.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
+    let words = name.split(|c: char| !c.is_alphanumeric()).filter(|status| !status.is_empty());
     words.collect::<Vec<_>>().join(" ").to_lowercase()
 }
 
@@ -81,20 +81,20 @@ pub(super) fn is_registration_date(name: &str) -> bool {
 
 /// Returns true for a status that means that the registration has expired and waits for redemption or
 /// deletion: in the spelling of EPP (RFC 3915) or RDAP (RFC 8056).
-pub(super) fn is_lapsed(word: &str) -> bool {
-    let word = letters(word);
-    word.starts_with("redemptionperiod") || word.starts_with("pendingdelete")
+pub(super) fn is_lapsed(status: &str) -> bool {
+    let status = letters(status);
+    status.starts_with("redemptionperiod") || status.starts_with("pendingdelete")
 }
 
 /// Returns true for a status that means that the registration is inactive: its date may be long past.
-pub(super) fn is_inactive(word: &str) -> bool {
-    let word = letters(word);
+pub(super) fn is_inactive(status: &str) -> bool {
+    let status = letters(status);
     let idle = ["expired", "hold", "inactive", "suspend", "deactivat", "quarantine", "graceperiod", "cancel"];
-    is_lapsed(&word) || idle.iter().any(|part| word.contains(part))
+    is_lapsed(&status) || idle.iter().any(|part| status.contains(part))
 }
 
-fn letters(word: &str) -> String {
-    word.chars().filter(|c| c.is_alphabetic()).flat_map(char::to_lowercase).collect()
+fn letters(status: &str) -> String {
+    status.chars().filter(|c| c.is_alphabetic()).flat_map(char::to_lowercase).collect()
 }
 
 #[cfg(test)]
@@ -142,18 +142,18 @@ mod tests {
     }
 
     #[test]
-    fn words_of_status_are_read_in_either_protocols_spelling() {
-        for word in [
+    fn status_values_are_read_in_either_protocols_spelling() {
+        for status in [
             "redemption period",
             "redemptionPeriod",
             "Redemption-Period",
             "pending delete",
             "pendingDelete https://icann.example",
         ] {
-            assert!(is_lapsed(word) && is_inactive(word), "{word}");
+            assert!(is_lapsed(status) && is_inactive(status), "{status}");
         }
-        for word in ["active", "ok", "client delete prohibited", "serverDeleteProhibited", ""] {
-            assert!(!is_lapsed(word) && !is_inactive(word), "{word}");
+        for status in ["active", "ok", "client delete prohibited", "serverDeleteProhibited", ""] {
+            assert!(!is_lapsed(status) && !is_inactive(status), "{status}");
         }
         assert!(is_inactive("clientHold") && !is_lapsed("clientHold"));
     }

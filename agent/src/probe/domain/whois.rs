@@ -7,10 +7,10 @@ use tokio::{
     time::{Instant, timeout_at},
 };
 
-use super::{NO_DATE, RATE_LIMITED, date, rdap::Registration, registries::top, unreadable, vocabulary};
+use super::{NO_DATE, RATE_LIMITED, date, registrable::top_level, registration::Registration, unreadable, vocabulary};
 use crate::probe::{
+    context::ProbeContext,
     facts::{CheckError, CheckFacts},
-    net::ProbeContext,
     tls::io_failure,
 };
 
@@ -59,10 +59,10 @@ const RATE_LIMIT_PHRASES: [&str; 5] =
 pub(super) async fn server_of(
     top: &str,
     root: &WhoisRoot,
-    net: &ProbeContext,
+    context: &ProbeContext,
     deadline: Instant,
 ) -> Result<Option<String>, CheckError> {
-    let text = query(&root.host, root.port, top, net, deadline, &mut CheckFacts::default()).await?;
+    let text = query(&root.host, root.port, top, context, deadline, &mut CheckFacts::default()).await?;
     Ok(fields(&text).find(|(name, _)| name == "whois" || name == "refer").map(|(_, host)| host.to_owned()))
 }
 
@@ -71,30 +71,30 @@ pub(super) async fn look_up(
     server: &str,
     port: u16,
     domain: &str,
-    net: &ProbeContext,
+    context: &ProbeContext,
     deadline: Instant,
     facts: &mut CheckFacts,
 ) -> Result<Option<Registration>, CheckError> {
-    let text = query(server, port, &query_text(domain), net, deadline, facts).await?;
+    let text = query(server, port, &query_text(domain), context, deadline, facts).await?;
     read(&text, domain).map_err(unreadable)
 }
 
 /// Returns the query for a domain: Japan's registry responds in English if `/e` is appended.
 fn query_text(domain: &str) -> String {
-    if top(domain) == "jp" { format!("{domain}/e") } else { domain.to_owned() }
+    if top_level(domain) == "jp" { format!("{domain}/e") } else { domain.to_owned() }
 }
 
 async fn query(
     host: &str,
     port: u16,
     question: &str,
-    net: &ProbeContext,
+    context: &ProbeContext,
     deadline: Instant,
     facts: &mut CheckFacts,
 ) -> Result<String, CheckError> {
-    let talking = async {
+    let response = async {
         let host = Host::parse(host).map_err(|_| unreadable("its WHOIS server has no usable name"))?;
-        let admitted = net.admit(&host, port, deadline).await?;
+        let admitted = context.admit(&host, port, deadline).await?;
         facts.record_resolution(&admitted);
         let mut connected = admitted.connect(deadline).await?;
         facts.record_connection(&connected);
@@ -109,7 +109,7 @@ async fn query(
             Ok(Ok(_)) => Ok(String::from_utf8_lossy(&answer).into_owned()),
         }
     };
-    talking.await.map_err(|trouble| match trouble {
+    response.await.map_err(|error| match error {
         CheckError::Target(failure) => unreadable(failure.to_string()),
         own @ CheckError::Own(_) => own,
     })
@@ -117,7 +117,7 @@ async fn query(
 
 fn read(text: &str, domain: &str) -> Result<Option<Registration>, String> {
     let text = text.trim_start_matches('\u{feff}');
-    let (folded, top) = (text.to_lowercase(), top(domain));
+    let (folded, top) = (text.to_lowercase(), top_level(domain));
     let mut ends: Vec<(u8, &str)> = Vec::new();
     let mut registration = Registration::default();
     for (name, value) in fields(text).chain(fields_without_colon(text)) {
@@ -139,7 +139,7 @@ fn read(text: &str, domain: &str) -> Result<Option<Registration>, String> {
         }
         return registration.with_expiry(&mut ends, top).map(Some);
     }
-    if RATE_LIMIT_PHRASES.iter().any(|words| folded.contains(words)) {
+    if RATE_LIMIT_PHRASES.iter().any(|phrase| folded.contains(phrase)) {
         return Err(RATE_LIMITED.to_owned());
     }
     let mut lines = folded.lines().map(|line| {
@@ -148,7 +148,7 @@ fn read(text: &str, domain: &str) -> Result<Option<Registration>, String> {
         let line = line.strip_prefix("error:103:").unwrap_or(line);
         line.replace('_', " ").split_whitespace().collect::<Vec<_>>().join(" ")
     });
-    if lines.any(|line| NOT_REGISTERED_PHRASES.iter().any(|words| line.starts_with(words))) {
+    if lines.any(|line| NOT_REGISTERED_PHRASES.iter().any(|phrase| line.starts_with(phrase))) {
         return Ok(None);
     }
     Err(NO_DATE.to_owned())

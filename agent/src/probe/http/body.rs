@@ -7,14 +7,13 @@ use parallax_protocol::{check::WireHttpCheck, result::WireOwnFault};
 use tokio::time::Instant;
 
 use super::{
-    budget::MemoryShare,
     charset::{self, DeclaredCharset},
     coding::{self, DecodeStage},
     exchange::HopResponse,
     judge::KeywordSearchResult,
     keyword_search::KeywordSearch,
 };
-use crate::probe::facts::CheckError;
+use crate::probe::{facts::CheckError, memory_budget::MemoryShare};
 
 /// Maximum number of bytes of a body that are read, as sent and as decoded; decompression bombs end there
 /// too.
@@ -150,7 +149,7 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::probe::http::budget::MemoryBudget;
+    use crate::probe::memory_budget::MemoryBudget;
     use encoding_rs::{SHIFT_JIS, UTF_8, WINDOWS_1252};
 
     fn search_in(charset: DeclaredCharset, keyword: &str, pieces: &[&[u8]]) -> KeywordSearchResult {
@@ -182,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn as_much_is_read_as_is_allowed() {
+    fn a_body_is_searched_up_to_the_limit() {
         let bulk = vec![b'x'; MAX_BODY - 2];
         let plain = DeclaredCharset::Named(UTF_8);
         assert_eq!(search_in(plain, "ok", &[&bulk, b"ok"]), KeywordSearchResult::Found);
@@ -201,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bomb_is_a_body_that_is_too_large() {
+    fn a_decompression_bomb_is_a_body_that_is_too_large() {
         let gzip = |text: &[u8]| {
             let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
             encoder.write_all(text).unwrap();
@@ -241,8 +240,8 @@ mod tests {
             assert_eq!(end_of(&refused), Err(CheckError::Own(WireOwnFault::Overloaded)));
             let text =
                 ruzstd::encoding::compress_to_vec(b"all is ok".as_slice(), ruzstd::encoding::CompressionLevel::Fastest);
-            let mut other = stalled("zstd", &text, &budget.share(2)).unwrap();
-            assert_eq!(end_of(&other.end().unwrap_err()), Ok(KeywordSearchResult::Found));
+            let mut second_account = stalled("zstd", &text, &budget.share(2)).unwrap();
+            assert_eq!(end_of(&second_account.end().unwrap_err()), Ok(KeywordSearchResult::Found));
         }
     }
 }

@@ -76,7 +76,7 @@ mod tests {
     use tokio::io::AsyncReadExt;
 
     #[tokio::test]
-    async fn what_is_read_is_counted_until_the_allowance_is_lifted() {
+    async fn bytes_are_counted_until_the_allowance_is_lifted() {
         let allowance = ByteAllowance::new(10);
         let mut stream = LimitedStream { inner: io::Cursor::new(vec![0; 100]), allowance: allowance.clone() };
         stream.read_exact(&mut [0; 10]).await.unwrap();

@@ -69,7 +69,7 @@ mod tests {
     }
 
     #[test]
-    fn the_head_names_the_characters_or_leaves_it_to_a_document() {
+    fn the_charset_is_read_from_the_head_or_the_document() {
         assert_eq!(head("text/html; charset=ISO-8859-1"), DeclaredCharset::Named(WINDOWS_1252));
         assert_eq!(head("text/plain;x=y; Charset=\"shift_jis\""), DeclaredCharset::Named(SHIFT_JIS));
         assert_eq!(head("application/json"), DeclaredCharset::Named(UTF_8));

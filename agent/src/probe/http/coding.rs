@@ -12,7 +12,7 @@ use ruzstd::decoding::StreamingDecoder;
 mod brotli;
 
 use self::brotli::Brotli;
-use super::budget::MemoryShare;
+use crate::probe::memory_budget::MemoryShare;
 
 /// Maximum number of stacked codings.
 const MAX_LAYERS: usize = 2;

@@ -43,7 +43,7 @@ impl CookieJar {
         for line in headers.get_all(header::SET_COOKIE).iter().take(MAX_LINES) {
             let line = String::from_utf8_lossy(line.as_bytes());
             let Some((cookie, is_over)) = Cookie::read(&line, url) else { continue };
-            self.0.retain(|kept| !kept.is_same(&cookie));
+            self.0.retain(|stored| !stored.is_same(&cookie));
             if is_over {
                 continue;
             }
@@ -187,7 +187,7 @@ mod tests {
     fn sent(from: &str, lines: &[&str], to: &str) -> String {
         let mut jar = CookieJar::default();
         take(&mut jar, from, lines);
-        shown(&jar, to)
+        cookie_header(&jar, to)
     }
 
     fn take(jar: &mut CookieJar, from: &str, lines: &[&str]) {
@@ -198,7 +198,7 @@ mod tests {
         jar.store(&url(from), &headers);
     }
 
-    fn shown(jar: &CookieJar, to: &str) -> String {
+    fn cookie_header(jar: &CookieJar, to: &str) -> String {
         let pairs: Vec<_> = jar.sent_to(&url(to)).into_iter().map(|(name, value)| format!("{name}={value}")).collect();
         pairs.join("; ")
     }
@@ -254,25 +254,25 @@ mod tests {
     fn a_later_cookie_replaces_and_ends_an_earlier_one() {
         let mut jar = CookieJar::default();
         take(&mut jar, "http://a.example/", &["a=1", "b=2; Path=/x", "a=3"]);
-        assert_eq!(shown(&jar, "http://a.example/x"), "b=2; a=3");
+        assert_eq!(cookie_header(&jar, "http://a.example/x"), "b=2; a=3");
         take(&mut jar, "http://a.example/", &["a=; Max-Age=0"]);
-        assert_eq!(shown(&jar, "http://a.example/x"), "b=2");
+        assert_eq!(cookie_header(&jar, "http://a.example/x"), "b=2");
     }
 
     #[test]
-    fn as_many_are_kept_as_there_is_room_for() {
+    fn cookies_are_bounded() {
         let mut jar = CookieJar::default();
         for number in 0..100 {
             take(&mut jar, "http://a.example/", &[&format!("k{number}=v")]);
         }
-        let pairs = shown(&jar, "http://a.example/");
+        let pairs = cookie_header(&jar, "http://a.example/");
         assert_eq!(pairs.split("; ").count(), MAX_COOKIES);
         assert!(pairs.ends_with("k99=v") && !pairs.contains("k35="));
         let long = "x".repeat(4000);
         for number in 0..20 {
             take(&mut jar, "http://a.example/", &[&format!("l{number}={long}")]);
         }
-        assert!(shown(&jar, "http://a.example/").len() <= MAX_BYTES);
+        assert!(cookie_header(&jar, "http://a.example/").len() <= MAX_BYTES);
         assert_eq!(sent("http://a.example/", &[&format!("k={}", "x".repeat(4096))], "http://a.example/"), "");
     }
 }

@@ -29,8 +29,8 @@ use super::{
     request_plan::RequestPlan,
 };
 use crate::probe::{
+    context::ProbeContext,
     facts::{CheckError, CheckFacts, micros},
-    net::ProbeContext,
     tls::{self, WebTlsStream},
 };
 
@@ -87,18 +87,18 @@ impl HopResponse {
 /// The reason why no head of a response came by `deadline`.
 pub(super) async fn exchange(
     plan: &RequestPlan,
-    net: &ProbeContext,
+    context: &ProbeContext,
     deadline: Instant,
     facts: &mut CheckFacts,
 ) -> Result<HopResponse, CheckError> {
-    let admitted = net.admit(&plan.host, plan.port, deadline).await?;
+    let admitted = context.admit(&plan.host, plan.port, deadline).await?;
     facts.record_resolution(&admitted);
     let connected = admitted.connect(deadline).await?;
     facts.record_connection(&connected);
     if !plan.is_https() {
         return Ok(send_over(plan, connected.stream, Version::HTTP_11, deadline, facts).await?);
     }
-    let stream = tls_handshake(connected, &plan.host, net, deadline, facts).await?;
+    let stream = tls_handshake(connected, &plan.host, context, deadline, facts).await?;
     let version = version_of(&stream);
     Ok(send_over(plan, stream, version, deadline, facts).await?)
 }
@@ -110,11 +110,11 @@ pub(super) async fn exchange(
 pub(super) async fn fetch_head(
     check: &WireHttpCheck,
     opening: &PreparedRequest,
-    net: &ProbeContext,
+    context: &ProbeContext,
     deadline: Instant,
     facts: &mut CheckFacts,
 ) -> Result<ResponseHead, CheckError> {
-    let admitted = net.admit(&opening.host, opening.port, deadline).await?;
+    let admitted = context.admit(&opening.host, opening.port, deadline).await?;
     facts.record_resolution(&admitted);
     let connected = admitted.connect(deadline).await?;
     facts.record_connection(&connected);
@@ -123,7 +123,7 @@ pub(super) async fn fetch_head(
     }
     // Boxed: a check without TLS need not be as large as one with TLS.
     let secret = async {
-        let stream = tls_handshake(connected, &opening.host, net, deadline, facts).await?;
+        let stream = tls_handshake(connected, &opening.host, context, deadline, facts).await?;
         if version_of(&stream) == Version::HTTP_11 {
             return Ok(fetch_head_over(opening, stream, deadline, facts).await?);
         }
@@ -142,9 +142,9 @@ where
     S: AsyncRead + AsyncWrite + Unpin,
 {
     let started = Instant::now();
-    let asking = http1::fetch_head(&mut stream, &opening.request, opening.to_head);
+    let exchange = http1::fetch_head(&mut stream, &opening.request, opening.to_head);
     let head =
-        timeout_at(deadline, asking).await.map_err(|_| WireFailure::Timeout { phase: WirePhase::FirstByte })??;
+        timeout_at(deadline, exchange).await.map_err(|_| WireFailure::Timeout { phase: WirePhase::FirstByte })??;
     facts.phases.first_byte_us = Some(micros(started.elapsed()));
     Ok(head)
 }
@@ -153,12 +153,12 @@ where
 async fn tls_handshake(
     connected: DialedConnection,
     host: &Host,
-    net: &ProbeContext,
+    context: &ProbeContext,
     deadline: Instant,
     facts: &mut CheckFacts,
 ) -> Result<WebTlsStream, CheckError> {
     let started = Instant::now();
-    let stream = tls::handshake(connected, net.web_tls(), host, deadline).await?;
+    let stream = tls::handshake(connected, context.web_tls(), host, deadline).await?;
     facts.phases.tls_us = Some(micros(started.elapsed()));
     Ok(stream)
 }

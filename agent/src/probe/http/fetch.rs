@@ -14,15 +14,15 @@ use parallax_protocol::{
 use tokio::time::Instant;
 
 use super::{
-    budget::MemoryShare,
     coding::{self, DecodeStage},
     exchange::{self, HopResponse},
     redirect,
     request_plan::RequestPlan,
 };
 use crate::probe::{
+    context::ProbeContext,
     facts::{CheckError, CheckFacts},
-    net::ProbeContext,
+    memory_budget::MemoryShare,
 };
 
 /// Maximum number of redirects.
@@ -58,13 +58,13 @@ pub(in crate::probe) struct FetchedPage {
 /// # Errors
 /// The reason why the complete response did not arrive.
 pub(in crate::probe) async fn fetch(
-    want: FetchRequest<'_>,
-    net: &ProbeContext,
+    request: FetchRequest<'_>,
+    context: &ProbeContext,
     deadline: Instant,
     facts: &mut CheckFacts,
 ) -> Result<FetchedPage, CheckError> {
     let plan = RequestPlan::from_check(&WireHttpCheck {
-        url: want.url.to_owned(),
+        url: request.url.to_owned(),
         method: WireMethod::Get,
         headers: Vec::new(),
         body: None,
@@ -73,34 +73,35 @@ pub(in crate::probe) async fn fetch(
         keyword_mode: WireKeywordMode::Present,
     })?;
     let codings = HeaderValue::from_static("gzip, deflate, br");
-    let headers = want.headers.into_iter().chain([(header::ACCEPT_ENCODING, codings)]);
+    let headers = request.headers.into_iter().chain([(header::ACCEPT_ENCODING, codings)]);
     let mut plan = plan.with_headers(headers);
-    let asked = plan.host.clone();
+    let requested_host = plan.host.clone();
     for _ in 0..=MAX_REDIRECTS {
         *facts = CheckFacts::default();
-        let answer = exchange::exchange(&plan, net, deadline, facts).await?;
-        if let Some(next) = redirect::next(&plan, &answer.head)? {
+        let response = exchange::exchange(&plan, context, deadline, facts).await?;
+        if let Some(next) = redirect::next(&plan, &response.head)? {
             plan = next;
             continue;
         }
-        facts.status = Some(answer.head.status.as_u16());
-        let most = if plan.host == asked { want.max_bytes } else { want.max_bytes.min(MAX_BYTES_OTHER_HOST) };
-        return read(answer, most, net.budget().share(want.account), deadline).await;
+        facts.status = Some(response.head.status.as_u16());
+        let most =
+            if plan.host == requested_host { request.max_bytes } else { request.max_bytes.min(MAX_BYTES_OTHER_HOST) };
+        return read(response, most, context.budget().share(request.account), deadline).await;
     }
     Err(WireFailure::TooManyRedirects.into())
 }
 
 async fn read(
-    mut answer: HopResponse,
+    mut response: HopResponse,
     most: usize,
-    held: MemoryShare,
+    memory: MemoryShare,
     deadline: Instant,
 ) -> Result<FetchedPage, CheckError> {
-    let kept = BodyBuffer { most, body: Arc::new(Mutex::new((Vec::new(), Some(held.sibling())))) };
-    let mut first = coding::decoding_stages(&answer.head.headers, Box::new(kept.clone()), &held)
+    let buffer = BodyBuffer { most, body: Arc::new(Mutex::new((Vec::new(), Some(memory.sibling())))) };
+    let mut first = coding::decoding_stages(&response.head.headers, Box::new(buffer.clone()), &memory)
         .ok_or(WireFailure::BodyUndecodable)?;
     let mut sent = 0;
-    while let Some(data) = answer.next_piece(deadline).await? {
+    while let Some(data) = response.next_piece(deadline).await? {
         sent += data.len();
         if sent > most {
             return Err(WireFailure::BodyTooLarge.into());
@@ -110,8 +111,8 @@ async fn read(
     if sent > 0 {
         first.end().map_err(|error| failure(&error))?;
     }
-    let (body, held) = std::mem::take(&mut *kept.body.lock().unwrap_or_else(PoisonError::into_inner));
-    Ok(FetchedPage { status: answer.head.status.as_u16(), headers: answer.head.headers, body, _held: held })
+    let (body, memory) = std::mem::take(&mut *buffer.body.lock().unwrap_or_else(PoisonError::into_inner));
+    Ok(FetchedPage { status: response.head.status.as_u16(), headers: response.head.headers, body, _held: memory })
 }
 
 fn failure(error: &io::Error) -> CheckError {
@@ -132,12 +133,12 @@ struct BodyBuffer {
 impl Write for BodyBuffer {
     fn write(&mut self, piece: &[u8]) -> io::Result<usize> {
         let mut body = self.body.lock().unwrap_or_else(PoisonError::into_inner);
-        let (bytes, held) = &mut *body;
+        let (bytes, memory) = &mut *body;
         if bytes.len() + piece.len() > self.most {
             return Err(io::ErrorKind::FileTooLarge.into());
         }
-        if let Some(held) = held {
-            held.grow(piece.len())?;
+        if let Some(memory) = memory {
+            memory.grow(piece.len())?;
         }
         bytes.extend(piece);
         Ok(piece.len())

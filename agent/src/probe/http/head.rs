@@ -74,9 +74,9 @@ impl HeadReader {
         if self.buffer.get(looked_through..).and_then(end_of_lines).is_none() {
             return Ok(None);
         }
-        let held = std::mem::take(&mut self.buffer);
-        let (whole, read) = self.read(&held)?;
-        self.buffer = held;
+        let buffer = std::mem::take(&mut self.buffer);
+        let (whole, read) = self.read(&buffer)?;
+        self.buffer = buffer;
         self.buffer.drain(..read);
         // The buffered bytes had no complete head, so this one ends in the piece.
         Ok(whole.map(|(head, framing, read)| (head, framing, read.saturating_sub(before))))

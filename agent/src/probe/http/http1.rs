@@ -174,7 +174,7 @@ mod tests {
     use tokio::io::AsyncWriteExt;
 
     #[tokio::test]
-    async fn an_answer_to_half_a_request_counts() {
+    async fn a_response_to_a_partial_request_counts() {
         // The rest of the request never fits.
         let (mut client, mut server) = tokio::io::duplex(1024);
         server.write_all(b"HTTP/1.1 413 Too Large\r\n\r\n").await.unwrap();

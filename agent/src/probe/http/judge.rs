@@ -36,19 +36,19 @@ pub(super) fn follows_redirects(check: &WireHttpCheck) -> bool {
 
 /// Returns true if this check may have to read a body.
 pub(super) fn reads_bodies(check: &WireHttpCheck) -> bool {
-    check.keyword.as_deref().is_some_and(|word| !word.is_empty())
+    check.keyword.as_deref().is_some_and(|keyword| !keyword.is_empty())
 }
 
 /// Returns the keyword to search in the body of a response with this status; `None` if the status alone
 /// decides.
 pub(super) fn keyword_needed(check: &WireHttpCheck, status: u16) -> Option<&str> {
-    check.keyword.as_deref().filter(|word| !word.is_empty() && status_fits(check, status))
+    check.keyword.as_deref().filter(|keyword| !keyword.is_empty() && status_fits(check, status))
 }
 
 /// Judges the response, or the reason why there is none.
-pub(super) fn judge(check: &WireHttpCheck, seen: Result<ResponseSummary, CheckError>) -> WireOutcome {
-    match seen {
-        Err(trouble) => trouble.into(),
+pub(super) fn judge(check: &WireHttpCheck, response: Result<ResponseSummary, CheckError>) -> WireOutcome {
+    match response {
+        Err(error) => error.into(),
         Ok(ResponseSummary { status, .. }) if !status_fits(check, status) => {
             WireOutcome::Failed(WireFailure::UnexpectedStatus { got: status })
         }
@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn the_status_speaks_before_the_keyword() {
+    fn the_status_is_judged_before_the_keyword() {
         let any = check(None, WireKeywordMode::Present);
         assert_eq!(keyword_needed(&any, 500), None);
         assert_eq!(keyword_needed(&any, 200), Some("fine"));

@@ -73,7 +73,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_cut_gives_the_answer_of_the_whole(
+        fn any_split_gives_the_same_result(
             needle in "[ab]{1,6}",
             text in "[ab]{0,40}",
             cuts in proptest::collection::vec(0usize..40, 0..4),

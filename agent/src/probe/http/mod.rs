@@ -7,7 +7,6 @@
 //! position in the body that decided it. The phases are those of the last hop.
 
 mod body;
-pub(super) mod budget;
 mod byte_limit;
 mod charset;
 mod coding;
@@ -32,8 +31,8 @@ use tokio::time::Instant;
 pub(super) use self::prepared_request::PreparedRequestCache;
 use self::{judge::ResponseSummary, request_plan::RequestPlan};
 use super::{
+    context::ProbeContext,
     facts::{CheckError, CheckFacts, micros},
-    net::ProbeContext,
 };
 
 /// Maximum number of redirects.
@@ -42,39 +41,39 @@ const MAX_REDIRECTS: usize = 5;
 /// Runs the check of an account. The first run fills the cache in `kept`.
 pub(super) async fn run(
     check: &WireHttpCheck,
-    kept: &PreparedRequestCache,
+    cache: &PreparedRequestCache,
     account: u32,
-    net: &ProbeContext,
+    context: &ProbeContext,
 ) -> ProbeReport {
     let mut facts = CheckFacts::default();
     let started = Instant::now();
-    let seen = visit(check, kept, account, net, &mut facts).await;
-    if seen.is_ok() {
+    let response = visit(check, cache, account, context, &mut facts).await;
+    if response.is_ok() {
         facts.duration = Some(started.elapsed());
     }
-    facts.report(judge::judge(check, seen))
+    facts.report(judge::judge(check, response))
 }
 
 async fn visit(
     check: &WireHttpCheck,
-    kept: &PreparedRequestCache,
+    cache: &PreparedRequestCache,
     account: u32,
-    net: &ProbeContext,
+    context: &ProbeContext,
     facts: &mut CheckFacts,
 ) -> Result<ResponseSummary, CheckError> {
-    let deadline = net.deadline();
-    let Some(opening) = kept.get(check)? else {
+    let deadline = context.deadline();
+    let Some(request) = cache.get(check)? else {
         let first = RequestPlan::from_check(check)?;
-        return Box::pin(follow(check, first, MAX_REDIRECTS, deadline, (account, net), facts)).await;
+        return Box::pin(follow(check, first, MAX_REDIRECTS, deadline, (account, context), facts)).await;
     };
-    let head = exchange::fetch_head(check, opening, net, deadline, facts).await?;
+    let head = exchange::fetch_head(check, request, context, deadline, facts).await?;
     let status = head.status.as_u16();
     facts.status = Some(status);
     if judge::follows_redirects(check)
         && !head.headers.is_empty()
         && let Some(next) = redirect::next(&RequestPlan::from_check(check)?, &head)?
     {
-        return Box::pin(follow(check, next, MAX_REDIRECTS - 1, deadline, (account, net), facts)).await;
+        return Box::pin(follow(check, next, MAX_REDIRECTS - 1, deadline, (account, context), facts)).await;
     }
     Ok(ResponseSummary { status, keyword: None })
 }
@@ -85,13 +84,13 @@ async fn follow(
     mut plan: RequestPlan,
     redirects: usize,
     deadline: Instant,
-    (account, net): (u32, &ProbeContext),
+    (account, context): (u32, &ProbeContext),
     facts: &mut CheckFacts,
 ) -> Result<ResponseSummary, CheckError> {
     for _ in 0..=redirects {
         // The facts are those of the last hop.
         *facts = CheckFacts::default();
-        let answer = exchange::exchange(&plan, net, deadline, facts).await?;
+        let answer = exchange::exchange(&plan, context, deadline, facts).await?;
         let status = answer.head.status.as_u16();
         facts.status = Some(status);
         if judge::follows_redirects(check)
@@ -101,9 +100,9 @@ async fn follow(
             continue;
         }
         let mut keyword = None;
-        if let Some(word) = judge::keyword_needed(check, status) {
+        if let Some(text) = judge::keyword_needed(check, status) {
             let reading = Instant::now();
-            keyword = Some(body::search(answer, word, deadline, &net.budget().share(account)).await?);
+            keyword = Some(body::search(answer, text, deadline, &context.budget().share(account)).await?);
             facts.phases.transfer_us = Some(micros(reading.elapsed()));
         }
         return Ok(ResponseSummary { status, keyword });

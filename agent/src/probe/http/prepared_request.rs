@@ -28,8 +28,8 @@ impl PreparedRequestCache {
     /// # Errors
     /// [`WireFailure::BadTarget`] naming the rule that the URL or a header breaks.
     pub(super) fn get(&self, check: &WireHttpCheck) -> Result<Option<&PreparedRequest>, WireFailure> {
-        if let Some(opening) = self.0.get() {
-            return Ok(Some(opening));
+        if let Some(request) = self.0.get() {
+            return Ok(Some(request));
         }
         if judge::reads_bodies(check) {
             return Ok(None);
@@ -38,8 +38,8 @@ impl PreparedRequestCache {
         if !plan.body.is_empty() {
             return Ok(None);
         }
-        let opening = PreparedRequest::of(&plan)?;
-        Ok(Some(self.0.get_or_init(|| Box::new(opening))))
+        let request = PreparedRequest::of(&plan)?;
+        Ok(Some(self.0.get_or_init(|| Box::new(request))))
     }
 }
 
@@ -77,20 +77,20 @@ mod tests {
 
     #[test]
     fn the_bytes_are_those_of_the_request() {
-        let kept = PreparedRequestCache::default();
-        let opening = kept.get(&check("http://example.com:8080/a b?c=d#e")).unwrap().unwrap();
-        let text = std::str::from_utf8(&opening.request).unwrap();
+        let cache = PreparedRequestCache::default();
+        let request = cache.get(&check("http://example.com:8080/a b?c=d#e")).unwrap().unwrap();
+        let text = std::str::from_utf8(&request.request).unwrap();
         assert!(text.starts_with("GET /a%20b?c=d HTTP/1.1\r\n"), "{text}");
         assert!(text.ends_with("\r\n\r\n"), "{text}");
         for line in ["host: example.com:8080", "x-token: a b", "accept: */*", "accept-encoding: identity"] {
             assert_eq!(text.lines().filter(|own| own == &line).count(), 1, "{line} in {text}");
         }
-        assert_eq!((opening.host.to_string().as_str(), opening.port), ("example.com", 8080));
-        assert!(!opening.to_head && !opening.is_https);
+        assert_eq!((request.host.to_string().as_str(), request.port), ("example.com", 8080));
+        assert!(!request.to_head && !request.is_https);
     }
 
     #[test]
-    fn what_needs_more_than_a_head_has_no_opening() {
+    fn a_check_that_needs_more_than_a_head_has_no_prepared_request() {
         let keyword = WireHttpCheck { keyword: Some("fine".to_owned()), ..check("http://example.com/") };
         let body = Some(SecretText::new("body"));
         let post = WireHttpCheck { method: CheckMethod::Post, body, ..check("http://example.com/") };

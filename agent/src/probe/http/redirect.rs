@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_web_address_is_a_bad_redirect() {
+    fn an_invalid_redirect_target_is_a_bad_redirect() {
         let from = plan(CheckMethod::Get, "http://example.com/");
         for location in ["ftp://example.com/", "file:///etc/passwd", "javascript:alert(1)", "http://", "http://a b"] {
             assert_eq!(follow(&from, 302, location).err(), Some(WireFailure::BadRedirect), "{location}");
@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn an_address_of_odd_bytes_is_read_as_browsers_do() {
+    fn an_address_with_unusual_bytes_is_parsed_as_in_browsers() {
         let from = plan(CheckMethod::Get, "http://example.com/");
         for (location, url) in [
             (b"/caf\xe9 x".as_slice(), "http://example.com/caf%E9%20x"),
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn the_method_changes_by_the_book() {
+    fn the_method_changes_as_rfc_9110_requires() {
         for (status, method, then) in [
             (301, CheckMethod::Post, Method::GET),
             (302, CheckMethod::Post, Method::GET),

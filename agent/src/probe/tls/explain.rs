@@ -12,16 +12,16 @@ use x509_parser::{certificate::X509Certificate, parse_x509_certificate, public_k
 /// An error that the verifier describes insufficiently.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum ChainFault {
-    /// A fault of an issuer, in words.
+    /// A fault of an issuer, as text.
     Issuer(String),
-    /// Not the server's fault: a feature that this TLS library lacks, in words.
+    /// Not the server's fault: a feature that this TLS library lacks, as text.
     Unsupported(String),
 }
 
 impl fmt::Display for ChainFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Issuer(words) | Self::Unsupported(words) => f.write_str(words),
+            Self::Issuer(text) | Self::Unsupported(text) => f.write_str(text),
         }
     }
 }
@@ -43,7 +43,7 @@ pub(super) fn explained(error: &TlsError) -> Option<&ChainFault> {
 }
 
 /// Explains the verifier's error for a chain sent for `name`.
-pub(in crate::probe) fn chain(
+pub(super) fn chain(
     error: TlsError,
     leaf: &CertificateDer<'_>,
     others: &[CertificateDer<'_>],
@@ -76,7 +76,7 @@ pub(in crate::probe) fn chain(
 }
 
 /// Explains the verifier's error for the server's proof that it has the key of `leaf`.
-pub(in crate::probe) fn signature(error: TlsError, leaf: &CertificateDer<'_>) -> TlsError {
+pub(super) fn signature(error: TlsError, leaf: &CertificateDer<'_>) -> TlsError {
     let key = parse_x509_certificate(leaf).ok().and_then(|(_, leaf)| unsupported_key(&leaf));
     key.map_or(error, |key| unsupported(&format!("its certificate has {key}")).into())
 }
@@ -95,7 +95,7 @@ struct Life {
 fn issuer_outside_validity(
     leaf: &CertificateDer<'_>,
     others: &[CertificateDer<'_>],
-    words: &str,
+    problem: &str,
     is_out: impl Fn(&Life) -> Option<i64>,
 ) -> Option<ChainFault> {
     let of = |read: &X509Certificate<'_>| {
@@ -111,7 +111,7 @@ fn issuer_outside_validity(
     issuers.sort_by_key(|issuer| issuer.subject() != leaf.issuer());
     issuers.iter().find_map(|issuer| {
         let date = chrono::DateTime::from_timestamp(of(issuer)?, 0)?.format("%Y-%m-%d");
-        Some(ChainFault::Issuer(format!("the intermediate certificate \"{}\" {words} {date}", name_of(issuer))))
+        Some(ChainFault::Issuer(format!("the intermediate certificate \"{}\" {problem} {date}", name_of(issuer))))
     })
 }
 
@@ -127,18 +127,19 @@ fn name_of(certificate: &X509Certificate<'_>) -> String {
 /// names, visits each certificate once, and ends at a signature that browsers refuse too.
 fn unsupported_on_path(leaf: &CertificateDer<'_>, others: &[CertificateDer<'_>]) -> Option<ChainFault> {
     let (_, leaf) = parse_x509_certificate(leaf).ok()?;
-    let mut unseen: Vec<_> = others.iter().filter_map(|other| Some(parse_x509_certificate(other).ok()?.1)).collect();
+    let mut unvisited: Vec<_> = others.iter().filter_map(|other| Some(parse_x509_certificate(other).ok()?.1)).collect();
     let mut path = vec![leaf];
     while let Some(certificate) = path.pop() {
         if is_outdated(&certificate) {
             continue;
         }
         let (issuers, rest): (Vec<_>, Vec<_>) =
-            unseen.into_iter().partition(|other| other.subject() == certificate.issuer());
-        unseen = rest;
+            unvisited.into_iter().partition(|other| other.subject() == certificate.issuer());
+        unvisited = rest;
         // For an issuer that was not sent, its signature shows the size.
-        if let Some(odd) = issuers.iter().find_map(unsupported_key).or_else(|| unsupported_signature(&certificate)) {
-            return Some(unsupported(&format!("an issuer of its certificate has {odd}")));
+        if let Some(feature) = issuers.iter().find_map(unsupported_key).or_else(|| unsupported_signature(&certificate))
+        {
+            return Some(unsupported(&format!("an issuer of its certificate has {feature}")));
         }
         // A root's signature is never verified.
         path.extend(issuers.into_iter().filter(|issuer| issuer.subject() != issuer.issuer()));

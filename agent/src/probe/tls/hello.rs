@@ -76,7 +76,7 @@ where
 
 /// Builds a `ClientHello` of TLS 1.3 and 1.2 in one record (RFC 8446, section 4.1.2).
 fn hello(host: &Host) -> Option<Vec<u8>> {
-    let words = |words: &[u16]| -> Vec<u8> { words.iter().flat_map(|word| word.to_be_bytes()).collect() };
+    let to_bytes = |to_bytes: &[u16]| -> Vec<u8> { to_bytes.iter().flat_map(|value| value.to_be_bytes()).collect() };
     let mut shares = Vec::new();
     let mut base = [0; 32];
     base[0] = 9;
@@ -96,13 +96,13 @@ fn hello(host: &Host) -> Option<Vec<u8>> {
         let entry = [&[0], with_length::<2>(name.as_str().as_bytes())?.as_slice()].concat();
         add(0, with_length::<2>(&entry)?)?;
     }
-    add(0x000a, with_length::<2>(&words(&GROUPS))?)?;
+    add(0x000a, with_length::<2>(&to_bytes(&GROUPS))?)?;
     add(0x000b, vec![1, 0])?;
-    add(0x000d, with_length::<2>(&words(&SCHEMES))?)?;
+    add(0x000d, with_length::<2>(&to_bytes(&SCHEMES))?)?;
     // Extended master secret, and no renegotiation.
     add(0x0017, Vec::new())?;
     add(0xff01, vec![0])?;
-    add(0x002b, with_length::<1>(&words(&[0x0304, 0x0303]))?)?;
+    add(0x002b, with_length::<1>(&to_bytes(&[0x0304, 0x0303]))?)?;
     add(0x002d, vec![1, 1])?;
     add(0x0033, with_length::<2>(&shares)?)?;
 
@@ -110,7 +110,7 @@ fn hello(host: &Host) -> Option<Vec<u8>> {
     let mut body = vec![3, 3];
     body.extend(random);
     body.extend(with_length::<1>(&session)?);
-    body.extend(with_length::<2>(&words(&[SUPPORTED_SUITES.as_slice(), &UNSUPPORTED_SUITES].concat()))?);
+    body.extend(with_length::<2>(&to_bytes(&[SUPPORTED_SUITES.as_slice(), &UNSUPPORTED_SUITES].concat()))?);
     body.extend([1, 0]);
     body.extend(with_length::<2>(&extensions)?);
     let message = [&[1], with_length::<3>(&body)?.as_slice()].concat();
@@ -187,7 +187,7 @@ fn group(mut extensions: &[u8]) -> Option<u16> {
     while let Some((&[kind_high, kind_low, high, low], rest)) = extensions.split_first_chunk::<4>() {
         let length = usize::from(u16::from_be_bytes([high, low]));
         if u16::from_be_bytes([kind_high, kind_low]) == 0x0033 {
-            return rest.get(..2).map(|group| group.iter().fold(0, |word, byte| word << 8 | u16::from(*byte)));
+            return rest.get(..2).map(|group| group.iter().fold(0, |value, byte| value << 8 | u16::from(*byte)));
         }
         extensions = rest.get(length..)?;
     }
@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn a_choice_is_ours_or_what_we_lack() {
+    fn a_server_choice_is_supported_or_names_the_missing_feature() {
         let p521 = [0, 0x33, 0, 2, 0, 0x19];
         let x25519 = [0, 0x2b, 0, 2, 3, 4, 0, 0x33, 0, 4, 0, 0x1d, 0, 0];
         let lacking = |name: &str| ParsedHello::Choice(ServerChoice::Unsupported(name.to_owned()));
@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn our_suites_are_those_of_the_library() {
+    fn the_suites_are_those_of_the_library() {
         let provider = rustls::crypto::ring::default_provider();
         let suites: Vec<u16> = provider.cipher_suites.iter().map(|suite| suite.suite().into()).collect();
         assert!(

@@ -49,7 +49,7 @@ struct Service {
 /// Reads current events; an empty list means that there are none. Returns `None` for another shape.
 pub(super) fn events(body: &[u8]) -> Option<VendorPage> {
     let events: Vec<Event> = lenient::items(body)?;
-    let overall = events.iter().map(|event| label(&event.status)).min_by_key(|word| health_rank(word.state));
+    let overall = events.iter().map(|event| label(&event.status)).min_by_key(|text| health_rank(text.state));
     let components = events.iter().flat_map(|event| {
         let impacted = event.impacted_services.iter().map(|(id, service)| PageComponent {
             name: service.service_name.clone(),
@@ -107,12 +107,12 @@ fn operational() -> StateLabel {
 
 fn label(status: &Value) -> StateLabel {
     let number = id_text(status).unwrap_or_default();
-    let (word, state) = match number.as_str() {
+    let (text, state) = match number.as_str() {
         "0" => ("resolved", VendorState::Operational),
         "1" => ("informational", VendorState::Operational),
         "2" => ("degradation", VendorState::Degraded),
         "3" => ("disruption", VendorState::MajorOutage),
         other => return StateLabel::new(&format!("status {other}"), None),
     };
-    StateLabel::new(word, Some(state))
+    StateLabel::new(text, Some(state))
 }

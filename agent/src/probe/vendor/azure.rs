@@ -69,9 +69,9 @@ pub(super) fn read(body: &[u8], now_ms: i64) -> Option<VendorPage> {
     Some(VendorPage { overall: Some(overall), components, incidents, ..VendorPage::default() })
 }
 
-fn worst_label(words: impl Iterator<Item = StateLabel>) -> StateLabel {
-    words
-        .min_by_key(|word| health_rank(word.state))
+fn worst_label(labels: impl Iterator<Item = StateLabel>) -> StateLabel {
+    labels
+        .min_by_key(|label| health_rank(label.state))
         .unwrap_or_else(|| StateLabel::new("nothing published", Some(VendorState::Operational)))
 }
 
@@ -142,9 +142,9 @@ fn add(path: &[Vec<u8>], items: &mut [Item], text: &str) {
 }
 
 impl Item {
-    fn has(&self, words: &[&str]) -> bool {
+    fn has(&self, terms: &[&str]) -> bool {
         let all = format!("{} {}", self.title, self.description).to_lowercase();
-        words.iter().any(|word| all.split(|c: char| !c.is_alphanumeric()).any(|own| own == *word))
+        terms.iter().any(|term| all.split(|c: char| !c.is_alphanumeric()).any(|own| own == *term))
     }
 
     /// Returns true if the first or last word of the title says so, unless another word says that not all is

@@ -112,9 +112,9 @@ pub(super) fn read(body: &[u8]) -> Option<VendorPage> {
             affected: Some(names.collect::<Vec<_>>()).filter(|names| !names.is_empty()),
         }
     });
-    let word = document.data.and_then(|page| page.attributes).map(|page| page.aggregate_state);
+    let status = document.data.and_then(|page| page.attributes).map(|page| page.aggregate_state);
     Some(VendorPage {
-        overall: word.map(|word| StateLabel::new(&word, state(&word))),
+        overall: status.map(|status| StateLabel::new(&status, state(&status))),
         components: components.chain(unread).collect(),
         incidents: incidents.collect(),
         ..VendorPage::default()
@@ -126,8 +126,8 @@ fn key(id: &Value) -> String {
     id.as_str().map_or_else(|| id.to_string(), str::to_owned)
 }
 
-fn state(word: &str) -> Option<VendorState> {
-    Some(match word {
+fn state(status: &str) -> Option<VendorState> {
+    Some(match status {
         "operational" => VendorState::Operational,
         "degraded" => VendorState::Degraded,
         "downtime" => VendorState::MajorOutage,

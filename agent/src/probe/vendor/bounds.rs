@@ -18,18 +18,18 @@ pub(super) fn truncate_name(name: &str) -> String {
     if name.len() <= MAX_TEXT {
         return name.to_owned();
     }
-    let mut kept = String::with_capacity(MAX_TEXT);
+    let mut text = String::with_capacity(MAX_TEXT);
     for word in name.split_whitespace() {
-        if !kept.is_empty() {
-            kept.push(' ');
+        if !text.is_empty() {
+            text.push(' ');
         }
         // Truncates an endless word to the limit.
-        kept.push_str(truncated(word));
-        if kept.len() > MAX_TEXT {
+        text.push_str(truncated(word));
+        if text.len() > MAX_TEXT {
             break;
         }
     }
-    truncated(&kept).to_owned()
+    truncated(&text).to_owned()
 }
 
 fn truncated(text: &str) -> &str {
@@ -44,10 +44,10 @@ impl VendorPage {
                 *text = truncate_name(text);
             }
         };
-        let words = self.states_by_id.values_mut().chain(&mut self.overall);
-        words.for_each(|word| cut(&mut word.text));
-        for PageComponent { id, name, group, label: word } in &mut self.components {
-            [id, name, &mut word.text].into_iter().chain(group).for_each(cut);
+        let labels = self.states_by_id.values_mut().chain(&mut self.overall);
+        labels.for_each(|label| cut(&mut label.text));
+        for PageComponent { id, name, group, label } in &mut self.components {
+            [id, name, &mut label.text].into_iter().chain(group).for_each(cut);
         }
         for PageIncident { title, affected: touches } in &mut self.incidents {
             std::iter::once(title).chain(touches.iter_mut().flatten()).for_each(cut);
@@ -74,20 +74,20 @@ impl VendorPage {
 
     /// Returns the approximate memory in bytes.
     pub(in crate::probe) fn size(&self) -> usize {
-        let components = self.components.iter().map(|PageComponent { id, name, group, label: word }| {
+        let components = self.components.iter().map(|PageComponent { id, name, group, label }| {
             let group = group.as_ref().map_or(0, String::capacity);
-            size_of::<PageComponent>() + id.capacity() + name.capacity() + group + word.text.capacity()
+            size_of::<PageComponent>() + id.capacity() + name.capacity() + group + label.text.capacity()
         });
         let incidents = self.incidents.iter().map(|PageIncident { title, affected: touches }| {
             let touched = touches.iter().flatten().map(|name| size_of::<String>() + name.capacity());
             size_of::<PageIncident>() + title.capacity() + touched.sum::<usize>()
         });
-        let words = self.states_by_id.iter().map(|(id, word)| ENTRY_BYTES + id.capacity() + word.text.capacity());
+        let labels = self.states_by_id.iter().map(|(id, label)| ENTRY_BYTES + id.capacity() + label.text.capacity());
         let groups = self.groups_by_id.iter().map(|(id, group)| ENTRY_BYTES + id.capacity() + group.capacity());
         size_of::<Self>()
             + components.sum::<usize>()
             + incidents.sum::<usize>()
-            + words.sum::<usize>()
+            + labels.sum::<usize>()
             + groups.sum::<usize>()
     }
 }
@@ -108,13 +108,13 @@ mod tests {
     }
 
     #[test]
-    fn a_name_that_is_cut_is_found_by_the_whole_name_and_by_no_shorter_one() {
+    fn a_truncated_name_matches_its_full_name_only() {
         let long = "Störung ".repeat(400);
         let nested = format!("{long} / {long}");
         let mut page = page(&[&long, "Web"]);
         page.components.push(PageComponent { group: Some("Core  ".repeat(99)), ..page.components[0].clone() });
         page.truncate();
-        assert!(page.components.iter().all(|one| one.name.len() <= MAX_TEXT));
+        assert!(page.components.iter().all(|component| component.name.len() <= MAX_TEXT));
         let spaced = long.replace(' ', "  ").to_uppercase();
         let grouped = format!("{} / {long}", "core ".repeat(99));
         for name in [&long, &spaced, &grouped] {
@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn a_page_weighs_what_it_was_cut_to_and_a_finished_one_no_ids() {
+    fn a_pages_size_is_that_after_truncation_without_ids() {
         let names = (0..50).map(|n| format!("{}{n}", "x".repeat(9_000))).collect::<Vec<_>>();
         let component =
             |name: &String| serde_json::json!({"id": name, "name": name, "status": "operational", "group_id": name});

@@ -152,8 +152,8 @@ pub(super) fn groups2(body: &[u8]) -> Option<VendorPage> {
 
 /// Reads version 2's overall status; returns `None` for another shape.
 pub(super) fn status2(body: &[u8]) -> Option<VendorPage> {
-    whole(body, |word| {
-        Some(match word {
+    whole(body, |status| {
+        Some(match status {
             "success" => VendorState::Operational,
             "info" => VendorState::Degraded,
             "danger" => VendorState::MajorOutage,
@@ -200,8 +200,8 @@ pub(super) fn components3(body: &[u8]) -> Option<VendorPage> {
 
 /// Reads version 3's overall status; returns `None` for another shape.
 pub(super) fn status3(body: &[u8]) -> Option<VendorPage> {
-    whole(body, |word| {
-        Some(match word {
+    whole(body, |status| {
+        Some(match status {
             "operational" => VendorState::Operational,
             "performance_issues" => VendorState::Degraded,
             "partial_outage" => VendorState::PartialOutage,
@@ -231,12 +231,12 @@ impl Attributes {
 
 fn whole(body: &[u8], state: fn(&str) -> Option<VendorState>) -> Option<VendorPage> {
     let OverallStatus { status, message } = lenient::object::<StatusDocument>(body)?.data;
-    let word = match state(&status) {
+    let label = match state(&status) {
         // The message is for people; an unknown status is shown instead.
         Some(state) if !message.is_empty() => StateLabel::new(&message, Some(state)),
         state => StateLabel::new(&status, state),
     };
-    Some(VendorPage { overall: Some(word), ..VendorPage::default() })
+    Some(VendorPage { overall: Some(label), ..VendorPage::default() })
 }
 
 /// Incidents in the states investigating, identified and watching are open.

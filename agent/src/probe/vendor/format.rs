@@ -5,8 +5,8 @@ use std::cmp::Reverse;
 use url::Url;
 
 use super::{
-    MAX_PAGE, VendorPage, aws, azure, betterstack, cachet, google, heroku, instatus, kuma, parallax, slack, statusio,
-    statuspage, statuspal, uptimerobot,
+    MAX_PAGE, VendorPage, aws, azure, betterstack, cachet, google, heroku, instatus, kuma, page_id::PageIdSource,
+    parallax, slack, statusio, statuspage, statuspal, uptimerobot,
 };
 
 /// Maximum size of a document in bytes; typical ones have a tenth of that.
@@ -46,17 +46,6 @@ enum DocumentReader {
     Stable(fn(&[u8]) -> Option<VendorPage>),
     /// The contents expire by themselves: the reader receives the time, in epoch ms.
     Expiring(fn(&[u8], i64) -> Option<VendorPage>),
-}
-
-/// Source of a page's id.
-#[derive(Debug)]
-pub(in crate::probe) enum PageIdSource {
-    /// The address: the path's only segment after this.
-    After(&'static str),
-    /// The address: the host's subdomain of the product's domain.
-    Host,
-    /// A document at this address.
-    In(&'static str, fn(&[u8]) -> Option<String>),
 }
 
 impl VendorFormat {
@@ -99,35 +88,17 @@ impl VendorDocument {
     }
 }
 
-impl PageIdSource {
-    /// Returns the id, if the address itself contains it.
-    pub(in crate::probe) fn in_address(&self, base: &str) -> Option<String> {
-        let url = Url::parse(base).ok()?;
-        let id = match self {
-            Self::After(before) => url.path().strip_prefix(before)?,
-            Self::Host => url.host_str()?.split_once('.').filter(|(_, rest)| rest.contains('.'))?.0,
-            Self::In(..) => return None,
-        };
-        is_id(id).then(|| id.to_owned())
-    }
-}
-
-/// Returns true if it can be put in an address unescaped.
-pub(in crate::probe) fn is_id(id: &str) -> bool {
-    (1..=100).contains(&id.len()) && id.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_'))
-}
-
 /// Expands a path to an address.
 pub(in crate::probe) fn expand_address(path: &str, base: &str, id: Option<&str>, n: usize) -> Option<String> {
-    let mut place = if path.starts_with('/') { format!("{base}{path}") } else { path.to_owned() };
-    if place.contains("{origin}") {
+    let mut address = if path.starts_with('/') { format!("{base}{path}") } else { path.to_owned() };
+    if address.contains("{origin}") {
         let origin = Url::parse(base).ok()?.origin().ascii_serialization();
-        place = place.replace("{origin}", &origin);
+        address = address.replace("{origin}", &origin);
     }
-    if place.contains("{id}") {
-        place = place.replace("{id}", id?);
+    if address.contains("{id}") {
+        address = address.replace("{id}", id?);
     }
-    Some(place.replace("{n}", &n.to_string()))
+    Some(address.replace("{n}", &n.to_string()))
 }
 
 /// The formats, in the order in which an unknown page is tried: ambiguous shapes come last.
@@ -307,8 +278,8 @@ pub(in crate::probe) fn candidates(base: &str) -> Vec<&'static VendorFormat> {
             .iter()
             .any(|own| host.strip_suffix(own).is_some_and(|rest| rest.is_empty() || rest.ends_with('.')))
     };
-    if let Some(house) = SINGLE_HOST_FORMATS.iter().find(|format| is_own(format)) {
-        return vec![house];
+    if let Some(format) = SINGLE_HOST_FORMATS.iter().find(|format| is_own(format)) {
+        return vec![format];
     }
     let mut formats: Vec<_> = FORMATS.iter().collect();
     formats.sort_by_key(|format| Reverse(is_own(format) || format.ids.iter().any(|id| id.in_address(base).is_some())));
@@ -317,7 +288,7 @@ pub(in crate::probe) fn candidates(base: &str) -> Vec<&'static VendorFormat> {
 
 /// Returns the maximum number of requests until a page is known to have this format or not.
 pub(in crate::probe) fn max_requests(format: &VendorFormat, base: &str) -> usize {
-    let is_told = format.ids.iter().any(|id| id.in_address(base).is_some());
-    let asked = format.ids.iter().filter(|id| matches!(id, PageIdSource::In(..))).count();
-    format.documents.first().map_or(0, |document| document.paths.len()) + if is_told { 0 } else { asked }
+    let has_id = format.ids.iter().any(|id| id.in_address(base).is_some());
+    let id_documents = format.ids.iter().filter(|id| matches!(id, PageIdSource::In(..))).count();
+    format.documents.first().map_or(0, |document| document.paths.len()) + if has_id { 0 } else { id_documents }
 }

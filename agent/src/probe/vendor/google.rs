@@ -37,8 +37,8 @@ pub(super) fn incidents(body: &[u8]) -> Option<VendorPage> {
         return None;
     }
     let open: Vec<Event> = events.into_iter().filter(|event| event.end.as_deref().is_none_or(str::is_empty)).collect();
-    let words = open.iter().map(|event| StateLabel::new(&event.status_impact, state(&event.status_impact)));
-    let overall = words.min_by_key(|word| health_rank(word.state)).unwrap_or_else(operational);
+    let labels = open.iter().map(|event| StateLabel::new(&event.status_impact, state(&event.status_impact)));
+    let overall = labels.min_by_key(|label| health_rank(label.state)).unwrap_or_else(operational);
     let components = open.iter().flat_map(|event| {
         event.affected_products.iter().map(|product| PageComponent {
             name: product.title.clone(),

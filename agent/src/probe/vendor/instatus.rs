@@ -54,8 +54,8 @@ struct ListedComponent {
 /// Reads a summary; returns `None` for another shape.
 pub(super) fn summary(body: &[u8]) -> Option<VendorPage> {
     let summary: Summary = lenient::object(body)?;
-    let word = summary.page.status;
-    let state = match word.as_str() {
+    let status = summary.page.status;
+    let state = match status.as_str() {
         "UP" => Some(VendorState::Operational),
         "UNDERMAINTENANCE" => Some(VendorState::Maintenance),
         "HASISSUES" => {
@@ -63,13 +63,13 @@ pub(super) fn summary(body: &[u8]) -> Option<VendorPage> {
             impacts.chain([VendorState::Degraded]).min_by_key(|state| health_rank(Some(*state)))
         }
         // Another product's summary may have the same address.
-        _ if !word.bytes().all(|b| b.is_ascii_uppercase()) => return None,
+        _ if !status.bytes().all(|b| b.is_ascii_uppercase()) => return None,
         "" if summary.page.url.is_empty() => return None,
         _ => None,
     };
     let open = summary.incidents.into_iter().filter(|event| event.status != "RESOLVED");
     Some(VendorPage {
-        overall: Some(StateLabel::new(&word, state)),
+        overall: Some(StateLabel::new(&status, state)),
         components: Vec::new(),
         incidents: open.map(|event| PageIncident { title: event.name, affected: None }).collect(),
         in_maintenance: summary
@@ -92,8 +92,8 @@ pub(super) fn components(body: &[u8]) -> Option<VendorPage> {
     Some(VendorPage { components: components.collect(), ..VendorPage::default() })
 }
 
-fn state(word: &str) -> Option<VendorState> {
-    Some(match word {
+fn state(status: &str) -> Option<VendorState> {
+    Some(match status {
         "OPERATIONAL" => VendorState::Operational,
         "DEGRADEDPERFORMANCE" | "MINOROUTAGE" => VendorState::Degraded,
         "PARTIALOUTAGE" => VendorState::PartialOutage,

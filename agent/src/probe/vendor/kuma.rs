@@ -6,7 +6,7 @@ use parallax_protocol::result::VendorState;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{PageComponent, PageIncident, StateLabel, VendorPage, format::is_id, id_text, lenient};
+use super::{PageComponent, PageIncident, StateLabel, VendorPage, id_text, lenient, page_id::is_id};
 
 #[derive(Deserialize)]
 struct Document {
@@ -99,8 +99,8 @@ pub(super) fn heartbeats(body: &[u8]) -> Option<VendorPage> {
         };
         Some((id, label(latest.unwrap_or(&Value::Null))))
     });
-    let words: BTreeMap<String, StateLabel> = latest.collect();
-    Some(VendorPage { overall: overall(&words), states_by_id: words, ..VendorPage::default() })
+    let labels: BTreeMap<String, StateLabel> = latest.collect();
+    Some(VendorPage { overall: overall(&labels), states_by_id: labels, ..VendorPage::default() })
 }
 
 /// Returns the name of the page that a host serves at its root.
@@ -116,24 +116,24 @@ pub(super) fn slug(body: &[u8]) -> Option<String> {
 
 fn label(status: &Value) -> StateLabel {
     let number = id_text(status).unwrap_or_default();
-    let (word, state) = match number.as_str() {
+    let (text, state) = match number.as_str() {
         "0" => ("down", VendorState::MajorOutage),
         "1" => ("up", VendorState::Operational),
         "2" => ("pending", VendorState::Degraded),
         "3" => ("maintenance", VendorState::Maintenance),
         other => return StateLabel::new(&format!("status {other}"), None),
     };
-    StateLabel::new(word, Some(state))
+    StateLabel::new(text, Some(state))
 }
 
 /// Computes the overall state as the page itself does, except that maintenance hides no outage.
-fn overall(words: &BTreeMap<String, StateLabel>) -> Option<StateLabel> {
-    let count = |state| words.values().filter(|word| word.state == state).count();
+fn overall(labels: &BTreeMap<String, StateLabel>) -> Option<StateLabel> {
+    let count = |state| labels.values().filter(|label| label.state == state).count();
     let up = count(Some(VendorState::Operational));
     let planned = count(Some(VendorState::Maintenance));
     let ill = count(Some(VendorState::MajorOutage)) + count(Some(VendorState::Degraded));
-    Some(match (ill, words.values().find(|word| word.state.is_none())) {
-        (0, Some(odd)) => odd.clone(),
+    Some(match (ill, labels.values().find(|label| label.state.is_none())) {
+        (0, Some(unknown)) => unknown.clone(),
         (0, None) if planned > 0 => StateLabel::new("maintenance", Some(VendorState::Maintenance)),
         (0, None) if up > 0 => StateLabel::new("up", Some(VendorState::Operational)),
         (0, None) => return None,

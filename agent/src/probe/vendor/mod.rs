@@ -11,6 +11,7 @@ mod heroku;
 mod instatus;
 mod kuma;
 mod lenient;
+mod page_id;
 mod parallax;
 mod slack;
 mod statusio;
@@ -30,9 +31,8 @@ use parallax_protocol::{
 use serde_json::Value;
 
 pub(super) use bounds::MAX_PAGE;
-pub(super) use format::{
-    PageIdSource, VendorDocument, VendorFormat, candidates, expand_address, max_requests, normalized_address,
-};
+pub(super) use format::{VendorDocument, VendorFormat, candidates, expand_address, max_requests, normalized_address};
+pub(super) use page_id::PageIdSource;
 
 /// Number of names suggested for a missing component, and maximum characters of each.
 const MAX_SUGGESTIONS: usize = 3;
@@ -119,8 +119,8 @@ impl VendorPage {
             self.unreadable_part.clone_from(&other.unreadable_part);
         }
         for component in &mut self.components {
-            if let Some(word) = other.states_by_id.get(&component.id) {
-                component.label.clone_from(word);
+            if let Some(label) = other.states_by_id.get(&component.id) {
+                component.label.clone_from(label);
             }
             if let Some(group) = other.groups_by_id.get(&component.id) {
                 component.group = Some(group.clone());
@@ -134,25 +134,25 @@ impl VendorPage {
     /// [`NoReading`] if there is none that can be interpreted.
     pub(super) fn reading(&self, component: Option<&str>) -> Result<VendorReading, NoReading> {
         let component = normalized_component(component);
-        let (word, incident) = match &component {
+        let (label, incident) = match &component {
             None => (self.overall_label(), self.incidents.iter().find(|incident| !incident.title.is_empty())),
             Some(name) => {
-                let matching: Vec<_> = self.components.iter().filter(|one| one.has_name(name)).collect();
+                let matching: Vec<_> = self.components.iter().filter(|component| component.has_name(name)).collect();
                 (worst_label(&matching), self.incident_of(&matching))
             }
         };
-        let word = word.ok_or_else(|| self.missing(component.as_deref()))?;
-        let Some(state) = word.state else { return Err(NoReading::Unknown(word.text)) };
+        let label = label.ok_or_else(|| self.missing(component.as_deref()))?;
+        let Some(state) = label.state else { return Err(NoReading::Unknown(label.text)) };
         let is_well = matches!(state, VendorState::Operational | VendorState::Maintenance);
         let incident = incident.filter(|_| !is_well).map(|incident| ShortText::new(&incident.title));
-        Ok(VendorReading { state, vendor_text: ShortText::new(&word.text), incident })
+        Ok(VendorReading { state, vendor_text: ShortText::new(&label.text), incident })
     }
 
     /// Returns the reason why there is no such component; `name` is normalised.
     fn missing(&self, name: Option<&str>) -> NoReading {
         match (&self.unreadable_part, name) {
             (Some(why), _) => NoReading::Unreadable(why.clone()),
-            (None, Some(name)) if self.components.iter().any(|one| !one.name.is_empty()) => {
+            (None, Some(name)) if self.components.iter().any(|component| !component.name.is_empty()) => {
                 NoReading::Missing(self.similar_names(name))
             }
             (None, _) => NoReading::Empty,
@@ -161,9 +161,9 @@ impl VendorPage {
 
     /// Returns the names on the page most similar to that one, or else its first ones.
     fn similar_names(&self, name: &str) -> String {
-        let mut known = BTreeSet::new();
-        let own = self.components.iter().map(|one| one.name.as_str());
-        let names: Vec<&str> = own.filter(|own| !own.trim().is_empty() && known.insert(*own)).collect();
+        let mut seen = BTreeSet::new();
+        let own = self.components.iter().map(|component| component.name.as_str());
+        let names: Vec<&str> = own.filter(|own| !own.trim().is_empty() && seen.insert(*own)).collect();
         let name: String = name.chars().take(COMPARED_LENGTH).collect();
         let likeness = |own: &str| {
             let own = normalized(&own.chars().take(COMPARED_LENGTH).collect::<String>());
@@ -177,7 +177,7 @@ impl VendorPage {
             .map(|own| (likeness(own), own))
             .filter(|(alike, _)| *alike >= MIN_SIMILARITY)
             .collect();
-        alike.sort_by(|(one, _), (other, _)| other.total_cmp(one));
+        alike.sort_by(|(first, _), (second, _)| second.total_cmp(first));
         let alike: Vec<&str> = alike.into_iter().map(|(_, own)| own).collect();
         if !alike.is_empty() {
             return format!("similar: {}", quoted(&alike));
@@ -188,18 +188,18 @@ impl VendorPage {
     }
 
     fn overall_label(&self) -> Option<StateLabel> {
-        let word = self.overall.clone().or_else(|| worst_label(&self.components.iter().collect::<Vec<_>>()))?;
-        if self.in_maintenance && word.state == Some(VendorState::Operational) {
-            return Some(StateLabel { state: Some(VendorState::Maintenance), ..word });
+        let label = self.overall.clone().or_else(|| worst_label(&self.components.iter().collect::<Vec<_>>()))?;
+        if self.in_maintenance && label.state == Some(VendorState::Operational) {
+            return Some(StateLabel { state: Some(VendorState::Maintenance), ..label });
         }
-        Some(word)
+        Some(label)
     }
 
     /// An incident that names a component precedes one that may affect any.
     fn incident_of(&self, components: &[&PageComponent]) -> Option<&PageIncident> {
         let names_one = |incident: &&PageIncident| {
             let named = incident.affected.iter().flatten();
-            named.into_iter().any(|name| components.iter().any(|one| one.name == *name))
+            named.into_iter().any(|name| components.iter().any(|component| component.name == *name))
         };
         self.incidents
             .iter()
@@ -225,15 +225,15 @@ impl PageComponent {
 }
 
 impl StateLabel {
-    fn new(word: &str, state: Option<VendorState>) -> Self {
-        let word = if word.is_empty() { "no status" } else { word };
-        Self { state, text: word.to_owned() }
+    fn new(text: &str, state: Option<VendorState>) -> Self {
+        let text = if text.is_empty() { "no status" } else { text };
+        Self { state, text: text.to_owned() }
     }
 }
 
 /// Returns the worst of several states. An unknown one hides no outage, and no good one hides it.
 fn worst_label(components: &[&PageComponent]) -> Option<StateLabel> {
-    components.iter().map(|one| &one.label).max_by_key(|word| Reverse(health_rank(word.state))).cloned()
+    components.iter().map(|component| &component.label).max_by_key(|label| Reverse(health_rank(label.state))).cloned()
 }
 
 fn health_rank(state: Option<VendorState>) -> u8 {

@@ -52,11 +52,11 @@ pub(super) fn read(body: &[u8]) -> Option<VendorPage> {
         return None;
     }
     // Without an overall state, the monitors determine it.
-    let word = document.status.map(|OverallStatus { indicator, headline }| {
+    let label = document.status.map(|OverallStatus { indicator, headline }| {
         let state = overall(&indicator);
         // The headline is for people; an unknown indicator is shown instead.
-        let shown = if state.is_some() && !headline.is_empty() { headline } else { indicator };
-        StateLabel::new(&shown, state)
+        let text = if state.is_some() && !headline.is_empty() { headline } else { indicator };
+        StateLabel::new(&text, state)
     });
     let components = document.monitors.into_iter().map(|monitor| PageComponent {
         label: StateLabel::new(&monitor.status, status(&monitor.status)),
@@ -66,7 +66,7 @@ pub(super) fn read(body: &[u8]) -> Option<VendorPage> {
     });
     let open = document.incidents.into_iter().filter(|event| event.status != "resolved");
     Some(VendorPage {
-        overall: word,
+        overall: label,
         components: components.collect(),
         incidents: open.map(|event| PageIncident { title: event.title, affected: None }).collect(),
         ..VendorPage::default()
@@ -85,8 +85,8 @@ fn overall(indicator: &str) -> Option<VendorState> {
 }
 
 /// A monitor's `unknown` carries no information for its followers.
-fn status(word: &str) -> Option<VendorState> {
-    Some(match word {
+fn status(text: &str) -> Option<VendorState> {
+    Some(match text {
         "up" => VendorState::Operational,
         "slow" => VendorState::Degraded,
         "down" => VendorState::MajorOutage,

@@ -42,17 +42,18 @@ struct Event {
 pub(super) fn read(body: &[u8]) -> Option<VendorPage> {
     let current: Current = lenient::object(body)?;
     let well = || StateLabel::new("ok", Some(VendorState::Operational));
-    let odd = || StateLabel::new(&current.status, None);
+    let unknown = || StateLabel::new(&current.status, None);
     // A service without an incident is operational, unless the document's own status is unknown, or an
     // incident names no service and may affect any.
     let is_open = |event: &Event| event.services.is_empty() && state(&event.kind) != Some(VendorState::Operational);
     let touches_any = current.active_incidents.is_empty() || current.active_incidents.iter().any(is_open);
-    let (overall, other) = match current.status.as_str() {
+    let (overall, unaffected) = match current.status.as_str() {
         "ok" => (well(), well()),
-        "active" => {
-            (worst_label(current.active_incidents.iter()).unwrap_or_else(odd), if touches_any { odd() } else { well() })
-        }
-        _ => (odd(), odd()),
+        "active" => (
+            worst_label(current.active_incidents.iter()).unwrap_or_else(unknown),
+            if touches_any { unknown() } else { well() },
+        ),
+        _ => (unknown(), unknown()),
     };
     let others = current.active_incidents.iter().flat_map(|event| &event.services).map(String::as_str);
     let mut names: Vec<&str> = SERVICES.into_iter().chain(others).collect();
@@ -60,8 +61,8 @@ pub(super) fn read(body: &[u8]) -> Option<VendorPage> {
     names.dedup();
     let components = names.into_iter().map(|name| {
         let touching = current.active_incidents.iter().filter(|event| event.services.iter().any(|own| own == name));
-        let word = worst_label(touching).unwrap_or_else(|| other.clone());
-        PageComponent { name: name.to_owned(), label: word, ..PageComponent::default() }
+        let label = worst_label(touching).unwrap_or_else(|| unaffected.clone());
+        PageComponent { name: name.to_owned(), label, ..PageComponent::default() }
     });
     let components = components.collect();
     let incidents = current
@@ -73,7 +74,7 @@ pub(super) fn read(body: &[u8]) -> Option<VendorPage> {
 }
 
 fn worst_label<'a>(events: impl Iterator<Item = &'a Event>) -> Option<StateLabel> {
-    events.map(|event| StateLabel::new(&event.kind, state(&event.kind))).min_by_key(|word| health_rank(word.state))
+    events.map(|event| StateLabel::new(&event.kind, state(&event.kind))).min_by_key(|label| health_rank(label.state))
 }
 
 fn state(kind: &str) -> Option<VendorState> {

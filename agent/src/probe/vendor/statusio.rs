@@ -59,8 +59,8 @@ struct Maintenance {
 
 /// Reads the document; returns `None` for another shape.
 pub(super) fn read(body: &[u8]) -> Option<VendorPage> {
-    let whole = lenient::object::<Document>(body)?.result;
-    let components = whole.status.iter().flat_map(|part| {
+    let result = lenient::object::<Document>(body)?.result;
+    let components = result.status.iter().flat_map(|part| {
         let inner = part.containers.iter().map(|container| PageComponent {
             name: container.name.clone(),
             group: Some(part.name.clone()).filter(|name| !name.is_empty()),
@@ -70,16 +70,16 @@ pub(super) fn read(body: &[u8]) -> Option<VendorPage> {
         let own = PageComponent { name: part.name.clone(), label: label(part), ..PageComponent::default() };
         std::iter::once(own).chain(inner)
     });
-    let incidents = whole.incidents.iter().map(|event| {
+    let incidents = result.incidents.iter().map(|event| {
         let names = event.components_affected.iter().chain(&event.containers_affected);
         let names: Vec<_> = names.map(|named| named.name.clone()).collect();
         PageIncident { title: event.name.clone(), affected: Some(names).filter(|names| !names.is_empty()) }
     });
     Some(VendorPage {
-        overall: whole.status_overall.as_ref().map(label),
+        overall: result.status_overall.as_ref().map(label),
         components: components.collect(),
         incidents: incidents.collect(),
-        in_maintenance: !whole.maintenance.active.is_empty(),
+        in_maintenance: !result.maintenance.active.is_empty(),
         ..VendorPage::default()
     })
 }
@@ -115,8 +115,8 @@ fn state_of_code(code: &str) -> Option<VendorState> {
     })
 }
 
-fn state_of_text(word: &str) -> Option<VendorState> {
-    Some(match word {
+fn state_of_text(text: &str) -> Option<VendorState> {
+    Some(match text {
         "Operational" => VendorState::Operational,
         "Planned Maintenance" => VendorState::Maintenance,
         "Degraded Performance" | "Security Event" => VendorState::Degraded,

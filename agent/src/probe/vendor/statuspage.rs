@@ -86,13 +86,13 @@ pub(super) fn read(body: &[u8]) -> Option<VendorPage> {
             .filter(|touched: &Vec<_>| !touched.is_empty()),
     });
     // Without an overall state, the components determine it.
-    let word = summary.status.map(|Status { indicator, description }| match overall(&indicator) {
+    let label = summary.status.map(|Status { indicator, description }| match overall(&indicator) {
         // The description is for people; an unknown indicator is shown instead.
         Some(state) if !description.is_empty() => StateLabel::new(&description, Some(state)),
         state => StateLabel::new(&indicator, state),
     });
     Some(VendorPage {
-        overall: word,
+        overall: label,
         components: components.collect(),
         incidents: incidents.collect(),
         in_maintenance: summary
@@ -114,8 +114,8 @@ fn overall(indicator: &str) -> Option<VendorState> {
     })
 }
 
-fn state(word: &str) -> Option<VendorState> {
-    Some(match word {
+fn state(status: &str) -> Option<VendorState> {
+    Some(match status {
         "operational" => VendorState::Operational,
         "degraded_performance" => VendorState::Degraded,
         "partial_outage" => VendorState::PartialOutage,

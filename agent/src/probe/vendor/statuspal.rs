@@ -48,12 +48,13 @@ pub(super) fn read(body: &[u8]) -> Option<VendorPage> {
     let summary: Summary = lenient::object(body)?;
     let mut components = Vec::new();
     // Each with the names of its parents; the parser bounds the depth.
-    let mut open: Vec<(Option<String>, Service)> = summary.services.into_iter().rev().map(|one| (None, one)).collect();
+    let mut open: Vec<(Option<String>, Service)> =
+        summary.services.into_iter().rev().map(|service| (None, service)).collect();
     while let Some((group, service)) = open.pop() {
         let path = group.as_ref().map_or_else(|| service.name.clone(), |group| format!("{group} / {}", service.name));
         open.extend(service.children.into_iter().rev().map(|child| (Some(path.clone()), child)));
-        let word = label(service.current_incident_type.as_ref());
-        components.push(PageComponent { name: service.name, group, label: word, ..PageComponent::default() });
+        let label = label(service.current_incident_type.as_ref());
+        components.push(PageComponent { name: service.name, group, label, ..PageComponent::default() });
     }
     let running = summary.incidents.into_iter().filter(|event| event.ends_at.is_none());
     Some(VendorPage {

@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
-use super::format::{FORMATS, SINGLE_HOST_FORMATS, is_id};
+use super::format::{FORMATS, SINGLE_HOST_FORMATS};
+use super::page_id::is_id;
 
 use super::*;
 
@@ -45,7 +46,7 @@ fn reader(product: &str, case: &str) -> fn(&[u8]) -> Option<VendorPage> {
     }
 }
 
-fn shown(reading: Result<VendorReading, NoReading>) -> Value {
+fn reading_json(reading: Result<VendorReading, NoReading>) -> Value {
     match reading {
         Ok(reading) => json!({
             "state": format!("{:?}", reading.state),
@@ -54,7 +55,7 @@ fn shown(reading: Result<VendorReading, NoReading>) -> Value {
         }),
         Err(NoReading::Missing(_) | NoReading::Empty) => json!("missing"),
         Err(NoReading::Unreadable(why)) => json!(format!("unread: {why}")),
-        Err(NoReading::Unknown(word)) => json!(format!("unknown: {word}")),
+        Err(NoReading::Unknown(text)) => json!(format!("unknown: {text}")),
     }
 }
 
@@ -76,7 +77,7 @@ fn every_document_has_the_reading_beside_it() {
             let page = reader(&product, case)(&document).expect(case);
             for (component, reading) in expected {
                 let component = Some(component.as_str()).filter(|name| !name.is_empty());
-                let own = shown(page.reading(component));
+                let own = reading_json(page.reading(component));
                 if own != reading {
                     wrong.push(format!("{product} {case} {component:?}: {own} and not {reading}"));
                 }
@@ -89,7 +90,7 @@ fn every_document_has_the_reading_beside_it() {
 }
 
 #[test]
-fn a_product_is_as_ill_as_its_open_incidents() {
+fn a_product_has_the_state_of_its_worst_open_incident() {
     let read = |case: &str| std::fs::read(folder().join("google").join(case)).unwrap();
     let mut page = google::incidents(&read("open.json")).unwrap();
     page.merge(&google::products(&read("list.products.json")).unwrap());
@@ -99,7 +100,7 @@ fn a_product_is_as_ill_as_its_open_incidents() {
 }
 
 #[test]
-fn another_document_is_of_no_format() {
+fn an_unknown_document_has_no_format() {
     for body in [
         &b""[..],
         b"{}",
@@ -122,20 +123,20 @@ fn another_document_is_of_no_format() {
 }
 
 #[test]
-fn a_summary_of_one_product_is_not_taken_for_anothers() {
+fn a_summary_is_not_read_as_another_products() {
     for (product, case, own) in
         [("statuspage", "fine.json", 0), ("instatus", "fine.summary.json", 1), ("betterstack", "fine.json", 2)]
     {
         let body = std::fs::read(folder().join(product).join(case)).unwrap();
-        for (place, format) in FORMATS.iter().enumerate().take(3) {
+        for (index, format) in FORMATS.iter().enumerate().take(3) {
             let is_read = format.documents.first().is_some_and(|document| document.read(&body, NOW_MS).is_some());
-            assert_eq!(is_read, place == own, "{product} read as {place}");
+            assert_eq!(is_read, index == own, "{product} read as {index}");
         }
     }
 }
 
 #[test]
-fn the_names_nearest_to_a_missing_one_are_told() {
+fn names_similar_to_a_missing_one_are_suggested() {
     let named = |names: &[&str]| VendorPage {
         components: names
             .iter()
@@ -144,22 +145,24 @@ fn the_names_nearest_to_a_missing_one_are_told() {
         ..VendorPage::default()
     };
     let page = named(&["API", "Api Gateway", "Dashboard", "Webhooks", "API"]);
-    for (asked, told) in [
+    for (component, message) in [
         ("Apis", "similar: \"API\""),
         ("gateway", "similar: \"Api Gateway\""),
         ("dashbord", "similar: \"Dashboard\""),
         ("Email", "it has \"API\", \"Api Gateway\", \"Dashboard\" and 1 more"),
     ] {
-        assert_eq!(page.reading(Some(asked)), Err(NoReading::Missing(told.to_owned())), "{asked}");
+        assert_eq!(page.reading(Some(component)), Err(NoReading::Missing(message.to_owned())), "{component}");
     }
     assert_eq!(VendorPage::default().reading(Some("API")), Err(NoReading::Empty));
     let long = "x".repeat(100_000);
-    let Err(NoReading::Missing(told)) = named(&[&long, &long, "", "y"]).reading(Some("Web")) else { panic!("found") };
-    assert!(told.len() < 120, "{told}");
+    let Err(NoReading::Missing(message)) = named(&[&long, &long, "", "y"]).reading(Some("Web")) else {
+        panic!("found")
+    };
+    assert!(message.len() < 120, "{message}");
 }
 
 #[test]
-fn addresses_are_cut_to_the_page() {
+fn page_addresses_are_normalized() {
     for (address, page) in [
         ("status.acme.example", "https://status.acme.example"),
         ("https://Status.Acme.example/", "https://status.acme.example"),
@@ -177,7 +180,7 @@ fn addresses_are_cut_to_the_page() {
 }
 
 #[test]
-fn a_products_own_host_is_tried_as_such_first() {
+fn a_products_own_host_is_tried_with_its_format_first() {
     let first = |base: &str| candidates(base)[0].name;
     assert_eq!(first("https://acme.instatus.com"), "Instatus");
     assert_eq!(first("https://acme.betteruptime.com"), "Better Stack");
@@ -189,11 +192,11 @@ fn a_products_own_host_is_tried_as_such_first() {
 }
 
 #[test]
-fn an_unknown_word_hides_no_outage_and_is_hidden_by_nothing_good() {
-    let part = |word: &str, state| PageComponent {
-        name: word.to_owned(),
+fn an_unknown_state_ranks_between_outage_and_operational() {
+    let part = |text: &str, state| PageComponent {
+        name: text.to_owned(),
         group: Some("All".to_owned()),
-        label: StateLabel::new(word, state),
+        label: StateLabel::new(text, state),
         ..PageComponent::default()
     };
     let well = || part("well", Some(VendorState::Operational));
@@ -206,7 +209,7 @@ fn an_unknown_word_hides_no_outage_and_is_hidden_by_nothing_good() {
 }
 
 #[test]
-fn addresses_and_documents_tell_a_pages_id() {
+fn a_pages_id_is_read_from_addresses_and_documents() {
     assert_eq!(PageIdSource::After("/status/").in_address("https://kuma.example/status/acme"), Some("acme".to_owned()));
     for other in ["https://kuma.example", "https://kuma.example/status/a/b", "https://kuma.example/status/..%2f"] {
         assert_eq!(PageIdSource::After("/status/").in_address(other), None, "{other}");
@@ -221,16 +224,16 @@ fn addresses_and_documents_tell_a_pages_id() {
     assert_eq!(kuma::slug(br#"{"type":"entryPage","entryPage":"statusPage-acme"}"#).as_deref(), Some("acme"));
     assert_eq!(kuma::slug(br#"{"type":"entryPage","entryPage":"dashboard"}"#), None);
     assert_eq!(kuma::slug(br#"{"type":"statusPageMatchedDomain","statusPageSlug":"../x"}"#), None);
-    let house = &candidates("https://acme.statuspal.eu")[0].documents[0];
-    let places = house.addresses("https://acme.statuspal.eu", Some("acme"), 1);
-    assert_eq!(places, ["https://statuspal.eu/api/v2/status_pages/acme/summary"]);
-    assert!(house.addresses("https://acme.statuspal.eu", None, 1).is_empty());
+    let document = &candidates("https://acme.statuspal.eu")[0].documents[0];
+    let addresses = document.addresses("https://acme.statuspal.eu", Some("acme"), 1);
+    assert_eq!(addresses, ["https://statuspal.eu/api/v2/status_pages/acme/summary"]);
+    assert!(document.addresses("https://acme.statuspal.eu", None, 1).is_empty());
     assert_eq!(candidates("https://kuma.example/status/acme")[0].name, "Uptime Kuma");
     assert!(!is_id("") && !is_id("a/b") && !is_id("..") && !is_id(&"a".repeat(101)));
 }
 
 #[test]
-fn the_beats_of_a_page_find_its_monitors() {
+fn heartbeats_are_matched_to_their_monitors() {
     let read = |case: &str| std::fs::read(folder().join("kuma").join(case)).unwrap();
     let mut page = kuma::page(&read("groups.page.json")).unwrap();
     page.merge(&kuma::heartbeats(&read("some.beats.json")).unwrap());
@@ -259,7 +262,7 @@ fn groups_find_their_components() {
 }
 
 #[test]
-fn sheets_go_on_until_the_list_is_whole() {
+fn list_pages_are_read_until_the_list_is_complete() {
     let sheet = |total: u64| {
         let monitors =
             [json!({"name": "Web", "statusClass": "success"}), json!({"name": "API", "statusClass": "success"})];

@@ -36,7 +36,7 @@ struct Monitor {
 pub(super) fn read(body: &[u8]) -> Option<VendorPage> {
     let Document { psp, data } = lenient::object(body)?;
     // Other products have a list there, too.
-    if psp.is_none() && data.iter().all(|one| one.name.is_empty() && one.class.is_empty()) {
+    if psp.is_none() && data.iter().all(|monitor| monitor.name.is_empty() && monitor.class.is_empty()) {
         return None;
     }
     let MonitorList { monitors, per_sheet, total } =

@@ -8,7 +8,7 @@ fn ip(text: &str) -> IpAddr {
 }
 
 #[test]
-fn every_known_inward_address_is_refused_with_its_class() {
+fn every_known_private_address_is_refused_with_its_class() {
     let table = [
         ("0.0.0.0", BlockedClass::Unspecified),
         ("0.1.2.3", BlockedClass::Unspecified),
@@ -111,7 +111,7 @@ fn public_addresses_pass_up_to_the_edges_of_the_blocks() {
 }
 
 #[test]
-fn nat64_gives_up_the_address_inside() {
+fn nat64_yields_the_embedded_address() {
     assert_eq!(nat64_embedded("64:ff9b::7f00:1".parse().unwrap()), Some(Ipv4Addr::LOCALHOST));
     assert_eq!(nat64_embedded("64:ff9b:1::7f00:1".parse().unwrap()), None);
 }

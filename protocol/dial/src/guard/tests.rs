@@ -50,7 +50,7 @@ fn this_host_is_refused_in_every_form_and_allowed_by_its_own_setting_alone() {
     let closed = Some(BlockedClass::OwnHost);
     let (own, private) = (Some(BlockedClass::Loopback), Some(BlockedClass::Private));
     // Results under: neither, `allow_private`, `allow_own_host`, both.
-    for (ip, told) in [
+    for (ip, class) in [
         ("5.9.9.9", [closed, closed, None, None]),
         ("::ffff:5.9.9.9", [closed, closed, None, None]),
         ("64:ff9b::5.9.9.9", [closed, closed, None, None]),
@@ -64,16 +64,16 @@ fn this_host_is_refused_in_every_form_and_allowed_by_its_own_setting_alone() {
         ("10.0.0.6", [private, None, private, None]),
     ] {
         let policies = [(false, false), (true, false), (false, true), (true, true)];
-        for ((allow_private, allow_own_host), told) in policies.into_iter().zip(told) {
+        for ((allow_private, allow_own_host), class) in policies.into_iter().zip(class) {
             let policy = DialPolicy { allow_private, allow_own_host, nat64: true, ..DialPolicy::default() };
             let refused = owning(policy, OWN).blocked_class(ip.parse().unwrap());
-            assert_eq!(refused, Ok(told), "{ip}, {allow_private}, {allow_own_host}");
+            assert_eq!(refused, Ok(class), "{ip}, {allow_private}, {allow_own_host}");
         }
     }
 }
 
 #[test]
-fn what_the_host_was_told_of_itself_and_its_coordinator_is_refused_as_well() {
+fn learned_addresses_are_refused_as_well() {
     let guard = owning(DialPolicy::default(), &["10.0.0.5"]);
     assert_eq!(guard.blocked_class("5.9.9.9".parse().unwrap()), Ok(None));
     guard.own_addresses().add_nat("::ffff:5.9.9.9".parse().unwrap());
@@ -96,7 +96,7 @@ fn without_the_own_addresses_nothing_public_is_dialled() {
 }
 
 #[test]
-fn nat64_is_judged_by_what_it_carries_where_switched_on() {
+fn nat64_is_judged_by_its_embedded_address_if_enabled() {
     let policy = DialPolicy { nat64: true, ..DialPolicy::default() };
     assert_eq!(policy.blocked_class("64:ff9b::8.8.8.8".parse().unwrap()), None);
     assert_eq!(policy.blocked_class("64:ff9b::127.0.0.1".parse().unwrap()), Some(BlockedClass::Loopback));
@@ -104,7 +104,7 @@ fn nat64_is_judged_by_what_it_carries_where_switched_on() {
 }
 
 #[test]
-fn the_families_take_turns_and_ipv6_begins() {
+fn the_families_alternate_and_ipv6_is_first() {
     let found =
         ResolvedAddresses { v6: vec![Ipv6Addr::LOCALHOST, Ipv6Addr::UNSPECIFIED], v4: vec![Ipv4Addr::LOCALHOST] };
     assert_eq!(interleaved(&found), ips(&["::1", "127.0.0.1", "::"]));

@@ -53,7 +53,7 @@ impl CachedReading {
         match self {
             Self::Page(page) => page.size(),
             Self::Readings(all) => {
-                let texts = |said: &ReadingResult| match said {
+                let text_size = |result: &ReadingResult| match result {
                     Ok(reading) => {
                         reading.vendor_text.as_str().len()
                             + reading.incident.as_ref().map_or(0, |incident| incident.as_str().len())
@@ -64,7 +64,9 @@ impl CachedReading {
                     Err(NoReading::Empty) => 0,
                 };
                 let entry = size_of::<(Option<String>, ReadingResult)>();
-                all.iter().map(|(name, said)| entry + name.as_ref().map_or(0, String::capacity) + texts(said)).sum()
+                all.iter()
+                    .map(|(name, result)| entry + name.as_ref().map_or(0, String::capacity) + text_size(result))
+                    .sum()
             }
         }
     }

@@ -8,9 +8,9 @@ use tokio::time::Instant;
 
 use super::unreadable;
 use crate::probe::{
+    context::ProbeContext,
     facts::{CheckError, CheckFacts},
     http::fetch::{self, FetchRequest, fetch},
-    net::ProbeContext,
     vendor::{self, PageIdSource, VendorFormat},
 };
 
@@ -29,7 +29,7 @@ pub(super) enum DocumentMiss {
 /// Shared context of all requests of one reading.
 pub(super) struct DocumentFetcher<'a> {
     pub(super) base: &'a str,
-    pub(super) net: &'a ProbeContext,
+    pub(super) context: &'a ProbeContext,
     pub(super) account: u32,
     pub(super) deadline: Instant,
     pub(super) facts: &'a mut CheckFacts,
@@ -48,12 +48,12 @@ impl DocumentFetcher<'_> {
         for id in format.ids {
             let PageIdSource::In(path, read) = id else { continue };
             let Some(url) = vendor::expand_address(path, self.base, None, 1) else { continue };
-            let answer = match self.fetch(&url, Vec::new(), MAX_ID_DOCUMENT).await {
-                Ok(answer) => answer,
+            let response = match self.fetch(&url, Vec::new(), MAX_ID_DOCUMENT).await {
+                Ok(response) => response,
                 Err(DocumentMiss::Document(_)) => continue,
-                Err(trouble) => return Err(trouble),
+                Err(error) => return Err(error),
             };
-            if let Some(id) = read(&answer.body).filter(|_| answer.status == 200) {
+            if let Some(id) = read(&response.body).filter(|_| response.status == 200) {
                 return Ok(id);
             }
         }
@@ -69,8 +69,8 @@ impl DocumentFetcher<'_> {
     ) -> Result<fetch::FetchedPage, DocumentMiss> {
         headers.push((header::ACCEPT, HeaderValue::from_static("application/json, */*;q=0.5")));
         let most = most.min(self.remaining_bytes);
-        let want = FetchRequest { url, headers, max_bytes: most, account: self.account };
-        match fetch(want, self.net, self.deadline, self.facts).await {
+        let request = FetchRequest { url, headers, max_bytes: most, account: self.account };
+        match fetch(request, self.context, self.deadline, self.facts).await {
             // A fault of the server, or of this host, reveals nothing about the addresses.
             Ok(answer) if matches!(answer.status, 429 | 500..) => {
                 Err(DocumentMiss::Unreachable(unreadable(format!("it answers with status {}", answer.status))))

@@ -18,24 +18,24 @@ fn every_registrys_form_is_read() {
         let (head, answer) = form.split_once('\n').unwrap();
         let (domain, wanted) = head.split_once(' ').unwrap();
         let read = read(answer, domain).map(|registration| registration.map(|one| one.plausible_expiry(NOW)));
-        let said = match read {
+        let found = match read {
             Ok(Some(Ok(end))) => {
                 chrono::DateTime::from_timestamp_millis(end).unwrap().format("%Y-%m-%dT%H:%M:%SZ").to_string()
             }
             Ok(Some(Err(why))) | Err(why) => why,
             Ok(None) => "absent".to_owned(),
         };
-        if said != wanted {
-            wrong.push(format!("{domain}: {said} and not {wanted}"));
+        if found != wanted {
+            wrong.push(format!("{domain}: {found} and not {wanted}"));
         }
-        tops.insert(top(domain).to_owned());
+        tops.insert(top_level(domain).to_owned());
     }
     assert!(wrong.is_empty(), "{wrong:#?}");
     assert!(tops.len() >= 25, "{} registries", tops.len());
 }
 
 #[test]
-fn the_end_is_found_under_its_many_names() {
+fn the_expiry_is_found_under_its_many_labels() {
     for line in [
         "   Registry Expiry Date: 2027-08-13T00:00:00Z",
         "expires:          2027-08-13",
@@ -64,7 +64,7 @@ fn the_end_is_found_under_its_many_names() {
 }
 
 #[test]
-fn only_a_plain_word_says_that_there_is_no_such_domain() {
+fn only_a_clear_phrase_means_an_unregistered_domain() {
     for text in [
         "No match for \"EXAMPLE.ZZ\".\n",
         "% No entries found\n",

@@ -10,7 +10,7 @@ use brotli_decompressor::writer::DecompressorWriterCustomAlloc;
 use brotli_decompressor::{Allocator, SliceWrapper, StandardAlloc};
 
 use super::{DecodeStage, NextStage, PIECE, invalid_data};
-use crate::probe::http::budget::MemoryShare;
+use crate::probe::memory_budget::MemoryShare;
 
 /// Maximum memory of a decoder in bytes; windows beyond the standard's take more.
 const MAX_HELD: usize = 32 << 20;
@@ -30,11 +30,11 @@ pub(super) struct Brotli {
 
 impl Brotli {
     pub(super) fn new(next: NextStage, share: MemoryShare) -> Self {
-        let held = Arc::default();
-        let mut counting = CountingAllocator { memory: Arc::clone(&held) };
+        let memory = Arc::default();
+        let mut counting = CountingAllocator { memory: Arc::clone(&memory) };
         let buffer = counting.alloc_cell(PIECE);
         let stream = Decoder::new(next, buffer, counting.clone(), counting.clone(), counting);
-        Self { stream, memory: held, share, is_done: false }
+        Self { stream, memory: memory, share, is_done: false }
     }
 }
 

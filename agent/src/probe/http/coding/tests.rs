@@ -10,7 +10,7 @@ use http::HeaderValue;
 use proptest::prelude::*;
 
 use super::*;
-use crate::probe::http::budget::MemoryBudget;
+use crate::probe::memory_budget::MemoryBudget;
 
 /// Collects the decoded bytes, up to a bound.
 #[derive(Clone, Default)]
@@ -85,7 +85,7 @@ const BROTLI_BOMB: &[u8] = &[
 ];
 
 #[test]
-fn every_coding_is_undone_however_it_is_cut() {
+fn every_coding_is_decoded_however_it_is_split() {
     let text = b"hello hello hello hello\n";
     for cut in [1, 2, 3, 7, 1000] {
         for (codings, body) in [
@@ -123,7 +123,7 @@ fn members_and_frames_one_after_another_are_one_body() {
 }
 
 #[test]
-fn a_body_that_breaks_off_or_lies_is_not_undone() {
+fn a_truncated_or_corrupt_body_is_not_decoded() {
     let text: Vec<u8> = (0..10_000_u32).flat_map(|n| n.to_le_bytes()).collect();
     for (codings, body) in
         [("gzip", gzip(&text)), ("deflate", zlib(&text)), ("deflate", raw(&text)), ("zstd", zstd(&text))]
@@ -140,7 +140,7 @@ fn a_body_that_breaks_off_or_lies_is_not_undone() {
 }
 
 #[test]
-fn a_bomb_ends_at_the_bound() {
+fn a_decompression_bomb_ends_at_the_limit() {
     let zeros = vec![0; 16 * 1024 * 1024];
     for (codings, body) in [
         ("gzip", gzip(&zeros)),
@@ -155,7 +155,7 @@ fn a_bomb_ends_at_the_bound() {
 }
 
 #[test]
-fn what_comes_to_nothing_ends_too() {
+fn input_without_output_is_bounded() {
     // A skippable frame that is longer than the bound.
     let length = u32::try_from(2 * MAX_INTERMEDIATE_BYTES).unwrap();
     let nothing =

@@ -29,13 +29,13 @@ fn status(text: &str) -> Result<Option<u16>, WireFailure> {
 fn headers(lines: &[u8], keep: HeaderSelection) -> Result<Vec<String>, WireFailure> {
     let head = [b"HTTP/1.1 302 Found\r\n", lines, b"\r\n"].concat();
     let Some((head, _, _)) = whole(&[&head], false, keep)? else { panic!("no head") };
-    let shown =
+    let formatted =
         |(name, value): (&HeaderName, &HeaderValue)| format!("{name}: {}", String::from_utf8_lossy(value.as_bytes()));
-    Ok(head.headers.iter().map(shown).collect())
+    Ok(head.headers.iter().map(formatted).collect())
 }
 
 #[test]
-fn informational_answers_are_passed_over() {
+fn informational_responses_are_skipped() {
     let early = "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nlink: </a>\r\n\r\n";
     assert_eq!(status(early), Ok(None));
     assert_eq!(status(&format!("{early}HTTP/1.1 204 None\r\n\r\n")), Ok(Some(204)));
@@ -47,7 +47,7 @@ fn informational_answers_are_passed_over() {
 }
 
 #[test]
-fn what_is_no_head_is_refused_at_its_first_bytes() {
+fn an_invalid_head_is_refused_at_its_first_bytes() {
     for text in ["SSH-2.0-thing\r\n", "<html>", "220 mail.example ESMTP\r\n", "H2", "\r\n\r\nnothing"] {
         assert_eq!(status(text), Err(WireFailure::HttpMalformed), "{text}");
     }
@@ -57,7 +57,7 @@ fn what_is_no_head_is_refused_at_its_first_bytes() {
 }
 
 #[test]
-fn odd_status_lines_are_read() {
+fn malformed_status_lines_are_read() {
     for line in [
         "HTTP/1.1 200\r\n",
         "HTTP/1.1 200 \r\n",
@@ -79,7 +79,7 @@ fn odd_status_lines_are_read() {
 }
 
 #[test]
-fn odd_lines_are_mended_or_passed_over() {
+fn malformed_lines_are_repaired_or_skipped() {
     for (lines, kept) in [
         (b"a: 1\r\nb: 2\r\n".as_slice(), &["a: 1", "b: 2"] as &[&str]),
         (b"a: 1\nb:2\n", &["a: 1", "b: 2"]),
@@ -153,7 +153,7 @@ fn a_head_ends_somewhere() {
 }
 
 #[test]
-fn a_redirects_target_is_kept() {
+fn a_redirects_target_is_retained() {
     let text = b"HTTP/1.1 302 Found\r\nLOCATION: /a\r\nlocation: /b\r\ncontent-length: 0\r\n\r\n";
     let (head, _, _) = whole(&[text], false, HeaderSelection::Redirects).unwrap().unwrap();
     assert_eq!(head.headers[header::LOCATION], "/a");
@@ -166,7 +166,7 @@ const CUT: [&[u8]; 2] = [
 
 proptest! {
     #[test]
-    fn any_cut_gives_the_head_of_the_whole(cuts in prop::collection::vec(0usize..120, 0..6)) {
+    fn any_split_gives_the_same_head(cuts in prop::collection::vec(0usize..120, 0..6)) {
         for text in CUT {
             let mut cuts: Vec<usize> = cuts.iter().map(|cut| (*cut).min(text.len())).collect();
             cuts.extend([0, text.len()]);

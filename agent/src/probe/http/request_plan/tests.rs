@@ -35,7 +35,7 @@ fn header_of(plan: &RequestPlan, name: &str) -> Option<String> {
 }
 
 #[test]
-fn a_plain_check_says_who_asks_and_wants_no_coding() {
+fn a_plain_check_sends_a_user_agent_and_accepts_no_coding() {
     let plan = first("http://example.com:8080/a?b=c#d", &[]).unwrap();
     assert!(header_of(&plan, "user-agent").unwrap().starts_with("Parallax/"));
     assert_eq!(header_of(&plan, "accept-encoding").unwrap(), "identity");
@@ -65,7 +65,7 @@ fn user_info_becomes_basic_credentials_and_leaves_the_url() {
 }
 
 #[test]
-fn headers_of_the_connection_are_refused() {
+fn connection_headers_are_refused() {
     for name in ["Connection", "Transfer-Encoding", "content-length", "TE", "Proxy-Authorization", "Upgrade"] {
         assert!(matches!(first("http://example.com/", &[(name, "x")]), Err(WireFailure::BadTarget { .. })), "{name}");
     }
@@ -75,7 +75,7 @@ fn headers_of_the_connection_are_refused() {
 }
 
 #[test]
-fn what_is_no_http_url_is_refused() {
+fn invalid_http_urls_are_refused() {
     for url in
         ["ftp://example.com/", "file:///etc/passwd", "example.com", "http://", "http://example.com:0/", "http://a b/"]
     {
@@ -125,7 +125,7 @@ fn moved(from: &str, to: &[&str]) -> RequestPlan {
 }
 
 #[test]
-fn secrets_stay_with_their_host_and_out_of_the_open() {
+fn secrets_stay_with_their_host_and_within_tls() {
     for (from, to, goes) in [
         ("http://a.example/", &["http://a.example/x"] as &[&str], true),
         ("http://a.example/", &["https://a.example/"], true),

@@ -20,7 +20,7 @@ const NOW: u64 = 1_814_400_000;
 /// Created with OpenSSL, since the TLS library makes no such keys: authorities with keys of P-256, P-521,
 /// RSA-1024 and RSA-2048; leaves for `a.example` with keys of P-521 and RSA-1024 under the first, and P-256
 /// under the others, the last by SHA-1.
-fn odd() -> Vec<CertificateDer<'static>> {
+fn certificates() -> Vec<CertificateDer<'static>> {
     CertificateDer::pem_slice_iter(include_bytes!("odd.pem")).map(Result::unwrap).collect()
 }
 
@@ -44,10 +44,11 @@ fn verdict(
 }
 
 #[test]
-fn a_key_that_the_library_lacks_is_named() {
-    let odd = odd();
-    let [p256, p521, rsa1024, rsa2048, leaf_p521, leaf_rsa1024, by_p521, by_rsa1024, by_sha1] = &odd[..] else {
-        panic!("{}", odd.len())
+fn an_unsupported_key_is_named() {
+    let certificates = certificates();
+    let [p256, p521, rsa1024, rsa2048, leaf_p521, leaf_rsa1024, by_p521, by_rsa1024, by_sha1] = &certificates[..]
+    else {
+        panic!("{}", certificates.len())
     };
     let of_issuer = |key: &str| Err(format!("an issuer of its certificate has {key}, which this check can't verify"));
     // With and without the issuer in the chain.
@@ -57,14 +58,14 @@ fn a_key_that_the_library_lacks_is_named() {
     for others in [vec![], vec![rsa1024.clone()]] {
         assert_eq!(verdict(rsa1024, &others, by_rsa1024, "a.example"), of_issuer("a 1024-bit RSA key"));
     }
-    let other = verdict(rsa1024, &[], by_rsa1024, "b.example").unwrap_err();
-    assert!(other.contains("NotValidForName"), "{other}");
+    let wrong_name = verdict(rsa1024, &[], by_rsa1024, "b.example").unwrap_err();
+    assert!(wrong_name.contains("NotValidForName"), "{wrong_name}");
     // A leaf's own key is needed only for its proof of possession.
     for (leaf, key) in [(leaf_p521, "a P-521 key"), (leaf_rsa1024, "a 1024-bit RSA key")] {
         assert_eq!(verdict(p256, &[], leaf, "a.example"), Ok(()));
         let error = signature(CertificateError::BadSignature.into(), leaf);
-        let words = format!("its certificate has {key}, which this check can't verify");
-        assert_eq!(explained(&error), Some(&ChainFault::Unsupported(words)));
+        let text = format!("its certificate has {key}, which this check can't verify");
+        assert_eq!(explained(&error), Some(&ChainFault::Unsupported(text)));
     }
     let wrong = signature(CertificateError::BadSignature.into(), by_p521);
     assert_eq!(wrong, CertificateError::BadSignature.into());
@@ -100,9 +101,9 @@ fn leaf(issuer: &Authority, (from, until): (i32, i32)) -> CertificateDer<'static
 }
 
 #[test]
-fn an_issuer_out_of_its_time_is_named_and_not_the_leaf() {
+fn an_issuer_outside_its_validity_is_named_instead_of_the_leaf() {
     let root = authority("root", None, (2020, 2050));
-    for (of_middle, of_leaf, words) in [
+    for (of_middle, of_leaf, text) in [
         ((2020, 2027), (2027, 2030), "the intermediate certificate \"R3\" expired on 2027-02-03"),
         ((2028, 2029), (2027, 2030), "the intermediate certificate \"R3\" is not valid before 2028-01-01"),
         ((2020, 2026), (2020, 2026), "ExpiredContext"),
@@ -110,7 +111,7 @@ fn an_issuer_out_of_its_time_is_named_and_not_the_leaf() {
     ] {
         let middle = authority("R3", Some(&root), of_middle);
         let others = [root.der().clone(), middle.der().clone()];
-        let said = verdict(root.der(), &others, &leaf(&middle, of_leaf), "a.example").unwrap_err();
-        assert!(said.contains(words), "{said}");
+        let error = verdict(root.der(), &others, &leaf(&middle, of_leaf), "a.example").unwrap_err();
+        assert!(error.contains(text), "{error}");
     }
 }

@@ -4,7 +4,7 @@
 use super::*;
 
 /// Collects the positions in a document as JSON pointers, without the root.
-fn places(value: &Value, at: &str, found: &mut Vec<String>) {
+fn pointers(value: &Value, at: &str, found: &mut Vec<String>) {
     let children: Vec<(String, &Value)> = match value {
         Value::Object(fields) => {
             fields.iter().map(|(name, inner)| (name.replace('~', "~0").replace('/', "~1"), inner)).collect()
@@ -14,14 +14,14 @@ fn places(value: &Value, at: &str, found: &mut Vec<String>) {
     };
     for (name, inner) in children {
         let at = format!("{at}/{name}");
-        places(inner, &at, found);
+        pointers(inner, &at, found);
         found.push(at);
     }
 }
 
 /// Returns the document without the outermost list item that contains the position; `None` if there is none.
-fn without_item(document: &Value, place: &str) -> Option<Value> {
-    let steps: Vec<&str> = place.split('/').skip(1).collect();
+fn without_item(document: &Value, pointer: &str) -> Option<Value> {
+    let steps: Vec<&str> = pointer.split('/').skip(1).collect();
     let is_item = |n: &usize| {
         let list = steps.get(..*n).map(|steps| steps.iter().map(|step| format!("/{step}")).collect::<String>());
         list.and_then(|list| document.pointer(&list)).is_some_and(Value::is_array)
@@ -34,16 +34,16 @@ fn without_item(document: &Value, place: &str) -> Option<Value> {
 }
 
 /// Returns true for a field without which a document is not recognised, or has nothing else to read.
-fn is_mark(product: &str, case: &str, place: &str) -> bool {
+fn is_mark(product: &str, case: &str, pointer: &str) -> bool {
     let kind = case.rsplit('.').next().unwrap_or(case);
     match (product, kind) {
-        ("instatus", "components") => place == "/components",
-        ("instatus", _) => place == "/page",
-        ("google", "products") => place == "/products",
-        ("heroku", _) => place == "/status",
-        ("statusio", _) => place == "/result",
-        ("uptimerobot", _) => place == "/psp",
-        ("cachet2" | "cachet3", _) => place == "/data",
+        ("instatus", "components") => pointer == "/components",
+        ("instatus", _) => pointer == "/page",
+        ("google", "products") => pointer == "/products",
+        ("heroku", _) => pointer == "/status",
+        ("statusio", _) => pointer == "/result",
+        ("uptimerobot", _) => pointer == "/psp",
+        ("cachet2" | "cachet3", _) => pointer == "/data",
         _ => false,
     }
 }
@@ -58,7 +58,7 @@ fn is_well(state: Option<VendorState>) -> bool {
 }
 
 #[test]
-fn one_null_or_odd_field_takes_nothing_else_with_it() {
+fn one_null_or_invalid_field_invalidates_nothing_else() {
     let (mut tried, mut wrong) = (0, Vec::new());
     for product in std::fs::read_dir(folder()).unwrap() {
         let product = product.unwrap();
@@ -74,12 +74,12 @@ fn one_null_or_odd_field_takes_nothing_else_with_it() {
                 continue;
             };
             let mut found = Vec::new();
-            places(&document, "", &mut found);
-            for place in found {
+            pointers(&document, "", &mut found);
+            for pointer in found {
                 for odd in [Value::Null, json!(7), json!("odd"), json!([null]), json!({"odd": null})] {
                     tried += 1;
-                    if let Err(why) = check(&product, case, &document, &place, &odd) {
-                        wrong.push(format!("{product} {case} {place} = {odd}: {why}"));
+                    if let Err(why) = check(&product, case, &document, &pointer, &odd) {
+                        wrong.push(format!("{product} {case} {pointer} = {odd}: {why}"));
                     }
                 }
             }
@@ -90,16 +90,16 @@ fn one_null_or_odd_field_takes_nothing_else_with_it() {
 }
 
 /// Puts `odd` at the position and compares.
-fn check(product: &str, case: &str, document: &Value, place: &str, odd: &Value) -> Result<(), String> {
+fn check(product: &str, case: &str, document: &Value, pointer: &str, odd: &Value) -> Result<(), String> {
     let read = |document: &Value| reader(product, case)(document.to_string().as_bytes());
     let before = read(document).ok_or("the document itself is not read")?;
     let mut changed = document.clone();
-    *changed.pointer_mut(place).ok_or("no such place")? = odd.clone();
+    *changed.pointer_mut(pointer).ok_or("no such place")? = odd.clone();
     let Some(after) = read(&changed) else {
         // A field that identifies the product must be of its type; only null is tolerated.
         let is_all = before.components.is_empty()
-            || is_mark(product, case, place)
-            || document.as_array().is_some_and(|list| list.len() == 1 && place == "/0");
+            || is_mark(product, case, pointer)
+            || document.as_array().is_some_and(|list| list.len() == 1 && pointer == "/0");
         return if odd.is_null() && !is_all { Err("not read".to_owned()) } else { Ok(()) };
     };
     // Lists of incidents, which determine the components' states.
@@ -109,7 +109,7 @@ fn check(product: &str, case: &str, document: &Value, place: &str, odd: &Value) 
         _ => false,
     };
     // The other items of the list are read as without the changed one.
-    let rest = without_item(document, place).filter(|_| !lists_incidents);
+    let rest = without_item(document, pointer).filter(|_| !lists_incidents);
     if let Some(rest) = rest.and_then(|rest| read(&rest)) {
         let mut left = states(&after);
         for one in states(&rest) {
@@ -123,8 +123,8 @@ fn check(product: &str, case: &str, document: &Value, place: &str, odd: &Value) 
     }
     // Null there means that another field counts instead.
     let stands_aside = match product {
-        "cachet3" => place.ends_with("/latest_status"),
-        "statusio" => place.ends_with("/status_code"),
+        "cachet3" => pointer.ends_with("/latest_status"),
+        "statusio" => pointer.ends_with("/status_code"),
         _ => false,
     };
     if stands_aside && odd.is_null() {
@@ -144,7 +144,7 @@ fn check(product: &str, case: &str, document: &Value, place: &str, odd: &Value) 
 }
 
 #[test]
-fn what_an_incident_leaves_open_is_not_taken_for_well() {
+fn an_unclear_incident_is_not_read_as_operational() {
     for incidents in [json!(null), json!([{"type": "outage", "services": null}])] {
         let current = json!({"status": "active", "active_incidents": incidents});
         let page = slack::read(current.to_string().as_bytes()).unwrap();
@@ -160,7 +160,7 @@ fn what_an_incident_leaves_open_is_not_taken_for_well() {
 }
 
 #[test]
-fn an_item_that_can_not_be_read_is_not_taken_for_well() {
+fn an_unreadable_item_is_not_read_as_operational() {
     let (part, unread) = (json!({"name": "API", "status": "operational"}), json!(null));
     let resource = json!({"id": 1, "type": "status_page_resource", "attributes": {"status": "operational"}});
     let odd = json!({"id": 2, "type": "status_page_resource", "attributes": 7});
@@ -193,9 +193,9 @@ fn an_item_that_can_not_be_read_is_not_taken_for_well() {
         google::incidents(json!([event, unread]).to_string().as_bytes()),
         aws::events(b"[null]"),
     ];
-    for (place, page) in pages.into_iter().enumerate() {
+    for (index, page) in pages.into_iter().enumerate() {
         let reading = page.unwrap().reading(None);
-        assert!(matches!(reading, Err(NoReading::Unknown(_))), "page {place}: {reading:?}");
+        assert!(matches!(reading, Err(NoReading::Unknown(_))), "page {index}: {reading:?}");
     }
     let active = json!({"status": "active", "active_incidents": [{"type": "notice", "services": ["Calls"]}, unread]});
     let page = slack::read(active.to_string().as_bytes()).unwrap();
@@ -203,7 +203,7 @@ fn an_item_that_can_not_be_read_is_not_taken_for_well() {
 }
 
 #[test]
-fn a_full_sheet_stays_one_with_an_item_that_can_not_be_read() {
+fn a_full_list_page_with_an_unreadable_item_stays_full() {
     let mut monitors = vec![json!({"name": "API", "statusClass": "success"}); 49];
     monitors.push(json!(null));
     let psp = json!({"psp": {"perPage": 50, "totalMonitors": 120, "monitors": monitors}});

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use super::*;
 
 /// Replaces every status word in a document.
-fn with_words(value: &mut Value, word: &Value) {
+fn with_states(value: &mut Value, state: &Value) {
     const WORDS: [&str; 13] = [
         "status",
         "status_code",
@@ -22,15 +22,15 @@ fn with_words(value: &mut Value, word: &Value) {
         "human",
     ];
     match value {
-        Value::Array(list) => list.iter_mut().for_each(|inner| with_words(inner, word)),
+        Value::Array(list) => list.iter_mut().for_each(|inner| with_states(inner, state)),
         Value::Object(fields) => {
             let is_typed = fields.contains_key("attributes");
             for (name, inner) in fields {
                 let is_word = WORDS.contains(&name.as_str()) && !(is_typed && name == "type");
                 if is_word && (inner.is_string() || inner.is_number()) {
-                    inner.clone_from(word);
+                    inner.clone_from(state);
                 } else {
-                    with_words(inner, word);
+                    with_states(inner, state);
                 }
             }
         }
@@ -39,8 +39,8 @@ fn with_words(value: &mut Value, word: &Value) {
 }
 
 #[test]
-fn an_unknown_word_is_never_read_as_well() {
-    let mut seen = 0;
+fn an_unknown_state_is_never_operational() {
+    let mut readings = 0;
     for product in std::fs::read_dir(folder()).unwrap() {
         let product = product.unwrap();
         for file in std::fs::read_dir(product.path()).unwrap() {
@@ -60,10 +60,10 @@ fn an_unknown_word_is_never_read_as_well() {
             if document.as_array().is_some_and(Vec::is_empty) {
                 continue;
             }
-            for word in [json!("splendid"), json!(77)] {
-                with_words(&mut document, &word);
+            for state in [json!("splendid"), json!(77)] {
+                with_states(&mut document, &state);
                 let Some(page) = reader(&product, case)(document.to_string().as_bytes()) else { continue };
-                let names = page.components.iter().map(|one| Some(one.name.clone())).chain([None]);
+                let names = page.components.iter().map(|component| Some(component.name.clone())).chain([None]);
                 for component in names {
                     if let Ok(reading) = page.reading(component.as_deref()) {
                         assert!(
@@ -71,16 +71,16 @@ fn an_unknown_word_is_never_read_as_well() {
                             "{product} {case} {component:?}: {reading:?}"
                         );
                     }
-                    seen += 1;
+                    readings += 1;
                 }
             }
         }
     }
-    assert!(seen > 50, "{seen} readings");
+    assert!(readings > 50, "{readings} readings");
 }
 
 #[test]
-fn an_unknown_word_is_not_read_as_well_where_silence_is() {
+fn an_unknown_state_is_not_operational_where_a_missing_one_is() {
     let google = json!([{
         "external_desc": "Odd", "status_impact": "SPLENDID", "end": null,
         "affected_products": [{"title": "Cloud SQL"}],
@@ -181,9 +181,9 @@ proptest! {
     #[test]
     fn no_document_makes_a_reader_panic(document in documents(), bytes in prop::collection::vec(any::<u8>(), 0..200)) {
         let document = document.to_string();
-        for one in FORMATS.iter().chain(SINGLE_HOST_FORMATS).flat_map(|format| format.documents) {
+        for format_document in FORMATS.iter().chain(SINGLE_HOST_FORMATS).flat_map(|format| format.documents) {
             for body in [document.as_bytes(), &bytes] {
-                if let Some(page) = one.read(body, NOW_MS) {
+                if let Some(page) = format_document.read(body, NOW_MS) {
                     let _ = page.reading(None);
                     let _ = page.reading(Some("x"));
                 }

@@ -102,7 +102,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_account_that_holds_what_it_can_leaves_memory_to_others() {
+    fn an_account_at_its_limit_leaves_memory_to_others() {
         let budget = Arc::new(MemoryBudget::default());
         let piece = 1 << 20;
         // As many stalled readings as it can start.
@@ -110,14 +110,14 @@ mod tests {
             let shares = std::iter::repeat_with(|| budget.share(account));
             shares.map_while(|mut share| share.grow(piece).is_ok().then_some(share)).collect::<Vec<_>>()
         };
-        let one = fill(1);
-        assert_eq!(one.len() * piece, MemoryBudget::MAX_BYTES / 4);
-        let mut other = budget.share(2);
-        other.grow(8 << 20).unwrap();
-        drop(other);
+        let first = fill(1);
+        assert_eq!(first.len() * piece, MemoryBudget::MAX_BYTES / 4);
+        let mut second = budget.share(2);
+        second.grow(8 << 20).unwrap();
+        drop(second);
         let many: Vec<_> = (3..11).map(fill).collect();
         budget.share(99).grow(2 << 20).unwrap();
-        drop((one, many));
+        drop((first, many));
         let usage = budget.usage();
         assert_eq!((usage.total, usage.accounts.len()), (0, 0));
     }
