@@ -46,7 +46,7 @@ use crate::http;
 use crate::members::MemberStore;
 use crate::mesh::{self, Trust};
 use crate::scheduler::Scheduler;
-use crate::service::{self, Service};
+use crate::service::{ServiceParts, Services};
 use crate::storage::{Store, StoreError};
 use crate::supervisor::Supervisor;
 
@@ -71,7 +71,7 @@ pub struct RunningCoordinator {
     /// Base URL of the dashboard, the API and pings, without a trailing slash.
     pub base_url: String,
     /// The operations that users and the operator can call.
-    pub service: Service,
+    pub service: Arc<Services>,
     /// The mesh's members.
     pub members: MemberStore,
     /// Counters of the driver.
@@ -102,7 +102,7 @@ impl fmt::Debug for RunningCoordinator {
 #[derive(Debug)]
 pub struct OfflineApp {
     /// The service; monitors' current states are unknown.
-    pub service: Service,
+    pub service: Arc<Services>,
     /// The mesh's members.
     pub members: MemberStore,
     store: Store,
@@ -127,13 +127,9 @@ pub async fn open(config: &CoordinatorConfig) -> Result<OfflineApp, AppError> {
         Err(error) => return Err(with_recovery_hint(config.data.clone(), error).await),
     };
     let members = after_restore::open_members(config, &store, &clock, authorities).await?;
-    // The receiver is dropped: queries end at once, and states are unknown.
-    let (queries, _) = mpsc::channel(1);
-    let beats = service::pings::disconnected();
     let base_url = config.http.base_url.clone().unwrap_or_else(|| format!("http://{}", config.http.listen));
     let settings = settings::service_settings(config, base_url, &secret);
-    let service =
-        Service::new(store.clone(), clock, queries, beats, Arc::new(service::statistics::NoStatistics), settings);
+    let service = Services::new(ServiceParts::disconnected(store.clone(), clock, settings));
     Ok(OfflineApp { service, members, store })
 }
 
@@ -222,8 +218,16 @@ async fn start_parts(
         Box::new(mesh.viewer()),
     );
     let settings = settings::service_settings(&config, base_url.clone(), &secret);
-    let service = Service::new(store.clone(), clock.clone(), queries, beats, Arc::new(figures), settings.clone());
-    service.set_txt_lookup(settings::txt_resolver(&config)?);
+    let service = Services::new(ServiceParts {
+        store: store.clone(),
+        clock: clock.clone(),
+        queries,
+        pings: beats,
+        statistics: Arc::new(figures),
+        txt_lookup: settings::txt_resolver(&config)?,
+        certificate_problems: opened.certificate_problems(),
+        settings: settings.clone(),
+    });
     let wake = service.deliveries_due();
     let notices = settings::alert_destinations(&config, &settings.base_url);
     let reactions = consumers::start(&store, &clock, &settings, notices, &wake, &watch);
@@ -256,7 +260,7 @@ async fn start_parts(
         let write_fault = Arc::new(move || written.write_fault().map(|fault| fault.to_string()));
         let answers = admin::admin_http::AdminSources {
             metrics: metrics.writer(),
-            is_own_host: listeners::hostname_check(&service),
+            is_own_host: listeners::hostname_check(&service.hosts),
             write_fault,
         };
         let serving = admin::admin_http::serve(listener, is_ready, answers, doors_stop.clone());

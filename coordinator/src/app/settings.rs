@@ -14,7 +14,7 @@ use crate::notify::consumers::operator_alerts::OperatorAlertConsumer;
 use crate::notify::deliver::channel::ServiceUrls;
 use crate::notify::deliver::http_client::DeliveryClient;
 use crate::notify::deliver::{Deliverer, DeliveryError, DeliverySettings};
-use crate::service::{self, Service};
+use crate::service::{self, Services};
 use crate::storage::Store;
 
 /// Destinations of operator alerts; `base_url` is the installation's address.
@@ -45,7 +45,7 @@ pub(super) fn deliverer(
     config: &CoordinatorConfig,
     store: &Store,
     clock: &Clock,
-    service: &Service,
+    service: &Services,
 ) -> Result<Deliverer, AppError> {
     let client = DeliveryClient::new(config.deliver.allow_private, &[])?;
     let base = |text: &str| Url::parse(text).map_err(|error| DeliveryError::Setup(error.to_string()));
@@ -62,8 +62,8 @@ pub(super) fn deliverer(
     let mailer = Arc::new(super::mail::mailer(&config.mail)?);
     let wake = service.deliveries_due();
     let deliverer = Deliverer::new(store.clone(), clock.clone(), client, mailer, settings, wake);
-    let service = service.clone();
-    deliverer.set_stop_links(move |destination| service.stop_url(destination));
+    let destinations = Arc::clone(&service.destinations);
+    deliverer.set_stop_links(move |destination| destinations.stop_url(destination));
     Ok(deliverer)
 }
 

@@ -1,7 +1,7 @@
 //! State shared by all HTTP handlers: the service, the page cache, rate limits and counters.
 
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use ::http::StatusCode;
 use bytes::Bytes;
@@ -15,7 +15,7 @@ use super::rate_limit::KeyedRateLimit;
 use super::response_memory::ResponseMemory;
 use super::{openapi, response};
 use crate::page_cache::{CompressedDocument, PageCache};
-use crate::service::Service;
+use crate::service::Services;
 
 /// MCP messages per minute for one public page.
 const PAGE_MCP_LIMIT: u32 = 120;
@@ -33,7 +33,7 @@ const STATUS_CLASSES: [&str; 5] = ["1xx", "2xx", "3xx", "4xx", "5xx"];
 /// State shared by all handlers.
 #[derive(Debug)]
 pub struct HttpContext {
-    pub(super) service: Service,
+    pub(super) service: Arc<Services>,
     /// Cache of rendered pages.
     pub(super) page_cache: PageCache,
     /// Index of cached responses by request, for the fast path.
@@ -61,7 +61,7 @@ pub struct HttpContext {
 
 impl HttpContext {
     /// Creates the context of a server, with a limit of requests per minute for each key.
-    pub fn new(service: Service, requests_per_minute: u32) -> Self {
+    pub fn new(service: Arc<Services>, requests_per_minute: u32) -> Self {
         Self {
             page_cache: PageCache::new(service.clone()),
             response_index: ResponseIndex::default(),
@@ -93,7 +93,7 @@ impl HttpContext {
     }
 
     /// The service that the handlers call.
-    pub fn service(&self) -> &Service {
+    pub fn service(&self) -> &Services {
         &self.service
     }
 

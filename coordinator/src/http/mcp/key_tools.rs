@@ -61,7 +61,7 @@ impl KeyToolServer {
 
     /// Adds `downReason` to each monitor of a status document, which keys may read and visitors may not.
     async fn add_reasons(&self, page: PageId, document: &mut Value) {
-        let Ok(monitors) = self.context.service.monitors(&self.caller, page).await else { return };
+        let Ok(monitors) = self.context.service.monitors.list(&self.caller, page).await else { return };
         let reasons = monitors.iter().filter_map(|shown| Some((shown.monitor.id, down_reason(shown)?)));
         add_reasons(document, reasons);
     }
@@ -73,7 +73,7 @@ impl KeyToolServer {
             None | Some(Value::Null) => Ok(chrono_tz::UTC),
             Some(id) => {
                 let id = id.as_str().and_then(|id| id.parse().ok());
-                let page = id.and_then(|id| service.page(&self.caller, id).ok());
+                let page = id.and_then(|id| service.pages.get(&self.caller, id).ok());
                 page.map(|page| page.timezone).ok_or_else(|| "not found, or not accessible with this key".to_owned())
             }
         };

@@ -39,7 +39,7 @@ pub(super) async fn status(context: Arc<HttpContext>, call: RoutedRequest<()>) -
     let page = authorize_feed(&context, &call)?;
     let (service, admitted) = (context.service.clone(), page.clone());
     let draw = move || async move {
-        let overview = service.public_overview(&admitted).await?;
+        let overview = service.public_pages.public_overview(&admitted).await?;
         Ok(status::to_value(&service, &overview).to_string().into_bytes())
     };
     let written = context.page_cache.get_or_render(&page, DocumentKind::Status, "application/json", draw).await?;
@@ -49,7 +49,7 @@ pub(super) async fn status(context: Arc<HttpContext>, call: RoutedRequest<()>) -
 /// `GET /p/{slug}/history`
 pub(super) async fn history(context: Arc<HttpContext>, call: RoutedRequest<()>) -> HandlerResult {
     let page = authorize_or_login(&context, &call)?;
-    let (year, month) = context.service.this_month(&page);
+    let (year, month) = context.service.public_pages.this_month(&page);
     // Not indexed, since the current month depends on the date.
     serve(&context, &call.headers, &page, &DocumentKind::Month(year, month)).await
 }
@@ -57,7 +57,7 @@ pub(super) async fn history(context: Arc<HttpContext>, call: RoutedRequest<()>) 
 /// `GET /p/{slug}/history/{month}`
 pub(super) async fn month(context: Arc<HttpContext>, call: RoutedRequest<()>) -> HandlerResult {
     let page = authorize_or_login(&context, &call)?;
-    let (first, last) = context.service.months(&page).await?;
+    let (first, last) = context.service.public_pages.months(&page).await?;
     let asked = year_and_month(call.path_param("month")?).filter(|month| (first..=last).contains(month));
     serve_or_not_found(&context, call, &page, asked.map(|(year, month)| DocumentKind::Month(year, month))).await
 }

@@ -18,7 +18,7 @@ use crate::http::response::header_values;
 use crate::http::route::{HandlerResult, HttpRoute, RoutedRequest, public_route};
 use crate::page_cache::{DocumentKind, monitor_detail, run_blocking};
 use crate::service::authorize::AuthorizedPage;
-use crate::service::{Service, ServiceError, ServiceResult};
+use crate::service::{ServiceError, ServiceResult, Services};
 use crate::views::feeds::FeedSite;
 use crate::views::markdown_page;
 
@@ -49,14 +49,14 @@ async fn page(context: Arc<HttpContext>, call: RoutedRequest<()>) -> HandlerResu
 /// `GET /p/{slug}/history.md`
 async fn history(context: Arc<HttpContext>, call: RoutedRequest<()>) -> HandlerResult {
     let page = authorize(&context, &call)?;
-    let (year, month) = context.service.this_month(&page);
+    let (year, month) = context.service.public_pages.this_month(&page);
     markdown_response(&context, &call.headers, &page, DocumentKind::Month(year, month)).await
 }
 
 /// `GET /p/{slug}/history/{month}.md`
 async fn month(context: Arc<HttpContext>, call: RoutedRequest<()>) -> HandlerResult {
     let page = authorize(&context, &call)?;
-    let (first, last) = context.service.months(&page).await?;
+    let (first, last) = context.service.public_pages.months(&page).await?;
     let asked = year_and_month(call.path_param("month")?).filter(|month| (first..=last).contains(month));
     let (year, month) = asked.ok_or(ApiError::PageNotFound)?;
     markdown_response(&context, &call.headers, &page, DocumentKind::Month(year, month)).await
@@ -111,20 +111,20 @@ pub(super) fn vary_on_accept(
     reply.with(VARY, HeaderValue::from_static(vary))
 }
 
-async fn render(service: &Service, page: &AuthorizedPage, paper: DocumentKind) -> ServiceResult<String> {
-    let address = service.page_url(page.page());
+async fn render(service: &Services, page: &AuthorizedPage, paper: DocumentKind) -> ServiceResult<String> {
+    let address = service.pages.url(page.page());
     let (own, now) = (page.page().clone(), service.now());
     match paper {
         DocumentKind::Month(year, month) => {
-            let notices = service.incidents_in_month(page, year, month).await?;
+            let notices = service.public_pages.incidents_in_month(page, year, month).await?;
             Ok(markdown_page::history_page(FeedSite { page: &own, url: &address }, (year, month), &notices, now))
         }
         DocumentKind::Incident(id) => {
-            let notice = service.incident_view(page, id).await?;
+            let notice = service.public_pages.incident(page, id).await?;
             Ok(markdown_page::incident_page(FeedSite { page: &own, url: &address }, &notice, now))
         }
         DocumentKind::Monitor(id, range) => {
-            let closer = service.monitor_detail(page, id, range).await?;
+            let closer = service.public_pages.monitor_detail(page, id, range).await?;
             let close = monitor_detail(&closer, page.path_prefix());
             Ok(markdown_page::monitor_page(FeedSite { page: &own, url: &address }, &close))
         }
@@ -136,7 +136,7 @@ async fn render(service: &Service, page: &AuthorizedPage, paper: DocumentKind) -
         | DocumentKind::StatusFeed(_)
         | DocumentKind::Embed(_)
         | DocumentKind::Markdown(_) => {
-            let board = service.page_view(page, Some(TimeRange::Quarter)).await?;
+            let board = service.public_pages.view(page, Some(TimeRange::Quarter)).await?;
             let draw =
                 move || Ok::<_, Infallible>(markdown_page::status_page(FeedSite { page: &own, url: &address }, &board));
             run_blocking(draw).await

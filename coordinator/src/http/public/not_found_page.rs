@@ -19,7 +19,7 @@ pub(in crate::http) fn not_found_for_people(
     match refused {
         ApiError::PageNotFound | ApiError::NoRoute | ApiError::NotFoundWithHint(_) if accepts_html(headers) => {
             let door = if is_own_host { PageAddress::OwnHost } else { PageAddress::BasePath };
-            ApiError::NotFound(AccessPage::not_found(context.service.shared_prefix(door)).html())
+            ApiError::NotFound(AccessPage::not_found(context.service.hosts.shared_prefix(door)).html())
         }
         other => other,
     }

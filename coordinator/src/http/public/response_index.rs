@@ -209,15 +209,15 @@ impl ResponseIndex {
             return;
         }
         let Some(host) = host(&call.headers) else { return };
-        let own = context.service.slug_of_host(host).ok().flatten();
+        let own = context.service.hosts.slug_of_host(host).ok().flatten();
         let is_own = own.as_ref() == Some(slug);
         // Made-up hosts must not fill the memory.
-        let is_known = is_own || (own.is_none() && context.service.is_base_host(host));
+        let is_known = is_own || (own.is_none() && context.service.hosts.is_base_host(host));
         if is_own != (door == PageAddress::OwnHost) || !is_known {
             return;
         }
         // Access is checked again: the earlier check may predate the edit.
-        let Ok(page) = context.service.authorize_anonymous(slug, door) else { return };
+        let Ok(page) = context.service.page_access.authorize_anonymous(slug, door) else { return };
         if page.is_protected() {
             return;
         }

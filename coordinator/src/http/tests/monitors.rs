@@ -272,7 +272,7 @@ async fn a_domain_that_nobody_can_read_is_said_at_save_and_in_its_last_check() {
 async fn a_full_plan_answers_422_after_the_body_is_found_good() {
     let client = TestClient::new().await;
     let free = parallax_core::plan::Plan::Free;
-    client.world.service.set_plan(client.world.owner.id, free).await.unwrap();
+    client.world.service.accounts.set_plan(client.world.owner.id, free).await.unwrap();
     for _ in 0..2 {
         client.create_monitor(json!({ "url": "a.example" })).await;
     }
