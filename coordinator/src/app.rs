@@ -25,7 +25,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use parallax_dial::OwnAddresses;
-use tokio::sync::{mpsc, watch};
+use tokio::sync::watch;
 
 pub use self::error::AppError;
 use self::listeners::{BoundListeners, ListenerSources};
@@ -37,7 +37,7 @@ use crate::drain::Drain;
 use crate::engine::counters::EngineCounters;
 use crate::http;
 use crate::members::MemberStore;
-use crate::service::{self, Service};
+use crate::service::{ServiceParts, Services};
 use crate::storage::Store;
 use crate::supervisor::Supervisor;
 
@@ -57,7 +57,7 @@ pub struct RunningCoordinator {
     /// Base URL of the dashboard, the API and pings, without a trailing slash.
     pub base_url: String,
     /// The operations that users and the operator can call.
-    pub service: Service,
+    pub service: Arc<Services>,
     /// The mesh's members.
     pub members: MemberStore,
     /// Counters of the driver.
@@ -89,7 +89,7 @@ impl fmt::Debug for RunningCoordinator {
 #[derive(Debug)]
 pub struct OfflineApp {
     /// The service; monitors' current states are unknown.
-    pub service: Service,
+    pub service: Arc<Services>,
     /// The mesh's members.
     pub members: MemberStore,
     store: Store,
@@ -114,13 +114,9 @@ pub async fn open(config: &CoordinatorConfig) -> Result<OfflineApp, AppError> {
         Err(error) => return Err(with_recovery_hint(config.data.clone(), error).await),
     };
     let members = after_restore::open_members(config, &store, &clock, authorities).await?;
-    // The receiver is dropped: queries end at once, and states are unknown.
-    let (queries, _) = mpsc::channel(1);
-    let beats = service::pings::disconnected();
     let base_url = config.http.base_url.clone().unwrap_or_else(|| format!("http://{}", config.http.listen));
     let settings = settings::service_settings(config, base_url, &secret);
-    let service =
-        Service::new(store.clone(), clock, queries, beats, Arc::new(service::statistics::NoStatistics), settings);
+    let service = Services::new(ServiceParts::disconnected(store.clone(), clock, settings));
     Ok(OfflineApp { service, members, store })
 }
 
@@ -164,9 +160,16 @@ async fn start_parts(
         Box::new(pipeline.mesh.viewer()),
     );
     let (queries, pings) = (pipeline.queries.clone(), pipeline.pings.clone());
-    let service =
-        Service::new(store.clone(), context.clock.clone(), queries, pings, Arc::new(figures), settings.clone());
-    service.set_txt_lookup(settings::txt_resolver(&context.config)?);
+    let service = Services::new(ServiceParts {
+        store: store.clone(),
+        clock: context.clock.clone(),
+        queries,
+        pings,
+        statistics: Arc::new(figures),
+        txt_lookup: settings::txt_resolver(&context.config)?,
+        certificate_problems: bound.certificate_problems(),
+        settings: settings.clone(),
+    });
 
     let notifications = notifications::start(&context, &store, &settings, &service)?;
     let http = Arc::new(http::HttpContext::new(service.clone(), context.config.http.requests_per_minute));

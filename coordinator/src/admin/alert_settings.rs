@@ -7,11 +7,11 @@ use parallax_core::patch::PatchField;
 use serde_json::{Value, json};
 
 use super::command::CommandError;
-use crate::service::Service;
+use crate::service::Services;
 
 /// Changes the given settings and returns the current ones.
 pub(super) async fn update(
-    service: &Service,
+    service: &Services,
     wanted: &str,
     repeat: PatchField<i64>,
     automatic_incidents: Option<bool>,
@@ -22,7 +22,7 @@ pub(super) async fn update(
         automatic_incidents: automatic_incidents.map_or(PatchField::Absent, PatchField::Value),
         ..AlertSettingsEdit::default()
     };
-    let telling = service.set_alert_settings(page.id, &edit).await?;
+    let telling = service.alert_settings.edit_as_operator(page.id, &edit).await?;
     Ok(json!({
         "page": page.id.to_string(),
         "slug": page.slug,
@@ -32,10 +32,10 @@ pub(super) async fn update(
 }
 
 /// Finds a page by id or slug.
-async fn find(service: &Service, wanted: &str) -> Result<Page, CommandError> {
+async fn find(service: &Services, wanted: &str) -> Result<Page, CommandError> {
     let id: Option<PageId> = wanted.parse().ok();
-    for account in service.accounts().await? {
-        let pages = service.account_pages(account.id).await?;
+    for account in service.accounts.list().await? {
+        let pages = service.pages.list_of_account(account.id).await?;
         if let Some(page) = pages.into_iter().find(|page| Some(page.id) == id || page.slug == wanted) {
             return Ok(page);
         }

@@ -16,7 +16,7 @@ use tokio::time::timeout;
 
 use super::client::{self, AdminClientError};
 use super::{AdminCommand, AdminReply, CommandError, maintenance};
-use crate::service::Service;
+use crate::service::Services;
 
 /// Maximum size of a chunk, in bytes.
 const CHUNK: usize = 256 << 10;
@@ -31,11 +31,11 @@ const PER_CHUNK: Duration = Duration::from_secs(4);
 const MAX_LINE: u64 = 64 << 10;
 
 /// Streams a snapshot of the store, as long as the client reads it.
-pub(super) async fn send(service: &Service, out: &mut (impl AsyncWrite + Unpin)) -> io::Result<()> {
+pub(super) async fn send(service: &Services, out: &mut (impl AsyncWrite + Unpin)) -> io::Result<()> {
     reply(out, &AdminReply::Done(json!({}))).await?;
     let (chunks, waiting) = mpsc::channel(QUEUED_CHUNKS);
     let streaming = async {
-        let streamed = service.stream_backup(BackupChunks { chunks, total: TransferTotal::default() }).await;
+        let streamed = service.store.stream_backup(BackupChunks { chunks, total: TransferTotal::default() }).await;
         // Drops the sender here, or `carrying` would wait for more.
         streamed.map(|chunks| chunks.total)
     };

@@ -10,8 +10,8 @@ use parallax_core::verdict::RegionStatus;
 use serde_json::{Value, json};
 
 use super::CommandError;
-use crate::service::monitor_inspection::{MonitorInspection, RecentRound};
-use crate::service::{Service, ServiceError};
+use crate::service::monitors::inspection::{MonitorInspection, RecentRound};
+use crate::service::{ServiceError, Services};
 
 /// Agents listed, at most; those with the next rounds come first.
 const MAX_AGENTS: usize = 60;
@@ -21,7 +21,7 @@ const MAX_ENTRIES: usize = 40;
 const MAX_TEXT: usize = 300;
 
 /// Inspects the monitor with that id.
-pub(super) async fn inspect(service: &Service, wanted: &str) -> Result<Value, CommandError> {
+pub(super) async fn inspect(service: &Services, wanted: &str) -> Result<Value, CommandError> {
     let unknown = |rule: &str| {
         CommandError::new(
             "not_found",
@@ -32,7 +32,7 @@ pub(super) async fn inspect(service: &Service, wanted: &str) -> Result<Value, Co
         )
     };
     let id = wanted.parse().map_err(|_| unknown("not the id of a monitor:"))?;
-    match service.inspect_monitor(id).await {
+    match service.monitors.inspect(id).await {
         Ok(Some(inspection)) => Ok(view(&inspection)),
         Ok(None) => Err(CommandError::new(
             "unavailable",

@@ -5,11 +5,11 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use super::CommandError;
-use crate::service::Service;
+use crate::service::Services;
 use crate::service::store_admin::{StoreCounts, StoreError};
 
-pub(super) async fn verify(service: &Service) -> Result<Value, CommandError> {
-    Ok(verification_view(&service.verify().await.map_err(store_error)?))
+pub(super) async fn verify(service: &Services) -> Result<Value, CommandError> {
+    Ok(verification_view(&service.store.verify().await.map_err(store_error)?))
 }
 
 /// Converts a storage error. Damage found by a running coordinator is repaired once it is stopped.

@@ -17,6 +17,7 @@ mod page_edit;
 pub mod socket;
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use parallax_core::account::Account;
 use parallax_core::id::{AccountId, KeyId, PageId};
@@ -29,8 +30,8 @@ use serde_json::{Value, json};
 
 pub use self::command::{AdminCommand, AdminReply, CommandError};
 use crate::members::MemberStore;
-use crate::service::keys::NewKey;
-use crate::service::{Service, ServiceError};
+use crate::service::accounts::keys::NewKey;
+use crate::service::{ServiceError, Services};
 
 /// Maximum size of a command line, in bytes.
 pub(crate) const MAX_COMMAND: u64 = 256 * 1024;
@@ -43,17 +44,17 @@ fn socket_path(data: &Path) -> PathBuf {
 /// Executes the operator's commands.
 #[derive(Debug, Clone)]
 pub struct OperatorCommands {
-    service: Service,
+    service: Arc<Services>,
     members: MemberStore,
 }
 
 impl OperatorCommands {
     /// Creates an operator for that service and those members.
-    pub fn new(service: Service, members: MemberStore) -> Self {
+    pub fn new(service: Arc<Services>, members: MemberStore) -> Self {
         Self { service, members }
     }
 
-    pub(super) fn service(&self) -> &Service {
+    pub(super) fn service(&self) -> &Services {
         &self.service
     }
 
@@ -82,33 +83,33 @@ impl OperatorCommands {
             AdminCommand::DebugMonitor { monitor } => debug_monitor::inspect(&self.service, monitor).await,
             AdminCommand::AccountCreate { email, plan } => {
                 let plan = plan.as_deref().map(read_plan).transpose()?;
-                Ok(account_view(&self.service.create_account(email, plan).await?))
+                Ok(account_view(&self.service.accounts.create(email, plan).await?))
             }
-            AdminCommand::AccountList => Ok(list(&self.service.accounts().await?, account_view)),
+            AdminCommand::AccountList => Ok(list(&self.service.accounts.list().await?, account_view)),
             AdminCommand::AccountPlan { account, plan } => {
                 let account = self.account(Some(account)).await?;
-                Ok(account_view(&self.service.set_plan(account, read_plan(plan)?).await?))
+                Ok(account_view(&self.service.accounts.set_plan(account, read_plan(plan)?).await?))
             }
             AdminCommand::PageCreate { account, name, slug } => {
                 let account = self.account(account.as_deref()).await?;
-                let page = self.service.create_page(account, name, slug).await?;
+                let page = self.service.pages.create_as_operator(account, name, slug).await?;
                 Ok(self.page_view(&page))
             }
             AdminCommand::PageList { account } => {
                 let mut pages = Vec::new();
                 for account in self.accounts(account.as_deref()).await? {
-                    pages.extend(self.service.account_pages(account).await?);
+                    pages.extend(self.service.pages.list_of_account(account).await?);
                 }
                 Ok(list(&pages, |page| self.page_view(page)))
             }
             AdminCommand::PageSet { page, set, clear, password } => {
                 let page = self.page(page).await?;
                 let edit = page_edit::edit(set, clear, password.as_ref())?;
-                let changed = self.service.set_page(page, &edit).await;
+                let changed = self.service.pages.edit_as_operator(page, &edit).await;
                 Ok(self.page_view(&changed.map_err(|error| not_found(error, "page"))?))
             }
             AdminCommand::HostRelease { host } => {
-                let released = self.service.release_host(host).await;
+                let released = self.service.domains.release(host).await;
                 let from = released.map_err(|error| not_found(error, "hostname of a page"))?;
                 Ok(json!({
                     "host": from.host,
@@ -132,7 +133,7 @@ impl OperatorCommands {
                     _ => self.account(account.as_deref()).await?,
                 };
                 let new = NewKey { account, name: name.clone(), access: read_access(access)?, page };
-                let made = self.service.create_key(new).await;
+                let made = self.service.keys.create(new).await;
                 let (key, text) = made.map_err(|error| not_found(error, "page on this account"))?;
                 let mut view = key_view(&key);
                 view["key"] = json!(text.reveal());
@@ -141,13 +142,13 @@ impl OperatorCommands {
             AdminCommand::KeyList { account } => {
                 let mut keys = Vec::new();
                 for account in self.accounts(account.as_deref()).await? {
-                    keys.extend(self.service.keys(account).await?);
+                    keys.extend(self.service.keys.list(account).await?);
                 }
                 Ok(list(&keys, key_view))
             }
             AdminCommand::KeyRevoke { key } => {
                 let key = read_id::<KeyId>("key", key)?;
-                self.service.revoke_key(key).await.map_err(|error| not_found(error, "key"))?;
+                self.service.keys.revoke(key).await.map_err(|error| not_found(error, "key"))?;
                 Ok(json!({"id": key.to_string(), "revoked": true}))
             }
         }
@@ -155,7 +156,7 @@ impl OperatorCommands {
 
     /// Finds an account by id or email address; without one, returns the only account.
     async fn account(&self, wanted: Option<&str>) -> Result<AccountId, CommandError> {
-        let accounts = self.service.accounts().await?;
+        let accounts = self.service.accounts.list().await?;
         let Some(wanted) = wanted else {
             return match accounts.as_slice() {
                 [only] => Ok(only.id),
@@ -176,7 +177,7 @@ impl OperatorCommands {
     /// Returns the account that owns the page.
     async fn account_of_page(&self, page: PageId) -> Result<AccountId, CommandError> {
         for account in self.accounts(None).await? {
-            if self.service.account_pages(account).await?.iter().any(|its| its.id == page) {
+            if self.service.pages.list_of_account(account).await?.iter().any(|its| its.id == page) {
                 return Ok(account);
             }
         }
@@ -187,14 +188,14 @@ impl OperatorCommands {
     async fn accounts(&self, wanted: Option<&str>) -> Result<Vec<AccountId>, CommandError> {
         match wanted {
             Some(_) => Ok(vec![self.account(wanted).await?]),
-            None => Ok(self.service.accounts().await?.iter().map(|account| account.id).collect()),
+            None => Ok(self.service.accounts.list().await?.iter().map(|account| account.id).collect()),
         }
     }
 
     /// Finds a page by id or slug.
     async fn page(&self, wanted: &str) -> Result<PageId, CommandError> {
         for account in self.accounts(None).await? {
-            let pages = self.service.account_pages(account).await?;
+            let pages = self.service.pages.list_of_account(account).await?;
             if let Some(page) = pages.iter().find(|it| it.slug == wanted || it.id.to_string() == wanted) {
                 return Ok(page.id);
             }
@@ -209,14 +210,14 @@ impl OperatorCommands {
             "account": page.account.to_string(),
             "name": page.name,
             "slug": page.slug,
-            "url": self.service.page_url(page),
+            "url": self.service.pages.url(page),
             "createdAt": page.created_at.to_string(),
             "description": page.description,
             "supportUrl": page.support_url,
             "timezone": page.timezone.name(),
             "uptimeTarget": page.uptime_target,
             "customDomain": page.custom_domain,
-            "customDomainProblem": self.service.domain_problem(page),
+            "customDomainProblem": self.service.hosts.certificate_problem(page),
             "domainVerification": claim.map(|it| json!({
                 "host": it.host, "recordName": it.record_name(), "recordValue": it.record_value(),
                 "checkedAt": it.checked_at.map(|at| at.to_string()), "problem": it.problem,
@@ -228,8 +229,8 @@ impl OperatorCommands {
             "noindex": page.noindex,
             "theme": page.branding.theme.name(),
             "accentColor": page.branding.accent.map(|it| it.to_string()),
-            "logo": self.service.picture_url(page, PictureUse::Logo),
-            "favicon": self.service.picture_url(page, PictureUse::Favicon),
+            "logo": self.service.pages.picture_url(page, PictureUse::Logo),
+            "favicon": self.service.pages.picture_url(page, PictureUse::Favicon),
             "language": page.language.tag(),
             "showDeploys": page.show_deploys,
             "showLocations": page.show_locations,

@@ -2,7 +2,6 @@
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
-use std::sync::Arc;
 
 use parallax_core::page::access::PagePassword;
 use parallax_core::plan::PlanLimits;
@@ -10,16 +9,14 @@ use parallax_core::time::Timestamp;
 use tempfile::TempDir;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::UnixStream;
-use tokio::sync::{mpsc, watch};
+use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
 use super::*;
 use crate::clock::Clock;
 use crate::members::tests::roll_in;
-use crate::service::ServiceSettings;
 use crate::service::page_access::AccessTokenKey;
-use crate::service::pings::disconnected;
-use crate::service::statistics::NoStatistics;
+use crate::service::{ServiceParts, ServiceSettings, Services};
 use crate::storage::Store;
 
 /// The admin side of a coordinator.
@@ -61,7 +58,6 @@ impl AdminFixture {
 fn operator() -> OperatorCommands {
     let clock = Clock::manual(Timestamp::from_millis(1_790_000_000_000));
     let store = Store::in_memory().unwrap();
-    let (queries, _) = mpsc::channel(1);
     let base_url = "http://127.0.0.1:8080".to_owned();
     let settings = ServiceSettings {
         base_url,
@@ -71,10 +67,7 @@ fn operator() -> OperatorCommands {
         access_token_key: AccessTokenKey::new(&[7; 32]),
     };
     let members = roll_in(store.clone(), clock.clone());
-    OperatorCommands::new(
-        Service::new(store, clock, queries, disconnected(), Arc::new(NoStatistics), settings),
-        members,
-    )
+    OperatorCommands::new(Services::new(ServiceParts::disconnected(store, clock, settings)), members)
 }
 
 fn account(email: &str) -> AdminCommand {

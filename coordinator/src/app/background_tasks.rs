@@ -15,7 +15,7 @@ use crate::members::MemberStore;
 use crate::mesh::MeshHandle;
 use crate::page_cache::PageCache;
 use crate::scheduler::Scheduler;
-use crate::service::Service;
+use crate::service::Services;
 use crate::storage::Store;
 use crate::supervisor::TaskGroup;
 
@@ -29,7 +29,7 @@ pub(super) struct BackgroundTasks {
     pub(super) store: Store,
     pub(super) clock: Clock,
     pub(super) config: CoordinatorConfig,
-    pub(super) service: Service,
+    pub(super) service: Arc<Services>,
     pub(super) members: MemberStore,
     pub(super) mesh: Arc<MeshHandle>,
     pub(super) suspects: watch::Receiver<Arc<SuspectedVantages>>,
@@ -46,13 +46,14 @@ pub(super) fn start(rooms: &mut TaskGroup, parts: BackgroundTasks) {
     let (of, time) = (store.clone(), clock.clone());
     let mut caught_up = Some(parts.calendar);
     rooms.spawn_restarting("calendar", move || Scheduler::run_from(caught_up.take(), of.clone(), time.clone()));
-    let of = service.clone();
-    rooms.spawn_restarting("clearing", move || of.clone().run_page_cleanup());
-    let of = service.clone();
-    rooms.spawn_restarting("domains", move || domain_verification::run(of.clone()));
-    let of = service.clone();
-    rooms.spawn_restarting("incident limits", move || of.clone().run_incident_limits());
-    rooms.spawn_restarting("subscriptions", move || service.clone().run_subscriptions());
+    let of = Arc::clone(&service.pages);
+    rooms.spawn_restarting("clearing", move || Arc::clone(&of).run_cleanup());
+    let of = Arc::clone(&service.domains);
+    rooms.spawn_restarting("domains", move || domain_verification::run(Arc::clone(&of)));
+    let of = Arc::clone(&service.incidents);
+    rooms.spawn_restarting("incident limits", move || Arc::clone(&of).run_limits());
+    let of = Arc::clone(&service.subscribers);
+    rooms.spawn_restarting("subscriptions", move || Arc::clone(&of).run());
     let of = parts.health_sources;
     rooms.spawn_restarting("lookout", move || health_checks::run(of.clone()));
     let of = parts.page_cache;

@@ -21,8 +21,8 @@ use crate::clock::Clock;
 use crate::config::CoordinatorConfig;
 use crate::http::server::{self, ConnectionSlots, ListenerMode};
 use crate::http::{self, HttpContext};
-use crate::service::Service;
-use crate::service::hosts::url_hostname;
+use crate::service::Services;
+use crate::service::hosts::{CertificateProblems, HostService, url_hostname};
 use crate::storage::Store;
 use crate::supervisor::TaskGroup;
 use crate::tls::acme::{self, AcmeContext, AcmeManager, AcmeStatus, CertificateHosts};
@@ -67,7 +67,7 @@ pub(super) struct CertificateState {
 pub(super) struct ListenerSources<'a> {
     pub(super) http: Arc<HttpContext>,
     pub(super) store: &'a Store,
-    pub(super) service: &'a Service,
+    pub(super) service: &'a Arc<Services>,
     pub(super) pipeline: &'a Pipeline,
     pub(super) notifications: &'a Notifications,
 }
@@ -122,7 +122,7 @@ fn admin_sources(context: &StartContext, sources: ListenerSources<'_>) -> AdminS
     let written = store.clone();
     AdminSources {
         metrics: metrics.writer(),
-        is_own_host: hostname_check(service),
+        is_own_host: hostname_check(&service.hosts),
         write_fault: Arc::new(move || written.write_fault().map(|fault| fault.to_string())),
     }
 }
@@ -146,6 +146,15 @@ impl BoundListeners {
     /// Returns the state of the certificates.
     pub(super) fn certificates(&self) -> CertificateState {
         self.secure.as_ref().map(|secure| secure.certificates.clone()).unwrap_or_default()
+    }
+
+    /// Returns the source of certificate problems, which is empty if no certificates are ordered here.
+    pub(super) fn certificate_problems(&self) -> CertificateProblems {
+        let ordering = self.secure.as_ref().filter(|secure| secure.acme.is_some());
+        let problems = ordering.map(|secure| secure.certificates.problems.clone());
+        problems.map_or_else(CertificateProblems::default, |status| {
+            CertificateProblems::new(move |host| status.problem(host))
+        })
     }
 
     /// The base URL if none is configured.
@@ -190,8 +199,6 @@ impl BoundListeners {
         if let Some((settings, guard)) = secure.acme {
             let told = secure.certificates.problems;
             let service = context.service();
-            let of = told.clone();
-            service.set_certificate_problems(move |host| of.problem(host));
             let (shown, challenges) = (secure.resolver, secure.challenges);
             let (names, clock) = (certificate_names(service), clock.clone());
             let tools = AcmeContext { settings, hosts: names, clock, resolver: shown, challenges, guard, status: told };
@@ -236,10 +243,10 @@ async fn bind(what: &'static str, address: SocketAddr) -> Result<TcpListener, Ap
 }
 
 /// Returns the check whether a hostname is served here, for a proxy that asks (`/ask`).
-fn hostname_check(service: &Service) -> HostCheck {
-    let service = service.clone();
+fn hostname_check(hosts: &Arc<HostService>) -> HostCheck {
+    let hosts = Arc::clone(hosts);
     Arc::new(move |name| {
-        service.is_served_host(name).inspect_err(|error| tracing::warn!(%error, "hostnames can't be read")).ok()
+        hosts.is_served(name).inspect_err(|error| tracing::warn!(%error, "hostnames can't be read")).ok()
     })
 }
 
@@ -268,13 +275,13 @@ async fn run_acme_manager(started: Option<AcmeManager>, tools: AcmeContext) {
 }
 
 /// The hostnames to order certificates for.
-fn certificate_names(service: &Service) -> CertificateHosts {
-    let (base, changes) = (service.base_name(), service.watch_edits());
-    let service = service.clone();
+fn certificate_names(service: &Services) -> CertificateHosts {
+    let (base, changes) = (service.hosts.base_name(), service.watch_edits());
+    let hosts = Arc::clone(&service.hosts);
     let list = move || {
-        let service = service.clone();
+        let hosts = Arc::clone(&hosts);
         async move {
-            let names = service.served_names().await;
+            let names = hosts.served_names().await;
             names.inspect_err(|error| tracing::warn!(%error, "hostnames can't be read")).ok()
         }
         .boxed()

@@ -194,7 +194,7 @@ impl Scrape {
     fn http(&self, page: &mut MetricsEncoder<'_>) -> fmt::Result {
         let requests = self.sources.http.responses_by_class().map(|(class, count)| ([("class", class)], count));
         page.counters("http_requests", "HTTP responses, by status class", requests)?;
-        let refused = self.sources.http.service().pings_refused();
+        let refused = self.sources.http.service().pings.refused();
         let refused = refused.map(|(reason, count)| ([("reason", reason)], count));
         page.counters("heartbeats_refused", "Heartbeat pings refused, by reason", refused)
     }
@@ -281,8 +281,7 @@ fn signed(value: u64) -> i64 {
 mod tests {
     use super::*;
     use crate::clock::Clock;
-    use crate::service::statistics::NoStatistics;
-    use crate::service::{Service, ServiceSettings, pings};
+    use crate::service::{ServiceParts, ServiceSettings, Services};
 
     #[tokio::test]
     async fn a_scrape_tells_how_every_room_stands() {
@@ -294,10 +293,8 @@ mod tests {
             allow_private: false,
             access_token_key: crate::service::page_access::AccessTokenKey::new(&[7; 32]),
         };
-        let (queries, _) = tokio::sync::mpsc::channel(1);
-        let figures = Arc::new(NoStatistics);
-        let service = Service::new(store.clone(), Clock::system(), queries, pings::disconnected(), figures, settings);
-        assert!(service.admit_ping("nobody's").is_err());
+        let service = Services::new(ServiceParts::disconnected(store.clone(), Clock::system(), settings));
+        assert!(service.pings.admit("nobody's").is_err());
         let flow = Arc::<EngineCounters>::default();
         flow.readings.fetch_add(7, Relaxed);
         flow.commits.record(std::time::Duration::from_millis(3));

@@ -12,7 +12,7 @@ use crate::notify::deliver::channel::ServiceUrls;
 use crate::notify::deliver::http_client::DeliveryClient;
 use crate::notify::deliver::stop_links::StopLinks;
 use crate::notify::deliver::{Deliverer, DeliveryError, DeliverySettings};
-use crate::service::{Service, ServiceSettings};
+use crate::service::{ServiceSettings, Services};
 use crate::storage::Store;
 
 /// The running consumers, and the deliverer.
@@ -27,7 +27,7 @@ pub(super) fn start(
     context: &StartContext,
     store: &Store,
     settings: &ServiceSettings,
-    service: &Service,
+    service: &Arc<Services>,
 ) -> Result<Notifications, AppError> {
     let StartContext { config, clock, supervisor } = context;
     let operator_alerts = alert_destinations(config, &settings.base_url);
@@ -48,7 +48,7 @@ fn alert_destinations(config: &CoordinatorConfig, base_url: &str) -> OperatorAle
 }
 
 /// Builds the deliverer, which is not started yet.
-fn deliverer(context: &StartContext, store: &Store, service: &Service) -> Result<Deliverer, AppError> {
+fn deliverer(context: &StartContext, store: &Store, service: &Arc<Services>) -> Result<Deliverer, AppError> {
     let StartContext { config, clock, .. } = context;
     let client = DeliveryClient::new(config.deliver.allow_private, &[])?;
     let base = |text: &str| Url::parse(text).map_err(|error| DeliveryError::Setup(error.to_string()));
@@ -63,7 +63,7 @@ fn deliverer(context: &StartContext, store: &Store, service: &Service) -> Result
         operator_hook: config.operator.signed_webhook(),
     };
     let mailer = Arc::new(mail::mailer(&config.mail)?);
-    let (wake, service) = (service.deliveries_due(), service.clone());
-    let stop_links = StopLinks::new(move |destination| service.stop_url(destination));
+    let (wake, destinations) = (service.deliveries_due(), Arc::clone(&service.destinations));
+    let stop_links = StopLinks::new(move |destination| destinations.stop_url(destination));
     Ok(Deliverer::new(store.clone(), clock.clone(), client, mailer, settings, stop_links, wake))
 }

@@ -26,8 +26,9 @@ use super::monitor_history;
 use crate::engine::restore::VerdictSettings;
 use crate::history::{self, BLOCK_RETENTION_HOURS, FiguresQuery, History, HistoryError};
 use crate::mesh::AgentView;
-use crate::service::history::{CheckCursor, ServingAgent};
-use crate::service::statistics::{DailyOutcomes, MonitorStatistics, SliceOutcomes, Statistics};
+use crate::service::statistics::{
+    CheckCursor, DailyOutcomes, MonitorStatistics, ServingAgent, SliceOutcomes, Statistics,
+};
 use crate::service::{ServiceError, ServiceResult};
 use crate::storage::{Store, StoreError, StoreRead};
 

@@ -42,7 +42,7 @@ pub(super) async fn run(
     if let Some(address) = running.admin_addr {
         console::info(&format!("Health: http://{address}/readyz"));
     }
-    if running.service.accounts().await.is_ok_and(|accounts| accounts.is_empty()) {
+    if running.service.accounts.list().await.is_ok_and(|accounts| accounts.is_empty()) {
         let data = data.display();
         console::info(&format!(
             "No account yet: {} account create --email YOU@EXAMPLE.COM --data {data}",

@@ -1,6 +1,7 @@
 //! Verification of custom domains: looks up the pages' TXT records, first soon after a request, then at growing
 //! intervals.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
@@ -9,8 +10,7 @@ use parallax_core::page::domain_verification::LookupFailure;
 use parallax_dial::{DialError, DnsRecord, DnsRecordKind, DnsResolver, Host};
 use tokio::time::Instant;
 
-use crate::service::Service;
-use crate::service::domains::TxtLookup;
+use crate::service::hosts::domains::{DomainService, TxtLookup};
 
 /// Interval at which due look-ups are started.
 const INTERVAL: Duration = Duration::from_secs(5);
@@ -52,13 +52,13 @@ impl TxtLookup for TxtResolver {
 }
 
 /// Runs due look-ups for as long as the coordinator runs.
-pub async fn run(service: Service) {
+pub async fn run(domains: Arc<DomainService>) {
     loop {
-        match service.domains_due().await {
+        match domains.due().await {
             Ok(due) => {
                 let looks = due.into_iter().map(|page| {
-                    let service = service.clone();
-                    async move { (page, service.verify_domain(page).await) }
+                    let domains = Arc::clone(&domains);
+                    async move { (page, domains.verify(page).await) }
                 });
                 let mut looks = stream::iter(looks).buffer_unordered(AT_ONCE);
                 while let Some((page, looked)) = looks.next().await {

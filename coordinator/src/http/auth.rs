@@ -25,7 +25,7 @@ pub(super) fn authenticate(
 ) -> Result<Caller, ApiError> {
     let sent = bearer_token(headers);
     let found = sent.ok_or(ServiceError::Unauthenticated);
-    match found.and_then(|text| context.service.authenticate(text)) {
+    match found.and_then(|text| context.service.keys.authenticate(text)) {
         Ok(caller) => Ok(caller),
         Err(ServiceError::Unauthenticated) => {
             if let Some(PeerAddress(address)) = peer {

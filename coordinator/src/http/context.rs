@@ -1,7 +1,7 @@
 //! State shared by all HTTP handlers: the service, the page cache, rate limits and counters.
 
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use ::http::StatusCode;
 use bytes::Bytes;
@@ -13,7 +13,7 @@ use super::login_throttle::LoginThrottle;
 use super::server::response_index::ResponseIndex;
 use super::server::response_memory::ResponseMemory;
 use crate::page_cache::{CompressedDocument, PageCache};
-use crate::service::Service;
+use crate::service::Services;
 
 /// MCP messages per minute for one public page.
 const PAGE_MCP_LIMIT: u32 = 120;
@@ -31,7 +31,7 @@ const STATUS_CLASSES: [&str; 5] = ["1xx", "2xx", "3xx", "4xx", "5xx"];
 /// State shared by all handlers.
 #[derive(Debug)]
 pub struct HttpContext {
-    pub(super) service: Service,
+    pub(super) service: Arc<Services>,
     /// Cache of rendered pages.
     pub(super) page_cache: PageCache,
     /// Index of cached responses by request, for the fast path.
@@ -57,7 +57,7 @@ pub struct HttpContext {
 
 impl HttpContext {
     /// Creates the context of a server, with a limit of requests per minute for each key.
-    pub fn new(service: Service, requests_per_minute: u32) -> Self {
+    pub fn new(service: Arc<Services>, requests_per_minute: u32) -> Self {
         let page_cache = PageCache::new(service.clone());
         Self {
             response_index: ResponseIndex::new(service.clone(), page_cache.clone()),
@@ -89,7 +89,7 @@ impl HttpContext {
     }
 
     /// The service that the handlers call.
-    pub fn service(&self) -> &Service {
+    pub fn service(&self) -> &Services {
         &self.service
     }
 

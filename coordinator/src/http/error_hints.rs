@@ -84,7 +84,7 @@ pub(super) fn invalid_id(context: &HttpContext, call: &RoutedRequest<Caller>) ->
         ));
     }
     if name == "page"
-        && let Ok(Some(id)) = context.service.page_id_by_slug(&call.caller, text)
+        && let Ok(Some(id)) = context.service.pages.id_by_slug(&call.caller, text)
     {
         return Some(format!("{text:.63} is the slug of a page: its id is {id}"));
     }

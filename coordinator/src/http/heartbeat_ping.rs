@@ -27,7 +27,7 @@ const BODY_TIMEOUT: Duration = Duration::from_secs(5);
 /// `GET /ping/{token}`, `POST /ping/{token}`, and the same with `/start`, `/apply_failure`, `/log` or an exit code
 pub(super) async fn ping(context: Arc<HttpContext>, mut call: RoutedRequest<()>) -> HandlerResult {
     let (token, path_report) = ping_format::path(call.path_param("address")?).ok_or(ServiceError::UnknownPing)?;
-    let listed = context.service.admit_ping(token)?;
+    let listed = context.service.pings.admit(token)?;
     let query = ping_format::query(&call.query)?;
     let beat = ping_format::combine_reports(path_report, query.report)?;
     let mut body = if call.method == Method::POST { read_prefix(&mut call.body).await? } else { Vec::new() };
@@ -47,7 +47,7 @@ pub(super) async fn ping(context: Arc<HttpContext>, mut call: RoutedRequest<()>)
         user_agent: agent.to_owned(),
         body,
     };
-    context.service.ping(listed, ping_request).await?;
+    context.service.pings.record(listed, ping_request).await?;
     Ok(HttpResponse::text("OK")
         .with(ACCESS_CONTROL_ALLOW_ORIGIN, HeaderValue::from_static("*"))
         .with(HeaderName::from_static("ping-body-limit"), HeaderValue::from(MAX_STORED_BODY))

@@ -7,7 +7,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use parallax_core::id::PageId;
 use tokio::sync::watch;
 
-use crate::service::{Service, ServiceResult};
+use crate::service::{ServiceResult, Services};
 
 /// Pages whose changes are tracked. If there are more, all count as changed.
 const MAX_TRACKED_PAGES: usize = 65_536;
@@ -33,7 +33,7 @@ struct PageChanges {
 
 impl ChangeTracker {
     /// Starts at the present end of the journal: earlier changes are in every document that is rendered.
-    pub(super) fn new(service: &Service) -> Self {
+    pub(super) fn new(service: &Services) -> Self {
         let news = service.watch_events();
         let read = AtomicU64::new(*news.borrow());
         Self { events: news, last_read: read, reading: tokio::sync::Mutex::default(), pages: Mutex::default() }
@@ -62,13 +62,13 @@ impl ChangeTracker {
     }
 
     /// Reads new events.
-    pub(super) async fn catch_up(&self, service: &Service) -> ServiceResult<()> {
+    pub(super) async fn catch_up(&self, service: &Services) -> ServiceResult<()> {
         if !self.is_behind() {
             return Ok(());
         }
         let _reading = self.reading.lock().await;
         while self.is_behind() {
-            let changes = service.page_changes(self.last_read()).await?;
+            let changes = service.public_pages.changes(self.last_read()).await?;
             let mut pages = self.pages();
             for (page, seq) in changes.pages {
                 pages.changed.insert(page, seq);

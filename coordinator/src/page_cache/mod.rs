@@ -26,7 +26,7 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 
 use crate::service::authorize::{AuthorizedPage, PageAddress};
-use crate::service::{Service, ServiceError, ServiceResult};
+use crate::service::{ServiceError, ServiceResult, Services};
 use crate::views::badge::BadgeData;
 use crate::views::frame::without_timestamp;
 use cache::{BoundedCache, Cacheable, CachedValue, Freshness, RenderGuard};
@@ -101,7 +101,7 @@ const DOCUMENT_CACHE: CacheSelector<CompressedDocument> = |parts| &parts.documen
 
 #[derive(Debug)]
 struct Inner {
-    service: Service,
+    service: Arc<Services>,
     documents: BoundedCache<CompressedDocument>,
     /// Badge data. The badges themselves have too many variants to cache, and rendering one is cheaper than
     /// finding it.
@@ -111,7 +111,7 @@ struct Inner {
 
 impl PageCache {
     /// Creates an empty cache.
-    pub fn new(service: Service) -> Self {
+    pub fn new(service: Arc<Services>) -> Self {
         let journal = ChangeTracker::new(&service);
         let (documents, facts) = (BoundedCache::new(DOCUMENT_BYTES), BoundedCache::new(BADGE_DATA_BYTES));
         Self(Arc::new(Inner { service, documents, badge_data: facts, changes: journal }))
@@ -197,7 +197,7 @@ impl PageCache {
     async fn badge_data_within(&self, page: &AuthorizedPage, age: i64) -> ServiceResult<Arc<BadgeData>> {
         let (service, admitted) = (self.0.service.clone(), page.clone());
         let draw = move || async move {
-            let board = service.page_view(&admitted, Some(TimeRange::Quarter)).await?;
+            let board = service.public_pages.view(&admitted, Some(TimeRange::Quarter)).await?;
             run_blocking(move || Ok::<_, Infallible>(BadgeData::from_page(&board))).await
         };
         self.get_or_insert(|parts| &parts.badge_data, page, (DocumentKind::BadgeData, age), draw).await
@@ -324,7 +324,7 @@ impl PageCache {
         // Events from here on may or may not be included: they cause another rendering.
         let upto = self.0.changes.last_read();
         // A rendering of a page from before an edit must not be cached as newer than the edit.
-        let is_still = self.0.service.is_current(page)?;
+        let is_still = self.0.service.page_access.is_current(page)?;
         let drawn = draw().await;
         if matches!(drawn, Err(ServiceError::NotFound)) {
             shelf(&self.0).remove(key);

@@ -5,7 +5,7 @@ use parallax_core::time::Timestamp;
 
 use super::{DocumentKind, PageCache, or_internal_error, run_blocking};
 use crate::service::authorize::AuthorizedPage;
-use crate::service::page_view::MonitorDetail;
+use crate::service::public_pages::page_view::MonitorDetail;
 use crate::service::{ServiceError, ServiceResult};
 use crate::views::badge::BadgeData;
 use crate::views::incident::{HistoryPage, IncidentPage};
@@ -26,30 +26,30 @@ impl PageCache {
         let (service, page, root) = (&self.0.service, admitted.page(), admitted.path_prefix());
         match paper {
             DocumentKind::Page(range) => {
-                let (board, root) = (service.page_view(admitted, *range).await?, root.to_owned());
-                let (address, until) = (service.page_url(page), board.range_changes_at);
+                let (board, root) = (service.public_pages.view(admitted, *range).await?, root.to_owned());
+                let (address, until) = (service.pages.url(page), board.range_changes_at);
                 let draw = move || render(&StatusPage::new(&board, &root, &address));
                 Ok((run_blocking(draw).await?, until))
             }
             DocumentKind::Monitor(id, range) => {
-                let closer = service.monitor_detail(admitted, *id, *range).await?;
+                let closer = service.public_pages.monitor_detail(admitted, *id, *range).await?;
                 let (root, facts) = (root.to_owned(), self.image_badge_data(admitted).await?);
-                let (address, until) = (service.page_url(page), closer.range_until);
+                let (address, until) = (service.pages.url(page), closer.range_until);
                 let draw =
                     move || render(&MonitorPage::new(&monitor_detail(&closer, &root), page_link(&address, &facts)));
                 Ok((run_blocking(draw).await?, until))
             }
             DocumentKind::Incident(id) => {
-                let notice = service.incident_view(admitted, *id).await?;
-                let (address, facts) = (service.page_url(page), self.image_badge_data(admitted).await?);
+                let notice = service.public_pages.incident(admitted, *id).await?;
+                let (address, facts) = (service.pages.url(page), self.image_badge_data(admitted).await?);
                 let found = page_link(&address, &facts);
                 let view = IncidentPage::new((page, root), &notice, found, service.now());
                 Ok((or_internal_error(render(&view))?, None))
             }
             DocumentKind::Month(year, month) => {
-                let notices = service.incidents_in_month(admitted, *year, *month).await?;
-                let months = service.months(admitted).await?;
-                let (address, facts) = (service.page_url(page), self.image_badge_data(admitted).await?);
+                let notices = service.public_pages.incidents_in_month(admitted, *year, *month).await?;
+                let months = service.public_pages.months(admitted).await?;
+                let (address, facts) = (service.pages.url(page), self.image_badge_data(admitted).await?);
                 let (found, now) = (page_link(&address, &facts), service.now());
                 let view = HistoryPage::new((page, root), (*year, *month), months, &notices, found, now);
                 Ok((or_internal_error(render(&view))?, None))

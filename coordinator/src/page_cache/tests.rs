@@ -12,7 +12,7 @@ use crate::service::tests::{World, world};
 
 /// Requests a document and counts its renderings.
 async fn ask(world: &World, boards: &PageCache, drawn: &Arc<AtomicUsize>) -> Arc<CompressedDocument> {
-    let page = world.service.authorize_anonymous("shop", PageAddress::BasePath).unwrap();
+    let page = world.service.page_access.authorize_anonymous("shop", PageAddress::BasePath).unwrap();
     let drawn = Arc::clone(drawn);
     let draw = move || async move {
         let turn = drawn.fetch_add(1, Ordering::SeqCst);
@@ -44,7 +44,7 @@ async fn a_document_is_drawn_once_until_something_happens_to_its_page() {
 async fn what_badges_tell_is_looked_up_until_something_happens_to_their_page() {
     let world = world().await;
     let boards = PageCache::new(world.service.clone());
-    let page = world.service.authorize_anonymous("shop", PageAddress::BasePath).unwrap();
+    let page = world.service.page_access.authorize_anonymous("shop", PageAddress::BasePath).unwrap();
     let first = boards.badge_data(&page).await.unwrap();
     assert!(Arc::ptr_eq(&first, &boards.badge_data(&page).await.unwrap()));
     assert_eq!((boards.0.documents.bytes(), boards.bytes()), (0, first.memory_use()));
@@ -57,7 +57,7 @@ async fn what_badges_tell_is_looked_up_until_something_happens_to_their_page() {
 async fn documents_that_name_the_picture_do_not_renew_the_facts_of_badges() {
     let world = world().await;
     let boards = PageCache::new(world.service.clone());
-    let page = world.service.authorize_anonymous("shop", PageAddress::BasePath).unwrap();
+    let page = world.service.page_access.authorize_anonymous("shop", PageAddress::BasePath).unwrap();
     let first = boards.badge_data(&page).await.unwrap();
     let begin = world.service.now();
     world.clock.set(begin + 30 * SECOND);
@@ -92,7 +92,7 @@ async fn one_that_has_only_aged_is_served_once_more_and_a_very_old_one_is_not() 
 async fn one_at_hand_that_has_only_aged_is_handed_out_while_a_new_one_is_drawn() {
     let world = world().await;
     let boards = PageCache::new(world.service.clone());
-    let page = world.service.authorize_anonymous("shop", PageAddress::BasePath).unwrap();
+    let page = world.service.page_access.authorize_anonymous("shop", PageAddress::BasePath).unwrap();
     let paper = DocumentKind::Page(None);
     assert!(boards.get_cached(&page, &paper).is_none());
     let first = boards.get(&page, paper.clone()).await.unwrap();
@@ -128,7 +128,7 @@ async fn a_crowd_at_an_empty_shelf_has_one_drawing_made() {
 async fn what_is_not_there_takes_no_room() {
     let world = world().await;
     let boards = PageCache::new(world.service.clone());
-    let page = world.service.authorize_anonymous("shop", PageAddress::BasePath).unwrap();
+    let page = world.service.page_access.authorize_anonymous("shop", PageAddress::BasePath).unwrap();
     for number in 0..20 {
         let missing = boards.get(&page, DocumentKind::Monitor(MonitorId::from_u128(number), None)).await;
         assert_eq!(missing.unwrap_err(), ServiceError::NotFound);
@@ -164,7 +164,7 @@ fn edited(world: &World) -> Event {
 async fn a_crowd_that_comes_bit_by_bit_to_a_changed_page_has_one_drawing_made() {
     let world = world().await;
     let boards = PageCache::new(world.service.clone());
-    let page = world.service.authorize_anonymous("shop", PageAddress::BasePath).unwrap();
+    let page = world.service.page_access.authorize_anonymous("shop", PageAddress::BasePath).unwrap();
     let (drawn, gates) = (Arc::new(AtomicUsize::new(0)), Arc::<[Notify; 2]>::default());
     ask(&world, &boards, &drawn).await;
     world.happened(edited(&world)).await;
@@ -190,13 +190,13 @@ async fn a_crowd_that_comes_bit_by_bit_to_a_changed_page_has_one_drawing_made() 
 async fn what_is_drawn_of_a_page_as_it_was_is_not_kept() {
     let world = world().await;
     let boards = PageCache::new(world.service.clone());
-    let old = world.service.authorize_anonymous("shop", PageAddress::BasePath).unwrap();
+    let old = world.service.page_access.authorize_anonymous("shop", PageAddress::BasePath).unwrap();
     world.put_page(Page { name: "New".to_owned(), ..world.shop.clone() }).await;
     let draw = |text: &'static str| move || async move { Ok(text.as_bytes().to_vec()) };
     let paper = || DocumentKind::Other("test");
     let seen = boards.get_or_render(&old, paper(), "text/plain", draw("old")).await.unwrap();
     assert_eq!(seen.decompressed(), "old".as_bytes());
-    let new = world.service.authorize_anonymous("shop", PageAddress::BasePath).unwrap();
+    let new = world.service.page_access.authorize_anonymous("shop", PageAddress::BasePath).unwrap();
     assert!(boards.get_cached(&new, &paper()).is_none());
     let seen = boards.get_or_render(&new, paper(), "text/plain", draw("new")).await.unwrap();
     assert_eq!(seen.decompressed(), "new".as_bytes());
@@ -211,7 +211,7 @@ async fn a_clock_that_is_put_back_freezes_no_document() {
     ask(&world, &boards, &drawn).await;
     let begin = world.service.now();
     world.clock.set(begin + -3600 * SECOND);
-    let page = world.service.authorize_anonymous("shop", PageAddress::BasePath).unwrap();
+    let page = world.service.page_access.authorize_anonymous("shop", PageAddress::BasePath).unwrap();
     assert!(boards.get_cached(&page, &DocumentKind::Other("test")).is_none());
     for _ in 0..2 {
         assert_eq!(ask(&world, &boards, &drawn).await.decompressed(), "drawing 1".as_bytes());

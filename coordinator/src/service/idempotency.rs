@@ -4,6 +4,10 @@
 //! and a repetition returns its current state. Answers of requests that changed nothing are stored too: executed
 //! again later, such a request might undo a change made in between. The store bounds the answers of each API key
 //! ([`MAX_RESPONSES_PER_KEY`](crate::storage::MAX_RESPONSES_PER_KEY)).
+//!
+//! The interface passes the function that writes the answer. It is called once the change is decided, since the answer
+//! is stored in the batch of the change: with a second batch for the answer, a crash in between would leave a change
+//! without one; and rendered again at a repetition, the answer would show later settings, links and secrets.
 
 use std::future::Future;
 
@@ -16,7 +20,8 @@ use parallax_core::subscriber::Subscriber;
 use parallax_core::time::DAY;
 use sha2::{Digest, Sha256};
 
-use super::{Caller, Service, ServiceError, ServiceResult};
+use super::context::ServiceContext;
+use super::{Caller, ServiceError, ServiceResult};
 use crate::storage::{Batch, Expect, Op, Presence, StoredResponse};
 
 /// Name of the header, as written in errors.
@@ -57,7 +62,7 @@ pub enum RequestOutcome<T> {
 }
 
 /// An object whose answers may be too long to store.
-pub trait Rereadable: Sized + Send {
+pub(super) trait Rereadable: Sized + Send {
     /// Returns the id by which it can be read again; `None` for objects with short answers only.
     fn id(&self) -> Option<u128> {
         None
@@ -67,7 +72,7 @@ pub trait Rereadable: Sized + Send {
     ///
     /// # Errors
     /// [`ServiceError::NotFound`] if it no longer exists.
-    fn reread(_service: &Service, _page: PageId, _id: u128) -> impl Future<Output = ServiceResult<Self>> + Send {
+    fn reread(_context: &ServiceContext, _page: PageId, _id: u128) -> impl Future<Output = ServiceResult<Self>> + Send {
         async { Err(ServiceError::NotFound) }
     }
 }
@@ -78,8 +83,6 @@ impl Rereadable for Deploy {}
 impl Rereadable for Destination {}
 impl Rereadable for Subscriber {}
 impl Rereadable for AlertSettings {}
-impl Rereadable for super::monitors::MonitorWithState {}
-impl Rereadable for super::deliveries::DeliveryContent {}
 
 impl IdempotencyKey {
     /// Derives the identity from the API key, the header's value, and everything that distinguishes the request from
@@ -103,14 +106,12 @@ impl<'a, T> IdempotentRequest<'a, T> {
     }
 }
 
-impl<T: Rereadable> IdempotentRequest<'_, T> {
-    /// Returns the bytes to store: the answer, or the object's id if the answer is too long.
-    fn stored_answer(&self, done: &T) -> Vec<u8> {
-        let answer = (self.answer)(done);
-        match done.id().filter(|_| answer.len() > MAX_ANSWER) {
-            Some(id) => [&[LONG_ANSWER][..], &id.to_be_bytes()].concat(),
-            None => answer,
-        }
+/// Returns the bytes to store: the answer, or the object's id if the answer is too long.
+fn stored_answer<T: Rereadable>(once: &IdempotentRequest<'_, T>, done: &T) -> Vec<u8> {
+    let answer = (once.answer)(done);
+    match done.id().filter(|_| answer.len() > MAX_ANSWER) {
+        Some(id) => [&[LONG_ANSWER][..], &id.to_be_bytes()].concat(),
+        None => answer,
     }
 }
 
@@ -120,7 +121,7 @@ fn long_answer_id(kept: &[u8]) -> Option<u128> {
     Some(u128::from_be_bytes(id.try_into().ok()?)).filter(|_| *first == LONG_ANSWER)
 }
 
-impl Service {
+impl ServiceContext {
     /// Makes a change on a page, once, under the lock of the `thing` with that id.
     ///
     /// Errors are checked in this order: a key without write access, a page that it can't access, an idempotency key
@@ -163,7 +164,7 @@ impl Service {
     pub(super) async fn replace_answer<T: Rereadable>(&self, once: &IdempotentRequest<'_, T>, done: &T) {
         let Some(ticket) = &once.key else { return };
         let Ok(Some(found)) = self.store().reader().stored_response(&ticket.name) else { return };
-        let remembered = StoredResponse { response: once.stored_answer(done), ..found.value };
+        let remembered = StoredResponse { response: stored_answer(once, done), ..found.value };
         let mut batch = Batch::new();
         batch.expect(Expect::StoredResponse(ticket.name.clone(), Presence::At(found.revision)));
         batch.write(Op::PutStoredResponse(ticket.name.clone(), remembered));
@@ -181,7 +182,7 @@ impl Service {
     ///
     /// # Errors
     /// [`ServiceError::Internal`] if the store can't be read.
-    pub fn is_replay(&self, ticket: &IdempotencyKey) -> ServiceResult<bool> {
+    pub(super) fn is_replay(&self, ticket: &IdempotencyKey) -> ServiceResult<bool> {
         match self.answer_for_key(ticket) {
             Ok(answer) => Ok(answer.is_some()),
             Err(ServiceError::IdempotencyKeyReused) => Ok(false),
@@ -224,7 +225,7 @@ impl Service {
         };
         let remembered = StoredResponse {
             fingerprint: self.stored_fingerprint(ticket),
-            response: once.stored_answer(done),
+            response: stored_answer(once, done),
             expires_at: now + DAY,
         };
         batch.expect(Expect::StoredResponse(ticket.name.clone(), is));
@@ -246,17 +247,17 @@ mod tests {
         let ticket = IdempotencyKey::new(KeyId::new(service.now(), [1; 10]), "once", &[b"POST"]);
         let answer = |(): &()| b"first".to_vec();
         let once = IdempotentRequest::new(Some(ticket), &answer);
-        assert_eq!(service.replayed_answer(&once), Ok(None));
+        assert_eq!(service.context.replayed_answer(&once), Ok(None));
         let batch = || {
             let mut batch = Batch::new();
-            service.store_answer(&once, &(), &mut batch).unwrap();
+            service.context.store_answer(&once, &(), &mut batch).unwrap();
             batch
         };
-        service.store().commit(batch()).await.unwrap();
-        assert!(matches!(service.store().commit(batch()).await, Err(StoreError::Conflict(_))));
-        assert_eq!(service.replayed_answer(&once), Ok(Some(b"first".to_vec())));
+        service.context.store().commit(batch()).await.unwrap();
+        assert!(matches!(service.context.store().commit(batch()).await, Err(StoreError::Conflict(_))));
+        assert_eq!(service.context.replayed_answer(&once), Ok(Some(b"first".to_vec())));
         // A day later it is a new request.
         world.clock.set(service.now() + DAY);
-        service.store().commit(batch()).await.unwrap();
+        service.context.store().commit(batch()).await.unwrap();
     }
 }

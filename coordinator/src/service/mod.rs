@@ -1,146 +1,218 @@
 //! The service layer: every operation and rule once, shared by the API, the dashboard and the command line.
 //!
-//! A [`Caller`] is an authenticated API key; what the key can't access is [`ServiceError::NotFound`], with the same work as
-//! for what does not exist. Every change is one batch: the record, its preconditions, and an event. After a conflict
-//! with another change it is read and decided again. Operations that no key may call are documented as called by the
-//! operator.
+//! [`Services`] has one service per subject; all work on one `ServiceContext`. A [`Caller`]
+//! is an authenticated API key; what the key can't access is [`ServiceError::NotFound`], with the same work as for what
+//! does not exist. Every change is one batch: the record, its preconditions, and an event. After a conflict with another
+//! change it is read and decided again. Operations that no key may call are documented as called by the operator.
 
 pub mod accounts;
-mod alert_settings;
-pub mod authorize;
-pub mod check_now;
-mod confirmation_limits;
-pub mod deliveries;
-pub mod deploys;
-pub mod destinations;
-pub mod domains;
-pub mod feed_data;
-pub mod history;
+mod context;
+mod driver_queries;
 pub mod hosts;
 pub mod idempotency;
-mod incident_limit;
 pub mod incidents;
-pub mod keys;
-pub mod monitor_inspection;
-mod monitor_state;
 pub mod monitors;
-mod notification_limits;
+mod notifications;
 pub mod page_access;
-mod page_index;
-pub mod page_view;
 pub mod pages;
-pub mod password;
-pub mod pings;
+pub mod public_pages;
+mod records;
 pub mod secret_text;
-pub mod sign_in;
 pub mod statistics;
 pub mod store_admin;
-pub mod subscriber_admin;
-pub mod subscribers;
-pub mod usage;
 
-use std::collections::BTreeMap;
-use std::sync::atomic::AtomicU64;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+pub use self::accounts::usage;
+pub use self::monitors::{history, pings};
+pub use self::notifications::{alert_settings, deliveries, destinations, subscribers};
+pub use self::page_access::{authorize, password, sign_in};
 
-use parallax_core::event::EventKind;
-use parallax_core::id::{AccountId, KeyId, MonitorId, PageId};
+use std::sync::Arc;
+
 use parallax_core::key::ApiKey;
-use parallax_core::plan::{PlanLimitError, PlanLimits};
-use parallax_core::rate_limit::{FixedWindowLimit, RateExceeded};
+use parallax_core::plan::PlanLimitError;
 use parallax_core::subscriber::confirmation_limit::{ConfirmationOrigin, PER_PAGE_MINUTE};
-use parallax_core::time::{HOUR, MINUTE, SECOND, Timestamp};
+use parallax_core::time::Timestamp;
 use parallax_core::validation::ValidationErrors;
+use tokio::sync::{Notify, mpsc, watch};
 
-use tokio::sync::{Notify, watch};
-
+use self::accounts::AccountService;
+use self::accounts::keys::KeyService;
+use self::alert_settings::AlertSettingsService;
+use self::context::ServiceContext;
+pub use self::context::ServiceSettings;
+use self::deliveries::DeliveryService;
+use self::destinations::DestinationService;
+use self::hosts::domains::{DomainService, NoTxtLookup, TxtLookup};
+use self::hosts::{CertificateProblems, HostService};
+use self::idempotency::IdempotencyKey;
+use self::incidents::IncidentService;
+use self::monitors::MonitorService;
+use self::monitors::history::HistoryService;
+use self::monitors::pings::{PingService, disconnected};
+use self::notifications::confirmation_limits::ConfirmationLimits;
+use self::page_access::PageAccessService;
+use self::pages::PageService;
+use self::pages::deploys::DeployService;
+use self::public_pages::PublicPageService;
+use self::statistics::{NoStatistics, Statistics};
+use self::store_admin::StoreService;
+use self::subscribers::SubscriberService;
 use crate::clock::Clock;
 use crate::engine::{MAX_PINGS_PER_SECOND, MachineQuerySender, PingIntake};
-use crate::storage::{Batch, Store, StoreError};
+use crate::storage::{Store, StoreError};
 
-use statistics::Statistics;
-
-/// Attempts of a change that conflicts with other changes.
-const TRIES: usize = 16;
-
-/// Number of locks for changes, and so of changes that can run in parallel.
-const CHANGE_LOCKS: usize = 64;
-
-/// Minimum milliseconds between two checks on request of one monitor, or of one page's domain.
-const CHECK_NOW_INTERVAL: i64 = 10 * SECOND;
-
-/// Settings from the operator's configuration.
-#[derive(Debug, Clone)]
-pub struct ServiceSettings {
-    /// Base URL of the dashboard, the API and pings, without a trailing slash.
-    pub base_url: String,
-    /// Domain under which pages have their slugs, if configured.
-    pub root_domain: Option<String>,
-    /// Limits of each plan.
-    pub limits: PlanLimits,
-    /// Allows deliveries to private networks.
-    pub allow_private: bool,
-    /// HMAC key of visitors' access tokens.
-    pub access_token_key: page_access::AccessTokenKey,
+/// All services, by subject.
+#[derive(Debug)]
+pub struct Services {
+    /// Accounts, their plans and usage.
+    pub accounts: AccountService,
+    /// API keys.
+    pub keys: Arc<KeyService>,
+    /// Pages as their owners manage them.
+    pub pages: Arc<PageService>,
+    /// Deploy markers of pages.
+    pub deploys: DeployService,
+    /// Hostnames that are served here.
+    pub hosts: Arc<HostService>,
+    /// Custom domains of pages.
+    pub domains: Arc<DomainService>,
+    /// Monitors with their states.
+    pub monitors: Arc<MonitorService>,
+    /// Histories of monitors, and the agents that run checks.
+    pub history: Arc<HistoryService>,
+    /// Pings of heartbeats.
+    pub pings: PingService,
+    /// Incidents and maintenance windows.
+    pub incidents: Arc<IncidentService>,
+    /// Alert settings of pages.
+    pub alert_settings: AlertSettingsService,
+    /// Destinations of alerts.
+    pub destinations: Arc<DestinationService>,
+    /// Deliveries and their outcomes.
+    pub deliveries: DeliveryService,
+    /// Subscribers of pages.
+    pub subscribers: Arc<SubscriberService>,
+    /// Authorization and sign-in of visitors.
+    pub page_access: PageAccessService,
+    /// Data of public pages.
+    pub public_pages: PublicPageService,
+    /// The store, for the operator.
+    pub store: StoreService,
+    context: Arc<ServiceContext>,
 }
 
-/// The service layer. Cheap to clone.
-#[derive(Debug, Clone)]
-pub struct Service(Arc<ServiceInner>);
-
+/// Everything that the services depend on.
 #[derive(Debug)]
-struct ServiceInner {
-    store: Store,
-    clock: Clock,
-    queries: MachineQuerySender,
-    pings: PingIntake,
-    /// Number of refused pings: with an unknown token, and above the rate limit.
-    pings_refused: [AtomicU64; 2],
-    statistics: Arc<dyn Statistics>,
-    settings: ServiceSettings,
-    /// Serializes the creation of monitors, pages and accounts, which compete for the next slot number or an address.
-    create_lock: tokio::sync::Mutex<()>,
-    /// Locks for changes, shared by id: many changes of one object queue up instead of conflicting.
-    change_locks: [tokio::sync::Mutex<()>; CHANGE_LOCKS],
-    /// Checks on request, by monitor.
-    check_now_limit: Mutex<FixedWindowLimit<MonitorId>>,
-    /// Index of key ids by hash, once it is loaded.
-    key_index: Mutex<Option<BTreeMap<[u8; 32], KeyId>>>,
-    /// Subscription requests that are not confirmed yet.
-    pending_subscriptions: subscribers::PendingSubscriptions,
-    /// Confirmation requests sent, by visitor, page and account.
-    confirmation_limits: confirmation_limits::ConfirmationLimits,
-    /// Accounts with more incidents than twice the largest plan's number, with their counts; `None` before the first
-    /// sweep.
-    excess_incidents: Mutex<Option<BTreeMap<AccountId, usize>>>,
-    /// Sign-in links sent, by mailbox, page and account.
-    sign_in_limit: Mutex<FixedWindowLimit<String>>,
-    /// Pending domain claims, as they were last read.
-    claims: Mutex<Option<domains::PendingClaims>>,
+pub struct ServiceParts {
+    /// The store.
+    pub store: Store,
+    /// The clock.
+    pub clock: Clock,
+    /// Leads to the driver, which has the monitors' current states.
+    pub queries: MachineQuerySender,
+    /// Leads to the driver, which processes pings and checks on request.
+    pub pings: PingIntake,
+    /// Figures from the history, and the state of the mesh.
+    pub statistics: Arc<dyn Statistics>,
     /// Source of TXT records for domain claims.
-    txt_lookup: OnceLock<Arc<dyn domains::TxtLookup>>,
+    pub txt_lookup: Arc<dyn TxtLookup>,
     /// Source of certificate problems.
-    certificate_problems: OnceLock<hosts::CertificateProblems>,
-    /// Domain look-ups on request, by page.
-    domain_check_limit: Mutex<FixedWindowLimit<PageId>>,
-    /// Cache of public pages.
-    page_index: page_index::PageIndex,
-    /// The number of the last event of an edit.
-    edits: watch::Receiver<u64>,
-    /// Destination tests, by page.
-    page_test_limit: Mutex<FixedWindowLimit<PageId>>,
-    /// Destination tests, by account.
-    account_test_limit: Mutex<FixedWindowLimit<AccountId>>,
-    /// Notifications of subscribers, by page.
-    page_notify_limit: Mutex<FixedWindowLimit<PageId>>,
-    /// Notifications of subscribers, by account.
-    account_notify_limit: Mutex<FixedWindowLimit<AccountId>>,
-    /// Notified when deliveries are stored or become due again.
-    deliveries_due: Arc<Notify>,
-    /// Notified when a page is deleted and may need clearing.
-    page_deleted: Notify,
-    /// Time of the last recorded use of each key.
-    key_last_used: Mutex<BTreeMap<KeyId, Timestamp>>,
+    pub certificate_problems: CertificateProblems,
+    /// Settings from the operator's configuration.
+    pub settings: ServiceSettings,
+}
+
+impl ServiceParts {
+    /// Parts without a driver, a history, or name servers: monitors' current states are unknown, and pings and look-ups
+    /// fail.
+    pub fn disconnected(store: Store, clock: Clock, settings: ServiceSettings) -> Self {
+        // The receiver is dropped, so queries end at once.
+        let (queries, _) = mpsc::channel(1);
+        Self {
+            store,
+            clock,
+            queries,
+            pings: disconnected(),
+            statistics: Arc::new(NoStatistics),
+            txt_lookup: Arc::new(NoTxtLookup),
+            certificate_problems: CertificateProblems::default(),
+            settings,
+        }
+    }
+}
+
+impl Services {
+    /// Creates the services over one context.
+    pub fn new(parts: ServiceParts) -> Arc<Self> {
+        let ServiceParts { store, clock, queries, pings, statistics, txt_lookup, certificate_problems, settings } =
+            parts;
+        let context = &Arc::new(ServiceContext::new(store, clock, queries, statistics, settings));
+        let keys = Arc::new(KeyService::new(context));
+        let hosts = Arc::new(HostService::new(context, certificate_problems));
+        let monitors = Arc::new(MonitorService::new(context, pings.clone()));
+        let history = Arc::new(HistoryService::new(context));
+        let incidents = Arc::new(IncidentService::new(context));
+        let limits = Arc::new(ConfirmationLimits::new(context));
+        Arc::new(Self {
+            accounts: AccountService::new(context),
+            pages: Arc::new(PageService::new(context, &keys)),
+            deploys: DeployService::new(context),
+            domains: Arc::new(DomainService::new(context, txt_lookup)),
+            pings: PingService::new(context, pings),
+            alert_settings: AlertSettingsService::new(context),
+            destinations: Arc::new(DestinationService::new(context, &limits)),
+            deliveries: DeliveryService::new(context),
+            subscribers: Arc::new(SubscriberService::new(context, &limits)),
+            page_access: PageAccessService::new(context, &hosts),
+            public_pages: PublicPageService::new(context, &monitors, &incidents, &history),
+            store: StoreService::new(context),
+            keys,
+            hosts,
+            monitors,
+            history,
+            incidents,
+            context: Arc::clone(context),
+        })
+    }
+
+    /// Address of the dashboard, the API and pings, without a trailing slash.
+    pub fn base_url(&self) -> &str {
+        self.context.base_url()
+    }
+
+    /// Returns the current time.
+    pub fn now(&self) -> Timestamp {
+        self.context.now()
+    }
+
+    /// Returns the signal for stored or due deliveries, on which the deliverer waits.
+    pub fn deliveries_due(&self) -> Arc<Notify> {
+        Arc::clone(&self.context.deliveries_due)
+    }
+
+    /// Watches the number of the newest event.
+    pub fn watch_events(&self) -> watch::Receiver<u64> {
+        self.context.store().subscribe_events()
+    }
+
+    /// Watches the number of the last edit.
+    pub fn watch_edits(&self) -> watch::Receiver<u64> {
+        self.context.edits.clone()
+    }
+
+    /// Returns the number of the last event of an edit of anything, such as a page. While it is unchanged, the
+    /// authorization of public pages is too.
+    pub fn last_edit(&self) -> u64 {
+        self.context.last_edit()
+    }
+
+    /// Returns true if that request was executed before and will be replayed.
+    ///
+    /// # Errors
+    /// [`ServiceError::Internal`] if the store can't be read.
+    pub fn is_replay(&self, key: &IdempotencyKey) -> ServiceResult<bool> {
+        self.context.is_replay(key)
+    }
 }
 
 /// An authenticated caller.
@@ -148,6 +220,16 @@ struct ServiceInner {
 pub struct Caller {
     /// The API key.
     pub key: ApiKey,
+}
+
+impl Caller {
+    /// Checks that the caller has write access.
+    ///
+    /// # Errors
+    /// [`ServiceError::ReadOnly`] if not.
+    pub fn require_write(&self) -> ServiceResult<()> {
+        if self.key.access.can_write() { Ok(()) } else { Err(ServiceError::ReadOnly) }
+    }
 }
 
 /// Errors of the service layer: one variant for each error code of the API.
@@ -261,123 +343,6 @@ impl From<StoreError> for ServiceError {
 
 /// Result of the service's operations.
 pub type ServiceResult<T> = std::result::Result<T, ServiceError>;
-
-impl Service {
-    /// Creates the service. `queries` and `pings` lead to the driver, which has the monitors' current states and
-    /// processes pings.
-    pub fn new(
-        store: Store,
-        clock: Clock,
-        queries: MachineQuerySender,
-        pings: PingIntake,
-        statistics: Arc<dyn Statistics>,
-        settings: ServiceSettings,
-    ) -> Self {
-        let edits = store.subscribe_edits();
-        Self(Arc::new(ServiceInner {
-            store,
-            clock,
-            queries,
-            pings,
-            pings_refused: Default::default(),
-            statistics,
-            settings,
-            create_lock: tokio::sync::Mutex::new(()),
-            change_locks: std::array::from_fn(|_| tokio::sync::Mutex::new(())),
-            check_now_limit: Mutex::new(FixedWindowLimit::new(CHECK_NOW_INTERVAL)),
-            key_index: Mutex::new(None),
-            pending_subscriptions: subscribers::PendingSubscriptions::default(),
-            confirmation_limits: confirmation_limits::ConfirmationLimits::default(),
-            excess_incidents: Mutex::default(),
-            sign_in_limit: Mutex::new(FixedWindowLimit::new(HOUR)),
-            claims: Mutex::default(),
-            txt_lookup: OnceLock::new(),
-            certificate_problems: OnceLock::new(),
-            domain_check_limit: Mutex::new(FixedWindowLimit::new(CHECK_NOW_INTERVAL)),
-            page_index: page_index::PageIndex::default(),
-            edits,
-            page_test_limit: Mutex::new(FixedWindowLimit::new(MINUTE)),
-            account_test_limit: Mutex::new(FixedWindowLimit::new(HOUR)),
-            page_notify_limit: Mutex::new(FixedWindowLimit::new(HOUR)),
-            account_notify_limit: Mutex::new(FixedWindowLimit::new(HOUR)),
-            deliveries_due: Arc::default(),
-            page_deleted: Notify::new(),
-            key_last_used: Mutex::new(BTreeMap::new()),
-        }))
-    }
-
-    /// Address of the dashboard, the API and pings, without a trailing slash.
-    pub fn base_url(&self) -> &str {
-        &self.0.settings.base_url
-    }
-
-    /// Returns the current time.
-    pub fn now(&self) -> Timestamp {
-        self.0.clock.now()
-    }
-
-    /// Returns the signal for stored or due deliveries, on which the deliverer waits.
-    pub fn deliveries_due(&self) -> Arc<Notify> {
-        Arc::clone(&self.0.deliveries_due)
-    }
-
-    fn store(&self) -> &Store {
-        &self.0.store
-    }
-
-    /// Counts an action of that key against a rate limit.
-    fn check_rate<K: Ord + Clone>(
-        &self,
-        pace: &Mutex<FixedWindowLimit<K>>,
-        times: u32,
-        thing: &K,
-    ) -> std::result::Result<(), RateExceeded> {
-        pace.lock().unwrap_or_else(PoisonError::into_inner).admit(times, thing, self.now())
-    }
-
-    fn settings(&self) -> &ServiceSettings {
-        &self.0.settings
-    }
-
-    /// Commits the batch that `decide` makes of the current state, under the lock of the `thing` with that id; after
-    /// a conflict it decides again. Without a batch nothing is written.
-    async fn commit_change<T, F, D>(&self, thing: u128, mut decide: D) -> ServiceResult<T>
-    where
-        D: FnMut() -> F,
-        F: Future<Output = ServiceResult<(T, Option<Batch>)>>,
-    {
-        let turn = self.0.change_locks.get(usize::try_from(thing % CHANGE_LOCKS as u128).unwrap_or(0));
-        let _turn = match turn {
-            Some(turn) => Some(turn.lock().await),
-            None => None,
-        };
-        for _ in 1..TRIES {
-            let (value, batch) = decide().await?;
-            match self.commit(batch).await {
-                Ok(()) => return Ok(value),
-                Err(StoreError::Conflict(_)) => {}
-                Err(error) => return Err(error.into()),
-            }
-        }
-        let (value, batch) = decide().await?;
-        self.commit(batch).await?;
-        Ok(value)
-    }
-
-    /// Commits a batch. For an edit it also waits until the driver applies it: this answer, and every later one,
-    /// shows the status after the change.
-    async fn commit(&self, batch: Option<Batch>) -> std::result::Result<(), StoreError> {
-        let Some(batch) = batch else { return Ok(()) };
-        let is_edit = batch.events.iter().any(|event| {
-            matches!(event.kind, EventKind::MonitorEdited(_) | EventKind::PageEdited(_) | EventKind::Incident(_))
-        });
-        let committed = self.store().commit(batch).await?;
-        if is_edit {
-            self.await_edit(committed.last_event).await;
-        }
-        Ok(())
-    }
-}
 
 #[cfg(test)]
 pub(crate) mod tests;

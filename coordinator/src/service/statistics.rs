@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::net::IpAddr;
 use std::ops::RangeInclusive;
 
 use chrono::NaiveDate;
@@ -17,7 +18,6 @@ use parallax_core::uptime::{TimeSpan, TimeSpans, time_within};
 use parallax_core::vantage::{Region, RegionSet};
 
 use super::ServiceResult;
-use super::history::{CheckCursor, ServingAgent};
 
 /// Statistics of one monitor over the last 24 hours.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -72,6 +72,20 @@ pub struct SliceOutcomes {
     pub by_region: CountsBySlice,
     /// Watched times.
     pub watched: WatchedHours,
+}
+
+/// Cursor in a list of checks: continues after this due time and region.
+pub type CheckCursor = (Timestamp, Region);
+
+/// An agent in service.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ServingAgent {
+    /// The region.
+    pub region: Region,
+    /// The network's label.
+    pub network: String,
+    /// Source address of its connection as the coordinator sees it; `None` while it is disconnected.
+    pub address: Option<IpAddr>,
 }
 
 /// Source of statistics, and of the mesh's current capabilities.

@@ -1,17 +1,29 @@
 //! Store operations for the operator of a running coordinator. Not accessible with an API key.
 
 use std::io::Write;
+use std::sync::Arc;
 
-use super::Service;
+use super::context::ServiceContext;
+
 pub use crate::storage::{StoreCounts, StoreError};
 
-impl Service {
+/// Reads the whole store, for the operator of a running coordinator. No API key reaches it.
+#[derive(Debug)]
+pub struct StoreService {
+    context: Arc<ServiceContext>,
+}
+
+impl StoreService {
+    pub(in crate::service) fn new(context: &Arc<ServiceContext>) -> Self {
+        Self { context: Arc::clone(context) }
+    }
+
     /// Streams a backup to `sink` from a blocking thread, and returns the sink. The service keeps running.
     ///
     /// # Errors
     /// Fails if the sink can't be written or the store can't be read.
     pub async fn stream_backup<W: Write + Send + 'static>(&self, mut sink: W) -> Result<W, StoreError> {
-        let streamed = self.0.store.read(move |read| {
+        let streamed = self.context.store().read(move |read| {
             read.stream(&mut sink)?;
             Ok(sink)
         });
@@ -23,6 +35,6 @@ impl Service {
     /// # Errors
     /// [`StoreError::Damaged`] with the problem found.
     pub async fn verify(&self) -> Result<StoreCounts, StoreError> {
-        self.0.store.read(|read| read.verify()).await
+        self.context.store().read(|read| read.verify()).await
     }
 }

@@ -1,17 +1,18 @@
 //! The service over a store in memory: fixed test accounts, and the rules that no interface may bypass.
 
-mod asking;
-mod bounds;
-mod clearing;
+mod account_limits;
+mod confirmation_limits;
 mod domains;
+mod downtime;
 mod driver_sync;
+mod fake_mesh;
+mod fake_name_server;
 mod incidents;
 mod long_incidents;
-mod mailboxes;
-mod mesh;
-mod outgoing;
+mod mailbox_confirmation;
+mod notifications;
+mod page_deletion;
 mod page_limits;
-mod timed;
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -29,14 +30,15 @@ use parallax_core::plan::{Plan, PlanLimits};
 use parallax_core::time::{DAY, MINUTE, Timestamp};
 use tokio::sync::mpsc;
 
-use self::mesh::FakeMesh;
+use self::fake_mesh::FakeMesh;
+use self::fake_name_server::FakeNameServer;
+use super::accounts::keys::NewKey;
 use super::idempotency::{IdempotencyKey, IdempotentRequest, RequestOutcome};
-use super::keys::NewKey;
 use super::monitors::MonitorWithState;
 use super::secret_text::ApiKeyText;
-use super::statistics::NoStatistics;
 use super::*;
 use crate::engine::{Arrival, DriverQuery, HeartbeatTokens};
+use crate::storage::Batch;
 
 /// The driver's answers, by monitor.
 pub(crate) type Views = Arc<Mutex<BTreeMap<MonitorId, MachineView>>>;
@@ -44,7 +46,9 @@ pub(crate) type Views = Arc<Mutex<BTreeMap<MonitorId, MachineView>>>;
 /// An owner with two pages and a stranger with one.
 #[derive(Debug)]
 pub(crate) struct World {
-    pub(crate) service: Service,
+    pub(crate) service: Arc<Services>,
+    /// Answers look-ups of TXT records.
+    pub(crate) name_server: FakeNameServer,
     pub(crate) clock: Clock,
     pub(crate) views: Views,
     /// Views that the driver returns once it has processed the next edit.
@@ -78,14 +82,21 @@ async fn world_over(store: Store) -> World {
     };
     let mesh = FakeMesh::default();
     let figures = Arc::new(mesh.clone());
-    let service = Service::new(store.clone(), clock.clone(), queries, beats(store), figures, settings);
-    let owner = service.create_account("owner@example.com", None).await.unwrap();
-    let stranger = service.create_account("stranger@example.com", None).await.unwrap();
-    let shop = service.create_page(owner.id, "Shop", "shop").await.unwrap();
+    let name_server = FakeNameServer::default();
+    let service = Services::new(ServiceParts {
+        queries,
+        pings: beats(store.clone()),
+        statistics: figures,
+        txt_lookup: Arc::new(name_server.clone()),
+        ..ServiceParts::disconnected(store, clock.clone(), settings)
+    });
+    let owner = service.accounts.create("owner@example.com", None).await.unwrap();
+    let stranger = service.accounts.create("stranger@example.com", None).await.unwrap();
+    let shop = service.pages.create_as_operator(owner.id, "Shop", "shop").await.unwrap();
     clock.set(START + 1000);
-    let blog = service.create_page(owner.id, "Blog", "journal").await.unwrap();
-    let foreign = service.create_page(stranger.id, "Other", "other").await.unwrap();
-    World { service, clock, views, judged, mesh, owner, shop, blog, foreign }
+    let blog = service.pages.create_as_operator(owner.id, "Blog", "journal").await.unwrap();
+    let foreign = service.pages.create_as_operator(stranger.id, "Other", "other").await.unwrap();
+    World { service, name_server, clock, views, judged, mesh, owner, shop, blog, foreign }
 }
 
 /// A driver that only stores pings.
@@ -109,24 +120,24 @@ fn beats(store: Store) -> PingIntake {
 impl World {
     pub(crate) async fn key(&self, access: KeyAccess, page: Option<&Page>) -> ApiKeyText {
         let new = NewKey { account: self.owner.id, name: "Robot".to_owned(), access, page: page.map(|page| page.id) };
-        self.service.create_key(new).await.unwrap().1
+        self.service.keys.create(new).await.unwrap().1
     }
 
     /// The stored page.
     pub(crate) fn page(&self, id: PageId) -> Page {
-        self.service.store().reader().page(id).unwrap().unwrap().value
+        self.service.context.store().reader().page(id).unwrap().unwrap().value
     }
 
     /// Commits an empty batch and returns its number.
     pub(crate) async fn revision(&self) -> u64 {
-        self.service.store().commit(Batch::new()).await.unwrap().revision
+        self.service.context.store().commit(Batch::new()).await.unwrap().revision
     }
 
     /// Appends an event to the journal.
     pub(crate) async fn happened(&self, event: parallax_core::event::Event) {
         let mut batch = Batch::new();
         batch.event(event);
-        self.service.store().commit(batch).await.unwrap();
+        self.service.context.store().commit(batch).await.unwrap();
     }
 
     /// Stores a page as given, including fields that no call can set yet.
@@ -135,38 +146,38 @@ impl World {
         let what = EventKind::PageEdited(EditKind::Changed);
         batch.event(Event { at: self.service.now(), page: Some(page.id), monitor: None, kind: what });
         batch.write(page);
-        self.service.store().commit(batch).await.unwrap();
+        self.service.context.store().commit(batch).await.unwrap();
     }
 
     /// A write key of another account.
     pub(crate) async fn stranger_key(&self) -> ApiKeyText {
         let account = self.foreign.account;
         let new = NewKey { account, name: "Stranger".to_owned(), access: KeyAccess::Write, page: None };
-        self.service.create_key(new).await.unwrap().1
+        self.service.keys.create(new).await.unwrap().1
     }
 
     /// A revoked write key of the owner.
     pub(crate) async fn revoked_key(&self) -> ApiKeyText {
         let text = self.key(KeyAccess::Write, None).await;
-        let id = self.service.authenticate(text.reveal()).unwrap().key.id;
-        self.service.revoke_key(id).await.unwrap();
+        let id = self.service.keys.authenticate(text.reveal()).unwrap().key.id;
+        self.service.keys.revoke(id).await.unwrap();
         text
     }
 
     pub(crate) async fn caller(&self, access: KeyAccess) -> Caller {
         let key = self.key(access, None).await;
-        self.service.authenticate(key.reveal()).unwrap()
+        self.service.keys.authenticate(key.reveal()).unwrap()
     }
 
     pub(crate) async fn make(&self, caller: &Caller, name: &str) -> ServiceResult<MonitorWithState> {
-        match self.service.create_monitor(caller, self.shop.id, &http(name), &each_time()).await? {
+        match self.service.monitors.create(caller, self.shop.id, &http(name), &each_time()).await? {
             RequestOutcome::Fresh(shown) => Ok(shown),
             RequestOutcome::Replayed(_) | RequestOutcome::Reread(_) => panic!("nothing was sent twice"),
         }
     }
 
     async fn events(&self) -> Vec<EventKind> {
-        let events = self.service.store().read(|store| store.events_after(0, 1000)).await.unwrap();
+        let events = self.service.context.store().read(|store| store.events_after(0, 1000)).await.unwrap();
         events.into_iter().map(|recorded| recorded.event.kind).collect()
     }
 }
@@ -195,10 +206,10 @@ pub(crate) fn each_time<T>() -> IdempotentRequest<'static, T> {
 async fn the_first_account_is_pro_and_later_ones_are_free() {
     let world = world().await;
     let plans: BTreeMap<String, Plan> =
-        world.service.accounts().await.unwrap().into_iter().map(|account| (account.email, account.plan)).collect();
+        world.service.accounts.list().await.unwrap().into_iter().map(|account| (account.email, account.plan)).collect();
     assert_eq!(plans["owner@example.com"], Plan::Pro);
     assert_eq!(plans["stranger@example.com"], Plan::Free);
-    let taken = world.service.create_account("OWNER@example.com", None).await;
+    let taken = world.service.accounts.create("OWNER@example.com", None).await;
     assert_eq!(taken.unwrap_err().to_string(), "email is taken");
 }
 
@@ -206,7 +217,7 @@ async fn the_first_account_is_pro_and_later_ones_are_free() {
 async fn slugs_are_unique_and_reserved_ones_are_refused() {
     let world = world().await;
     for (slug, rule) in [("shop", "slug is taken"), ("www", "slug is reserved")] {
-        let refused = world.service.create_page(world.owner.id, "Page", slug).await;
+        let refused = world.service.pages.create_as_operator(world.owner.id, "Page", slug).await;
         assert_eq!(refused.unwrap_err().to_string(), rule);
     }
 }
@@ -215,12 +226,12 @@ async fn slugs_are_unique_and_reserved_ones_are_refused() {
 async fn a_key_is_good_until_it_is_revoked_and_its_use_is_noted() {
     let world = world().await;
     let text = world.key(KeyAccess::Read, None).await;
-    let caller = world.service.authenticate(text.reveal()).unwrap();
+    let caller = world.service.keys.authenticate(text.reveal()).unwrap();
     // The use is recorded in the background.
     let id = caller.key.id;
     let noted = async || {
         loop {
-            let key = world.service.store().reader().key(id).unwrap().unwrap().value;
+            let key = world.service.context.store().reader().key(id).unwrap().unwrap().value;
             if let Some(at) = key.last_used_at {
                 break at;
             }
@@ -229,11 +240,11 @@ async fn a_key_is_good_until_it_is_revoked_and_its_use_is_noted() {
     };
     let at = tokio::time::timeout(std::time::Duration::from_secs(20), noted()).await.unwrap();
     assert_eq!(at, world.service.now());
-    world.service.revoke_key(caller.key.id).await.unwrap();
-    assert_eq!(world.service.authenticate(text.reveal()).unwrap_err(), ServiceError::Unauthenticated);
+    world.service.keys.revoke(caller.key.id).await.unwrap();
+    assert_eq!(world.service.keys.authenticate(text.reveal()).unwrap_err(), ServiceError::Unauthenticated);
     let unknown = ApiKeyText::new([9; 32]);
-    assert_eq!(world.service.authenticate(unknown.reveal()).unwrap_err(), ServiceError::Unauthenticated);
-    assert_eq!(world.service.revoke_key(caller.key.id).await, Err(ServiceError::NotFound));
+    assert_eq!(world.service.keys.authenticate(unknown.reveal()).unwrap_err(), ServiceError::Unauthenticated);
+    assert_eq!(world.service.keys.revoke(caller.key.id).await, Err(ServiceError::NotFound));
 }
 
 #[tokio::test]
@@ -245,7 +256,7 @@ async fn a_key_for_a_page_of_another_account_is_not_made() {
         access: KeyAccess::Read,
         page: Some(world.foreign.id),
     };
-    assert_eq!(world.service.create_key(new).await.unwrap_err(), ServiceError::NotFound);
+    assert_eq!(world.service.keys.create(new).await.unwrap_err(), ServiceError::NotFound);
 }
 
 #[tokio::test]
@@ -264,12 +275,12 @@ async fn monitors_get_the_next_slot_and_position_even_when_made_at_once() {
 async fn a_full_plan_takes_no_more_but_components_do_not_count() {
     let world = world().await;
     let caller = world.caller(KeyAccess::Write).await;
-    world.service.set_plan(world.owner.id, Plan::Hobby).await.unwrap();
-    let refused = world.service.create_monitor(&caller, world.shop.id, &component(), &each_time()).await;
+    world.service.accounts.set_plan(world.owner.id, Plan::Hobby).await.unwrap();
+    let refused = world.service.monitors.create(&caller, world.shop.id, &component(), &each_time()).await;
     assert!(matches!(refused, Err(ServiceError::PlanLimit(PlanLimitError::ComponentsNeedPro { .. }))));
-    world.service.set_plan(world.owner.id, Plan::Pro).await.unwrap();
-    world.service.create_monitor(&caller, world.blog.id, &component(), &each_time()).await.unwrap();
-    world.service.set_plan(world.owner.id, Plan::Free).await.unwrap();
+    world.service.accounts.set_plan(world.owner.id, Plan::Pro).await.unwrap();
+    world.service.monitors.create(&caller, world.blog.id, &component(), &each_time()).await.unwrap();
+    world.service.accounts.set_plan(world.owner.id, Plan::Free).await.unwrap();
     world.make(&caller, "A").await.unwrap();
     world.make(&caller, "B").await.unwrap();
     let refused = world.make(&caller, "C").await.unwrap_err();
@@ -286,12 +297,12 @@ async fn every_change_is_an_event_and_an_edit_that_changes_nothing_is_none() {
     let before = world.events().await.len();
     for name in ["A", "B"] {
         let edit = http(name);
-        world.service.edit_monitor(&caller, world.shop.id, monitor.id, &edit, &each_time()).await.unwrap();
+        world.service.monitors.edit(&caller, world.shop.id, monitor.id, &edit, &each_time()).await.unwrap();
     }
     let renamed = PageEdit { name: PatchField::Value("Store".to_owned()), ..PageEdit::default() };
-    world.service.edit_page(&caller, world.shop.id, &renamed, &each_time()).await.unwrap();
-    world.service.edit_page(&caller, world.shop.id, &renamed, &each_time()).await.unwrap();
-    world.service.delete_monitor(&caller, world.shop.id, monitor.id, false, &each_time()).await.unwrap();
+    world.service.pages.edit(&caller, world.shop.id, &renamed, &each_time()).await.unwrap();
+    world.service.pages.edit(&caller, world.shop.id, &renamed, &each_time()).await.unwrap();
+    world.service.monitors.delete(&caller, world.shop.id, monitor.id, false, &each_time()).await.unwrap();
     let events = world.events().await.split_off(before);
     assert_eq!(
         events,
@@ -310,7 +321,7 @@ async fn a_crowd_of_edits_of_one_monitor_are_all_made() {
     let monitor = world.make(&caller, "A").await.unwrap().monitor;
     let edits: Vec<MonitorEdit> = (0..40).map(|at| http(&format!("A{at}"))).collect();
     let once = each_time();
-    let made = edits.iter().map(|edit| world.service.edit_monitor(&caller, world.shop.id, monitor.id, edit, &once));
+    let made = edits.iter().map(|edit| world.service.monitors.edit(&caller, world.shop.id, monitor.id, edit, &once));
     for made in futures_util::future::join_all(made).await {
         assert!(made.is_ok(), "{made:?}");
     }
@@ -323,13 +334,13 @@ async fn a_read_key_changes_nothing_at_any_door() {
     let id = world.make(&world.caller(KeyAccess::Write).await, "A").await.unwrap().monitor.id;
     let service = &world.service;
     assert_eq!(world.make(&reader, "B").await.unwrap_err(), ServiceError::ReadOnly);
-    let edited = service.edit_monitor(&reader, page, id, &http("B"), &each_time()).await;
+    let edited = service.monitors.edit(&reader, page, id, &http("B"), &each_time()).await;
     assert_eq!(edited.unwrap_err(), ServiceError::ReadOnly);
     assert_eq!(
-        service.delete_monitor(&reader, page, id, false, &each_time()).await.unwrap_err(),
+        service.monitors.delete(&reader, page, id, false, &each_time()).await.unwrap_err(),
         ServiceError::ReadOnly
     );
-    let edited = service.edit_page(&reader, page, &PageEdit::default(), &each_time()).await;
+    let edited = service.pages.edit(&reader, page, &PageEdit::default(), &each_time()).await;
     assert_eq!(edited.unwrap_err(), ServiceError::ReadOnly);
 }
 
@@ -341,7 +352,7 @@ async fn a_request_sent_twice_is_done_once_within_a_day() {
     let answer = |shown: &MonitorWithState| shown.monitor.id.to_string().into_bytes();
     let send = async |value: &str, body: &str| {
         let once = IdempotentRequest::new(ticket(value, body), &answer);
-        world.service.create_monitor(&caller, world.shop.id, &http("A"), &once).await
+        world.service.monitors.create(&caller, world.shop.id, &http("A"), &once).await
     };
     let RequestOutcome::Fresh(first) = send("k", "a").await.unwrap() else { panic!() };
     let RequestOutcome::Replayed(again) = send("k", "a").await.unwrap() else { panic!() };
@@ -368,19 +379,21 @@ async fn a_silent_driver_makes_monitors_unknown_not_the_answer_late() {
         access_token_key: page_access::AccessTokenKey::new(&[7; 32]),
     };
     let store = Store::in_memory().unwrap();
-    let service = Service::new(store.clone(), clock.clone(), queries, beats(store), Arc::new(NoStatistics), settings);
+    let pings = beats(store.clone());
+    let service =
+        Services::new(ServiceParts { queries, pings, ..ServiceParts::disconnected(store, clock.clone(), settings) });
     let held = tokio::spawn(async move {
         let query = asked.recv().await;
         tokio::time::sleep(std::time::Duration::from_secs(60)).await;
         drop(query);
     });
-    let views = service.monitor_views(vec![MonitorId::from_u128(1)]).await;
+    let views = service.context.monitor_views(vec![MonitorId::from_u128(1)]).await;
     assert_eq!(views, [MachineView::default()]);
     held.abort();
     clock.set(START + MINUTE);
-    let account = service.create_account("a@example.com", None).await.unwrap();
-    let page = service.create_page(account.id, "Shop", "shop").await.unwrap();
-    assert_eq!(service.page_url(&page), "https://shop.pages.example");
+    let account = service.accounts.create("a@example.com", None).await.unwrap();
+    let page = service.pages.create_as_operator(account.id, "Shop", "shop").await.unwrap();
+    assert_eq!(service.pages.url(&page), "https://shop.pages.example");
     let own = Page { custom_domain: Some("status.shop.example".to_owned()), ..page };
-    assert_eq!(service.page_url(&own), "https://status.shop.example");
+    assert_eq!(service.pages.url(&own), "https://status.shop.example");
 }

@@ -18,7 +18,7 @@ pub(super) fn welcome(
     first: &FirstStart,
     inbox: Option<u16>,
 ) -> String {
-    let page = running.service.page_url(&first.page);
+    let page = running.service.pages.url(&first.page);
     let (data, program) = (console::shell_quoted(&config.data), console::program_path());
     // If the data folder is not the default, the agent's folder is named too.
     let folder = if config.data == CoordinatorConfig::default().data { "" } else { " --data FOLDER" };

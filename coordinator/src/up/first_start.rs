@@ -6,9 +6,9 @@ use parallax_core::key::{ApiKey, KeyAccess};
 use parallax_core::page::Page;
 
 use super::UpMode;
-use crate::service::keys::NewKey;
+use crate::service::accounts::keys::NewKey;
 use crate::service::secret_text::ApiKeyText;
-use crate::service::{Caller, Service, ServiceResult};
+use crate::service::{Caller, ServiceResult, Services};
 
 /// Email address of the first account's owner, in a domain that never exists (RFC 2606), so that nobody gets mail.
 const OWNER: &str = "owner@example.invalid";
@@ -26,25 +26,25 @@ pub(super) struct FirstStart {
 
 impl FirstStart {
     /// Finds the records and creates missing ones, so that a later start completes an interrupted one.
-    pub(super) async fn find_or_create(service: &Service, kind: &UpMode) -> ServiceResult<Self> {
-        let account = match service.accounts().await?.into_iter().next() {
+    pub(super) async fn find_or_create(service: &Services, kind: &UpMode) -> ServiceResult<Self> {
+        let account = match service.accounts.list().await?.into_iter().next() {
             Some(account) => account,
-            None => service.create_account(OWNER, None).await?,
+            None => service.accounts.create(OWNER, None).await?,
         };
         let (name, slug) = match kind {
             UpMode::Single { .. } => ("My services", "main"),
             UpMode::Demo => ("Demo Shop", "demo"),
         };
-        let pages = service.account_pages(account.id).await?;
+        let pages = service.pages.list_of_account(account.id).await?;
         let wanted = pages.iter().find(|page| page.slug == slug);
         let page = match (wanted, pages.first(), kind) {
             (Some(page), _, _) | (None, Some(page), UpMode::Single { .. }) => page.clone(),
-            (None, _, _) => service.create_page(account.id, name, slug).await?,
+            (None, _, _) => service.pages.create_as_operator(account.id, name, slug).await?,
         };
-        let key = if service.keys(account.id).await?.is_empty() {
+        let key = if service.keys.list(account.id).await?.is_empty() {
             let new =
                 NewKey { account: account.id, name: "first key".to_owned(), access: KeyAccess::Write, page: None };
-            Some(service.create_key(new).await?.1)
+            Some(service.keys.create(new).await?.1)
         } else {
             None
         };
@@ -53,7 +53,7 @@ impl FirstStart {
 
     /// Returns the account's owner as a caller of the service. Its key exists in memory only and is useless from
     /// outside.
-    pub(super) fn caller(&self, service: &Service) -> Caller {
+    pub(super) fn caller(&self, service: &Services) -> Caller {
         let now = service.now();
         Caller {
             key: ApiKey {

@@ -37,7 +37,7 @@ impl ReadyInfo {
             base_url: running.base_url.clone(),
             api_key: key.map(|key| key.reveal().to_owned()),
             page_id: page.map(|page| page.id.to_string()),
-            page_url: page.map(|page| running.service.page_url(page)),
+            page_url: page.map(|page| running.service.pages.url(page)),
             mesh: running.mesh_addr,
             pid: std::process::id(),
         }

@@ -56,7 +56,7 @@ async fn names_on(data: &Path, page: &Value) -> Vec<String> {
     let opened = app::open(&config).await.unwrap();
     let first = FirstStart::find_or_create(&opened.service, &UpMode::Demo).await.unwrap();
     assert_eq!(Value::from(first.page.id.to_string()), *page);
-    let shown = opened.service.monitors(&first.caller(&opened.service), first.page.id).await.unwrap();
+    let shown = opened.service.monitors.list(&first.caller(&opened.service), first.page.id).await.unwrap();
     let names = shown.into_iter().map(|shown| shown.monitor.name).collect();
     opened.close().await;
     names

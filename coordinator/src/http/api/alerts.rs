@@ -19,21 +19,21 @@ use crate::service::idempotency::IdempotentRequest;
 
 /// `GET /api/v1/pages/{page}/alerts`
 pub(in crate::http) async fn show(context: Arc<HttpContext>, call: RoutedRequest<Caller>) -> HandlerResult {
-    let telling = context.service.alert_settings(&call.caller, call.page_id()?)?;
+    let telling = context.service.alert_settings.get(&call.caller, call.page_id()?)?;
     Ok(HttpResponse::json_bytes(StatusCode::OK, enveloped("alerts", &document(&telling))))
 }
 
 /// `PATCH /api/v1/pages/{page}/alerts`
 pub(in crate::http) async fn edit(context: Arc<HttpContext>, mut call: RoutedRequest<Caller>) -> HandlerResult {
     let page = call.page_id()?;
-    let before = body_check::to_value(&document(&context.service.alert_settings(&call.caller, page)?));
+    let before = body_check::to_value(&document(&context.service.alert_settings.get(&call.caller, page)?));
     let (mut object, ticket) = call.json_object().await?;
     let ChangeBody { edit, errors: refused, warnings } =
         body_check::read_change(&mut object, before.as_ref(), &RULES, |body| read(body));
     let edit = AlertSettingsEdit { read_only_errors: refused, ..edit };
     let answer = |telling: &AlertSettings| enveloped_with_warnings("alerts", &document(telling), &warnings);
     let once = IdempotentRequest::new(ticket, &answer);
-    let changed = context.service.edit_alert_settings(&call.caller, page, &edit, &once).await?;
+    let changed = context.service.alert_settings.edit(&call.caller, page, &edit, &once).await?;
     Ok(write_reply(StatusCode::OK, changed, answer))
 }
 

@@ -92,7 +92,7 @@ struct PlanFeaturesDocument {
 /// `GET /api/v1/me`
 pub(in crate::http) async fn show(context: Arc<HttpContext>, call: RoutedRequest<Caller>) -> HandlerResult {
     let key = &call.caller.key;
-    let usage = context.service.usage(&call.caller).await?;
+    let usage = context.service.accounts.usage(&call.caller).await?;
     let document = MeDocument {
         key: KeyDocument {
             id: key.id.to_string(),

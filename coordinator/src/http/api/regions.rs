@@ -33,7 +33,7 @@ pub(in crate::http) struct RegionDocument {
 /// `GET /api/v1/regions`
 pub(in crate::http) async fn list(context: Arc<HttpContext>, _call: RoutedRequest<Caller>) -> HandlerResult {
     let mut regions: BTreeMap<Region, RegionDocument> = BTreeMap::new();
-    for stand in context.service.agents_in_service() {
+    for stand in context.service.history.agents_in_service() {
         let document = regions.entry(stand.region).or_default();
         document.region = stand.region.name();
         document.places += 1;

@@ -27,11 +27,11 @@ use crate::service::{Caller, ServiceError};
 /// `GET /api/v1/pages/{page}/subscribers`
 pub(in crate::http) async fn list(context: Arc<HttpContext>, call: RoutedRequest<Caller>) -> HandlerResult {
     let page = call.page_id()?;
-    context.service.page(&call.caller, page)?;
+    context.service.pages.get(&call.caller, page)?;
     let rule = "must be the nextCursor of the previous page";
     let after = query_params::value(&call.query, "cursor", rule, |id| id.parse().ok())?;
     let limit = query_params::limit(&call.query)?;
-    let part = context.service.subscribers(&call.caller, page, after, limit).await?;
+    let part = context.service.subscribers.list(&call.caller, page, after, limit).await?;
     let writes = call.caller.key.access.can_write();
     let list = SubscriberList {
         subscribers: part.subscribers.iter().map(|it| document(it, writes)).collect(),
@@ -43,14 +43,14 @@ pub(in crate::http) async fn list(context: Arc<HttpContext>, call: RoutedRequest
 /// `POST /api/v1/pages/{page}/subscribers`
 pub(in crate::http) async fn create(context: Arc<HttpContext>, mut call: RoutedRequest<Caller>) -> HandlerResult {
     let page = call.page_id()?;
-    context.service.page(&call.caller, page)?;
+    context.service.pages.get(&call.caller, page)?;
     let (object, ticket) = call.json_object().await?;
     let (new, warnings) = body_check::read_new(&object, &RULES, |body| read(body));
     let ask = validate(&new)?;
     let answer =
         |subscriber: &Subscriber| enveloped_with_warnings("subscriber", &document(subscriber, true), &warnings);
     let once = IdempotentRequest::new(ticket, &answer);
-    let added = context.service.add_subscriber(&call.caller, page, &ask, &once).await.map_err(with_api_field_names)?;
+    let added = context.service.subscribers.add(&call.caller, page, &ask, &once).await.map_err(with_api_field_names)?;
     Ok(created_reply(&call.path, "subscriber", added, answer))
 }
 
@@ -58,9 +58,9 @@ pub(in crate::http) async fn create(context: Arc<HttpContext>, mut call: RoutedR
 pub(in crate::http) async fn delete(context: Arc<HttpContext>, call: RoutedRequest<Caller>) -> HandlerResult {
     let (page, id) = (call.page_id()?, call.id::<SubscriberId>("subscriber")?);
     let nothing = |(): &()| Vec::new();
-    let ticket = idempotency_key(&call, || context.service.page(&call.caller, page).map(drop))?;
+    let ticket = idempotency_key(&call, || context.service.pages.get(&call.caller, page).map(drop))?;
     let once = IdempotentRequest::new(ticket, &nothing);
-    let deleted = context.service.delete_subscriber(&call.caller, page, id, &once).await?;
+    let deleted = context.service.subscribers.delete(&call.caller, page, id, &once).await?;
     Ok(write_reply(StatusCode::NO_CONTENT, deleted, nothing))
 }
 

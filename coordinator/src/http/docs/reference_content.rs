@@ -21,7 +21,7 @@ pub(super) fn reference(context: &HttpContext) -> ApiReference {
     let nothing = Value::Null;
     let components = Components(description.get("components").unwrap_or(&nothing));
     let text = |pointer: &str| description.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
-    let limits = service.limits();
+    let limits = service.accounts.limits();
     ApiReference {
         base: service.base_url().to_owned(),
         version: text("/info/version").to_owned(),

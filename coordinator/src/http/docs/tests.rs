@@ -91,7 +91,7 @@ async fn all_that_is_described_stands_in_it_and_every_link_leads_somewhere() {
     ] {
         assert!(page.replace("&#34;", "&quot;").contains(words), "{words}");
     }
-    let limits = client.world.service.limits();
+    let limits = client.world.service.accounts.limits();
     for monitors in limits.monitors {
         assert!(page.contains(&format!("<td>{monitors}</td>")), "{monitors}");
     }

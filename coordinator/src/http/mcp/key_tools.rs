@@ -62,7 +62,7 @@ impl KeyToolServer {
 
     /// Adds `downReason` to each monitor of a status document, which keys may read and visitors may not.
     async fn add_reasons(&self, page: PageId, document: &mut Value) {
-        let Ok(monitors) = self.context.service.monitors(&self.caller, page).await else { return };
+        let Ok(monitors) = self.context.service.monitors.list(&self.caller, page).await else { return };
         let reasons = monitors.iter().filter_map(|current| Some((current.monitor.id, down_reason(current)?)));
         add_reasons(document, reasons);
     }
@@ -74,7 +74,7 @@ impl KeyToolServer {
             None | Some(Value::Null) => Ok(chrono_tz::UTC),
             Some(id) => {
                 let id = id.as_str().and_then(|id| id.parse().ok());
-                let page = id.and_then(|id| service.page(&self.caller, id).ok());
+                let page = id.and_then(|id| service.pages.get(&self.caller, id).ok());
                 page.map(|page| page.timezone).ok_or_else(|| "not found, or not accessible with this key".to_owned())
             }
         };

@@ -37,7 +37,7 @@ pub(in crate::http) async fn post_public(context: Arc<HttpContext>, mut call: Ro
 /// returns 404.
 pub(in crate::http) async fn preflight(context: Arc<HttpContext>, call: RoutedRequest<()>) -> HandlerResult {
     let page = authorize(&context, &call)?;
-    let own = context.service.own_origins(page.page());
+    let own = context.service.hosts.own_origins(page.page());
     let reply = HttpResponse::empty(StatusCode::NO_CONTENT).with(ALLOW, ALLOWED_METHODS);
     if origin::check_origin(&call.headers, context.service.base_url(), &own, !page.is_protected()).is_err() {
         return Ok(reply.with_status(StatusCode::FORBIDDEN));
@@ -91,7 +91,7 @@ impl ToolServer for PageToolServer {
     }
 
     fn own_addresses(&self) -> Vec<String> {
-        self.context.service.own_origins(self.page.page())
+        self.context.service.hosts.own_origins(self.page.page())
     }
 
     fn allows_any_origin(&self) -> bool {
@@ -118,7 +118,7 @@ impl ToolServer for PageToolServer {
             if let Some(name) = arguments.keys().next() {
                 return Some(ToolOutcome::Failed(format!("there is no argument {name}")));
             }
-            let Ok(overview) = self.context.service.public_overview(&self.page).await else {
+            let Ok(overview) = self.context.service.public_pages.public_overview(&self.page).await else {
                 return Some(ToolOutcome::Failed("the page is not available right now; try again later".to_owned()));
             };
             let document = status::to_value(&self.context.service, &overview);

@@ -56,7 +56,7 @@ pub(super) fn check_access(
         access_tokens: cookie::access_tokens(&call.headers, cookie::is_https(context)),
         feed_token: token,
     };
-    let entry = context.service.authorize(slug, address, &credentials);
+    let entry = context.service.page_access.authorize(slug, address, &credentials);
     if !matches!(&entry, Ok(AccessDecision::Granted(page)) if !page.is_protected()) {
         call.no_store.set();
     }
@@ -75,7 +75,7 @@ pub(super) fn requested_page<'a>(
     call: &'a RoutedRequest<()>,
 ) -> Result<(&'a str, PageAddress), ApiError> {
     let slug = call.path_param("slug")?;
-    let own = host(&call.headers).map(|host| context.service.slug_of_host(host)).transpose()?.flatten();
+    let own = host(&call.headers).map(|host| context.service.hosts.slug_of_host(host)).transpose()?.flatten();
     Ok((slug, if own.as_deref() == Some(slug) { PageAddress::OwnHost } else { PageAddress::BasePath }))
 }
 
@@ -89,7 +89,7 @@ pub(in crate::http) fn inner_path(
     path: &str,
 ) -> Result<Option<String>, ApiError> {
     let Some(host) = host(headers) else { return Ok(None) };
-    match context.service.host_owner(host)? {
+    match context.service.hosts.owner(host)? {
         HostOwner::Unknown if !path.starts_with(PING_PREFIX) => Err(ApiError::MisdirectedRequest),
         HostOwner::Unknown | HostOwner::Base => Ok(None),
         HostOwner::Page(_) if path.starts_with(SHARED) => Ok(None),

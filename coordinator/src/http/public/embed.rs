@@ -49,8 +49,8 @@ async fn frame(context: Arc<HttpContext>, call: RoutedRequest<()>) -> HandlerRes
     };
     let (service, admitted) = (context.service.clone(), page.clone());
     let draw = move || async move {
-        let board = service.page_view(&admitted, Some(TimeRange::Quarter)).await?;
-        let address = service.page_url(admitted.page());
+        let board = service.public_pages.view(&admitted, Some(TimeRange::Quarter)).await?;
+        let address = service.pages.url(admitted.page());
         run_blocking(move || render(&EmbedPage::new(&board, admitted.path_prefix(), &address, theme))).await
     };
     let drawn = context.page_cache.get_or_render(&page, DocumentKind::Embed(theme.name()), HTML, draw).await?;

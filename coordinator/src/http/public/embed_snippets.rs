@@ -33,10 +33,10 @@ async fn show(context: Arc<HttpContext>, call: RoutedRequest<()>) -> HandlerResu
     let page = authorize_or_login(&context, &call)?;
     let (service, admitted) = (context.service.clone(), page.clone());
     let draw = move || async move {
-        let overview = service.public_overview(&admitted).await?;
+        let overview = service.public_pages.public_overview(&admitted).await?;
         let named = overview.monitors.into_iter().map(|listed| (listed.monitor.id, listed.monitor.name));
         let (monitors, now) = (named.collect::<Vec<_>>(), service.now());
-        let address = service.page_url(admitted.page());
+        let address = service.pages.url(admitted.page());
         let at = move || {
             render(&EmbedSnippetsPage::new((admitted.page(), admitted.path_prefix()), &address, &monitors, now))
         };

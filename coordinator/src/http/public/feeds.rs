@@ -69,9 +69,11 @@ async fn v2_document(
     let page = authorize_feed(&context, &call)?;
     let (service, admitted) = (context.service.clone(), page.clone());
     let draw = move || async move {
-        let (board, notices) =
-            (service.page_view(&admitted, Some(TimeRange::Quarter)).await?, service.recent_incidents(&admitted).await?);
-        let address = service.page_url(admitted.page());
+        let (board, notices) = (
+            service.public_pages.view(&admitted, Some(TimeRange::Quarter)).await?,
+            service.public_pages.recent_incidents(&admitted).await?,
+        );
+        let address = service.pages.url(admitted.page());
         run_blocking(move || {
             statuspage_api::write(sheet, FeedSite { page: &board.page, url: &address }, &board, &notices)
         })
@@ -95,9 +97,9 @@ async fn calendar(context: Arc<HttpContext>, call: RoutedRequest<()>) -> Handler
     let page = authorize_feed(&context, &call)?;
     let (service, admitted) = (context.service.clone(), page.clone());
     let draw = move || async move {
-        let windows = service.calendar_windows(&admitted).await?;
-        let deleted = service.cancelled_windows(&admitted).await?;
-        let address = service.page_url(admitted.page());
+        let windows = service.public_pages.calendar_windows(&admitted).await?;
+        let deleted = service.public_pages.cancelled_windows(&admitted).await?;
+        let address = service.pages.url(admitted.page());
         let drawn = move || {
             Ok::<_, Infallible>(calendar::write(FeedSite { page: admitted.page(), url: &address }, &windows, &deleted))
         };
@@ -134,12 +136,12 @@ const RSS: FeedFormat =
 async fn feed(context: Arc<HttpContext>, call: RoutedRequest<()>, kind: FeedFormat) -> HandlerResult {
     let page = authorize_feed(&context, &call)?;
     let (service, admitted) = (context.service.clone(), page.clone());
-    let by_token = feed_token(&call).and_then(|_| service.feed_base_url(page.page()));
+    let by_token = feed_token(&call).and_then(|_| service.page_access.feed_base_url(page.page()));
     let [plain, tokened] = kind.names;
     let name = if by_token.is_some() { tokened } else { plain };
     let draw = move || async move {
-        let mut notices = service.recent_incidents(&admitted).await?;
-        let address = service.page_url(admitted.page());
+        let mut notices = service.public_pages.recent_incidents(&admitted).await?;
+        let address = service.pages.url(admitted.page());
         let own = format!("{}{}", by_token.as_ref().unwrap_or(&address), kind.path);
         run_blocking(move || {
             notices.sort_by_key(|notice| (Reverse(notice.incident.last_change()), Reverse(notice.incident.id)));

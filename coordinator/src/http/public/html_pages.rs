@@ -40,7 +40,7 @@ pub(super) async fn status(context: Arc<HttpContext>, call: RoutedRequest<()>) -
     let page = authorize_feed(&context, &call)?;
     let (service, authorized) = (context.service.clone(), page.clone());
     let render = move || async move {
-        let overview = service.public_overview(&authorized).await?;
+        let overview = service.public_pages.public_overview(&authorized).await?;
         Ok(status::to_value(&service, &overview).to_string().into_bytes())
     };
     let written = context.page_cache.get_or_render(&page, DocumentKind::Status, "application/json", render).await?;
@@ -50,7 +50,7 @@ pub(super) async fn status(context: Arc<HttpContext>, call: RoutedRequest<()>) -
 /// `GET /p/{slug}/history`
 pub(super) async fn history(context: Arc<HttpContext>, call: RoutedRequest<()>) -> HandlerResult {
     let page = authorize_or_login(&context, &call)?;
-    let (year, month) = context.service.this_month(&page);
+    let (year, month) = context.service.public_pages.this_month(&page);
     // Not indexed, since the current month depends on the date.
     serve(&context, &call.headers, &page, &DocumentKind::Month(year, month)).await
 }
@@ -58,7 +58,7 @@ pub(super) async fn history(context: Arc<HttpContext>, call: RoutedRequest<()>) 
 /// `GET /p/{slug}/history/{month}`
 pub(super) async fn month(context: Arc<HttpContext>, call: RoutedRequest<()>) -> HandlerResult {
     let page = authorize_or_login(&context, &call)?;
-    let (first, last) = context.service.months(&page).await?;
+    let (first, last) = context.service.public_pages.months(&page).await?;
     let requested = year_and_month(call.path_param("month")?).filter(|month| (first..=last).contains(month));
     serve_or_not_found(&context, call, &page, requested.map(|(year, month)| DocumentKind::Month(year, month))).await
 }

@@ -40,7 +40,7 @@ pub(super) async fn password(context: Arc<HttpContext>, mut call: RoutedRequest<
         Ok(tried) => tried,
         Err(seconds) => return Ok(too_many(&at, seconds)),
     };
-    match context.service.try_password(&at.slug, fields.raw("password")).await {
+    match context.service.page_access.try_password(&at.slug, fields.raw("password")).await {
         Ok(Some(pass)) => {
             context.login_throttle.refund(tried);
             Ok(grant_access(&at, &pass, to))
@@ -84,7 +84,7 @@ pub(super) async fn send_link(context: Arc<HttpContext>, mut call: RoutedRequest
         client_ip: place,
         redirect_to: to.to_owned(),
     };
-    match context.service.request_sign_in(&at.slug, &asking).await {
+    match context.service.page_access.request_sign_in(&at.slug, &asking).await {
         Ok(()) => {
             let reply = page(&AccessPage::email_sent(&at.place));
             let kept = cookie::browser_cookie(browser, LINK_LIFE / SECOND, at.is_https);
@@ -109,7 +109,7 @@ pub(super) async fn show_link(context: Arc<HttpContext>, call: RoutedRequest<()>
         AccessDecision::SignInRequired => {}
     }
     let (token, browser) = (token_in_query(&call.query), cookie::browser(&call.headers, at.is_https));
-    Ok(match context.service.link_validity(&at.slug, &token, browser.as_ref())? {
+    Ok(match context.service.page_access.link_validity(&at.slug, &token, browser.as_ref())? {
         LinkValidity::Valid => page(&AccessPage::button(&at.place, &token)),
         LinkValidity::OtherBrowser => login_required(&AccessPage::other_browser(&at.place)),
         LinkValidity::Invalid => login_required(&AccessPage::invalid_link(&at.place)),
@@ -127,7 +127,7 @@ pub(super) async fn follow_link(context: Arc<HttpContext>, mut call: RoutedReque
         AccessDecision::SignInRequired => {}
     }
     let browser = cookie::browser(&call.headers, at.is_https);
-    match context.service.sign_in_by_link(&at.slug, fields.raw("t"), browser.as_ref()).await? {
+    match context.service.page_access.sign_in_by_link(&at.slug, fields.raw("t"), browser.as_ref()).await? {
         Ok(arrived) => Ok(grant_access(&at, &arrived.token, safe_path(&arrived.redirect_to))),
         Err(LinkValidity::OtherBrowser) => Ok(login_required(&AccessPage::other_browser(&at.place))),
         Err(LinkValidity::Invalid | LinkValidity::Valid) => Ok(login_required(&AccessPage::invalid_link(&at.place))),
@@ -139,7 +139,7 @@ pub(super) async fn sign_out(context: Arc<HttpContext>, call: RoutedRequest<()>)
     call.no_store.set();
     check_button_origin(&call.headers, context.service.base_url())?;
     let at = LoginContext::of(&context, &call)?;
-    let name = context.service.token_cookie_of(&at.slug).map_err(|error| match error {
+    let name = context.service.page_access.token_cookie_of(&at.slug).map_err(|error| match error {
         ServiceError::NotFound => ApiError::PageNotFound,
         other => other.into(),
     })?;

@@ -76,11 +76,11 @@ impl LoginContext {
         Ok(Self {
             slug: slug.to_owned(),
             place: AccessContext {
-                root: service.path_prefix_of(slug, address),
-                base: service.shared_prefix(address).to_owned(),
-                messages: messages::messages(service.page_language(slug)?),
+                root: service.hosts.path_prefix_of(slug, address),
+                base: service.hosts.shared_prefix(address).to_owned(),
+                messages: messages::messages(service.page_access.page_language(slug)?),
             },
-            address: service.page_url_at(slug, address, host),
+            address: service.hosts.page_url_at(slug, address, host),
             is_https: cookie::is_https(context),
             throttle_key: u128::from(FixedState::default().hash_one(slug)),
         })

@@ -16,7 +16,7 @@ use crate::http::route::{HttpRoute, public_route};
 use crate::http::routed_request::RoutedRequest;
 use crate::page_cache::{DocumentKind, monitor_detail, run_blocking};
 use crate::service::authorize::AuthorizedPage;
-use crate::service::{Service, ServiceError, ServiceResult};
+use crate::service::{ServiceError, ServiceResult, Services};
 use crate::views::feeds::FeedSite;
 use crate::views::markdown_page;
 
@@ -47,14 +47,14 @@ async fn page(context: Arc<HttpContext>, call: RoutedRequest<()>) -> HandlerResu
 /// `GET /p/{slug}/history.md`
 async fn history(context: Arc<HttpContext>, call: RoutedRequest<()>) -> HandlerResult {
     let page = authorize(&context, &call)?;
-    let (year, month) = context.service.this_month(&page);
+    let (year, month) = context.service.public_pages.this_month(&page);
     markdown_response(&context, &call.headers, &page, DocumentKind::Month(year, month)).await
 }
 
 /// `GET /p/{slug}/history/{month}.md`
 async fn month(context: Arc<HttpContext>, call: RoutedRequest<()>) -> HandlerResult {
     let page = authorize(&context, &call)?;
-    let (first, last) = context.service.months(&page).await?;
+    let (first, last) = context.service.public_pages.months(&page).await?;
     let requested = year_and_month(call.path_param("month")?).filter(|month| (first..=last).contains(month));
     let (year, month) = requested.ok_or(ApiError::PageNotFound)?;
     markdown_response(&context, &call.headers, &page, DocumentKind::Month(year, month)).await
@@ -100,20 +100,20 @@ pub(super) async fn markdown_response(
     Ok(vary_on_accept(page, document(page, &rendered, headers)))
 }
 
-async fn render(service: &Service, page: &AuthorizedPage, kind: DocumentKind) -> ServiceResult<String> {
-    let address = service.page_url(page.page());
+async fn render(service: &Services, page: &AuthorizedPage, kind: DocumentKind) -> ServiceResult<String> {
+    let address = service.pages.url(page.page());
     let (own, now) = (page.page().clone(), service.now());
     match kind {
         DocumentKind::Month(year, month) => {
-            let notices = service.incidents_in_month(page, year, month).await?;
+            let notices = service.public_pages.incidents_in_month(page, year, month).await?;
             Ok(markdown_page::history_page(FeedSite { page: &own, url: &address }, (year, month), &notices, now))
         }
         DocumentKind::Incident(id) => {
-            let notice = service.incident_view(page, id).await?;
+            let notice = service.public_pages.incident(page, id).await?;
             Ok(markdown_page::incident_page(FeedSite { page: &own, url: &address }, &notice, now))
         }
         DocumentKind::Monitor(id, range) => {
-            let detail = service.monitor_detail(page, id, range).await?;
+            let detail = service.public_pages.monitor_detail(page, id, range).await?;
             let view = monitor_detail(&detail, page.path_prefix());
             Ok(markdown_page::monitor_page(FeedSite { page: &own, url: &address }, &view))
         }
@@ -125,7 +125,7 @@ async fn render(service: &Service, page: &AuthorizedPage, kind: DocumentKind) ->
         | DocumentKind::StatusFeed(_)
         | DocumentKind::Embed(_)
         | DocumentKind::Markdown(_) => {
-            let page_view = service.page_view(page, Some(TimeRange::Quarter)).await?;
+            let page_view = service.public_pages.view(page, Some(TimeRange::Quarter)).await?;
             let make = move || {
                 Ok::<_, Infallible>(markdown_page::status_page(FeedSite { page: &own, url: &address }, &page_view))
             };

@@ -20,7 +20,7 @@ pub(in crate::http) fn not_found_for_people(
     match refused {
         ApiError::PageNotFound | ApiError::NoRoute | ApiError::NotFoundWithHint(_) if accepts_html(headers) => {
             let address = if is_own_host { PageAddress::OwnHost } else { PageAddress::BasePath };
-            let page = AccessPage::not_found(context.service.shared_prefix(address));
+            let page = AccessPage::not_found(context.service.hosts.shared_prefix(address));
             ApiError::NotFound(Box::new(access_page(page.html())))
         }
         other => other,

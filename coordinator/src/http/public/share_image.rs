@@ -38,7 +38,7 @@ async fn picture(context: Arc<HttpContext>, call: RoutedRequest<()>) -> HandlerR
     }
     let (service, admitted) = (context.service.clone(), page.clone());
     let draw = move || async move {
-        let board = service.page_view(&admitted, Some(TimeRange::Quarter)).await?;
+        let board = service.public_pages.view(&admitted, Some(TimeRange::Quarter)).await?;
         let _turn = DRAWING.acquire().await.map_err(|error| ServiceError::Internal(error.to_string()))?;
         run_blocking(move || render_png(&PreviewContent::of(&board))).await
     };

@@ -24,7 +24,7 @@ use crate::views::subscription_forms::{MonitorChoice, SubscriptionInput, Subscri
 /// `GET /p/{slug}/subscribe`
 pub(in crate::http) async fn show_form(context: Arc<HttpContext>, call: RoutedRequest<()>) -> HandlerResult {
     let at = authorized_page(&context, &call)?;
-    let choice = MonitorChoice::of(&context.service.monitor_choices(&at.page).await?, None);
+    let choice = MonitorChoice::of(&context.service.subscribers.monitor_choices(&at.page).await?, None);
     at.respond(
         &context,
         SubscriptionStep::Subscribe { form: SubscriptionInput::default(), choice, programs: at.feed_url(&context) },
@@ -45,8 +45,8 @@ pub(in crate::http) async fn submit(context: Arc<HttpContext>, mut call: RoutedR
     let (email, url) = (fields.one("email"), fields.one("url"));
     let ask = SubscriptionRequest { email: email.clone(), url: url.clone(), monitors: fields.monitors() };
     let subscribed = match visitor_key(&call) {
-        Some(place) => context.service.subscribe_from_ip(place, &at.page, &ask).await,
-        None => context.service.subscribe(&at.page, &ask).await,
+        Some(place) => context.service.subscribers.subscribe_from_ip(place, &at.page, &ask).await,
+        None => context.service.subscribers.subscribe(&at.page, &ask).await,
     };
     match subscribed {
         Ok(SubscribeResponse::MailSent) => at.respond(&context, SubscriptionStep::MailSent),
@@ -57,7 +57,7 @@ pub(in crate::http) async fn submit(context: Arc<HttpContext>, mut call: RoutedR
             ServiceError::PageConfirmationLimit { seconds } | ServiceError::AccountConfirmationLimit { seconds, .. },
         ) => too_many(seconds),
         Err(ServiceError::Invalid(faults)) => {
-            let choices = context.service.monitor_choices(&at.page).await?;
+            let choices = context.service.subscribers.monitor_choices(&at.page).await?;
             let choice = MonitorChoice::of(&choices, ask.monitors.as_deref());
             let form = SubscriptionInput { email, url, errors: faults };
             let step = SubscriptionStep::Subscribe { form, choice, programs: at.feed_url(&context) };
@@ -79,7 +79,7 @@ pub(in crate::http) async fn confirm(context: Arc<HttpContext>, mut call: Routed
     let at = authorized_page(&context, &call)?;
     let fields = FormFields::read(&mut call).await?;
     let link = fields.one("t").unwrap_or_else(|| token_in_query(&call.query));
-    match context.service.confirm(&at.page, &link, fields.monitors().as_deref()).await {
+    match context.service.subscribers.confirm(&at.page, &link, fields.monitors().as_deref()).await {
         Ok(_) => at.respond(&context, SubscriptionStep::Confirmed { link }),
         Err(ServiceError::NotFound) => at.invalid_link(&context),
         Err(ServiceError::Invalid(faults)) => {
@@ -104,7 +104,7 @@ pub(in crate::http) async fn unsubscribe(context: Arc<HttpContext>, mut call: Ro
         link = FormFields::read(&mut call).await?.one("t").unwrap_or_default();
     }
     let at = page_of_link(&context, &call, &link)?;
-    match context.service.unsubscribe(&link).await {
+    match context.service.subscribers.unsubscribe(&link).await {
         Ok(()) => at.respond(&context, SubscriptionStep::Unsubscribed),
         Err(ServiceError::NotFound) => at.invalid_link(&context),
         Err(error) => Err(error.into()),
@@ -126,7 +126,7 @@ impl FormContext {
 
     /// Returns the feed address of a protected page, for programs that keep no cookies.
     fn feed_url(&self, context: &HttpContext) -> Option<String> {
-        context.service.feed_base_url(&self.page)
+        context.service.page_access.feed_base_url(&self.page)
     }
 
     fn invalid_link(&self, context: &HttpContext) -> HandlerResult {
@@ -141,7 +141,7 @@ fn authorized_page(context: &HttpContext, call: &RoutedRequest<()>) -> Result<Fo
 
 /// Returns the page for an unsubscribe link. A valid link works even if the page is hidden by now.
 fn page_of_link(context: &HttpContext, call: &RoutedRequest<()>, link: &str) -> Result<FormContext, ApiError> {
-    let Some(page) = context.service.page_of_link(link)? else { return authorized_page(context, call) };
+    let Some(page) = context.service.subscribers.page_of_link(link)? else { return authorized_page(context, call) };
     let root = path_prefix(context, call, &page)?;
     Ok(FormContext { page, root })
 }
@@ -149,8 +149,8 @@ fn page_of_link(context: &HttpContext, call: &RoutedRequest<()>, link: &str) -> 
 /// Returns the prefix of the page's paths at the requested host, for visitors with a valid link.
 fn path_prefix(context: &HttpContext, call: &RoutedRequest<()>, page: &Page) -> Result<String, ServiceError> {
     let host = call.headers.get(HOST).and_then(|host| host.to_str().ok());
-    let is_own = host.map(|host| context.service.slug_of_host(host)).transpose()?.flatten().is_some();
-    Ok(if is_own { String::new() } else { format!("{}/p/{}", context.service.base_path(), page.slug) })
+    let is_own = host.map(|host| context.service.hosts.slug_of_host(host)).transpose()?.flatten().is_some();
+    Ok(if is_own { String::new() } else { format!("{}/p/{}", context.service.hosts.base_path(), page.slug) })
 }
 
 /// Serves the form to confirm a subscription or change its monitors.
@@ -160,13 +160,13 @@ async fn confirmation_form(
     link: String,
     faults: ValidationErrors,
 ) -> HandlerResult {
-    let subscriber = match context.service.subscription(&at.page, &link) {
+    let subscriber = match context.service.subscribers.subscription(&at.page, &link) {
         Ok(subscriber) => subscriber,
         Err(ServiceError::NotFound) => return at.invalid_link(context),
         Err(error) => return Err(error.into()),
     };
     let ids: Option<Vec<String>> = subscriber.monitors.map(|ids| ids.iter().map(ToString::to_string).collect());
-    let choice = MonitorChoice::of(&context.service.monitor_choices(&at.page).await?, ids.as_deref());
+    let choice = MonitorChoice::of(&context.service.subscribers.monitor_choices(&at.page).await?, ids.as_deref());
     let address = match subscriber.contact {
         Contact::Email(address) => address,
         Contact::Webhook { url, .. } => url,

@@ -48,7 +48,7 @@ pub(super) fn rows() -> Vec<(&'static str, Vec<(Method, HttpRoute)>)> {
 
 /// `GET /robots.txt`: a crawler's ping would hide a lost job, and an event stream never ends.
 async fn robots(context: Arc<HttpContext>, _call: RoutedRequest<()>) -> HandlerResult {
-    let base = context.service.base_path();
+    let base = context.service.hosts.base_path();
     let closed = ["/api/", "/ping/", "/p/*/events"].map(|path| format!("Disallow: {base}{path}\n"));
     Ok(text(format!("User-agent: *\n{}", closed.concat())).with(CACHE_CONTROL, FRESH))
 }
@@ -58,7 +58,7 @@ async fn page_robots(context: Arc<HttpContext>, call: RoutedRequest<()>) -> Hand
     let page = authorize(&context, &call)?;
     let mut rules = format!("User-agent: *\nDisallow: {}/events\n", page.path_prefix());
     if is_indexable(&page) {
-        rules += &format!("\nSitemap: {}/sitemap.xml\n", context.service.page_url(page.page()));
+        rules += &format!("\nSitemap: {}/sitemap.xml\n", context.service.pages.url(page.page()));
     }
     Ok(with_cache_lifetime(&page, text(rules), FRESH))
 }
@@ -71,9 +71,9 @@ async fn page_sitemap(context: Arc<HttpContext>, call: RoutedRequest<()>) -> Han
     }
     let (service, admitted) = (context.service.clone(), page.clone());
     let draw = move || async move {
-        let board = service.page_view(&admitted, Some(TimeRange::Quarter)).await?;
-        let notices = service.recent_incidents(&admitted).await?;
-        let address = service.page_url(admitted.page());
+        let board = service.public_pages.view(&admitted, Some(TimeRange::Quarter)).await?;
+        let notices = service.public_pages.recent_incidents(&admitted).await?;
+        let address = service.pages.url(admitted.page());
         run_blocking(move || sitemap::write(FeedSite { page: &board.page, url: &address }, &board, &notices)).await
     };
     let drawn =
@@ -101,7 +101,7 @@ async fn page_icon(context: Arc<HttpContext>, call: RoutedRequest<()>) -> Handle
 }
 
 fn default_icon(context: &HttpContext, address: PageAddress) -> String {
-    format!("{}/assets/{}", context.service.shared_prefix(address), assets::icon())
+    format!("{}/assets/{}", context.service.hosts.shared_prefix(address), assets::icon())
 }
 
 fn redirect_to(path: &str) -> HttpResponse {
@@ -124,7 +124,7 @@ async fn catalog(context: Arc<HttpContext>, _call: RoutedRequest<()>) -> Handler
 /// `GET /p/{slug}/.well-known/api-catalog`
 async fn page_catalog(context: Arc<HttpContext>, call: RoutedRequest<()>) -> HandlerResult {
     let page = authorize(&context, &call)?;
-    let address = context.service.page_url(page.page());
+    let address = context.service.pages.url(page.page());
     let at = |path: &str, media: &str| json!([{ "href": format!("{address}{path}"), "type": media }]);
     let links = json!([{
         "anchor": address,

@@ -35,7 +35,7 @@ pub(super) fn plain_response<B>(
         return Ok(None);
     }
     let host = request.headers().get(HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
-    let Some(base) = context.service.https_origin(host)? else { return Err(ApiError::MisdirectedRequest) };
+    let Some(base) = context.service.hosts.https_origin(host)? else { return Err(ApiError::MisdirectedRequest) };
     let target = request.uri().path_and_query().map(|target| target.as_str());
     let target = target.filter(|target| target.starts_with('/')).unwrap_or("/");
     Ok(Some(HttpResponse::empty(StatusCode::PERMANENT_REDIRECT).with_location(&format!("{base}{target}"))))

@@ -20,7 +20,7 @@ use crate::http::document_response::html_response;
 use crate::http::response::{HttpResponse, etag_list_contains};
 use crate::http::routed_request::RoutedRequest;
 use crate::page_cache::{CompressedDocument, DocumentKind, PageCache};
-use crate::service::Service;
+use crate::service::Services;
 use crate::service::authorize::{AuthorizedPage, PageAddress};
 
 /// Indexed requests at most; one more clears the index.
@@ -57,7 +57,7 @@ pub(in crate::http) enum FastPathLookup {
 /// Index of answered requests.
 #[derive(Debug)]
 pub(in crate::http) struct ResponseIndex {
-    service: Service,
+    service: Arc<Services>,
     page_cache: PageCache,
     state: RwLock<IndexState>,
     /// Bytes of the cached response heads.
@@ -178,7 +178,7 @@ impl IndexedResponse {
 
 impl ResponseIndex {
     /// Creates an empty index of documents in that cache.
-    pub(in crate::http) fn new(service: Service, page_cache: PageCache) -> Self {
+    pub(in crate::http) fn new(service: Arc<Services>, page_cache: PageCache) -> Self {
         Self { service, page_cache, state: RwLock::default(), head_bytes: Arc::default() }
     }
 
@@ -229,15 +229,15 @@ impl ResponseIndex {
             return;
         }
         let Some(host) = host(&call.headers) else { return };
-        let own = self.service.slug_of_host(host).ok().flatten();
+        let own = self.service.hosts.slug_of_host(host).ok().flatten();
         let is_own = own.as_ref() == Some(slug);
         // Made-up hosts must not fill the memory.
-        let is_known = is_own || (own.is_none() && self.service.is_base_host(host));
+        let is_known = is_own || (own.is_none() && self.service.hosts.is_base_host(host));
         if is_own != (address == PageAddress::OwnHost) || !is_known {
             return;
         }
         // Access is checked again: the earlier check may predate the edit.
-        let Ok(page) = self.service.authorize_anonymous(slug, address) else { return };
+        let Ok(page) = self.service.page_access.authorize_anonymous(slug, address) else { return };
         if page.is_protected() {
             return;
         }

@@ -16,7 +16,7 @@ async fn a_key_learns_what_the_plan_allows_and_how_much_is_used() {
     }
     let me = client.get("/api/v1/me").await.body;
     assert!(me["key"]["id"].is_string() && me["key"]["pageId"].is_null(), "{me}");
-    let limits = *client.world.service.limits();
+    let limits = *client.world.service.accounts.limits();
     let pages = client.get("/api/v1/pages").await.body["pages"].as_array().unwrap().len();
     let expected = json!({
         "name": "pro",
@@ -30,7 +30,7 @@ async fn a_key_learns_what_the_plan_allows_and_how_much_is_used() {
         "features": { "email": true, "webhooks": true, "regions": true, "components": true },
     });
     assert_eq!(me["plan"], expected);
-    client.world.service.set_plan(client.world.owner.id, Plan::Free).await.unwrap();
+    client.world.service.accounts.set_plan(client.world.owner.id, Plan::Free).await.unwrap();
     let free = client.get("/api/v1/me").await.body["plan"].clone();
     assert_eq!((&free["name"], &free["componentIntervalSeconds"]), (&json!("free"), &Value::Null));
     assert_eq!(free["monitors"]["limit"], limits.monitors(Plan::Free));

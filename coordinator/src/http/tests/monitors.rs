@@ -272,7 +272,7 @@ async fn an_unreadable_domain_is_reported_on_saving_and_in_the_last_check() {
 async fn a_full_plan_answers_422_after_the_body_is_found_good() {
     let client = TestClient::new().await;
     let free = parallax_core::plan::Plan::Free;
-    client.world.service.set_plan(client.world.owner.id, free).await.unwrap();
+    client.world.service.accounts.set_plan(client.world.owner.id, free).await.unwrap();
     for _ in 0..2 {
         client.create_monitor(json!({ "url": "a.example" })).await;
     }

@@ -166,7 +166,7 @@ async fn a_sixth_test_in_a_minute_waits_for_the_next() {
 async fn the_free_plan_has_mail_only_and_reports_so() {
     let client = TestClient::new().await;
     let plan = parallax_core::plan::Plan::Free;
-    client.world.service.set_plan(client.world.owner.id, plan).await.unwrap();
+    client.world.service.accounts.set_plan(client.world.owner.id, plan).await.unwrap();
     for kind in ["webhook", "slack", "discord", "teams"] {
         let body = json!({ "type": kind, "name": "x", "url": "https://hooks.example.com/x" });
         let refused = client.call(&client.write_key, "POST", &client.shop_path("/destinations"), body).await;
@@ -187,7 +187,7 @@ async fn a_smaller_plan_switches_off_what_it_does_not_have_and_a_larger_one_swit
     let vendor = client.create_monitor(vendor).await;
     assert_eq!((&vendor["paused"], &vendor["pausedBy"]), (&json!(false), &Value::Null));
     let owner = client.world.owner.id;
-    let put_on = async |plan| client.world.service.set_plan(owner, plan).await.unwrap();
+    let put_on = async |plan| client.world.service.accounts.set_plan(owner, plan).await.unwrap();
     let mails = || client.world.sent_of_no_page("plan.changed").len();
     client.world.clock.set(client.world.service.now() + 1000);
     put_on(Plan::Free).await;

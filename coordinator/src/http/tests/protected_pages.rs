@@ -265,9 +265,9 @@ async fn a_form_of_another_site_opens_nothing() {
 async fn a_token_opens_what_programs_read_and_nothing_else() {
     let client = TestClient::new().await;
     client.create_monitor(json!({ "url": "a.example", "name": CANARY })).await;
-    assert_eq!(client.world.service.feed_token(&client.world.shop), None, "a public page needs none");
+    assert_eq!(client.world.service.page_access.feed_token(&client.world.shop), None, "a public page needs none");
     let page = client.locked("one").await;
-    let token = client.world.service.feed_token(&page).unwrap();
+    let token = client.world.service.page_access.feed_token(&page).unwrap();
     let at = |rest: &str| format!("/p/shop/t/{token}{rest}");
     let seen = client.seen_with(&at("/status.json"), None).await;
     assert!(seen.status == 200 && seen.text.contains(CANARY) && is_sealed(&seen), "{seen:?}");

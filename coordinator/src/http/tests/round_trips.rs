@@ -305,7 +305,7 @@ async fn a_pause_by_the_plan_is_no_pause_of_the_owner() {
     let vendor = json!({ "type": "component", "name": "Vendor", "vendorUrl": "https://status.example.org" });
     let vendor = client.create_monitor(vendor).await;
     let path = client.shop_path(&format!("/monitors/{}", vendor["id"].as_str().unwrap()));
-    let put_on = async |plan| client.world.service.set_plan(client.world.owner.id, plan).await.unwrap();
+    let put_on = async |plan| client.world.service.accounts.set_plan(client.world.owner.id, plan).await.unwrap();
     let send = async |body: Value| {
         let sent = client.call(&client.write_key, "PATCH", &path, body).await;
         let monitor = &sent.body["monitor"];

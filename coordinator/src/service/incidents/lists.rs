@@ -7,7 +7,8 @@ use parallax_core::page::Page;
 use parallax_core::time::Timestamp;
 use parallax_core::validation::ValidationErrors;
 
-use crate::service::{Service, ServiceResult};
+use super::IncidentService;
+use crate::service::ServiceResult;
 use crate::storage::{StoreRead, VersionedValue};
 
 /// Incidents read per query: each may be as long as [`MAX_OPEN_BYTES`].
@@ -93,7 +94,7 @@ fn for_each_incident(
     Ok(())
 }
 
-impl Service {
+impl IncidentService {
     /// Refuses a change that would make a page's open incidents and windows longer than its documents may be. A
     /// change that shortens or ends one is always allowed.
     pub(super) async fn check_text_size(
@@ -110,6 +111,7 @@ impl Service {
         let mut others = 0;
         if after.is_open() {
             others = self
+                .context
                 .store()
                 .read(move |store| {
                     let mut sum = 0;

@@ -9,7 +9,8 @@ use parallax_core::incident::{Incident, IncidentChange, IncidentEvent, IncidentK
 use parallax_core::monitor::Monitor;
 use parallax_core::page::Page;
 
-use crate::service::{Service, ServiceResult};
+use super::MonitorService;
+use crate::service::ServiceResult;
 use crate::storage::{Batch, Expect, Presence, StoreRead, VersionedValue};
 
 /// A person's change of a monitor.
@@ -30,7 +31,7 @@ struct PageIncidents {
     monitors: BTreeMap<MonitorId, Monitor>,
 }
 
-impl Service {
+impl MonitorService {
     /// Adds the effects on incidents to the batch. When the last monitor that is down leaves an incident, it is
     /// resolved; subscribers are notified of that if `notify` is true.
     pub(super) async fn apply_to_incidents(
@@ -42,10 +43,10 @@ impl Service {
         batch: &mut Batch,
     ) -> ServiceResult<()> {
         let id = page.id;
-        let found = self.store().read(move |store| read_incidents(store, id)).await?;
+        let found = self.context.store().read(move |store| read_incidents(store, id)).await?;
         for VersionedValue { revision, value: incident } in &found.incidents {
-            let update = UpdateId::new(self.now(), rand::random());
-            let Some((changed, news)) = found.after(incident, page, (monitor, act), update, self.now()) else {
+            let update = UpdateId::new(self.context.now(), rand::random());
+            let Some((changed, news)) = found.after(incident, page, (monitor, act), update, self.context.now()) else {
                 continue;
             };
             let is_over = news == IncidentChange::Resolved;
@@ -53,7 +54,7 @@ impl Service {
             batch.expect(Expect::Incident(incident.id, Presence::At(*revision))).write(changed);
             let update = is_said.then_some(update);
             let told = IncidentEvent { incident: incident.id, change: news, update, notify: notify && is_over };
-            batch.event(self.incident_event(id, told));
+            batch.event(self.context.incident_event(id, told));
         }
         Ok(())
     }

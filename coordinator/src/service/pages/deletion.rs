@@ -1,13 +1,15 @@
 //! Deletion of pages: invisible after one batch; the contents of large pages are then deleted in slices.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use parallax_core::event::EditKind;
 use parallax_core::id::PageId;
 use parallax_core::page::NO_ACCOUNT;
 
+use super::PageService;
 use crate::service::idempotency::{IdempotentRequest, RequestOutcome};
-use crate::service::{Caller, Service, ServiceResult};
+use crate::service::{Caller, ServiceResult};
 use crate::storage::{self, Batch, Expect, Op, Presence, StoreError, StoreRead};
 
 /// Monitors deleted per batch.
@@ -27,28 +29,29 @@ struct DeletionSlice {
     is_last: bool,
 }
 
-impl Service {
+impl PageService {
     /// Deletes a page with its monitors and the keys that are bound to it. One batch makes all of it inaccessible. A
     /// page with more contents than a batch takes is marked as deleted, and its contents are deleted in slices by
-    /// [`Self::run_page_cleanup`], even after a crash; the store deletes the monitors' history in slices of its own.
+    /// [`Self::run_cleanup`], even after a crash; the store deletes the monitors' history in slices of its own.
     ///
     /// # Errors
     /// [`ServiceError::ReadOnly`](crate::service::ServiceError::ReadOnly), [`ServiceError::KeyBoundToPage`](crate::service::ServiceError::KeyBoundToPage) for a
     /// key that is bound to a page, [`ServiceError::NotFound`](crate::service::ServiceError::NotFound).
-    pub async fn delete_page(
+    pub async fn delete(
         &self,
         caller: &Caller,
         id: PageId,
         once: &IdempotentRequest<'_, ()>,
     ) -> ServiceResult<RequestOutcome<()>> {
-        self.require_page_admin(caller)?;
-        if let Some(answer) = self.replayed_answer(once)? {
+        self.require_admin(caller)?;
+        if let Some(answer) = self.context.replayed_answer(once)? {
             return Ok(RequestOutcome::Replayed(answer));
         }
-        let _making = self.0.create_lock.lock().await;
+        let _making = self.context.create_lock.lock().await;
         let (done, keys) = self
+            .context
             .commit_change(id.to_u128(), || async move {
-                let page = self.accessible_page(caller, id)?;
+                let page = self.context.accessible_page(caller, id)?;
                 let DeletionSlice { mut batch, is_last } = self.slice_of(id).await?;
                 if is_last {
                     batch.write(Op::DeletePage(id));
@@ -58,28 +61,28 @@ impl Service {
                 }
                 batch.ops.extend(self.reserve_released_host(&page.value));
                 batch.expect(Expect::Page(id, Presence::At(page.revision)));
-                batch.event(self.page_event(id, EditKind::Deleted));
+                batch.event(self.context.page_event(id, EditKind::Deleted));
                 let account = page.value.account;
-                let mut keys = self.store().read(move |store| store.keys_of(account)).await?;
+                let mut keys = self.context.store().read(move |store| store.keys_of(account)).await?;
                 keys.retain(|key| key.value.page == Some(id));
                 for key in &keys {
                     batch.write(Op::DeleteKey(key.value.id));
                 }
-                self.store_answer(once, &(), &mut batch)?;
+                self.context.store_answer(once, &(), &mut batch)?;
                 Ok(((RequestOutcome::Fresh(()), keys), Some(batch)))
             })
             .await?;
-        keys.iter().for_each(|key| self.evict_key(&key.value));
-        self.0.page_deleted.notify_one();
+        keys.iter().for_each(|key| self.keys.evict(&key.value));
+        self.page_deleted.notify_one();
         Ok(done)
     }
 
     /// Deletes the contents of deleted pages, as long as the coordinator runs; starts with those left by the last
     /// run.
-    pub async fn run_page_cleanup(self) {
+    pub async fn run_cleanup(self: Arc<Self>) {
         loop {
-            match self.clear_pages().await {
-                Ok(()) => self.0.page_deleted.notified().await,
+            match self.clear_deleted().await {
+                Ok(()) => self.page_deleted.notified().await,
                 Err(StoreError::Closed) => return,
                 Err(error) => {
                     error.log_retry("the contents of a deleted page can't be removed");
@@ -90,14 +93,14 @@ impl Service {
     }
 
     /// Deletes the contents of every deleted page.
-    pub(in crate::service) async fn clear_pages(&self) -> storage::Result<()> {
+    pub(in crate::service) async fn clear_deleted(&self) -> storage::Result<()> {
         while self.clear_slice().await? {}
         Ok(())
     }
 
     /// Deletes one slice of a deleted page; returns whether there was one.
     pub(in crate::service) async fn clear_slice(&self) -> storage::Result<bool> {
-        let pages = self.store().read(|store| store.pages_of(NO_ACCOUNT)).await?;
+        let pages = self.context.store().read(|store| store.pages_of(NO_ACCOUNT)).await?;
         let Some(page) = pages.first().map(|page| page.value.id) else { return Ok(false) };
         let DeletionSlice { mut batch, is_last } = self.slice_of(page).await?;
         if is_last {
@@ -105,17 +108,17 @@ impl Service {
             // lock.
             batch.write(Op::DeletePage(page)).expect(Expect::Page(page, Presence::Present));
         }
-        self.store().commit(batch).await?;
+        self.context.store().commit(batch).await?;
         Ok(true)
     }
 
     async fn slice_of(&self, page: PageId) -> storage::Result<DeletionSlice> {
-        let mut slice = self.store().read(move |store| read_slice(store, page)).await?;
+        let mut slice = self.context.store().read(move |store| read_slice(store, page)).await?;
         let monitors = slice.batch.ops.iter().filter_map(|op| match op {
             Op::DeleteMonitor(id) => Some(*id),
             _ => None,
         });
-        slice.batch.events = monitors.map(|id| self.monitor_event(page, id, EditKind::Deleted)).collect();
+        slice.batch.events = monitors.map(|id| self.context.monitor_event(page, id, EditKind::Deleted)).collect();
         Ok(slice)
     }
 }

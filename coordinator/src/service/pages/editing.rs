@@ -12,9 +12,10 @@ use parallax_core::patch::PatchField;
 use parallax_core::validation::Rule;
 use sha2::{Digest, Sha256};
 
+use super::PageService;
 use crate::service::authorize::AuthorizedPage;
 use crate::service::idempotency::{IdempotentRequest, RequestOutcome};
-use crate::service::{Caller, Service, ServiceError, ServiceResult, password};
+use crate::service::{Caller, ServiceError, ServiceResult, password};
 use crate::storage::{Batch, Expect, Op, Presence, VersionedValue};
 
 /// An edited page with the other records to write.
@@ -24,12 +25,12 @@ pub(super) struct EditedPage {
     pub(super) ops: Vec<Op>,
 }
 
-impl Service {
+impl PageService {
     /// Edits a page.
     ///
     /// # Errors
     /// [`ServiceError::ReadOnly`], [`ServiceError::NotFound`], [`ServiceError::Invalid`].
-    pub async fn edit_page(
+    pub async fn edit(
         &self,
         caller: &Caller,
         id: PageId,
@@ -37,17 +38,17 @@ impl Service {
         once: &IdempotentRequest<'_, Page>,
     ) -> ServiceResult<RequestOutcome<Page>> {
         caller.require_write()?;
-        self.edit(id, edit, once, &|| self.accessible_page(caller, id)).await
+        self.apply(id, edit, once, &|| self.context.accessible_page(caller, id)).await
     }
 
     /// Edits a page; called by the operator.
     ///
     /// # Errors
     /// [`ServiceError::NotFound`], [`ServiceError::Invalid`].
-    pub async fn set_page(&self, id: PageId, edit: &PageEdit) -> ServiceResult<Page> {
+    pub async fn edit_as_operator(&self, id: PageId, edit: &PageEdit) -> ServiceResult<Page> {
         let once = IdempotentRequest::new(None, &|_: &Page| Vec::new());
-        let found = || self.store().reader().page(id)?.ok_or(ServiceError::NotFound);
-        match self.edit(id, edit, &once, &found).await? {
+        let found = || self.context.store().reader().page(id)?.ok_or(ServiceError::NotFound);
+        match self.apply(id, edit, &once, &found).await? {
             RequestOutcome::Fresh(page) => Ok(page),
             RequestOutcome::Replayed(_) | RequestOutcome::Reread(_) => {
                 Err(ServiceError::Internal("an edit without an idempotency key was replayed".to_owned()))
@@ -67,13 +68,13 @@ impl Service {
     ) -> ServiceResult<(PictureKind, Vec<u8>)> {
         let picture = page.page().branding.picture(usage).filter(|picture| picture.hex() == digest);
         let (picture, id) = (picture.ok_or(ServiceError::NotFound)?, page.page().id);
-        let bytes = self.store().read(move |store| store.picture(id, usage)).await?;
+        let bytes = self.context.store().read(move |store| store.picture(id, usage)).await?;
         // The page may be from before an edit, and the bytes from after it.
         let is_asked = |bytes: &Vec<u8>| Sha256::digest(bytes).iter().take(16).eq(picture.digest.iter());
         Ok((picture.kind, bytes.filter(is_asked).ok_or(ServiceError::NotFound)?))
     }
 
-    async fn edit(
+    async fn apply(
         &self,
         id: PageId,
         edit: &PageEdit,
@@ -81,34 +82,35 @@ impl Service {
         reach: &(dyn Fn() -> ServiceResult<VersionedValue<Page>> + Send + Sync),
     ) -> ServiceResult<RequestOutcome<Page>> {
         let before = reach()?.value;
-        if let Some(answer) = self.replayed_answer(once)? {
+        if let Some(answer) = self.context.replayed_answer(once)? {
             return Ok(RequestOutcome::Replayed(answer));
         }
         // An edit that would be refused must not cost a hash.
         self.apply_edit(edit, &before)?;
         let hash = &hash_new_password(edit).await?;
-        self.commit_change(id.to_u128(), || async move {
-            let page = reach()?;
-            if let Some(answer) = self.replayed_answer(once)? {
-                return Ok((RequestOutcome::Replayed(answer), None));
-            }
-            let EditedPage { page: mut changed, ops } = self.apply_edit(edit, &page.value)?;
-            if hash.is_some() {
-                changed.password_hash.clone_from(hash);
-            }
-            let mut batch = Batch::new();
-            if changed != page.value {
-                batch.expect(Expect::Page(id, Presence::At(page.revision))).write(changed.clone());
-                batch.ops.extend(ops);
-                if changed.custom_domain != page.value.custom_domain {
-                    batch.ops.extend(self.reserve_released_host(&page.value));
+        self.context
+            .commit_change(id.to_u128(), || async move {
+                let page = reach()?;
+                if let Some(answer) = self.context.replayed_answer(once)? {
+                    return Ok((RequestOutcome::Replayed(answer), None));
                 }
-                batch.event(self.page_event(id, EditKind::Changed));
-            }
-            self.store_answer(once, &changed, &mut batch)?;
-            Ok((RequestOutcome::Fresh(changed), (!batch.is_empty()).then_some(batch)))
-        })
-        .await
+                let EditedPage { page: mut changed, ops } = self.apply_edit(edit, &page.value)?;
+                if hash.is_some() {
+                    changed.password_hash.clone_from(hash);
+                }
+                let mut batch = Batch::new();
+                if changed != page.value {
+                    batch.expect(Expect::Page(id, Presence::At(page.revision))).write(changed.clone());
+                    batch.ops.extend(ops);
+                    if changed.custom_domain != page.value.custom_domain {
+                        batch.ops.extend(self.reserve_released_host(&page.value));
+                    }
+                    batch.event(self.context.page_event(id, EditKind::Changed));
+                }
+                self.context.store_answer(once, &changed, &mut batch)?;
+                Ok((RequestOutcome::Fresh(changed), (!batch.is_empty()).then_some(batch)))
+            })
+            .await
     }
 
     /// Applies an edit, except for a new password's hash.
@@ -116,13 +118,13 @@ impl Service {
     /// # Errors
     /// [`ServiceError::Invalid`] with every field that breaks a rule.
     pub(super) fn apply_edit(&self, edit: &PageEdit, page: &Page) -> ServiceResult<EditedPage> {
-        let (own, token) = (self.base_host(), claim_token());
-        let root_domain = self.settings().root_domain.as_deref();
-        let ground = PageEditContext { own_host: own.as_deref(), root_domain, token: &token, now: self.now() };
+        let (own, token) = (self.context.base_host(), claim_token());
+        let root_domain = self.context.settings().root_domain.as_deref();
+        let ground = PageEditContext { own_host: own.as_deref(), root_domain, token: &token, now: self.context.now() };
         let settled = edit.validate(page, &ground);
         let mut faults = settled.as_ref().err().cloned().unwrap_or_default();
         let mut changed = settled.unwrap_or_else(|_| page.clone());
-        if changed.slug != page.slug && self.store().reader().page_by_slug(&changed.slug)?.is_some() {
+        if changed.slug != page.slug && self.context.store().reader().page_by_slug(&changed.slug)?.is_some() {
             faults.add("slug", "is taken");
         }
         if let Some(claim) = changed
@@ -156,20 +158,21 @@ impl Service {
     }
 
     /// Reserves the hostname that a page releases, for a while.
-    pub(in crate::service) fn reserve_released_host(&self, page: &Page) -> Vec<Op> {
+    pub(super) fn reserve_released_host(&self, page: &Page) -> Vec<Op> {
         let Some(host) = &page.custom_domain else { return Vec::new() };
-        let freed = ReservedHostname { account: page.account, until: self.now() + RESERVED_FOR };
-        vec![Op::DeleteExpiredReservations(self.now()), Op::PutReservedHostname(host.clone(), freed)]
+        let freed = ReservedHostname { account: page.account, until: self.context.now() + RESERVED_FOR };
+        vec![Op::DeleteExpiredReservations(self.context.now()), Op::PutReservedHostname(host.clone(), freed)]
     }
 
     /// Returns the reason why a page may not claim a hostname: another page has it or had it recently.
-    pub(in crate::service) fn host_refusal(&self, host: &str, page: &Page) -> ServiceResult<Option<Rule>> {
-        let reader = self.store().reader();
+    fn host_refusal(&self, host: &str, page: &Page) -> ServiceResult<Option<Rule>> {
+        let reader = self.context.store().reader();
         if reader.page_by_host(host)?.is_some_and(|owner| owner.value.id != page.id) {
             return Ok(Some("is another page's domain".to_owned()));
         }
-        let is_kept =
-            reader.reserved_hostname(host)?.is_some_and(|freed| freed.is_reserved_from(page.account, self.now()));
+        let is_kept = reader
+            .reserved_hostname(host)?
+            .is_some_and(|freed| freed.is_reserved_from(page.account, self.context.now()));
         Ok(is_kept.then(|| "was another page's domain within the last 30 days".to_owned()))
     }
 }
@@ -233,15 +236,15 @@ mod tests {
             page.branding.logo = Some(picture);
             let mut batch = Batch::new();
             batch.write(Op::PutPicture(page.id, usage, bytes));
-            world.service.store().commit(batch).await.unwrap();
+            world.service.context.store().commit(batch).await.unwrap();
             world.put_page(page).await;
-            (world.service.authorize_anonymous("shop", PageAddress::BasePath).unwrap(), picture.hex())
+            (world.service.page_access.authorize_anonymous("shop", PageAddress::BasePath).unwrap(), picture.hex())
         };
         let (old, first) = put("<svg/>").await;
-        assert_eq!(world.service.picture(&old, usage, &first).await.unwrap().1, b"<svg/>");
+        assert_eq!(world.service.pages.picture(&old, usage, &first).await.unwrap().1, b"<svg/>");
         let (new, second) = put("<svg> </svg>").await;
-        assert_eq!(world.service.picture(&old, usage, &first).await.unwrap_err(), ServiceError::NotFound);
-        assert_eq!(world.service.picture(&new, usage, &second).await.unwrap().1, b"<svg> </svg>");
+        assert_eq!(world.service.pages.picture(&old, usage, &first).await.unwrap_err(), ServiceError::NotFound);
+        assert_eq!(world.service.pages.picture(&new, usage, &second).await.unwrap().1, b"<svg> </svg>");
     }
 
     #[test]

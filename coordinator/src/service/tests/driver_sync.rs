@@ -38,7 +38,7 @@ async fn a_change_is_answered_with_the_status_that_it_leads_to_and_so_is_its_rep
     let ticket = IdempotencyKey::new(caller.key.id, "once", &[b"PATCH"]);
     let send = async || {
         let once = IdempotentRequest::new(Some(ticket.clone()), &answer);
-        world.service.edit_monitor(&caller, world.shop.id, id, &edit, &once).await.unwrap()
+        world.service.monitors.edit(&caller, world.shop.id, id, &edit, &once).await.unwrap()
     };
     let RequestOutcome::Fresh(shown) = send().await else { panic!("it was not sent before") };
     assert_eq!(shown.view.status, MonitorStatus::Slow);
@@ -59,7 +59,7 @@ async fn every_edit_that_monitors_are_judged_by_is_read_before_its_answer() {
     put();
     let regions = PatchField::Value(vec!["asia".to_owned()]);
     let edit = PageEdit { uptime_regions: regions, ..PageEdit::default() };
-    service.edit_page(&caller, page, &edit, &each_time()).await.unwrap();
+    service.pages.edit(&caller, page, &edit, &each_time()).await.unwrap();
     assert!(is_read(), "the page's regions");
     put();
     let text = |text: &str| PatchField::Value(text.to_owned());
@@ -70,12 +70,12 @@ async fn every_edit_that_monitors_are_judged_by_is_read_before_its_answer() {
         ends_at: text(&(service.now() + MINUTE).to_string()),
         ..IncidentEdit::default()
     };
-    service.open_incident(&caller, page, &window, &each_time()).await.unwrap();
+    service.incidents.open(&caller, page, &window, &each_time()).await.unwrap();
     assert!(is_read(), "a window");
     put();
-    service.set_plan(world.owner.id, Plan::Hobby).await.unwrap();
+    service.accounts.set_plan(world.owner.id, Plan::Hobby).await.unwrap();
     assert!(is_read(), "the plan");
     put();
-    service.delete_monitor(&caller, page, made, false, &each_time()).await.unwrap();
+    service.monitors.delete(&caller, page, made, false, &each_time()).await.unwrap();
     assert!(is_read(), "a monitor that is gone");
 }

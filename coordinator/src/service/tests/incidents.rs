@@ -34,7 +34,7 @@ fn now<T>(done: RequestOutcome<T>) -> T {
 }
 
 async fn open(world: &World, caller: &Caller, edit: IncidentEdit) -> IncidentId {
-    let opened = world.service.open_incident(caller, world.shop.id, &edit, &each_time()).await;
+    let opened = world.service.incidents.open(caller, world.shop.id, &edit, &each_time()).await;
     now(opened.unwrap()).incident.id
 }
 
@@ -59,13 +59,13 @@ async fn the_journal_hears_of_every_step_and_who_is_to_be_told() {
     for (status, notify) in [("identified", true), ("resolved", false)] {
         let notify = PatchField::Value(notify);
         let post = UpdatePost { status: value(status), message: value("x"), notify };
-        service.post_update(&caller, page, id, &post, &each_time()).await.unwrap();
+        service.incidents.post_update(&caller, page, id, &post, &each_time()).await.unwrap();
     }
     let edit = IncidentEdit { postmortem: value("Why"), ..IncidentEdit::default() };
-    service.edit_incident(&caller, page, id, &edit, &each_time()).await.unwrap();
+    service.incidents.edit(&caller, page, id, &edit, &each_time()).await.unwrap();
     // An edit that changes nothing emits no event.
-    service.edit_incident(&caller, page, id, &edit, &each_time()).await.unwrap();
-    service.delete_incident(&caller, page, id, &each_time()).await.unwrap();
+    service.incidents.edit(&caller, page, id, &edit, &each_time()).await.unwrap();
+    service.incidents.delete(&caller, page, id, &each_time()).await.unwrap();
     assert_eq!(
         told(&world).await,
         [
@@ -89,14 +89,14 @@ async fn fifty_updates_at_once_are_all_there_in_the_end() {
         let (world, caller) = (Arc::clone(&world), caller.clone());
         tokio::spawn(async move {
             let post = UpdatePost { message: value(&number.to_string()), ..UpdatePost::default() };
-            let posted = world.service.post_update(&caller, world.shop.id, id, &post, &each_time()).await;
+            let posted = world.service.incidents.post_update(&caller, world.shop.id, id, &post, &each_time()).await;
             let _: ShownIncident = now(posted.unwrap());
         })
     });
     for post in posts.collect::<Vec<_>>() {
         post.await.unwrap();
     }
-    let shown = world.service.incident(&caller, world.shop.id, id).await.unwrap();
+    let shown = world.service.incidents.get(&caller, world.shop.id, id).await.unwrap();
     let bodies: BTreeSet<&str> = shown.incident.updates.iter().map(|update| update.body.as_str()).collect();
     assert_eq!((shown.incident.updates.len(), bodies.len()), (51, 51));
     assert!(shown.incident.updates.windows(2).all(|pair| pair[0].created_at <= pair[1].created_at));
@@ -116,26 +116,26 @@ async fn a_window_that_changes_before_its_deletion_is_cancelled_above_its_last_v
         ..titled()
     };
     let id = open(&world, &caller, window).await;
-    let early = service.deletion(page, id).unwrap();
+    let early = service.incidents.deletion(page, id).unwrap();
     let post = UpdatePost { message: value("Still to come"), ..UpdatePost::default() };
-    service.post_update(&caller, page.id, id, &post, &each_time()).await.unwrap();
-    let refused = service.store().commit(early).await;
+    service.incidents.post_update(&caller, page.id, id, &post, &each_time()).await.unwrap();
+    let refused = service.context.store().commit(early).await;
     assert!(matches!(refused, Err(StoreError::Conflict(Expect::Incident(..)))), "{refused:?}");
-    let last = service.store().reader().incident(id).unwrap().unwrap().revision;
-    service.delete_incident(&caller, page.id, id, &each_time()).await.unwrap();
-    let admitted = service.authorize_anonymous("shop", PageAddress::BasePath).unwrap();
-    let cancelled = service.cancelled_windows(&admitted).await.unwrap();
+    let last = service.context.store().reader().incident(id).unwrap().unwrap().revision;
+    service.incidents.delete(&caller, page.id, id, &each_time()).await.unwrap();
+    let admitted = service.page_access.authorize_anonymous("shop", PageAddress::BasePath).unwrap();
+    let cancelled = service.public_pages.cancelled_windows(&admitted).await.unwrap();
     assert_eq!(cancelled.iter().map(|window| window.version).collect::<Vec<_>>(), [last + 1]);
 }
 
 impl World {
     /// Changes an incident directly in the store.
     pub(crate) async fn change_incident(&self, id: IncidentId, change: impl FnOnce(&mut Incident)) {
-        let mut incident = self.service.store().reader().incident(id).unwrap().unwrap().value;
+        let mut incident = self.service.context.store().reader().incident(id).unwrap().unwrap().value;
         change(&mut incident);
         let mut batch = Batch::new();
         batch.write(incident);
-        self.service.store().commit(batch).await.unwrap();
+        self.service.context.store().commit(batch).await.unwrap();
     }
 }
 
@@ -148,11 +148,11 @@ async fn automatic(title: &str) -> (World, Caller, Vec<MonitorId>, IncidentId) {
         ids.push(world.make(&caller, name).await.unwrap().monitor.id);
     }
     let id = open(&world, &caller, titled()).await;
-    let opened = world.service.store().reader().incident(id).unwrap().unwrap().value;
+    let opened = world.service.context.store().reader().incident(id).unwrap().unwrap().value;
     let affected = ids.iter().map(|monitor| MonitorImpact { monitor: *monitor, impact: None }).collect();
     let mut batch = Batch::new();
     batch.write(Incident { automatic: true, title: title.to_owned(), affected, ..opened });
-    world.service.store().commit(batch).await.unwrap();
+    world.service.context.store().commit(batch).await.unwrap();
     (world, caller, ids, id)
 }
 
@@ -168,7 +168,7 @@ async fn for_an_incident_that_says_what_went_down_the_headline_names_what_is_dow
             let view = MachineView { status, down_from, outage_since, ..MachineView::default() };
             world.views.lock().unwrap().insert(*id, view);
         }
-        let overview = world.service.overview(&caller, world.shop.id).await.unwrap();
+        let overview = world.service.public_pages.overview(&caller, world.shop.id).await.unwrap();
         assert_eq!(overview.indicator, Indicator::Partial, "the indicator follows the incident");
         overview.headline
     };
@@ -190,7 +190,7 @@ async fn for_an_incident_that_says_what_went_down_the_headline_names_what_is_dow
     world.mesh.set_in_service(&[]);
     assert_eq!(headline([Up, Down, Down], false, false).await, "Shop and 1 other are down");
     let (world, caller, _, _) = automatic("A cable is cut").await;
-    assert_eq!(world.service.overview(&caller, world.shop.id).await.unwrap().headline, "A cable is cut");
+    assert_eq!(world.service.public_pages.overview(&caller, world.shop.id).await.unwrap().headline, "A cable is cut");
 }
 
 /// The same, with announced outages of those monitors.
@@ -203,7 +203,7 @@ async fn with_outages(title: &str, down: &[usize]) -> (World, Caller, Vec<Monito
         world.shop.id,
         Box::new(AnnouncedOutages { down, ..AnnouncedOutages::default() }),
     ));
-    world.service.store().commit(batch).await.unwrap();
+    world.service.context.store().commit(batch).await.unwrap();
     (world, caller, ids, id)
 }
 
@@ -213,27 +213,27 @@ async fn an_incident_keeps_no_name_that_is_gone_and_ends_with_its_last_monitor()
     let rename = |to: &str| MonitorEdit { name: value(to), ..MonitorEdit::default() };
     let pause = |notify| MonitorEdit { paused: PatchField::Value(true), notify, ..MonitorEdit::default() };
     let last = async |world: &World, id: IncidentId| {
-        let incident = world.service.store().reader().incident(id).unwrap().unwrap().value;
+        let incident = world.service.context.store().reader().incident(id).unwrap().unwrap().value;
         let said = incident.updates.last().unwrap().body.clone();
         (incident.title.clone(), incident.is_open(), said)
     };
     let (world, caller, ids, id) = with_outages(TITLE, &[0, 1]).await;
     let (service, page) = (&world.service, world.shop.id);
-    service.edit_monitor(&caller, page, ids[0], &rename("Core"), &each_time()).await.unwrap();
+    service.monitors.edit(&caller, page, ids[0], &rename("Core"), &each_time()).await.unwrap();
     assert_eq!(last(&world, id).await.0, "Core and 2 others are down");
-    service.edit_monitor(&caller, page, ids[1], &rename("Store"), &each_time()).await.unwrap();
+    service.monitors.edit(&caller, page, ids[1], &rename("Store"), &each_time()).await.unwrap();
     assert_eq!(last(&world, id).await.0, "Core and 2 others are down", "the title does not name that one");
-    service.delete_monitor(&caller, page, ids[0], false, &each_time()).await.unwrap();
+    service.monitors.delete(&caller, page, ids[0], false, &each_time()).await.unwrap();
     let (title, is_open, _) = last(&world, id).await;
     assert_eq!((title.as_str(), is_open), ("Store and 1 other are down", true), "another one is still down");
-    service.edit_monitor(&caller, page, ids[1], &pause(PatchField::Absent), &each_time()).await.unwrap();
+    service.monitors.edit(&caller, page, ids[1], &pause(PatchField::Absent), &each_time()).await.unwrap();
     let (title, is_open, said) = last(&world, id).await;
     assert_eq!((title.as_str(), is_open), ("Store and 1 other were down", false));
     assert_eq!(said, "Store is no longer monitored.");
     assert_eq!(told(&world).await.last(), Some(&(IncidentChange::Resolved, true, false)));
     for notify in [false, true] {
         let (world, caller, ids, id) = with_outages(TITLE, &[2]).await;
-        let deleted = world.service.delete_monitor(&caller, world.shop.id, ids[2], notify, &each_time()).await;
+        let deleted = world.service.monitors.delete(&caller, world.shop.id, ids[2], notify, &each_time()).await;
         deleted.unwrap();
         let (title, is_open, said) = last(&world, id).await;
         assert_eq!((title.as_str(), is_open), ("API and 2 others were down", false));
@@ -241,11 +241,11 @@ async fn an_incident_keeps_no_name_that_is_gone_and_ends_with_its_last_monitor()
         assert_eq!(told(&world).await.last(), Some(&(IncidentChange::Resolved, true, notify)));
         let (world, caller, ids, _) = with_outages(TITLE, &[0]).await;
         let pause = pause(PatchField::Value(notify));
-        world.service.edit_monitor(&caller, world.shop.id, ids[0], &pause, &each_time()).await.unwrap();
+        world.service.monitors.edit(&caller, world.shop.id, ids[0], &pause, &each_time()).await.unwrap();
         assert_eq!(told(&world).await.last(), Some(&(IncidentChange::Resolved, true, notify)));
     }
     let (world, caller, ids, id) = with_outages("A cable is cut", &[0, 1]).await;
-    world.service.delete_monitor(&caller, world.shop.id, ids[0], false, &each_time()).await.unwrap();
+    world.service.monitors.delete(&caller, world.shop.id, ids[0], false, &each_time()).await.unwrap();
     assert_eq!(last(&world, id).await.0, "A cable is cut", "a person wrote it");
 }
 
@@ -263,8 +263,8 @@ async fn a_pause_with_a_new_name_leaves_no_name_that_is_gone() {
     ] {
         let (world, caller, ids, id) = with_outages(title, &down).await;
         let edit = paused("Core");
-        world.service.edit_monitor(&caller, world.shop.id, ids[at], &edit, &each_time()).await.unwrap();
-        let incident = world.service.store().reader().incident(id).unwrap().unwrap().value;
+        world.service.monitors.edit(&caller, world.shop.id, ids[at], &edit, &each_time()).await.unwrap();
+        let incident = world.service.context.store().reader().incident(id).unwrap().unwrap().value;
         assert_eq!((incident.title.as_str(), incident.is_open()), (expected, said.is_none()), "{down:?} {at}");
         if let Some(name) = said {
             let last = &incident.updates.last().unwrap().body;
@@ -283,8 +283,8 @@ async fn a_new_name_does_not_end_what_a_title_says_of_flapping() {
         })
         .await;
     let edit = MonitorEdit { name: value("Core"), ..MonitorEdit::default() };
-    world.service.edit_monitor(&caller, world.shop.id, ids[0], &edit, &each_time()).await.unwrap();
-    let incident = world.service.store().reader().incident(id).unwrap().unwrap().value;
+    world.service.monitors.edit(&caller, world.shop.id, ids[0], &edit, &each_time()).await.unwrap();
+    let incident = world.service.context.store().reader().incident(id).unwrap().unwrap().value;
     assert_eq!(incident.title, "Core is flapping");
 }
 
@@ -297,7 +297,7 @@ async fn a_window_whose_end_is_moved_into_the_past_is_over_and_announced() {
     let id = open(&world, &caller, window).await;
     world.change_incident(id, |incident| incident.has_begun = true).await;
     let edit = IncidentEdit { ends_at: at(-10), ..IncidentEdit::default() };
-    world.service.edit_incident(&caller, world.shop.id, id, &edit, &each_time()).await.unwrap();
+    world.service.incidents.edit(&caller, world.shop.id, id, &edit, &each_time()).await.unwrap();
     assert_eq!(told(&world).await.last(), Some(&(IncidentChange::Completed, false, true)));
 }
 
@@ -310,7 +310,7 @@ async fn who_resolves_an_incident_that_opened_by_itself_leaves_its_title_to_us()
     ] {
         let (world, caller, _, id) = automatic(title).await;
         let post = UpdatePost { status: value(status), message: value("x"), ..UpdatePost::default() };
-        let posted = world.service.post_update(&caller, world.shop.id, id, &post, &each_time()).await;
+        let posted = world.service.incidents.post_update(&caller, world.shop.id, id, &post, &each_time()).await;
         let posted = now(posted.unwrap()).incident;
         assert_eq!((posted.title.as_str(), posted.automatic), (expected, false), "{title} {status}");
     }

@@ -27,13 +27,14 @@ async fn what_lasted_into_the_days_of_the_newest_two_hundred_is_listed_with_them
         let from = now - 20 * DAY + MINUTE * i64::try_from(number).unwrap();
         batch.write(incident(10 + number, from, from + MINUTE));
     }
-    world.service.store().commit(batch).await.unwrap();
-    let shop = world.service.authorize_anonymous("shop", authorize::PageAddress::BasePath).unwrap();
-    let board = world.service.page_view(&shop, Some(parallax_core::page_view::TimeRange::Quarter)).await.unwrap();
+    world.service.context.store().commit(batch).await.unwrap();
+    let shop = world.service.page_access.authorize_anonymous("shop", authorize::PageAddress::BasePath).unwrap();
+    let board =
+        world.service.public_pages.view(&shop, Some(parallax_core::page_view::TimeRange::Quarter)).await.unwrap();
     let listed: Vec<IncidentId> = board.past_incidents.iter().map(|notice| notice.incident.id).collect();
     assert_eq!((listed.len(), listed.last()), (201, Some(&IncidentId::from_u128(1))));
     let today = chrono::DateTime::from_timestamp_millis(now.as_millis()).unwrap();
     let (year, month) = (chrono::Datelike::year(&today), chrono::Datelike::month(&today));
-    let of_month = world.service.incidents_in_month(&shop, year, month).await.unwrap();
+    let of_month = world.service.public_pages.incidents_in_month(&shop, year, month).await.unwrap();
     assert!(of_month.iter().any(|notice| notice.incident.id == IncidentId::from_u128(1)));
 }

@@ -16,7 +16,7 @@ fn value(text: &str) -> PatchField<String> {
 }
 
 async fn open(world: &World, caller: &Caller, edit: &IncidentEdit) -> ServiceResult<ShownIncident> {
-    match world.service.open_incident(caller, world.shop.id, edit, &each_time()).await? {
+    match world.service.incidents.open(caller, world.shop.id, edit, &each_time()).await? {
         RequestOutcome::Fresh(shown) => Ok(shown),
         RequestOutcome::Replayed(_) | RequestOutcome::Reread(_) => panic!("nothing was sent twice"),
     }
@@ -38,7 +38,7 @@ async fn a_page_has_room_for_so_many_open_incidents() {
     let over = IncidentEdit { resolved_at: value(&world.service.now().to_string()), ..titled.clone() };
     open(&world, &caller, &over).await.unwrap();
     let resolved = UpdatePost { status: value("resolved"), message: value("Mended"), notify: PatchField::Absent };
-    world.service.post_update(&caller, world.shop.id, last.unwrap(), &resolved, &each_time()).await.unwrap();
+    world.service.incidents.post_update(&caller, world.shop.id, last.unwrap(), &resolved, &each_time()).await.unwrap();
     open(&world, &caller, &titled).await.unwrap();
     assert_eq!(open(&world, &caller, &titled).await.unwrap_err(), full);
 }
@@ -65,7 +65,7 @@ async fn a_page_has_room_for_so_many_repeating_entries() {
     let once = IncidentEdit { repeat: PatchField::Absent, ..weekly.clone() };
     open(&world, &caller, &once).await.unwrap();
     let stop = IncidentEdit { repeat: PatchField::Null, ..IncidentEdit::default() };
-    world.service.edit_incident(&caller, world.shop.id, last.unwrap(), &stop, &each_time()).await.unwrap();
+    world.service.incidents.edit(&caller, world.shop.id, last.unwrap(), &stop, &each_time()).await.unwrap();
     open(&world, &caller, &weekly).await.unwrap();
 }
 
@@ -79,13 +79,13 @@ async fn of_deploy_markers_the_oldest_goes_and_an_older_one_is_refused() {
         let deploy = samples::deploy(n, 0, when);
         batch.write(parallax_core::deploy::Deploy { page: world.shop.id, ..deploy });
     }
-    world.service.store().commit(batch).await.unwrap();
+    world.service.context.store().commit(batch).await.unwrap();
     let mark = async |ago: i64| {
         let at = value(&(START - 1_000_000 + ago).to_string());
         let edit = DeployEdit { version: value("v2"), at, ..DeployEdit::default() };
-        world.service.create_deploy(&caller, world.shop.id, &edit, &each_time()).await
+        world.service.deploys.create(&caller, world.shop.id, &edit, &each_time()).await
     };
-    let kept = || world.service.store().reader().deploys_of(world.shop.id, usize::MAX).unwrap();
+    let kept = || world.service.context.store().reader().deploys_of(world.shop.id, usize::MAX).unwrap();
     assert!(mark(-5000).await.is_ok(), "the last that fits");
     assert_eq!((kept().len(), kept().last().unwrap().value.at), (MAX_DEPLOYS, START - 1_005_000));
     let refused = mark(-6000).await.unwrap_err();

@@ -33,7 +33,7 @@ impl DemoOwner<'_> {
         match self.destination().await? {
             Some(known) if self::port(&known) == Some(port) => return Ok(()),
             Some(known) => {
-                self.service.edit_destination(&self.caller, page, known.id, &edit, &once).await?;
+                self.service.destinations.edit(&self.caller, page, known.id, &edit, &once).await?;
             }
             None => {
                 let edit = DestinationEdit {
@@ -41,20 +41,20 @@ impl DemoOwner<'_> {
                     kind: PatchField::Value("webhook".to_owned()),
                     ..edit
                 };
-                self.service.create_destination(&self.caller, page, &edit, &once).await?;
+                self.service.destinations.create(&self.caller, page, &edit, &once).await?;
             }
         }
         for ask in [
             SubscriptionRequest { url: Some(url("news")), ..SubscriptionRequest::default() },
             SubscriptionRequest { email: Some(VISITOR.to_owned()), ..SubscriptionRequest::default() },
         ] {
-            self.service.subscribe(&self.first.page, &ask).await?;
+            self.service.subscribers.subscribe(&self.first.page, &ask).await?;
         }
         Ok(())
     }
 
     async fn destination(&self) -> Result<Option<Destination>, ServiceError> {
-        let all = self.service.destinations(&self.caller, self.first.page.id).await?;
+        let all = self.service.destinations.list(&self.caller, self.first.page.id).await?;
         Ok(all.into_iter().find(|destination| destination.name == NAME))
     }
 }

@@ -29,7 +29,7 @@ use self::webhook_receiver::DemoWebhookReceiver;
 use super::UpError;
 use super::first_start::FirstStart;
 use crate::service::idempotency::{IdempotentRequest, RequestOutcome};
-use crate::service::{Caller, Service, ServiceError};
+use crate::service::{Caller, ServiceError, Services};
 
 /// The running demo.
 #[derive(Debug)]
@@ -45,7 +45,7 @@ impl Demo {
     /// targets keep their ports, and if one is taken, its monitor is moved to another.
     pub(super) async fn start(
         data: &Path,
-        service: &Service,
+        service: &Services,
         first: &FirstStart,
         certificate: &DemoCertificate,
         registry: DemoRegistry,
@@ -105,7 +105,7 @@ impl Demo {
 
 /// The demo's customer.
 struct DemoOwner<'a> {
-    service: &'a Service,
+    service: &'a Services,
     caller: Caller,
     first: &'a FirstStart,
 }
@@ -121,19 +121,19 @@ impl DemoOwner<'_> {
             ..PageEdit::default()
         };
         let once = IdempotentRequest::new(None, &|_| Vec::new());
-        self.service.edit_page(&self.caller, self.first.page.id, &edit, &once).await?;
+        self.service.pages.edit(&self.caller, self.first.page.id, &edit, &once).await?;
         Ok(())
     }
 
     /// Creates a monitor, or finds the one that an interrupted start created.
     async fn find_or_create_monitor(&self, spec: &MonitorSpec, port: Option<u16>) -> Result<MonitorId, ServiceError> {
         let page = self.first.page.id;
-        let shown = self.service.monitors(&self.caller, page).await?;
+        let shown = self.service.monitors.list(&self.caller, page).await?;
         if let Some(made) = shown.iter().find(|shown| shown.monitor.name == spec.name) {
             return self.move_monitor(made.monitor.id, spec, port).await;
         }
         let once = IdempotentRequest::new(None, &|_| Vec::new());
-        match self.service.create_monitor(&self.caller, page, &spec.edit(port), &once).await? {
+        match self.service.monitors.create(&self.caller, page, &spec.edit(port), &once).await? {
             RequestOutcome::Fresh(shown) => Ok(shown.monitor.id),
             RequestOutcome::Replayed(_) | RequestOutcome::Reread(_) => {
                 Err(ServiceError::Internal("a request without an idempotency key was replayed".to_owned()))
@@ -150,7 +150,7 @@ impl DemoOwner<'_> {
     ) -> Result<MonitorId, ServiceError> {
         let edit = MonitorEdit { check: spec.target(port), ..MonitorEdit::default() };
         let once = IdempotentRequest::new(None, &|_| Vec::new());
-        match self.service.edit_monitor(&self.caller, self.first.page.id, id, &edit, &once).await {
+        match self.service.monitors.edit(&self.caller, self.first.page.id, id, &edit, &once).await {
             Ok(_) | Err(ServiceError::NotFound) => Ok(id),
             Err(error) => Err(error),
         }

@@ -22,24 +22,24 @@ use crate::service::idempotency::IdempotentRequest;
 /// `GET /api/v1/pages/{page}/deliveries`
 pub(in crate::http) async fn list(context: Arc<HttpContext>, call: RoutedRequest<Caller>) -> HandlerResult {
     let page = call.page_id()?;
-    context.service.page(&call.caller, page)?;
+    context.service.pages.get(&call.caller, page)?;
     let wanted = read_query(&call.query)?;
-    let part = context.service.deliveries(&call.caller, page, wanted).await?;
+    let part = context.service.deliveries.list(&call.caller, page, wanted).await?;
     Ok(HttpResponse::json_bytes(StatusCode::OK, to_json(&view::list(&part))))
 }
 
 /// `GET /api/v1/pages/{page}/deliveries/{delivery}`
 pub(in crate::http) async fn show(context: Arc<HttpContext>, call: RoutedRequest<Caller>) -> HandlerResult {
-    let opened = context.service.delivery(&call.caller, call.page_id()?, delivery(&call)?)?;
+    let opened = context.service.deliveries.get(&call.caller, call.page_id()?, delivery(&call)?)?;
     Ok(HttpResponse::json_bytes(StatusCode::OK, answer(&opened)))
 }
 
 /// `POST /api/v1/pages/{page}/deliveries/{delivery}/redeliver`
 pub(in crate::http) async fn redeliver(context: Arc<HttpContext>, call: RoutedRequest<Caller>) -> HandlerResult {
     let (page, id) = (call.page_id()?, delivery(&call)?);
-    let ticket = idempotency_key(&call, || context.service.delivery(&call.caller, page, id).map(drop))?;
+    let ticket = idempotency_key(&call, || context.service.deliveries.get(&call.caller, page, id).map(drop))?;
     let once = IdempotentRequest::new(ticket, &answer);
-    let again = context.service.redeliver(&call.caller, page, id, &once).await?;
+    let again = context.service.deliveries.redeliver(&call.caller, page, id, &once).await?;
     Ok(write_reply(StatusCode::OK, again, answer))
 }
 

@@ -21,7 +21,7 @@ use crate::service::idempotency::IdempotentRequest;
 
 /// `GET /api/v1/pages/{page}/deploys`
 pub(in crate::http) async fn list(context: Arc<HttpContext>, call: RoutedRequest<Caller>) -> HandlerResult {
-    let deploys = context.service.deploys(&call.caller, call.page_id()?).await?;
+    let deploys = context.service.deploys.list(&call.caller, call.page_id()?).await?;
     let deploys: Vec<_> = deploys.iter().map(document).collect();
     Ok(HttpResponse::json_bytes(StatusCode::OK, enveloped("deploys", &deploys)))
 }
@@ -29,12 +29,12 @@ pub(in crate::http) async fn list(context: Arc<HttpContext>, call: RoutedRequest
 /// `POST /api/v1/pages/{page}/deploys`
 pub(in crate::http) async fn create(context: Arc<HttpContext>, mut call: RoutedRequest<Caller>) -> HandlerResult {
     let page = call.page_id()?;
-    context.service.page(&call.caller, page)?;
+    context.service.pages.get(&call.caller, page)?;
     let (object, ticket) = call.json_object().await?;
     let (edit, warnings) = body_check::read_new(&object, &RULES, |body| read(body));
     let answer = |deploy: &Deploy| enveloped_with_warnings("deploy", &document(deploy), &warnings);
     let once = IdempotentRequest::new(ticket, &answer);
-    let marked = context.service.create_deploy(&call.caller, page, &edit, &once).await?;
+    let marked = context.service.deploys.create(&call.caller, page, &edit, &once).await?;
     Ok(created_reply(&call.path, "deploy", marked, answer))
 }
 
@@ -42,9 +42,9 @@ pub(in crate::http) async fn create(context: Arc<HttpContext>, mut call: RoutedR
 pub(in crate::http) async fn delete(context: Arc<HttpContext>, call: RoutedRequest<Caller>) -> HandlerResult {
     let (page, deploy) = (call.page_id()?, call.id("deploy")?);
     let answer = |(): &()| Vec::new();
-    let ticket = idempotency_key(&call, || context.service.page(&call.caller, page).map(drop))?;
+    let ticket = idempotency_key(&call, || context.service.pages.get(&call.caller, page).map(drop))?;
     let once = IdempotentRequest::new(ticket, &answer);
-    let deleted = context.service.delete_deploy(&call.caller, page, deploy, &once).await?;
+    let deleted = context.service.deploys.delete(&call.caller, page, deploy, &once).await?;
     Ok(write_reply(StatusCode::NO_CONTENT, deleted, answer))
 }
 

@@ -22,7 +22,7 @@ use crate::service::{self, Caller};
 
 /// `GET /api/v1/pages/{page}/destinations`
 pub(in crate::http) async fn list(context: Arc<HttpContext>, call: RoutedRequest<Caller>) -> HandlerResult {
-    let destinations = context.service.destinations(&call.caller, call.page_id()?).await?;
+    let destinations = context.service.destinations.list(&call.caller, call.page_id()?).await?;
     let writes = call.caller.key.access.can_write();
     let now = context.service.now();
     let destinations: Vec<_> = destinations.iter().map(|it| view::masked_document(it, writes, now)).collect();
@@ -32,18 +32,18 @@ pub(in crate::http) async fn list(context: Arc<HttpContext>, call: RoutedRequest
 /// `POST /api/v1/pages/{page}/destinations`
 pub(in crate::http) async fn create(context: Arc<HttpContext>, mut call: RoutedRequest<Caller>) -> HandlerResult {
     let page = call.page_id()?;
-    context.service.page(&call.caller, page)?;
+    context.service.pages.get(&call.caller, page)?;
     let (object, ticket) = call.json_object().await?;
     let (edit, warnings) = body_check::read_new(&object, &body::RULES, |body| body::read_new(body));
     let whole = full_response(&context, warnings);
     let once = IdempotentRequest::new(ticket, &whole);
-    let created = context.service.create_destination(&call.caller, page, &edit, &once).await?;
+    let created = context.service.destinations.create(&call.caller, page, &edit, &once).await?;
     Ok(created_reply(&call.path, "destination", created, &whole))
 }
 
 /// `GET /api/v1/pages/{page}/destinations/{destination}`
 pub(in crate::http) async fn show(context: Arc<HttpContext>, call: RoutedRequest<Caller>) -> HandlerResult {
-    let destination = context.service.destination(&call.caller, call.page_id()?, destination(&call)?)?;
+    let destination = context.service.destinations.get(&call.caller, call.page_id()?, destination(&call)?)?;
     let written = if call.caller.key.access.can_write() {
         full_response(&context, Vec::new())(&destination)
     } else {
@@ -58,7 +58,7 @@ pub(in crate::http) async fn edit(context: Arc<HttpContext>, mut call: RoutedReq
     let reached = check_access(&context, &call);
     let (mut object, ticket) = read_object(&context, &mut call, reached).await?;
     // If it was deleted, the response is a replay or 404.
-    let before = context.service.destination(&call.caller, page, id).ok();
+    let before = context.service.destinations.get(&call.caller, page, id).ok();
     let now = context.service.now();
     let before = before.and_then(|destination| body_check::to_value(&view::full_document(&destination, now)));
     // Lists show it as null.
@@ -68,7 +68,7 @@ pub(in crate::http) async fn edit(context: Arc<HttpContext>, mut call: RoutedReq
     let edit = DestinationEdit { read_only_errors: refused, ..edit };
     let whole = full_response(&context, warnings);
     let once = IdempotentRequest::new(ticket, &whole);
-    let changed = context.service.edit_destination(&call.caller, page, id, &edit, &once).await?;
+    let changed = context.service.destinations.edit(&call.caller, page, id, &edit, &once).await?;
     Ok(write_reply(StatusCode::OK, changed, &whole))
 }
 
@@ -78,7 +78,7 @@ pub(in crate::http) async fn delete(context: Arc<HttpContext>, call: RoutedReque
     let nothing = |(): &()| Vec::new();
     let ticket = idempotency_key(&call, || check_access(&context, &call))?;
     let once = IdempotentRequest::new(ticket, &nothing);
-    let deleted = context.service.delete_destination(&call.caller, page, id, &once).await?;
+    let deleted = context.service.destinations.delete(&call.caller, page, id, &once).await?;
     Ok(write_reply(StatusCode::NO_CONTENT, deleted, nothing))
 }
 
@@ -88,7 +88,7 @@ pub(in crate::http) async fn rotate_secret(context: Arc<HttpContext>, call: Rout
     let ticket = idempotency_key(&call, || check_access(&context, &call))?;
     let whole = full_response(&context, Vec::new());
     let once = IdempotentRequest::new(ticket, &whole);
-    let rotated = context.service.rotate_secret(&call.caller, page, id, &once).await?;
+    let rotated = context.service.destinations.rotate_secret(&call.caller, page, id, &once).await?;
     Ok(write_reply(StatusCode::OK, rotated, &whole))
 }
 
@@ -98,13 +98,13 @@ pub(in crate::http) async fn activate_secret(context: Arc<HttpContext>, call: Ro
     let ticket = idempotency_key(&call, || check_access(&context, &call))?;
     let whole = full_response(&context, Vec::new());
     let once = IdempotentRequest::new(ticket, &whole);
-    let activated = context.service.activate_secret(&call.caller, page, id, &once).await?;
+    let activated = context.service.destinations.activate_secret(&call.caller, page, id, &once).await?;
     Ok(write_reply(StatusCode::OK, activated, &whole))
 }
 
 /// `POST /api/v1/pages/{page}/destinations/{destination}/test`
 pub(in crate::http) async fn test(context: Arc<HttpContext>, call: RoutedRequest<Caller>) -> HandlerResult {
-    let tested = context.service.test_destination(&call.caller, call.page_id()?, destination(&call)?).await?;
+    let tested = context.service.deliveries.send_test(&call.caller, call.page_id()?, destination(&call)?).await?;
     Ok(HttpResponse::json_bytes(StatusCode::OK, enveloped("delivery", &deliveries::detail(&tested))))
 }
 
@@ -116,7 +116,7 @@ fn check_access(context: &HttpContext, call: &RoutedRequest<Caller>) -> service:
     let (Ok(page), Ok(id)) = (call.page_id(), destination(call)) else {
         return Err(service::ServiceError::NotFound);
     };
-    context.service.destination(&call.caller, page, id).map(drop)
+    context.service.destinations.get(&call.caller, page, id).map(drop)
 }
 
 /// Writes the response about one destination for a write key: all fields, and warnings for the caller.

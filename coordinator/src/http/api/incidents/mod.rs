@@ -24,37 +24,37 @@ use crate::service::incidents::IncidentDetail;
 /// `GET /api/v1/pages/{page}/incidents`
 pub(in crate::http) async fn list(context: Arc<HttpContext>, call: RoutedRequest<Caller>) -> HandlerResult {
     let page = call.page_id()?;
-    context.service.page(&call.caller, page)?;
+    context.service.pages.get(&call.caller, page)?;
     let wanted = body::read_query(&call.query)?;
-    let incidents = context.service.incidents(&call.caller, page, wanted).await?;
+    let incidents = context.service.incidents.list(&call.caller, page, wanted).await?;
     Ok(HttpResponse::json_bytes(StatusCode::OK, to_json(&view::list(&incidents))))
 }
 
 /// `POST /api/v1/pages/{page}/incidents`
 pub(in crate::http) async fn create(context: Arc<HttpContext>, mut call: RoutedRequest<Caller>) -> HandlerResult {
     let page = call.page_id()?;
-    context.service.page(&call.caller, page)?;
+    context.service.pages.get(&call.caller, page)?;
     let (object, ticket) = call.json_object().await?;
     let (edit, warnings) = body_check::read_new(&object, &body::NEW_RULES, |body| body::read_new(body));
     let answer = incident_json_with(warnings);
     let once = IdempotentRequest::new(ticket, &answer);
-    let opened = context.service.open_incident(&call.caller, page, &edit, &once).await?;
+    let opened = context.service.incidents.open(&call.caller, page, &edit, &once).await?;
     Ok(created_reply(&call.path, "incident", opened, &answer))
 }
 
 /// `GET /api/v1/pages/{page}/incidents/{incident}`
 pub(in crate::http) async fn show(context: Arc<HttpContext>, call: RoutedRequest<Caller>) -> HandlerResult {
-    let shown = context.service.incident(&call.caller, call.page_id()?, incident(&call)?).await?;
+    let shown = context.service.incidents.get(&call.caller, call.page_id()?, incident(&call)?).await?;
     Ok(HttpResponse::json_bytes(StatusCode::OK, incident_json(&shown)))
 }
 
 /// `PATCH /api/v1/pages/{page}/incidents/{incident}`
 pub(in crate::http) async fn edit(context: Arc<HttpContext>, mut call: RoutedRequest<Caller>) -> HandlerResult {
     let (page, id) = (call.page_id()?, incident(&call)?);
-    let reached = context.service.check_incident_access(&call.caller, page, id);
+    let reached = context.service.incidents.check_access(&call.caller, page, id);
     let (mut object, ticket) = read_object(&context, &mut call, reached).await?;
     // If it was deleted, the response is a replay or 404.
-    let before = context.service.incident(&call.caller, page, id).await.ok();
+    let before = context.service.incidents.get(&call.caller, page, id).await.ok();
     let kind = before.as_ref().map(|shown| shown.incident.kind).unwrap_or_default();
     let mut before = before.and_then(|shown| body_check::to_value(&view::document(&shown)));
     accept_newer_updates(&object, before.as_mut());
@@ -63,7 +63,7 @@ pub(in crate::http) async fn edit(context: Arc<HttpContext>, mut call: RoutedReq
     let edit = IncidentEdit { read_only_errors: refused, ..edit };
     let answer = incident_json_with(warnings);
     let once = IdempotentRequest::new(ticket, &answer);
-    let changed = context.service.edit_incident(&call.caller, page, id, &edit, &once).await?;
+    let changed = context.service.incidents.edit(&call.caller, page, id, &edit, &once).await?;
     Ok(write_reply(StatusCode::OK, changed, &answer))
 }
 
@@ -71,21 +71,21 @@ pub(in crate::http) async fn edit(context: Arc<HttpContext>, mut call: RoutedReq
 pub(in crate::http) async fn delete(context: Arc<HttpContext>, call: RoutedRequest<Caller>) -> HandlerResult {
     let (page, id) = (call.page_id()?, incident(&call)?);
     let nothing = |(): &()| Vec::new();
-    let ticket = idempotency_key(&call, || context.service.check_incident_access(&call.caller, page, id))?;
+    let ticket = idempotency_key(&call, || context.service.incidents.check_access(&call.caller, page, id))?;
     let once = IdempotentRequest::new(ticket, &nothing);
-    let deleted = context.service.delete_incident(&call.caller, page, id, &once).await?;
+    let deleted = context.service.incidents.delete(&call.caller, page, id, &once).await?;
     Ok(write_reply(StatusCode::NO_CONTENT, deleted, nothing))
 }
 
 /// `POST /api/v1/pages/{page}/incidents/{incident}/updates`
 pub(in crate::http) async fn update(context: Arc<HttpContext>, mut call: RoutedRequest<Caller>) -> HandlerResult {
     let (page, id) = (call.page_id()?, incident(&call)?);
-    let reached = context.service.check_incident_access(&call.caller, page, id);
+    let reached = context.service.incidents.check_access(&call.caller, page, id);
     let (object, ticket) = read_object(&context, &mut call, reached).await?;
     let (post, warnings) = body_check::read_new(&object, &body::UPDATE_RULES, |body| body::read_update(body));
     let answer = incident_json_with(warnings);
     let once = IdempotentRequest::new(ticket, &answer);
-    let posted = context.service.post_update(&call.caller, page, id, &post, &once).await?;
+    let posted = context.service.incidents.post_update(&call.caller, page, id, &post, &once).await?;
     Ok(write_reply(StatusCode::CREATED, posted, &answer))
 }
 

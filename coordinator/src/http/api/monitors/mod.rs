@@ -24,7 +24,7 @@ use crate::http::response::HttpResponse;
 use crate::http::routed_request::RoutedRequest;
 use crate::service::idempotency::IdempotentRequest;
 use crate::service::monitors::MonitorWithState;
-use crate::service::{Caller, Service};
+use crate::service::{Caller, Services};
 
 /// Rule for the list's parameter `status`.
 const STATUSES_RULE: &str = "must be one or more of up, slow, down, unknown, separated by commas";
@@ -41,16 +41,16 @@ pub(in crate::http) fn parse_statuses(text: &str) -> Option<Vec<MonitorStatus>> 
 pub(in crate::http) async fn list(context: Arc<HttpContext>, call: RoutedRequest<Caller>) -> HandlerResult {
     let service = &context.service;
     let page = call.page_id()?;
-    service.page(&call.caller, page)?;
+    service.pages.get(&call.caller, page)?;
     let wanted = query_params::value(&call.query, "status", STATUSES_RULE, parse_statuses)?;
-    let monitors = service.monitors(&call.caller, page).await?;
+    let monitors = service.monitors.list(&call.caller, page).await?;
     let is_wanted = |shown: &&MonitorWithState| {
         wanted.as_ref().is_none_or(|wanted: &Vec<MonitorStatus>| wanted.contains(&shown.view.status))
     };
     let monitors: Vec<_> = monitors
         .iter()
         .filter(is_wanted)
-        .map(|shown| view::document(shown, service.ping_url(&call.caller, &shown.monitor)))
+        .map(|shown| view::document(shown, service.monitors.ping_url(&call.caller, &shown.monitor)))
         .collect();
     Ok(HttpResponse::json_bytes(StatusCode::OK, enveloped("monitors", &monitors)))
 }
@@ -59,20 +59,20 @@ pub(in crate::http) async fn list(context: Arc<HttpContext>, call: RoutedRequest
 pub(in crate::http) async fn create(context: Arc<HttpContext>, mut call: RoutedRequest<Caller>) -> HandlerResult {
     let service = &context.service;
     let page = call.page_id()?;
-    service.page(&call.caller, page)?;
+    service.pages.get(&call.caller, page)?;
     let (object, ticket) = call.json_object().await?;
     let (edit, warnings) = body_check::read_new(&object, &body::RULES, |body| body::read(body));
     let caller = &call.caller;
     let answer = |shown: &MonitorWithState| saved_response(service, caller, shown, &warnings);
-    let new = service.create_monitor(caller, page, &edit, &IdempotentRequest::new(ticket, &answer)).await?;
+    let new = service.monitors.create(caller, page, &edit, &IdempotentRequest::new(ticket, &answer)).await?;
     Ok(created_reply(&format!("/api/v1/pages/{page}/monitors"), "monitor", new, answer))
 }
 
 /// `GET /api/v1/pages/{page}/monitors/{monitor}`
 pub(in crate::http) async fn show(context: Arc<HttpContext>, call: RoutedRequest<Caller>) -> HandlerResult {
     let service = &context.service;
-    let shown = service.monitor(&call.caller, call.page_id()?, call.monitor_id()?).await?;
-    let ping_url = service.ping_url(&call.caller, &shown.monitor);
+    let shown = service.monitors.get(&call.caller, call.page_id()?, call.monitor_id()?).await?;
+    let ping_url = service.monitors.ping_url(&call.caller, &shown.monitor);
     let body = enveloped_with_warnings("monitor", &view::document(&shown, ping_url), &view::warnings(&shown));
     Ok(HttpResponse::json_bytes(StatusCode::OK, body))
 }
@@ -81,13 +81,14 @@ pub(in crate::http) async fn show(context: Arc<HttpContext>, call: RoutedRequest
 pub(in crate::http) async fn edit(context: Arc<HttpContext>, mut call: RoutedRequest<Caller>) -> HandlerResult {
     let service = &context.service;
     let (page, monitor) = (call.page_id()?, call.monitor_id()?);
-    let reached = service.check_monitor_access(&call.caller, page, monitor);
+    let reached = service.monitors.check_access(&call.caller, page, monitor);
     let (mut object, ticket) = read_object(&context, &mut call, reached).await?;
     let caller = &call.caller;
     // If it was deleted, the response is a replay or 404.
-    let before = service.monitor(caller, page, monitor).await.ok();
-    let before = before
-        .and_then(|shown| body_check::to_value(&view::document(&shown, service.ping_url(caller, &shown.monitor))));
+    let before = service.monitors.get(caller, page, monitor).await.ok();
+    let before = before.and_then(|shown| {
+        body_check::to_value(&view::document(&shown, service.monitors.ping_url(caller, &shown.monitor)))
+    });
     let ChangeBody { edit, errors: refused, warnings } =
         body_check::read_change(&mut object, before.as_ref(), &body::RULES, |body| body::read_change(body));
     let edit = MonitorEdit { read_only_errors: refused, ..edit };
@@ -96,7 +97,7 @@ pub(in crate::http) async fn edit(context: Arc<HttpContext>, mut call: RoutedReq
         let stays = (resumes && shown.paused_by_plan).then(|| STILL_PAUSED.to_owned());
         saved_response(service, caller, shown, &warnings.iter().cloned().chain(stays).collect::<Vec<_>>())
     };
-    let changed = service.edit_monitor(caller, page, monitor, &edit, &IdempotentRequest::new(ticket, &answer)).await?;
+    let changed = service.monitors.edit(caller, page, monitor, &edit, &IdempotentRequest::new(ticket, &answer)).await?;
     Ok(write_reply(StatusCode::OK, changed, answer))
 }
 
@@ -104,19 +105,19 @@ pub(in crate::http) async fn edit(context: Arc<HttpContext>, mut call: RoutedReq
 pub(in crate::http) async fn delete(context: Arc<HttpContext>, call: RoutedRequest<Caller>) -> HandlerResult {
     let (page, monitor) = (call.page_id()?, call.monitor_id()?);
     let answer = |(): &()| Vec::new();
-    let reaches = || context.service.check_monitor_access(&call.caller, page, monitor);
+    let reaches = || context.service.monitors.check_access(&call.caller, page, monitor);
     let ticket = idempotency_key(&call, reaches)?;
     let notify = query_params::flag(&call.query, "notify");
     let notify = notify.or_else(|fault| reaches().map_err(ApiError::from).and(Err(fault.into())))?;
     let once = IdempotentRequest::new(ticket, &answer);
     let notify = notify.unwrap_or(false);
-    let deleted = context.service.delete_monitor(&call.caller, page, monitor, notify, &once).await?;
+    let deleted = context.service.monitors.delete(&call.caller, page, monitor, notify, &once).await?;
     Ok(write_reply(StatusCode::NO_CONTENT, deleted, answer))
 }
 
 /// Writes the response for a saved monitor, with warnings about it and about the body.
-fn saved_response(service: &Service, caller: &Caller, shown: &MonitorWithState, of_body: &[String]) -> Vec<u8> {
-    let document = view::document(shown, service.ping_url(caller, &shown.monitor));
+fn saved_response(service: &Services, caller: &Caller, shown: &MonitorWithState, of_body: &[String]) -> Vec<u8> {
+    let document = view::document(shown, service.monitors.ping_url(caller, &shown.monitor));
     let mut warnings = view::warnings(shown);
     warnings.extend(of_body.iter().cloned());
     warnings.extend(unjudged_warning::unjudged_warning(shown));

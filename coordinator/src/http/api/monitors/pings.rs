@@ -18,7 +18,7 @@ use crate::service::Caller;
 
 /// `GET /api/v1/pages/{page}/monitors/{monitor}/pings`
 pub(in crate::http) async fn list(context: Arc<HttpContext>, call: RoutedRequest<Caller>) -> HandlerResult {
-    let pings = context.service.pings(&call.caller, call.page_id()?, call.monitor_id()?).await?;
+    let pings = context.service.pings.list(&call.caller, call.page_id()?, call.monitor_id()?).await?;
     let shows_body = call.caller.key.access.can_write();
     let documents: Vec<_> = pings.iter().map(|ping| document(ping, shows_body)).collect();
     Ok(HttpResponse::json_bytes(StatusCode::OK, enveloped("pings", &documents)))

@@ -22,7 +22,7 @@ use crate::service::idempotency::IdempotentRequest;
 /// `GET /api/v1/pages`
 pub(in crate::http) async fn list(context: Arc<HttpContext>, call: RoutedRequest<Caller>) -> HandlerResult {
     let service = &context.service;
-    let pages = service.pages(&call.caller).await?;
+    let pages = service.pages.list(&call.caller).await?;
     let pages: Vec<_> = pages.iter().map(|page| view::document(service, page)).collect();
     Ok(HttpResponse::json_bytes(StatusCode::OK, enveloped("pages", &pages)))
 }
@@ -30,17 +30,17 @@ pub(in crate::http) async fn list(context: Arc<HttpContext>, call: RoutedRequest
 /// `POST /api/v1/pages`
 pub(in crate::http) async fn create(context: Arc<HttpContext>, mut call: RoutedRequest<Caller>) -> HandlerResult {
     let service = &context.service;
-    service.require_page_admin(&call.caller)?;
+    service.pages.require_admin(&call.caller)?;
     let (object, ticket) = call.json_object().await?;
     let (new, warnings) = body_check::read_new(&object, &body::RULES, |body| body::read_new(body));
     let answer = |page: &Page| enveloped_with_warnings("page", &view::document(service, page), &warnings);
-    let new = service.add_page(&call.caller, &new, &IdempotentRequest::new(ticket, &answer)).await?;
+    let new = service.pages.create(&call.caller, &new, &IdempotentRequest::new(ticket, &answer)).await?;
     Ok(created_reply("/api/v1/pages", "page", new, answer))
 }
 
 /// `GET /api/v1/pages/{page}`
 pub(in crate::http) async fn show(context: Arc<HttpContext>, call: RoutedRequest<Caller>) -> HandlerResult {
-    let page = context.service.page(&call.caller, call.page_id()?)?;
+    let page = context.service.pages.get(&call.caller, call.page_id()?)?;
     Ok(HttpResponse::json_bytes(StatusCode::OK, enveloped("page", &view::document(&context.service, &page))))
 }
 
@@ -48,13 +48,13 @@ pub(in crate::http) async fn show(context: Arc<HttpContext>, call: RoutedRequest
 pub(in crate::http) async fn edit(context: Arc<HttpContext>, mut call: RoutedRequest<Caller>) -> HandlerResult {
     let service = &context.service;
     let page = call.page_id()?;
-    let before = body_check::to_value(&view::document(service, &service.page(&call.caller, page)?));
+    let before = body_check::to_value(&view::document(service, &service.pages.get(&call.caller, page)?));
     let (mut object, ticket) = call.json_object().await?;
     let ChangeBody { edit, errors: refused, warnings } =
         body_check::read_change(&mut object, before.as_ref(), &body::RULES, |body| body::read(body));
     let edit = PageEdit { read_only_errors: refused, ..edit };
     let answer = |page: &Page| enveloped_with_warnings("page", &view::document(service, page), &warnings);
-    let changed = service.edit_page(&call.caller, page, &edit, &IdempotentRequest::new(ticket, &answer)).await?;
+    let changed = service.pages.edit(&call.caller, page, &edit, &IdempotentRequest::new(ticket, &answer)).await?;
     Ok(write_reply(StatusCode::OK, changed, answer))
 }
 
@@ -62,14 +62,14 @@ pub(in crate::http) async fn edit(context: Arc<HttpContext>, mut call: RoutedReq
 pub(in crate::http) async fn address(context: Arc<HttpContext>, mut call: RoutedRequest<Caller>) -> HandlerResult {
     let service = &context.service;
     let page = call.page_id()?;
-    let before = body_check::to_value(&view::document(service, &service.page(&call.caller, page)?));
+    let before = body_check::to_value(&view::document(service, &service.pages.get(&call.caller, page)?));
     let (mut object, ticket) = call.json_object().await?;
     let read =
         body_check::read_change(&mut object, before.as_ref(), &body::ADDRESS_RULES, |body| body::read_address(body));
     let ChangeBody { edit, errors: refused, warnings } = read;
     let edit = PageEdit { read_only_errors: refused, ..edit };
     let answer = |page: &Page| enveloped_with_warnings("page", &view::document(service, page), &warnings);
-    let changed = service.edit_page(&call.caller, page, &edit, &IdempotentRequest::new(ticket, &answer)).await?;
+    let changed = service.pages.edit(&call.caller, page, &edit, &IdempotentRequest::new(ticket, &answer)).await?;
     Ok(write_reply(StatusCode::OK, changed, answer))
 }
 
@@ -78,16 +78,16 @@ pub(in crate::http) async fn delete(context: Arc<HttpContext>, call: RoutedReque
     let page = call.page_id()?;
     let answer = |(): &()| Vec::new();
     let ticket = idempotency_key(&call, || {
-        context.service.require_page_admin(&call.caller)?;
-        context.service.page(&call.caller, page).map(drop)
+        context.service.pages.require_admin(&call.caller)?;
+        context.service.pages.get(&call.caller, page).map(drop)
     })?;
     let once = IdempotentRequest::new(ticket, &answer);
-    let deleted = context.service.delete_page(&call.caller, page, &once).await?;
+    let deleted = context.service.pages.delete(&call.caller, page, &once).await?;
     Ok(write_reply(StatusCode::NO_CONTENT, deleted, answer))
 }
 
 /// `POST /api/v1/pages/{page}/domain/check`
 pub(in crate::http) async fn check_domain(context: Arc<HttpContext>, call: RoutedRequest<Caller>) -> HandlerResult {
-    let page = context.service.check_domain(&call.caller, call.page_id()?).await?;
+    let page = context.service.domains.check(&call.caller, call.page_id()?).await?;
     Ok(HttpResponse::json_bytes(StatusCode::OK, enveloped("page", &view::document(&context.service, &page))))
 }

@@ -16,11 +16,11 @@ use crate::http::openapi::value_schemas;
 use crate::http::response::HttpResponse;
 use crate::http::routed_request::RoutedRequest;
 use crate::service::monitors::MonitorWithState;
-use crate::service::{Caller, Service, pages::PageOverview};
+use crate::service::{Caller, Services, public_pages::overview::PageOverview};
 
 /// `GET /api/v1/pages/{page}/status`
 pub(in crate::http) async fn show(context: Arc<HttpContext>, call: RoutedRequest<Caller>) -> HandlerResult {
-    let overview = context.service.overview(&call.caller, call.page_id()?).await?;
+    let overview = context.service.public_pages.overview(&call.caller, call.page_id()?).await?;
     let document = document(&context.service, &overview);
     let written = to_json(&document);
     let undated = without_timestamp(&written);
@@ -119,13 +119,13 @@ struct PublicMonitor {
 }
 
 /// Builds the document with the old names next to the new ones.
-pub(in crate::http) fn to_value(service: &Service, overview: &PageOverview) -> Value {
+pub(in crate::http) fn to_value(service: &Services, overview: &PageOverview) -> Value {
     serde_json::from_slice(&to_json(&document(service, overview))).unwrap_or(Value::Null)
 }
 
-fn document(service: &Service, overview: &PageOverview) -> StatusDocument {
+fn document(service: &Services, overview: &PageOverview) -> StatusDocument {
     let page = &overview.page;
-    let url = service.page_url(page);
+    let url = service.pages.url(page);
     let incident = |detail| view::public(detail, &url);
     StatusDocument {
         page: PublicPage {

@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::http::openapi::value_schemas;
-use crate::service::Service;
+use crate::service::Services;
 
 /// A page.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -94,12 +94,12 @@ pub(in crate::http) struct DomainVerification {
 }
 
 /// Builds the document of a page.
-pub(super) fn document(service: &Service, page: &Page) -> PageDocument {
+pub(super) fn document(service: &Services, page: &Page) -> PageDocument {
     PageDocument {
         id: page.id.to_string(),
         name: page.name.clone(),
         slug: page.slug.clone(),
-        url: service.page_url(page),
+        url: service.pages.url(page),
         custom_domain: page.custom_domain.clone(),
         description: page.description.clone(),
         support_url: page.support_url.clone(),
@@ -107,21 +107,21 @@ pub(super) fn document(service: &Service, page: &Page) -> PageDocument {
         uptime_target: page.uptime_target,
         password_protected: page.password_hash.is_some(),
         private: page.private,
-        private_feed_url: service.feed_base_url(page).map(|address| format!("{address}/feed.atom")),
+        private_feed_url: service.page_access.feed_base_url(page).map(|address| format!("{address}/feed.atom")),
         show_deploys: page.show_deploys,
         show_locations: page.show_locations,
         latency_locations: page.latency_regions.map(names),
         uptime_regions: page.uptime_regions.map(names),
         created_at: page.created_at.to_string(),
-        custom_domain_problem: service.domain_problem(page),
+        custom_domain_problem: service.hosts.certificate_problem(page),
         domain_verification: page.domain_claim.as_ref().map(verification),
         allowed_people: page.allowed_visitors.people.clone(),
         allowed_domains: page.allowed_visitors.domains.clone(),
         noindex: page.noindex,
         theme: page.branding.theme.name(),
         accent_color: page.branding.accent.map(|color| color.to_string()),
-        logo: service.picture_url(page, PictureUse::Logo),
-        favicon: service.picture_url(page, PictureUse::Favicon),
+        logo: service.pages.picture_url(page, PictureUse::Logo),
+        favicon: service.pages.picture_url(page, PictureUse::Favicon),
         language: page.language.tag(),
     }
 }

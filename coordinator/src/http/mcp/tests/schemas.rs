@@ -11,7 +11,7 @@ use parallax_core::page::domain_verification::LookupFailure;
 
 use super::*;
 use crate::http::openapi::{operations, standalone_schema};
-use crate::service::domains::TxtLookup;
+use crate::service::hosts::domains::TxtLookup;
 
 /// DNS stub that finds no records.
 #[derive(Debug)]
@@ -114,7 +114,7 @@ async fn every_tool_takes_and_gives_what_its_schemas_say() {
     let delivery = with(&of_page, json!({ "deliveryId": delivery }));
     let subscriber = made("create_subscriber", json!({ "email": "a@example.com" })).await;
     let subscriber = with(&of_page, json!({ "subscriberId": subscriber["subscriber"]["id"] }));
-    client.world.service.set_txt_lookup(Arc::new(NoRecords));
+    client.world.name_server.set(Arc::new(NoRecords));
     // Ordered so that nothing is deleted before it is used.
     let calls = [
         ("get_key", json!({})),

@@ -17,7 +17,7 @@ use crate::views::subscription_forms::SubscriptionStep;
 /// `GET /p/{slug}/confirm-alerts?t=`
 pub(in crate::http) async fn show_confirmation(context: Arc<HttpContext>, call: RoutedRequest<()>) -> HandlerResult {
     let link = token_in_query(&call.query);
-    confirmation_response(&context, &call, context.service.linked_destination(&link), &link)
+    confirmation_response(&context, &call, context.service.destinations.linked(&link), &link)
 }
 
 /// `POST /p/{slug}/confirm-alerts`
@@ -29,14 +29,14 @@ pub(in crate::http) async fn confirm(context: Arc<HttpContext>, mut call: Routed
             return Err(faults.into());
         }
     };
-    let confirmed = context.service.confirm_destination(&link).await;
+    let confirmed = context.service.destinations.confirm(&link).await;
     confirmation_response(&context, &call, confirmed, &link)
 }
 
 /// `GET /p/{slug}/stop-alerts?t=`
 pub(in crate::http) async fn show_stop(context: Arc<HttpContext>, call: RoutedRequest<()>) -> HandlerResult {
     let link = token_in_query(&call.query);
-    let found = context.service.stoppable_destination(&link);
+    let found = context.service.destinations.stoppable(&link);
     let step = |LinkedDestination { page, mailbox, is_confirmed }| {
         let step = if is_confirmed {
             SubscriptionStep::StopAlerts { mailbox, link: link.clone() }
@@ -56,7 +56,7 @@ pub(in crate::http) async fn stop(context: Arc<HttpContext>, mut call: RoutedReq
         authorized_page(&context, &call)?;
         link = FormFields::read(&mut call).await?.one("t").unwrap_or_default();
     }
-    let stopped = context.service.stop_alerts(&link).await;
+    let stopped = context.service.destinations.stop_alerts(&link).await;
     let step = |LinkedDestination { page, mailbox, .. }| (page, SubscriptionStep::AlertsStopped { mailbox });
     step_response(&context, &call, stopped.map(step))
 }

@@ -166,7 +166,7 @@ async fn strangers_at_one_place_use_up_nobodys_links() {
             client_ip: Some(place),
             redirect_to: String::new(),
         };
-        client.world.service.request_sign_in("shop", &asking).await.unwrap();
+        client.world.service.page_access.request_sign_in("shop", &asking).await.unwrap();
         client.links().len()
     };
     let mut sent = Vec::new();
