@@ -15,6 +15,7 @@ pub mod console;
 pub mod domain_verification;
 mod drain;
 pub mod engine;
+pub mod guarded_client;
 pub mod history;
 pub mod http;
 pub mod log_limit;

@@ -24,6 +24,7 @@ pub(super) const MODULE_RULES: &[ModuleRule] = &[
     ModuleRule("plain_text", &[], "it converts text, for every module that shows text"),
     ModuleRule("log_limit", &[], "it counts log lines and depends on no module"),
     ModuleRule("supervisor", &[], "it runs any task"),
+    ModuleRule("guarded_client", &[], "it sends requests for any module"),
     ModuleRule("telemetry", &[All("config")], "logging is set up before any module starts"),
     ModuleRule(
         "views",
@@ -68,7 +69,7 @@ pub(super) const MODULE_RULES: &[ModuleRule] = &[
     ),
     ModuleRule(
         "notify/deliver",
-        &[All("storage"), All("clock"), All("notify/render"), All("supervisor")],
+        &[All("storage"), All("clock"), All("notify/render"), All("supervisor"), All("guarded_client")],
         "a delivery sends the stored message, and decides nothing",
     ),
     ModuleRule(
@@ -83,7 +84,7 @@ pub(super) const MODULE_RULES: &[ModuleRule] = &[
     ),
     ModuleRule(
         "tls",
-        &[All("clock")],
+        &[All("clock"), All("guarded_client")],
         "certificates are managed for given hostnames; their ownership belongs to the service",
     ),
     ModuleRule(
@@ -175,6 +176,7 @@ pub(super) const RESTRICTED_NAMES: &[RestrictedName] = &[
     RestrictedName(
         "parallax_dial",
         &[
+            "coordinator/src/guarded_client",
             "coordinator/src/notify/deliver",
             "coordinator/src/domain_verification",
             "coordinator/src/service",
@@ -187,15 +189,10 @@ pub(super) const RESTRICTED_NAMES: &[RestrictedName] = &[
     ),
     RestrictedName(
         "reqwest",
-        &["coordinator/src/notify/deliver", "agent/src/probe"],
-        "outgoing requests go through one guarded client",
-    ),
-    RestrictedName("instant_acme", &["coordinator/src/tls/acme"], "ACME is used in one place, by a client with limits"),
-    RestrictedName(
-        "hyper_rustls",
-        &["coordinator/src/tls/acme"],
+        &["coordinator/src/guarded_client", "coordinator/src/tls/acme/client"],
         "outgoing requests go through one guarded client, except to the authority that the operator chose",
     ),
+    RestrictedName("instant_acme", &["coordinator/src/tls/acme"], "ACME is used in one place, by a client with limits"),
     RestrictedName("lettre", &["coordinator/src/notify/deliver"], "only deliveries send mail"),
     RestrictedName(
         "askama",

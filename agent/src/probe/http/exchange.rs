@@ -1,4 +1,7 @@
 //! A single hop: admit the host, connect, handshake, send, and read the head of the response.
+//!
+//! Not by reqwest: each phase is timed at the socket, late addresses join the race of connections, and the bytes of a
+//! response are counted and repaired before they are parsed. reqwest hides all three.
 
 use std::{error::Error, io, time::Duration};
 

@@ -6,22 +6,17 @@
 use std::future::Future;
 use std::path::Path;
 use std::pin::Pin;
-use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
 use http_body_util::{BodyExt, Full, Limited};
-use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
-use hyper_util::client::legacy::Client as Pool;
-use hyper_util::client::legacy::connect::HttpConnector;
-use hyper_util::rt::TokioExecutor;
 use instant_acme::{BodyWrapper, BytesResponse, Error, HttpClient};
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
-use rustls::{ClientConfig, RootCertStore};
 use tokio::time::timeout;
 
 use super::AcmeError;
+use crate::guarded_client;
 use crate::tls::certificate_files;
 
 /// Time limit of a request, until the last byte of the response.
@@ -31,26 +26,21 @@ const MAX_RESPONSE_BYTES: usize = 1 << 20;
 
 /// The client. Cheap to clone.
 #[derive(Clone)]
-pub(super) struct AcmeHttpClient(Pool<HttpsConnector<HttpConnector>, BodyWrapper<Bytes>>);
+pub(super) struct AcmeHttpClient(reqwest::Client);
 
 impl AcmeHttpClient {
     /// Creates a client that trusts the public roots and those in the file.
     pub(super) fn new(roots: Option<&Path>) -> Result<Self, AcmeError> {
-        let mut trusted = RootCertStore { roots: webpki_roots::TLS_SERVER_ROOTS.to_vec() };
+        let mut extra = Vec::new();
         if let Some(path) = roots {
             let text = certificate_files::read_text(path).map_err(|error| AcmeError::Roots(error.to_string()))?;
             for root in CertificateDer::pem_slice_iter(text.as_bytes()) {
-                let root = root.map_err(|error| AcmeError::Roots(error.to_string()))?;
-                trusted.add(root).map_err(|error| AcmeError::Roots(error.to_string()))?;
+                extra.push(root.map_err(|error| AcmeError::Roots(error.to_string()))?);
             }
         }
-        let config = ClientConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))
-            .with_safe_default_protocol_versions()
-            .map_err(|error| AcmeError::Roots(error.to_string()))?
-            .with_root_certificates(trusted)
-            .with_no_client_auth();
-        let connector = HttpsConnectorBuilder::new().with_tls_config(config).https_only().enable_http1().build();
-        Ok(Self(Pool::builder(TokioExecutor::new()).build(connector)))
+        let builder = guarded_client::client_builder(&extra).map_err(|error| AcmeError::Roots(error.to_string()))?;
+        let client = builder.https_only(true).build().map_err(|error| AcmeError::Client(error.to_string()))?;
+        Ok(Self(client))
     }
 }
 
@@ -59,10 +49,14 @@ impl HttpClient for AcmeHttpClient {
         &self,
         request: http::Request<BodyWrapper<Bytes>>,
     ) -> Pin<Box<dyn Future<Output = Result<BytesResponse, Error>> + Send>> {
-        let asked = self.0.request(request);
+        let client = self.0.clone();
         Box::pin(async move {
+            let (head, body) = request.into_parts();
+            let body = body.collect().await.map_err(|error| Error::Other(error.into()))?.to_bytes();
+            let request = http::Request::from_parts(head, body);
+            let request = request.try_into().map_err(from_reqwest)?;
             let answered = async {
-                let answer = asked.await.map_err(|error| Error::Other(Box::new(error)))?;
+                let answer: http::Response<reqwest::Body> = client.execute(request).await.map_err(from_reqwest)?.into();
                 let (head, body) = answer.into_parts();
                 let body = Limited::new(body, MAX_RESPONSE_BYTES).collect().await.map_err(Error::Other)?;
                 Ok(BytesResponse::from(http::Response::from_parts(head, Full::new(body.to_bytes()))))
@@ -70,4 +64,9 @@ impl HttpClient for AcmeHttpClient {
             timeout(RESPONSE_TIMEOUT, answered).await.unwrap_or_else(|_| Err(Error::Timeout(None)))
         })
     }
+}
+
+/// Page owners may see the message, so it leaves out the operator's URL.
+fn from_reqwest(error: reqwest::Error) -> Error {
+    Error::Other(Box::new(error.without_url()))
 }

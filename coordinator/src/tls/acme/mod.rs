@@ -17,7 +17,7 @@ use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use instant_acme::{Account, NewAccount};
-use parallax_dial::DialGuard;
+use parallax_dial::{BlockedAddressMode, DialGuard};
 use tokio::sync::watch;
 use tokio::time::Instant;
 
@@ -29,6 +29,7 @@ pub use self::renewal_plan::ExpiringCertificates;
 use self::renewal_plan::{OrderFailure, RenewalPlan};
 use super::{AcmeChallenges, CertificateAndKey, CertificateResolver};
 use crate::clock::Clock;
+use crate::guarded_client::GuardedClient;
 
 /// Port that the ACME server connects to for HTTP-01 challenges.
 const HTTP_PORT: u16 = 80;
@@ -86,6 +87,9 @@ pub enum AcmeError {
     /// The certificate folder can't be used.
     #[error("the certificate folder can't be used: {0}")]
     Folder(String),
+    /// The HTTP client can't be set up.
+    #[error("the HTTP client can't be set up: {0}")]
+    Client(String),
 }
 
 impl From<parallax_certs::CertsError> for AcmeError {
@@ -156,12 +160,14 @@ impl AcmeManager {
     /// Creates a manager and loads the certificates in its folder, without network access.
     ///
     /// # Errors
-    /// [`AcmeError`] if the folder or the roots can't be used.
+    /// [`AcmeError`] if the folder, the roots or the client can't be used.
     pub async fn start(tools: AcmeContext) -> Result<Self, AcmeError> {
         let folder = CertificateStore::open(Path::new(&tools.settings.folder))?;
         let client = AcmeHttpClient::new(tools.settings.roots.as_deref())?;
         let (base, challenges) = (tools.hosts.base_host.clone(), tools.challenges.clone());
-        let reach = ReachabilityCheck { guard: tools.guard.clone(), base_host: base, challenges, port: HTTP_PORT };
+        let guarded = GuardedClient::new(tools.guard.clone(), BlockedAddressMode::DropBlocked, &[])
+            .map_err(|error| AcmeError::Client(error.to_string()))?;
+        let reach = ReachabilityCheck { client: guarded, base_host: base, challenges, port: HTTP_PORT };
         let mut keeper = Self {
             context: tools,
             store: folder,

@@ -5,34 +5,32 @@
 //! reach themselves by their public address. Other hosts may point here through a proxy, so a challenge is fetched from
 //! them as the ACME server would. The result is shown to the owner of the host.
 
-use std::convert::Infallible;
-use std::future::pending;
 use std::net::IpAddr;
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::header::{CONNECTION, HOST, USER_AGENT};
-use http::{Request, StatusCode};
-use http_body_util::{BodyExt, Empty, Limited};
-use hyper::client::conn::http1;
-use hyper_util::rt::TokioIo;
-use parallax_dial::{BlockedAddressMode, DialError, DialGuard, FaultOrigin, Host};
-use tokio::net::TcpStream;
+use http::header::{HOST, USER_AGENT};
+use http::{HeaderMap, HeaderValue, Method, StatusCode};
+use parallax_dial::{DialError, FaultOrigin, Host};
 use tokio::time::{Instant, timeout_at};
+use url::Url;
 
 use super::order::OrderError;
+use crate::guarded_client::{GuardedClient, GuardedClientError, GuardedRequest, GuardedResponse};
 use crate::tls::{AcmeChallenges, CHALLENGE_PATH};
 
 /// Time limit of a check.
 const LIMIT: Duration = Duration::from_secs(10);
 /// Size limit of a response, in bytes.
 const MAX_RESPONSE_BYTES: usize = 1024;
+/// `User-Agent` header.
+const AGENT: HeaderValue = HeaderValue::from_static(concat!("parallax/", env!("CARGO_PKG_VERSION")));
 
 /// Checks where hosts point to.
 #[derive(Debug, Clone)]
 pub(super) struct ReachabilityCheck {
-    /// Guard for connections, since customers choose the hosts.
-    pub(super) guard: DialGuard,
+    /// Guarded client, since customers choose the hosts; blocked addresses of a host are skipped.
+    pub(super) client: GuardedClient,
     /// Host name of the base URL, if it has one.
     pub(super) base_host: Option<String>,
     pub(super) challenges: AcmeChallenges,
@@ -78,18 +76,30 @@ impl ReachabilityCheck {
 
     async fn addresses(&self, name: &str, until: Instant) -> Result<Vec<IpAddr>, DialError> {
         let Ok(Host::Name(name)) = Host::parse(name) else { return Err(DialError::NotFound) };
-        let found = self.guard.resolver().addresses(&name, until).await?;
+        let found = self.client.guard().resolver().addresses(&name, until).await?;
         let v6 = found.v6.into_iter().map(IpAddr::V6);
         Ok(v6.chain(found.v4.into_iter().map(IpAddr::V4)).collect())
     }
 
     /// Fetches the challenge of the token from a host; `None` for a redirect, which ACME servers follow.
     async fn fetch_proof(&self, name: &str, token: &str, until: Instant) -> Result<Option<String>, DialError> {
-        let host = Host::parse(name).map_err(|_| DialError::NotFound)?;
-        let admitted = self.guard.admit(&host, self.port, BlockedAddressMode::DropBlocked, until).await?;
-        let stream = admitted.connect(until).await?.stream;
-        let asked = timeout_at(until, exchange(stream, name, token));
-        asked.await.map_err(|_| DialError::Timeout)?.map_err(|_| DialError::Reset)
+        // A host name and a hexadecimal token always make valid requests.
+        let url = format!("http://{name}:{}{CHALLENGE_PATH}{token}", self.port);
+        let url = Url::parse(&url).map_err(|_| DialError::NotFound)?;
+        let host = HeaderValue::from_str(name).map_err(|_| DialError::NotFound)?;
+        let headers = HeaderMap::from_iter([(HOST, host), (USER_AGENT, AGENT)]);
+        let request = GuardedRequest { method: Method::GET, url: &url, headers, body: Bytes::new() };
+        let response = self.client.send(request, until).await.map_err(|error| match error {
+            GuardedClientError::Dial(error) => error,
+            GuardedClientError::Timeout => DialError::Timeout,
+            _ => DialError::Reset,
+        })?;
+        if response.status().is_redirection() {
+            return Ok(None);
+        }
+        let is_found = response.status() == StatusCode::OK;
+        let text = timeout_at(until, read_text(response)).await.map_err(|_| DialError::Timeout)?;
+        Ok(Some(text.filter(|_| is_found).unwrap_or_default()))
     }
 
     fn lookup_error(&self, name: &str, error: DialError) -> OrderError {
@@ -110,35 +120,16 @@ impl ReachabilityCheck {
     }
 }
 
-async fn exchange(stream: TcpStream, name: &str, token: &str) -> Result<Option<String>, hyper::Error> {
-    let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await?;
-    let answered = async {
-        let request = Request::get(format!("{CHALLENGE_PATH}{token}"))
-            .header(HOST, name)
-            .header(USER_AGENT, concat!("parallax/", env!("CARGO_PKG_VERSION")))
-            .header(CONNECTION, "close")
-            .body(Empty::<Bytes>::new());
-        // A host name and a hexadecimal token always make a valid request.
-        let Ok(request) = request else { return Ok(Some(String::new())) };
-        let (head, body) = sender.send_request(request).await?.into_parts();
-        if head.status.is_redirection() {
-            return Ok(None);
+/// Reads a body; `None` if it is incomplete or too long.
+async fn read_text(mut response: GuardedResponse) -> Option<String> {
+    let mut text = Vec::new();
+    while let Some(part) = response.chunk().await.ok()? {
+        text.extend_from_slice(&part);
+        if text.len() > MAX_RESPONSE_BYTES {
+            return None;
         }
-        let text = match Limited::new(body, MAX_RESPONSE_BYTES).collect().await {
-            Ok(body) if head.status == StatusCode::OK => body.to_bytes(),
-            Ok(_) | Err(_) => Bytes::new(),
-        };
-        Ok(Some(String::from_utf8_lossy(&text).trim().to_owned()))
-    };
-    // The connection may end before its response is read; if it failed, reading the response fails too.
-    let driven = async {
-        let _ = connection.await;
-        pending::<Infallible>().await
-    };
-    tokio::select! {
-        answer = answered => answer,
-        never = driven => match never {},
     }
+    Some(String::from_utf8_lossy(&text).trim().to_owned())
 }
 
 /// Returns 128 random bits in hexadecimal.
@@ -151,7 +142,7 @@ mod tests {
     use std::net::Ipv4Addr;
 
     use parallax_dial::stub::{StubAnswer, StubServer};
-    use parallax_dial::{DialPolicy, DnsResolver};
+    use parallax_dial::{BlockedAddressMode, DialGuard, DialPolicy, DnsResolver};
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
     use tokio::net::TcpListener;
 
@@ -206,10 +197,15 @@ mod tests {
         let port = there(challenges.clone()).await;
         let resolver = DnsResolver::with_servers(&[zone.address()]).unwrap();
         let reach = |allow_private| ReachabilityCheck {
-            guard: DialGuard::new(
-                resolver.clone(),
-                DialPolicy { allow_private, allow_own_host: true, ..DialPolicy::default() },
-            ),
+            client: GuardedClient::new(
+                DialGuard::new(
+                    resolver.clone(),
+                    DialPolicy { allow_private, allow_own_host: true, ..DialPolicy::default() },
+                ),
+                BlockedAddressMode::DropBlocked,
+                &[],
+            )
+            .unwrap(),
             base_host: Some(BASE.to_owned()),
             challenges: challenges.clone(),
             port,

@@ -1,5 +1,7 @@
 //! The client against misbehaving receivers and forbidden addresses.
 
+use std::sync::Arc;
+
 use parallax_dial::stub::{StubAnswer, StubServer};
 use rcgen::{CertificateParams, KeyPair};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -63,8 +65,10 @@ async fn each_way_to_give_no_answer_has_its_word() {
     assert_eq!(posted(|| TestReply::Hang).await, Err(DeliveryError::Timeout));
     assert_eq!(posted(|| TestReply::Bytes(Vec::new())).await, Err(DeliveryError::Closed));
     assert_eq!(posted(|| TestReply::Bytes(b"SSH-2.0-x\r\n\r\n".to_vec())).await, Err(DeliveryError::NotHttp));
-    let endless = || TestReply::Bytes([b"HTTP/1.1 200 OK\r\nX: ".as_slice(), &[b'x'; 200_000]].concat());
+    let endless = || TestReply::Bytes([b"HTTP/1.1 200 OK\r\nX: ".as_slice(), &[b'x'; 500_000]].concat());
     assert_eq!(posted(endless).await, Err(DeliveryError::HeadersTooLarge));
+    let long = || TestReply::Bytes([b"HTTP/1.1 200 OK\r\nX: ".as_slice(), &[b'x'; 70_000], b"\r\n\r\n"].concat());
+    assert_eq!(posted(long).await, Err(DeliveryError::HeadersTooLarge));
     let nobody = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = nobody.local_addr().unwrap();
     drop(nobody);
@@ -141,7 +145,7 @@ async fn no_address_of_ones_own_is_reached_however_it_is_written() {
         );
     }
     for interface in if_addrs::get_if_addrs().unwrap() {
-        let refused = client.guard.blocked_class(interface.ip());
+        let refused = client.http.guard().blocked_class(interface.ip());
         assert!(refused.unwrap().is_some(), "{interface:?} belongs to this host");
     }
     assert!(receiver.requests().is_empty());
@@ -160,8 +164,8 @@ async fn a_name_that_only_the_own_network_knows_is_told_like_one_that_nobody_kno
     })
     .await
     .unwrap();
-    let mut client = DeliveryClient::new(false, &[]).unwrap();
-    client.guard = DialGuard::new(DnsResolver::with_servers(&[zone.address()]).unwrap(), DialPolicy::default());
+    let resolver = DnsResolver::with_servers(&[zone.address()]).unwrap();
+    let client = DeliveryClient::with_guard(DialGuard::new(resolver, DialPolicy::default()), &[]).unwrap();
     for host in ["inner.example", "mixed.example", "empty.example", "gone.example", "vault.internal"] {
         let error = client.post(&call(&format!("http://{host}/"))).await.unwrap_err();
         assert_eq!(error, DeliveryError::NoPublicAddress, "{host}");
@@ -173,10 +177,10 @@ async fn while_own_addresses_can_not_be_read_nothing_is_delivered_and_it_is_no_f
     let receiver = TestReceiver::start(|_, _| status_reply(200, "")).await;
     // EAFNOSUPPORT, as in a systemd unit without AF_NETLINK.
     let unreadable = || Err(std::io::Error::from_raw_os_error(97));
-    let mut client = DeliveryClient::new(false, &[]).unwrap();
     let policy = DialPolicy { allow_private: true, ..DialPolicy::default() };
-    client.guard = DialGuard::new(client.guard.resolver().clone(), policy)
+    let guard = DialGuard::new(DnsResolver::system().unwrap(), policy)
         .with_own_addresses(parallax_dial::OwnAddresses::from_reader(unreadable));
+    let client = DeliveryClient::with_guard(guard, &[]).unwrap();
     for url in [receiver.url(), "http://8.8.8.8/".to_owned()] {
         let error = client.post(&call(&url)).await.unwrap_err();
         assert_eq!(error, DeliveryError::OwnFault(DialError::OwnAddressesUnreadable), "{url}");

@@ -1,0 +1,296 @@
+//! Guarded HTTP client for URLs that customers choose: reqwest over addresses that the dial guard has judged.
+//!
+//! reqwest resolves names through `GuardedResolver`, so it can connect only to judged addresses; a literal address
+//! never reaches a resolver and is judged before the request. Every request has its own connection, because a pooled
+//! one would not ask the guard again. Redirects are responses, and no proxy is read from the environment.
+//!
+//! reqwest takes no connected stream, so two properties of [`parallax_dial`]'s own connections are weaker here:
+//! addresses of one family are tried one after another, each for its share of [`CONNECT_TIMEOUT`] (the families race),
+//! and a response head is read up to hyper's fixed limit of 408 KiB before one over 64 KiB is refused.
+
+use std::error::Error as _;
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
+use parallax_dial::{BlockedAddressMode, DialError, DialGuard, Host};
+use reqwest::dns::{Addrs, Name, Resolve, Resolving};
+use reqwest::redirect;
+use rustls::{ClientConfig, RootCertStore};
+use rustls_pki_types::CertificateDer;
+use tokio::time::{Instant, timeout_at};
+use url::{Position, Url};
+
+/// Time limit of a look-up, a connection and a TLS handshake together. A caller's deadline may end them earlier.
+pub const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+/// Maximum size of a response head in bytes.
+const MAX_HEAD: usize = 64 * 1024;
+
+/// HTTP client whose connections pass the dial guard. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct GuardedClient {
+    guard: DialGuard,
+    mode: BlockedAddressMode,
+    http: reqwest::Client,
+}
+
+/// One request.
+#[derive(Debug)]
+pub struct GuardedRequest<'a> {
+    /// Method.
+    pub method: Method,
+    /// URL. A user and a password in it are not sent.
+    pub url: &'a Url,
+    /// Headers; `Host` is taken from the URL if it is missing.
+    pub headers: HeaderMap,
+    /// Body.
+    pub body: Bytes,
+}
+
+/// Response whose body has not been read.
+#[derive(Debug)]
+pub struct GuardedResponse(reqwest::Response);
+
+/// Reason why there is no response.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum GuardedClientError {
+    /// The URL is not one of HTTP.
+    #[error("not an http or https address")]
+    UnsupportedUrl,
+    /// The host could not be resolved, admitted or connected to.
+    #[error(transparent)]
+    Dial(#[from] DialError),
+    /// No response by the deadline.
+    #[error("timed out")]
+    Timeout,
+    /// The server's certificate is not acceptable.
+    #[error("the certificate is not acceptable: {0}")]
+    Certificate(String),
+    /// The TLS handshake failed for another reason.
+    #[error("the TLS handshake failed")]
+    Tls,
+    /// The response is not HTTP.
+    #[error("the response is not HTTP")]
+    NotHttp,
+    /// The response head is too large.
+    #[error("the response headers are larger than 64 KiB")]
+    HeadTooLarge,
+    /// The connection closed before the response ended.
+    #[error("the connection was closed before a response")]
+    Closed,
+}
+
+/// Reason why a client could not be created.
+#[derive(Debug, thiserror::Error)]
+pub enum ClientSetupError {
+    /// TLS or a root certificate can't be used.
+    #[error(transparent)]
+    Tls(#[from] rustls::Error),
+    /// reqwest refused the settings.
+    #[error(transparent)]
+    Client(#[from] reqwest::Error),
+}
+
+/// Resolver that returns only addresses that the guard has judged.
+struct GuardedResolver {
+    guard: DialGuard,
+    mode: BlockedAddressMode,
+}
+
+impl GuardedClient {
+    /// Creates a client that trusts the public web roots and `extra` ones.
+    ///
+    /// # Errors
+    /// [`ClientSetupError`] if TLS or the client can't be set up.
+    pub fn new(
+        guard: DialGuard,
+        mode: BlockedAddressMode,
+        extra: &[CertificateDer<'static>],
+    ) -> Result<Self, ClientSetupError> {
+        let resolver = GuardedResolver { guard: guard.clone(), mode };
+        let http = client_builder(extra)?
+            .dns_resolver(resolver)
+            .pool_max_idle_per_host(0)
+            .connect_timeout(CONNECT_TIMEOUT)
+            // reqwest closes a connection in a task of its own, which a receiver that stops reading could hold up.
+            .tcp_user_timeout(CONNECT_TIMEOUT)
+            .build()?;
+        Ok(Self { guard, mode, http })
+    }
+
+    /// Returns the guard.
+    pub fn guard(&self) -> &DialGuard {
+        &self.guard
+    }
+
+    /// Sends a request over a new connection, and returns its response once its head has arrived.
+    ///
+    /// # Errors
+    /// Reason why there is no response by `deadline`.
+    pub async fn send(
+        &self,
+        request: GuardedRequest<'_>,
+        deadline: Instant,
+    ) -> Result<GuardedResponse, GuardedClientError> {
+        let request = timeout_at(deadline, self.build(request, deadline));
+        let request = request.await.map_err(|_| GuardedClientError::Timeout)??;
+        let response = match timeout_at(deadline, self.http.execute(request)).await {
+            Err(_) => return Err(GuardedClientError::Timeout),
+            Ok(Err(error)) => return Err(classify(&error)),
+            Ok(Ok(response)) => response,
+        };
+        if head_size(response.headers()) > MAX_HEAD {
+            return Err(GuardedClientError::HeadTooLarge);
+        }
+        Ok(GuardedResponse(response))
+    }
+
+    /// Builds the request in the form in which its host was judged.
+    async fn build(
+        &self,
+        request: GuardedRequest<'_>,
+        deadline: Instant,
+    ) -> Result<reqwest::Request, GuardedClientError> {
+        let GuardedRequest { method, url, mut headers, body } = request;
+        let unsupported = GuardedClientError::UnsupportedUrl;
+        let host = url.host().and_then(|host| Host::from_url(&host).ok()).ok_or(unsupported.clone())?;
+        let port = url.port_or_known_default().filter(|_| matches!(url.scheme(), "http" | "https"));
+        let port = port.ok_or(unsupported.clone())?;
+        if !headers.contains_key(header::HOST) {
+            let value = HeaderValue::from_str(&url[Position::BeforeHost..Position::AfterPort]);
+            headers.insert(header::HOST, value.map_err(|_| unsupported.clone())?);
+        }
+        headers.insert(header::CONNECTION, HeaderValue::from_static("close"));
+        let mut url = url.clone();
+        url.set_fragment(None);
+        let mut is_set = url.set_username("").is_ok() && url.set_password(None).is_ok();
+        is_set &= match &host {
+            Host::Name(name) => url.set_host(Some(name.as_str())).is_ok(),
+            Host::Ip(_) => {
+                let admitted = self.guard.admit(&host, port, self.mode, deadline).await?.routable()?;
+                admitted.first().is_some_and(|address| url.set_ip_host(address.ip()).is_ok())
+            }
+        };
+        if !is_set {
+            return Err(unsupported);
+        }
+        let mut built = reqwest::Request::new(method, url);
+        *built.headers_mut() = headers;
+        *built.body_mut() = (!body.is_empty()).then(|| body.into());
+        Ok(built)
+    }
+}
+
+impl GuardedResponse {
+    /// Status.
+    pub fn status(&self) -> StatusCode {
+        self.0.status()
+    }
+
+    /// Headers.
+    pub fn headers(&self) -> &HeaderMap {
+        self.0.headers()
+    }
+
+    /// Reads the next part of the body; `None` at its end. The caller bounds size and time.
+    ///
+    /// # Errors
+    /// Reason why the body is incomplete.
+    pub async fn chunk(&mut self) -> Result<Option<Bytes>, GuardedClientError> {
+        self.0.chunk().await.map_err(|error| classify(&error))
+    }
+}
+
+impl Resolve for GuardedResolver {
+    fn resolve(&self, name: Name) -> Resolving {
+        let (guard, mode) = (self.guard.clone(), self.mode);
+        Box::pin(async move {
+            let host = Host::parse(name.as_str()).map_err(|_| DialError::NotFound)?;
+            // reqwest replaces port 0 by the URL's.
+            let admitted = guard.admit(&host, 0, mode, Instant::now() + CONNECT_TIMEOUT).await?;
+            let addresses = admitted.with_late_addresses().await.routable()?;
+            Ok(Box::new(addresses.into_iter()) as Addrs)
+        })
+    }
+}
+
+/// Returns the settings of all outgoing HTTP: HTTP/1.1 and TLS with the public web roots and `extra` ones; no
+/// redirects, proxies, retries, cookies or decompression.
+///
+/// # Errors
+/// [`rustls::Error`] if a root is not acceptable.
+pub fn client_builder(extra: &[CertificateDer<'static>]) -> Result<reqwest::ClientBuilder, rustls::Error> {
+    let mut roots = RootCertStore { roots: webpki_roots::TLS_SERVER_ROOTS.to_vec() };
+    for certificate in extra {
+        roots.add(certificate.clone())?;
+    }
+    let mut tls = ClientConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))
+        .with_safe_default_protocol_versions()?
+        .with_root_certificates(roots)
+        .with_no_client_auth();
+    tls.alpn_protocols = vec![b"http/1.1".to_vec()];
+    Ok(reqwest::Client::builder()
+        .tls_backend_preconfigured(tls)
+        .http1_only()
+        .redirect(redirect::Policy::none())
+        .referer(false)
+        .retry(reqwest::retry::never())
+        .no_proxy()
+        .no_gzip()
+        .no_brotli()
+        .no_deflate()
+        .no_zstd())
+}
+
+/// Returns the size of a response head, close enough for a limit.
+fn head_size(headers: &HeaderMap) -> usize {
+    // ": " and the end of the line.
+    headers.iter().map(|(name, value)| name.as_str().len() + value.len() + 4).sum()
+}
+
+fn classify(error: &reqwest::Error) -> GuardedClientError {
+    if error.is_builder() {
+        return GuardedClientError::UnsupportedUrl;
+    }
+    if error.is_timeout() {
+        return GuardedClientError::Timeout;
+    }
+    let mut cause = error.source();
+    while let Some(found) = cause {
+        if let Some(error) = found.downcast_ref::<DialError>() {
+            return GuardedClientError::Dial(*error);
+        }
+        match found.downcast_ref::<hyper::Error>() {
+            Some(error) if error.is_parse_too_large() => return GuardedClientError::HeadTooLarge,
+            Some(error) if error.is_parse() => return GuardedClientError::NotHttp,
+            Some(_) | None => {}
+        }
+        if let Some(found) = found.downcast_ref::<io::Error>() {
+            // A failed connection has the system's error itself; TLS wraps its own.
+            return match found.raw_os_error() {
+                Some(_) if error.is_connect() => GuardedClientError::Dial(DialError::from_connect(found)),
+                Some(_) | None => from_io_error(found),
+            };
+        }
+        cause = found.source();
+    }
+    GuardedClientError::Closed
+}
+
+fn from_io_error(error: &io::Error) -> GuardedClientError {
+    let mut error = error;
+    while let Some(inner) = error.get_ref().and_then(|inner| inner.downcast_ref::<io::Error>()) {
+        error = inner;
+    }
+    match error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>()) {
+        Some(rustls::Error::InvalidCertificate(fault)) => GuardedClientError::Certificate(fault.to_string()),
+        Some(_) => GuardedClientError::Tls,
+        None if error.kind() == io::ErrorKind::InvalidData => GuardedClientError::Tls,
+        None => GuardedClientError::Closed,
+    }
+}
+
+#[cfg(test)]
+mod tests;
