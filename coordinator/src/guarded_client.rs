@@ -114,6 +114,8 @@ impl GuardedClient {
             .dns_resolver(resolver)
             .pool_max_idle_per_host(0)
             .connect_timeout(CONNECT_TIMEOUT)
+            // reqwest closes a connection in a task of its own, which a receiver that stops reading could hold up.
+            .tcp_user_timeout(CONNECT_TIMEOUT)
             .build()?;
         Ok(Self { guard, mode, http })
     }

@@ -176,8 +176,21 @@ async fn a_refused_connection_and_a_tls_error_are_told_apart() {
     let address = silent.local_addr().unwrap();
     let error = send(&client, &format!("https://{address}/"), Duration::from_millis(300)).await.err();
     assert_eq!(error, Some(GuardedClientError::Timeout));
-    let closing = tokio::spawn(async move { drop(silent.accept().await) });
-    let error = send(&client, &format!("https://{address}/"), LIMIT).await.err();
-    assert_eq!(error, Some(GuardedClientError::Closed));
-    closing.await.unwrap();
+}
+
+#[tokio::test]
+async fn a_connection_that_ends_in_its_handshake_was_closed_and_not_refused() {
+    let client = client(&[], BlockedAddressMode::RefuseAny);
+    // With unread bytes the server's end is a reset, otherwise an orderly one.
+    for read in [1, 4096] {
+        let closing = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = closing.local_addr().unwrap();
+        let serving = tokio::spawn(async move {
+            let (mut stream, _) = closing.accept().await.unwrap();
+            let _ = stream.read(&mut vec![0; read]).await;
+        });
+        let error = send(&client, &format!("https://{address}/"), LIMIT).await.err();
+        assert_eq!(error, Some(GuardedClientError::Closed), "{read}");
+        serving.await.unwrap();
+    }
 }
