@@ -1,7 +1,7 @@
 //! One HTTP check with the agent's library.
 //!
 //! Run it with `cargo run -p parallax-agent --example one_check -- https://example.com`.
-//! A probe needs no coordinator and no enrolment: a check specification and a network context go in, a report comes
+//! A probe needs no coordinator and no enrolment: a check specification and the probes go in, a report comes
 //! out. As in a running agent, only public addresses are checked.
 
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "an example prints its result")]
@@ -9,7 +9,7 @@
 use std::process::ExitCode;
 
 use parallax_agent::config::AgentConfig;
-use parallax_agent::{probe, probe_context};
+use parallax_agent::{probe, probes};
 use parallax_protocol::check::{WireCheckSpec, WireHttpCheck, WireKeywordMode, WireMethod};
 use parallax_protocol::result::WireOutcome;
 
@@ -23,8 +23,8 @@ async fn main() -> ExitCode {
     let _ = rustls::crypto::ring::default_provider().install_default();
 
     // The folder holds what an enrolled agent keeps; an HTTP check uses none of it.
-    let context = match probe_context(&AgentConfig::new("parallax-agent-data")) {
-        Ok(context) => context,
+    let probes = match probes(&AgentConfig::new("parallax-agent-data")) {
+        Ok(probes) => probes,
         Err(error) => {
             eprintln!("one_check: {error}");
             return ExitCode::FAILURE;
@@ -39,7 +39,7 @@ async fn main() -> ExitCode {
         keyword: None,
         keyword_mode: WireKeywordMode::Present,
     });
-    let report = probe::run(&spec, &context).await;
+    let report = probe::run(&spec, &probes).await;
 
     match &report.outcome {
         WireOutcome::Passed => println!("passed"),

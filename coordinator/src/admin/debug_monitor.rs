@@ -9,7 +9,7 @@ use parallax_core::vantage::{Region, RegionSet, VantageNo};
 use parallax_core::verdict::RegionStatus;
 use serde_json::{Value, json};
 
-use super::CommandError;
+use super::command::CommandError;
 use crate::service::monitors::inspection::{MonitorInspection, RecentRound};
 use crate::service::{ServiceError, Services};
 

@@ -197,7 +197,7 @@ Regions
   europe  up      yes
 
 Newest rounds
-  STARTED AT  REGION  NUMBER  REASON  OUTCOME  LATENCY MS  FIRST                      SECOND             THIRD
+  STARTED AT  REGION  NUMBER  REASON  OUTCOME  LATENCY MS  FIRST                      SECOND              THIRD
   12:47       asia    7       sweep   failed   9           fra1 (AS1): failed, reset  fra2 (AS1): passed
 
 Deadlines
