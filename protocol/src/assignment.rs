@@ -116,9 +116,8 @@ impl ScheduleChange {
         const ROOM: usize = MAX_FRAME - 64;
         const DROP_BYTES: usize = 19;
         const ACCOUNT_BYTES: usize = 5;
-        let (book, base, revision) = (self.slot_epoch, self.base, self.revision);
-        let fresh =
-            move || Self { slot_epoch: book, base, revision, put: Vec::new(), drop: Vec::new(), has_more: true };
+        let (slot_epoch, base, revision) = (self.slot_epoch, self.base, self.revision);
+        let fresh = move || Self { slot_epoch, base, revision, put: Vec::new(), drop: Vec::new(), has_more: true };
         let mut parts = Vec::new();
         let mut part = fresh();
         let mut used = 0;

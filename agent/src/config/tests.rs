@@ -28,15 +28,15 @@ fn flags_override_environment_and_environment_the_file() {
 
 #[test]
 fn an_unknown_setting_is_refused_with_the_nearest_known_one() {
-    let told = load("alow_privat = true", &[], &[]).unwrap_err();
-    assert_eq!(told, "alow_privat: is unknown; did you mean allow_private?");
-    let told = load("", &[("PARALLAX_AGENT_SPOOL", "1")], &[]).unwrap_err();
-    assert!(told.starts_with("PARALLAX_AGENT_SPOOL: is unknown"), "{told}");
+    let error = load("alow_privat = true", &[], &[]).unwrap_err();
+    assert_eq!(error, "alow_privat: is unknown; did you mean allow_private?");
+    let error = load("", &[("PARALLAX_AGENT_SPOOL", "1")], &[]).unwrap_err();
+    assert!(error.starts_with("PARALLAX_AGENT_SPOOL: is unknown"), "{error}");
 }
 
 #[test]
 fn a_broken_rule_names_setting_and_rule() {
-    for (file, told) in [
+    for (file, error) in [
         ("source = \"fra1\"", "source: must be an IP address"),
         ("spool_bytes = 5", "spool_bytes: must be a number of bytes, at least 1048576"),
         ("concurrency = 0", "concurrency: must be a number from 1 to 20000"),
@@ -48,7 +48,7 @@ fn a_broken_rule_names_setting_and_rule() {
         ("deny = [\"x\"]", "deny: x is not an address or prefix"),
         ("data = 1.5", "data: must be a text, a number, true or false, or a list"),
     ] {
-        assert_eq!(load(file, &[], &[]).unwrap_err(), told);
+        assert_eq!(load(file, &[], &[]).unwrap_err(), error);
     }
     assert_eq!(load("", &[], &[("source", "x")]).unwrap_err(), "--source: must be an IP address");
 }

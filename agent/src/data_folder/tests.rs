@@ -12,11 +12,11 @@ fn snapshot() -> ScheduleChange {
 #[test]
 fn one_folder_serves_one_process() {
     let folder = tempfile::tempdir().unwrap();
-    let place = folder.path().join("data");
-    let first = DataFolder::open(&place).unwrap();
-    assert!(matches!(DataFolder::open(&place), Err(AgentError::InUse(_))));
+    let path = folder.path().join("data");
+    let first = DataFolder::open(&path).unwrap();
+    assert!(matches!(DataFolder::open(&path), Err(AgentError::InUse(_))));
     drop(first);
-    assert!(DataFolder::open(&place).is_ok());
+    assert!(DataFolder::open(&path).is_ok());
 }
 
 #[test]

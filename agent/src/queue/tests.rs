@@ -97,10 +97,10 @@ fn memory_overflows_to_disk_without_a_gap_even_behind_the_reader() {
 #[test]
 fn a_full_disk_keeps_the_newest_and_counts_the_gap() {
     let folder = tempfile::tempdir().unwrap();
-    let place = folder.path().join("spool");
-    let mut queue = queue(&place, 1);
+    let path = folder.path().join("spool");
+    let mut queue = queue(&path, 1);
     queue.memory_limit = 100;
-    std::fs::remove_dir_all(&place).unwrap();
+    std::fs::remove_dir_all(&path).unwrap();
     push(&mut queue, 250);
     assert!(queue.disk_fault().is_some());
     let seen = drain(&mut queue);

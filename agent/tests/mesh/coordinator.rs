@@ -122,7 +122,7 @@ impl MiniCoordinator {
     }
 
     /// Accepts the next mesh connection, reads its hello, and welcomes it.
-    pub(crate) async fn accept(&self, book: u64, marks: Vec<DurabilityMark>) -> MiniSession {
+    pub(crate) async fn accept(&self, slot_epoch: u64, marks: Vec<DurabilityMark>) -> MiniSession {
         let connection = self.connection().await;
         let (control, receiving) = timeout(LIMIT, connection.accept_bi()).await.unwrap().unwrap();
         let mut control_in = Frames::new(receiving, MAX_FRAME);
@@ -135,7 +135,7 @@ impl MiniCoordinator {
             mesh: "test".into(),
             software: "0".into(),
             coordinator_ms: now_s() * 1000,
-            slot_epoch: book,
+            slot_epoch,
             watermarks: marks,
         };
         let session =

@@ -21,7 +21,7 @@ use crate::{
     scripted_zone::{A, AAAA, CNAME, MX, NS, ScriptedZone, TXT, ZoneAnswer, ZoneQuery, exchange, name, text},
 };
 
-async fn ask(zone: &ScriptedZone, host: &str, record: WireRecordType, expect: Option<&str>) -> ProbeReport {
+async fn run_check(zone: &ScriptedZone, host: &str, record: WireRecordType, expect: Option<&str>) -> ProbeReport {
     ask_within(zone, host, record, expect, Duration::from_secs(10)).await
 }
 
@@ -60,15 +60,15 @@ async fn every_record_type_is_queried_and_any_answer_may_match() {
         (WireRecordType::Txt, "include:_spf.example"),
         (WireRecordType::Ns, "NS2.example"),
     ] {
-        let report = ask(&zone, "example.com", record, Some(expect)).await;
+        let report = run_check(&zone, "example.com", record, Some(expect)).await;
         assert_eq!(report.outcome, WireOutcome::Passed, "{record:?}");
         assert!(report.latency_ms.is_some() && report.phases.dns_us.is_some());
-        assert_eq!(ask(&zone, "example.com", record, None).await.outcome, WireOutcome::Passed, "{record:?}");
-        let mismatch = ask(&zone, "example.com", record, Some("elsewhere")).await.outcome;
+        assert_eq!(run_check(&zone, "example.com", record, None).await.outcome, WireOutcome::Passed, "{record:?}");
+        let mismatch = run_check(&zone, "example.com", record, Some("elsewhere")).await.outcome;
         assert!(matches!(mismatch, WireOutcome::Failed(WireFailure::DnsMismatch { .. })), "{record:?}: {mismatch:?}");
     }
     let got = ShortText::new("ns1.example, ns2.example");
-    let report = ask(&zone, "example.com", WireRecordType::Ns, Some("ns3")).await;
+    let report = run_check(&zone, "example.com", WireRecordType::Ns, Some("ns3")).await;
     assert_eq!(report.outcome, WireOutcome::Failed(WireFailure::DnsMismatch { got }));
 }
 
@@ -79,7 +79,7 @@ async fn the_root_has_name_servers() {
         _ => ZoneAnswer::Code(3),
     })
     .await;
-    let report = ask(&zone, ".", WireRecordType::Ns, Some("a.root-servers.net")).await;
+    let report = run_check(&zone, ".", WireRecordType::Ns, Some("a.root-servers.net")).await;
     assert_eq!(report.outcome, WireOutcome::Passed);
 }
 
@@ -103,7 +103,7 @@ async fn each_failed_query_has_its_failure() {
         ("broken.example", WireFailure::DnsFailed { code: 2 }),
         ("refused.example", WireFailure::DnsFailed { code: 5 }),
     ] {
-        let report = ask(&zone, host, WireRecordType::Mx, None).await;
+        let report = run_check(&zone, host, WireRecordType::Mx, None).await;
         assert_eq!(report.outcome, WireOutcome::Failed(failure), "{host}");
         assert!(report.latency_ms.is_some(), "{host}");
     }
@@ -116,7 +116,7 @@ async fn each_failed_query_has_its_failure() {
 #[tokio::test]
 async fn a_dead_resolver_is_no_fault_of_the_name() {
     let zone = ScriptedZone::start(|_| ZoneAnswer::Code(2)).await;
-    let report = ask(&zone, "example.com", WireRecordType::A, None).await;
+    let report = run_check(&zone, "example.com", WireRecordType::A, None).await;
     // The root is answered with an error too.
     assert_eq!(report.outcome, WireOutcome::Inconclusive(WireOwnFault::ResolverDead));
 }
@@ -132,7 +132,7 @@ async fn a_long_answer_arrives_over_tcp() {
         ZoneAnswer::Records(filler.chain([(TXT, text(&["the last one"]))]).collect())
     })
     .await;
-    let report = ask(&zone, "long.example", WireRecordType::Txt, Some("the last one")).await;
+    let report = run_check(&zone, "long.example", WireRecordType::Txt, Some("the last one")).await;
     assert_eq!(report.outcome, WireOutcome::Passed);
 }
 
@@ -155,7 +155,7 @@ async fn nothing_is_cached_between_checks() {
 async fn invalid_names_are_not_queried() {
     let zone = ScriptedZone::start(site).await;
     for host in ["192.0.2.1", "::1", "", "a b"] {
-        let outcome = ask(&zone, host, WireRecordType::A, None).await.outcome;
+        let outcome = run_check(&zone, host, WireRecordType::A, None).await.outcome;
         assert!(matches!(outcome, WireOutcome::Failed(WireFailure::BadTarget { .. })), "{host}: {outcome:?}");
     }
 }
@@ -189,18 +189,18 @@ async fn private_records_are_dropped_unless_private_targets_are_allowed() {
         for expect in [None, Some("1"), Some("vault"), Some("guessed")] {
             // The same error as for a name without such a record: it reveals nothing of the answer, not even
             // its existence.
-            let outcome = ask(&zone, "inner.example", record, expect).await.outcome;
+            let outcome = run_check(&zone, "inner.example", record, expect).await.outcome;
             assert_eq!(outcome, WireOutcome::Failed(WireFailure::DnsNoRecord), "{record:?}, {expect:?}");
         }
     }
     // The message of a mismatch contains no private address either.
     let got = |text: &str| WireOutcome::Failed(WireFailure::DnsMismatch { got: ShortText::new(text) });
-    assert_eq!(ask(&zone, "both.example", WireRecordType::A, Some("10.1")).await.outcome, got("192.0.2.1"));
-    assert_eq!(ask(&zone, "both.example", WireRecordType::Mx, Some("corp")).await.outcome, got("10 mx.example"));
+    assert_eq!(run_check(&zone, "both.example", WireRecordType::A, Some("10.1")).await.outcome, got("192.0.2.1"));
+    assert_eq!(run_check(&zone, "both.example", WireRecordType::Mx, Some("corp")).await.outcome, got("10 mx.example"));
 
     let before = query_count.load(Ordering::SeqCst);
     for host in ["vault.internal", "nas.local", "a.home.arpa", "1.0.10.in-addr.arpa", "db.corp", "localhost"] {
-        let outcome = ask(&zone, host, WireRecordType::Txt, Some("v")).await.outcome;
+        let outcome = run_check(&zone, host, WireRecordType::Txt, Some("v")).await.outcome;
         let class = AddressClass::Private;
         assert_eq!(outcome, WireOutcome::Failed(WireFailure::AddressNotAllowed { class }), "{host}");
     }

@@ -81,8 +81,8 @@ async fn a_resolver_with_only_cached_answers_is_no_fault_of_the_name() {
         assert_eq!(resolve(&resolver, "shop.example").await, Err(DialError::ResolverDead), "{rest:?}");
         let name = zone("shop.example");
         let by = Instant::now() + Duration::from_secs(10);
-        let asked = resolver.records(&name, DnsRecordKind::Mx, by).await;
-        assert_eq!(asked.map(drop), Err(DialError::ResolverDead), "{rest:?}");
+        let result = resolver.records(&name, DnsRecordKind::Mx, by).await;
+        assert_eq!(result.map(drop), Err(DialError::ResolverDead), "{rest:?}");
         let alive = resolver.check_alive(Instant::now() + Duration::from_secs(5)).await;
         assert_eq!(alive, Err(DialError::ResolverDead), "{rest:?}");
     }
@@ -138,8 +138,8 @@ async fn a_recovering_resolver_is_no_fault_of_the_name() {
 
 #[tokio::test]
 async fn a_query_during_which_the_resolver_recovered_is_no_fault_of_the_name() {
-    let asked = Arc::new(Mutex::new(None));
-    let first = Arc::clone(&asked);
+    let first_query = Arc::new(Mutex::new(None));
+    let first = Arc::clone(&first_query);
     // Dead for the first 4.5 s of the query, well past the liveness check; the name is never answered.
     let resolver = server(move |name, _| {
         let begun = *first.lock().unwrap().get_or_insert_with(Instant::now);

@@ -166,7 +166,7 @@ proptest! {
                 }
                 SlotOperation::Start => {
                     let before: BTreeMap<u32, usize> = (0..12).map(|one| (one, slots.held_by(one))).collect();
-                    let rooms = POOLS.map(|pool| slots.free_slots(pool));
+                    let free = POOLS.map(|pool| slots.free_slots(pool));
                     match slots.start_next() {
                         Some((item, permit)) => {
                             let (account, pool) = (permit.account, permit.pool);
@@ -182,9 +182,11 @@ proptest! {
                         }
                         None => {
                             for ((account, pool), _) in waiting.iter().filter(|(_, queue)| !queue.is_empty()) {
-                                let room = rooms[*pool];
-                                let is_full = room <= (slots.reserve * before[account].min(FULL_RESERVE_AT)).div_ceil(FULL_RESERVE_AT);
-                                prop_assert!(is_full && room <= slots.reserve, "{account} waits with {room} free slots of pool {pool}");
+                                let reserve =
+                                    (slots.reserve * before[account].min(FULL_RESERVE_AT)).div_ceil(FULL_RESERVE_AT);
+                                let left = free[*pool];
+                                let is_full = left <= reserve && left <= slots.reserve;
+                                prop_assert!(is_full, "{account} waits with {left} free slots of pool {pool}");
                             }
                         }
                     }

@@ -200,11 +200,11 @@ fn an_unknown_state_ranks_between_outage_and_operational() {
         ..PageComponent::default()
     };
     let well = || part("well", Some(VendorState::Operational));
-    let odd = || part("odd", None);
+    let unknown = || part("odd", None);
     let slow = || part("slow", Some(VendorState::Degraded));
     let page = |components| VendorPage { components, ..VendorPage::default() };
-    assert_eq!(page(vec![well(), odd()]).reading(None), Err(NoReading::Unknown("odd".to_owned())));
-    assert_eq!(page(vec![odd(), slow(), well()]).reading(None).unwrap().state, VendorState::Degraded);
+    assert_eq!(page(vec![well(), unknown()]).reading(None), Err(NoReading::Unknown("odd".to_owned())));
+    assert_eq!(page(vec![unknown(), slow(), well()]).reading(None).unwrap().state, VendorState::Degraded);
     assert_eq!(page(vec![well()]).reading(Some("all")).unwrap().state, VendorState::Operational);
 }
 

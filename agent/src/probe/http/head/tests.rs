@@ -93,17 +93,17 @@ fn malformed_lines_are_repaired_or_skipped() {
         (b"a: \x01b\x1b[0m\x7f \r\n", &["a: b[0m"]),
         (b"a: \xe4\r\n", &["a: \u{fffd}"]),
     ] {
-        let shown = String::from_utf8_lossy(lines).into_owned();
+        let text = String::from_utf8_lossy(lines).into_owned();
         let kept: Vec<String> = kept.iter().map(|line| (*line).to_owned()).collect();
-        assert_eq!(headers(lines, HeaderSelection::All).as_ref(), Ok(&kept), "{shown:?}");
+        assert_eq!(headers(lines, HeaderSelection::All).as_ref(), Ok(&kept), "{text:?}");
         let followed = |line: &&String| line.starts_with("location") || line.starts_with("set-cookie");
         let followed = kept.iter().filter(followed).cloned().collect();
-        assert_eq!(headers(lines, HeaderSelection::Redirects), Ok(followed), "{shown:?}");
+        assert_eq!(headers(lines, HeaderSelection::Redirects), Ok(followed), "{text:?}");
     }
     for lines in [b"a: b\0c\r\n".as_slice(), b"a: b\rc\r\n", b"a b\0: c\r\n", b"a\r: b\r\n"] {
         for keep in [HeaderSelection::All, HeaderSelection::Redirects] {
-            let shown = String::from_utf8_lossy(lines);
-            assert_eq!(headers(lines, keep), Err(WireFailure::HttpMalformed), "{shown:?}");
+            let text = String::from_utf8_lossy(lines);
+            assert_eq!(headers(lines, keep), Err(WireFailure::HttpMalformed), "{text:?}");
         }
     }
 }
@@ -148,8 +148,8 @@ fn a_head_ends_somewhere() {
     assert_eq!(read(&pieces, false), Err(WireFailure::HeadTooLarge));
     let many = format!("HTTP/1.1 200 OK\r\n{}\r\n", "a: b\r\n".repeat(MAX_HEADERS + 1));
     assert_eq!(status(&many), Err(WireFailure::HeadTooLarge));
-    let odd = format!("HTTP/1.1 200 OK\r\n{}\r\n", "a : b\r\n".repeat(MAX_HEADERS + 1));
-    assert_eq!(status(&odd), Err(WireFailure::HeadTooLarge));
+    let too_many = format!("HTTP/1.1 200 OK\r\n{}\r\n", "a : b\r\n".repeat(MAX_HEADERS + 1));
+    assert_eq!(status(&too_many), Err(WireFailure::HeadTooLarge));
 }
 
 #[test]

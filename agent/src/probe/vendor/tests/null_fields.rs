@@ -76,10 +76,10 @@ fn one_null_or_invalid_field_invalidates_nothing_else() {
             let mut found = Vec::new();
             pointers(&document, "", &mut found);
             for pointer in found {
-                for odd in [Value::Null, json!(7), json!("odd"), json!([null]), json!({"odd": null})] {
+                for invalid in [Value::Null, json!(7), json!("odd"), json!([null]), json!({"odd": null})] {
                     tried += 1;
-                    if let Err(why) = check(&product, case, &document, &pointer, &odd) {
-                        wrong.push(format!("{product} {case} {pointer} = {odd}: {why}"));
+                    if let Err(why) = check(&product, case, &document, &pointer, &invalid) {
+                        wrong.push(format!("{product} {case} {pointer} = {invalid}: {why}"));
                     }
                 }
             }
@@ -90,17 +90,17 @@ fn one_null_or_invalid_field_invalidates_nothing_else() {
 }
 
 /// Puts `odd` at the position and compares.
-fn check(product: &str, case: &str, document: &Value, pointer: &str, odd: &Value) -> Result<(), String> {
+fn check(product: &str, case: &str, document: &Value, pointer: &str, value: &Value) -> Result<(), String> {
     let read = |document: &Value| reader(product, case)(document.to_string().as_bytes());
     let before = read(document).ok_or("the document itself is not read")?;
     let mut changed = document.clone();
-    *changed.pointer_mut(pointer).ok_or("no such place")? = odd.clone();
+    *changed.pointer_mut(pointer).ok_or("no such place")? = value.clone();
     let Some(after) = read(&changed) else {
         // A field that identifies the product must be of its type; only null is tolerated.
         let is_all = before.components.is_empty()
             || is_mark(product, case, pointer)
             || document.as_array().is_some_and(|list| list.len() == 1 && pointer == "/0");
-        return if odd.is_null() && !is_all { Err("not read".to_owned()) } else { Ok(()) };
+        return if value.is_null() && !is_all { Err("not read".to_owned()) } else { Ok(()) };
     };
     // Lists of incidents, which determine the components' states.
     let lists_incidents = match product {
@@ -127,7 +127,7 @@ fn check(product: &str, case: &str, document: &Value, pointer: &str, odd: &Value
         "statusio" => pointer.ends_with("/status_code"),
         _ => false,
     };
-    if stands_aside && odd.is_null() {
+    if stands_aside && value.is_null() {
         return Ok(());
     }
     for (name, state) in states(&after) {
@@ -163,7 +163,7 @@ fn an_unclear_incident_is_not_read_as_operational() {
 fn an_unreadable_item_is_not_read_as_operational() {
     let (part, unread) = (json!({"name": "API", "status": "operational"}), json!(null));
     let resource = json!({"id": 1, "type": "status_page_resource", "attributes": {"status": "operational"}});
-    let odd = json!({"id": 2, "type": "status_page_resource", "attributes": 7});
+    let invalid = json!({"id": 2, "type": "status_page_resource", "attributes": 7});
     let event = json!({"external_desc": "Old", "status_impact": "AVAILABLE", "end": "2026-01-01"});
     let pages = [
         heroku::read(json!({"status": [{"system": "Apps", "status": "green"}, unread]}).to_string().as_bytes()),
@@ -188,7 +188,7 @@ fn an_unreadable_item_is_not_read_as_operational() {
         ),
         instatus::components(json!({"components": [{"status": "OPERATIONAL"}, unread]}).to_string().as_bytes()),
         betterstack::read(json!({"data": null, "included": [resource, unread]}).to_string().as_bytes()),
-        betterstack::read(json!({"data": null, "included": [resource, odd]}).to_string().as_bytes()),
+        betterstack::read(json!({"data": null, "included": [resource, invalid]}).to_string().as_bytes()),
         uptimerobot::read(json!({"psp": null, "data": [{"statusClass": "success"}, unread]}).to_string().as_bytes()),
         google::incidents(json!([event, unread]).to_string().as_bytes()),
         aws::events(b"[null]"),
