@@ -58,7 +58,7 @@ pub(super) async fn create_installation(monitors: u32, regions: usize, plan: Pla
     let config = CoordinatorConfig { data: folder.path().join("data"), ..CoordinatorConfig::default() };
     let opened = app::open(&config).await.expect("a new installation");
     let account = opened.service.accounts.create("owner@example.com", Some(plan)).await.expect("an account");
-    let page = opened.service.pages.create(account.id, "Page", "page").await.expect("a page");
+    let page = opened.service.pages.create_as_operator(account.id, "Page", "page").await.expect("a page");
     let mut tokens = Vec::new();
     for region in Region::ALL.into_iter().take(regions) {
         let network = format!("AS{}", 64_500 + region.index());
