@@ -87,42 +87,43 @@ impl Story {
         self.now = until;
     }
 
-    /// Prints outputs, and answers probe requests until there are no more.
+    /// Prints outputs, then answers the probe requests among them, until there are no more.
     fn handle(&mut self, outputs: Vec<MachineOutput>) {
+        let second = self.now.since(START) / SECOND;
+        let print = |text: String| println!("  {second:>3} s  {text}");
+        let mut requests = Vec::new();
         for output in outputs {
-            let second = self.now.since(START) / SECOND;
             match output {
                 MachineOutput::Probe(request) => {
-                    println!(
-                        "  {second:>3} s  probe request to vantage {}: {}",
-                        request.vantage.0,
-                        request.reason.name()
-                    );
-                    let Some(seen) = self.observation(request.vantage, None) else { continue };
-                    let (response, mut out) = (ProbeResponse::Observed(seen), Vec::new());
-                    let mut step = MachineStep { now: self.now, mesh: &self.mesh, out: &mut out };
-                    self.machine.handle_response(request.number, response, &mut step);
-                    self.handle(out);
+                    print(format!("probe request to vantage {}: {}", request.vantage.0, request.reason.name()));
+                    requests.push(request);
                 }
                 MachineOutput::Reading(round) => {
-                    println!("  {second:>3} s  reading in {}: {}", round.region, round.outcome.name());
+                    print(format!("reading in {}: {}", round.region, round.outcome.name()))
                 }
                 MachineOutput::Event(event) => match *event {
-                    EventKind::StatusChanged(change) => println!(
-                        "  {second:>3} s  event: {} to {}, alert: {}",
+                    EventKind::StatusChanged(change) => print(format!(
+                        "event: {} to {}, alert: {}",
                         change.from.name(),
                         change.to.name(),
                         change.alert.map_or("none", |alert| alert.name())
-                    ),
-                    EventKind::Round(report) => println!(
-                        "  {second:>3} s  event: {} round in {}: {}",
+                    )),
+                    EventKind::Round(report) => print(format!(
+                        "event: round ({}) in {}: {}",
                         report.reason.name(),
                         report.region,
                         report.round_outcome.name()
-                    ),
-                    other => println!("  {second:>3} s  event: {other:?}"),
+                    )),
+                    other => print(format!("event: {other:?}")),
                 },
             }
+        }
+        for request in requests {
+            let Some(seen) = self.observation(request.vantage, None) else { continue };
+            let (response, mut out) = (ProbeResponse::Observed(seen), Vec::new());
+            let mut step = MachineStep { now: self.now, mesh: &self.mesh, out: &mut out };
+            self.machine.handle_response(request.number, response, &mut step);
+            self.handle(out);
         }
     }
 
