@@ -174,7 +174,7 @@ impl<K: Ord + Clone> KeyedRateLimit<K> {
     /// Counts several requests.
     ///
     /// # Errors
-    /// What is left at the first request over the limit.
+    /// The status at the first request over the limit.
     pub fn admit_many(&self, key: K, requests: u32, now: Timestamp) -> Result<RateLimitStatus, RateLimitStatus> {
         let status = self.windows().count(self.limit, &key, requests, now);
         if status.allowed { Ok(status) } else { Err(status) }
